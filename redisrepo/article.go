@@ -1,0 +1,134 @@
+package redisrepo
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Article is an article as it stood at one moment. It is complete and is never
+// changed afterwards: many requests may share one.
+type Article struct {
+	ID        ArticleID
+	Title     string
+	Link      *string // nil when the article is a text only
+	Text      *string // nil when the article is a link only
+	Poster    User
+	CreatedAt time.Time // posting time, UTC; whole seconds, except for articles of the book's Python
+	Score     float64   // Unix seconds of posting plus VoteScore for every net vote
+	Votes     int       // net: Upvotes minus Downvotes
+	Upvotes   int
+	Downvotes int
+	Groups    []GroupName // sorted; without the group of the interesting ones
+
+	IsInteresting bool
+	VotingEndsAt  time.Time // the last second in which a vote is accepted
+
+	posterVotes bool // whether the poster's own vote is counted and can be changed
+}
+
+// Number is the article's bare number.
+func (a *Article) Number() int { return int(a.ID) }
+
+// CanVote reports whether a vote of user would change something now: the window
+// is open, and the article is not the user's own under the rule that the
+// poster's vote is not counted. A clock that is off by seconds may disagree
+// with Vote, which asks Redis for the time.
+func (r *Repo) CanVote(user UserName, a *Article) bool {
+	return !r.now().Truncate(time.Second).After(a.VotingEndsAt) && (a.posterVotes || user != a.Poster.Name)
+}
+
+// User is somebody who posts or votes. Every valid name is a user.
+type User struct{ Name UserName }
+
+// ID is the user's global id, which is also the member that stands for the user
+// in the sets of voters.
+func (u User) ID() string { return u.Name.member() }
+
+// Group is a named set of articles. Every valid name is a group, most of them empty.
+type Group struct {
+	Name         GroupName
+	ArticleCount int
+}
+
+// ID is the group's global id.
+func (g *Group) ID() string { return groupPrefix + string(g.Name) }
+
+// Fields of an article's hash. The book's code writes the first five alone.
+const (
+	fieldTitle     = "title"
+	fieldLink      = "link"
+	fieldPoster    = "poster"
+	fieldTime      = "time"
+	fieldVotes     = "votes"
+	fieldText      = "text"
+	fieldDownvotes = "downvotes"
+	fieldGroups    = "groups"    // names separated by blanks; a hash without it was written by the book's code
+	fieldUncounted = "uncounted" // "1" when the poster's own vote is recorded, but not counted
+)
+
+// decode makes an article of its hash. A field that is missing reads as zero or
+// empty. upvotes are derived, so a vote cast by the book's code counts there too.
+func (r *Repo) decode(id ArticleID, hash map[string]string) (*Article, error) {
+	posted, err := parseNumber(hash[fieldTime])
+	if err != nil {
+		return nil, fmt.Errorf("%v: time: %w", id, err)
+	}
+	votes, err := parseNumber(hash[fieldVotes])
+	if err != nil {
+		return nil, fmt.Errorf("%v: votes: %w", id, err)
+	}
+	downvotes, err := parseNumber(hash[fieldDownvotes])
+	if err != nil {
+		return nil, fmt.Errorf("%v: downvotes: %w", id, err)
+	}
+	a := &Article{
+		ID:            id,
+		Title:         hash[fieldTitle],
+		Link:          optional(hash[fieldLink]),
+		Text:          optional(hash[fieldText]),
+		Poster:        User{Name: userOf(hash[fieldPoster])},
+		CreatedAt:     unixTime(posted),
+		Score:         posted + float64(r.rules.VoteScore)*votes,
+		Votes:         int(votes),
+		Upvotes:       int(votes + downvotes),
+		Downvotes:     int(downvotes),
+		IsInteresting: int(votes) >= r.rules.InterestingVotes,
+		posterVotes:   hash[fieldUncounted] != "1",
+	}
+	// Scripts compare in whole seconds: the last one that is not past the window.
+	a.VotingEndsAt = unixTime(math.Floor(posted + r.rules.VotingWindow.Seconds()))
+	for name := range strings.FieldsSeq(hash[fieldGroups]) {
+		a.Groups = append(a.Groups, GroupName(name))
+	}
+	return a, nil
+}
+
+func parseNumber(s string) (float64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseFloat(s, 64)
+	if err == nil && math.Abs(n) > maxExact {
+		err = strconv.ErrRange
+	}
+	return n, err
+}
+
+// maxExact bounds the numbers of a hash: whole numbers up to here are exact in
+// a double, which is what Redis and Lua compute in.
+const maxExact = 1 << 53
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// unixTime rounds to microseconds, the finest that a double holds for Unix times.
+func unixTime(seconds float64) time.Time {
+	return time.UnixMicro(int64(math.Round(seconds * 1e6))).UTC()
+}

@@ -1,0 +1,129 @@
+package redisrepo
+
+import (
+	"context"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// ArticlesByID reads articles in one round trip. Both slices have one slot for
+// each id, in order. The error of an article that does not exist is a Refusal
+// with NotFound.
+func (r *Repo) ArticlesByID(ctx context.Context, ids []ArticleID) ([]*Article, []error) {
+	articles, errs := make([]*Article, len(ids)), make([]error, len(ids))
+	hashes := make([]*redis.MapStringStringCmd, len(ids))
+	// What fails, fails in its slot: a lost connection in all of them.
+	_, _ = r.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		for i, id := range ids {
+			hashes[i] = pipe.HGetAll(ctx, r.partition(id).article(id))
+		}
+		return nil
+	})
+	for i, id := range ids {
+		hash, err := hashes[i].Result()
+		switch {
+		case err != nil:
+			errs[i] = storeError("read "+id.String(), err)
+		case len(hash) == 0:
+			errs[i] = noArticle(id)
+		default:
+			r.remember(id, hash)
+			articles[i], errs[i] = r.decode(id, hash)
+		}
+	}
+	return articles, errs
+}
+
+// Votes returns the user's position on each article, in one round trip. A
+// position is nil when it is not known any more: some time after the voting
+// window, Redis forgets who voted.
+func (r *Repo) Votes(ctx context.Context, voter UserName, articles []*Article) ([]*Vote, error) {
+	votes := make([]*Vote, len(articles))
+	ups, downs := make([]*redis.BoolCmd, len(articles)), make([]*redis.BoolCmd, len(articles))
+	now := r.now()
+	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
+		for i, a := range articles {
+			if now.After(a.VotingEndsAt.Add(voterMargin)) {
+				continue
+			}
+			p := r.partition(a.ID)
+			ups[i] = pipe.SIsMember(ctx, p.voted(a.ID), voter.member())
+			downs[i] = pipe.SIsMember(ctx, p.downvoted(a.ID), voter.member())
+		}
+	})
+	if err != nil {
+		return nil, storeError("read votes", err)
+	}
+	for i := range articles {
+		if ups[i] == nil {
+			continue
+		}
+		vote := None
+		// In both sets, when the book's code voted over a vote down: they cancel out.
+		if ups[i].Val() {
+			vote += Up
+		}
+		if downs[i].Val() {
+			vote += Down
+		}
+		votes[i] = &vote
+	}
+	return votes, nil
+}
+
+// ArticleCounts returns how many articles are in each group, in one round trip.
+// It is 0 for a group that nobody has put an article into.
+func (r *Repo) ArticleCounts(ctx context.Context, names []GroupName) ([]int, error) {
+	cards := make([]*redis.IntCmd, 0, len(names)*len(r.partitions))
+	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
+		for _, name := range names {
+			for _, p := range r.partitions {
+				cards = append(cards, pipe.SCard(ctx, p.group(name)))
+			}
+		}
+	})
+	if err != nil {
+		return nil, storeError("count articles", err)
+	}
+	counts := make([]int, len(names))
+	for i, card := range cards {
+		counts[i/len(r.partitions)] += int(card.Val())
+	}
+	return counts, nil
+}
+
+// Groups returns up to limit groups that are not empty, by name (in bytes),
+// from the first name behind after. A group that the book's code made after
+// this site was first opened is among them once it was listed here.
+func (r *Repo) Groups(ctx context.Context, after GroupName, limit int) ([]*Group, error) {
+	slots := make([]*redis.StringSliceCmd, len(r.partitions))
+	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
+		for i, p := range r.partitions {
+			slots[i] = pipe.ZRangeArgs(ctx, redis.ZRangeArgs{
+				Key: p.groups(), ByLex: true, Start: "(" + string(after), Stop: "+", Count: int64(limit),
+			})
+		}
+	})
+	if err != nil {
+		return nil, storeError("list groups", err)
+	}
+	var names []GroupName
+	for _, slot := range slots {
+		for _, name := range slot.Val() {
+			names = append(names, GroupName(name))
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	names = names[:min(limit, len(names))]
+	counts, err := r.ArticleCounts(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	groups := make([]*Group, len(names))
+	for i, name := range names {
+		groups[i] = &Group{Name: name, ArticleCount: counts[i]}
+	}
+	return groups, nil
+}

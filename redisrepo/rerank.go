@@ -1,0 +1,66 @@
+package redisrepo
+
+import (
+	"context"
+	"maps"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// applyRules brings all articles under the rules, when those that meta: names
+// are others. To be interrupted is safe: the next start begins again.
+func (r *Repo) applyRules(ctx context.Context) error {
+	rules := map[string]string{
+		"vote_score":        strconv.Itoa(r.rules.VoteScore),
+		"voting_window":     strconv.FormatInt(seconds(r.rules.VotingWindow), 10),
+		"interesting_votes": strconv.Itoa(r.rules.InterestingVotes),
+	}
+	for _, p := range r.partitions {
+		meta, err := r.client.HGetAll(ctx, p.meta()).Result()
+		if err != nil {
+			return err
+		}
+		applied := maps.Clone(meta)
+		maps.Copy(applied, rules)
+		if maps.Equal(applied, meta) {
+			continue
+		}
+		if err := r.rerank(ctx, p); err != nil {
+			return err
+		}
+		if err := r.client.HSet(ctx, p.meta(), rules).Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Repo) rerank(ctx context.Context, p partition) error {
+	articles := r.client.ZScan(ctx, p.ranking(ByTime), 0, "", checkBatch).Iterator()
+	err := batches(ctx, articles, 2, func(members []string) error {
+		return r.pipeline(ctx, func(pipe redis.Pipeliner) {
+			for _, member := range members {
+				id, err := ParseArticleID(member)
+				if err != nil {
+					continue // a foreign member has no votes; Check reports it
+				}
+				keys := []string{p.article(id), p.voted(id), p.downvoted(id), p.ranking(ByTime), p.ranking(ByScore)}
+				rerankScript.EvalSha(ctx, pipe, groupKeys(keys, p, interesting), member,
+					r.rules.VoteScore, seconds(r.rules.VotingWindow), seconds(voterMargin), r.rules.InterestingVotes, r.scriptNow())
+			}
+		})
+	})
+	if err != nil {
+		return err
+	}
+	// Kept listings hold the old scores, and are built again when they are read.
+	names := r.client.ZScan(ctx, p.groups(), 0, "", checkBatch).Iterator()
+	return batches(ctx, names, 2, func(names []string) error {
+		return r.pipeline(ctx, func(pipe redis.Pipeliner) {
+			for _, name := range names {
+				pipe.Unlink(ctx, p.listing(ByScore, GroupName(name)))
+			}
+		})
+	})
+}

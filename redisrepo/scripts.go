@@ -1,0 +1,117 @@
+package redisrepo
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+)
+
+//go:embed *.lua
+var luaFiles embed.FS
+
+var (
+	postScript    = script("shared.lua", "post.lua")
+	voteScript    = script("shared.lua", "vote.lua")
+	regroupScript = script("shared.lua", "regroup.lua")
+	rerankScript  = script("shared.lua", "rerank.lua")
+	groupScript   = script("group.lua")
+)
+
+// script joins files into one script.
+func script(names ...string) *redis.Script {
+	var source []byte
+	for _, name := range names {
+		file, err := luaFiles.ReadFile(name)
+		if err != nil {
+			panic(err) // embedded above
+		}
+		source = append(source, file...)
+	}
+	return redis.NewScript(string(source))
+}
+
+// loadScripts makes the scripts known to the server, so that they can be
+// called by digest in a pipeline.
+func (r *Repo) loadScripts(ctx context.Context) error {
+	for _, s := range []*redis.Script{postScript, voteScript, regroupScript, rerankScript, groupScript} {
+		if err := s.Load(ctx, r.client).Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pipeline runs in one round trip what queue puts in. Scripts go in by digest:
+// a server that was started anew since does not know them, so then they are
+// loaded and everything is run again, as every script may be.
+//
+// The replies of single commands, redis.Nil among them, are for the caller to look at.
+func (r *Repo) pipeline(ctx context.Context, queue func(redis.Pipeliner)) error {
+	run := func() error {
+		commands, err := r.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			queue(p)
+			return nil
+		})
+		if err == nil {
+			return nil
+		}
+		for _, c := range commands {
+			if err := c.Err(); err != nil && !errors.Is(err, redis.Nil) {
+				return err
+			}
+		}
+		return nil
+	}
+	err := run()
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		if err = r.loadScripts(ctx); err == nil {
+			err = run()
+		}
+	}
+	return err
+}
+
+// reply is what a script answered: a status and what goes with it.
+type reply []any
+
+// run calls a script, by its text when the server does not know its digest.
+func (r *Repo) run(ctx context.Context, s *redis.Script, keys []string, args []any) (reply, error) {
+	answer, err := s.Run(ctx, r.client, keys, args...).Slice()
+	if err == nil && reply(answer).text(0) == "" {
+		err = errNoStatus
+	}
+	return answer, err
+}
+
+var errNoStatus = errors.New("the script's reply has no status")
+
+func (a reply) status() string { return a.text(0) }
+
+// text is element i, or empty.
+func (a reply) text(i int) string {
+	if i >= len(a) {
+		return ""
+	}
+	s, _ := a[i].(string)
+	return s
+}
+
+// hash is element i, a list of fields and values.
+func (a reply) hash(i int) (map[string]string, error) {
+	var pairs []any
+	if i < len(a) {
+		pairs, _ = a[i].([]any)
+	}
+	if len(pairs) == 0 || len(pairs)%2 != 0 {
+		return nil, fmt.Errorf("the script's reply %v has no hash at %d", a, i)
+	}
+	hash := make(map[string]string, len(pairs)/2)
+	for ; len(pairs) > 0; pairs = pairs[2:] {
+		field, _ := pairs[0].(string)
+		hash[field], _ = pairs[1].(string)
+	}
+	return hash, nil
+}
