@@ -1,0 +1,165 @@
+//go:build unix
+
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/store"
+)
+
+// patience is how long a test waits for what usually takes milliseconds.
+const patience = 30 * time.Second
+
+// eventually tries until done holds.
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(patience)
+	for !done() {
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatalf("%s: not within %v", what, patience)
+		}
+	}
+}
+
+// record is a log to look into.
+type record struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (r *record) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.text.Write(p)
+}
+
+func (r *record) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.text.String()
+}
+
+func (r *record) logger(level slog.Level) *slog.Logger {
+	return slog.New(slog.NewTextHandler(r, &slog.HandlerOptions{Level: level}))
+}
+
+// open opens a store for the length of the test.
+func open(t *testing.T, o store.Options) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), o)
+	if err != nil {
+		t.Fatalf("Open: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return s
+}
+
+// refused wants an error and returns its text.
+func refused(t *testing.T, o store.Options) string {
+	t.Helper()
+	s, err := store.Open(t.Context(), o)
+	if err == nil {
+		s.Close()
+		t.Errorf("Open(%q) succeeded, want an error", o.URL)
+		return ""
+	}
+	return err.Error()
+}
+
+func set(t *testing.T, s *store.Store, key, value string) {
+	t.Helper()
+	if err := s.Client.Set(t.Context(), key, value, 0).Err(); err != nil {
+		t.Fatalf("SET %s: %v", key, err)
+	}
+}
+
+func wantValue(t *testing.T, s *store.Store, key, want string) {
+	t.Helper()
+	got, err := s.Client.Get(t.Context(), key).Result()
+	if err != nil || got != want {
+		t.Fatalf("GET %s = %q, %v; want %q", key, got, err, want)
+	}
+}
+
+// realRedis is a redis-server that the store under test did not start.
+type realRedis struct {
+	t      *testing.T
+	args   []string
+	socket string
+	cmd    *exec.Cmd
+}
+
+func startServer(t *testing.T, args ...string) *realRedis {
+	t.Helper()
+	return startRedis(t, "", args...)
+}
+
+// startRedis starts a server with a configuration file of the given lines.
+func startRedis(t *testing.T, lines string, args ...string) *realRedis {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "store-test-") // t.TempDir is too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	r := &realRedis{t: t, socket: filepath.Join(dir, "s")}
+	config := filepath.Join(dir, "config")
+	lines = "port 0\nsave \"\"\ndir " + dir + "\nunixsocket " + r.socket + "\n" + lines
+	if err := os.WriteFile(config, []byte(lines), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.args = append([]string{config}, args...)
+	r.start()
+	t.Cleanup(r.kill)
+	return r
+}
+
+func (r *realRedis) url() string { return "unix://" + r.socket }
+
+func (r *realRedis) start() {
+	r.t.Helper()
+	r.cmd = exec.Command("redis-server", r.args...)
+	if err := r.cmd.Start(); err != nil {
+		r.t.Fatalf("start redis-server: %v", err)
+	}
+	client := redis.NewClient(&redis.Options{Network: "unix", Addr: r.socket})
+	defer client.Close()
+	eventually(r.t, "an answer of redis-server", func() bool {
+		conn, err := net.Dial("unix", r.socket)
+		if err != nil {
+			return false
+		}
+		conn.Close()
+		err = client.Ping(context.Background()).Err()
+		return err == nil || redis.HasErrorPrefix(err, "NOAUTH")
+	})
+}
+
+func (r *realRedis) kill() {
+	r.cmd.Process.Kill()
+	r.cmd.Wait()
+}
+
+// alive reports whether a process that is no child of this one runs.
+func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }

@@ -1,0 +1,66 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+)
+
+func openMemory(ctx context.Context, o Options) (*Store, error) {
+	server := miniredis.NewMiniRedis()
+	// Its scripts can read files, and every user of this machine can connect.
+	password := rand.Text()
+	server.RequireAuth(password)
+	if err := server.StartAddr("127.0.0.1:0"); err != nil {
+		return nil, fmt.Errorf("open a store in memory: %w", err)
+	}
+
+	client, err := newClient(&url.URL{Scheme: "redis", User: url.UserPassword("", password), Host: server.Addr()}, o.Timeout)
+	if err != nil {
+		server.Close()
+		return nil, fmt.Errorf("open a store in memory: %w", err)
+	}
+	ended := make(chan struct{})
+	var ticking sync.WaitGroup
+	ticking.Go(func() { passTime(server, ended) })
+	s := &Store{
+		Client: client,
+		Kind:   Memory,
+		log:    o.Log,
+		stop: sync.OnceFunc(func() {
+			close(ended)
+			ticking.Wait()
+			server.Close()
+		}),
+	}
+	if err := s.Client.Ping(ctx).Err(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open a store in memory: %w", err), s.Close())
+	}
+	o.Log.WarnContext(ctx, "nothing is kept: the data is in memory and lost when this process ends; good for trying out with some thousand articles",
+		"to keep it", "install redis-server, or set REDIS_URL to a running one")
+	return s, nil
+}
+
+// passTime lets keys expire, up to a second early. miniredis tells the time by
+// itself but does not let it pass: its own way to do so visits every key for
+// every command.
+func passTime(server *miniredis.Miniredis, ended <-chan struct{}) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	last := time.Now()
+	for {
+		select {
+		case <-ended:
+			return
+		case now := <-tick.C:
+			server.FastForward(now.Sub(last))
+			last = now
+		}
+	}
+}

@@ -1,0 +1,11 @@
+//go:build darwin || dragonfly || freebsd || netbsd || openbsd
+
+package store
+
+import "syscall"
+
+// processAttributes keep Ctrl-C in a terminal from the child, which has to
+// outlive the last request.
+func processAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true}
+}
