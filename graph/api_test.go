@@ -1,0 +1,231 @@
+package graph_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestAnArticleFromPostToRegroup(t *testing.T) {
+	eachStore(t, func(t *testing.T, s *site) {
+		const fields = `id number title link text poster { id name } createdAt score votes upvotes downvotes isInteresting groups { id name articleCount } votingEndsAt viewerVote viewerCanVote`
+		s.want("alice", `mutation { post(input: {title: " Go 1.26 ", link: "https://go.dev/blog", groups: ["Go", "release-notes", "GO"]}) { article { `+fields+` } userErrors { code } } }`,
+			`{"post": {"article": {"id": "article:1", "number": 1, "title": "Go 1.26", "link": "https://go.dev/blog", "text": null,
+				"poster": {"id": "user:alice", "name": "alice"}, "createdAt": "2026-01-02T03:04:05Z", "score": 1767323477,
+				"votes": 1, "upvotes": 1, "downvotes": 0, "isInteresting": false,
+				"groups": [{"id": "group:go", "name": "go", "articleCount": 1}, {"id": "group:release-notes", "name": "release-notes", "articleCount": 1}],
+				"votingEndsAt": "2026-01-09T03:04:05Z", "viewerVote": "UP", "viewerCanVote": true}, "userErrors": []}}`)
+
+		const vote = `mutation($d: VoteDirection!) { vote(input: {article: "article:1", direction: $d}) { article { score votes upvotes downvotes viewerVote } previous changed userErrors { code } } }`
+		steps := []struct{ direction, want string }{
+			{"UP", `{"vote": {"article": {"score": 1767323909, "votes": 2, "upvotes": 2, "downvotes": 0, "viewerVote": "UP"}, "previous": "NONE", "changed": true, "userErrors": []}}`},
+			{"UP", `{"vote": {"article": {"score": 1767323909, "votes": 2, "upvotes": 2, "downvotes": 0, "viewerVote": "UP"}, "previous": "UP", "changed": false, "userErrors": []}}`},
+			{"DOWN", `{"vote": {"article": {"score": 1767323045, "votes": 0, "upvotes": 1, "downvotes": 1, "viewerVote": "DOWN"}, "previous": "UP", "changed": true, "userErrors": []}}`},
+			{"NONE", `{"vote": {"article": {"score": 1767323477, "votes": 1, "upvotes": 1, "downvotes": 0, "viewerVote": "NONE"}, "previous": "DOWN", "changed": true, "userErrors": []}}`},
+		}
+		for _, step := range steps {
+			s.want("bob", vote, step.want, "d", step.direction)
+		}
+
+		s.want("alice", `mutation { regroup(input: {article: "1", add: ["news"], remove: ["go"]}) { article { groups { name } } userErrors { code } } }`,
+			`{"regroup": {"article": {"groups": [{"name": "news"}, {"name": "release-notes"}]}, "userErrors": []}}`)
+		s.want("", `{ group(name: "NEWS") { id name articleCount articles { id } } go: group(name: "go") { articleCount articles { id } } }`,
+			`{"group": {"id": "group:news", "name": "news", "articleCount": 1, "articles": [{"id": "article:1"}]}, "go": {"articleCount": 0, "articles": []}}`)
+		s.want("", `{ article(id: 1) { title viewerVote viewerCanVote } none: article(id: "article:2") { id } user(name: "zoë") { id name } viewer { id } }`,
+			`{"article": {"title": "Go 1.26", "viewerVote": null, "viewerCanVote": false}, "none": null, "user": {"id": "user:zoë", "name": "zoë"}, "viewer": null}`)
+		s.want("bob", `{ viewer { id name } }`, `{"viewer": {"id": "user:bob", "name": "bob"}}`)
+		if body := s.raw("", `{ article(id: 1) { score } }`); body != `{"data":{"article":{"score":1767323477}}}` {
+			t.Errorf("a score is written in digits: %s", body)
+		}
+	})
+}
+
+func TestListingsInEveryOrder(t *testing.T) {
+	eachStore(t, func(t *testing.T, s *site) {
+		// Posted in one second, so that time is all ties, sorted as bytes: 10 before 9.
+		for i := 1; i <= 30; i++ {
+			s.post("alice", fmt.Sprint("article ", i), "all")
+		}
+		s.vote("bob", "article:7", "UP")
+		s.vote("bob", "article:8", "DOWN")
+		byTime := make([]string, 30)
+		for i := range byTime {
+			byTime[i] = fmt.Sprintf("article:%d", i+1)
+		}
+		slices.Sort(byTime)
+		byScore := slices.DeleteFunc(slices.Clone(byTime), func(id string) bool { return id == "article:7" || id == "article:8" })
+		byScore = append(append([]string{"article:8"}, byScore...), "article:7")
+
+		for _, order := range []string{"SCORE", "TIME"} {
+			for _, direction := range []string{"ASC", "DESC"} {
+				want := slices.Clone(byScore)
+				if order == "TIME" {
+					want = slices.Clone(byTime)
+				}
+				if direction == "DESC" {
+					slices.Reverse(want)
+				}
+				arguments := fmt.Sprintf("order: %s, direction: %s", order, direction)
+				var pages []string
+				for page := 1; page <= 4; page++ {
+					data := s.ask("", fmt.Sprintf(`{ articles(%s, page: %d, pageSize: 12) { id } group(name: "all") { articles(%[1]s, page: %[2]d, pageSize: 12) { id } } }`, arguments, page)).Data
+					ids := idsOf(data["articles"])
+					if inGroup := idsOf(data["group"].(map[string]any)["articles"]); !slices.Equal(ids, inGroup) {
+						t.Errorf("%s page %d: the group of all articles lists %v, the site %v", arguments, page, inGroup, ids)
+					}
+					pages = append(pages, ids...)
+				}
+				if !slices.Equal(pages, want) {
+					t.Errorf("%s\n got %v\nwant %v", arguments, pages, want)
+				}
+			}
+		}
+		if ids := idsOf(s.ask("", `{ articles { id } }`).Data["articles"]); len(ids) != 25 || ids[0] != "article:7" {
+			t.Errorf("the front page is %v, not 25 articles by score", ids)
+		}
+	})
+}
+
+func idsOf(list any) []string {
+	var ids []string
+	for _, element := range list.([]any) {
+		ids = append(ids, element.(map[string]any)["id"].(string))
+	}
+	return ids
+}
+
+func TestBrokenRulesAreUserErrors(t *testing.T) {
+	eachStore(t, func(t *testing.T, s *site) {
+		s.post("alice", "hers")
+		s.want("alice", `mutation { post(input: {title: "first", text: "x", idempotencyKey: "k"}) { article { id } } }`, `{"post": {"article": {"id": "article:2"}}}`)
+		s.want("alice", `mutation { post(input: {title: "first", text: "x", idempotencyKey: "k"}) { article { id } } }`, `{"post": {"article": {"id": "article:2"}}}`)
+		long := strings.Repeat("x", 10_001)
+		tests := map[string]struct{ user, mutation, want string }{
+			"post, nobody":            {"", `post(input: {title: "t", text: "x"})`, "UNAUTHENTICATED"},
+			"vote, nobody":            {"", `vote(input: {article: "1"})`, "UNAUTHENTICATED"},
+			"regroup, nobody":         {"", `regroup(input: {article: "1", add: ["x"]})`, "UNAUTHENTICATED"},
+			"a user name too long":    {strings.Repeat("u", 65), `vote(input: {article: "1"})`, "TOO_LONG"},
+			"an empty title":          {"bob", `post(input: {title: " ", text: "x"})`, "INVALID title"},
+			"a title too long":        {"bob", `post(input: {title: "` + long[:201] + `", text: "x"})`, "TOO_LONG title"},
+			"a title of two lines":    {"bob", `post(input: {title: "a\nb", text: "x"})`, "INVALID title"},
+			"a script as link":        {"bob", `post(input: {title: "t", link: "javascript:alert(1)"})`, "INVALID link"},
+			"a relative link":         {"bob", `post(input: {title: "t", link: "/x"})`, "INVALID link"},
+			"a link too long":         {"bob", `post(input: {title: "t", link: "https://a.b/` + long[:2000] + `"})`, "TOO_LONG link"},
+			"a text too long":         {"bob", `post(input: {title: "t", text: "` + long + `"})`, "TOO_LONG text"},
+			"neither link nor text":   {"bob", `post(input: {title: "t"})`, "INVALID link"},
+			"a group without a name":  {"bob", `post(input: {title: "t", text: "x", groups: ["ok", ""]})`, "INVALID groups 1"},
+			"a reserved group":        {"bob", `post(input: {title: "t", text: "x", groups: ["Interesting"]})`, "INVALID groups 0"},
+			"too many groups":         {"bob", `post(input: {title: "t", text: "x", groups: ["a","b","c","d","e","f","g","h","i","j","k"]})`, "TOO_LONG groups"},
+			"two rules at once":       {"bob", `post(input: {title: "", link: "x"})`, "INVALID title, INVALID link"},
+			"a key used for another":  {"alice", `post(input: {title: "second", text: "x", idempotencyKey: "k"})`, "CONFLICT idempotencyKey"},
+			"an empty key":            {"bob", `post(input: {title: "t", text: "x", idempotencyKey: ""})`, "INVALID idempotencyKey"},
+			"a vote on nothing":       {"bob", `vote(input: {article: "article:99"})`, "NOT_FOUND article"},
+			"regrouping nothing":      {"bob", `regroup(input: {article: "article:99", add: ["x"]})`, "NOT_FOUND article"},
+			"regrouping a foreign":    {"bob", `regroup(input: {article: "1", add: ["x"]})`, "FORBIDDEN article"},
+			"regrouping without name": {"alice", `regroup(input: {article: "1"})`, "INVALID add"},
+			"adding and removing":     {"alice", `regroup(input: {article: "1", add: ["x"], remove: ["X"]})`, "INVALID remove 0"},
+		}
+		for name, tt := range tests {
+			a := s.ask(tt.user, `mutation { `+tt.mutation+` { article { id } userErrors { code message field } } }`)
+			for _, payload := range a.Data {
+				var got []string
+				for _, e := range payload.(map[string]any)["userErrors"].([]any) {
+					e := e.(map[string]any)
+					code := e["code"].(string)
+					if path, ok := e["field"].([]any); ok {
+						for _, step := range path {
+							code += " " + step.(string)
+						}
+					}
+					got = append(got, code)
+					if e["message"] == "" {
+						t.Errorf("%s: no message", name)
+					}
+				}
+				if payload.(map[string]any)["article"] != nil || strings.Join(got, ", ") != tt.want {
+					t.Errorf("%s: refused with %q, want %q: %v", name, got, tt.want, payload)
+				}
+			}
+			if len(a.Errors) > 0 || len(a.Data) != 1 {
+				t.Errorf("%s: %v", name, a)
+			}
+		}
+		s.pass(7*24*time.Hour + time.Second)
+		s.want("bob", `mutation { vote(input: {article: "1"}) { article { id } previous changed userErrors { code } } }`,
+			`{"vote": {"article": null, "previous": null, "changed": false, "userErrors": [{"code": "VOTING_CLOSED"}]}}`)
+	})
+}
+
+func TestBadArgumentsAreTopLevelErrors(t *testing.T) {
+	eachStore(t, func(t *testing.T, s *site) {
+		s.post("alice", "t")
+		for query, code := range map[string]string{
+			`{ articles(page: 0) { id } }`:                            "BAD_USER_INPUT",
+			`{ articles(page: -1) { id } }`:                           "BAD_USER_INPUT",
+			`{ articles(pageSize: 0) { id } }`:                        "BAD_USER_INPUT",
+			`{ articles(pageSize: 101) { id } }`:                      "BAD_USER_INPUT",
+			`{ articles(page: 3000000000) { id } }`:                   "BAD_USER_INPUT",
+			`{ articles(page: 99999999999999999999) { id } }`:         "GRAPHQL_VALIDATION_FAILED",
+			`{ group(name: "go") { articles(page: 0) { id } } }`:      "BAD_USER_INPUT",
+			`{ group(name: "") { id } }`:                              "BAD_USER_INPUT",
+			`{ group(name: "a b") { id } }`:                           "BAD_USER_INPUT",
+			`{ user(name: "") { id } }`:                               "BAD_USER_INPUT",
+			`{ article(id: "user:alice") { id } }`:                    "BAD_USER_INPUT",
+			`{ article(id: "article:01") { id } }`:                    "BAD_USER_INPUT",
+			`{ article(id: -1) { id } }`:                              "BAD_USER_INPUT",
+			`mutation { vote(input: {article: "x"}) { changed } }`:    "BAD_USER_INPUT",
+			`{ articles(order: BEST) { id } }`:                        "GRAPHQL_VALIDATION_FAILED",
+			`{ articles { id @defer } }`:                              "GRAPHQL_VALIDATION_FAILED",
+			`{ articles { id }`:                                       "GRAPHQL_PARSE_FAILED",
+			`{` + strings.Repeat(" __typename", 2000) + ` }`:          "GRAPHQL_PARSE_FAILED",
+			`query($l: URL) { article(id: 1) { id } x: articles { id`: "GRAPHQL_PARSE_FAILED",
+		} {
+			a := s.ask("bob", query)
+			if len(a.Errors) == 0 || a.Errors[0].Extensions.Code != code || a.Errors[0].Message == "" {
+				t.Errorf("%.80s: %v, want %s", query, a.Errors, code)
+			}
+		}
+		a := s.ask("bob", `mutation($l: URL) { post(input: {title: "t", link: $l}) { article { id } } }`, "l", 5)
+		if len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "BAD_USER_INPUT" {
+			t.Errorf("a number as URL: %v", a)
+		}
+		if a := s.ask("\tbad", `{ viewer { id } articles { id } }`); len(a.Errors) > 0 {
+			t.Errorf("blanks around a header's value do not count: %v", a.Errors)
+		}
+		a = s.ask(strings.Repeat("u", 65), `{ viewer { id } articles { id viewerVote } }`)
+		if len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "BAD_USER_INPUT" || len(idsOf(a.Data["articles"])) != 1 {
+			t.Errorf("a viewer whose name is too long can read, and learns what is wrong: %v", a)
+		}
+		if log := s.log.String(); log != "" {
+			t.Errorf("what clients get wrong is no fault of the server: %s", log)
+		}
+	})
+}
+
+func TestPagesPastTheEndAreEmpty(t *testing.T) {
+	eachStore(t, func(t *testing.T, s *site) {
+		s.want("", `{ articles { id } group(name: "none") { articleCount articles { id } } }`, `{"articles": [], "group": {"articleCount": 0, "articles": []}}`)
+		s.post("alice", "t", "go")
+		s.want("", `{ articles(page: 2) { id } far: articles(page: 2147483647, pageSize: 100) { id } group(name: "go") { articles(page: 2) { id } } }`,
+			`{"articles": [], "far": [], "group": {"articles": []}}`)
+	})
+}
+
+func TestHundredVotersAtOnce(t *testing.T) {
+	eachStore(t, func(t *testing.T, s *site) {
+		id := s.post("alice", "t", "go")
+		s.ask("", `{ group(name: "go") { articles { id } } }`)
+		var all sync.WaitGroup
+		for i := range 100 {
+			all.Go(func() {
+				s.ask(fmt.Sprint("voter", i%50), `mutation($a: ID!) { vote(input: {article: $a}) { changed } }`, "a", id)
+			})
+		}
+		all.Wait()
+		s.want("", `{ articles { votes score } group(name: "go") { articles { votes } } }`,
+			fmt.Sprintf(`{"articles": [{"votes": 51, "score": %d}], "group": {"articles": [{"votes": 51}]}}`, posted.Unix()+51*432))
+	})
+}

@@ -1,0 +1,92 @@
+package graph_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+)
+
+func TestAFaultIsLoggedAndNotShown(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := newSite(t, server.Client, redisrepo.BookRules())
+	if err := server.Client.Set(t.Context(), "score:", "not a sorted set", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	a := s.ask("", `{ articles { id } }`)
+	if len(a.Errors) != 1 || a.Errors[0].Message != "internal error" || a.Errors[0].Extensions.Code != "INTERNAL" {
+		t.Errorf("shown: %v", a.Errors)
+	}
+	if log := s.log.String(); strings.Count(log, "\n") != 1 || !strings.Contains(log, "WRONGTYPE") || !strings.Contains(log, "path=articles") {
+		t.Errorf("logged: %q", log)
+	}
+}
+
+func TestAnArticleThatCannotBeReadIsLeftOut(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := newSite(t, server.Client, redisrepo.BookRules())
+	s.post("alice", "good")
+	s.post("alice", "bad")
+	if err := server.Client.HSet(t.Context(), "article:2", "votes", "many").Err(); err != nil {
+		t.Fatal(err)
+	}
+	s.want("", `{ articles { id } }`, `{"articles": [{"id": "article:1"}]}`)
+	if log := s.log.String(); !strings.Contains(log, "article=article:2") {
+		t.Errorf("logged: %q", log)
+	}
+}
+
+func TestRedisGoneAndBack(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := newSite(t, server.Client, redisrepo.BookRules())
+	id := s.post("alice", "t", "go")
+	server.Kill()
+	for _, query := range []string{`{ articles { id } }`, `{ article(id: 1) { id } }`, `mutation { vote(input: {article: 1}) { changed userErrors { code } } }`} {
+		began := time.Now()
+		a := s.ask("bob", query)
+		if len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "UNAVAILABLE" || strings.Contains(a.Errors[0].Message, server.Socket()) {
+			t.Errorf("%s: %v", query, a)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("%s: failed after %v", query, took)
+		}
+	}
+	server.Restart()
+	s.vote("bob", id, "UP") // the scripts are not loaded in the new server
+	s.want("bob", `{ articles { votes viewerVote } group(name: "go") { articles { id } } }`,
+		`{"articles": [{"votes": 2, "viewerVote": "UP"}], "group": {"articles": [{"id": "article:1"}]}}`)
+}
+
+func TestLargeBodiesAreRefused(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
+	for name, length := range map[string]int64{"said": bodyLimit + 1, "unsaid": -1} {
+		body := strings.NewReader(`{"query": "{ articles { id } }", "x": "` + strings.Repeat("x", bodyLimit) + `"}`)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.ContentLength = length
+		if name == "said" {
+			req.ContentLength = int64(body.Len())
+		}
+		req.Header.Set("Content-Type", "application/json")
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if name == "said" && res.StatusCode != http.StatusRequestEntityTooLarge {
+			t.Errorf("status %d", res.StatusCode)
+		}
+	}
+	if n, commands := s.trips.read(); n != 0 {
+		t.Errorf("a refused request went to Redis: %v", commands)
+	}
+}

@@ -1,0 +1,55 @@
+package graph
+
+import (
+	"context"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"frontpage/redisrepo"
+)
+
+// groupsOf makes the groups of each article. Names alone are in the article;
+// only a query that asks for counts pays for them, one round trip for all.
+func (r *Resolver) groupsOf(ctx context.Context, articles []*redisrepo.Article) ([][]*redisrepo.Group, error) {
+	var names []redisrepo.GroupName
+	for _, article := range articles {
+		names = append(names, article.Groups...)
+	}
+	all, err := r.groups(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	groups := make([][]*redisrepo.Group, len(articles))
+	for i, article := range articles {
+		groups[i], all = all[:len(article.Groups):len(article.Groups)], all[len(article.Groups):]
+	}
+	return groups, nil
+}
+
+func (r *Resolver) groups(ctx context.Context, names []redisrepo.GroupName) ([]*redisrepo.Group, error) {
+	groups := make([]*redisrepo.Group, len(names))
+	for i, name := range names {
+		groups[i] = &redisrepo.Group{Name: name}
+	}
+	if len(names) == 0 || !selected(ctx, "articleCount") {
+		return groups, nil
+	}
+	counts, err := r.repo.ArticleCounts(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	for i, count := range counts {
+		groups[i].ArticleCount = count
+	}
+	return groups, nil
+}
+
+// selected reports whether the query asks the current field's value for a field.
+func selected(ctx context.Context, name string) bool {
+	for _, field := range graphql.CollectFieldsCtx(ctx, nil) {
+		if field.Name == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,229 @@
+package graph_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/graph"
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+	"frontpage/store"
+)
+
+const bodyLimit = 100_000
+
+// posted is when the clock of a site starts.
+var posted = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// site is a server on a store of its own.
+type site struct {
+	t      *testing.T
+	client redis.UniversalClient
+	url    string
+	log    *safeBuffer
+	clock  *atomic.Int64 // Unix seconds
+	trips  *trips
+}
+
+// eachStore runs a test on a real Redis and on the stand-in in memory.
+func eachStore(t *testing.T, test func(*testing.T, *site)) {
+	t.Helper()
+	t.Parallel()
+	t.Run("redis", func(t *testing.T) {
+		t.Parallel()
+		test(t, newSite(t, redistest.Start(t).Client, redisrepo.BookRules()))
+	})
+	t.Run("memory", func(t *testing.T) {
+		t.Parallel()
+		s, err := store.Open(t.Context(), store.Options{URL: "memory://", Timeout: 5 * time.Second, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		test(t, newSite(t, s.Client, redisrepo.BookRules()))
+	})
+}
+
+func newSite(t *testing.T, client redis.UniversalClient, rules redisrepo.Rules) *site {
+	t.Helper()
+	s := &site{t: t, client: client, log: &safeBuffer{}, clock: &atomic.Int64{}, trips: &trips{}}
+	s.clock.Store(posted.Unix())
+	repo, err := redisrepo.New(t.Context(), client, rules, redisrepo.WithClock(func() time.Time { return time.Unix(s.clock.Load(), 0) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client.AddHook(s.trips)
+	server := httptest.NewServer(graph.NewHandler(repo, slog.New(slog.NewTextHandler(s.log, nil)), bodyLimit))
+	t.Cleanup(server.Close)
+	s.url = server.URL
+	return s
+}
+
+func (s *site) pass(d time.Duration) { s.clock.Add(int64(d / time.Second)) }
+
+type gqlError struct {
+	Message    string
+	Path       []any
+	Extensions struct{ Code string }
+}
+
+type answer struct {
+	Data   map[string]any
+	Errors []gqlError
+}
+
+// ask sends one operation; an empty user is nobody. vars are pairs of name and value.
+func (s *site) ask(user, query string, vars ...any) answer {
+	s.t.Helper()
+	var a answer
+	if body := s.raw(user, query, vars...); json.Unmarshal([]byte(body), &a) != nil {
+		s.t.Fatalf("%s: %s", query, body)
+	}
+	return a
+}
+
+// raw is ask for the text of the answer.
+func (s *site) raw(user, query string, vars ...any) string {
+	s.t.Helper()
+	variables := map[string]any{}
+	for i := 0; i < len(vars); i += 2 {
+		variables[vars[i].(string)] = vars[i+1]
+	}
+	body, err := json.Marshal(map[string]any{"query": query, "variables": variables})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url, bytes.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if user != "" {
+		req.Header.Set("X-User-ID", user)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// want asks and compares the data, written as JSON, of an answer without errors.
+func (s *site) want(user, query, data string, vars ...any) {
+	s.t.Helper()
+	a := s.ask(user, query, vars...)
+	var want map[string]any
+	if err := json.Unmarshal([]byte(data), &want); err != nil {
+		s.t.Fatalf("bad JSON in the test: %v\n%s", err, data)
+	}
+	if len(a.Errors) > 0 || !reflect.DeepEqual(a.Data, want) {
+		got, _ := json.Marshal(a.Data)
+		s.t.Errorf("%s\n got %s %v\nwant %s", query, got, a.Errors, data)
+	}
+}
+
+// post posts an article with a title as user, and returns its id.
+func (s *site) post(user, title string, groups ...string) string {
+	s.t.Helper()
+	a := s.ask(user, `mutation($t: String!, $g: [String!]!) { post(input: {title: $t, text: "x", groups: $g}) { article { id } userErrors { message } } }`,
+		"t", title, "g", append([]string{}, groups...))
+	payload, _ := a.Data["post"].(map[string]any)
+	article, _ := payload["article"].(map[string]any)
+	id, _ := article["id"].(string)
+	if id == "" {
+		s.t.Fatalf("post %q: %v", title, a)
+	}
+	return id
+}
+
+func (s *site) vote(user, id, direction string) {
+	s.t.Helper()
+	a := s.ask(user, `mutation($a: ID!, $d: VoteDirection!) { vote(input: {article: $a, direction: $d}) { userErrors { message } } }`, "a", id, "d", direction)
+	payload, _ := a.Data["vote"].(map[string]any)
+	if broken, _ := payload["userErrors"].([]any); len(a.Errors) > 0 || len(broken) > 0 {
+		s.t.Fatalf("vote %s on %s: %v", direction, id, a)
+	}
+}
+
+// trips counts what goes to Redis, besides how new connections introduce themselves.
+type trips struct {
+	mu       sync.Mutex
+	count    int
+	commands []string
+}
+
+func (c *trips) reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.count, c.commands = 0, nil
+}
+
+func (c *trips) add(commands ...redis.Cmder) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if first := commands[0].Name(); first == "hello" || first == "client" {
+		return
+	}
+	c.count++
+	for _, command := range commands {
+		c.commands = append(c.commands, strings.ToLower(command.Name()))
+	}
+}
+
+func (c *trips) read() (int, []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.count, c.commands
+}
+
+func (c *trips) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (c *trips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, command redis.Cmder) error {
+		c.add(command)
+		return next(ctx, command)
+	}
+}
+
+func (c *trips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		c.add(commands...)
+		return next(ctx, commands)
+	}
+}
+
+// safeBuffer is a log that a test may read while the server writes it.
+type safeBuffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
+}

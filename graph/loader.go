@@ -1,0 +1,45 @@
+package graph
+
+import (
+	"context"
+	"sync"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/graph-gophers/dataloader/v7"
+
+	"frontpage/redisrepo"
+)
+
+type loaderKey struct{}
+
+// withLoader gives each response a loader of its own: what is loaded belongs to
+// one answer, and a subscription has many.
+func (r *Resolver) withLoader(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+	// Most of what a loader costs is its channel, and mutations need none.
+	loader := sync.OnceValue(func() *dataloader.Loader[redisrepo.ArticleID, *redisrepo.Article] {
+		return dataloader.NewBatchedLoader(r.fetch, dataloader.WithInputCapacity[redisrepo.ArticleID, *redisrepo.Article](redisrepo.MaxPageSize))
+	})
+	return next(context.WithValue(ctx, loaderKey{}, loader))
+}
+
+// fetch is the loader's batch: one pipeline of HGETALL.
+func (r *Resolver) fetch(ctx context.Context, ids []redisrepo.ArticleID) []*dataloader.Result[*redisrepo.Article] {
+	articles, errs := r.repo.ArticlesByID(ctx, ids)
+	results := make([]*dataloader.Result[*redisrepo.Article], len(ids))
+	for i := range ids {
+		results[i] = &dataloader.Result[*redisrepo.Article]{Data: articles[i], Error: errs[i]}
+	}
+	return results
+}
+
+// load starts to load the articles and gives a function that waits for each.
+// The batch is sent at once: all its keys are known, so there is nothing to wait for.
+func load(ctx context.Context, ids ...redisrepo.ArticleID) []dataloader.Thunk[*redisrepo.Article] {
+	loader := ctx.Value(loaderKey{}).(func() *dataloader.Loader[redisrepo.ArticleID, *redisrepo.Article])()
+	thunks := make([]dataloader.Thunk[*redisrepo.Article], len(ids))
+	for i, id := range ids {
+		thunks[i] = loader.Load(ctx, id)
+	}
+	loader.Flush()
+	return thunks
+}

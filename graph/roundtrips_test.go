@@ -1,0 +1,66 @@
+package graph_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+)
+
+// Every query costs a known number of round trips, however long the page is.
+func TestRoundTrips(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
+	for i := range 25 {
+		s.post("alice", fmt.Sprint("article ", i), "all", fmt.Sprint("g", i))
+	}
+	tests := []struct {
+		name  string
+		query string
+		trips int    // 0: not said
+		want  string // commands and how many of each
+	}{
+		{"a page", `{ articles { id title link text score votes createdAt poster { name } groups { name } } }`, 2, "hgetall 25, zrange 1"},
+		{"a page of a group", `{ group(name: "all") { name articles { id title groups { name } } } }`, 2, "evalsha 1, hgetall 25"},
+		{"a page with viewer fields", `{ articles { id viewerVote viewerCanVote } }`, 3, "hgetall 25, sismember 50, zrange 1"},
+		{"a page with counts", `{ articles { id groups { name articleCount } } }`, 3, "hgetall 25, scard 50, zrange 1"},
+		{"one article", `{ article(id: 7) { id groups { name } } }`, 1, "hgetall 1"},
+		{"a group's name", `{ group(name: "all") { id name } }`, 0, ""},
+		{"a group's count", `{ group(name: "all") { articleCount } }`, 1, "scard 1"},
+		{"a user", `{ user(name: "alice") { id name } viewer { id } }`, 0, ""},
+		{"a post", `mutation { post(input: {title: "t", text: "x", groups: ["all"]}) { article { id groups { name } } } }`, 2, "evalsha 1, incr 1"},
+		{"a vote", `mutation { vote(input: {article: 7}) { article { id votes score } } }`, 1, "evalsha 1"},
+		{"a vote, looking at one's own", `mutation { vote(input: {article: 7, direction: NONE}) { article { viewerVote } } }`, 2, "evalsha 1, sismember 2"},
+		{"a refused post", `mutation { post(input: {title: ""}) { userErrors { code } } }`, 0, ""},
+		{"an empty page", `{ articles(page: 9) { id viewerVote } }`, 1, "zrange 1"},
+		{"regrouping", `mutation { regroup(input: {article: 7, add: ["x"]}) { userErrors { code } } }`, 1, "evalsha 1"},
+		{"two equal pages, whose articles are loaded once", `{ a: articles { id } b: articles { id title } }`, -1, "hgetall 25, zrange 2"},
+	}
+	for _, tt := range tests {
+		s.trips.reset()
+		if a := s.ask("alice", tt.query); len(a.Errors) > 0 {
+			t.Errorf("%s: %v", tt.name, a.Errors)
+		}
+		n, commands := s.trips.read()
+		if got := counted(commands); got != tt.want || tt.trips >= 0 && n != tt.trips {
+			t.Errorf("%s: %d round trips with %s, want %d with %s", tt.name, n, got, tt.trips, tt.want)
+		}
+	}
+}
+
+func counted(commands []string) string {
+	slices.Sort(commands)
+	var counts []string
+	for len(commands) > 0 {
+		name := commands[0]
+		n := 0
+		for n < len(commands) && commands[n] == name {
+			n++
+		}
+		counts, commands = append(counts, fmt.Sprint(name, " ", n)), commands[n:]
+	}
+	return strings.Join(counts, ", ")
+}
