@@ -17,10 +17,11 @@ type VoteResult struct {
 // VoteScore seconds of ranking: switching from down to up moves it by two. To
 // repeat a vote changes nothing and is no error.
 //
-// It refuses with Invalid what is no position, with NotFound when there is no such article, with VotingClosed
-// when the article was posted longer ago than VotingWindow, and with Forbidden
-// when a poster changes a vote that is not counted. With any other error the
-// vote may or may not have counted; to repeat it is safe.
+// It refuses with Invalid what is no position, with NotFound when there is no
+// such article, with VotingClosed when the article was posted longer ago than
+// VotingWindow or its voters are not known any more, and with Forbidden when a
+// poster changes a vote that is not counted. With any other error the vote may
+// or may not have counted; to repeat it is safe.
 func (r *Repo) Vote(ctx context.Context, id ArticleID, voter UserName, vote Vote) (VoteResult, error) {
 	if vote < Down || vote > Up {
 		return VoteResult{}, refuse(Invalid, "direction", "a vote is up, down or none, not %d", int(vote))

@@ -1,0 +1,362 @@
+package redisrepo_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"frontpage/redisrepo"
+)
+
+// The functions book… send the commands of Redis in Action, chapter 1, as its
+// Python does: times have fractions there, and users are user:NAME.
+
+func bookNow(s *site) string {
+	return strconv.FormatFloat(float64(s.clock.now().Unix())+0.123457, 'f', -1, 64)
+}
+
+// bookPost is post_article(conn, user, title, link).
+func bookPost(s *site, user string) redisrepo.ArticleID {
+	s.t.Helper()
+	now := bookNow(s)
+	number := fmt.Sprint(s.do("INCR article:"))
+	s.do("SADD", "voted:"+number, user)
+	s.do("EXPIRE", "voted:"+number, 7*86400)
+	s.do("HMSET", "article:"+number, "title", "A title", "link", "http://book.example", "poster", user, "time", now, "votes", 1)
+	posted, _ := strconv.ParseFloat(now, 64)
+	s.do("ZADD score:", posted+432, "article:"+number)
+	s.do("ZADD time:", now, "article:"+number)
+	n, _ := strconv.Atoi(number)
+	return redisrepo.ArticleID(n)
+}
+
+// bookVote is article_vote(conn, user, article).
+func bookVote(s *site, user string, id redisrepo.ArticleID) {
+	s.t.Helper()
+	cutoff := float64(s.clock.now().Unix()) - 7*86400
+	if s.do("ZSCORE time:", id.String()).(float64) < cutoff {
+		return
+	}
+	if s.do("SADD", fmt.Sprint("voted:", int(id)), user) == int64(1) {
+		s.do("ZINCRBY score: 432", id.String())
+		s.do("HINCRBY", id.String(), "votes", 1)
+	}
+}
+
+// bookRegroup is add_remove_groups(conn, article_id, to_add, to_remove).
+func bookRegroup(s *site, id redisrepo.ArticleID, add, remove []string) {
+	s.t.Helper()
+	for _, group := range add {
+		s.do("SADD", "group:"+group, id.String())
+	}
+	for _, group := range remove {
+		s.do("SREM", "group:"+group, id.String())
+	}
+}
+
+// bookList is get_articles, and bookGroup is get_group_articles, page 1.
+func bookList(s *site, order string) []string {
+	s.t.Helper()
+	members := s.raw.ZRevRange(s.ctx, order, 0, 24).Val()
+	for i, member := range members {
+		members[i] = fmt.Sprintf("%s %s votes", member, s.do("HGET", member, "votes"))
+	}
+	return members
+}
+
+func bookGroup(s *site, group, order string) []string {
+	s.t.Helper()
+	if key := order + group; s.do("EXISTS", key) == int64(0) {
+		s.do("ZINTERSTORE", key, 2, "group:"+group, order, "AGGREGATE", "MAX")
+		s.do("EXPIRE", key, 60)
+	}
+	return bookList(s, order+group)
+}
+
+// withBook is a site whose store the book's code has used alone: article:1 of
+// user:alice, in the groups go and programming, with a vote of user:bob.
+func withBook(t *testing.T, change func(*redisrepo.Rules)) *site {
+	t.Helper()
+	s := newSite(t, change)
+	s.do("DEL meta:")
+	id := bookPost(s, "user:alice")
+	bookVote(s, "user:bob", id)
+	bookRegroup(s, id, []string{"programming", "go", "Not a Name"}, nil)
+	return s.reopened(s.server.Client, nil)
+}
+
+func TestReadWhatTheBookWrote(t *testing.T) {
+	t.Parallel()
+	s := withBook(t, nil)
+	a := s.article(1)
+	if got, want := fmt.Sprintf("%q %q %v %s +%d -%d =%d %v %d", a.Title, *a.Link, a.Text, a.Poster.Name, a.Upvotes, a.Downvotes, a.Votes, a.Groups, a.CreatedAt.Sub(opened).Microseconds()),
+		`"A title" "http://book.example" <nil> alice +2 -0 =2 [] 123457`; got != want {
+		t.Errorf("article = %s, want %s", got, want)
+	}
+	if want := float64(opened.Unix()) + 0.123457 + 864; a.Score != want || s.do("ZSCORE score: article:1") != want {
+		t.Errorf("Score = %f, want %f", a.Score, want)
+	}
+	if ends := a.VotingEndsAt.Sub(opened); ends != week {
+		t.Errorf("voting ends %v after the whole second of posting, want %v", ends, week)
+	}
+	for _, l := range []redisrepo.Listing{
+		redisrepo.Site(redisrepo.ByScore, redisrepo.Descending), redisrepo.Site(redisrepo.ByTime, redisrepo.Ascending),
+		best("go"), redisrepo.InGroup("programming", redisrepo.ByTime, redisrepo.Ascending),
+	} {
+		s.wantList(l, 1)
+	}
+	groups, err := s.Groups(s.ctx, "", 10)
+	if err != nil || len(groups) != 2 || *groups[0] != (redisrepo.Group{Name: "go", ArticleCount: 1}) || groups[1].Name != "programming" {
+		t.Errorf("Groups = %v, %v, want go and programming", groups, err)
+	}
+	if got := s.positions("alice", 1) + s.positions("bob", 1) + s.positions("carol", 1); got != "++0" {
+		t.Errorf("positions of alice, bob and carol = %s, want ++0", got)
+	}
+	s.wantClean()
+
+	s.do("HSET article:2 link http://bare.example time", opened.Unix())
+	s.do("ZADD time:", opened.Unix(), "article:2")
+	s.do("ZADD score:", opened.Unix(), "article:2")
+	if a := s.article(2); a.Title != "" || *a.Link != "http://bare.example" || a.Votes != 0 || a.Poster.Name != "" {
+		t.Errorf("an article with a link alone = %s", show(a))
+	}
+	if a := s.vote(2, "bob", up).Article; a.Votes != 1 {
+		t.Errorf("voted on, an article with a link alone = %s", show(a))
+	}
+	s.do("INCR article:")
+	s.wantClean()
+}
+
+// The first write through Repo takes an article of the book's code over. It may
+// come with any other.
+func TestWriteToWhatTheBookWrote(t *testing.T) {
+	t.Parallel()
+	type set = []redisrepo.GroupName
+	both := set{"go", "programming"}
+	tests := map[string]struct {
+		rules    func(*redisrepo.Rules)
+		write    func(s *site)
+		up, down int
+		groups   set
+	}{
+		"a vote":                        {write: func(s *site) { s.vote(1, "carol", up) }, up: 3, groups: both},
+		"a vote down":                   {write: func(s *site) { s.vote(1, "carol", down) }, up: 2, down: 1, groups: both},
+		"a vote that is there":          {write: func(s *site) { s.vote(1, "bob", up) }, up: 2, groups: both},
+		"a vote that is not there":      {write: func(s *site) { s.vote(1, "carol", none) }, up: 2, groups: both},
+		"a vote taken back":             {write: func(s *site) { s.vote(1, "bob", none) }, up: 1, groups: both},
+		"a switch":                      {write: func(s *site) { s.vote(1, "bob", down) }, up: 1, down: 1, groups: both},
+		"the poster's vote taken back":  {write: func(s *site) { s.vote(1, "alice", none) }, up: 1, groups: both},
+		"the poster's switch":           {write: func(s *site) { s.vote(1, "alice", down) }, up: 1, down: 1, groups: both},
+		"the poster's, where they fall": {rules: uncounted, write: func(s *site) { s.vote(1, "alice", none) }, up: 1, groups: both},
+		"a vote, then the book's": {write: func(s *site) {
+			s.vote(1, "carol", down)
+			bookVote(s, "user:dave", 1)
+			bookVote(s, "user:dave", 1)
+			bookVote(s, "user:alice", 1)
+			s.do("DEL score:go")
+		}, up: 3, down: 1, groups: both},
+		"a vote in the last second": {write: func(s *site) {
+			s.clock.set(week)
+			s.vote(1, "carol", up)
+		}, up: 3, groups: both},
+		"a vote a second later": {write: func(s *site) {
+			s.clock.set(week + time.Second)
+			_, err := s.Vote(s.ctx, 1, "carol", up)
+			wantRefused(s.t, err, "VOTING_CLOSED article")
+		}, up: 2},
+		"into a group":       {write: func(s *site) { regroup(s, 1, "new") }, up: 2, groups: set{"go", "new", "programming"}},
+		"into a group again": {write: func(s *site) { regroup(s, 1, "go") }, up: 2, groups: both},
+		"out of a group":     {write: func(s *site) { s.regroup(s.article(1), nil, []string{"go"}) }, up: 2, groups: set{"programming"}},
+		"regrouped by the book": {write: func(s *site) {
+			bookRegroup(s, 1, []string{"ruby"}, []string{"go"})
+			s.wantList(best("ruby"), 1) // from now on the group is known
+			s.vote(1, "carol", up)
+		}, up: 3, groups: set{"programming", "ruby"}},
+		"a vote and a regrouping": {write: func(s *site) {
+			s.vote(1, "carol", up)
+			regroup(s, 1, "new")
+			s.vote(1, "dave", down)
+		}, up: 3, down: 1, groups: set{"go", "new", "programming"}},
+	}
+	for name, tt := range tests {
+		for _, listed := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, listings built: %t", name, listed), func(t *testing.T) {
+				t.Parallel()
+				s := withBook(t, tt.rules)
+				if listed {
+					bookGroup(s, "go", "score:")
+					bookGroup(s, "go", "time:")
+					s.list(best("go"))
+				}
+				tt.write(s)
+				a := s.article(1)
+				if a.Upvotes != tt.up || a.Downvotes != tt.down || a.Votes != tt.up-tt.down || !slices.Equal(a.Groups, tt.groups) {
+					t.Errorf("article = %s, want +%d -%d in %v", show(a), tt.up, tt.down, tt.groups)
+				}
+				if tt.groups != nil {
+					s.wantList(redisrepo.PostedBy("alice"), 1)
+				}
+				counts, err := s.ArticleCounts(s.ctx, []redisrepo.GroupName{"go"})
+				if in := slices.Contains(tt.groups, "go") || tt.groups == nil; err != nil || (counts[0] == 1) != in {
+					t.Errorf("articles in go = %v, %v", counts, err)
+				}
+				s.wantClean()
+			})
+		}
+	}
+}
+
+// The book's code sees no votes down, so its vote may come on top of one.
+func TestTheBookVotesOverAVoteDown(t *testing.T) {
+	t.Parallel()
+	tests := map[redisrepo.Vote]struct {
+		up, down int
+		position string
+	}{up: {2, 0, "+"}, none: {1, 0, "0"}, down: {1, 1, "-"}}
+	for vote, want := range tests {
+		t.Run(fmt.Sprint(vote), func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, nil)
+			a := s.post("alice")
+			s.vote(a.ID, "bob", down)
+			bookVote(s, "user:bob", a.ID)
+			if got := s.positions("bob", a.ID); got != "0" {
+				t.Errorf("position = %s, want 0: one up, one down", got)
+			}
+			if result := s.vote(a.ID, "bob", vote); result.Previous != none {
+				t.Errorf("Previous = %d, want none", result.Previous)
+			}
+			if a := s.article(a.ID); a.Upvotes != want.up || a.Downvotes != want.down || a.Votes != want.up-want.down {
+				t.Errorf("votes = +%d -%d =%d, want +%d -%d", a.Upvotes, a.Downvotes, a.Votes, want.up, want.down)
+			}
+			if got := s.positions("bob", a.ID); got != want.position {
+				t.Errorf("position = %s, want %s", got, want.position)
+			}
+			s.wantClean()
+		})
+	}
+}
+
+func TestTheBookReadsWhatWeWrite(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 3 })
+	want := func(got []string, want string) {
+		t.Helper()
+		if got := strings.Join(got, ", "); got != want {
+			t.Errorf("the book lists %q, want %q", got, want)
+		}
+	}
+	a, b := s.post("alice", "go"), s.post("alice", "go")
+	want(bookList(s, "score:"), "article:2 1 votes, article:1 1 votes")
+	want(bookGroup(s, "go", "score:"), "article:2 1 votes, article:1 1 votes")
+	s.vote(a.ID, "bob", up)
+	want(bookList(s, "score:"), "article:1 2 votes, article:2 1 votes")
+	want(bookGroup(s, "go", "score:"), "article:1 2 votes, article:2 1 votes")
+	s.wantClean()
+
+	bookVote(s, "user:carol", b.ID)
+	bookVote(s, "user:bob", a.ID) // who has voted
+	want(bookList(s, "score:"), "article:2 2 votes, article:1 2 votes")
+	s.do("PEXPIRE score:go 58000")
+	s.wantList(best("go"), b.ID, a.ID)
+	s.wantClean()
+
+	// The book keeps no group of the interesting ones; the next vote does.
+	bookVote(s, "user:dave", b.ID)
+	s.wantList(best("interesting"))
+	s.vote(b.ID, "erin", up)
+	s.wantList(best("interesting"), b.ID)
+	s.do("PEXPIRE score:go 58000")
+	s.wantList(best("go"), b.ID, a.ID)
+	s.wantClean()
+
+	c := bookPost(s, "user:alice")
+	if d := s.post("alice"); d.ID != c+1 {
+		t.Errorf("after %v comes %v", c, d.ID)
+	}
+	s.wantClean()
+}
+
+func TestAGroupOfTheBookIsKnownOnceItIsListed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	bookRegroup(s, bookPost(s, "user:alice"), []string{"go"}, nil)
+	if groups, err := s.Groups(s.ctx, "", 10); err != nil || len(groups) != 0 {
+		t.Errorf("Groups = %v, %v", groups, err)
+	}
+	s.wantList(best("go"), 1)
+	if groups, err := s.Groups(s.ctx, "", 10); err != nil || len(groups) != 1 || groups[0].Name != "go" {
+		t.Errorf("Groups = %v, %v, want go", groups, err)
+	}
+	s.wantClean()
+}
+
+func TestTheBookKnowsNoLimitOfGroups(t *testing.T) {
+	t.Parallel()
+	s := withBook(t, nil)
+	for i := range 12 {
+		bookRegroup(s, 1, []string{fmt.Sprint("g", i)}, nil)
+	}
+	s.do("DEL meta:")
+	s = s.reopened(s.server.Client, nil)
+	if a := s.vote(1, "carol", up).Article; len(a.Groups) != 14 {
+		t.Errorf("groups = %v, want 14", a.Groups)
+	}
+	_, err := s.Regroup(s.ctx, 1, "alice", []string{"x"}, []string{"g0"})
+	wantRefused(t, err, "TOO_LONG add")
+	if a := s.regroup(s.article(1), nil, []string{"g0"}); len(a.Groups) != 13 {
+		t.Errorf("groups = %v, want 13", a.Groups)
+	}
+	s.wantClean()
+}
+
+// Voters of the book's code are kept for its week, whatever our window is.
+func TestTheBooksVotersAreForgotten(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		voters []string
+		opens  bool
+	}{
+		"the poster alone is known for sure": {opens: true},
+		"others might vote twice":            {voters: []string{"user:bob"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, nil)
+			id := bookPost(s, "user:alice")
+			for _, voter := range tt.voters {
+				bookVote(s, voter, id)
+			}
+			s.do("DEL voted:1")
+			result, err := s.Vote(s.ctx, id, "bob", down)
+			if !tt.opens {
+				wantRefused(t, err, "VOTING_CLOSED article")
+				return
+			}
+			if err != nil || result.Article.Upvotes != 1 || result.Article.Downvotes != 1 {
+				t.Fatalf("Vote = %+v, %v", result, err)
+			}
+			if got := s.positions("alice", id); got != "+" {
+				t.Errorf("the poster's position = %s, want +", got)
+			}
+			s.wantClean()
+		})
+	}
+}
+
+func TestTheBookTakesAnArticleOutOfAGroup(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	out, in := s.post("alice", "go"), s.post("alice", "go")
+	bookRegroup(s, out.ID, nil, []string{"go"})
+	s.wantList(best("go"), in.ID)
+	s.vote(out.ID, "bob", up)
+	s.wantList(best("go"), in.ID)
+	s.regroup(out, []string{"go"}, nil)
+	s.wantList(best("go"), out.ID, in.ID)
+	s.wantClean()
+}

@@ -1,0 +1,247 @@
+package redisrepo_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"frontpage/redisrepo"
+)
+
+// checkable is a site with something of everything: article:1 is interesting
+// and in a and b, article:2 in a, article:3 long closed, article:4 the book's in
+// b, article:5 of a poster who does not count.
+func checkable(t *testing.T) *site {
+	t.Helper()
+	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 2 })
+	s.post("alice", "a", "b")
+	s.vote(1, "bob", up)
+	s.vote(1, "carol", down)
+	s.vote(1, "dave", up)
+	s.post("alice", "a")
+	s.imports(old(3, 3*week, 5))
+	bookRegroup(s, bookPost(s, "user:zoe"), []string{"b"}, nil)
+	s.reopened(s.server.Client, uncounted).post("frank")
+	for _, group := range []redisrepo.GroupName{"a", "b", "interesting"} {
+		for _, order := range orders {
+			s.list(redisrepo.InGroup(group, order, redisrepo.Descending))
+		}
+	}
+	return s
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		corrupt string // commands, one a line
+		want    []string
+	}{
+		"nothing": {},
+		"a score too high": {corrupt: "ZINCRBY score: 432 article:1", want: []string{
+			"article:1: score is 1772367696, not 1772367264: time 1.7723664e+09 and 2 votes",
+			"score:a: is not the intersection of group:a and score:",
+			"score:b: is not the intersection of group:b and score:",
+			"score:interesting: is not the intersection of group:interesting and score:",
+		}},
+		"a score too low by a hair": {corrupt: "ZINCRBY score: -0.000001 article:3", want: []string{
+			"article:3: score is 1770554159.999999, not 1770554160: time 1.770552e+09 and 5 votes",
+			"score:interesting: is not the intersection of group:interesting and score:",
+		}},
+		"a vote too many": {corrupt: "HINCRBY article:1 votes 1", want: []string{
+			"article:1: score is 1772367264, not 1772367696: time 1.7723664e+09 and 3 votes",
+			"voted:1: has 3 members, not 4",
+		}},
+		"a vote down too many": {corrupt: "HINCRBY article:1 downvotes 1", want: []string{
+			"downvoted:1: has 1 members, not 2",
+			"voted:1: has 3 members, not 4",
+		}},
+		"votes of the closed": {corrupt: "HINCRBY article:3 votes 1", want: []string{"article:3: score is 1770554160, not 1770554592: time 1.770552e+09 and 6 votes"}},
+		"votes of the book's": {corrupt: "HINCRBY article:4 votes 1", want: []string{
+			"article:4: score is 1772366832.123457, not 1772367264.123457: time 1.772366400123457e+09 and 2 votes",
+			"voted:4: has 1 members, not 2",
+		}},
+		"votes that are no number":         {corrupt: "HSET article:1 votes x", want: []string{`article:1: votes: strconv.ParseFloat: parsing "x": invalid syntax`}},
+		"a stranger among the voters":      {corrupt: "SADD voted:1 user:mallory", want: []string{"voted:1: has 4 members, not 3"}},
+		"a stranger among the voters down": {corrupt: "SADD downvoted:1 user:mallory", want: []string{"downvoted:1: has 2 members, not 1"}},
+		"a voter lost":                     {corrupt: "SREM voted:1 user:bob", want: []string{"voted:1: has 2 members, not 3"}},
+		"a voter down lost":                {corrupt: "SREM downvoted:1 user:carol", want: []string{"downvoted:1: has 0 members, not 1"}},
+		"all voters lost": {corrupt: "DEL voted:1 downvoted:1", want: []string{
+			"downvoted:1: has 0 members, not 1",
+			"voted:1: has 0 members, not 3",
+		}},
+		"a voter in both sets": {corrupt: "SMOVE voted:1 downvoted:1 user:bob\nSADD voted:1 user:bob\nHINCRBY article:1 downvotes 1\nHINCRBY article:1 votes -1\nZINCRBY score: -432 article:1\nZINCRBY score:a -432 article:1\nZINCRBY score:b -432 article:1\nSREM group:interesting article:1\nDEL score:interesting time:interesting", want: []string{"article:1: voted up and down: [user:bob]"}},
+		"the uncounted poster lost": {corrupt: "SREM voted:5 user:frank\nSADD voted:5 user:mallory", want: []string{
+			"voted:5: lacks the poster",
+			"voted:5: never ends",
+		}},
+		"voters for ever":      {corrupt: "PERSIST voted:1", want: []string{"voted:1: never ends"}},
+		"voters down for ever": {corrupt: "PERSIST downvoted:1", want: []string{"downvoted:1: never ends"}},
+		"a posting time lost": {corrupt: "ZREM time: article:2", want: []string{
+			"article:2: is in a hash, but not in time:",
+			"article:2: is in score:, but not in time:",
+			"group:a: holds article:2, which is not in time:",
+			"time:a: is not the intersection of group:a and time:",
+		}},
+		"another posting time": {corrupt: "ZADD time: 1772366401 article:2", want: []string{
+			"article:2: is not in posted:alice with its time",
+			"article:2: time is 1.7723664e+09, but time: says 1.772366401e+09",
+			"time:a: is not the intersection of group:a and time:",
+		}},
+		"a posting time in the hash": {corrupt: "HSET article:3 time 1000000000", want: []string{
+			"article:3: score is 1770554160, not 1000002160: time 1.770552e+09 and 5 votes",
+			"article:3: time is 1e+09, but time: says 1.770552e+09",
+		}},
+		"a score lost": {corrupt: "ZREM score: article:2", want: []string{
+			"article:2: is not in score:",
+			"score:a: is not the intersection of group:a and score:",
+		}},
+		"a hash lost": {corrupt: "DEL article:2", want: []string{"article:2: is in time:, but has no hash"}},
+		"a time without an article": {corrupt: "ZADD time: 1 article:6", want: []string{
+			"article: is 5, but article:6 exists",
+			"article:6: is in time:, but has no hash",
+		}},
+		"a score without an article":        {corrupt: "ZADD score: 1 article:6", want: []string{"article:6: is in score:, but not in time:"}},
+		"a hash without an article":         {corrupt: "HSET article:6 title x", want: []string{"article:6: is in a hash, but not in time:"}},
+		"what is no article":                {corrupt: "ZADD time: 1 article:x", want: []string{"article:x: is in time:, but no article can have that id"}},
+		"what is no member":                 {corrupt: "ZADD time: 1 7", want: []string{"7: is in time:, but no article can have that id"}},
+		"a kept listing with another score": {corrupt: "ZADD score:a 1 article:2", want: []string{"score:a: is not the intersection of group:a and score:"}},
+		"a kept listing with another time":  {corrupt: "ZADD time:b 1 article:1", want: []string{"time:b: is not the intersection of group:b and time:"}},
+		"a kept listing without one":        {corrupt: "ZREM time:a article:2", want: []string{"time:a: is not the intersection of group:a and time:"}},
+		"a kept listing with one too many":  {corrupt: "ZADD score:interesting 1 article:2", want: []string{"score:interesting: is not the intersection of group:interesting and score:"}},
+		"a group without its article":       {corrupt: "SREM group:b article:1\nDEL score:b time:b", want: []string{"article:1: is not in group:b"}},
+		"a group with a missing article":    {corrupt: "SADD group:b article:9", want: []string{"group:b: holds article:9, which is not in time:"}},
+		"a group that is not listed":        {corrupt: "ZREM groups: b", want: []string{"article:1: its group b is not in groups:"}},
+		"groups out of order":               {corrupt: "HSET article:1 groups\x00b a", want: []string{"article:1: groups are not different names in order: [b a]"}},
+		"a group twice":                     {corrupt: "HSET article:1 groups\x00a a b", want: []string{"article:1: groups are not different names in order: [a a b]"}},
+		"not in interesting":                {corrupt: "SREM group:interesting article:1\nDEL score:interesting time:interesting", want: []string{"article:1: 2 votes, but in group:interesting: false"}},
+		"wrongly in interesting":            {corrupt: "SADD group:interesting article:2\nDEL score:interesting time:interesting", want: []string{"article:2: 1 votes, but in group:interesting: true"}},
+		"not among what is posted":          {corrupt: "ZREM posted:alice article:2", want: []string{"article:2: is not in posted:alice with its time"}},
+		"posted at another time":            {corrupt: "ZADD posted:alice 1 article:2", want: []string{"article:2: is not in posted:alice with its time"}},
+		"the counter set back":              {corrupt: "SET article: 4", want: []string{"article: is 4, but article:5 exists"}},
+		"the counter lost":                  {corrupt: "DEL article:", want: []string{"article: is 0, but article:5 exists"}},
+		"the counter no number":             {corrupt: "SET article: x", want: []string{`article:: is not a number: "x"`}},
+		"the counter a list": {corrupt: "DEL article:\nRPUSH article: x", want: []string{
+			"article: is 0, but article:5 exists",
+			"article:: is of another type",
+		}},
+		"a hash of another type": {corrupt: "SET article:2 x", want: []string{"article:2: is in time:, but has no hash"}},
+		"voters of another type": {corrupt: "SET voted:1 x EX 1000", want: []string{"voted:1: has 0 members, not 3"}},
+		"posting times of another type": {corrupt: "SET time: x", want: []string{
+			"article:1: is in a hash, but not in time:",
+			"article:1: is in score:, but not in time:",
+			"article:2: is in a hash, but not in time:",
+			"article:2: is in score:, but not in time:",
+			"article:3: is in a hash, but not in time:",
+			"article:3: is in score:, but not in time:",
+			"article:4: is in a hash, but not in time:",
+			"article:4: is in score:, but not in time:",
+			"article:5: is in a hash, but not in time:",
+			"article:5: is in score:, but not in time:",
+			"group:a: holds article:1, which is not in time:",
+			"group:a: holds article:2, which is not in time:",
+			"group:b: holds article:1, which is not in time:",
+			"group:b: holds article:4, which is not in time:",
+			"group:interesting: holds article:1, which is not in time:",
+			"group:interesting: holds article:3, which is not in time:",
+			"time:: is of another type",
+			"time:a: is not the intersection of group:a and time:",
+			"time:b: is not the intersection of group:b and time:",
+			"time:interesting: is not the intersection of group:interesting and time:",
+		}},
+		"scores of another type": {corrupt: "SET score: x", want: []string{
+			"article:1: is not in score:",
+			"article:2: is not in score:",
+			"article:3: is not in score:",
+			"article:4: is not in score:",
+			"article:5: is not in score:",
+			"score:: is of another type",
+			"score:a: is not the intersection of group:a and score:",
+			"score:b: is not the intersection of group:b and score:",
+			"score:interesting: is not the intersection of group:interesting and score:",
+		}},
+		"a group of another type": {corrupt: "SET group:b x", want: []string{
+			"article:1: is not in group:b",
+			"group:b: is of another type",
+			"score:b: is not the intersection of group:b and score:",
+			"time:b: is not the intersection of group:b and time:",
+		}},
+		"a listing of another type": {corrupt: "SET score:b x", want: []string{"score:b: is not the intersection of group:b and score:"}},
+		"an index of another type": {corrupt: "SET groups: x", want: []string{
+			"article:1: its group a is not in groups:",
+			"article:1: its group b is not in groups:",
+			"article:2: its group a is not in groups:",
+		}},
+		"a user's index of another type": {corrupt: "SET posted:frank x", want: []string{"article:5: is not in posted:frank with its time"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := checkable(t)
+			for line := range strings.Lines(tt.corrupt) {
+				command, last, found := strings.Cut(strings.TrimSuffix(line, "\n"), "\x00")
+				if found {
+					s.do(command, last)
+				} else {
+					s.do(command)
+				}
+			}
+			if got := s.violations(); !slices.Equal(got, tt.want) {
+				t.Errorf("Check reports\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(tt.want, "\n\t"))
+			}
+		})
+	}
+}
+
+func TestCheckReadsEverything(t *testing.T) {
+	t.Parallel()
+	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
+		t.Run(fmt.Sprint(tags), func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, nil, redisrepo.WithPartitions(tags...))
+			var want []string
+			for i := range 500 { // more than are read at a time, in each partition
+				a := s.post("alice", fmt.Sprint("g", i%7))
+				if i%50 == 49 {
+					tag := tags[int(a.ID)%len(tags)]
+					s.do("ZADD", tag+"score:", 5, a.ID.String())
+					want = append(want, fmt.Sprintf("%s%v: score is 5, not 1772366832: time 1.7723664e+09 and 1 votes", tag, a.ID))
+				}
+			}
+			slices.Sort(want)
+			if got := s.violations(); !slices.Equal(got, want) {
+				t.Errorf("Check reports\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+			}
+			checked, err := s.Check(s.ctx, func(string) {})
+			if wanted := (redisrepo.Checked{Articles: 500, Groups: 7 * len(tags)}); err != nil || checked != wanted {
+				t.Errorf("Check = %+v, %v, want %+v", checked, err, wanted)
+			}
+		})
+	}
+}
+
+func TestCheckKnowsWhereAnArticleBelongs(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, redisrepo.WithPartitions("{a}", "{b}"))
+	s.imports(old(4, 3*week, 1))
+	s.wantClean()
+	s.do("COPY {a}article:4 {b}article:4")
+	s.do("ZADD {b}time:", opened.Add(-3*week).Unix(), "article:4")
+	s.do("ZADD {b}score:", opened.Add(-3*week).Unix()+432, "article:4")
+	s.do("COPY {a}posted:zoe {b}posted:zoe")
+	s.do("SET {b}article: 2")
+	if got, want := s.violations(), []string{"{b}article:4: belongs to another partition"}; !slices.Equal(got, want) {
+		t.Errorf("Check reports %q, want %q", got, want)
+	}
+}
+
+func TestCheckSaysThatTheStoreDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	s := checkable(t)
+	s.server.Kill()
+	_, err := s.Check(s.ctx, func(violation string) { t.Errorf("Check reports %s", violation) })
+	if !errors.Is(err, redisrepo.ErrUnavailable) {
+		t.Errorf("Check: %v, want ErrUnavailable", err)
+	}
+}

@@ -1,0 +1,215 @@
+package redisrepo_test
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"frontpage/redisrepo"
+)
+
+// two is the site in the hands of two processes, each with a memory of its own.
+func two(t *testing.T) [2]*site {
+	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 50 })
+	return [2]*site{s, s.reopened(s.client(), nil)}
+}
+
+func TestOneVoteAHundredTimesAtOnce(t *testing.T) {
+	t.Parallel()
+	s := two(t)
+	a := s[0].post("alice", "go")
+	s[0].list(best("go"))
+	var changed atomic.Int64
+	together(100, func(i int) {
+		result, err := s[i%2].Vote(t.Context(), a.ID, "bob", up)
+		switch {
+		case err != nil:
+			t.Errorf("Vote: %v", err)
+		case result.Article.Votes != 2:
+			t.Errorf("votes = %d, want 2", result.Article.Votes)
+		case result.Changed:
+			changed.Add(1)
+		}
+	})
+	if n := changed.Load(); n != 1 {
+		t.Errorf("%d votes changed something, want 1", n)
+	}
+	s[0].wantClean()
+}
+
+func TestAHundredVotersAtOnce(t *testing.T) {
+	t.Parallel()
+	s := two(t)
+	a := s[0].post("alice", "go")
+	s[0].list(best("go"))
+	voter := func(i int) redisrepo.UserName { return redisrepo.UserName(fmt.Sprint("voter", i)) }
+	together(100, func(i int) { s[i%2].vote(a.ID, voter(i), up) })
+	if got := s[0].article(a.ID).Votes; got != 101 {
+		t.Errorf("votes = %d, want 101", got)
+	}
+	s[0].wantClean()
+	s[0].wantList(best("interesting"), a.ID)
+	together(100, func(i int) { s[i%2].vote(a.ID, voter(i), redisrepo.Vote(i%3-1)) })
+	if got := s[0].article(a.ID); got.Upvotes != 34 || got.Downvotes != 34 {
+		t.Errorf("votes = +%d -%d, want +34 -34", got.Upvotes, got.Downvotes)
+	}
+	s[0].wantClean()
+	s[0].wantList(best("interesting"))
+}
+
+func TestOnePostAHundredTimesAtOnce(t *testing.T) {
+	t.Parallel()
+	s := two(t)
+	d := draft("title", "go")
+	d.IdempotencyKey = new("key")
+	var ids [100]redisrepo.ArticleID
+	together(100, func(i int) {
+		a, err := s[i%2].Post(t.Context(), "alice", d)
+		if err != nil {
+			t.Errorf("Post: %v", err)
+			return
+		}
+		ids[i] = a.ID
+	})
+	s[0].wantList(redisrepo.PostedBy("alice"), ids[0])
+	for i, id := range ids {
+		if id != ids[0] {
+			t.Errorf("post %d is %v, another is %v", i, id, ids[0])
+		}
+	}
+	s[0].wantClean()
+}
+
+func TestAHundredPostsAtOnce(t *testing.T) {
+	t.Parallel()
+	s := two(t)
+	s[0].list(best("go"))
+	together(100, func(i int) { s[i%2].post(redisrepo.UserName(fmt.Sprint("user", i%7)), "go") })
+	for _, l := range []redisrepo.Listing{best("go"), redisrepo.Site(redisrepo.ByTime, redisrepo.Descending)} {
+		ids, err := s[0].List(t.Context(), l, 1, new(100))
+		slices.Sort(ids)
+		if err != nil || len(ids) != 100 || ids[0] != 1 || ids[99] != 100 {
+			t.Errorf("List = %v, %v, want articles 1 to 100", ids, err)
+		}
+	}
+	s[0].wantClean()
+}
+
+func TestAHundredRegroupingsAtOnce(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		articles, groups int
+	}{
+		"one article, one group":         {1, 1},
+		"one article, ten groups":        {1, 10},
+		"a hundred articles, one group":  {100, 1},
+		"ten articles, ten groups":       {10, 10},
+		"a hundred articles, ten groups": {100, 10},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := two(t)
+			var articles []*redisrepo.Article
+			for range tt.articles {
+				articles = append(articles, s[0].post("alice"))
+			}
+			theme := func(i int) string { return fmt.Sprint("g", i/tt.articles%tt.groups) }
+			together(100, func(i int) { s[i%2].regroup(articles[i%tt.articles], []string{theme(i)}, []string{"x"}) })
+			want := map[redisrepo.ArticleID]map[string]bool{}
+			for i := range 100 {
+				id := articles[i%tt.articles].ID
+				if want[id] == nil {
+					want[id] = map[string]bool{}
+				}
+				want[id][theme(i)] = true
+			}
+			for id, groups := range want {
+				if got := s[0].article(id).Groups; len(got) != len(groups) {
+					t.Errorf("groups of %v = %v, want %v", id, got, groups)
+				}
+			}
+			s[0].wantClean()
+			together(100, func(i int) { s[i%2].regroup(articles[i%tt.articles], nil, []string{theme(i)}) })
+			if groups, err := s[0].Groups(t.Context(), "", 10); err != nil || len(groups) != 0 {
+				t.Errorf("Groups = %v, %v, want none", groups, err)
+			}
+			s[0].wantClean()
+		})
+	}
+}
+
+// A vote has to know the article's groups, which others change between its
+// question and its answer.
+func TestVotesWhileTheArticleIsRegrouped(t *testing.T) {
+	t.Parallel()
+	s := two(t)
+	a := s[0].post("alice", "keep")
+	for _, group := range []redisrepo.GroupName{"keep", "g0", "g1"} {
+		s[0].list(best(group))
+	}
+	together(8, func(worker int) {
+		s := s[worker%2]
+		for i := range 60 {
+			switch voter := redisrepo.UserName(fmt.Sprint("voter", worker, i)); worker {
+			case 0, 1:
+				group := []string{fmt.Sprint("g", worker)}
+				if i%2 == 0 {
+					s.regroup(a, group, nil)
+				} else {
+					s.regroup(a, nil, group)
+				}
+				s.list(best(redisrepo.GroupName(group[0])))
+			default:
+				s.vote(a.ID, voter, up)
+				if i%2 == 0 {
+					s.vote(a.ID, voter, down)
+				}
+			}
+		}
+	})
+	if got := s[0].article(a.ID); got.Upvotes != 1+6*30 || got.Downvotes != 6*30 {
+		t.Errorf("votes = +%d -%d, want +181 -180", got.Upvotes, got.Downvotes)
+	}
+	s[0].wantList(best("keep"), a.ID)
+	s[0].wantList(best("g0"))
+	s[0].wantClean()
+}
+
+func TestCheckWhilePeopleVote(t *testing.T) {
+	t.Parallel()
+	s := two(t)
+	var articles []*redisrepo.Article
+	for i := range 150 { // more than Check reads at a time
+		articles = append(articles, s[0].post("alice", fmt.Sprint("g", i%3)))
+	}
+	for _, group := range []redisrepo.GroupName{"g0", "g1", "g2"} {
+		s[0].list(best(group))
+	}
+	var checks, busy atomic.Int64
+	busy.Store(20)
+	together(21, func(worker int) {
+		if worker == 20 {
+			defer checks.Add(2) // nobody waits for a check that failed
+			for busy.Load() > 0 {
+				s[0].wantClean()
+				checks.Add(1)
+			}
+			return
+		}
+		defer busy.Add(-1)
+		voter := redisrepo.UserName(fmt.Sprint("voter", worker))
+		for i := 0; i < 40 || checks.Load() < 2; i++ {
+			a := articles[(worker*40+i)%len(articles)]
+			s[worker%2].vote(a.ID, voter, redisrepo.Vote(i%3-1))
+			switch {
+			case i%10 == 0:
+				s[worker%2].regroup(a, []string{"g0"}, []string{"g1"})
+			case i%10 == 5:
+				s[worker%2].post("bob", "g2")
+			}
+		}
+	})
+	s[0].wantClean()
+}

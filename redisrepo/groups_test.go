@@ -1,0 +1,343 @@
+package redisrepo_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"frontpage/redisrepo"
+)
+
+var (
+	byScore = []redisrepo.Order{redisrepo.ByScore}
+	orders  = []redisrepo.Order{redisrepo.ByScore, redisrepo.ByTime}
+)
+
+// A listing that exists is kept in step by every write; one that does not is built.
+func TestWritesShowInAGroupAtOnce(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		write func(s *site, a, b *redisrepo.Article) // both in go, a posted a second before b
+		want  []redisrepo.ArticleID
+		time  []redisrepo.ArticleID // when it is not want
+	}{
+		"nothing": {write: func(*site, *redisrepo.Article, *redisrepo.Article) {}, want: []redisrepo.ArticleID{2, 1}},
+		"a vote": {
+			write: func(s *site, a, _ *redisrepo.Article) { s.vote(a.ID, "bob", up) },
+			want:  []redisrepo.ArticleID{1, 2}, time: []redisrepo.ArticleID{2, 1}},
+		"a vote down": {
+			write: func(s *site, _, b *redisrepo.Article) { s.vote(b.ID, "bob", down) },
+			want:  []redisrepo.ArticleID{1, 2}, time: []redisrepo.ArticleID{2, 1}},
+		"a vote for what is elsewhere": {
+			write: func(s *site, _, _ *redisrepo.Article) { s.vote(s.post("alice", "elsewhere").ID, "bob", up) },
+			want:  []redisrepo.ArticleID{2, 1}},
+		"a post": {
+			write: func(s *site, _, _ *redisrepo.Article) { s.post("alice", "GO") },
+			want:  []redisrepo.ArticleID{3, 2, 1}},
+		"a post elsewhere": {
+			write: func(s *site, _, _ *redisrepo.Article) { s.post("alice", "elsewhere") },
+			want:  []redisrepo.ArticleID{2, 1}},
+		"a regrouping into it": {
+			write: func(s *site, _, _ *redisrepo.Article) { s.regroup(s.post("alice"), []string{"Go"}, nil) },
+			want:  []redisrepo.ArticleID{3, 2, 1}},
+		"a regrouping of what is in it": {
+			write: func(s *site, a, _ *redisrepo.Article) { s.regroup(a, []string{"go", "x"}, []string{"y"}) },
+			want:  []redisrepo.ArticleID{2, 1}},
+		"a regrouping out of it": {
+			write: func(s *site, _, b *redisrepo.Article) { s.regroup(b, nil, []string{"Go"}) },
+			want:  []redisrepo.ArticleID{1}},
+		"a regrouping of both out of it": {
+			write: func(s *site, a, b *redisrepo.Article) {
+				s.regroup(a, nil, []string{"go"})
+				s.regroup(b, []string{"x"}, []string{"go"})
+			}},
+	}
+	for name, tt := range tests {
+		for _, built := range [][]redisrepo.Order{nil, byScore, orders} {
+			t.Run(fmt.Sprintf("%s, listings built: %d", name, len(built)), func(t *testing.T) {
+				t.Parallel()
+				s := newSite(t, nil)
+				a := s.post("alice", "go")
+				s.clock.advance(time.Second)
+				b := s.post("alice", "go")
+				s.clock.advance(time.Second)
+				for _, order := range built {
+					s.list(redisrepo.InGroup("go", order, redisrepo.Descending))
+				}
+				if kept := s.do("EXISTS score:go time:go"); kept != int64(len(built)) {
+					t.Fatalf("%v listings are kept, want %d", kept, len(built))
+				}
+				tt.write(s, a, b)
+				s.wantClean()
+				for _, order := range orders {
+					want := tt.want
+					if order == redisrepo.ByTime && tt.time != nil {
+						want = tt.time
+					}
+					s.wantList(redisrepo.InGroup("go", order, redisrepo.Descending), want...)
+					backwards := slices.Clone(want)
+					slices.Reverse(backwards)
+					s.wantList(redisrepo.InGroup("go", order, redisrepo.Ascending), backwards...)
+				}
+				if counts, err := s.ArticleCounts(s.ctx, []redisrepo.GroupName{"go"}); err != nil || counts[0] != len(tt.want) {
+					t.Errorf("ArticleCounts = %v, %v, want %d", counts, err, len(tt.want))
+				}
+				s.wantClean()
+			})
+		}
+	}
+}
+
+func TestAnEmptyGroupLeavesNoKey(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	before := s.dump()
+	s.wantList(best("nobody"))
+	s.wantList(best("interesting"))
+	s.wantList(redisrepo.PostedBy("nobody"))
+	if counts, err := s.ArticleCounts(s.ctx, []redisrepo.GroupName{"nobody"}); err != nil || counts[0] != 0 {
+		t.Errorf("ArticleCounts = %v, %v", counts, err)
+	}
+	if groups, err := s.Groups(s.ctx, "", 10); err != nil || len(groups) != 0 {
+		t.Errorf("Groups = %v, %v", groups, err)
+	}
+	if after := s.dump(); after != before {
+		t.Errorf("reading left keys behind:\n%s", after)
+	}
+}
+
+func TestAGroupEndsWithItsLastArticle(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	a := s.post("alice", "keep")
+	before := s.dump()
+	s.regroup(a, []string{"go"}, nil)
+	s.list(best("go"))
+	s.regroup(a, nil, []string{"go"})
+	if after := s.dump(); after != before {
+		t.Errorf("the store holds\n%s\nwant\n%s", after, before)
+	}
+}
+
+func TestAListingIsKeptAsLongAsTheRulesSay(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	s.post("alice", "go")
+	for _, order := range []string{"score", "time"} {
+		read, key := best("go"), order+":go"
+		if order == "time" {
+			read = redisrepo.InGroup("go", redisrepo.ByTime, redisrepo.Ascending)
+		}
+		s.list(read)
+		if left := s.ttl(key); left > time.Minute || left < time.Minute-10*time.Second {
+			t.Errorf("%s ends in %v, want a minute", key, left)
+		}
+		s.do("PEXPIRE", key, 20_000)
+		s.list(read)
+		if left := s.ttl(key); left > time.Minute || left < time.Minute-10*time.Second {
+			t.Errorf("read again, %s ends in %v, want a minute", key, left)
+		}
+		s.do("PEXPIRE", key, 20_000)
+		s.vote(1, "bob", up)
+		s.vote(1, "bob", none)
+		s.post("alice", "go")
+		if left := s.ttl(key); left > 20*time.Second || left < 10*time.Second {
+			t.Errorf("written, but not read, %s ends in %v, want 20 seconds", key, left)
+		}
+	}
+}
+
+func TestAListingThatIsNotReadGoes(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(r *redisrepo.Rules) { r.GroupCacheTTL = time.Second })
+	a := s.post("alice", "go")
+	s.list(best("go"))
+	deadline, cancel := time.After(10*time.Second), time.NewTicker(20*time.Millisecond)
+	defer cancel.Stop()
+	for s.do("EXISTS score:go") == int64(1) {
+		s.vote(a.ID, "bob", up) // what is written to a listing does not keep it
+		s.vote(a.ID, "bob", none)
+		select {
+		case <-deadline:
+			t.Fatal("score:go is still there")
+		case <-cancel.C:
+		}
+	}
+	s.wantList(best("go"), a.ID)
+	s.wantClean()
+}
+
+// What the book's code writes to a listing that is read all the time is seen
+// once the listing is due for a comparison.
+func TestForeignWritesAreSeenInAHotListing(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		write string
+		want  []redisrepo.ArticleID
+	}{
+		"a vote":             {write: "ZINCRBY score: 432 article:1", want: []redisrepo.ArticleID{1, 2}},
+		"an entry":           {write: "SADD group:go article:3", want: []redisrepo.ArticleID{3, 2, 1}},
+		"a leave":            {write: "SREM group:go article:2", want: []redisrepo.ArticleID{1}},
+		"the end":            {write: "DEL group:go"},
+		"one for another":    {write: "SMOVE group:x group:go article:3", want: []redisrepo.ArticleID{3, 1}},
+		"nothing":            {write: "SREM group:go article:9", want: []redisrepo.ArticleID{2, 1}},
+		"a listing of 1s":    {write: "DEL score:go", want: []redisrepo.ArticleID{2, 1}},
+		"a stranger's entry": {write: "ZADD score:go 1 article:3", want: []redisrepo.ArticleID{2, 1}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, nil)
+			for _, group := range []string{"go", "go", "x"} {
+				s.post("alice", group)
+			}
+			s.list(best("go"))
+			if name == "one for another" {
+				s.do("SREM group:go article:2")
+			}
+			s.do(tt.write)
+			s.do("PEXPIRE score:go 58000") // more than a second since the last comparison
+			s.wantList(best("go"), tt.want...)
+			s.wantList(best("go"), tt.want...)
+		})
+	}
+}
+
+func TestAHotListingIsNotComparedAtEachRead(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	s.post("alice", "go")
+	s.list(best("go"))
+	s.do("SREM group:go article:1")
+	s.do("PEXPIRE score:go 60000")
+	s.wantList(best("go"), 1)
+	if left := s.ttl("score:go"); left > time.Minute {
+		t.Errorf("score:go ends in %v", left)
+	}
+}
+
+func TestRegroup(t *testing.T) {
+	t.Parallel()
+	names := func(from, to int) (names []string) {
+		for i := from; i < to; i++ {
+			names = append(names, fmt.Sprint("g", i))
+		}
+		return names
+	}
+	tests := map[string]struct {
+		posted      []string
+		user        redisrepo.UserName
+		add, remove []string
+		want        []redisrepo.GroupName
+		refused     []string
+	}{
+		"into a group":                    {add: []string{"go"}, want: []redisrepo.GroupName{"go"}},
+		"names are folded":                {add: []string{"Go", "gO"}, want: []redisrepo.GroupName{"go"}},
+		"names are sorted by their bytes": {posted: []string{"b", "ä"}, add: []string{"a_b", "a-c", "ab", "a.b", "a"}, want: []redisrepo.GroupName{"a", "a-c", "a.b", "a_b", "ab", "b", "ä"}},
+		"out of a group":                  {posted: []string{"go", "x"}, remove: []string{"GO"}, want: []redisrepo.GroupName{"x"}},
+		"out of all":                      {posted: []string{"go"}, remove: []string{"go"}},
+		"from one to another":             {posted: []string{"go"}, add: []string{"x"}, remove: []string{"go"}, want: []redisrepo.GroupName{"x"}},
+		"into what it is in":              {posted: []string{"go"}, add: []string{"go"}, want: []redisrepo.GroupName{"go"}},
+		"out of what it is not in":        {posted: []string{"go"}, remove: []string{"x", "y"}, want: []redisrepo.GroupName{"go"}},
+		"out of interesting's neighbour":  {posted: []string{"interesting2"}, remove: []string{"interesting2"}},
+
+		"into 10 groups":                 {add: names(0, 10), want: groupNames(names(0, 10))},
+		"into 11 groups":                 {add: names(0, 11), refused: []string{"TOO_LONG add"}},
+		"into the 11th":                  {posted: names(0, 10), add: []string{"x"}, refused: []string{"TOO_LONG add"}},
+		"into the 11th, out of another":  {posted: names(0, 10), add: []string{"g9", "x"}, remove: []string{"g0"}, want: groupNames(append(names(1, 10), "x"))},
+		"into 100 names of one group":    {add: slices.Repeat([]string{"go"}, 100), want: []redisrepo.GroupName{"go"}},
+		"into 101 names of one group":    {add: slices.Repeat([]string{"go"}, 101), refused: []string{"TOO_LONG add"}},
+		"out of 100 groups":              {posted: []string{"go"}, remove: names(0, 100), want: []redisrepo.GroupName{"go"}},
+		"out of 101 groups":              {posted: []string{"go"}, remove: names(0, 101), refused: []string{"TOO_LONG remove"}},
+		"into interesting":               {add: []string{"Interesting"}, refused: []string{"INVALID add.0"}},
+		"out of interesting":             {remove: []string{"go", "interesting"}, refused: []string{"INVALID remove.1"}},
+		"into and out of the same":       {add: []string{"a", "Go"}, remove: []string{"b", "gO"}, refused: []string{"INVALID remove.1"}},
+		"nowhere":                        {refused: []string{"INVALID add"}},
+		"all bad names at once":          {add: []string{"", "ok", "a b"}, remove: []string{"/", "interesting"}, refused: []string{"INVALID add.0", "INVALID add.2", "INVALID remove.0", "INVALID remove.1"}},
+		"somebody else's article":        {user: "bob", add: []string{"go"}, refused: []string{"FORBIDDEN article"}},
+		"somebody else's, much the same": {user: "Alice", add: []string{"go"}, refused: []string{"FORBIDDEN article"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, nil)
+			a := s.post("alice", tt.posted...)
+			before := s.dump()
+			user := a.Poster.Name
+			if tt.user != "" {
+				user = tt.user
+			}
+			b, err := s.Regroup(s.ctx, a.ID, user, tt.add, tt.remove)
+			if tt.refused != nil {
+				wantRefused(t, err, tt.refused...)
+				if after := s.dump(); after != before {
+					t.Errorf("something was written:\n%s", after)
+				}
+				return
+			}
+			if err != nil || !slices.Equal(b.Groups, tt.want) {
+				t.Fatalf("Regroup = %+v, %v, want groups %v", b, err, tt.want)
+			}
+			wantEqual(t, b, s.article(a.ID))
+			groups, err := s.Groups(s.ctx, "", 100)
+			if err != nil || len(groups) != len(tt.want) {
+				t.Fatalf("Groups = %v, %v, want %v", groups, err, tt.want)
+			}
+			for i, group := range groups {
+				if group.Name != tt.want[i] || group.ArticleCount != 1 {
+					t.Errorf("group %d = %+v, want %s with 1 article", i, group, tt.want[i])
+				}
+				s.wantList(best(group.Name), a.ID)
+			}
+			s.wantClean()
+		})
+	}
+}
+
+func groupNames(names []string) []redisrepo.GroupName {
+	groups := make([]redisrepo.GroupName, len(names))
+	for i, name := range names {
+		groups[i] = redisrepo.GroupName(name)
+	}
+	return groups
+}
+
+func TestGroupsArePagedByName(t *testing.T) {
+	t.Parallel()
+	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
+		t.Run(fmt.Sprint(tags), func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, nil, redisrepo.WithPartitions(tags...))
+			want := []string{"a", "a-b", "a.b", "a_b", "ab", "b", "c", "interest", "ä", "世"}
+			for i, name := range want {
+				for range i%3 + 1 {
+					s.post("alice", name)
+				}
+			}
+			for size := 1; size <= len(want)+1; size++ {
+				var got []string
+				after := redisrepo.GroupName("")
+				for {
+					page, err := s.Groups(s.ctx, after, size)
+					if err != nil || len(page) > size {
+						t.Fatalf("Groups after %q = %v, %v, want at most %d", after, page, err, size)
+					}
+					if len(page) == 0 {
+						break
+					}
+					for _, group := range page {
+						if n := len(got); n < len(want) && group.ArticleCount != n%3+1 {
+							t.Errorf("%s has %d articles, want %d", group.Name, group.ArticleCount, n%3+1)
+						}
+						got = append(got, string(group.Name))
+					}
+					after = page[len(page)-1].Name
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("by %d: %v, want %v", size, got, want)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,272 @@
+package redisrepo_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+)
+
+// TestMain silences go-redis, which writes a line for each call without a server.
+func TestMain(m *testing.M) {
+	redis.SetLogger(silent{})
+	m.Run()
+}
+
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+// opened is when the clock of every test starts.
+var opened = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+// site is a Repo over a Redis of its own. Its time stands still but for the test.
+type site struct {
+	*redisrepo.Repo
+	t      *testing.T
+	ctx    context.Context
+	server *redistest.Server
+	raw    *redis.Client // beside the Repo's own, so that hooks there see the Repo alone
+	rules  redisrepo.Rules
+	clock  *clock
+}
+
+type clock struct{ sinceOpened atomic.Int64 }
+
+func (c *clock) now() time.Time          { return opened.Add(time.Duration(c.sinceOpened.Load())) }
+func (c *clock) advance(d time.Duration) { c.sinceOpened.Add(int64(d)) }
+func (c *clock) set(d time.Duration)     { c.sinceOpened.Store(int64(d)) }
+
+// newSite opens an empty site by the book's rules, as change leaves them.
+func newSite(t *testing.T, change func(*redisrepo.Rules), options ...redisrepo.Option) *site {
+	t.Helper()
+	server := redistest.Start(t)
+	raw := redis.NewClient(&redis.Options{Network: "unix", Addr: server.Socket()})
+	t.Cleanup(func() { _ = raw.Close() })
+	s := &site{t: t, ctx: t.Context(), server: server, raw: raw, rules: redisrepo.BookRules(), clock: new(clock)}
+	return s.reopened(server.Client, change, options...)
+}
+
+// reopened is the same store and clock in the hands of another Repo.
+func (s *site) reopened(client redis.UniversalClient, change func(*redisrepo.Rules), options ...redisrepo.Option) *site {
+	s.t.Helper()
+	other := *s
+	if change != nil {
+		change(&other.rules)
+	}
+	repo, err := redisrepo.New(s.ctx, client, other.rules, append(options, redisrepo.WithClock(s.clock.now))...)
+	if err != nil {
+		s.t.Fatalf("New: %v", err)
+	}
+	other.Repo = repo
+	return &other
+}
+
+// client connects to the site's server with hooks of its own.
+func (s *site) client(hooks ...redis.Hook) *redis.Client {
+	options := *s.server.Client.Options()
+	client := redis.NewClient(&options)
+	s.t.Cleanup(func() { _ = client.Close() })
+	for _, hook := range hooks {
+		client.AddHook(hook)
+	}
+	return client
+}
+
+func draft(title string, groups ...string) redisrepo.Draft {
+	return redisrepo.Draft{Title: title, Link: new("https://example.com/" + title), Groups: groups}
+}
+
+func (s *site) post(poster redisrepo.UserName, groups ...string) *redisrepo.Article {
+	s.t.Helper()
+	a, err := s.Post(s.ctx, poster, draft("title", groups...))
+	if err != nil {
+		s.t.Fatalf("Post by %s into %v: %v", poster, groups, err)
+	}
+	return a
+}
+
+func (s *site) vote(id redisrepo.ArticleID, voter redisrepo.UserName, vote redisrepo.Vote) redisrepo.VoteResult {
+	s.t.Helper()
+	result, err := s.Vote(s.ctx, id, voter, vote)
+	if err != nil {
+		s.t.Fatalf("Vote %d by %s on %v: %v", vote, voter, id, err)
+	}
+	return result
+}
+
+func (s *site) regroup(a *redisrepo.Article, add, remove []string) *redisrepo.Article {
+	s.t.Helper()
+	b, err := s.Regroup(s.ctx, a.ID, a.Poster.Name, add, remove)
+	if err != nil {
+		s.t.Fatalf("Regroup %v, add %v, remove %v: %v", a.ID, add, remove, err)
+	}
+	return b
+}
+
+func (s *site) article(id redisrepo.ArticleID) *redisrepo.Article {
+	s.t.Helper()
+	articles, errs := s.ArticlesByID(s.ctx, []redisrepo.ArticleID{id})
+	if errs[0] != nil {
+		s.t.Fatalf("ArticlesByID %v: %v", id, errs[0])
+	}
+	return articles[0]
+}
+
+// positions are the user's votes on the articles; "?" is one that is not known any more.
+func (s *site) positions(user redisrepo.UserName, ids ...redisrepo.ArticleID) string {
+	s.t.Helper()
+	articles, errs := s.ArticlesByID(s.ctx, ids)
+	if err := errors.Join(errs...); err != nil {
+		s.t.Fatalf("ArticlesByID %v: %v", ids, err)
+	}
+	votes, err := s.Votes(s.ctx, user, articles)
+	if err != nil {
+		s.t.Fatalf("Votes of %s: %v", user, err)
+	}
+	var b strings.Builder
+	for _, vote := range votes {
+		if vote == nil {
+			b.WriteByte('?')
+		} else {
+			b.WriteByte("-0+"[*vote+1])
+		}
+	}
+	return b.String()
+}
+
+// list is the first page.
+func (s *site) list(l redisrepo.Listing) []redisrepo.ArticleID {
+	s.t.Helper()
+	ids, err := s.List(s.ctx, l, 1, nil)
+	if err != nil {
+		s.t.Fatalf("List: %v", err)
+	}
+	return ids
+}
+
+// best lists a group by score, the highest first.
+func best(group redisrepo.GroupName) redisrepo.Listing {
+	return redisrepo.InGroup(group, redisrepo.ByScore, redisrepo.Descending)
+}
+
+func (s *site) wantList(l redisrepo.Listing, want ...redisrepo.ArticleID) {
+	s.t.Helper()
+	if got := s.list(l); !slices.Equal(got, want) {
+		s.t.Errorf("List = %v, want %v", got, want)
+	}
+}
+
+// violations are what Check reports, sorted.
+func (s *site) violations() []string {
+	s.t.Helper()
+	var found []string
+	if _, err := s.Check(s.ctx, func(violation string) { found = append(found, violation) }); err != nil {
+		s.t.Fatalf("Check: %v", err)
+	}
+	slices.Sort(found)
+	return found
+}
+
+func (s *site) wantClean() {
+	s.t.Helper()
+	for _, violation := range s.violations() {
+		s.t.Errorf("Check reports: %s", violation)
+	}
+}
+
+// do runs a command of redis-cli, words separated by blanks.
+func (s *site) do(command string, more ...any) any {
+	s.t.Helper()
+	var args []any
+	for word := range strings.FieldsSeq(command) {
+		args = append(args, word)
+	}
+	reply, err := s.raw.Do(s.ctx, append(args, more...)...).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		s.t.Fatalf("%s: %v", command, err)
+	}
+	return reply
+}
+
+// ttl is how long the key still lives; below 0 it does not exist or never ends.
+func (s *site) ttl(key string) time.Duration {
+	s.t.Helper()
+	return time.Duration(s.do("PTTL", key).(int64)) * time.Millisecond
+}
+
+// dump is the whole store as text: each key with its type, content and whether it ends.
+func (s *site) dump() string {
+	s.t.Helper()
+	keys, err := s.raw.Keys(s.ctx, "*").Result()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	slices.Sort(keys)
+	var b strings.Builder
+	for _, key := range keys {
+		var content any
+		switch kind := s.do("TYPE", key); kind {
+		case "hash":
+			content = s.raw.HGetAll(s.ctx, key).Val() // printed in the order of its fields
+		case "set":
+			members := s.raw.SMembers(s.ctx, key).Val()
+			slices.Sort(members)
+			content = members
+		case "zset":
+			content = s.raw.ZRangeWithScores(s.ctx, key, 0, -1).Val()
+		case "list":
+			content = s.raw.LRange(s.ctx, key, 0, -1).Val()
+		default:
+			content = s.raw.Get(s.ctx, key).Val()
+		}
+		fmt.Fprintf(&b, "%s: %v, ends: %t\n", key, content, s.ttl(key) > 0)
+	}
+	return b.String()
+}
+
+// wantRefused wants a refusal with just these codes and fields, such as "INVALID title".
+func wantRefused(t *testing.T, err error, want ...string) {
+	t.Helper()
+	var refusal redisrepo.Refusal
+	if !errors.As(err, &refusal) {
+		t.Fatalf("err = %v, want a refusal with %q", err, want)
+	}
+	got := make([]string, len(refusal))
+	for i, e := range refusal {
+		got[i] = strings.TrimSpace(string(e.Code) + " " + strings.Join(e.Field, "."))
+		if e.Message == "" || strings.HasSuffix(e.Message, ".") {
+			t.Errorf("message of %s is not a sentence without a full stop: %q", got[i], e.Message)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("refused with %q, want %q: %v", got, want, err)
+	}
+}
+
+// together runs n calls at once.
+func together(n int, call func(i int)) {
+	var ready, done sync.WaitGroup
+	start := make(chan struct{})
+	ready.Add(n)
+	for i := range n {
+		done.Go(func() {
+			ready.Done()
+			<-start
+			call(i)
+		})
+	}
+	ready.Wait()
+	close(start)
+	done.Wait()
+}

@@ -1,0 +1,212 @@
+package redisrepo_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"frontpage/redisrepo"
+)
+
+// old is an article that was posted that long before now.
+func old(id redisrepo.ArticleID, age time.Duration, votes int, groups ...string) redisrepo.Imported {
+	return redisrepo.Imported{ID: id, Poster: "zoe", PostedAt: opened.Add(-age), Votes: votes, Draft: draft("old", groups...)}
+}
+
+// imports wants each article to be stored.
+func (s *site) imports(articles ...redisrepo.Imported) {
+	s.t.Helper()
+	added, errs := s.Import(s.ctx, articles)
+	for i, a := range articles {
+		if !added[i] || errs[i] != nil {
+			s.t.Fatalf("Import of %v = %t, %v", a.ID, added[i], errs[i])
+		}
+	}
+}
+
+func TestImport(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		rules           func(*redisrepo.Rules)
+		age             time.Duration
+		votes           int
+		voted, down     int64  // voters that are kept
+		poster          string // the poster's position, "" for any
+		interesting     bool
+		closed, refused bool // to bob, and to the poster
+	}{
+		"without votes":                {age: time.Hour, poster: "0"},
+		"with the poster's vote":       {age: time.Hour, votes: 1, voted: 1, poster: "+"},
+		"with votes":                   {age: time.Hour, votes: 17, voted: 17, poster: "+"},
+		"with 199 votes":               {age: time.Hour, votes: 199, voted: 199, poster: "+"},
+		"with 200 votes":               {age: time.Hour, votes: 200, voted: 200, poster: "+", interesting: true},
+		"with more votes than a batch": {age: time.Hour, votes: 2501, voted: 2501, poster: "+", interesting: true},
+		"with votes down":              {age: time.Hour, votes: -17, down: 17, poster: "0"},
+		"with many votes down":         {age: time.Hour, votes: -2000, down: 2000, poster: "0"},
+		"posted just now":              {votes: 2, voted: 2, poster: "+"},
+		"in the last second":           {age: week, votes: 2, voted: 2, poster: "+"},
+		"a second later":               {age: week + time.Second, votes: 2, closed: true},
+		"long ago":                     {age: 3 * week, votes: 250, closed: true, poster: "?", interesting: true},
+		"long ago, down":               {age: 3 * week, votes: -5, closed: true, poster: "?"},
+		"before Unix":                  {age: 60 * 365 * day, votes: 3, closed: true, poster: "?"},
+		"uncounted":                    {rules: uncounted, age: time.Hour, voted: 1, poster: "+", refused: true},
+		"uncounted, with votes":        {rules: uncounted, age: time.Hour, votes: 17, voted: 18, poster: "+", refused: true},
+		"uncounted, with votes down":   {rules: uncounted, age: time.Hour, votes: -17, voted: 1, down: 17, poster: "+", refused: true},
+		"uncounted, long ago":          {rules: uncounted, age: 3 * week, votes: 17, closed: true, poster: "?", refused: true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, tt.rules)
+			s.wantList(best("go"))
+			s.imports(old(30, tt.age, tt.votes, "Go", "b"))
+			a := s.article(30)
+			if got, want := fmt.Sprintln(a.Votes, a.Downvotes, a.Upvotes, a.CreatedAt, a.Score, a.Poster.Name, a.Groups, a.IsInteresting),
+				fmt.Sprintln(tt.votes, max(0, -tt.votes), max(0, tt.votes), opened.Add(-tt.age), float64(a.CreatedAt.Unix()+432*int64(tt.votes)), "zoe", "[b go]", tt.interesting); got != want {
+				t.Errorf("article = %swant %s", got, want)
+			}
+			if voted, down := s.do("SCARD voted:30"), s.do("SCARD downvoted:30"); voted != tt.voted || down != tt.down {
+				t.Errorf("%d voters up, %d down, want %d, %d", voted, down, tt.voted, tt.down)
+			}
+			if got := s.positions("zoe", 30); tt.poster != "" && got != tt.poster {
+				t.Errorf("the poster's position = %s, want %s", got, tt.poster)
+			}
+			for _, l := range []redisrepo.Listing{best("go"), redisrepo.PostedBy("zoe"), redisrepo.Site(redisrepo.ByScore, redisrepo.Descending)} {
+				s.wantList(l, 30)
+			}
+			if listed := len(s.list(best("interesting"))) == 1; listed != tt.interesting {
+				t.Errorf("listed as interesting: %t, want %t", listed, tt.interesting)
+			}
+			s.wantClean()
+
+			_, err := s.Vote(s.ctx, 30, "bob", up)
+			if tt.closed {
+				wantRefused(t, err, "VOTING_CLOSED article")
+			} else if err != nil || s.article(30).Votes != tt.votes+1 {
+				t.Errorf("Vote: %v, votes = %d", err, s.article(30).Votes)
+			}
+			if _, err := s.Vote(s.ctx, 30, "zoe", down); (err != nil) != (tt.closed || tt.refused) {
+				t.Errorf("Vote of the poster: %v", err)
+			}
+			s.wantClean()
+			if b := s.post("alice"); b.ID != 31 {
+				t.Errorf("after article:30 comes %v", b.ID)
+			}
+			s.wantClean()
+		})
+	}
+}
+
+func TestImportRefuses(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	tests := map[string]struct {
+		change  func(*redisrepo.Imported)
+		refused []string // nil when accepted
+	}{
+		"nothing to object to":       {change: func(*redisrepo.Imported) {}},
+		"a bare title":               {change: func(a *redisrepo.Imported) { a.Draft.Link = nil }},
+		"wrongly decoded characters": {change: func(a *redisrepo.Imported) { a.Draft.Title, a.Draft.Text = "donâ\u0080\u0099t", new("\u0085") }},
+		"the most votes":             {change: func(a *redisrepo.Imported) { a.Votes, a.PostedAt = 1_000_000, opened.Add(-2*week) }},
+		"the most votes down":        {change: func(a *redisrepo.Imported) { a.Votes, a.PostedAt = -1_000_000, opened.Add(-2*week) }},
+		"the highest number":         {change: func(a *redisrepo.Imported) { a.ID = 1<<31 - 1 }},
+
+		"a control character":           {change: func(a *redisrepo.Imported) { a.Draft.Title = "a\x01b" }, refused: []string{"INVALID title"}},
+		"too many votes":                {change: func(a *redisrepo.Imported) { a.Votes = 1_000_001 }, refused: []string{"INVALID votes"}},
+		"too many votes down":           {change: func(a *redisrepo.Imported) { a.Votes = -1_000_001 }, refused: []string{"INVALID votes"}},
+		"the future":                    {change: func(a *redisrepo.Imported) { a.PostedAt = opened.Add(time.Second) }, refused: []string{"INVALID posted_at"}},
+		"the number 0":                  {change: func(a *redisrepo.Imported) { a.ID = 0 }, refused: []string{"INVALID id"}},
+		"a negative number":             {change: func(a *redisrepo.Imported) { a.ID = -5 }, refused: []string{"INVALID id"}},
+		"a number of more than 31 bits": {change: func(a *redisrepo.Imported) { a.ID = 1 << 31 }, refused: []string{"INVALID id"}},
+		"all of it": {change: func(a *redisrepo.Imported) {
+			*a = redisrepo.Imported{PostedAt: opened.Add(day), Votes: 1 << 40, Draft: redisrepo.Draft{Link: new("x")}}
+		}, refused: []string{"INVALID title", "INVALID link", "INVALID id", "INVALID votes", "INVALID posted_at"}},
+	}
+	var batch []redisrepo.Imported
+	var names []string
+	for name, tt := range tests {
+		a := old(redisrepo.ArticleID(100+len(batch)), time.Hour, 1)
+		tt.change(&a)
+		batch, names = append(batch, a), append(names, name)
+	}
+	added, errs := s.Import(s.ctx, batch)
+	for i, name := range names {
+		t.Run(name, func(t *testing.T) {
+			if want := tests[name].refused; want != nil {
+				wantRefused(t, errs[i], want...)
+			} else if errs[i] != nil {
+				t.Errorf("err = %v", errs[i])
+			}
+			if added[i] != (errs[i] == nil) {
+				t.Errorf("added = %t, err = %v", added[i], errs[i])
+			}
+		})
+	}
+	if got := len(s.list(redisrepo.PostedBy("zoe"))); got != 6 {
+		t.Errorf("%d articles are stored, want 6", got)
+	}
+	s.wantClean()
+}
+
+func TestImportAgainAddsNothing(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	batch := []redisrepo.Imported{old(3, time.Hour, 5, "go"), old(4, 3*week, 7), old(9, time.Hour, -2)}
+	s.imports(batch...)
+	s.vote(3, "bob", up)
+	a := s.post("alice", "go")
+	before := s.dump()
+	added, errs := s.Import(s.ctx, append(batch, redisrepo.Imported{ID: a.ID, Poster: "alice", PostedAt: opened, Draft: draft("title")}))
+	for i := range added {
+		if added[i] || errs[i] != nil {
+			t.Errorf("slot %d = %t, %v, want no addition and no error", i, added[i], errs[i])
+		}
+	}
+	if after := s.dump(); after != before {
+		t.Errorf("the store holds\n%s\nwant\n%s", after, before)
+	}
+}
+
+func TestImportLeavesOtherArticlesAlone(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	s.imports(old(3, time.Hour, 5, "go"))
+	before := s.dump()
+	poster, title, link := old(3, time.Hour, 5), old(3, time.Hour, 5), old(3, time.Hour, 5)
+	poster.Poster, title.Draft.Title, link.Draft.Link = "yves", "other", nil
+	added, errs := s.Import(s.ctx, []redisrepo.Imported{poster, title, link})
+	for i := range added {
+		if added[i] {
+			t.Errorf("slot %d was added", i)
+		}
+		wantRefused(t, errs[i], "CONFLICT id")
+	}
+	if after := s.dump(); after != before {
+		t.Errorf("the store holds\n%s\nwant\n%s", after, before)
+	}
+}
+
+func TestImportMovesTheCounterPastTheHighest(t *testing.T) {
+	t.Parallel()
+	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
+		t.Run(fmt.Sprint(tags), func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, nil, redisrepo.WithPartitions(tags...))
+			s.imports(old(50, time.Hour, 1), old(2, time.Hour, 1), old(1, time.Hour, 1), old(49, time.Hour, 1), old(30, time.Hour, 1))
+			s.wantClean()
+			seen := map[redisrepo.ArticleID]bool{50: true, 2: true, 1: true, 49: true, 30: true}
+			for range 20 {
+				a := s.post("alice")
+				if seen[a.ID] || a.ID < 30 {
+					t.Errorf("the number of %v was used or passed before", a.ID)
+				}
+				seen[a.ID] = true
+			}
+			s.imports(old(3, time.Hour, 1)) // below: the counter stays
+			s.wantClean()
+			if a := s.post("alice"); seen[a.ID] {
+				t.Errorf("%v is posted twice", a.ID)
+			}
+		})
+	}
+}

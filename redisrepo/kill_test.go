@@ -1,0 +1,193 @@
+package redisrepo_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"frontpage/redisrepo"
+)
+
+const (
+	kills        = 4
+	votesBetween = 2_000 // acknowledged, between two kills
+	crowd        = 8     // goroutines, each voting for users of its own
+)
+
+// ballot is what one user may have voted on one article.
+type ballot struct {
+	acknowledged redisrepo.Vote
+	unsure       []redisrepo.Vote // sent since, without a reply
+}
+
+// A server that is killed while people vote has counted every vote that it
+// acknowledged, and none twice.
+func TestAKilledServerLosesNoVote(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 5 })
+	var articles []redisrepo.ArticleID
+	for i := range 6 {
+		articles = append(articles, s.post("alice", fmt.Sprint("g", i%2)).ID)
+	}
+	const seed = 1
+
+	var acknowledged, failed atomic.Int64
+	var over atomic.Bool
+	ballots := make([]map[string]*ballot, crowd)
+	var workers sync.WaitGroup
+	for worker := range crowd {
+		mine := map[string]*ballot{}
+		ballots[worker] = mine
+		random := rand.New(rand.NewPCG(seed, uint64(worker)))
+		workers.Go(func() {
+			for !over.Load() {
+				id := articles[random.IntN(len(articles))]
+				voter := redisrepo.UserName(fmt.Sprint("voter", worker, "-", random.IntN(4)))
+				vote := redisrepo.Vote(random.IntN(3) - 1)
+				b := mine[fmt.Sprint(id, voter)]
+				if b == nil {
+					b = new(ballot)
+					mine[fmt.Sprint(id, voter)] = b
+				}
+				if random.IntN(10) == 0 {
+					_, _ = s.List(s.ctx, best("g0"), 1, nil) // so that there is a listing to keep
+				}
+				_, err := s.Vote(s.ctx, id, voter, vote)
+				switch {
+				case err == nil:
+					*b = ballot{acknowledged: vote}
+					acknowledged.Add(1)
+				case errors.Is(err, redisrepo.ErrUnavailable):
+					b.unsure = append(b.unsure, vote)
+					failed.Add(1)
+				default:
+					t.Errorf("Vote: %v", err)
+					return
+				}
+			}
+		})
+	}
+
+	limit, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for range kills {
+		for enough := acknowledged.Load() + votesBetween; acknowledged.Load() < enough; {
+			select {
+			case <-tick.C:
+			case <-limit.Done():
+				over.Store(true)
+				workers.Wait()
+				t.Fatalf("%d votes were acknowledged, %d failed", acknowledged.Load(), failed.Load())
+			}
+		}
+		s.server.Kill()
+		s.server.Restart()
+	}
+	over.Store(true)
+	workers.Wait()
+
+	fresh := s.reopened(s.client(), nil)
+	net := map[redisrepo.ArticleID]int{}
+	for _, id := range articles {
+		net[id] = 1 // alice's
+	}
+	for worker, mine := range ballots {
+		for voter := range 4 {
+			user := redisrepo.UserName(fmt.Sprint("voter", worker, "-", voter))
+			for i, position := range fresh.positions(user, articles...) {
+				vote, id := redisrepo.Vote(0), articles[i]
+				switch position {
+				case '+':
+					vote = up
+				case '-':
+					vote = down
+				}
+				net[id] += int(vote)
+				b := mine[fmt.Sprint(id, user)]
+				if b == nil {
+					b = new(ballot)
+				}
+				if !b.allows(vote) {
+					t.Errorf("%s on %v: %d, but %d was acknowledged, then %v without a reply", user, id, vote, b.acknowledged, b.unsure)
+				}
+			}
+		}
+	}
+	for _, id := range articles {
+		if got := fresh.article(id).Votes; got != net[id] {
+			t.Errorf("votes of %v = %d, want %d", id, got, net[id])
+		}
+	}
+	fresh.wantClean()
+	if failed.Load() == 0 {
+		t.Error("no vote failed: the server was not killed while people voted")
+	}
+}
+
+func (b *ballot) allows(vote redisrepo.Vote) bool {
+	for _, unsure := range b.unsure {
+		if unsure == vote {
+			return true
+		}
+	}
+	return vote == b.acknowledged
+}
+
+func TestAServerThatIsGone(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	a := s.post("alice", "go")
+	calls := map[string]func() error{
+		"Ready":        func() error { return s.Ready(s.ctx) },
+		"New":          func() error { _, err := redisrepo.New(s.ctx, s.server.Client, s.rules); return err },
+		"Post":         func() error { _, err := s.Post(s.ctx, "bob", draft("title")); return err },
+		"Vote":         func() error { _, err := s.Vote(s.ctx, a.ID, "bob", up); return err },
+		"Regroup":      func() error { _, err := s.Regroup(s.ctx, a.ID, "alice", []string{"x"}, nil); return err },
+		"List":         func() error { _, err := s.List(s.ctx, redisrepo.PostedBy("alice"), 1, nil); return err },
+		"List a group": func() error { _, err := s.List(s.ctx, best("go"), 1, nil); return err },
+		"ArticlesByID": func() error { _, errs := s.ArticlesByID(s.ctx, []redisrepo.ArticleID{a.ID}); return errs[0] },
+		"Votes":        func() error { _, err := s.Votes(s.ctx, "bob", []*redisrepo.Article{a}); return err },
+		"ArticleCounts": func() error {
+			_, err := s.ArticleCounts(s.ctx, []redisrepo.GroupName{"go"})
+			return err
+		},
+		"Groups": func() error { _, err := s.Groups(s.ctx, "", 10); return err },
+		"Import": func() error { _, errs := s.Import(s.ctx, oldArticles(1)); return errs[0] },
+	}
+	before := s.dump()
+	s.server.Kill()
+	for name, call := range calls {
+		var refusal redisrepo.Refusal
+		if err := call(); !errors.Is(err, redisrepo.ErrUnavailable) || errors.As(err, &refusal) {
+			t.Errorf("%s without a server: %v, want ErrUnavailable", name, err)
+		}
+	}
+	s.server.Restart()
+	if after := s.dump(); after != before {
+		t.Errorf("the store holds\n%s\nwant\n%s", after, before)
+	}
+	for name, call := range calls {
+		if err := call(); err != nil {
+			t.Errorf("%s with the server back: %v", name, err)
+		}
+	}
+	s.wantClean()
+}
+
+func TestACallerThatGoesAwayIsNoOutage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	a := s.post("alice")
+	ctx, cancel := context.WithCancel(s.ctx)
+	cancel()
+	if _, err := s.Vote(ctx, a.ID, "bob", up); !errors.Is(err, context.Canceled) || errors.Is(err, redisrepo.ErrUnavailable) {
+		t.Errorf("Vote: %v, want context.Canceled alone", err)
+	}
+}

@@ -1,0 +1,115 @@
+package redisrepo_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"frontpage/redisrepo"
+)
+
+func TestListPages(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		page    int
+		size    *int
+		want    []redisrepo.ArticleID
+		refused string
+	}{
+		"the first page has the site's size":  {page: 1, want: []redisrepo.ArticleID{7, 6, 5}},
+		"the second goes on":                  {page: 2, want: []redisrepo.ArticleID{4, 3, 2}},
+		"the last is what is left":            {page: 3, want: []redisrepo.ArticleID{1}},
+		"behind the last is nothing":          {page: 4},
+		"far behind the last is nothing":      {page: math.MaxInt32},
+		"as far as one can go is nothing":     {page: math.MaxInt},
+		"a size of one":                       {page: 2, size: new(1), want: []redisrepo.ArticleID{6}},
+		"a size of all":                       {page: 1, size: new(7), want: []redisrepo.ArticleID{7, 6, 5, 4, 3, 2, 1}},
+		"the largest size":                    {page: 1, size: new(100), want: []redisrepo.ArticleID{7, 6, 5, 4, 3, 2, 1}},
+		"as far as one can go by the largest": {page: math.MaxInt, size: new(100)},
+		"the page before the first":           {page: 0, refused: "INVALID page"},
+		"a negative page":                     {page: -1, refused: "INVALID page"},
+		"a size of nothing":                   {page: 1, size: new(0), refused: "INVALID pageSize"},
+		"a negative size":                     {page: 1, size: new(-1), refused: "INVALID pageSize"},
+		"a size over the largest":             {page: 1, size: new(101), refused: "INVALID pageSize"},
+	}
+	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
+		s := newSite(t, func(r *redisrepo.Rules) { r.PageSize = 3 }, redisrepo.WithPartitions(tags...))
+		var number [8]redisrepo.ArticleID // in the order of posting
+		for i := 1; i <= 7; i++ {
+			number[i] = s.post("alice", "go").ID
+			s.clock.advance(time.Second)
+		}
+		for name, tt := range tests {
+			t.Run(fmt.Sprint(name, tags), func(t *testing.T) {
+				t.Parallel()
+				for _, l := range []redisrepo.Listing{
+					redisrepo.Site(redisrepo.ByScore, redisrepo.Descending), best("go"), redisrepo.PostedBy("alice"),
+				} {
+					got, err := s.List(s.ctx, l, tt.page, tt.size)
+					if tt.refused != "" {
+						wantRefused(t, err, tt.refused)
+						continue
+					}
+					want := make([]redisrepo.ArticleID, len(tt.want))
+					for i, n := range tt.want {
+						want[i] = number[n]
+					}
+					if err != nil || !slices.Equal(got, want) {
+						t.Errorf("List %+v = %v, %v, want %v", l, got, err, want)
+					}
+				}
+			})
+		}
+	}
+}
+
+// Articles with equal scores are in the order of the bytes of their ids,
+// wherever they are kept.
+func TestTiesAreInTheOrderOfIDs(t *testing.T) {
+	t.Parallel()
+	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
+		t.Run(fmt.Sprint(tags), func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, nil, redisrepo.WithPartitions(tags...))
+			var want []redisrepo.ArticleID
+			for range 22 {
+				want = append(want, s.post("alice", "go").ID)
+			}
+			slices.SortFunc(want, func(a, b redisrepo.ArticleID) int {
+				if a.String() < b.String() {
+					return -1
+				}
+				return 1
+			})
+			s.wantList(redisrepo.Site(redisrepo.ByTime, redisrepo.Ascending), want...)
+			s.wantList(redisrepo.InGroup("go", redisrepo.ByScore, redisrepo.Ascending), want...)
+			slices.Reverse(want)
+			s.wantList(best("go"), want...)
+			s.wantList(redisrepo.PostedBy("alice"), want...)
+		})
+	}
+}
+
+func TestArticlesByIDHasASlotForEachID(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, redisrepo.WithPartitions("{a}", "{b}", "{c}"))
+	var posted []redisrepo.ArticleID
+	for range 5 {
+		posted = append(posted, s.post("alice").ID)
+	}
+	s.do("SET", fmt.Sprintf("%s%v", []string{"{a}", "{b}", "{c}"}[posted[1]%3], posted[1]), "of another type")
+	s.do("HSET", fmt.Sprintf("%s%v", []string{"{a}", "{b}", "{c}"}[posted[2]%3], posted[2]), "votes", "x")
+	ids := []redisrepo.ArticleID{posted[4], 999, posted[0], posted[1], posted[4], posted[2]}
+	articles, errs := s.ArticlesByID(s.ctx, ids)
+	if len(articles) != len(ids) || len(errs) != len(ids) {
+		t.Fatalf("%d articles, %d errors for %d ids", len(articles), len(errs), len(ids))
+	}
+	for i, id := range ids {
+		if good := i == 0 || i == 2 || i == 4; good != (errs[i] == nil) || good != (articles[i] != nil) || good && articles[i].ID != id {
+			t.Errorf("slot %d of %v = %v, %v", i, id, articles[i], errs[i])
+		}
+	}
+	wantRefused(t, errs[1], "NOT_FOUND article")
+}

@@ -1,0 +1,160 @@
+package redisrepo_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode"
+
+	"frontpage/redisrepo"
+)
+
+func TestParseArticleID(t *testing.T) {
+	t.Parallel()
+	tests := map[string]redisrepo.ArticleID{ // 0: refused
+		"article:17": 17, "17": 17, "1": 1, "article:1": 1, "2147483647": 1<<31 - 1, "article:2147483647": 1<<31 - 1,
+		"": 0, "0": 0, "article:0": 0, "017": 0, "article:017": 0, "+1": 0, "-1": 0, "article:-1": 0,
+		"article:": 0, "article": 0, "article:article:1": 0, "Article:1": 0, "user:1": 0, "group:1": 0,
+		" 1": 0, "1 ": 0, "1\n": 0, "1.0": 0, "1e3": 0, "0x1": 0, "1_000": 0, "١": 0,
+		"2147483648": 0, "9223372036854775808": 0, strings.Repeat("9", 1000): 0,
+	}
+	for s, want := range tests {
+		t.Run(fmt.Sprintf("%.20q", s), func(t *testing.T) {
+			t.Parallel()
+			got, err := redisrepo.ParseArticleID(s)
+			if want == 0 {
+				wantRefused(t, err, "INVALID")
+				if len(err.Error()) > 200 {
+					t.Errorf("the message has %d bytes", len(err.Error()))
+				}
+				return
+			}
+			if err != nil || got != want {
+				t.Fatalf("ParseArticleID(%q) = %v, %v, want %d", s, got, err, want)
+			}
+			if again, err := redisrepo.ParseArticleID(got.String()); again != got || err != nil {
+				t.Errorf("ParseArticleID(%q) = %v, %v", got.String(), again, err)
+			}
+		})
+	}
+}
+
+func TestParseUserName(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ name, refused string }{
+		"a letter":                      {name: "a"},
+		"a name of two words":           {name: "Ada Lovelace"},
+		"an e-mail address":             {name: "ada@example.com"},
+		"colons and braces":             {name: "user:{1}"},
+		"64 characters":                 {name: strings.Repeat("x", 64)},
+		"64 characters of many bytes":   {name: strings.Repeat("世", 64)},
+		"65 characters":                 {name: strings.Repeat("x", 65), refused: "TOO_LONG"},
+		"65 characters of many bytes":   {name: strings.Repeat("世", 65), refused: "TOO_LONG"},
+		"nothing":                       {name: "", refused: "INVALID"},
+		"a blank":                       {name: " ", refused: "INVALID"},
+		"a blank in front":              {name: " a", refused: "INVALID"},
+		"a blank behind":                {name: "a ", refused: "INVALID"},
+		"a wide blank behind":           {name: "a\u3000", refused: "INVALID"},
+		"a line break":                  {name: "a\nb", refused: "INVALID"},
+		"a zero byte":                   {name: "a\x00b", refused: "INVALID"},
+		"a control character of Latin1": {name: "a\u0085b", refused: "INVALID"},
+		"what is not UTF-8":             {name: "a\xffb", refused: "INVALID"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := redisrepo.ParseUserName(tt.name)
+			if tt.refused != "" {
+				wantRefused(t, err, tt.refused)
+				return
+			}
+			if err != nil || string(got) != tt.name {
+				t.Errorf("ParseUserName(%q) = %q, %v", tt.name, got, err)
+			}
+		})
+	}
+}
+
+func TestParseGroupName(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		name    string
+		want    redisrepo.GroupName
+		refused string
+	}{
+		"letters":                              {name: "go", want: "go"},
+		"digits and marks":                     {name: "c-99_x.y", want: "c-99_x.y"},
+		"large letters are folded":             {name: "GoLang", want: "golang"},
+		"sharp s is folded":                    {name: "Straße", want: "strasse"},
+		"final sigma is folded":                {name: "ΛΟΓΟΣ", want: "λογοσ"},
+		"large Cherokee stays large":           {name: "Ꭰ", want: "Ꭰ"},
+		"small Cherokee is folded to large":    {name: "ꭰ", want: "Ꭰ"},
+		"small Cherokee Ye is folded to large": {name: "ᏸ", want: "Ᏸ"},
+		"a composed accent":                    {name: "caf\u00e9", want: "caf\u00e9"},
+		"a combining accent is composed":       {name: "cafe\u0301", want: "caf\u00e9"},
+		"a letter with a mark of its own":      {name: "हिन्दी", want: "हिन्दी"},
+		"digits of another script":             {name: "٣", want: "٣"},
+		"64 characters":                        {name: strings.Repeat("x", 64), want: redisrepo.GroupName(strings.Repeat("x", 64))},
+		"64 characters of many bytes":          {name: strings.Repeat("世", 64), want: redisrepo.GroupName(strings.Repeat("世", 64))},
+		"64 characters when composed":          {name: strings.Repeat("e\u0301", 64), want: redisrepo.GroupName(strings.Repeat("\u00e9", 64))},
+		"65 characters":                        {name: strings.Repeat("x", 65), refused: "TOO_LONG"},
+		"65 characters of many bytes":          {name: strings.Repeat("世", 65), refused: "TOO_LONG"},
+		"66 characters when folded":            {name: strings.Repeat("ß", 33), refused: "TOO_LONG"},
+		"nothing":                              {name: "", refused: "INVALID"},
+		"a blank":                              {name: "a b", refused: "INVALID"},
+		"a blank in front":                     {name: " a", refused: "INVALID"},
+		"a slash":                              {name: "a/b", refused: "INVALID"},
+		"a colon":                              {name: "group:go", refused: "INVALID"},
+		"braces":                               {name: "{a}", refused: "INVALID"},
+		"an asterisk":                          {name: "*", refused: "INVALID"},
+		"a zero byte":                          {name: "a\x00", refused: "INVALID"},
+		"an emoji":                             {name: "🎉", refused: "INVALID"},
+		"what is not UTF-8":                    {name: "a\xff", refused: "INVALID"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := redisrepo.ParseGroupName(tt.name)
+			if tt.refused != "" {
+				wantRefused(t, err, tt.refused)
+				return
+			}
+			if err != nil || got != tt.want {
+				t.Errorf("ParseGroupName(%q) = %q, %v, want %q", tt.name, got, err, tt.want)
+			}
+		})
+	}
+}
+
+// A group's name comes back as its id: the canonical form has to be its own.
+func TestTheCanonicalFormOfAGroupNameIsItsOwn(t *testing.T) {
+	t.Parallel()
+	for c := rune(0); c <= 0x1ffff; c++ {
+		name, err := redisrepo.ParseGroupName("a" + string(c))
+		if err != nil {
+			continue
+		}
+		if again, err := redisrepo.ParseGroupName(string(name)); err != nil || again != name {
+			t.Errorf("%U: %q, then %q, %v", c, name, again, err)
+		}
+		for _, other := range []rune{unicode.ToUpper(c), unicode.ToLower(c)} {
+			// The dotted and the dotless i of Turkish are letters of their own.
+			if folded, err := redisrepo.ParseGroupName("a" + string(other)); c != 'İ' && c != 'ı' && (err != nil || folded != name) {
+				t.Errorf("%U is %q, but %U is %q, %v", c, name, other, folded, err)
+			}
+		}
+	}
+}
+
+func TestIDs(t *testing.T) {
+	t.Parallel()
+	a := redisrepo.Article{ID: 17}
+	user, group := redisrepo.User{Name: "ada"}, redisrepo.Group{Name: "go"}
+	for got, want := range map[string]string{
+		a.ID.String(): "article:17", fmt.Sprint(a.Number()): "17", user.ID(): "user:ada", group.ID(): "group:go",
+	} {
+		if got != want {
+			t.Errorf("id = %q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package redisrepo_test
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"frontpage/redisrepo"
+)
+
+// oracle is the rules of a site in the plainest words: every question is
+// answered by looking at every vote.
+type oracle struct {
+	now       int64 // Unix seconds
+	window    int64
+	worth     int64 // of a vote
+	famous    int   // votes that make an article interesting
+	byPosters bool  // whether a poster's own vote counts
+	articles  []*told
+}
+
+// told is an article.
+type told struct {
+	id      redisrepo.ArticleID
+	poster  redisrepo.UserName
+	at      int64
+	counted bool
+	votes   map[redisrepo.UserName]redisrepo.Vote
+	groups  map[string]bool
+}
+
+func (o *oracle) post(id redisrepo.ArticleID, poster redisrepo.UserName, groups []string) *told {
+	t := &told{
+		id: id, poster: poster, at: o.now, counted: o.byPosters,
+		votes: map[redisrepo.UserName]redisrepo.Vote{poster: redisrepo.Up}, groups: map[string]bool{},
+	}
+	for _, group := range groups {
+		t.groups[group] = true
+	}
+	o.articles = append(o.articles, t)
+	return t
+}
+
+// vote returns the position before, and the code of a refusal.
+func (o *oracle) vote(t *told, voter redisrepo.UserName, vote redisrepo.Vote) (before redisrepo.Vote, refused string) {
+	before = t.votes[voter]
+	switch {
+	case o.now-t.at > o.window:
+		return 0, "VOTING_CLOSED article"
+	case voter == t.poster && !t.counted && vote != redisrepo.Up:
+		return 0, "FORBIDDEN article"
+	}
+	t.votes[voter] = vote
+	return before, ""
+}
+
+func (o *oracle) regroup(t *told, user redisrepo.UserName, add, remove []string) (refused string) {
+	if user != t.poster {
+		return "FORBIDDEN article"
+	}
+	for _, group := range add {
+		t.groups[group] = true
+	}
+	for _, group := range remove {
+		delete(t.groups, group)
+	}
+	return ""
+}
+
+func (t *told) count() (ups, downs int) {
+	for voter, vote := range t.votes {
+		switch {
+		case voter == t.poster && !t.counted:
+		case vote == redisrepo.Up:
+			ups++
+		case vote == redisrepo.Down:
+			downs++
+		}
+	}
+	return ups, downs
+}
+
+func (o *oracle) score(t *told) int64 {
+	ups, downs := t.count()
+	return t.at + o.worth*int64(ups-downs)
+}
+
+func (o *oracle) interesting(t *told) bool {
+	ups, downs := t.count()
+	return ups-downs >= o.famous
+}
+
+// in tells whether the article is in the group; all are in the one without a name.
+func (o *oracle) in(t *told, group string) bool {
+	return group == "" || t.groups[group] || group == "interesting" && o.interesting(t)
+}
+
+// list is what belongs, in order.
+func (o *oracle) list(order redisrepo.Order, direction redisrepo.Direction, belongs func(*told) bool) []redisrepo.ArticleID {
+	var found []*told
+	for _, t := range o.articles {
+		if belongs(t) {
+			found = append(found, t)
+		}
+	}
+	key := func(t *told) int64 {
+		if order == redisrepo.ByTime {
+			return t.at
+		}
+		return o.score(t)
+	}
+	slices.SortFunc(found, func(a, b *told) int {
+		return cmp.Or(cmp.Compare(key(a), key(b)), cmp.Compare(fmt.Sprintf("article:%d", a.id), fmt.Sprintf("article:%d", b.id)))
+	})
+	if direction == redisrepo.Descending {
+		slices.Reverse(found)
+	}
+	ids := make([]redisrepo.ArticleID, len(found))
+	for i, t := range found {
+		ids[i] = t.id
+	}
+	return ids
+}

@@ -1,0 +1,243 @@
+package redisrepo_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"frontpage/redisrepo"
+)
+
+var (
+	people = []redisrepo.UserName{"alice", "bob", "carol", "dave", "erin", "{a}", "user:x"}
+	themes = []string{"a", "b-c", "b.c", "go", "日本"}
+)
+
+// Random operations give what the oracle says. Few seconds pass and a vote is
+// worth few of them, so many articles tie.
+func TestRandomOperations(t *testing.T) {
+	t.Parallel()
+	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
+		for _, byPosters := range []bool{true, false} {
+			for seed := range uint64(3) {
+				t.Run(fmt.Sprintf("partitions %q, PosterVotes %t, seed %d", tags, byPosters, seed), func(t *testing.T) {
+					t.Parallel()
+					w := newWalk(t, seed, byPosters, tags)
+					for step := 1; step <= 600; step++ {
+						w.step()
+						if step%40 == 0 {
+							w.compare()
+						}
+						if t.Failed() {
+							t.Fatalf("after step %d", step)
+						}
+					}
+					w.wantClean()
+				})
+			}
+		}
+	}
+}
+
+// walk is a random walk of a site and of the oracle beside it.
+type walk struct {
+	*site
+	other *site // a second process, whose memory of groups is outdated at times
+	told  *oracle
+	*rand.Rand
+	tags []string
+}
+
+func newWalk(t *testing.T, seed uint64, byPosters bool, tags []string) *walk {
+	partitions := redisrepo.WithPartitions(tags...)
+	s := newSite(t, func(r *redisrepo.Rules) {
+		r.VoteScore, r.VotingWindow, r.InterestingVotes, r.PosterVotes = 2, 20*time.Second, 3, byPosters
+	}, partitions)
+	return &walk{
+		site: s, other: s.reopened(s.server.Client, nil, partitions), tags: tags,
+		told: &oracle{now: opened.Unix(), window: 20, worth: 2, famous: 3, byPosters: byPosters},
+		Rand: rand.New(rand.NewPCG(seed, 0)),
+	}
+}
+
+func (w *walk) step() {
+	w.t.Helper()
+	repo := w.site
+	if w.IntN(2) == 0 {
+		repo = w.other
+	}
+	user := people[w.IntN(len(people))]
+	switch n := w.IntN(100); {
+	case n < 12 || len(w.told.articles) == 0:
+		groups := w.some(themes)
+		a := repo.post(user, groups...)
+		for _, t := range w.told.articles {
+			if t.id == a.ID {
+				w.t.Errorf("number %v is given out twice", a.ID)
+			}
+		}
+		w.wantArticle(a, w.told.post(a.ID, user, groups))
+	case n < 72:
+		t, vote := w.article(), redisrepo.Vote(w.IntN(3)-1)
+		before, refused := w.told.vote(t, user, vote)
+		result, err := repo.Vote(w.ctx, t.id, user, vote)
+		if w.agree(err, refused) {
+			if result.Previous != before || result.Changed != (before != vote) {
+				w.t.Errorf("Vote %d on %v by %s = %+v, was %d", vote, t.id, user, result, before)
+			}
+			w.wantArticle(result.Article, t)
+		}
+	case n < 86:
+		t := w.article()
+		if w.IntN(4) > 0 {
+			user = t.poster
+		}
+		add, remove := w.some(themes), w.some(themes)
+		remove = slices.DeleteFunc(remove, func(group string) bool { return slices.Contains(add, group) })
+		if len(add)+len(remove) == 0 {
+			add = themes[:1]
+		}
+		refused := w.told.regroup(t, user, add, remove)
+		if a, err := repo.Regroup(w.ctx, t.id, user, add, remove); w.agree(err, refused) {
+			w.wantArticle(a, t)
+		}
+	case n < 94:
+		step := []int64{1, 1, 1, 2, 2, 2, 3, 4, 7, 4000}[w.IntN(10)]
+		w.told.now += step
+		w.clock.advance(time.Duration(step) * time.Second)
+	default: // a listing ends, as if nobody had read it for a while
+		key := w.tags[w.IntN(len(w.tags))] + []string{"score:", "time:"}[w.IntN(2)] + append(themes, "interesting")[w.IntN(len(themes)+1)]
+		w.do("DEL", key)
+	}
+}
+
+// article is one that was posted, more often a young one.
+func (w *walk) article() *told {
+	n := len(w.told.articles)
+	if w.IntN(3) > 0 {
+		return w.told.articles[n-1-w.IntN(min(n, 8))]
+	}
+	return w.told.articles[w.IntN(n)]
+}
+
+func (w *walk) some(names []string) (some []string) {
+	for _, name := range names {
+		if w.IntN(3) == 0 {
+			some = append(some, name)
+		}
+	}
+	return some
+}
+
+// agree wants the refusal, or none, and tells whether there was none.
+func (w *walk) agree(err error, refused string) bool {
+	w.t.Helper()
+	if refused != "" {
+		wantRefused(w.t, err, refused)
+	} else if err != nil {
+		w.t.Errorf("err = %v, want none", err)
+	}
+	return err == nil && refused == ""
+}
+
+func (w *walk) wantArticle(a *redisrepo.Article, t *told) {
+	w.t.Helper()
+	ups, downs := t.count()
+	got := fmt.Sprint(a.ID, a.Poster.Name, a.CreatedAt.Unix(), a.Score, a.Upvotes, a.Downvotes, a.Votes, a.Groups, a.IsInteresting)
+	if want := fmt.Sprint(t.id, t.poster, t.at, float64(w.told.score(t)), ups, downs, ups-downs, slices.Sorted(maps.Keys(t.groups)), w.told.interesting(t)); got != want {
+		w.t.Errorf("article = %s, want %s", got, want)
+	}
+}
+
+// compare looks at everything there is to see.
+func (w *walk) compare() {
+	w.t.Helper()
+	groups := append([]string{"", "interesting", "nobody"}, themes...)
+	for _, group := range groups {
+		for _, order := range orders {
+			for _, direction := range []redisrepo.Direction{redisrepo.Descending, redisrepo.Ascending} {
+				l := redisrepo.Site(order, direction)
+				if group != "" {
+					l = redisrepo.InGroup(redisrepo.GroupName(group), order, direction)
+				}
+				w.comparePages(l, w.told.list(order, direction, func(t *told) bool { return w.told.in(t, group) }))
+			}
+		}
+	}
+	for _, user := range people {
+		want := w.told.list(redisrepo.ByTime, redisrepo.Descending, func(t *told) bool { return t.poster == user })
+		w.comparePages(redisrepo.PostedBy(user), want)
+	}
+
+	var want []string
+	names := append([]string{"interesting", "nobody"}, themes...)
+	counts, err := w.ArticleCounts(w.ctx, groupNames(names))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for i, name := range names {
+		n := len(w.told.list(redisrepo.ByTime, redisrepo.Ascending, func(t *told) bool { return w.told.in(t, name) }))
+		if counts[i] != n {
+			w.t.Errorf("ArticleCounts of %s = %d, want %d", name, counts[i], n)
+		}
+		if name != "interesting" && n > 0 {
+			want = append(want, fmt.Sprint(name, n))
+		}
+	}
+	slices.Sort(want)
+	listed, err := w.Groups(w.ctx, "", 100)
+	var got []string
+	for _, group := range listed {
+		got = append(got, fmt.Sprint(group.Name, group.ArticleCount))
+	}
+	if err != nil || !slices.Equal(got, want) {
+		w.t.Errorf("Groups = %v, %v, want %v", got, err, want)
+	}
+	w.compareArticles()
+}
+
+func (w *walk) comparePages(l redisrepo.Listing, want []redisrepo.ArticleID) {
+	w.t.Helper()
+	size := []int{1, 2, 3, 7, 25, 100}[w.IntN(6)]
+	for page := 1; page <= len(want)/size+2; page++ {
+		first := min((page-1)*size, len(want))
+		part := want[first:min(first+size, len(want))]
+		if got, err := w.List(w.ctx, l, page, &size); err != nil || !slices.Equal(got, part) {
+			w.t.Errorf("%+v, page %d of %d = %v, %v, want %v", l, page, size, got, err, part)
+		}
+	}
+}
+
+func (w *walk) compareArticles() {
+	w.t.Helper()
+	var ids []redisrepo.ArticleID
+	for _, t := range w.told.articles {
+		ids = append(ids, t.id)
+	}
+	articles, errs := w.ArticlesByID(w.ctx, ids)
+	if err := errors.Join(errs...); err != nil {
+		w.t.Fatal(err)
+	}
+	for i, a := range articles {
+		w.wantArticle(a, w.told.articles[i])
+	}
+	for _, user := range people {
+		var want strings.Builder
+		for _, t := range w.told.articles {
+			switch {
+			case w.told.now > t.at+w.told.window+3600:
+				want.WriteByte('?')
+			default:
+				want.WriteByte("-0+"[t.votes[user]+1])
+			}
+		}
+		if got := w.positions(user, ids...); got != want.String() {
+			w.t.Errorf("positions of %s = %s, want %s", user, got, want.String())
+		}
+	}
+}

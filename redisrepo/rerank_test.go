@@ -1,0 +1,113 @@
+package redisrepo_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"frontpage/redisrepo"
+)
+
+func TestChangedRulesApplyToWhatIsThere(t *testing.T) {
+	t.Parallel()
+	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
+		t.Run(fmt.Sprint(tags), func(t *testing.T) {
+			t.Parallel()
+			partitions := redisrepo.WithPartitions(tags...)
+			s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 3 }, partitions)
+			var ids []redisrepo.ArticleID
+			for i := range 250 { // more than are read at a time
+				a := s.post("alice", "go", []string{"even", "odd"}[i%2])
+				ids = append(ids, a.ID)
+				s.clock.advance(time.Second)
+			}
+			first, second, last := ids[0], ids[1], ids[249]
+			for _, voter := range []redisrepo.UserName{"bob", "carol"} {
+				s.vote(first, voter, up)
+			}
+			s.vote(second, "bob", up)
+			s.vote(last, "bob", down)
+			s.wantList(best("interesting"), first)
+			if top := s.list(best("go")); top[0] != first || top[1] != second {
+				t.Errorf("go = %v, want %v and %v first", top, first, second)
+			}
+
+			s = s.reopened(s.server.Client, func(r *redisrepo.Rules) {
+				r.VoteScore, r.InterestingVotes, r.VotingWindow = 100, 2, day
+			}, partitions)
+			s.wantClean()
+			s.wantList(best("interesting"), first, second)
+			a := s.article(first)
+			if a.Score != float64(opened.Unix()+300) || a.VotingEndsAt.Sub(opened) != day {
+				t.Errorf("Score = %f, voting ends at %v, want %d and a day later", a.Score, a.VotingEndsAt, opened.Unix()+300)
+			}
+			// 100 seconds no longer lift the first above what was posted minutes later.
+			if top := s.list(best("go")); !slices.Equal(top[:2], []redisrepo.ArticleID{ids[248], ids[247]}) {
+				t.Errorf("go = %v, want %v and %v first", top, ids[248], ids[247])
+			}
+			key := fmt.Sprint(tags[int(last)%len(tags)], "downvoted:", int(last))
+			const want = day + time.Hour
+			if left := s.ttl(key); left > want || left < want-time.Minute {
+				t.Errorf("%s ends in %v, want %v", key, left, want)
+			}
+
+			s = s.reopened(s.server.Client, func(r *redisrepo.Rules) { r.InterestingVotes = 200 }, partitions)
+			s.wantList(best("interesting"))
+			s.wantClean()
+		})
+	}
+}
+
+func TestALongerWindowOpensNoArticleWhoseVotersAreForgotten(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(r *redisrepo.Rules) { r.VotingWindow = time.Hour })
+	a := s.post("alice")
+	s.vote(a.ID, "bob", up)
+	s.clock.set(3 * time.Hour)
+	// Redis goes by its own clock; this is what it does when the time has come.
+	s.do("DEL voted:1 downvoted:1")
+	young := s.post("alice")
+	s = s.reopened(s.server.Client, func(r *redisrepo.Rules) { r.VotingWindow = week })
+	_, err := s.Vote(s.ctx, a.ID, "bob", up)
+	wantRefused(t, err, "VOTING_CLOSED article")
+	s.vote(young.ID, "bob", up)
+	if got := s.article(a.ID).Votes; got != 2 {
+		t.Errorf("votes = %d, want 2", got)
+	}
+}
+
+func TestAShorterWindowForgetsVoters(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	old := s.post("alice")
+	s.clock.set(2 * day)
+	young := s.post("alice")
+	s.clock.set(2*day + time.Hour)
+	s = s.reopened(s.server.Client, func(r *redisrepo.Rules) { r.VotingWindow = day })
+	if s.do("EXISTS voted:1") != int64(0) || s.do("EXISTS voted:2") != int64(1) {
+		t.Errorf("sets of voters: %v", s.raw.Keys(s.ctx, "voted:*").Val())
+	}
+	_, err := s.Vote(s.ctx, old.ID, "bob", up)
+	wantRefused(t, err, "VOTING_CLOSED article")
+	s.vote(young.ID, "bob", up)
+	s.wantClean()
+}
+
+// Opening reads all articles only when the rules are others than last time.
+func TestTheSameRulesAreNotAppliedAgain(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	s.post("alice")
+	calls := new(counter)
+	client := s.client(calls)
+	s.reopened(client, nil)
+	if names := calls.reset().names; strings.Contains(names, "zscan") {
+		t.Errorf("opened with %s", names)
+	}
+	s.reopened(client, func(r *redisrepo.Rules) { r.VoteScore = 1 })
+	if names := calls.reset().names; !strings.Contains(names, "zscan") {
+		t.Errorf("opened under other rules with %s", names)
+	}
+}

@@ -1,0 +1,155 @@
+package redisrepo_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/redisrepo"
+)
+
+// twice is a hook that sends every script a second time, as a client does that
+// has lost the reply. The caller is given the second reply, or the first.
+type twice struct{ second bool }
+
+func (twice) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h twice) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, command redis.Cmder) error {
+		err := next(ctx, command)
+		if again := h.again(ctx, command); again != nil {
+			_ = next(ctx, again)
+			err = h.answer(command, again)
+		}
+		return err
+	}
+}
+
+func (h twice) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		err := next(ctx, commands)
+		for _, command := range commands {
+			if again := h.again(ctx, command); again != nil {
+				_ = next(ctx, []redis.Cmder{again})
+				err = errors.Join(err, h.answer(command, again))
+			}
+		}
+		return err
+	}
+}
+
+func (h twice) again(ctx context.Context, command redis.Cmder) *redis.Cmd {
+	if command.Name() != "evalsha" || command.Err() != nil {
+		return nil
+	}
+	return redis.NewCmd(ctx, command.Args()...)
+}
+
+func (h twice) answer(command redis.Cmder, again *redis.Cmd) error {
+	if h.second {
+		command.(*redis.Cmd).SetVal(again.Val())
+		command.SetErr(again.Err())
+	}
+	return command.Err()
+}
+
+// Whatever is sent twice ends as if it had been sent once.
+func TestScriptsAreSafeToRunTwice(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			rules := func(r *redisrepo.Rules) {
+				r.InterestingVotes, r.VotingWindow, r.PosterVotes = 3, 20*time.Second, seed%2 == 0
+			}
+			type outcome struct {
+				log   []string // what calls returned
+				votes []string // what they said about the vote before
+				dump  string
+			}
+			play := func(hooks ...redis.Hook) (o outcome) {
+				s := newSite(t, rules)
+				s = s.reopened(s.client(hooks...), nil)
+				random := rand.New(rand.NewPCG(seed, 0))
+				for range 150 {
+					did, vote := anything(s, random)
+					o.log, o.votes = append(o.log, did), append(o.votes, vote)
+				}
+				s = s.reopened(s.client(hooks...), func(r *redisrepo.Rules) { r.VoteScore, r.InterestingVotes = 7, 2 })
+				s.wantClean()
+				o.dump = s.dump()
+				return o
+			}
+			once, first, second := play(), play(twice{}), play(twice{second: true})
+			if !slices.Equal(once.votes, first.votes) {
+				t.Errorf("votes before = %v, want %v", first.votes, once.votes)
+			}
+			for name, again := range map[string]outcome{"first": first, "second": second} {
+				for i := range once.log {
+					if again.log[i] != once.log[i] {
+						t.Fatalf("call %d, given the %s reply, returns\n%s\nwant\n%s", i, name, again.log[i], once.log[i])
+					}
+				}
+				if again.dump != once.dump {
+					t.Errorf("given the %s reply, the store holds\n%s\nwant\n%s", name, again.dump, once.dump)
+				}
+			}
+		})
+	}
+}
+
+// anything makes one random call and says what it returned.
+func anything(s *site, random *rand.Rand) (did, vote string) {
+	user := people[random.IntN(3)]
+	id := redisrepo.ArticleID(random.IntN(12) + 1)
+	theme := themes[random.IntN(3)]
+	tell := func(a *redisrepo.Article, err error) string {
+		if err != nil {
+			return err.Error()
+		}
+		return show(a)
+	}
+	switch n := random.IntN(20); n {
+	case 0, 1, 2:
+		d := draft(fmt.Sprint("title", random.IntN(3)), theme)
+		if n > 0 {
+			d.IdempotencyKey = new(fmt.Sprint("key", random.IntN(4)))
+		}
+		return "Post: " + tell(s.Post(s.ctx, user, d)), ""
+	case 3, 4:
+		return "Regroup: " + tell(s.Regroup(s.ctx, id, user, []string{theme}, nil)), ""
+	case 5:
+		return "Regroup: " + tell(s.Regroup(s.ctx, id, user, nil, []string{theme})), ""
+	case 6:
+		_, errs := s.Import(s.ctx, []redisrepo.Imported{
+			{ID: id + 3, Poster: user, PostedAt: s.clock.now().Add(-time.Second), Votes: random.IntN(9) - 4, Draft: draft("import")},
+		})
+		return fmt.Sprint("Import: ", errs), ""
+	case 7:
+		ids, err := s.List(s.ctx, best(redisrepo.GroupName(theme)), 1, nil)
+		return fmt.Sprint("List: ", ids, err), ""
+	case 8:
+		s.clock.advance(time.Second)
+		return "", ""
+	case 9:
+		if random.IntN(3) == 0 {
+			bookRegroup(s, bookPost(s, userID(user)), []string{theme}, nil)
+			s.do("DEL", "score:"+theme, "time:"+theme)
+		}
+		return "", ""
+	default:
+		result, err := s.Vote(s.ctx, id, user, redisrepo.Vote(random.IntN(3)-1))
+		if err != nil {
+			return "Vote: " + err.Error(), ""
+		}
+		return "Vote: " + show(result.Article), fmt.Sprint(result.Previous, result.Changed)
+	}
+}
+
+func userID(name redisrepo.UserName) string { return redisrepo.User{Name: name}.ID() }

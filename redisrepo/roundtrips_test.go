@@ -1,0 +1,186 @@
+package redisrepo_test
+
+import (
+	"context"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/redisrepo"
+)
+
+// counter is a hook that counts what a client sends.
+type counter struct {
+	mutex sync.Mutex
+	calls
+}
+
+type calls struct {
+	trips, commands int
+	names           string // of the commands, blanks between
+}
+
+func (c *counter) add(commands ...redis.Cmder) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.trips++
+	c.commands += len(commands)
+	for _, command := range commands {
+		c.names = strings.TrimSpace(c.names + " " + command.Name())
+	}
+}
+
+// reset returns what was counted since the last time.
+func (c *counter) reset() calls {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	counted := c.calls
+	c.calls = calls{}
+	return counted
+}
+
+func (c *counter) DialHook(next redis.DialHook) redis.DialHook {
+	// What a connection begins with is sent through these hooks, too.
+	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
+}
+
+func (c *counter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, command redis.Cmder) error {
+		c.add(command)
+		return next(ctx, command)
+	}
+}
+
+func (c *counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		c.add(commands...)
+		return next(ctx, commands)
+	}
+}
+
+type setup struct {
+	*site                                      // what is counted
+	beside                 *site               // another process on the store
+	bare, grouped, foreign redisrepo.ArticleID // without groups, in two, posted by the book's code
+}
+
+func TestRoundTrips(t *testing.T) {
+	t.Parallel()
+	ids := func(s setup) []redisrepo.ArticleID {
+		return []redisrepo.ArticleID{s.bare, s.grouped, s.foreign, 99}
+	}
+	tests := map[string]struct {
+		before, call func(s setup)
+		want         calls
+	}{
+		"a post":                   {call: func(s setup) { s.post("alice", "a", "b", "c") }, want: calls{2, 2, "incr evalsha"}},
+		"a vote":                   {call: func(s setup) { s.vote(s.bare, "bob", up) }, want: calls{1, 1, "evalsha"}},
+		"a vote on what is closed": {before: func(s setup) { s.clock.set(2 * week) }, call: func(s setup) { _, _ = s.Vote(s.ctx, s.grouped, "bob", up) }, want: calls{1, 1, "evalsha"}},
+		"a vote on what is in groups": {
+			call: func(s setup) { s.vote(s.grouped, "bob", up) }, want: calls{2, 2, "evalsha evalsha"}},
+		"a vote on what was read": {
+			before: func(s setup) { s.article(s.grouped) },
+			call:   func(s setup) { s.vote(s.grouped, "bob", up) }, want: calls{1, 1, "evalsha"}},
+		"a vote on what was voted on": {
+			before: func(s setup) { s.vote(s.grouped, "bob", up) },
+			call:   func(s setup) { s.vote(s.grouped, "bob", down) }, want: calls{1, 1, "evalsha"}},
+		"a vote on what was regrouped elsewhere": {
+			before: func(s setup) { s.beside.regroup(s.article(s.grouped), []string{"c"}, nil) },
+			call:   func(s setup) { s.vote(s.grouped, "bob", up) }, want: calls{2, 2, "evalsha evalsha"}},
+		"a vote on an article of the book": {call: func(s setup) { s.vote(s.foreign, "bob", up) }, want: calls{2, 2, "evalsha evalsha"}},
+		"a second vote on one of the book": {
+			before: func(s setup) { s.vote(s.foreign, "bob", up) },
+			call:   func(s setup) { s.vote(s.foreign, "carol", up) }, want: calls{1, 1, "evalsha"}},
+		"a regrouping":                       {call: func(s setup) { regroup(s.site, s.bare, "c") }, want: calls{1, 1, "evalsha"}},
+		"a regrouping of what is in groups":  {call: func(s setup) { regroup(s.site, s.grouped, "c") }, want: calls{2, 2, "evalsha evalsha"}},
+		"a regrouping of one of the book":    {call: func(s setup) { regroup(s.site, s.foreign, "c") }, want: calls{2, 2, "evalsha evalsha"}},
+		"a listing":                          {call: func(s setup) { s.list(redisrepo.Site(redisrepo.ByScore, redisrepo.Descending)) }, want: calls{1, 1, "zrange"}},
+		"a listing of a group":               {call: func(s setup) { s.list(best("a")) }, want: calls{1, 1, "evalsha"}},
+		"a listing of a user's":              {call: func(s setup) { s.list(redisrepo.PostedBy("alice")) }, want: calls{1, 1, "zrange"}},
+		"articles":                           {call: func(s setup) { s.ArticlesByID(s.ctx, ids(s)) }, want: calls{1, 4, "hgetall hgetall hgetall hgetall"}},
+		"no articles":                        {call: func(s setup) { s.ArticlesByID(s.ctx, nil) }},
+		"counts":                             {call: func(s setup) { _, _ = s.ArticleCounts(s.ctx, []redisrepo.GroupName{"a", "b"}) }, want: calls{1, 2, "scard scard"}},
+		"no counts":                          {call: func(s setup) { _, _ = s.ArticleCounts(s.ctx, nil) }},
+		"groups":                             {call: func(s setup) { _, _ = s.Groups(s.ctx, "", 10) }, want: calls{2, 3, "zrange scard scard"}},
+		"positions":                          {call: func(s setup) { votesOf(s.site, s.bare, s.grouped) }, want: calls{1, 4, "sismember sismember sismember sismember"}},
+		"positions that are forgotten":       {before: func(s setup) { s.clock.set(2 * week) }, call: func(s setup) { votesOf(s.site, s.bare) }},
+		"an import":                          {call: func(s setup) { s.Import(s.ctx, oldArticles(3)) }, want: calls{1, 3, "evalsha evalsha evalsha"}},
+		"an import to a server without them": {before: flush, call: func(s setup) { s.Import(s.ctx, oldArticles(1)) }, want: calls{7, 7, "evalsha" + loads + " evalsha"}},
+		"a listing of a group without them":  {before: flush, call: func(s setup) { s.list(best("a")) }, want: calls{7, 7, "evalsha" + loads + " evalsha"}},
+		"a vote without them":                {before: flush, call: func(s setup) { s.vote(s.bare, "bob", up) }, want: calls{2, 2, "evalsha eval"}},
+		"a post without them":                {before: flush, call: func(s setup) { s.post("alice") }, want: calls{3, 3, "incr evalsha eval"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			beside := newSite(t, nil)
+			counted := new(counter)
+			s := setup{site: beside.reopened(beside.client(counted), nil), beside: beside}
+			s.bare, s.grouped, s.foreign = beside.post("alice").ID, beside.post("alice", "a", "b").ID, bookPost(beside, "user:alice")
+			if tt.before != nil {
+				tt.before(s)
+			}
+			counted.reset()
+			tt.call(s)
+			if got := counted.reset(); got != tt.want {
+				t.Errorf("%d round trips with %d commands: %s; want %d with %d: %s",
+					got.trips, got.commands, got.names, tt.want.trips, tt.want.commands, tt.want.names)
+			}
+		})
+	}
+}
+
+// Once every script is loaded anew, nothing fails.
+func TestAServerThatForgotTheScripts(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	s.do("SCRIPT FLUSH")
+	a := s.post("alice", "go")
+	s.do("SCRIPT FLUSH")
+	s.vote(a.ID, "bob", up)
+	s.do("SCRIPT FLUSH")
+	s.regroup(a, []string{"x"}, nil)
+	s.do("SCRIPT FLUSH")
+	s.wantList(best("go"), a.ID)
+	s.do("SCRIPT FLUSH")
+	if added, errs := s.Import(s.ctx, oldArticles(3)); errs[0] != nil || !added[0] || !added[1] || !added[2] {
+		t.Errorf("Import = %v, %v", added, errs)
+	}
+	s.wantClean()
+}
+
+// loads are the names of the commands that load all scripts.
+const loads = " script script script script script"
+
+func flush(s setup) { s.do("SCRIPT FLUSH") }
+
+func regroup(s *site, id redisrepo.ArticleID, add string) {
+	s.t.Helper()
+	if _, err := s.Regroup(s.ctx, id, "alice", []string{add}, nil); err != nil {
+		s.t.Fatalf("Regroup %v: %v", id, err)
+	}
+}
+
+func votesOf(s *site, ids ...redisrepo.ArticleID) {
+	s.t.Helper()
+	articles := make([]*redisrepo.Article, len(ids))
+	for i, id := range ids {
+		articles[i] = &redisrepo.Article{ID: id, VotingEndsAt: opened.Add(week)}
+	}
+	if _, err := s.Votes(s.ctx, "bob", articles); err != nil {
+		s.t.Fatalf("Votes: %v", err)
+	}
+}
+
+func oldArticles(n int) []redisrepo.Imported {
+	articles := make([]redisrepo.Imported, n)
+	for i := range articles {
+		articles[i] = redisrepo.Imported{
+			ID: redisrepo.ArticleID(1001 + i), Poster: "zoe", PostedAt: opened.Add(-4 * week), Votes: i, Draft: draft("old"),
+		}
+	}
+	return articles
+}

@@ -1,0 +1,189 @@
+package redisrepo_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/redisrepo"
+)
+
+// capture is a hook that keeps a script from being sent, after some that are.
+type capture struct {
+	after int
+	args  []any
+}
+
+var errCaptured = errors.New("captured")
+
+func (h *capture) takes(command redis.Cmder) bool {
+	if command.Name() != "evalsha" {
+		return false
+	}
+	h.after--
+	if h.after < 0 {
+		h.args = command.Args()
+	}
+	return h.after < 0
+}
+
+func (*capture) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h *capture) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, command redis.Cmder) error {
+		if h.takes(command) {
+			command.SetErr(errCaptured)
+			return errCaptured
+		}
+		return next(ctx, command)
+	}
+}
+
+func (h *capture) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		if slices.ContainsFunc(commands, h.takes) {
+			for _, command := range commands {
+				command.SetErr(errCaptured)
+			}
+			return errCaptured
+		}
+		return next(ctx, commands)
+	}
+}
+
+// A key of another type than it should be is found before anything is written.
+func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
+	t.Parallel()
+	vote := func(id redisrepo.ArticleID) func(s *site, _ redis.UniversalClient) error {
+		return func(s *site, _ redis.UniversalClient) error {
+			_, err := s.Vote(s.ctx, id, "bob", down)
+			return err
+		}
+	}
+	regroup := func(id redisrepo.ArticleID) func(s *site, _ redis.UniversalClient) error {
+		return func(s *site, _ redis.UniversalClient) error {
+			_, err := s.Regroup(s.ctx, id, "alice", []string{"c"}, []string{"a"})
+			return err
+		}
+	}
+	tests := map[string]struct {
+		call     func(*site, redis.UniversalClient) error
+		after    int   // how often the script asks for more before
+		unneeded []int // keys that are not looked at, or replaced
+	}{
+		"post": {call: func(s *site, _ redis.UniversalClient) error {
+			d := draft("title", "a", "c")
+			d.IdempotencyKey = new("k")
+			_, err := s.Post(s.ctx, "alice", d)
+			return err
+		}, unneeded: []int{2, 3}},
+		"vote":                         {call: vote(1), after: 1, unneeded: []int{6, 7}},
+		"vote on one of the book's":    {call: vote(2), after: 1, unneeded: []int{15, 16}},
+		"regroup":                      {call: regroup(1), after: 1, unneeded: []int{5}},
+		"regrouping one of the book's": {call: regroup(2), after: 1},
+		"applying other rules": {call: func(s *site, client redis.UniversalClient) error {
+			rules := s.rules
+			rules.VoteScore, rules.InterestingVotes = 1, 3
+			_, err := redisrepo.New(s.ctx, client, rules, redisrepo.WithClock(s.clock.now))
+			return err
+		}, unneeded: []int{2, 3}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for key, keys := 1, 1; key <= keys; key++ {
+				s, args := captured(t, tt.after, tt.call)
+				keys = args[2].(int)
+				wrong := args[2+key].(string)
+				s.do("DEL", wrong)
+				if strings.HasPrefix(wrong, "post:") || wrong == "article:" {
+					s.do("RPUSH", wrong, "wrong")
+				} else {
+					s.do("SET", wrong, "wrong")
+				}
+				before := s.dump()
+				err := s.raw.Do(s.ctx, args...).Err()
+				if slices.Contains(tt.unneeded, key) {
+					if err != nil {
+						t.Errorf("KEYS[%d] %s: err = %v, want none", key, wrong, err)
+					}
+					continue
+				}
+				if !redis.HasErrorPrefix(err, "WRONGTYPE") {
+					t.Errorf("KEYS[%d] %s: err = %v, want one of a wrong type", key, wrong, err)
+				}
+				if after := s.dump(); after != before {
+					t.Errorf("KEYS[%d] %s: the store holds\n%s\nwant\n%s", key, wrong, after, before)
+				}
+			}
+		})
+	}
+}
+
+// captured is a site with an article of ours and one of the book's, and the
+// command that the call is about to send to it.
+func captured(t *testing.T, after int, call func(*site, redis.UniversalClient) error) (*site, []any) {
+	t.Helper()
+	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 2 })
+	s.post("alice", "a", "b")
+	s.vote(1, "bob", up)
+	s.vote(1, "carol", down)
+	s.vote(1, "dave", up)
+	bookRegroup(s, bookPost(s, "user:alice"), []string{"a"}, nil)
+	for _, group := range []redisrepo.GroupName{"a", "b", "interesting"} {
+		for _, order := range orders {
+			s.list(redisrepo.InGroup(group, order, redisrepo.Descending))
+		}
+	}
+	hook := new(capture)
+	client := s.client(hook)
+	hook.after = 1000
+	fresh := s.reopened(client, nil)
+	hook.after = after
+	if err := call(fresh, client); !errors.Is(err, errCaptured) {
+		t.Fatalf("err = %v, want the call to be captured", err)
+	}
+	return s, hook.args
+}
+
+func TestScriptsRefuseWhatIsCorrupt(t *testing.T) {
+	t.Parallel()
+	vote := func(s *site) error {
+		_, err := s.Vote(s.ctx, 1, "bob", up)
+		return err
+	}
+	post := func(s *site) error {
+		_, err := s.Post(s.ctx, "bob", draft("title"))
+		return err
+	}
+	tests := map[string]struct {
+		corrupt string
+		call    func(s *site) error
+	}{
+		"votes that are no number":     {corrupt: "HSET article:1 votes x", call: vote},
+		"votes in fractions":           {corrupt: "HSET article:1 votes 1.5", call: vote},
+		"downvotes that are no number": {corrupt: "HSET article:1 downvotes x", call: vote},
+		"no score":                     {corrupt: "ZREM score: article:1", call: vote},
+		"a counter that is no number":  {corrupt: "SET article: x", call: post},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, nil)
+			s.post("alice")
+			s.do(tt.corrupt)
+			before := s.dump()
+			var refusal redisrepo.Refusal
+			if err := tt.call(s); err == nil || errors.As(err, &refusal) || errors.Is(err, redisrepo.ErrUnavailable) {
+				t.Errorf("err = %v, want a fault", err)
+			}
+			if after := s.dump(); after != before {
+				t.Errorf("something was written:\n%s", after)
+			}
+		})
+	}
+}
