@@ -1,0 +1,135 @@
+package csvimport_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"frontpage/csvimport"
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+)
+
+// now is when the tests run, for the site and for the import.
+var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+const header = "id,title,link,votes,poster,posted_at\n"
+
+var errDisk = errors.New("the disk is broken")
+
+type site struct {
+	*redisrepo.Repo
+	redis *redistest.Server
+}
+
+func newSite(t *testing.T) site {
+	t.Helper()
+	server := redistest.Start(t)
+	repo, err := redisrepo.New(t.Context(), server.Client, redisrepo.BookRules(), redisrepo.WithClock(func() time.Time { return now }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return site{repo, server}
+}
+
+// imports runs an import that must not be stopped, and returns what it wrote
+// about rows.
+func (s site) imports(t *testing.T, file string, o csvimport.Options) (csvimport.Summary, string) {
+	t.Helper()
+	var refused strings.Builder
+	o.Refused = &refused
+	if o.Now == nil {
+		o.Now = func() time.Time { return now }
+	}
+	sum, err := csvimport.Run(t.Context(), s.Repo, strings.NewReader(file), o)
+	if err != nil {
+		t.Fatalf("Run: %v", err)
+	}
+	return sum, refused.String()
+}
+
+func (s site) article(t *testing.T, id redisrepo.ArticleID) *redisrepo.Article {
+	t.Helper()
+	articles, errs := s.ArticlesByID(t.Context(), []redisrepo.ArticleID{id})
+	if errs[0] != nil {
+		t.Fatal(errs[0])
+	}
+	return articles[0]
+}
+
+// count is how many articles the site has.
+func (s site) count(t *testing.T) int {
+	t.Helper()
+	checked, err := s.Check(t.Context(), func(violation string) { t.Errorf("Check: %s", violation) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return checked.Articles
+}
+
+// manyRows is a file in which votes and times tie often.
+func manyRows(rows int) string {
+	var b strings.Builder
+	b.WriteString(header)
+	for i := range rows {
+		fmt.Fprintf(&b, "%d,\"Title, no. %d\",https://example.com/%d,%d,user%d,%d\n", i+1, i, i, i*7919%13, i%17, 1_700_000_000+i%5*432)
+	}
+	return b.String()
+}
+
+// watched calls then when the import has read the bytes up to at.
+type watched struct {
+	io.ReadSeeker
+	at, read int
+	then     func() error
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.ReadSeeker.Read(p)
+	w.read += n
+	if w.then != nil && w.read >= w.at {
+		then := w.then
+		w.then = nil
+		if err := then(); err != nil {
+			return 0, err
+		}
+	}
+	return n, err
+}
+
+// failing is a file of which one call fails, counted from 1.
+type failing struct {
+	io.ReadSeeker
+	call, calls int
+}
+
+func (f *failing) fails() error {
+	if f.calls++; f.calls == f.call {
+		return errDisk
+	}
+	return nil
+}
+
+func (f *failing) Read(p []byte) (int, error) {
+	if err := f.fails(); err != nil {
+		return 0, err
+	}
+	return f.ReadSeeker.Read(p)
+}
+
+func (f *failing) Seek(offset int64, whence int) (int64, error) {
+	if err := f.fails(); err != nil {
+		return 0, err
+	}
+	return f.ReadSeeker.Seek(offset, whence)
+}
+
+func same[T comparable](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s = %v, want %v", what, got, want)
+	}
+}

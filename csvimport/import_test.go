@@ -1,0 +1,279 @@
+package csvimport_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/csv"
+	"errors"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"frontpage/csvimport"
+	"frontpage/redisrepo"
+)
+
+func TestTheRankingIsThatOfTheFile(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	file := manyRows(2500)
+	sum, refused := s.imports(t, file, csvimport.Options{GroupByHost: true})
+	same(t, "Summary", sum, csvimport.Summary{Read: 2500, Added: 2500})
+	same(t, "refused", refused, "")
+
+	records, err := csv.NewReader(strings.NewReader(file)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := func(s string) int {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	score := func(r []string) int { return number(r[5]) + 432*number(r[3]) }
+	ranked := records[1:]
+	slices.SortFunc(ranked, func(a, b []string) int {
+		return cmp.Or(cmp.Compare(score(b), score(a)), strings.Compare(b[0], a[0]))
+	})
+	listing := redisrepo.InGroup("example.com", redisrepo.ByScore, redisrepo.Descending)
+	size := 100
+	for page := range 25 {
+		ids, err := s.List(t.Context(), listing, page+1, &size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range ranked[page*size:][:size] {
+			if len(ids) != size || ids[i].String() != "article:"+r[0] {
+				t.Fatalf("rank %d is not article:%s; the page: %v", page*size+i, r[0], ids)
+			}
+		}
+	}
+	same(t, "articles", s.count(t), 2500)
+}
+
+func TestToRunAgainAddsNothing(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	file := manyRows(1200)
+	s.imports(t, file, csvimport.Options{ShiftToNow: true})
+	before := s.article(t, 1).CreatedAt
+	later := func() time.Time { return now.Add(time.Hour) }
+	for _, o := range []csvimport.Options{{}, {ShiftToNow: true}, {GroupByHost: true}, {ShiftToNow: true, Now: func() time.Time { return now.Add(-time.Hour) }}} {
+		sum, refused := s.imports(t, file, o)
+		same(t, "Summary", sum, csvimport.Summary{Read: 1200, Skipped: 1200})
+		same(t, "refused", refused, "")
+	}
+	repo, err := redisrepo.New(t.Context(), s.redis.Client, redisrepo.BookRules(), redisrepo.WithClock(later))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, _ := site{repo, s.redis}.imports(t, file, csvimport.Options{ShiftToNow: true, Now: later})
+	same(t, "Summary an hour later", sum, csvimport.Summary{Read: 1200, Skipped: 1200})
+	same(t, "posting time", s.article(t, 1).CreatedAt, before)
+}
+
+func TestShiftToNow(t *testing.T) {
+	t.Parallel()
+	file := header +
+		"1,Oldest,,1,alice,1000000100\n" +
+		"2,Newest,,1,alice,2001-09-09T01:50:00Z\n" + // 1000000200
+		"3,Older,,1,alice,1000000000\n"
+	bad := "x,Bad,,1,alice,1600000000\n4,Bad,,1,alice,1441518960000\n5,\"Bad,,1,alice,1600000000\n"
+	t.Run("the newest is now and the others keep their distance", func(t *testing.T) {
+		t.Parallel()
+		s := newSite(t)
+		sum, refused := s.imports(t, file+bad, csvimport.Options{ShiftToNow: true})
+		same(t, "Summary", sum, csvimport.Summary{Read: 6, Added: 3, Refused: 3})
+		same(t, "reported", strings.Count(refused, "\n"), 3)
+		for id, want := range map[redisrepo.ArticleID]time.Duration{1: -100 * time.Second, 2: 0, 3: -200 * time.Second} {
+			same(t, id.String(), s.article(t, id).CreatedAt, now.Add(want))
+		}
+	})
+	t.Run("not before 1970", func(t *testing.T) {
+		t.Parallel()
+		_, refused := newSite(t).imports(t, header+"1,T,,1,alice,0\n2,T,,1,alice,9999-12-31T23:59:59Z\n", csvimport.Options{ShiftToNow: true})
+		same(t, "refused", refused, "line 2: posted_at: \"0\" would be moved to before 1970\n")
+	})
+	t.Run("nothing to shift", func(t *testing.T) {
+		t.Parallel()
+		sum, _ := newSite(t).imports(t, header+bad, csvimport.Options{ShiftToNow: true})
+		same(t, "Summary", sum, csvimport.Summary{Read: 3, Refused: 3})
+	})
+	t.Run("only when asked for", func(t *testing.T) {
+		t.Parallel()
+		s := newSite(t)
+		s.imports(t, file, csvimport.Options{})
+		same(t, "time", s.article(t, 3).CreatedAt, time.Unix(1_000_000_000, 0).UTC())
+	})
+}
+
+func TestTheHeaderMustNameTheColumns(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ file, want string }{
+		"an empty file":  {"", "the file is empty: its first line names the columns id, title, link, votes, poster, posted_at"},
+		"only a BOM":     {"\ufeff\n", "the file is empty: its first line names the columns id, title, link, votes, poster, posted_at"},
+		"missing ones":   {"id,titel,link,poster,posted_at\n", "header: there is no column title, votes: the first line names the columns, with commas between"},
+		"semicolons":     {"id;title;link;votes;poster;posted_at\n", "header: there is no column id, title, link, votes, poster, posted_at: the first line names the columns, with commas between"},
+		"a name twice":   {"id,title,link,votes,poster,posted_at, ID\n", `header: two columns have the name "id"`},
+		"a broken quote": {"id,title,\"link,votes,poster,posted_at\n", "header: a quote is not closed, or stands undoubled inside a field"},
+	}
+	s := newSite(t)
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			sum, err := csvimport.Run(t.Context(), s.Repo, strings.NewReader(tt.file), csvimport.Options{})
+			if err == nil || err.Error() != tt.want {
+				t.Errorf("Run: %v, want %s", err, tt.want)
+			}
+			same(t, "read", sum.Read, 0)
+		})
+	}
+	t.Run("further ones are told once", func(t *testing.T) {
+		_, refused := s.imports(t, "Score,URL,"+header, csvimport.Options{ShiftToNow: true})
+		same(t, "refused", refused, "columns that are not used: [\"score\" \"url\"]\n")
+	})
+	t.Run("a pipe cannot be read", func(t *testing.T) {
+		in, out, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _, _ = in.Close(), out.Close() }()
+		_, err = csvimport.Run(t.Context(), s.Repo, in, csvimport.Options{})
+		if err == nil || !strings.HasPrefix(err.Error(), "not a file that can be read more than once") {
+			t.Errorf("Run: %v, want that it cannot be read more than once", err)
+		}
+	})
+}
+
+// Whatever stops an import in the middle, the rows before are stored, the error
+// says which, and another run does the rest.
+func TestAnImportThatIsStoppedCanGoOn(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		stop func(site, context.CancelFunc) error
+		want error
+	}{
+		"by whoever started it": {func(_ site, cancel context.CancelFunc) error { cancel(); return nil }, context.Canceled},
+		"by Redis":              {func(s site, _ context.CancelFunc) error { s.redis.Kill(); return nil }, redisrepo.ErrUnavailable},
+		"by the file":           {func(site, context.CancelFunc) error { return errDisk }, errDisk},
+		"by a store that is wrong": {func(s site, _ context.CancelFunc) error {
+			return s.redis.Client.Set(context.Background(), "score:", "x", 0).Err()
+		}, nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			file := manyRows(2500)
+			reader := &watched{ReadSeeker: strings.NewReader(file), at: len(file) / 2}
+			reader.then = func() error { return tt.stop(s, cancel) }
+			sum, err := csvimport.Run(ctx, s.Repo, reader, csvimport.Options{})
+			if err == nil || tt.want != nil && !errors.Is(err, tt.want) {
+				t.Fatalf("Run: %v, want %v", err, tt.want)
+			}
+			same(t, "added", sum.Added, 1000)
+			if want := "stopped behind line 1001: "; !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("Run: %v, want %s", err, want)
+			}
+			switch {
+			case errors.Is(err, redisrepo.ErrUnavailable):
+				s.redis.Restart()
+			case tt.want == nil:
+				return
+			}
+			sum, _ = s.imports(t, file, csvimport.Options{})
+			same(t, "Summary of the second run", sum, csvimport.Summary{Read: 2500, Added: 1500, Skipped: 1000})
+			same(t, "articles", s.count(t), 2500)
+		})
+	}
+}
+
+func TestNoFaultOfTheFileIsTakenForItsEnd(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	file := "\ufeff" + header + "1,T,,1,alice,1\n2,\"Open,,1,alice,1\n3,T,,1,alice,1\n"
+	for call := 1; ; call++ {
+		disk := &failing{ReadSeeker: strings.NewReader(file), call: call}
+		sum, err := csvimport.Run(t.Context(), s.Repo, disk, csvimport.Options{ShiftToNow: true, Now: func() time.Time { return now }})
+		if disk.calls < call {
+			same(t, "rows stored without a fault", sum.Added, 2)
+			return
+		}
+		if !errors.Is(err, errDisk) || sum.Added > 0 {
+			t.Errorf("call %d fails: %v, %v, want %v", call, sum, err, errDisk)
+		}
+	}
+}
+
+func TestAFaultOfOneRowDoesNotHideTheOthers(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	if err := s.redis.Client.Set(t.Context(), "group:bad", "not a set", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	file := "groups," + header + ",1,T,,1,alice,1\nx,x,T,,1,alice,1\nbad,2,T,,1,alice,1\n,3,T,,1,alice,1\nbad,4,T,,1,alice,1\n"
+	sum, err := csvimport.Run(t.Context(), s.Repo, strings.NewReader(file), csvimport.Options{})
+	if err == nil || !strings.HasPrefix(err.Error(), "stopped behind line 3: import article:2: ") {
+		t.Errorf("Run: %v, want that it stopped behind line 3", err)
+	}
+	sum.Took = 0
+	same(t, "Summary", sum, csvimport.Summary{Read: 5, Added: 2, Refused: 1})
+}
+
+func TestACancelledImportReadsNothing(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	s := newSite(t)
+	cancel()
+	sum, err := csvimport.Run(ctx, s.Repo, strings.NewReader(manyRows(3)), csvimport.Options{ShiftToNow: true})
+	if !errors.Is(err, context.Canceled) || sum.Read != 0 {
+		t.Errorf("Run: %v, %v, want %v", sum, err, context.Canceled)
+	}
+}
+
+// The bar and what is said of rows go to the same terminal.
+func TestTheProgressBarIsClearedForWhatIsWritten(t *testing.T) {
+	t.Parallel()
+	var terminal strings.Builder
+	file := manyRows(1200) + "x,,,,,\n"
+	if _, err := csvimport.Run(t.Context(), newSite(t).Repo, strings.NewReader(file), csvimport.Options{Refused: &terminal, Progress: &terminal}); err != nil {
+		t.Fatal(err)
+	}
+	shown := terminal.String()
+	for _, percent := range []string{" 41% |", " 82% |"} {
+		if !strings.Contains(shown, percent) {
+			t.Errorf("no %q in %q", percent, shown)
+		}
+	}
+	before, after, found := strings.Cut(shown, "line 1202: ")
+	if !found || !strings.HasSuffix(before, " \r") {
+		t.Errorf("the bar is in the line of what is refused: %q", before)
+	}
+	if !strings.HasSuffix(after, " \r") {
+		t.Errorf("the bar stays behind: %q", after)
+	}
+}
+
+func TestTheSummaryIsForPeople(t *testing.T) {
+	t.Parallel()
+	ticks := now
+	clock := func() time.Time { ticks = ticks.Add(700400 * time.Microsecond); return ticks }
+	sum, err := csvimport.Run(t.Context(), newSite(t).Repo, strings.NewReader(manyRows(3)+"x,,,,,\n1,Title,,1,alice,1\n4,T,http://[::1],1,alice,1\n"),
+		csvimport.Options{Now: clock, GroupByHost: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "Summary", sum.String(), "6 rows read: 4 added, 0 here already, 2 refused, 1 without a group for their host; took 700ms")
+	sum.Ungrouped, sum.Skipped = 0, 1
+	same(t, "Summary", sum.String(), "6 rows read: 4 added, 1 here already, 2 refused; took 700ms")
+	sum, err = csvimport.Run(t.Context(), newSite(t).Repo, strings.NewReader(header), csvimport.Options{})
+	if err != nil || sum.Took <= 0 {
+		t.Errorf("Run: took %v, %v, by the default clock", sum.Took, err)
+	}
+}

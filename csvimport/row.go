@@ -1,0 +1,123 @@
+package csvimport
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"frontpage/redisrepo"
+)
+
+// row is what was read of one row.
+type row struct {
+	first, last int // lines
+	fields      []string
+	err         error // why it cannot be stored, a Refusal
+	article     redisrepo.Imported
+	ungrouped   error // why it is in no group for its host
+}
+
+// parse reads the article of the row. Its error is a Refusal that names all the
+// broken rules that are not the site's to check.
+func (im *importer) parse(r *row) error {
+	c := im.rows.columns
+	if len(r.fields) != c.count {
+		return refuse("", fmt.Errorf("the row has %d fields, the header has %d", len(r.fields), c.count))
+	}
+	var broken redisrepo.Refusal
+	check := func(column string, err error) {
+		if err != nil {
+			broken = append(broken, refuse(column, err)...)
+		}
+	}
+	value := func(column string) string { return strings.TrimSpace(c.value(r.fields, column)) }
+	a := &r.article
+	var err error
+	a.ID, err = redisrepo.ParseArticleID(value("id"))
+	check("id", err)
+	if a.Votes, err = strconv.Atoi(value("votes")); err != nil {
+		check("votes", fmt.Errorf("%.40q is not a whole number", value("votes")))
+	}
+	a.Poster, err = redisrepo.ParseUserName(value("poster"))
+	check("poster", err)
+	a.PostedAt, err = im.parseTime(value("posted_at"))
+	check("posted_at", err)
+
+	link, text := value("link"), c.value(r.fields, "text")
+	groups := strings.FieldsFunc(value("groups"), func(c rune) bool {
+		return unicode.IsSpace(c) || strings.ContainsRune(",;|", c)
+	})
+	if im.GroupByHost && link != "" {
+		var host redisrepo.GroupName
+		if host, r.ungrouped = hostGroup(link); r.ungrouped == nil {
+			groups = append(groups, string(host))
+		}
+	}
+	a.Draft = redisrepo.Draft{Title: value("title"), Link: &link, Text: &text, Groups: groups}
+	if broken != nil {
+		return broken
+	}
+	return nil
+}
+
+func (im *importer) parseTime(s string) (time.Time, error) {
+	whole, fraction, _ := strings.Cut(s, ".")
+	seconds, err := strconv.ParseInt(whole, 10, 64)
+	if err != nil || strings.Trim(fraction, "0123456789") != "" {
+		var t time.Time
+		t, err = time.Parse(time.RFC3339, s)
+		seconds = t.Unix()
+	}
+	const end = 253402300799 // of the year 9999; times in milliseconds are beyond it
+	if err != nil || seconds < 0 || seconds > end {
+		return time.Time{}, fmt.Errorf("%.40q is neither Unix seconds nor RFC 3339, from 1970 to 9999", s)
+	}
+	if seconds += im.shift; seconds < 0 {
+		return time.Time{}, fmt.Errorf("%.40q would be moved to before 1970", s)
+	}
+	return time.Unix(seconds, 0), nil
+}
+
+// hostGroup names the group of a link's host. Of the link it looks at no more
+// than that: browsers follow many paths that net/url refuses.
+func hostGroup(link string) (redisrepo.GroupName, error) {
+	_, authority, _ := strings.Cut(link, "://")
+	if end := strings.IndexAny(authority, "/?#"); end >= 0 {
+		authority = authority[:end]
+	}
+	u, err := url.Parse("//" + authority)
+	if err != nil {
+		return "", err
+	}
+	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	name, err := redisrepo.ParseGroupName(strings.TrimPrefix(host, "www."))
+	if name == "interesting" {
+		return "", errors.New("the group of the interesting articles is kept by the votes alone")
+	}
+	return name, err
+}
+
+// refuse makes a refusal like those of redisrepo, about a column or the whole row.
+func refuse(column string, err error) redisrepo.Refusal {
+	e := &redisrepo.Error{Code: redisrepo.Invalid, Message: err.Error()}
+	if column != "" {
+		e.Field = []string{column}
+	}
+	return redisrepo.Refusal{e}
+}
+
+// byColumn is the text of a refusal, each rule behind its column.
+func byColumn(refusal redisrepo.Refusal) string {
+	rules := make([]string, len(refusal))
+	for i, e := range refusal {
+		rules[i] = e.Message
+		if len(e.Field) > 0 {
+			rules[i] = e.Field[0] + ": " + e.Message
+		}
+	}
+	return strings.Join(rules, "; ")
+}
