@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"runtime/debug"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/graph"
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+)
+
+// BenchmarkSite measures a front page of 25 and a vote at three sizes of a
+// site: through the GraphQL handler, through the repository alone, and through
+// a bare net/http handler that does the same work in Redis and answers the same
+// fields, which is the ceiling. No sockets but the one to Redis.
+func BenchmarkSite(b *testing.B) {
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // as the server does by default
+	for _, articles := range []int{1_000, 100_000, 1_000_000} {
+		b.Run(fmt.Sprint(articles), func(b *testing.B) {
+			client, repo := benchSite(b, articles)
+			handler := graph.NewHandler(repo, slog.New(slog.DiscardHandler), 1<<20)
+
+			page := request(b, `{ articles { id title link score votes createdAt poster { name } } }`)
+			b.Run("page/handler", func(b *testing.B) { serveEach(b, handler, func(int) *http.Request { return page() }) })
+			b.Run("page/bare", func(b *testing.B) { serveEach(b, barePage(client), func(int) *http.Request { return page() }) })
+			b.Run("page/repository", func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					ids, err := repo.List(b.Context(), redisrepo.Site(redisrepo.ByScore, redisrepo.Descending), 1, nil)
+					if err != nil || len(ids) != 25 {
+						b.Fatal(len(ids), err)
+					}
+					if _, errs := repo.ArticlesByID(b.Context(), ids); errs[0] != nil {
+						b.Fatal(errs[0])
+					}
+				}
+			})
+
+			newest := redisrepo.ArticleID(articles)
+			vote := request(b, fmt.Sprintf(`mutation { vote(input: {article: %d}) { article { id votes score } changed } }`, newest))
+			voter := 0
+			next := func(kind string) string { voter++; return fmt.Sprint(kind, voter) }
+			b.Run("vote/handler", func(b *testing.B) {
+				serveEach(b, handler, func(int) *http.Request {
+					req := vote()
+					req.Header.Set("X-User-ID", next("a"))
+					return req
+				})
+			})
+			b.Run("vote/bare", func(b *testing.B) {
+				serveEach(b, bareVote(repo, newest), func(int) *http.Request {
+					req := vote()
+					req.Header.Set("X-User-ID", next("b"))
+					return req
+				})
+			})
+			b.Run("vote/repository", func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := repo.Vote(b.Context(), newest, redisrepo.UserName(next("c")), redisrepo.Up); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// benchSite imports articles, the newest of them posted now.
+func benchSite(b *testing.B, articles int) (redis.UniversalClient, *redisrepo.Repo) {
+	b.Helper()
+	client := redistest.Start(b).Client
+	repo, err := redisrepo.New(b.Context(), client, redisrepo.BookRules())
+	if err != nil {
+		b.Fatal(err)
+	}
+	now := time.Now()
+	batch := make([]redisrepo.Imported, 0, 1000)
+	for i := range articles {
+		link := fmt.Sprintf("https://example.org/%d", i)
+		batch = append(batch, redisrepo.Imported{
+			ID: redisrepo.ArticleID(i + 1), Poster: redisrepo.UserName(fmt.Sprint("poster", i%5000)),
+			PostedAt: now.Add(-time.Duration(articles-i-1) * 10 * time.Minute), Votes: i % 100,
+			Draft: redisrepo.Draft{Title: fmt.Sprint("An article of usual length, number ", i), Link: &link},
+		})
+		if len(batch) < cap(batch) && i < articles-1 {
+			continue
+		}
+		_, errs := repo.Import(b.Context(), batch)
+		for _, err := range errs {
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+		batch = batch[:0]
+	}
+	return client, repo
+}
+
+// request makes copies of one GraphQL request.
+func request(b *testing.B, query string) func() *http.Request {
+	b.Helper()
+	body, err := json.Marshal(map[string]string{"query": query})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return func() *http.Request {
+		req := httptest.NewRequest(http.MethodPost, "/query", bytes.NewReader(body))
+		req.Header.Set("Content-Type", "application/json")
+		return req
+	}
+}
+
+func serveEach(b *testing.B, handler http.Handler, next func(int) *http.Request) {
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		res := httptest.NewRecorder()
+		handler.ServeHTTP(res, next(i))
+		if res.Code != http.StatusOK || bytes.Contains(res.Body.Bytes(), []byte(`"errors"`)) {
+			b.Fatal(res.Code, res.Body)
+		}
+	}
+}
+
+// barePage answers what the benchmark's query asks for, without GraphQL and
+// without our repository.
+func barePage(client redis.UniversalClient) http.Handler {
+	type row struct{ ID, Title, Link, Score, Votes, CreatedAt, Poster string }
+	page := func(ctx context.Context) ([]row, error) {
+		ranked, err := client.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: "score:", Start: 0, Stop: 24, Rev: true}).Result()
+		if err != nil {
+			return nil, err
+		}
+		hashes := make([]*redis.MapStringStringCmd, len(ranked))
+		_, err = client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+			for i, z := range ranked {
+				hashes[i] = pipe.HGetAll(ctx, z.Member.(string))
+			}
+			return nil
+		})
+		rows := make([]row, len(ranked))
+		for i, z := range ranked {
+			h := hashes[i].Val()
+			rows[i] = row{z.Member.(string), h["title"], h["link"], fmt.Sprint(z.Score), h["votes"], h["time"], h["poster"]}
+		}
+		return rows, err
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		rows, err := page(req.Context())
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(rows)
+	})
+}
+
+func bareVote(repo *redisrepo.Repo, id redisrepo.ArticleID) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		result, err := repo.Vote(req.Context(), id, redisrepo.UserName(req.Header.Get("X-User-ID")), redisrepo.Up)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"id": result.Article.ID, "votes": result.Article.Votes, "score": result.Article.Score, "changed": result.Changed})
+	})
+}
