@@ -169,6 +169,10 @@ func TestScriptsRefuseWhatIsCorrupt(t *testing.T) {
 		"downvotes that are no number": {corrupt: "HSET article:1 downvotes x", call: vote},
 		"no score":                     {corrupt: "ZREM score: article:1", call: vote},
 		"a counter that is no number":  {corrupt: "SET article: x", call: post},
+		"a counter, for an import": {corrupt: "SET article: x", call: func(s *site) error {
+			_, errs := s.Import(s.ctx, oldArticles(1))
+			return errs[0]
+		}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
