@@ -40,7 +40,7 @@ func TestImport(t *testing.T) {
 		"with votes":                   {age: time.Hour, votes: 17, voted: 17, poster: "+"},
 		"with 199 votes":               {age: time.Hour, votes: 199, voted: 199, poster: "+"},
 		"with 200 votes":               {age: time.Hour, votes: 200, voted: 200, poster: "+", interesting: true},
-		"with more votes than a batch": {age: time.Hour, votes: 2501, voted: 2501, poster: "+", interesting: true},
+		"with more votes than a batch": {age: time.Hour, votes: 10_001, voted: 10_001, poster: "+", interesting: true},
 		"with votes down":              {age: time.Hour, votes: -17, down: 17, poster: "0"},
 		"with many votes down":         {age: time.Hour, votes: -2000, down: 2000, poster: "0"},
 		"posted just now":              {votes: 2, voted: 2, poster: "+"},

@@ -50,7 +50,6 @@ for _, group in pairs(groups) do touch(group, member) end
 redis.call('ZCARD', KEYS[4])
 if not hash[1] then -- take over an article of the book's code
   redis.call('ZADD', KEYS[5], time, member)
-  redis.call('HSETNX', article, 'downvotes', 0)
 end
 for _, name in ipairs(add) do
   if is_in[name] then

@@ -1,0 +1,187 @@
+package redisrepo
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// facts are what the store says about one article at one moment.
+type facts struct {
+	hash               *redis.MapStringStringCmd
+	time, score        *redis.FloatCmd
+	voted, downvoted   *redis.IntCmd
+	votedTTL, downTTL  *redis.DurationCmd
+	both               *redis.StringSliceCmd
+	posterVoted        *redis.BoolCmd
+	posted             *redis.FloatCmd
+	interesting        *redis.BoolCmd
+	groups             []*redis.BoolCmd
+	indexed            []*redis.FloatCmd
+	knownPoster, known string // what the last three were asked with
+}
+
+// articles checks a batch. Which keys an article has is in its hash, so that is
+// read before the transaction, and again within: articles that were regrouped
+// in between are looked at once more.
+func (c *checker) articles(ctx context.Context, p partition, members []string) error {
+	ids := make([]ArticleID, 0, len(members))
+	for _, member := range members {
+		id, err := ParseArticleID(member)
+		if err != nil || id.String() != member {
+			c.reportf("%s: is in %s, but no article can have that id", member, p.ranking(ByTime))
+			continue
+		}
+		if c.Repo.partition(id) != p {
+			c.reportf("%s: belongs to another partition", p.article(id))
+		}
+		c.highest = max(c.highest, id)
+		ids = append(ids, id)
+	}
+	c.done.Articles += len(ids)
+	for len(ids) > 0 {
+		before := make([]*redis.SliceCmd, len(ids))
+		err := c.transaction(ctx, func(pipe redis.Pipeliner) {
+			for i, id := range ids {
+				before[i] = pipe.HMGet(ctx, p.article(id), fieldGroups, fieldPoster)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		batch := make([]facts, len(ids))
+		err = c.transaction(ctx, func(pipe redis.Pipeliner) {
+			for i, id := range ids {
+				batch[i] = c.queue(ctx, pipe, p, id, reply(before[i].Val()).text(0), reply(before[i].Val()).text(1))
+			}
+		})
+		if err != nil {
+			return err
+		}
+		var again []ArticleID
+		for i, id := range ids {
+			f, hash := batch[i], batch[i].hash.Val()
+			if hash[fieldGroups] != f.known || hash[fieldPoster] != f.knownPoster {
+				again = append(again, id)
+				continue
+			}
+			c.article(p, id, f)
+		}
+		ids = again
+	}
+	return nil
+}
+
+func (c *checker) queue(ctx context.Context, pipe redis.Pipeliner, p partition, id ArticleID, groups, poster string) facts {
+	f := facts{
+		hash:        pipe.HGetAll(ctx, p.article(id)),
+		time:        pipe.ZScore(ctx, p.ranking(ByTime), id.String()),
+		score:       pipe.ZScore(ctx, p.ranking(ByScore), id.String()),
+		voted:       pipe.SCard(ctx, p.voted(id)),
+		downvoted:   pipe.SCard(ctx, p.downvoted(id)),
+		votedTTL:    pipe.PTTL(ctx, p.voted(id)),
+		downTTL:     pipe.PTTL(ctx, p.downvoted(id)),
+		both:        pipe.SInter(ctx, p.downvoted(id), p.voted(id)),
+		posterVoted: pipe.SIsMember(ctx, p.voted(id), poster),
+		posted:      pipe.ZScore(ctx, p.posted(userOf(poster)), id.String()),
+		interesting: pipe.SIsMember(ctx, p.group(interesting), id.String()),
+		known:       groups,
+		knownPoster: poster,
+	}
+	for _, name := range groupNames(groups) {
+		f.groups = append(f.groups, pipe.SIsMember(ctx, p.group(name), id.String()))
+		f.indexed = append(f.indexed, pipe.ZScore(ctx, p.groups(), string(name)))
+	}
+	return f
+}
+
+func (c *checker) article(p partition, id ArticleID, f facts) {
+	key := p.article(id)
+	if f.time.Err() != nil {
+		return // deleted since it was listed
+	}
+	a, err := c.decode(id, f.hash.Val())
+	switch {
+	case len(f.hash.Val()) == 0:
+		c.reportf("%s: is in %s, but has no hash", key, p.ranking(ByTime))
+		return
+	case err != nil:
+		c.reportf("%s%v", p, err)
+		return
+	case f.score.Err() != nil:
+		c.reportf("%s: is not in %s", key, p.ranking(ByScore))
+		return
+	}
+	if posted, _ := parseNumber(f.hash.Val()[fieldTime]); posted != f.time.Val() {
+		c.reportf("%s: time is %v, but %s says %v", key, posted, p.ranking(ByTime), f.time.Val())
+	}
+	if f.score.Val() != a.Score {
+		c.reportf("%s: score is %.17g, not %.17g: time %v and %d votes", key, f.score.Val(), a.Score, f.time.Val(), a.Votes)
+	}
+	c.voters(p, a, f)
+
+	_, ours := f.hash.Val()[fieldGroups]
+	if !ours {
+		return
+	}
+	if f.posted.Err() != nil || f.posted.Val() != f.time.Val() {
+		c.reportf("%s: is not in %s with its time", key, p.posted(a.Poster.Name))
+	}
+	if f.interesting.Val() != a.IsInteresting {
+		c.reportf("%s: %d votes, but in %s: %t", key, a.Votes, p.group(interesting), f.interesting.Val())
+	}
+	if !slices.IsSorted(a.Groups) || len(slices.Compact(slices.Clone(a.Groups))) != len(a.Groups) {
+		c.reportf("%s: groups are not different names in order: %v", key, a.Groups)
+	}
+	for i, name := range a.Groups {
+		if !f.groups[i].Val() {
+			c.reportf("%s: is not in %s", key, p.group(name))
+		}
+		if f.indexed[i].Err() != nil {
+			c.reportf("%s: its group %s is not in %s", key, name, p.groups())
+		}
+	}
+}
+
+// voters checks the sets of one article against its counts.
+func (c *checker) voters(p partition, a *Article, f facts) {
+	key := p.article(a.ID)
+	if f.votedTTL.Val() == forever {
+		c.reportf("%s: never ends", p.voted(a.ID))
+	}
+	if f.downTTL.Val() == forever {
+		c.reportf("%s: never ends", p.downvoted(a.ID))
+	}
+	if len(f.both.Val()) > 0 {
+		c.reportf("%s: voted up and down: %v", key, f.both.Val())
+	}
+	uncounted := 0
+	if !a.posterVotes {
+		uncounted = 1
+	}
+	open := !c.now().Truncate(time.Second).After(a.VotingEndsAt)
+	exist := f.voted.Val() > 0 || f.downvoted.Val() > 0
+	if !open && !exist {
+		return // forgotten, as they should be
+	}
+	// A set outlives the window; the two end at the same moment, but one that
+	// was never filled is not there.
+	if open || f.votedTTL.Val() > 0 {
+		if f.voted.Val() != int64(a.Upvotes+uncounted) {
+			c.reportf("%s: has %d members, not %d", p.voted(a.ID), f.voted.Val(), a.Upvotes+uncounted)
+		}
+		if uncounted == 1 && !f.posterVoted.Val() {
+			c.reportf("%s: lacks the poster", p.voted(a.ID))
+		}
+	}
+	if open || f.downTTL.Val() > 0 {
+		if f.downvoted.Val() != int64(a.Downvotes) {
+			c.reportf("%s: has %d members, not %d", p.downvoted(a.ID), f.downvoted.Val(), a.Downvotes)
+		}
+	}
+}
+
+// forever is how go-redis gives the PTTL of a key that does not expire.
+const forever = -1

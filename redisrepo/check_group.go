@@ -1,0 +1,54 @@
+package redisrepo
+
+import (
+	"context"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// group checks one set, and the listings that are kept of it.
+func (c *checker) group(ctx context.Context, p partition, name GroupName) error {
+	members := c.client.SScan(ctx, p.group(name), 0, "", checkBatch).Iterator()
+	err := batches(ctx, members, 1, func(ids []string) error { return c.members(ctx, p, name, ids) })
+	if err := c.wrongType(p.group(name), err); err != nil {
+		return err
+	}
+	for _, order := range []Order{ByScore, ByTime} {
+		listing := p.listing(order, name)
+		var kept, want *redis.ZSliceCmd
+		var exists *redis.IntCmd
+		err := c.transaction(ctx, func(pipe redis.Pipeliner) {
+			exists = pipe.Exists(ctx, listing)
+			kept = pipe.ZRangeWithScores(ctx, listing, 0, -1)
+			want = pipe.ZInterWithScores(ctx, &redis.ZStore{Keys: []string{p.group(name), p.ranking(order)}, Weights: []float64{0, 1}})
+		})
+		if err != nil {
+			return err
+		}
+		if exists.Val() == 1 && !slices.Equal(kept.Val(), want.Val()) {
+			c.reportf("%s: is not the intersection of %s and %s", listing, p.group(name), p.ranking(order))
+		}
+	}
+	return nil
+}
+
+// members checks that a group's articles exist.
+func (c *checker) members(ctx context.Context, p partition, name GroupName, ids []string) error {
+	stays, times := make([]*redis.BoolCmd, len(ids)), make([]*redis.FloatCmd, len(ids))
+	err := c.transaction(ctx, func(pipe redis.Pipeliner) {
+		for i, id := range ids {
+			stays[i] = pipe.SIsMember(ctx, p.group(name), id)
+			times[i] = pipe.ZScore(ctx, p.ranking(ByTime), id)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for i, id := range ids {
+		if stays[i].Val() && times[i].Err() != nil {
+			c.reportf("%s: holds %s, which is not in %s", p.group(name), id, p.ranking(ByTime))
+		}
+	}
+	return nil
+}
