@@ -12,7 +12,7 @@
 //   - link and text may be empty.
 //
 // Blanks around a value do not count, except in text. A row may go over several
-// lines, and has at most 256 KiB.
+// lines, and has at most 250 KiB.
 package csvimport
 
 import (

@@ -11,8 +11,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-// batchSize is how many rows go to Redis in one round trip.
-const batchSize = 500
+const batchSize = 500 // rows that go to Redis in one round trip
 
 type importer struct {
 	Options
@@ -145,14 +144,4 @@ func (im *importer) flush(ctx context.Context, batch []row) error {
 		}
 	}
 	return fault
-}
-
-// note writes about a row. The progress bar may be on the same terminal.
-func (im *importer) note(r row, text string) {
-	lines := fmt.Sprintf("line %d", r.first)
-	if r.last > r.first {
-		lines = fmt.Sprintf("lines %d to %d", r.first, r.last)
-	}
-	_ = im.bar.Clear()
-	_, _ = fmt.Fprintf(im.Refused, "%s: %s\n", lines, text)
 }

@@ -21,6 +21,19 @@ type row struct {
 	ungrouped   error // why it is in no group for its host
 }
 
+func (r row) lines() string {
+	if r.last > r.first {
+		return fmt.Sprintf("lines %d to %d", r.first, r.last)
+	}
+	return fmt.Sprintf("line %d", r.first)
+}
+
+// note writes about a row. The progress bar may be on the same terminal.
+func (im *importer) note(r row, text string) {
+	_ = im.bar.Clear()
+	_, _ = fmt.Fprintf(im.Refused, "%s: %s\n", r.lines(), text)
+}
+
 // parse reads the article of the row. Its error is a Refusal that names all the
 // broken rules that are not the site's to check.
 func (im *importer) parse(r *row) error {
