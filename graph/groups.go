@@ -3,8 +3,6 @@ package graph
 import (
 	"context"
 
-	"github.com/99designs/gqlgen/graphql"
-
 	"frontpage/redisrepo"
 )
 
@@ -15,7 +13,7 @@ func (r *Resolver) groupsOf(ctx context.Context, articles []*redisrepo.Article) 
 	for _, article := range articles {
 		names = append(names, article.Groups...)
 	}
-	all, err := r.groups(ctx, names)
+	all, err := r.groups(ctx, names, selected(ctx, "Group.articleCount"))
 	if err != nil {
 		return nil, err
 	}
@@ -26,12 +24,12 @@ func (r *Resolver) groupsOf(ctx context.Context, articles []*redisrepo.Article) 
 	return groups, nil
 }
 
-func (r *Resolver) groups(ctx context.Context, names []redisrepo.GroupName) ([]*redisrepo.Group, error) {
+func (r *Resolver) groups(ctx context.Context, names []redisrepo.GroupName, counted bool) ([]*redisrepo.Group, error) {
 	groups := make([]*redisrepo.Group, len(names))
 	for i, name := range names {
 		groups[i] = &redisrepo.Group{Name: name}
 	}
-	if len(names) == 0 || !selected(ctx, "articleCount") {
+	if len(names) == 0 || !counted {
 		return groups, nil
 	}
 	counts, err := r.repo.ArticleCounts(ctx, names)
@@ -42,14 +40,4 @@ func (r *Resolver) groups(ctx context.Context, names []redisrepo.GroupName) ([]*
 		groups[i].ArticleCount = count
 	}
 	return groups, nil
-}
-
-// selected reports whether the query asks the current field's value for a field.
-func selected(ctx context.Context, name string) bool {
-	for _, field := range graphql.CollectFieldsCtx(ctx, nil) {
-		if field.Name == name {
-			return true
-		}
-	}
-	return false
 }

@@ -3,28 +3,36 @@ package graph
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"frontpage/redisrepo"
 )
 
-// list answers a page of a listing. An article that was there when the ids were
-// read and is gone, or cannot be read, is left out: one bad article must not
-// take the page away from everybody.
+// list answers a page of a listing.
 func (r *Resolver) list(ctx context.Context, l redisrepo.Listing, page int32, size *int32) ([]*redisrepo.Article, error) {
 	ids, err := r.repo.List(ctx, l, int(page), asInt(size))
 	if err != nil {
 		return nil, err
 	}
-	articles := make([]*redisrepo.Article, 0, len(ids))
+	articles, err := r.loadAll(ctx, ids)
+	return slices.DeleteFunc(articles, func(a *redisrepo.Article) bool { return a == nil }), err
+}
+
+// loadAll waits for articles. The slot of one that there is not, or that cannot
+// be read, is nil: one bad article must not take a page away from everybody.
+func (r *Resolver) loadAll(ctx context.Context, ids []redisrepo.ArticleID) ([]*redisrepo.Article, error) {
+	articles := make([]*redisrepo.Article, len(ids))
 	for i, thunk := range load(ctx, ids...) {
 		article, err := thunk()
+		var refusal redisrepo.Refusal
 		switch {
 		case err == nil:
-			articles = append(articles, article)
+			articles[i] = article
+		case errors.As(err, &refusal): // deleted, or never there
 		case errors.Is(err, redisrepo.ErrUnavailable) || ctx.Err() != nil:
 			return nil, err
 		default:
-			r.log.ErrorContext(ctx, "article left out of a listing", "article", ids[i].String(), "err", err)
+			r.log.ErrorContext(ctx, "article cannot be read", "article", ids[i].String(), "err", err)
 		}
 	}
 	return articles, nil

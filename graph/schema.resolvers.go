@@ -34,8 +34,22 @@ func (r *articleResolver) ViewerCanVote(ctx context.Context, objs []*redisrepo.A
 	return can, nil
 }
 
+func (r *articleConnectionResolver) TotalCount(ctx context.Context, obj *ArticleConnection) (int32, error) {
+	n, err := r.repo.Count(ctx, obj.listing)
+	return int32(n), err
+}
+
 func (r *groupResolver) Articles(ctx context.Context, obj *redisrepo.Group, order redisrepo.Order, direction redisrepo.Direction, page int32, pageSize *int32) ([]*redisrepo.Article, error) {
 	return r.list(ctx, redisrepo.InGroup(obj.Name, order, direction), page, pageSize)
+}
+
+func (r *groupResolver) ArticlesConnection(ctx context.Context, obj *redisrepo.Group, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error) {
+	return r.walk(ctx, redisrepo.InGroup(obj.Name, order, direction), span(first, after, last, before))
+}
+
+func (r *groupConnectionResolver) TotalCount(ctx context.Context, obj *GroupConnection) (int32, error) {
+	n, err := r.repo.GroupCount(ctx)
+	return int32(n), err
 }
 
 func (r *mutationResolver) Post(ctx context.Context, input redisrepo.Draft) (*PostPayload, error) {
@@ -77,8 +91,16 @@ func (r *queryResolver) Articles(ctx context.Context, order redisrepo.Order, dir
 	return r.list(ctx, redisrepo.Site(order, direction), page, pageSize)
 }
 
-func (r *queryResolver) Article(ctx context.Context, id redisrepo.ArticleID) (*redisrepo.Article, error) {
-	article, err := load(ctx, id)[0]()
+func (r *queryResolver) ArticlesConnection(ctx context.Context, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error) {
+	return r.walk(ctx, redisrepo.Site(order, direction), span(first, after, last, before))
+}
+
+func (r *queryResolver) Article(ctx context.Context, id string) (*redisrepo.Article, error) {
+	parsed, err := redisrepo.ParseArticleID(id)
+	if err != nil {
+		return nil, err
+	}
+	article, err := load(ctx, parsed)[0]()
 	var refusal redisrepo.Refusal
 	if errors.As(err, &refusal) {
 		return nil, nil // there is none, which is no error to ask
@@ -91,11 +113,15 @@ func (r *queryResolver) Group(ctx context.Context, name string) (*redisrepo.Grou
 	if err != nil {
 		return nil, err
 	}
-	groups, err := r.groups(ctx, []redisrepo.GroupName{parsed})
+	groups, err := r.groups(ctx, []redisrepo.GroupName{parsed}, selected(ctx, "Group.articleCount"))
 	if err != nil {
 		return nil, err
 	}
 	return groups[0], nil
+}
+
+func (r *queryResolver) Groups(ctx context.Context, first *int32, after *string, last *int32, before *string) (*GroupConnection, error) {
+	return r.walkGroups(ctx, span(first, after, last, before))
 }
 
 func (r *queryResolver) User(ctx context.Context, name string) (*redisrepo.User, error) {
@@ -114,17 +140,44 @@ func (r *queryResolver) Viewer(ctx context.Context) (*redisrepo.User, error) {
 	return &redisrepo.User{Name: v.name}, nil
 }
 
+func (r *queryResolver) Node(ctx context.Context, id string) (Node, error) {
+	found, err := r.nodes(ctx, []string{id})
+	if err != nil {
+		return nil, err
+	}
+	return found[0], nil
+}
+
+func (r *queryResolver) Nodes(ctx context.Context, ids []string) ([]Node, error) {
+	return r.nodes(ctx, ids)
+}
+
+func (r *userResolver) ArticlesConnection(ctx context.Context, obj *redisrepo.User, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error) {
+	return r.walk(ctx, redisrepo.PostedBy(obj.Name), span(first, after, last, before))
+}
+
 func (r *Resolver) Article() ArticleResolver { return &articleResolver{r} }
 
+func (r *Resolver) ArticleConnection() ArticleConnectionResolver {
+	return &articleConnectionResolver{r}
+}
+
 func (r *Resolver) Group() GroupResolver { return &groupResolver{r} }
+
+func (r *Resolver) GroupConnection() GroupConnectionResolver { return &groupConnectionResolver{r} }
 
 func (r *Resolver) Mutation() MutationResolver { return &mutationResolver{r} }
 
 func (r *Resolver) Query() QueryResolver { return &queryResolver{r} }
 
+func (r *Resolver) User() UserResolver { return &userResolver{r} }
+
 type (
-	articleResolver  struct{ *Resolver }
-	groupResolver    struct{ *Resolver }
-	mutationResolver struct{ *Resolver }
-	queryResolver    struct{ *Resolver }
+	articleResolver           struct{ *Resolver }
+	articleConnectionResolver struct{ *Resolver }
+	groupResolver             struct{ *Resolver }
+	groupConnectionResolver   struct{ *Resolver }
+	mutationResolver          struct{ *Resolver }
+	queryResolver             struct{ *Resolver }
+	userResolver              struct{ *Resolver }
 )

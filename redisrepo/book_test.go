@@ -84,7 +84,7 @@ func withBook(t *testing.T, change func(*redisrepo.Rules)) *site {
 	s.do("DEL meta:")
 	id := bookPost(s, "user:alice")
 	bookVote(s, "user:bob", id)
-	bookRegroup(s, id, []string{"programming", "go", "Not a Name"}, nil)
+	bookRegroup(s, id, []string{"programming", "go", "Ruby", "Not a Name"}, nil)
 	return s.reopened(s.server.Client, nil)
 }
 
@@ -108,7 +108,7 @@ func TestReadWhatTheBookWrote(t *testing.T) {
 	} {
 		s.wantList(l, 1)
 	}
-	groups, err := s.Groups(s.ctx, "", 10)
+	groups, err := s.groups()
 	if err != nil || len(groups) != 2 || *groups[0] != (redisrepo.Group{Name: "go", ArticleCount: 1}) || groups[1].Name != "programming" {
 		t.Errorf("Groups = %v, %v, want go and programming", groups, err)
 	}
@@ -284,11 +284,11 @@ func TestAGroupOfTheBookIsKnownOnceItIsListed(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	bookRegroup(s, bookPost(s, "user:alice"), []string{"go"}, nil)
-	if groups, err := s.Groups(s.ctx, "", 10); err != nil || len(groups) != 0 {
+	if groups, err := s.groups(); err != nil || len(groups) != 0 {
 		t.Errorf("Groups = %v, %v", groups, err)
 	}
 	s.wantList(best("go"), 1)
-	if groups, err := s.Groups(s.ctx, "", 10); err != nil || len(groups) != 1 || groups[0].Name != "go" {
+	if groups, err := s.groups(); err != nil || len(groups) != 1 || groups[0].Name != "go" {
 		t.Errorf("Groups = %v, %v, want go", groups, err)
 	}
 	s.wantClean()

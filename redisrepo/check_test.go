@@ -1,11 +1,15 @@
 package redisrepo_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo"
 )
@@ -34,10 +38,19 @@ func checkable(t *testing.T) *site {
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
+	const closed = week + time.Minute
 	tests := map[string]struct {
-		corrupt string // commands, one a line
+		after   time.Duration // since posting
+		corrupt string        // commands, one a line
 		want    []string
 	}{
+		"nothing, when voting is over":       {after: closed},
+		"a voter lost when voting is over":   {after: closed, corrupt: "SREM voted:1 user:bob", want: []string{"voted:1: has 2 members, not 3"}},
+		"a stranger when voting is over":     {after: closed, corrupt: "SADD downvoted:1 user:mallory", want: []string{"downvoted:1: has 2 members, not 1"}},
+		"all up forgotten when it is over":   {after: closed, corrupt: "DEL voted:1"},
+		"all down forgotten when it is over": {after: closed, corrupt: "DEL downvoted:1"},
+		"all forgotten when it is over":      {after: closed, corrupt: "DEL voted:1 downvoted:1"},
+
 		"nothing": {},
 		"a score too high": {corrupt: "ZINCRBY score: 432 article:1", want: []string{
 			"article:1: score is 1772367696, not 1772367264: time 1.7723664e+09 and 2 votes",
@@ -179,6 +192,7 @@ func TestCheck(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := checkable(t)
+			s.clock.set(tt.after)
 			for line := range strings.Lines(tt.corrupt) {
 				command, last, found := strings.Cut(strings.TrimSuffix(line, "\n"), "\x00")
 				if found {
@@ -218,6 +232,40 @@ func TestCheckReadsEverything(t *testing.T) {
 				t.Errorf("Check = %+v, %v, want %+v", checked, err, wanted)
 			}
 		})
+	}
+}
+
+// meddle is a hook that does something once, behind the first pipeline with the command.
+type meddle struct {
+	command string
+	do      func()
+}
+
+func (*meddle) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (*meddle) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (h *meddle) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		err := next(ctx, commands)
+		for _, command := range commands {
+			if do := h.do; do != nil && command.Name() == h.command {
+				h.do = nil
+				do()
+			}
+		}
+		return err
+	}
+}
+
+func TestCheckLooksAgainAtWhatWasRegrouped(t *testing.T) {
+	t.Parallel()
+	s := checkable(t)
+	hook := &meddle{command: "hmget", do: func() { s.regroup(s.article(2), []string{"b"}, nil) }}
+	s = s.reopened(s.client(hook), nil)
+	s.do("HINCRBY article:2 downvotes 1")
+	want := []string{"downvoted:2: has 0 members, not 1", "voted:2: has 1 members, not 2"}
+	if got := s.violations(); !slices.Equal(got, want) || hook.do != nil {
+		t.Errorf("Check reports %q, want %q", got, want)
 	}
 }
 

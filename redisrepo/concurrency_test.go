@@ -132,7 +132,7 @@ func TestAHundredRegroupingsAtOnce(t *testing.T) {
 			}
 			s[0].wantClean()
 			together(100, func(i int) { s[i%2].regroup(articles[i%tt.articles], nil, []string{theme(i)}) })
-			if groups, err := s[0].Groups(t.Context(), "", 10); err != nil || len(groups) != 0 {
+			if groups, err := s[0].groups(); err != nil || len(groups) != 0 {
 				t.Errorf("Groups = %v, %v, want none", groups, err)
 			}
 			s[0].wantClean()

@@ -2,6 +2,7 @@ package redisrepo_test
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"testing"
 	"time"
@@ -99,7 +100,7 @@ func TestAnEmptyGroupLeavesNoKey(t *testing.T) {
 	if counts, err := s.ArticleCounts(s.ctx, []redisrepo.GroupName{"nobody"}); err != nil || counts[0] != 0 {
 		t.Errorf("ArticleCounts = %v, %v", counts, err)
 	}
-	if groups, err := s.Groups(s.ctx, "", 10); err != nil || len(groups) != 0 {
+	if groups, err := s.groups(); err != nil || len(groups) != 0 {
 		t.Errorf("Groups = %v, %v", groups, err)
 	}
 	if after := s.dump(); after != before {
@@ -280,7 +281,7 @@ func TestRegroup(t *testing.T) {
 				t.Fatalf("Regroup = %+v, %v, want groups %v", b, err, tt.want)
 			}
 			wantEqual(t, b, s.article(a.ID))
-			groups, err := s.Groups(s.ctx, "", 100)
+			groups, err := s.groups()
 			if err != nil || len(groups) != len(tt.want) {
 				t.Fatalf("Groups = %v, %v, want %v", groups, err, tt.want)
 			}
@@ -303,41 +304,20 @@ func groupNames(names []string) []redisrepo.GroupName {
 	return groups
 }
 
-func TestGroupsArePagedByName(t *testing.T) {
+// A listing that nobody wrote to is compared, and not built again.
+func TestAHotListingIsBuiltOnce(t *testing.T) {
 	t.Parallel()
-	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
-		t.Run(fmt.Sprint(tags), func(t *testing.T) {
-			t.Parallel()
-			s := newSite(t, nil, redisrepo.WithPartitions(tags...))
-			want := []string{"a", "a-b", "a.b", "a_b", "ab", "b", "c", "interest", "ä", "世"}
-			for i, name := range want {
-				for range i%3 + 1 {
-					s.post("alice", name)
-				}
-			}
-			for size := 1; size <= len(want)+1; size++ {
-				var got []string
-				after := redisrepo.GroupName("")
-				for {
-					page, err := s.Groups(s.ctx, after, size)
-					if err != nil || len(page) > size {
-						t.Fatalf("Groups after %q = %v, %v, want at most %d", after, page, err, size)
-					}
-					if len(page) == 0 {
-						break
-					}
-					for _, group := range page {
-						if n := len(got); n < len(want) && group.ArticleCount != n%3+1 {
-							t.Errorf("%s has %d articles, want %d", group.Name, group.ArticleCount, n%3+1)
-						}
-						got = append(got, string(group.Name))
-					}
-					after = page[len(page)-1].Name
-				}
-				if !slices.Equal(got, want) {
-					t.Errorf("by %d: %v, want %v", size, got, want)
-				}
-			}
-		})
+	s := newSite(t, nil)
+	for range 3 {
+		s.post("alice", "go")
+	}
+	for range 4 {
+		s.wantList(best("go"), 3, 2, 1)
+		s.do("PEXPIRE score:go 30000")
+		s.vote(1, "bob", up)
+		s.vote(1, "bob", none)
+	}
+	if built := regexp.MustCompile(`cmdstat_zinterstore:calls=(\d+)`).FindStringSubmatch(s.do("INFO commandstats").(string)); len(built) != 2 || built[1] != "1" {
+		t.Errorf("built %q times, want once", built)
 	}
 }

@@ -270,3 +270,25 @@ func together(n int, call func(i int)) {
 	close(start)
 	done.Wait()
 }
+
+// groups are the first 100 groups, with their counts.
+func (s *site) groups() ([]*redisrepo.Group, error) {
+	most := 100
+	edges, _, err := s.Groups(s.ctx, redisrepo.Span{First: &most})
+	if err != nil {
+		return nil, err
+	}
+	names := make([]redisrepo.GroupName, len(edges))
+	for i, edge := range edges {
+		names[i] = edge.Name
+	}
+	counts, err := s.ArticleCounts(s.ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	groups := make([]*redisrepo.Group, len(edges))
+	for i, name := range names {
+		groups[i] = &redisrepo.Group{Name: name, ArticleCount: counts[i]}
+	}
+	return groups, nil
+}

@@ -158,7 +158,7 @@ func TestAServerThatIsGone(t *testing.T) {
 			_, err := s.ArticleCounts(s.ctx, []redisrepo.GroupName{"go"})
 			return err
 		},
-		"Groups": func() error { _, err := s.Groups(s.ctx, "", 10); return err },
+		"Groups": func() error { _, _, err := s.Groups(s.ctx, redisrepo.Span{}); return err },
 		"Import": func() error { _, errs := s.Import(s.ctx, oldArticles(1)); return errs[0] },
 	}
 	before := s.dump()

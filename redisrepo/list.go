@@ -52,94 +52,158 @@ func (r *Repo) List(ctx context.Context, l Listing, page int, size *int) ([]Arti
 		return nil, refuse(Invalid, "pageSize", "a page has 1 to %d articles, not %d", MaxPageSize, count)
 	}
 	first := min(page-1, math.MaxInt32) * count // there are fewer articles than that
-	from := first
+	e := extent{most: count, skip: first}
 	if len(r.partitions) > 1 {
-		from = 0 // any of the articles before the page may be in any partition
+		e = extent{most: first + count} // any of the articles before the page may be in any partition
 	}
-	ranked, err := r.ranked(ctx, l, from, first+count-1)
+	part, err := r.read(ctx, l, e)
 	if err != nil {
 		return nil, storeError("list", err)
 	}
-	ranked = ranked[min(first-from, len(ranked)):]
-	ids := make([]ArticleID, 0, count)
-	for _, z := range ranked[:min(count, len(ranked))] {
+	return idsOf(part.ranked[min(first-e.skip, len(part.ranked)):])
+}
+
+func idsOf(ranked []redis.Z) ([]ArticleID, error) {
+	ids := make([]ArticleID, len(ranked))
+	for i, z := range ranked {
 		id, err := ParseArticleID(z.Member.(string))
 		if err != nil {
 			return nil, fmt.Errorf("listing holds a foreign member: %w", err)
 		}
-		ids = append(ids, id)
+		ids[i] = id
 	}
 	return ids, nil
 }
 
-// ranked reads the ranks from first to last in every partition, in one round
-// trip, and merges them.
-func (r *Repo) ranked(ctx context.Context, l Listing, first, last int) ([]redis.Z, error) {
-	replies := make([]func() ([]redis.Z, error), len(r.partitions))
+// extent says which part of a listing is read.
+type extent struct {
+	most          int    // articles
+	skip          int    // articles to pass over at the beginning
+	last          bool   // the last ones of the part, not the first
+	after, before *place // what the part lies between; nil: the ends of the listing
+	walked        bool   // whether it matters what lies before and behind
+}
+
+// part is what was read of a listing.
+type part struct {
+	ranked         []redis.Z
+	before, behind bool // whether the listing has more on either side
+}
+
+// read reads a part in every partition, in one round trip, and merges them.
+func (r *Repo) read(ctx context.Context, l Listing, e extent) (part, error) {
+	replies := make([]func() (slice, error), len(r.partitions))
 	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
 		for i, p := range r.partitions {
-			replies[i] = r.queueRange(ctx, pipe, p, l, first, last)
+			replies[i] = r.queueRead(ctx, pipe, p, l, e)
 		}
 	})
 	if err != nil {
-		return nil, err
+		return part{}, err
 	}
-	merged, err := replies[0]()
-	if err != nil || len(replies) == 1 {
-		return merged, err
-	}
-	for _, reply := range replies[1:] {
-		more, err := reply()
+	var all slice
+	for _, reply := range replies {
+		s, err := reply()
 		if err != nil {
-			return nil, err
+			return part{}, err
 		}
-		merged = append(merged, more...)
+		all.start += s.start
+		all.size += s.size
+		all.ranked = append(all.ranked, s.ranked...)
 	}
-	slices.SortFunc(merged, func(a, b redis.Z) int {
+	if len(r.partitions) > 1 {
+		l.sort(all.ranked)
+	}
+	return all.cut(e), nil
+}
+
+// slice is what one partition, or all of them, have of an extent: the articles
+// from rank start on, of a listing of that size. Of the extent's most articles
+// all may be in one partition, so several have more than that together.
+type slice struct {
+	start, size int
+	ranked      []redis.Z
+}
+
+func (s slice) cut(e extent) part {
+	more := max(0, len(s.ranked)-e.most)
+	if e.last {
+		end := s.start + len(s.ranked)
+		return part{ranked: s.ranked[more:], before: s.start+more > 0, behind: end < s.size}
+	}
+	end := s.start + len(s.ranked) - more
+	return part{ranked: s.ranked[:len(s.ranked)-more], before: s.start > 0, behind: end < s.size}
+}
+
+// sort is the order of Redis: by score, then by the bytes of the member.
+func (l Listing) sort(ranked []redis.Z) {
+	slices.SortFunc(ranked, func(a, b redis.Z) int {
 		c := cmp.Or(cmp.Compare(a.Score, b.Score), strings.Compare(a.Member.(string), b.Member.(string)))
 		if l.direction == Descending {
 			return -c
 		}
 		return c
 	})
-	return merged, nil
 }
 
-// queueRange puts the reading of one partition into the pipeline, and returns
+// queueRead puts the reading of one partition into the pipeline, and returns
 // what gives the reply once that has run.
-func (r *Repo) queueRange(ctx context.Context, pipe redis.Pipeliner, p partition, l Listing, first, last int) func() ([]redis.Z, error) {
-	if l.group == "" {
-		key := p.ranking(l.order)
-		if l.poster != "" {
-			key = p.posted(l.poster)
-		}
-		return pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: key, Start: first, Stop: last, Rev: l.direction == Descending}).Result
+func (r *Repo) queueRead(ctx context.Context, pipe redis.Pipeliner, p partition, l Listing, e extent) func() (slice, error) {
+	key := l.key(p)
+	if l.group == "" && !e.walked {
+		ranked := pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: key, Start: e.skip, Stop: e.skip + e.most - 1, Rev: l.direction == Descending})
+		return func() (slice, error) { return slice{ranked: ranked.Val()}, ranked.Err() }
 	}
-	reverse, indexed := "", l.group
+	keys, reverse, end, indexed := []string{key}, "", "FIRST", l.group
+	if l.group != "" {
+		keys = append(keys, p.group(l.group), p.ranking(l.order), p.groups())
+	}
 	if l.direction == Descending {
 		reverse = "REV"
+	}
+	if e.last {
+		end = "LAST"
 	}
 	if l.group == interesting {
 		indexed = "" // kept by the scripts, and not one of the site's groups
 	}
-	keys := []string{p.listing(l.order, l.group), p.group(l.group), p.ranking(l.order), p.groups()}
-	members := groupScript.EvalSha(ctx, pipe, keys, r.rules.GroupCacheTTL.Milliseconds(), first, last, reverse, string(indexed))
-	return func() ([]redis.Z, error) { return scored(members) }
+	after, afterMember := e.after.args()
+	before, beforeMember := e.before.args()
+	reply := listingScript.EvalSha(ctx, pipe, keys, reverse, e.most, end, e.skip, after, afterMember, before, beforeMember,
+		r.rules.GroupCacheTTL.Milliseconds(), string(indexed))
+	return func() (slice, error) { return parseSlice(reply) }
 }
 
-// scored reads the reply of group.lua: members and scores in turn.
-func scored(members *redis.Cmd) ([]redis.Z, error) {
-	values, err := members.StringSlice()
+func (l Listing) key(p partition) string {
+	switch {
+	case l.group != "":
+		return p.listing(l.order, l.group)
+	case l.poster != "":
+		return p.posted(l.poster)
+	default:
+		return p.ranking(l.order)
+	}
+}
+
+// parseSlice reads the reply of listing.lua.
+func parseSlice(c *redis.Cmd) (slice, error) {
+	values, err := c.Slice()
 	if err != nil {
-		return nil, err
+		return slice{}, err
 	}
-	ranked := make([]redis.Z, 0, len(values)/2)
-	for i := 0; i+1 < len(values); i += 2 {
-		score, err := strconv.ParseFloat(values[i+1], 64)
+	if len(values)%2 != 0 || len(values) == 0 {
+		return slice{}, errNoStatus
+	}
+	start, _ := values[0].(int64)
+	size, _ := values[1].(int64)
+	s := slice{start: int(start), size: int(size), ranked: make([]redis.Z, 0, len(values)/2-1)}
+	for pairs := values[2:]; len(pairs) > 0; pairs = pairs[2:] {
+		text, _ := pairs[1].(string)
+		score, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			return nil, err
+			return slice{}, err
 		}
-		ranked = append(ranked, redis.Z{Member: values[i], Score: score})
+		s.ranked = append(s.ranked, redis.Z{Member: pairs[0], Score: score})
 	}
-	return ranked, nil
+	return s, nil
 }

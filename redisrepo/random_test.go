@@ -190,7 +190,7 @@ func (w *walk) compare() {
 		}
 	}
 	slices.Sort(want)
-	listed, err := w.Groups(w.ctx, "", 100)
+	listed, err := w.groups()
 	var got []string
 	for _, group := range listed {
 		got = append(got, fmt.Sprint(group.Name, group.ArticleCount))

@@ -2,7 +2,6 @@ package redisrepo
 
 import (
 	"context"
-	"slices"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -93,37 +92,28 @@ func (r *Repo) ArticleCounts(ctx context.Context, names []GroupName) ([]int, err
 	return counts, nil
 }
 
-// Groups returns up to limit groups that are not empty, by name (in bytes),
-// from the first name behind after. A group that the book's code made after
-// this site was first opened is among them once it was listed here.
-func (r *Repo) Groups(ctx context.Context, after GroupName, limit int) ([]*Group, error) {
-	slots := make([]*redis.StringSliceCmd, len(r.partitions))
+// Count returns how many articles a listing has, in one round trip.
+func (r *Repo) Count(ctx context.Context, l Listing) (int, error) {
+	if l.group != "" {
+		counts, err := r.ArticleCounts(ctx, []GroupName{l.group})
+		if err != nil {
+			return 0, err
+		}
+		return counts[0], nil
+	}
+	var cards []*redis.IntCmd
 	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
-		for i, p := range r.partitions {
-			slots[i] = pipe.ZRangeArgs(ctx, redis.ZRangeArgs{
-				Key: p.groups(), ByLex: true, Start: "(" + string(after), Stop: "+", Count: int64(limit),
-			})
+		cards = nil
+		for _, p := range r.partitions {
+			cards = append(cards, pipe.ZCard(ctx, l.key(p)))
 		}
 	})
 	if err != nil {
-		return nil, storeError("list groups", err)
+		return 0, storeError("count articles", err)
 	}
-	var names []GroupName
-	for _, slot := range slots {
-		for _, name := range slot.Val() {
-			names = append(names, GroupName(name))
-		}
+	count := 0
+	for _, card := range cards {
+		count += int(card.Val())
 	}
-	slices.Sort(names)
-	names = slices.Compact(names)
-	names = names[:min(limit, len(names))]
-	counts, err := r.ArticleCounts(ctx, names)
-	if err != nil {
-		return nil, err
-	}
-	groups := make([]*Group, len(names))
-	for i, name := range names {
-		groups[i] = &Group{Name: name, ArticleCount: counts[i]}
-	}
-	return groups, nil
+	return count, nil
 }

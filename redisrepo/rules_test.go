@@ -269,7 +269,7 @@ func TestInteresting(t *testing.T) {
 	s.vote(a.ID, "alice", down)
 	want(2, false, other.ID)
 
-	groups, err := s.Groups(s.ctx, "", 10)
+	groups, err := s.groups()
 	if err != nil || len(groups) != 1 || groups[0].Name != "go" {
 		t.Errorf("Groups = %v, %v, want go alone", groups, err)
 	}

@@ -17,7 +17,7 @@ var (
 	voteScript    = script("shared.lua", "vote.lua")
 	regroupScript = script("shared.lua", "regroup.lua")
 	rerankScript  = script("shared.lua", "rerank.lua")
-	groupScript   = script("group.lua")
+	listingScript = script("shared.lua", "listing.lua")
 )
 
 // script joins files into one script.
@@ -36,7 +36,7 @@ func script(names ...string) *redis.Script {
 // loadScripts makes the scripts known to the server, so that they can be
 // called by digest in a pipeline.
 func (r *Repo) loadScripts(ctx context.Context) error {
-	for _, s := range []*redis.Script{postScript, voteScript, regroupScript, rerankScript, groupScript} {
+	for _, s := range []*redis.Script{postScript, voteScript, regroupScript, rerankScript, listingScript} {
 		if err := s.Load(ctx, r.client).Err(); err != nil {
 			return err
 		}

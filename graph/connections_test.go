@@ -1,0 +1,148 @@
+package graph_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+func TestConnections(t *testing.T) {
+	eachStore(t, func(t *testing.T, s *site) {
+		for i := 1; i <= 30; i++ {
+			s.post("alice", fmt.Sprint("article ", i), "all", fmt.Sprint("g", i%3))
+		}
+		s.vote("bob", "article:7", "UP")
+		const fields = `edges { cursor node { id } } nodes { id } pageInfo { hasPreviousPage hasNextPage startCursor endCursor } totalCount`
+		for _, order := range []string{"SCORE", "TIME"} {
+			for _, direction := range []string{"ASC", "DESC"} {
+				arguments := fmt.Sprintf("order: %s, direction: %s", order, direction)
+				want := idsOf(s.ask("", fmt.Sprintf(`{ articles(%s, pageSize: 100) { id } }`, arguments)).Data["articles"])
+				for name, list := range map[string]string{
+					"site":  `{ articlesConnection(` + arguments + `, %s) { ` + fields + ` } }`,
+					"group": `{ group(name: "all") { articlesConnection(` + arguments + `, %s) { ` + fields + ` } } }`,
+				} {
+					for _, backward := range []bool{false, true} {
+						got := s.walk(list, backward, 7)
+						if !slices.Equal(got, want) {
+							t.Errorf("%s, %s, backward %t:\n got %v\nwant %v", name, arguments, backward, got, want)
+						}
+					}
+				}
+			}
+		}
+		newest := idsOf(s.ask("", `{ articles(order: TIME, pageSize: 100) { id } }`).Data["articles"])
+		if got := s.walk(`{ user(name: "alice") { articlesConnection(%s) { `+fields+` } } }`, false, 13); !slices.Equal(got, newest) {
+			t.Errorf("alice posted %v, want %v", got, newest)
+		}
+		s.want("", `{ user(name: "bob") { articlesConnection { nodes { id } totalCount pageInfo { startCursor endCursor hasNextPage hasPreviousPage } } } }`,
+			`{"user": {"articlesConnection": {"nodes": [], "totalCount": 0, "pageInfo": {"startCursor": null, "endCursor": null, "hasNextPage": false, "hasPreviousPage": false}}}}`)
+		if got := len(idsOf(s.ask("", `{ articlesConnection { nodes { id } } }`).Data["articlesConnection"].(map[string]any)["nodes"])); got != 25 {
+			t.Errorf("without sizes: %d articles", got)
+		}
+
+		// Fragments, as Relay's compiler writes them, are looked through.
+		s.want("", `query { groups(first: 2) { ...list } g: group(name: "all") { ...counted } node(id: "group:g1") { ... on Group { ...counted } } }
+			fragment list on GroupConnection { totalCount edges { node { ...counted } } pageInfo { hasNextPage } }
+			fragment counted on Group { name articleCount }`,
+			`{"groups": {"totalCount": 4, "edges": [{"node": {"name": "all", "articleCount": 30}}, {"node": {"name": "g0", "articleCount": 10}}], "pageInfo": {"hasNextPage": true}},
+				"g": {"name": "all", "articleCount": 30}, "node": {"name": "g1", "articleCount": 10}}`)
+	})
+}
+
+// walk collects the ids of a connection, whose query has a place for arguments.
+func (s *site) walk(query string, backward bool, size int) []string {
+	s.t.Helper()
+	var all []string
+	arguments := fmt.Sprintf("first: %d", size)
+	if backward {
+		arguments = fmt.Sprintf("last: %d", size)
+	}
+	next := arguments
+	for {
+		a := s.ask("", fmt.Sprintf(query, next))
+		if len(a.Errors) > 0 {
+			s.t.Fatal(a.Errors)
+		}
+		data := a.Data
+		for data["edges"] == nil {
+			for _, inner := range data {
+				data = inner.(map[string]any)
+			}
+		}
+		var ids []string
+		for _, edge := range data["edges"].([]any) {
+			ids = append(ids, edge.(map[string]any)["node"].(map[string]any)["id"].(string))
+		}
+		if !slices.Equal(ids, idsOf(data["nodes"])) || data["totalCount"] != 30.0 {
+			s.t.Errorf("edges %v, nodes %v, total %v", ids, data["nodes"], data["totalCount"])
+		}
+		info := data["pageInfo"].(map[string]any)
+		if backward {
+			all = append(ids, all...)
+			if !info["hasPreviousPage"].(bool) {
+				return all
+			}
+			next = fmt.Sprintf("%s, before: %q", arguments, info["startCursor"])
+			continue
+		}
+		all = append(all, ids...)
+		if !info["hasNextPage"].(bool) {
+			return all
+		}
+		next = fmt.Sprintf("%s, after: %q", arguments, info["endCursor"])
+	}
+}
+
+func TestNodes(t *testing.T) {
+	eachStore(t, func(t *testing.T, s *site) {
+		s.post("alice", "t", "go")
+		s.want("bob", `{ nodes(ids: ["user:zoë", "article:9", "article:1", "group:Go", "1"]) { __typename id ... on Article { title viewerVote } ... on Group { articleCount } ... on User { name } } }`,
+			`{"nodes": [{"__typename": "User", "id": "user:zoë", "name": "zoë"}, null, {"__typename": "Article", "id": "article:1", "title": "t", "viewerVote": "NONE"},
+				{"__typename": "Group", "id": "group:go", "articleCount": 1}, {"__typename": "Article", "id": "article:1", "title": "t", "viewerVote": "NONE"}]}`)
+		s.want("", `{ node(id: "article:1") { id } none: node(id: "article:9") { id } nodes(ids: []) { id } }`,
+			`{"node": {"id": "article:1"}, "none": null, "nodes": []}`)
+	})
+}
+
+func TestBadConnectionArguments(t *testing.T) {
+	eachStore(t, func(t *testing.T, s *site) {
+		for range 3 {
+			s.post("alice", "t", "go")
+		}
+		cursorOf := func(list string) string {
+			data := s.ask("", `{ c: `+list+` { pageInfo { startCursor } } }`).Data["c"].(map[string]any)
+			return data["pageInfo"].(map[string]any)["startCursor"].(string)
+		}
+		byScore, groups := cursorOf("articlesConnection(order: SCORE)"), cursorOf("groups")
+		many := "[" // one id too many
+		for range 101 {
+			many += `"1",`
+		}
+		for _, query := range []string{
+			`{ articlesConnection(first: 0) { totalCount } }`,
+			`{ articlesConnection(last: -1) { nodes { id } } }`,
+			`{ articlesConnection(first: 101) { nodes { id } } }`,
+			`{ articlesConnection(first: 1, last: 1) { nodes { id } } }`,
+			`{ articlesConnection(after: "x") { nodes { id } } }`,
+			`{ articlesConnection(after: "") { pageInfo { hasNextPage } } }`,
+			`{ articlesConnection(order: TIME, after: "` + byScore + `") { nodes { id } } }`,
+			`{ articlesConnection(direction: ASC, before: "` + byScore + `") { nodes { id } } }`,
+			`{ articlesConnection(after: "` + byScore[1:] + `") { nodes { id } } }`,
+			`{ articlesConnection(after: "` + byScore[:len(byScore)-1] + `") { nodes { id } } }`,
+			`{ group(name: "go") { articlesConnection(after: "` + byScore + `") { nodes { id } } } }`,
+			`{ user(name: "alice") { articlesConnection(after: "` + byScore + `") { nodes { id } } } }`,
+			`{ groups(after: "` + byScore + `") { nodes { id } } }`,
+			`{ groups(first: 0) { nodes { id } } }`,
+			`{ articlesConnection(after: "` + groups + `") { nodes { id } } }`,
+			`{ node(id: "thing:1") { id } }`,
+			`{ node(id: "group:a b") { id } }`,
+			`{ nodes(ids: ["1", "user:"]) { id } }`,
+			`{ nodes(ids: ` + many + `]) { id } }`,
+		} {
+			a := s.ask("", query)
+			if len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "BAD_USER_INPUT" || a.Errors[0].Message == "" {
+				t.Errorf("%.120s: %v", query, a)
+			}
+		}
+	})
+}

@@ -1,0 +1,294 @@
+package redisrepo_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"frontpage/redisrepo"
+)
+
+// walkAll collects a whole list in parts of a size, from the beginning or from the
+// end, and checks the page information on the way. total is how many there are,
+// unless that changes on the way.
+func walkAll[E any](t *testing.T, size int, backward bool, total int, read func(redisrepo.Span) ([]E, redisrepo.PageInfo, error)) []E {
+	t.Helper()
+	var all []E
+	span := redisrepo.Span{First: &size}
+	if backward {
+		span = redisrepo.Span{Last: &size}
+	}
+	for {
+		part, info, err := read(span)
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := len(all)
+		more, less := info.HasNextPage, info.HasPreviousPage
+		if backward {
+			all, more, less = append(part, all...), less, more
+			span.Before = info.StartCursor
+		} else {
+			all, span.After = append(all, part...), info.EndCursor
+		}
+		if total >= 0 && (more != (len(all) < total) || less != (done > 0)) {
+			t.Errorf("by %d, backward %t: at %d of %d: more %t, less %t", size, backward, len(all), total, more, less)
+		}
+		if !more {
+			return all
+		}
+		if len(part) != size {
+			t.Fatalf("by %d, backward %t: a part of %d, and more", size, backward, len(part))
+		}
+	}
+}
+
+func TestGroupsAreWalkedByName(t *testing.T) {
+	t.Parallel()
+	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
+		t.Run(fmt.Sprint(tags), func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, nil, redisrepo.WithPartitions(tags...))
+			want := []string{"a", "a-b", "a.b", "a_b", "ab", "b", "c", "interest", "ä", "世"}
+			for i, name := range want {
+				for range i%3 + 1 {
+					s.post("alice", name)
+				}
+			}
+			for size := 1; size <= len(want)+1; size++ {
+				for _, backward := range []bool{false, true} {
+					var got []string
+					for _, edge := range walkAll(t, size, backward, len(want), func(span redisrepo.Span) ([]redisrepo.GroupEdge, redisrepo.PageInfo, error) {
+						return s.Groups(s.ctx, span)
+					}) {
+						got = append(got, string(edge.Name))
+					}
+					if !slices.Equal(got, want) {
+						t.Errorf("by %d, backward %t: %v, want %v", size, backward, got, want)
+					}
+				}
+			}
+			if n, err := s.GroupCount(s.ctx); err != nil || n != len(want) {
+				t.Errorf("%d groups, %v", n, err)
+			}
+		})
+	}
+}
+
+// listings are one of each kind.
+func listings() map[string]redisrepo.Listing {
+	all := map[string]redisrepo.Listing{"posted by alice": redisrepo.PostedBy("alice")}
+	for _, order := range []redisrepo.Order{redisrepo.ByScore, redisrepo.ByTime} {
+		for _, direction := range []redisrepo.Direction{redisrepo.Descending, redisrepo.Ascending} {
+			all[fmt.Sprint("site ", order, direction)] = redisrepo.Site(order, direction)
+			all[fmt.Sprint("group ", order, direction)] = redisrepo.InGroup("all", order, direction)
+		}
+	}
+	return all
+}
+
+// manyTies posts articles in few seconds and votes so that few scores exist.
+func manyTies(s *site, articles int) {
+	for i := range articles {
+		s.clock.set(time.Duration(i%3) * 432 * time.Second)
+		id := s.post("alice", "all").ID
+		if i%4 == 1 {
+			s.vote(id, "bob", redisrepo.Up)
+		}
+	}
+}
+
+func TestWalksEqualPages(t *testing.T) {
+	t.Parallel()
+	const articles = 60
+	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
+		t.Run(fmt.Sprint(tags), func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, nil, redisrepo.WithPartitions(tags...))
+			manyTies(s, articles)
+			for name, listing := range listings() {
+				hundred := 100
+				want, err := s.List(s.ctx, listing, 1, &hundred)
+				if err != nil || len(want) != articles {
+					t.Fatalf("%s: %d %v", name, len(want), err)
+				}
+				for _, size := range []int{1, 7, 59, 60, 61, 100} {
+					for _, backward := range []bool{false, true} {
+						var got []redisrepo.ArticleID
+						for _, edge := range walkAll(t, size, backward, articles, func(span redisrepo.Span) ([]redisrepo.Edge, redisrepo.PageInfo, error) {
+							return s.Walk(s.ctx, listing, span)
+						}) {
+							got = append(got, edge.ID)
+						}
+						if !slices.Equal(got, want) {
+							t.Errorf("%s by %d, backward %t:\n got %v\nwant %v", name, size, backward, got, want)
+						}
+					}
+				}
+				if n, err := s.Count(s.ctx, listing); err != nil || n != articles {
+					t.Errorf("%s: count %d %v", name, n, err)
+				}
+			}
+		})
+	}
+}
+
+func TestBetweenTwoCursors(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	manyTies(s, 20)
+	listing := redisrepo.Site(redisrepo.ByScore, redisrepo.Descending)
+	all, _, err := s.Walk(s.ctx, listing, redisrepo.Span{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	three := 3
+	for name, tt := range map[string]struct {
+		span redisrepo.Span
+		want []redisrepo.Edge
+	}{
+		"all of them":    {redisrepo.Span{After: &all[4].Cursor, Before: &all[9].Cursor}, all[5:9]},
+		"the first":      {redisrepo.Span{After: &all[4].Cursor, Before: &all[9].Cursor, First: &three}, all[5:8]},
+		"the last":       {redisrepo.Span{After: &all[4].Cursor, Before: &all[9].Cursor, Last: &three}, all[6:9]},
+		"nothing":        {redisrepo.Span{After: &all[4].Cursor, Before: &all[5].Cursor}, nil},
+		"turned round":   {redisrepo.Span{After: &all[9].Cursor, Before: &all[4].Cursor}, nil},
+		"and backward":   {redisrepo.Span{After: &all[9].Cursor, Before: &all[4].Cursor, Last: &three}, nil},
+		"behind the end": {redisrepo.Span{After: &all[19].Cursor}, nil},
+	} {
+		got, info, err := s.Walk(s.ctx, listing, tt.span)
+		if err != nil || !slices.Equal(got, tt.want) || !info.HasPreviousPage || info.HasNextPage != (name != "behind the end") {
+			t.Errorf("%s: %v %+v %v, want %v", name, got, info, err, tt.want)
+		}
+	}
+}
+
+// The place of an article stays where it was when the article moves, or when
+// the place is among others of the same score.
+func TestWalkOnBehindAnArticleThatMoved(t *testing.T) {
+	t.Parallel()
+	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
+		s := newSite(t, nil, redisrepo.WithPartitions(tags...))
+		manyTies(s, 40)
+		for _, listing := range []redisrepo.Listing{redisrepo.Site(redisrepo.ByScore, redisrepo.Descending), redisrepo.InGroup("all", redisrepo.ByScore, redisrepo.Ascending)} {
+			before, _, err := s.Walk(s.ctx, listing, redisrepo.Span{First: new(40)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, moved := range before {
+				s.vote(moved.ID, "carol", redisrepo.Up)
+				behind, _, err := s.Walk(s.ctx, listing, redisrepo.Span{After: &moved.Cursor, First: new(100)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				behind = slices.DeleteFunc(behind, func(e redisrepo.Edge) bool { return e.ID == moved.ID })
+				if !slices.Equal(behind, before[i+1:]) {
+					t.Errorf("%v: behind %v: %v, want %v", tags, moved.ID, behind, before[i+1:])
+				}
+				s.vote(moved.ID, "carol", redisrepo.None)
+			}
+		}
+	}
+}
+
+func TestWalkWhileVotesArrive(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	const articles = 400
+	for range articles {
+		s.post("alice", "all")
+	}
+	var voting sync.WaitGroup
+	stop := make(chan struct{})
+	for voter := range 4 {
+		voting.Go(func() {
+			random := rand.New(rand.NewPCG(1, uint64(voter)))
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+					// Only even articles are voted on, and only upwards.
+					id := redisrepo.ArticleID(2 * (1 + random.IntN(articles/2)))
+					if _, err := s.Vote(s.ctx, id, redisrepo.UserName(fmt.Sprint(voter, "-", i)), redisrepo.Up); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			}
+		})
+	}
+	for name, listing := range map[string]redisrepo.Listing{
+		"site":  redisrepo.Site(redisrepo.ByScore, redisrepo.Descending),
+		"group": redisrepo.InGroup("all", redisrepo.ByScore, redisrepo.Descending),
+	} {
+		seen := make(map[redisrepo.ArticleID]int)
+		for _, edge := range walkAll(t, 7, false, -1, func(span redisrepo.Span) ([]redisrepo.Edge, redisrepo.PageInfo, error) {
+			return s.Walk(s.ctx, listing, span)
+		}) {
+			seen[edge.ID]++
+		}
+		for id := redisrepo.ArticleID(1); id <= articles; id++ {
+			if n := seen[id]; n > 1 || n == 0 && id%2 == 1 {
+				t.Errorf("%s: %v was met %d times", name, id, n)
+			}
+		}
+	}
+	close(stop)
+	voting.Wait()
+}
+
+func TestBadSpansAreRefused(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	manyTies(s, 5)
+	listing := redisrepo.Site(redisrepo.ByScore, redisrepo.Descending)
+	edges, _, err := s.Walk(s.ctx, listing, redisrepo.Span{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups, _, err := s.Groups(s.ctx, redisrepo.Span{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cursor := edges[0].Cursor
+	for name, tt := range map[string]struct {
+		span  redisrepo.Span
+		field string
+	}{
+		"none":                      {redisrepo.Span{First: new(0)}, "first"},
+		"fewer than none":           {redisrepo.Span{Last: new(-1)}, "last"},
+		"too many":                  {redisrepo.Span{First: new(101)}, "first"},
+		"first and last":            {redisrepo.Span{First: new(1), Last: new(1)}, "last"},
+		"an empty cursor":           {redisrepo.Span{After: new("")}, "after"},
+		"no cursor":                 {redisrepo.Span{Before: new("article:1")}, "before"},
+		"half a cursor":             {redisrepo.Span{After: new(cursor[:len(cursor)-4])}, "after"},
+		"a damaged cursor":          {redisrepo.Span{After: new(strings.Replace(cursor, cursor[:1], "x", 1))}, "after"},
+		"a cursor of the groups":    {redisrepo.Span{After: &groups[0].Cursor}, "after"},
+		"a plain text, well padded": {redisrepo.Span{After: new(base64.StdEncoding.EncodeToString([]byte("score:1\n5\narticle:1")))}, "after"},
+	} {
+		_, _, err := s.Walk(s.ctx, listing, tt.span)
+		wantRefusal(t, name, err, tt.field)
+		if name != "a cursor of the groups" {
+			_, _, err = s.Groups(s.ctx, tt.span)
+			wantRefusal(t, name+", groups", err, tt.field)
+		}
+	}
+	for name, other := range listings() {
+		if _, _, err := s.Walk(s.ctx, other, redisrepo.Span{After: &cursor}); other != listing {
+			wantRefusal(t, name, err, "after")
+		}
+	}
+}
+
+func wantRefusal(t *testing.T, name string, err error, field string) {
+	t.Helper()
+	refusal, ok := err.(redisrepo.Refusal)
+	if !ok || refusal[0].Code != redisrepo.Invalid || !slices.Equal(refusal[0].Field, []string{field}) {
+		t.Errorf("%s: %v, want a refusal of %s", name, err, field)
+	}
+}
