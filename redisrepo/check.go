@@ -33,7 +33,8 @@ type Checked struct{ Articles, Groups int }
 //
 // An article is read in one transaction, so Check may run while people vote.
 // What only the book's code writes is not held against it: it keeps no index,
-// and may put articles into groups that their hash does not list. Check changes
+// and may put articles into groups that their hash does not list. Only a kept
+// listing that it voted beside is reported until it is read again. Check changes
 // nothing. Its error is that of a store that does not answer.
 func (r *Repo) Check(ctx context.Context, report func(violation string)) (Checked, error) {
 	c := checker{Repo: r, report: report}

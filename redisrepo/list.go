@@ -3,7 +3,6 @@ package redisrepo
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -60,19 +59,21 @@ func (r *Repo) List(ctx context.Context, l Listing, page int, size *int) ([]Arti
 	if err != nil {
 		return nil, storeError("list", err)
 	}
-	return idsOf(part.ranked[min(first-e.skip, len(part.ranked)):])
-}
-
-func idsOf(ranked []redis.Z) ([]ArticleID, error) {
-	ids := make([]ArticleID, len(ranked))
-	for i, z := range ranked {
-		id, err := ParseArticleID(z.Member.(string))
-		if err != nil {
-			return nil, fmt.Errorf("listing holds a foreign member: %w", err)
+	ids := make([]ArticleID, 0, count)
+	for _, z := range part.ranked[min(first-e.skip, len(part.ranked)):] {
+		if id, ok := articleOf(z); ok {
+			ids = append(ids, id)
 		}
-		ids[i] = id
 	}
 	return ids, nil
+}
+
+// articleOf is false for a member that is no article. Nobody but a stranger to
+// these keys can have put it there: Check reports it, and readers pass over it.
+func articleOf(z redis.Z) (ArticleID, bool) {
+	member := z.Member.(string)
+	id, err := ParseArticleID(member)
+	return id, err == nil && strings.HasPrefix(member, articlePrefix)
 }
 
 // extent says which part of a listing is read.

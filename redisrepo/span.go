@@ -55,17 +55,17 @@ func (r *Repo) Walk(ctx context.Context, l Listing, s Span) ([]Edge, PageInfo, e
 	if err != nil {
 		return nil, PageInfo{}, storeError("walk", err)
 	}
-	ids, err := idsOf(found.ranked)
-	if err != nil {
-		return nil, PageInfo{}, err
-	}
-	edges := make([]Edge, len(ids))
-	for i, id := range ids {
-		edges[i] = Edge{ID: id, Cursor: l.cursor(place{found.ranked[i].Score, id.String()})}
-	}
 	info := PageInfo{HasPreviousPage: found.before, HasNextPage: found.behind}
-	if len(edges) > 0 {
-		info.StartCursor, info.EndCursor = &edges[0].Cursor, &edges[len(edges)-1].Cursor
+	edges := make([]Edge, 0, len(found.ranked))
+	for _, z := range found.ranked {
+		cursor := l.cursor(place{z.Score, z.Member.(string)})
+		if info.StartCursor == nil {
+			info.StartCursor = &cursor
+		}
+		info.EndCursor = &cursor
+		if id, ok := articleOf(z); ok {
+			edges = append(edges, Edge{ID: id, Cursor: cursor})
+		}
 	}
 	return edges, info, nil
 }

@@ -292,3 +292,29 @@ func wantRefusal(t *testing.T, name string, err error, field string) {
 		t.Errorf("%s: %v, want a refusal of %s", name, err, field)
 	}
 }
+
+func TestMembersThatAreNoArticlesArePassedOver(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	id := s.post("alice").ID
+	s.do("ZADD score: 1 x 9999999999 7 9999999999 article:0 9999999999 article:01")
+	listing := redisrepo.Site(redisrepo.ByScore, redisrepo.Descending)
+	s.wantList(listing, id)
+	for _, size := range []int{1, 2, 10} {
+		var got []redisrepo.ArticleID
+		span := redisrepo.Span{First: &size}
+		for more := true; more; {
+			edges, info, err := s.Walk(s.ctx, listing, span)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, edge := range edges {
+				got = append(got, edge.ID)
+			}
+			more, span.After = info.HasNextPage, info.EndCursor
+		}
+		if !slices.Equal(got, []redisrepo.ArticleID{id}) {
+			t.Errorf("by %d: %v", size, got)
+		}
+	}
+}
