@@ -28,7 +28,7 @@ func BenchmarkSite(b *testing.B) {
 	for _, articles := range []int{1_000, 100_000, 1_000_000} {
 		b.Run(fmt.Sprint(articles), func(b *testing.B) {
 			client, repo := benchSite(b, articles)
-			handler := graph.NewHandler(repo, slog.New(slog.DiscardHandler), 1<<20)
+			handler := graph.NewHandler(repo, slog.New(slog.DiscardHandler), graph.DefaultOptions())
 
 			page := request(b, `{ articles { id title link score votes createdAt poster { name } } }`)
 			b.Run("page/handler", func(b *testing.B) { serveEach(b, handler, func(int) *http.Request { return page() }) })

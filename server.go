@@ -76,6 +76,10 @@ type serve struct{}
 
 // Run serves until ctx ends, and then finishes what runs.
 func (serve) Run(ctx context.Context, s *settings, log *slog.Logger) (err error) {
+	options, err := s.options()
+	if err != nil {
+		return err
+	}
 	listener, err := listen(s.Addr)
 	if err != nil {
 		return err
@@ -89,10 +93,10 @@ func (serve) Run(ctx context.Context, s *settings, log *slog.Logger) (err error)
 	log.Warn("development mode: whoever sends the header X-User-ID is that user; only this machine can connect")
 
 	server := &http.Server{
-		Handler:           routes(repo, log, s.BodyLimit),
+		Handler:           routes(repo, log, options),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
-		WriteTimeout:      30 * time.Second,
+		WriteTimeout:      options.Timeout + 25*time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
@@ -133,9 +137,9 @@ func listen(addr string) (net.Listener, error) {
 	return listener, nil
 }
 
-func routes(repo *redisrepo.Repo, log *slog.Logger, bodyLimit int64) http.Handler {
+func routes(repo *redisrepo.Repo, log *slog.Logger, options graph.Options) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/query", graph.NewHandler(repo, log, bodyLimit))
+	mux.Handle("/query", graph.NewHandler(repo, log, options))
 	mux.Handle("GET /{$}", playground.Handler("Frontpage", "/query"))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "ok")

@@ -63,7 +63,7 @@ type running struct {
 	read chan struct{}
 }
 
-var endpoint = regexp.MustCompile(`endpoint=(http://\S+)/query`)
+var endpointLine = regexp.MustCompile(`endpoint=(http://\S+)/query`)
 
 // start runs the server until it says where it serves.
 func start(t *testing.T, env ...string) *running {
@@ -83,7 +83,7 @@ func start(t *testing.T, env ...string) *running {
 		lines := bufio.NewScanner(stderr)
 		for lines.Scan() {
 			s.log.WriteString(lines.Text() + "\n")
-			if m := endpoint.FindStringSubmatch(lines.Text()); m != nil {
+			if m := endpointLine.FindStringSubmatch(lines.Text()); m != nil {
 				serving <- m[1]
 			}
 		}
@@ -270,6 +270,19 @@ func TestBadSettingsStopTheStart(t *testing.T) {
 		{"GROUP_CACHE_TTL=0s", "--group-cache-ttl"},
 		{"REDIS_TIMEOUT=0s", "--redis-timeout"},
 		{"BODY_LIMIT=0", "--body-limit"},
+		{"REQUEST_TIMEOUT=0s", "--request-timeout"},
+		{"TOKEN_LIMIT=0", "--token-limit"},
+		{"DEPTH_LIMIT=0", "--depth-limit"},
+		{"ALIAS_LIMIT=-1", "--alias-limit"},
+		{"ROOT_FIELD_LIMIT=0", "--root-field-limit"},
+		{"DIRECTIVE_LIMIT=-1", "--directive-limit"},
+		{"FIELD_LIMIT=0", "--field-limit"},
+		{"COMPLEXITY_LIMIT=many", "--complexity-limit"},
+		{"INTROSPECTION=perhaps", "--introspection"},
+		{"GET_PREFLIGHT=1", "--get-preflight"},
+		{"CORS_ORIGINS=https://a.b,c.d", "--cors-origins"},
+		{"CORS_ORIGINS=https://a.b/", "--cors-origins"},
+		{"TRUSTED_DOCUMENTS=nowhere.json", "--trusted-documents"},
 		{"GC_PERCENT=0", "--gc-percent"},
 		{"MEMORY_LIMIT_MIB=0", "--memory-limit-mib"},
 		{"LOG_LEVEL=loud", "--log-level"},
@@ -290,6 +303,46 @@ func TestBadSettingsStopTheStart(t *testing.T) {
 	}
 }
 
+// Each setting of the endpoint changes what it says.
+func TestSettingsOfTheEndpoint(t *testing.T) {
+	t.Parallel()
+	trusted := filepath.Join(t.TempDir(), "trusted.json")
+	if err := os.WriteFile(trusted, []byte(`{"a": "{ viewer { id } }"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	strict := start(t, "REDIS_URL=memory://", "BODY_LIMIT=300", "TOKEN_LIMIT=40", "DEPTH_LIMIT=2", "ALIAS_LIMIT=1", "ROOT_FIELD_LIMIT=2",
+		"DIRECTIVE_LIMIT=0", "FIELD_LIMIT=5", "COMPLEXITY_LIMIT=30", "INTROSPECTION=off", "GET_PREFLIGHT=on")
+	for query, code := range map[string]string{
+		`{ viewer { id } }`:                        "",
+		`{` + strings.Repeat(" viewer", 60) + ` }`: "BODY_LIMIT_EXCEEDED",
+		`{` + strings.Repeat("{", 40) + ` }`:       "GRAPHQL_PARSE_FAILED",
+		`{` + strings.Repeat(" viewer", 39) + ` }`: "TOKEN_LIMIT_EXCEEDED",
+		`{ article(id: 1) { poster { id } } }`:     "DEPTH_LIMIT_EXCEEDED",
+		`{ a: __typename b: __typename }`:          "ALIAS_LIMIT_EXCEEDED",
+		`{ __typename __typename __typename }`:     "ROOT_FIELD_LIMIT_EXCEEDED",
+		`{ __typename @skip(if: true) }`:           "DIRECTIVE_LIMIT_EXCEEDED",
+		`{ viewer { id id id id id } }`:            "FIELD_LIMIT_EXCEEDED",
+		`{ articles { id } }`:                      "COMPLEXITY_LIMIT_EXCEEDED",
+		`{ __schema { __typename } }`:              "INTROSPECTION_DISABLED",
+	} {
+		if got := strict.ask(query); code == "" && strings.Contains(got, "errors") || code != "" && !strings.Contains(got, `"code":"`+code+`"`) {
+			t.Errorf("%s: %s, want %s", query, got, code)
+		}
+	}
+	if status := strict.status("/query?query={__typename}"); status != 403 {
+		t.Errorf("a GET without preflight: %d", status)
+	}
+	strict.stop()
+	closed := start(t, "REDIS_URL=memory://", "TRUSTED_DOCUMENTS="+trusted, "CORS_ORIGINS=https://a.b", "REQUEST_TIMEOUT=2s")
+	if got := closed.ask(`{ viewer { name } }`); !strings.Contains(got, "DOCUMENT_NOT_TRUSTED") {
+		t.Errorf("a document that is not trusted: %s", got)
+	}
+	if got := closed.ask(`{ viewer { id } }`); got != `{"data":{"viewer":{"id":"user:alice"}}}` {
+		t.Errorf("one that is: %s", got)
+	}
+	closed.stop()
+}
+
 func TestHelpAndREADMEKnowEverySetting(t *testing.T) {
 	t.Parallel()
 	help, err := command(t, nil, "--help").CombinedOutput()
@@ -301,7 +354,7 @@ func TestHelpAndREADMEKnowEverySetting(t *testing.T) {
 		t.Fatal(err)
 	}
 	settings := regexp.MustCompile(`\(\$([A-Z_]+)\)`).FindAllSubmatch(help, -1)
-	if len(settings) < 15 {
+	if len(settings) < 27 {
 		t.Errorf("only %d settings in the help:\n%s", len(settings), help)
 	}
 	for _, setting := range settings {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -14,8 +15,9 @@ import (
 
 // settings are all that can be set, by environment or by flag, for any command.
 type settings struct {
-	Addr      string `env:"ADDR" default:"127.0.0.1:8080" help:"Address to listen on, HOST:PORT. As long as nobody has to sign in it must be a loopback address."`
-	BodyLimit int64  `env:"BODY_LIMIT" default:"131072" help:"Largest body of a request, bytes."`
+	Addr string `env:"ADDR" default:"127.0.0.1:8080" help:"Address to listen on, HOST:PORT. As long as nobody has to sign in it must be a loopback address."`
+
+	endpoint `embed:""`
 
 	RedisURL     string        `env:"REDIS_URL" placeholder:"URL" help:"The store: redis://, rediss://, unix:// or redis+sentinel://h1,h2/master, or spawn:///dir, or memory://. Unset: a private redis-server with its data in DATA_DIR or, where there is none, memory."`
 	RedisTimeout time.Duration `env:"REDIS_TIMEOUT" default:"400ms" help:"Longest wait for a reply of the store."`
@@ -38,16 +40,19 @@ type settings struct {
 	Check  check      `cmd:"" help:"Prove that the store contradicts itself nowhere. Exit code 1 when it does."`
 }
 
-// defaults fills the placeholders above with the rules of the book.
+// defaults fills the placeholders above with the rules of the book and the
+// limits of the endpoint.
 func defaults() map[string]string {
 	r := redisrepo.BookRules()
-	return map[string]string{
+	vars := endpointDefaults()
+	maps.Copy(vars, map[string]string{
 		"vote_score":        fmt.Sprint(r.VoteScore),
 		"voting_window":     r.VotingWindow.String(),
 		"interesting_votes": fmt.Sprint(r.InterestingVotes),
 		"page_size":         fmt.Sprint(r.PageSize),
 		"group_cache_ttl":   r.GroupCacheTTL.String(),
-	}
+	})
+	return vars
 }
 
 // Validate checks what the types do not. The program stops with its error,
@@ -58,8 +63,6 @@ func (s *settings) Validate() error {
 		return fmt.Errorf("--%s: %s", strings.ToLower(strings.ReplaceAll(rule, " ", "-")), why)
 	}
 	switch {
-	case s.BodyLimit < 1:
-		return fmt.Errorf("--body-limit: %d is below 1 byte", s.BodyLimit)
 	case s.RedisTimeout < time.Millisecond:
 		return fmt.Errorf("--redis-timeout: %v is below 1ms", s.RedisTimeout)
 	case s.GCPercent < 1:
@@ -67,7 +70,7 @@ func (s *settings) Validate() error {
 	case s.MemoryLimitMiB < 1:
 		return fmt.Errorf("--memory-limit-mib: %d is below 1", s.MemoryLimitMiB)
 	}
-	return nil
+	return s.endpoint.check()
 }
 
 func (s *settings) rules() redisrepo.Rules {

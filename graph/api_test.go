@@ -180,7 +180,7 @@ func TestBadArgumentsAreTopLevelErrors(t *testing.T) {
 			`{ articles(order: BEST) { id } }`:                        "GRAPHQL_VALIDATION_FAILED",
 			`{ articles { id @defer } }`:                              "GRAPHQL_VALIDATION_FAILED",
 			`{ articles { id }`:                                       "GRAPHQL_PARSE_FAILED",
-			`{` + strings.Repeat(" __typename", 2000) + ` }`:          "GRAPHQL_PARSE_FAILED",
+			`{` + strings.Repeat(" __typename", 2000) + ` }`:          "TOKEN_LIMIT_EXCEEDED",
 			`query($l: URL) { article(id: 1) { id } x: articles { id`: "GRAPHQL_PARSE_FAILED",
 		} {
 			a := s.ask("bob", query)

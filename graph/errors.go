@@ -1,14 +1,10 @@
 package graph
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"runtime/debug"
-	"strconv"
+	"net/http"
 
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"frontpage/redisrepo"
@@ -27,13 +23,59 @@ func (*BasicUserError) IsUserError() {}
 // there, every call names its user.
 const unauthenticated redisrepo.Code = "UNAUTHENTICATED"
 
-// Codes of top-level errors. gqlgen has two more, for documents that do not
-// parse and that are not valid.
+// The closed set of codes of top-level errors. gqlgen's two are in it:
+// GRAPHQL_PARSE_FAILED and GRAPHQL_VALIDATION_FAILED.
 const (
 	codeBadInput    = "BAD_USER_INPUT" // an argument is not of its form; message and path say which
 	codeUnavailable = "UNAVAILABLE"    // the store does not answer; the request can be repeated
+	codeTimeout     = "TIMEOUT"        // the request took too long; it can be repeated
 	codeInternal    = "INTERNAL"       // a fault that was logged
+
+	codeBadRequest       = "BAD_REQUEST"            // the request is not what GraphQL over HTTP asks for
+	codeMethod           = "METHOD_NOT_ALLOWED"     // the header Allow says which
+	codeNotAcceptable    = "NOT_ACCEPTABLE"         // the client takes no answer that there is
+	codeMediaType        = "UNSUPPORTED_MEDIA_TYPE" // the body is not JSON
+	codePreflight        = "PREFLIGHT_REQUIRED"     // a GET lacks the header that a foreign page cannot send
+	codeNotPersisted     = "PERSISTED_QUERY_NOT_FOUND"
+	codeNotTrusted       = "DOCUMENT_NOT_TRUSTED"   // only documents of a list run here
+	codeNoIntrospection  = "INTROSPECTION_DISABLED" // the schema is not told
+	codeBodyLimit        = "BODY_LIMIT_EXCEEDED"
+	codeTokenLimit       = "TOKEN_LIMIT_EXCEEDED"
+	codeDepthLimit       = "DEPTH_LIMIT_EXCEEDED"
+	codeAliasLimit       = "ALIAS_LIMIT_EXCEEDED"
+	codeRootFieldLimit   = "ROOT_FIELD_LIMIT_EXCEEDED"
+	codeDirectiveLimit   = "DIRECTIVE_LIMIT_EXCEEDED"
+	codeFieldLimit       = "FIELD_LIMIT_EXCEEDED"
+	codeCostLimit        = "COMPLEXITY_LIMIT_EXCEEDED" // gqlgen's own name for it
+	codeIntrospectionMax = "INTROSPECTION_DEPTH_LIMIT_EXCEEDED"
 )
+
+// refused is an error that says, in public, why a request goes no further.
+type refused struct {
+	code    string
+	message string
+	status  int // of HTTP; 0: that of any document that cannot run
+	// How much was asked for, at least, and how much is allowed; 0: no limit is behind it.
+	asked, allowed int64
+}
+
+func (r *refused) Error() string { return r.message }
+
+// badRequest refuses what is no GraphQL request at all.
+func badRequest(format string, args ...any) *refused {
+	return &refused{code: codeBadRequest, message: fmt.Sprintf(format, args...), status: http.StatusBadRequest}
+}
+
+// overLimit refuses a document for its size. things is what was counted.
+func overLimit(code, things string, asked, allowed int) *refused {
+	return &refused{
+		code: code, asked: int64(asked), allowed: int64(allowed),
+		message: fmt.Sprintf("the operation has %d %s, %d are allowed", asked, things, allowed),
+	}
+}
+
+// list makes the refusal what gqlgen dispatches.
+func (r *refused) list() gqlerror.List { return gqlerror.List{gqlerror.Wrap(r)} }
 
 // userErrors splits an error in those for the viewer and a fault. A nil error
 // gives an empty list, which is what a payload shows when all went well.
@@ -52,40 +94,4 @@ func userErrors(err error) ([]UserError, error) {
 // badInput refuses a value that gqlgen could not make out.
 func badInput(message string) error {
 	return redisrepo.Refusal{{Code: redisrepo.Invalid, Message: message}}
-}
-
-// presentError is the only place where an error becomes something that a
-// stranger sees. What is not meant for them is logged and shown as internal.
-func presentError(log *slog.Logger) graphql.ErrorPresenterFunc {
-	return func(ctx context.Context, err error) *gqlerror.Error {
-		shown := graphql.DefaultErrorPresenter(ctx, err)
-		var refusal redisrepo.Refusal
-		var overflow *graphql.IntegerError
-		var syntax *strconv.NumError
-		switch {
-		case errors.As(err, &refusal):
-			mask(shown, codeBadInput, refusal.Error())
-		case errors.As(err, &overflow), errors.As(err, &syntax):
-			mask(shown, codeBadInput, "an Int is a whole number of 32 bits")
-		case errors.Is(err, redisrepo.ErrUnavailable):
-			log.WarnContext(ctx, "store unavailable", "path", shown.Path.String(), "err", errors.Unwrap(shown))
-			mask(shown, codeUnavailable, "the store does not answer: try again")
-		case errors.Is(err, context.Canceled):
-			mask(shown, codeInternal, "the request was cancelled")
-		case errors.Unwrap(shown) != nil:
-			log.ErrorContext(ctx, "resolver failed", "path", shown.Path.String(), "err", errors.Unwrap(shown))
-			mask(shown, codeInternal, "internal error")
-		}
-		return shown
-	}
-}
-
-func mask(shown *gqlerror.Error, code, message string) {
-	shown.Message, shown.Err = message, nil
-	shown.Extensions = map[string]any{"code": code}
-}
-
-// recovered turns a panic into an error, which presentError logs once.
-func recovered(_ context.Context, cause any) error {
-	return fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
 }

@@ -1,7 +1,6 @@
 package graph_test
 
 import (
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -61,32 +60,4 @@ func TestRedisGoneAndBack(t *testing.T) {
 	s.vote("bob", id, "UP") // the scripts are not loaded in the new server
 	s.want("bob", `{ articles { votes viewerVote } group(name: "go") { articles { id } } }`,
 		`{"articles": [{"votes": 2, "viewerVote": "UP"}], "group": {"articles": [{"id": "article:1"}]}}`)
-}
-
-func TestLargeBodiesAreRefused(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
-	for name, length := range map[string]int64{"said": bodyLimit + 1, "unsaid": -1} {
-		body := strings.NewReader(`{"query": "{ articles { id } }", "x": "` + strings.Repeat("x", bodyLimit) + `"}`)
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url, body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.ContentLength = length
-		if name == "said" {
-			req.ContentLength = int64(body.Len())
-		}
-		req.Header.Set("Content-Type", "application/json")
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = res.Body.Close()
-		if name == "said" && res.StatusCode != http.StatusRequestEntityTooLarge {
-			t.Errorf("status %d", res.StatusCode)
-		}
-	}
-	if n, commands := s.trips.read(); n != 0 {
-		t.Errorf("a refused request went to Redis: %v", commands)
-	}
 }

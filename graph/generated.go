@@ -762,6 +762,7 @@ scalar Time @specifiedBy(url: "https://scalars.graphql.org/andimarek/date-time.h
 "An absolute http or https URL of at most 2,000 bytes."
 scalar URL @specifiedBy(url: "https://url.spec.whatwg.org/")
 
+"What can be read. Reading is open to all."
 type Query {
   """
   A page of all articles. A page past the end is empty; a page below 1, or a
@@ -834,6 +835,7 @@ type Query {
   nodes(ids: [ID!]!): [Node]!
 }
 
+"What can be changed, by somebody who is signed in."
 type Mutation {
   """
   Post an article, with a link, a text or both. The poster votes for it, unless

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"reflect"
 	"strings"
 	"sync"
@@ -22,8 +23,6 @@ import (
 	"frontpage/redistest"
 	"frontpage/store"
 )
-
-const bodyLimit = 100_000
 
 // posted is when the clock of a site starts.
 var posted = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -57,8 +56,12 @@ func eachStore(t *testing.T, test func(*testing.T, *site)) {
 	})
 }
 
-func newSite(t *testing.T, client redis.UniversalClient, rules redisrepo.Rules) *site {
+func newSite(t *testing.T, client redis.UniversalClient, rules redisrepo.Rules, change ...func(*graph.Options)) *site {
 	t.Helper()
+	options := graph.DefaultOptions()
+	for _, f := range change {
+		f(&options)
+	}
 	s := &site{t: t, client: client, log: &safeBuffer{}, clock: &atomic.Int64{}, trips: &trips{}}
 	s.clock.Store(posted.Unix())
 	repo, err := redisrepo.New(t.Context(), client, rules, redisrepo.WithClock(func() time.Time { return time.Unix(s.clock.Load(), 0) }))
@@ -66,7 +69,9 @@ func newSite(t *testing.T, client redis.UniversalClient, rules redisrepo.Rules) 
 		t.Fatal(err)
 	}
 	client.AddHook(s.trips)
-	server := httptest.NewServer(graph.NewHandler(repo, slog.New(slog.NewTextHandler(s.log, nil)), bodyLimit))
+	server := httptest.NewUnstartedServer(graph.NewHandler(repo, slog.New(slog.NewTextHandler(s.log, nil)), options))
+	server.Config.MaxHeaderBytes = 8 << 20 // what is refused shall be refused by the handler
+	server.Start()
 	t.Cleanup(server.Close)
 	s.url = server.URL
 	return s
@@ -77,7 +82,10 @@ func (s *site) pass(d time.Duration) { s.clock.Add(int64(d / time.Second)) }
 type gqlError struct {
 	Message    string
 	Path       []any
-	Extensions struct{ Code string }
+	Extensions struct {
+		Code           string
+		Asked, Allowed int
+	}
 }
 
 type answer struct {
@@ -124,6 +132,53 @@ func (s *site) raw(user, query string, vars ...any) string {
 		s.t.Fatal(err)
 	}
 	return string(text)
+}
+
+// send makes any request. header is pairs of name and value.
+func (s *site) send(method, target, body string, header ...string) (*http.Response, string) {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), method, s.url+target, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Add(header[i], header[i+1])
+	}
+	res, err := http.DefaultTransport.RoundTrip(req) // unlike a client, it follows and adds nothing
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return res, string(text)
+}
+
+// get sends a query by GET.
+func (s *site) get(query string, header ...string) (*http.Response, string) {
+	s.t.Helper()
+	return s.send(http.MethodGet, "?query="+url.QueryEscape(query), "", header...)
+}
+
+// postJSON sends a body by POST.
+func (s *site) postJSON(body string, header ...string) (*http.Response, string) {
+	s.t.Helper()
+	return s.send(http.MethodPost, "", body, append(header, "Content-Type", "application/json")...)
+}
+
+// codeOf is the code of the first error of an answer.
+func codeOf(t *testing.T, body string) string {
+	t.Helper()
+	var a answer
+	if err := json.Unmarshal([]byte(body), &a); err != nil {
+		t.Fatalf("%v: %.200s", err, body)
+	}
+	if len(a.Errors) == 0 {
+		return ""
+	}
+	return a.Errors[0].Extensions.Code
 }
 
 // want asks and compares the data, written as JSON, of an answer without errors.

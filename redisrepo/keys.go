@@ -45,6 +45,10 @@ func (p partition) post(poster UserName, key string) string {
 	return p.key("post:", string(poster), ":", url.QueryEscape(key))
 }
 
+// document is the place for the documents whose SHA-256 begins with the same
+// three hex digits: 4096 places, however many documents there are.
+func (p partition) document(hash string) string { return p.key("query:", hash[:3]) }
+
 func (o Order) prefix() string {
 	if o == ByTime {
 		return "time:"

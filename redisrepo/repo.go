@@ -16,6 +16,7 @@
 //	groups:          zset    names of the groups that are not empty, for listing them by name
 //	posted:<name>    zset    article:<n> that the user posted, by posting time
 //	post:<user>:<k>  string  idempotency record of a post, kept a day
+//	query:<hhh>      string  a GraphQL document whose SHA-256 begins with these hex digits, kept 30 days
 //	meta:            hash    layout, partitions, index, and the rules that the data are under
 //
 // The keys, and the first five fields of the hash, are those of Redis in Action,

@@ -1,0 +1,53 @@
+package graph
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestTheCacheIsBoundedByBytes(t *testing.T) {
+	t.Parallel()
+	c := newDocumentCache[int]()
+	long := "#" + strings.Repeat("x", longestDocument-10)
+	for i := range 2000 {
+		c.Add(t.Context(), fmt.Sprint(long, i), i)
+		c.Add(t.Context(), fmt.Sprint(long, i), i) // twice counts once
+	}
+	if n := c.entries.Len(); c.bytes > cacheBytes || n < cacheBytes/(longestDocument+perDocument+2*perToken) {
+		t.Errorf("%d documents, %d bytes", n, c.bytes)
+	}
+	if _, ok := c.Get(t.Context(), long+"1999"); !ok {
+		t.Error("the newest is not there")
+	}
+	if _, ok := c.Get(t.Context(), long+"0"); ok {
+		t.Error("the oldest is still there")
+	}
+	c.Add(t.Context(), long+long, 1)
+	if _, ok := c.Get(t.Context(), long+long); ok {
+		t.Error("a document that is too long is remembered")
+	}
+	for i := range 100_000 {
+		c.Add(t.Context(), fmt.Sprint(i), i)
+	}
+	if n := c.entries.Len(); n > cacheBytes/perDocument || c.bytes > cacheBytes {
+		t.Errorf("%d short documents, %d bytes", n, c.bytes)
+	}
+	sum := 0
+	for _, key := range c.entries.Keys() {
+		e, _ := c.entries.Peek(key)
+		sum += e.bytes
+	}
+	if sum != c.bytes {
+		t.Errorf("%d bytes are counted as %d", sum, c.bytes)
+	}
+}
+
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int{"": 0, " \n,": 0, "{a}": 3, `query Q($n: Int = 5) { a_b(c: [1, 2]) { ...d } }`: 27, "ä ö": 2} {
+		if got := tokens(text); got != want {
+			t.Errorf("%s: %d, want %d", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package graph
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"frontpage/redisrepo"
+)
+
+const secret = "10.1.2.3:6379 article:7"
+
+// failing answers as each test says. The methods that no test uses are nil.
+type failing struct {
+	ResolverRoot
+	viewer   func(context.Context) (*redisrepo.User, error)
+	articles func() ([]*redisrepo.Article, error)
+	votes    func([]*redisrepo.Article) ([]*redisrepo.Vote, error)
+}
+
+type failingQuery struct {
+	QueryResolver
+	f failing
+}
+
+type failingArticle struct {
+	ArticleResolver
+	f failing
+}
+
+func (f failing) Query() QueryResolver     { return failingQuery{f: f} }
+func (f failing) Article() ArticleResolver { return failingArticle{f: f} }
+
+func (q failingQuery) Viewer(ctx context.Context) (*redisrepo.User, error) { return q.f.viewer(ctx) }
+
+func (q failingQuery) Articles(context.Context, redisrepo.Order, redisrepo.Direction, int32, *int32) ([]*redisrepo.Article, error) {
+	return q.f.articles()
+}
+
+func (a failingArticle) ViewerVote(_ context.Context, objs []*redisrepo.Article) ([]*redisrepo.Vote, error) {
+	return a.f.votes(objs)
+}
+
+// Of every error a stranger sees one of the public codes and nothing of its
+// text; every fault is in the log once, with the operation and the path.
+func TestEveryKindOfError(t *testing.T) {
+	t.Parallel()
+	viewer := func(err error) failing {
+		return failing{viewer: func(context.Context) (*redisrepo.User, error) { return nil, err }}
+	}
+	list := func() ([]*redisrepo.Article, error) { return make25(), nil }
+	const viewerQuery = `query Op { viewer { id } }`
+	const votesQuery = `query Op { articles { viewerVote } }`
+	tests := map[string]struct {
+		root   failing
+		query  string
+		code   string
+		errors int
+		log    string // what its only line has; empty: there is none
+	}{
+		"parse":                       {failing{}, `query Op { viewer {`, "GRAPHQL_PARSE_FAILED", 1, ""},
+		"validation":                  {failing{}, `query Op { viewer { nothing } }`, "GRAPHQL_VALIDATION_FAILED", 1, ""},
+		"variable":                    {failing{}, `query Op($n: Int!) { articles(page: $n) { id } }`, "GRAPHQL_VALIDATION_FAILED", 1, ""},
+		"too much":                    {failing{}, `query Op { ` + strings.Repeat("a: __typename ", 16) + `}`, "ALIAS_LIMIT_EXCEEDED", 1, ""},
+		"scalar":                      {failing{}, `query Op { articles(page: 3000000000) { id } }`, "BAD_USER_INPUT", 1, ""},
+		"refusal":                     {viewer(redisrepo.Refusal{{Code: redisrepo.Invalid, Message: "it is blue"}}), viewerQuery, "BAD_USER_INPUT", 1, ""},
+		"resolver":                    {viewer(errors.New(secret)), viewerQuery, "INTERNAL", 1, "level=ERROR"},
+		"wrapped":                     {viewer(fmt.Errorf("a: %w", fmt.Errorf("b: %w", errors.New(secret)))), viewerQuery, "INTERNAL", 1, "level=ERROR"},
+		"one of gqlgen's":             {viewer(gqlerror.Errorf("%s", secret)), viewerQuery, "INTERNAL", 1, "level=ERROR"},
+		"one with a code":             {viewer(&gqlerror.Error{Message: secret, Extensions: map[string]any{"code": "MINE", "key": secret}}), viewerQuery, "INTERNAL", 1, "level=ERROR"},
+		"a list":                      {viewer(gqlerror.List{gqlerror.Errorf("%s", secret), gqlerror.Errorf("%s", secret)}), viewerQuery, "INTERNAL", 2, "level=ERROR"},
+		"Redis gone":                  {viewer(fmt.Errorf("%w: dial %s", redisrepo.ErrUnavailable, secret)), viewerQuery, "UNAVAILABLE", 1, "level=WARN"},
+		"deadline":                    {viewer(fmt.Errorf("%s: %w", secret, context.DeadlineExceeded)), viewerQuery, "TIMEOUT", 1, "level=WARN"},
+		"cancelled":                   {viewer(fmt.Errorf("%s: %w", secret, context.Canceled)), viewerQuery, "UNAVAILABLE", 1, ""},
+		"panic":                       {failing{viewer: func(context.Context) (*redisrepo.User, error) { panic(secret) }}, viewerQuery, "INTERNAL", 1, "level=ERROR"},
+		"null where it must not be":   {failing{articles: func() ([]*redisrepo.Article, error) { return []*redisrepo.Article{nil}, nil }}, `query Op { articles { id } }`, "INTERNAL", 1, "level=ERROR"},
+		"panic of a batch":            {failing{articles: list, votes: func([]*redisrepo.Article) ([]*redisrepo.Vote, error) { panic(secret) }}, votesQuery, "INTERNAL", 25, "level=ERROR"},
+		"error of a batch":            {failing{articles: list, votes: func([]*redisrepo.Article) ([]*redisrepo.Vote, error) { return nil, errors.New(secret) }}, votesQuery, "INTERNAL", 25, "level=ERROR"},
+		"Redis gone for a batch":      {failing{articles: list, votes: func([]*redisrepo.Article) ([]*redisrepo.Vote, error) { return nil, redisrepo.ErrUnavailable }}, votesQuery, "UNAVAILABLE", 25, "level=WARN"},
+		"a batch of the wrong length": {failing{articles: list, votes: func([]*redisrepo.Article) ([]*redisrepo.Vote, error) { return nil, nil }}, votesQuery, "INTERNAL", 25, "level=ERROR"},
+	}
+	for name, tt := range tests {
+		var log bytes.Buffer
+		server := newServer(tt.root, slog.New(slog.NewTextHandler(&log, nil)), DefaultOptions())
+		body := ask(server, tt.query)
+		if strings.Contains(body, secret) || strings.Contains(body, ".go:") || strings.Contains(body, "batch") {
+			t.Errorf("%s: shown: %s", name, body)
+		}
+		if got := strings.Count(body, `"code":"`); got != tt.errors || strings.Count(body, `"code":"`+tt.code+`"`) != tt.errors {
+			t.Errorf("%s: %d errors, want %d of %s: %s", name, got, tt.errors, tt.code, body)
+		}
+		lines := strings.Count(log.String(), "\n")
+		if tt.log == "" && lines != 0 || tt.log != "" && (lines != 1 || !strings.Contains(log.String(), tt.log) ||
+			!strings.Contains(log.String(), "operation=Op") || !strings.Contains(log.String(), "path=")) {
+			t.Errorf("%s: logged %d lines: %s", name, lines, log.String())
+		}
+	}
+}
+
+func make25() []*redisrepo.Article {
+	return slices.Repeat([]*redisrepo.Article{{ID: 7}}, 25)
+}
+
+func ask(handler http.Handler, query string) string {
+	req := httptest.NewRequest(http.MethodGet, "/?query="+url.QueryEscape(query), nil)
+	res := httptest.NewRecorder()
+	handler.ServeHTTP(res, req)
+	return res.Body.String()
+}
+
+func TestTheDeadlineIsTheRequests(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	options := DefaultOptions()
+	options.Timeout = 10 * time.Millisecond
+	root := failing{viewer: func(ctx context.Context) (*redisrepo.User, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}}
+	body := ask(newServer(root, slog.New(slog.NewTextHandler(&log, nil)), options), `query Op { viewer { id } }`)
+	if body != `{"errors":[{"message":"the request took too long: try again, or ask for less","path":["viewer"],"locations":[{"line":1,"column":12}],"extensions":{"code":"TIMEOUT"}}],"data":{"viewer":null}}` {
+		t.Error(body)
+	}
+}
+
+// Outside of any resolver, too, a request gets an answer and the log a line.
+func TestNoAnswerAndPanicOutsideOfResolvers(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		cancel bool
+		code   string
+		status int
+	}{
+		"cancelled before it began": {true, "UNAVAILABLE", 503},
+		"a panic of an extension":   {false, "INTERNAL", 500},
+	} {
+		var log bytes.Buffer
+		server := newServer(failing{}, slog.New(slog.NewTextHandler(&log, nil)), DefaultOptions())
+		server.AroundOperations(func(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
+			if !tt.cancel {
+				panic(secret)
+			}
+			return next(ctx)
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		if tt.cancel {
+			cancel()
+		}
+		defer cancel()
+		req := httptest.NewRequestWithContext(ctx, "GET", "/?query={__typename}", nil)
+		res := httptest.NewRecorder()
+		server.ServeHTTP(res, req)
+		body := res.Body.String()
+		if res.Code != tt.status || !strings.Contains(body, `"code":"`+tt.code+`"`) || strings.Contains(body, secret) || strings.Contains(body, "null") {
+			t.Errorf("%s: %d %s", name, res.Code, body)
+		}
+		if lines := strings.Count(log.String(), "\n"); tt.cancel && lines != 0 || !tt.cancel && lines != 1 {
+			t.Errorf("%s: logged: %s", name, log.String())
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package graph
+
+import (
+	"context"
+	"math"
+
+	"github.com/99designs/gqlgen/complexity"
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"frontpage/redisrepo"
+)
+
+// costLimit refuses an operation whose answer could be too large: one for each
+// scalar and each object, a list as many times its element as it may hold. It
+// is gqlgen's complexity with numbers in the refusal. It expands every spread of
+// a fragment anew, so it depends on the limits of the validation in front of it.
+type costLimit struct {
+	allowed int
+	schema  graphql.ExecutableSchema
+}
+
+func (*costLimit) ExtensionName() string { return "CostLimit" }
+
+func (*costLimit) Validate(graphql.ExecutableSchema) error { return nil }
+
+func (c *costLimit) MutateOperationContext(ctx context.Context, o *graphql.OperationContext) *gqlerror.Error {
+	asked := complexity.Calculate(ctx, c.schema, o.Operation, o.Variables)
+	if asked <= c.allowed {
+		return nil
+	}
+	return gqlerror.Wrap(overLimit(codeCostLimit, "points of complexity", asked, c.allowed))
+}
+
+// listCosts says what the lists of the schema cost. pageSize is the length of
+// one that does not say.
+func listCosts(pageSize int) ComplexityRoot {
+	var c ComplexityRoot
+	page := func(child int, _ redisrepo.Order, _ redisrepo.Direction, _ int32, size *int32) int {
+		return listCost(child, pageSize, size)
+	}
+	part := func(child int, first *int32, _ *string, last *int32, _ *string) int {
+		return listCost(child, pageSize, first, last)
+	}
+	sortedPart := func(child int, _ redisrepo.Order, _ redisrepo.Direction, first *int32, _ *string, last *int32, _ *string) int {
+		return listCost(child, pageSize, first, last)
+	}
+	c.Query.Articles, c.Group.Articles = page, page
+	c.Query.ArticlesConnection, c.Group.ArticlesConnection = sortedPart, sortedPart
+	c.User.ArticlesConnection, c.Query.Groups = part, part
+	c.Query.Nodes = func(child int, ids []string) int { return listCost(child, max(len(ids), 1)) }
+	c.Article.Groups = func(child int) int { return listCost(child, redisrepo.MaxGroups) }
+	return c
+}
+
+// listCost is the cost of a list of elements that cost child each, besides one
+// for being there. The first size that is given counts, unless it is one that
+// will be refused.
+func listCost(child, length int, sizes ...*int32) int {
+	for _, size := range sizes {
+		if size != nil {
+			length = min(max(int(*size), 1), redisrepo.MaxPageSize)
+			break
+		}
+	}
+	if child >= math.MaxInt/length {
+		return math.MaxInt
+	}
+	return length * (child + 1)
+}

@@ -1,0 +1,247 @@
+package graph_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"frontpage/graph"
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+)
+
+// every is every field of an article.
+const every = `id number title link text poster { id name } createdAt score votes upvotes downvotes isInteresting groups { id name articleCount } votingEndsAt viewerVote viewerCanVote `
+
+func aliases(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, " a%d: __typename", i)
+	}
+	return b.String()
+}
+
+// Each limit lets its number pass and refuses one more, and says so.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
+	small := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *graph.Options) {
+		o.Limits = graph.Limits{Tokens: 20, Depth: 2, Aliases: 1, RootFields: 2, Directives: 1, Fields: 4, Cost: 10, PageSize: 25}
+	})
+	skip := strings.Repeat(` ...@skip(if: false) { __typename }`, 20)
+	for _, tt := range []struct {
+		s              *site
+		query          string
+		code           string // empty: it passes
+		asked, allowed int
+	}{
+		{s, `{` + aliases(15) + ` }`, "", 0, 0},
+		{s, `{` + aliases(16) + ` }`, "ALIAS_LIMIT_EXCEEDED", 16, 15},
+		{s, `{` + strings.Repeat(" __typename", 20) + ` }`, "", 0, 0},
+		{s, `{` + strings.Repeat(" __typename", 21) + ` }`, "ROOT_FIELD_LIMIT_EXCEEDED", 21, 20},
+		{s, `{ viewer { id ...f } } fragment f on User {` + strings.Repeat(" id", 497) + ` }`, "", 0, 0},
+		{s, `{ viewer { id ...f } } fragment f on User {` + strings.Repeat(" id", 499) + ` }`, "FIELD_LIMIT_EXCEEDED", 501, 500},
+		{s, `{` + skip + ` }`, "", 0, 0},
+		{s, `{` + skip[:len(skip)-len(`{ __typename }`)] + `@include(if: true) { __typename } }`, "DIRECTIVE_LIMIT_EXCEEDED", 21, 20},
+		{s, deep("id"), "", 0, 0},
+		{s, deep("poster { id }"), "DEPTH_LIMIT_EXCEEDED", 13, 12},
+		{s, `{` + strings.Repeat(" __typename", 1499) + ` }`, "TOKEN_LIMIT_EXCEEDED", 1501, 1500},
+		{s, `{ articles(pageSize: 100) { ` + every + `} }`, "", 0, 0},
+		{s, `{ a: articlesConnection(first: 25) { nodes { ` + every + `} } b: articlesConnection(first: 25, order: TIME) { edges { cursor node { ` + every + `} } pageInfo { hasNextPage endCursor } totalCount } }`, "", 0, 0},
+		{s, `{ articlesConnection(first: 100) { edges { cursor node { ` + every + `} } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } totalCount } }`, "", 0, 0},
+		{s, `{ groups(first: 100) { nodes { name articleCount articles { id title } } } }`, "", 0, 0},
+		{s, `{ articles { groups { articles { id } } } }`, "COMPLEXITY_LIMIT_EXCEEDED", 25 * (1 + 10*(1+25*2)), 10_000},
+		{s, `{ articles(pageSize: 10) { groups { articles(pageSize: 5) { id } } } }`, "", 0, 0},
+		{s, `{ articlesConnection(last: 100, before: "x") { nodes { groups { articlesConnection(first: 100) { totalCount } } } } }`, "COMPLEXITY_LIMIT_EXCEEDED", 100 * (1 + 1 + 10*(1+100*2)), 10_000},
+		{small, `{ viewer { id } }`, "", 0, 0},
+		{small, `{ article(id: 1) { poster { id } } }`, "DEPTH_LIMIT_EXCEEDED", 3, 2},
+		{small, `{ articles(pageSize: 4) { id } }`, "", 0, 0},
+		{small, `{ articles(pageSize: 6) { id } }`, "COMPLEXITY_LIMIT_EXCEEDED", 12, 10},
+		{small, `{ articles(pageSize: -100) { id } }`, "BAD_USER_INPUT", 0, 0},
+		{small, `{ nodes(ids: ["a", "b", "c", "d", "e", "f"]) { id } }`, "COMPLEXITY_LIMIT_EXCEEDED", 12, 10},
+		{small, `{ groups { totalCount } }`, "COMPLEXITY_LIMIT_EXCEEDED", 50, 10},
+		{small, `{ user(name: "a") { articlesConnection(first: 6) { totalCount } } }`, "DEPTH_LIMIT_EXCEEDED", 3, 2},
+	} {
+		a := tt.s.ask("alice", tt.query)
+		if tt.code == "" {
+			for _, e := range a.Errors {
+				if e.Extensions.Code != "BAD_USER_INPUT" {
+					t.Errorf("%.100s: %v", tt.query, e)
+				}
+			}
+			continue
+		}
+		if len(a.Errors) != 1 {
+			t.Errorf("%.100s: %d errors: %.300v", tt.query, len(a.Errors), a.Errors)
+			continue
+		}
+		e := a.Errors[0]
+		if e.Extensions.Code != tt.code || e.Extensions.Asked != tt.asked || e.Extensions.Allowed != tt.allowed {
+			t.Errorf("%.100s: %+v, want %s, %d of %d", tt.query, e, tt.code, tt.asked, tt.allowed)
+		}
+		if numbers := fmt.Sprintf("%d", tt.asked); tt.asked > 0 && (!strings.Contains(e.Message, numbers) || !strings.Contains(e.Message, fmt.Sprint(tt.allowed))) {
+			t.Errorf("%.100s: %q does not say how much was asked and is allowed", tt.query, e.Message)
+		}
+	}
+}
+
+// deep is twelve levels, the last of them given.
+func deep(last string) string {
+	const pair = `articlesConnection(first: 1) { edges { node { `
+	return `{ ` + pair + `poster { ` + pair + `poster { ` + pair + last + strings.Repeat(` }`, 12)
+}
+
+func TestIntrospectionHasItsOwnLimits(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
+	if a := s.ask("", standardIntrospection); len(a.Errors) > 0 || a.Data["__schema"] == nil {
+		t.Errorf("the standard query: %v", a.Errors)
+	}
+	a := s.ask("", `{ __schema { types { fields { type { fields { type { fields { name } } } } } } } }`)
+	if len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "INTROSPECTION_DEPTH_LIMIT_EXCEEDED" || a.Errors[0].Extensions.Allowed != 2 {
+		t.Errorf("a circular one: %v", a.Errors)
+	}
+}
+
+func TestWithoutIntrospectionNoNameIsTold(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *graph.Options) { o.Introspection = false })
+	for _, query := range []string{standardIntrospection, `{ __type(name: "Article") { name } }`, `{ viewer { id } ... { __schema { queryType { name } } } }`} {
+		a := s.ask("", query)
+		if len(a.Errors) == 0 || a.Errors[0].Extensions.Code != "INTROSPECTION_DISABLED" || a.Data != nil {
+			t.Errorf("%.50s: %v", query, a)
+		}
+	}
+	for query, hidden := range map[string]string{
+		`{ article { id } }`:                                            "did you mean",
+		`{ articlez { id } }`:                                           "articles",
+		`{ articles { idd } }`:                                          "number",
+		`{ articles(pag: 1) { id } }`:                                   "pageSize",
+		`{ articles(order: SCOR) { id } }`:                              "TIME",
+		`{ articles }`:                                                  "title",
+		`query($o: ArticleOrde) { articles { id } }`:                    "ArticleOrder",
+		`{ articles { id ... on Articl { id } } }`:                      "Article,",
+		`{ articles { ... on Use { id } } }`:                            "User",
+		`mutation { vote(input: {articl: 1, article: 1}) { changed } }`: "direction",
+		`mutation { vot(input: {}) { changed } }`:                       "regroup",
+		`{ articles @skp { id } }`:                                      "@include",
+	} {
+		body := s.raw("", query)
+		if codeOf(t, body) != "GRAPHQL_VALIDATION_FAILED" || strings.Contains(body, hidden) || strings.Contains(strings.ToLower(body), "did you mean") {
+			t.Errorf("%s: %s", query, body)
+		}
+	}
+	s.want("", `{ __typename }`, `{"__typename": "Query"}`)
+}
+
+// Requests that have brought servers of this kind down, or to their knees.
+func TestAttacks(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
+	for i := range 25 {
+		s.post("alice", fmt.Sprint("article ", i), "all")
+	}
+	// Fragments that spread the next one twice: 2^levels of the last.
+	twice := func(levels int, on, start, spread, last string) string {
+		var b strings.Builder
+		fmt.Fprintf(&b, start, "f0")
+		for i := range levels {
+			next := fmt.Sprint("f", i+1)
+			fmt.Fprintf(&b, " fragment f%d on %s { %s }", i, on, strings.ReplaceAll(spread, "NEXT", next))
+		}
+		fmt.Fprintf(&b, " fragment f%d on %s { %s }", levels, on, last)
+		return b.String()
+	}
+	var fragments strings.Builder
+	for i := range 500 {
+		fmt.Fprintf(&fragments, " fragment f%d on Query {", i)
+		for j := range 39 {
+			fmt.Fprintf(&fragments, " ...f%d", (i+j+1)%500)
+		}
+		fragments.WriteString(" }")
+	}
+	var pages strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&pages, " a%d: articles { id groups { id name } }", i)
+	}
+	introspection := twice(22, "__Type", `{ __schema { types { ...%s } } }`, `...NEXT ...NEXT`, `name`)
+	attacks := map[string]string{
+		"750,000 selections in each other":         strings.Repeat("{a", 750_000),
+		"1,000,000 lists in each other":            "{a(b:" + strings.Repeat("[", 1_000_000),
+		"750,000 selections in each other, closed": strings.Repeat("{a", 500_000) + strings.Repeat("}", 500_000),
+		"introspection by fragments, 22 levels":    introspection,
+		"introspection by fragments, 30 levels":    twice(30, "__Type", `{ __schema { types { ...%s } } }`, `...NEXT ...NEXT`, `name`),
+		"types of types by fragments, 30 levels":   twice(30, "__Type", `{ __type(name: "Article") { ...%s } }`, `ofType { ...NEXT } ofType { ...NEXT }`, `name`),
+		"complexity by fragments, 24 levels":       twice(24, "Query", `{ ...%s }`, `...NEXT ...NEXT`, `viewer { id }`),
+		"complexity by fragments, 30 levels":       twice(30, "Query", `{ ...%s }`, `...NEXT ...NEXT`, `viewer { id }`),
+		"depth by fragments":                       twice(30, "Group", `{ group(name: "all") { ...%s } }`, `articles { groups { ...NEXT } }`, `name`),
+		"fragments in a circle":                    `{ ...a } fragment a on Query { ...b } fragment b on Query { ...a }`,
+		"one field 3,000 times":                    "{" + strings.Repeat("articles{page} ", 3000) + "}",
+		"one valid field 3,000 times":              "{" + strings.Repeat("articles{id} ", 3000) + "}",
+		"__typename 10,000 times":                  "{" + strings.Repeat("__typename ", 10_000) + "}",
+		"500 fragments of 39 spreads":              "{ ...f0 }" + fragments.String(),
+		"10,000 aliases":                           "{" + aliases(10_000) + " }",
+		"10,000 unknown directives":                "{ __typename " + strings.Repeat("@aa ", 10_000) + "}",
+		"700 unknown directives":                   "{ __typename " + strings.Repeat("@aa ", 700) + "}",
+		"100 aliases of a page with groups":        "{" + pages.String() + " }",
+		"types of the schema under 15 aliases":     "{ __schema {" + strings.ReplaceAll(aliases(15), "__typename", "types { name description fields { name description type { fields { name description args { name description } } } } }") + " } }",
+		"60,000 comments":                          "{ __typename " + strings.Repeat("#\n", 60_000) + "}",
+		"a string of 100,000 characters":           `{ user(name: "` + strings.Repeat("x", 100_000) + `") { id } }`,
+		"a block string of 100,000 line ends":      `{ user(name: """` + strings.Repeat("\n", 100_000) + `""") { id } }`,
+		"a name of 100,000 characters":             `{ ` + strings.Repeat("x", 100_000) + ` }`,
+		"20 pages of 100":                          "{" + strings.ReplaceAll(aliases(15), "__typename", "articles(pageSize: 100) { id title }") + " }",
+		"lists in lists":                           `{ articles(pageSize: 100) { groups { articles(pageSize: 100) { groups { articles(pageSize: 100) { id } } } } } }`,
+		"no selection":                             `{}`,
+		"nothing but blanks":                       strings.Repeat(" ", 100_000),
+		"bytes that are no text":                   "{ \xff\xfe\x00 }",
+	}
+	for name, query := range attacks {
+		body, err := json.Marshal(map[string]string{"query": query})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, posted := s.postJSON(string(body))
+		got, gotBody := s.get(query)
+		for _, answered := range []struct {
+			status int
+			body   string
+		}{{res.StatusCode, posted}, {got.StatusCode, gotBody}} {
+			code := codeOf(t, answered.body)
+			if answered.status >= 500 || code == "INTERNAL" || code == "UNAVAILABLE" || len(answered.body) > 1<<20 {
+				t.Errorf("%s: %d, %d bytes: %.300s", name, answered.status, len(answered.body), answered.body)
+			}
+		}
+	}
+	variables := map[string]string{
+		"lists in lists":             strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000),
+		"40,000 strings":             `["` + strings.Repeat(`","`, 40_000) + `"]`,
+		"a number of 100,000 digits": strings.Repeat("9", 100_000),
+	}
+	for name, value := range variables {
+		for _, query := range []string{`query($v: [String!]!) { nodes(ids: []) { id } __typename @skip(if: false) }`,
+			`mutation($v: [String!]!) { regroup(input: {article: 1, add: $v}) { userErrors { code } } }`,
+			`query($v: Int) { articles(pageSize: $v) { id } }`,
+			`query($v: ID!) { article(id: $v) { id } }`} {
+			res, body := s.postJSON(fmt.Sprintf(`{"query":%q,"variables":{"v":%s}}`, query, value), "X-User-ID", "alice")
+			if res.StatusCode >= 500 || strings.Contains(body, "INTERNAL") || len(body) > 10_000 {
+				t.Errorf("%s in %s: %d %.300s", name, query, res.StatusCode, body)
+			}
+		}
+	}
+	s.want("", `{ articles(pageSize: 1) { __typename } }`, `{"articles": [{"__typename": "Article"}]}`)
+	if log := s.log.String(); log != "" {
+		t.Errorf("an attack is no fault of the server: %.500s", log)
+	}
+}
+
+// standardIntrospection is what tools send (graphql-js, getIntrospectionQuery).
+const standardIntrospection = `query IntrospectionQuery { __schema { queryType { name kind } mutationType { name kind } subscriptionType { name kind }
+	types { ...FullType } directives { name description locations args { ...InputValue } } } }
+fragment FullType on __Type { kind name description
+	fields(includeDeprecated: true) { name description args { ...InputValue } type { ...TypeRef } isDeprecated deprecationReason }
+	inputFields { ...InputValue } interfaces { ...TypeRef }
+	enumValues(includeDeprecated: true) { name description isDeprecated deprecationReason } possibleTypes { ...TypeRef } }
+fragment InputValue on __InputValue { name description type { ...TypeRef } defaultValue }
+fragment TypeRef on __Type { kind name ofType { kind name ofType { kind name ofType { kind name ofType { kind name
+	ofType { kind name ofType { kind name ofType { kind name ofType { kind name ofType { kind name } } } } } } } } } }`

@@ -1,0 +1,158 @@
+package graph_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"frontpage/graph"
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+)
+
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+func persisted(hash string) string {
+	return fmt.Sprintf(`"extensions":{"persistedQuery":{"version":1,"sha256Hash":%q}}`, hash)
+}
+
+const front = `{ articles { id } }`
+
+func TestAutomaticPersistedQueries(t *testing.T) {
+	eachStore(t, func(t *testing.T, s *site) {
+		by := persisted(hashOf(front))
+		const missing = `{"errors":[{"message":"PersistedQueryNotFound","extensions":{"code":"PERSISTED_QUERY_NOT_FOUND"}}]}`
+		const found = `{"data":{"articles":[]}}`
+		for _, accept := range []string{"application/json", "application/graphql-response+json"} {
+			if res, body := s.postJSON(`{`+by+`}`, "Accept", accept); res.StatusCode != 200 || body != missing {
+				t.Errorf("before it is known: %d %s", res.StatusCode, body)
+			}
+		}
+		if _, body := s.postJSON(fmt.Sprintf(`{"query":%q,%s}`, front, by)); body != found {
+			t.Errorf("with its text: %s", body)
+		}
+		if _, body := s.postJSON(`{` + by + `}`); body != found {
+			t.Errorf("by POST: %s", body)
+		}
+		if _, body := s.send("GET", "?extensions="+url.QueryEscape(strings.TrimPrefix(by, `"extensions":`)), ""); body != found {
+			t.Errorf("by GET: %s", body)
+		}
+		if _, body := s.postJSON(fmt.Sprintf(`{"documentId":"sha256:%s"}`, hashOf(front))); body != found {
+			t.Errorf("by documentId: %s", body)
+		}
+		s.trips.reset()
+		s.postJSON(`{` + by + `}`)
+		if n, commands := s.trips.read(); n != 1 {
+			t.Errorf("a known one costs trips besides its own: %v", commands)
+		}
+		other := newSite(t, s.client, redisrepo.BookRules())
+		if _, body := other.postJSON(`{` + by + `}`); body != found {
+			t.Errorf("in another process: %s", body)
+		}
+
+		for name, body := range map[string]string{
+			"another hash":    fmt.Sprintf(`{"query":%q,%s}`, front, persisted(hashOf("x"))),
+			"another version": `{"extensions":{"persistedQuery":{"version":2,"sha256Hash":"x"}}}`,
+			"no hash":         `{"extensions":{"persistedQuery":{"version":1}}}`,
+			"no object":       `{"extensions":{"persistedQuery":5}}`,
+		} {
+			if res, text := s.postJSON(body); res.StatusCode != 400 || codeOf(t, text) != "BAD_REQUEST" {
+				t.Errorf("%s: %d %s", name, res.StatusCode, text)
+			}
+		}
+		for _, hash := range []string{"x", strings.Repeat("*", 64), strings.Repeat("A", 64)} {
+			if _, text := s.postJSON(`{` + persisted(hash) + `}`); text != missing {
+				t.Errorf("%s: %s", hash, text)
+			}
+		}
+	})
+}
+
+func TestOnlyWhatRunsIsPersisted(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
+	for _, query := range []string{`{ nothing }`, `{ `, `{` + aliases(16) + ` }`, `{ articles { groups { articles { id } } } }`, `{ __typename } # ` + strings.Repeat("x", 20_000)} {
+		s.postJSON(fmt.Sprintf(`{"query":%q,%s}`, query, persisted(hashOf(query))))
+		if _, body := s.postJSON(`{` + persisted(hashOf(query)) + `}`); codeOf(t, body) != "PERSISTED_QUERY_NOT_FOUND" {
+			t.Errorf("%.50s: %s", query, body)
+		}
+	}
+	if keys := s.client.Keys(t.Context(), "query:*").Val(); len(keys) != 0 {
+		t.Errorf("stored: %v", keys)
+	}
+	s.postJSON(fmt.Sprintf(`{"query":%q,%s}`, front, persisted(hashOf(front))))
+	key := "query:" + hashOf(front)[:3]
+	if ttl := s.client.TTL(t.Context(), key).Val().Hours(); ttl < 700 || s.client.Get(t.Context(), key).Val() != front {
+		t.Errorf("%s is kept for %v hours", key, ttl)
+	}
+	// What somebody else put in its place is not run.
+	if err := s.client.Set(t.Context(), key, `{ viewer { id } }`, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	other := newSite(t, s.client, redisrepo.BookRules())
+	if _, body := other.postJSON(`{` + persisted(hashOf(front)) + `}`); codeOf(t, body) != "PERSISTED_QUERY_NOT_FOUND" {
+		t.Error(body)
+	}
+}
+
+func TestPersistedQueriesWithoutRedis(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := newSite(t, server.Client, redisrepo.BookRules())
+	server.Kill()
+	const query = `{ __typename }`
+	if _, body := s.postJSON(`{` + persisted(hashOf(query)) + `}`); codeOf(t, body) != "PERSISTED_QUERY_NOT_FOUND" {
+		t.Error(body)
+	}
+	for range 2 {
+		if _, body := s.postJSON(fmt.Sprintf(`{"query":%q,%s}`, query, persisted(hashOf(query)))); body != `{"data":{"__typename":"Query"}}` {
+			t.Error(body)
+		}
+	}
+	if _, body := s.postJSON(`{` + persisted(hashOf(query)) + `}`); body != `{"data":{"__typename":"Query"}}` {
+		t.Errorf("this process remembers it: %s", body)
+	}
+	if log := s.log.String(); strings.Count(log, "\n") != 2 || strings.Contains(log, "level=ERROR") {
+		t.Errorf("logged: %s", log)
+	}
+}
+
+func TestOnlyTrustedDocumentsRun(t *testing.T) {
+	t.Parallel()
+	limits := graph.DefaultLimits()
+	for _, file := range []string{`[]`, `{"a": 5}`, `{"a": "{ nothing }"}`, `{"a": "{"}`, `{"a": ""}`, `{"a": "{` + aliases(16) + `}"}`} {
+		if _, err := graph.ReadTrusted([]byte(file), limits); err == nil {
+			t.Errorf("%s is taken", file)
+		}
+	}
+	trusted, err := graph.ReadTrusted(fmt.Appendf(nil, `{%q: %q, "short": "mutation V($a: ID!) { vote(input: {article: $a}) { changed } }"}`, hashOf(front), front), limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *graph.Options) { o.Trusted = trusted })
+	for request, want := range map[string]string{
+		`{` + persisted(hashOf(front)) + `}`:                                      `{"data":{"articles":[]}}`,
+		fmt.Sprintf(`{"documentId":"sha256:%s"}`, hashOf(front)):                  `{"data":{"articles":[]}}`,
+		fmt.Sprintf(`{"query":%q}`, front):                                        `{"data":{"articles":[]}}`,
+		`{"documentId":"short","variables":{"a":"x"}}`:                            `"code":"BAD_USER_INPUT"`,
+		`{"query":"{ viewer { id } }"}`:                                           `"code":"DOCUMENT_NOT_TRUSTED"`,
+		`{"query":"{ articles { id } } "}`:                                        `"code":"DOCUMENT_NOT_TRUSTED"`,
+		`{"query":"{"}`:                                                           `"code":"DOCUMENT_NOT_TRUSTED"`,
+		`{"query":"{ __schema { queryType { name } } }"}`:                         `"code":"DOCUMENT_NOT_TRUSTED"`,
+		`{"documentId":"nothing"}`:                                                `"code":"PERSISTED_QUERY_NOT_FOUND"`,
+		fmt.Sprintf(`{"query":"{ viewer { id } }",%s}`, persisted(hashOf(front))): `"code":"DOCUMENT_NOT_TRUSTED"`,
+	} {
+		if _, body := s.postJSON(request); !strings.Contains(body, want) {
+			t.Errorf("%s: %s, want %s", request, body, want)
+		}
+	}
+	if n, commands := s.trips.read(); n > 0 && strings.Contains(fmt.Sprint(commands), "get") {
+		t.Errorf("trusted documents need no store: %v", commands)
+	}
+}

@@ -1,0 +1,293 @@
+package graph_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"frontpage/graph"
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+)
+
+const (
+	typeJSON    = "application/json; charset=utf-8"
+	typeGraphQL = "application/graphql-response+json; charset=utf-8"
+)
+
+func TestAcceptDecidesStatusAndContentType(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
+	accepts := []struct{ accept, media string }{
+		{"", typeJSON},
+		{"*/*", typeJSON},
+		{"application/*", typeJSON},
+		{"application/json", typeJSON},
+		{"application/json; charset=utf-8", typeJSON},
+		{"application/graphql-response+json", typeGraphQL},
+		{"application/graphql-response+json, application/json", typeGraphQL},
+		{"application/json, application/graphql-response+json", typeJSON},
+		{"application/json;q=0.1, application/graphql-response+json", typeGraphQL},
+		{"application/json;q=0.5, application/graphql-response+json;q=0.4", typeJSON},
+		{"text/html, */*;q=0.1", typeJSON},
+		{"application/json;q=0, */*", typeGraphQL},
+		// urql's and Apollo Client's own.
+		{"application/graphql-response+json, application/graphql+json, application/json, text/event-stream, multipart/mixed", typeGraphQL},
+		{"multipart/mixed;deferSpec=20220824, application/graphql-response+json, application/json;q=0.9", typeGraphQL},
+		{"text/event-stream", ""},
+		{"text/html", ""},
+		{"application/json;q=0", ""},
+		{"application/json;q=nonsense", ""},
+		{";;;", ""},
+	}
+	documents := []struct {
+		query  string
+		status int // for graphql-response+json
+		body   string
+	}{
+		{`{ viewer { id } }`, 200, `{"data":{"viewer":null}}`},
+		{`{ articles(page: 0) { id } }`, 200, `{"errors":[{"message":"pages are counted from 1: there is no page 0","path":["articles"],"locations":[{"line":1,"column":3}],"extensions":{"code":"BAD_USER_INPUT"}}],"data":null}`},
+		{`{ nothing }`, 400, `"code":"GRAPHQL_VALIDATION_FAILED"`},
+		{`{ `, 400, `"code":"GRAPHQL_PARSE_FAILED"`},
+	}
+	for _, a := range accepts {
+		header := []string{"Accept", a.accept}
+		if a.accept == "" {
+			header = nil
+		}
+		for _, d := range documents {
+			want := d.status
+			if a.media == typeJSON {
+				want = 200
+			}
+			media := a.media
+			if media == "" {
+				want, media = 406, typeJSON
+			}
+			got, getBody := s.get(d.query, header...)
+			posted, body := s.postJSON(fmt.Sprintf(`{"query": %q}`, d.query), header...)
+			head, empty := s.send(http.MethodHead, "?query="+url.QueryEscape(d.query), "", header...)
+			for _, res := range []*http.Response{got, posted, head} {
+				if res.StatusCode != want || res.Header.Get("Content-Type") != media || res.Header.Get("Content-Length") != fmt.Sprint(len(body)) {
+					t.Errorf("Accept %q, %s %s: %d %v", a.accept, res.Request.Method, d.query, res.StatusCode, res.Header)
+				}
+				if vary := strings.Join(res.Header.Values("Vary"), ", "); vary != "Accept-Encoding, Accept" {
+					t.Errorf("Vary: %q", vary)
+				}
+			}
+			if getBody != body || empty != "" {
+				t.Errorf("GET %s, POST %s, HEAD %s", getBody, body, empty)
+			}
+			if want == 406 {
+				d.body = `"code":"NOT_ACCEPTABLE"`
+			}
+			if !strings.Contains(body, d.body) || want != 200 && strings.Contains(body, `"data"`) {
+				t.Errorf("%s: %s, not %s", d.query, body, d.body)
+			}
+		}
+	}
+}
+
+func TestRequestsThatAreNotGraphQL(t *testing.T) {
+	t.Parallel()
+	limit := graph.DefaultOptions().BodyLimit
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
+	const secret = "secret-in-the-body"
+	padding := strings.Repeat(" ", int(limit))
+	tests := []struct {
+		name, method, target, body, contentType string
+		status                                  int
+		code                                    string
+	}{
+		{"a form", "POST", "", "query={__typename}", "application/x-www-form-urlencoded", 415, "UNSUPPORTED_MEDIA_TYPE"},
+		{"multipart", "POST", "", "--x--", "multipart/form-data; boundary=x", 415, "UNSUPPORTED_MEDIA_TYPE"},
+		{"text/plain, which a form can send", "POST", "", `{"query":"{__typename}"}`, "text/plain", 415, "UNSUPPORTED_MEDIA_TYPE"},
+		{"no type", "POST", "", `{"query":"{__typename}"}`, "", 415, "UNSUPPORTED_MEDIA_TYPE"},
+		{"another charset", "POST", "", `{"query":"{__typename}"}`, "application/json; charset=latin1", 415, "UNSUPPORTED_MEDIA_TYPE"},
+		{"UTF-8", "POST", "", `{"query":"{__typename}"}`, "application/json; charset=UTF-8", 200, ""},
+		{"no JSON", "POST", "", secret, "application/json", 400, "BAD_REQUEST"},
+		{"half of it", "POST", "", `{"query":"` + secret, "application/json", 400, "BAD_REQUEST"},
+		{"nothing", "POST", "", "", "application/json", 400, "BAD_REQUEST"},
+		{"null", "POST", "", "null", "application/json", 400, "BAD_REQUEST"},
+		{"a batch", "POST", "", `[{"query":"{__typename}"}]`, "application/json", 400, "BAD_REQUEST"},
+		{"more behind it", "POST", "", `{"query":"{__typename}"} x`, "application/json", 400, "BAD_REQUEST"},
+		{"two of it", "POST", "", `{"query":"{__typename}"}{}`, "application/json", 400, "BAD_REQUEST"},
+		{"blanks behind it", "POST", "", `{"query":"{__typename}"}` + "\r\n ", "application/json", 200, ""},
+		{"no query", "POST", "", `{"variables":{}}`, "application/json", 400, "BAD_REQUEST"},
+		{"a query of another type", "POST", "", `{"query":{"a":"` + secret + `"}}`, "application/json", 400, "BAD_REQUEST"},
+		{"variables of another type", "POST", "", `{"query":"{__typename}","variables":["` + secret + `"]}`, "application/json", 400, "BAD_REQUEST"},
+		{"too deep for JSON", "POST", "", `{"query":"{__typename}","variables":{"a":` + strings.Repeat("[", 20_000) + `}}`, "application/json", 400, "BAD_REQUEST"},
+		{"too large", "POST", "", `{"query":"{__typename}"}` + padding, "application/json", 413, "BODY_LIMIT_EXCEEDED"},
+		{"no query by GET", "GET", "?variables={}", "", "", 400, "BAD_REQUEST"},
+		{"variables by GET", "GET", "?query={__typename}&variables=5", "", "", 400, "BAD_REQUEST"},
+		{"a broken URL", "GET", "?query=%zz", "", "", 400, "BAD_REQUEST"},
+		{"a long URL", "GET", "?query={__typename}&x=" + strings.Repeat("x", int(limit)), "", "", 414, "BODY_LIMIT_EXCEEDED"},
+		{"a mutation by GET", "GET", "?query=" + url.QueryEscape(`mutation { vote(input: {article: 1}) { changed } }`), "", "", 405, "METHOD_NOT_ALLOWED"},
+		{"PUT", "PUT", "", `{"query":"{__typename}"}`, "application/json", 405, "METHOD_NOT_ALLOWED"},
+		{"DELETE", "DELETE", "", "", "", 405, "METHOD_NOT_ALLOWED"},
+		{"OPTIONS", "OPTIONS", "", "", "", 204, ""},
+	}
+	for _, tt := range tests {
+		header := []string{"X-User-ID", "alice"}
+		if tt.contentType != "" {
+			header = append(header, "Content-Type", tt.contentType)
+		}
+		s.trips.reset()
+		res, body := s.send(tt.method, tt.target, tt.body, header...)
+		if res.StatusCode != tt.status {
+			t.Errorf("%s: status %d, want %d: %s", tt.name, res.StatusCode, tt.status, body)
+		}
+		if tt.status == 204 {
+			if body != "" || res.Header.Get("Allow") != "GET, HEAD, POST, OPTIONS" {
+				t.Errorf("%s: %s %v", tt.name, body, res.Header)
+			}
+			continue
+		}
+		if got := codeOf(t, body); got != tt.code {
+			t.Errorf("%s: %s, want %s", tt.name, body, tt.code)
+		}
+		if res.Header.Get("Content-Type") != typeJSON || strings.Contains(body, secret) || res.Header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: %v %s", tt.name, res.Header, body)
+		}
+		allow := map[string]string{"PUT": "GET, HEAD, POST, OPTIONS", "DELETE": "GET, HEAD, POST, OPTIONS", "a mutation by GET": "POST"}[tt.name]
+		if res.Header.Get("Allow") != allow {
+			t.Errorf("%s: Allow %q, want %q", tt.name, res.Header.Get("Allow"), allow)
+		}
+		if n, commands := s.trips.read(); n != 0 {
+			t.Errorf("%s went to Redis: %v", tt.name, commands)
+		}
+	}
+	if log := s.log.String(); log != "" {
+		t.Errorf("what clients get wrong is no fault of the server: %s", log)
+	}
+}
+
+func TestALargeBodyWithoutALength(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
+	limit := graph.DefaultOptions().BodyLimit
+	body := io.MultiReader(strings.NewReader(`{"query":"{__typename}"}`), strings.NewReader(strings.Repeat(" ", int(limit))))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, _ := io.ReadAll(res.Body)
+	want := fmt.Sprintf(`{"errors":[{"message":"the request is too large","extensions":{"allowed":%d,"asked":%d,"code":"BODY_LIMIT_EXCEEDED"}}]}`, limit, limit+1)
+	if res.StatusCode != http.StatusRequestEntityTooLarge || string(text) != want {
+		t.Errorf("%d %s", res.StatusCode, text)
+	}
+}
+
+func TestVariablesAndOperationNameByEitherMethod(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s.post("alice", "one")
+	const query = `query A($n: Int) { articles(pageSize: $n) { id } } query B { viewer { id } }`
+	const want = `{"data":{"articles":[{"id":"article:1"}]}}`
+	if _, body := s.postJSON(fmt.Sprintf(`{"query":%q,"operationName":"A","variables":{"n":5},"extensions":null}`, query)); body != want {
+		t.Error(body)
+	}
+	if _, body := s.send("GET", "?operationName=A&variables="+url.QueryEscape(`{"n":5}`)+"&query="+url.QueryEscape(query), ""); body != want {
+		t.Error(body)
+	}
+	if _, body := s.get(query); codeOf(t, body) != "GRAPHQL_VALIDATION_FAILED" {
+		t.Errorf("no operation is named: %s", body)
+	}
+}
+
+func TestAGETCanNeedAPreflight(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *graph.Options) { o.GETPreflight = true })
+	if res, body := s.get(`{ __typename }`); res.StatusCode != 403 || codeOf(t, body) != "PREFLIGHT_REQUIRED" {
+		t.Errorf("%d %s", res.StatusCode, body)
+	}
+	for _, header := range []string{"GraphQL-Require-Preflight", "Apollo-Require-Preflight"} {
+		if _, body := s.get(`{ __typename }`, header, "1"); body != `{"data":{"__typename":"Query"}}` {
+			t.Error(body)
+		}
+	}
+	s.want("", `{ __typename }`, `{"__typename": "Query"}`)
+}
+
+func TestOrigins(t *testing.T) {
+	t.Parallel()
+	client := redistest.Start(t).Client
+	closed := newSite(t, client, redisrepo.BookRules())
+	open := newSite(t, client, redisrepo.BookRules(), func(o *graph.Options) { o.Origins = []string{"https://friend.example"} })
+	ask := []string{"Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "content-type"}
+	for origin, allowed := range map[string]string{"https://friend.example": "https://friend.example", "https://foe.example": ""} {
+		res, _ := open.send("OPTIONS", "", "", append(ask, "Origin", origin)...)
+		if got := res.Header.Get("Access-Control-Allow-Origin"); res.StatusCode != 204 || got != allowed {
+			t.Errorf("%s: %d %v", origin, res.StatusCode, res.Header)
+		}
+		res, body := open.postJSON(`{"query":"{__typename}"}`, "Origin", origin)
+		if got := res.Header.Get("Access-Control-Allow-Origin"); got != allowed || body == "" || res.Header.Get("Access-Control-Allow-Credentials") != "" {
+			t.Errorf("%s: %v", origin, res.Header)
+		}
+		if vary := strings.Join(res.Header.Values("Vary"), ", "); vary != "Origin, Accept-Encoding, Accept" {
+			t.Errorf("Vary: %s", vary)
+		}
+		res, _ = closed.send("OPTIONS", "", "", append(ask, "Origin", origin)...)
+		if got := res.Header.Get("Access-Control-Allow-Origin"); got != "" {
+			t.Errorf("without a list, %s is let in: %s", origin, got)
+		}
+	}
+}
+
+func TestLongAnswersAreCompressed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
+	for i := range 10 {
+		s.post("alice", fmt.Sprint("article ", i))
+	}
+	long := `{ articles { id title text createdAt score votes upvotes downvotes poster { id name } } }`
+	_, plain := s.get(long)
+	for accepts, want := range map[string]string{"": "", "gzip": "gzip", "zstd": "zstd", "zstd, gzip": "gzip", "zstd, gzip;q=0.9": "zstd", "br": "", "identity": ""} {
+		res, body := s.get(long, "Accept-Encoding", accepts)
+		if got := res.Header.Get("Content-Encoding"); got != want || want != "" && (len(body) >= len(plain)/2 || body == "") || want == "" && body != plain {
+			t.Errorf("Accept-Encoding %q: %q, %d bytes of %d", accepts, got, len(body), len(plain))
+		}
+		if vary := strings.Join(res.Header.Values("Vary"), ", "); vary != "Accept-Encoding, Accept" {
+			t.Errorf("Vary: %s", vary)
+		}
+		if res, _ := s.get(`{ __typename }`, "Accept-Encoding", accepts); res.Header.Get("Content-Encoding") != "" || res.Header.Get("Content-Length") != "31" {
+			t.Errorf("a short answer: %v", res.Header)
+		}
+		if res, _ := s.get(`{ nothing }`, "Accept-Encoding", accepts, "Accept", "application/graphql-response+json"); res.StatusCode != 400 {
+			t.Errorf("an error: %d", res.StatusCode)
+		}
+	}
+}
+
+func TestADeadlineReachesRedis(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := newSite(t, server.Client, redisrepo.BookRules(), func(o *graph.Options) { o.Timeout = 50 * time.Millisecond })
+	s.post("alice", "one")
+	if err := server.Client.Do(t.Context(), "CLIENT", "PAUSE", "3000", "ALL").Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, query := range []string{`query Slow { articles { id } }`, `mutation Slow { vote(input: {article: 1}) { changed } }`} {
+		began := time.Now()
+		body := s.raw("bob", query)
+		if codeOf(t, body) != "TIMEOUT" || strings.Contains(body, server.Socket()) {
+			t.Errorf("%s: %s", query, body)
+		}
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("%s: ended after %v", query, took)
+		}
+	}
+	if log := s.log.String(); strings.Count(log, "\n") != 2 || strings.Count(log, "operation=Slow") != 2 || strings.Contains(log, "level=ERROR") {
+		t.Errorf("logged: %s", log)
+	}
+}
