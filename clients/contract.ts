@@ -1,0 +1,34 @@
+// The server serves schema.graphqls, and schema.graphqls breaks no client of the last release.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { type Change, CriticalityLevel, diff } from "@graphql-inspector/core";
+import { buildClientSchema, buildSchema, getIntrospectionQuery, type GraphQLSchema, printSchema } from "graphql";
+import { main, url } from "./site";
+
+const read = (file: string) => buildSchema(readFileSync(file, "utf8"));
+
+async function introspect(): Promise<GraphQLSchema> {
+  const query = getIntrospectionQuery({ specifiedByUrl: true, directiveIsRepeatable: true, inputValueDeprecation: true });
+  const response = await fetch(url, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ query }),
+  });
+  const { data, errors } = await response.json();
+  assert.equal(errors, undefined);
+  // As a text again: the diff reads directives such as @specifiedBy there.
+  return buildSchema(printSchema(buildClientSchema(data)));
+}
+
+const list = (changes: Change[]) => changes.map(({ criticality, message }) => `${criticality.level}: ${message}`).join("\n");
+
+main(async () => {
+  const written = read("../schema.graphqls");
+  const untold = await diff(written, await introspect());
+  assert.equal(untold.length, 0, `the server does not serve schema.graphqls:\n${list(untold)}`);
+
+  const changes = await diff(read("released.graphqls"), written);
+  const breaking = changes.filter(({ criticality }) => criticality.level === CriticalityLevel.Breaking);
+  assert.equal(breaking.length, 0, `schema.graphqls breaks clients of the last release:\n${list(breaking)}`);
+  console.log(`graphql-inspector: the server serves schema.graphqls; ${changes.length} changes since the last release, none breaks`);
+});

@@ -1,0 +1,122 @@
+// Command frontpage-client visits the site at FRONTPAGE_URL with the client that
+// genqlient generates.
+package main
+
+//go:generate go tool genqlient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+
+	"github.com/Khan/genqlient/graphql"
+)
+
+// pageSize is not the default of the server, and no divisor of the number of articles.
+const pageSize = 30
+
+func main() {
+	if err := visit(context.Background(), os.Getenv("FRONTPAGE_URL")); err != nil {
+		fmt.Fprintln(os.Stderr, "genqlient:", err)
+		os.Exit(1)
+	}
+}
+
+// user is a transport that says who asks.
+type user string
+
+func (u user) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	req.Header.Set("X-User-ID", string(u))
+	return http.DefaultTransport.RoundTrip(req)
+}
+
+func visit(ctx context.Context, url string) error {
+	if url == "" {
+		return errors.New("FRONTPAGE_URL is not set")
+	}
+	as := func(name string) graphql.Client { return graphql.NewClient(url, &http.Client{Transport: user(name)}) }
+
+	front, err := FrontPage(ctx, as("genqlient-poster"))
+	if err != nil {
+		return err
+	}
+	if front.Viewer == nil || front.Viewer.Name != "genqlient-poster" || len(front.Articles) != 25 {
+		return fmt.Errorf("the front page has %d articles and the viewer %v", len(front.Articles), front.Viewer)
+	}
+	link := "https://github.com/Khan/genqlient"
+	posted, err := Post(ctx, as("genqlient-poster"), PostInput{Title: "posted by genqlient", Link: &link, Groups: []string{"clients"}})
+	if err != nil {
+		return err
+	}
+	if posted.Post == nil || posted.Post.Article == nil {
+		return fmt.Errorf("the post has no article: %+v", posted.Post)
+	}
+	newest := posted.Post.Article.Id
+	voted, err := Vote(ctx, as("genqlient-voter"), VoteInput{Article: newest, Direction: VoteDirectionUp})
+	if err != nil {
+		return err
+	}
+	if voted.Vote == nil || voted.Vote.Article == nil || voted.Vote.Article.Votes != 2 {
+		return fmt.Errorf("the vote is not counted: %+v", voted.Vote)
+	}
+
+	anonymous := graphql.NewClient(url, http.DefaultClient)
+	byCursor, err := walkByCursor(ctx, anonymous)
+	if err != nil {
+		return err
+	}
+	for i := range 500 {
+		if want := fmt.Sprintf("article:%d", 1001+i); i >= len(byCursor) || byCursor[i] != want {
+			return fmt.Errorf("the walk by cursor has not %s at %d", want, i)
+		}
+	}
+	if byCursor[len(byCursor)-1] != newest {
+		return errors.New("the walk by cursor does not end with the newest article")
+	}
+	byPage, err := walkByPage(ctx, anonymous)
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(byCursor, byPage) {
+		return errors.New("the walks by cursor and by page number differ")
+	}
+	fmt.Printf("genqlient: a query, two mutations, %d articles by cursor and by page number\n", len(byCursor))
+	return nil
+}
+
+func walkByCursor(ctx context.Context, client graphql.Client) (ids []string, err error) {
+	var after *string
+	for {
+		answer, err := Walk(ctx, client, pageSize, after)
+		if err != nil {
+			return nil, err
+		}
+		part := answer.ArticlesConnection
+		for _, edge := range part.Edges {
+			ids = append(ids, edge.Node.Id)
+		}
+		if !part.PageInfo.HasNextPage {
+			return ids, nil
+		}
+		after = part.PageInfo.EndCursor
+	}
+}
+
+func walkByPage(ctx context.Context, client graphql.Client) (ids []string, err error) {
+	for page := 1; ; page++ {
+		answer, err := Page(ctx, client, page, pageSize)
+		if err != nil {
+			return nil, err
+		}
+		if len(answer.Articles) == 0 {
+			return ids, nil
+		}
+		for _, article := range answer.Articles {
+			ids = append(ids, article.Id)
+		}
+	}
+}

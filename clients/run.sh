@@ -1,0 +1,71 @@
+#!/bin/bash
+# Serves 500 articles on a private port and lets every client visit them. Needs
+# Go, Node 20 or newer with npm, curl, and redis-server.
+set -euo pipefail
+cd "$(dirname "$0")"
+for tool in go node npm curl redis-server; do
+	command -v "$tool" >/dev/null || { echo "clients/run.sh: needs $tool: install it and run this again" >&2; exit 1; }
+done
+
+unset FRONTPAGE_URL
+site=$(mktemp -d)
+server=
+tear_down() {
+	local code=$?
+	if [ -n "$server" ]; then
+		kill "$server" 2>/dev/null && wait "$server" || true
+	fi
+	if [ "$code" != 0 ]; then
+		echo "clients/run.sh: failed, the end of the server's log is:" >&2
+		tail -n 20 "$site/log" >&2 || true
+	fi
+	rm -rf "$site"
+	exit "$code"
+}
+trap tear_down EXIT
+
+npm ci --loglevel error
+
+(cd .. && go build -o "$site/frontpage" .)
+# Each second has two articles, so that walks meet equal scores.
+{
+	echo id,title,link,votes,poster,posted_at,groups
+	for i in $(seq 500); do
+		echo "$((1000 + i)),article $i,https://example.org/$i,$((i % 7)),poster$((i % 50)),$((1700000000 + i / 2)),walk"
+	done
+} >"$site/articles.csv"
+export REDIS_URL="spawn://$site/data" ADDR=127.0.0.1:0
+"$site/frontpage" import --shift-to-now "$site/articles.csv" 2>"$site/log"
+
+mkfifo "$site/said"
+"$site/frontpage" 2>"$site/said" &
+server=$!
+exec 3<"$site/said"
+while [ -z "${FRONTPAGE_URL-}" ] && read -ru 3 line; do
+	echo "$line" >>"$site/log"
+	[[ $line =~ endpoint=([^ ]+) ]] && export FRONTPAGE_URL=${BASH_REMATCH[1]}
+done
+cat <&3 >>"$site/log" &
+[ -n "${FRONTPAGE_URL-}" ] || { echo "clients/run.sh: the server does not serve" >&2; exit 1; }
+
+PATH=$PWD/node_modules/.bin:$PATH
+rm -rf build generated relay/__generated__
+graphql-codegen --silent --config codegen.ts
+diff -r generated/sdl generated/live || { echo "graphql-codegen: the schema's file and the server give different types" >&2; exit 1; }
+# relay-compiler reads no file of another name than .graphql.
+cp ../schema.graphqls generated/schema.graphql
+relay-compiler
+tsc
+(cd .. && eslint --config clients/eslint.config.mjs schema.graphqls)
+
+for client in contract audits urql apollo relay/client; do
+	node "build/$client.js"
+done
+./curl.sh
+
+cd go
+before=$(sha256sum generated.go)
+go generate
+[ "$before" = "$(sha256sum generated.go)" ] || { echo "genqlient: clients/go/generated.go was old: it is new now, commit it" >&2; exit 1; }
+go vet .
+go run .
