@@ -25,7 +25,7 @@ const batchTimeout = 30 * time.Second
 func openKept(ctx context.Context, s *settings, log *slog.Logger) (*store.Store, *redisrepo.Repo, error) {
 	o := s.storeOptions(log)
 	o.Timeout = max(o.Timeout, batchTimeout)
-	st, repo, err := open(ctx, o, s.rules())
+	st, repo, err := open(ctx, o, s.rules(), redisrepo.KeepRules())
 	if err != nil {
 		return nil, nil, err
 	}

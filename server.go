@@ -60,12 +60,12 @@ func run(args []string) int {
 }
 
 // open opens the store and the site in it.
-func open(ctx context.Context, o store.Options, rules redisrepo.Rules) (*store.Store, *redisrepo.Repo, error) {
+func open(ctx context.Context, o store.Options, rules redisrepo.Rules, options ...redisrepo.Option) (*store.Store, *redisrepo.Repo, error) {
 	st, err := store.Open(ctx, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	repo, err := redisrepo.New(ctx, st.Client, rules)
+	repo, err := redisrepo.New(ctx, st.Client, rules, options...)
 	if err != nil {
 		return nil, nil, errors.Join(err, st.Close())
 	}
@@ -84,7 +84,9 @@ func (serve) Run(ctx context.Context, s *settings, log *slog.Logger) (err error)
 	if err != nil {
 		return err
 	}
-	st, repo, err := open(ctx, s.storeOptions(log), s.rules())
+	st, repo, err := open(ctx, s.storeOptions(log), s.rules(), redisrepo.OnRerank(func(changed string) {
+		log.Warn("the rules have changed: all articles are ranked anew", "changed", changed)
+	}))
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
@@ -98,7 +100,7 @@ func (serve) Run(ctx context.Context, s *settings, log *slog.Logger) (err error)
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      options.Timeout + 25*time.Second,
 		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
+		MaxHeaderBytes:    int(min(options.BodyLimit, 16<<20)) + 64<<10, // room for the longest query string
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	failed := make(chan error, 1)

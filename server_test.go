@@ -199,6 +199,19 @@ func TestServeOnEachStore(t *testing.T) {
 	})
 }
 
+func TestTheLongestQueryString(t *testing.T) {
+	t.Parallel()
+	s := start(t, "REDIS_URL=memory://")
+	const limit = 131072
+	query := "/query?query=%7B__typename%7D&x="
+	for length, want := range map[int]int{limit: 200, limit + 1: 414} {
+		if got := s.status(query + strings.Repeat("x", length-len(query)+len("/query?"))); got != want {
+			t.Errorf("a query string of %d bytes: status %d, want %d", length, got, want)
+		}
+	}
+	s.stop()
+}
+
 func TestReadinessFollowsTheStore(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
@@ -393,6 +406,13 @@ func TestImportAndCheck(t *testing.T) {
 	}
 	if out, err := command(t, env, "check").Output(); err != nil || !strings.Contains(string(out), "1200 articles") {
 		t.Errorf("check: %v %s", err, out)
+	}
+	before := redis.Client.ZScore(t.Context(), "score:", "article:300").Val()
+	for _, args := range [][]string{{"check"}, {"import", file}} {
+		out, err := command(t, append(env, "VOTE_SCORE=100"), args...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "vote_score was 432 and is 100") || redis.Client.ZScore(t.Context(), "score:", "article:300").Val() != before {
+			t.Errorf("%v under other rules must refuse and change nothing: %v %s", args, err, out)
+		}
 	}
 	if err := redis.Client.HIncrBy(t.Context(), "article:10", "votes", 1).Err(); err != nil {
 		t.Fatal(err)

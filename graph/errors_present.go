@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -65,6 +66,7 @@ func presentError(log *slog.Logger, limits Limits) graphql.ErrorPresenterFunc {
 			}
 		}
 		shown.Message, shown.Err = cut(why.message), nil
+		shown.Path = cutPath(shown.Path)
 		shown.Extensions = map[string]any{"code": why.code}
 		if why.allowed > 0 {
 			shown.Extensions["asked"], shown.Extensions["allowed"] = why.asked, why.allowed
@@ -104,6 +106,18 @@ func cut(message string) string {
 		end--
 	}
 	return message[:end] + "..."
+}
+
+// cutPath shortens the names in a path, which are the client's where it leads
+// into variables.
+func cutPath(path ast.Path) ast.Path {
+	shown := slices.Clone(path)
+	for i, step := range shown {
+		if name, ok := step.(ast.PathName); ok {
+			shown[i] = ast.PathName(cut(string(name)))
+		}
+	}
+	return shown
 }
 
 // recovered turns a panic into an error, and logs it once with its stack.

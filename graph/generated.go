@@ -810,7 +810,7 @@ type Query {
   """
   group(name: String!): Group
 
-  "The groups that are not empty, by name."
+  "The groups that are not empty, by name, without the group interesting."
   groups(
     "How many groups from the beginning, or behind after: 1 to 100. Without first and last, a page as in articles."
     first: Int

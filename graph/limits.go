@@ -39,6 +39,7 @@ func validationRules(limits Limits, introspection bool) func() *rules.Rules {
 	return func() *rules.Rules {
 		all := rules.NewDefaultRules()
 		all.AddRule("Limits", limits.rule)
+		all.AddRule("ObjectsAreInputs", objectsAreInputs)
 		if !introspection {
 			all.AddRule("NoIntrospection", noIntrospection)
 			all.ReplaceRule(rules.KnownArgumentNamesRule.Name, rules.KnownArgumentNamesRuleWithoutSuggestions.RuleFunc)
@@ -47,6 +48,16 @@ func validationRules(limits Limits, introspection bool) func() *rules.Rules {
 		}
 		return all
 	}
+}
+
+// objectsAreInputs refuses {} where a scalar or an enum belongs. gqlparser lets
+// it pass, and gqlgen panics on @skip(if: {}).
+func objectsAreInputs(events *core.Events, addError core.AddErrFunc) {
+	events.OnValue(func(_ *core.Walker, value *ast.Value) {
+		if value.Kind == ast.ObjectValue && value.Definition != nil && value.Definition.Kind != ast.InputObject {
+			addError(core.Message("%s is not an object", value.Definition.Name), core.At(value.Position))
+		}
+	})
 }
 
 func noIntrospection(events *core.Events, addError core.AddErrFunc) {

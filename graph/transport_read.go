@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/99designs/gqlgen/graphql"
 )
@@ -76,6 +77,8 @@ func (t *plainTransport) readBody(w http.ResponseWriter, req *http.Request, aske
 		return t.tooLarge(t.bodyLimit+1, http.StatusRequestEntityTooLarge)
 	case err != nil:
 		return badRequest("the body could not be read to its end")
+	case !utf8.Valid(body.Bytes()):
+		return &refused{code: codeMediaType, message: "the body is not UTF-8", status: http.StatusUnsupportedMediaType}
 	case !decode(&body, asked):
 		return badRequest("the body is not one JSON object with query, operationName, variables and extensions of the right types")
 	}
@@ -91,7 +94,7 @@ func (t *plainTransport) readQuery(req *http.Request, asked *request) *refused {
 		return t.tooLarge(length, http.StatusRequestURITooLong)
 	}
 	values, err := url.ParseQuery(req.URL.RawQuery)
-	if err != nil {
+	if text, decodeErr := url.QueryUnescape(req.URL.RawQuery); err != nil || decodeErr != nil || !utf8.ValidString(text) {
 		return badRequest("the query string of the URL is malformed")
 	}
 	asked.Query, asked.OperationName, asked.DocumentID = values.Get("query"), values.Get("operationName"), values.Get("documentId")

@@ -49,6 +49,8 @@ type Repo struct {
 	rules      Rules
 	partitions []partition
 	clock      func() time.Time // nil: the clock of Redis
+	keepRules  bool
+	onRerank   func(string)
 	// groups remembers what groups articles are in, as the text in their hash.
 	// Scripts must be told every key they touch, so a vote for an article that
 	// is not remembered may have to ask first. What is remembered may be

@@ -2,11 +2,26 @@ package redisrepo
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
+
+// OnRerank is called before New ranks all articles anew, with what has changed.
+func OnRerank(changed func(string)) Option {
+	return func(r *Repo) { r.onRerank = changed }
+}
+
+// KeepRules makes New refuse rules that are not those of the data. It is for
+// programs beside the server, which must not rank its articles anew because
+// they were started with other settings.
+func KeepRules() Option {
+	return func(r *Repo) { r.keepRules = true }
+}
 
 // applyRules brings all articles under the rules, when those that meta: names
 // are others. To be interrupted is safe: the next start begins again.
@@ -25,6 +40,18 @@ func (r *Repo) applyRules(ctx context.Context) error {
 		maps.Copy(applied, rules)
 		if maps.Equal(applied, meta) {
 			continue
+		}
+		var changed []string
+		for _, rule := range slices.Sorted(maps.Keys(rules)) {
+			if was := meta[rule]; was != "" && was != rules[rule] {
+				changed = append(changed, fmt.Sprintf("%s was %s and is %s", rule, was, rules[rule]))
+			}
+		}
+		if changed != nil && r.keepRules {
+			return fmt.Errorf("the data are under other rules than these: %s: set the same as for the server", strings.Join(changed, ", "))
+		}
+		if changed != nil && r.onRerank != nil {
+			r.onRerank(strings.Join(changed, ", "))
 		}
 		if err := r.rerank(ctx, p); err != nil {
 			return err
