@@ -6,6 +6,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// batchSize is how many articles or members Check and New handle in one
+// transaction or pipeline: small enough that nobody waits for it.
+const batchSize = 100
+
 // batches hands on what the iterator gives, of every step values the first.
 func batches(ctx context.Context, values *redis.ScanIterator, step int, handle func([]string) error) error {
 	var batch []string
@@ -13,7 +17,7 @@ func batches(ctx context.Context, values *redis.ScanIterator, step int, handle f
 		if i%step == 0 {
 			batch = append(batch, values.Val())
 		}
-		if len(batch) == checkBatch {
+		if len(batch) == batchSize {
 			if err := handle(batch); err != nil {
 				return err
 			}

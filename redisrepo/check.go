@@ -11,10 +11,6 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// checkBatch is how many articles or members are read in one transaction: small
-// enough that nobody waits for it.
-const checkBatch = 100
-
 // Checked is how much Check has read.
 type Checked struct{ Articles, Groups int }
 
@@ -59,7 +55,7 @@ func (c *checker) partition(ctx context.Context, p partition) error {
 	c.highest = 0
 	// Every article is checked where time: names it; the other two places only
 	// have to name no further ones.
-	times := c.client.ZScan(ctx, p.ranking(ByTime), 0, "", checkBatch).Iterator()
+	times := c.client.ZScan(ctx, p.ranking(ByTime), 0, "", batchSize).Iterator()
 	err := batches(ctx, times, 2, func(ids []string) error { return c.articles(ctx, p, ids) })
 	if err := c.wrongType(p.ranking(ByTime), err); err != nil {
 		return err
@@ -67,7 +63,7 @@ func (c *checker) partition(ctx context.Context, p partition) error {
 	unlisted := func(where string) func([]string) error {
 		return func(members []string) error { return c.unlisted(ctx, p, where, members) }
 	}
-	scores := c.client.ZScan(ctx, p.ranking(ByScore), 0, "", checkBatch).Iterator()
+	scores := c.client.ZScan(ctx, p.ranking(ByScore), 0, "", batchSize).Iterator()
 	err = batches(ctx, scores, 2, unlisted(p.ranking(ByScore)))
 	if err := c.wrongType(p.ranking(ByScore), err); err != nil {
 		return err

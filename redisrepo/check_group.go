@@ -9,7 +9,7 @@ import (
 
 // group checks one set, and the listings that are kept of it.
 func (c *checker) group(ctx context.Context, p partition, name GroupName) error {
-	members := c.client.SScan(ctx, p.group(name), 0, "", checkBatch).Iterator()
+	members := c.client.SScan(ctx, p.group(name), 0, "", batchSize).Iterator()
 	err := batches(ctx, members, 1, func(ids []string) error { return c.members(ctx, p, name, ids) })
 	if err := c.wrongType(p.group(name), err); err != nil {
 		return err

@@ -28,7 +28,7 @@ func (l Listing) name() string {
 	name := l.order.prefix() + strconv.Itoa(int(l.direction))
 	switch {
 	case l.group != "":
-		return name + " group:" + string(l.group)
+		return name + " " + groupPrefix + string(l.group)
 	case l.poster != "":
 		return name + " " + l.poster.member()
 	default:

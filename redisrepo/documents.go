@@ -3,13 +3,12 @@ package redisrepo
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
 // documentTTL is how long a document is kept after it was last read.
-const documentTTL = 30 * 24 * time.Hour
+const documentTTL = 30 * day
 
 // Document is the text of a document by its SHA-256 in hex, or empty. There is
 // one place for all hashes that begin alike, so what strangers can fill is

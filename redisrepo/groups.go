@@ -48,7 +48,7 @@ func (r *Repo) Groups(ctx context.Context, s Span) ([]GroupEdge, PageInfo, error
 	front := redis.ZRangeArgs{ByLex: true, Start: "-", Stop: "[" + after, Count: 1}
 	behind := redis.ZRangeArgs{ByLex: true, Start: "[" + before, Stop: "+", Count: 1}
 	var names []GroupName
-	var more [2]bool
+	var info PageInfo
 	var parts, fronts, behinds []*redis.StringSliceCmd
 	err = r.pipeline(ctx, func(pipe redis.Pipeliner) {
 		parts, fronts, behinds = nil, nil, nil
@@ -70,21 +70,20 @@ func (r *Repo) Groups(ctx context.Context, s Span) ([]GroupEdge, PageInfo, error
 		for _, name := range parts[i].Val() {
 			names = append(names, GroupName(name))
 		}
-		more[0] = more[0] || s.After != nil && len(fronts[i].Val()) > 0
-		more[1] = more[1] || s.Before != nil && len(behinds[i].Val()) > 0
+		info.HasPreviousPage = info.HasPreviousPage || s.After != nil && len(fronts[i].Val()) > 0
+		info.HasNextPage = info.HasNextPage || s.Before != nil && len(behinds[i].Val()) > 0
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)
 	if extra := len(names) - most; extra > 0 && last {
-		names, more[0] = names[extra:], true
+		names, info.HasPreviousPage = names[extra:], true
 	} else if extra > 0 {
-		names, more[1] = names[:most], true
+		names, info.HasNextPage = names[:most], true
 	}
 	edges := make([]GroupEdge, len(names))
 	for i, name := range names {
 		edges[i] = GroupEdge{Name: name, Cursor: encodeCursor(groupList, string(name))}
 	}
-	info := PageInfo{HasPreviousPage: more[0], HasNextPage: more[1]}
 	if len(edges) > 0 {
 		info.StartCursor, info.EndCursor = &edges[0].Cursor, &edges[len(edges)-1].Cursor
 	}

@@ -64,7 +64,7 @@ func (r *Repo) applyRules(ctx context.Context) error {
 }
 
 func (r *Repo) rerank(ctx context.Context, p partition) error {
-	articles := r.client.ZScan(ctx, p.ranking(ByTime), 0, "", checkBatch).Iterator()
+	articles := r.client.ZScan(ctx, p.ranking(ByTime), 0, "", batchSize).Iterator()
 	err := batches(ctx, articles, 2, func(members []string) error {
 		return r.pipeline(ctx, func(pipe redis.Pipeliner) {
 			for _, member := range members {
@@ -82,7 +82,7 @@ func (r *Repo) rerank(ctx context.Context, p partition) error {
 		return err
 	}
 	// Kept listings hold the old scores, and are built again when they are read.
-	names := r.client.ZScan(ctx, p.groups(), 0, "", checkBatch).Iterator()
+	names := r.client.ZScan(ctx, p.groups(), 0, "", batchSize).Iterator()
 	return batches(ctx, names, 2, func(names []string) error {
 		return r.pipeline(ctx, func(pipe redis.Pipeliner) {
 			for _, name := range names {
