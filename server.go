@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -94,14 +95,24 @@ func (serve) Run(ctx context.Context, s *settings, log *slog.Logger) (err error)
 	log.Info("the store is " + st.String())
 	log.Warn("development mode: whoever sends the header X-User-ID is that user; only this machine can connect")
 
+	var background sync.WaitGroup
+	listening, stopListening := context.WithCancel(context.WithoutCancel(ctx))
+	background.Go(func() {
+		repo.Listen(listening, func(err error) { log.Warn("live updates", "err", err) })
+	})
+	defer background.Wait()
+	defer stopListening()
+
+	endpoint := graph.NewHandler(repo, log, options)
 	server := &http.Server{
-		Handler:           routes(repo, log, options),
+		Handler:           routes(repo, log, endpoint),
 		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       10 * time.Second,
-		WriteTimeout:      options.Timeout + 25*time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    int(min(options.BodyLimit, 16<<20)) + 64<<10, // room for the longest query string
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		// These are for finished answers: a stream takes its own.
+		ReadTimeout:    10 * time.Second,
+		WriteTimeout:   options.Timeout + 25*time.Second,
+		IdleTimeout:    2 * time.Minute,
+		MaxHeaderBytes: int(min(options.BodyLimit, 16<<20)) + 64<<10, // room for the longest query string
+		ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
@@ -115,7 +126,9 @@ func (serve) Run(ctx context.Context, s *settings, log *slog.Logger) (err error)
 	log.Info("stopping: no new requests, those that run may finish")
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
-	if err := server.Shutdown(limit); err != nil {
+	streams := make(chan error, 1)
+	go func() { streams <- endpoint.Shutdown(limit) }()
+	if err := errors.Join(server.Shutdown(limit), <-streams); err != nil {
 		log.Warn("requests were cut off", "after", shutdownTimeout)
 		return server.Close()
 	}
@@ -139,9 +152,9 @@ func listen(addr string) (net.Listener, error) {
 	return listener, nil
 }
 
-func routes(repo *redisrepo.Repo, log *slog.Logger, options graph.Options) http.Handler {
+func routes(repo *redisrepo.Repo, log *slog.Logger, endpoint http.Handler) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/query", graph.NewHandler(repo, log, options))
+	mux.Handle("/query", endpoint)
 	mux.Handle("GET /{$}", playground.Handler("Frontpage", "/query"))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "ok")

@@ -20,6 +20,10 @@ type endpoint struct {
 	DirectiveLimit   int           `env:"DIRECTIVE_LIMIT" default:"${directive_limit}" help:"Most directives of an operation."`
 	FieldLimit       int           `env:"FIELD_LIMIT" default:"${field_limit}" help:"Most fields of an operation."`
 	ComplexityLimit  int           `env:"COMPLEXITY_LIMIT" default:"${complexity_limit}" help:"Most objects and scalars that an answer may have by the sizes of its lists."`
+	PingInterval     time.Duration `env:"PING_INTERVAL" default:"${ping_interval}" help:"How often an open stream shows that it is alive. A client that does not read is gone after two of these."`
+	StreamsAddress   int           `env:"STREAMS_PER_ADDRESS" name:"streams-per-address" default:"${streams_per_address}" help:"Most WebSockets and event streams that one address may have open."`
+	StreamsViewer    int           `env:"STREAMS_PER_VIEWER" name:"streams-per-viewer" default:"${streams_per_viewer}" help:"Most WebSockets and event streams that one user may have open."`
+	SocketOperations int           `env:"OPERATIONS_PER_SOCKET" name:"operations-per-socket" default:"${operations_per_socket}" help:"Most operations that may run at once on one WebSocket."`
 	Introspection    string        `env:"INTROSPECTION" default:"on" enum:"on,off" help:"Whether clients can ask for the schema: on or off. When off, no error suggests a name either."`
 	GETPreflight     string        `env:"GET_PREFLIGHT" name:"get-preflight" default:"off" enum:"on,off" help:"Whether a GET needs the header GraphQL-Require-Preflight or Apollo-Require-Preflight: on or off."`
 	CORSOrigins      []string      `env:"CORS_ORIGINS" name:"cors-origins" placeholder:"ORIGIN,..." help:"Origins, such as https://example.org, whose pages may use the API. The site's own always may."`
@@ -29,15 +33,19 @@ type endpoint struct {
 func endpointDefaults() map[string]string {
 	o := graph.DefaultOptions()
 	return map[string]string{
-		"body_limit":       fmt.Sprint(o.BodyLimit),
-		"request_timeout":  o.Timeout.String(),
-		"token_limit":      fmt.Sprint(o.Limits.Tokens),
-		"depth_limit":      fmt.Sprint(o.Limits.Depth),
-		"alias_limit":      fmt.Sprint(o.Limits.Aliases),
-		"root_field_limit": fmt.Sprint(o.Limits.RootFields),
-		"directive_limit":  fmt.Sprint(o.Limits.Directives),
-		"field_limit":      fmt.Sprint(o.Limits.Fields),
-		"complexity_limit": fmt.Sprint(o.Limits.Cost),
+		"ping_interval":         o.Streams.Ping.String(),
+		"streams_per_address":   fmt.Sprint(o.Streams.PerAddress),
+		"streams_per_viewer":    fmt.Sprint(o.Streams.PerViewer),
+		"operations_per_socket": fmt.Sprint(o.Streams.Operations),
+		"body_limit":            fmt.Sprint(o.BodyLimit),
+		"request_timeout":       o.Timeout.String(),
+		"token_limit":           fmt.Sprint(o.Limits.Tokens),
+		"depth_limit":           fmt.Sprint(o.Limits.Depth),
+		"alias_limit":           fmt.Sprint(o.Limits.Aliases),
+		"root_field_limit":      fmt.Sprint(o.Limits.RootFields),
+		"directive_limit":       fmt.Sprint(o.Limits.Directives),
+		"field_limit":           fmt.Sprint(o.Limits.Fields),
+		"complexity_limit":      fmt.Sprint(o.Limits.Cost),
 	}
 }
 
@@ -47,6 +55,9 @@ func (e *endpoint) check() error {
 	}
 	if e.RequestTimeout < time.Millisecond {
 		return fmt.Errorf("--request-timeout: %v is below 1ms", e.RequestTimeout)
+	}
+	if e.PingInterval < 100*time.Millisecond {
+		return fmt.Errorf("--ping-interval: %v is below 100ms", e.PingInterval)
 	}
 	for _, limit := range []struct {
 		flag         string
@@ -59,6 +70,9 @@ func (e *endpoint) check() error {
 		{"directive-limit", e.DirectiveLimit, 0},
 		{"field-limit", e.FieldLimit, 1},
 		{"complexity-limit", e.ComplexityLimit, 1},
+		{"streams-per-address", e.StreamsAddress, 1},
+		{"streams-per-viewer", e.StreamsViewer, 1},
+		{"operations-per-socket", e.SocketOperations, 1},
 	} {
 		if limit.value < limit.least {
 			return fmt.Errorf("--%s: %d is below %d", limit.flag, limit.value, limit.least)
@@ -80,6 +94,9 @@ func (s *settings) options() (graph.Options, error) {
 		Introspection: s.Introspection == "on",
 		GETPreflight:  s.GETPreflight == "on",
 		Origins:       s.CORSOrigins,
+		Streams: graph.StreamLimits{
+			Ping: s.PingInterval, PerAddress: s.StreamsAddress, PerViewer: s.StreamsViewer, Operations: s.SocketOperations,
+		},
 		Limits: graph.Limits{
 			Tokens: s.TokenLimit, Depth: s.DepthLimit, Aliases: s.AliasLimit, RootFields: s.RootFieldLimit,
 			Directives: s.DirectiveLimit, Fields: s.FieldLimit, Cost: s.ComplexityLimit, PageSize: s.PageSize,

@@ -37,8 +37,10 @@ const (
 	codeMediaType        = "UNSUPPORTED_MEDIA_TYPE" // the body is not JSON
 	codePreflight        = "PREFLIGHT_REQUIRED"     // a GET lacks the header that a foreign page cannot send
 	codeNotPersisted     = "PERSISTED_QUERY_NOT_FOUND"
-	codeNotTrusted       = "DOCUMENT_NOT_TRUSTED"   // only documents of a list run here
-	codeNoIntrospection  = "INTROSPECTION_DISABLED" // the schema is not told
+	codeNotTrusted       = "DOCUMENT_NOT_TRUSTED"     // only documents of a list run here
+	codeNoIntrospection  = "INTROSPECTION_DISABLED"   // the schema is not told
+	codeStreamLimit      = "STREAM_LIMIT_EXCEEDED"    // too many streams of one address or viewer
+	codeOperationLimit   = "OPERATION_LIMIT_EXCEEDED" // too many operations on one WebSocket
 	codeBodyLimit        = "BODY_LIMIT_EXCEEDED"
 	codeTokenLimit       = "TOKEN_LIMIT_EXCEEDED"
 	codeDepthLimit       = "DEPTH_LIMIT_EXCEEDED"

@@ -23,6 +23,7 @@ type Options struct {
 	BodyLimit     int64         // largest body, and largest query string of a GET, bytes
 	Timeout       time.Duration // longest time for one query or mutation
 	Limits        Limits
+	Streams       StreamLimits
 	Introspection bool     // whether the schema can be asked for
 	GETPreflight  bool     // whether a GET needs a header that a foreign page cannot send unasked
 	Origins       []string // of the pages, besides the site's own, whose scripts may read answers
@@ -37,6 +38,7 @@ func DefaultOptions() Options {
 		BodyLimit:     128 << 10,
 		Timeout:       5 * time.Second,
 		Limits:        DefaultLimits(),
+		Streams:       DefaultStreamLimits(),
 		Introspection: true,
 	}
 }
@@ -44,27 +46,41 @@ func DefaultOptions() Options {
 // Over a plain POST, gqlgen answers null for a deferred field that is not null.
 func init() { delete(parsedSchema.Directives, "defer") }
 
-// NewHandler serves GraphQL by GET, for queries, and by POST. Faults are written
-// to log.
-func NewHandler(repo *redisrepo.Repo, log *slog.Logger, o Options) http.Handler {
+// Handler serves GraphQL: queries by GET, queries and mutations by POST, and
+// these and subscriptions over WebSocket and server-sent events.
+type Handler struct {
+	http.Handler
+	streams *streams
+}
+
+// NewHandler makes the endpoint of a site. Subscriptions have events while
+// repo.Listen runs. Faults are written to log.
+func NewHandler(repo *redisrepo.Repo, log *slog.Logger, o Options) *Handler {
 	resolver := &Resolver{repo: repo, log: log}
 	documents := persistedQueries{log: log, repo: repo, texts: newDocumentCache[string]()}
-	server := newServer(resolver, log, o)
+	streams := newStreams(o.Streams)
+	server := newServer(resolver, log, streams, o)
 	if o.Trusted != nil {
 		server.Use(o.Trusted)
 	} else {
 		server.Use(documents)
 	}
 	server.AroundResponses(resolver.withLoader)
-	return allowOrigins(compress(withViewer(server)), o.Origins)
+	return &Handler{allowOrigins(compress(withViewer(server)), o.Origins), streams}
 }
 
+// Shutdown ends all streams, so that their clients connect elsewhere, and
+// refuses new ones. It returns when all are closed, or with the error of ctx
+// when that ends first. Queries and mutations on a WebSocket may finish before.
+func (h *Handler) Shutdown(ctx context.Context) error { return h.streams.shutdown(ctx) }
+
 // newServer is NewHandler without what needs a store.
-func newServer(root ResolverRoot, log *slog.Logger, o Options) *handler.Server {
+func newServer(root ResolverRoot, log *slog.Logger, streams *streams, o Options) *handler.Server {
 	schema := NewExecutableSchema(Config{Resolvers: root, Complexity: listCosts(o.Limits.PageSize)})
 	server := handler.New(schema)
-	// It takes whatever is left: a transport of another kind goes in front of it.
-	server.AddTransport(&plainTransport{log: log, bodyLimit: o.BodyLimit, timeout: o.Timeout, preflight: o.GETPreflight})
+	server.AddTransport(&socketTransport{log: log, bodyLimit: o.BodyLimit, timeout: o.Timeout, origins: o.Origins, streams: streams})
+	// It takes whatever is left.
+	server.AddTransport(&httpTransport{log: log, bodyLimit: o.BodyLimit, timeout: o.Timeout, preflight: o.GETPreflight, streams: streams})
 	server.SetQueryCache(newDocumentCache[*ast.QueryDocument]())
 	server.SetParserTokenLimit(o.Limits.Tokens)
 	server.SetDisableSuggestion(!o.Introspection)

@@ -152,6 +152,30 @@ func (r *queryResolver) Nodes(ctx context.Context, ids []string) ([]Node, error)
 	return r.nodes(ctx, ids)
 }
 
+func (r *subscriptionResolver) ArticleChanged(ctx context.Context, ids []string) (<-chan *redisrepo.Article, error) {
+	articles := make([]redisrepo.ArticleID, len(ids))
+	for i, id := range ids {
+		var err error
+		if articles[i], err = redisrepo.ParseArticleID(id); err != nil {
+			return nil, err
+		}
+	}
+	watch, err := r.repo.WatchArticles(ctx, articles)
+	return watched(ctx, watch, err)
+}
+
+func (r *subscriptionResolver) ArticlePosted(ctx context.Context, group *string) (<-chan *redisrepo.Article, error) {
+	var name redisrepo.GroupName
+	if group != nil {
+		var err error
+		if name, err = redisrepo.ParseGroupName(*group); err != nil {
+			return nil, err
+		}
+	}
+	watch, err := r.repo.WatchPosts(name)
+	return watched(ctx, watch, err)
+}
+
 func (r *userResolver) ArticlesConnection(ctx context.Context, obj *redisrepo.User, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error) {
 	return r.walk(ctx, redisrepo.PostedBy(obj.Name), span(first, after, last, before))
 }
@@ -170,6 +194,8 @@ func (r *Resolver) Mutation() MutationResolver { return &mutationResolver{r} }
 
 func (r *Resolver) Query() QueryResolver { return &queryResolver{r} }
 
+func (r *Resolver) Subscription() SubscriptionResolver { return &subscriptionResolver{r} }
+
 func (r *Resolver) User() UserResolver { return &userResolver{r} }
 
 type (
@@ -179,5 +205,6 @@ type (
 	groupConnectionResolver   struct{ *Resolver }
 	mutationResolver          struct{ *Resolver }
 	queryResolver             struct{ *Resolver }
+	subscriptionResolver      struct{ *Resolver }
 	userResolver              struct{ *Resolver }
 )

@@ -12,25 +12,26 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// plainTransport answers queries by GET and HEAD, and queries and mutations by
-// POST: GraphQL over HTTP, one finished answer for one request.
-type plainTransport struct {
+// httpTransport answers by GET, HEAD and POST: with one finished answer, or, for
+// subscriptions and for whoever prefers them, with server-sent events.
+type httpTransport struct {
 	log       *slog.Logger
 	bodyLimit int64
 	timeout   time.Duration
 	preflight bool
+	streams   *streams
 }
 
 // methods is the header Allow of the endpoint.
 const methods = "GET, HEAD, POST, OPTIONS"
 
 // Supports takes every request that no transport in front of it took.
-func (t *plainTransport) Supports(*http.Request) bool { return true }
+func (t *httpTransport) Supports(*http.Request) bool { return true }
 
 // Do answers one request.
-func (t *plainTransport) Do(w http.ResponseWriter, req *http.Request, exec graphql.GraphExecutor) {
+func (t *httpTransport) Do(w http.ResponseWriter, req *http.Request, exec graphql.GraphExecutor) {
 	w.Header().Add("Vary", "Accept")
-	media, acceptable := negotiate(req.Header.Values("Accept"))
+	accept := negotiate(req.Header.Values("Accept"))
 	if req.Method == http.MethodOptions {
 		w.Header().Set("Allow", methods)
 		w.WriteHeader(http.StatusNoContent)
@@ -41,55 +42,88 @@ func (t *plainTransport) Do(w http.ResponseWriter, req *http.Request, exec graph
 		if cause := recover(); cause != nil {
 			why := &refused{code: codeInternal, message: "internal error", status: http.StatusInternalServerError}
 			_ = recovered(t.log)(ctx, cause)
-			write(w, media, why, exec.DispatchError(ctx, why.list()))
+			write(w, accept.media, why, exec.DispatchError(ctx, why.list()))
 		}
 	}()
-	if !acceptable {
-		why := &refused{code: codeNotAcceptable, message: "the answer is " + mediaJSON + " or " + mediaGraphQL, status: http.StatusNotAcceptable}
-		write(w, media, why, exec.DispatchError(ctx, why.list()))
+	if !accept.any {
+		why := &refused{code: codeNotAcceptable, message: "the answer is " + mediaJSON + ", " + mediaGraphQL + " or " + mediaEvents, status: http.StatusNotAcceptable}
+		write(w, accept.media, why, exec.DispatchError(ctx, why.list()))
 		return
 	}
 	params, why := t.read(w, req)
 	if why != nil {
-		write(w, media, why, exec.DispatchError(ctx, why.list()))
+		write(w, accept.media, why, exec.DispatchError(ctx, why.list()))
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, t.timeout)
-	defer cancel()
-	why, answer := execute(ctx, exec, params, req.Method != http.MethodPost)
-	if why != nil && why.status == http.StatusMethodNotAllowed {
+	run, why := prepare(ctx, exec, params)
+	switch {
+	case why != nil:
+	case run.reads() || req.Method == http.MethodPost:
+	default:
 		w.Header().Set("Allow", http.MethodPost)
+		why = &refused{code: codeMethod, message: "a mutation is sent by POST", status: http.StatusMethodNotAllowed}
+		run.answer = exec.DispatchError(run.ctx, why.list())
 	}
-	write(w, media, why, answer)
+	switch {
+	case accept.eventsFirst || run.subscribes() && accept.events:
+		t.stream(w, req, run)
+		return
+	case run.subscribes():
+		why = badRequest("a subscription needs a stream: accept " + mediaEvents + ", or connect by WebSocket")
+		run.answer = exec.DispatchError(run.ctx, why.list())
+	case run.answer == nil:
+		why = run.once(t.timeout)
+	}
+	write(w, accept.media, why, run.answer)
 }
 
-// execute runs an operation. A refusal comes with an answer that says so.
-func execute(ctx context.Context, exec graphql.GraphExecutor, params *graphql.RawParams, readOnly bool) (*refused, *graphql.Response) {
-	operation, errs := exec.CreateOperationContext(ctx, params)
-	ctx = graphql.WithOperationContext(ctx, operation)
+// operation is one that was asked for, on its way to its answer.
+type operation struct {
+	exec   graphql.GraphExecutor
+	ctx    context.Context
+	asked  *graphql.OperationContext
+	answer *graphql.Response // nil as long as there is none
+}
+
+// prepare parses, validates and measures an operation. One that must not run has
+// its answer already, and why, unless it is just not valid.
+func prepare(ctx context.Context, exec graphql.GraphExecutor, params *graphql.RawParams) (*operation, *refused) {
+	asked, errs := exec.CreateOperationContext(ctx, params)
+	o := &operation{exec: exec, ctx: graphql.WithOperationContext(ctx, asked), asked: asked}
 	var why *refused
-	switch {
-	case errs != nil:
+	if errs != nil {
 		errs = limitsFirst(errs)
 		errors.As(errs[0], &why)
-		return why, exec.DispatchError(ctx, errs)
-	case operation.Operation.Operation == ast.Subscription:
-		why = badRequest("a subscription needs a stream, which this request does not ask for")
-		return why, exec.DispatchError(ctx, why.list())
-	case readOnly && operation.Operation.Operation == ast.Mutation:
-		why = &refused{code: codeMethod, message: "a mutation is sent by POST", status: http.StatusMethodNotAllowed}
-		return why, exec.DispatchError(ctx, why.list())
+		o.answer = exec.DispatchError(o.ctx, errs)
 	}
-	next, ctx := exec.DispatchOperation(ctx, operation)
-	if answer := next(ctx); answer != nil {
-		return nil, answer
+	return o, why
+}
+
+// reads reports whether it changes nothing. What does not run does not.
+func (o *operation) reads() bool {
+	return o.answer != nil || o.asked.Operation.Operation != ast.Mutation
+}
+
+// subscribes reports whether it has many answers.
+func (o *operation) subscribes() bool {
+	return o.answer == nil && o.asked.Operation.Operation == ast.Subscription
+}
+
+// once runs a query or a mutation. A refusal comes with an answer that says so.
+func (o *operation) once(timeout time.Duration) *refused {
+	ctx, cancel := context.WithTimeout(o.ctx, timeout)
+	defer cancel()
+	next, ctx := o.exec.DispatchOperation(ctx, o.asked)
+	if o.answer = next(ctx); o.answer != nil {
+		return nil
 	}
 	// It ended before it began.
-	why = &refused{code: codeUnavailable, message: "the request was cancelled", status: http.StatusServiceUnavailable}
+	why := &refused{code: codeUnavailable, message: "the request was cancelled", status: http.StatusServiceUnavailable}
 	if expired(ctx) {
 		why.code, why.message = codeTimeout, "the request took too long: try again, or ask for less"
 	}
-	return why, exec.DispatchError(ctx, why.list())
+	o.answer = o.exec.DispatchError(ctx, why.list())
+	return why
 }
 
 // mostErrors is how many errors of one document are shown. Short documents can

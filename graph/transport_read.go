@@ -14,10 +14,12 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// The media types of answers. mediaGraphQL lets the status say what happened.
+// The media types of answers. mediaGraphQL lets the status say what happened,
+// mediaEvents is for streams.
 const (
 	mediaJSON    = "application/json"
 	mediaGraphQL = "application/graphql-response+json"
+	mediaEvents  = "text/event-stream"
 )
 
 // request is the JSON of a request.
@@ -28,7 +30,7 @@ type request struct {
 
 // read makes out what is asked, or why it cannot be. What it refuses has not
 // been executed in any part.
-func (t *plainTransport) read(w http.ResponseWriter, req *http.Request) (*graphql.RawParams, *refused) {
+func (t *httpTransport) read(w http.ResponseWriter, req *http.Request) (*graphql.RawParams, *refused) {
 	var asked request
 	var why *refused
 	switch req.Method {
@@ -43,6 +45,11 @@ func (t *plainTransport) read(w http.ResponseWriter, req *http.Request) (*graphq
 	if why != nil {
 		return nil, why
 	}
+	return asked.params(req.Header)
+}
+
+// params are what gqlgen takes, if there is something to run.
+func (asked *request) params(header http.Header) (*graphql.RawParams, *refused) {
 	if asked.DocumentID != "" {
 		if asked.Extensions == nil {
 			asked.Extensions = map[string]any{}
@@ -54,13 +61,13 @@ func (t *plainTransport) read(w http.ResponseWriter, req *http.Request) (*graphq
 	if asked.Query == "" && asked.Extensions[persistedExtension] == nil {
 		return nil, badRequest("there is no query in the request")
 	}
-	asked.Headers = req.Header
+	asked.Headers = header
 	return &asked.RawParams, nil
 }
 
 // readBody reads a POST. A form of a foreign page cannot send its media type, so
 // no such page can have a mutation run without the browser asking first.
-func (t *plainTransport) readBody(w http.ResponseWriter, req *http.Request, asked *request) *refused {
+func (t *httpTransport) readBody(w http.ResponseWriter, req *http.Request, asked *request) *refused {
 	media, parameters, err := mime.ParseMediaType(req.Header.Get("Content-Type"))
 	charset, encoding := parameters["charset"], req.Header.Get("Content-Encoding")
 	if err != nil || media != mediaJSON || charset != "" && !strings.EqualFold(charset, "utf-8") || encoding != "" && encoding != "identity" {
@@ -86,7 +93,7 @@ func (t *plainTransport) readBody(w http.ResponseWriter, req *http.Request, aske
 }
 
 // readQuery reads a GET.
-func (t *plainTransport) readQuery(req *http.Request, asked *request) *refused {
+func (t *httpTransport) readQuery(req *http.Request, asked *request) *refused {
 	if t.preflight && req.Header.Get("GraphQL-Require-Preflight") == "" && req.Header.Get("Apollo-Require-Preflight") == "" {
 		return &refused{code: codePreflight, message: "a GET needs the header GraphQL-Require-Preflight", status: http.StatusForbidden}
 	}
@@ -106,7 +113,7 @@ func (t *plainTransport) readQuery(req *http.Request, asked *request) *refused {
 	return nil
 }
 
-func (t *plainTransport) tooLarge(asked int64, status int) *refused {
+func (t *httpTransport) tooLarge(asked int64, status int) *refused {
 	return &refused{code: codeBodyLimit, message: "the request is too large", status: status, asked: asked, allowed: t.bodyLimit}
 }
 

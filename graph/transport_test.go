@@ -38,7 +38,6 @@ func TestAcceptDecidesStatusAndContentType(t *testing.T) {
 		// urql's and Apollo Client's own.
 		{"application/graphql-response+json, application/graphql+json, application/json, text/event-stream, multipart/mixed", typeGraphQL},
 		{"multipart/mixed;deferSpec=20220824, application/graphql-response+json, application/json;q=0.9", typeGraphQL},
-		{"text/event-stream", ""},
 		{"text/html", ""},
 		{"application/json;q=0", ""},
 		{"application/json;q=nonsense", ""},

@@ -27,13 +27,7 @@ func status(media string, why *refused, answer *graphql.Response) int {
 
 // write sends an answer. Its data are finished JSON and sent as they are.
 func write(w http.ResponseWriter, media string, why *refused, answer *graphql.Response) {
-	body := make([]byte, 0, len(answer.Data)+512)
-	body = appendMember(body, "errors", answer.Errors, len(answer.Errors))
-	if answer.Data != nil {
-		body = append(appendName(body, "data"), answer.Data...)
-	}
-	body = append(appendMember(body, "extensions", answer.Extensions, len(answer.Extensions)), '}')
-
+	body := appendAnswer(make([]byte, 0, len(answer.Data)+512), answer)
 	header := w.Header()
 	header.Set("Content-Type", media+"; charset=utf-8")
 	header.Set("Content-Length", strconv.Itoa(len(body)))
@@ -42,54 +36,75 @@ func write(w http.ResponseWriter, media string, why *refused, answer *graphql.Re
 	_, _ = w.Write(body) // an error is the client's absence
 }
 
-// appendMember adds a member to a JSON object, unless it is empty.
-func appendMember(object []byte, name string, value any, length int) []byte {
-	if length == 0 {
-		return object
+// appendAnswer adds an answer as JSON.
+func appendAnswer(to []byte, answer *graphql.Response) []byte {
+	separator := byte('{')
+	member := func(name string, text []byte) {
+		to = append(strconv.AppendQuote(append(to, separator), name), ':')
+		to = append(to, text...)
+		separator = ','
 	}
+	if len(answer.Errors) > 0 {
+		member("errors", asJSON(answer.Errors))
+	}
+	if answer.Data != nil {
+		member("data", answer.Data)
+	}
+	if len(answer.Extensions) > 0 {
+		member("extensions", asJSON(answer.Extensions))
+	}
+	return append(to, '}')
+}
+
+func asJSON(value any) []byte {
 	text, err := json.Marshal(value)
 	if err != nil {
 		panic(err) // strings and numbers
 	}
-	return append(appendName(object, name), text...)
+	return text
 }
 
-func appendName(object []byte, name string) []byte {
-	if len(object) == 0 {
-		object = append(object, '{')
-	} else {
-		object = append(object, ',')
-	}
-	return append(strconv.AppendQuote(object, name), ':')
+// acceptance is how a client takes its answer.
+type acceptance struct {
+	any         bool   // it takes one of those that there are
+	media       string // of a finished answer
+	events      bool   // it takes a stream
+	eventsFirst bool   // it wants one even where a finished answer would do
 }
 
-// negotiate chooses the media type of the answer from the headers Accept: the
-// one of the highest quality, on a tie the one that is listed first. The zero
-// request takes application/json, and so does a wildcard. What else a client
-// lists, such as text/event-stream for subscriptions, does not matter here.
-func negotiate(accept []string) (media string, acceptable bool) {
+// negotiate chooses from the headers Accept: the media type of the highest
+// quality, on a tie the one that is listed first. The zero request takes
+// application/json, and so does a wildcard: a stream must be asked for by name.
+func negotiate(accept []string) acceptance {
 	listed := strings.Join(accept, ",")
 	if listed == "" || listed == "*/*" || listed == mediaJSON {
-		return mediaJSON, true
+		return acceptance{any: true, media: mediaJSON}
 	}
+	a := acceptance{media: mediaJSON}
 	best, first := 0.0, 0
-	media = mediaJSON
 	for _, offer := range []string{mediaJSON, mediaGraphQL} {
 		quality, at := qualityOf(offer, listed)
 		if quality > best || quality == best && quality > 0 && at < first {
-			media, best, first = offer, quality, at
+			a.media, best, first = offer, quality, at
 		}
 	}
-	return media, best > 0
+	if strings.Contains(strings.ToLower(listed), mediaEvents) {
+		quality, at := qualityOf(mediaEvents, listed)
+		a.events = quality > 0
+		a.eventsFirst = quality > best || a.events && quality == best && at < first
+	}
+	a.any = best > 0 || a.events
+	return a
 }
 
 // qualityOf is how much a list of ranges wants a media type, 0 to 1, and where in
 // it. The most specific range that fits decides (RFC 9110, 12.5.1).
 func qualityOf(offer, listed string) (quality float64, at int) {
+	family := offer[:strings.IndexByte(offer, '/')] + "/*"
 	specific := 0
 	for i, item := range strings.Split(listed, ",") {
 		wanted, parameters, err := mime.ParseMediaType(item)
-		fits := map[string]int{"*/*": 1, "application/*": 2, offer: 3}[wanted]
+		fits := map[string]int{"*/*": 1, family: 2, offer: 3}[wanted]
 		if err != nil || fits <= specific {
 			continue
 		}

@@ -3,9 +3,12 @@ package graph
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"frontpage/redisrepo"
 )
+
+const userHeader = "X-User-ID"
 
 type viewerKey struct{}
 
@@ -19,13 +22,30 @@ type viewer struct {
 // be anybody. The server must not be reachable by others then.
 func withViewer(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if header := req.Header.Get("X-User-ID"); header != "" {
-			var v viewer
-			v.name, v.err = redisrepo.ParseUserName(header)
-			req = req.WithContext(context.WithValue(req.Context(), viewerKey{}, v))
+		if name := req.Header.Get(userHeader); name != "" {
+			req = req.WithContext(asViewer(req.Context(), name))
 		}
 		next.ServeHTTP(w, req)
 	})
+}
+
+// withInitViewer is withViewer for a socket, whose client may name the user in
+// the payload of connection_init as in a header. That goes before the header,
+// which a browser does not let a page send.
+func withInitViewer(ctx context.Context, payload map[string]any) context.Context {
+	for key, value := range payload {
+		if strings.EqualFold(key, userHeader) {
+			name, _ := value.(string)
+			return asViewer(ctx, name)
+		}
+	}
+	return ctx
+}
+
+func asViewer(ctx context.Context, name string) context.Context {
+	var v viewer
+	v.name, v.err = redisrepo.ParseUserName(name)
+	return context.WithValue(ctx, viewerKey{}, v)
 }
 
 // viewerOf is who asks for what ctx belongs to. Reading is open to all, so

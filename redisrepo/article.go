@@ -26,7 +26,9 @@ type Article struct {
 	IsInteresting bool
 	VotingEndsAt  time.Time // the last second in which a vote is accepted
 
-	posterVotes bool // whether the poster's own vote is counted and can be changed
+	posterVotes bool    // whether the poster's own vote is counted and can be changed
+	posted      float64 // CreatedAt as Redis has it, Unix seconds
+	revision    int64   // how often it was changed, but for what the book's code did
 }
 
 // Number is the article's bare number.
@@ -66,6 +68,7 @@ const (
 	fieldText      = "text"
 	fieldDownvotes = "downvotes"
 	fieldGroups    = "groups"    // names separated by blanks; a hash without it was written by the book's code
+	fieldRevision  = "revision"  // how many changes there were
 	fieldUncounted = "uncounted" // "1" when the poster's own vote is recorded, but not counted
 )
 
@@ -84,26 +87,43 @@ func (r *Repo) decode(id ArticleID, hash map[string]string) (*Article, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%v: downvotes: %w", id, err)
 	}
+	revision, err := parseNumber(hash[fieldRevision])
+	if err != nil {
+		return nil, fmt.Errorf("%v: revision: %w", id, err)
+	}
 	a := &Article{
-		ID:            id,
-		Title:         hash[fieldTitle],
-		Link:          optional(hash[fieldLink]),
-		Text:          optional(hash[fieldText]),
-		Poster:        User{Name: userOf(hash[fieldPoster])},
-		CreatedAt:     unixTime(posted),
-		Score:         posted + float64(r.rules.VoteScore)*votes,
-		Votes:         int(votes),
-		Upvotes:       int(votes + downvotes),
-		Downvotes:     int(downvotes),
-		IsInteresting: int(votes) >= r.rules.InterestingVotes,
-		posterVotes:   hash[fieldUncounted] != "1",
+		ID:          id,
+		Title:       hash[fieldTitle],
+		Link:        optional(hash[fieldLink]),
+		Text:        optional(hash[fieldText]),
+		Poster:      User{Name: userOf(hash[fieldPoster])},
+		CreatedAt:   unixTime(posted),
+		posterVotes: hash[fieldUncounted] != "1",
+		posted:      posted,
 	}
 	// Scripts compare in whole seconds: the last one that is not past the window.
 	a.VotingEndsAt = unixTime(math.Floor(posted + r.rules.VotingWindow.Seconds()))
-	for name := range strings.FieldsSeq(hash[fieldGroups]) {
+	r.stand(a, standing{revision: int64(revision), votes: votes, downvotes: downvotes, groups: strings.Fields(hash[fieldGroups])})
+	return a, nil
+}
+
+// standing is what of an article changes.
+type standing struct {
+	revision         int64
+	votes, downvotes float64
+	groups           []string
+}
+
+// stand puts a standing into an article that nobody has seen yet.
+func (r *Repo) stand(a *Article, s standing) {
+	a.revision = s.revision
+	a.Score = a.posted + float64(r.rules.VoteScore)*s.votes
+	a.Votes, a.Upvotes, a.Downvotes = int(s.votes), int(s.votes+s.downvotes), int(s.downvotes)
+	a.IsInteresting = a.Votes >= r.rules.InterestingVotes
+	a.Groups = nil
+	for _, name := range s.groups {
 		a.Groups = append(a.Groups, GroupName(name))
 	}
-	return a, nil
 }
 
 func parseNumber(s string) (float64, error) {

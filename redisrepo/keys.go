@@ -32,6 +32,13 @@ func (p partition) posted(poster UserName) string { return p.key("posted:", stri
 func (p partition) groups() string                { return p.key("groups:") }
 func (p partition) group(name GroupName) string   { return p.key(groupPrefix, string(name)) }
 
+// changes is the channel that scripts publish on. Channels are the same for all
+// databases of a server, so the number of the database is in the name.
+func (p partition) changes(database int) string { return p.key("changes:", strconv.Itoa(database)) }
+
+// sharded tells whether the channel is one of a shard.
+func (p partition) sharded() bool { return p != "" }
+
 // ranking is the sorted set of all articles of the partition in one order.
 func (p partition) ranking(o Order) string { return p.key(o.prefix()) }
 

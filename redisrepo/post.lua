@@ -10,7 +10,8 @@
 -- KEYS[7]   posted:NAME      zset    what the poster posted
 -- KEYS[8]   article:         string  the last number given out
 -- KEYS[9]   post:USER:KEY    string  the record of the idempotency key; unused without one
--- KEYS[10...] three keys of the group interesting, then of each name in ARGV[14]
+-- KEYS[10]  changes:         channel  is told of the article
+-- KEYS[11...] three keys of the group interesting, then of each name in ARGV[14]
 -- ARGV[1]   the article's member
 -- ARGV[2]   its number among those that KEYS[8] gives out
 -- ARGV[3]   the poster's member
@@ -28,6 +29,7 @@
 -- ARGV[15]  now, Unix seconds; empty: the server's clock
 -- ARGV[16]  digest of what is posted; empty without an idempotency key
 -- ARGV[17]  how long the record is kept, seconds
+-- ARGV[18]  1 when this is news that KEYS[10] is told, else 0
 --
 -- Replies {'CREATED', {field, value, ...}}  the hash of the new article
 --         {'TAKEN', {field, value, ...}}    the number belongs to this article; nothing was written
@@ -50,7 +52,7 @@ end
 if redis.call('EXISTS', article) == 1 then return {'TAKEN', redis.call('HGETALL', article)} end
 
 local names = words(ARGV[14])
-local groups = groups_at(10, {'interesting', unpack(names)})
+local groups = groups_at(11, {'interesting', unpack(names)})
 for _, group in pairs(groups) do touch(group, member) end
 for _, key in ipairs({KEYS[4], KEYS[5], KEYS[6], KEYS[7]}) do redis.call('ZCARD', key) end
 local last = whole(redis.call('GET', KEYS[8]) or '0')
@@ -61,7 +63,7 @@ local time = ARGV[7] ~= '' and ARGV[7] or now
 
 redis.call('DEL', KEYS[2], KEYS[3])
 redis.call('HSET', article, 'title', ARGV[4], 'link', ARGV[5], 'poster', poster, 'time', time,
-  'votes', votes, 'downvotes', math.max(0, -votes), 'groups', ARGV[14])
+  'votes', votes, 'downvotes', math.max(0, -votes), 'groups', ARGV[14], 'revision', 1)
 if ARGV[6] ~= '' then redis.call('HSET', article, 'text', ARGV[6]) end
 if not counted then redis.call('HSET', article, 'uncounted', '1') end
 
@@ -99,5 +101,6 @@ end
 if votes >= tonumber(ARGV[13]) then enter(groups.interesting, member, score, time) end
 if last < tonumber(ARGV[2]) then redis.call('SET', KEYS[8], ARGV[2]) end
 if ARGV[16] ~= '' then redis.call('SET', KEYS[9], member .. ' ' .. ARGV[16], 'EX', ARGV[17]) end
+if ARGV[18] == '1' then tell(KEYS[10], 'posted', member, 1, votes, math.max(0, -votes), score, ARGV[14]) end
 
 return {'CREATED', redis.call('HGETALL', article)}

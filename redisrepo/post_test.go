@@ -23,7 +23,7 @@ func TestWhatAPostStores(t *testing.T) {
 		t.Errorf("Post = %s, want %s", got, want)
 	}
 	want := fmt.Sprintf(`article:: 1, ends: false
-article:1: map[downvotes:0 groups:c-x go lang link:https://go.dev poster:user:alice text: a
+article:1: map[downvotes:0 groups:c-x go lang link:https://go.dev poster:user:alice revision:1 text: a
 b  time:%[1]d title:Go votes:1], ends: false
 group:c-x: [article:1], ends: false
 group:go: [article:1], ends: false

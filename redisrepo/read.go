@@ -27,8 +27,7 @@ func (r *Repo) ArticlesByID(ctx context.Context, ids []ArticleID) ([]*Article, [
 		case len(hash) == 0:
 			errs[i] = noArticle(id)
 		default:
-			r.remember(id, hash)
-			articles[i], errs[i] = r.decode(id, hash)
+			articles[i], errs[i] = r.learn(id, hash)
 		}
 	}
 	return articles, errs

@@ -23,7 +23,7 @@ func (r *Repo) Regroup(ctx context.Context, id ArticleID, user UserName, add, re
 	p := r.partition(id)
 	answer, err := r.runKnowingGroups(ctx, id, func(known known) (reply, error) {
 		keys := append(make([]string, 0, 32),
-			p.article(id), p.ranking(ByTime), p.ranking(ByScore), p.groups(), p.posted(userOf(known.poster)))
+			p.article(id), p.ranking(ByTime), p.ranking(ByScore), p.groups(), p.posted(userOf(known.poster)), p.changes(r.database))
 		keys = groupKeys(groupKeys(groupKeys(keys, p, groupNames(known.groups)...), p, adding...), p, removing...)
 		return r.run(ctx, regroupScript, keys, []any{
 			id.String(), groupText(adding), groupText(removing), MaxGroups, known.groups, user.member(), known.poster,

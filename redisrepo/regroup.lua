@@ -5,7 +5,8 @@
 -- KEYS[3]  score:           zset  the ranking, Unix seconds
 -- KEYS[4]  groups:          zset  the names of all groups
 -- KEYS[5]  posted:NAME      zset  what ARGV[7] posted; unused when that is unknown
--- KEYS[6...] three keys of each name in ARGV[5], then of each in ARGV[2] and ARGV[3]
+-- KEYS[6]  changes:         channel  is told what changed
+-- KEYS[7...] three keys of each name in ARGV[5], then of each in ARGV[2] and ARGV[3]
 -- ARGV[1]  the article's member
 -- ARGV[2]  names of the groups to enter, blanks between
 -- ARGV[3]  names of the groups to leave, blanks between
@@ -22,16 +23,20 @@
 -- Safe to run twice: the second run finds the groups as they should be.
 
 local article, member = KEYS[1], ARGV[1]
-local hash = redis.call('HMGET', article, 'groups', 'poster', 'time')
+local hash = redis.call('HMGET', article, 'groups', 'poster', 'time', 'votes', 'downvotes', 'revision')
 local time, score = redis.call('ZSCORE', KEYS[2], member), redis.call('ZSCORE', KEYS[3], member)
 if not hash[3] or not time or not score then return {'NOT_FOUND'} end
+local votes, downvotes = whole(hash[4] or '0'), whole(hash[5] or '0')
+if not votes or not downvotes or not whole(hash[6] or '0') then
+  return redis.error_reply('CORRUPT votes or revision of ' .. member)
+end
 if hash[2] ~= ARGV[6] then return {'FORBIDDEN'} end
 
 local add, remove, names = words(ARGV[2]), words(ARGV[3]), words(ARGV[5])
 for _, list in ipairs({add, remove}) do
   for _, name in ipairs(list) do names[#names + 1] = name end
 end
-local groups = groups_at(6, names)
+local groups = groups_at(7, names)
 local mine = known_groups(hash[1], ARGV[5], groups, KEYS[4], member, hash[2] == ARGV[7])
 if not mine then
   return {'STALE', hash[1] or table.concat(redis.call('ZRANGE', KEYS[4], 0, -1), ' '), hash[2]}
@@ -61,6 +66,10 @@ for _, name in ipairs(remove) do
   leave(groups[name], member)
   if redis.call('SCARD', groups[name].members) == 0 then redis.call('ZREM', KEYS[4], name) end
 end
-redis.call('HSET', article, 'groups', table.concat(list, ' '))
+local joined = table.concat(list, ' ')
+redis.call('HSET', article, 'groups', joined)
+if joined ~= mine then
+  tell(KEYS[6], 'regrouped', member, redis.call('HINCRBY', article, 'revision', 1), votes, downvotes, score, joined)
+end
 
 return {'OK', redis.call('HGETALL', article)}

@@ -5,7 +5,8 @@
 //
 //	article:         string  last number given out
 //	article:<n>      hash    title, link, text, poster, time, votes (net), downvotes,
-//	                         groups (names, blanks between), uncounted (1: the poster's vote is)
+//	                         groups (names, blanks between), revision (changes so far),
+//	                         uncounted (1: the poster's vote is)
 //	time:            zset    article:<n> by posting time
 //	score:           zset    article:<n> by posting time + VoteScore for each net vote
 //	voted:<n>        set     user:<name> of who voted up; kept an hour longer than the window
@@ -18,6 +19,7 @@
 //	post:<user>:<k>  string  idempotency record of a post, kept a day
 //	query:<hhh>      string  a GraphQL document whose SHA-256 begins with these hex digits, kept 30 days
 //	meta:            hash    layout, partitions, index, and the rules that the data are under
+//	changes:<db>     channel what changed, see shared.lua; of a shard where there is a tag
 //
 // The keys, and the first five fields of the hash, are those of Redis in Action,
 // chapter 1: its code can read and write beside this package. Every write is
@@ -48,6 +50,7 @@ type Repo struct {
 	client     redis.UniversalClient
 	rules      Rules
 	partitions []partition
+	database   int              // number of the store's database on its server
 	clock      func() time.Time // nil: the clock of Redis
 	keepRules  bool
 	onRerank   func(string)
@@ -56,6 +59,7 @@ type Repo struct {
 	// is not remembered may have to ask first. What is remembered may be
 	// outdated: the scripts compare.
 	groups *lru.Cache[ArticleID, string]
+	live   live
 }
 
 // Option changes what New makes.
@@ -91,7 +95,10 @@ func New(ctx context.Context, client redis.UniversalClient, rules Rules, options
 	if err != nil {
 		return nil, err
 	}
-	r := &Repo{client: client, rules: rules, partitions: []partition{""}, groups: remembered}
+	r := &Repo{client: client, rules: rules, partitions: []partition{""}, groups: remembered, live: live{news: make(chan struct{}, 1)}}
+	if single, ok := client.(interface{ Options() *redis.Options }); ok { // a cluster has one database
+		r.database = single.Options().DB
+	}
 	for _, option := range options {
 		option(r)
 	}
@@ -103,6 +110,9 @@ func New(ctx context.Context, client redis.UniversalClient, rules Rules, options
 	}
 	if err := r.loadScripts(ctx); err != nil {
 		return nil, storeError("load scripts", err)
+	}
+	if err := r.mayPublish(ctx); err != nil {
+		return nil, storeError("publish changes", err)
 	}
 	if err := r.applyRules(ctx); err != nil {
 		return nil, storeError("apply the rules", err)
@@ -231,8 +241,17 @@ func (r *Repo) written(id ArticleID, a reply, at int) (*Article, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%v: %w", id, err)
 	}
+	return r.learn(id, hash)
+}
+
+// learn decodes what Redis just said about an article, and takes note of it.
+func (r *Repo) learn(id ArticleID, hash map[string]string) (*Article, error) {
 	r.remember(id, hash)
-	return r.decode(id, hash)
+	article, err := r.decode(id, hash)
+	if err == nil {
+		r.live.saw(article)
+	}
+	return article, err
 }
 
 func (r *Repo) remember(id ArticleID, hash map[string]string) {

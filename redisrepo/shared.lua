@@ -40,6 +40,18 @@ local function whole(text)
   return text and string.match(text, '^%-?%d+$') and tonumber(text)
 end
 
+-- tell publishes that an article changed, as the text
+--
+--   kind member revision votes downvotes score group group ...
+--
+-- The revision counts the changes of one article, so whoever has two states of
+-- it knows the later. Shards of a cluster have their own kind of channel.
+local function tell(channel, kind, member, revision, votes, downvotes, score, groups)
+  local command = string.sub(channel, 1, 1) == '{' and 'SPUBLISH' or 'PUBLISH'
+  redis.call(command, channel, string.format('%s %s %.0f %.0f %.0f %s %s',
+    kind, member, revision, votes, downvotes, score, groups))
+end
+
 -- touch reads every key of a group, so that one of a wrong type ends the script
 -- before its first write, and tells which of the listings exist.
 local function touch(group, member)

@@ -29,7 +29,7 @@ func (r *Repo) Vote(ctx context.Context, id ArticleID, voter UserName, vote Vote
 	p := r.partition(id)
 	answer, err := r.runKnowingGroups(ctx, id, func(known known) (reply, error) {
 		keys := append(make([]string, 0, 16),
-			p.article(id), p.voted(id), p.downvoted(id), p.ranking(ByTime), p.ranking(ByScore), p.groups(), p.posted(userOf(known.poster)))
+			p.article(id), p.voted(id), p.downvoted(id), p.ranking(ByTime), p.ranking(ByScore), p.groups(), p.posted(userOf(known.poster)), p.changes(r.database))
 		keys = groupKeys(groupKeys(keys, p, interesting), p, groupNames(known.groups)...)
 		return r.run(ctx, voteScript, keys, []any{
 			id.String(), voter.member(), int(vote),

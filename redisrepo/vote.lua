@@ -7,7 +7,8 @@
 -- KEYS[5]   score:           zset  the ranking, Unix seconds
 -- KEYS[6]   groups:          zset  the names of all groups
 -- KEYS[7]   posted:NAME      zset  what ARGV[10] posted; unused when that is unknown
--- KEYS[8...] three keys of the group interesting, then of each name in ARGV[9]
+-- KEYS[8]   changes:         channel  is told what changed
+-- KEYS[9...] three keys of the group interesting, then of each name in ARGV[9]
 -- ARGV[1]   the article's member
 -- ARGV[2]   the voter's member
 -- ARGV[3]   the position: 1 up, -1 down, 0 none
@@ -31,11 +32,11 @@ local member, voter, position = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local vote_score, window, margin = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 
 local time = redis.call('ZSCORE', KEYS[4], member)
-local hash = redis.call('HMGET', article, 'votes', 'downvotes', 'groups', 'poster', 'uncounted', 'time')
+local hash = redis.call('HMGET', article, 'votes', 'downvotes', 'groups', 'poster', 'uncounted', 'time', 'revision')
 if not time or not hash[6] then return {'NOT_FOUND'} end
 local votes, downvotes, poster, ours = whole(hash[1] or '0'), whole(hash[2] or '0'), hash[4] or '', hash[3]
-if not votes or not downvotes or not redis.call('ZSCORE', KEYS[5], member) then
-  return redis.error_reply('CORRUPT votes or score of ' .. member)
+if not votes or not downvotes or not whole(hash[7] or '0') or not redis.call('ZSCORE', KEYS[5], member) then
+  return redis.error_reply('CORRUPT votes, revision or score of ' .. member)
 end
 
 local now = tonumber(now_or(ARGV[8]))
@@ -43,7 +44,7 @@ if now > tonumber(time) + window then return {'CLOSED', time} end
 
 local names = words(ARGV[9])
 table.insert(names, 1, 'interesting')
-local groups = groups_at(8, names)
+local groups = groups_at(9, names)
 local mine = known_groups(ours, ARGV[9], groups, KEYS[6], member, poster == ARGV[10])
 if not mine then
   return {'STALE', ours or table.concat(redis.call('ZRANGE', KEYS[6], 0, -1), ' '), poster}
@@ -87,19 +88,20 @@ if position ~= before or up + down == 2 then -- in both sets: the book's code vo
   local step = position - before
   votes = redis.call('HINCRBY', article, 'votes', step)
   if (position == -1) ~= (down == 1) then
-    redis.call('HINCRBY', article, 'downvotes', position == -1 and 1 or -1)
+    downvotes = redis.call('HINCRBY', article, 'downvotes', position == -1 and 1 or -1)
   end
-  redis.call('ZINCRBY', KEYS[5], step * vote_score, member)
+  local score = redis.call('ZINCRBY', KEYS[5], step * vote_score, member)
   for _, name in ipairs(names) do
     if groups[name].has_score then
       redis.call('ZADD', groups[name].by_score, 'XX', 'INCR', step * vote_score, member)
     end
   end
   if votes >= tonumber(ARGV[7]) then
-    enter(groups.interesting, member, redis.call('ZSCORE', KEYS[5], member), time)
+    enter(groups.interesting, member, score, time)
   else
     leave(groups.interesting, member)
   end
+  tell(KEYS[8], 'voted', member, redis.call('HINCRBY', article, 'revision', 1), votes, downvotes, score, mine)
 end
 
 return {'OK', before, redis.call('HGETALL', article)}

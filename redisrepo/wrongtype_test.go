@@ -82,7 +82,7 @@ func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
 			return err
 		}, unneeded: []int{2, 3}},
 		"vote":                         {call: vote(1), after: 1, unneeded: []int{6, 7}},
-		"vote on one of the book's":    {call: vote(2), after: 1, unneeded: []int{15, 16}},
+		"vote on one of the book's":    {call: vote(2), after: 1, unneeded: []int{16, 17}},
 		"regroup":                      {call: regroup(1), after: 1, unneeded: []int{5}},
 		"regrouping one of the book's": {call: regroup(2), after: 1},
 		"applying other rules": {call: func(s *site, client redis.UniversalClient) error {
@@ -99,6 +99,9 @@ func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
 				s, args := captured(t, tt.after, tt.call)
 				keys = args[2].(int)
 				wrong := args[2+key].(string)
+				if strings.HasPrefix(wrong, "changes:") {
+					continue // a channel has no type
+				}
 				s.do("DEL", wrong)
 				if strings.HasPrefix(wrong, "post:") || wrong == "article:" {
 					s.do("RPUSH", wrong, "wrong")

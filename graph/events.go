@@ -1,0 +1,121 @@
+package graph
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+)
+
+// stream answers with server-sent events, in the form that graphql-sse calls
+// distinct connections, which a browser's EventSource reads too: an event next
+// for each answer, and an event complete when there is none to come.
+//
+// When the server stops, the stream ends without complete, and clients connect
+// to the next server.
+func (t *httpTransport) stream(w http.ResponseWriter, req *http.Request, run *operation) {
+	leave, why := t.streams.enter(req)
+	if why == nil {
+		defer leave()
+		leave, why = t.streams.enterViewer(run.ctx)
+	}
+	if why != nil {
+		write(w, mediaJSON, why, run.exec.DispatchError(run.ctx, why.list()))
+		return
+	}
+	defer leave()
+	header := w.Header()
+	header.Set("Content-Type", mediaEvents+"; charset=utf-8")
+	header.Set("Cache-Control", "no-cache, no-transform")
+	header.Set("X-Accel-Buffering", "no") // a proxy that collects answers would keep events back
+	header.Set("X-Content-Type-Options", "nosniff")
+	if req.Method == http.MethodHead {
+		return
+	}
+	to := &eventStream{w: w, control: http.NewResponseController(w), timeout: t.streams.limits.Ping}
+	if to.open() != nil {
+		return
+	}
+	if run.subscribes() {
+		t.watch(to, run)
+		return
+	}
+	if run.answer == nil {
+		_ = run.once(t.timeout)
+	}
+	if to.next(run.answer) == nil {
+		_ = to.complete()
+	}
+}
+
+// watch sends the events of a subscription until it or the client ends.
+func (t *httpTransport) watch(to *eventStream, run *operation) {
+	s := t.streams.begin(run)
+	defer s.close()
+	if s.watch == nil {
+		if s.first != nil && to.next(s.first) == nil {
+			_ = to.complete()
+		}
+		return
+	}
+	ping := time.NewTicker(t.streams.limits.Ping)
+	defer ping.Stop()
+	for {
+		var err error
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-t.streams.stopping.Done():
+			return
+		case <-ping.C:
+			err = to.comment()
+		case <-s.watch.Wake():
+			for answer := s.take(); answer != nil && err == nil; answer = s.take() {
+				if later := s.newer(); later != nil {
+					answer = later
+				}
+				err = to.next(answer)
+			}
+		}
+		if err != nil {
+			return // the client is gone, or does not read
+		}
+	}
+}
+
+// eventStream writes events. An error is the client's absence.
+type eventStream struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	timeout time.Duration
+}
+
+// open sends the header, and takes the place of the times that a server sets for
+// a finished answer: reading is for noticing that the client left.
+func (e *eventStream) open() error {
+	if err := e.control.SetReadDeadline(time.Time{}); err != nil {
+		return err
+	}
+	return e.comment()
+}
+
+// comment is what a client skips, and proxies take for a sign of life.
+func (e *eventStream) comment() error { return e.send([]byte(":\n\n")) }
+
+func (e *eventStream) next(answer *graphql.Response) error {
+	event := append(make([]byte, 0, len(answer.Data)+64), "event: next\ndata: "...)
+	return e.send(append(appendAnswer(event, answer), "\n\n"...))
+}
+
+// complete has a line of data, without which an EventSource drops it.
+func (e *eventStream) complete() error { return e.send([]byte("event: complete\ndata:\n\n")) }
+
+func (e *eventStream) send(event []byte) error {
+	if err := e.control.SetWriteDeadline(time.Now().Add(e.timeout)); err != nil {
+		return err
+	}
+	if _, err := e.w.Write(event); err != nil {
+		return err
+	}
+	return e.control.Flush()
+}

@@ -1,0 +1,209 @@
+package graph
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"frontpage/redisrepo"
+)
+
+// StreamLimits bound what stays open. A stream is a WebSocket, or a response of
+// server-sent events.
+type StreamLimits struct {
+	PerAddress int           // streams of one IPv4 address, or one /64 of IPv6
+	PerViewer  int           // streams of one user
+	Operations int           // operations at once on one WebSocket
+	Ping       time.Duration // interval in which each side shows that it is there, and longest time for one write
+}
+
+// DefaultStreamLimits leave room for a company behind one address.
+func DefaultStreamLimits() StreamLimits {
+	return StreamLimits{PerAddress: 10_000, PerViewer: 100, Operations: 100, Ping: 12 * time.Second}
+}
+
+// streams are all that are open in this process.
+type streams struct {
+	limits   StreamLimits
+	stopping context.Context // ends them all
+	stop     context.CancelFunc
+	turns    chan struct{} // one for each event that may be made at once
+
+	mu        sync.Mutex
+	open      sync.WaitGroup
+	addresses map[netip.Addr]int
+	viewers   map[redisrepo.UserName]int
+}
+
+func newStreams(limits StreamLimits) *streams {
+	s := &streams{
+		limits: limits, addresses: map[netip.Addr]int{}, viewers: map[redisrepo.UserName]int{},
+		// Thousands of events that all want to be made would keep votes waiting.
+		turns: make(chan struct{}, runtime.GOMAXPROCS(0)),
+	}
+	s.stopping, s.stop = context.WithCancel(context.Background())
+	return s
+}
+
+// enter counts a stream of an address. leave is nil when it must not open.
+func (s *streams) enter(req *http.Request) (leave func(), why *refused) {
+	address := addressOf(req)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopping.Err() != nil {
+		return nil, &refused{code: codeUnavailable, message: "the server is stopping: connect again", status: http.StatusServiceUnavailable}
+	}
+	if s.addresses[address] >= s.limits.PerAddress {
+		return nil, tooManyStreams("your address", s.limits.PerAddress)
+	}
+	s.addresses[address]++
+	s.open.Add(1)
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		decrease(s.addresses, address)
+		s.open.Done()
+	}, nil
+}
+
+// enterViewer counts a stream of a user. Nobody has no limit but the address'.
+func (s *streams) enterViewer(ctx context.Context) (leave func(), why *refused) {
+	name := viewerOf(ctx).name
+	if name == "" {
+		return func() {}, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.viewers[name] >= s.limits.PerViewer {
+		return nil, tooManyStreams(string(name), s.limits.PerViewer)
+	}
+	s.viewers[name]++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		decrease(s.viewers, name)
+	}, nil
+}
+
+func decrease[K comparable](counts map[K]int, key K) {
+	if counts[key]--; counts[key] == 0 {
+		delete(counts, key)
+	}
+}
+
+func tooManyStreams(whose string, allowed int) *refused {
+	return &refused{
+		code: codeStreamLimit, message: "there are too many open streams of " + whose + ": close one", status: http.StatusTooManyRequests,
+		asked: int64(allowed) + 1, allowed: int64(allowed),
+	}
+}
+
+// addressOf is whose address it is: of IPv6, providers give everybody a /64.
+func addressOf(req *http.Request) netip.Addr {
+	host, _, err := net.SplitHostPort(req.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	address, err := netip.ParseAddr(host)
+	if err != nil {
+		return netip.Addr{}
+	}
+	if address = address.Unmap(); address.Is6() {
+		if network, err := address.WithZone("").Prefix(64); err == nil {
+			return network.Addr()
+		}
+	}
+	return address
+}
+
+// shutdown ends all streams, and returns when they are closed or ctx ends.
+func (s *streams) shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	s.stop()
+	s.mu.Unlock()
+	closed := make(chan struct{})
+	go func() {
+		s.open.Wait()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+type subscriptionKey struct{}
+
+// subscription is one that runs. Its events are taken when they can be shown and
+// not before, so that each is as new as can be.
+type subscription struct {
+	*operation
+	turns  chan struct{}
+	watch  *redisrepo.Watch // nil when it could not be begun, which first says
+	first  *graphql.Response
+	events chan *redisrepo.Article
+	next   graphql.ResponseHandler
+}
+
+// begin starts a subscription. Its end is close.
+func (s *streams) begin(o *operation) *subscription {
+	sub := &subscription{operation: o, turns: s.turns, events: make(chan *redisrepo.Article, 1)}
+	sub.next, sub.ctx = o.exec.DispatchOperation(context.WithValue(o.ctx, subscriptionKey{}, sub), o.asked)
+	if sub.watch == nil {
+		sub.first = sub.next(sub.ctx)
+	}
+	return sub
+}
+
+func (s *subscription) close() {
+	if s.watch != nil {
+		s.watch.Close()
+	}
+}
+
+// watched is what the resolver of a subscription returns: the transport fills
+// the channel.
+func watched(ctx context.Context, watch *redisrepo.Watch, err error) (<-chan *redisrepo.Article, error) {
+	if err != nil {
+		return nil, err
+	}
+	s := ctx.Value(subscriptionKey{}).(*subscription)
+	s.watch = watch
+	return s.events, nil
+}
+
+// take answers the next event, or nil when there is none for now.
+func (s *subscription) take() *graphql.Response {
+	article := s.watch.Take()
+	if article == nil {
+		return nil
+	}
+	s.turns <- struct{}{}
+	defer func() { <-s.turns }()
+	return s.respond(article)
+}
+
+// newer answers the event that was taken last anew, if it has become outdated.
+func (s *subscription) newer() *graphql.Response {
+	if article := s.watch.Newer(); article != nil {
+		return s.respond(article)
+	}
+	return nil
+}
+
+func (s *subscription) respond(article *redisrepo.Article) *graphql.Response {
+	select {
+	case s.events <- article:
+		return s.next(s.ctx)
+	case <-s.ctx.Done():
+		return nil
+	}
+}
