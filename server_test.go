@@ -40,13 +40,13 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func command(t *testing.T, env []string, args ...string) *exec.Cmd {
+func command(t testing.TB, env []string, args ...string) *exec.Cmd {
 	t.Helper()
 	path, err := binary()
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Dir = t.TempDir()
@@ -56,7 +56,7 @@ func command(t *testing.T, env []string, args ...string) *exec.Cmd {
 
 // running is a server process.
 type running struct {
-	t    *testing.T
+	t    testing.TB
 	cmd  *exec.Cmd
 	url  string
 	log  *bytes.Buffer // complete once stopped
@@ -66,7 +66,7 @@ type running struct {
 var endpointLine = regexp.MustCompile(`endpoint=(http://\S+)/query`)
 
 // start runs the server until it says where it serves.
-func start(t *testing.T, env ...string) *running {
+func start(t testing.TB, env ...string) *running {
 	t.Helper()
 	s := &running{t: t, cmd: command(t, env), log: &bytes.Buffer{}, read: make(chan struct{})}
 	stderr, err := s.cmd.StderrPipe()

@@ -5,7 +5,9 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"strings"
 	"time"
 
@@ -96,7 +98,24 @@ func (s *settings) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, options))
 }
 
+// setMemory lets garbage lie around for as long as there is little of it: what
+// many open streams hold is not to be multiplied by GCPercent.
 func (s *settings) setMemory() {
-	debug.SetGCPercent(s.GCPercent)
 	debug.SetMemoryLimit(s.MemoryLimitMiB << 20)
+	paceGC(s.GCPercent, debug.SetGCPercent(s.GCPercent))
+}
+
+// garbage is how much may lie around by GCPercent, bytes. With more that is live,
+// the heap may grow by 100 % or GCPercent, whichever is less.
+const garbage = 16 << 20
+
+// paceGC sets the percentage anew after each collection, from what was live.
+func paceGC(most, current int) {
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	percent := min(most, max(100, int(garbage*100/max(live[0].Value.Uint64(), 1))))
+	if percent != current {
+		debug.SetGCPercent(percent)
+	}
+	runtime.AddCleanup(new([16]byte), func(percent int) { paceGC(most, percent) }, percent)
 }

@@ -3,9 +3,12 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { ApolloClient, type ApolloLink, HttpLink, InMemoryCache } from "@apollo/client";
 import { PersistedQueryLink } from "@apollo/client/link/persisted-queries";
+import { GraphQLWsLink } from "@apollo/client/link/subscriptions";
 import { relayStylePagination } from "@apollo/client/utilities";
+import { createClient } from "graphql-ws";
 import { filter, firstValueFrom } from "rxjs";
-import { FrontPageDocument, PageDocument, PostDocument, VoteDocument, WalkDocument, type WalkQuery } from "./generated/sdl/graphql";
+import { WebSocket } from "ws";
+import { ChangedDocument, FrontPageDocument, PageDocument, PostDocument, VoteDocument, WalkDocument, type WalkQuery } from "./generated/sdl/graphql";
 import { main, pages, pageSize, url, type Visitor, visit } from "./site";
 
 const newCache = () =>
@@ -14,6 +17,8 @@ const newCache = () =>
   });
 
 const newClient = (link: ApolloLink) => new ApolloClient({ link, cache: newCache() });
+
+const live = newClient(new GraphQLWsLink(createClient({ url: url.replace(/^http/, "ws"), webSocketImpl: WebSocket })));
 
 function present<Data>(result: { data?: Data }): Data {
   assert(result.data);
@@ -36,6 +41,12 @@ function visitor(link: ApolloLink): Visitor {
     async vote(user, article) {
       const result = await client.mutate({ mutation: VoteDocument, variables: { input: { article } }, context: as(user) });
       return present(result).vote?.article;
+    },
+    watch(article, changed) {
+      const watching = live
+        .subscribe({ query: ChangedDocument, variables: { ids: [article] } })
+        .subscribe((result) => changed(present(result).articleChanged));
+      return () => watching.unsubscribe();
     },
     // The cache joins the parts, as it does for a list that grows on a page.
     async byCursor() {

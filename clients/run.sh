@@ -58,7 +58,7 @@ relay-compiler
 tsc
 (cd .. && eslint --config clients/eslint.config.mjs schema.graphqls)
 
-for client in contract audits urql apollo relay/client; do
+for client in contract audits protocol sockets events urql apollo relay/client; do
 	node "build/$client.js"
 done
 ./curl.sh

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { cacheExchange, Client, fetchExchange, type OperationResult } from "@urql/core";
-import { FrontPageDocument, PageDocument, PostDocument, VoteDocument, WalkDocument } from "./generated/sdl/graphql";
+import { ChangedDocument, FrontPageDocument, PageDocument, PostDocument, VoteDocument, WalkDocument } from "./generated/sdl/graphql";
 import { main, pages, pageSize, url, visit } from "./site";
 
 // urql would take any answer as a stream of events too. A query is to be answered as a query.
@@ -16,6 +16,9 @@ const newClient = (headers: Record<string, string>) =>
 const clientOf = (user: string) => newClient({ "X-User-ID": user });
 
 const anonymous = newClient({});
+
+// Subscriptions come by the same exchange, as server-sent events.
+const live = new Client({ url, exchanges: [fetchExchange], fetchSubscriptions: true });
 
 function data<Data>(result: OperationResult<Data>): Data {
   if (result.error) throw result.error;
@@ -36,6 +39,8 @@ main(() =>
     async vote(user, article) {
       return data(await clientOf(user).mutation(VoteDocument, { input: { article } })).vote?.article;
     },
+    watch: (article, changed) =>
+      live.subscription(ChangedDocument, { ids: [article] }).subscribe((result) => changed(data(result).articleChanged)).unsubscribe,
     async byCursor() {
       const ids: string[] = [];
       let after: string | null | undefined;

@@ -35,6 +35,7 @@ const (
 	codeMethod           = "METHOD_NOT_ALLOWED"     // the header Allow says which
 	codeNotAcceptable    = "NOT_ACCEPTABLE"         // the client takes no answer that there is
 	codeMediaType        = "UNSUPPORTED_MEDIA_TYPE" // the body is not JSON
+	codeOrigin           = "ORIGIN_NOT_ALLOWED"     // a WebSocket of a foreign page
 	codePreflight        = "PREFLIGHT_REQUIRED"     // a GET lacks the header that a foreign page cannot send
 	codeNotPersisted     = "PERSISTED_QUERY_NOT_FOUND"
 	codeNotTrusted       = "DOCUMENT_NOT_TRUSTED"     // only documents of a list run here

@@ -43,7 +43,7 @@ func (t *httpTransport) stream(w http.ResponseWriter, req *http.Request, run *op
 	if run.answer == nil {
 		_ = run.once(t.timeout)
 	}
-	if to.next(run.answer) == nil {
+	if to.answer(run.answer) == nil {
 		_ = to.complete()
 	}
 }
@@ -53,7 +53,7 @@ func (t *httpTransport) watch(to *eventStream, run *operation) {
 	s := t.streams.begin(run)
 	defer s.close()
 	if s.watch == nil {
-		if s.first != nil && to.next(s.first) == nil {
+		if s.first != nil && to.answer(s.first) == nil {
 			_ = to.complete()
 		}
 		return
@@ -70,12 +70,7 @@ func (t *httpTransport) watch(to *eventStream, run *operation) {
 		case <-ping.C:
 			err = to.comment()
 		case <-s.watch.Wake():
-			for answer := s.take(); answer != nil && err == nil; answer = s.take() {
-				if later := s.newer(); later != nil {
-					answer = later
-				}
-				err = to.next(answer)
-			}
+			err = to.round(s)
 		}
 		if err != nil {
 			return // the client is gone, or does not read
@@ -102,9 +97,28 @@ func (e *eventStream) open() error {
 // comment is what a client skips, and proxies take for a sign of life.
 func (e *eventStream) comment() error { return e.send([]byte(":\n\n")) }
 
-func (e *eventStream) next(answer *graphql.Response) error {
-	event := append(make([]byte, 0, len(answer.Data)+64), "event: next\ndata: "...)
-	return e.send(append(appendAnswer(event, answer), "\n\n"...))
+// answer sends the only answer of an operation.
+func (e *eventStream) answer(answer *graphql.Response) error {
+	return e.send(appendEvent(nil, appendAnswer(nil, answer)))
+}
+
+// round sends the events of a subscription that there are now.
+func (e *eventStream) round(s *subscription) error {
+	defer s.watch.Shown()
+	var text []byte
+	for _, e := range s.take() {
+		if body := s.newest(e).body; body != nil {
+			text = appendEvent(text, body)
+		}
+	}
+	if text == nil {
+		return nil
+	}
+	return e.send(text)
+}
+
+func appendEvent(to, body []byte) []byte {
+	return append(append(append(to, "event: next\ndata: "...), body...), "\n\n"...)
 }
 
 // complete has a line of data, without which an EventSource drops it.

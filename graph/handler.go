@@ -66,7 +66,11 @@ func NewHandler(repo *redisrepo.Repo, log *slog.Logger, o Options) *Handler {
 		server.Use(documents)
 	}
 	server.AroundResponses(resolver.withLoader)
-	return &Handler{allowOrigins(compress(withViewer(server)), o.Origins), streams}
+	handler := compress(withViewer(server))
+	if origins := allowedOrigins(o.Origins); origins != nil {
+		handler = origins.Handler(handler)
+	}
+	return &Handler{handler, streams}
 }
 
 // Shutdown ends all streams, so that their clients connect elsewhere, and
@@ -78,7 +82,7 @@ func (h *Handler) Shutdown(ctx context.Context) error { return h.streams.shutdow
 func newServer(root ResolverRoot, log *slog.Logger, streams *streams, o Options) *handler.Server {
 	schema := NewExecutableSchema(Config{Resolvers: root, Complexity: listCosts(o.Limits.PageSize)})
 	server := handler.New(schema)
-	server.AddTransport(&socketTransport{log: log, bodyLimit: o.BodyLimit, timeout: o.Timeout, origins: o.Origins, streams: streams})
+	server.AddTransport(&socketTransport{log: log, bodyLimit: o.BodyLimit, timeout: o.Timeout, origins: allowedOrigins(o.Origins), streams: streams})
 	// It takes whatever is left.
 	server.AddTransport(&httpTransport{log: log, bodyLimit: o.BodyLimit, timeout: o.Timeout, preflight: o.GETPreflight, streams: streams})
 	server.SetQueryCache(newDocumentCache[*ast.QueryDocument]())
@@ -108,16 +112,17 @@ func compress(next http.Handler) http.Handler {
 	return wrap(next)
 }
 
-// allowOrigins lets scripts of other pages use the endpoint. It sends no
-// cookies along: who is asking is said by a header, which a page sets itself.
-func allowOrigins(next http.Handler, origins []string) http.Handler {
+// allowedOrigins lets scripts of other pages use the endpoint; nil when none may.
+// No cookies come along: who is asking is said by a header, which a page sets
+// itself.
+func allowedOrigins(origins []string) *cors.Cors {
 	if len(origins) == 0 {
-		return next // to the library, an empty list is any origin
+		return nil // to the library, an empty list is any origin
 	}
 	return cors.New(cors.Options{
 		AllowedOrigins: origins,
 		AllowedMethods: []string{http.MethodGet, http.MethodHead, http.MethodPost},
 		AllowedHeaders: []string{"*"},
 		MaxAge:         int((2 * time.Hour).Seconds()), // no browser remembers it for longer
-	}).Handler(next)
+	})
 }

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,7 +36,13 @@ type site struct {
 	log    *safeBuffer
 	clock  *atomic.Int64 // Unix seconds
 	trips  *trips
+
+	handler *graph.Handler
+	voters  atomic.Int64 // how many up has made up
 }
+
+// patience is how long a test waits for what should come soon.
+const patience = 20 * time.Second
 
 // eachStore runs a test on a real Redis and on the stand-in in memory.
 func eachStore(t *testing.T, test func(*testing.T, *site)) {
@@ -58,21 +65,47 @@ func eachStore(t *testing.T, test func(*testing.T, *site)) {
 
 func newSite(t *testing.T, client redis.UniversalClient, rules redisrepo.Rules, change ...func(*graph.Options)) *site {
 	t.Helper()
+	return newSiteOn(t, func(*http.Server) {}, client, rules, change...)
+}
+
+// newSiteOn is newSite on an HTTP server with other settings.
+func newSiteOn(t *testing.T, configure func(*http.Server), client redis.UniversalClient, rules redisrepo.Rules, change ...func(*graph.Options)) *site {
+	t.Helper()
 	options := graph.DefaultOptions()
 	for _, f := range change {
 		f(&options)
 	}
-	s := &site{t: t, client: client, log: &safeBuffer{}, clock: &atomic.Int64{}, trips: &trips{}}
+	s := &site{t: t, client: client, log: &safeBuffer{}, clock: &atomic.Int64{}, trips: &trips{listening: make(chan struct{}, 1)}}
 	s.clock.Store(posted.Unix())
 	repo, err := redisrepo.New(t.Context(), client, rules, redisrepo.WithClock(func() time.Time { return time.Unix(s.clock.Load(), 0) }))
 	if err != nil {
 		t.Fatal(err)
 	}
 	client.AddHook(s.trips)
-	server := httptest.NewUnstartedServer(graph.NewHandler(repo, slog.New(slog.NewTextHandler(s.log, nil)), options))
+	s.handler = graph.NewHandler(repo, slog.New(slog.NewTextHandler(s.log, nil)), options)
+	server := httptest.NewUnstartedServer(s.handler)
 	server.Config.MaxHeaderBytes = 8 << 20 // what is refused shall be refused by the handler
+	server.Config.WriteTimeout = time.Minute
+	configure(server.Config)
 	server.Start()
-	t.Cleanup(server.Close)
+	listening, stopListening := context.WithCancel(context.WithValue(context.Background(), listenKey{}, s.trips))
+	var background sync.WaitGroup
+	background.Go(func() { repo.Listen(listening, func(error) {}) })
+	t.Cleanup(func() {
+		limit, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := s.handler.Shutdown(limit); err != nil {
+			t.Errorf("the streams do not end: %v", err)
+		}
+		server.Close()
+		stopListening()
+		background.Wait()
+	})
+	select {
+	case <-s.trips.listening:
+	case <-time.After(patience):
+		t.Fatal("Listen does not subscribe")
+	}
 	s.url = server.URL
 	return s
 }
@@ -218,28 +251,38 @@ func (s *site) vote(user, id, direction string) {
 	}
 }
 
-// trips counts what goes to Redis, besides how new connections introduce themselves.
+// trips counts what goes to Redis, besides how new connections introduce
+// themselves. What Listen sends is counted apart.
 type trips struct {
-	mu       sync.Mutex
-	count    int
-	commands []string
+	listening chan struct{} // has a value when Listen got an answer
+	mu        sync.Mutex
+	count     int
+	commands  []string
+	heard     []string // the commands of Listen
 }
+
+// listenKey marks the context of Listen.
+type listenKey struct{}
 
 func (c *trips) reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.count, c.commands = 0, nil
+	c.count, c.commands, c.heard = 0, nil, nil
 }
 
-func (c *trips) add(commands ...redis.Cmder) {
+func (c *trips) add(ctx context.Context, commands ...redis.Cmder) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if first := commands[0].Name(); first == "hello" || first == "client" {
 		return
 	}
-	c.count++
+	names := &c.heard
+	if ctx.Value(listenKey{}) == nil {
+		names = &c.commands
+		c.count++
+	}
 	for _, command := range commands {
-		c.commands = append(c.commands, strings.ToLower(command.Name()))
+		*names = append(*names, strings.ToLower(command.Name()))
 	}
 }
 
@@ -249,18 +292,32 @@ func (c *trips) read() (int, []string) {
 	return c.count, c.commands
 }
 
+// listened returns what Listen sent.
+func (c *trips) listened() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.heard)
+}
+
 func (c *trips) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (c *trips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, command redis.Cmder) error {
-		c.add(command)
-		return next(ctx, command)
+		c.add(ctx, command)
+		err := next(ctx, command)
+		if of, _ := ctx.Value(listenKey{}).(*trips); of == c && err == nil {
+			select {
+			case c.listening <- struct{}{}:
+			default:
+			}
+		}
+		return err
 	}
 }
 
 func (c *trips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, commands []redis.Cmder) error {
-		c.add(commands...)
+		c.add(ctx, commands...)
 		return next(ctx, commands)
 	}
 }

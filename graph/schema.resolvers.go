@@ -21,6 +21,10 @@ func (r *articleResolver) ViewerVote(ctx context.Context, objs []*redisrepo.Arti
 	if v.name == "" {
 		return make([]*redisrepo.Vote, len(objs)), nil
 	}
+	if len(objs) == 1 && subscribed(ctx) {
+		vote, err := r.repo.WatchedVote(ctx, v.name, objs[0])
+		return []*redisrepo.Vote{vote}, err
+	}
 	return r.repo.Votes(ctx, v.name, objs)
 }
 

@@ -7,11 +7,13 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/coder/websocket"
+	"github.com/rs/cors"
 )
 
 // subprotocol is the only one that is spoken on sockets:
@@ -38,7 +40,7 @@ type socketTransport struct {
 	log       *slog.Logger
 	bodyLimit int64
 	timeout   time.Duration
-	origins   []string // besides the site's own; "*" is any
+	origins   *cors.Cors // besides the site's own; nil: none
 	streams   *streams
 }
 
@@ -47,29 +49,50 @@ func (t *socketTransport) Supports(req *http.Request) bool {
 	return strings.EqualFold(req.Header.Get("Upgrade"), "websocket")
 }
 
-// Do serves one socket until it is closed.
+// Do makes the request a socket. It returns at once, so that what net/http holds
+// for a request is free.
 func (t *socketTransport) Do(w http.ResponseWriter, req *http.Request, exec graphql.GraphExecutor) {
-	leave, why := t.streams.enter(req)
+	leave, why := t.enter(req)
 	if why != nil {
 		write(w, mediaJSON, why, exec.DispatchError(req.Context(), why.list()))
 		return
 	}
-	defer leave()
-	conn, err := websocket.Accept(&upgrade{w, t.streams.limits.Ping}, req, &websocket.AcceptOptions{
+	up := &upgrade{ResponseWriter: w, timeout: t.streams.limits.Ping}
+	conn, err := websocket.Accept(up, req, &websocket.AcceptOptions{
 		Subprotocols:       []string{subprotocol},
-		OriginPatterns:     t.origins,
-		InsecureSkipVerify: len(t.origins) == 1 && t.origins[0] == "*",
+		InsecureSkipVerify: true, // enter has looked at the origin
 	})
-	if err != nil {
-		return // the client was told
-	}
-	defer func() { _ = conn.CloseNow() }()
-	if conn.Subprotocol() == "" {
-		_ = conn.Close(closeNoSubprotocol, "Subprotocol not acceptable")
+	if err != nil { // the client was told
+		leave()
 		return
 	}
 	conn.SetReadLimit(t.bodyLimit)
-	newSocket(t, conn, req, exec).serve()
+	s := newSocket(t, conn, up.conn, req, exec)
+	go func() {
+		defer leave()
+		defer s.end()
+		defer func() {
+			if cause := recover(); cause != nil {
+				_ = recovered(t.log)(s.ctx, cause)
+			}
+		}()
+		if conn.Subprotocol() == "" {
+			s.close(closeNoSubprotocol, "Subprotocol not acceptable")
+			return
+		}
+		s.serve()
+	}()
+}
+
+// enter counts the socket, unless it is one of a foreign page. A browser asks
+// nobody before it connects such a page.
+func (t *socketTransport) enter(req *http.Request) (leave func(), why *refused) {
+	if origin := req.Header.Get("Origin"); origin != "" && (t.origins == nil || !t.origins.OriginAllowed(req)) {
+		if page, err := url.Parse(origin); err != nil || !strings.EqualFold(page.Host, req.Host) {
+			return nil, &refused{code: codeOrigin, message: "pages of this origin may not connect", status: http.StatusForbidden}
+		}
+	}
+	return t.streams.enter(req)
 }
 
 // upgrade hands over a connection whose writes have an end, and which takes
@@ -77,6 +100,7 @@ func (t *socketTransport) Do(w http.ResponseWriter, req *http.Request, exec grap
 type upgrade struct {
 	http.ResponseWriter
 	timeout time.Duration
+	conn    *boundedConn
 }
 
 // Unwrap is for http.ResponseController.
@@ -88,29 +112,15 @@ func (u *upgrade) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	u.conn = &boundedConn{Conn: conn, timeout: u.timeout}
 	// What the client has sent already must stay in the buffer.
 	early, err := buffered.Reader.Peek(buffered.Reader.Buffered())
 	if err != nil {
 		return nil, nil, err
 	}
-	limited := boundedConn{conn, u.timeout}
-	reader := bufio.NewReaderSize(io.MultiReader(bytes.NewReader(bytes.Clone(early)), limited), max(512, len(early)))
+	reader := bufio.NewReaderSize(io.MultiReader(bytes.NewReader(bytes.Clone(early)), u.conn), max(512, len(early)))
 	if _, err := reader.Peek(len(early)); err != nil {
 		return nil, nil, err
 	}
-	return limited, bufio.NewReadWriter(reader, bufio.NewWriterSize(limited, 1024)), nil
-}
-
-// boundedConn gives up a write that takes longer than timeout: the client does
-// not read.
-type boundedConn struct {
-	net.Conn
-	timeout time.Duration
-}
-
-func (c boundedConn) Write(data []byte) (int, error) {
-	if err := c.SetWriteDeadline(time.Now().Add(c.timeout)); err != nil {
-		return 0, err
-	}
-	return c.Conn.Write(data)
+	return u.conn, bufio.NewReadWriter(reader, bufio.NewWriterSize(u.conn, 512)), nil
 }

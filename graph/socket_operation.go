@@ -1,8 +1,9 @@
 package graph
 
 import (
+	"bytes"
 	"context"
-	"strings"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -10,9 +11,10 @@ import (
 
 // subscribe starts an operation of any kind. It returns false when it had to
 // close the socket.
-func (s *socket) subscribe(m message) bool {
+func (s *socket) subscribe(m message, ready bool) bool {
 	var asked request
-	if m.ID == "" || !decode(strings.NewReader(string(m.Payload)), &asked) {
+	id := m.text("id")
+	if id == "" || !decode(bytes.NewReader(m["payload"]), &asked) {
 		s.close(closeBadRequest, "Invalid message: subscribe has an id, and a payload with query, operationName, variables and extensions of the right types")
 		return false
 	}
@@ -21,8 +23,12 @@ func (s *socket) subscribe(m message) bool {
 		s.close(closeBadRequest, "Invalid message: "+why.message)
 		return false
 	}
+	if !ready {
+		s.close(closeUnauthorized, "Unauthorized")
+		return false
+	}
 	ctx, cancel := context.WithCancel(s.ctx)
-	r := &running{id: m.ID, name: asJSON(m.ID), cancel: cancel}
+	r := &running{id: id, name: asJSON(id), cancel: cancel}
 
 	s.mu.Lock()
 	_, inUse := s.live[r.id]
@@ -35,7 +41,7 @@ func (s *socket) subscribe(m message) bool {
 	switch {
 	case inUse:
 		cancel()
-		s.close(closeIDInUse, cutReason("Subscriber for "+strings.ToValidUTF8(r.id[:min(len(r.id), 80)], "")+" already exists"))
+		s.close(closeIDInUse, "Subscriber for "+cutReason(id)+" already exists")
 		return false
 	case full:
 		cancel()
@@ -76,8 +82,17 @@ func (s *socket) run(ctx context.Context, r *running, params *graphql.RawParams)
 		return
 	}
 	_ = run.once(s.timeout)
-	if s.show(r, run.answer, nil) {
-		s.complete(r)
+	s.answer(r, run.answer)
+}
+
+// answer shows the only answer of an operation.
+func (s *socket) answer(r *running, answer *graphql.Response) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.live[r.id] == r {
+		delete(s.live, r.id)
+		s.writeLocked(typeNext, r.name, appendAnswer(nil, answer))
+		s.writeLocked(typeComplete, r.name, nil)
 	}
 }
 
@@ -86,8 +101,8 @@ func (s *socket) watch(r *running, run *operation) {
 	sub := s.streams.begin(run)
 	defer sub.close()
 	if sub.watch == nil {
-		if sub.first != nil && s.show(r, sub.first, nil) {
-			s.complete(r)
+		if sub.first != nil {
+			s.answer(r, sub.first)
 		}
 		return
 	}
@@ -98,44 +113,79 @@ func (s *socket) watch(r *running, run *operation) {
 		case <-s.streams.stopping.Done():
 			return
 		case <-sub.watch.Wake():
-			for answer := sub.take(); answer != nil; answer = sub.take() {
-				if !s.show(r, answer, sub) {
-					return
-				}
+			if !s.show(r, sub) {
+				return
 			}
 		}
 	}
 }
 
-// show sends an answer, unless the client has completed the operation. Of a
-// subscription it sends a later one if there is one now: other answers on this
-// socket may have told more while it was made.
-func (s *socket) show(r *running, answer *graphql.Response, sub *subscription) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.live[r.id] != r || sub != nil && s.left {
+// show sends the events that there are now, in one write, when the client has
+// taken in what was sent before. It returns false when there is nothing more to
+// show.
+func (s *socket) show(r *running, sub *subscription) bool {
+	select {
+	case <-s.turn:
+	case <-sub.ctx.Done():
 		return false
 	}
-	if sub != nil {
-		if later := sub.newer(); later != nil {
-			answer = later
-		}
-	}
-	s.writeLocked(typeNext, r.name, appendAnswer(make([]byte, 0, len(answer.Data)+64), answer))
-	return true
+	events := sub.take()
+	size, going := s.send(r, sub, events)
+	sub.watch.Shown()
+	s.flow(size)
+	return going
 }
 
-// complete says that an operation has no further answers.
-func (s *socket) complete(r *running) { s.finish(r, typeComplete, nil) }
+func (s *socket) send(r *running, sub *subscription, events []event) (size int, going bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.live[r.id] != r || s.left {
+		return 0, false
+	}
+	if len(events) == 0 {
+		return 0, true
+	}
+	s.bounded.hold()
+	for _, e := range events {
+		// Other answers on this socket may have told more since it was made.
+		if body := sub.newest(e).body; body != nil {
+			s.writeLocked(typeNext, r.name, body)
+			size += len(body)
+		}
+	}
+	if s.bounded.release() != nil {
+		s.end()
+	}
+	return size, true
+}
+
+// window is how much of events may be on its way to a client, bytes.
+const window = 2 << 10
+
+// flow keeps events from queueing on the way to a slow client, where they would
+// grow old: behind a window full of them goes a ping, and no more are sent until
+// the client has answered it and had as long again for other things. What
+// changes meanwhile is sent in its last state.
+func (s *socket) flow(size int) {
+	if s.unconfirmed += size; s.unconfirmed < window {
+		s.turn <- struct{}{}
+		return
+	}
+	go func() {
+		began := time.Now()
+		if s.pong() {
+			s.unconfirmed = 0
+			time.AfterFunc(min(time.Since(began), time.Second), func() { s.turn <- struct{}{} })
+		}
+	}()
+}
 
 // fail says that an operation did not run. It is the only message about it.
-func (s *socket) fail(r *running, errs gqlerror.List) { s.finish(r, typeError, asJSON(errs)) }
-
-func (s *socket) finish(r *running, kind string, payload []byte) {
+func (s *socket) fail(r *running, errs gqlerror.List) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.live[r.id] == r {
 		delete(s.live, r.id)
-		s.writeLocked(kind, r.name, payload)
+		s.writeLocked(typeError, r.name, asJSON(errs))
 	}
 }

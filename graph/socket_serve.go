@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -24,24 +25,40 @@ const (
 	typeComplete  = "complete"
 )
 
-// message is one of the client's.
-type message struct {
-	ID      string          `json:"id"`
-	Type    string          `json:"type"`
-	Payload json.RawMessage `json:"payload"`
+// message is one of the client's: its members as they are. A struct would take
+// names in any case.
+type message map[string]json.RawMessage
+
+// text is a member that is a string, or empty.
+func (m message) text(name string) string {
+	var text string
+	if json.Unmarshal(m[name], &text) != nil {
+		return ""
+	}
+	return text
+}
+
+// payload is the object of that name, which may be left out.
+func (m message) payload() (members map[string]any, ok bool) {
+	raw := m["payload"]
+	return members, len(raw) == 0 || json.Unmarshal(raw, &members) == nil
 }
 
 // socket is one WebSocket.
 type socket struct {
 	*socketTransport
-	conn   *websocket.Conn
-	exec   graphql.GraphExecutor
-	header http.Header
-	ctx    context.Context // with the viewer, once the client has said who it is
-	cancel context.CancelFunc
-	pinger *time.Timer
+	conn    *websocket.Conn
+	bounded *boundedConn // below conn
+	exec    graphql.GraphExecutor
+	header  http.Header
+	ctx     context.Context // with the viewer, once the client has said who it is
+	cancel  context.CancelFunc
+	pinger  *time.Timer
 
 	running sync.WaitGroup // operations
+
+	turn        chan struct{} // whoever shows events has its value
+	unconfirmed int           // bytes of events behind which there was no ping; belongs to whoever has turn
 
 	mu   sync.Mutex // whoever writes has it
 	live map[string]*running
@@ -57,9 +74,11 @@ type running struct {
 	cancel context.CancelFunc
 }
 
-func newSocket(t *socketTransport, conn *websocket.Conn, req *http.Request, exec graphql.GraphExecutor) *socket {
-	s := &socket{socketTransport: t, conn: conn, exec: exec, header: req.Header, live: map[string]*running{}}
-	s.ctx, s.cancel = context.WithCancel(req.Context())
+func newSocket(t *socketTransport, conn *websocket.Conn, bounded *boundedConn, req *http.Request, exec graphql.GraphExecutor) *socket {
+	s := &socket{socketTransport: t, conn: conn, bounded: bounded, exec: exec, header: req.Header, live: map[string]*running{}, turn: make(chan struct{}, 1)}
+	s.turn <- struct{}{}
+	// The request's own ends with its handler.
+	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(req.Context()))
 	return s
 }
 
@@ -80,16 +99,16 @@ func (s *socket) serve() {
 		}
 		var m message
 		if !utf8.Valid(data) || json.Unmarshal(data, &m) != nil {
-			s.close(closeBadRequest, "Invalid message: not a JSON object with the members of the protocol")
+			s.close(closeBadRequest, "Invalid message: not a JSON object")
 			return
 		}
-		switch m.Type {
+		payload, ok := m.payload()
+		if !ok {
+			s.close(closeBadRequest, "Invalid message: the payload is not an object")
+			return
+		}
+		switch m.text("type") {
 		case typeInit:
-			payload, ok := object(m.Payload)
-			if !ok {
-				s.close(closeBadRequest, "Invalid message: the payload is not an object")
-				return
-			}
 			if ready {
 				s.close(closeTooManyInitialising, "Too many initialisation requests")
 				return
@@ -109,43 +128,27 @@ func (s *socket) serve() {
 			defer s.pinger.Stop()
 			s.write(typeAck, nil, nil)
 		case typePing:
-			if _, ok := object(m.Payload); !ok {
-				s.close(closeBadRequest, "Invalid message: the payload is not an object")
-				return
+			if payload == nil {
+				delete(m, "payload")
 			}
-			if string(m.Payload) == "null" {
-				m.Payload = nil
-			}
-			s.write(typePong, nil, m.Payload)
+			s.write(typePong, nil, m["payload"])
 		case typePong:
 		case typeSubscribe:
-			if !ready {
-				s.close(closeUnauthorized, "Unauthorized")
-				return
-			}
-			if !s.subscribe(m) {
+			if !s.subscribe(m, ready) {
 				return
 			}
 		case typeComplete:
-			if m.ID == "" {
+			id := m.text("id")
+			if id == "" {
 				s.close(closeBadRequest, "Invalid message: complete has an id")
 				return
 			}
-			s.forget(m.ID)
+			s.forget(id)
 		default:
 			s.close(closeBadRequest, "Invalid message: its type is not one that a client sends")
 			return
 		}
 	}
-}
-
-// object reads a payload that may be left out.
-func object(payload json.RawMessage) (map[string]any, bool) {
-	if len(payload) == 0 || string(payload) == "null" {
-		return nil, true
-	}
-	var members map[string]any
-	return members, json.Unmarshal(payload, &members) == nil
 }
 
 // write sends one message. The id is JSON. A write that fails ends the socket.
@@ -166,28 +169,41 @@ func (s *socket) writeLocked(kind string, id, payload []byte) {
 		text = append(append(text, `,"payload":`...), payload...)
 	}
 	if s.conn.Write(context.Background(), websocket.MessageText, append(text, '}')) != nil {
-		s.cancel()
-		_ = s.conn.CloseNow()
+		s.end()
 	}
 }
 
-// close says why and ends the socket. The client has five seconds to agree.
+// end closes the socket without a word: the client does not listen.
+func (s *socket) end() {
+	s.cancel()
+	_ = s.conn.CloseNow()
+}
+
+// close says why and ends the socket. The client has a second to agree.
 func (s *socket) close(code websocket.StatusCode, reason string) {
 	s.cancel()
+	end := time.AfterFunc(time.Second, func() { _ = s.bounded.Close() })
+	defer end.Stop()
 	_ = s.conn.Close(code, reason)
 }
 
 // ping wants to hear of the client, every interval.
 func (s *socket) ping() {
+	began := time.Now()
+	if s.pong() {
+		s.pinger.Reset(s.streams.limits.Ping - time.Since(began))
+	}
+}
+
+// pong waits for the client to answer a ping, and ends the socket if it does not.
+func (s *socket) pong() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), s.streams.limits.Ping)
 	defer cancel()
-	began := time.Now()
 	if s.conn.Ping(ctx) != nil {
-		s.cancel()
-		_ = s.conn.CloseNow()
-		return
+		s.end()
+		return false
 	}
-	s.pinger.Reset(s.streams.limits.Ping - time.Since(began))
+	return true
 }
 
 // goAway ends the socket because the server stops. What is not a subscription
@@ -205,16 +221,10 @@ func (s *socket) goAway() {
 	case <-done:
 	case <-time.After(s.timeout):
 	}
-	end := time.AfterFunc(time.Second, func() { _ = s.conn.CloseNow() })
-	defer end.Stop()
-	_ = s.conn.Close(closeGoingAway, "Going away")
-	s.cancel()
+	s.close(closeGoingAway, "Going away")
 }
 
-// cutReason shortens what a close frame cannot hold.
+// cutReason shortens what a close frame cannot hold, with some words around it.
 func cutReason(reason string) string {
-	if len(reason) > 120 {
-		return reason[:120]
-	}
-	return reason
+	return strings.ToValidUTF8(reason[:min(len(reason), 90)], "")
 }

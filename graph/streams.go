@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/99designs/gqlgen/graphql"
-
 	"frontpage/redisrepo"
 )
 
@@ -39,11 +37,12 @@ type streams struct {
 	open      sync.WaitGroup
 	addresses map[netip.Addr]int
 	viewers   map[redisrepo.UserName]int
+	audiences map[audienceKey]*audience
 }
 
 func newStreams(limits StreamLimits) *streams {
 	s := &streams{
-		limits: limits, addresses: map[netip.Addr]int{}, viewers: map[redisrepo.UserName]int{},
+		limits: limits, addresses: map[netip.Addr]int{}, viewers: map[redisrepo.UserName]int{}, audiences: map[audienceKey]*audience{},
 		// Thousands of events that all want to be made would keep votes waiting.
 		turns: make(chan struct{}, runtime.GOMAXPROCS(0)),
 	}
@@ -137,73 +136,5 @@ func (s *streams) shutdown(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	}
-}
-
-type subscriptionKey struct{}
-
-// subscription is one that runs. Its events are taken when they can be shown and
-// not before, so that each is as new as can be.
-type subscription struct {
-	*operation
-	turns  chan struct{}
-	watch  *redisrepo.Watch // nil when it could not be begun, which first says
-	first  *graphql.Response
-	events chan *redisrepo.Article
-	next   graphql.ResponseHandler
-}
-
-// begin starts a subscription. Its end is close.
-func (s *streams) begin(o *operation) *subscription {
-	sub := &subscription{operation: o, turns: s.turns, events: make(chan *redisrepo.Article, 1)}
-	sub.next, sub.ctx = o.exec.DispatchOperation(context.WithValue(o.ctx, subscriptionKey{}, sub), o.asked)
-	if sub.watch == nil {
-		sub.first = sub.next(sub.ctx)
-	}
-	return sub
-}
-
-func (s *subscription) close() {
-	if s.watch != nil {
-		s.watch.Close()
-	}
-}
-
-// watched is what the resolver of a subscription returns: the transport fills
-// the channel.
-func watched(ctx context.Context, watch *redisrepo.Watch, err error) (<-chan *redisrepo.Article, error) {
-	if err != nil {
-		return nil, err
-	}
-	s := ctx.Value(subscriptionKey{}).(*subscription)
-	s.watch = watch
-	return s.events, nil
-}
-
-// take answers the next event, or nil when there is none for now.
-func (s *subscription) take() *graphql.Response {
-	article := s.watch.Take()
-	if article == nil {
-		return nil
-	}
-	s.turns <- struct{}{}
-	defer func() { <-s.turns }()
-	return s.respond(article)
-}
-
-// newer answers the event that was taken last anew, if it has become outdated.
-func (s *subscription) newer() *graphql.Response {
-	if article := s.watch.Newer(); article != nil {
-		return s.respond(article)
-	}
-	return nil
-}
-
-func (s *subscription) respond(article *redisrepo.Article) *graphql.Response {
-	select {
-	case s.events <- article:
-		return s.next(s.ctx)
-	case <-s.ctx.Done():
-		return nil
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/99designs/gqlgen/graphql/errcode"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
@@ -57,14 +58,10 @@ func (t *httpTransport) Do(w http.ResponseWriter, req *http.Request, exec graphq
 	}
 	run, why := prepare(ctx, exec, params)
 	switch {
-	case why != nil:
-	case run.reads() || req.Method == http.MethodPost:
-	default:
+	case !run.reads() && req.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)
 		why = &refused{code: codeMethod, message: "a mutation is sent by POST", status: http.StatusMethodNotAllowed}
 		run.answer = exec.DispatchError(run.ctx, why.list())
-	}
-	switch {
 	case accept.eventsFirst || run.subscribes() && accept.events:
 		t.stream(w, req, run)
 		return
@@ -95,6 +92,10 @@ func prepare(ctx context.Context, exec graphql.GraphExecutor, params *graphql.Ra
 		errs = limitsFirst(errs)
 		errors.As(errs[0], &why)
 		o.answer = exec.DispatchError(o.ctx, errs)
+	} else if o.subscribes() && len(graphql.CollectFields(asked, asked.Operation.SelectionSet, []string{"Subscription"})) != 1 {
+		// gqlparser's rule for this takes aliases of one field for one, and does not know what is skipped.
+		why = &refused{code: errcode.ValidationFailed, message: "a subscription has exactly one field"}
+		o.answer = exec.DispatchError(o.ctx, why.list())
 	}
 	return o, why
 }

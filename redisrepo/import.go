@@ -45,7 +45,7 @@ func (r *Repo) Import(ctx context.Context, articles []Imported) (added []bool, e
 			if errs[i] != nil {
 				continue
 			}
-			keys, args := r.postCall(a.ID, a.Poster, submissions[i], posted{at: strconv.FormatInt(a.PostedAt.Unix(), 10), votes: a.Votes})
+			keys, args := r.postCall(a.ID, a.Poster, submissions[i], posted{at: strconv.FormatInt(a.PostedAt.Unix(), 10), votes: a.Votes, kind: kindImported})
 			calls[i] = postScript.EvalSha(ctx, pipe, keys, args...)
 		}
 	})

@@ -33,7 +33,8 @@ const (
 // subscription for each partition, however many watches there are. When it is
 // lost, Listen subscribes anew and reads all that is watched, since messages may
 // have been lost with it; of articles that were posted meanwhile, the 100 newest
-// are found. report gets the faults.
+// are found, and imported ones with them. report gets the faults, each once for
+// as long as it lasts.
 func (r *Repo) Listen(ctx context.Context, report func(error)) {
 	var all sync.WaitGroup
 	for _, p := range r.partitions {
@@ -43,8 +44,14 @@ func (r *Repo) Listen(ctx context.Context, report func(error)) {
 	all.Wait()
 }
 
-// hello is the message that New sends.
-const hello = "hello"
+// Kinds of changes, with which messages begin. New says hello.
+const (
+	kindPosted    = "posted"
+	kindImported  = "imported"
+	kindVoted     = "voted"
+	kindRegrouped = "regrouped"
+	hello         = "hello"
+)
 
 // mayPublish makes sure that the user of the store has the right to publish. A
 // script that learned in its midst that it has not would leave a vote half done.
@@ -107,11 +114,11 @@ func (r *Repo) receive(ctx context.Context, p partition, a *arrivals, report fun
 		asked = false
 		switch m := message.(type) {
 		case *redis.Subscription:
-			a.cut = false
 			r.live.lose(func(id ArticleID) bool { return r.partition(id) == p })
 			if err := r.findPosts(ctx, p, a); err != nil {
 				return err
 			}
+			a.cut = false
 		case *redis.Message:
 			if err := r.heard(m.Payload, a); err != nil {
 				report(err)
@@ -174,10 +181,11 @@ func (r *Repo) findPosts(ctx context.Context, p partition, a *arrivals) error {
 
 // heard takes note of a message of tell in shared.lua.
 func (r *Repo) heard(message string, a *arrivals) error {
-	words := strings.Fields(message)
 	if message == hello {
 		return nil
 	}
+	line, vote, _ := strings.Cut(message, "\n")
+	words := strings.Fields(line)
 	if len(words) < 6 {
 		return fmt.Errorf("a message of %d words on the channel of changes", len(words))
 	}
@@ -192,12 +200,15 @@ func (r *Repo) heard(message string, a *arrivals) error {
 		return fmt.Errorf("a message about %v on the channel of changes: %w", id, err)
 	}
 	switch words[0] {
-	case "posted":
+	case kindPosted:
 		if a.add(id) {
 			r.live.arrived(id)
 		}
-	case "voted", "regrouped":
-		r.moved(id, standing{revision: revision, votes: votes, downvotes: downvotes, groups: words[6:]})
+	case kindImported:
+		a.add(id)
+		r.live.changed(id)
+	case kindVoted, kindRegrouped:
+		r.moved(id, standing{revision: revision, votes: votes, downvotes: downvotes, groups: words[6:]}, vote)
 	default: // of a later version
 		r.live.changed(id)
 	}

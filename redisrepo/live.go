@@ -25,10 +25,14 @@ type topic struct {
 	// The rest is the mutex' of live.
 	holders int // watches that it is among the topics of
 	watches map[*Watch]struct{}
-	told    time.Time // when watchers were told last
+	next    time.Time // when watchers can be told again
 	unread  bool      // what changed is in Redis only
 	lost    bool      // messages may have been lost: Redis is right, whatever it says
 	posted  bool      // watchers for new articles are to be told
+
+	votes map[UserName]Vote // positions of users that were asked for
+	moves int               // votes that were told of
+	heard int64             // revision that they lead to
 }
 
 // join makes articles the topics of a watch, and returns which of them must be
@@ -36,6 +40,7 @@ type topic struct {
 func (l *live) join(w *Watch, ids []ArticleID) (unread []ArticleID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	w.watched = make([]watched, 0, len(ids))
 	for _, id := range ids {
 		t := l.topic(id)
 		if _, twice := t.watches[w]; twice {
@@ -43,11 +48,10 @@ func (l *live) join(w *Watch, ids []ArticleID) (unread []ArticleID) {
 			continue
 		}
 		t.watches[w] = struct{}{}
-		latest := t.latest.Load()
-		if latest == nil {
+		if t.latest.Load() == nil {
 			unread = append(unread, id)
 		}
-		w.topics, w.rounds, w.shown = append(w.topics, t), append(w.rounds, t.round.Load()), append(w.shown, latest)
+		w.watched = append(w.watched, watched{topic: t})
 	}
 	return unread
 }
@@ -95,7 +99,7 @@ func (l *live) saw(a *Article) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before := t.latest.Load()
-	if t.holders == 0 || t.lost || !newer(a, before) {
+	if t.holders == 0 || !newer(a, before) {
 		return
 	}
 	t.latest.Store(a)
@@ -113,6 +117,16 @@ func newer(a, b *Article) bool {
 func same(a, b *Article) bool {
 	return a.revision == b.revision && a.Score == b.Score && a.Votes == b.Votes && a.Downvotes == b.Downvotes &&
 		slices.Equal(a.Groups, b.Groups)
+}
+
+// start makes the states that are known now what the watch begins with.
+func (l *live) start(w *Watch) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	for i := range w.watched {
+		t := &w.watched[i]
+		t.round, t.shown = t.topic.round.Load(), t.latest.Load()
+	}
 }
 
 // setDue has the watchers of a topic told, when it is their time.

@@ -39,7 +39,7 @@ func (r *Repo) Post(ctx context.Context, poster UserName, d Draft) (*Article, er
 		if id > math.MaxInt32 {
 			return nil, fmt.Errorf("the numbers of articles are used up: %d", id)
 		}
-		keys, args := r.postCall(id, poster, s, posted{at: r.scriptNow(), votes: r.firstVotes(), key: key, digest: digest, news: true})
+		keys, args := r.postCall(id, poster, s, posted{at: r.scriptNow(), votes: r.firstVotes(), key: key, digest: digest, kind: kindPosted})
 		answer, err := r.run(ctx, postScript, keys, args)
 		if err != nil {
 			return nil, storeError("post", err)
@@ -77,7 +77,7 @@ type posted struct {
 	votes  int    // counted net votes
 	key    string // idempotency key, and the digest of what it stands for; empty without one
 	digest string
-	news   bool // whether watchers are told of it
+	kind   string // of change
 }
 
 // firstVotes is how many votes a new article starts with.
@@ -99,7 +99,7 @@ func (r *Repo) postCall(id ArticleID, poster UserName, s submission, how posted)
 		id.String(), strconv.Itoa(int(id) / len(r.partitions)), poster.member(), s.title, s.link, s.text,
 		how.at, how.votes, r.rules.PosterVotes,
 		r.rules.VoteScore, seconds(r.rules.VotingWindow), seconds(voterMargin), r.rules.InterestingVotes,
-		groupText(s.groups), r.scriptNow(), how.digest, seconds(postRecordTTL), how.news,
+		groupText(s.groups), r.scriptNow(), how.digest, seconds(postRecordTTL), how.kind,
 	}
 }
 

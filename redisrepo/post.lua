@@ -29,7 +29,7 @@
 -- ARGV[15]  now, Unix seconds; empty: the server's clock
 -- ARGV[16]  digest of what is posted; empty without an idempotency key
 -- ARGV[17]  how long the record is kept, seconds
--- ARGV[18]  1 when this is news that KEYS[10] is told, else 0
+-- ARGV[18]  as what KEYS[10] is told of it: posted, or imported, which is no news
 --
 -- Replies {'CREATED', {field, value, ...}}  the hash of the new article
 --         {'TAKEN', {field, value, ...}}    the number belongs to this article; nothing was written
@@ -101,6 +101,6 @@ end
 if votes >= tonumber(ARGV[13]) then enter(groups.interesting, member, score, time) end
 if last < tonumber(ARGV[2]) then redis.call('SET', KEYS[8], ARGV[2]) end
 if ARGV[16] ~= '' then redis.call('SET', KEYS[9], member .. ' ' .. ARGV[16], 'EX', ARGV[17]) end
-if ARGV[18] == '1' then tell(KEYS[10], 'posted', member, 1, votes, math.max(0, -votes), score, ARGV[14]) end
+tell(KEYS[10], ARGV[18], member, 1, votes, math.max(0, -votes), score, ARGV[14])
 
 return {'CREATED', redis.call('HGETALL', article)}

@@ -44,12 +44,13 @@ end
 --
 --   kind member revision votes downvotes score group group ...
 --
--- The revision counts the changes of one article, so whoever has two states of
--- it knows the later. Shards of a cluster have their own kind of channel.
-local function tell(channel, kind, member, revision, votes, downvotes, score, groups)
+-- and, when somebody voted, a second line with the position and the voter. The
+-- revision counts the changes of one article, so whoever has two states of it
+-- knows the later. Shards of a cluster have their own kind of channel.
+local function tell(channel, kind, member, revision, votes, downvotes, score, groups, vote)
   local command = string.sub(channel, 1, 1) == '{' and 'SPUBLISH' or 'PUBLISH'
-  redis.call(command, channel, string.format('%s %s %.0f %.0f %.0f %s %s',
-    kind, member, revision, votes, downvotes, score, groups))
+  redis.call(command, channel, string.format('%s %s %.0f %.0f %.0f %s %s%s',
+    kind, member, revision, votes, downvotes, score, groups, vote or ''))
 end
 
 -- touch reads every key of a group, so that one of a wrong type ends the script

@@ -1,13 +1,17 @@
 package redisrepo
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 )
 
 // moved puts a standing into the newest state of an article that is watched.
-func (r *Repo) moved(id ArticleID, s standing) {
+// vote is the position and the voter that a message names, or empty.
+func (r *Repo) moved(id ArticleID, s standing, vote string) {
 	l := &r.live
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -15,6 +19,9 @@ func (r *Repo) moved(id ArticleID, s standing) {
 	if t == nil {
 		return
 	}
+	position, voter, _ := strings.Cut(vote, " ")
+	revoted := t.vote(userOf(voter), votePositions[position])
+	t.heard = s.revision
 	latest := t.latest.Load()
 	switch {
 	case latest == nil:
@@ -24,6 +31,9 @@ func (r *Repo) moved(id ArticleID, s standing) {
 		r.stand(&next, s)
 		t.latest.Store(&next)
 		t.lost = false
+	case revoted:
+		next := *latest // the voter has something new to see
+		t.latest.Store(&next)
 	}
 	l.setDue(t)
 }
@@ -50,7 +60,7 @@ func (l *live) arrived(id ArticleID) {
 		l.drop(t)
 	}
 	t.posted = true // it is held until watchers are told
-	t.unread = t.latest.Load() == nil
+	t.unread = t.unread || t.latest.Load() == nil
 	l.setDue(t)
 }
 
@@ -61,14 +71,18 @@ func (l *live) lose(where func(ArticleID) bool) {
 	for id, t := range l.topics {
 		if where(id) {
 			t.unread, t.lost = true, true
+			t.votes, t.heard = nil, 0
 			l.setDue(t)
 		}
 	}
 }
 
 // tellWatches tells watchers of what is due until ctx ends: at once after a
-// quiet time, and then of one article no more often than watchInterval.
+// quiet time, and else at the end of each watchInterval, so that what changed in
+// it reaches a watcher together.
 func (r *Repo) tellWatches(ctx context.Context, report func(error)) {
+	began := time.Now()
+	failing := false
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -81,11 +95,13 @@ func (r *Repo) tellWatches(ctx context.Context, report func(error)) {
 			now := time.Now()
 			ready, next := r.live.ready(now)
 			err := r.readUnread(ctx, ready, report)
-			if err != nil {
+			if err != nil && !failing {
 				report(err)
+			}
+			if failing = err != nil; failing {
 				next = retry
 			}
-			r.live.tell(now, ready)
+			r.live.tell(ready, now.Add(watchInterval-now.Sub(began)%watchInterval))
 			if wait(ctx, gather); next > 0 {
 				timer.Reset(max(next-gather, 0))
 			}
@@ -99,7 +115,7 @@ func (l *live) ready(now time.Time) (ready []*topic, next time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for t := range l.due {
-		if left := watchInterval - now.Sub(t.told); left > 0 {
+		if left := t.next.Sub(now); left > 0 {
 			if next == 0 || left < next {
 				next = left
 			}
@@ -108,6 +124,7 @@ func (l *live) ready(now time.Time) (ready []*topic, next time.Duration) {
 		delete(l.due, t)
 		ready = append(ready, t)
 	}
+	slices.SortFunc(ready, func(a, b *topic) int { return cmp.Compare(a.id, b.id) }) // posts in their order
 	return ready, next
 }
 
@@ -127,9 +144,9 @@ func (r *Repo) readUnread(ctx context.Context, ready []*topic, report func(error
 	for len(unread) > 0 {
 		batch := unread[:min(batchSize, len(unread))]
 		unread = unread[len(batch):]
-		ids := make([]ArticleID, len(batch))
+		ids, before := make([]ArticleID, len(batch)), make([]*Article, len(batch))
 		for i, t := range batch {
-			ids[i] = t.id
+			ids[i], before[i] = t.id, t.latest.Load()
 		}
 		articles, errs := r.ArticlesByID(ctx, ids)
 		r.live.mu.Lock()
@@ -137,8 +154,9 @@ func (r *Repo) readUnread(ctx context.Context, ready []*topic, report func(error
 			var refusal Refusal
 			switch {
 			case errs[i] == nil:
-				// After a crash Redis may have gone back to an older state.
-				if latest := t.latest.Load(); t.lost && (latest == nil || !same(articles[i], latest)) {
+				// After a crash Redis may have gone back to an older state. But what
+				// somebody learned since this was asked for is newer.
+				if latest := t.latest.Load(); t.lost && latest == before[i] && (latest == nil || !same(articles[i], latest)) {
 					t.latest.Store(articles[i])
 				}
 				t.lost = false
@@ -156,15 +174,15 @@ func (r *Repo) readUnread(ctx context.Context, ready []*topic, report func(error
 	return failed
 }
 
-// tell wakes the watchers of the topics.
-func (l *live) tell(now time.Time, ready []*topic) {
+// tell wakes the watchers of the topics, and not again before next.
+func (l *live) tell(ready []*topic, next time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, t := range ready {
 		if t.unread {
 			continue // it could not be read
 		}
-		t.told = now
+		t.next = next
 		t.round.Add(1)
 		for w := range t.watches {
 			w.tell()
@@ -177,10 +195,10 @@ func (l *live) tell(now time.Time, ready []*topic) {
 			for w := range l.posts {
 				if w.wants(a) {
 					t.holders++
-					w.topics = append(w.topics, t)
-					if len(w.topics) > queueLimit {
-						l.drop(w.topics[0])
-						w.topics = w.topics[1:]
+					w.posted = append(w.posted, t)
+					if len(w.posted) > queueLimit {
+						l.drop(w.posted[0])
+						w.posted = w.posted[1:]
 					}
 					w.tell()
 				}

@@ -43,6 +43,7 @@ func (r *Repo) Vote(ctx context.Context, id ArticleID, voter UserName, vote Vote
 	switch status := answer.status(); status {
 	case "OK":
 		before, _ := answer[1].(int64)
+		r.live.voted(id, voter, vote)
 		article, err := r.written(id, answer, 2)
 		return VoteResult{Article: article, Previous: Vote(before), Changed: Vote(before) != vote}, err
 	case "NOT_FOUND":

@@ -101,7 +101,8 @@ if position ~= before or up + down == 2 then -- in both sets: the book's code vo
   else
     leave(groups.interesting, member)
   end
-  tell(KEYS[8], 'voted', member, redis.call('HINCRBY', article, 'revision', 1), votes, downvotes, score, mine)
+  tell(KEYS[8], 'voted', member, redis.call('HINCRBY', article, 'revision', 1), votes, downvotes, score, mine,
+    '\n' .. ARGV[3] .. ' ' .. voter)
 end
 
 return {'OK', before, redis.call('HGETALL', article)}

@@ -12,19 +12,26 @@ const MaxWatched = 100
 const queueLimit = 100
 
 // Watch tells one watcher of articles that changed, or were posted. Listen must
-// run, or it tells nothing. Take, Newer and Close belong to one goroutine.
+// run, or it tells nothing. All methods but Wake belong to one goroutine.
 type Watch struct {
 	live *live
 	wake chan struct{}
 
-	topics []*topic   // what is watched; for posts, what was posted and is not taken yet
-	rounds []uint64   // of each topic, when it was looked at last
-	shown  []*Article // of each topic, what was taken last
-	at     int        // where to look next, so that every topic has its turn
-	last   *topic     // what Take returned last, and as what
-	taken  *Article
+	// Of a watch of articles.
+	watched []watched
+	at      int // where to look next, so that every article has its turn
 
-	group *GroupName // of posts: the group, empty for all; nil when articles are watched
+	// Of a watch of posts.
+	group  *GroupName // where they are posted, empty for all; nil when articles are watched
+	posted []*topic   // what is not taken yet
+	taken  []*topic   // what is taken and perhaps not shown
+}
+
+// watched is an article of a watch.
+type watched struct {
+	*topic
+	round uint64   // of the topic, when it was looked at last
+	shown *Article // what was taken last
 }
 
 // WatchArticles watches articles for changes of votes, score and groups. An
@@ -46,6 +53,7 @@ func (r *Repo) WatchArticles(ctx context.Context, ids []ArticleID) (*Watch, erro
 			return nil, err
 		}
 	}
+	r.live.start(w)
 	return w, nil
 }
 
@@ -71,17 +79,16 @@ func (w *Watch) Take() *Article {
 	if w.group != nil {
 		return w.takePost()
 	}
-	for range w.topics {
-		i := w.at
-		w.at = (w.at + 1) % len(w.topics)
-		t := w.topics[i]
-		round := t.round.Load()
-		if round == w.rounds[i] {
+	for range w.watched {
+		t := &w.watched[w.at]
+		w.at = (w.at + 1) % len(w.watched)
+		round := t.topic.round.Load()
+		if round == t.round {
 			continue
 		}
-		w.rounds[i] = round
-		if a := t.latest.Load(); a != nil && a != w.shown[i] {
-			w.shown[i], w.last, w.taken = a, t, a
+		t.round = round
+		if a := t.latest.Load(); a != nil && a != t.shown {
+			t.shown = a
 			return a
 		}
 	}
@@ -91,51 +98,61 @@ func (w *Watch) Take() *Article {
 func (w *Watch) takePost() *Article {
 	w.live.mu.Lock()
 	defer w.live.mu.Unlock()
-	w.letGo()
-	if len(w.topics) == 0 {
+	if len(w.posted) == 0 {
 		return nil
 	}
-	w.last = w.topics[0]
-	w.topics = w.topics[1:]
-	w.taken = w.last.latest.Load()
-	return w.taken
+	t := w.posted[0]
+	w.posted, w.taken = w.posted[1:], append(w.taken, t)
+	return t.latest.Load()
 }
 
-// letGo forgets the post that was taken last.
-func (w *Watch) letGo() {
-	if w.group != nil && w.last != nil {
-		w.live.drop(w.last)
-		w.last = nil
+// Newer returns the newest state of an article that Take returned, if it is
+// another one by now, and nil otherwise. Whoever asks right before showing the
+// article shows none that is older than what this process has told anybody.
+func (w *Watch) Newer(a *Article) *Article {
+	for i := range w.watched {
+		if t := &w.watched[i]; t.id == a.ID {
+			if latest := t.latest.Load(); latest != a {
+				t.shown = latest
+				return latest
+			}
+			return nil
+		}
 	}
+	for _, t := range w.taken {
+		if latest := t.latest.Load(); t.id == a.ID && latest != a {
+			return latest
+		}
+	}
+	return nil
 }
 
-// Newer returns the state of the article that Take returned last, if a newer one
-// became known since it was taken, and nil otherwise. Whoever asks right before
-// showing the article shows none that is older than what this process has told
-// anybody.
-func (w *Watch) Newer() *Article {
-	a := w.last.latest.Load()
-	if a == nil || a == w.taken {
-		return nil
+// Shown says that what was taken has been shown: Newer is not asked about it
+// again.
+func (w *Watch) Shown() {
+	if len(w.taken) == 0 {
+		return
 	}
-	w.taken = a
-	if w.group == nil {
-		w.shown[(w.at+len(w.topics)-1)%len(w.topics)] = a
-	}
-	return a
-}
-
-// Close ends the watch. It may be called once.
-func (w *Watch) Close() {
 	w.live.mu.Lock()
 	defer w.live.mu.Unlock()
-	w.letGo()
-	if w.group != nil {
-		delete(w.live.posts, w)
-	}
-	for _, t := range w.topics {
-		delete(t.watches, w)
+	for _, t := range w.taken {
 		w.live.drop(t)
+	}
+	w.taken = w.taken[:0]
+}
+
+// Close ends the watch. It is called once.
+func (w *Watch) Close() {
+	w.Shown()
+	w.live.mu.Lock()
+	defer w.live.mu.Unlock()
+	delete(w.live.posts, w)
+	for _, t := range w.posted {
+		w.live.drop(t)
+	}
+	for _, t := range w.watched {
+		delete(t.watches, w)
+		w.live.drop(t.topic)
 	}
 }
 
@@ -159,4 +176,3 @@ func (w *Watch) wants(a *Article) bool {
 	}
 	return false
 }
-

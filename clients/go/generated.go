@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -96,6 +97,132 @@ type CardPosterUser struct {
 
 // GetName returns CardPosterUser.Name, and is useful for accessing the field via an interface.
 func (v *CardPosterUser) GetName() string { return v.Name }
+
+// ChangedArticleChangedArticle includes the requested fields of the GraphQL type Article.
+// The GraphQL type's documentation follows.
+//
+// Something posted for others to read and to vote on.
+type ChangedArticleChangedArticle struct {
+	Card `json:"-"`
+}
+
+// GetId returns ChangedArticleChangedArticle.Id, and is useful for accessing the field via an interface.
+func (v *ChangedArticleChangedArticle) GetId() string { return v.Card.Id }
+
+// GetNumber returns ChangedArticleChangedArticle.Number, and is useful for accessing the field via an interface.
+func (v *ChangedArticleChangedArticle) GetNumber() int { return v.Card.Number }
+
+// GetTitle returns ChangedArticleChangedArticle.Title, and is useful for accessing the field via an interface.
+func (v *ChangedArticleChangedArticle) GetTitle() string { return v.Card.Title }
+
+// GetLink returns ChangedArticleChangedArticle.Link, and is useful for accessing the field via an interface.
+func (v *ChangedArticleChangedArticle) GetLink() *string { return v.Card.Link }
+
+// GetVotes returns ChangedArticleChangedArticle.Votes, and is useful for accessing the field via an interface.
+func (v *ChangedArticleChangedArticle) GetVotes() int { return v.Card.Votes }
+
+// GetScore returns ChangedArticleChangedArticle.Score, and is useful for accessing the field via an interface.
+func (v *ChangedArticleChangedArticle) GetScore() float64 { return v.Card.Score }
+
+// GetCreatedAt returns ChangedArticleChangedArticle.CreatedAt, and is useful for accessing the field via an interface.
+func (v *ChangedArticleChangedArticle) GetCreatedAt() time.Time { return v.Card.CreatedAt }
+
+// GetIsInteresting returns ChangedArticleChangedArticle.IsInteresting, and is useful for accessing the field via an interface.
+func (v *ChangedArticleChangedArticle) GetIsInteresting() bool { return v.Card.IsInteresting }
+
+// GetPoster returns ChangedArticleChangedArticle.Poster, and is useful for accessing the field via an interface.
+func (v *ChangedArticleChangedArticle) GetPoster() CardPosterUser { return v.Card.Poster }
+
+// GetGroups returns ChangedArticleChangedArticle.Groups, and is useful for accessing the field via an interface.
+func (v *ChangedArticleChangedArticle) GetGroups() []CardGroupsGroup { return v.Card.Groups }
+
+// GetViewerVote returns ChangedArticleChangedArticle.ViewerVote, and is useful for accessing the field via an interface.
+func (v *ChangedArticleChangedArticle) GetViewerVote() *VoteDirection { return v.Card.ViewerVote }
+
+func (v *ChangedArticleChangedArticle) UnmarshalJSON(b []byte) error {
+
+	if string(b) == "null" {
+		return nil
+	}
+
+	var firstPass struct {
+		*ChangedArticleChangedArticle
+		graphql.NoUnmarshalJSON
+	}
+	firstPass.ChangedArticleChangedArticle = v
+
+	err := json.Unmarshal(b, &firstPass)
+	if err != nil {
+		return err
+	}
+
+	err = json.Unmarshal(
+		b, &v.Card)
+	if err != nil {
+		return err
+	}
+	return nil
+}
+
+type __premarshalChangedArticleChangedArticle struct {
+	Id string `json:"id"`
+
+	Number int `json:"number"`
+
+	Title string `json:"title"`
+
+	Link *string `json:"link"`
+
+	Votes int `json:"votes"`
+
+	Score float64 `json:"score"`
+
+	CreatedAt time.Time `json:"createdAt"`
+
+	IsInteresting bool `json:"isInteresting"`
+
+	Poster CardPosterUser `json:"poster"`
+
+	Groups []CardGroupsGroup `json:"groups"`
+
+	ViewerVote *VoteDirection `json:"viewerVote"`
+}
+
+func (v *ChangedArticleChangedArticle) MarshalJSON() ([]byte, error) {
+	premarshaled, err := v.__premarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(premarshaled)
+}
+
+func (v *ChangedArticleChangedArticle) __premarshalJSON() (*__premarshalChangedArticleChangedArticle, error) {
+	var retval __premarshalChangedArticleChangedArticle
+
+	retval.Id = v.Card.Id
+	retval.Number = v.Card.Number
+	retval.Title = v.Card.Title
+	retval.Link = v.Card.Link
+	retval.Votes = v.Card.Votes
+	retval.Score = v.Card.Score
+	retval.CreatedAt = v.Card.CreatedAt
+	retval.IsInteresting = v.Card.IsInteresting
+	retval.Poster = v.Card.Poster
+	retval.Groups = v.Card.Groups
+	retval.ViewerVote = v.Card.ViewerVote
+	return &retval, nil
+}
+
+// ChangedResponse is returned by Changed on success.
+type ChangedResponse struct {
+	// 1 to 100 articles, each in its newest state when its votes, score or groups have
+	// changed: up to 4 times a second, however often it changes. Over a socket with a
+	// viewer, viewerVote is the viewer's own.
+	ArticleChanged ChangedArticleChangedArticle `json:"articleChanged"`
+}
+
+// GetArticleChanged returns ChangedResponse.ArticleChanged, and is useful for accessing the field via an interface.
+func (v *ChangedResponse) GetArticleChanged() ChangedArticleChangedArticle { return v.ArticleChanged }
 
 // FrontPageArticlesArticle includes the requested fields of the GraphQL type Article.
 // The GraphQL type's documentation follows.
@@ -617,6 +744,480 @@ type PostResponse struct {
 // GetPost returns PostResponse.Post, and is useful for accessing the field via an interface.
 func (v *PostResponse) GetPost() *PostPostPostPayload { return v.Post }
 
+// PostedArticlePostedArticle includes the requested fields of the GraphQL type Article.
+// The GraphQL type's documentation follows.
+//
+// Something posted for others to read and to vote on.
+type PostedArticlePostedArticle struct {
+	Card `json:"-"`
+}
+
+// GetId returns PostedArticlePostedArticle.Id, and is useful for accessing the field via an interface.
+func (v *PostedArticlePostedArticle) GetId() string { return v.Card.Id }
+
+// GetNumber returns PostedArticlePostedArticle.Number, and is useful for accessing the field via an interface.
+func (v *PostedArticlePostedArticle) GetNumber() int { return v.Card.Number }
+
+// GetTitle returns PostedArticlePostedArticle.Title, and is useful for accessing the field via an interface.
+func (v *PostedArticlePostedArticle) GetTitle() string { return v.Card.Title }
+
+// GetLink returns PostedArticlePostedArticle.Link, and is useful for accessing the field via an interface.
+func (v *PostedArticlePostedArticle) GetLink() *string { return v.Card.Link }
+
+// GetVotes returns PostedArticlePostedArticle.Votes, and is useful for accessing the field via an interface.
+func (v *PostedArticlePostedArticle) GetVotes() int { return v.Card.Votes }
+
+// GetScore returns PostedArticlePostedArticle.Score, and is useful for accessing the field via an interface.
+func (v *PostedArticlePostedArticle) GetScore() float64 { return v.Card.Score }
+
+// GetCreatedAt returns PostedArticlePostedArticle.CreatedAt, and is useful for accessing the field via an interface.
+func (v *PostedArticlePostedArticle) GetCreatedAt() time.Time { return v.Card.CreatedAt }
+
+// GetIsInteresting returns PostedArticlePostedArticle.IsInteresting, and is useful for accessing the field via an interface.
+func (v *PostedArticlePostedArticle) GetIsInteresting() bool { return v.Card.IsInteresting }
+
+// GetPoster returns PostedArticlePostedArticle.Poster, and is useful for accessing the field via an interface.
+func (v *PostedArticlePostedArticle) GetPoster() CardPosterUser { return v.Card.Poster }
+
+// GetGroups returns PostedArticlePostedArticle.Groups, and is useful for accessing the field via an interface.
+func (v *PostedArticlePostedArticle) GetGroups() []CardGroupsGroup { return v.Card.Groups }
+
+// GetViewerVote returns PostedArticlePostedArticle.ViewerVote, and is useful for accessing the field via an interface.
+func (v *PostedArticlePostedArticle) GetViewerVote() *VoteDirection { return v.Card.ViewerVote }
+
+func (v *PostedArticlePostedArticle) UnmarshalJSON(b []byte) error {
+
+	if string(b) == "null" {
+		return nil
+	}
+
+	var firstPass struct {
+		*PostedArticlePostedArticle
+		graphql.NoUnmarshalJSON
+	}
+	firstPass.PostedArticlePostedArticle = v
+
+	err := json.Unmarshal(b, &firstPass)
+	if err != nil {
+		return err
+	}
+
+	err = json.Unmarshal(
+		b, &v.Card)
+	if err != nil {
+		return err
+	}
+	return nil
+}
+
+type __premarshalPostedArticlePostedArticle struct {
+	Id string `json:"id"`
+
+	Number int `json:"number"`
+
+	Title string `json:"title"`
+
+	Link *string `json:"link"`
+
+	Votes int `json:"votes"`
+
+	Score float64 `json:"score"`
+
+	CreatedAt time.Time `json:"createdAt"`
+
+	IsInteresting bool `json:"isInteresting"`
+
+	Poster CardPosterUser `json:"poster"`
+
+	Groups []CardGroupsGroup `json:"groups"`
+
+	ViewerVote *VoteDirection `json:"viewerVote"`
+}
+
+func (v *PostedArticlePostedArticle) MarshalJSON() ([]byte, error) {
+	premarshaled, err := v.__premarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(premarshaled)
+}
+
+func (v *PostedArticlePostedArticle) __premarshalJSON() (*__premarshalPostedArticlePostedArticle, error) {
+	var retval __premarshalPostedArticlePostedArticle
+
+	retval.Id = v.Card.Id
+	retval.Number = v.Card.Number
+	retval.Title = v.Card.Title
+	retval.Link = v.Card.Link
+	retval.Votes = v.Card.Votes
+	retval.Score = v.Card.Score
+	retval.CreatedAt = v.Card.CreatedAt
+	retval.IsInteresting = v.Card.IsInteresting
+	retval.Poster = v.Card.Poster
+	retval.Groups = v.Card.Groups
+	retval.ViewerVote = v.Card.ViewerVote
+	return &retval, nil
+}
+
+// PostedResponse is returned by Posted on success.
+type PostedResponse struct {
+	// New articles as they are posted. Of a client that reads too slowly, the newest 100 wait.
+	ArticlePosted PostedArticlePostedArticle `json:"articlePosted"`
+}
+
+// GetArticlePosted returns PostedResponse.ArticlePosted, and is useful for accessing the field via an interface.
+func (v *PostedResponse) GetArticlePosted() PostedArticlePostedArticle { return v.ArticlePosted }
+
+// A change of groups.
+type RegroupInput struct {
+	// The article's id. Its bare number will do.
+	Article string `json:"article"`
+	// Names of the groups to enter; an article is in at most 10.
+	Add []string `json:"add"`
+	// Names of the groups to leave.
+	Remove []string `json:"remove"`
+}
+
+// GetArticle returns RegroupInput.Article, and is useful for accessing the field via an interface.
+func (v *RegroupInput) GetArticle() string { return v.Article }
+
+// GetAdd returns RegroupInput.Add, and is useful for accessing the field via an interface.
+func (v *RegroupInput) GetAdd() []string { return v.Add }
+
+// GetRemove returns RegroupInput.Remove, and is useful for accessing the field via an interface.
+func (v *RegroupInput) GetRemove() []string { return v.Remove }
+
+// RegroupRegroupRegroupPayload includes the requested fields of the GraphQL type RegroupPayload.
+// The GraphQL type's documentation follows.
+//
+// What became of a change of groups.
+type RegroupRegroupRegroupPayload struct {
+	// The article as it stands now, or null when userErrors says why the change was refused.
+	Article *RegroupRegroupRegroupPayloadArticle `json:"article"`
+	// The rules that the change broke. Then nothing has changed.
+	UserErrors []RegroupRegroupRegroupPayloadUserErrorsUserError `json:"-"`
+}
+
+// GetArticle returns RegroupRegroupRegroupPayload.Article, and is useful for accessing the field via an interface.
+func (v *RegroupRegroupRegroupPayload) GetArticle() *RegroupRegroupRegroupPayloadArticle {
+	return v.Article
+}
+
+// GetUserErrors returns RegroupRegroupRegroupPayload.UserErrors, and is useful for accessing the field via an interface.
+func (v *RegroupRegroupRegroupPayload) GetUserErrors() []RegroupRegroupRegroupPayloadUserErrorsUserError {
+	return v.UserErrors
+}
+
+func (v *RegroupRegroupRegroupPayload) UnmarshalJSON(b []byte) error {
+
+	if string(b) == "null" {
+		return nil
+	}
+
+	var firstPass struct {
+		*RegroupRegroupRegroupPayload
+		UserErrors []json.RawMessage `json:"userErrors"`
+		graphql.NoUnmarshalJSON
+	}
+	firstPass.RegroupRegroupRegroupPayload = v
+
+	err := json.Unmarshal(b, &firstPass)
+	if err != nil {
+		return err
+	}
+
+	{
+		dst := &v.UserErrors
+		src := firstPass.UserErrors
+		*dst = make(
+			[]RegroupRegroupRegroupPayloadUserErrorsUserError,
+			len(src))
+		for i, src := range src {
+			dst := &(*dst)[i]
+			if len(src) != 0 && string(src) != "null" {
+				err = __unmarshalRegroupRegroupRegroupPayloadUserErrorsUserError(
+					src, dst)
+				if err != nil {
+					return fmt.Errorf(
+						"unable to unmarshal RegroupRegroupRegroupPayload.UserErrors: %w", err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+type __premarshalRegroupRegroupRegroupPayload struct {
+	Article *RegroupRegroupRegroupPayloadArticle `json:"article"`
+
+	UserErrors []json.RawMessage `json:"userErrors"`
+}
+
+func (v *RegroupRegroupRegroupPayload) MarshalJSON() ([]byte, error) {
+	premarshaled, err := v.__premarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(premarshaled)
+}
+
+func (v *RegroupRegroupRegroupPayload) __premarshalJSON() (*__premarshalRegroupRegroupRegroupPayload, error) {
+	var retval __premarshalRegroupRegroupRegroupPayload
+
+	retval.Article = v.Article
+	{
+
+		dst := &retval.UserErrors
+		src := v.UserErrors
+		*dst = make(
+			[]json.RawMessage,
+			len(src))
+		for i, src := range src {
+			dst := &(*dst)[i]
+			var err error
+			*dst, err = __marshalRegroupRegroupRegroupPayloadUserErrorsUserError(
+				&src)
+			if err != nil {
+				return nil, fmt.Errorf(
+					"unable to marshal RegroupRegroupRegroupPayload.UserErrors: %w", err)
+			}
+		}
+	}
+	return &retval, nil
+}
+
+// RegroupRegroupRegroupPayloadArticle includes the requested fields of the GraphQL type Article.
+// The GraphQL type's documentation follows.
+//
+// Something posted for others to read and to vote on.
+type RegroupRegroupRegroupPayloadArticle struct {
+	Card `json:"-"`
+}
+
+// GetId returns RegroupRegroupRegroupPayloadArticle.Id, and is useful for accessing the field via an interface.
+func (v *RegroupRegroupRegroupPayloadArticle) GetId() string { return v.Card.Id }
+
+// GetNumber returns RegroupRegroupRegroupPayloadArticle.Number, and is useful for accessing the field via an interface.
+func (v *RegroupRegroupRegroupPayloadArticle) GetNumber() int { return v.Card.Number }
+
+// GetTitle returns RegroupRegroupRegroupPayloadArticle.Title, and is useful for accessing the field via an interface.
+func (v *RegroupRegroupRegroupPayloadArticle) GetTitle() string { return v.Card.Title }
+
+// GetLink returns RegroupRegroupRegroupPayloadArticle.Link, and is useful for accessing the field via an interface.
+func (v *RegroupRegroupRegroupPayloadArticle) GetLink() *string { return v.Card.Link }
+
+// GetVotes returns RegroupRegroupRegroupPayloadArticle.Votes, and is useful for accessing the field via an interface.
+func (v *RegroupRegroupRegroupPayloadArticle) GetVotes() int { return v.Card.Votes }
+
+// GetScore returns RegroupRegroupRegroupPayloadArticle.Score, and is useful for accessing the field via an interface.
+func (v *RegroupRegroupRegroupPayloadArticle) GetScore() float64 { return v.Card.Score }
+
+// GetCreatedAt returns RegroupRegroupRegroupPayloadArticle.CreatedAt, and is useful for accessing the field via an interface.
+func (v *RegroupRegroupRegroupPayloadArticle) GetCreatedAt() time.Time { return v.Card.CreatedAt }
+
+// GetIsInteresting returns RegroupRegroupRegroupPayloadArticle.IsInteresting, and is useful for accessing the field via an interface.
+func (v *RegroupRegroupRegroupPayloadArticle) GetIsInteresting() bool { return v.Card.IsInteresting }
+
+// GetPoster returns RegroupRegroupRegroupPayloadArticle.Poster, and is useful for accessing the field via an interface.
+func (v *RegroupRegroupRegroupPayloadArticle) GetPoster() CardPosterUser { return v.Card.Poster }
+
+// GetGroups returns RegroupRegroupRegroupPayloadArticle.Groups, and is useful for accessing the field via an interface.
+func (v *RegroupRegroupRegroupPayloadArticle) GetGroups() []CardGroupsGroup { return v.Card.Groups }
+
+// GetViewerVote returns RegroupRegroupRegroupPayloadArticle.ViewerVote, and is useful for accessing the field via an interface.
+func (v *RegroupRegroupRegroupPayloadArticle) GetViewerVote() *VoteDirection {
+	return v.Card.ViewerVote
+}
+
+func (v *RegroupRegroupRegroupPayloadArticle) UnmarshalJSON(b []byte) error {
+
+	if string(b) == "null" {
+		return nil
+	}
+
+	var firstPass struct {
+		*RegroupRegroupRegroupPayloadArticle
+		graphql.NoUnmarshalJSON
+	}
+	firstPass.RegroupRegroupRegroupPayloadArticle = v
+
+	err := json.Unmarshal(b, &firstPass)
+	if err != nil {
+		return err
+	}
+
+	err = json.Unmarshal(
+		b, &v.Card)
+	if err != nil {
+		return err
+	}
+	return nil
+}
+
+type __premarshalRegroupRegroupRegroupPayloadArticle struct {
+	Id string `json:"id"`
+
+	Number int `json:"number"`
+
+	Title string `json:"title"`
+
+	Link *string `json:"link"`
+
+	Votes int `json:"votes"`
+
+	Score float64 `json:"score"`
+
+	CreatedAt time.Time `json:"createdAt"`
+
+	IsInteresting bool `json:"isInteresting"`
+
+	Poster CardPosterUser `json:"poster"`
+
+	Groups []CardGroupsGroup `json:"groups"`
+
+	ViewerVote *VoteDirection `json:"viewerVote"`
+}
+
+func (v *RegroupRegroupRegroupPayloadArticle) MarshalJSON() ([]byte, error) {
+	premarshaled, err := v.__premarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(premarshaled)
+}
+
+func (v *RegroupRegroupRegroupPayloadArticle) __premarshalJSON() (*__premarshalRegroupRegroupRegroupPayloadArticle, error) {
+	var retval __premarshalRegroupRegroupRegroupPayloadArticle
+
+	retval.Id = v.Card.Id
+	retval.Number = v.Card.Number
+	retval.Title = v.Card.Title
+	retval.Link = v.Card.Link
+	retval.Votes = v.Card.Votes
+	retval.Score = v.Card.Score
+	retval.CreatedAt = v.Card.CreatedAt
+	retval.IsInteresting = v.Card.IsInteresting
+	retval.Poster = v.Card.Poster
+	retval.Groups = v.Card.Groups
+	retval.ViewerVote = v.Card.ViewerVote
+	return &retval, nil
+}
+
+// RegroupRegroupRegroupPayloadUserErrorsBasicUserError includes the requested fields of the GraphQL type BasicUserError.
+// The GraphQL type's documentation follows.
+//
+// A user error that has nothing to add to its code.
+type RegroupRegroupRegroupPayloadUserErrorsBasicUserError struct {
+	Typename *string `json:"__typename"`
+	// What kind of rule. Programs can rely on it.
+	Code UserErrorCode `json:"code"`
+	// A sentence for people, in English.
+	Message string `json:"message"`
+	// Path into the input of the mutation, such as ["groups", "0"]; null when no field is to blame.
+	Field []string `json:"field"`
+}
+
+// GetTypename returns RegroupRegroupRegroupPayloadUserErrorsBasicUserError.Typename, and is useful for accessing the field via an interface.
+func (v *RegroupRegroupRegroupPayloadUserErrorsBasicUserError) GetTypename() *string {
+	return v.Typename
+}
+
+// GetCode returns RegroupRegroupRegroupPayloadUserErrorsBasicUserError.Code, and is useful for accessing the field via an interface.
+func (v *RegroupRegroupRegroupPayloadUserErrorsBasicUserError) GetCode() UserErrorCode { return v.Code }
+
+// GetMessage returns RegroupRegroupRegroupPayloadUserErrorsBasicUserError.Message, and is useful for accessing the field via an interface.
+func (v *RegroupRegroupRegroupPayloadUserErrorsBasicUserError) GetMessage() string { return v.Message }
+
+// GetField returns RegroupRegroupRegroupPayloadUserErrorsBasicUserError.Field, and is useful for accessing the field via an interface.
+func (v *RegroupRegroupRegroupPayloadUserErrorsBasicUserError) GetField() []string { return v.Field }
+
+// RegroupRegroupRegroupPayloadUserErrorsUserError includes the requested fields of the GraphQL interface UserError.
+//
+// RegroupRegroupRegroupPayloadUserErrorsUserError is implemented by the following types:
+// RegroupRegroupRegroupPayloadUserErrorsBasicUserError
+// The GraphQL type's documentation follows.
+//
+// A broken rule that a person can act on.
+type RegroupRegroupRegroupPayloadUserErrorsUserError interface {
+	implementsGraphQLInterfaceRegroupRegroupRegroupPayloadUserErrorsUserError()
+	// GetTypename returns the receiver's concrete GraphQL type-name (see interface doc for possible values).
+	GetTypename() *string
+	// GetCode returns the interface-field "code" from its implementation.
+	// The GraphQL interface field's documentation follows.
+	//
+	// What kind of rule. Programs can rely on it.
+	GetCode() UserErrorCode
+	// GetMessage returns the interface-field "message" from its implementation.
+	// The GraphQL interface field's documentation follows.
+	//
+	// A sentence for people, in English.
+	GetMessage() string
+	// GetField returns the interface-field "field" from its implementation.
+	// The GraphQL interface field's documentation follows.
+	//
+	// Path into the input of the mutation, such as ["groups", "0"]; null when no field is to blame.
+	GetField() []string
+}
+
+func (v *RegroupRegroupRegroupPayloadUserErrorsBasicUserError) implementsGraphQLInterfaceRegroupRegroupRegroupPayloadUserErrorsUserError() {
+}
+
+func __unmarshalRegroupRegroupRegroupPayloadUserErrorsUserError(b []byte, v *RegroupRegroupRegroupPayloadUserErrorsUserError) error {
+	if string(b) == "null" {
+		return nil
+	}
+
+	var tn struct {
+		TypeName string `json:"__typename"`
+	}
+	err := json.Unmarshal(b, &tn)
+	if err != nil {
+		return err
+	}
+
+	switch tn.TypeName {
+	case "BasicUserError":
+		*v = new(RegroupRegroupRegroupPayloadUserErrorsBasicUserError)
+		return json.Unmarshal(b, *v)
+	case "":
+		return fmt.Errorf(
+			"response was missing UserError.__typename")
+	default:
+		return fmt.Errorf(
+			`unexpected concrete type for RegroupRegroupRegroupPayloadUserErrorsUserError: "%v"`, tn.TypeName)
+	}
+}
+
+func __marshalRegroupRegroupRegroupPayloadUserErrorsUserError(v *RegroupRegroupRegroupPayloadUserErrorsUserError) ([]byte, error) {
+
+	var typename string
+	switch v := (*v).(type) {
+	case *RegroupRegroupRegroupPayloadUserErrorsBasicUserError:
+		typename = "BasicUserError"
+
+		result := struct {
+			TypeName string `json:"__typename"`
+			*RegroupRegroupRegroupPayloadUserErrorsBasicUserError
+		}{typename, v}
+		return json.Marshal(result)
+	case nil:
+		return []byte("null"), nil
+	default:
+		return nil, fmt.Errorf(
+			`unexpected concrete type for RegroupRegroupRegroupPayloadUserErrorsUserError: "%T"`, v)
+	}
+}
+
+// RegroupResponse is returned by Regroup on success.
+type RegroupResponse struct {
+	// Put one of the viewer's articles into groups, and take it out of groups. What
+	// is so already stays so and is no error.
+	Regroup *RegroupRegroupRegroupPayload `json:"regroup"`
+}
+
+// GetRegroup returns RegroupResponse.Regroup, and is useful for accessing the field via an interface.
+func (v *RegroupResponse) GetRegroup() *RegroupRegroupRegroupPayload { return v.Regroup }
+
 // Kinds of broken rules. More may be added: treat one that you do not know by its message.
 type UserErrorCode string
 
@@ -1115,6 +1716,14 @@ func (v *WalkResponse) GetArticlesConnection() WalkArticlesConnectionArticleConn
 	return v.ArticlesConnection
 }
 
+// __ChangedInput is used internally by genqlient
+type __ChangedInput struct {
+	Ids []string `json:"ids"`
+}
+
+// GetIds returns __ChangedInput.Ids, and is useful for accessing the field via an interface.
+func (v *__ChangedInput) GetIds() []string { return v.Ids }
+
 // __PageInput is used internally by genqlient
 type __PageInput struct {
 	Page     int `json:"page"`
@@ -1135,6 +1744,22 @@ type __PostInput struct {
 // GetInput returns __PostInput.Input, and is useful for accessing the field via an interface.
 func (v *__PostInput) GetInput() PostInput { return v.Input }
 
+// __PostedInput is used internally by genqlient
+type __PostedInput struct {
+	Group *string `json:"group"`
+}
+
+// GetGroup returns __PostedInput.Group, and is useful for accessing the field via an interface.
+func (v *__PostedInput) GetGroup() *string { return v.Group }
+
+// __RegroupInput is used internally by genqlient
+type __RegroupInput struct {
+	Input RegroupInput `json:"input"`
+}
+
+// GetInput returns __RegroupInput.Input, and is useful for accessing the field via an interface.
+func (v *__RegroupInput) GetInput() RegroupInput { return v.Input }
+
 // __VoteInput is used internally by genqlient
 type __VoteInput struct {
 	Input VoteInput `json:"input"`
@@ -1154,6 +1779,77 @@ func (v *__WalkInput) GetFirst() int { return v.First }
 
 // GetAfter returns __WalkInput.After, and is useful for accessing the field via an interface.
 func (v *__WalkInput) GetAfter() *string { return v.After }
+
+// The subscription executed by Changed.
+const Changed_Operation = `
+subscription Changed ($ids: [ID!]!) {
+	articleChanged(ids: $ids) {
+		... Card
+	}
+}
+fragment Card on Article {
+	id
+	number
+	title
+	link
+	votes
+	score
+	createdAt
+	isInteresting
+	poster {
+		name
+	}
+	groups {
+		name
+	}
+	viewerVote
+}
+`
+
+// To unsubscribe, use [graphql.WebSocketClient.Unsubscribe]
+func Changed(
+	ctx_ context.Context,
+	client_ graphql.WebSocketClient,
+	ids []string,
+) (dataChan_ chan ChangedWsResponse, subscriptionID_ string, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "Changed",
+		Query:  Changed_Operation,
+		Variables: &__ChangedInput{
+			Ids: ids,
+		},
+	}
+
+	dataChan_ = make(chan ChangedWsResponse)
+	subscriptionID_, err_ = client_.Subscribe(req_, dataChan_, ChangedForwardData)
+
+	return dataChan_, subscriptionID_, err_
+}
+
+type ChangedWsResponse graphql.BaseResponse[*ChangedResponse]
+
+func ChangedForwardData(interfaceChan interface{}, jsonRawMsg json.RawMessage) error {
+	var gqlResp graphql.Response
+	var wsResp ChangedWsResponse
+	err := json.Unmarshal(jsonRawMsg, &gqlResp)
+	if err != nil {
+		return err
+	}
+	if len(gqlResp.Errors) == 0 {
+		err = json.Unmarshal(jsonRawMsg, &wsResp)
+		if err != nil {
+			return err
+		}
+	} else {
+		wsResp.Errors = gqlResp.Errors
+	}
+	dataChan_, ok := interfaceChan.(chan ChangedWsResponse)
+	if !ok {
+		return errors.New("failed to cast interface into 'chan ChangedWsResponse'")
+	}
+	dataChan_ <- wsResp
+	return nil
+}
 
 // The query executed by FrontPage.
 const FrontPage_Operation = `
@@ -1289,6 +1985,136 @@ func Post(
 	}
 
 	data_ = &PostResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The subscription executed by Posted.
+const Posted_Operation = `
+subscription Posted ($group: String) {
+	articlePosted(group: $group) {
+		... Card
+	}
+}
+fragment Card on Article {
+	id
+	number
+	title
+	link
+	votes
+	score
+	createdAt
+	isInteresting
+	poster {
+		name
+	}
+	groups {
+		name
+	}
+	viewerVote
+}
+`
+
+// To unsubscribe, use [graphql.WebSocketClient.Unsubscribe]
+func Posted(
+	ctx_ context.Context,
+	client_ graphql.WebSocketClient,
+	group *string,
+) (dataChan_ chan PostedWsResponse, subscriptionID_ string, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "Posted",
+		Query:  Posted_Operation,
+		Variables: &__PostedInput{
+			Group: group,
+		},
+	}
+
+	dataChan_ = make(chan PostedWsResponse)
+	subscriptionID_, err_ = client_.Subscribe(req_, dataChan_, PostedForwardData)
+
+	return dataChan_, subscriptionID_, err_
+}
+
+type PostedWsResponse graphql.BaseResponse[*PostedResponse]
+
+func PostedForwardData(interfaceChan interface{}, jsonRawMsg json.RawMessage) error {
+	var gqlResp graphql.Response
+	var wsResp PostedWsResponse
+	err := json.Unmarshal(jsonRawMsg, &gqlResp)
+	if err != nil {
+		return err
+	}
+	if len(gqlResp.Errors) == 0 {
+		err = json.Unmarshal(jsonRawMsg, &wsResp)
+		if err != nil {
+			return err
+		}
+	} else {
+		wsResp.Errors = gqlResp.Errors
+	}
+	dataChan_, ok := interfaceChan.(chan PostedWsResponse)
+	if !ok {
+		return errors.New("failed to cast interface into 'chan PostedWsResponse'")
+	}
+	dataChan_ <- wsResp
+	return nil
+}
+
+// The mutation executed by Regroup.
+const Regroup_Operation = `
+mutation Regroup ($input: RegroupInput!) {
+	regroup(input: $input) {
+		article {
+			... Card
+		}
+		userErrors {
+			__typename
+			code
+			message
+			field
+		}
+	}
+}
+fragment Card on Article {
+	id
+	number
+	title
+	link
+	votes
+	score
+	createdAt
+	isInteresting
+	poster {
+		name
+	}
+	groups {
+		name
+	}
+	viewerVote
+}
+`
+
+func Regroup(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input RegroupInput,
+) (data_ *RegroupResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "Regroup",
+		Query:  Regroup_Operation,
+		Variables: &__RegroupInput{
+			Input: input,
+		},
+	}
+
+	data_ = &RegroupResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

@@ -2,7 +2,10 @@ module frontpage-client
 
 go 1.26.0
 
-require github.com/Khan/genqlient v0.8.1
+require (
+	github.com/Khan/genqlient v0.8.1
+	github.com/gorilla/websocket v1.5.3
+)
 
 require (
 	github.com/agnivade/levenshtein v1.1.1 // indirect

@@ -11,8 +11,11 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/Khan/genqlient/graphql"
+	"github.com/gorilla/websocket"
 )
 
 // pageSize is not the default of the server, and no divisor of the number of articles.
@@ -64,6 +67,10 @@ func visit(ctx context.Context, url string) error {
 		return fmt.Errorf("the vote is not counted: %+v", voted.Vote)
 	}
 
+	if err := watch(ctx, url, newest, as); err != nil {
+		return err
+	}
+
 	anonymous := graphql.NewClient(url, http.DefaultClient)
 	byCursor, err := walkByCursor(ctx, anonymous)
 	if err != nil {
@@ -84,8 +91,52 @@ func visit(ctx context.Context, url string) error {
 	if !slices.Equal(byCursor, byPage) {
 		return errors.New("the walks by cursor and by page number differ")
 	}
-	fmt.Printf("genqlient: a query, two mutations, %d articles by cursor and by page number\n", len(byCursor))
+	fmt.Printf("genqlient: a query, two mutations, a subscription, %d articles by cursor and by page number\n", len(byCursor))
 	return nil
+}
+
+// dialer is the one of gorilla, whose connections genqlient is made for.
+type dialer struct{ websocket.Dialer }
+
+func (d dialer) DialContext(ctx context.Context, url string, header http.Header) (graphql.WSConn, error) {
+	conn, _, err := d.Dialer.DialContext(ctx, url, header)
+	return conn, err
+}
+
+// watch votes for an article and wants to be told of each vote.
+func watch(ctx context.Context, url, article string, as func(string) graphql.Client) error {
+	socket := graphql.NewClientUsingWebSocket("ws"+strings.TrimPrefix(url, "http"), dialer{},
+		graphql.WithConnectionParams(map[string]any{"X-User-ID": "genqlient-watcher"}))
+	failed, err := socket.Start(ctx)
+	if err != nil {
+		return err
+	}
+	changed, id, err := Changed(ctx, socket, []string{article})
+	if err != nil {
+		return err
+	}
+	told := 0
+	for i := range 8 {
+		voted, err := Vote(ctx, as(fmt.Sprintf("genqlient-%d", i)), VoteInput{Article: article, Direction: VoteDirectionUp})
+		if err != nil {
+			return err
+		}
+		select {
+		case event := <-changed:
+			if event.Errors != nil || event.Data == nil || event.Data.ArticleChanged.Votes != voted.Vote.Article.Votes {
+				return fmt.Errorf("a vote is told with %+v", event)
+			}
+			told++
+		case err := <-failed:
+			return err
+		case <-time.After(time.Second): // The subscription may have begun after the vote.
+		}
+	}
+	if told < 6 {
+		return fmt.Errorf("of 8 votes %d are told", told)
+	}
+	// To close the socket as well, as genqlient does it, closes the channel twice.
+	return socket.Unsubscribe(id)
 }
 
 func walkByCursor(ctx context.Context, client graphql.Client) (ids []string, err error) {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { createClient, type Sink } from "graphql-ws";
 import {
   commitMutation,
   type ConcreteRequest,
@@ -12,14 +13,18 @@ import {
   type GraphQLTaggedNode,
   type MutationParameters,
   Network,
+  Observable,
   type OperationType,
   type ReaderFragment,
   RecordSource,
+  requestSubscription,
   Store,
 } from "relay-runtime";
+import { WebSocket } from "ws";
 import { main, pages, pageSize, url, visit } from "../site";
 import groupFragment from "./__generated__/site_group.graphql";
 import listFragment from "./__generated__/site_list.graphql";
+import changedArticle, { type siteChangedSubscription } from "./__generated__/siteChangedSubscription.graphql";
 import frontPage, { type siteFrontPageQuery } from "./__generated__/siteFrontPageQuery.graphql";
 import group, { type siteGroupQuery } from "./__generated__/siteGroupQuery.graphql";
 import list, { type siteListQuery } from "./__generated__/siteListQuery.graphql";
@@ -27,15 +32,21 @@ import page, { type sitePageQuery } from "./__generated__/sitePageQuery.graphql"
 import post, { type sitePostMutation } from "./__generated__/sitePostMutation.graphql";
 import vote, { type siteVoteMutation } from "./__generated__/siteVoteMutation.graphql";
 
+const sockets = createClient({ url: url.replace(/^http/, "ws"), webSocketImpl: WebSocket });
+
 function environmentOf(user: string): Environment {
-  const network = Network.create(async (request, variables) => {
-    const response = await fetch(url, {
-      method: "POST",
-      headers: { "Content-Type": "application/json", "X-User-ID": user },
-      body: JSON.stringify({ query: request.text, variables }),
-    });
-    return response.json();
-  });
+  const network = Network.create(
+    async (request, variables) => {
+      const response = await fetch(url, {
+        method: "POST",
+        headers: { "Content-Type": "application/json", "X-User-ID": user },
+        body: JSON.stringify({ query: request.text, variables }),
+      });
+      return response.json();
+    },
+    (request, variables) =>
+      Observable.create((sink) => sockets.subscribe({ query: request.text ?? "", variables }, sink as Sink<unknown>)),
+  );
   return new Environment({ network, store: new Store(new RecordSource()) });
 }
 
@@ -110,6 +121,14 @@ main(async () => {
     },
     async vote(user, article) {
       return (await mutate<siteVoteMutation>(user, vote, { input: { article } })).vote?.article;
+    },
+    watch(article, changed) {
+      const { dispose } = requestSubscription<siteChangedSubscription>(anonymous, {
+        subscription: changedArticle,
+        variables: { ids: [article] },
+        onNext: (data) => data && changed(data.articleChanged),
+      });
+      return dispose;
     },
     async byCursor() {
       const variables = { count: pageSize };

@@ -45,6 +45,15 @@ graphql`
 `;
 
 graphql`
+  subscription siteChangedSubscription($ids: [ID!]!) {
+    articleChanged(ids: $ids) {
+      id
+      votes
+    }
+  }
+`;
+
+graphql`
   query siteListQuery($count: Int!) {
     ...site_list @arguments(count: $count)
   }

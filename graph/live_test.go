@@ -1,0 +1,162 @@
+package graph_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+)
+
+// No event is older than what was answered before it on the same socket.
+func TestEventsAreNoOlderThanAnswers(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
+	id := s.post("alice", "t")
+	w := s.socket("", "X-User-ID", "alice")
+	ops := make([]string, 10)
+	for i := range ops {
+		ops[i] = fmt.Sprint("watcher", i)
+		// An event takes a while to be made, in which others are answered.
+		w.start(ops[i], `subscription { articleChanged(ids: [1]) { votes viewerVote } }`, "")
+	}
+	n := w.settle(id, ops...)
+	var voters sync.WaitGroup
+	for range 4 {
+		voters.Go(func() {
+			tick := time.NewTicker(20 * time.Millisecond) // or all would be in one event
+			defer tick.Stop()
+			for range 75 {
+				s.up(id)
+				<-tick.C
+			}
+		})
+	}
+	defer voters.Wait()
+	ask := map[string]string{
+		"query":    `{ article(id: 1) { votes } }`,
+		"mutation": `mutation { vote(input: {article: 1}) { article { votes } } }`,
+	}
+	for op, query := range ask {
+		w.start(op, query, "")
+	}
+	floor, last, events, answers := n, map[string]int{}, 0, 0
+	for slices.ContainsFunc(ops, func(op string) bool { return last[op] < n+300 }) {
+		f := w.read()
+		switch {
+		case f.Type == "complete":
+			w.start(f.ID, ask[f.ID], "")
+		case slices.Contains(ops, f.ID):
+			votes := votesOf(t, string(f.Payload))
+			if votes < floor || votes < last[f.ID] {
+				t.Fatalf("an event shows %d votes, after an answer with %d and an event with %d", votes, floor, last[f.ID])
+			}
+			last[f.ID] = votes
+			events++
+		default:
+			var a struct {
+				Data struct {
+					Article struct{ Votes int }
+					Vote    struct{ Article struct{ Votes int } }
+				}
+			}
+			if err := json.Unmarshal(f.Payload, &a); err != nil {
+				t.Fatal(err)
+			}
+			floor = max(floor, a.Data.Article.Votes, a.Data.Vote.Article.Votes)
+			answers++
+		}
+	}
+	if answers < events || events < 2*len(ops) {
+		t.Errorf("%d events among %d answers prove nothing", events, answers)
+	}
+}
+
+func TestEventsCostNoCommands(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := newSite(t, server.Client, redisrepo.BookRules())
+	client := redis.NewClient(&redis.Options{Network: "unix", Addr: server.Socket()})
+	t.Cleanup(func() { _ = client.Close() })
+	other := newSite(t, client, redisrepo.BookRules())
+	other.voters.Store(1000) // not the same as of the first
+	id := s.post("alice", "t", "go")
+	const fields = `votes id number title text link score upvotes downvotes isInteresting groups { name } poster { name } createdAt viewerCanVote`
+	w := s.socket("", "X-User-ID", "alice")
+	var ops []string
+	check := func(watchers int) {
+		t.Helper()
+		for len(ops) < watchers {
+			op := fmt.Sprint("w", len(ops))
+			ops = append(ops, op)
+			w.start(op, `subscription { articleChanged(ids: [1]) { `+fields+` } }`, "")
+		}
+		w.settle(id, ops...)
+		s.trips.reset()
+		for range 3 {
+			n := other.up(id)
+			shown := map[string]int{}
+			for _, op := range ops {
+				for shown[op] < n {
+					f := w.read()
+					shown[f.ID] = votesOf(t, string(f.Payload))
+				}
+			}
+		}
+		if n, commands := s.trips.read(); n != 0 || len(s.trips.listened()) != 0 {
+			t.Errorf("3 votes cost %d watchers %v and %v", len(ops), commands, s.trips.listened())
+		}
+	}
+	check(1)
+	check(50)
+}
+
+// What one event has loaded is not shown by the next.
+func TestEachEventLoadsAnew(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
+	id := s.post("alice", "t", "go")
+	w, e := s.socket(""), s.stream(`subscription { articleChanged(ids: [1]) { votes } }`)
+	const fields = `groups { articleCount articles { number votes } }`
+	w.watch("plain", id)
+	e.settle(id)
+	w.start("a", `subscription { articleChanged(ids: [1]) { votes `+fields+` } }`, "")
+	var shown, count, inner int
+	next := func() {
+		f := w.read()
+		for ; f.ID != "a"; f = w.read() {
+		}
+		var a struct {
+			Data struct {
+				ArticleChanged struct {
+					Votes  int
+					Groups []struct {
+						ArticleCount int
+						Articles     []struct{ Number, Votes int }
+					}
+				}
+			}
+		}
+		if err := json.Unmarshal(f.Payload, &a); err != nil || len(a.Data.ArticleChanged.Groups) != 1 {
+			t.Fatalf("%v %s", err, f.Payload)
+		}
+		article := a.Data.ArticleChanged
+		shown, count, inner = article.Votes, article.Groups[0].ArticleCount, article.Groups[0].Articles[0].Votes
+	}
+	s.settle(id, func() (string, int) { next(); return "a", shown }, "a")
+	for i := range 4 {
+		s.post("alice", "another", "go")
+		n := s.up(id)
+		for next(); shown < n; next() {
+		}
+		if inner < shown || count != i+2 {
+			t.Errorf("an event of %d votes shows %d in the group of %d", shown, inner, count)
+		}
+	}
+}

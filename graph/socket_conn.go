@@ -1,0 +1,66 @@
+package graph
+
+import (
+	"net"
+	"sync"
+	"time"
+)
+
+// boundedConn gives up a write that takes longer than timeout: the client does
+// not read. Between hold and release it collects what is written, so that many
+// messages are one system call.
+type boundedConn struct {
+	net.Conn
+	timeout time.Duration
+
+	mu   sync.Mutex
+	held *[]byte // nil when nothing is collected
+}
+
+// collected are buffers that are free.
+var collected = sync.Pool{New: func() any { return new([]byte) }}
+
+// mostHeld is how much is collected before it is written, bytes.
+const mostHeld = 64 << 10
+
+func (c *boundedConn) hold() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.held = collected.Get().(*[]byte)
+}
+
+func (c *boundedConn) release() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := c.flush()
+	collected.Put(c.held)
+	c.held = nil
+	return err
+}
+
+// Write is not told of an error when it collects: release is.
+func (c *boundedConn) Write(data []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held == nil {
+		return c.write(data)
+	}
+	*c.held = append(*c.held, data...)
+	if len(*c.held) > mostHeld {
+		return len(data), c.flush()
+	}
+	return len(data), nil
+}
+
+func (c *boundedConn) flush() error {
+	defer func() { *c.held = (*c.held)[:0] }()
+	_, err := c.write(*c.held)
+	return err
+}
+
+func (c *boundedConn) write(data []byte) (int, error) {
+	if err := c.SetWriteDeadline(time.Now().Add(c.timeout)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(data)
+}

@@ -1,0 +1,169 @@
+package graph_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/coder/websocket"
+
+	"frontpage/graph"
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+)
+
+const (
+	begin   = `{"type":"connection_init"}`
+	request = `{"type":"subscribe","id":"a","payload":{"query":"subscription { articlePosted { id } }"}}`
+)
+
+func TestCloseCodes(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
+	limit := int(graph.DefaultOptions().BodyLimit)
+	tests := []struct {
+		name     string
+		messages []string
+		code     websocket.StatusCode
+	}{
+		{"subscribe before init", []string{request}, 4401},
+		{"a second init", []string{begin, begin}, 4429},
+		{"a second init with a payload", []string{begin, `{"type":"connection_init","payload":{}}`}, 4429},
+		{"an id in use", []string{begin, request, request}, 4409},
+		{"a long id in use", []string{begin, strings.Replace(request, `"a"`, `"`+strings.Repeat("ü", 500)+`"`, 1), strings.Replace(request, `"a"`, `"`+strings.Repeat("ü", 500)+`"`, 1)}, 4409},
+		{"no JSON", []string{"x"}, 4400},
+		{"nothing", []string{""}, 4400},
+		{"half of it", []string{begin[:20]}, 4400},
+		{"two of it", []string{begin + begin}, 4400},
+		{"an array", []string{"[" + begin + "]"}, 4400},
+		{"null", []string{"null"}, 4400},
+		{"a number", []string{"5"}, 4400},
+		{"a string", []string{`"ping"`}, 4400},
+		{"no type", []string{"{}"}, 4400},
+		{"a number as type", []string{`{"type":5}`}, 4400},
+		{"another type", []string{`{"type":"start","id":"a"}`}, 4400},
+		{"next", []string{begin, `{"type":"next","id":"a","payload":{}}`}, 4400},
+		{"error", []string{begin, `{"type":"error","id":"a","payload":[]}`}, 4400},
+		{"connection_ack", []string{begin, `{"type":"connection_ack"}`}, 4400},
+		{"invalid UTF-8", []string{begin, "{\"type\":\"ping\",\"payload\":{\"x\":\"\xff\"}}"}, 4400},
+		{"init with an array", []string{`{"type":"connection_init","payload":[]}`}, 4400},
+		{"ping with an array", []string{`{"type":"ping","payload":[]}`}, 4400},
+		{"ping with a string", []string{begin, `{"type":"ping","payload":"x"}`}, 4400},
+		{"complete without an id", []string{begin, `{"type":"complete"}`}, 4400},
+		{"subscribe without an id", []string{begin, `{"type":"subscribe","payload":{"query":"{ __typename }"}}`}, 4400},
+		{"an empty id", []string{begin, `{"type":"subscribe","id":"","payload":{"query":"{ __typename }"}}`}, 4400},
+		{"a number as id", []string{begin, `{"type":"subscribe","id":1,"payload":{"query":"{ __typename }"}}`}, 4400},
+		{"no payload", []string{begin, `{"type":"subscribe","id":"a"}`}, 4400},
+		{"null as payload", []string{begin, `{"type":"subscribe","id":"a","payload":null}`}, 4400},
+		{"a text as payload", []string{begin, `{"type":"subscribe","id":"a","payload":"{ __typename }"}`}, 4400},
+		{"no query", []string{begin, `{"type":"subscribe","id":"a","payload":{"variables":{}}}`}, 4400},
+		{"a number as query", []string{begin, `{"type":"subscribe","id":"a","payload":{"query":5}}`}, 4400},
+		{"variables as array", []string{begin, `{"type":"subscribe","id":"a","payload":{"query":"{ __typename }","variables":[]}}`}, 4400},
+		{"extensions as text", []string{begin, `{"type":"subscribe","id":"a","payload":{"query":"{ __typename }","extensions":"x"}}`}, 4400},
+		{"a number as operationName", []string{begin, `{"type":"subscribe","id":"a","payload":{"query":"{ __typename }","operationName":5}}`}, 4400},
+		{"too large", []string{begin, `{"type":"ping","payload":{"x":"` + strings.Repeat("x", limit) + `"}}`}, 1009},
+	}
+	for _, tt := range tests {
+		w := s.open()
+		for _, text := range tt.messages {
+			w.send(text)
+		}
+		before, how := w.closed()
+		if how.Code != tt.code || how.Reason == "" || !utf8.ValidString(how.Reason) {
+			t.Errorf("%s: closed with %d %q, want %d", tt.name, how.Code, how.Reason, tt.code)
+		}
+		acks := 0
+		if tt.messages[0] == begin {
+			acks = 1
+		}
+		if len(before) != acks || acks == 1 && before[0].Type != "connection_ack" {
+			t.Errorf("%s: before it is closed come %v", tt.name, before)
+		}
+	}
+	w := s.open()
+	if err := w.conn.Write(t.Context(), websocket.MessageBinary, []byte("\x00\x01\xfe\xff")); err != nil {
+		t.Fatal(err)
+	}
+	if _, how := w.closed(); how.Code != 4400 {
+		t.Errorf("binary garbage: %v", how)
+	}
+	w = s.socket("")
+	w.send(`{"type":"ping","payload":{"x":"` + strings.Repeat("x", limit-100) + `"}}`)
+	if f := w.read(); f.Type != "pong" || len(f.Payload) != limit-100+len(`{"x":""}`) {
+		t.Errorf("a message that is just not too large: %.100v", f)
+	}
+}
+
+func TestASocketSpeaksOneSubprotocol(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
+	for _, offered := range [][]string{nil, {"graphql-ws"}} {
+		conn, _, err := s.dial(websocket.DialOptions{Subprotocols: offered})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, how := s.wire(conn).closed(); how.Code != 4406 {
+			t.Errorf("offered %v: %v", offered, how)
+		}
+	}
+	conn, _, err := s.dial(websocket.DialOptions{Subprotocols: []string{"graphql-ws", subprotocol}})
+	if err != nil || conn.Subprotocol() != subprotocol {
+		t.Fatal(err)
+	}
+	s.wire(conn).begin("")
+}
+
+func TestASocketMustBeginInTime(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
+	began := s.socket("")
+	late := s.open()
+	late.send(`{"type":"ping"}`)
+	late.want("pong", "", "")
+	opened := time.Now()
+	if _, how := late.closed(); how.Code != 4408 {
+		t.Errorf("closed with %v", how)
+	}
+	if took := time.Since(opened); took < 2*time.Second {
+		t.Errorf("closed after %v", took)
+	}
+	began.send(`{"type":"ping"}`) // it is older than 3 s, and open
+	began.want("pong", "", "")
+}
+
+func TestASocketThatAnswersPingsStays(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *graph.Options) { o.Streams.Ping = 250 * time.Millisecond })
+	id := s.post("alice", "t")
+	pings := make(chan struct{}, 100)
+	conn, _, err := s.dial(websocket.DialOptions{Subprotocols: []string{subprotocol}, OnPingReceived: func(context.Context, []byte) bool {
+		pings <- struct{}{}
+		return true
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := s.wire(conn)
+	w.begin("")
+	w.watch("a", id)
+	events := make(chan frame)
+	go func() {
+		f, _ := w.tryRead()
+		events <- f
+	}()
+	for i := range 12 {
+		select {
+		case <-pings:
+		case f := <-events:
+			t.Fatalf("after %d pings: %v", i, f)
+		case <-time.After(patience):
+			t.Fatalf("there were %d pings", i)
+		}
+	}
+	n := s.up(id)
+	if f := <-events; votesOf(t, string(f.Payload)) != n {
+		t.Errorf("%v, want %d votes", f, n)
+	}
+}

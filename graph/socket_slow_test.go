@@ -1,0 +1,193 @@
+package graph_test
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"frontpage/graph"
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+)
+
+// rawSocket is a WebSocket that reads nothing but the answer to its handshake.
+func (s *site) rawSocket(messages ...string) net.Conn {
+	s.t.Helper()
+	conn := s.slow()
+	handshake := "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" +
+		"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: " + subprotocol + "\r\n\r\n"
+	for _, text := range messages { // in one write with the handshake: what comes early must not get lost
+		handshake += masked(text)
+	}
+	if _, err := conn.Write([]byte(handshake)); err != nil {
+		s.t.Fatal(err)
+	}
+	res, err := http.ReadResponse(bufio.NewReaderSize(conn, 16), nil)
+	if err != nil || res.StatusCode != http.StatusSwitchingProtocols {
+		s.t.Fatalf("%v %v", res, err)
+	}
+	return conn
+}
+
+// slow is a connection that holds little of what is not read.
+func (s *site) slow() net.Conn {
+	s.t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = conn.Close() })
+	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	return conn
+}
+
+// masked is a text as a client's frame, under the mask 0.
+func masked(text string) string {
+	frame := []byte{0x81, 0x80 | 126}
+	frame = binary.BigEndian.AppendUint16(frame, uint16(len(text)))
+	return string(append(frame, 0, 0, 0, 0)) + text
+}
+
+// one lets an address have a single stream, so that one shows when another is gone.
+func one(o *graph.Options) {
+	o.Streams.PerAddress = 1
+	o.Streams.Ping = 250 * time.Millisecond
+}
+
+// free reports whether a stream can be opened.
+func (s *site) free() bool {
+	conn, res, err := s.dial(websocket.DialOptions{Subprotocols: []string{subprotocol}})
+	if err == nil {
+		_ = conn.CloseNow()
+	} else if res == nil || res.StatusCode != http.StatusTooManyRequests {
+		s.t.Fatal(err)
+	}
+	return err == nil
+}
+
+func TestASocketThatAnswersNoPingIsClosed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), one)
+	began := time.Now()
+	s.rawSocket(begin, request)
+	if s.free() && time.Since(began) < 250*time.Millisecond {
+		t.Fatal("it was not counted")
+	}
+	eventually(t, "the socket is gone", s.free)
+	if took := time.Since(began); took < 250*time.Millisecond {
+		t.Errorf("gone after %v", took)
+	}
+}
+
+// big makes articles whose texts fill the buffers of a connection, and the
+// selection that has them sent many times over.
+func (s *site) big() (subscription string, ids []string) {
+	s.t.Helper()
+	text := strings.Repeat("🗳", 10_000)
+	for range 20 {
+		a := s.ask("alice", `mutation($t: String!) { post(input: {title: "t", text: $t}) { article { id } } }`, "t", text)
+		ids = append(ids, a.Data["post"].(map[string]any)["article"].(map[string]any)["id"].(string))
+	}
+	var selection strings.Builder
+	for i := range 14 {
+		fmt.Fprintf(&selection, " t%d: text", i)
+	}
+	return fmt.Sprintf(`subscription { articleChanged(ids: [%s]) { votes%s } }`, `"`+strings.Join(ids, `", "`)+`"`, selection.String()), ids
+}
+
+// flood makes large events until the only stream is closed.
+func (s *site) flood(ids []string) {
+	s.t.Helper()
+	if s.free() {
+		s.t.Fatal("the stream is not counted")
+	}
+	eventually(s.t, "the stream is gone", func() bool {
+		for _, id := range ids {
+			s.up(id)
+		}
+		return s.free()
+	})
+}
+
+func TestAnEventStreamThatIsNotReadIsClosed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), one)
+	subscription, ids := s.big()
+	conn := s.slow()
+	if _, err := fmt.Fprintf(conn, "GET /?query=%s HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n", url.QueryEscape(subscription)); err != nil {
+		t.Fatal(err)
+	}
+	reader := bufio.NewReaderSize(conn, 16)
+	res, err := http.ReadResponse(reader, nil)
+	if err != nil || res.Header.Get("Content-Type") != typeEvents {
+		t.Fatalf("%v %v", res, err)
+	}
+	signs := bufio.NewReaderSize(res.Body, 16)
+	for comments := 0; comments < 5; { // it lives as long as it is read
+		line, err := signs.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line == ":\n" {
+			comments++
+		}
+	}
+	s.flood(ids)
+}
+
+func TestASocketWhoseEventsAreNotReadIsClosed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), one)
+	subscription, ids := s.big()
+	conn := s.rawSocket(begin, fmt.Sprintf(`{"type":"subscribe","id":"a","payload":{"query":%q}}`, subscription))
+	// It answers pings that it has not read, whose texts are their numbers.
+	var pongs []byte
+	for i := range 100 {
+		text := fmt.Sprint(i)
+		pongs = append(append(pongs, 0x8a, 0x80|byte(len(text)), 0, 0, 0, 0), text...)
+	}
+	ended := make(chan struct{})
+	defer func() { <-ended }()
+	defer func() { _ = conn.Close() }()
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		for ; ; <-tick.C {
+			if _, err := conn.Write(pongs); err != nil {
+				return
+			}
+		}
+	}()
+	for pings := 0; pings < 5; { // it lives as long as it is read
+		var header [2]byte
+		if _, err := io.ReadFull(conn, header[:]); err != nil {
+			t.Fatalf("after %d pings: %v", pings, err)
+		}
+		length := uint64(header[1])
+		if more := map[byte]int{126: 2, 127: 8}[header[1]]; more > 0 {
+			var extended [8]byte
+			if _, err := io.ReadFull(conn, extended[8-more:]); err != nil {
+				t.Fatal(err)
+			}
+			length = binary.BigEndian.Uint64(extended[:])
+		}
+		if _, err := io.CopyN(io.Discard, conn, int64(length)); err != nil {
+			t.Fatal(err)
+		}
+		if header[0] == 0x89 {
+			pings++
+		}
+	}
+	s.flood(ids)
+}

@@ -1,0 +1,193 @@
+package redisrepo_test
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"frontpage/redisrepo"
+)
+
+func TestHowManyArticlesAreWatched(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	for n, ok := range map[int]bool{0: false, 1: true, redisrepo.MaxWatched: true, redisrepo.MaxWatched + 1: false} {
+		ids := make([]redisrepo.ArticleID, n)
+		for i := range ids {
+			ids[i] = redisrepo.ArticleID(i + 1)
+		}
+		if _, err := s.WatchArticles(s.ctx, ids); !ok {
+			wantRefused(t, err, "INVALID ids")
+		} else if err != nil {
+			t.Errorf("%d articles: %v", n, err)
+		}
+	}
+}
+
+func TestEveryWatchedArticleHasItsTurn(t *testing.T) {
+	t.Parallel()
+	s := two(t)
+	l := s[0].listen()
+	ids := make([]redisrepo.ArticleID, redisrepo.MaxWatched)
+	for i := range ids {
+		ids[i] = s[1].post("alice").ID
+	}
+	w := l.watch(ids...)
+	for _, id := range ids {
+		s[1].vote(id, "bob", up)
+	}
+	seen := map[redisrepo.ArticleID]bool{}
+	for turn := range ids {
+		if turn < 3 { // one that changes all the time is not told in place of others
+			s[1].vote(ids[0], redisrepo.UserName(fmt.Sprint("voter", turn)), up)
+			l.pass()
+		}
+		a := w.Take()
+		if a == nil || seen[a.ID] {
+			t.Fatalf("turn %d: took %v, which was told: %t", turn, a, a != nil)
+		}
+		seen[a.ID] = true
+	}
+	l.wantTaken(w, ids[0])
+}
+
+// What is on the channel may be of a later version, or of anybody.
+func TestMessagesThatAreNotUnderstood(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	l, a := s.listen(), s.post("alice", "go")
+	l.pass()
+	w, posts := l.watch(a.ID), l.watchPosts("")
+	for _, message := range []string{
+		"", "voted", "voted article:1 2 2 0", "voted x 2 2 0 0", "voted article:0 2 2 0 0", "voted group:1 2 2 0 0",
+		"voted article:1 x 2 0 0", "voted article:1 2.5 2 0 0", "voted article:1 2 x 0 0", "voted article:1 2 2 x 0",
+		"voted article:1 99999999999999999999 2 0 0", "posted article:1 1 1e99 0 0", "\x00 \xff \n a b c", strings.Repeat("x ", 10_000),
+	} {
+		l.publish("", message)
+		l.settle()
+		l.mutex.Lock()
+		if len(l.reports) != 1 {
+			t.Errorf("%.40q: %d reports, want 1: %v", message, len(l.reports), l.reports)
+		}
+		l.reports = nil
+		l.mutex.Unlock()
+	}
+	l.wantTaken(w)
+	l.publish("", "hello")
+	l.wantTaken(w)
+
+	// Of an unknown kind only the id is believed.
+	s.do("HSET article:1 title renamed revision 2")
+	l.publish("", "retitled article:1 7 7 7 7 x y")
+	want := s.raw.HGet(s.ctx, "article:1", "title").Val()
+	if got := next(t, w); got.Title != want || got.Votes != 1 || !reflect.DeepEqual(got.Groups, a.Groups) {
+		t.Errorf("told %s, want %s", show(got), want)
+	}
+	l.wantTaken(posts)
+	l.wantReports(0)
+}
+
+// A message may come after the state that it tells of was read.
+func TestWhatChangedBeforeIsNotTold(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	l, a := s.listen(), s.post("alice", "go")
+	s.vote(a.ID, "bob", up)
+	l.pass()
+	for _, message := range []string{
+		"voted article:1 2 2 0 0 go",
+		"voted article:1 1 1 0 0 go",
+		"posted article:1 1 1 0 0 go",
+	} {
+		t.Run(message, func(t *testing.T) {
+			w := l.watch(a.ID)
+			l.publish("", message)
+			l.wantTaken(w)
+			w.Close()
+		})
+	}
+}
+
+func TestAClosedWatchCostsNothing(t *testing.T) {
+	t.Parallel()
+	s, counted := newSite(t, nil), new(counter)
+	other := s.reopened(s.client(counted), nil)
+	l := other.listen()
+	a := s.post("alice", "go")
+	l.settle()
+	open := l.watch(a.ID)
+	watches := []*redisrepo.Watch{l.watch(a.ID, 2, 99), l.watch(a.ID), l.watchPosts(""), l.watchPosts("go")}
+	s.vote(a.ID, "bob", up)
+	s.post("alice", "go")
+	l.pass()
+	next(t, watches[2]) // the others have news that nobody took
+	open.Close()
+	for _, w := range watches {
+		w.Close()
+		select {
+		case <-w.Wake():
+		default:
+		}
+	}
+
+	l.pass()
+	counted.reset()
+	s.do("CLIENT KILL TYPE pubsub") // what is watched would be read anew
+	l.settle()
+	s.vote(a.ID, "carol", up)
+	s.post("alice", "go")
+	l.publish("", "unheard article:1 1 1 0 0 go")
+	l.publish("", "unheard article:2 1 1 0 0 go")
+	l.pass()
+	reads := counted.reset() // of pass itself is one
+	if n := strings.Count(reads.names, "hgetall"); n != 1 {
+		t.Errorf("%d articles were read, want 1: %s", n, reads.names)
+	}
+	for i, w := range watches {
+		select {
+		case <-w.Wake():
+			t.Errorf("watch %d is woken after it was closed", i)
+		default:
+		}
+	}
+}
+
+// What watchers are told is what was heard: nothing is read, however many they are.
+func TestWatchersCostNoReads(t *testing.T) {
+	t.Parallel()
+	const articles, votes = 25, 500
+	for _, watchers := range []int{1, 200} {
+		t.Run(fmt.Sprint(watchers, " watches"), func(t *testing.T) {
+			t.Parallel()
+			s, counted := newSite(t, nil), new(counter)
+			l := s.reopened(s.client(counted), nil).listen()
+			ids := make([]redisrepo.ArticleID, articles)
+			for i := range ids {
+				ids[i] = s.post("alice", "go").ID
+			}
+			l.settle()
+			counted.reset()
+			watches := make([]*redisrepo.Watch, watchers)
+			for i := range watches {
+				watches[i] = l.watch(ids...)
+			}
+			if read := counted.reset(); read.trips != 1 || read.commands != articles {
+				t.Errorf("to begin with, %d commands in %d trips were sent: %s", read.commands, read.trips, read.names)
+			}
+			for i := range votes {
+				s.vote(ids[i%articles], redisrepo.UserName(fmt.Sprint("voter", i)), up)
+			}
+			for _, w := range watches {
+				for last := 0; last < articles; {
+					if next(t, w).Votes == 1+votes/articles {
+						last++
+					}
+				}
+			}
+			if read := counted.reset(); read.commands != 0 {
+				t.Errorf("%d commands were sent: %s", read.commands, read.names)
+			}
+		})
+	}
+}

@@ -1,0 +1,220 @@
+package redisrepo_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"frontpage/redisrepo"
+)
+
+// patience is how long a test waits for what must happen.
+const patience = 20 * time.Second
+
+// listener is a site whose Repo listens.
+type listener struct {
+	*site
+	tags   []string
+	stop   func() // ends Listen, and waits for its end
+	proved chan string
+	probes int
+	passes int
+
+	mutex   sync.Mutex
+	reports []error       // but for those of probes
+	fault   chan struct{} // has a value when there is one more
+}
+
+// listen runs Listen until the test ends, and returns when it hears. Tags are
+// those of the partitions.
+func (s *site) listen(tags ...string) *listener {
+	s.t.Helper()
+	if len(tags) == 0 {
+		tags = []string{""}
+	}
+	l := &listener{site: s, tags: tags, proved: make(chan string, 1000), fault: make(chan struct{}, 1000)}
+	ctx, cancel := context.WithCancel(s.ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.Listen(ctx, l.report)
+	}()
+	l.stop = func() {
+		cancel()
+		await(s.t, done, "the end of Listen")
+	}
+	s.t.Cleanup(l.stop)
+	l.settle()
+	return l
+}
+
+func (l *listener) report(err error) {
+	if _, probe, ok := strings.Cut(err.Error(), "probe-"); ok {
+		probe, _, _ = strings.Cut(probe, "-")
+		select {
+		case l.proved <- probe:
+		default:
+		}
+		return
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.reports = append(l.reports, err)
+	select {
+	case l.fault <- struct{}{}:
+	default:
+	}
+}
+
+// wantReports wants so many since the last time.
+func (l *listener) wantReports(want int) {
+	l.t.Helper()
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if len(l.reports) != want {
+		l.t.Errorf("%d reports, want %d: %v", len(l.reports), want, l.reports)
+	}
+	l.reports = nil
+}
+
+// await waits for a channel to be closed, or for one value.
+func await[T any](t *testing.T, c <-chan T, what string) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-time.After(patience):
+		t.Fatalf("waited in vain for %s", what)
+	}
+}
+
+// eventually tries until it is so.
+func eventually(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	timeout := time.After(patience)
+	for !so() {
+		select {
+		case <-tick.C:
+		case <-timeout:
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// publish is the raw command for the partition's kind of channel.
+func (l *listener) publish(tag, text string) {
+	command := "PUBLISH"
+	if tag != "" {
+		command = "SPUBLISH"
+	}
+	// A server that is away is asked again.
+	_ = l.raw.Do(l.ctx, command, tag+"changes:0", text).Err()
+}
+
+// settle returns when every channel is subscribed, and all that was published
+// before has been heard: it publishes what cannot be read, until it is reported.
+func (l *listener) settle() {
+	l.t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	timeout := time.After(patience)
+	for _, tag := range l.tags {
+		first := l.probes + 1
+		for heard := false; !heard; {
+			l.probes++
+			l.publish(tag, fmt.Sprintf("posted probe-%d- 1 1 0 0 ", l.probes))
+			select {
+			case probe := <-l.proved:
+				n, _ := strconv.Atoi(probe)
+				heard = n >= first
+			case <-tick.C:
+			case <-timeout:
+				l.t.Fatalf("%schanges:0 is not listened to", tag)
+			}
+		}
+	}
+}
+
+// sentinel is an article that only pass changes.
+const sentinel redisrepo.ArticleID = 2_000_000_000
+
+// pass returns when watchers have been told of all that was published before: an
+// article that is changed twice is told 250 ms later than others.
+func (l *listener) pass() {
+	l.t.Helper()
+	l.settle()
+	tag := l.tags[int(sentinel)%len(l.tags)]
+	l.do("HSET", tag+sentinel.String(), "title", "sentinel", "time", "0", "votes", "0")
+	w := l.watch(sentinel)
+	for range 2 {
+		l.passes++
+		l.publish(tag, fmt.Sprintf("voted %v %d %d 0 0 ", sentinel, l.passes, l.passes))
+		for next(l.t, w).Votes != l.passes {
+			continue
+		}
+	}
+	w.Close() // waits for the round in which it was told to end
+}
+
+func (l *listener) watch(ids ...redisrepo.ArticleID) *redisrepo.Watch {
+	l.t.Helper()
+	w, err := l.WatchArticles(l.ctx, ids)
+	if err != nil {
+		l.t.Fatalf("WatchArticles: %v", err)
+	}
+	return w
+}
+
+func (l *listener) watchPosts(group redisrepo.GroupName) *redisrepo.Watch {
+	l.t.Helper()
+	w, err := l.WatchPosts(group)
+	if err != nil {
+		l.t.Fatalf("WatchPosts of %q: %v", group, err)
+	}
+	return w
+}
+
+// next waits until there is something to take.
+func next(t *testing.T, w *redisrepo.Watch) *redisrepo.Article {
+	t.Helper()
+	timeout := time.After(patience)
+	for {
+		if a := w.Take(); a != nil {
+			return a
+		}
+		select {
+		case <-w.Wake():
+		case <-timeout:
+			t.Fatal("there is nothing to take")
+		}
+	}
+}
+
+// until takes until the article has so many votes.
+func until(t *testing.T, w *redisrepo.Watch, votes int) *redisrepo.Article {
+	t.Helper()
+	for {
+		if a := next(t, w); a.Votes == votes {
+			return a
+		}
+	}
+}
+
+// wantTaken wants the watch to have just these to take, in order, once all is told.
+func (l *listener) wantTaken(w *redisrepo.Watch, want ...redisrepo.ArticleID) {
+	l.t.Helper()
+	l.pass()
+	var got []redisrepo.ArticleID
+	for a := w.Take(); a != nil; a = w.Take() {
+		got = append(got, a.ID)
+	}
+	if !slices.Equal(got, want) {
+		l.t.Errorf("took %v, want %v", got, want)
+	}
+}

@@ -1,0 +1,187 @@
+package redisrepo_test
+
+import (
+	"fmt"
+	"log/slog"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/redisrepo"
+	"frontpage/store"
+)
+
+func TestPostsAreTold(t *testing.T) {
+	t.Parallel()
+	s := two(t)
+	old := s[1].post("alice", "go")
+	l := s[0].listen()
+	all, twin, goers, nobody := l.watchPosts(""), l.watchPosts(""), l.watchPosts("go"), l.watchPosts("nobody")
+	l.wantTaken(all)
+	a := s[0].post("alice", "go", "x")
+	l.pass()
+	b := s[1].post("alice", "x")
+	l.pass()
+	c := s[1].post("alice", "go")
+	l.pass()
+	s[1].regroup(b, []string{"go"}, nil)
+	s[1].vote(old.ID, "bob", up)
+	s[1].regroup(old, nil, []string{"go"})
+	s[1].regroup(old, []string{"go"}, nil)
+	s[1].imports(oldArticles(5)...)
+	fresh := oldArticles(6)[5]
+	fresh.PostedAt, fresh.Draft.Groups = opened, []string{"go"}
+	s[1].imports(fresh)
+	l.wantTaken(all, a.ID, b.ID, c.ID)
+	l.wantTaken(twin, a.ID, b.ID, c.ID)
+	l.wantTaken(goers, a.ID, c.ID)
+	l.wantTaken(nobody)
+	l.wantReports(0)
+}
+
+func TestWhatWasThereBeforeListenIsNoPost(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	s.post("alice")
+	w, err := s.WatchPosts("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := s.listen()
+	l.wantTaken(w)
+	a := s.post("alice")
+	l.wantTaken(w, a.ID)
+}
+
+func TestNothingIsPostedAsInteresting(t *testing.T) {
+	t.Parallel()
+	_, err := newSite(t, nil).WatchPosts("interesting")
+	wantRefused(t, err, "INVALID group")
+}
+
+// A post is shown as it stands by then, and until it was shown.
+func TestAPostIsToldInItsNewestState(t *testing.T) {
+	t.Parallel()
+	s := two(t)
+	l := s[0].listen()
+	w := l.watchPosts("")
+	a := s[1].post("alice", "go")
+	await(t, w.Wake(), "the post")
+	s[1].vote(a.ID, "bob", up)
+	s[1].regroup(a, []string{"x"}, nil)
+	l.pass()
+	taken := w.Take()
+	if want := l.article(a.ID); !reflect.DeepEqual(taken, want) || taken.Votes != 2 {
+		t.Fatalf("took %+v, want %+v", taken, want)
+	}
+	if newer := w.Newer(taken); newer != nil {
+		t.Errorf("Newer = %s, want nothing", show(newer))
+	}
+	voted := s[0].vote(a.ID, "carol", up).Article
+	if newer := w.Newer(taken); !reflect.DeepEqual(newer, voted) {
+		t.Errorf("Newer = %+v, want %+v", newer, voted)
+	}
+	l.wantTaken(w)
+	w.Close()
+}
+
+// Those who do not take miss the oldest; nobody is told of them in another order.
+func TestPostsThatNobodyTakes(t *testing.T) {
+	t.Parallel()
+	s := two(t)
+	l := s[0].listen()
+	slow, goers := l.watchPosts(""), l.watchPosts("go")
+	var posted []redisrepo.ArticleID
+	for i := range 150 {
+		groups := []string{"x"}
+		if i%2 == 0 {
+			groups = []string{"go"}
+		}
+		posted = append(posted, s[1].post("alice", groups...).ID)
+	}
+	l.wantTaken(slow, posted[50:]...)
+	var even []redisrepo.ArticleID
+	for i := 0; i < len(posted); i += 2 {
+		even = append(even, posted[i])
+	}
+	l.wantTaken(goers, even...)
+}
+
+func TestPartitionsAreListenedTo(t *testing.T) {
+	t.Parallel()
+	tags := []string{"{a}", "{b}", "{c}"}
+	s := newSite(t, nil, redisrepo.WithPartitions(tags...))
+	other := s.reopened(s.client(), nil, redisrepo.WithPartitions(tags...))
+	l := s.listen(tags...)
+	posts := l.watchPosts("go")
+	found := map[redisrepo.ArticleID]bool{}
+	byPartition := map[redisrepo.ArticleID]redisrepo.ArticleID{}
+	for i := 0; len(byPartition) < len(tags); i++ {
+		a := other.post("alice", "go")
+		found[a.ID], byPartition[a.ID%3] = true, a.ID
+	}
+	for range found {
+		if a := next(t, posts); !found[a.ID] {
+			t.Errorf("told of %s", show(a))
+		}
+	}
+	l.wantTaken(posts)
+	w := l.watch(byPartition[0], byPartition[1], byPartition[2])
+	for i := range 3 {
+		for _, id := range byPartition {
+			other.vote(id, redisrepo.UserName(fmt.Sprint("voter", i)), up)
+			if got, want := until(t, w, 2+i), l.article(id); !reflect.DeepEqual(got, want) {
+				t.Errorf("told %+v, want %+v", got, want)
+			}
+		}
+	}
+	l.wantTaken(w)
+	l.wantReports(0)
+	s.do("CLIENT KILL TYPE pubsub")
+	for _, id := range byPartition {
+		other.vote(id, "zoe", down)
+	}
+	l.pass()
+	for range byPartition {
+		if a := w.Take(); a == nil || a.Downvotes != 1 {
+			t.Errorf("after a reconnection, told %v", a)
+		}
+	}
+	l.wantTaken(w)
+	l.wantTaken(posts)
+	l.wantReports(3)
+}
+
+// The store in memory is no Redis.
+func TestWatchersOfTheStoreInMemory(t *testing.T) {
+	t.Parallel()
+	memory, err := store.Open(t.Context(), store.Options{URL: "memory://", Timeout: 5 * time.Second, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = memory.Close() })
+	s := &site{t: t, ctx: t.Context(), rules: redisrepo.BookRules(), clock: new(clock), raw: memory.Client.(*redis.Client)}
+	s = s.reopened(memory.Client, nil)
+	other, l := s.reopened(memory.Client, nil), s.listen()
+	posts := l.watchPosts("go")
+	a := other.post("alice", "go")
+	if got := next(t, posts); !reflect.DeepEqual(got, a) {
+		t.Errorf("told of the post %+v, want %+v", got, a)
+	}
+	w := l.watch(a.ID)
+	for i, write := range []func(){
+		func() { other.vote(a.ID, "bob", up) },
+		func() { s.vote(a.ID, "carol", down) },
+		func() { other.regroup(a, []string{"x"}, nil) },
+	} {
+		write()
+		l.pass()
+		if got, want := w.Take(), l.article(a.ID); !reflect.DeepEqual(got, want) {
+			t.Errorf("write %d: told %+v, want %+v", i, got, want)
+		}
+	}
+	l.wantTaken(w)
+	l.wantReports(0)
+}

@@ -1,0 +1,174 @@
+package redisrepo_test
+
+import (
+	"fmt"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"frontpage/redisrepo"
+)
+
+// Whoever made the change: what is told is the article as it stands then.
+func TestWatchersAreToldTheWholeArticle(t *testing.T) {
+	t.Parallel()
+	writes := map[string]func(s *site, a *redisrepo.Article){
+		"a vote":                         func(s *site, a *redisrepo.Article) { s.vote(a.ID, "bob", up) },
+		"a vote down":                    func(s *site, a *redisrepo.Article) { s.vote(a.ID, "bob", down) },
+		"the poster's, back":             func(s *site, a *redisrepo.Article) { s.vote(a.ID, "alice", none) },
+		"votes that make it interesting": func(s *site, a *redisrepo.Article) { s.vote(a.ID, "bob", up); s.vote(a.ID, "carol", up) },
+		"into a group":                   func(s *site, a *redisrepo.Article) { s.regroup(a, []string{"new"}, nil) },
+		"out of its groups":              func(s *site, a *redisrepo.Article) { s.regroup(a, nil, []string{"go", "x"}) },
+		"a vote on what was of the book's": func(s *site, a *redisrepo.Article) {
+			s.vote(bookPost(s, "user:alice"), "x", up)
+			s.vote(a.ID, "bob", up)
+		},
+	}
+	for name, write := range writes {
+		for _, by := range []string{"the same", "another"} {
+			t.Run(name+" by "+by, func(t *testing.T) {
+				t.Parallel()
+				s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 3 })
+				l, writer := s.listen(), s
+				if by == "another" {
+					writer = s.reopened(s.client(), nil)
+				}
+				a := writer.post("alice", "go", "x")
+				w := l.watch(a.ID)
+				write(writer, a)
+				l.pass()
+				got := w.Take()
+				if want := l.article(a.ID); !reflect.DeepEqual(got, want) || reflect.DeepEqual(got, a) {
+					t.Errorf("told %+v, want %+v", got, want)
+				}
+				if again := w.Take(); again != nil {
+					t.Errorf("told again: %s", show(again))
+				}
+				l.wantReports(0)
+			})
+		}
+	}
+}
+
+// However many vote, a watcher is shown one state in 250 ms, none older than
+// another or than what this Repo told anybody before, and the last one.
+func TestABurstOfVotes(t *testing.T) {
+	t.Parallel()
+	s := two(t)
+	l := s[0].listen()
+	a := s[1].post("alice", "go")
+	const votes, watchers = 2_000, 3
+	var told atomic.Int64 // the most upvotes that this Repo returned
+	tell := func(a *redisrepo.Article) {
+		for n := int64(a.Upvotes); ; {
+			if before := told.Load(); n <= before || told.CompareAndSwap(before, n) {
+				return
+			}
+		}
+	}
+	begun := time.Now()
+	var all sync.WaitGroup
+	for range watchers {
+		w := l.watch(a.ID)
+		all.Go(func() {
+			takes, last := 0, 0
+			timeout := time.After(patience)
+			for last <= votes {
+				select {
+				case <-w.Wake():
+				case <-timeout:
+					t.Errorf("the last state told has %d votes up, want %d", last, votes+1)
+					return
+				}
+				least := max(int(told.Load()), last)
+				shown := w.Take()
+				if shown == nil {
+					continue
+				}
+				if takes++; shown.Upvotes < least {
+					t.Errorf("took %d votes up after %d", shown.Upvotes, least)
+				}
+				least = max(int(told.Load()), shown.Upvotes)
+				if newer := w.Newer(shown); newer != nil {
+					shown = newer
+				}
+				if last = shown.Upvotes; last < least {
+					t.Errorf("right before it is shown, the newest has %d votes up, after %d", last, least)
+				}
+			}
+			if most := int(time.Since(begun)/(250*time.Millisecond)) + 2; takes > most {
+				t.Errorf("told %d times in %v, want at most %d", takes, time.Since(begun), most)
+			}
+			if again := w.Take(); again != nil {
+				t.Errorf("after the last state it is shown %s", show(again))
+			}
+		})
+	}
+	together(17, func(worker int) {
+		for i := range votes / 16 {
+			if worker == 16 {
+				tell(s[0].article(a.ID))
+				continue
+			}
+			voted := s[worker%2].vote(a.ID, redisrepo.UserName(fmt.Sprint("voter", worker, "-", i)), up)
+			if worker%2 == 0 {
+				tell(voted.Article)
+			}
+		}
+	})
+	all.Wait()
+}
+
+func TestNewerIsToldInPlaceOfWhatWasTaken(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	l, a, b := s.listen(), s.post("alice"), s.post("alice")
+	w := l.watch(a.ID, b.ID)
+	s.vote(a.ID, "bob", up)
+	taken := next(t, w)
+	if taken.Votes != 2 {
+		t.Errorf("took %s, want 2 votes", show(taken))
+	}
+	if newer := w.Newer(taken); newer != nil {
+		t.Errorf("Newer = %s, want nothing", show(newer))
+	}
+	s.vote(b.ID, "bob", up) // another's news are not newer
+	if newer := w.Newer(taken); newer != nil {
+		t.Errorf("Newer = %s, want nothing", show(newer))
+	}
+	s.vote(a.ID, "carol", up)
+	if newer := w.Newer(taken); newer == nil || newer.ID != a.ID || newer.Votes != 3 {
+		t.Errorf("Newer = %v, want 3 votes", newer)
+	}
+	l.wantTaken(w, b.ID)
+}
+
+// Article ids that nobody has posted yet may be posted later.
+func TestArticlesThatDoNotExistAreWatched(t *testing.T) {
+	t.Parallel()
+	s := two(t)
+	l := s[0].listen()
+	w := l.watch(2, 1, 2, 99)
+	l.publish("", "voted article:99 2 2 0 0 ")
+	l.wantTaken(w)
+	s[1].post("alice")
+	s[0].post("alice")
+	l.pass()
+	for w.Take() != nil { // whether a post is a change is not promised
+		continue
+	}
+	s[1].vote(1, "bob", up)
+	s[1].vote(2, "bob", up)
+	l.pass()
+	votes := map[redisrepo.ArticleID]int{}
+	for a := w.Take(); a != nil; a = w.Take() {
+		votes[a.ID] += a.Votes
+	}
+	if want := map[redisrepo.ArticleID]int{1: 2, 2: 2}; !reflect.DeepEqual(votes, want) {
+		t.Errorf("votes told = %v, want %v", votes, want)
+	}
+	w.Close()
+	l.wantReports(0)
+}

@@ -1,0 +1,105 @@
+package redisrepo_test
+
+import (
+	"testing"
+
+	"frontpage/redisrepo"
+)
+
+// watchedVote is the user's position on a watched article, and what it cost.
+func watchedVote(l *listener, counted *counter, user redisrepo.UserName, a *redisrepo.Article) (redisrepo.Vote, int) {
+	l.t.Helper()
+	counted.reset()
+	vote, err := l.WatchedVote(l.ctx, user, a)
+	if err != nil || vote == nil {
+		l.t.Fatalf("WatchedVote of %s: %v, %v", user, vote, err)
+	}
+	return *vote, counted.reset().trips
+}
+
+func TestAWatchedVoteIsReadOnce(t *testing.T) {
+	t.Parallel()
+	other, counted := newSite(t, nil), new(counter)
+	id := other.post("alice").ID
+	l := other.reopened(other.client(counted), nil).listen()
+	w := l.watch(id)
+	a := l.article(id)
+	if vote, trips := watchedVote(l, counted, "bob", a); vote != none || trips != 1 {
+		t.Errorf("at first %d, %d round trips", vote, trips)
+	}
+	if vote, trips := watchedVote(l, counted, "alice", a); vote != up || trips != 1 {
+		t.Errorf("the poster's %d, %d round trips", vote, trips)
+	}
+	// Until a message has come, what is known may not be all.
+	other.vote(id, "carol", up)
+	next(t, w)
+	for _, user := range []redisrepo.UserName{"bob", "alice"} {
+		watchedVote(l, counted, user, a)
+	}
+	for _, step := range []struct {
+		by   *site
+		vote redisrepo.Vote
+	}{{other, up}, {l.site, down}, {other, none}, {l.site, up}, {other, down}} {
+		step.by.vote(id, "bob", step.vote)
+		for next(t, w).Votes != 2+int(step.vote) {
+			continue
+		}
+		if vote, trips := watchedVote(l, counted, "bob", a); vote != step.vote || trips != 0 {
+			t.Errorf("after a vote %d: %d, %d round trips", step.vote, vote, trips)
+		}
+		if vote, trips := watchedVote(l, counted, "alice", a); vote != up || trips != 0 {
+			t.Errorf("the poster's after it: %d, %d round trips", vote, trips)
+		}
+	}
+}
+
+func TestAVoteOfThisProcessIsKnownAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil) // nothing listens
+	a := s.post("alice")
+	if _, err := s.WatchArticles(s.ctx, []redisrepo.ArticleID{a.ID}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []redisrepo.Vote{none, up, down, none} {
+		s.vote(a.ID, "bob", want)
+		if vote, err := s.WatchedVote(s.ctx, "bob", a); err != nil || *vote != want {
+			t.Errorf("WatchedVote = %v, %v, want %d", vote, err, want)
+		}
+	}
+}
+
+func TestAWatchedVoteAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	l, other, f := cutSite(t)
+	id := other.post("alice").ID
+	w := l.watch(id)
+	a := l.article(id)
+	if vote, err := l.WatchedVote(l.ctx, "bob", a); err != nil || *vote != none {
+		t.Fatal(vote, err)
+	}
+	l.cut(f)
+	other.vote(id, "bob", up)
+	f.dial.Store(false)
+	if got := next(t, w); got.Votes != 2 {
+		t.Errorf("told %d votes", got.Votes)
+	}
+	if vote, err := l.WatchedVote(l.ctx, "bob", a); err != nil || *vote != up {
+		t.Errorf("WatchedVote = %v, %v", vote, err)
+	}
+}
+
+func TestAWatchedVoteIsForgottenWithTheOthers(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	a := s.post("alice")
+	if _, err := s.WatchArticles(s.ctx, []redisrepo.ArticleID{a.ID}); err != nil {
+		t.Fatal(err)
+	}
+	if vote, err := s.WatchedVote(s.ctx, "alice", a); err != nil || *vote != up {
+		t.Fatal(vote, err)
+	}
+	s.clock.set(2 * week)
+	if vote, err := s.WatchedVote(s.ctx, "alice", a); err != nil || vote != nil {
+		t.Errorf("WatchedVote = %v, %v, want none known", vote, err)
+	}
+}

@@ -1,0 +1,186 @@
+package redisrepo_test
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"frontpage/redisrepo"
+)
+
+// One outage is reported once, also when Redis can be subscribed to before it
+// can be read, as it can while it loads its data.
+func TestAnOutageIsReportedOnce(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		command string
+		begin   func(l *listener, a *redisrepo.Article)
+	}{
+		"posts cannot be looked for": {"zrevrange", func(l *listener, _ *redisrepo.Article) { l.do("CLIENT KILL TYPE pubsub") }},
+		"articles cannot be read":    {"hgetall", func(l *listener, _ *redisrepo.Article) { l.do("CLIENT KILL TYPE pubsub") }},
+		"a post cannot be read":      {"hgetall", func(l *listener, a *redisrepo.Article) { l.publish("", "posted article:2 1 1 0 0 ") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, other, f := cutSite(t)
+			a := other.post("alice")
+			l.settle()
+			w, posts := l.watch(a.ID), l.watchPosts("")
+			f.command.Store(tt.command)
+			tt.begin(l, a)
+			for range 6 {
+				await(t, f.tried, "an attempt")
+			}
+			l.mutex.Lock()
+			if n := len(l.reports); n < 1 || n > 2 { // of the connection, and of the command
+				t.Errorf("%d reports after 6 attempts: %v", n, l.reports)
+			}
+			l.mutex.Unlock()
+			f.command.Store("")
+			other.vote(a.ID, "bob", up)
+			b := other.post("alice")
+			until(t, w, 2)
+			if got := next(t, posts); got.ID != b.ID {
+				t.Errorf("told of %v, want %v", got.ID, b.ID)
+			}
+		})
+	}
+}
+
+// What is as it was is no news, even to who was never told anything.
+func TestAnOutageInWhichNothingChangedIsNotTold(t *testing.T) {
+	eachOutage(t, func(l *listener, other *site, begin, end func()) {
+		a, b := other.post("alice", "go"), other.post("alice")
+		l.pass()
+		w, posts := l.watch(a.ID, b.ID, 99), l.watchPosts("")
+		begin()
+		end()
+		l.wantTaken(w)
+		l.wantTaken(posts)
+	})
+}
+
+// An import is not news when it comes, and does not become news by an outage.
+func TestImportsAreNoNewsAfterAnOutage(t *testing.T) {
+	eachOutage(t, func(l *listener, other *site, begin, end func()) {
+		other.post("alice")
+		l.pass()
+		posts := l.watchPosts("")
+		other.imports(old(5, time.Hour, 3), old(6, time.Second, 3), old(7, 3*week, 3))
+		l.settle()
+		begin()
+		end()
+		l.wantTaken(posts)
+	})
+}
+
+// A watch of what was posted in an outage follows the votes of the outage, too,
+// though the news of both come at once.
+func TestAPostOfAnOutageThatIsWatched(t *testing.T) {
+	t.Parallel()
+	other := newSite(t, nil)
+	f, h := &fails{tried: make(chan struct{}, 1000)}, newHolds()
+	l := other.reopened(other.client(f, h), nil).listen()
+	first := other.post("alice")
+	l.pass()
+	posts, busy := l.watchPosts(""), l.watch(first.ID)
+	h.read.on.Store(true)
+	l.publish("", "unheard article:1 1 1 0 0 ")
+	await(t, h.read.reached, "a read that keeps watchers from being told")
+	l.cut(f)
+	a := other.post("alice")
+	w := l.watch(a.ID)
+	other.vote(a.ID, "bob", up)
+	f.dial.Store(false)
+	l.settle()
+	close(h.read.free)
+	l.pass()
+	if got := w.Take(); got == nil || got.Votes != 2 {
+		t.Errorf("watching it, told %v, want 2 votes", got)
+	}
+	if got := posts.Take(); got == nil || got.Votes != 2 {
+		t.Errorf("watching for posts, told %v, want 2 votes", got)
+	}
+	busy.Close()
+}
+
+// While the listener still reads what it missed, somebody may have been told
+// more: nobody is shown less after that.
+func TestNothingOlderIsShownAfterACut(t *testing.T) {
+	t.Parallel()
+	other := newSite(t, nil)
+	h := newHolds()
+	s := other.reopened(other.client(h), nil)
+	l := s.listen()
+	a := other.post("alice")
+	other.vote(a.ID, "bob", up)
+	l.pass()
+	w := l.watch(a.ID)
+	h.look.on.Store(true)
+	h.read.on.Store(true)
+	l.do("CLIENT KILL TYPE pubsub")
+	await(t, h.look.reached, "the search for posts")
+	await(t, h.read.reached, "the read of what is watched")
+	told := s.vote(a.ID, "carol", up).Article
+	close(h.read.free) // of the state before
+	shown := 0
+	look := func() {
+		got := w.Take()
+		if got == nil {
+			return
+		}
+		if newer := w.Newer(got); newer != nil {
+			got = newer
+		}
+		if shown = got.Upvotes; shown < told.Upvotes {
+			t.Errorf("shown %d votes up, after somebody was told of %d", shown, told.Upvotes)
+		}
+	}
+	select {
+	case <-w.Wake():
+		look()
+	case <-time.After(time.Second): // to tell nothing yet is right, too
+	}
+	close(h.look.free)
+	l.pass()
+	if look(); shown != told.Upvotes {
+		t.Errorf("shown %d votes up in the end, want %d", shown, told.Upvotes)
+	}
+}
+
+func TestListenEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string]func(l *listener, f *fails){
+		"while Redis answers": func(*listener, *fails) {},
+		"while Redis is gone": func(l *listener, _ *fails) {
+			l.server.Kill()
+			await(l.t, l.fault, "a report")
+		},
+		"while nothing is dialled": func(l *listener, f *fails) { l.cut(f) },
+		"while Redis hangs": func(l *listener, _ *fails) {
+			pid := l.pid()
+			l.signal(pid, syscall.SIGSTOP)
+			l.t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
+		},
+		"while Redis hangs, and is dialled": func(l *listener, f *fails) {
+			pid := l.pid()
+			l.signal(pid, syscall.SIGSTOP)
+			l.t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
+			f.dialled.Store(0)
+			await(l.t, l.fault, "a report of the silence")
+			eventually(l.t, "a connection", func() bool { return f.dialled.Load() > 0 })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, _, f := cutSite(t)
+			before(l, f)
+			begun := time.Now()
+			l.stop()
+			// The client does not give up a handshake before its own time is over.
+			if took := time.Since(begun); took > 3*time.Second+l.server.Client.Options().ReadTimeout {
+				t.Errorf("Listen took %v to end", took)
+			}
+		})
+	}
+}

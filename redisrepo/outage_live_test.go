@@ -1,0 +1,218 @@
+package redisrepo_test
+
+import (
+	"context"
+	"errors"
+	"syscall"
+	"testing"
+	"time"
+
+	"frontpage/redisrepo"
+)
+
+// cutSite is a site whose Repo listens on a line that f can cut, and another
+// process on the same store.
+func cutSite(t *testing.T) (l *listener, other *site, f *fails) {
+	t.Helper()
+	other = newSite(t, nil)
+	f = &fails{tried: make(chan struct{}, 1000)}
+	return other.reopened(other.client(f), nil).listen(), other, f
+}
+
+// outages are ways in which Listen hears nothing for a while.
+var outages = map[string]struct{ begin, end func(*listener, *fails) }{
+	"Redis is killed": {
+		begin: func(l *listener, f *fails) {
+			f.dial.Store(true)
+			l.server.Kill()
+			await(l.t, l.fault, "a report")
+			l.server.Restart() // for others; we do not see it yet
+		},
+		end: func(_ *listener, f *fails) { f.dial.Store(false) },
+	},
+	"the subscription is cut": {
+		begin: func(l *listener, f *fails) { l.cut(f) },
+		end:   func(_ *listener, f *fails) { f.dial.Store(false) },
+	},
+}
+
+func eachOutage(t *testing.T, test func(l *listener, other *site, begin, end func())) {
+	t.Helper()
+	t.Parallel()
+	for name, outage := range outages {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, other, f := cutSite(t)
+			test(l, other, func() {
+				before := f.refused.Load()
+				outage.begin(l, f)
+				eventually(t, "more attempts to connect", func() bool { return f.refused.Load() > before+3 })
+			}, func() { outage.end(l, f) })
+		})
+	}
+}
+
+func TestWhatChangedInAnOutageIsToldAfterIt(t *testing.T) {
+	eachOutage(t, func(l *listener, other *site, begin, end func()) {
+		a, b, still := other.post("alice", "go"), other.post("alice"), other.post("alice")
+		other.vote(still.ID, "zoe", up)
+		l.pass()
+		w := l.watch(a.ID, b.ID, still.ID)
+		other.vote(still.ID, "zoe", down)
+		l.wantTaken(w, still.ID)
+		for i := range 3 {
+			begin()
+			voter := people[i+1]
+			other.vote(a.ID, voter, up)
+			other.regroup(b, []string{string(voter)}, nil)
+			end()
+			l.wantTaken(w, a.ID, b.ID)
+			l.wantReports(1) // however often it was tried
+			for _, id := range []redisrepo.ArticleID{a.ID, b.ID} {
+				if got, want := l.article(id), other.article(id); show(got) != show(want) {
+					l.t.Errorf("article = %s, want %s", show(got), show(want))
+				}
+			}
+		}
+		other.vote(b.ID, "bob", up)
+		if got := next(l.t, w); got.ID != b.ID || got.Votes != 2 || len(got.Groups) != 3 {
+			l.t.Errorf("told %s, want 2 votes in 3 groups", show(got))
+		}
+	})
+}
+
+// Redis has the last word, also when it has lost what was told.
+func TestAfterAnOutageRedisMayHaveGoneBack(t *testing.T) {
+	eachOutage(t, func(l *listener, other *site, begin, end func()) {
+		a := other.post("alice", "go")
+		other.vote(a.ID, "bob", up)
+		l.settle()
+		w := l.watch(a.ID)
+		other.vote(a.ID, "carol", up)
+		if got := until(l.t, w, 3); got.Upvotes != 3 {
+			l.t.Errorf("told %s, want 3 votes", show(got))
+		}
+		begin()
+		other.do("HSET", a.ID.String(), "votes", 1, "revision", 1)
+		other.do("ZADD score:", float64(opened.Unix()+432), a.ID.String())
+		other.do("SREM voted:1 user:bob user:carol")
+		end()
+		if got := until(l.t, w, 1); got.Upvotes != 1 || got.Score != float64(opened.Unix()+432) {
+			l.t.Errorf("told %s, want 1 vote", show(got))
+		}
+		l.wantTaken(w)
+		other.vote(a.ID, "dave", down) // revision 2 is not the one that was told before
+		if got := next(l.t, w); got.Votes != 0 || got.Downvotes != 1 {
+			l.t.Errorf("told %s, want 0 votes", show(got))
+		}
+		l.wantReports(1)
+	})
+}
+
+func TestPostsOfAnOutageAreToldOnce(t *testing.T) {
+	eachOutage(t, func(l *listener, other *site, begin, end func()) {
+		post := func(groups ...string) redisrepo.ArticleID {
+			other.clock.advance(time.Second)
+			return other.post("alice", groups...).ID
+		}
+		for range 120 { // more than are looked through
+			post("go")
+		}
+		l.pass()
+		all, goers := l.watchPosts(""), l.watchPosts("go")
+		for range 2 {
+			begin()
+			a, b := post("go"), post("x")
+			end()
+			l.pass()
+			c := post("go")
+			l.wantTaken(all, a, b, c)
+			l.wantTaken(goers, a, c)
+			l.wantReports(1)
+		}
+		begin()
+		var missed []redisrepo.ArticleID
+		for range 110 {
+			missed = append(missed, post("go"))
+		}
+		other.do("DEL", missed[60].String())
+		other.do("ZREM time:", missed[60].String()) // then an older one is among the 100 newest
+		end()
+		l.pass()
+		told := 0
+		for a := all.Take(); a != nil; a = all.Take() {
+			if told++; a.ID < missed[9] || a.ID == missed[60] {
+				l.t.Errorf("told of %v, which is not among the newest", a.ID)
+			}
+		}
+		if told != 100 {
+			l.t.Errorf("told of %d posts, want the 100 newest", told)
+		}
+	})
+}
+
+// A connection that fails while people vote loses nothing, however often.
+func TestACutConnectionLosesNothing(t *testing.T) {
+	t.Parallel()
+	l, other, _ := cutSite(t)
+	a := other.post("alice")
+	l.pass()
+	w, posts := l.watch(a.ID), l.watchPosts("")
+	for i, voter := range people[1:] {
+		l.do("CLIENT KILL TYPE pubsub")
+		other.vote(a.ID, voter, up)
+		b := other.post("alice")
+		if got := until(t, w, 2+i); got.Upvotes != 2+i {
+			t.Errorf("told %s", show(got))
+		}
+		if got := next(t, posts); got.ID != b.ID {
+			t.Errorf("told of %v, want %v", got.ID, b.ID)
+		}
+		l.settle()
+	}
+	l.wantTaken(posts)
+	l.wantReports(len(people) - 1)
+}
+
+func TestARedisThatHangsIsNoticed(t *testing.T) {
+	t.Parallel()
+	l, other, _ := cutSite(t)
+	a := other.post("alice")
+	l.settle()
+	w := l.watch(a.ID)
+	pid := l.pid()
+	l.signal(pid, syscall.SIGSTOP)
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
+	await(t, l.fault, "a report of the silence")
+	l.signal(pid, syscall.SIGCONT)
+	other.vote(a.ID, "bob", up)
+	if got := until(t, w, 2); got.ID != a.ID {
+		t.Errorf("told %s, want 2 votes", show(got))
+	}
+	l.wantTaken(w)
+	l.wantReports(1)
+}
+
+func TestToWatchWhileRedisIsGone(t *testing.T) {
+	t.Parallel()
+	l, other, f := cutSite(t)
+	a, b := other.post("alice"), other.post("alice")
+	l.settle()
+	l.watch(a.ID)
+	l.server.Kill()
+	if _, err := l.WatchArticles(l.ctx, []redisrepo.ArticleID{a.ID, b.ID}); !errors.Is(err, redisrepo.ErrUnavailable) {
+		t.Errorf("WatchArticles: %v, want ErrUnavailable", err)
+	}
+	ctx, cancel := context.WithCancel(l.ctx)
+	cancel()
+	if _, err := l.WatchArticles(ctx, []redisrepo.ArticleID{b.ID}); err == nil {
+		t.Error("WatchArticles for a caller who went away: no error")
+	}
+	l.server.Restart()
+	f.dial.Store(false)
+	w := l.watch(b.ID)
+	other.vote(b.ID, "bob", up)
+	if got := until(t, w, 2); got.ID != b.ID {
+		t.Errorf("told %s, want 2 votes", show(got))
+	}
+}

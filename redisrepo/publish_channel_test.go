@@ -1,0 +1,102 @@
+package redisrepo_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/redisrepo"
+)
+
+func TestEachDatabaseHasItsChannel(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	options := *s.server.Client.Options()
+	options.DB = 1
+	client := redis.NewClient(&options)
+	t.Cleanup(func() { _ = client.Close() })
+	zero, one := s.overhear("changes:0"), s.overhear("changes:1")
+	second := s.reopened(client, nil)
+	opened := len(one()) // what New says
+	second.post("alice")
+	if got := zero(); len(got) != 0 {
+		t.Errorf("database 1 is published as %q on the channel of 0", got)
+	}
+	if got, want := one(), scored("posted article:1 1 1 0 = ", 1); opened != 1 || len(got) != 1 || got[0] != want {
+		t.Errorf("published %q after %d, want %q after 1", got, opened, want)
+	}
+
+	l := second.listen0(t, s)
+	w := l.watch(1)
+	s.post("zoe") // article:1 of the other database
+	s.vote(1, "bob", down)
+	s.vote(1, "carol", down)
+	l.vote(1, "dave", up)
+	if a := next(t, w); a.Votes != 2 || a.Poster.Name != "alice" {
+		t.Errorf("told %s, want 2 votes of alice's", show(a))
+	}
+}
+
+// listen0 starts Listen over database 1, which raw clients of s do not see.
+func (s *site) listen0(t *testing.T, beside *site) *listener {
+	l := &listener{site: s, proved: make(chan string, 1), fault: make(chan struct{}, 1)}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.Listen(ctx, l.report)
+	}()
+	t.Cleanup(func() { cancel(); await(t, done, "the end of Listen") })
+	eventually(t, "a subscription", func() bool {
+		return beside.do("PUBLISH", "changes:1", "posted probe-1- 1 1 0 0 ") == int64(2) // another is overhear
+	})
+	await(t, l.proved, "a report of the probe")
+	return l
+}
+
+func TestNewRefusesAUserWhoMayNotPublish(t *testing.T) {
+	t.Parallel()
+	for name, rights := range map[string]string{
+		"without channels":      "on nopass ~* resetchannels +@all",
+		"with others":           "on nopass ~* resetchannels &other:* +@all",
+		"without the commands":  "on nopass ~* &* +@all -publish -spublish",
+		"with what is enough":   "on nopass ~* resetchannels &changes:0 +@all",
+		"with shards' channels": "on nopass ~* resetchannels &{a}changes:0 +@all",
+	} {
+		for _, tag := range []string{"", "{a}"} {
+			t.Run(fmt.Sprintf("%s, partition %q", name, tag), func(t *testing.T) {
+				t.Parallel()
+				s := newSite(t, nil, redisrepo.WithPartitions(tag))
+				a := s.post("alice", "go")
+				s.do("ACL SETUSER limited " + rights)
+				options := *s.server.Client.Options()
+				options.Username, options.Password = "limited", "any"
+				client := redis.NewClient(&options)
+				t.Cleanup(func() { _ = client.Close() })
+				before := s.dump()
+				rules := s.rules
+				rules.VoteScore = 7
+				repo, err := redisrepo.New(s.ctx, client, rules, redisrepo.WithPartitions(tag), redisrepo.WithClock(s.clock.now))
+				if strings.Contains(rights, " &"+tag+"changes:0") {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if _, err := repo.Vote(s.ctx, a.ID, "bob", up); err != nil {
+						t.Errorf("Vote: %v", err)
+					}
+					return
+				}
+				if err == nil || errors.Is(err, redisrepo.ErrUnavailable) || !strings.Contains(err.Error(), "publish") {
+					t.Errorf("New = %v, want a fault about publishing", err)
+				}
+				if after := s.dump(); after != before {
+					t.Errorf("the store holds\n%s\nwant\n%s", after, before)
+				}
+			})
+		}
+	}
+}

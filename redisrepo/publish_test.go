@@ -1,0 +1,185 @@
+package redisrepo_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/redisrepo"
+)
+
+// overhear subscribes to a channel. What it returns waits for all that was
+// published until then, and returns it.
+func (s *site) overhear(channel string) func() []string {
+	s.t.Helper()
+	subscription := s.raw.Subscribe(s.ctx, channel)
+	s.t.Cleanup(func() { _ = subscription.Close() })
+	if _, err := subscription.ReceiveTimeout(s.ctx, patience); err != nil {
+		s.t.Fatal(err)
+	}
+	return func() (texts []string) {
+		s.t.Helper()
+		s.do("PUBLISH", channel, "end")
+		for {
+			message, err := subscription.ReceiveTimeout(s.ctx, patience)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			if m, ok := message.(*redis.Message); ok {
+				if m.Payload == "end" {
+					return texts
+				}
+				texts = append(texts, m.Payload)
+			}
+		}
+	}
+}
+
+// scored puts the score of so many net votes in the place of =.
+func scored(text string, votes int) string {
+	return strings.Replace(text, "=", fmt.Sprint(opened.Unix()+432*int64(votes)), 1)
+}
+
+func TestWhatWritesPublish(t *testing.T) {
+	t.Parallel()
+	type told struct {
+		text  string // with = for the score
+		votes int
+	}
+	keyed := redisrepo.Draft{Title: "keyed", Text: new("text"), IdempotencyKey: new("key")}
+	tests := map[string]struct {
+		rules func(*redisrepo.Rules)
+		write func(s *site) // article:1 is alice's, in a and b
+		want  []told
+	}{
+		"a post":                       {write: func(s *site) { s.post("bob", "d", "c") }, want: []told{{"posted article:2 1 1 0 = c d", 1}}},
+		"a post without groups":        {write: func(s *site) { s.post("bob") }, want: []told{{"posted article:2 1 1 0 = ", 1}}},
+		"a post without a vote":        {rules: uncounted, write: func(s *site) { s.post("bob", "c") }, want: []told{{"posted article:2 1 0 0 = c", 0}}},
+		"a vote up":                    {write: func(s *site) { s.vote(1, "bob", up) }, want: []told{{"voted article:1 2 2 0 = a b\n1 user:bob", 2}}},
+		"a vote down":                  {write: func(s *site) { s.vote(1, "bob", down) }, want: []told{{"voted article:1 2 0 1 = a b\n-1 user:bob", 0}}},
+		"more votes down than up":      {write: func(s *site) { s.vote(1, "bob", down); s.vote(1, "carol", down) }, want: []told{{"voted article:1 2 0 1 = a b\n-1 user:bob", 0}, {"voted article:1 3 -1 2 = a b\n-1 user:carol", -1}}},
+		"a switch down":                {write: func(s *site) { s.vote(1, "bob", up); s.vote(1, "bob", down) }, want: []told{{"voted article:1 2 2 0 = a b\n1 user:bob", 2}, {"voted article:1 3 0 1 = a b\n-1 user:bob", 0}}},
+		"a switch up":                  {write: func(s *site) { s.vote(1, "bob", down); s.vote(1, "bob", up) }, want: []told{{"voted article:1 2 0 1 = a b\n-1 user:bob", 0}, {"voted article:1 3 2 0 = a b\n1 user:bob", 2}}},
+		"a vote taken back":            {write: func(s *site) { s.vote(1, "bob", down); s.vote(1, "bob", none) }, want: []told{{"voted article:1 2 0 1 = a b\n-1 user:bob", 0}, {"voted article:1 3 1 0 = a b\n0 user:bob", 1}}},
+		"the poster's vote taken back": {write: func(s *site) { s.vote(1, "alice", none) }, want: []told{{"voted article:1 2 0 0 = a b\n0 user:alice", 0}}},
+		"a vote that makes it interesting": {rules: func(r *redisrepo.Rules) { r.InterestingVotes = 2 },
+			write: func(s *site) { s.vote(1, "bob", up) }, want: []told{{"voted article:1 2 2 0 = a b\n1 user:bob", 2}}},
+		"the book's vote over one down, then ours": {
+			write: func(s *site) { s.vote(1, "bob", down); bookVote(s, "user:bob", 1); s.vote(1, "bob", none) },
+			want:  []told{{"voted article:1 2 0 1 = a b\n-1 user:bob", 0}, {"voted article:1 3 1 0 = a b\n0 user:bob", 1}}},
+		"a repeated vote":         {write: func(s *site) { s.vote(1, "bob", up); s.vote(1, "bob", up) }, want: []told{{"voted article:1 2 2 0 = a b\n1 user:bob", 2}}},
+		"no vote taken back":      {write: func(s *site) { s.vote(1, "bob", none) }},
+		"the poster's vote":       {write: func(s *site) { s.vote(1, "alice", up) }},
+		"into a group":            {write: func(s *site) { regroup(s, 1, "ab") }, want: []told{{"regrouped article:1 2 1 0 = a ab b", 1}}},
+		"out of a group":          {write: func(s *site) { s.regroup(s.article(1), nil, []string{"a"}) }, want: []told{{"regrouped article:1 2 1 0 = b", 1}}},
+		"out of all groups":       {write: func(s *site) { s.regroup(s.article(1), nil, []string{"a", "b"}) }, want: []told{{"regrouped article:1 2 1 0 = ", 1}}},
+		"a repeated regrouping":   {write: func(s *site) { regroup(s, 1, "c"); regroup(s, 1, "c") }, want: []told{{"regrouped article:1 2 1 0 = a b c", 1}}},
+		"a regrouping for naught": {write: func(s *site) { s.regroup(s.article(1), []string{"a"}, []string{"x"}) }},
+		"a repeated post": {write: func(s *site) {
+			for range 2 {
+				if _, err := s.Post(s.ctx, "bob", keyed); err != nil {
+					s.t.Error(err)
+				}
+			}
+			other := keyed
+			other.Title = "other"
+			_, err := s.Post(s.ctx, "bob", other)
+			wantRefused(s.t, err, "CONFLICT idempotencyKey")
+		}, want: []told{{"posted article:2 1 1 0 = ", 1}}},
+		"a refused post": {write: func(s *site) {
+			_, err := s.Post(s.ctx, "bob", draft(""))
+			wantRefused(s.t, err, "INVALID title")
+		}},
+		"a vote that is too late": {write: func(s *site) {
+			s.clock.set(week + time.Second)
+			_, err := s.Vote(s.ctx, 1, "bob", up)
+			wantRefused(s.t, err, "VOTING_CLOSED article")
+		}},
+		"a vote on nothing": {write: func(s *site) {
+			_, err := s.Vote(s.ctx, 99, "bob", up)
+			wantRefused(s.t, err, "NOT_FOUND article")
+		}},
+		"a poster's vote that is fixed": {rules: uncounted, write: func(s *site) {
+			_, err := s.Vote(s.ctx, 1, "alice", none)
+			wantRefused(s.t, err, "FORBIDDEN article")
+		}},
+		"a stranger's regrouping": {write: func(s *site) {
+			_, err := s.Regroup(s.ctx, 1, "bob", []string{"c"}, nil)
+			wantRefused(s.t, err, "FORBIDDEN article")
+		}},
+		"a vote that fails": {write: func(s *site) {
+			s.do("DEL", "group:a")
+			s.do("SET", "group:a", "x")
+			if _, err := s.Vote(s.ctx, 1, "bob", up); err == nil {
+				s.t.Error("a vote over a key of a wrong type is no error")
+			}
+		}},
+		"an import": {write: func(s *site) {
+			if _, errs := s.Import(s.ctx, []redisrepo.Imported{old(50, time.Hour, 3, "a"), old(51, 9*week, 3)}); errors.Join(errs...) != nil {
+				s.t.Error(errs)
+			}
+			s.article(50)
+			s.article(51)
+		}, want: []told{{text: "imported article:50 1 3 0 1772364096 a"}, {text: "imported article:51 1 3 0 1766924496 "}}},
+		"reads": {write: func(s *site) {
+			s.list(best("a"))
+			s.list(redisrepo.Site(redisrepo.ByScore, redisrepo.Descending))
+			s.article(1)
+			s.positions("bob", 1)
+			s.wantClean()
+		}},
+	}
+	for name, tt := range tests {
+		for how, hooks := range map[string][]redis.Hook{"once": nil, "twice": {twice{}}, "twice, the second reply": {twice{second: true}}} {
+			t.Run(name+", sent "+how, func(t *testing.T) {
+				t.Parallel()
+				s := newSite(t, tt.rules)
+				s.post("alice", "b", "a")
+				s = s.reopened(s.client(hooks...), nil)
+				published := s.overhear("changes:0")
+				tt.write(s)
+				var want []string
+				for _, m := range tt.want {
+					want = append(want, scored(m.text, m.votes))
+				}
+				if got := published(); !slices.Equal(got, want) {
+					t.Errorf("published %q, want %q", got, want)
+				}
+			})
+		}
+	}
+}
+
+// The book's times have fractions, so the score is the text of Redis, and the
+// groups are those that the sets say.
+func TestWhatIsPublishedOfTheBooksArticles(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		write func(s *site)
+		want  string // with = for the score
+	}{
+		"a vote":               {func(s *site) { s.vote(1, "carol", up) }, "voted article:1 1 3 0 = go programming\n1 user:carol"},
+		"a vote down":          {func(s *site) { s.vote(1, "carol", down) }, "voted article:1 1 1 1 = go programming\n-1 user:carol"},
+		"a vote that is there": {func(s *site) { s.vote(1, "bob", up) }, ""},
+		"into a group":         {func(s *site) { regroup(s, 1, "new") }, "regrouped article:1 1 2 0 = go new programming"},
+		"into a group again":   {func(s *site) { regroup(s, 1, "go") }, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := withBook(t, nil)
+			published := s.overhear("changes:0")
+			tt.write(s)
+			score := s.do("EVAL", "return redis.call('ZSCORE', KEYS[1], ARGV[1])", 1, "score:", "article:1").(string)
+			want := strings.Replace(tt.want, "=", score, 1)
+			if got := strings.Join(published(), "|"); got != want {
+				t.Errorf("published %q, want %q", got, want)
+			}
+		})
+	}
+}

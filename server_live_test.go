@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+
+	"frontpage/redistest"
+)
+
+// events opens a stream of server-sent events and returns its lines.
+func (s *running) events(query string) *bufio.Scanner {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.url+"/query?query="+url.QueryEscape(query), nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = res.Body.Close() })
+	lines := bufio.NewScanner(res.Body)
+	if !lines.Scan() || lines.Text() != ":" { // it is open
+		s.t.Fatalf("%d %q %v", res.StatusCode, lines.Text(), lines.Err())
+	}
+	return lines
+}
+
+// socket opens a WebSocket and starts an operation on it.
+func (s *running) socket(query string) *websocket.Conn {
+	s.t.Helper()
+	conn, _, err := websocket.Dial(s.t.Context(), s.url+"/query", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = conn.CloseNow() })
+	for _, message := range []string{`{"type":"connection_init"}`, `{"type":"subscribe","id":"1","payload":{"query":"` + query + `"}}`} {
+		if err := conn.Write(s.t.Context(), websocket.MessageText, []byte(message)); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	if _, message, err := conn.Read(s.t.Context()); err != nil || string(message) != `{"type":"connection_ack"}` {
+		s.t.Fatalf("%s %v", message, err)
+	}
+	return conn
+}
+
+func TestAVoteThroughOneServerReachesWatchersOfAnother(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t)
+	here, there := start(t, "REDIS_URL="+redis.URL()), start(t, "REDIS_URL="+redis.URL())
+	if answer := here.ask(`mutation { post(input: {title: "t", text: "x"}) { article { id } } }`); !strings.Contains(answer, "article:1") {
+		t.Fatal(answer)
+	}
+	events := here.events(`subscription { articleChanged(ids: ["article:1"]) { votes } }`)
+	socket := here.socket("subscription { articleChanged(ids: [1]) { votes } }")
+	// When the two have begun is not known here: so votes are cast until both have an event.
+	arrived := make(chan string, 2)
+	go func() {
+		for events.Scan() {
+			if data, ok := strings.CutPrefix(events.Text(), "data: "); ok {
+				arrived <- data
+				return
+			}
+		}
+		arrived <- "the stream ended"
+	}()
+	go func() {
+		_, message, err := socket.Read(t.Context())
+		if err != nil {
+			message = []byte(err.Error())
+		}
+		arrived <- string(message)
+	}()
+	for direction, left := "NONE", 2; left > 0; {
+		there.ask(`mutation { vote(input: {article: 1, direction: ` + direction + `}) { changed } }`)
+		direction = map[string]string{"NONE": "UP", "UP": "NONE"}[direction]
+		select {
+		case got := <-arrived:
+			left--
+			if !strings.Contains(got, `{"data":{"articleChanged":{"votes":`) {
+				t.Fatal(got)
+			}
+		default:
+		}
+	}
+}
+
+func TestTheServerStopsWithOpenStreams(t *testing.T) {
+	t.Parallel()
+	s := start(t, "REDIS_URL="+redistest.Start(t).URL())
+	events := s.events(`subscription { articlePosted { id } }`)
+	socket := s.socket("subscription { articlePosted { id } }")
+	ended := make(chan error, 1)
+	go func() {
+		_, message, err := socket.Read(t.Context())
+		if err == nil {
+			err = errors.New("a message: " + string(message))
+		}
+		ended <- err
+	}()
+	log := s.stop()
+	if err := <-ended; websocket.CloseStatus(err) != websocket.StatusGoingAway {
+		t.Errorf("the socket ended with %v", err)
+	}
+	var rest strings.Builder
+	for events.Scan() {
+		rest.WriteString(events.Text())
+	}
+	if err := events.Err(); err != nil && !errors.Is(err, io.EOF) || strings.Contains(rest.String(), "complete") {
+		t.Errorf("the stream ended with %v after %q", err, rest.String())
+	}
+	if !strings.Contains(log, "msg=stopped") || strings.Contains(log, "cut off") {
+		t.Errorf("the log says %s", log)
+	}
+}

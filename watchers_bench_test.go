@@ -1,0 +1,344 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+)
+
+const (
+	votesPerSecond = 500
+	loadTime       = 20 * time.Second
+	samples        = 50 // watchers whose delays are measured
+)
+
+// BenchmarkWatchers opens WebSockets that each watch the 25 articles of a front
+// page, lets 500 votes a second arrive for 20 seconds, and reports what becomes
+// of them. The server is a process of its own, on the same machine as the
+// watchers and the voters. Run it with -benchtime 1x.
+func BenchmarkWatchers(b *testing.B) {
+	for _, watchers := range []int{500, 5000} {
+		b.Run(fmt.Sprint(watchers), func(b *testing.B) {
+			for b.Loop() {
+				measureWatchers(b, watchers)
+			}
+		})
+	}
+}
+
+func measureWatchers(b *testing.B, watchers int) {
+	redis := redistest.Start(b)
+	server := start(b, "REDIS_URL="+redis.URL())
+	repo, err := redisrepo.New(b.Context(), redis.Client, redisrepo.BookRules())
+	if err != nil {
+		b.Fatal(err)
+	}
+	var ids []redisrepo.ArticleID
+	for i := range 25 {
+		link := fmt.Sprintf("https://example.org/%d", i)
+		a, err := repo.Post(b.Context(), "poster", redisrepo.Draft{Title: fmt.Sprint("An article of usual length, number ", i), Link: &link})
+		if err != nil {
+			b.Fatal(err)
+		}
+		ids = append(ids, a.ID)
+	}
+	pid := server.cmd.Process.Pid
+	before := memory(b, pid, "VmRSS")
+
+	ctx, cancel := context.WithCancel(b.Context())
+	defer cancel()
+	w := watching{shown: make([]map[redisrepo.ArticleID][]shown, samples)}
+	var open sync.WaitGroup
+	gate := make(chan struct{}, 64)
+	for i := range watchers {
+		gate <- struct{}{}
+		conn := w.connect(b, ctx, server.url, ids)
+		<-gate
+		open.Go(func() { w.read(ctx, conn, i) })
+	}
+	w.ready(b, redis, ids, watchers)
+	idle := memory(b, pid, "VmRSS")
+
+	readsBefore, messagesBefore := redis.Client.Info(ctx, "commandstats").Val(), w.messages.Load()
+	votes := vote(b, server.url, ids)
+	messages := w.messages.Load() - messagesBefore
+	reads := calls(b, redis.Client.Info(ctx, "commandstats").Val(), "hgetall") - calls(b, readsBefore, "hgetall")
+	loaded, most := memory(b, pid, "VmRSS"), memory(b, pid, "VmHWM")
+	last := map[redisrepo.ArticleID]int{}
+	for _, v := range votes {
+		last[v.article] = max(last[v.article], v.votes)
+	}
+	w.await(b, last)
+	cancel()
+	open.Wait()
+
+	delays := w.delays(votes)
+	latencies := make([]time.Duration, len(votes))
+	for i, v := range votes {
+		latencies[i] = v.took
+	}
+	slices.Sort(latencies)
+	percentile := func(of []time.Duration, p int) float64 {
+		return float64(of[(len(of)-1)*p/100].Microseconds()) / 1000
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(len(votes))/loadTime.Seconds(), "votes/s")
+	b.ReportMetric(float64(messages)/loadTime.Seconds(), "messages/s")
+	b.ReportMetric(float64(reads-len(votes))/loadTime.Seconds(), "reads/s") // the script of a vote reads the article, too
+	b.ReportMetric(percentile(delays, 50), "delay-p50-ms")
+	b.ReportMetric(percentile(delays, 99), "delay-p99-ms")
+	b.ReportMetric(percentile(latencies, 50), "vote-p50-ms")
+	b.ReportMetric(percentile(latencies, 99), "vote-p99-ms")
+	b.ReportMetric(float64(idle-before)/float64(watchers), "KiB/watcher-idle")
+	b.ReportMetric(float64(loaded-before)/float64(watchers), "KiB/watcher-loaded")
+	b.ReportMetric(float64(most-before)/float64(watchers), "KiB/watcher-most")
+	server.stop()
+}
+
+// shown is what a watcher learned of one article.
+type shown struct {
+	votes int
+	at    time.Time
+}
+
+type watching struct {
+	messages atomic.Int64
+	mu       sync.Mutex
+	shown    []map[redisrepo.ArticleID][]shown // of the first watchers
+}
+
+func (w *watching) connect(b *testing.B, ctx context.Context, url string, ids []redisrepo.ArticleID) *websocket.Conn {
+	conn, _, err := websocket.Dial(ctx, url+"/query", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	payload, err := json.Marshal(map[string]any{
+		"query":     `subscription Watch($ids: [ID!]!) { articleChanged(ids: $ids) { id votes score upvotes downvotes } }`,
+		"variables": map[string]any{"ids": ids},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, message := range []string{`{"type":"connection_init"}`, `{"type":"subscribe","id":"1","payload":` + string(payload) + `}`} {
+		if err := conn.Write(ctx, websocket.MessageText, []byte(message)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return conn
+}
+
+// read counts messages, and takes those of the first watchers apart.
+func (w *watching) read(ctx context.Context, conn *websocket.Conn, number int) {
+	for {
+		_, from, err := conn.Reader(ctx)
+		if err != nil {
+			return
+		}
+		if number >= samples {
+			_, _ = io.Copy(io.Discard, from)
+			w.messages.Add(1)
+			continue
+		}
+		var m struct {
+			Payload struct {
+				Data struct {
+					ArticleChanged struct {
+						ID    string
+						Votes int
+					}
+				}
+			}
+		}
+		if json.NewDecoder(from).Decode(&m) != nil {
+			return
+		}
+		_, _ = io.Copy(io.Discard, from)
+		w.messages.Add(1)
+		id, err := redisrepo.ParseArticleID(m.Payload.Data.ArticleChanged.ID)
+		if err != nil {
+			continue // the acknowledgement
+		}
+		w.mu.Lock()
+		if w.shown[number] == nil {
+			w.shown[number] = map[redisrepo.ArticleID][]shown{}
+		}
+		w.shown[number][id] = append(w.shown[number][id], shown{m.Payload.Data.ArticleChanged.Votes, time.Now()})
+		w.mu.Unlock()
+	}
+}
+
+// ready waits until every watcher has heard of a vote on every article.
+func (w *watching) ready(b *testing.B, redis *redistest.Server, ids []redisrepo.ArticleID, watchers int) {
+	repo, err := redisrepo.New(b.Context(), redis.Client, redisrepo.BookRules())
+	if err != nil {
+		b.Fatal(err)
+	}
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	late := time.After(2 * time.Minute)
+	for voter := 0; w.messages.Load() < int64(watchers*(1+len(ids))); voter++ {
+		for _, id := range ids {
+			if _, err := repo.Vote(b.Context(), id, redisrepo.UserName(fmt.Sprint("first", voter)), redisrepo.Up); err != nil {
+				b.Fatal(err)
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-late:
+			b.Fatal("the watchers hear nothing")
+		}
+	}
+	<-tick.C
+}
+
+// await waits until the measured watchers have seen the last votes.
+func (w *watching) await(b *testing.B, last map[redisrepo.ArticleID]int) {
+	late := time.Now().Add(time.Minute)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for range tick.C {
+		done := true
+		w.mu.Lock()
+		for _, of := range w.shown {
+			for id, votes := range last {
+				states := of[id]
+				done = done && len(states) > 0 && states[len(states)-1].votes == votes
+			}
+		}
+		w.mu.Unlock()
+		if done {
+			return
+		}
+		if time.Now().After(late) {
+			b.Fatal("the watchers do not learn of the last votes")
+		}
+	}
+}
+
+// delays are the times from a vote's reply to the first event that has it.
+func (w *watching) delays(votes []voted) []time.Duration {
+	var all []time.Duration
+	for _, of := range w.shown {
+		for _, v := range votes {
+			states := of[v.article]
+			i, _ := slices.BinarySearchFunc(states, v.votes, func(s shown, votes int) int { return s.votes - votes })
+			all = append(all, states[i].at.Sub(v.at))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// voted is a vote and its reply.
+type voted struct {
+	article redisrepo.ArticleID
+	votes   int
+	at      time.Time // of the reply
+	took    time.Duration
+}
+
+// vote sends votes at an even pace, each by another user.
+func vote(b *testing.B, url string, ids []redisrepo.ArticleID) []voted {
+	const connections = 16
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections}}
+	jobs := make(chan int, votesPerSecond)
+	var mu sync.Mutex
+	var done []voted
+	var workers sync.WaitGroup
+	for range connections {
+		workers.Go(func() {
+			for i := range jobs {
+				id := ids[i%len(ids)]
+				began := time.Now()
+				votes, err := voteOnce(client, url, id, fmt.Sprint("voter", i))
+				now := time.Now()
+				if err != nil {
+					b.Error(err)
+					continue
+				}
+				mu.Lock()
+				done = append(done, voted{id, votes, now, now.Sub(began)})
+				mu.Unlock()
+			}
+		})
+	}
+	began := time.Now()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for sent := 0; sent < int(votesPerSecond*loadTime.Seconds()); {
+		<-tick.C
+		for due := int(time.Since(began).Seconds() * votesPerSecond); sent < due; sent++ {
+			jobs <- sent
+		}
+	}
+	close(jobs)
+	workers.Wait()
+	return done
+}
+
+func voteOnce(client *http.Client, url string, id redisrepo.ArticleID, user string) (int, error) {
+	body := fmt.Sprintf(`{"query":"mutation Vote($id: ID!) { vote(input: {article: $id}) { article { votes } } }","variables":{"id":%d}}`, id)
+	req, err := http.NewRequest(http.MethodPost, url+"/query", bytes.NewReader([]byte(body)))
+	if err != nil {
+		return 0, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-User-ID", user)
+	res, err := client.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer res.Body.Close()
+	var answer struct {
+		Data struct {
+			Vote struct{ Article struct{ Votes int } }
+		}
+	}
+	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil || answer.Data.Vote.Article.Votes == 0 {
+		return 0, fmt.Errorf("a vote was answered %+v, %w", answer, err)
+	}
+	_, _ = io.Copy(io.Discard, res.Body)
+	return answer.Data.Vote.Article.Votes, nil
+}
+
+// memory reads a line of the process' status, KiB.
+func memory(b *testing.B, pid int, line string) int {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		b.Skipf("memory is measured on Linux only: %v", err)
+	}
+	for text := range strings.Lines(string(status)) {
+		var kib int
+		if n, _ := fmt.Sscanf(text, line+": %d kB", &kib); n == 1 {
+			return kib
+		}
+	}
+	b.Fatalf("no %s", line)
+	return 0
+}
+
+// calls reads how often a command ran from INFO commandstats.
+func calls(b *testing.B, info, command string) int {
+	for text := range strings.Lines(info) {
+		var n int
+		if found, _ := fmt.Sscanf(text, "cmdstat_"+command+":calls=%d,", &n); found == 1 {
+			return n
+		}
+	}
+	return 0
+}
