@@ -9,8 +9,9 @@ run: ## serve on http://127.0.0.1:8080
 test: ## run every test with the race detector
 	./test.sh
 
-bench: ## measure a page and a vote at 1,000, 100,000 and 1,000,000 articles
-	go test -run '^$$' -bench . -benchmem .
+bench: ## measure a page and a vote at 1,000, 100,000 and 1,000,000 articles, and 5,000 watchers
+	go test -run '^$$' -bench Site -benchmem .
+	go test -run '^$$' -bench Watchers -benchtime 1x .
 
 generate: ## write graph/generated.go anew from schema.graphqls
 	go generate ./...
