@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -16,7 +15,7 @@ var errMalformed = errors.New("the URL of the store cannot be read: it must look
 	"and in a user or password each of : / ? # [ ] @ % must be written in percent encoding")
 
 // remoteClient makes the client for a URL, and the address to show for it.
-func remoteClient(scheme, rest string, timeout time.Duration) (*redis.Client, string, error) {
+func remoteClient(o Options, scheme, rest string) (*redis.Client, string, error) {
 	authority, tail := rest, ""
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
 		authority, tail = rest[:i], rest[i:]
@@ -26,14 +25,14 @@ func remoteClient(scheme, rest string, timeout time.Duration) (*redis.Client, st
 	if scheme != "unix" && strings.Contains(tail, "@") {
 		return nil, "", errMalformed
 	}
-	if scheme == "redis+sentinel" {
-		return sentinelClient(authority, tail, timeout)
+	if plain, ok := strings.CutSuffix(scheme, "+sentinel"); ok {
+		return sentinelClient(o, plain, authority, tail)
 	}
 	u, err := url.Parse(scheme + "://" + rest)
 	if err != nil || u.Fragment != "" || scheme == "unix" && u.Host != "" {
 		return nil, "", errMalformed
 	}
-	client, err := newClient(u, timeout)
+	client, err := newClient(u, o.Timeout, o.TLS)
 	if err != nil {
 		return nil, "", err
 	}
@@ -41,7 +40,7 @@ func remoteClient(scheme, rest string, timeout time.Duration) (*redis.Client, st
 }
 
 // sentinelClient reads the hosts by itself: net/url takes a single one.
-func sentinelClient(authority, tail string, timeout time.Duration) (*redis.Client, string, error) {
+func sentinelClient(o Options, scheme, authority, tail string) (*redis.Client, string, error) {
 	at := strings.LastIndex(authority, "@")
 	u, err := url.Parse("redis://" + authority[:at+1] + "sentinel" + tail)
 	if err != nil || u.Fragment != "" {
@@ -54,7 +53,7 @@ func sentinelClient(authority, tail string, timeout time.Duration) (*redis.Clien
 			hosts[i] = net.JoinHostPort(strings.Trim(host, "[]"), "26379")
 		}
 		if master == "" || host == "" {
-			return nil, "", errors.New("the URL of the store must name hosts and a master: redis+sentinel://host1,host2/master")
+			return nil, "", errors.New("the URL of the store must name hosts and a master: " + scheme + "+sentinel://host1,host2/master")
 		}
 	}
 
@@ -65,12 +64,12 @@ func sentinelClient(authority, tail string, timeout time.Duration) (*redis.Clien
 	query.Set("master_name", master)
 	query["addr"] = hosts[1:]
 	client, err := newFailoverClient(
-		&url.URL{Scheme: "redis", Host: hosts[0], Path: "/" + database, RawQuery: query.Encode()},
-		url.UserPassword(user, password), u.User, timeout)
+		&url.URL{Scheme: scheme, Host: hosts[0], Path: "/" + database, RawQuery: query.Encode()},
+		url.UserPassword(user, password), u.User, o.Timeout, o.TLS)
 	if err != nil {
 		return nil, "", err
 	}
-	return client, address("redis+sentinel", strings.Join(hosts, ",")+"/"+master, client.Options().DB), nil
+	return client, address(scheme+"+sentinel", strings.Join(hosts, ",")+"/"+master, client.Options().DB), nil
 }
 
 func address(scheme, where string, database int) string {

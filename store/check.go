@@ -53,7 +53,7 @@ func (s *Store) await(ctx context.Context, answers, loads time.Duration, ended <
 				report = time.Now()
 				s.log.InfoContext(ctx, "waiting for Redis to load its data", "store", s.Address, "for", time.Since(started).Round(time.Second))
 			}
-		case errors.As(err, &refusal):
+		case errors.As(err, &refusal), refusedInTLS(err):
 			return err
 		}
 		if time.Now().After(deadline) {

@@ -46,7 +46,7 @@ func openChild(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start a private Redis: %w", err)
 	}
-	client, err := newClient(&url.URL{Scheme: "unix", Path: c.socket}, o.Timeout)
+	client, err := newClient(&url.URL{Scheme: "unix", Path: c.socket}, o.Timeout, TLS{})
 	if err != nil {
 		release()
 		return nil, fmt.Errorf("start a private Redis: %w", err)
@@ -106,6 +106,7 @@ func (c *child) serve(ctx context.Context) error {
 		return err
 	}
 	defer out.Close() // the child has its own
+	// #nosec G204 -- the program is the redis-server or valkey-server of PATH
 	cmd := exec.CommandContext(ctx, c.path,
 		"--port", "0", "--unixsocket", c.socket, "--unixsocketperm", "700", "--daemonize", "no",
 		"--appendonly", "yes", "--appendfsync", "everysec", "--save", "", "--maxmemory-policy", "noeviction",

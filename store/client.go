@@ -35,11 +35,14 @@ func complete(u *url.URL, timeout time.Duration) {
 	u.RawQuery = query.Encode()
 }
 
-func newClient(u *url.URL, timeout time.Duration) (*redis.Client, error) {
+func newClient(u *url.URL, timeout time.Duration, files TLS) (*redis.Client, error) {
 	complete(u, timeout)
 	o, err := redis.ParseURL(u.String())
 	if err != nil {
 		return nil, unreadable(err)
+	}
+	if err := files.apply(o.TLSConfig); err != nil {
+		return nil, err
 	}
 	o.ContextTimeoutEnabled = true
 	o.DialerRetries = 1
@@ -51,7 +54,7 @@ func newClient(u *url.URL, timeout time.Duration) (*redis.Client, error) {
 	return client, nil
 }
 
-func newFailoverClient(u *url.URL, sentinel, data *url.Userinfo, timeout time.Duration) (*redis.Client, error) {
+func newFailoverClient(u *url.URL, sentinel, data *url.Userinfo, timeout time.Duration, files TLS) (*redis.Client, error) {
 	complete(u, timeout)
 	o, err := redis.ParseFailoverURL(u.String())
 	if err != nil {
@@ -59,6 +62,12 @@ func newFailoverClient(u *url.URL, sentinel, data *url.Userinfo, timeout time.Du
 	}
 	if o.RouteByLatency || o.RouteRandomly { // the client would panic
 		return nil, unreadable(errors.New("route_by_latency and route_randomly are for Redis Cluster"))
+	}
+	if o.TLSConfig != nil {
+		o.TLSConfig.ServerName = "" // each Sentinel and the primary by its own address
+	}
+	if err := files.apply(o.TLSConfig); err != nil {
+		return nil, err
 	}
 	o.SentinelUsername = sentinel.Username()
 	o.SentinelPassword, _ = sentinel.Password()

@@ -21,7 +21,7 @@ func openMemory(ctx context.Context, o Options) (*Store, error) {
 		return nil, fmt.Errorf("open a store in memory: %w", err)
 	}
 
-	client, err := newClient(&url.URL{Scheme: "redis", User: url.UserPassword("", password), Host: server.Addr()}, o.Timeout)
+	client, err := newClient(&url.URL{Scheme: "redis", User: url.UserPassword("", password), Host: server.Addr()}, o.Timeout, TLS{})
 	if err != nil {
 		server.Close()
 		return nil, fmt.Errorf("open a store in memory: %w", err)

@@ -3,11 +3,14 @@
 package store_test
 
 import (
+	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,24 +20,30 @@ import (
 	"frontpage/store"
 )
 
+// ports is where the next search for a port begins.
+var ports atomic.Int64
+
+func init() { ports.Store(rand.Int64N(12_000)) } // other tests search at the same time
+
+// unusedPort returns a port on which nothing listens. Nobody is given the same, and
+// it is not among those that systems give to connections and to listeners on port 0.
+func unusedPort(t *testing.T) string {
+	t.Helper()
+	for range 1000 {
+		port := fmt.Sprint(20_000 + ports.Add(1)%12_000)
+		if listener, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			listener.Close()
+			return port
+		}
+	}
+	t.Fatal("no port is free")
+	return ""
+}
+
 // unused returns an address on which nothing listens.
 func unused(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
-}
-
-func unusedPort(t *testing.T) string {
-	t.Helper()
-	_, port, err := net.SplitHostPort(unused(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
+	return "127.0.0.1:" + unusedPort(t)
 }
 
 // silent returns an address that takes connections and never answers.
@@ -152,7 +161,7 @@ func TestRemoteUnreachable(t *testing.T) {
 func TestURLRefused(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{
-		"localhost:6379":                                           "redis+sentinel://, spawn:// or memory://",
+		"localhost:6379":                                           "rediss+sentinel://, spawn:// or memory://",
 		"/run/s3cret":                                              "must begin with",
 		"http://s3cret@host":                                       "must begin with",
 		"redis+cluster://a,b":                                      "Redis Cluster yet",

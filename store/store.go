@@ -31,7 +31,7 @@ type Options struct {
 	//
 	//	redis://user:password@host:6379/0    rediss:// with TLS
 	//	unix://user:password@/path/to/socket?db=0
-	//	redis+sentinel://user:password@host1,host2:26379/master/0
+	//	redis+sentinel://user:password@host1,host2:26379/master/0    rediss+sentinel:// with TLS, to the Sentinels too
 	//	spawn:///dir    a child with its data in /dir, read as it stands; spawn:// alone takes DataDir
 	//	memory://
 	//
@@ -40,6 +40,7 @@ type Options struct {
 	//
 	// The first three take go-redis' settings as parameters, such as
 	// ?pool_size=5&read_timeout=1s, and these win over the ones of this package.
+	// One of them, skip_verify=true, takes whatever certificate the server has.
 	// The user and password of a redis+sentinel URL are for the data; its
 	// parameters sentinel_username and sentinel_password are for the Sentinels.
 	URL string
@@ -47,6 +48,10 @@ type Options struct {
 	// DataDir is the directory of a child, required for one. It is made, for
 	// this user only, when it does not exist.
 	DataDir string
+
+	// TLS is for rediss:// and rediss+sentinel://, which use at least TLS 1.2, and
+	// is refused with anything else.
+	TLS TLS
 
 	// Timeout is the longest wait for one reply, and for a free connection.
 	// 0 means 400 ms.
@@ -73,10 +78,11 @@ const defaultTimeout = 400 * time.Millisecond
 
 // Open opens the store and returns when it answers. A server that was named and
 // does not answer within five seconds is an error, never a reason to take
-// another store; one that is loading its data is waited for, up to a minute,
-// and a child as long as it takes. Also refused are a server before version 6.2,
-// Redis Cluster, and a directory that another process uses. A server that may
-// lose data is not an error: it is a warning in the log.
+// another store or to do without TLS; when the certificate of one side does not
+// hold, that is an error at once. A server that is loading its data is waited for,
+// up to a minute, and a child as long as it takes. Also refused are a server
+// before version 6.2, Redis Cluster, and a directory that another process uses. A
+// server that may lose data is not an error: it is a warning in the log.
 //
 // No error holds a user or a password. The logger of go-redis belongs to the
 // whole process: the Open that came last has it.
@@ -88,6 +94,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	redis.SetLogger(clientLog{o.Log})
 
 	scheme, rest, _ := strings.Cut(o.URL, "://")
+	if o.TLS != (TLS{}) && !isTLS(scheme) {
+		return nil, errNoTLS
+	}
 	switch scheme {
 	case "":
 		if o.URL == "" && serverPath() != "" {
@@ -101,22 +110,22 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	case "spawn":
 		o.DataDir = cmp.Or(rest, o.DataDir)
 		return openChild(ctx, o)
-	case "redis", "rediss", "unix", "redis+sentinel":
+	case "redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel":
 		return openRemote(ctx, o, scheme, rest)
 	case "redis+cluster":
 		return nil, errCluster
 	}
-	return nil, errors.New("the URL of the store must begin with redis://, rediss://, unix://, redis+sentinel://, spawn:// or memory://")
+	return nil, errors.New("the URL of the store must begin with redis://, rediss://, unix://, redis+sentinel://, rediss+sentinel://, spawn:// or memory://")
 }
 
 func openRemote(ctx context.Context, o Options, scheme, rest string) (*Store, error) {
-	client, address, err := remoteClient(scheme, rest, o.Timeout)
+	client, address, err := remoteClient(o, scheme, rest)
 	if err != nil {
 		return nil, err
 	}
 	s := &Store{Client: client, Kind: Remote, Address: address, log: o.Log, stop: func() {}}
 	if err := s.await(ctx, remoteAnswers, remoteLoads, nil); err != nil {
-		return nil, errors.Join(fmt.Errorf("connect to %s: %w", address, err), s.Close())
+		return nil, errors.Join(fmt.Errorf("connect to %s: %w", address, o.TLS.explain(scheme, err)), s.Close())
 	}
 	if err := s.inspect(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("use %s: %w", address, err), s.Close())

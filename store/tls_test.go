@@ -1,0 +1,291 @@
+//go:build unix
+
+package store_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/store"
+)
+
+// authority signs certificates.
+type authority struct {
+	dir    string
+	signer *x509.Certificate
+	key    *ecdsa.PrivateKey
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	a := &authority{dir: t.TempDir()}
+	a.signer, a.key = a.sign(t, "ca", &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
+	return a
+}
+
+// sign writes NAME.crt and NAME.key. Without a time to end, a certificate is good for an hour.
+func (a *authority) sign(t *testing.T, name string, c *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.SerialNumber, c.NotBefore = big.NewInt(time.Now().UnixNano()), time.Now().Add(-2*time.Hour)
+	c.Subject.CommonName = name
+	if c.NotAfter.IsZero() {
+		c.NotAfter = time.Now().Add(time.Hour)
+	}
+	signer, by := a.signer, a.key
+	if signer == nil {
+		signer, by = c, key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, signer, &key.PublicKey, by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, block := range map[string]*pem.Block{
+		a.crt(name): {Type: "CERTIFICATE", Bytes: der}, a.secret(name): {Type: "PRIVATE KEY", Bytes: private},
+	} {
+		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	parsed, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed, key
+}
+
+func (a *authority) crt(name string) string    { return filepath.Join(a.dir, name+".crt") }
+func (a *authority) secret(name string) string { return filepath.Join(a.dir, name+".key") }
+
+// server makes the settings of a Redis that has a certificate for 127.0.0.1 and
+// speaks TLS on the port.
+func (a *authority) server(t *testing.T, port string, ends time.Time, clients string) []string {
+	t.Helper()
+	name := "server" + port
+	a.sign(t, name, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: ends})
+	return []string{"--tls-port", port, "--tls-cert-file", a.crt(name), "--tls-key-file", a.secret(name),
+		"--tls-ca-cert-file", a.crt("ca"), "--tls-auth-clients", clients}
+}
+
+// start runs such a Redis, with a password, and returns its URL.
+func (a *authority) start(t *testing.T, ends time.Time, clients string) string {
+	t.Helper()
+	port := unusedPort(t)
+	startServer(t, append(a.server(t, port, ends, clients), "--requirepass", "s3cret")...)
+	return "rediss://:s3cret@127.0.0.1:" + port
+}
+
+// unhurried lets a handshake take its time on a busy machine.
+const unhurried = "?dial_timeout=3s&read_timeout=3s"
+
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	ours, foreign := newAuthority(t), newAuthority(t)
+	ours.sign(t, "client", &x509.Certificate{})
+	foreign.sign(t, "client", &x509.Certificate{})
+	var later time.Time
+	open, old, asking := ours.start(t, later, "no"), ours.start(t, time.Now().Add(-time.Hour), "no"), ours.start(t, later, "yes")
+	good := store.TLS{CAFile: ours.crt("ca")}
+	client := store.TLS{CAFile: ours.crt("ca"), CertFile: ours.crt("client"), KeyFile: ours.secret("client")}
+	port := unusedPort(t)
+	startServer(t, "--port", port)
+
+	for name, tt := range map[string]struct {
+		url  string
+		tls  store.TLS
+		want string // a part of the error; empty when it works
+	}{
+		"the right authority":            {url: open, tls: good},
+		"a certificate nobody asks for":  {url: open, tls: client},
+		"the machine's authorities":      {url: open, want: "unknown authority: set REDIS_CA_FILE"},
+		"another authority":              {url: open, tls: store.TLS{CAFile: foreign.crt("ca")}, want: "no certificate in REDIS_CA_FILE " + foreign.crt("ca")},
+		"another host":                   {url: strings.Replace(open, "127.0.0.1", "localhost", 1), tls: good, want: "the URL must name the server as its certificate does"},
+		"an expired certificate":         {url: old, tls: good, want: "expired"},
+		"everything is taken":            {url: old + unhurried + "&skip_verify=true"},
+		"the client's is wanted":         {url: asking, tls: good, want: "set REDIS_CERT_FILE and REDIS_KEY_FILE"},
+		"the client's is given":          {url: asking, tls: client},
+		"the client's is of another":     {url: asking, tls: store.TLS{CAFile: ours.crt("ca"), CertFile: foreign.crt("client"), KeyFile: foreign.secret("client")}, want: "was shown the certificate of REDIS_CERT_FILE " + foreign.crt("client")},
+		"a password in the clear":        {url: strings.Replace(open, "rediss:", "redis:", 1), want: "must begin with rediss://"},
+		"TLS where there is none":        {url: "rediss://:s3cret@127.0.0.1:" + port, want: "may be one without"},
+		"another server than one of TLS": {url: "rediss://:s3cret@" + garbage(t), want: "does not use TLS on this port"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := store.Options{URL: tt.url, TLS: tt.tls}
+			if tt.want != "" {
+				before := time.Now()
+				if text := refused(t, o); !strings.Contains(text, tt.want) || strings.Contains(text, "s3cret") {
+					t.Errorf("the error is %q, want %q in it and no password", text, tt.want)
+				}
+				if took := time.Since(before); took > 6*time.Second {
+					t.Errorf("it took %v", took)
+				}
+				return
+			}
+			if !strings.Contains(o.URL, "?") {
+				o.URL += unhurried
+			}
+			s, err := store.Open(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			set(t, s, "key", "value")
+			wantValue(t, s, "key", "value")
+			if config := s.Client.(*redis.Client).Options().TLSConfig; config.MinVersion != tls.VersionTLS12 {
+				t.Errorf("the oldest version of TLS is %x", config.MinVersion)
+			}
+			if strings.Contains(s.String(), "s3cret") || !strings.HasPrefix(s.Address, "rediss://127.0.0.1:") {
+				t.Errorf("the store is %q at %q", s, s.Address)
+			}
+		})
+	}
+}
+
+// garbage returns the address of a server that greets each client.
+func garbage(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			defer conn.Close()
+			conn.Write([]byte("220 welcome\r\n"))
+		}
+	}()
+	return listener.Addr().String()
+}
+
+func TestOldTLSIsRefused(t *testing.T) {
+	t.Parallel()
+	ours := newAuthority(t)
+	ours.sign(t, "server", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	certificate, err := tls.LoadX509KeyPair(ours.crt("server"), ours.secret("server"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			conn.(*tls.Conn).HandshakeContext(t.Context())
+			conn.Close()
+		}
+	}()
+	o := store.Options{URL: "rediss://" + listener.Addr().String(), TLS: store.TLS{CAFile: ours.crt("ca")}}
+	if text := refused(t, o); !strings.Contains(text, "TLS 1.2") {
+		t.Errorf("the error is %q", text)
+	}
+}
+
+func TestTLSFiles(t *testing.T) {
+	t.Parallel()
+	ours := newAuthority(t)
+	ours.sign(t, "a", &x509.Certificate{})
+	ours.sign(t, "b", &x509.Certificate{})
+	gone := filepath.Join(ours.dir, "gone")
+	for name, tt := range map[string]struct {
+		url  string // empty: that of a server with TLS
+		tls  store.TLS
+		want []string
+	}{
+		"no file of the authority":   {tls: store.TLS{CAFile: gone}, want: []string{"REDIS_CA_FILE", gone, "no such file"}},
+		"a directory":                {tls: store.TLS{CAFile: ours.dir}, want: []string{"REDIS_CA_FILE", ours.dir}},
+		"a key for an authority":     {tls: store.TLS{CAFile: ours.secret("a")}, want: []string{"REDIS_CA_FILE", ours.secret("a"), "no certificate"}},
+		"a certificate alone":        {tls: store.TLS{CertFile: ours.crt("a")}, want: []string{"REDIS_CERT_FILE needs REDIS_KEY_FILE"}},
+		"a key alone":                {tls: store.TLS{KeyFile: ours.secret("a")}, want: []string{"REDIS_KEY_FILE needs REDIS_CERT_FILE"}},
+		"no file of the certificate": {tls: store.TLS{CertFile: gone, KeyFile: ours.secret("a")}, want: []string{"REDIS_CERT_FILE", gone, "no such file"}},
+		"no file of the key":         {tls: store.TLS{CertFile: ours.crt("a"), KeyFile: gone}, want: []string{"REDIS_KEY_FILE", gone, "no such file"}},
+		"the key of another":         {tls: store.TLS{CertFile: ours.crt("a"), KeyFile: ours.secret("b")}, want: []string{"REDIS_KEY_FILE", ours.secret("b"), "does not match"}},
+		"both in each other's place": {tls: store.TLS{CertFile: ours.secret("a"), KeyFile: ours.crt("a")}, want: []string{"REDIS_CERT_FILE", ours.secret("a")}},
+		"for the Sentinels":          {url: "rediss+sentinel://:s3cret@a,b/main", tls: store.TLS{CAFile: gone}, want: []string{"REDIS_CA_FILE", gone}},
+		"without encryption":         {url: "redis://:s3cret@localhost", tls: store.TLS{CAFile: ours.crt("ca")}, want: []string{"REDIS_CA_FILE", "rediss://"}},
+		"on a socket":                {url: "unix://:s3cret@/socket", tls: store.TLS{KeyFile: ours.secret("a")}, want: []string{"REDIS_KEY_FILE", "rediss://"}},
+		"Sentinels without":          {url: "redis+sentinel://:s3cret@a,b/main", tls: store.TLS{CAFile: ours.crt("ca")}, want: []string{"REDIS_CA_FILE", "rediss+sentinel://"}},
+		"in memory":                  {url: "memory://", tls: store.TLS{CAFile: ours.crt("ca")}, want: []string{"REDIS_CA_FILE", "rediss://"}},
+		"a private server":           {url: "spawn://", tls: store.TLS{CAFile: ours.crt("ca")}, want: []string{"REDIS_CA_FILE", "rediss://"}},
+		"no URL is none for TLS":     {url: "-", tls: store.TLS{CAFile: ours.crt("ca")}, want: []string{"REDIS_CA_FILE", "rediss://"}},
+	} {
+		o := store.Options{URL: strings.TrimSuffix(tt.url, "-"), DataDir: t.TempDir(), TLS: tt.tls}
+		if tt.url == "" {
+			o.URL = "rediss://:s3cret@127.0.0.1:1"
+		}
+		text := refused(t, o)
+		for _, want := range tt.want {
+			if !strings.Contains(text, want) || strings.Contains(text, "s3cret") || strings.Contains(text, "BEGIN") {
+				t.Errorf("%s: the error is %q, want %q in it and no secret", name, text, want)
+			}
+		}
+	}
+}
+
+func TestSubscriptionOverTLS(t *testing.T) {
+	t.Parallel()
+	ours := newAuthority(t)
+	ours.sign(t, "client", &x509.Certificate{})
+	s := open(t, store.Options{
+		URL: ours.start(t, time.Time{}, "yes") + unhurried,
+		TLS: store.TLS{CAFile: ours.crt("ca"), CertFile: ours.crt("client"), KeyFile: ours.secret("client")},
+	})
+	subscription := s.Client.Subscribe(t.Context(), "news")
+	defer subscription.Close()
+	messages := subscription.Channel()
+	eventually(t, "a subscriber", func() bool { return s.Client.Publish(t.Context(), "news", "hello").Val() > 0 })
+	if m := <-messages; m == nil || m.Payload != "hello" {
+		t.Errorf("the message is %v", m)
+	}
+}
+
+func TestSentinelOverTLS(t *testing.T) {
+	t.Parallel()
+	ours := newAuthority(t)
+	port, sentinelPort := unusedPort(t), unusedPort(t)
+	startServer(t, append(ours.server(t, port, time.Time{}, "no"), "--requirepass", "s3cret")...)
+	startRedis(t, "requirepass s3ntinel\nsentinel monitor main 127.0.0.1 "+port+" 1\nsentinel auth-pass main s3cret\n",
+		append(ours.server(t, sentinelPort, time.Time{}, "no"), "--tls-replication", "yes", "--sentinel")...)
+	url := "rediss+sentinel://:s3cret@127.0.0.1:" + sentinelPort + "/main" + unhurried + "&sentinel_password=s3ntinel"
+	s := open(t, store.Options{URL: url, TLS: store.TLS{CAFile: ours.crt("ca")}})
+	set(t, s, "key", "value")
+	wantValue(t, s, "key", "value")
+	if want := "rediss+sentinel://127.0.0.1:" + sentinelPort + "/main"; s.Address != want {
+		t.Errorf("Address = %q, want %q", s.Address, want)
+	}
+	text := refused(t, store.Options{URL: url})
+	if !strings.Contains(text, "REDIS_CA_FILE") || strings.Contains(text, "s3cret") || strings.Contains(text, "s3ntinel") {
+		t.Errorf("without the authority: %q", text)
+	}
+}
