@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/graph"
+	"frontpage/identity"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
 )
@@ -28,7 +29,12 @@ func BenchmarkSite(b *testing.B) {
 	for _, articles := range []int{1_000, 100_000, 1_000_000} {
 		b.Run(fmt.Sprint(articles), func(b *testing.B) {
 			client, repo := benchSite(b, articles)
-			handler := graph.NewHandler(repo, slog.New(slog.DiscardHandler), graph.DefaultOptions())
+			options := graph.DefaultOptions()
+			var err error
+			if options.Identity, err = identity.New(b.Context(), identity.Options{Development: true}); err != nil {
+				b.Fatal(err)
+			}
+			handler := graph.NewHandler(repo, slog.New(slog.DiscardHandler), options)
 
 			page := request(b, `{ articles { id title link score votes createdAt poster { name } } }`)
 			b.Run("page/handler", func(b *testing.B) { serveEach(b, handler, func(int) *http.Request { return page() }) })

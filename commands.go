@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,9 +78,70 @@ func (check) Run(ctx context.Context, s *settings, log *slog.Logger) (err error)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%d articles and %d groups checked: %d violations\n", checked.Articles, checked.Groups, violations)
+	fmt.Printf("%d articles, %d deleted ones and %d groups checked: %d violations\n", checked.Articles, checked.Deleted, checked.Groups, violations)
 	if violations > 0 {
 		return errors.New("the store contradicts itself")
+	}
+	return nil
+}
+
+// commandLine is who brings articles back without signing in. The blank keeps it
+// from being anybody's name.
+const commandLine redisrepo.UserName = " command line"
+
+type undelete struct {
+	Article string `arg:"" help:"Id of the article, such as article:17, or its number."`
+}
+
+// Run brings a deleted article back.
+func (u *undelete) Run(ctx context.Context, s *settings, log *slog.Logger) (err error) {
+	id, err := redisrepo.ParseArticleID(u.Article)
+	if err != nil {
+		return err
+	}
+	st, repo, err := openKept(ctx, s, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	if _, err := repo.Deleted(ctx, id); err != nil {
+		return err
+	}
+	article, err := repo.Undelete(ctx, id, redisrepo.Actor{Name: commandLine, Moderator: true})
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%v is back: %q, %d votes, score %.0f\n", article.ID, article.Title, article.Votes, article.Score)
+	return nil
+}
+
+type audit struct {
+	Article string `arg:"" help:"Id of the article, such as article:17, or its number."`
+}
+
+// Run prints a line for each voter: name, vote, time and bucket of the address,
+// with tabs between. What was not recorded is a dash.
+func (a *audit) Run(ctx context.Context, s *settings, log *slog.Logger) (err error) {
+	id, err := redisrepo.ParseArticleID(a.Article)
+	if err != nil {
+		return err
+	}
+	st, repo, err := openKept(ctx, s, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	entries, err := repo.Audit(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		at := "-"
+		if e.At != nil {
+			at = e.At.Format(time.RFC3339)
+		}
+		vote := map[redisrepo.Vote]string{redisrepo.Up: "up", redisrepo.Down: "down", redisrepo.None: "none"}[e.Vote]
+		fmt.Printf("%s\t%s\t%s\t%s\n", e.Voter, vote, at, cmp.Or(e.Bucket, "-"))
 	}
 	return nil
 }

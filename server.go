@@ -2,14 +2,19 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	stdlog "log"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -81,7 +86,17 @@ func (serve) Run(ctx context.Context, s *settings, log *slog.Logger) (err error)
 	if err != nil {
 		return err
 	}
-	listener, err := listen(s.Addr)
+	encryption, err := s.encryption()
+	if err != nil {
+		return err
+	}
+	listening, stopListening := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopListening()
+	options.Identity, err = s.verifier(listening, log)
+	if err != nil {
+		return err
+	}
+	listener, err := listen(s.Addr, s.development())
 	if err != nil {
 		return err
 	}
@@ -93,10 +108,12 @@ func (serve) Run(ctx context.Context, s *settings, log *slog.Logger) (err error)
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
 	log.Info("the store is " + st.String())
-	log.Warn("development mode: whoever sends the header X-User-ID is that user; only this machine can connect")
-
+	if s.development() {
+		log.Warn(options.Identity.String() + "; only this machine can connect")
+	} else {
+		log.Info(options.Identity.String())
+	}
 	var background sync.WaitGroup
-	listening, stopListening := context.WithCancel(context.WithoutCancel(ctx))
 	background.Go(func() {
 		repo.Listen(listening, func(err error) { log.Warn("live updates", "err", err) })
 	})
@@ -111,12 +128,27 @@ func (serve) Run(ctx context.Context, s *settings, log *slog.Logger) (err error)
 		ReadTimeout:    10 * time.Second,
 		WriteTimeout:   options.Timeout + 25*time.Second,
 		IdleTimeout:    2 * time.Minute,
+		ConnContext:    graph.WithConn,
 		MaxHeaderBytes: int(min(options.BodyLimit, 16<<20)) + 64<<10, // room for the longest query string
-		ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		ErrorLog:       errorLog(log),
 	}
+	if s.development() {
+		server.Handler = ownNames(server.Handler)
+	}
+	server.Protocols = new(http.Protocols)
+	server.Protocols.SetHTTP1(true)
+	server.Protocols.SetHTTP2(true)
+	server.Protocols.SetUnencryptedHTTP2(s.H2C == "on")
+	scheme := "http"
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
-	log.Info("serving", "explorer", "http://"+listener.Addr().String()+"/", "endpoint", "http://"+listener.Addr().String()+"/query")
+	if encryption != nil {
+		scheme, server.TLSConfig = "https", encryption
+		go func() { failed <- server.ServeTLS(listener, "", "") }()
+	} else {
+		go func() { failed <- server.Serve(listener) }()
+	}
+	site := scheme + "://" + listener.Addr().String()
+	log.Info("serving", "explorer", site+"/", "endpoint", site+"/query")
 
 	select {
 	case err := <-failed:
@@ -136,20 +168,66 @@ func (serve) Run(ctx context.Context, s *settings, log *slog.Logger) (err error)
 	return nil
 }
 
-// listen refuses what others could reach: in development mode everybody may be anybody.
-func listen(addr string) (net.Listener, error) {
+// encryption is how to serve by https; nil when that was not asked for.
+func (s *settings) encryption() (*tls.Config, error) {
+	if s.TLSCertFile == "" {
+		return nil, nil
+	}
+	certificate, err := tls.LoadX509KeyPair(s.TLSCertFile, s.TLSKeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("--tls-cert-file, --tls-key-file: %w", err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}, nil
+}
+
+// errorLog takes what net/http has to say, but for handshakes that fail, of which
+// anybody can make thousands.
+func errorLog(log *slog.Logger) *stdlog.Logger {
+	lines := slog.NewLogLogger(log.Handler(), slog.LevelWarn)
+	return stdlog.New(writerFunc(func(line []byte) (int, error) {
+		if !bytes.HasPrefix(line, []byte("http: TLS handshake error")) {
+			lines.Print(string(line))
+		}
+		return len(line), nil
+	}), "", 0)
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(line []byte) (int, error) { return f(line) }
+
+// listen refuses what others could reach in development mode, where everybody
+// may be anybody.
+func listen(addr string, development bool) (net.Listener, error) {
 	resolved, err := net.ResolveTCPAddr("tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("--addr: %w", err)
 	}
-	if !resolved.IP.IsLoopback() {
-		return nil, fmt.Errorf("--addr: %s is not a loopback address, and without sign-in whoever reaches the server can be any user: use 127.0.0.1:%d", addr, resolved.Port)
+	if development && !resolved.IP.IsLoopback() {
+		return nil, fmt.Errorf("--addr: %s is not a loopback address, and without sign-in whoever reaches the server can be any user: use 127.0.0.1:%d, or set JWT_SECRET, JWKS_URL or PROXY_USER_HEADER", addr, resolved.Port)
 	}
 	listener, err := net.ListenTCP("tcp", resolved)
 	if err != nil {
 		return nil, fmt.Errorf("--addr: %w", err)
 	}
 	return listener, nil
+}
+
+// ownNames serves under the names of this machine only. A page of elsewhere can
+// have its own name point here, and so be taken for a page of this site.
+func ownNames(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		host, _, err := net.SplitHostPort(req.Host)
+		if err != nil {
+			host = strings.Trim(req.Host, "[]")
+		}
+		address, err := netip.ParseAddr(host)
+		if own := err == nil && address.IsLoopback() || host == "localhost" || strings.HasSuffix(host, ".localhost"); !own {
+			http.Error(w, "in development mode this server is localhost, or 127.0.0.1: it does not answer to other names", http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, req)
+	})
 }
 
 func routes(repo *redisrepo.Repo, log *slog.Logger, endpoint http.Handler) http.Handler {

@@ -63,7 +63,7 @@ type running struct {
 	read chan struct{}
 }
 
-var endpointLine = regexp.MustCompile(`endpoint=(http://\S+)/query`)
+var endpointLine = regexp.MustCompile(`endpoint=(https?://\S+)/query`)
 
 // start runs the server until it says where it serves.
 func start(t testing.TB, env ...string) *running {
@@ -244,7 +244,7 @@ func TestSIGTERMFinishesWhatRuns(t *testing.T) {
 	defer func() { _ = connection.Close() }()
 	body, _ := json.Marshal(map[string]string{"query": postOne})
 	// The server says 100 when it has begun to read the body, and so to answer.
-	fmt.Fprintf(connection, "POST /query HTTP/1.1\r\nHost: x\r\nX-User-ID: alice\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", len(body))
+	fmt.Fprintf(connection, "POST /query HTTP/1.1\r\nHost: localhost\r\nX-User-ID: alice\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", len(body))
 	answers := bufio.NewReader(connection)
 	if line, err := answers.ReadString('\n'); err != nil || !strings.Contains(line, "100") {
 		t.Fatalf("%q %v", line, err)

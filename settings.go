@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -17,29 +18,40 @@ import (
 
 // settings are all that can be set, by environment or by flag, for any command.
 type settings struct {
-	Addr string `env:"ADDR" default:"127.0.0.1:8080" help:"Address to listen on, HOST:PORT. As long as nobody has to sign in it must be a loopback address."`
+	Addr        string `env:"ADDR" default:"127.0.0.1:8080" help:"Address to listen on, HOST:PORT. In development mode, when nothing says who is asking, it must be a loopback address."`
+	TLSCertFile string `env:"TLS_CERT_FILE" name:"tls-cert-file" placeholder:"FILE" help:"Certificate with which to serve by https, and the key in TLS_KEY_FILE."`
+	TLSKeyFile  string `env:"TLS_KEY_FILE" name:"tls-key-file" placeholder:"FILE" help:"Its private key."`
+	H2C         string `env:"H2C" name:"h2c" default:"off" enum:"on,off" help:"Whether HTTP/2 is spoken without TLS, for a proxy that does: on or off."`
 
-	endpoint `embed:""`
+	endpoint    `embed:""`
+	recognition `embed:""`
 
-	RedisURL     string        `env:"REDIS_URL" placeholder:"URL" help:"The store: redis://, rediss://, unix:// or redis+sentinel://h1,h2/master, or spawn:///dir, or memory://. Unset: a private redis-server with its data in DATA_DIR or, where there is none, memory."`
-	RedisTimeout time.Duration `env:"REDIS_TIMEOUT" default:"400ms" help:"Longest wait for a reply of the store."`
-	DataDir      string        `env:"DATA_DIR" default:"./data" help:"Where a private redis-server keeps its data."`
+	RedisURL      string        `env:"REDIS_URL" placeholder:"URL" help:"The store: redis://, rediss://, unix:// or redis+sentinel://h1,h2/master (rediss+sentinel:// with TLS), or spawn:///dir, or memory://. Unset: a private redis-server with its data in DATA_DIR or, where there is none, memory."`
+	RedisTimeout  time.Duration `env:"REDIS_TIMEOUT" default:"400ms" help:"Longest wait for a reply of the store."`
+	RedisCAFile   string        `env:"REDIS_CA_FILE" name:"redis-ca-file" placeholder:"FILE" help:"Authorities whose certificates of a rediss:// server count, in the place of the system's."`
+	RedisCertFile string        `env:"REDIS_CERT_FILE" placeholder:"FILE" help:"Our certificate for a rediss:// server that asks for one, and the key in REDIS_KEY_FILE."`
+	RedisKeyFile  string        `env:"REDIS_KEY_FILE" placeholder:"FILE" help:"Its private key."`
+	DataDir       string        `env:"DATA_DIR" default:"./data" help:"Where a private redis-server keeps its data."`
 
-	VoteScore        int           `env:"VOTE_SCORE" default:"${vote_score}" help:"Seconds of ranking that a vote is worth. After a change the next start ranks all articles anew."`
-	VotingWindow     time.Duration `env:"VOTING_WINDOW" default:"${voting_window}" help:"How long after its posting an article can be voted on, such as 168h."`
-	PosterVotes      bool          `env:"POSTER_VOTES" default:"true" negatable:"" help:"Whether the vote of an article's poster counts, as the first. It does unless this says no."`
-	InterestingVotes int           `env:"INTERESTING_VOTES" default:"${interesting_votes}" help:"Net votes that put an article into the group interesting."`
-	PageSize         int           `env:"PAGE_SIZE" default:"${page_size}" help:"Articles on a page when a query does not say, 1 to 100."`
-	GroupCacheTTL    time.Duration `env:"GROUP_CACHE_TTL" default:"${group_cache_ttl}" help:"How long the sorted listing of a group is kept after its last use."`
+	VoteScore        int            `env:"VOTE_SCORE" default:"${vote_score}" help:"Seconds of ranking that a vote is worth. After a change the next start ranks all articles anew."`
+	VotingWindow     time.Duration  `env:"VOTING_WINDOW" default:"${voting_window}" help:"How long after its posting an article can be voted on, such as 168h."`
+	PosterVotes      bool           `env:"POSTER_VOTES" default:"true" negatable:"" help:"Whether the vote of an article's poster counts, as the first. It does unless this says no."`
+	InterestingVotes int            `env:"INTERESTING_VOTES" default:"${interesting_votes}" help:"Net votes that put an article into the group interesting."`
+	PageSize         int            `env:"PAGE_SIZE" default:"${page_size}" help:"Articles on a page when a query does not say, 1 to 100."`
+	LinkWindow       *time.Duration `env:"LINK_WINDOW" placeholder:"TIME" help:"How long a link that was posted is refused to others, such as 168h, or 0 for never. Default: the voting window."`
+	Downvotes        bool           `env:"DOWNVOTES" default:"true" negatable:"" help:"Whether anybody can vote down."`
+	GroupCacheTTL    time.Duration  `env:"GROUP_CACHE_TTL" default:"${group_cache_ttl}" help:"How long the sorted listing of a group is kept after its last use."`
 
 	LogLevel       slog.Level `env:"LOG_LEVEL" default:"info" help:"Least level that is logged: debug, info, warn or error."`
 	LogFormat      string     `env:"LOG_FORMAT" default:"text" enum:"text,json" help:"How log lines on standard error look: text or json."`
 	GCPercent      int        `env:"GC_PERCENT" default:"400" help:"How much the heap may grow between two collections, percent of what is live. More is faster and takes more memory."`
 	MemoryLimitMiB int64      `env:"MEMORY_LIMIT_MIB" name:"memory-limit-mib" default:"1024" help:"Memory, MiB, above which it is collected more often."`
 
-	Serve  serve      `cmd:"" default:"1" help:"Serve the site. This is what happens without a command."`
-	Import importFile `cmd:"" help:"Add the articles of a CSV file to the store."`
-	Check  check      `cmd:"" help:"Prove that the store contradicts itself nowhere. Exit code 1 when it does."`
+	Serve    serve      `cmd:"" default:"1" help:"Serve the site. This is what happens without a command."`
+	Import   importFile `cmd:"" help:"Add the articles of a CSV file to the store."`
+	Check    check      `cmd:"" help:"Prove that the store contradicts itself nowhere. Exit code 1 when it does."`
+	Undelete undelete   `cmd:"" help:"Bring a deleted article back, with its rank."`
+	Audit    audit      `cmd:"" help:"Show who voted on an article, and, if AUDIT_SECRET is set, when and from which concealed address."`
 }
 
 // defaults fills the placeholders above with the rules of the book and the
@@ -72,7 +84,10 @@ func (s *settings) Validate() error {
 	case s.MemoryLimitMiB < 1:
 		return fmt.Errorf("--memory-limit-mib: %d is below 1", s.MemoryLimitMiB)
 	}
-	return s.endpoint.check()
+	if (s.TLSCertFile == "") != (s.TLSKeyFile == "") {
+		return errors.New("--tls-cert-file and --tls-key-file: one is set and the other is not")
+	}
+	return errors.Join(s.endpoint.check(), s.recognition.check())
 }
 
 func (s *settings) rules() redisrepo.Rules {
@@ -83,11 +98,24 @@ func (s *settings) rules() redisrepo.Rules {
 		InterestingVotes: s.InterestingVotes,
 		PageSize:         s.PageSize,
 		GroupCacheTTL:    s.GroupCacheTTL,
+		LinkWindow:       s.linkWindow(),
+		Downvotes:        s.Downvotes,
 	}
 }
 
+// linkWindow is what was set, or the voting window.
+func (s *settings) linkWindow() time.Duration {
+	if s.LinkWindow == nil {
+		return s.VotingWindow
+	}
+	return *s.LinkWindow
+}
+
 func (s *settings) storeOptions(log *slog.Logger) store.Options {
-	return store.Options{URL: s.RedisURL, DataDir: s.DataDir, Timeout: s.RedisTimeout, Log: log}
+	return store.Options{
+		URL: s.RedisURL, DataDir: s.DataDir, Timeout: s.RedisTimeout, Log: log,
+		TLS: store.TLS{CAFile: s.RedisCAFile, CertFile: s.RedisCertFile, KeyFile: s.RedisKeyFile},
+	}
 }
 
 func (s *settings) logger() *slog.Logger {
@@ -113,7 +141,7 @@ const garbage = 16 << 20
 func paceGC(most, current int) {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
-	percent := min(most, max(100, int(garbage*100/max(live[0].Value.Uint64(), 1))))
+	percent := min(most, max(100, int(garbage*100/max(live[0].Value.Uint64(), 1)))) // #nosec G115 -- at most 100 times garbage
 	if percent != current {
 		debug.SetGCPercent(percent)
 	}

@@ -20,7 +20,7 @@ type endpoint struct {
 	DirectiveLimit   int           `env:"DIRECTIVE_LIMIT" default:"${directive_limit}" help:"Most directives of an operation."`
 	FieldLimit       int           `env:"FIELD_LIMIT" default:"${field_limit}" help:"Most fields of an operation."`
 	ComplexityLimit  int           `env:"COMPLEXITY_LIMIT" default:"${complexity_limit}" help:"Most objects and scalars that an answer may have by the sizes of its lists."`
-	PingInterval     time.Duration `env:"PING_INTERVAL" default:"${ping_interval}" help:"How often an open stream shows that it is alive. A client that does not read is gone after two of these."`
+	PingInterval     time.Duration `env:"PING_INTERVAL" default:"${ping_interval}" help:"How often an open stream shows that it is alive, and the longest time for one write to it."`
 	StreamsAddress   int           `env:"STREAMS_PER_ADDRESS" name:"streams-per-address" default:"${streams_per_address}" help:"Most WebSockets and event streams that one address may have open."`
 	StreamsViewer    int           `env:"STREAMS_PER_VIEWER" name:"streams-per-viewer" default:"${streams_per_viewer}" help:"Most WebSockets and event streams that one user may have open."`
 	SocketOperations int           `env:"OPERATIONS_PER_SOCKET" name:"operations-per-socket" default:"${operations_per_socket}" help:"Most operations that may run at once on one WebSocket."`
@@ -94,6 +94,9 @@ func (s *settings) options() (graph.Options, error) {
 		Introspection: s.Introspection == "on",
 		GETPreflight:  s.GETPreflight == "on",
 		Origins:       s.CORSOrigins,
+		Proxies:       s.TrustedProxies,
+		AuditSecret:   s.AuditSecret,
+		Rates:         s.rates(),
 		Streams: graph.StreamLimits{
 			Ping: s.PingInterval, PerAddress: s.StreamsAddress, PerViewer: s.StreamsViewer, Operations: s.SocketOperations,
 		},

@@ -16,7 +16,7 @@ export default [
       // These are no things of their own: nobody asks for them again by an id.
       "@graphql-eslint/strict-id-in-types": [
         "error",
-        { exceptions: { types: ["BasicUserError", "PageInfo"], suffixes: ["Connection", "Edge", "Payload"] } },
+        { exceptions: { types: ["ModerationEntry", "PageInfo", "RateLimit"], suffixes: ["Connection", "Edge", "Error", "Payload"] } },
       ],
     },
   },

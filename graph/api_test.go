@@ -107,7 +107,9 @@ func TestBrokenRulesAreUserErrors(t *testing.T) {
 			"post, nobody":            {"", `post(input: {title: "t", text: "x"})`, "UNAUTHENTICATED"},
 			"vote, nobody":            {"", `vote(input: {article: "1"})`, "UNAUTHENTICATED"},
 			"regroup, nobody":         {"", `regroup(input: {article: "1", add: ["x"]})`, "UNAUTHENTICATED"},
-			"a user name too long":    {strings.Repeat("u", 65), `vote(input: {article: "1"})`, "TOO_LONG"},
+			"delete, nobody":          {"", `deleteArticle(input: {article: "1"})`, "UNAUTHENTICATED"},
+			"deleting a foreign":      {"bob", `deleteArticle(input: {article: "1"})`, "FORBIDDEN article"},
+			"deleting nothing":        {"bob", `deleteArticle(input: {article: "article:99"})`, "NOT_FOUND article"},
 			"an empty title":          {"bob", `post(input: {title: " ", text: "x"})`, "INVALID title"},
 			"a title too long":        {"bob", `post(input: {title: "` + long[:201] + `", text: "x"})`, "TOO_LONG title"},
 			"a title of two lines":    {"bob", `post(input: {title: "a\nb", text: "x"})`, "INVALID title"},
@@ -129,7 +131,11 @@ func TestBrokenRulesAreUserErrors(t *testing.T) {
 			"adding and removing":     {"alice", `regroup(input: {article: "1", add: ["x"], remove: ["X"]})`, "INVALID remove 0"},
 		}
 		for name, tt := range tests {
-			a := s.ask(tt.user, `mutation { `+tt.mutation+` { article { id } userErrors { code message field } } }`)
+			changed := "article { id }"
+			if strings.HasPrefix(tt.mutation, "deleteArticle") {
+				changed = "article: deletedId"
+			}
+			a := s.ask(tt.user, `mutation { `+tt.mutation+` { `+changed+` userErrors { code message field } } }`)
 			for _, payload := range a.Data {
 				var got []string
 				for _, e := range payload.(map[string]any)["userErrors"].([]any) {
@@ -195,12 +201,12 @@ func TestBadArgumentsAreTopLevelErrors(t *testing.T) {
 		if a := s.ask("\tbad", `{ viewer { id } articles { id } }`); len(a.Errors) > 0 {
 			t.Errorf("blanks around a header's value do not count: %v", a.Errors)
 		}
-		a = s.ask(strings.Repeat("u", 65), `{ viewer { id } articles { id viewerVote } }`)
-		if len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "BAD_USER_INPUT" || len(idsOf(a.Data["articles"])) != 1 {
-			t.Errorf("a viewer whose name is too long can read, and learns what is wrong: %v", a)
-		}
 		if log := s.log.String(); log != "" {
 			t.Errorf("what clients get wrong is no fault of the server: %s", log)
+		}
+		a = s.ask(strings.Repeat("u", 65), `{ articles { id } }`)
+		if len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "USER_NAME_INVALID" || a.Data != nil {
+			t.Errorf("a viewer whose name is too long is refused, and not taken for nobody: %v", a)
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
@@ -19,9 +20,12 @@ type BasicUserError redisrepo.Error
 // IsUserError makes it one of the types that the schema's interface may hold.
 func (*BasicUserError) IsUserError() {}
 
-// unauthenticated is the one code of the schema that redisrepo does not know:
-// there, every call names its user.
-const unauthenticated redisrepo.Code = "UNAUTHENTICATED"
+// The codes of the schema that redisrepo does not know: there, every call names
+// its user and is carried out.
+const (
+	unauthenticated redisrepo.Code = "UNAUTHENTICATED"
+	rateLimited     redisrepo.Code = "RATE_LIMITED"
+)
 
 // The closed set of codes of top-level errors. gqlgen's two are in it:
 // GRAPHQL_PARSE_FAILED and GRAPHQL_VALIDATION_FAILED.
@@ -40,10 +44,12 @@ const (
 	codeNotPersisted     = "PERSISTED_QUERY_NOT_FOUND"
 	codeNotTrusted       = "DOCUMENT_NOT_TRUSTED"     // only documents of a list run here
 	codeNoIntrospection  = "INTROSPECTION_DISABLED"   // the schema is not told
+	codeRate             = "RATE_LIMITED"             // too much in too short a time; the header Retry-After says how long to wait
+	codeForbidden        = "FORBIDDEN"                // this is for moderators
 	codeStreamLimit      = "STREAM_LIMIT_EXCEEDED"    // too many streams of one address or viewer
 	codeOperationLimit   = "OPERATION_LIMIT_EXCEEDED" // too many operations on one WebSocket
 	codeBodyLimit        = "BODY_LIMIT_EXCEEDED"
-	codeTokenLimit       = "TOKEN_LIMIT_EXCEEDED"
+	codeTokenLimit       = "TOKEN_LIMIT_EXCEEDED" // #nosec G101 -- words of a document, no credentials
 	codeDepthLimit       = "DEPTH_LIMIT_EXCEEDED"
 	codeAliasLimit       = "ALIAS_LIMIT_EXCEEDED"
 	codeRootFieldLimit   = "ROOT_FIELD_LIMIT_EXCEEDED"
@@ -60,6 +66,7 @@ type refused struct {
 	status  int // of HTTP; 0: that of any document that cannot run
 	// How much was asked for, at least, and how much is allowed; 0: no limit is behind it.
 	asked, allowed int64
+	wait           time.Duration // after which it would go; 0: not known
 }
 
 func (r *refused) Error() string { return r.message }
@@ -78,15 +85,38 @@ func overLimit(code, things string, asked, allowed int) *refused {
 }
 
 // list makes the refusal what gqlgen dispatches.
-func (r *refused) list() gqlerror.List { return gqlerror.List{gqlerror.Wrap(r)} }
+func (r *refused) list() gqlerror.List { return presentable(r) }
+
+// presentable makes an error what gqlgen dispatches.
+func presentable(err error) gqlerror.List { return gqlerror.List{gqlerror.Wrap(err)} }
+
+// RateLimitedError says how long to wait.
+type RateLimitedError struct {
+	BasicUserError
+	RetryAfter int // seconds
+}
+
+// DuplicateLinkError names the article that has the link.
+type DuplicateLinkError struct {
+	BasicUserError
+	ArticleID redisrepo.ArticleID
+}
 
 // userErrors splits an error in those for the viewer and a fault. A nil error
 // gives an empty list, which is what a payload shows when all went well.
 func userErrors(err error) ([]UserError, error) {
 	shown := []UserError{}
 	var refusal redisrepo.Refusal
-	if errors.As(err, &refusal) {
+	var late *rateError
+	switch {
+	case errors.As(err, &late):
+		return []UserError{&RateLimitedError{BasicUserError{Code: rateLimited, Message: late.Error()}, seconds(late.wait)}}, nil
+	case errors.As(err, &refusal):
 		for _, e := range refusal {
+			if e.Article != nil {
+				shown = append(shown, &DuplicateLinkError{BasicUserError(*e), *e.Article})
+				continue
+			}
 			shown = append(shown, (*BasicUserError)(e))
 		}
 		return shown, nil

@@ -93,7 +93,7 @@ func TestEveryKindOfError(t *testing.T) {
 	}
 	for name, tt := range tests {
 		var log bytes.Buffer
-		server := newServer(tt.root, slog.New(slog.NewTextHandler(&log, nil)), newStreams(DefaultStreamLimits()), DefaultOptions())
+		server := newServer(tt.root, slog.New(slog.NewTextHandler(&log, nil)), newStreams(DefaultStreamLimits()), &meter{}, DefaultOptions())
 		body := ask(server, tt.query)
 		if strings.Contains(body, secret) || strings.Contains(body, ".go:") || strings.Contains(body, "batch") {
 			t.Errorf("%s: shown: %s", name, body)
@@ -129,7 +129,7 @@ func TestTheDeadlineIsTheRequests(t *testing.T) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}}
-	body := ask(newServer(root, slog.New(slog.NewTextHandler(&log, nil)), newStreams(options.Streams), options), `query Op { viewer { id } }`)
+	body := ask(newServer(root, slog.New(slog.NewTextHandler(&log, nil)), newStreams(options.Streams), &meter{}, options), `query Op { viewer { id } }`)
 	if body != `{"errors":[{"message":"the request took too long: try again, or ask for less","path":["viewer"],"locations":[{"line":1,"column":12}],"extensions":{"code":"TIMEOUT"}}],"data":{"viewer":null}}` {
 		t.Error(body)
 	}
@@ -147,7 +147,7 @@ func TestNoAnswerAndPanicOutsideOfResolvers(t *testing.T) {
 		"a panic of an extension":   {false, "INTERNAL", 500},
 	} {
 		var log bytes.Buffer
-		server := newServer(failing{}, slog.New(slog.NewTextHandler(&log, nil)), newStreams(DefaultStreamLimits()), DefaultOptions())
+		server := newServer(failing{}, slog.New(slog.NewTextHandler(&log, nil)), newStreams(DefaultStreamLimits()), &meter{}, DefaultOptions())
 		server.AroundOperations(func(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
 			if !tt.cancel {
 				panic(secret)

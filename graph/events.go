@@ -1,6 +1,9 @@
 package graph
 
 import (
+	"context"
+	"crypto/tls"
+	"net"
 	"net/http"
 	"time"
 
@@ -11,8 +14,8 @@ import (
 // distinct connections, which a browser's EventSource reads too: an event next
 // for each answer, and an event complete when there is none to come.
 //
-// When the server stops, the stream ends without complete, and clients connect
-// to the next server.
+// When the server stops, or the client's token expires, the stream ends without
+// complete, so that clients connect again.
 func (t *httpTransport) stream(w http.ResponseWriter, req *http.Request, run *operation) {
 	leave, why := t.streams.enter(req)
 	if why == nil {
@@ -36,6 +39,9 @@ func (t *httpTransport) stream(w http.ResponseWriter, req *http.Request, run *op
 	if to.open() != nil {
 		return
 	}
+	if conn, ok := req.Context().Value(connKey{}).(interface{ SetWriteBuffer(int) error }); ok {
+		_ = conn.SetWriteBuffer(sendBuffer) // of what the system keeps for a client that does not read
+	}
 	if run.subscribes() {
 		t.watch(to, run)
 		return
@@ -48,6 +54,22 @@ func (t *httpTransport) stream(w http.ResponseWriter, req *http.Request, run *op
 	}
 }
 
+// sendBuffer is how much of a stream may wait in the system, bytes. Left to
+// itself it keeps megabytes, and a client that does not read is noticed by a write
+// that has to wait.
+const sendBuffer = 32 << 10
+
+type connKey struct{}
+
+// WithConn is for http.Server.ConnContext: it lets streams bound what waits in
+// the system. They work without.
+func WithConn(ctx context.Context, conn net.Conn) context.Context {
+	if encrypted, ok := conn.(*tls.Conn); ok {
+		conn = encrypted.NetConn()
+	}
+	return context.WithValue(ctx, connKey{}, conn)
+}
+
 // watch sends the events of a subscription until it or the client ends.
 func (t *httpTransport) watch(to *eventStream, run *operation) {
 	s := t.streams.begin(run)
@@ -58,6 +80,12 @@ func (t *httpTransport) watch(to *eventStream, run *operation) {
 		}
 		return
 	}
+	var expired <-chan time.Time
+	if expires := viewerOf(run.ctx).Expires; !expires.IsZero() {
+		timer := time.NewTimer(time.Until(expires))
+		defer timer.Stop()
+		expired = timer.C
+	}
 	ping := time.NewTicker(t.streams.limits.Ping)
 	defer ping.Stop()
 	for {
@@ -66,6 +94,8 @@ func (t *httpTransport) watch(to *eventStream, run *operation) {
 		case <-s.ctx.Done():
 			return
 		case <-t.streams.stopping.Done():
+			return
+		case <-expired: // the client connects again, with another token or in vain
 			return
 		case <-ping.C:
 			err = to.comment()
@@ -104,10 +134,11 @@ func (e *eventStream) answer(answer *graphql.Response) error {
 
 // round sends the events of a subscription that there are now.
 func (e *eventStream) round(s *subscription) error {
-	defer s.watch.Shown()
+	events := s.take()
+	defer func() { s.shown(events) }()
 	var text []byte
-	for _, e := range s.take() {
-		if body := s.newest(e).body; body != nil {
+	for i := range events {
+		if body := s.renew(&events[i]); body != nil {
 			text = appendEvent(text, body)
 		}
 	}

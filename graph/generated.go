@@ -32,8 +32,10 @@ type Config = graphql.Config[ResolverRoot, DirectiveRoot, ComplexityRoot]
 type ResolverRoot interface {
 	Article() ArticleResolver
 	ArticleConnection() ArticleConnectionResolver
+	DuplicateLinkError() DuplicateLinkErrorResolver
 	Group() GroupResolver
 	GroupConnection() GroupConnectionResolver
+	ModerationEntry() ModerationEntryResolver
 	Mutation() MutationResolver
 	Query() QueryResolver
 	Subscription() SubscriptionResolver
@@ -46,6 +48,7 @@ type DirectiveRoot struct {
 type ComplexityRoot struct {
 	Article struct {
 		CreatedAt     func(childComplexity int) int
+		DeletedAt     func(childComplexity int) int
 		Downvotes     func(childComplexity int) int
 		Groups        func(childComplexity int) int
 		ID            func(childComplexity int) int
@@ -81,6 +84,19 @@ type ComplexityRoot struct {
 		Message func(childComplexity int) int
 	}
 
+	DeleteArticlePayload struct {
+		DeletedID  func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
+	DuplicateLinkError struct {
+		Article   func(childComplexity int) int
+		ArticleID func(childComplexity int) int
+		Code      func(childComplexity int) int
+		Field     func(childComplexity int) int
+		Message   func(childComplexity int) int
+	}
+
 	Group struct {
 		ArticleCount       func(childComplexity int) int
 		Articles           func(childComplexity int, order redisrepo.Order, direction redisrepo.Direction, page int32, pageSize *int32) int
@@ -101,10 +117,31 @@ type ComplexityRoot struct {
 		Node   func(childComplexity int) int
 	}
 
+	ModerationConnection struct {
+		Edges    func(childComplexity int) int
+		Nodes    func(childComplexity int) int
+		PageInfo func(childComplexity int) int
+	}
+
+	ModerationEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
+	ModerationEntry struct {
+		After   func(childComplexity int) int
+		Article func(childComplexity int) int
+		At      func(childComplexity int) int
+		Before  func(childComplexity int) int
+		By      func(childComplexity int) int
+		Kind    func(childComplexity int) int
+	}
+
 	Mutation struct {
-		Post    func(childComplexity int, input redisrepo.Draft) int
-		Regroup func(childComplexity int, input RegroupInput) int
-		Vote    func(childComplexity int, input VoteInput) int
+		DeleteArticle func(childComplexity int, input DeleteArticleInput) int
+		Post          func(childComplexity int, input redisrepo.Draft) int
+		Regroup       func(childComplexity int, input RegroupInput) int
+		Vote          func(childComplexity int, input VoteInput) int
 	}
 
 	PageInfo struct {
@@ -125,10 +162,26 @@ type ComplexityRoot struct {
 		ArticlesConnection func(childComplexity int, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string) int
 		Group              func(childComplexity int, name string) int
 		Groups             func(childComplexity int, first *int32, after *string, last *int32, before *string) int
+		ModerationLog      func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		Node               func(childComplexity int, id string) int
 		Nodes              func(childComplexity int, ids []string) int
+		RateLimit          func(childComplexity int) int
 		User               func(childComplexity int, name string) int
 		Viewer             func(childComplexity int) int
+	}
+
+	RateLimit struct {
+		Cost      func(childComplexity int) int
+		Limit     func(childComplexity int) int
+		Remaining func(childComplexity int) int
+		ResetAt   func(childComplexity int) int
+	}
+
+	RateLimitedError struct {
+		Code       func(childComplexity int) int
+		Field      func(childComplexity int) int
+		Message    func(childComplexity int) int
+		RetryAfter func(childComplexity int) int
 	}
 
 	RegroupPayload struct {
@@ -168,6 +221,9 @@ type ArticleResolver interface {
 type ArticleConnectionResolver interface {
 	TotalCount(ctx context.Context, obj *ArticleConnection) (int32, error)
 }
+type DuplicateLinkErrorResolver interface {
+	Article(ctx context.Context, obj *DuplicateLinkError) (*redisrepo.Article, error)
+}
 type GroupResolver interface {
 	Articles(ctx context.Context, obj *redisrepo.Group, order redisrepo.Order, direction redisrepo.Direction, page int32, pageSize *int32) ([]*redisrepo.Article, error)
 	ArticlesConnection(ctx context.Context, obj *redisrepo.Group, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error)
@@ -175,10 +231,14 @@ type GroupResolver interface {
 type GroupConnectionResolver interface {
 	TotalCount(ctx context.Context, obj *GroupConnection) (int32, error)
 }
+type ModerationEntryResolver interface {
+	Article(ctx context.Context, objs []*redisrepo.ModerationEntry) ([]*redisrepo.Article, error)
+}
 type MutationResolver interface {
 	Post(ctx context.Context, input redisrepo.Draft) (*PostPayload, error)
 	Vote(ctx context.Context, input VoteInput) (*VotePayload, error)
 	Regroup(ctx context.Context, input RegroupInput) (*RegroupPayload, error)
+	DeleteArticle(ctx context.Context, input DeleteArticleInput) (*DeleteArticlePayload, error)
 }
 type QueryResolver interface {
 	Articles(ctx context.Context, order redisrepo.Order, direction redisrepo.Direction, page int32, pageSize *int32) ([]*redisrepo.Article, error)
@@ -190,6 +250,8 @@ type QueryResolver interface {
 	Viewer(ctx context.Context) (*redisrepo.User, error)
 	Node(ctx context.Context, id string) (Node, error)
 	Nodes(ctx context.Context, ids []string) ([]Node, error)
+	RateLimit(ctx context.Context) (*RateLimit, error)
+	ModerationLog(ctx context.Context, first *int32, after *string, last *int32, before *string) (*ModerationConnection, error)
 }
 type SubscriptionResolver interface {
 	ArticleChanged(ctx context.Context, ids []string) (<-chan *redisrepo.Article, error)
@@ -223,6 +285,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Article.CreatedAt(childComplexity), true
+	case "Article.deletedAt":
+		if e.ComplexityRoot.Article.DeletedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Article.DeletedAt(childComplexity), true
 	case "Article.downvotes":
 		if e.ComplexityRoot.Article.Downvotes == nil {
 			break
@@ -371,6 +439,50 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.BasicUserError.Message(childComplexity), true
 
+	case "DeleteArticlePayload.deletedId":
+		if e.ComplexityRoot.DeleteArticlePayload.DeletedID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteArticlePayload.DeletedID(childComplexity), true
+	case "DeleteArticlePayload.userErrors":
+		if e.ComplexityRoot.DeleteArticlePayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteArticlePayload.UserErrors(childComplexity), true
+
+	case "DuplicateLinkError.article":
+		if e.ComplexityRoot.DuplicateLinkError.Article == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DuplicateLinkError.Article(childComplexity), true
+	case "DuplicateLinkError.articleId":
+		if e.ComplexityRoot.DuplicateLinkError.ArticleID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DuplicateLinkError.ArticleID(childComplexity), true
+	case "DuplicateLinkError.code":
+		if e.ComplexityRoot.DuplicateLinkError.Code == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DuplicateLinkError.Code(childComplexity), true
+	case "DuplicateLinkError.field":
+		if e.ComplexityRoot.DuplicateLinkError.Field == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DuplicateLinkError.Field(childComplexity), true
+	case "DuplicateLinkError.message":
+		if e.ComplexityRoot.DuplicateLinkError.Message == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DuplicateLinkError.Message(childComplexity), true
+
 	case "Group.articleCount":
 		if e.ComplexityRoot.Group.ArticleCount == nil {
 			break
@@ -450,6 +562,86 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.GroupEdge.Node(childComplexity), true
 
+	case "ModerationConnection.edges":
+		if e.ComplexityRoot.ModerationConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationConnection.Edges(childComplexity), true
+	case "ModerationConnection.nodes":
+		if e.ComplexityRoot.ModerationConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationConnection.Nodes(childComplexity), true
+	case "ModerationConnection.pageInfo":
+		if e.ComplexityRoot.ModerationConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationConnection.PageInfo(childComplexity), true
+
+	case "ModerationEdge.cursor":
+		if e.ComplexityRoot.ModerationEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationEdge.Cursor(childComplexity), true
+	case "ModerationEdge.node":
+		if e.ComplexityRoot.ModerationEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationEdge.Node(childComplexity), true
+
+	case "ModerationEntry.groupsAfter":
+		if e.ComplexityRoot.ModerationEntry.After == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationEntry.After(childComplexity), true
+	case "ModerationEntry.articleId", "ModerationEntry.article":
+		if e.ComplexityRoot.ModerationEntry.Article == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationEntry.Article(childComplexity), true
+	case "ModerationEntry.at":
+		if e.ComplexityRoot.ModerationEntry.At == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationEntry.At(childComplexity), true
+	case "ModerationEntry.groupsBefore":
+		if e.ComplexityRoot.ModerationEntry.Before == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationEntry.Before(childComplexity), true
+	case "ModerationEntry.by":
+		if e.ComplexityRoot.ModerationEntry.By == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationEntry.By(childComplexity), true
+	case "ModerationEntry.kind":
+		if e.ComplexityRoot.ModerationEntry.Kind == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationEntry.Kind(childComplexity), true
+
+	case "Mutation.deleteArticle":
+		if e.ComplexityRoot.Mutation.DeleteArticle == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_deleteArticle_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DeleteArticle(childComplexity, args["input"].(DeleteArticleInput)), true
 	case "Mutation.post":
 		if e.ComplexityRoot.Mutation.Post == nil {
 			break
@@ -578,6 +770,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Query.Groups(childComplexity, args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
 
+	case "Query.moderationLog":
+		if e.ComplexityRoot.Query.ModerationLog == nil {
+			break
+		}
+
+		args, err := ec.field_Query_moderationLog_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.ModerationLog(childComplexity, args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
 	case "Query.node":
 		if e.ComplexityRoot.Query.Node == nil {
 			break
@@ -600,6 +803,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Nodes(childComplexity, args["ids"].([]string)), true
+	case "Query.rateLimit":
+		if e.ComplexityRoot.Query.RateLimit == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Query.RateLimit(childComplexity), true
 	case "Query.user":
 		if e.ComplexityRoot.Query.User == nil {
 			break
@@ -617,6 +826,56 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Viewer(childComplexity), true
+
+	case "RateLimit.cost":
+		if e.ComplexityRoot.RateLimit.Cost == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RateLimit.Cost(childComplexity), true
+	case "RateLimit.limit":
+		if e.ComplexityRoot.RateLimit.Limit == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RateLimit.Limit(childComplexity), true
+	case "RateLimit.remaining":
+		if e.ComplexityRoot.RateLimit.Remaining == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RateLimit.Remaining(childComplexity), true
+	case "RateLimit.resetAt":
+		if e.ComplexityRoot.RateLimit.ResetAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RateLimit.ResetAt(childComplexity), true
+
+	case "RateLimitedError.code":
+		if e.ComplexityRoot.RateLimitedError.Code == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RateLimitedError.Code(childComplexity), true
+	case "RateLimitedError.field":
+		if e.ComplexityRoot.RateLimitedError.Field == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RateLimitedError.Field(childComplexity), true
+	case "RateLimitedError.message":
+		if e.ComplexityRoot.RateLimitedError.Message == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RateLimitedError.Message(childComplexity), true
+	case "RateLimitedError.retryAfter":
+		if e.ComplexityRoot.RateLimitedError.RetryAfter == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RateLimitedError.RetryAfter(childComplexity), true
 
 	case "RegroupPayload.article":
 		if e.ComplexityRoot.RegroupPayload.Article == nil {
@@ -711,6 +970,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	opCtx := graphql.GetOperationContext(ctx)
 	ec := newExecutionContext(opCtx, e, make(chan graphql.DeferredResult))
 	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
+		ec.unmarshalInputDeleteArticleInput,
 		ec.unmarshalInputPostInput,
 		ec.unmarshalInputRegroupInput,
 		ec.unmarshalInputVoteInput,
@@ -883,6 +1143,27 @@ type Query {
 
   "Up to 100 things by their ids, in the order of the ids; null where there is none."
   nodes(ids: [ID!]!): [Node]!
+
+  """
+  What is left of the points of complexity that the viewer, or an address without
+  one, may ask for in a window; null when the site has no such limit.
+  """
+  rateLimit: RateLimit
+
+  """
+  What was deleted and brought back, and which articles moderators regrouped, newest
+  first. For moderators: others get an error with the code FORBIDDEN.
+  """
+  moderationLog(
+    "How many entries from the beginning, or behind after: 1 to 100. Without first and last, a page as in articles."
+    first: Int
+    "A cursor of this list: start behind it."
+    after: String
+    "How many entries from the end, or in front of before: 1 to 100. Not together with first."
+    last: Int
+    "A cursor of this list: end in front of it."
+    before: String
+  ): ModerationConnection!
 }
 
 "What can be changed, by somebody who is signed in."
@@ -901,9 +1182,15 @@ type Mutation {
 
   """
   Put one of the viewer's articles into groups, and take it out of groups. What
-  is so already stays so and is no error.
+  is so already stays so and is no error. Moderators may do it to any article.
   """
   regroup(input: RegroupInput!): RegroupPayload
+
+  """
+  Delete one of the viewer's articles; moderators may delete any. It is gone from
+  every list at once. To delete it again is no error.
+  """
+  deleteArticle(input: DeleteArticleInput!): DeleteArticlePayload
 }
 
 """
@@ -915,7 +1202,7 @@ again what it shows.
 type Subscription {
   """
   1 to 100 articles, each in its newest state when its votes, score or groups have
-  changed: up to 4 times a second, however often it changes. Over a socket with a
+  changed, or it was deleted: at most once in each quarter of a second. Over a socket with a
   viewer, viewerVote is the viewer's own.
   """
   articleChanged(
@@ -996,6 +1283,8 @@ type Article implements Node {
   viewerVote: VoteDirection
   "Whether a vote of the viewer would be accepted now. False when nobody is signed in."
   viewerCanVote: Boolean!
+  "When it was deleted: shown to those alone who watch it as that happens, and null else."
+  deletedAt: Time
 }
 
 "A named set of articles."
@@ -1105,6 +1394,64 @@ type PageInfo {
   endCursor: String
 }
 
+"What the viewer, or an address, may still ask for."
+type RateLimit {
+  "Points of complexity in a window."
+  limit: Int!
+  "Points of this request."
+  cost: Int!
+  "Points that are left."
+  remaining: Int!
+  "When the window ends and all points are back."
+  resetAt: Time!
+}
+
+"A part of the moderation log."
+type ModerationConnection {
+  "The entries with their cursors."
+  edges: [ModerationEdge!]!
+  "The entries alone."
+  nodes: [ModerationEntry!]!
+  "Where the part begins and ends, and whether there is more."
+  pageInfo: PageInfo!
+}
+
+"An entry and its place in the log."
+type ModerationEdge {
+  "The place, for after and before."
+  cursor: String!
+  "The entry."
+  node: ModerationEntry!
+}
+
+"Something that was done to an article."
+type ModerationEntry {
+  "What was done."
+  kind: ModerationKind!
+  "The article's id, also when it is deleted."
+  articleId: ID!
+  "The article, or null while it is deleted."
+  article: Article
+  "Who did it: a user's name, or what ran on the command line."
+  by: String!
+  "When it was done."
+  at: Time!
+  "The groups before a regrouping; empty for what is none."
+  groupsBefore: [String!]!
+  "The groups after it; empty for what is none."
+  groupsAfter: [String!]!
+}
+
+"What can be done to an article."
+enum ModerationKind {
+  "It was deleted, by its poster or a moderator."
+  DELETED
+  "It was brought back."
+  UNDELETED
+  "A moderator put it into other groups."
+  REGROUPED
+}
+
 "What to post. A link or a text is required."
 input PostInput {
   "1 to 200 characters after trimming, no control characters."
@@ -1139,6 +1486,20 @@ input RegroupInput {
   add: [String!]! = []
   "Names of the groups to leave."
   remove: [String!]! = []
+}
+
+"What to delete."
+input DeleteArticleInput {
+  "The article's id. Its bare number will do."
+  article: ID!
+}
+
+"What became of a deletion."
+type DeleteArticlePayload {
+  "The article's id, or null when userErrors says why it was not deleted."
+  deletedId: ID
+  "The rules that the deletion broke. Then nothing has changed."
+  userErrors: [UserError!]!
 }
 
 "What became of a post."
@@ -1189,6 +1550,32 @@ type BasicUserError implements UserError {
   field: [String!]
 }
 
+"The link of a post is that of another article."
+type DuplicateLinkError implements UserError {
+  "DUPLICATE_LINK."
+  code: UserErrorCode!
+  "A sentence for people, in English."
+  message: String!
+  "Path into the input of the mutation."
+  field: [String!]
+  "The first article with the link."
+  articleId: ID!
+  "That article, or null when it is deleted."
+  article: Article
+}
+
+"Too much was done in too short a time."
+type RateLimitedError implements UserError {
+  "RATE_LIMITED."
+  code: UserErrorCode!
+  "A sentence for people, in English."
+  message: String!
+  "Null."
+  field: [String!]
+  "Seconds after which it can be tried again."
+  retryAfter: Int!
+}
+
 "Kinds of broken rules. More may be added: treat one that you do not know by its message."
 enum UserErrorCode {
   "Nobody is signed in."
@@ -1205,9 +1592,9 @@ enum UserErrorCode {
   VOTING_CLOSED
   "The idempotency key was used for another post."
   CONFLICT
-  "The link was posted already. Reserved: not in use yet."
+  "The link was posted already, not long ago. The error is a DuplicateLinkError."
   DUPLICATE_LINK
-  "Too many requests. Reserved: not in use yet."
+  "Too much in too short a time. The error is a RateLimitedError."
   RATE_LIMITED
 }
 `, BuiltIn: false},
@@ -1252,6 +1639,8 @@ func (ec *executionContext) childFields_Article(ctx context.Context, field graph
 		return ec.fieldContext_Article_viewerVote(ctx, field)
 	case "viewerCanVote":
 		return ec.fieldContext_Article_viewerCanVote(ctx, field)
+	case "deletedAt":
+		return ec.fieldContext_Article_deletedAt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Article", field.Name)
 }
@@ -1278,6 +1667,16 @@ func (ec *executionContext) childFields_ArticleEdge(ctx context.Context, field g
 		return ec.fieldContext_ArticleEdge_node(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ArticleEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteArticlePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "deletedId":
+		return ec.fieldContext_DeleteArticlePayload_deletedId(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_DeleteArticlePayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteArticlePayload", field.Name)
 }
 
 func (ec *executionContext) childFields_Group(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -1320,6 +1719,48 @@ func (ec *executionContext) childFields_GroupEdge(ctx context.Context, field gra
 	return nil, fmt.Errorf("no field named %q was found under type GroupEdge", field.Name)
 }
 
+func (ec *executionContext) childFields_ModerationConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_ModerationConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_ModerationConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_ModerationConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ModerationConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_ModerationEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_ModerationEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_ModerationEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ModerationEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_ModerationEntry(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "kind":
+		return ec.fieldContext_ModerationEntry_kind(ctx, field)
+	case "articleId":
+		return ec.fieldContext_ModerationEntry_articleId(ctx, field)
+	case "article":
+		return ec.fieldContext_ModerationEntry_article(ctx, field)
+	case "by":
+		return ec.fieldContext_ModerationEntry_by(ctx, field)
+	case "at":
+		return ec.fieldContext_ModerationEntry_at(ctx, field)
+	case "groupsBefore":
+		return ec.fieldContext_ModerationEntry_groupsBefore(ctx, field)
+	case "groupsAfter":
+		return ec.fieldContext_ModerationEntry_groupsAfter(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ModerationEntry", field.Name)
+}
+
 func (ec *executionContext) childFields_PageInfo(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "hasPreviousPage":
@@ -1342,6 +1783,20 @@ func (ec *executionContext) childFields_PostPayload(ctx context.Context, field g
 		return ec.fieldContext_PostPayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type PostPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_RateLimit(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "limit":
+		return ec.fieldContext_RateLimit_limit(ctx, field)
+	case "cost":
+		return ec.fieldContext_RateLimit_cost(ctx, field)
+	case "remaining":
+		return ec.fieldContext_RateLimit_remaining(ctx, field)
+	case "resetAt":
+		return ec.fieldContext_RateLimit_resetAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RateLimit", field.Name)
 }
 
 func (ec *executionContext) childFields_RegroupPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -1588,6 +2043,20 @@ func (ec *executionContext) field_Group_articles_args(ctx context.Context, rawAr
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_deleteArticle_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (DeleteArticleInput, error) {
+			return ec.unmarshalNDeleteArticleInput2frontpageᚋgraphᚐDeleteArticleInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_post_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -1765,6 +2234,44 @@ func (ec *executionContext) field_Query_group_args(ctx context.Context, rawArgs 
 }
 
 func (ec *executionContext) field_Query_groups_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_moderationLog_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
@@ -2425,6 +2932,29 @@ func (ec *executionContext) resolveBatch_Article_viewerCanVote(ctx context.Conte
 	)
 }
 
+func (ec *executionContext) _Article_deletedAt(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Article_deletedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DeletedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Article_deletedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Article", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
 func (ec *executionContext) _ArticleConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ArticleConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -2666,6 +3196,185 @@ func (ec *executionContext) _BasicUserError_field(ctx context.Context, field gra
 }
 func (ec *executionContext) fieldContext_BasicUserError_field(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("BasicUserError", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DeleteArticlePayload_deletedId(ctx context.Context, field graphql.CollectedField, obj *DeleteArticlePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteArticlePayload_deletedId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DeletedID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.ArticleID) graphql.Marshaler {
+			return ec.marshalOID2ᚖfrontpageᚋredisrepoᚐArticleID(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteArticlePayload_deletedId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeleteArticlePayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _DeleteArticlePayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *DeleteArticlePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteArticlePayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕfrontpageᚋgraphᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteArticlePayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeleteArticlePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DuplicateLinkError_code(ctx context.Context, field graphql.CollectedField, obj *DuplicateLinkError) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DuplicateLinkError_code(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Code, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.Code) graphql.Marshaler {
+			return ec.marshalNUserErrorCode2frontpageᚋredisrepoᚐCode(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DuplicateLinkError_code(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DuplicateLinkError", field, false, false, errors.New("field of type UserErrorCode does not have child fields"))
+}
+
+func (ec *executionContext) _DuplicateLinkError_message(ctx context.Context, field graphql.CollectedField, obj *DuplicateLinkError) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DuplicateLinkError_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DuplicateLinkError_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DuplicateLinkError", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DuplicateLinkError_field(ctx context.Context, field graphql.CollectedField, obj *DuplicateLinkError) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DuplicateLinkError_field(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Field, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalOString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_DuplicateLinkError_field(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DuplicateLinkError", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DuplicateLinkError_articleId(ctx context.Context, field graphql.CollectedField, obj *DuplicateLinkError) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DuplicateLinkError_articleId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ArticleID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.ArticleID) graphql.Marshaler {
+			return ec.marshalNID2frontpageᚋredisrepoᚐArticleID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DuplicateLinkError_articleId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DuplicateLinkError", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _DuplicateLinkError_article(ctx context.Context, field graphql.CollectedField, obj *DuplicateLinkError) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DuplicateLinkError_article(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.DuplicateLinkError().Article(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Article) graphql.Marshaler {
+			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚐArticle(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_DuplicateLinkError_article(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DuplicateLinkError",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Article(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _Group_id(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Group) (ret graphql.Marshaler) {
@@ -2999,6 +3708,350 @@ func (ec *executionContext) fieldContext_GroupEdge_node(_ context.Context, field
 	return fc, nil
 }
 
+func (ec *executionContext) _ModerationConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ModerationConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ModerationEdge) graphql.Marshaler {
+			return ec.marshalNModerationEdge2ᚕᚖfrontpageᚋgraphᚐModerationEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ModerationConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ModerationEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ModerationConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *ModerationConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*redisrepo.ModerationEntry) graphql.Marshaler {
+			return ec.marshalNModerationEntry2ᚕᚖfrontpageᚋredisrepoᚐModerationEntryᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ModerationConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ModerationEntry(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ModerationConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ModerationConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2frontpageᚋredisrepoᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ModerationConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ModerationEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ModerationEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ModerationEdge_node(ctx context.Context, field graphql.CollectedField, obj *ModerationEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.ModerationEntry) graphql.Marshaler {
+			return ec.marshalNModerationEntry2ᚖfrontpageᚋredisrepoᚐModerationEntry(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ModerationEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ModerationEntry(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ModerationEntry_kind(ctx context.Context, field graphql.CollectedField, obj *redisrepo.ModerationEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationEntry_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.ModerationKind) graphql.Marshaler {
+			return ec.marshalNModerationKind2frontpageᚋredisrepoᚐModerationKind(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationEntry_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type ModerationKind does not have child fields"))
+}
+
+func (ec *executionContext) _ModerationEntry_articleId(ctx context.Context, field graphql.CollectedField, obj *redisrepo.ModerationEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationEntry_articleId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Article, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.ArticleID) graphql.Marshaler {
+			return ec.marshalNID2frontpageᚋredisrepoᚐArticleID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationEntry_articleId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _ModerationEntry_article(ctx context.Context, field graphql.CollectedField, obj *redisrepo.ModerationEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationEntry_article(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_ModerationEntry_article(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Article) graphql.Marshaler {
+			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚐArticle(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationEntry_article(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ModerationEntry",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Article(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_ModerationEntry_article(ctx context.Context, field graphql.CollectedField, obj *redisrepo.ModerationEntry) (any, error) {
+	resolver := ec.Resolvers.ModerationEntry()
+	if batch, ok := graphql.BatchParentsFor[*redisrepo.ModerationEntry](ctx, "ModerationEntry"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Article(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*redisrepo.Article](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"ModerationEntry.article",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Article(ctx, []*redisrepo.ModerationEntry{obj})
+	return graphql.ResolveBatchSingleResult[*redisrepo.Article](
+		ctx,
+		results,
+		err,
+		"ModerationEntry.article",
+	)
+}
+
+func (ec *executionContext) _ModerationEntry_by(ctx context.Context, field graphql.CollectedField, obj *redisrepo.ModerationEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationEntry_by(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.By, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.UserName) graphql.Marshaler {
+			return ec.marshalNString2frontpageᚋredisrepoᚐUserName(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationEntry_by(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ModerationEntry_at(ctx context.Context, field graphql.CollectedField, obj *redisrepo.ModerationEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationEntry_at(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.At, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationEntry_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _ModerationEntry_groupsBefore(ctx context.Context, field graphql.CollectedField, obj *redisrepo.ModerationEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationEntry_groupsBefore(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Before, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []redisrepo.GroupName) graphql.Marshaler {
+			return ec.marshalNString2ᚕfrontpageᚋredisrepoᚐGroupNameᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationEntry_groupsBefore(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ModerationEntry_groupsAfter(ctx context.Context, field graphql.CollectedField, obj *redisrepo.ModerationEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationEntry_groupsAfter(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.After, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []redisrepo.GroupName) graphql.Marshaler {
+			return ec.marshalNString2ᚕfrontpageᚋredisrepoᚐGroupNameᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationEntry_groupsAfter(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _Mutation_post(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -3125,6 +4178,50 @@ func (ec *executionContext) fieldContext_Mutation_regroup(ctx context.Context, f
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_regroup_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_deleteArticle(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_deleteArticle(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DeleteArticle(ctx, fc.Args["input"].(DeleteArticleInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *DeleteArticlePayload) graphql.Marshaler {
+			return ec.marshalODeleteArticlePayload2ᚖfrontpageᚋgraphᚐDeleteArticlePayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_deleteArticle(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeleteArticlePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_deleteArticle_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -3671,6 +4768,82 @@ func (ec *executionContext) fieldContext_Query_nodes(ctx context.Context, field 
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_rateLimit(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_rateLimit(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Query().RateLimit(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *RateLimit) graphql.Marshaler {
+			return ec.marshalORateLimit2ᚖfrontpageᚋgraphᚐRateLimit(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_rateLimit(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RateLimit(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_moderationLog(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_moderationLog(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().ModerationLog(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ModerationConnection) graphql.Marshaler {
+			return ec.marshalNModerationConnection2ᚖfrontpageᚋgraphᚐModerationConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_moderationLog(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ModerationConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_moderationLog_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query___type(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -3745,6 +4918,190 @@ func (ec *executionContext) fieldContext_Query___schema(_ context.Context, field
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _RateLimit_limit(ctx context.Context, field graphql.CollectedField, obj *RateLimit) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RateLimit_limit(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Limit, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RateLimit_limit(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RateLimit", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _RateLimit_cost(ctx context.Context, field graphql.CollectedField, obj *RateLimit) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RateLimit_cost(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cost, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RateLimit_cost(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RateLimit", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _RateLimit_remaining(ctx context.Context, field graphql.CollectedField, obj *RateLimit) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RateLimit_remaining(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Remaining, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RateLimit_remaining(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RateLimit", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _RateLimit_resetAt(ctx context.Context, field graphql.CollectedField, obj *RateLimit) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RateLimit_resetAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ResetAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RateLimit_resetAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RateLimit", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _RateLimitedError_code(ctx context.Context, field graphql.CollectedField, obj *RateLimitedError) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RateLimitedError_code(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Code, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.Code) graphql.Marshaler {
+			return ec.marshalNUserErrorCode2frontpageᚋredisrepoᚐCode(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RateLimitedError_code(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RateLimitedError", field, false, false, errors.New("field of type UserErrorCode does not have child fields"))
+}
+
+func (ec *executionContext) _RateLimitedError_message(ctx context.Context, field graphql.CollectedField, obj *RateLimitedError) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RateLimitedError_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RateLimitedError_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RateLimitedError", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _RateLimitedError_field(ctx context.Context, field graphql.CollectedField, obj *RateLimitedError) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RateLimitedError_field(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Field, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalOString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RateLimitedError_field(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RateLimitedError", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _RateLimitedError_retryAfter(ctx context.Context, field graphql.CollectedField, obj *RateLimitedError) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RateLimitedError_retryAfter(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.RetryAfter, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RateLimitedError_retryAfter(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RateLimitedError", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _RegroupPayload_article(ctx context.Context, field graphql.CollectedField, obj *RegroupPayload) (ret graphql.Marshaler) {
@@ -5158,6 +6515,36 @@ func (ec *executionContext) fieldContext___Type_isOneOf(_ context.Context, field
 
 // region    **************************** input.gotpl *****************************
 
+func (ec *executionContext) unmarshalInputDeleteArticleInput(ctx context.Context, obj any) (DeleteArticleInput, error) {
+	var it DeleteArticleInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"article"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "article":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("article"))
+			data, err := ec.unmarshalNID2frontpageᚋredisrepoᚐArticleID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Article = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputPostInput(ctx context.Context, obj any) (redisrepo.Draft, error) {
 	var it redisrepo.Draft
 	if obj == nil {
@@ -5354,6 +6741,16 @@ func (ec *executionContext) _UserError(ctx context.Context, sel ast.SelectionSet
 	switch obj := (obj).(type) {
 	case nil:
 		return graphql.Null
+	case *RateLimitedError:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._RateLimitedError(ctx, sel, obj)
+	case *DuplicateLinkError:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._DuplicateLinkError(ctx, sel, obj)
 	case *BasicUserError:
 		if obj == nil {
 			return graphql.Null
@@ -5563,6 +6960,11 @@ func (ec *executionContext) _Article(ctx context.Context, sel ast.SelectionSet, 
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "deletedAt":
+			out.Values[i] = ec._Article_deletedAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -5740,6 +7142,140 @@ func (ec *executionContext) _BasicUserError(ctx context.Context, sel ast.Selecti
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var deleteArticlePayloadImplementors = []string{"DeleteArticlePayload"}
+
+func (ec *executionContext) _DeleteArticlePayload(ctx context.Context, sel ast.SelectionSet, obj *DeleteArticlePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteArticlePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeleteArticlePayload")
+		case "deletedId":
+			out.Values[i] = ec._DeleteArticlePayload_deletedId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._DeleteArticlePayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var duplicateLinkErrorImplementors = []string{"DuplicateLinkError", "UserError"}
+
+func (ec *executionContext) _DuplicateLinkError(ctx context.Context, sel ast.SelectionSet, obj *DuplicateLinkError) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, duplicateLinkErrorImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DuplicateLinkError")
+		case "code":
+			out.Values[i] = ec._DuplicateLinkError_code(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "message":
+			out.Values[i] = ec._DuplicateLinkError_message(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "field":
+			out.Values[i] = ec._DuplicateLinkError_field(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "articleId":
+			out.Values[i] = ec._DuplicateLinkError_articleId(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "article":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._DuplicateLinkError_article(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -6014,6 +7550,198 @@ func (ec *executionContext) _GroupEdge(ctx context.Context, sel ast.SelectionSet
 	return out
 }
 
+var moderationConnectionImplementors = []string{"ModerationConnection"}
+
+func (ec *executionContext) _ModerationConnection(ctx context.Context, sel ast.SelectionSet, obj *ModerationConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, moderationConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ModerationConnection")
+		case "edges":
+			out.Values[i] = ec._ModerationConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "nodes":
+			out.Values[i] = ec._ModerationConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._ModerationConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var moderationEdgeImplementors = []string{"ModerationEdge"}
+
+func (ec *executionContext) _ModerationEdge(ctx context.Context, sel ast.SelectionSet, obj *ModerationEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, moderationEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ModerationEdge")
+		case "cursor":
+			out.Values[i] = ec._ModerationEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._ModerationEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var moderationEntryImplementors = []string{"ModerationEntry"}
+
+func (ec *executionContext) _ModerationEntry(ctx context.Context, sel ast.SelectionSet, obj *redisrepo.ModerationEntry) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, moderationEntryImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ModerationEntry")
+		case "kind":
+			out.Values[i] = ec._ModerationEntry_kind(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "articleId":
+			out.Values[i] = ec._ModerationEntry_articleId(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "article":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ModerationEntry_article(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "by":
+			out.Values[i] = ec._ModerationEntry_by(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "at":
+			out.Values[i] = ec._ModerationEntry_at(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "groupsBefore":
+			out.Values[i] = ec._ModerationEntry_groupsBefore(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "groupsAfter":
+			out.Values[i] = ec._ModerationEntry_groupsAfter(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var mutationImplementors = []string{"Mutation"}
 
 func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet) graphql.Marshaler {
@@ -6051,6 +7779,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "regroup":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_regroup(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "deleteArticle":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_deleteArticle(ctx, field)
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
@@ -6390,6 +8125,50 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "rateLimit":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_rateLimit(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "moderationLog":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_moderationLog(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "__type":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Query___type(ctx, field)
@@ -6403,6 +8182,112 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var rateLimitImplementors = []string{"RateLimit"}
+
+func (ec *executionContext) _RateLimit(ctx context.Context, sel ast.SelectionSet, obj *RateLimit) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, rateLimitImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RateLimit")
+		case "limit":
+			out.Values[i] = ec._RateLimit_limit(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "cost":
+			out.Values[i] = ec._RateLimit_cost(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "remaining":
+			out.Values[i] = ec._RateLimit_remaining(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "resetAt":
+			out.Values[i] = ec._RateLimit_resetAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var rateLimitedErrorImplementors = []string{"RateLimitedError", "UserError"}
+
+func (ec *executionContext) _RateLimitedError(ctx context.Context, sel ast.SelectionSet, obj *RateLimitedError) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, rateLimitedErrorImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RateLimitedError")
+		case "code":
+			out.Values[i] = ec._RateLimitedError_code(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "message":
+			out.Values[i] = ec._RateLimitedError_message(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "field":
+			out.Values[i] = ec._RateLimitedError_field(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "retryAfter":
+			out.Values[i] = ec._RateLimitedError_retryAfter(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -7123,6 +9008,11 @@ func (ec *executionContext) marshalNBoolean2bool(ctx context.Context, sel ast.Se
 	return res
 }
 
+func (ec *executionContext) unmarshalNDeleteArticleInput2frontpageᚋgraphᚐDeleteArticleInput(ctx context.Context, v any) (DeleteArticleInput, error) {
+	res, err := ec.unmarshalInputDeleteArticleInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNFloat2float64(ctx context.Context, v any) (float64, error) {
 	res, err := UnmarshalFloat(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -7294,6 +9184,99 @@ func (ec *executionContext) marshalNInt2int32(ctx context.Context, sel ast.Selec
 	return res
 }
 
+func (ec *executionContext) marshalNModerationConnection2ᚖfrontpageᚋgraphᚐModerationConnection(ctx context.Context, sel ast.SelectionSet, v *ModerationConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ModerationConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNModerationEdge2ᚕᚖfrontpageᚋgraphᚐModerationEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*ModerationEdge) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNModerationEdge2ᚖfrontpageᚋgraphᚐModerationEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNModerationEdge2ᚖfrontpageᚋgraphᚐModerationEdge(ctx context.Context, sel ast.SelectionSet, v *ModerationEdge) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ModerationEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNModerationEntry2ᚕᚖfrontpageᚋredisrepoᚐModerationEntryᚄ(ctx context.Context, sel ast.SelectionSet, v []*redisrepo.ModerationEntry) graphql.Marshaler {
+	ctx = graphql.WithBatchParents(ctx, "ModerationEntry", v, nil)
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNModerationEntry2ᚖfrontpageᚋredisrepoᚐModerationEntry(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNModerationEntry2ᚖfrontpageᚋredisrepoᚐModerationEntry(ctx context.Context, sel ast.SelectionSet, v *redisrepo.ModerationEntry) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ModerationEntry(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNModerationKind2frontpageᚋredisrepoᚐModerationKind(ctx context.Context, v any) (redisrepo.ModerationKind, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalNModerationKind2frontpageᚋredisrepoᚐModerationKind[tmp]
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNModerationKind2frontpageᚋredisrepoᚐModerationKind(ctx context.Context, sel ast.SelectionSet, v redisrepo.ModerationKind) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(marshalNModerationKind2frontpageᚋredisrepoᚐModerationKind[v])
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+var (
+	unmarshalNModerationKind2frontpageᚋredisrepoᚐModerationKind = map[string]redisrepo.ModerationKind{
+		"DELETED":   redisrepo.LogDeleted,
+		"UNDELETED": redisrepo.LogUndeleted,
+		"REGROUPED": redisrepo.LogRegrouped,
+	}
+	marshalNModerationKind2frontpageᚋredisrepoᚐModerationKind = map[redisrepo.ModerationKind]string{
+		redisrepo.LogDeleted:   "DELETED",
+		redisrepo.LogUndeleted: "UNDELETED",
+		redisrepo.LogRegrouped: "REGROUPED",
+	}
+)
+
 func (ec *executionContext) marshalNNode2ᚕfrontpageᚋgraphᚐNode(ctx context.Context, sel ast.SelectionSet, v []Node) graphql.Marshaler {
 	{
 		var batchItemsArticle []*redisrepo.Article
@@ -7411,6 +9394,35 @@ func (ec *executionContext) marshalNString2string(ctx context.Context, sel ast.S
 		}
 	}
 	return res
+}
+
+func (ec *executionContext) unmarshalNString2ᚕfrontpageᚋredisrepoᚐGroupNameᚄ(ctx context.Context, v any) ([]redisrepo.GroupName, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]redisrepo.GroupName, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNString2frontpageᚋredisrepoᚐGroupName(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalNString2ᚕfrontpageᚋredisrepoᚐGroupNameᚄ(ctx context.Context, sel ast.SelectionSet, v []redisrepo.GroupName) graphql.Marshaler {
+	ret := make(graphql.Array, len(v))
+	for i := range v {
+		ret[i] = ec.marshalNString2frontpageᚋredisrepoᚐGroupName(ctx, sel, v[i])
+	}
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) unmarshalNString2ᚕstringᚄ(ctx context.Context, v any) ([]string, error) {
@@ -7717,11 +9729,36 @@ func (ec *executionContext) marshalOBoolean2ᚖbool(ctx context.Context, sel ast
 	return res
 }
 
+func (ec *executionContext) marshalODeleteArticlePayload2ᚖfrontpageᚋgraphᚐDeleteArticlePayload(ctx context.Context, sel ast.SelectionSet, v *DeleteArticlePayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DeleteArticlePayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalOGroup2ᚖfrontpageᚋredisrepoᚐGroup(ctx context.Context, sel ast.SelectionSet, v *redisrepo.Group) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._Group(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOID2ᚖfrontpageᚋredisrepoᚐArticleID(ctx context.Context, v any) (*redisrepo.ArticleID, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := UnmarshalArticleID(v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOID2ᚖfrontpageᚋredisrepoᚐArticleID(ctx context.Context, sel ast.SelectionSet, v *redisrepo.ArticleID) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := MarshalArticleID(*v)
+	return res
 }
 
 func (ec *executionContext) unmarshalOInt2ᚖint32(ctx context.Context, v any) (*int32, error) {
@@ -7754,6 +9791,13 @@ func (ec *executionContext) marshalOPostPayload2ᚖfrontpageᚋgraphᚐPostPaylo
 		return graphql.Null
 	}
 	return ec._PostPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalORateLimit2ᚖfrontpageᚋgraphᚐRateLimit(ctx context.Context, sel ast.SelectionSet, v *RateLimit) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._RateLimit(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalORegroupPayload2ᚖfrontpageᚋgraphᚐRegroupPayload(ctx context.Context, sel ast.SelectionSet, v *RegroupPayload) graphql.Marshaler {
@@ -7813,6 +9857,24 @@ func (ec *executionContext) marshalOString2ᚖstring(ctx context.Context, sel as
 	_ = sel
 	_ = ctx
 	res := graphql.MarshalString(*v)
+	return res
+}
+
+func (ec *executionContext) unmarshalOTime2ᚖtimeᚐTime(ctx context.Context, v any) (*time.Time, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := graphql.UnmarshalTime(v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOTime2ᚖtimeᚐTime(ctx context.Context, sel ast.SelectionSet, v *time.Time) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := graphql.MarshalTime(*v)
 	return res
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -15,6 +16,7 @@ import (
 	"github.com/rs/cors"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"frontpage/identity"
 	"frontpage/redisrepo"
 )
 
@@ -23,15 +25,19 @@ type Options struct {
 	BodyLimit     int64         // largest body, and largest query string of a GET, bytes
 	Timeout       time.Duration // longest time for one query or mutation
 	Limits        Limits
+	Rates         Rates
 	Streams       StreamLimits
-	Introspection bool     // whether the schema can be asked for
-	GETPreflight  bool     // whether a GET needs a header that a foreign page cannot send unasked
-	Origins       []string // of the pages, besides the site's own, whose scripts may read answers
-	Trusted       *Trusted // the only documents that run; nil: any does
+	Introspection bool               // whether the schema can be asked for
+	GETPreflight  bool               // whether a GET needs a header that a foreign page cannot send unasked
+	Identity      *identity.Verifier // who is asking
+	AuditSecret   string             // with which addresses of voters are concealed; empty: they are not recorded
+	Proxies       []netip.Prefix     // whose X-Forwarded-For is believed
+	Origins       []string           // of the pages, besides the site's own, whose scripts may read answers
+	Trusted       *Trusted           // the only documents that run; nil: any does
 }
 
-// DefaultOptions are right for development and for a public API without secrets
-// in its schema.
+// DefaultOptions are right for a public API without secrets in its schema. They
+// do not say who is asking.
 func DefaultOptions() Options {
 	return Options{
 		// The longest text of an article fits with every character escaped.
@@ -56,17 +62,17 @@ type Handler struct {
 // NewHandler makes the endpoint of a site. Subscriptions have events while
 // repo.Listen runs. Faults are written to log.
 func NewHandler(repo *redisrepo.Repo, log *slog.Logger, o Options) *Handler {
-	resolver := &Resolver{repo: repo, log: log}
+	resolver := &Resolver{repo: repo, log: log, buckets: buckets(o.AuditSecret)}
 	documents := persistedQueries{log: log, repo: repo, texts: newDocumentCache[string]()}
 	streams := newStreams(o.Streams)
-	server := newServer(resolver, log, streams, o)
+	server := newServer(resolver, log, streams, &meter{rates: o.Rates, repo: repo}, o)
 	if o.Trusted != nil {
 		server.Use(o.Trusted)
 	} else {
 		server.Use(documents)
 	}
 	server.AroundResponses(resolver.withLoader)
-	handler := compress(withViewer(server))
+	handler := compress(signIn(o.Identity, o.Proxies, log, server))
 	if origins := allowedOrigins(o.Origins); origins != nil {
 		handler = origins.Handler(handler)
 	}
@@ -79,12 +85,12 @@ func NewHandler(repo *redisrepo.Repo, log *slog.Logger, o Options) *Handler {
 func (h *Handler) Shutdown(ctx context.Context) error { return h.streams.shutdown(ctx) }
 
 // newServer is NewHandler without what needs a store.
-func newServer(root ResolverRoot, log *slog.Logger, streams *streams, o Options) *handler.Server {
+func newServer(root ResolverRoot, log *slog.Logger, streams *streams, meter *meter, o Options) *handler.Server {
 	schema := NewExecutableSchema(Config{Resolvers: root, Complexity: listCosts(o.Limits.PageSize)})
 	server := handler.New(schema)
-	server.AddTransport(&socketTransport{log: log, bodyLimit: o.BodyLimit, timeout: o.Timeout, origins: allowedOrigins(o.Origins), streams: streams})
+	server.AddTransport(&socketTransport{log: log, bodyLimit: o.BodyLimit, timeout: o.Timeout, origins: allowedOrigins(o.Origins), streams: streams, identity: o.Identity, meter: meter})
 	// It takes whatever is left.
-	server.AddTransport(&httpTransport{log: log, bodyLimit: o.BodyLimit, timeout: o.Timeout, preflight: o.GETPreflight, streams: streams})
+	server.AddTransport(&httpTransport{log: log, bodyLimit: o.BodyLimit, timeout: o.Timeout, preflight: o.GETPreflight, streams: streams, meter: meter})
 	server.SetQueryCache(newDocumentCache[*ast.QueryDocument]())
 	server.SetParserTokenLimit(o.Limits.Tokens)
 	server.SetDisableSuggestion(!o.Introspection)
@@ -123,6 +129,7 @@ func allowedOrigins(origins []string) *cors.Cors {
 		AllowedOrigins: origins,
 		AllowedMethods: []string{http.MethodGet, http.MethodHead, http.MethodPost},
 		AllowedHeaders: []string{"*"},
+		ExposedHeaders: []string{"Retry-After", "RateLimit", "RateLimit-Policy"},
 		MaxAge:         int((2 * time.Hour).Seconds()), // no browser remembers it for longer
 	})
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/graph"
+	"frontpage/identity"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
 	"frontpage/store"
@@ -75,6 +76,12 @@ func newSiteOn(t *testing.T, configure func(*http.Server), client redis.Universa
 	for _, f := range change {
 		f(&options)
 	}
+	if options.Identity == nil {
+		var err error
+		if options.Identity, err = identity.New(t.Context(), identity.Options{Development: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	s := &site{t: t, client: client, log: &safeBuffer{}, clock: &atomic.Int64{}, trips: &trips{listening: make(chan struct{}, 1)}}
 	s.clock.Store(posted.Unix())
 	repo, err := redisrepo.New(t.Context(), client, rules, redisrepo.WithClock(func() time.Time { return time.Unix(s.clock.Load(), 0) }))
@@ -82,7 +89,7 @@ func newSiteOn(t *testing.T, configure func(*http.Server), client redis.Universa
 		t.Fatal(err)
 	}
 	client.AddHook(s.trips)
-	s.handler = graph.NewHandler(repo, slog.New(slog.NewTextHandler(s.log, nil)), options)
+	s.handler = graph.NewHandler(repo, slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})), options)
 	server := httptest.NewUnstartedServer(s.handler)
 	server.Config.MaxHeaderBytes = 8 << 20 // what is refused shall be refused by the handler
 	server.Config.WriteTimeout = time.Minute

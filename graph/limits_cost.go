@@ -26,10 +26,19 @@ func (*costLimit) Validate(graphql.ExecutableSchema) error { return nil }
 
 func (c *costLimit) MutateOperationContext(ctx context.Context, o *graphql.OperationContext) *gqlerror.Error {
 	asked := complexity.Calculate(ctx, c.schema, o.Operation, o.Variables)
+	o.Stats.SetExtension(costExtension, asked)
 	if asked <= c.allowed {
 		return nil
 	}
 	return gqlerror.Wrap(overLimit(codeCostLimit, "points of complexity", asked, c.allowed))
+}
+
+const costExtension = "cost"
+
+// costOf is what an operation was measured to cost.
+func costOf(o *graphql.OperationContext) int {
+	cost, _ := o.Stats.GetExtension(costExtension).(int)
+	return max(cost, 1)
 }
 
 // listCosts says what the lists of the schema cost. pageSize is the length of
@@ -47,7 +56,7 @@ func listCosts(pageSize int) ComplexityRoot {
 	}
 	c.Query.Articles, c.Group.Articles = page, page
 	c.Query.ArticlesConnection, c.Group.ArticlesConnection = sortedPart, sortedPart
-	c.User.ArticlesConnection, c.Query.Groups = part, part
+	c.User.ArticlesConnection, c.Query.Groups, c.Query.ModerationLog = part, part, part
 	c.Query.Nodes = func(child int, ids []string) int { return listCost(child, max(len(ids), 1)) }
 	c.Article.Groups = func(child int) int { return listCost(child, redisrepo.MaxGroups) }
 	return c

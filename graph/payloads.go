@@ -33,3 +33,12 @@ type RegroupPayload struct {
 	Article    *redisrepo.Article
 	UserErrors []UserError
 }
+
+// DeleteArticleInput is a deletion.
+type DeleteArticleInput struct{ Article redisrepo.ArticleID }
+
+// DeleteArticlePayload is what became of a deletion.
+type DeleteArticlePayload struct {
+	DeletedID  *redisrepo.ArticleID
+	UserErrors []UserError
+}

@@ -8,6 +8,7 @@ import (
 
 // Resolver answers the fields of the schema that a struct does not hold.
 type Resolver struct {
-	repo *redisrepo.Repo
-	log  *slog.Logger
+	repo    *redisrepo.Repo
+	log     *slog.Logger
+	buckets buckets
 }

@@ -7,7 +7,6 @@ package graph
 
 import (
 	"context"
-	"errors"
 
 	"frontpage/redisrepo"
 )
@@ -18,21 +17,21 @@ func (r *articleResolver) Groups(ctx context.Context, objs []*redisrepo.Article)
 
 func (r *articleResolver) ViewerVote(ctx context.Context, objs []*redisrepo.Article) ([]*redisrepo.Vote, error) {
 	v := viewerOf(ctx)
-	if v.name == "" {
+	if v.Name == "" {
 		return make([]*redisrepo.Vote, len(objs)), nil
 	}
 	if len(objs) == 1 && subscribed(ctx) {
-		vote, err := r.repo.WatchedVote(ctx, v.name, objs[0])
+		vote, err := r.repo.WatchedVote(ctx, v.Name, objs[0])
 		return []*redisrepo.Vote{vote}, err
 	}
-	return r.repo.Votes(ctx, v.name, objs)
+	return r.repo.Votes(ctx, v.Name, objs)
 }
 
 func (r *articleResolver) ViewerCanVote(ctx context.Context, objs []*redisrepo.Article) ([]bool, error) {
 	can := make([]bool, len(objs))
-	if v := viewerOf(ctx); v.name != "" {
+	if v := viewerOf(ctx); v.Name != "" {
 		for i, article := range objs {
-			can[i] = r.repo.CanVote(v.name, article)
+			can[i] = r.repo.CanVote(v.Name, article)
 		}
 	}
 	return can, nil
@@ -40,7 +39,11 @@ func (r *articleResolver) ViewerCanVote(ctx context.Context, objs []*redisrepo.A
 
 func (r *articleConnectionResolver) TotalCount(ctx context.Context, obj *ArticleConnection) (int32, error) {
 	n, err := r.repo.Count(ctx, obj.listing)
-	return int32(n), err
+	return int32(n), err // #nosec G115 -- article numbers end at 32 bits
+}
+
+func (r *duplicateLinkErrorResolver) Article(ctx context.Context, obj *DuplicateLinkError) (*redisrepo.Article, error) {
+	return articleIfAny(ctx, obj.ArticleID)
 }
 
 func (r *groupResolver) Articles(ctx context.Context, obj *redisrepo.Group, order redisrepo.Order, direction redisrepo.Direction, page int32, pageSize *int32) ([]*redisrepo.Article, error) {
@@ -53,26 +56,34 @@ func (r *groupResolver) ArticlesConnection(ctx context.Context, obj *redisrepo.G
 
 func (r *groupConnectionResolver) TotalCount(ctx context.Context, obj *GroupConnection) (int32, error) {
 	n, err := r.repo.GroupCount(ctx)
-	return int32(n), err
+	return int32(n), err // #nosec G115 -- article numbers end at 32 bits
+}
+
+func (r *moderationEntryResolver) Article(ctx context.Context, objs []*redisrepo.ModerationEntry) ([]*redisrepo.Article, error) {
+	ids := make([]redisrepo.ArticleID, len(objs))
+	for i, entry := range objs {
+		ids[i] = entry.Article
+	}
+	return r.loadAll(ctx, ids)
 }
 
 func (r *mutationResolver) Post(ctx context.Context, input redisrepo.Draft) (*PostPayload, error) {
 	var article *redisrepo.Article
-	viewer, err := requireViewer(ctx)
+	viewer, err := requireViewer(ctx, rulePosts)
 	if err == nil {
-		article, err = r.repo.Post(ctx, viewer, input)
+		article, err = r.repo.Post(ctx, viewer.Name, input)
 	}
 	broken, err := userErrors(err)
 	return &PostPayload{Article: article, UserErrors: broken}, err
 }
 
 func (r *mutationResolver) Vote(ctx context.Context, input VoteInput) (*VotePayload, error) {
-	viewer, err := requireViewer(ctx)
+	viewer, err := requireViewer(ctx, ruleVotes)
 	if err != nil {
 		broken, err := userErrors(err)
 		return &VotePayload{UserErrors: broken}, err
 	}
-	result, err := r.repo.Vote(ctx, input.Article, viewer, input.Direction)
+	result, err := r.repo.VoteFrom(ctx, input.Article, viewer.Name, input.Direction, r.buckets.of(viewer.address))
 	broken, err := userErrors(err)
 	payload := &VotePayload{Article: result.Article, Changed: result.Changed, UserErrors: broken}
 	if result.Article != nil {
@@ -83,12 +94,25 @@ func (r *mutationResolver) Vote(ctx context.Context, input VoteInput) (*VotePayl
 
 func (r *mutationResolver) Regroup(ctx context.Context, input RegroupInput) (*RegroupPayload, error) {
 	var article *redisrepo.Article
-	viewer, err := requireViewer(ctx)
+	viewer, err := requireViewer(ctx, ruleChanges)
 	if err == nil {
-		article, err = r.repo.Regroup(ctx, input.Article, viewer, input.Add, input.Remove)
+		article, err = r.repo.Regroup(ctx, input.Article, viewer.actor(), input.Add, input.Remove)
 	}
 	broken, err := userErrors(err)
 	return &RegroupPayload{Article: article, UserErrors: broken}, err
+}
+
+func (r *mutationResolver) DeleteArticle(ctx context.Context, input DeleteArticleInput) (*DeleteArticlePayload, error) {
+	viewer, err := requireViewer(ctx, ruleChanges)
+	if err == nil {
+		_, err = r.repo.Delete(ctx, input.Article, viewer.actor())
+	}
+	payload := &DeleteArticlePayload{}
+	if err == nil {
+		payload.DeletedID = &input.Article
+	}
+	payload.UserErrors, err = userErrors(err)
+	return payload, err
 }
 
 func (r *queryResolver) Articles(ctx context.Context, order redisrepo.Order, direction redisrepo.Direction, page int32, pageSize *int32) ([]*redisrepo.Article, error) {
@@ -104,12 +128,7 @@ func (r *queryResolver) Article(ctx context.Context, id string) (*redisrepo.Arti
 	if err != nil {
 		return nil, err
 	}
-	article, err := load(ctx, parsed)[0]()
-	var refusal redisrepo.Refusal
-	if errors.As(err, &refusal) {
-		return nil, nil // there is none, which is no error to ask
-	}
-	return article, err
+	return articleIfAny(ctx, parsed)
 }
 
 func (r *queryResolver) Group(ctx context.Context, name string) (*redisrepo.Group, error) {
@@ -138,10 +157,10 @@ func (r *queryResolver) User(ctx context.Context, name string) (*redisrepo.User,
 
 func (r *queryResolver) Viewer(ctx context.Context) (*redisrepo.User, error) {
 	v := viewerOf(ctx)
-	if v.err != nil || v.name == "" {
-		return nil, v.err
+	if v.Name == "" {
+		return nil, nil
 	}
-	return &redisrepo.User{Name: v.name}, nil
+	return &redisrepo.User{Name: v.Name}, nil
 }
 
 func (r *queryResolver) Node(ctx context.Context, id string) (Node, error) {
@@ -154,6 +173,14 @@ func (r *queryResolver) Node(ctx context.Context, id string) (Node, error) {
 
 func (r *queryResolver) Nodes(ctx context.Context, ids []string) ([]Node, error) {
 	return r.nodes(ctx, ids)
+}
+
+func (r *queryResolver) RateLimit(ctx context.Context) (*RateLimit, error) {
+	return rateLimit(ctx), nil
+}
+
+func (r *queryResolver) ModerationLog(ctx context.Context, first *int32, after *string, last *int32, before *string) (*ModerationConnection, error) {
+	return r.moderationLog(ctx, span(first, after, last, before))
 }
 
 func (r *subscriptionResolver) ArticleChanged(ctx context.Context, ids []string) (<-chan *redisrepo.Article, error) {
@@ -190,9 +217,15 @@ func (r *Resolver) ArticleConnection() ArticleConnectionResolver {
 	return &articleConnectionResolver{r}
 }
 
+func (r *Resolver) DuplicateLinkError() DuplicateLinkErrorResolver {
+	return &duplicateLinkErrorResolver{r}
+}
+
 func (r *Resolver) Group() GroupResolver { return &groupResolver{r} }
 
 func (r *Resolver) GroupConnection() GroupConnectionResolver { return &groupConnectionResolver{r} }
+
+func (r *Resolver) ModerationEntry() ModerationEntryResolver { return &moderationEntryResolver{r} }
 
 func (r *Resolver) Mutation() MutationResolver { return &mutationResolver{r} }
 
@@ -203,12 +236,14 @@ func (r *Resolver) Subscription() SubscriptionResolver { return &subscriptionRes
 func (r *Resolver) User() UserResolver { return &userResolver{r} }
 
 type (
-	articleResolver           struct{ *Resolver }
-	articleConnectionResolver struct{ *Resolver }
-	groupResolver             struct{ *Resolver }
-	groupConnectionResolver   struct{ *Resolver }
-	mutationResolver          struct{ *Resolver }
-	queryResolver             struct{ *Resolver }
-	subscriptionResolver      struct{ *Resolver }
-	userResolver              struct{ *Resolver }
+	articleResolver            struct{ *Resolver }
+	articleConnectionResolver  struct{ *Resolver }
+	duplicateLinkErrorResolver struct{ *Resolver }
+	groupResolver              struct{ *Resolver }
+	groupConnectionResolver    struct{ *Resolver }
+	moderationEntryResolver    struct{ *Resolver }
+	mutationResolver           struct{ *Resolver }
+	queryResolver              struct{ *Resolver }
+	subscriptionResolver       struct{ *Resolver }
+	userResolver               struct{ *Resolver }
 )

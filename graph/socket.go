@@ -14,6 +14,8 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/coder/websocket"
 	"github.com/rs/cors"
+
+	"frontpage/identity"
 )
 
 // subprotocol is the only one that is spoken on sockets:
@@ -29,6 +31,7 @@ const (
 	closeTryAgainLater       websocket.StatusCode = 1013
 	closeBadRequest          websocket.StatusCode = 4400
 	closeUnauthorized        websocket.StatusCode = 4401
+	closeForbidden           websocket.StatusCode = 4403
 	closeNoSubprotocol       websocket.StatusCode = 4406
 	closeInitTimeout         websocket.StatusCode = 4408
 	closeIDInUse             websocket.StatusCode = 4409
@@ -42,6 +45,8 @@ type socketTransport struct {
 	timeout   time.Duration
 	origins   *cors.Cors // besides the site's own; nil: none
 	streams   *streams
+	identity  *identity.Verifier
+	meter     *meter
 }
 
 // Supports takes the requests that want to become a WebSocket.

@@ -33,7 +33,9 @@ func (c *boundedConn) release() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	err := c.flush()
-	collected.Put(c.held)
+	if cap(*c.held) <= 2*mostHeld {
+		collected.Put(c.held)
+	}
 	c.held = nil
 	return err
 }

@@ -18,7 +18,7 @@ func (s *socket) subscribe(m message, ready bool) bool {
 		s.close(closeBadRequest, "Invalid message: subscribe has an id, and a payload with query, operationName, variables and extensions of the right types")
 		return false
 	}
-	params, why := asked.params(s.header)
+	params, why := asked.params(s.request.Header)
 	if why != nil {
 		s.close(closeBadRequest, "Invalid message: "+why.message)
 		return false
@@ -73,6 +73,7 @@ func (s *socket) run(ctx context.Context, r *running, params *graphql.RawParams)
 		}
 	}()
 	run, _ := prepare(ctx, s.exec, params)
+	_ = s.meter.charge(run)
 	if run.answer != nil {
 		s.fail(r, run.answer.Errors)
 		return
@@ -128,10 +129,12 @@ func (s *socket) show(r *running, sub *subscription) bool {
 	case <-s.turn:
 	case <-sub.ctx.Done():
 		return false
+	case <-s.streams.stopping.Done():
+		return false
 	}
 	events := sub.take()
 	size, going := s.send(r, sub, events)
-	sub.watch.Shown()
+	sub.shown(events)
 	s.flow(size)
 	return going
 }
@@ -146,9 +149,9 @@ func (s *socket) send(r *running, sub *subscription, events []event) (size int, 
 		return 0, true
 	}
 	s.bounded.hold()
-	for _, e := range events {
+	for i := range events {
 		// Other answers on this socket may have told more since it was made.
-		if body := sub.newest(e).body; body != nil {
+		if body := sub.renew(&events[i]); body != nil {
 			s.writeLocked(typeNext, r.name, body)
 			size += len(body)
 		}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/coder/websocket"
+
+	"frontpage/identity"
 )
 
 // Types of messages.
@@ -50,10 +52,11 @@ type socket struct {
 	conn    *websocket.Conn
 	bounded *boundedConn // below conn
 	exec    graphql.GraphExecutor
-	header  http.Header
+	request *http.Request   // of the handshake
 	ctx     context.Context // with the viewer, once the client has said who it is
 	cancel  context.CancelFunc
 	pinger  *time.Timer
+	expiry  *time.Timer // of the token; nil: there is none
 
 	running sync.WaitGroup // operations
 
@@ -75,7 +78,9 @@ type running struct {
 }
 
 func newSocket(t *socketTransport, conn *websocket.Conn, bounded *boundedConn, req *http.Request, exec graphql.GraphExecutor) *socket {
-	s := &socket{socketTransport: t, conn: conn, bounded: bounded, exec: exec, header: req.Header, live: map[string]*running{}, turn: make(chan struct{}, 1)}
+	s := &socket{socketTransport: t, conn: conn, bounded: bounded, exec: exec,
+		request: &http.Request{Header: req.Header, RemoteAddr: req.RemoteAddr}, // without what it holds else
+		live:    map[string]*running{}, turn: make(chan struct{}, 1)}
 	s.turn <- struct{}{}
 	// The request's own ends with its handler.
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(req.Context()))
@@ -90,6 +95,11 @@ func (s *socket) serve() {
 
 	patience := time.AfterFunc(initTimeout, func() { s.close(closeInitTimeout, "Connection initialisation timeout") })
 	defer patience.Stop()
+	defer func() {
+		if s.expiry != nil {
+			s.expiry.Stop()
+		}
+	}()
 	ready := false
 	for {
 		// Not with a context: one that ends closes the connection without a word.
@@ -103,7 +113,7 @@ func (s *socket) serve() {
 			return
 		}
 		payload, ok := m.payload()
-		if !ok {
+		if !ok && m.text("type") != typeComplete {
 			s.close(closeBadRequest, "Invalid message: the payload is not an object")
 			return
 		}
@@ -116,7 +126,9 @@ func (s *socket) serve() {
 			if !patience.Stop() {
 				return
 			}
-			s.ctx = withInitViewer(s.ctx, payload)
+			if !s.signIn(payload) {
+				return
+			}
 			leave, why := s.streams.enterViewer(s.ctx)
 			if why != nil {
 				s.close(closeTryAgainLater, cutReason(why.message))
@@ -149,6 +161,26 @@ func (s *socket) serve() {
 			return
 		}
 	}
+}
+
+// signIn finds out who the client is, now that it had its say. A token that
+// expires ends the socket, also later. It returns false when it did.
+func (s *socket) signIn(payload map[string]any) bool {
+	person, err := s.identity.FromInit(payload, s.request)
+	if err != nil {
+		why := notRecognised(s.ctx, s.log, err)
+		s.close(closeForbidden, cutReason(why.code+": "+why.message))
+		return false
+	}
+	v := viewerOf(s.ctx)
+	v.Person = person
+	s.ctx = context.WithValue(s.ctx, viewerKey{}, v)
+	if !person.Expires.IsZero() {
+		s.expiry = time.AfterFunc(time.Until(person.Expires), func() {
+			s.close(closeForbidden, string(identity.Expired)+": the token has expired")
+		})
+	}
+	return true
 }
 
 // write sends one message. The id is JSON. A write that fails ends the socket.
@@ -209,7 +241,9 @@ func (s *socket) pong() bool {
 // goAway ends the socket because the server stops. What is not a subscription
 // may finish.
 func (s *socket) goAway() {
+	stuck := time.AfterFunc(time.Second, func() { _ = s.bounded.Close() }) // who writes has the mutex
 	s.mu.Lock()
+	stuck.Stop()
 	s.left = true
 	s.mu.Unlock()
 	done := make(chan struct{})

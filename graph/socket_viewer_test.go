@@ -49,12 +49,14 @@ func TestWhoIsAskingOnASocket(t *testing.T) {
 	carol.want("next", "a", fmt.Sprintf(`{"data":{"articleChanged":{"votes":%d,"viewerVote":"DOWN","viewerCanVote":true}}}`, n-1))
 
 	bad := strings.Repeat("u", 65)
-	const vote = `mutation { vote(input: {article: "1"}) { changed userErrors { code message } } }`
-	for _, w := range []*wire{s.socket(fmt.Sprintf(`{"X-User-ID":%q}`, bad)), s.socket("", "X-User-ID", bad)} {
-		w.start("a", vote, "")
-		if f, a := w.read(), s.raw(bad, vote); string(f.Payload) != a || !strings.Contains(a, "TOO_LONG") {
-			t.Errorf("over the socket %s, over HTTP %s", f.Payload, a)
-		}
+	w := s.open("X-User-ID", "bob")
+	w.send(fmt.Sprintf(`{"type":"connection_init","payload":{"X-User-ID":%q}}`, bad))
+	if before, how := w.closed(); len(before) > 0 || how.Code != 4403 || !strings.HasPrefix(how.Reason, "USER_NAME_INVALID: ") {
+		t.Errorf("a bad name in the payload: %v, %v", before, how)
+	}
+	_, res, err := s.dial(websocket.DialOptions{Subprotocols: []string{subprotocol}}, "X-User-ID", bad)
+	if err == nil || res == nil || res.StatusCode != http.StatusUnauthorized {
+		t.Errorf("a bad name in the handshake: %v %v", res, err)
 	}
 }
 

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"net/netip"
 	"runtime"
@@ -32,19 +31,21 @@ type streams struct {
 	stopping context.Context // ends them all
 	stop     context.CancelFunc
 	turns    chan struct{} // one for each event that may be made at once
+	reading  chan struct{} // the same of those that read more than the article
+	answers  *answers
 
 	mu        sync.Mutex
 	open      sync.WaitGroup
 	addresses map[netip.Addr]int
 	viewers   map[redisrepo.UserName]int
-	audiences map[audienceKey]*audience
 }
 
 func newStreams(limits StreamLimits) *streams {
 	s := &streams{
-		limits: limits, addresses: map[netip.Addr]int{}, viewers: map[redisrepo.UserName]int{}, audiences: map[audienceKey]*audience{},
+		limits: limits, addresses: map[netip.Addr]int{}, viewers: map[redisrepo.UserName]int{},
 		// Thousands of events that all want to be made would keep votes waiting.
-		turns: make(chan struct{}, runtime.GOMAXPROCS(0)),
+		turns: make(chan struct{}, runtime.GOMAXPROCS(0)), reading: make(chan struct{}, 16*runtime.GOMAXPROCS(0)),
+		answers: newAnswers(),
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	return s
@@ -52,7 +53,7 @@ func newStreams(limits StreamLimits) *streams {
 
 // enter counts a stream of an address. leave is nil when it must not open.
 func (s *streams) enter(req *http.Request) (leave func(), why *refused) {
-	address := addressOf(req)
+	address := viewerOf(req.Context()).site()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopping.Err() != nil {
@@ -73,7 +74,7 @@ func (s *streams) enter(req *http.Request) (leave func(), why *refused) {
 
 // enterViewer counts a stream of a user. Nobody has no limit but the address'.
 func (s *streams) enterViewer(ctx context.Context) (leave func(), why *refused) {
-	name := viewerOf(ctx).name
+	name := viewerOf(ctx).Name
 	if name == "" {
 		return func() {}, nil
 	}
@@ -101,24 +102,6 @@ func tooManyStreams(whose string, allowed int) *refused {
 		code: codeStreamLimit, message: "there are too many open streams of " + whose + ": close one", status: http.StatusTooManyRequests,
 		asked: int64(allowed) + 1, allowed: int64(allowed),
 	}
-}
-
-// addressOf is whose address it is: of IPv6, providers give everybody a /64.
-func addressOf(req *http.Request) netip.Addr {
-	host, _, err := net.SplitHostPort(req.RemoteAddr)
-	if err != nil {
-		return netip.Addr{}
-	}
-	address, err := netip.ParseAddr(host)
-	if err != nil {
-		return netip.Addr{}
-	}
-	if address = address.Unmap(); address.Is6() {
-		if network, err := address.WithZone("").Prefix(64); err == nil {
-			return network.Addr()
-		}
-	}
-	return address
 }
 
 // shutdown ends all streams, and returns when they are closed or ctx ends.

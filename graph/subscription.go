@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"crypto/sha256"
 	"slices"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -16,7 +17,9 @@ type subscriptionKey struct{}
 type subscription struct {
 	*operation
 	streams  *streams
-	audience *audience        // nil when its events are its own
+	shared   bool // whether others may ask the same, which is
+	asks     [sha256.Size]byte
+	posts    bool             // whether it is told of new articles, and so of none that is deleted
 	watch    *redisrepo.Watch // nil when it could not be begun, which first says
 	first    *graphql.Response
 	articles chan *redisrepo.Article // what next answers about
@@ -29,16 +32,20 @@ func (s *streams) begin(o *operation) *subscription {
 	sub.next, sub.ctx = o.exec.DispatchOperation(context.WithValue(o.ctx, subscriptionKey{}, sub), o.asked)
 	if sub.watch == nil {
 		sub.first = sub.next(sub.ctx)
-	} else {
-		sub.audience = s.join(o)
+		return sub
 	}
+	sub.shared = asksTheSame(o.asked.Operation.SelectionSet)
+	sub.asks = sha256.Sum256([]byte(o.asked.Operation.Name + " " + o.asked.RawQuery))
+	// gqlgen leaves this field out of the paths of what fails below it.
+	root := graphql.CollectFields(o.asked, o.asked.Operation.SelectionSet, []string{"Subscription"})[0]
+	sub.posts = root.Name == "articlePosted"
+	sub.ctx = graphql.WithFieldContext(sub.ctx, &graphql.FieldContext{Object: "Subscription", Field: root})
 	return sub
 }
 
 func (s *subscription) close() {
 	if s.watch != nil {
 		s.watch.Close()
-		s.streams.leave(s.audience)
 	}
 }
 
@@ -62,36 +69,53 @@ func (s *subscription) take() []event {
 	for article := s.watch.Take(); article != nil; article = s.watch.Take() {
 		again := func(e event) bool { return e.article.ID == article.ID }
 		if slices.ContainsFunc(events, again) {
-			break // newest shows it
+			break // renew shows it
 		}
 		events = append(events, s.make(article))
 	}
 	return events
 }
 
-// newest is an event that was taken, made anew if it has become outdated.
-func (s *subscription) newest(e event) event {
+// renew makes an event that was taken anew if it has become outdated.
+func (s *subscription) renew(e *event) []byte {
 	if article := s.watch.Newer(e.article); article != nil {
-		return s.make(article)
+		*e = s.make(article)
 	}
-	return e
+	return e.body
 }
 
-// make answers about an article, unless another of the audience has the answer
-// already. The body is nil when the subscription has ended.
+// make answers about an article, unless the answer is there already. The body is
+// nil when there is nothing to tell, as when the subscription has ended.
 func (s *subscription) make(article *redisrepo.Article) event {
-	if made, ok := s.audience.made(article); ok {
+	if !s.shared {
+		s.streams.reading <- struct{}{}
+		defer func() { <-s.streams.reading }()
+		return s.execute(article)
+	}
+	key := answerKey{s.asks, article.ID}
+	if made, ok := s.streams.answers.of(key, article); ok {
 		return made
 	}
 	s.streams.turns <- struct{}{}
 	defer func() { <-s.streams.turns }()
-	// All of an audience wake together: the first that had its turn has made it,
-	// and by now there may be news.
+	// All who watch an article wake together: the first that had its turn has made
+	// the answer, and by now there may be news.
 	if newer := s.watch.Newer(article); newer != nil {
 		article = newer
 	}
-	if made, ok := s.audience.made(article); ok {
+	if made, ok := s.streams.answers.of(key, article); ok {
 		return made
+	}
+	e := s.execute(article)
+	if e.body != nil && !e.failed {
+		s.streams.answers.keep(key, e)
+	}
+	return e
+}
+
+func (s *subscription) execute(article *redisrepo.Article) event {
+	if s.posts && article.DeletedAt != nil {
+		return event{article: article}
 	}
 	select {
 	case s.articles <- article:
@@ -102,9 +126,16 @@ func (s *subscription) make(article *redisrepo.Article) event {
 	if answer == nil {
 		return event{article: article}
 	}
-	e := event{article, appendAnswer(make([]byte, 0, len(answer.Data)+16), answer)}
-	if len(answer.Errors) == 0 {
-		s.audience.keep(e)
+	body := appendAnswer(make([]byte, 0, len(answer.Data)+16), answer)
+	return event{article, body, len(answer.Errors) > 0}
+}
+
+// shown is called behind each round: what failed is shown again with other news.
+func (s *subscription) shown(round []event) {
+	for _, e := range round {
+		if e.failed {
+			s.watch.Again(e.article)
+		}
 	}
-	return e
+	s.watch.Shown()
 }

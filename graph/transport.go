@@ -21,6 +21,7 @@ type httpTransport struct {
 	timeout   time.Duration
 	preflight bool
 	streams   *streams
+	meter     *meter
 }
 
 // methods is the header Allow of the endpoint.
@@ -62,12 +63,19 @@ func (t *httpTransport) Do(w http.ResponseWriter, req *http.Request, exec graphq
 		w.Header().Set("Allow", http.MethodPost)
 		why = &refused{code: codeMethod, message: "a mutation is sent by POST", status: http.StatusMethodNotAllowed}
 		run.answer = exec.DispatchError(run.ctx, why.list())
-	case accept.eventsFirst || run.subscribes() && accept.events:
-		t.stream(w, req, run)
-		return
-	case run.subscribes():
+	case run.subscribes() && !accept.events:
 		why = badRequest("a subscription needs a stream: accept " + mediaEvents + ", or connect by WebSocket")
 		run.answer = exec.DispatchError(run.ctx, why.list())
+	case run.answer == nil:
+		why = t.meter.charge(run)
+		bill, _ := run.ctx.Value(billKey{}).(bill)
+		bill.header(w.Header())
+	}
+	switch {
+	case why != nil && why.status >= http.StatusBadRequest: // whatever is accepted, this is not an event
+	case accept.eventsFirst || run.subscribes():
+		t.stream(w, req, run)
+		return
 	case run.answer == nil:
 		why = run.once(t.timeout)
 	}

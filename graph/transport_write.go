@@ -32,6 +32,9 @@ func write(w http.ResponseWriter, media string, why *refused, answer *graphql.Re
 	header.Set("Content-Type", media+"; charset=utf-8")
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	header.Set("X-Content-Type-Options", "nosniff")
+	if why != nil && why.wait > 0 {
+		header.Set("Retry-After", strconv.Itoa(seconds(why.wait)))
+	}
 	w.WriteHeader(status(media, why, answer))
 	_, _ = w.Write(body) // an error is the client's absence
 }

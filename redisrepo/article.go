@@ -26,6 +26,9 @@ type Article struct {
 	IsInteresting bool
 	VotingEndsAt  time.Time // the last second in which a vote is accepted
 
+	DeletedAt *time.Time // UTC; nil unless it is deleted
+	DeletedBy *UserName  // the poster, or a moderator; nil unless it is deleted
+
 	posterVotes bool    // whether the poster's own vote is counted and can be changed
 	posted      float64 // CreatedAt as Redis has it, Unix seconds
 	revision    int64   // how often it was changed, but for what the book's code did
@@ -35,11 +38,11 @@ type Article struct {
 func (a *Article) Number() int { return int(a.ID) }
 
 // CanVote reports whether a vote of user would change something now: the window
-// is open, and the article is not the user's own under the rule that the
-// poster's vote is not counted. A clock that is off by seconds may disagree
-// with Vote, which asks Redis for the time.
+// is open, the article is not deleted, and it is not the user's own under the
+// rule that the poster's vote is not counted. A clock that is off by seconds may
+// disagree with Vote, which asks Redis for the time.
 func (r *Repo) CanVote(user UserName, a *Article) bool {
-	return !r.now().Truncate(time.Second).After(a.VotingEndsAt) && (a.posterVotes || user != a.Poster.Name)
+	return a.DeletedAt == nil && !r.now().Truncate(time.Second).After(a.VotingEndsAt) && (a.posterVotes || user != a.Poster.Name)
 }
 
 // User is somebody who posts or votes. Every valid name is a user.
@@ -70,6 +73,10 @@ const (
 	fieldGroups    = "groups"    // names separated by blanks; a hash without it was written by the book's code
 	fieldRevision  = "revision"  // how many changes there were
 	fieldUncounted = "uncounted" // "1" when the poster's own vote is recorded, but not counted
+
+	// Only a deleted article has the next two.
+	fieldDeleted   = "deleted" // Unix seconds
+	fieldDeletedBy = "deleted_by"
 )
 
 // decode makes an article of its hash. A field that is missing reads as zero or
@@ -91,6 +98,12 @@ func (r *Repo) decode(id ArticleID, hash map[string]string) (*Article, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%v: revision: %w", id, err)
 	}
+	s := standing{revision: int64(revision), votes: votes, downvotes: downvotes, groups: strings.Fields(hash[fieldGroups])}
+	if deleted := hash[fieldDeleted]; deleted != "" {
+		if s.deleted, err = parseDeletion(deleted, hash[fieldDeletedBy]); err != nil {
+			return nil, fmt.Errorf("%v: deleted: %w", id, err)
+		}
+	}
 	a := &Article{
 		ID:          id,
 		Title:       hash[fieldTitle],
@@ -103,7 +116,7 @@ func (r *Repo) decode(id ArticleID, hash map[string]string) (*Article, error) {
 	}
 	// Scripts compare in whole seconds: the last one that is not past the window.
 	a.VotingEndsAt = unixTime(math.Floor(posted + r.rules.VotingWindow.Seconds()))
-	r.stand(a, standing{revision: int64(revision), votes: votes, downvotes: downvotes, groups: strings.Fields(hash[fieldGroups])})
+	r.stand(a, s)
 	return a, nil
 }
 
@@ -112,6 +125,18 @@ type standing struct {
 	revision         int64
 	votes, downvotes float64
 	groups           []string
+	deleted          *deletion // nil unless it is
+}
+
+// deletion is when and by whom an article was deleted.
+type deletion struct {
+	at time.Time
+	by UserName
+}
+
+func parseDeletion(at, by string) (*deletion, error) {
+	seconds, err := parseNumber(at)
+	return &deletion{at: unixTime(seconds), by: userOf(by)}, err
 }
 
 // stand puts a standing into an article that nobody has seen yet.
@@ -120,6 +145,10 @@ func (r *Repo) stand(a *Article, s standing) {
 	a.Score = a.posted + float64(r.rules.VoteScore)*s.votes
 	a.Votes, a.Upvotes, a.Downvotes = int(s.votes), int(s.votes+s.downvotes), int(s.downvotes)
 	a.IsInteresting = a.Votes >= r.rules.InterestingVotes
+	a.DeletedAt, a.DeletedBy = nil, nil
+	if s.deleted != nil {
+		a.DeletedAt, a.DeletedBy = &s.deleted.at, &s.deleted.by
+	}
 	a.Groups = nil
 	for _, name := range s.groups {
 		a.Groups = append(a.Groups, GroupName(name))

@@ -305,7 +305,7 @@ func TestTheBookKnowsNoLimitOfGroups(t *testing.T) {
 	if a := s.vote(1, "carol", up).Article; len(a.Groups) != 14 {
 		t.Errorf("groups = %v, want 14", a.Groups)
 	}
-	_, err := s.Regroup(s.ctx, 1, "alice", []string{"x"}, []string{"g0"})
+	_, err := s.Regroup(s.ctx, 1, redisrepo.Actor{Name: "alice"}, []string{"x"}, []string{"g0"})
 	wantRefused(t, err, "TOO_LONG add")
 	if a := s.regroup(s.article(1), nil, []string{"g0"}); len(a.Groups) != 13 {
 		t.Errorf("groups = %v, want 13", a.Groups)

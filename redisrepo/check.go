@@ -12,7 +12,11 @@ import (
 )
 
 // Checked is how much Check has read.
-type Checked struct{ Articles, Groups int }
+type Checked struct {
+	Articles int // without the deleted ones
+	Deleted  int
+	Groups   int
+}
 
 // Check reads the whole store and reports every fact that contradicts another,
 // as a sentence with the keys in it:
@@ -25,6 +29,8 @@ type Checked struct{ Articles, Groups int }
 //     posted, and in the group of the interesting ones just when it has the votes;
 //   - a group's set holds existing articles, and its kept listings are the
 //     intersection with the ranking;
+//   - a deleted article has a hash that says so, is in none of these places, and
+//     its voters are as above;
 //   - no article has a number that is still to be given out.
 //
 // An article is read in one transaction, so Check may run while people vote.
@@ -53,11 +59,24 @@ func (c *checker) reportf(format string, args ...any) { c.report(fmt.Sprintf(for
 
 func (c *checker) partition(ctx context.Context, p partition) error {
 	c.highest = 0
-	// Every article is checked where time: names it; the other two places only
-	// have to name no further ones.
+	// Every article is checked where time: or deleted: names it; the other two
+	// places only have to name no further ones.
 	times := c.client.ZScan(ctx, p.ranking(ByTime), 0, "", batchSize).Iterator()
-	err := batches(ctx, times, 2, func(ids []string) error { return c.articles(ctx, p, ids) })
+	err := batches(ctx, times, 2, func(members []string) error {
+		n, err := c.articles(ctx, p, p.ranking(ByTime), members, c.article)
+		c.done.Articles += n
+		return err
+	})
 	if err := c.wrongType(p.ranking(ByTime), err); err != nil {
+		return err
+	}
+	deleted := c.client.ZScan(ctx, p.deleted(), 0, "", batchSize).Iterator()
+	err = batches(ctx, deleted, 2, func(members []string) error {
+		n, err := c.articles(ctx, p, p.deleted(), members, c.deleted)
+		c.done.Deleted += n
+		return err
+	})
+	if err := c.wrongType(p.deleted(), err); err != nil {
 		return err
 	}
 	unlisted := func(where string) func([]string) error {
@@ -97,23 +116,25 @@ func (c *checker) wrongType(key string, err error) error {
 	return err
 }
 
-// unlisted reports articles that time: does not hold, though where does.
+// unlisted reports articles that time: does not hold, though where does. The
+// hash of a deleted one is to be in deleted:.
 func (c *checker) unlisted(ctx context.Context, p partition, where string, keys []string) error {
 	times, scores := make([]*redis.FloatCmd, len(keys)), make([]*redis.FloatCmd, len(keys))
-	hashes := make([]*redis.IntCmd, len(keys))
+	hashes, gone := make([]*redis.IntCmd, len(keys)), make([]*redis.FloatCmd, len(keys))
 	err := c.transaction(ctx, func(pipe redis.Pipeliner) {
 		for i, key := range keys {
 			member := strings.TrimPrefix(key, string(p))
 			times[i] = pipe.ZScore(ctx, p.ranking(ByTime), member)
 			scores[i] = pipe.ZScore(ctx, p.ranking(ByScore), member)
 			hashes[i] = pipe.Exists(ctx, p.key(member))
+			gone[i] = pipe.ZScore(ctx, p.deleted(), member)
 		}
 	})
 	if err != nil {
 		return err
 	}
 	for i, key := range keys {
-		stays := hashes[i].Val() == 1
+		stays := hashes[i].Val() == 1 && gone[i].Err() != nil
 		if where == p.ranking(ByScore) {
 			stays = scores[i].Err() == nil
 		}

@@ -18,20 +18,23 @@ type facts struct {
 	posterVoted        *redis.BoolCmd
 	posted             *redis.FloatCmd
 	interesting        *redis.BoolCmd
+	auditTTL           *redis.DurationCmd
+	deleted            *redis.FloatCmd
 	groups             []*redis.BoolCmd
 	indexed            []*redis.FloatCmd
 	knownPoster, known string // what the last three were asked with
 }
 
-// articles checks a batch. Which keys an article has is in its hash, so that is
-// read before the transaction, and again within: articles that were regrouped
-// in between are looked at once more.
-func (c *checker) articles(ctx context.Context, p partition, members []string) error {
+// articles checks a batch that a sorted set names, and returns how many articles
+// that are. Which keys an article has is in its hash, so that is read before the
+// transaction, and again within: articles that were regrouped in between are
+// looked at once more.
+func (c *checker) articles(ctx context.Context, p partition, where string, members []string, check func(partition, ArticleID, facts)) (int, error) {
 	ids := make([]ArticleID, 0, len(members))
 	for _, member := range members {
 		id, err := ParseArticleID(member)
 		if err != nil || id.String() != member {
-			c.reportf("%s: is in %s, but no article can have that id", member, p.ranking(ByTime))
+			c.reportf("%s: is in %s, but no article can have that id", member, where)
 			continue
 		}
 		if c.Repo.partition(id) != p {
@@ -40,7 +43,7 @@ func (c *checker) articles(ctx context.Context, p partition, members []string) e
 		c.highest = max(c.highest, id)
 		ids = append(ids, id)
 	}
-	c.done.Articles += len(ids)
+	n := len(ids)
 	for len(ids) > 0 {
 		before := make([]*redis.SliceCmd, len(ids))
 		err := c.transaction(ctx, func(pipe redis.Pipeliner) {
@@ -49,7 +52,7 @@ func (c *checker) articles(ctx context.Context, p partition, members []string) e
 			}
 		})
 		if err != nil {
-			return err
+			return n, err
 		}
 		batch := make([]facts, len(ids))
 		err = c.transaction(ctx, func(pipe redis.Pipeliner) {
@@ -58,7 +61,7 @@ func (c *checker) articles(ctx context.Context, p partition, members []string) e
 			}
 		})
 		if err != nil {
-			return err
+			return n, err
 		}
 		var again []ArticleID
 		for i, id := range ids {
@@ -67,11 +70,11 @@ func (c *checker) articles(ctx context.Context, p partition, members []string) e
 				again = append(again, id)
 				continue
 			}
-			c.article(p, id, f)
+			check(p, id, f)
 		}
 		ids = again
 	}
-	return nil
+	return n, nil
 }
 
 func (c *checker) queue(ctx context.Context, pipe redis.Pipeliner, p partition, id ArticleID, groups, poster string) facts {
@@ -87,6 +90,8 @@ func (c *checker) queue(ctx context.Context, pipe redis.Pipeliner, p partition, 
 		posterVoted: pipe.SIsMember(ctx, p.voted(id), poster),
 		posted:      pipe.ZScore(ctx, p.posted(userOf(poster)), id.String()),
 		interesting: pipe.SIsMember(ctx, p.group(interesting), id.String()),
+		auditTTL:    pipe.PTTL(ctx, p.audit(id)),
+		deleted:     pipe.ZScore(ctx, p.deleted(), id.String()),
 		known:       groups,
 		knownPoster: poster,
 	}
@@ -101,6 +106,10 @@ func (c *checker) article(p partition, id ArticleID, f facts) {
 	key := p.article(id)
 	if f.time.Err() != nil {
 		return // deleted since it was listed
+	}
+	if f.deleted.Err() == nil || f.hash.Val()[fieldDeleted] != "" {
+		c.reportf("%s: is deleted, but in %s", key, p.ranking(ByTime))
+		return
 	}
 	a, err := c.decode(id, f.hash.Val())
 	switch {
@@ -145,6 +154,38 @@ func (c *checker) article(p partition, id ArticleID, f facts) {
 	}
 }
 
+// deleted checks an article that deleted: names.
+func (c *checker) deleted(p partition, id ArticleID, f facts) {
+	key := p.article(id)
+	if f.deleted.Err() != nil || f.time.Err() == nil {
+		return // undeleted since it was listed, or reported by article
+	}
+	a, err := c.decode(id, f.hash.Val())
+	switch {
+	case len(f.hash.Val()) == 0:
+		c.reportf("%s: is in %s, but has no hash", key, p.deleted())
+		return
+	case err != nil:
+		c.reportf("%s%v", p, err)
+		return
+	case a.DeletedAt == nil:
+		c.reportf("%s: is in %s, but its hash does not say so", key, p.deleted())
+		return
+	}
+	if *a.DeletedBy == "" {
+		c.reportf("%s: is deleted, but by nobody", key)
+	}
+	if at, _ := parseNumber(f.hash.Val()[fieldDeleted]); at != f.deleted.Val() {
+		c.reportf("%s: deleted is %v, but %s says %v", key, at, p.deleted(), f.deleted.Val())
+	}
+	if f.posted.Err() == nil {
+		c.reportf("%s: is deleted, but in %s", key, p.posted(a.Poster.Name))
+	}
+	// That it is in no ranking and no group is seen where those are read: they
+	// hold nothing that is not in time:.
+	c.voters(p, a, f)
+}
+
 // voters checks the sets of one article against its counts.
 func (c *checker) voters(p partition, a *Article, f facts) {
 	key := p.article(a.ID)
@@ -153,6 +194,9 @@ func (c *checker) voters(p partition, a *Article, f facts) {
 	}
 	if f.downTTL.Val() == forever {
 		c.reportf("%s: never ends", p.downvoted(a.ID))
+	}
+	if f.auditTTL.Val() == forever {
+		c.reportf("%s: never ends", p.audit(a.ID))
 	}
 	if len(f.both.Val()) > 0 {
 		c.reportf("%s: voted up and down: %v", key, f.both.Val())

@@ -208,6 +208,53 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+func TestCheckOfADeletedArticle(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		corrupt string
+		want    []string
+	}{
+		"nothing":                    {},
+		"a deleted one in a ranking": {corrupt: "ZADD score: 1 article:6", want: []string{"article:6: is in score:, but not in time:"}},
+		"a deleted one by time":      {corrupt: "ZADD time: 1772366400 article:6", want: []string{"article:6: is deleted, but in time:"}},
+		"a deleted one in a group": {corrupt: "SADD group:c article:6", want: []string{
+			"group:c: holds article:6, which is not in time:"}},
+		"a deleted one in a group of the book's code": {corrupt: "SADD group:d article:6"},
+		"a deleted one among the interesting": {corrupt: "SADD group:interesting article:6", want: []string{
+			"group:interesting: holds article:6, which is not in time:"}},
+		"a deleted one among what is posted":  {corrupt: "ZADD posted:erin 1 article:6", want: []string{"article:6: is deleted, but in posted:erin"}},
+		"a deleted one that is not listed":    {corrupt: "ZREM deleted: article:6", want: []string{"article:6: is in a hash, but not in time:"}},
+		"a deleted one that is not":           {corrupt: "HDEL article:6 deleted deleted_by", want: []string{"article:6: is in deleted:, but its hash does not say so"}},
+		"one that only says that it is":       {corrupt: "HSET article:2 deleted 5 deleted_by user:x", want: []string{"article:2: is deleted, but in time:"}},
+		"one deleted by nobody":               {corrupt: "HDEL article:6 deleted_by", want: []string{"article:6: is deleted, but by nobody"}},
+		"one deleted at another time":         {corrupt: "HSET article:6 deleted 5", want: []string{"article:6: deleted is 5, but deleted: says 1.7723664e+09"}},
+		"a deleted one without a hash":        {corrupt: "DEL article:6", want: []string{"article:6: is in deleted:, but has no hash"}},
+		"a deleted one with a hash of no use": {corrupt: "HSET article:6 votes x", want: []string{`article:6: votes: strconv.ParseFloat: parsing "x": invalid syntax`}},
+		"a deletion at no time":               {corrupt: "HSET article:6 deleted x", want: []string{`article:6: deleted: strconv.ParseFloat: parsing "x": invalid syntax`}},
+		"a deleted one that lost a voter":     {corrupt: "SREM voted:6 user:bob", want: []string{"voted:6: has 1 members, not 2"}},
+		"the deleted of another type": {corrupt: "SET deleted: x", want: []string{
+			"article:6: is in a hash, but not in time:",
+			"deleted:: is of another type",
+		}},
+		"what was recorded for ever": {corrupt: "HSET audit:1 user:bob x", want: []string{"audit:1: never ends"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := checkable(t)
+			s.post("erin", "c") // article:6
+			s.vote(6, "bob", up)
+			s.delete(6, moderator)
+			for line := range strings.Lines(tt.corrupt) {
+				s.do(line)
+			}
+			if got := s.violations(); !slices.Equal(got, tt.want) {
+				t.Errorf("Check reports\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(tt.want, "\n\t"))
+			}
+		})
+	}
+}
+
 func TestCheckReadsEverything(t *testing.T) {
 	t.Parallel()
 	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {

@@ -10,7 +10,7 @@ import (
 
 func TestPostChecksTheDraft(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, links0)
 	x := func(n int) string { return strings.Repeat("x", n) }
 	wide := func(n int) string { return strings.Repeat("世", n) }
 	link := func(link string) redisrepo.Draft { return redisrepo.Draft{Title: "t", Link: &link} }

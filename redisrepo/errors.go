@@ -22,6 +22,8 @@ const (
 	Forbidden    Code = "FORBIDDEN"     // somebody else may do this, this user may not
 	VotingClosed Code = "VOTING_CLOSED" // the article's voting window is over
 	Conflict     Code = "CONFLICT"      // an idempotency key was used for another post
+
+	DuplicateLink Code = "DUPLICATE_LINK" // the link was posted a short time ago
 )
 
 // Error is one broken rule. Its Message may be shown to whoever asked: it holds
@@ -30,6 +32,8 @@ type Error struct {
 	Code    Code
 	Message string   // one sentence in lower case, without a full stop
 	Field   []string // path into the input, nil when no field is to blame
+
+	Article *ArticleID // the article that was there first, nil when there is none
 }
 
 func (e *Error) Error() string { return e.Message }

@@ -270,7 +270,7 @@ func TestRegroup(t *testing.T) {
 			if tt.user != "" {
 				user = tt.user
 			}
-			b, err := s.Regroup(s.ctx, a.ID, user, tt.add, tt.remove)
+			b, err := s.Regroup(s.ctx, a.ID, redisrepo.Actor{Name: user}, tt.add, tt.remove)
 			if tt.refused != nil {
 				wantRefused(t, err, tt.refused...)
 				if after := s.dump(); after != before {

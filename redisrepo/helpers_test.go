@@ -39,6 +39,7 @@ type site struct {
 	raw    *redis.Client // beside the Repo's own, so that hooks there see the Repo alone
 	rules  redisrepo.Rules
 	clock  *clock
+	links  *atomic.Int64 // given out by fresh
 }
 
 type clock struct{ sinceOpened atomic.Int64 }
@@ -53,7 +54,7 @@ func newSite(t *testing.T, change func(*redisrepo.Rules), options ...redisrepo.O
 	server := redistest.Start(t)
 	raw := redis.NewClient(&redis.Options{Network: "unix", Addr: server.Socket()})
 	t.Cleanup(func() { _ = raw.Close() })
-	s := &site{t: t, ctx: t.Context(), server: server, raw: raw, rules: redisrepo.BookRules(), clock: new(clock)}
+	s := &site{t: t, ctx: t.Context(), server: server, raw: raw, rules: redisrepo.BookRules(), clock: new(clock), links: new(atomic.Int64)}
 	return s.reopened(server.Client, change, options...)
 }
 
@@ -87,9 +88,14 @@ func draft(title string, groups ...string) redisrepo.Draft {
 	return redisrepo.Draft{Title: title, Link: new("https://example.com/" + title), Groups: groups}
 }
 
+// fresh is a draft with a link of its own.
+func (s *site) fresh(groups ...string) redisrepo.Draft {
+	return redisrepo.Draft{Title: "title", Link: new(fmt.Sprint("https://example.com/", s.links.Add(1))), Groups: groups}
+}
+
 func (s *site) post(poster redisrepo.UserName, groups ...string) *redisrepo.Article {
 	s.t.Helper()
-	a, err := s.Post(s.ctx, poster, draft("title", groups...))
+	a, err := s.Post(s.ctx, poster, s.fresh(groups...))
 	if err != nil {
 		s.t.Fatalf("Post by %s into %v: %v", poster, groups, err)
 	}
@@ -107,7 +113,7 @@ func (s *site) vote(id redisrepo.ArticleID, voter redisrepo.UserName, vote redis
 
 func (s *site) regroup(a *redisrepo.Article, add, remove []string) *redisrepo.Article {
 	s.t.Helper()
-	b, err := s.Regroup(s.ctx, a.ID, a.Poster.Name, add, remove)
+	b, err := s.Regroup(s.ctx, a.ID, redisrepo.Actor{Name: a.Poster.Name}, add, remove)
 	if err != nil {
 		s.t.Fatalf("Regroup %v, add %v, remove %v: %v", a.ID, add, remove, err)
 	}
@@ -185,6 +191,27 @@ func (s *site) wantClean() {
 	}
 }
 
+// moderator is somebody who may do what posters may.
+var moderator = redisrepo.Actor{Name: "mod", Moderator: true}
+
+func (s *site) delete(id redisrepo.ArticleID, by redisrepo.Actor) *redisrepo.Article {
+	s.t.Helper()
+	a, err := s.Delete(s.ctx, id, by)
+	if err != nil {
+		s.t.Fatalf("Delete %v by %+v: %v", id, by, err)
+	}
+	return a
+}
+
+func (s *site) undelete(id redisrepo.ArticleID) *redisrepo.Article {
+	s.t.Helper()
+	a, err := s.Undelete(s.ctx, id, moderator)
+	if err != nil {
+		s.t.Fatalf("Undelete %v: %v", id, err)
+	}
+	return a
+}
+
 // do runs a command of redis-cli, words separated by blanks.
 func (s *site) do(command string, more ...any) any {
 	s.t.Helper()
@@ -225,6 +252,12 @@ func (s *site) dump() string {
 			content = members
 		case "zset":
 			content = s.raw.ZRangeWithScores(s.ctx, key, 0, -1).Val()
+		case "stream":
+			var entries []any // their ids are of the server's clock
+			for _, entry := range s.raw.XRange(s.ctx, key, "-", "+").Val() {
+				entries = append(entries, entry.Values)
+			}
+			content = entries
 		case "list":
 			content = s.raw.LRange(s.ctx, key, 0, -1).Val()
 		default:

@@ -26,8 +26,9 @@ type Imported struct {
 // Import stores articles in one round trip, each wholly or not at all. The
 // slots of both slices are those of articles: added tells whether the article
 // is new, and a Refusal in errs says why it was not stored. An article that is
-// here already, with the same poster, title and link, is left as it is and is
-// not an error.
+// here already, with the same poster, title and link, is left as it is, deleted
+// or not, and is not an error. Links are neither compared with those of other
+// articles nor reserved.
 //
 // Of an article whose voting window is open, the poster is taken to be among
 // who voted up, unless the rules do not count that vote; the other voters have

@@ -156,7 +156,7 @@ func TestImportAgainAddsNothing(t *testing.T) {
 	s.vote(3, "bob", up)
 	a := s.post("alice", "go")
 	before := s.dump()
-	added, errs := s.Import(s.ctx, append(batch, redisrepo.Imported{ID: a.ID, Poster: "alice", PostedAt: opened, Draft: draft("title")}))
+	added, errs := s.Import(s.ctx, append(batch, redisrepo.Imported{ID: a.ID, Poster: "alice", PostedAt: opened, Draft: redisrepo.Draft{Title: a.Title, Link: a.Link}}))
 	for i := range added {
 		if added[i] || errs[i] != nil {
 			t.Errorf("slot %d = %t, %v, want no addition and no error", i, added[i], errs[i])

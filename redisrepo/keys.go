@@ -30,7 +30,14 @@ func (p partition) voted(id ArticleID) string     { return p.key("voted:", id.nu
 func (p partition) downvoted(id ArticleID) string { return p.key("downvoted:", id.number()) }
 func (p partition) posted(poster UserName) string { return p.key("posted:", string(poster)) }
 func (p partition) groups() string                { return p.key("groups:") }
+func (p partition) deleted() string               { return p.key("deleted:") }
+func (p partition) moderation() string            { return p.key("moderation:") }
+func (p partition) audit(id ArticleID) string     { return p.key("audit:", id.number()) }
+func (p partition) link(digest string) string     { return p.key("link:", digest) }
 func (p partition) group(name GroupName) string   { return p.key(groupPrefix, string(name)) }
+
+// limit is the count of what somebody does by a rule.
+func (p partition) limit(rule, who string) string { return p.key("limit:", rule, ":", who) }
 
 // changes is the channel that scripts publish on. Channels are the same for all
 // databases of a server, so the number of the database is in the name.

@@ -143,13 +143,23 @@ func (b *ballot) allows(vote redisrepo.Vote) bool {
 func TestAServerThatIsGone(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
-	a := s.post("alice", "go")
+	a, b := s.post("alice", "go"), s.post("alice", "x")
 	calls := map[string]func() error{
-		"Ready":        func() error { return s.Ready(s.ctx) },
-		"New":          func() error { _, err := redisrepo.New(s.ctx, s.server.Client, s.rules); return err },
-		"Post":         func() error { _, err := s.Post(s.ctx, "bob", draft("title")); return err },
-		"Vote":         func() error { _, err := s.Vote(s.ctx, a.ID, "bob", up); return err },
-		"Regroup":      func() error { _, err := s.Regroup(s.ctx, a.ID, "alice", []string{"x"}, nil); return err },
+		"Ready": func() error { return s.Ready(s.ctx) },
+		"New":   func() error { _, err := redisrepo.New(s.ctx, s.server.Client, s.rules); return err },
+		"Post":  func() error { _, err := s.Post(s.ctx, "bob", draft("title")); return err },
+		"Vote":  func() error { _, err := s.Vote(s.ctx, a.ID, "bob", up); return err },
+		"Regroup": func() error {
+			_, err := s.Regroup(s.ctx, a.ID, redisrepo.Actor{Name: "alice"}, []string{"x"}, nil)
+			return err
+		},
+		"Delete":   func() error { _, err := s.Delete(s.ctx, b.ID, alice()); return err },
+		"Undelete": func() error { _, err := s.Undelete(s.ctx, b.ID, moderator); return err },
+		"Audit":    func() error { _, err := s.Audit(s.ctx, a.ID); return err },
+		"ModerationLog": func() error {
+			_, _, err := s.ModerationLog(s.ctx, redisrepo.Span{})
+			return err
+		},
 		"List":         func() error { _, err := s.List(s.ctx, redisrepo.PostedBy("alice"), 1, nil); return err },
 		"List a group": func() error { _, err := s.List(s.ctx, best("go"), 1, nil); return err },
 		"ArticlesByID": func() error { _, errs := s.ArticlesByID(s.ctx, []redisrepo.ArticleID{a.ID}); return errs[0] },

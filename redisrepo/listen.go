@@ -50,6 +50,8 @@ const (
 	kindImported  = "imported"
 	kindVoted     = "voted"
 	kindRegrouped = "regrouped"
+	kindDeleted   = "deleted"
+	kindUndeleted = "undeleted"
 	hello         = "hello"
 )
 
@@ -158,6 +160,17 @@ func (a *arrivals) add(id ArticleID) (isNew bool) {
 // findPosts looks for posts whose messages were lost. Whatever is there the
 // first time is not new.
 func (r *Repo) findPosts(ctx context.Context, p partition, a *arrivals) error {
+	// What was deleted is not new when it comes back, which it may have by now.
+	newest := redis.ZRangeArgs{Key: p.deleted(), Start: 0, Stop: recentPosts - 1, Rev: true}
+	deleted, err := r.client.ZRangeArgs(ctx, newest).Result()
+	if err != nil {
+		return err
+	}
+	for _, member := range deleted {
+		if id, err := ParseArticleID(member); err == nil {
+			a.known.Add(id, struct{}{})
+		}
+	}
 	members, err := r.client.ZRevRange(ctx, p.ranking(ByTime), 0, recentPosts-1).Result()
 	if err != nil {
 		return err
@@ -184,7 +197,7 @@ func (r *Repo) heard(message string, a *arrivals) error {
 	if message == hello {
 		return nil
 	}
-	line, vote, _ := strings.Cut(message, "\n")
+	line, more, _ := strings.Cut(message, "\n")
 	words := strings.Fields(line)
 	if len(words) < 6 {
 		return fmt.Errorf("a message of %d words on the channel of changes", len(words))
@@ -199,6 +212,7 @@ func (r *Repo) heard(message string, a *arrivals) error {
 	if err := errors.Join(errR, errV, errD); err != nil {
 		return fmt.Errorf("a message about %v on the channel of changes: %w", id, err)
 	}
+	s := standing{revision: revision, votes: votes, downvotes: downvotes, groups: words[6:]}
 	switch words[0] {
 	case kindPosted:
 		if a.add(id) {
@@ -208,7 +222,16 @@ func (r *Repo) heard(message string, a *arrivals) error {
 		a.add(id)
 		r.live.changed(id)
 	case kindVoted, kindRegrouped:
-		r.moved(id, standing{revision: revision, votes: votes, downvotes: downvotes, groups: words[6:]}, vote)
+		r.moved(id, s, more)
+	case kindDeleted:
+		at, by, _ := strings.Cut(more, " ")
+		if s.deleted, err = parseDeletion(at, by); err != nil {
+			return fmt.Errorf("a message about %v on the channel of changes: %w", id, err)
+		}
+		r.moved(id, s, "")
+	case kindUndeleted:
+		a.add(id) // it is no post
+		r.moved(id, s, "")
 	default: // of a later version
 		r.live.changed(id)
 	}

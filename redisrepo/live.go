@@ -116,7 +116,7 @@ func newer(a, b *Article) bool {
 
 func same(a, b *Article) bool {
 	return a.revision == b.revision && a.Score == b.Score && a.Votes == b.Votes && a.Downvotes == b.Downvotes &&
-		slices.Equal(a.Groups, b.Groups)
+		slices.Equal(a.Groups, b.Groups) && (a.DeletedAt == nil) == (b.DeletedAt == nil)
 }
 
 // start makes the states that are known now what the watch begins with.

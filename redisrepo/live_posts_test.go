@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -162,7 +163,7 @@ func TestWatchersOfTheStoreInMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = memory.Close() })
-	s := &site{t: t, ctx: t.Context(), rules: redisrepo.BookRules(), clock: new(clock), raw: memory.Client.(*redis.Client)}
+	s := &site{t: t, ctx: t.Context(), rules: redisrepo.BookRules(), clock: new(clock), links: new(atomic.Int64), raw: memory.Client.(*redis.Client)}
 	s = s.reopened(memory.Client, nil)
 	other, l := s.reopened(memory.Client, nil), s.listen()
 	posts := l.watchPosts("go")
@@ -182,6 +183,35 @@ func TestWatchersOfTheStoreInMemory(t *testing.T) {
 			t.Errorf("write %d: told %+v, want %+v", i, got, want)
 		}
 	}
+	deleted := other.delete(a.ID, moderator)
+	if got := next(t, w); show(got) != show(deleted) {
+		t.Errorf("told %s, want %s", show(got), show(deleted))
+	}
+	back := other.undelete(a.ID)
+	if got := next(t, w); show(got) != show(back) {
+		t.Errorf("told %s, want %s", show(got), show(back))
+	}
+	s.wantList(best("go"), a.ID)
+	_, err = s.Post(s.ctx, "bob", redisrepo.Draft{Title: "again", Link: a.Link})
+	wantDuplicate(t, err, a.ID)
+	if _, err := s.VoteFrom(s.ctx, a.ID, "dave", up, "b"); err != nil {
+		t.Error(err)
+	}
+	l.pass()
+	w.Take()
+	if got := fmt.Sprint(audited(s, a.ID)); got != "[alice +1 bob +1 carol -1 dave +1 0s b]" {
+		t.Errorf("Audit = %s", got)
+	}
+	first, info, err := s.ModerationLog(s.ctx, redisrepo.Span{First: new(1)})
+	if err != nil || len(first) != 1 || first[0].Kind != redisrepo.LogUndeleted || !info.HasNextPage {
+		t.Errorf("log = %+v, %+v, %v", first, info, err)
+	}
+	second, info, err := s.ModerationLog(s.ctx, redisrepo.Span{First: new(1), After: info.EndCursor})
+	if err != nil || len(second) != 1 || second[0].Kind != redisrepo.LogDeleted || info.HasNextPage || !info.HasPreviousPage {
+		t.Errorf("log = %+v, %+v, %v", second, info, err)
+	}
+	s.do("DEL", sentinel.String()) // of pass
+	s.wantClean()
 	l.wantTaken(w)
 	l.wantReports(0)
 }

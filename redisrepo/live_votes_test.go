@@ -44,7 +44,11 @@ func TestAWatchedVoteIsReadOnce(t *testing.T) {
 		for next(t, w).Votes != 2+int(step.vote) {
 			continue
 		}
-		if vote, trips := watchedVote(l, counted, "bob", a); vote != step.vote || trips != 0 {
+		want := 0
+		if step.by == l.site { // two replies of this process may come in the wrong order
+			want = 1
+		}
+		if vote, trips := watchedVote(l, counted, "bob", a); vote != step.vote || trips != want {
 			t.Errorf("after a vote %d: %d, %d round trips", step.vote, vote, trips)
 		}
 		if vote, trips := watchedVote(l, counted, "alice", a); vote != up || trips != 0 {

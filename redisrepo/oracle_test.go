@@ -16,6 +16,7 @@ type oracle struct {
 	worth     int64 // of a vote
 	famous    int   // votes that make an article interesting
 	byPosters bool  // whether a poster's own vote counts
+	reserved  int64 // how long a link is
 	articles  []*told
 }
 
@@ -27,6 +28,8 @@ type told struct {
 	counted bool
 	votes   map[redisrepo.UserName]redisrepo.Vote
 	groups  map[string]bool
+	link    string
+	deleted redisrepo.UserName // who did it, or nobody
 }
 
 func (o *oracle) post(id redisrepo.ArticleID, poster redisrepo.UserName, groups []string) *told {
@@ -41,10 +44,43 @@ func (o *oracle) post(id redisrepo.ArticleID, poster redisrepo.UserName, groups 
 	return t
 }
 
+// first is the article that a link is reserved for, or nil.
+func (o *oracle) first(link string) *told {
+	for _, t := range o.articles {
+		if t.link == link && o.now < t.at+o.reserved {
+			return t
+		}
+	}
+	return nil
+}
+
+func (o *oracle) delete(t *told, by redisrepo.Actor) (refused string) {
+	may := by.Moderator || by.Name == t.poster
+	switch {
+	case t.deleted != "" && !may:
+		return "NOT_FOUND article"
+	case !may:
+		return "FORBIDDEN article"
+	case t.deleted == "":
+		t.deleted = by.Name
+	}
+	return ""
+}
+
+func (o *oracle) undelete(t *told, by redisrepo.Actor) (refused string) {
+	if !by.Moderator {
+		return "FORBIDDEN article"
+	}
+	t.deleted = ""
+	return ""
+}
+
 // vote returns the position before, and the code of a refusal.
 func (o *oracle) vote(t *told, voter redisrepo.UserName, vote redisrepo.Vote) (before redisrepo.Vote, refused string) {
 	before = t.votes[voter]
 	switch {
+	case t.deleted != "":
+		return 0, "NOT_FOUND article"
 	case o.now-t.at > o.window:
 		return 0, "VOTING_CLOSED article"
 	case voter == t.poster && !t.counted && vote != redisrepo.Up:
@@ -54,8 +90,11 @@ func (o *oracle) vote(t *told, voter redisrepo.UserName, vote redisrepo.Vote) (b
 	return before, ""
 }
 
-func (o *oracle) regroup(t *told, user redisrepo.UserName, add, remove []string) (refused string) {
-	if user != t.poster {
+func (o *oracle) regroup(t *told, by redisrepo.Actor, add, remove []string) (refused string) {
+	if t.deleted != "" {
+		return "NOT_FOUND article"
+	}
+	if by.Name != t.poster && !by.Moderator {
 		return "FORBIDDEN article"
 	}
 	for _, group := range add {
@@ -99,7 +138,7 @@ func (o *oracle) in(t *told, group string) bool {
 func (o *oracle) list(order redisrepo.Order, direction redisrepo.Direction, belongs func(*told) bool) []redisrepo.ArticleID {
 	var found []*told
 	for _, t := range o.articles {
-		if belongs(t) {
+		if t.deleted == "" && belongs(t) {
 			found = append(found, t)
 		}
 	}

@@ -112,7 +112,7 @@ func TestAWriteStaysInOnePartition(t *testing.T) {
 	hook := &oneTag{t: t, tags: tags, seen: map[string]int{}}
 	s = s.reopened(s.client(hook), nil, redisrepo.WithPartitions(tags...))
 	for i := range 60 {
-		d := draft("title", "go", "{a}"[1:2])
+		d := s.fresh("go", "{a}"[1:2])
 		d.IdempotencyKey = new(fmt.Sprint("key", i))
 		a, err := s.Post(s.ctx, "{b}", d)
 		if err != nil {

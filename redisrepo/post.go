@@ -9,37 +9,51 @@ import (
 	"math"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // Post stores a new article and returns it. Its poster votes it up, unless the
 // rules say that the vote of a poster is not counted.
 //
 // With an idempotency key, a repeat within a day returns the article of the
-// first call; it refuses with Conflict when it is not the same draft. A draft
-// that breaks rules is refused with all of them: Invalid or TooLong. With any
-// other error the article may or may not have been stored; to repeat the call
-// is safe with an idempotency key only.
+// first call; it refuses with Conflict when it is not the same draft, and with
+// NotFound when the article was deleted since. A draft that breaks rules is
+// refused with all of them: Invalid or TooLong. A link that was posted within
+// the rules' LinkWindow is refused with DuplicateLink and the first article,
+// which may be a deleted one. With any other error the article may or may not
+// have been stored; to repeat the call is safe with an idempotency key only.
 func (r *Repo) Post(ctx context.Context, poster UserName, d Draft) (*Article, error) {
 	s, err := d.check(false)
 	if err != nil {
 		return nil, err
 	}
-	key, digest, index := "", "", rand.IntN(len(r.partitions))
+	how := posted{at: r.scriptNow(), votes: r.firstVotes(), kind: kindPosted}
 	if d.IdempotencyKey != nil {
-		key, digest = *d.IdempotencyKey, s.digest()
-		index = partitionOf(poster, key, len(r.partitions))
+		how.key, how.digest = *d.IdempotencyKey, s.digest()
 	}
+	if s.link != "" {
+		how.link, how.reserved = linkDigest(s.link), r.rules.LinkWindow
+	}
+	index, claim := r.choosePartition(poster, how)
 	for range takenLimit {
-		n, err := r.client.Incr(ctx, r.partitions[index].counter()).Result()
+		n, claimed, err := r.draw(ctx, index, claim, how.digest)
 		if err != nil {
 			return nil, storeError("draw a number", err)
+		}
+		switch first, digest, _ := strings.Cut(claimed, " "); {
+		case digest != how.digest && claim != "":
+			return nil, keyConflict()
+		case first != noFirst && claim != "":
+			return r.first(ctx, first)
 		}
 		id := ArticleID(n*int64(len(r.partitions)) + int64(index))
 		if id > math.MaxInt32 {
 			return nil, fmt.Errorf("the numbers of articles are used up: %d", id)
 		}
-		keys, args := r.postCall(id, poster, s, posted{at: r.scriptNow(), votes: r.firstVotes(), key: key, digest: digest, kind: kindPosted})
+		keys, args := r.postCall(id, poster, s, how)
 		answer, err := r.run(ctx, postScript, keys, args)
 		if err != nil {
 			return nil, storeError("post", err)
@@ -60,7 +74,12 @@ func (r *Repo) Post(ctx context.Context, poster UserName, d Draft) (*Article, er
 		case "REPEATED":
 			return r.first(ctx, answer.text(1))
 		case "CONFLICT":
-			return nil, refuse(Conflict, "idempotencyKey", "this idempotency key was used for another post: use a new one for each post")
+			return nil, keyConflict()
+		case "DUPLICATE":
+			if claim != "" {
+				_ = r.client.Del(ctx, claim).Err() // left, it would only keep the key from another draft
+			}
+			return nil, duplicateLink(answer.text(1))
 		default:
 			return nil, fmt.Errorf("post: the script replied %q", status)
 		}
@@ -73,11 +92,72 @@ const takenLimit = 100
 
 // posted is what a post says beside the article itself.
 type posted struct {
-	at     string // posting time, Unix seconds; empty: the clock of Redis
-	votes  int    // counted net votes
-	key    string // idempotency key, and the digest of what it stands for; empty without one
-	digest string
-	kind   string // of change
+	at       string // posting time, Unix seconds; empty: the clock of Redis
+	votes    int    // counted net votes
+	key      string // idempotency key, and the digest of what it stands for; empty without one
+	digest   string
+	link     string        // digest of the link; empty without one
+	reserved time.Duration // how long the link is refused to others; 0: not at all
+	kind     string        // of change
+}
+
+// choosePartition says where an article is posted. One link is always posted into
+// the same partition, and without a link one idempotency key is. A key that
+// belongs to another partition than the link is first claimed there.
+func (r *Repo) choosePartition(poster UserName, how posted) (index int, claim string) {
+	n := len(r.partitions)
+	keyed := partitionOf(n, "%s:%s", poster, how.key)
+	switch {
+	case how.link == "" && how.key == "":
+		return rand.IntN(n), "" // #nosec G404 -- spreads articles, hides nothing
+	case how.link == "":
+		return keyed, ""
+	}
+	index = partitionOf(n, "%s", how.link)
+	if how.key != "" && keyed != index {
+		claim = r.partitions[keyed].post(poster, how.key)
+	}
+	return index, claim
+}
+
+// noFirst stands in a claim for the article, whose number is not known by then.
+const noFirst = "-"
+
+// draw gives out a number. In the same round trip it claims an idempotency key
+// for a digest, when there is a claim to make, and returns the record of whoever
+// was first.
+func (r *Repo) draw(ctx context.Context, index int, claim, digest string) (n int64, claimed string, err error) {
+	if claim == "" {
+		n, err = r.client.Incr(ctx, r.partitions[index].counter()).Result()
+		return n, "", err
+	}
+	var number *redis.IntCmd
+	var record *redis.StringCmd
+	_, err = r.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		pipe.SetNX(ctx, claim, noFirst+" "+digest, postRecordTTL)
+		record = pipe.Get(ctx, claim)
+		number = pipe.Incr(ctx, r.partitions[index].counter())
+		return nil
+	})
+	if err != nil {
+		return 0, "", err
+	}
+	return number.Val(), record.Val(), nil
+}
+
+func keyConflict() Refusal {
+	return refuse(Conflict, "idempotencyKey", "this idempotency key was used for another post: use a new one for each post")
+}
+
+// duplicateLink names the article that has the link.
+func duplicateLink(member string) error {
+	first, err := ParseArticleID(member)
+	if err != nil {
+		return fmt.Errorf("record of a link: %w", err)
+	}
+	refusal := refuse(DuplicateLink, "link", "this link was posted a short time ago: it is %v", first)
+	refusal[0].Article = &first
+	return refusal
 }
 
 // firstVotes is how many votes a new article starts with.
@@ -93,13 +173,13 @@ func (r *Repo) postCall(id ArticleID, poster UserName, s submission, how posted)
 	p := r.partition(id)
 	keys := append(make([]string, 0, 24),
 		p.article(id), p.voted(id), p.downvoted(id), p.ranking(ByTime), p.ranking(ByScore), p.groups(),
-		p.posted(poster), p.counter(), p.post(poster, how.key), p.changes(r.database))
+		p.posted(poster), p.counter(), p.post(poster, how.key), p.changes(r.database), p.link(how.link))
 	keys = groupKeys(groupKeys(keys, p, interesting), p, s.groups...)
 	return keys, []any{
 		id.String(), strconv.Itoa(int(id) / len(r.partitions)), poster.member(), s.title, s.link, s.text,
 		how.at, how.votes, r.rules.PosterVotes,
 		r.rules.VoteScore, seconds(r.rules.VotingWindow), seconds(voterMargin), r.rules.InterestingVotes,
-		groupText(s.groups), r.scriptNow(), how.digest, seconds(postRecordTTL), how.kind,
+		groupText(s.groups), r.scriptNow(), how.digest, seconds(postRecordTTL), how.kind, seconds(how.reserved),
 	}
 }
 
@@ -109,7 +189,10 @@ func (r *Repo) first(ctx context.Context, member string) (*Article, error) {
 	if err != nil {
 		return nil, fmt.Errorf("record of an idempotency key: %w", err)
 	}
-	articles, errs := r.ArticlesByID(ctx, []ArticleID{id})
+	articles, errs := r.readArticles(ctx, []ArticleID{id})
+	if a := articles[0]; a != nil && a.DeletedAt != nil {
+		return nil, refuse(NotFound, "idempotencyKey", "what was posted with this idempotency key is deleted: it was %v", id)
+	}
 	return articles[0], errs[0]
 }
 
@@ -128,11 +211,11 @@ func (s submission) is(hash map[string]string, poster UserName) bool {
 		hash[fieldLink] == s.link && hash[fieldText] == s.text
 }
 
-// partitionOf finds the same partition for the same key again.
-func partitionOf(poster UserName, key string, partitions int) int {
+// partitionOf finds the same partition for the same text again.
+func partitionOf(partitions int, format string, args ...any) int {
 	h := fnv.New32a()
-	fmt.Fprintf(h, "%s:%s", poster, key)
-	return int(h.Sum32() % uint32(partitions))
+	fmt.Fprintf(h, format, args...)
+	return int(h.Sum32() % uint32(partitions)) // #nosec G115 -- few and positive
 }
 
 // window is a duration for people: 168h0m0s is 7 days.

@@ -11,7 +11,8 @@
 -- KEYS[8]   article:         string  the last number given out
 -- KEYS[9]   post:USER:KEY    string  the record of the idempotency key; unused without one
 -- KEYS[10]  changes:         channel  is told of the article
--- KEYS[11...] three keys of the group interesting, then of each name in ARGV[14]
+-- KEYS[11]  link:DIGEST     string  the first article of this link; unused when ARGV[19] is 0
+-- KEYS[12...] three keys of the group interesting, then of each name in ARGV[14]
 -- ARGV[1]   the article's member
 -- ARGV[2]   its number among those that KEYS[8] gives out
 -- ARGV[3]   the poster's member
@@ -30,16 +31,18 @@
 -- ARGV[16]  digest of what is posted; empty without an idempotency key
 -- ARGV[17]  how long the record is kept, seconds
 -- ARGV[18]  as what KEYS[10] is told of it: posted, or imported, which is no news
+-- ARGV[19]  how long its link is reserved for it, seconds; 0: not at all
 --
 -- Replies {'CREATED', {field, value, ...}}  the hash of the new article
 --         {'TAKEN', {field, value, ...}}    the number belongs to this article; nothing was written
 --         {'REPEATED', member}              the key was used before, for the same
 --         {'CONFLICT'}                      the key was used before, for something else
+--         {'DUPLICATE', member}             the link is reserved for this article; nothing was written
 -- Safe to run twice: the second run replies TAKEN or REPEATED and changes nothing.
 
 local article, member, poster = KEYS[1], ARGV[1], ARGV[3]
 local votes, counted, vote_score = tonumber(ARGV[8]), ARGV[9] == '1', tonumber(ARGV[10])
-local window, margin = tonumber(ARGV[11]), tonumber(ARGV[12])
+local window, margin, reserved = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[19])
 
 if ARGV[16] ~= '' then
   local record = redis.call('GET', KEYS[9])
@@ -50,15 +53,19 @@ if ARGV[16] ~= '' then
   end
 end
 if redis.call('EXISTS', article) == 1 then return {'TAKEN', redis.call('HGETALL', article)} end
+local now = now_or(ARGV[15])
+if reserved > 0 then
+  local first, since = string.match(redis.call('GET', KEYS[11]) or '', '^(%S+) (%S+)$')
+  if first and tonumber(now) < tonumber(since) + reserved then return {'DUPLICATE', first} end
+end
 
 local names = words(ARGV[14])
-local groups = groups_at(11, {'interesting', unpack(names)})
+local groups = groups_at(12, {'interesting', unpack(names)})
 for _, group in pairs(groups) do touch(group, member) end
 for _, key in ipairs({KEYS[4], KEYS[5], KEYS[6], KEYS[7]}) do redis.call('ZCARD', key) end
 local last = whole(redis.call('GET', KEYS[8]) or '0')
 if not last then return redis.error_reply('CORRUPT counter of articles') end
 
-local now = now_or(ARGV[15])
 local time = ARGV[7] ~= '' and ARGV[7] or now
 
 redis.call('DEL', KEYS[2], KEYS[3])
@@ -101,6 +108,7 @@ end
 if votes >= tonumber(ARGV[13]) then enter(groups.interesting, member, score, time) end
 if last < tonumber(ARGV[2]) then redis.call('SET', KEYS[8], ARGV[2]) end
 if ARGV[16] ~= '' then redis.call('SET', KEYS[9], member .. ' ' .. ARGV[16], 'EX', ARGV[17]) end
+if reserved > 0 then redis.call('SET', KEYS[11], member .. ' ' .. time, 'EX', reserved) end
 tell(KEYS[10], ARGV[18], member, 1, votes, math.max(0, -votes), score, ARGV[14])
 
 return {'CREATED', redis.call('HGETALL', article)}

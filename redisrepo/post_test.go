@@ -29,6 +29,7 @@ group:c-x: [article:1], ends: false
 group:go: [article:1], ends: false
 group:lang: [article:1], ends: false
 groups:: [{0 c-x} {0 go} {0 lang}], ends: false
+link:a2e0cac798040a079bc79ff08aaa5374: article:1 %[1]d, ends: true
 meta:: map[index:0 interesting_votes:200 layout:1 partitions:1 vote_score:432 voting_window:604800], ends: false
 posted:alice: [{%[2]v article:1}], ends: false
 score:: [{%[3]v article:1}], ends: false
@@ -144,7 +145,7 @@ func TestIdempotencyKeys(t *testing.T) {
 		for name, tt := range tests {
 			t.Run(fmt.Sprint(name, tags), func(t *testing.T) {
 				t.Parallel()
-				s := newSite(t, nil, redisrepo.WithPartitions(tags...))
+				s := newSite(t, links0, redisrepo.WithPartitions(tags...))
 				first, err := s.Post(s.ctx, "a", keyed("b:c", draft("title", "x", "y")))
 				if err != nil {
 					t.Fatal(err)
@@ -189,6 +190,7 @@ func TestAnIdempotencyKeyIsKeptADay(t *testing.T) {
 		t.Errorf("the record ends in %v", left)
 	}
 	s.do("DEL", records[0])
+	s = s.reopened(s.server.Client, links0)
 	if again, err := s.Post(s.ctx, "alice", d); err != nil || again.ID != 2 {
 		t.Errorf("Post a day later = %v, %v, want a new article", again, err)
 	}

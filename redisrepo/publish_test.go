@@ -109,7 +109,7 @@ func TestWhatWritesPublish(t *testing.T) {
 			wantRefused(s.t, err, "FORBIDDEN article")
 		}},
 		"a stranger's regrouping": {write: func(s *site) {
-			_, err := s.Regroup(s.ctx, 1, "bob", []string{"c"}, nil)
+			_, err := s.Regroup(s.ctx, 1, redisrepo.Actor{Name: "bob"}, []string{"c"}, nil)
 			wantRefused(s.t, err, "FORBIDDEN article")
 		}},
 		"a vote that fails": {write: func(s *site) {

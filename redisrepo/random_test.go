@@ -56,11 +56,11 @@ type walk struct {
 func newWalk(t *testing.T, seed uint64, byPosters bool, tags []string) *walk {
 	partitions := redisrepo.WithPartitions(tags...)
 	s := newSite(t, func(r *redisrepo.Rules) {
-		r.VoteScore, r.VotingWindow, r.InterestingVotes, r.PosterVotes = 2, 20*time.Second, 3, byPosters
+		r.VoteScore, r.VotingWindow, r.InterestingVotes, r.PosterVotes, r.LinkWindow = 2, 20*time.Second, 3, byPosters, time.Hour
 	}, partitions)
 	return &walk{
 		site: s, other: s.reopened(s.server.Client, nil, partitions), tags: tags,
-		told: &oracle{now: opened.Unix(), window: 20, worth: 2, famous: 3, byPosters: byPosters},
+		told: &oracle{now: opened.Unix(), window: 20, worth: 2, famous: 3, byPosters: byPosters, reserved: 3600},
 		Rand: rand.New(rand.NewPCG(seed, 0)),
 	}
 }
@@ -75,14 +75,24 @@ func (w *walk) step() {
 	switch n := w.IntN(100); {
 	case n < 12 || len(w.told.articles) == 0:
 		groups := w.some(themes)
-		a := repo.post(user, groups...)
+		link := fmt.Sprint("https://example.com/", w.IntN(60))
+		first := w.told.first(link)
+		a, err := repo.Post(w.ctx, user, redisrepo.Draft{Title: "title", Link: &link, Groups: groups})
+		if first != nil {
+			wantDuplicate(w.t, err, first.id)
+			return
+		} else if err != nil {
+			w.t.Fatalf("Post: %v", err)
+		}
 		for _, t := range w.told.articles {
 			if t.id == a.ID {
 				w.t.Errorf("number %v is given out twice", a.ID)
 			}
 		}
-		w.wantArticle(a, w.told.post(a.ID, user, groups))
-	case n < 72:
+		t := w.told.post(a.ID, user, groups)
+		t.link = link
+		w.wantArticle(a, t)
+	case n < 66:
 		t, vote := w.article(), redisrepo.Vote(w.IntN(3)-1)
 		before, refused := w.told.vote(t, user, vote)
 		result, err := repo.Vote(w.ctx, t.id, user, vote)
@@ -92,7 +102,18 @@ func (w *walk) step() {
 			}
 			w.wantArticle(result.Article, t)
 		}
-	case n < 86:
+	case n < 76:
+		t, by := w.article(), w.actor(user)
+		do, refused := repo.Delete, ""
+		if w.IntN(2) == 0 || t.deleted != "" {
+			do, refused = repo.Undelete, w.told.undelete(t, by)
+		} else {
+			refused = w.told.delete(t, by)
+		}
+		if a, err := do(w.ctx, t.id, by); w.agree(err, refused) {
+			w.wantArticle(a, t)
+		}
+	case n < 88:
 		t := w.article()
 		if w.IntN(4) > 0 {
 			user = t.poster
@@ -102,11 +123,12 @@ func (w *walk) step() {
 		if len(add)+len(remove) == 0 {
 			add = themes[:1]
 		}
-		refused := w.told.regroup(t, user, add, remove)
-		if a, err := repo.Regroup(w.ctx, t.id, user, add, remove); w.agree(err, refused) {
+		by := w.actor(user)
+		refused := w.told.regroup(t, by, add, remove)
+		if a, err := repo.Regroup(w.ctx, t.id, by, add, remove); w.agree(err, refused) {
 			w.wantArticle(a, t)
 		}
-	case n < 94:
+	case n < 95:
 		step := []int64{1, 1, 1, 2, 2, 2, 3, 4, 7, 4000}[w.IntN(10)]
 		w.told.now += step
 		w.clock.advance(time.Duration(step) * time.Second)
@@ -123,6 +145,10 @@ func (w *walk) article() *told {
 		return w.told.articles[n-1-w.IntN(min(n, 8))]
 	}
 	return w.told.articles[w.IntN(n)]
+}
+
+func (w *walk) actor(user redisrepo.UserName) redisrepo.Actor {
+	return redisrepo.Actor{Name: user, Moderator: w.IntN(3) == 0}
 }
 
 func (w *walk) some(names []string) (some []string) {
@@ -148,6 +174,9 @@ func (w *walk) agree(err error, refused string) bool {
 func (w *walk) wantArticle(a *redisrepo.Article, t *told) {
 	w.t.Helper()
 	ups, downs := t.count()
+	if (a.DeletedAt != nil) != (t.deleted != "") || a.DeletedBy != nil && *a.DeletedBy != t.deleted {
+		w.t.Errorf("%v was deleted at %v by %v, want by %q", a.ID, a.DeletedAt, a.DeletedBy, t.deleted)
+	}
 	got := fmt.Sprint(a.ID, a.Poster.Name, a.CreatedAt.Unix(), a.Score, a.Upvotes, a.Downvotes, a.Votes, a.Groups, a.IsInteresting)
 	if want := fmt.Sprint(t.id, t.poster, t.at, float64(w.told.score(t)), ups, downs, ups-downs, slices.Sorted(maps.Keys(t.groups)), w.told.interesting(t)); got != want {
 		w.t.Errorf("article = %s, want %s", got, want)
@@ -216,19 +245,30 @@ func (w *walk) comparePages(l redisrepo.Listing, want []redisrepo.ArticleID) {
 func (w *walk) compareArticles() {
 	w.t.Helper()
 	var ids []redisrepo.ArticleID
+	var listed []*told
 	for _, t := range w.told.articles {
-		ids = append(ids, t.id)
+		if t.deleted == "" {
+			ids, listed = append(ids, t.id), append(listed, t)
+			continue
+		}
+		_, errs := w.ArticlesByID(w.ctx, []redisrepo.ArticleID{t.id})
+		wantRefused(w.t, errs[0], "NOT_FOUND article")
+		a, err := w.Deleted(w.ctx, t.id)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.wantArticle(a, t)
 	}
 	articles, errs := w.ArticlesByID(w.ctx, ids)
 	if err := errors.Join(errs...); err != nil {
 		w.t.Fatal(err)
 	}
 	for i, a := range articles {
-		w.wantArticle(a, w.told.articles[i])
+		w.wantArticle(a, listed[i])
 	}
 	for _, user := range people {
 		var want strings.Builder
-		for _, t := range w.told.articles {
+		for _, t := range listed {
 			switch {
 			case w.told.now > t.at+w.told.window+3600:
 				want.WriteByte('?')

@@ -7,9 +7,20 @@ import (
 )
 
 // ArticlesByID reads articles in one round trip. Both slices have one slot for
-// each id, in order. The error of an article that does not exist is a Refusal
-// with NotFound.
+// each id, in order. The error of an article that does not exist, or is deleted,
+// is a Refusal with NotFound.
 func (r *Repo) ArticlesByID(ctx context.Context, ids []ArticleID) ([]*Article, []error) {
+	articles, errs := r.readArticles(ctx, ids)
+	for i, a := range articles {
+		if a != nil && a.DeletedAt != nil {
+			articles[i], errs[i] = nil, noArticle(a.ID)
+		}
+	}
+	return articles, errs
+}
+
+// readArticles is ArticlesByID with the deleted ones among them.
+func (r *Repo) readArticles(ctx context.Context, ids []ArticleID) ([]*Article, []error) {
 	articles, errs := make([]*Article, len(ids)), make([]error, len(ids))
 	hashes := make([]*redis.MapStringStringCmd, len(ids))
 	// What fails, fails in its slot: a lost connection in all of them.

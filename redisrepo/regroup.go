@@ -12,21 +12,26 @@ import (
 // case-folded. To add a group it is in, or to remove one it is not in, changes
 // nothing and is no error. A group exists from its first article to its last.
 //
-// It refuses with NotFound when there is no such article, with Forbidden when
-// user is not its poster, with Invalid or TooLong for bad names, a name in both
-// lists, the group "interesting", or more than MaxGroups groups in the end.
-func (r *Repo) Regroup(ctx context.Context, id ArticleID, user UserName, add, remove []string) (*Article, error) {
+// A moderator can regroup what others posted. What that changes is entered in
+// the moderation log.
+//
+// It refuses with NotFound when there is no such article, with Forbidden when by
+// is neither its poster nor a moderator, with Invalid or TooLong for bad names, a
+// name in both lists, the group "interesting", or more than MaxGroups groups in
+// the end.
+func (r *Repo) Regroup(ctx context.Context, id ArticleID, by Actor, add, remove []string) (*Article, error) {
 	adding, removing, err := parseRegroup(add, remove)
 	if err != nil {
 		return nil, err
 	}
 	p := r.partition(id)
-	answer, err := r.runKnowingGroups(ctx, id, func(known known) (reply, error) {
+	answer, err := r.runKnowingGroups(ctx, id, "", func(known known) (reply, error) {
 		keys := append(make([]string, 0, 32),
-			p.article(id), p.ranking(ByTime), p.ranking(ByScore), p.groups(), p.posted(userOf(known.poster)), p.changes(r.database))
+			p.article(id), p.ranking(ByTime), p.ranking(ByScore), p.groups(), p.posted(userOf(known.poster)), p.changes(r.database), p.moderation())
 		keys = groupKeys(groupKeys(groupKeys(keys, p, groupNames(known.groups)...), p, adding...), p, removing...)
 		return r.run(ctx, regroupScript, keys, []any{
-			id.String(), groupText(adding), groupText(removing), MaxGroups, known.groups, user.member(), known.poster,
+			id.String(), groupText(adding), groupText(removing), MaxGroups, known.groups, by.Name.member(), known.poster,
+			by.Moderator, moderationEntries, r.scriptNow(),
 		})
 	})
 	if err != nil {
@@ -38,7 +43,7 @@ func (r *Repo) Regroup(ctx context.Context, id ArticleID, user UserName, add, re
 	case "NOT_FOUND":
 		return nil, noArticle(id)
 	case "FORBIDDEN":
-		return nil, refuse(Forbidden, "article", "only its poster can regroup %v", id)
+		return nil, refuse(Forbidden, "article", "only its poster and moderators can regroup %v", id)
 	case "TOO_MANY":
 		n, _ := answer[1].(int64)
 		return nil, tooManyGroups("add", int(n))

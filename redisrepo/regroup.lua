@@ -6,18 +6,22 @@
 -- KEYS[4]  groups:          zset  the names of all groups
 -- KEYS[5]  posted:NAME      zset  what ARGV[7] posted; unused when that is unknown
 -- KEYS[6]  changes:         channel  is told what changed
--- KEYS[7...] three keys of each name in ARGV[5], then of each in ARGV[2] and ARGV[3]
+-- KEYS[7]  moderation:      stream  the log of what moderators did
+-- KEYS[8...] three keys of each name in ARGV[5], then of each in ARGV[2] and ARGV[3]
 -- ARGV[1]  the article's member
 -- ARGV[2]  names of the groups to enter, blanks between
 -- ARGV[3]  names of the groups to leave, blanks between
 -- ARGV[4]  most groups that an article may be in
 -- ARGV[5]  the article's groups as the caller knows them, sorted names, blanks between
--- ARGV[6]  the member of the user who asks, who must be the poster
+-- ARGV[6]  the member of the user who asks
 -- ARGV[7]  the poster's member as the caller knows it, or empty
+-- ARGV[8]  1 when ARGV[6] is a moderator, who may regroup what others posted, else 0
+-- ARGV[9]  most entries of the log, about
+-- ARGV[10] now, Unix seconds; empty: the server's clock
 --
 -- Replies {'OK', {field, value, ...}}  the hash as it stands now
---         {'NOT_FOUND'}                no such article
---         {'FORBIDDEN'}                the article is somebody else's
+--         {'NOT_FOUND'}                no such article, or it is deleted
+--         {'FORBIDDEN'}                the article is somebody else's, and that is no moderator
 --         {'TOO_MANY', number}         it would be in that many groups
 --         {'STALE', groups, poster}    ARGV[5] and [7] were not these: call again with them
 -- Safe to run twice: the second run finds the groups as they should be.
@@ -30,13 +34,14 @@ local votes, downvotes = whole(hash[4] or '0'), whole(hash[5] or '0')
 if not votes or not downvotes or not whole(hash[6] or '0') then
   return redis.error_reply('CORRUPT votes or revision of ' .. member)
 end
-if hash[2] ~= ARGV[6] then return {'FORBIDDEN'} end
+local moderated = hash[2] ~= ARGV[6]
+if moderated and ARGV[8] ~= '1' then return {'FORBIDDEN'} end
 
 local add, remove, names = words(ARGV[2]), words(ARGV[3]), words(ARGV[5])
 for _, list in ipairs({add, remove}) do
   for _, name in ipairs(list) do names[#names + 1] = name end
 end
-local groups = groups_at(7, names)
+local groups = groups_at(8, names)
 local mine = known_groups(hash[1], ARGV[5], groups, KEYS[4], member, hash[2] == ARGV[7])
 if not mine then
   return {'STALE', hash[1] or table.concat(redis.call('ZRANGE', KEYS[4], 0, -1), ' '), hash[2]}
@@ -53,6 +58,7 @@ table.sort(list, by_bytes)
 
 for _, group in pairs(groups) do touch(group, member) end
 redis.call('ZCARD', KEYS[4])
+if moderated then redis.call('XLEN', KEYS[7]) end
 if not hash[1] then -- take over an article of the book's code
   redis.call('ZADD', KEYS[5], time, member)
 end
@@ -69,6 +75,9 @@ end
 local joined = table.concat(list, ' ')
 redis.call('HSET', article, 'groups', joined)
 if joined ~= mine then
+  if moderated then
+    record(KEYS[7], ARGV[9], 'regrouped', member, ARGV[6], now_or(ARGV[10]), 'before', mine, 'after', joined)
+  end
   tell(KEYS[6], 'regrouped', member, redis.call('HINCRBY', article, 'revision', 1), votes, downvotes, score, joined)
 end
 

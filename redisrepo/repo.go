@@ -6,7 +6,8 @@
 //	article:         string  last number given out
 //	article:<n>      hash    title, link, text, poster, time, votes (net), downvotes,
 //	                         groups (names, blanks between), revision (changes so far),
-//	                         uncounted (1: the poster's vote is)
+//	                         uncounted (1: the poster's vote is); of a deleted one
+//	                         deleted (time), deleted_by (user:<name>)
 //	time:            zset    article:<n> by posting time
 //	score:           zset    article:<n> by posting time + VoteScore for each net vote
 //	voted:<n>        set     user:<name> of who voted up; kept an hour longer than the window
@@ -16,8 +17,18 @@
 //	time:<name>      zset    the group's part of time:, likewise
 //	groups:          zset    names of the groups that are not empty, for listing them by name
 //	posted:<name>    zset    article:<n> that the user posted, by posting time
-//	post:<user>:<k>  string  idempotency record of a post, kept a day
+//	deleted:         zset    article:<n> of the deleted ones by the time of that; they are
+//	                         in no other listing and in no group
+//	moderation:      stream  log of deletions, undeletions and regroupings by moderators,
+//	                         the last 100,000 or a few more
+//	audit:<n>        hash    of user:<name>, position, time and address bucket of the last vote
+//	                         that was recorded; kept as long as the voters
+//	post:<user>:<k>  string  idempotency record of a post, kept a day; - in place of the
+//	                         article: it is in the partition of the link
+//	link:<digest>    string  first article of a link and the time of posting, kept LinkWindow;
+//	                         32 hex digits of the SHA-256 of the link in its plainest form
 //	query:<hhh>      string  a GraphQL document whose SHA-256 begins with these hex digits, kept 30 days
+//	limit:<rule>:<w> string  what a user or an address has done, kept for the rule's window
 //	meta:            hash    layout, partitions, index, and the rules that the data are under
 //	changes:<db>     channel what changed, see shared.lua; of a shard where there is a tag
 //

@@ -64,22 +64,11 @@ func (r *Repo) applyRules(ctx context.Context) error {
 }
 
 func (r *Repo) rerank(ctx context.Context, p partition) error {
-	articles := r.client.ZScan(ctx, p.ranking(ByTime), 0, "", batchSize).Iterator()
-	err := batches(ctx, articles, 2, func(members []string) error {
-		return r.pipeline(ctx, func(pipe redis.Pipeliner) {
-			for _, member := range members {
-				id, err := ParseArticleID(member)
-				if err != nil {
-					continue // a foreign member has no votes; Check reports it
-				}
-				keys := []string{p.article(id), p.voted(id), p.downvoted(id), p.ranking(ByTime), p.ranking(ByScore)}
-				rerankScript.EvalSha(ctx, pipe, groupKeys(keys, p, interesting), member,
-					r.rules.VoteScore, seconds(r.rules.VotingWindow), seconds(voterMargin), r.rules.InterestingVotes, r.scriptNow())
-			}
-		})
-	})
-	if err != nil {
-		return err
+	// Deleted articles have no rank, but voters that are kept.
+	for _, articles := range []string{p.ranking(ByTime), p.deleted()} {
+		if err := r.rerankAll(ctx, p, articles); err != nil {
+			return err
+		}
 	}
 	// Kept listings hold the old scores, and are built again when they are read.
 	names := r.client.ZScan(ctx, p.groups(), 0, "", batchSize).Iterator()
@@ -87,6 +76,24 @@ func (r *Repo) rerank(ctx context.Context, p partition) error {
 		return r.pipeline(ctx, func(pipe redis.Pipeliner) {
 			for _, name := range names {
 				pipe.Unlink(ctx, p.listing(ByScore, GroupName(name)))
+			}
+		})
+	})
+}
+
+// rerankAll brings the articles of a sorted set under the rules.
+func (r *Repo) rerankAll(ctx context.Context, p partition, set string) error {
+	articles := r.client.ZScan(ctx, set, 0, "", batchSize).Iterator()
+	return batches(ctx, articles, 2, func(members []string) error {
+		return r.pipeline(ctx, func(pipe redis.Pipeliner) {
+			for _, member := range members {
+				id, err := ParseArticleID(member)
+				if err != nil {
+					continue // a foreign member has no votes; Check reports it
+				}
+				keys := []string{p.article(id), p.voted(id), p.downvoted(id), p.audit(id), p.ranking(ByTime), p.ranking(ByScore)}
+				rerankScript.EvalSha(ctx, pipe, groupKeys(keys, p, interesting), member,
+					r.rules.VoteScore, seconds(r.rules.VotingWindow), seconds(voterMargin), r.rules.InterestingVotes, r.scriptNow())
 			}
 		})
 	})

@@ -115,17 +115,18 @@ func anything(s *site, random *rand.Rand) (did, vote string) {
 		}
 		return show(a)
 	}
-	switch n := random.IntN(20); n {
+	actor := redisrepo.Actor{Name: user, Moderator: random.IntN(3) == 0}
+	switch n := random.IntN(24); n {
 	case 0, 1, 2:
-		d := draft(fmt.Sprint("title", random.IntN(3)), theme)
+		d := draft(fmt.Sprint("title", random.IntN(12)), theme)
 		if n > 0 {
 			d.IdempotencyKey = new(fmt.Sprint("key", random.IntN(4)))
 		}
 		return "Post: " + tell(s.Post(s.ctx, user, d)), ""
 	case 3, 4:
-		return "Regroup: " + tell(s.Regroup(s.ctx, id, user, []string{theme}, nil)), ""
+		return "Regroup: " + tell(s.Regroup(s.ctx, id, actor, []string{theme}, nil)), ""
 	case 5:
-		return "Regroup: " + tell(s.Regroup(s.ctx, id, user, nil, []string{theme})), ""
+		return "Regroup: " + tell(s.Regroup(s.ctx, id, actor, nil, []string{theme})), ""
 	case 6:
 		_, errs := s.Import(s.ctx, []redisrepo.Imported{
 			{ID: id + 3, Poster: user, PostedAt: s.clock.now().Add(-time.Second), Votes: random.IntN(9) - 4, Draft: draft("import")},
@@ -143,6 +144,16 @@ func anything(s *site, random *rand.Rand) (did, vote string) {
 			s.do("DEL", "score:"+theme, "time:"+theme)
 		}
 		return "", ""
+	case 10, 11:
+		return "Delete: " + tell(s.Delete(s.ctx, id, actor)), ""
+	case 12, 13:
+		return "Undelete: " + tell(s.Undelete(s.ctx, id, actor)), ""
+	case 14:
+		result, err := s.VoteFrom(s.ctx, id, user, redisrepo.Vote(random.IntN(3)-1), "bucket")
+		if err != nil {
+			return "VoteFrom: " + err.Error(), ""
+		}
+		return "VoteFrom: " + show(result.Article), fmt.Sprint(result.Previous, result.Changed)
 	default:
 		result, err := s.Vote(s.ctx, id, user, redisrepo.Vote(random.IntN(3)-1))
 		if err != nil {

@@ -94,9 +94,18 @@ func TestRoundTrips(t *testing.T) {
 		"a second vote on one of the book": {
 			before: func(s setup) { s.vote(s.foreign, "bob", up) },
 			call:   func(s setup) { s.vote(s.foreign, "carol", up) }, want: calls{1, 1, "evalsha"}},
-		"a regrouping":                       {call: func(s setup) { regroup(s.site, s.bare, "c") }, want: calls{1, 1, "evalsha"}},
-		"a regrouping of what is in groups":  {call: func(s setup) { regroup(s.site, s.grouped, "c") }, want: calls{2, 2, "evalsha evalsha"}},
-		"a regrouping of one of the book":    {call: func(s setup) { regroup(s.site, s.foreign, "c") }, want: calls{2, 2, "evalsha evalsha"}},
+		"a regrouping":                      {call: func(s setup) { regroup(s.site, s.bare, "c") }, want: calls{1, 1, "evalsha"}},
+		"a regrouping of what is in groups": {call: func(s setup) { regroup(s.site, s.grouped, "c") }, want: calls{2, 2, "evalsha evalsha"}},
+		"a regrouping of one of the book":   {call: func(s setup) { regroup(s.site, s.foreign, "c") }, want: calls{2, 2, "evalsha evalsha"}},
+		"a deletion by the poster": {
+			before: func(s setup) { s.article(s.grouped) },
+			call:   func(s setup) { s.delete(s.grouped, alice()) }, want: calls{1, 1, "evalsha"}},
+		"a deletion by a moderator":          {call: func(s setup) { s.delete(s.grouped, moderator) }, want: calls{2, 2, "evalsha evalsha"}},
+		"a deletion of one of the book":      {call: func(s setup) { s.delete(s.foreign, moderator) }, want: calls{2, 2, "evalsha evalsha"}},
+		"an undeletion":                      {before: func(s setup) { s.beside.delete(s.grouped, moderator) }, call: func(s setup) { s.undelete(s.grouped) }, want: calls{2, 2, "evalsha evalsha"}},
+		"a vote from an address":             {call: func(s setup) { _, _ = s.VoteFrom(s.ctx, s.bare, "bob", up, "b") }, want: calls{1, 1, "evalsha"}},
+		"a post with a key":                  {call: func(s setup) { keyedPost(s.site) }, want: calls{2, 2, "incr evalsha"}},
+		"the moderation log":                 {call: func(s setup) { _ = s.log() }, want: calls{1, 1, "xrevrange"}},
 		"a listing":                          {call: func(s setup) { s.list(redisrepo.Site(redisrepo.ByScore, redisrepo.Descending)) }, want: calls{1, 1, "zrange"}},
 		"a listing of a group":               {call: func(s setup) { s.list(best("a")) }, want: calls{1, 1, "evalsha"}},
 		"a listing of a user's":              {call: func(s setup) { s.list(redisrepo.PostedBy("alice")) }, want: calls{1, 1, "zrange"}},
@@ -108,8 +117,8 @@ func TestRoundTrips(t *testing.T) {
 		"positions":                          {call: func(s setup) { votesOf(s.site, s.bare, s.grouped) }, want: calls{1, 4, "sismember sismember sismember sismember"}},
 		"positions that are forgotten":       {before: func(s setup) { s.clock.set(2 * week) }, call: func(s setup) { votesOf(s.site, s.bare) }},
 		"an import":                          {call: func(s setup) { s.Import(s.ctx, oldArticles(3)) }, want: calls{1, 3, "evalsha evalsha evalsha"}},
-		"an import to a server without them": {before: flush, call: func(s setup) { s.Import(s.ctx, oldArticles(1)) }, want: calls{7, 7, "evalsha" + loads + " evalsha"}},
-		"a listing of a group without them":  {before: flush, call: func(s setup) { s.list(best("a")) }, want: calls{7, 7, "evalsha" + loads + " evalsha"}},
+		"an import to a server without them": {before: flush, call: func(s setup) { s.Import(s.ctx, oldArticles(1)) }, want: calls{10, 10, "evalsha" + loads + " evalsha"}},
+		"a listing of a group without them":  {before: flush, call: func(s setup) { s.list(best("a")) }, want: calls{10, 10, "evalsha" + loads + " evalsha"}},
 		"a vote without them":                {before: flush, call: func(s setup) { s.vote(s.bare, "bob", up) }, want: calls{2, 2, "evalsha eval"}},
 		"a post without them":                {before: flush, call: func(s setup) { s.post("alice") }, want: calls{3, 3, "incr evalsha eval"}},
 	}
@@ -144,6 +153,10 @@ func TestAServerThatForgotTheScripts(t *testing.T) {
 	s.do("SCRIPT FLUSH")
 	s.regroup(a, []string{"x"}, nil)
 	s.do("SCRIPT FLUSH")
+	s.delete(a.ID, moderator)
+	s.do("SCRIPT FLUSH")
+	s.undelete(a.ID)
+	s.do("SCRIPT FLUSH")
 	s.wantList(best("go"), a.ID)
 	s.do("SCRIPT FLUSH")
 	if added, errs := s.Import(s.ctx, oldArticles(3)); errs[0] != nil || !added[0] || !added[1] || !added[2] {
@@ -153,13 +166,44 @@ func TestAServerThatForgotTheScripts(t *testing.T) {
 }
 
 // loads are the names of the commands that load all scripts.
-const loads = " script script script script script"
+const loads = " script script script script script script script script"
+
+func keyedPost(s *site) {
+	s.t.Helper()
+	d := s.fresh()
+	d.IdempotencyKey = new("key")
+	if _, err := s.Post(s.ctx, "alice", d); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// A key of another partition than the link's is claimed on the way.
+func TestRoundTripsOfAKeyedPostInPartitions(t *testing.T) {
+	t.Parallel()
+	partitions := redisrepo.WithPartitions("{a}", "{b}", "{c}")
+	counted := new(counter)
+	beside := newSite(t, nil, partitions)
+	s := beside.reopened(beside.client(counted), nil, partitions)
+	seen := map[calls]bool{}
+	for range 40 { // of 40 links some are in the partition of the key
+		counted.reset()
+		d := s.fresh()
+		d.IdempotencyKey = new("key " + *d.Link)
+		if _, err := s.Post(s.ctx, "alice", d); err != nil {
+			t.Fatal(err)
+		}
+		seen[counted.reset()] = true
+	}
+	if len(seen) != 2 || !seen[calls{2, 2, "incr evalsha"}] || !seen[calls{2, 4, "set get incr evalsha"}] {
+		t.Errorf("posts took %v", seen)
+	}
+}
 
 func flush(s setup) { s.do("SCRIPT FLUSH") }
 
 func regroup(s *site, id redisrepo.ArticleID, add string) {
 	s.t.Helper()
-	if _, err := s.Regroup(s.ctx, id, "alice", []string{add}, nil); err != nil {
+	if _, err := s.Regroup(s.ctx, id, redisrepo.Actor{Name: "alice"}, []string{add}, nil); err != nil {
 		s.t.Fatalf("Regroup %v: %v", id, err)
 	}
 }

@@ -18,6 +18,9 @@ const (
 	// article are kept, so that a late vote is refused before they are forgotten,
 	// even after a failover to a server whose clock is off.
 	voterMargin = time.Hour
+	// moderationEntries is about how many entries the moderation log of each
+	// partition keeps.
+	moderationEntries = 100_000
 	// postRecordTTL is how long a repeated idempotency key finds its first post.
 	postRecordTTL = day
 )
@@ -33,10 +36,15 @@ type Rules struct {
 	InterestingVotes int           // net votes that make an article interesting, at least 1
 	PageSize         int           // articles on a page, 1 to MaxPageSize
 	GroupCacheTTL    time.Duration // how long a group's listing is kept after its last use, at least 1 s
+
+	// The next two are for what is done from now on: what is there stays.
+	LinkWindow time.Duration // how long a link that was posted is refused to others, whole seconds; 0: never
+	Downvotes  bool          // whether anybody can vote down
 }
 
 // BookRules are those of Redis in Action: 200 votes are worth a day, voting is
-// open for a week, a page has 25 articles.
+// open for a week, a page has 25 articles. Beside the book, a link can be posted
+// once in that week, and votes down count.
 func BookRules() Rules {
 	return Rules{
 		VoteScore:        int(day/time.Second) / 200,
@@ -45,6 +53,8 @@ func BookRules() Rules {
 		InterestingVotes: 200,
 		PageSize:         25,
 		GroupCacheTTL:    time.Minute,
+		LinkWindow:       7 * day,
+		Downvotes:        true,
 	}
 }
 
@@ -61,6 +71,8 @@ func (r Rules) Validate() error {
 		return fmt.Errorf("page size: %d is not between 1 and %d", r.PageSize, MaxPageSize)
 	case r.GroupCacheTTL < time.Second:
 		return fmt.Errorf("group cache TTL: %v is below 1s", r.GroupCacheTTL)
+	case r.LinkWindow < 0 || r.LinkWindow%time.Second != 0:
+		return fmt.Errorf("link window: %v is not a whole number of seconds, or 0", r.LinkWindow)
 	}
 	return nil
 }

@@ -19,6 +19,9 @@ const (
 
 func uncounted(r *redisrepo.Rules) { r.PosterVotes = false }
 
+// links0 lets every link be posted again.
+func links0(r *redisrepo.Rules) { r.LinkWindow = 0 }
+
 func TestVote(t *testing.T) {
 	t.Parallel()
 	type cast struct {
@@ -123,14 +126,18 @@ func wantEqual(t *testing.T, a, b *redisrepo.Article) {
 // show is all that is in an article.
 func show(a *redisrepo.Article) string {
 	b := *a
-	b.Link, b.Text = nil, nil
+	b.Link, b.Text, b.DeletedAt, b.DeletedBy = nil, nil, nil, nil
+	deleted := "never"
+	if a.DeletedAt != nil {
+		deleted = fmt.Sprint(a.DeletedAt, " by ", *a.DeletedBy)
+	}
 	text := func(s *string) string {
 		if s == nil {
 			return "none"
 		}
 		return *s
 	}
-	return fmt.Sprintf("%+v link %q text %q", b, text(a.Link), text(a.Text))
+	return fmt.Sprintf("%+v link %q text %q deleted %s", b, text(a.Link), text(a.Text), deleted)
 }
 
 func TestVoteRefusesWhatIsNotThere(t *testing.T) {
@@ -139,7 +146,7 @@ func TestVoteRefusesWhatIsNotThere(t *testing.T) {
 	before := s.dump()
 	_, err := s.Vote(s.ctx, 1, "bob", up)
 	wantRefused(t, err, "NOT_FOUND article")
-	_, err = s.Regroup(s.ctx, 1, "bob", []string{"go"}, nil)
+	_, err = s.Regroup(s.ctx, 1, redisrepo.Actor{Name: "bob"}, []string{"go"}, nil)
 	wantRefused(t, err, "NOT_FOUND article")
 	articles, errs := s.ArticlesByID(s.ctx, []redisrepo.ArticleID{1})
 	if articles[0] != nil {
@@ -293,7 +300,7 @@ func TestBookRules(t *testing.T) {
 	t.Parallel()
 	want := redisrepo.Rules{
 		VoteScore: 432, VotingWindow: week, PosterVotes: true,
-		InterestingVotes: 200, PageSize: 25, GroupCacheTTL: time.Minute,
+		InterestingVotes: 200, PageSize: 25, GroupCacheTTL: time.Minute, LinkWindow: week, Downvotes: true,
 	}
 	if got := redisrepo.BookRules(); got != want {
 		t.Errorf("BookRules = %+v, want %+v", got, want)
@@ -322,6 +329,11 @@ func TestNewRefusesRulesOutOfBounds(t *testing.T) {
 		"a page over the largest":               {change: func(r *redisrepo.Rules) { r.PageSize = redisrepo.MaxPageSize + 1 }},
 		"listings kept for less than a second":  {change: func(r *redisrepo.Rules) { r.GroupCacheTTL = time.Second - 1 }},
 		"listings kept for a second":            {change: func(r *redisrepo.Rules) { r.GroupCacheTTL = time.Second }, ok: true},
+		"links that are not reserved":           {change: links0, ok: true},
+		"links reserved for a second":           {change: func(r *redisrepo.Rules) { r.LinkWindow = time.Second }, ok: true},
+		"links reserved for a fraction":         {change: func(r *redisrepo.Rules) { r.LinkWindow = 1500 * time.Millisecond }},
+		"links reserved for less than nothing":  {change: func(r *redisrepo.Rules) { r.LinkWindow = -time.Second }},
+		"no votes down":                         {change: func(r *redisrepo.Rules) { r.Downvotes = false }, ok: true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -18,6 +18,10 @@ var (
 	regroupScript = script("shared.lua", "regroup.lua")
 	rerankScript  = script("shared.lua", "rerank.lua")
 	listingScript = script("shared.lua", "listing.lua")
+	limitScript   = script("shared.lua", "limit.lua")
+
+	deleteScript   = script("shared.lua", "delete.lua")
+	undeleteScript = script("shared.lua", "undelete.lua")
 )
 
 // script joins files into one script.
@@ -36,7 +40,7 @@ func script(names ...string) *redis.Script {
 // loadScripts makes the scripts known to the server, so that they can be
 // called by digest in a pipeline.
 func (r *Repo) loadScripts(ctx context.Context) error {
-	for _, s := range []*redis.Script{postScript, voteScript, regroupScript, rerankScript, listingScript} {
+	for _, s := range []*redis.Script{postScript, voteScript, regroupScript, rerankScript, listingScript, limitScript, deleteScript, undeleteScript} {
 		if err := s.Load(ctx, r.client).Err(); err != nil {
 			return err
 		}

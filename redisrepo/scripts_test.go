@@ -64,6 +64,13 @@ func TestTheHeaderOfAScriptAgreesWithItsBody(t *testing.T) {
 			for _, m := range slotUsed.FindAllStringSubmatch(f.body, -1) {
 				used[m[1]+m[2]] = true
 			}
+			for _, list := range []string{"KEYS", "ARGV"} { // all of a kind, however many
+				for _, slot := range []string{list + "1...", list + "2..."} {
+					if strings.Contains(f.body, "ipairs(KEYS)") && defined[slot] {
+						used[slot] = true
+					}
+				}
+			}
 			for _, m := range groupsUsed.FindAllStringSubmatch(f.body, -1) {
 				if defined["KEYS"+m[1]+"..."] {
 					used["KEYS"+m[1]+"..."] = true

@@ -44,13 +44,19 @@ end
 --
 --   kind member revision votes downvotes score group group ...
 --
--- and, when somebody voted, a second line with the position and the voter. The
--- revision counts the changes of one article, so whoever has two states of it
+-- and a second line: when somebody voted, the position and the voter; when it
+-- was deleted, the time, Unix seconds, and who did it. The revision counts the changes of one article, so whoever has two states of it
 -- knows the later. Shards of a cluster have their own kind of channel.
-local function tell(channel, kind, member, revision, votes, downvotes, score, groups, vote)
+local function tell(channel, kind, member, revision, votes, downvotes, score, groups, more)
   local command = string.sub(channel, 1, 1) == '{' and 'SPUBLISH' or 'PUBLISH'
   redis.call(command, channel, string.format('%s %s %.0f %.0f %.0f %s %s%s',
-    kind, member, revision, votes, downvotes, score, groups, vote or ''))
+    kind, member, revision, votes, downvotes, score, groups, more and '\n' .. more or ''))
+end
+
+-- record appends to the moderation log, which then drops its oldest entries
+-- beyond about most. What follows are the names and values of further fields.
+local function record(log, most, kind, member, by, at, ...)
+  redis.call('XADD', log, 'MAXLEN', '~', most, '*', 'kind', kind, 'article', member, 'by', by, 'at', at, ...)
 end
 
 -- touch reads every key of a group, so that one of a wrong type ends the script

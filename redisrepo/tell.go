@@ -102,7 +102,8 @@ func (r *Repo) tellWatches(ctx context.Context, report func(error)) {
 				next = retry
 			}
 			r.live.tell(ready, now.Add(watchInterval-now.Sub(began)%watchInterval))
-			if wait(ctx, gather); next > 0 {
+			wait(ctx, gather)
+			if next > 0 {
 				timer.Reset(max(next-gather, 0))
 			}
 		}
@@ -148,7 +149,7 @@ func (r *Repo) readUnread(ctx context.Context, ready []*topic, report func(error
 		for i, t := range batch {
 			ids[i], before[i] = t.id, t.latest.Load()
 		}
-		articles, errs := r.ArticlesByID(ctx, ids)
+		articles, errs := r.readArticles(ctx, ids) // that one is deleted is news, too
 		r.live.mu.Lock()
 		for i, t := range batch {
 			var refusal Refusal
@@ -191,7 +192,7 @@ func (l *live) tell(ready []*topic, next time.Time) {
 			continue
 		}
 		t.posted = false
-		if a := t.latest.Load(); a != nil {
+		if a := t.latest.Load(); a != nil && a.DeletedAt == nil {
 			for w := range l.posts {
 				if w.wants(a) {
 					t.holders++

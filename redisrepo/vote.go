@@ -20,21 +20,33 @@ type VoteResult struct {
 // It refuses with Invalid what is no position, with NotFound when there is no
 // such article, with VotingClosed when the article was posted longer ago than
 // VotingWindow or its voters are not known any more, and with Forbidden when a
-// poster changes a vote that is not counted. With any other error the vote may
-// or may not have counted; to repeat it is safe.
+// poster changes a vote that is not counted. Under rules without Downvotes it
+// refuses every vote down with Forbidden; those that were cast before stay, and
+// can be taken back or switched. With any other error the vote may or may not
+// have counted; to repeat it is safe.
 func (r *Repo) Vote(ctx context.Context, id ArticleID, voter UserName, vote Vote) (VoteResult, error) {
+	return r.VoteFrom(ctx, id, voter, vote, "")
+}
+
+// VoteFrom is Vote from somewhere: bucket is what the voter's address is known
+// by. If it is not empty, and the vote changes something, Audit can tell when the
+// vote was cast, and the bucket, for as long as the voters are kept.
+func (r *Repo) VoteFrom(ctx context.Context, id ArticleID, voter UserName, vote Vote, bucket string) (VoteResult, error) {
 	if vote < Down || vote > Up {
 		return VoteResult{}, refuse(Invalid, "direction", "a vote is up, down or none, not %d", int(vote))
 	}
+	if vote == Down && !r.rules.Downvotes {
+		return VoteResult{}, refuse(Forbidden, "direction", "this site has no votes down: vote up, or take your vote back")
+	}
 	p := r.partition(id)
-	answer, err := r.runKnowingGroups(ctx, id, func(known known) (reply, error) {
+	answer, err := r.runKnowingGroups(ctx, id, "", func(known known) (reply, error) {
 		keys := append(make([]string, 0, 16),
-			p.article(id), p.voted(id), p.downvoted(id), p.ranking(ByTime), p.ranking(ByScore), p.groups(), p.posted(userOf(known.poster)), p.changes(r.database))
+			p.article(id), p.voted(id), p.downvoted(id), p.ranking(ByTime), p.ranking(ByScore), p.groups(), p.posted(userOf(known.poster)), p.changes(r.database), p.audit(id))
 		keys = groupKeys(groupKeys(keys, p, interesting), p, groupNames(known.groups)...)
 		return r.run(ctx, voteScript, keys, []any{
 			id.String(), voter.member(), int(vote),
 			r.rules.VoteScore, seconds(r.rules.VotingWindow), seconds(voterMargin), r.rules.InterestingVotes,
-			r.scriptNow(), known.groups, known.poster,
+			r.scriptNow(), known.groups, known.poster, bucket,
 		})
 	})
 	if err != nil {
@@ -43,7 +55,7 @@ func (r *Repo) Vote(ctx context.Context, id ArticleID, voter UserName, vote Vote
 	switch status := answer.status(); status {
 	case "OK":
 		before, _ := answer[1].(int64)
-		r.live.voted(id, voter, vote)
+		r.live.voted(id, voter)
 		article, err := r.written(id, answer, 2)
 		return VoteResult{Article: article, Previous: Vote(before), Changed: Vote(before) != vote}, err
 	case "NOT_FOUND":
@@ -68,9 +80,10 @@ const staleLimit = 32
 var errGroupsKeepChanging = errors.New("the article's groups change faster than they can be read")
 
 // runKnowingGroups calls a script with the article's groups as they are
-// remembered and, when it replies STALE, with those that it replied.
-func (r *Repo) runKnowingGroups(ctx context.Context, id ArticleID, call func(known) (reply, error)) (reply, error) {
-	var k known
+// remembered, and with a guess of its poster's member, and, when it replies
+// STALE, with those that it replied.
+func (r *Repo) runKnowingGroups(ctx context.Context, id ArticleID, poster string, call func(known) (reply, error)) (reply, error) {
+	k := known{poster: poster}
 	k.groups, _ = r.groups.Get(id)
 	for range staleLimit {
 		answer, err := call(k)

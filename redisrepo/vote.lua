@@ -8,7 +8,8 @@
 -- KEYS[6]   groups:          zset  the names of all groups
 -- KEYS[7]   posted:NAME      zset  what ARGV[10] posted; unused when that is unknown
 -- KEYS[8]   changes:         channel  is told what changed
--- KEYS[9...] three keys of the group interesting, then of each name in ARGV[9]
+-- KEYS[9]   audit:ID         hash  how everybody voted last, and from where; unused without ARGV[11]
+-- KEYS[10...] three keys of the group interesting, then of each name in ARGV[9]
 -- ARGV[1]   the article's member
 -- ARGV[2]   the voter's member
 -- ARGV[3]   the position: 1 up, -1 down, 0 none
@@ -19,9 +20,10 @@
 -- ARGV[8]   now, Unix seconds; empty: the server's clock
 -- ARGV[9]   the article's groups as the caller knows them, sorted names, blanks between
 -- ARGV[10]  the poster's member as the caller knows it, or empty
+-- ARGV[11]  what the voter's address is known by; empty: it is not recorded
 --
 -- Replies {'OK', position before, {field, value, ...}}  the hash as it stands now
---         {'NOT_FOUND'}               no such article
+--         {'NOT_FOUND'}               no such article, or it is deleted
 --         {'CLOSED', posting time}    the voting window is over, or the voters are forgotten
 --         {'FIXED'}                   the poster's vote is recorded for good
 --         {'STALE', groups, poster}   ARGV[9] and [10] were not these: call again with them
@@ -44,7 +46,7 @@ if now > tonumber(time) + window then return {'CLOSED', time} end
 
 local names = words(ARGV[9])
 table.insert(names, 1, 'interesting')
-local groups = groups_at(9, names)
+local groups = groups_at(10, names)
 local mine = known_groups(ours, ARGV[9], groups, KEYS[6], member, poster == ARGV[10])
 if not mine then
   return {'STALE', ours or table.concat(redis.call('ZRANGE', KEYS[6], 0, -1), ' '), poster}
@@ -66,6 +68,7 @@ if uncounted and voter == poster and position ~= before then return {'FIXED'} en
 names = words(mine)
 table.insert(names, 1, 'interesting')
 for _, name in ipairs(names) do touch(groups[name], member) end
+if ARGV[11] ~= '' then redis.call('HLEN', KEYS[9]) end
 
 if not ours then -- take over an article of the book's code
   redis.call('ZCARD', KEYS[7])
@@ -85,6 +88,10 @@ if position ~= before or up + down == 2 then -- in both sets: the book's code vo
     redis.call('SADD', set, voter)
     redis.call('EXPIRE', set, math.ceil(tonumber(time) + window + margin - now))
   end
+  if ARGV[11] ~= '' then
+    redis.call('HSET', KEYS[9], voter, string.format('%d %.0f %s', position, now, ARGV[11]))
+    redis.call('EXPIRE', KEYS[9], math.ceil(tonumber(time) + window + margin - now))
+  end
   local step = position - before
   votes = redis.call('HINCRBY', article, 'votes', step)
   if (position == -1) ~= (down == 1) then
@@ -102,7 +109,7 @@ if position ~= before or up + down == 2 then -- in both sets: the book's code vo
     leave(groups.interesting, member)
   end
   tell(KEYS[8], 'voted', member, redis.call('HINCRBY', article, 'revision', 1), votes, downvotes, score, mine,
-    '\n' .. ARGV[3] .. ' ' .. voter)
+    ARGV[3] .. ' ' .. voter)
 end
 
 return {'OK', before, redis.call('HGETALL', article)}

@@ -1,8 +1,10 @@
 package redisrepo
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 )
 
 // MaxWatched is how many articles can be watched at once.
@@ -34,9 +36,10 @@ type watched struct {
 	shown *Article // what was taken last
 }
 
-// WatchArticles watches articles for changes of votes, score and groups. An
-// article that does not exist is never told of, which is no error. It refuses
-// with Invalid fewer than 1 and more than MaxWatched ids.
+// WatchArticles watches articles for changes of votes, score and groups. When
+// one is deleted, that is told once, by its DeletedAt, and nothing more unless it
+// is undeleted. An article that does not exist is never told of, which is no
+// error. It refuses with Invalid fewer than 1 and more than MaxWatched ids.
 //
 // What changed before it returns is not told.
 func (r *Repo) WatchArticles(ctx context.Context, ids []ArticleID) (*Watch, error) {
@@ -46,11 +49,11 @@ func (r *Repo) WatchArticles(ctx context.Context, ids []ArticleID) (*Watch, erro
 	w := &Watch{live: &r.live, wake: make(chan struct{}, 1)}
 	unread := r.live.join(w, ids)
 	// A topic that is read now can follow its changes without being read again.
-	_, errs := r.ArticlesByID(ctx, unread)
+	_, errs := r.readArticles(ctx, unread)
 	for _, err := range errs {
 		if errors.Is(err, ErrUnavailable) || ctx.Err() != nil {
 			w.Close()
-			return nil, err
+			return nil, cmp.Or(err, ctx.Err())
 		}
 	}
 	r.live.start(w)
@@ -58,8 +61,8 @@ func (r *Repo) WatchArticles(ctx context.Context, ids []ArticleID) (*Watch, erro
 }
 
 // WatchPosts watches for new articles of a group, or of the whole site when the
-// group is empty. Imported articles are not new. Of a watcher that takes too
-// slowly, the 100 newest posts wait. It refuses with Invalid the group
+// group is empty. Imported and undeleted articles are not new, and deleted ones
+// are passed over. Of a watcher that takes too slowly, the 100 newest posts wait. It refuses with Invalid the group
 // interesting, into which nothing is posted.
 func (r *Repo) WatchPosts(group GroupName) (*Watch, error) {
 	if group == interesting {
@@ -98,17 +101,20 @@ func (w *Watch) Take() *Article {
 func (w *Watch) takePost() *Article {
 	w.live.mu.Lock()
 	defer w.live.mu.Unlock()
-	if len(w.posted) == 0 {
-		return nil
+	for len(w.posted) > 0 {
+		t := w.posted[0]
+		w.posted, w.taken = w.posted[1:], append(w.taken, t)
+		if a := t.latest.Load(); a.DeletedAt == nil {
+			return a
+		}
 	}
-	t := w.posted[0]
-	w.posted, w.taken = w.posted[1:], append(w.taken, t)
-	return t.latest.Load()
+	return nil
 }
 
 // Newer returns the newest state of an article that Take returned, if it is
 // another one by now, and nil otherwise. Whoever asks right before showing the
-// article shows none that is older than what this process has told anybody.
+// article shows none that is older than what this process has told anybody. A
+// new article, too, may be deleted by then.
 func (w *Watch) Newer(a *Article) *Article {
 	for i := range w.watched {
 		if t := &w.watched[i]; t.id == a.ID {
@@ -125,6 +131,16 @@ func (w *Watch) Newer(a *Article) *Article {
 		}
 	}
 	return nil
+}
+
+// Again has an article that was taken taken once more when there is news of any
+// kind, since it could not be shown as it should.
+func (w *Watch) Again(a *Article) {
+	for i := range w.watched {
+		if t := &w.watched[i]; t.id == a.ID {
+			t.shown = nil
+		}
+	}
 }
 
 // Shown says that what was taken has been shown: Newer is not asked about it
@@ -166,13 +182,5 @@ func (w *Watch) tell() {
 
 // wants reports whether a new article is one that is watched for.
 func (w *Watch) wants(a *Article) bool {
-	if *w.group == "" {
-		return true
-	}
-	for _, name := range a.Groups {
-		if name == *w.group {
-			return true
-		}
-	}
-	return false
+	return *w.group == "" || slices.Contains(a.Groups, *w.group)
 }

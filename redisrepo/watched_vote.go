@@ -57,12 +57,14 @@ func (l *live) keepVote(id ArticleID, voter UserName, vote Vote, moves int) {
 	t.votes[voter] = vote
 }
 
-// voted is for a vote of this process, whose reply may come before its message.
-func (l *live) voted(id ArticleID, voter UserName, vote Vote) {
+// voted forgets a position, for a vote of this process. Its reply may come before
+// its message, and those of two votes in another order than they were counted.
+func (l *live) voted(id ArticleID, voter UserName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if t := l.topics[id]; t != nil {
-		t.vote(voter, vote)
+		t.moves++
+		delete(t.votes, voter)
 	}
 }
 

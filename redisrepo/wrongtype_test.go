@@ -66,7 +66,13 @@ func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
 	}
 	regroup := func(id redisrepo.ArticleID) func(s *site, _ redis.UniversalClient) error {
 		return func(s *site, _ redis.UniversalClient) error {
-			_, err := s.Regroup(s.ctx, id, "alice", []string{"c"}, []string{"a"})
+			_, err := s.Regroup(s.ctx, id, redisrepo.Actor{Name: "alice"}, []string{"c"}, []string{"a"})
+			return err
+		}
+	}
+	deletes := func(id redisrepo.ArticleID) func(s *site, _ redis.UniversalClient) error {
+		return func(s *site, _ redis.UniversalClient) error {
+			_, err := s.Delete(s.ctx, id, moderator)
 			return err
 		}
 	}
@@ -81,16 +87,34 @@ func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
 			_, err := s.Post(s.ctx, "alice", d)
 			return err
 		}, unneeded: []int{2, 3}},
-		"vote":                         {call: vote(1), after: 1, unneeded: []int{6, 7}},
-		"vote on one of the book's":    {call: vote(2), after: 1, unneeded: []int{16, 17}},
-		"regroup":                      {call: regroup(1), after: 1, unneeded: []int{5}},
-		"regrouping one of the book's": {call: regroup(2), after: 1},
+		"vote":                         {call: vote(1), after: 1, unneeded: []int{6, 7, 9}},
+		"vote on one of the book's":    {call: vote(2), after: 1, unneeded: []int{9, 17, 18}},
+		"regroup":                      {call: regroup(1), after: 1, unneeded: []int{5, 7}},
+		"regrouping one of the book's": {call: regroup(2), after: 1, unneeded: []int{7}},
 		"applying other rules": {call: func(s *site, client redis.UniversalClient) error {
 			rules := s.rules
 			rules.VoteScore, rules.InterestingVotes = 1, 3
 			_, err := redisrepo.New(s.ctx, client, rules, redisrepo.WithClock(s.clock.now))
 			return err
-		}, unneeded: []int{2, 3}},
+		}, unneeded: []int{2, 3, 4}},
+		"vote from an address": {call: func(s *site, _ redis.UniversalClient) error {
+			_, err := s.VoteFrom(s.ctx, 1, "bob", down, "b1")
+			return err
+		}, after: 1, unneeded: []int{6, 7}},
+		"regrouping by a moderator": {call: func(s *site, _ redis.UniversalClient) error {
+			_, err := s.Regroup(s.ctx, 1, moderator, []string{"c"}, []string{"a"})
+			return err
+		}, after: 1, unneeded: []int{5}},
+		"delete":                     {call: deletes(1), after: 1},
+		"deleting one of the book's": {call: deletes(2), after: 1, unneeded: []int{16, 17}},
+		"undelete": {call: func(s *site, _ redis.UniversalClient) error {
+			s.delete(1, moderator)
+			for _, group := range []redisrepo.GroupName{"a", "b", "interesting"} {
+				s.list(best(group))
+			}
+			_, err := s.Undelete(s.ctx, 1, moderator)
+			return err
+		}, after: 6},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +127,7 @@ func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
 					continue // a channel has no type
 				}
 				s.do("DEL", wrong)
-				if strings.HasPrefix(wrong, "post:") || wrong == "article:" {
+				if strings.HasPrefix(wrong, "post:") || strings.HasPrefix(wrong, "link:") || wrong == "article:" {
 					s.do("RPUSH", wrong, "wrong")
 				} else {
 					s.do("SET", wrong, "wrong")

@@ -216,7 +216,7 @@ func (v *ChangedArticleChangedArticle) __premarshalJSON() (*__premarshalChangedA
 // ChangedResponse is returned by Changed on success.
 type ChangedResponse struct {
 	// 1 to 100 articles, each in its newest state when its votes, score or groups have
-	// changed: up to 4 times a second, however often it changes. Over a socket with a
+	// changed, or it was deleted: at most once in each quarter of a second. Over a socket with a
 	// viewer, viewerVote is the viewer's own.
 	ArticleChanged ChangedArticleChangedArticle `json:"articleChanged"`
 }
@@ -657,10 +657,64 @@ func (v *PostPostPostPayloadUserErrorsBasicUserError) GetMessage() string { retu
 // GetField returns PostPostPostPayloadUserErrorsBasicUserError.Field, and is useful for accessing the field via an interface.
 func (v *PostPostPostPayloadUserErrorsBasicUserError) GetField() []string { return v.Field }
 
+// PostPostPostPayloadUserErrorsDuplicateLinkError includes the requested fields of the GraphQL type DuplicateLinkError.
+// The GraphQL type's documentation follows.
+//
+// The link of a post is that of another article.
+type PostPostPostPayloadUserErrorsDuplicateLinkError struct {
+	Typename *string `json:"__typename"`
+	// What kind of rule. Programs can rely on it.
+	Code UserErrorCode `json:"code"`
+	// A sentence for people, in English.
+	Message string `json:"message"`
+	// Path into the input of the mutation, such as ["groups", "0"]; null when no field is to blame.
+	Field []string `json:"field"`
+}
+
+// GetTypename returns PostPostPostPayloadUserErrorsDuplicateLinkError.Typename, and is useful for accessing the field via an interface.
+func (v *PostPostPostPayloadUserErrorsDuplicateLinkError) GetTypename() *string { return v.Typename }
+
+// GetCode returns PostPostPostPayloadUserErrorsDuplicateLinkError.Code, and is useful for accessing the field via an interface.
+func (v *PostPostPostPayloadUserErrorsDuplicateLinkError) GetCode() UserErrorCode { return v.Code }
+
+// GetMessage returns PostPostPostPayloadUserErrorsDuplicateLinkError.Message, and is useful for accessing the field via an interface.
+func (v *PostPostPostPayloadUserErrorsDuplicateLinkError) GetMessage() string { return v.Message }
+
+// GetField returns PostPostPostPayloadUserErrorsDuplicateLinkError.Field, and is useful for accessing the field via an interface.
+func (v *PostPostPostPayloadUserErrorsDuplicateLinkError) GetField() []string { return v.Field }
+
+// PostPostPostPayloadUserErrorsRateLimitedError includes the requested fields of the GraphQL type RateLimitedError.
+// The GraphQL type's documentation follows.
+//
+// Too much was done in too short a time.
+type PostPostPostPayloadUserErrorsRateLimitedError struct {
+	Typename *string `json:"__typename"`
+	// What kind of rule. Programs can rely on it.
+	Code UserErrorCode `json:"code"`
+	// A sentence for people, in English.
+	Message string `json:"message"`
+	// Path into the input of the mutation, such as ["groups", "0"]; null when no field is to blame.
+	Field []string `json:"field"`
+}
+
+// GetTypename returns PostPostPostPayloadUserErrorsRateLimitedError.Typename, and is useful for accessing the field via an interface.
+func (v *PostPostPostPayloadUserErrorsRateLimitedError) GetTypename() *string { return v.Typename }
+
+// GetCode returns PostPostPostPayloadUserErrorsRateLimitedError.Code, and is useful for accessing the field via an interface.
+func (v *PostPostPostPayloadUserErrorsRateLimitedError) GetCode() UserErrorCode { return v.Code }
+
+// GetMessage returns PostPostPostPayloadUserErrorsRateLimitedError.Message, and is useful for accessing the field via an interface.
+func (v *PostPostPostPayloadUserErrorsRateLimitedError) GetMessage() string { return v.Message }
+
+// GetField returns PostPostPostPayloadUserErrorsRateLimitedError.Field, and is useful for accessing the field via an interface.
+func (v *PostPostPostPayloadUserErrorsRateLimitedError) GetField() []string { return v.Field }
+
 // PostPostPostPayloadUserErrorsUserError includes the requested fields of the GraphQL interface UserError.
 //
 // PostPostPostPayloadUserErrorsUserError is implemented by the following types:
 // PostPostPostPayloadUserErrorsBasicUserError
+// PostPostPostPayloadUserErrorsDuplicateLinkError
+// PostPostPostPayloadUserErrorsRateLimitedError
 // The GraphQL type's documentation follows.
 //
 // A broken rule that a person can act on.
@@ -687,6 +741,10 @@ type PostPostPostPayloadUserErrorsUserError interface {
 
 func (v *PostPostPostPayloadUserErrorsBasicUserError) implementsGraphQLInterfacePostPostPostPayloadUserErrorsUserError() {
 }
+func (v *PostPostPostPayloadUserErrorsDuplicateLinkError) implementsGraphQLInterfacePostPostPostPayloadUserErrorsUserError() {
+}
+func (v *PostPostPostPayloadUserErrorsRateLimitedError) implementsGraphQLInterfacePostPostPostPayloadUserErrorsUserError() {
+}
 
 func __unmarshalPostPostPostPayloadUserErrorsUserError(b []byte, v *PostPostPostPayloadUserErrorsUserError) error {
 	if string(b) == "null" {
@@ -704,6 +762,12 @@ func __unmarshalPostPostPostPayloadUserErrorsUserError(b []byte, v *PostPostPost
 	switch tn.TypeName {
 	case "BasicUserError":
 		*v = new(PostPostPostPayloadUserErrorsBasicUserError)
+		return json.Unmarshal(b, *v)
+	case "DuplicateLinkError":
+		*v = new(PostPostPostPayloadUserErrorsDuplicateLinkError)
+		return json.Unmarshal(b, *v)
+	case "RateLimitedError":
+		*v = new(PostPostPostPayloadUserErrorsRateLimitedError)
 		return json.Unmarshal(b, *v)
 	case "":
 		return fmt.Errorf(
@@ -724,6 +788,22 @@ func __marshalPostPostPostPayloadUserErrorsUserError(v *PostPostPostPayloadUserE
 		result := struct {
 			TypeName string `json:"__typename"`
 			*PostPostPostPayloadUserErrorsBasicUserError
+		}{typename, v}
+		return json.Marshal(result)
+	case *PostPostPostPayloadUserErrorsDuplicateLinkError:
+		typename = "DuplicateLinkError"
+
+		result := struct {
+			TypeName string `json:"__typename"`
+			*PostPostPostPayloadUserErrorsDuplicateLinkError
+		}{typename, v}
+		return json.Marshal(result)
+	case *PostPostPostPayloadUserErrorsRateLimitedError:
+		typename = "RateLimitedError"
+
+		result := struct {
+			TypeName string `json:"__typename"`
+			*PostPostPostPayloadUserErrorsRateLimitedError
 		}{typename, v}
 		return json.Marshal(result)
 	case nil:
@@ -1131,10 +1211,78 @@ func (v *RegroupRegroupRegroupPayloadUserErrorsBasicUserError) GetMessage() stri
 // GetField returns RegroupRegroupRegroupPayloadUserErrorsBasicUserError.Field, and is useful for accessing the field via an interface.
 func (v *RegroupRegroupRegroupPayloadUserErrorsBasicUserError) GetField() []string { return v.Field }
 
+// RegroupRegroupRegroupPayloadUserErrorsDuplicateLinkError includes the requested fields of the GraphQL type DuplicateLinkError.
+// The GraphQL type's documentation follows.
+//
+// The link of a post is that of another article.
+type RegroupRegroupRegroupPayloadUserErrorsDuplicateLinkError struct {
+	Typename *string `json:"__typename"`
+	// What kind of rule. Programs can rely on it.
+	Code UserErrorCode `json:"code"`
+	// A sentence for people, in English.
+	Message string `json:"message"`
+	// Path into the input of the mutation, such as ["groups", "0"]; null when no field is to blame.
+	Field []string `json:"field"`
+}
+
+// GetTypename returns RegroupRegroupRegroupPayloadUserErrorsDuplicateLinkError.Typename, and is useful for accessing the field via an interface.
+func (v *RegroupRegroupRegroupPayloadUserErrorsDuplicateLinkError) GetTypename() *string {
+	return v.Typename
+}
+
+// GetCode returns RegroupRegroupRegroupPayloadUserErrorsDuplicateLinkError.Code, and is useful for accessing the field via an interface.
+func (v *RegroupRegroupRegroupPayloadUserErrorsDuplicateLinkError) GetCode() UserErrorCode {
+	return v.Code
+}
+
+// GetMessage returns RegroupRegroupRegroupPayloadUserErrorsDuplicateLinkError.Message, and is useful for accessing the field via an interface.
+func (v *RegroupRegroupRegroupPayloadUserErrorsDuplicateLinkError) GetMessage() string {
+	return v.Message
+}
+
+// GetField returns RegroupRegroupRegroupPayloadUserErrorsDuplicateLinkError.Field, and is useful for accessing the field via an interface.
+func (v *RegroupRegroupRegroupPayloadUserErrorsDuplicateLinkError) GetField() []string {
+	return v.Field
+}
+
+// RegroupRegroupRegroupPayloadUserErrorsRateLimitedError includes the requested fields of the GraphQL type RateLimitedError.
+// The GraphQL type's documentation follows.
+//
+// Too much was done in too short a time.
+type RegroupRegroupRegroupPayloadUserErrorsRateLimitedError struct {
+	Typename *string `json:"__typename"`
+	// What kind of rule. Programs can rely on it.
+	Code UserErrorCode `json:"code"`
+	// A sentence for people, in English.
+	Message string `json:"message"`
+	// Path into the input of the mutation, such as ["groups", "0"]; null when no field is to blame.
+	Field []string `json:"field"`
+}
+
+// GetTypename returns RegroupRegroupRegroupPayloadUserErrorsRateLimitedError.Typename, and is useful for accessing the field via an interface.
+func (v *RegroupRegroupRegroupPayloadUserErrorsRateLimitedError) GetTypename() *string {
+	return v.Typename
+}
+
+// GetCode returns RegroupRegroupRegroupPayloadUserErrorsRateLimitedError.Code, and is useful for accessing the field via an interface.
+func (v *RegroupRegroupRegroupPayloadUserErrorsRateLimitedError) GetCode() UserErrorCode {
+	return v.Code
+}
+
+// GetMessage returns RegroupRegroupRegroupPayloadUserErrorsRateLimitedError.Message, and is useful for accessing the field via an interface.
+func (v *RegroupRegroupRegroupPayloadUserErrorsRateLimitedError) GetMessage() string {
+	return v.Message
+}
+
+// GetField returns RegroupRegroupRegroupPayloadUserErrorsRateLimitedError.Field, and is useful for accessing the field via an interface.
+func (v *RegroupRegroupRegroupPayloadUserErrorsRateLimitedError) GetField() []string { return v.Field }
+
 // RegroupRegroupRegroupPayloadUserErrorsUserError includes the requested fields of the GraphQL interface UserError.
 //
 // RegroupRegroupRegroupPayloadUserErrorsUserError is implemented by the following types:
 // RegroupRegroupRegroupPayloadUserErrorsBasicUserError
+// RegroupRegroupRegroupPayloadUserErrorsDuplicateLinkError
+// RegroupRegroupRegroupPayloadUserErrorsRateLimitedError
 // The GraphQL type's documentation follows.
 //
 // A broken rule that a person can act on.
@@ -1161,6 +1309,10 @@ type RegroupRegroupRegroupPayloadUserErrorsUserError interface {
 
 func (v *RegroupRegroupRegroupPayloadUserErrorsBasicUserError) implementsGraphQLInterfaceRegroupRegroupRegroupPayloadUserErrorsUserError() {
 }
+func (v *RegroupRegroupRegroupPayloadUserErrorsDuplicateLinkError) implementsGraphQLInterfaceRegroupRegroupRegroupPayloadUserErrorsUserError() {
+}
+func (v *RegroupRegroupRegroupPayloadUserErrorsRateLimitedError) implementsGraphQLInterfaceRegroupRegroupRegroupPayloadUserErrorsUserError() {
+}
 
 func __unmarshalRegroupRegroupRegroupPayloadUserErrorsUserError(b []byte, v *RegroupRegroupRegroupPayloadUserErrorsUserError) error {
 	if string(b) == "null" {
@@ -1178,6 +1330,12 @@ func __unmarshalRegroupRegroupRegroupPayloadUserErrorsUserError(b []byte, v *Reg
 	switch tn.TypeName {
 	case "BasicUserError":
 		*v = new(RegroupRegroupRegroupPayloadUserErrorsBasicUserError)
+		return json.Unmarshal(b, *v)
+	case "DuplicateLinkError":
+		*v = new(RegroupRegroupRegroupPayloadUserErrorsDuplicateLinkError)
+		return json.Unmarshal(b, *v)
+	case "RateLimitedError":
+		*v = new(RegroupRegroupRegroupPayloadUserErrorsRateLimitedError)
 		return json.Unmarshal(b, *v)
 	case "":
 		return fmt.Errorf(
@@ -1200,6 +1358,22 @@ func __marshalRegroupRegroupRegroupPayloadUserErrorsUserError(v *RegroupRegroupR
 			*RegroupRegroupRegroupPayloadUserErrorsBasicUserError
 		}{typename, v}
 		return json.Marshal(result)
+	case *RegroupRegroupRegroupPayloadUserErrorsDuplicateLinkError:
+		typename = "DuplicateLinkError"
+
+		result := struct {
+			TypeName string `json:"__typename"`
+			*RegroupRegroupRegroupPayloadUserErrorsDuplicateLinkError
+		}{typename, v}
+		return json.Marshal(result)
+	case *RegroupRegroupRegroupPayloadUserErrorsRateLimitedError:
+		typename = "RateLimitedError"
+
+		result := struct {
+			TypeName string `json:"__typename"`
+			*RegroupRegroupRegroupPayloadUserErrorsRateLimitedError
+		}{typename, v}
+		return json.Marshal(result)
 	case nil:
 		return []byte("null"), nil
 	default:
@@ -1211,7 +1385,7 @@ func __marshalRegroupRegroupRegroupPayloadUserErrorsUserError(v *RegroupRegroupR
 // RegroupResponse is returned by Regroup on success.
 type RegroupResponse struct {
 	// Put one of the viewer's articles into groups, and take it out of groups. What
-	// is so already stays so and is no error.
+	// is so already stays so and is no error. Moderators may do it to any article.
 	Regroup *RegroupRegroupRegroupPayload `json:"regroup"`
 }
 
@@ -1236,9 +1410,9 @@ const (
 	UserErrorCodeVotingClosed UserErrorCode = "VOTING_CLOSED"
 	// The idempotency key was used for another post.
 	UserErrorCodeConflict UserErrorCode = "CONFLICT"
-	// The link was posted already. Reserved: not in use yet.
+	// The link was posted already, not long ago. The error is a DuplicateLinkError.
 	UserErrorCodeDuplicateLink UserErrorCode = "DUPLICATE_LINK"
-	// Too many requests. Reserved: not in use yet.
+	// Too much in too short a time. The error is a RateLimitedError.
 	UserErrorCodeRateLimited UserErrorCode = "RATE_LIMITED"
 )
 
@@ -1550,10 +1724,64 @@ func (v *VoteVoteVotePayloadUserErrorsBasicUserError) GetMessage() string { retu
 // GetField returns VoteVoteVotePayloadUserErrorsBasicUserError.Field, and is useful for accessing the field via an interface.
 func (v *VoteVoteVotePayloadUserErrorsBasicUserError) GetField() []string { return v.Field }
 
+// VoteVoteVotePayloadUserErrorsDuplicateLinkError includes the requested fields of the GraphQL type DuplicateLinkError.
+// The GraphQL type's documentation follows.
+//
+// The link of a post is that of another article.
+type VoteVoteVotePayloadUserErrorsDuplicateLinkError struct {
+	Typename *string `json:"__typename"`
+	// What kind of rule. Programs can rely on it.
+	Code UserErrorCode `json:"code"`
+	// A sentence for people, in English.
+	Message string `json:"message"`
+	// Path into the input of the mutation, such as ["groups", "0"]; null when no field is to blame.
+	Field []string `json:"field"`
+}
+
+// GetTypename returns VoteVoteVotePayloadUserErrorsDuplicateLinkError.Typename, and is useful for accessing the field via an interface.
+func (v *VoteVoteVotePayloadUserErrorsDuplicateLinkError) GetTypename() *string { return v.Typename }
+
+// GetCode returns VoteVoteVotePayloadUserErrorsDuplicateLinkError.Code, and is useful for accessing the field via an interface.
+func (v *VoteVoteVotePayloadUserErrorsDuplicateLinkError) GetCode() UserErrorCode { return v.Code }
+
+// GetMessage returns VoteVoteVotePayloadUserErrorsDuplicateLinkError.Message, and is useful for accessing the field via an interface.
+func (v *VoteVoteVotePayloadUserErrorsDuplicateLinkError) GetMessage() string { return v.Message }
+
+// GetField returns VoteVoteVotePayloadUserErrorsDuplicateLinkError.Field, and is useful for accessing the field via an interface.
+func (v *VoteVoteVotePayloadUserErrorsDuplicateLinkError) GetField() []string { return v.Field }
+
+// VoteVoteVotePayloadUserErrorsRateLimitedError includes the requested fields of the GraphQL type RateLimitedError.
+// The GraphQL type's documentation follows.
+//
+// Too much was done in too short a time.
+type VoteVoteVotePayloadUserErrorsRateLimitedError struct {
+	Typename *string `json:"__typename"`
+	// What kind of rule. Programs can rely on it.
+	Code UserErrorCode `json:"code"`
+	// A sentence for people, in English.
+	Message string `json:"message"`
+	// Path into the input of the mutation, such as ["groups", "0"]; null when no field is to blame.
+	Field []string `json:"field"`
+}
+
+// GetTypename returns VoteVoteVotePayloadUserErrorsRateLimitedError.Typename, and is useful for accessing the field via an interface.
+func (v *VoteVoteVotePayloadUserErrorsRateLimitedError) GetTypename() *string { return v.Typename }
+
+// GetCode returns VoteVoteVotePayloadUserErrorsRateLimitedError.Code, and is useful for accessing the field via an interface.
+func (v *VoteVoteVotePayloadUserErrorsRateLimitedError) GetCode() UserErrorCode { return v.Code }
+
+// GetMessage returns VoteVoteVotePayloadUserErrorsRateLimitedError.Message, and is useful for accessing the field via an interface.
+func (v *VoteVoteVotePayloadUserErrorsRateLimitedError) GetMessage() string { return v.Message }
+
+// GetField returns VoteVoteVotePayloadUserErrorsRateLimitedError.Field, and is useful for accessing the field via an interface.
+func (v *VoteVoteVotePayloadUserErrorsRateLimitedError) GetField() []string { return v.Field }
+
 // VoteVoteVotePayloadUserErrorsUserError includes the requested fields of the GraphQL interface UserError.
 //
 // VoteVoteVotePayloadUserErrorsUserError is implemented by the following types:
 // VoteVoteVotePayloadUserErrorsBasicUserError
+// VoteVoteVotePayloadUserErrorsDuplicateLinkError
+// VoteVoteVotePayloadUserErrorsRateLimitedError
 // The GraphQL type's documentation follows.
 //
 // A broken rule that a person can act on.
@@ -1580,6 +1808,10 @@ type VoteVoteVotePayloadUserErrorsUserError interface {
 
 func (v *VoteVoteVotePayloadUserErrorsBasicUserError) implementsGraphQLInterfaceVoteVoteVotePayloadUserErrorsUserError() {
 }
+func (v *VoteVoteVotePayloadUserErrorsDuplicateLinkError) implementsGraphQLInterfaceVoteVoteVotePayloadUserErrorsUserError() {
+}
+func (v *VoteVoteVotePayloadUserErrorsRateLimitedError) implementsGraphQLInterfaceVoteVoteVotePayloadUserErrorsUserError() {
+}
 
 func __unmarshalVoteVoteVotePayloadUserErrorsUserError(b []byte, v *VoteVoteVotePayloadUserErrorsUserError) error {
 	if string(b) == "null" {
@@ -1597,6 +1829,12 @@ func __unmarshalVoteVoteVotePayloadUserErrorsUserError(b []byte, v *VoteVoteVote
 	switch tn.TypeName {
 	case "BasicUserError":
 		*v = new(VoteVoteVotePayloadUserErrorsBasicUserError)
+		return json.Unmarshal(b, *v)
+	case "DuplicateLinkError":
+		*v = new(VoteVoteVotePayloadUserErrorsDuplicateLinkError)
+		return json.Unmarshal(b, *v)
+	case "RateLimitedError":
+		*v = new(VoteVoteVotePayloadUserErrorsRateLimitedError)
 		return json.Unmarshal(b, *v)
 	case "":
 		return fmt.Errorf(
@@ -1617,6 +1855,22 @@ func __marshalVoteVoteVotePayloadUserErrorsUserError(v *VoteVoteVotePayloadUserE
 		result := struct {
 			TypeName string `json:"__typename"`
 			*VoteVoteVotePayloadUserErrorsBasicUserError
+		}{typename, v}
+		return json.Marshal(result)
+	case *VoteVoteVotePayloadUserErrorsDuplicateLinkError:
+		typename = "DuplicateLinkError"
+
+		result := struct {
+			TypeName string `json:"__typename"`
+			*VoteVoteVotePayloadUserErrorsDuplicateLinkError
+		}{typename, v}
+		return json.Marshal(result)
+	case *VoteVoteVotePayloadUserErrorsRateLimitedError:
+		typename = "RateLimitedError"
+
+		result := struct {
+			TypeName string `json:"__typename"`
+			*VoteVoteVotePayloadUserErrorsRateLimitedError
 		}{typename, v}
 		return json.Marshal(result)
 	case nil:

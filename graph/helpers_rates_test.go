@@ -1,0 +1,118 @@
+package graph_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/graph"
+	"frontpage/redisrepo"
+)
+
+func withRates(r graph.Rates) func(*graph.Options) {
+	return func(o *graph.Options) { o.Rates = r }
+}
+
+// imported puts n articles of poster into the store, numbered from 1.
+func imported(t *testing.T, client redis.UniversalClient, poster string, n int) *redisrepo.Repo {
+	t.Helper()
+	repo, err := redisrepo.New(t.Context(), client, redisrepo.BookRules(), redisrepo.WithClock(func() time.Time { return posted }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var batch []redisrepo.Imported
+	for i := 1; i <= n; i++ {
+		batch = append(batch, redisrepo.Imported{ID: redisrepo.ArticleID(i), Poster: redisrepo.UserName(poster), PostedAt: posted, Votes: 1,
+			Draft: redisrepo.Draft{Title: fmt.Sprint("article ", i)}})
+		if len(batch) < 500 && i < n {
+			continue
+		}
+		if _, errs := repo.Import(t.Context(), batch); slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
+			t.Fatal(errs)
+		}
+		batch = nil
+	}
+	return repo
+}
+
+// from makes requests come from an address of this machine, 127.0.0.0/8.
+func from(t *testing.T, address string) *http.Client {
+	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+	transport := &http.Transport{MaxIdleConnsPerHost: 64, DialContext: func(ctx context.Context, network, to string) (net.Conn, error) {
+		return dialer.DialContext(ctx, network, to)
+	}}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+// by sends a query from a client. header is pairs of name and value.
+func (s *site) by(client *http.Client, query string, header ...string) (*http.Response, string, error) {
+	body, err := json.Marshal(map[string]string{"query": query})
+	if err != nil {
+		return nil, "", err
+	}
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url, strings.NewReader(string(body)))
+	if err != nil {
+		return nil, "", err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Add(header[i], header[i+1])
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	return res, string(text), err
+}
+
+// limitKeys are the counters in the store: their names without limit:.
+func limitKeys(t *testing.T, client redis.UniversalClient) []string {
+	t.Helper()
+	keys, err := client.Keys(t.Context(), "limit:*").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, key := range keys {
+		keys[i] = strings.TrimPrefix(key, "limit:")
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// outcome is what became of the mutations of a document, by their aliases:
+// "done", or the codes of the user errors.
+func (s *site) outcome(user, document string) map[string]string {
+	s.t.Helper()
+	a := s.ask(user, document)
+	if len(a.Errors) > 0 {
+		s.t.Fatalf("%s: %v", document, a.Errors)
+	}
+	outcome := map[string]string{}
+	for alias, payload := range a.Data {
+		outcome[alias] = "done"
+		for _, e := range payload.(map[string]any)["userErrors"].([]any) {
+			outcome[alias] = fmt.Sprint(e.(map[string]any)["code"])
+		}
+	}
+	return outcome
+}
+
+func tally(outcome map[string]string) string {
+	codes := []string{}
+	for _, code := range outcome {
+		codes = append(codes, strings.ReplaceAll(code, " ", "_"))
+	}
+	return counted(codes)
+}

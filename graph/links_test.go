@@ -1,0 +1,128 @@
+package graph_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+)
+
+func link(url string) string {
+	return fmt.Sprintf(`mutation { post(input: {title: "t", link: %q}) { article { id } userErrors { __typename code field ... on DuplicateLinkError { articleId article { title votes } } } } }`, url)
+}
+
+func TestALinkIsPostedOnce(t *testing.T) {
+	eachStore(t, func(t *testing.T, s *site) {
+		s.want("alice", link("https://go.dev/blog/"), `{"post": {"article": {"id": "article:1"}, "userErrors": []}}`)
+		duplicate := func(article string) string {
+			return `{"post": {"article": null, "userErrors": [{"__typename": "DuplicateLinkError", "code": "DUPLICATE_LINK", "field": ["link"], "articleId": "article:1", "article": ` + article + `}]}}`
+		}
+		for _, same := range []string{"https://go.dev/blog/", "http://GO.dev:80/blog#top", "https://go.dev/blog?utm_source=x"} {
+			for _, user := range []string{"bob", "alice"} {
+				s.want(user, link(same), duplicate(`{"title": "t", "votes": 1}`))
+			}
+		}
+		a := s.ask("bob", link("https://go.dev/"))
+		payload := a.Data["post"].(map[string]any)
+		other, _ := payload["article"].(map[string]any)
+		if other == nil || other["id"] == "article:1" {
+			t.Errorf("another link: %v", a)
+		}
+		// A deletion does not make the link free, and tells nothing of the article.
+		s.moderate(deletion(1), `{"deleteArticle":{"deletedId":"article:1","userErrors":[]}}`)
+		for _, user := range []string{"alice", "bob", "mod"} {
+			s.want(user, link("https://go.dev/blog"), duplicate("null"))
+		}
+		s.want("bob", `mutation { post(input: {title: "", link: "https://go.dev/blog"}) { userErrors { code } } }`, `{"post": {"userErrors": [{"code": "INVALID"}]}}`)
+		s.want("", `{ articles { id } }`, fmt.Sprintf(`{"articles": [{"id": %q}]}`, other["id"]))
+	})
+}
+
+func TestALinkIsFreeWithoutAWindow(t *testing.T) {
+	t.Parallel()
+	rules := redisrepo.BookRules()
+	rules.LinkWindow = 0
+	s := newSite(t, redistest.Start(t).Client, rules)
+	for i := range 3 {
+		s.want("alice", link("https://go.dev/"), fmt.Sprintf(`{"post": {"article": {"id": "article:%d"}, "userErrors": []}}`, i+1))
+	}
+}
+
+// A repeated post with its key is the same post, whose link is its own.
+func TestARepeatedPostIsNoDuplicate(t *testing.T) {
+	eachStore(t, func(t *testing.T, s *site) {
+		const post = `mutation { post(input: {title: "t", link: "https://go.dev/", idempotencyKey: "k"}) { article { id } userErrors { code } } }`
+		for range 3 {
+			s.want("alice", post, `{"post": {"article": {"id": "article:1"}, "userErrors": []}}`)
+		}
+		s.want("bob", post, `{"post": {"article": null, "userErrors": [{"code": "DUPLICATE_LINK"}]}}`)
+	})
+}
+
+// Of 200 that post one link at once, on two servers, one does, and the others
+// are told which.
+func TestOneLinkAtOnce(t *testing.T) {
+	t.Parallel()
+	client := redistest.Start(t).Client
+	sites := []*site{newSite(t, client, redisrepo.BookRules()), newSite(t, client, redisrepo.BookRules())}
+	here := from(t, "127.0.0.1")
+	const posters = 200
+	var posted, named [posters]string
+	var all sync.WaitGroup
+	start := make(chan struct{})
+	for i := range posters {
+		all.Go(func() {
+			<-start
+			_, body, err := sites[i%2].by(here, link("https://go.dev/"), "X-User-ID", fmt.Sprint("poster", i))
+			var a struct {
+				Data struct {
+					Post struct {
+						Article    *struct{ ID string }
+						UserErrors []struct{ Code, ArticleID string }
+					}
+				}
+				Errors []gqlError
+			}
+			if err != nil || json.Unmarshal([]byte(body), &a) != nil || len(a.Errors) > 0 {
+				t.Errorf("%v %s", err, body)
+				return
+			}
+			switch p := a.Data.Post; {
+			case p.Article != nil && len(p.UserErrors) == 0:
+				posted[i] = p.Article.ID
+			case p.Article == nil && len(p.UserErrors) == 1 && p.UserErrors[0].Code == "DUPLICATE_LINK":
+				named[i] = p.UserErrors[0].ArticleID
+			default:
+				t.Errorf("%s", body)
+			}
+		})
+	}
+	close(start)
+	all.Wait()
+	winner, others := "", 0
+	for _, id := range posted {
+		if id != "" && winner != "" {
+			t.Errorf("%s and %s are posted", winner, id)
+		}
+		winner += id
+	}
+	for _, id := range named {
+		if id != "" && id != winner {
+			t.Errorf("%s is named, %s posted", id, winner)
+		}
+		if id != "" {
+			others++
+		}
+	}
+	if others != posters-1 {
+		t.Errorf("%d are told of %s", others, winner)
+	}
+	sites[0].want("", `{ articlesConnection { totalCount nodes { id } } }`, fmt.Sprintf(`{"articlesConnection": {"totalCount": 1, "nodes": [{"id": %q}]}}`, winner))
+	if left := client.Keys(t.Context(), "link:*").Val(); len(left) != 1 || client.TTL(t.Context(), left[0]).Val() > 7*24*time.Hour {
+		t.Errorf("the links that are taken: %v", left)
+	}
+}

@@ -1,0 +1,56 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"frontpage/redisrepo"
+)
+
+// ModerationConnection is a part of the moderation log.
+type ModerationConnection struct {
+	Edges    []*ModerationEdge
+	PageInfo redisrepo.PageInfo
+}
+
+// ModerationEdge is an entry and its place in the log.
+type ModerationEdge struct {
+	Cursor string
+	Node   *redisrepo.ModerationEntry
+}
+
+// Nodes are the entries without their places.
+func (c *ModerationConnection) Nodes() []*redisrepo.ModerationEntry {
+	nodes := make([]*redisrepo.ModerationEntry, len(c.Edges))
+	for i, edge := range c.Edges {
+		nodes[i] = edge.Node
+	}
+	return nodes
+}
+
+// moderationLog answers a part of the log to moderators.
+func (r *Resolver) moderationLog(ctx context.Context, s redisrepo.Span) (*ModerationConnection, error) {
+	if !viewerOf(ctx).Moderator {
+		return nil, &refused{code: codeForbidden, message: "the moderation log is for moderators", status: http.StatusForbidden}
+	}
+	entries, info, err := r.repo.ModerationLog(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	c := &ModerationConnection{PageInfo: info, Edges: make([]*ModerationEdge, len(entries))}
+	for i := range entries {
+		c.Edges[i] = &ModerationEdge{Cursor: entries[i].Cursor, Node: &entries[i]}
+	}
+	return c, nil
+}
+
+// articleIfAny is an article, or nil when there is none.
+func articleIfAny(ctx context.Context, id redisrepo.ArticleID) (*redisrepo.Article, error) {
+	article, err := load(ctx, id)[0]()
+	var refusal redisrepo.Refusal
+	if errors.As(err, &refusal) {
+		return nil, nil
+	}
+	return article, err
+}

@@ -1,0 +1,175 @@
+package graph_test
+
+import (
+	"net/http"
+	"net/netip"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"frontpage/graph"
+	"frontpage/identity"
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+)
+
+func prefixes(texts ...string) (list []netip.Prefix) {
+	for _, text := range texts {
+		list = append(list, netip.MustParsePrefix(text))
+	}
+	return list
+}
+
+func TestTheHeaderOfAProxy(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), recognise(t, identity.Options{
+		ProxyHeader: "X-Forwarded-User", RolesHeader: "X-Forwarded-Groups", Proxies: prefixes("127.0.0.8/31")}))
+	proxy, other := from(t, "127.0.0.9"), from(t, "127.0.0.10")
+	const log = `{ moderationLog { nodes { by } } }`
+	for name, tt := range map[string]struct {
+		client *http.Client
+		query  string
+		header []string
+		want   string
+	}{
+		"a proxy":                         {proxy, whoAmI, []string{"X-Forwarded-User", "bob"}, "bob"},
+		"a proxy, nobody":                 {proxy, whoAmI, nil, "nobody"},
+		"a proxy, an empty name":          {proxy, whoAmI, []string{"X-Forwarded-User", ""}, "nobody"},
+		"a proxy, a bad name":             {proxy, whoAmI, []string{"X-Forwarded-User", strings.Repeat("u", 65)}, "USER_NAME_INVALID"},
+		"a proxy, two names":              {proxy, whoAmI, []string{"X-Forwarded-User", "bob", "x-forwarded-user", "eve"}, "USER_NAME_INVALID"},
+		"a proxy, a moderator":            {proxy, log, []string{"X-Forwarded-User", "bob", "X-Forwarded-Groups", "staff,moderator"}, "nobody"},
+		"a proxy, no moderator":           {proxy, log, []string{"X-Forwarded-User", "bob", "X-Forwarded-Groups", "staff,moderators"}, "FORBIDDEN"},
+		"a proxy, roles of nobody":        {proxy, log, []string{"X-Forwarded-Groups", "moderator"}, "FORBIDDEN"},
+		"a proxy, roles of another kind":  {proxy, log, []string{"X-Forwarded-User", "bob", "X-User-Roles", "moderator"}, "FORBIDDEN"},
+		"another, nobody":                 {other, whoAmI, nil, "nobody"},
+		"another":                         {other, whoAmI, []string{"X-Forwarded-User", "bob"}, "PROXY_UNTRUSTED"},
+		"another, an empty name":          {other, whoAmI, []string{"X-Forwarded-User", ""}, "PROXY_UNTRUSTED"},
+		"another, in the proxy's name":    {other, whoAmI, []string{"X-Forwarded-User", "bob", "X-Forwarded-For", "127.0.0.9"}, "PROXY_UNTRUSTED"},
+		"another, roles alone":            {other, log, []string{"X-Forwarded-Groups", "moderator"}, "FORBIDDEN"},
+		"another, the development header": {other, whoAmI, []string{"X-User-ID", "bob"}, "nobody"},
+		"another, a token":                {other, whoAmI, []string{"Authorization", "Bearer " + hsToken()}, "nobody"},
+	} {
+		res, body, err := s.by(tt.client, tt.query, tt.header...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := codeOf(t, body)
+		if got == "" {
+			got = nameIn(t, body)
+		}
+		if unauthorized := tt.want == "PROXY_UNTRUSTED" || tt.want == "USER_NAME_INVALID"; got != tt.want || unauthorized != (res.StatusCode == 401) {
+			t.Errorf("%s: %d %s, want %s", name, res.StatusCode, body, tt.want)
+		}
+	}
+	socket := func(client *http.Client, header http.Header) (*websocket.Conn, *http.Response, error) {
+		return websocket.Dial(t.Context(), s.url, &websocket.DialOptions{Subprotocols: []string{subprotocol}, HTTPClient: client, HTTPHeader: header})
+	}
+	if _, res, err := socket(other, http.Header{"X-Forwarded-User": {"bob"}}); err == nil || res == nil || res.StatusCode != 401 {
+		t.Errorf("another's socket: %v %v", res, err)
+	}
+	for name, tt := range map[string]struct {
+		client *http.Client
+		header http.Header
+		want   string
+	}{
+		"a proxy's socket":                 {proxy, http.Header{"X-Forwarded-User": {"bob"}}, `{"data":{"viewer":{"name":"bob"}}}`},
+		"a proxy's socket without a name":  {proxy, nil, `{"data":{"viewer":null}}`},
+		"another's socket without a name":  {other, nil, `{"data":{"viewer":null}}`},
+		"another's socket of another mode": {other, http.Header{"X-User-Id": {"bob"}}, `{"data":{"viewer":null}}`},
+	} {
+		conn, _, err := socket(tt.client, tt.header)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		w := s.wire(conn)
+		w.begin(`{"X-Forwarded-User":"eve","X-User-ID":"eve","Authorization":"Bearer x"}`) // which no proxy sent
+		w.start("a", whoAmI, "")
+		w.want("next", "a", tt.want)
+	}
+}
+
+// forwarded are chains of addresses, and which of them is the client's for a
+// server whose proxies are 127.0.0.1 and 10.0.0.0/8.
+var forwarded = map[string]struct {
+	from  string
+	chain []string
+	want  string
+}{
+	"no chain":                  {"127.0.0.1", nil, "127.0.0.1"},
+	"an empty one":              {"127.0.0.1", []string{""}, "127.0.0.1"},
+	"one address":               {"127.0.0.1", []string{"203.0.113.9"}, "203.0.113.9"},
+	"a spoofed one before":      {"127.0.0.1", []string{"198.51.100.1, 203.0.113.9"}, "203.0.113.9"},
+	"many spoofed ones":         {"127.0.0.1", []string{"10.0.0.1, 127.0.0.1,198.51.100.1,198.51.100.2 , 203.0.113.9"}, "203.0.113.9"},
+	"spoofed in another header": {"127.0.0.1", []string{"198.51.100.1", "203.0.113.9"}, "203.0.113.9"},
+	"two proxies":               {"127.0.0.1", []string{"198.51.100.1, 203.0.113.9, 10.1.2.3"}, "203.0.113.9"},
+	"three proxies":             {"127.0.0.1", []string{"198.51.100.1, 203.0.113.9, 10.1.2.3", "10.200.0.1"}, "203.0.113.9"},
+	"a proxy alone":             {"127.0.0.1", []string{"10.1.2.3"}, "10.1.2.3"},
+	"nonsense before a proxy":   {"127.0.0.1", []string{"198.51.100.1, unknown, 10.1.2.3"}, "10.1.2.3"},
+	"nonsense last":             {"127.0.0.1", []string{"203.0.113.9, unknown"}, "127.0.0.1"},
+	"an address of IPv6":        {"127.0.0.1", []string{"2001:db8:1:2:3:4:5:6"}, "2001:db8:1:2::"},
+	"its neighbour":             {"127.0.0.1", []string{"2001:db8:1:2:ffff::1"}, "2001:db8:1:2::"},
+	"IPv4 as IPv6":              {"127.0.0.1", []string{"198.51.100.1, ::ffff:203.0.113.9"}, "203.0.113.9"},
+	"a proxy as IPv6":           {"127.0.0.1", []string{"203.0.113.9, ::ffff:10.1.2.3"}, "203.0.113.9"},
+	"a zone":                    {"127.0.0.1", []string{"fe80::1%eth0"}, "fe80::"},
+	"no proxy":                  {"127.0.0.77", nil, "127.0.0.77"},
+	"no proxy, a chain":         {"127.0.0.77", []string{"203.0.113.9"}, "127.0.0.77"},
+	"no proxy, a proxy's chain": {"127.0.0.77", []string{"203.0.113.9, 10.1.2.3, 127.0.0.1"}, "127.0.0.77"},
+}
+
+func TestTheAddressBehindProxies(t *testing.T) {
+	t.Parallel()
+	client := redistest.Start(t).Client
+	s := newSite(t, client, redisrepo.BookRules(), withRates(graph.Rates{Cost: graph.Rate{Most: 1000, Window: time.Minute}, Addresses: 1}),
+		func(o *graph.Options) { o.Proxies = prefixes("127.0.0.1/32", "10.0.0.0/8") })
+	for name, tt := range forwarded {
+		client.FlushDB(t.Context())
+		var header []string
+		for _, hops := range tt.chain {
+			header = append(header, "X-Forwarded-For", hops)
+		}
+		if _, body, err := s.by(from(t, tt.from), whoAmI, header...); err != nil || codeOf(t, body) != "" {
+			t.Errorf("%s: %s %v", name, body, err)
+		}
+		if got, want := limitKeys(t, client), []string{"cost:address:" + tt.want}; !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: counted for %v, want %v", name, got, want)
+		}
+	}
+}
+
+// A client that makes up addresses stays one client, for limits and for streams.
+func TestMadeUpAddressesAreOneClient(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), withRates(graph.Rates{Cost: graph.Rate{Most: 10, Window: time.Minute}, Addresses: 1}),
+		func(o *graph.Options) { o.Proxies, o.Streams.PerAddress = prefixes("127.0.0.1/32"), 2 })
+	here := from(t, "127.0.0.1")
+	statuses := map[int]int{}
+	for i := range 9 {
+		made := netip.AddrFrom4([4]byte{198, 51, 100, byte(i)}).String()
+		res, body, err := s.by(here, whoAmI, "X-Forwarded-For", made+", 203.0.113.9", "X-Real-IP", made, "Forwarded", "for="+made, "CF-Connecting-IP", made)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if statuses[res.StatusCode]++; res.StatusCode != 200 && codeOf(t, body) != "RATE_LIMITED" {
+			t.Error(body)
+		}
+	}
+	if want := map[int]int{200: 5, 429: 4}; !reflect.DeepEqual(statuses, want) {
+		t.Errorf("the answers are %v, want %v", statuses, want)
+	}
+	if res, _, err := s.by(here, whoAmI, "X-Forwarded-For", "203.0.113.10"); err != nil || res.StatusCode != 200 {
+		t.Errorf("another client of the same proxy: %v %v", res, err)
+	}
+	for i, want := range []int{200, 200, 429} {
+		e := s.stream(watchAll, "X-Forwarded-For", netip.AddrFrom4([4]byte{198, 51, 100, byte(i)}).String()+", 203.0.113.20")
+		if e.res.StatusCode != want {
+			t.Errorf("stream %d of an address: %d, want %d", i, e.res.StatusCode, want)
+		}
+	}
+	if e := s.stream(watchAll, "X-Forwarded-For", "203.0.113.21"); e.res.StatusCode != 200 {
+		t.Errorf("a stream of another address: %d", e.res.StatusCode)
+	}
+}

@@ -1,0 +1,230 @@
+package graph_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"frontpage/graph"
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+)
+
+func pointsOf(most int) func(*graph.Options) {
+	return withRates(graph.Rates{Cost: graph.Rate{Most: most, Window: time.Minute}, Addresses: 10})
+}
+
+var rateHeader = regexp.MustCompile(`^"cost";r=(\d+);t=(\d+), "cost-address";r=(\d+);t=(\d+)$`)
+
+// left reads the header RateLimit: what user and address have left, and the
+// longest time until all is back.
+func left(t *testing.T, header http.Header) (user, address, seconds int) {
+	t.Helper()
+	m := rateHeader.FindStringSubmatch(header.Get("RateLimit"))
+	if m == nil {
+		t.Fatalf("RateLimit: %q", header.Get("RateLimit"))
+	}
+	numbers := make([]int, len(m))
+	for i, text := range m[1:] {
+		numbers[i+1], _ = strconv.Atoi(text)
+	}
+	return numbers[1], numbers[3], max(numbers[2], numbers[4])
+}
+
+func TestPointsOfComplexityAreLimited(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), pointsOf(20))
+	const policy = `"cost";q=20;w=60, "cost-address";q=200;w=60`
+	const query = `{ rateLimit { limit cost remaining } viewer { name } }` // 1 + 3, and 1 + 1
+	bob := []string{"X-User-ID", "bob"}
+	for i := 1; i <= 3; i++ {
+		res, body := s.get(query, bob...)
+		want := fmt.Sprintf(`{"data":{"rateLimit":{"limit":20,"cost":6,"remaining":%d},"viewer":{"name":"bob"}}}`, 20-6*i)
+		user, address, seconds := left(t, res.Header)
+		if body != want || res.Header.Get("RateLimit-Policy") != policy || user != 20-6*i || address != 200-6*i || seconds < 1 || seconds > 60 || res.Header.Get("Retry-After") != "" {
+			t.Errorf("%s %v\nwant %s", body, res.Header, want)
+		}
+	}
+	// 2 are left, so that 6 are too many. To ask again costs nothing.
+	for name, send := range map[string]func(header ...string) (*http.Response, string){
+		"GET": func(header ...string) (*http.Response, string) { return s.get(query, append(header, bob...)...) },
+		"HEAD": func(header ...string) (*http.Response, string) {
+			return s.send(http.MethodHead, "?query="+url.QueryEscape(query), "", append(header, bob...)...)
+		},
+		"POST": func(header ...string) (*http.Response, string) {
+			return s.postJSON(`{"query":"`+query+`"}`, append(header, bob...)...)
+		},
+		"mutation": func(header ...string) (*http.Response, string) {
+			return s.postJSON(`{"query":"mutation { vote(input: {article: 1}) { changed previous userErrors { code } } }"}`, append(header, bob...)...)
+		},
+		"subscription": func(header ...string) (*http.Response, string) {
+			return s.get(`subscription { articlePosted { id title score } }`, append(header, "Accept", "text/event-stream", "X-User-ID", "bob")...)
+		},
+	} {
+		for _, accept := range []string{"application/json", "application/graphql-response+json", "text/event-stream"} {
+			res, body := send("Accept", accept)
+			wait, err := strconv.Atoi(res.Header.Get("Retry-After"))
+			user, address, seconds := left(t, res.Header)
+			if res.StatusCode != 429 || err != nil || wait < 1 || wait > 60 || user != 2 || address != 182 || seconds < wait || res.Header.Get("RateLimit-Policy") != policy {
+				t.Errorf("%s as %s: %d %v", name, accept, res.StatusCode, res.Header)
+			}
+			want := fmt.Sprintf(`{"errors":[{"message":"you have asked for too much: try again in %d s","extensions":{"code":"RATE_LIMITED"}}]}`, wait)
+			if name != "HEAD" && body != want || strings.Contains(res.Header.Get("Content-Type"), "event") {
+				t.Errorf("%s as %s: %s %s\nwant %s", name, accept, res.Header.Get("Content-Type"), body, want)
+			}
+		}
+	}
+	if res, body := s.get(`{ viewer { name } }`, bob...); res.StatusCode != 200 || body != `{"data":{"viewer":{"name":"bob"}}}` {
+		t.Errorf("what is left: %d %s", res.StatusCode, body)
+	}
+	if res, body := s.get(query, "X-User-ID", "carol"); res.StatusCode != 200 {
+		t.Errorf("another user: %d %s", res.StatusCode, body)
+	}
+	res, body := s.get(query)
+	if want := `{"data":{"rateLimit":{"limit":200,"cost":6,"remaining":168},"viewer":null}}`; body != want || !strings.HasPrefix(res.Header.Get("RateLimit"), `"cost-address";r=168;t=`) {
+		t.Errorf("nobody: %s %q, want %s", body, res.Header.Get("RateLimit"), want)
+	}
+}
+
+// Who waits until resetAt, or as long as the headers say, does not come too early.
+func TestTheRateLimitEndsNotAfterItSays(t *testing.T) {
+	t.Parallel()
+	client := redistest.Start(t).Client
+	s := newSite(t, client, redisrepo.BookRules(), pointsOf(2000))
+	for range 10 { // as the fractions of a second differ
+		a := s.ask("bob", `{ rateLimit { resetAt } }`)
+		asked := time.Now()
+		resets := asked.Add(client.PTTL(t.Context(), "limit:cost:user:bob").Val())
+		shown, err := time.Parse(time.RFC3339, a.Data["rateLimit"].(map[string]any)["resetAt"].(string))
+		if err != nil || shown.Before(resets.Add(-10*time.Millisecond)) || shown.After(resets.Add(1100*time.Millisecond)) {
+			t.Errorf("%v: the points are back at %v, and resetAt is %v", err, resets, shown)
+		}
+	}
+}
+
+func TestPointsOfComplexityOnASocket(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), pointsOf(8))
+	id := s.post("poster", "t")
+	w := s.socket(`{"X-User-ID":"bob"}`)
+	w.start("watch", `subscription { articleChanged(ids: [1]) { votes } }`, "") // 2
+	w.start("a", `{ rateLimit { cost remaining } }`, "")                        // 3
+	if f := w.read(); f.Type != "next" || f.ID != "a" || !strings.Contains(string(f.Payload), `{"data":{"rateLimit":{"cost":3,"remaining":`) {
+		t.Errorf("%s %s %s", f.Type, f.ID, f.Payload)
+	}
+	w.want("complete", "a", "")
+	for _, query := range []string{`{ a: rateLimit { cost } b: rateLimit { cost } }`, `mutation { vote(input: {article: 1}) { changed previous userErrors { code } } }`, `subscription { articlePosted { id title text } }`} {
+		w.start("b", query, "")
+		f := w.read()
+		var wait int
+		if _, err := fmt.Sscanf(string(f.Payload), `[{"message":"you have asked for too much: try again in %d s","extensions":{"code":"RATE_LIMITED"}}]`, &wait); f.Type != "error" || f.ID != "b" || err != nil || wait < 1 || wait > 60 {
+			t.Errorf("%s: %s %s %s", query, f.Type, f.ID, f.Payload)
+		}
+	}
+	// The socket stays, and what runs on it: events are free.
+	for i := range 3 {
+		s.vote(fmt.Sprint("voter ", i), id, "UP")
+	}
+	w.told("watch", 4)
+	w.send(`{"type":"ping"}`)
+	w.want("pong", "", "")
+	s.want("", `{ article(id: 1) { votes } }`, `{"article": {"votes": 4}}`)
+}
+
+func TestWhatIsRefusedCostsNothing(t *testing.T) {
+	t.Parallel()
+	client := redistest.Start(t).Client
+	s := newSite(t, client, redisrepo.BookRules(), withRates(graph.Rates{Cost: graph.Rate{Most: 1000, Window: time.Minute}, Votes: graph.Rate{Most: 10, Window: time.Minute}, Addresses: 10}))
+	bob := []string{"X-User-ID", "bob"}
+	for _, query := range []string{`{ viewer {`, `{ nothing }`, `{ articles(pageSize: 100) { groups { articles(pageSize: 100) { groups { name } } } } }`,
+		`{` + strings.Repeat(" a: __typename", 20) + `}`, `mutation { vote(input: {article: 1}) { nothing } }`, `query($n: Int!) { articles(page: $n) { id } }`,
+		`subscription { articlePosted { id } }`, `subscription { a: articlePosted { id } b: articlePosted { id } }`} {
+		for _, send := range []func(){
+			func() { s.get(query, bob...) },
+			func() { s.postJSON(fmt.Sprintf(`{"query":%q}`, query), bob...) },
+		} {
+			send()
+		}
+		if strings.HasPrefix(query, "subscription { articlePosted") {
+			continue // over a socket it is good
+		}
+		w := s.socket(`{"X-User-ID":"bob"}`)
+		w.start("a", query, "")
+		if f := w.read(); f.Type != "error" {
+			t.Errorf("%s: %v", query, f)
+		}
+	}
+	for _, refused := range [][]string{
+		{http.MethodGet, "?query=" + url.QueryEscape(`mutation { vote(input: {article: 1}) { changed } }`), ""},
+		{http.MethodGet, "", ""}, {http.MethodPut, "", ""}, {http.MethodPost, "", "not JSON"}, {http.MethodPost, "", `{"query":5}`}, {http.MethodOptions, "", ""},
+		{http.MethodGet, "?extensions=" + url.QueryEscape(`{"persistedQuery":{"version":1,"sha256Hash":"`+strings.Repeat("0", 64)+`"}}`), ""},
+	} {
+		if res, body := s.send(refused[0], refused[1], refused[2], "X-User-ID", "bob", "Content-Type", "application/json"); res.Header.Get("RateLimit") != "" {
+			t.Errorf("%v: %s %v", refused, body, res.Header)
+		}
+	}
+	s.get(whoAmI, "X-User-ID", strings.Repeat("u", 65))
+	if keys := limitKeys(t, client); len(keys) > 0 {
+		t.Errorf("counted: %v", keys)
+	}
+	if s.get(whoAmI, bob...); len(limitKeys(t, client)) != 2 {
+		t.Errorf("a good one is not counted: %v", limitKeys(t, client))
+	}
+}
+
+func TestLimitsNeedTheStore(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := newSite(t, server.Client, redisrepo.BookRules(), withRates(graph.Rates{Cost: graph.Rate{Most: 1000, Window: time.Minute}, Votes: graph.Rate{Most: 10, Window: time.Minute}, Addresses: 10}))
+	w := s.socket(`{"X-User-ID":"bob"}`)
+	server.Kill()
+	for _, query := range []string{whoAmI, `mutation { vote(input: {article: 1}) { changed userErrors { code } } }`} {
+		for _, accept := range []string{"application/json", "text/event-stream"} {
+			res, body := s.postJSON(fmt.Sprintf(`{"query":%q}`, query), "X-User-ID", "bob", "Accept", accept)
+			if res.StatusCode != 503 || codeOf(t, body) != "UNAVAILABLE" || strings.Contains(body, "data") || strings.Contains(body, server.Socket()) || res.Header.Get("RateLimit") != "" {
+				t.Errorf("%s: %d %s", query, res.StatusCode, body)
+			}
+		}
+		w.start("a", query, "")
+		if f := w.read(); f.Type != "error" || !strings.Contains(string(f.Payload), `"UNAVAILABLE"`) {
+			t.Errorf("%s: %s %s", query, f.Type, f.Payload)
+		}
+	}
+	server.Restart()
+	if keys := limitKeys(t, server.Client); len(keys) > 0 {
+		t.Errorf("counted: %v", keys)
+	}
+	eventually(t, "the store is back", func() bool {
+		res, _ := s.get(whoAmI, "X-User-ID", "bob")
+		return res.StatusCode == 200
+	})
+}
+
+// What costs is operations: a client that connects again and again is bounded by streams.
+func TestTheHandshakeOfASocketCostsNothing(t *testing.T) {
+	t.Parallel()
+	client := redistest.Start(t).Client
+	s := newSite(t, client, redisrepo.BookRules(), pointsOf(1))
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for range 5 {
+		conn, res, err := websocket.Dial(ctx, s.url, &websocket.DialOptions{Subprotocols: []string{subprotocol}, HTTPHeader: http.Header{"X-User-Id": {"bob"}}})
+		if err != nil {
+			text, _ := io.ReadAll(res.Body)
+			t.Fatalf("%v %s", err, text)
+		}
+		s.wire(conn).begin("")
+	}
+	if keys := limitKeys(t, client); len(keys) > 0 {
+		t.Errorf("counted: %v", keys)
+	}
+}

@@ -1,0 +1,99 @@
+package graph_test
+
+import (
+	"fmt"
+	"net/http"
+	"reflect"
+	"testing"
+	"time"
+
+	"frontpage/graph"
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+)
+
+// Who has used up one limit does not get around another by breaking both in one
+// document, with the limit of points on or off.
+func TestABrokenLimitHidesNoOther(t *testing.T) {
+	t.Parallel()
+	for name, cost := range map[string]graph.Rate{"with points": {Most: 100_000, Window: time.Minute}, "without points": {}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := redistest.Start(t).Client
+			imported(t, client, "poster", 10)
+			s := newSite(t, client, redisrepo.BookRules(), withRates(graph.Rates{
+				Cost: cost, Votes: graph.Rate{Most: 1, Window: time.Minute}, Posts: graph.Rate{Most: 2, Window: time.Minute}, Changes: graph.Rate{Most: 2, Window: time.Minute}, Addresses: 10}))
+			done := map[string]int{}
+			for i := range 10 {
+				for alias, result := range s.outcome("bob", fmt.Sprintf(`mutation {
+					vote: vote(input: {article: %d}) { userErrors { code } }
+					post: post(input: {title: "t", text: "x"}) { userErrors { code } }
+					change: regroup(input: {article: 11, add: ["g%d"]}) { userErrors { code } } }`, i+1, i)) {
+					if result != "RATE_LIMITED" {
+						done[alias]++
+					}
+				}
+			}
+			if want := map[string]int{"vote": 1, "post": 2, "change": 2}; !reflect.DeepEqual(done, want) {
+				t.Errorf("ten documents did %v, the limits are %v", done, want)
+			}
+		})
+	}
+}
+
+func TestAnAddressIsLimitedToo(t *testing.T) {
+	t.Parallel()
+	client := redistest.Start(t).Client
+	imported(t, client, "poster", 3)
+	s := newSite(t, client, redisrepo.BookRules(), withRates(graph.Rates{Votes: graph.Rate{Most: 2, Window: time.Minute}, Addresses: 3}))
+	here, there := from(t, "127.0.0.1"), from(t, "127.0.0.77")
+	vote := func(client int, user string, article int) string {
+		t.Helper()
+		_, body, err := s.by([]*http.Client{here, there}[client], fmt.Sprintf(`mutation { vote(input: {article: %d}) { changed userErrors { code } } }`, article), "X-User-ID", user)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch body {
+		case `{"data":{"vote":{"changed":true,"userErrors":[]}}}`:
+			return "done"
+		case `{"data":{"vote":{"changed":false,"userErrors":[{"code":"RATE_LIMITED"}]}}}`:
+			return "limited"
+		}
+		return body
+	}
+	var got []string
+	for _, step := range []struct {
+		client  int
+		user    string
+		article int
+	}{
+		{0, "a", 1}, {0, "a", 2}, {0, "a", 3}, // the user's own limit, which costs the address nothing
+		{0, "b", 1}, {0, "b", 2}, {0, "c", 1}, {0, "c", 2}, {0, "d", 1}, {0, "e", 1}, // six of the address
+		{1, "a", 3}, {1, "d", 1}, {1, "d", 2}, {1, "d", 3}, // elsewhere, where the user's limit is the same
+	} {
+		got = append(got, vote(step.client, step.user, step.article))
+	}
+	want := []string{"done", "done", "limited", "done", "done", "done", "done", "limited", "limited", "limited", "done", "done", "limited"}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
+
+// What somebody asks for who is nobody counts for the address alone.
+func TestNobodyHasTheLimitOfAnAddress(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), withRates(graph.Rates{Cost: graph.Rate{Most: 10, Window: time.Minute}, Addresses: 2}))
+	statuses := map[int]int{}
+	for range 8 { // each of 4 points
+		res, body := s.get(`{ a: viewer { name } b: viewer { name } }`)
+		if statuses[res.StatusCode]++; res.StatusCode == 429 && codeOf(t, body) != "RATE_LIMITED" {
+			t.Error(body)
+		}
+	}
+	if want := map[int]int{200: 5, 429: 3}; !reflect.DeepEqual(statuses, want) {
+		t.Errorf("the answers are %v, want %v", statuses, want)
+	}
+	if res, _ := s.get(`{ viewer { name } }`, "X-User-ID", "bob"); res.StatusCode != 429 {
+		t.Errorf("a user of the same address: %d", res.StatusCode)
+	}
+}

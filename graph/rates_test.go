@@ -1,0 +1,201 @@
+package graph_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"frontpage/graph"
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+)
+
+// One user floods two servers on one store: what is counted is the limit exactly.
+func TestAFloodOfVotes(t *testing.T) {
+	t.Parallel()
+	const articles, most, window = 20_000, 500, 10 * time.Minute
+	client := redistest.Start(t).Client
+	imported(t, client, "poster", articles)
+	rates := withRates(graph.Rates{Votes: graph.Rate{Most: most, Window: window}, Addresses: 1000})
+	sites := []*site{newSite(t, client, redisrepo.BookRules(), rates), newSite(t, client, redisrepo.BookRules(), rates)}
+	var changed, refused, next atomic.Int64
+	var all sync.WaitGroup
+	began := time.Now()
+	here := from(t, "127.0.0.1")
+	for worker := range 48 {
+		all.Go(func() {
+			for n := next.Add(1); n <= articles && !t.Failed(); n = next.Add(1) {
+				_, body, err := sites[worker%2].by(here, fmt.Sprintf(`mutation { vote(input: {article: %d}) { changed userErrors { __typename code ... on RateLimitedError { retryAfter } } } }`, n), "X-User-ID", "flooder")
+				var a struct {
+					Data struct {
+						Vote struct {
+							Changed    bool
+							UserErrors []struct {
+								Typename   string `json:"__typename"`
+								Code       string
+								RetryAfter int
+							}
+						}
+					}
+				}
+				if err != nil || json.Unmarshal([]byte(body), &a) != nil || strings.Contains(body, `"errors"`) {
+					t.Errorf("no answer: %v %s", err, body)
+					return
+				}
+				switch vote := a.Data.Vote; {
+				case vote.Changed && len(vote.UserErrors) == 0:
+					changed.Add(1)
+				case !vote.Changed && len(vote.UserErrors) == 1 && vote.UserErrors[0].Code == "RATE_LIMITED" && vote.UserErrors[0].Typename == "RateLimitedError" &&
+					vote.UserErrors[0].RetryAfter >= 1 && vote.UserErrors[0].RetryAfter <= int(window/time.Second):
+					refused.Add(1)
+				default:
+					t.Errorf("neither counted nor refused: %s", body)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if took := time.Since(began); took > window {
+		t.Fatalf("it took %v: the test proves nothing", took)
+	}
+	if changed.Load() != most || refused.Load() != articles-most {
+		t.Errorf("%d counted and %d refused, want %d and %d", changed.Load(), refused.Load(), most, articles-most)
+	}
+	sum, voted := 0, 0
+	for i := 1; i <= articles; i += 1000 {
+		pipe := client.Pipeline()
+		for n := i; n < i+1000; n++ {
+			pipe.HGet(t.Context(), fmt.Sprint("article:", n), "votes")
+			pipe.SIsMember(t.Context(), fmt.Sprint("voted:", n), "user:flooder")
+		}
+		for n, command := range must(pipe.Exec(t.Context())) {
+			switch fields := strings.Split(command.String(), ": "); {
+			case n%2 == 0:
+				votes := 0
+				if _, err := fmt.Sscan(fields[len(fields)-1], &votes); err != nil {
+					t.Fatal(command)
+				}
+				sum += votes - 1
+			case fields[len(fields)-1] == "true":
+				voted++
+			}
+		}
+	}
+	if sum != most || voted != most {
+		t.Errorf("%d votes are in the articles and %d in the sets of voters, want %d", sum, voted, most)
+	}
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+func TestPostsAndChangesAreLimited(t *testing.T) {
+	t.Parallel()
+	client := redistest.Start(t).Client
+	s := newSite(t, client, redisrepo.BookRules(), withRates(graph.Rates{Posts: graph.Rate{Most: 3, Window: time.Minute}, Changes: graph.Rate{Most: 3, Window: time.Minute}, Addresses: 10}))
+	const limited = `userErrors { __typename code message field ... on RateLimitedError { retryAfter } }`
+	refused := func(user, mutation, nothing string) {
+		t.Helper()
+		a := s.ask(user, `mutation { `+mutation+` { `+nothing+` `+limited+` } }`)
+		for name, payload := range a.Data {
+			payload := payload.(map[string]any)
+			e, _ := payload["userErrors"].([]any)
+			if len(e) != 1 {
+				t.Errorf("%s: %v", mutation, a)
+				return
+			}
+			first := e[0].(map[string]any)
+			wait, _ := first["retryAfter"].(float64)
+			want := map[string]any{"__typename": "RateLimitedError", "code": "RATE_LIMITED", "field": nil, "retryAfter": wait,
+				"message": fmt.Sprintf("that is too many at once: try again in %.0f s", wait)}
+			if payload[strings.Fields(nothing)[0]] != nil || !reflect.DeepEqual(first, want) || wait < 1 || wait > 60 {
+				t.Errorf("%s: %s %v", mutation, name, payload)
+			}
+		}
+		if len(a.Errors) > 0 || len(a.Data) != 1 {
+			t.Errorf("%s: %v", mutation, a)
+		}
+	}
+	for i := range 3 {
+		s.post("alice", fmt.Sprint("article ", i))
+	}
+	refused("alice", `post(input: {title: "fourth", text: "x"})`, "article { id }")
+	s.post("bob", "another's")
+	// Regroupings and deletions are counted together, also those that change nothing.
+	const groups = `mutation { regroup(input: {article: 1, add: ["x"]}) { userErrors { code } } }`
+	s.want("alice", groups, `{"regroup": {"userErrors": []}}`)
+	s.want("alice", groups, `{"regroup": {"userErrors": []}}`)
+	s.want("alice", `mutation { deleteArticle(input: {article: 1}) { userErrors { code } } }`, `{"deleteArticle": {"userErrors": []}}`)
+	refused("alice", `deleteArticle(input: {article: 2})`, "deletedId")
+	refused("alice", `regroup(input: {article: 2, add: ["y"]})`, "article { id }")
+	s.want("", `{ articles(order: TIME, direction: ASC) { id groups { name } } }`,
+		`{"articles": [{"id": "article:2", "groups": []}, {"id": "article:3", "groups": []}, {"id": "article:4", "groups": []}]}`)
+	s.vote("alice", "article:4", "UP") // has no limit here
+	for _, key := range limitKeys(t, client) {
+		if left := client.PTTL(t.Context(), "limit:"+key).Val(); left <= 0 || left > time.Minute {
+			t.Errorf("the counter %s lives %v", key, left)
+		}
+	}
+}
+
+func TestALimitEndsWithItsWindow(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), withRates(graph.Rates{Votes: graph.Rate{Most: 2, Window: time.Second}, Addresses: 10}))
+	s.post("alice", "t")
+	began, done := time.Now(), 0
+	eventually(t, "three windows have passed", func() bool {
+		if s.outcome("bob", `mutation { vote(input: {article: 1}) { userErrors { code } } }`)["vote"] == "done" {
+			done++
+		}
+		return done == 6
+	})
+	if took := time.Since(began); took < 2*time.Second {
+		t.Errorf("6 votes in %v, of 2 in a second", took)
+	}
+}
+
+func TestSeveralMutationsCountAsSeveral(t *testing.T) {
+	t.Parallel()
+	client := redistest.Start(t).Client
+	imported(t, client, "poster", 40)
+	s := newSite(t, client, redisrepo.BookRules(), withRates(graph.Rates{Votes: graph.Rate{Most: 5, Window: time.Minute}, Posts: graph.Rate{Most: 2, Window: time.Minute}, Addresses: 100}))
+	const broken = ` { userErrors { code } } `
+	vote := func(alias string, n int) string {
+		return fmt.Sprintf(`%s: vote(input: {article: %d})`, alias, n) + broken
+	}
+	for i, tt := range []struct{ document, want string }{
+		{`mutation {` + vote("a", 1) + vote("b", 2) + vote("c", 3) + vote("d", 4) + vote("e", 5) + `}`, "done 5"},
+		{`mutation {` + vote("a", 1) + vote("b", 2) + vote("c", 3) + vote("d", 4) + vote("e", 5) + vote("f", 6) + `}`, "RATE_LIMITED 6"},
+		{`mutation { ...M ...M } fragment M on Mutation {` + vote("a", 1) + vote("b", 2) + vote("c", 3) + vote("d", 4) + vote("e", 5) + vote("f", 6) + `}`, "RATE_LIMITED 6"},
+		{`mutation { ... on Mutation {` + vote("a", 1) + vote("b", 1) + vote("c", 1) + `} ... {` + vote("d", 1) + vote("e", 1) + vote("f", 1) + `} }`, "RATE_LIMITED 6"},
+		{`mutation {` + vote("a", 1) + vote("a", 1) + vote("a", 1) + vote("a", 1) + vote("a", 1) + vote("a", 1) + `}`, "done 1"}, // it is one
+		{`mutation {` + vote("a", 1) + strings.Repeat(`x: vote(input: {article: 1}) @skip(if: true)`+broken, 6) + `}`, "done 1"},
+		// Each kind has its own limit, and what is under it is done.
+		{`mutation {` + vote("a", 1) + `p: post(input: {title: "1", text: "x"})` + broken + `q: post(input: {title: "2", text: "x"})` + broken + `r: post(input: {title: "3", text: "x"})` + broken + `}`, "RATE_LIMITED 3, done 1"},
+		{`mutation {` + vote("a", 1) + vote("b", 2) + vote("c", 3) + vote("d", 4) + vote("e", 5) + vote("f", 6) + `p: post(input: {title: "1", text: "x"})` + broken + `}`, "RATE_LIMITED 6, done 1"},
+	} {
+		if got := tally(s.outcome(fmt.Sprint("user", i), tt.document)); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.document, got, tt.want)
+		}
+	}
+	counts := map[string]string{}
+	for _, key := range limitKeys(t, client) {
+		counts[key] = client.Get(t.Context(), "limit:"+key).Val()
+	}
+	address := netip.MustParseAddr("127.0.0.1").String()
+	want := map[string]string{"votes:user:user0": "5", "votes:user:user4": "1", "votes:user:user5": "1", "votes:user:user6": "1", "posts:user:user7": "1",
+		"votes:address:" + address: "8", "posts:address:" + address: "1"}
+	if !reflect.DeepEqual(counts, want) {
+		t.Errorf("counted %v, want %v", counts, want)
+	}
+}

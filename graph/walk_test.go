@@ -1,0 +1,203 @@
+package graph_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+)
+
+const walkInteresting = 3
+
+// walker sends random calls to one of two servers on a store.
+type walker struct {
+	t      *testing.T
+	random *rand.Rand
+	sites  []*site
+	b      *believed
+	ids    []string
+}
+
+// walkUsers: mod is a moderator, mallory never posts, and "" is nobody.
+var walkUsers = []string{"alice", "bob", "carol", "mallory", "mod", ""}
+
+func pick[T any](random *rand.Rand, list []T) T { return list[random.IntN(len(list))] }
+
+func (w *walker) send(user, query string) string {
+	w.t.Helper()
+	header := []string{"X-User-ID", user}
+	switch user {
+	case "mod":
+		header = append(header, "X-User-Roles", "moderator")
+	case "mallory":
+		header = append(header, "X-User-Roles", "moderators admin root")
+	}
+	_, body := pick(w.random, w.sites).postJSON(string(must(json.Marshal(map[string]string{"query": query}))), header...)
+	return body
+}
+
+func (w *walker) step() (query, got, want string) {
+	user, id := pick(w.random, walkUsers), fmt.Sprint("article:", 1+w.random.IntN(len(w.ids)+3))
+	if len(w.ids) > 0 && w.random.IntN(10) > 0 {
+		id = pick(w.random, w.ids)
+	}
+	const codes = `userErrors { code }`
+	switch kind := w.random.IntN(100); {
+	case kind < 15 && user != "mallory":
+		link, group := fmt.Sprintf("https://a.example/%d", w.random.IntN(250)), fmt.Sprint("g", w.random.IntN(4))
+		query = fmt.Sprintf(`mutation { post(input: {title: "t", link: %q, groups: [%q]}) { article %s userErrors { code ... on DuplicateLinkError { articleId article { id } } } } }`, link, group, card)
+		got = w.send(user, query)
+		want = w.b.post(user, link, group, got)
+		if id := w.b.links[link]; id != "" && !slices.Contains(w.ids, id) {
+			w.ids = append(w.ids, id)
+		}
+	case kind < 60:
+		vote := w.random.IntN(3) - 1
+		query = fmt.Sprintf(`mutation { vote(input: {article: %q, direction: %s}) { article %s userErrors { code } } }`, id, directions[vote], card)
+		got, want = w.send(user, query), w.b.vote(user, id, vote)
+	case kind < 80:
+		n := w.random.IntN(4)
+		add, remove := fmt.Sprint("g", n), fmt.Sprint("g", (n+1+w.random.IntN(3))%4)
+		query = fmt.Sprintf(`mutation { regroup(input: {article: %q, add: [%q], remove: [%q]}) { article %s %s } }`, id, add, remove, card, codes)
+		got, want = w.send(user, query), w.b.regroup(user, user == "mod", id, add, remove)
+	case kind < 86:
+		query = fmt.Sprintf(`mutation { deleteArticle(input: {article: %q}) { article: deletedId %s } }`, id, codes)
+		got, want = w.send(user, query), w.b.delete(user, user == "mod", id)
+	default:
+		query = fmt.Sprintf(`{ article(id: %q) %s node(id: %[1]q) { id } }`, id, card)
+		got, want = w.send(user, query), `{"data":{"article":null,"node":null}}`
+		if a := w.b.articles[id]; a != nil && !a.deleted {
+			want = fmt.Sprintf(`{"data":{"article":%s,"node":{"id":%q}}}`, a.shown(user), id)
+		}
+	}
+	return query, got, want
+}
+
+// everything compares the whole site as a user sees it.
+func (w *walker) everything(user string) {
+	w.t.Helper()
+	want, got := w.b.list(user), map[string]string{}
+	sizes, wantSizes := map[string]int{}, map[string]int{"interesting": 0}
+	for _, a := range w.b.articles {
+		for name := range a.groups {
+			if !a.deleted {
+				wantSizes[name]++
+			}
+		}
+		if !a.deleted && a.net() >= walkInteresting {
+			wantSizes["interesting"]++
+		}
+	}
+	var a struct {
+		Data struct {
+			Groups struct {
+				Nodes []struct {
+					Name         string
+					ArticleCount int
+				}
+			}
+			Interesting struct {
+				ArticlesConnection struct{ Nodes []struct{ ID string } }
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(w.send(user, `{ groups { nodes { name articleCount } } interesting: group(name: "interesting") { articlesConnection(first: 100) { nodes { id } } } }`)), &a); err != nil {
+		w.t.Fatal(err)
+	}
+	for _, group := range a.Data.Groups.Nodes {
+		sizes[group.Name] = group.ArticleCount
+	}
+	sizes["interesting"] = len(a.Data.Interesting.ArticlesConnection.Nodes)
+	for page := 1; page == 1 || len(got) == 100*(page-1); page++ {
+		var a struct {
+			Data struct{ Articles []json.RawMessage }
+		}
+		body := w.send(user, fmt.Sprintf(`{ articles(pageSize: 100, page: %d, order: TIME) %s }`, page, card))
+		if err := json.Unmarshal([]byte(body), &a); err != nil || len(a.Data.Articles) == 0 && page == 1 {
+			w.t.Fatalf("%v %s", err, body)
+		}
+		for _, article := range a.Data.Articles {
+			var id struct{ ID string }
+			_ = json.Unmarshal(article, &id)
+			got[id.ID] = string(article)
+		}
+	}
+	if !reflect.DeepEqual(got, want) {
+		for id := range want {
+			if got[id] != want[id] {
+				w.t.Errorf("%q sees %s, want %s", user, got[id], want[id])
+			}
+		}
+		for id := range got {
+			if want[id] == "" {
+				w.t.Errorf("%q sees %s, which is not there", user, got[id])
+			}
+		}
+	}
+	if !reflect.DeepEqual(sizes, wantSizes) {
+		w.t.Errorf("the groups have %v articles, want %v", sizes, wantSizes)
+	}
+}
+
+// Whatever users send in whatever order: none changes another's article but a
+// moderator, none sees another's vote, and nothing that was deleted comes back.
+func TestARandomWalkOfManyUsers(t *testing.T) {
+	t.Parallel()
+	const seed, steps = 20260102, 4000
+	client := redistest.Start(t).Client
+	rules := redisrepo.BookRules()
+	rules.InterestingVotes = walkInteresting
+	w := &walker{t: t, random: rand.New(rand.NewPCG(seed, seed)), b: &believed{articles: map[string]*believedArticle{}, links: map[string]string{}},
+		sites: []*site{newSite(t, client, rules), newSite(t, client, rules)}}
+	done := map[string]int{}
+	for i := range steps {
+		query, got, want := w.step()
+		if got != want {
+			t.Fatalf("step %d: %s\n got %s\nwant %s", i, query, got, want)
+		}
+		done[want[:min(len(want), 20)]]++
+		if i%200 == 199 {
+			w.everything(walkUsers[i/200%len(walkUsers)])
+		}
+	}
+	for _, user := range walkUsers {
+		w.everything(user)
+	}
+	var log struct {
+		Data struct {
+			ModerationLog struct {
+				Nodes []struct{ Kind, ArticleID, By string }
+			}
+		}
+	}
+	body := w.send("mod", `{ moderationLog(first: 100) { nodes { kind articleId by } } }`)
+	if err := json.Unmarshal([]byte(body), &log); err != nil {
+		t.Fatal(err)
+	}
+	newest := slices.Clone(w.b.entries)
+	slices.Reverse(newest)
+	for i, entry := range log.Data.ModerationLog.Nodes {
+		if got := entry.Kind + " " + entry.ArticleID + " by " + entry.By; got != newest[i] {
+			t.Fatalf("entry %d of the log is %s, want %s", i, got, newest[i])
+		}
+	}
+	repo, err := redisrepo.New(t.Context(), client, rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked, err := repo.Check(t.Context(), func(violation string) { t.Error(violation) })
+	deleted := 0
+	for _, a := range w.b.articles {
+		if a.deleted {
+			deleted++
+		}
+	}
+	if err != nil || checked.Deleted != deleted || checked.Articles != len(w.b.articles)-deleted || deleted < 10 || checked.Articles < 20 || len(newest) < 100 {
+		t.Errorf("%v: %+v, want %d articles and %d deleted ones; %d entries; steps %v", err, checked, len(w.b.articles)-deleted, deleted, len(newest), done)
+	}
+}

@@ -1,0 +1,263 @@
+package redisrepo_test
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"frontpage/redisrepo"
+)
+
+// wantDuplicate wants a refusal that names the first article.
+func wantDuplicate(t *testing.T, err error, first redisrepo.ArticleID) {
+	t.Helper()
+	wantRefused(t, err, "DUPLICATE_LINK link")
+	var refusal redisrepo.Refusal
+	if errors.As(err, &refusal) && (refusal[0].Article == nil || *refusal[0].Article != first) {
+		t.Errorf("the first article is %v, want %v", refusal[0].Article, first)
+	}
+}
+
+func linked(link string) redisrepo.Draft { return redisrepo.Draft{Title: link, Link: &link} }
+
+func TestWhatIsTheSameLink(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		first, second string
+		other         bool
+	}{
+		"the same":                          {first: "https://a.example/x?q=1", second: "https://a.example/x?q=1"},
+		"by http":                           {first: "https://a.example/x", second: "http://a.example/x"},
+		"the scheme in large letters":       {first: "https://a.example/x", second: "HTTPS://a.example/x"},
+		"the host in large letters":         {first: "https://a.example/x", second: "https://A.Example/x"},
+		"a host in Unicode":                 {first: "https://ä.example/", second: "https://A\u0308.example"},
+		"a dot behind the host":             {first: "https://a.example/x", second: "https://a.example./x"},
+		"the port of http":                  {first: "https://a.example/x", second: "http://a.example:80/x"},
+		"the port of https":                 {first: "https://a.example/x", second: "https://a.example:443/x"},
+		"an empty port":                     {first: "https://a.example/x", second: "https://a.example:/x"},
+		"a port of IPv6":                    {first: "https://[2001:DB8::1]/x", second: "http://[2001:db8::1]:80/x"},
+		"a slash behind the host":           {first: "https://a.example", second: "https://a.example/"},
+		"a slash behind the path":           {first: "https://a.example/x", second: "https://a.example/x/"},
+		"slashes before parameters":         {first: "https://a.example/x?q=1", second: "https://a.example/x//?q=1"},
+		"a fragment":                        {first: "https://a.example/x", second: "https://a.example/x#part?/"},
+		"no parameters":                     {first: "https://a.example/x", second: "https://a.example/x?"},
+		"empty parameters":                  {first: "https://a.example/x?a=1", second: "https://a.example/x?&a=1&&"},
+		"parameters in another order":       {first: "https://a.example/x?a=1&b=2&c", second: "https://a.example/x?c&b=2&a=1"},
+		"where the reader came from":        {first: "https://a.example/x?id=3", second: "https://a.example/x?utm_source=y&UTM_Medium=z&id=3&fbclid=q&gclid=&mc_cid&ref_src=w"},
+		"only where the reader came from":   {first: "https://a.example/x", second: "https://a.example/x?utm_source=y"},
+		"an encoded letter":                 {first: "https://a.example/~x-1", second: "https://a.example/%7e%78%2D%31"},
+		"an encoding in small digits":       {first: "https://a.example/a%2Fb", second: "https://a.example/a%2fb"},
+		"a path in Unicode":                 {first: "https://a.example/ü", second: "https://a.example/%c3%BC"},
+		"an encoded parameter":              {first: "https://a.example/?q=ü", second: "https://a.example/?%71=%C3%BC"},
+		"blanks around it":                  {first: "https://a.example/x", second: " https://a.example/x\n"},
+		"another host":                      {first: "https://a.example/x", second: "https://b.example/x", other: true},
+		"www.":                              {first: "https://a.example/x", second: "https://www.a.example/x", other: true},
+		"another port":                      {first: "https://a.example/x", second: "https://a.example:8443/x", other: true},
+		"the port of the other scheme":      {first: "https://a.example/x", second: "https://a.example:80/x", other: true},
+		"a port that ends in the scheme's":  {first: "https://a.example/x", second: "https://a.example:10443/x", other: true},
+		"another path":                      {first: "https://a.example/x", second: "https://a.example/y", other: true},
+		"a path in large letters":           {first: "https://a.example/x", second: "https://a.example/X", other: true},
+		"an encoded slash":                  {first: "https://a.example/a/b", second: "https://a.example/a%2Fb", other: true},
+		"what is no encoding":               {first: "https://a.example/a%zz", second: "https://a.example/a%z", other: true},
+		"another value":                     {first: "https://a.example/?id=1", second: "https://a.example/?id=2", other: true},
+		"another parameter":                 {first: "https://a.example/?id=1", second: "https://a.example/?ID=1", other: true},
+		"a parameter without a value":       {first: "https://a.example/?id", second: "https://a.example/?id=", other: true},
+		"parameters of one name":            {first: "https://a.example/?a=1&a=2", second: "https://a.example/?a=2&a=1", other: true},
+		"a parameter that sounds like one":  {first: "https://a.example/", second: "https://a.example/?utm=1", other: true},
+		"a reader's name in the path":       {first: "https://a.example/", second: "https://a.example/utm_source=1", other: true},
+		"a user":                            {first: "https://a.example/", second: "https://me@a.example/", other: true},
+		"a path that looks like parameters": {first: "https://a.example/a?b", second: "https://a.example/a%3Fb", other: true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, nil)
+			for _, links := range [][2]string{{tt.first, tt.second}, {tt.second, tt.first}} {
+				first, err := s.Post(s.ctx, "alice", linked(links[0]))
+				if err != nil {
+					t.Fatal(err)
+				}
+				second, err := s.Post(s.ctx, "bob", linked(links[1]))
+				if !tt.other {
+					wantDuplicate(t, err, first.ID)
+				} else if err != nil {
+					t.Errorf("the second is %v, %v", second, err)
+				}
+				s.do("FLUSHALL")
+			}
+		})
+	}
+}
+
+func TestALinkIsReservedForAWhile(t *testing.T) {
+	t.Parallel()
+	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
+		t.Run(fmt.Sprint(tags), func(t *testing.T) {
+			t.Parallel()
+			partitions := redisrepo.WithPartitions(tags...)
+			s := newSite(t, func(r *redisrepo.Rules) { r.LinkWindow = day }, partitions)
+			d := linked("https://a.example/x")
+			d.IdempotencyKey = new("k")
+			first, err := s.Post(s.ctx, "alice", d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			post := func(by redisrepo.UserName, change func(*redisrepo.Draft)) (*redisrepo.Article, error) {
+				other := d
+				if change(&other); other.Link != nil {
+					other.Link = new(*other.Link + "#again")
+				}
+				return s.Post(s.ctx, by, other)
+			}
+			unkeyed := func(d *redisrepo.Draft) { d.IdempotencyKey = nil }
+			before := s.dump()
+			keys := len(s.raw.Keys(s.ctx, "*").Val())
+			for _, by := range []redisrepo.UserName{"alice", "bob"} {
+				_, err = post(by, unkeyed)
+				wantDuplicate(t, err, first.ID)
+				_, err = post(by, func(d *redisrepo.Draft) { d.IdempotencyKey = new("another") })
+				wantDuplicate(t, err, first.ID)
+			}
+			if after := len(s.raw.Keys(s.ctx, "*").Val()); after != keys {
+				t.Errorf("there are %d keys, were %d:\n%s\nwas\n%s", after, keys, s.dump(), before)
+			}
+			// One's own key comes first.
+			if again, err := s.Post(s.ctx, "alice", d); err != nil || again.ID != first.ID {
+				t.Errorf("the same post again: %v, %v", again, err)
+			}
+			// What has no link is not asked.
+			for range 2 {
+				if _, err := s.Post(s.ctx, "bob", redisrepo.Draft{Title: "t", Text: new("text")}); err != nil {
+					t.Error(err)
+				}
+			}
+			// A draft that is refused otherwise reserves nothing.
+			bad := linked("https://a.example/y")
+			bad.Groups = []string{"?"}
+			_, err = s.Post(s.ctx, "bob", bad)
+			wantRefused(t, err, "INVALID groups.0")
+			if _, err := s.Post(s.ctx, "bob", linked("https://a.example/y")); err != nil {
+				t.Error(err)
+			}
+			s.delete(first.ID, moderator)
+			_, err = post("bob", unkeyed)
+			wantDuplicate(t, err, first.ID)
+			_, err = s.Post(s.ctx, "alice", d)
+			wantRefused(t, err, "NOT_FOUND idempotencyKey")
+			s.undelete(first.ID)
+
+			s.clock.advance(day - time.Second)
+			_, err = post("bob", unkeyed)
+			wantDuplicate(t, err, first.ID)
+			s.clock.advance(time.Second)
+			second, err := post("bob", unkeyed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = post("carol", unkeyed)
+			wantDuplicate(t, err, second.ID)
+			off := s.reopened(s.server.Client, links0, partitions)
+			if _, err := off.Post(s.ctx, "carol", linked("https://a.example/x")); err != nil {
+				t.Errorf("with the rule turned off: %v", err)
+			}
+			for _, key := range s.raw.Keys(s.ctx, "*link:*").Val() {
+				if left := s.ttl(key); left <= 0 || left > day {
+					t.Errorf("%s ends in %v", key, left)
+				}
+			}
+			s.wantClean()
+		})
+	}
+}
+
+// A key may belong to another partition than the link.
+func TestKeysAndLinksInPartitions(t *testing.T) {
+	t.Parallel()
+	partitions := redisrepo.WithPartitions("{a}", "{b}", "{c}")
+	s := newSite(t, nil, partitions)
+	taken := s.post("zoe")
+	for i := range 40 {
+		d := s.fresh()
+		d.IdempotencyKey = new(fmt.Sprint("key", i))
+		dup := d
+		dup.Link = taken.Link
+		_, err := s.Post(s.ctx, "alice", dup)
+		wantDuplicate(t, err, taken.ID)
+		first, err := s.Post(s.ctx, "alice", d) // the key was used for nothing yet
+		if err != nil {
+			t.Fatalf("key %d: %v", i, err)
+		}
+		if again, err := s.Post(s.ctx, "alice", d); err != nil || again.ID != first.ID {
+			t.Errorf("key %d again: %v, %v", i, again, err)
+		}
+		for _, link := range []*string{new("https://example.com/other"), taken.Link, nil} {
+			other := d
+			other.Link, other.Text = link, new("text")
+			_, err := s.Post(s.ctx, "alice", other)
+			wantRefused(t, err, "CONFLICT idempotencyKey")
+		}
+	}
+	if n, err := s.Count(s.ctx, redisrepo.PostedBy("alice")); err != nil || n != 40 {
+		t.Errorf("alice posted %d, %v", n, err)
+	}
+	s.wantClean()
+}
+
+func TestOneLinkTwoHundredTimesAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
+		for _, keyed := range []bool{false, true} {
+			t.Run(fmt.Sprint(tags, keyed), func(t *testing.T) {
+				t.Parallel()
+				partitions := redisrepo.WithPartitions(tags...)
+				s := newSite(t, nil, partitions)
+				other := s.reopened(s.client(), nil, partitions)
+				var posted, refused atomic.Int64
+				var errs [200]error
+				together(200, func(i int) {
+					d := linked([]string{"https://a.example/x", "http://A.example/x/?utm_source=y"}[i%2])
+					if keyed {
+						d.IdempotencyKey = new("key")
+					}
+					a, err := []*site{s, other}[i%2].Post(s.ctx, redisrepo.UserName(fmt.Sprint("user", i)), d)
+					if errs[i] = err; err == nil {
+						posted.Store(int64(a.ID))
+					} else {
+						refused.Add(1)
+					}
+				})
+				if n := refused.Load(); n != 199 {
+					t.Errorf("%d were refused, want 199", n)
+				}
+				for _, err := range errs {
+					if err != nil {
+						wantDuplicate(t, err, redisrepo.ArticleID(posted.Load()))
+					}
+				}
+				if n, err := s.Count(s.ctx, redisrepo.Site(redisrepo.ByTime, redisrepo.Descending)); err != nil || n != 1 {
+					t.Errorf("there are %d articles, %v", n, err)
+				}
+				s.wantClean()
+			})
+		}
+	}
+}
+
+func TestAnImportAsksForNoLink(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	s.imports(old(5, time.Hour, 1), old(6, time.Hour, 1))
+	if _, err := s.Post(s.ctx, "alice", draft("old")); err != nil {
+		t.Error(err)
+	}
+	s.delete(5, moderator)
+	if added, errs := s.Import(s.ctx, []redisrepo.Imported{old(5, time.Hour, 1)}); added[0] || errs[0] != nil {
+		t.Errorf("Import of what is deleted = %v, %v", added, errs)
+	}
+	if _, err := s.Deleted(s.ctx, 5); err != nil {
+		t.Error(err)
+	}
+	s.wantClean()
+}

@@ -1,0 +1,131 @@
+package redisrepo_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"frontpage/redisrepo"
+)
+
+func logText(e redisrepo.ModerationEntry) string {
+	return fmt.Sprint(e.Kind, " ", e.Article, " ", e.By, " ", e.At.Sub(opened), " ", e.Before, e.After)
+}
+
+func (s *site) log() (texts []string) {
+	s.t.Helper()
+	entries, _, err := s.ModerationLog(s.ctx, redisrepo.Span{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, e := range entries {
+		texts = append(texts, logText(e))
+	}
+	return texts
+}
+
+func TestWhatIsLogged(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	a := s.post("alice", "a", "b")
+	regroup := func(by redisrepo.Actor, add, remove []string) {
+		t.Helper()
+		s.clock.advance(time.Second)
+		if _, err := s.Regroup(s.ctx, a.ID, by, add, remove); err != nil {
+			t.Fatal(err)
+		}
+	}
+	regroup(alice(), []string{"c"}, nil)                                             // the poster's own
+	regroup(redisrepo.Actor{Name: "alice", Moderator: true}, nil, []string{"c"})     // and though she is one
+	regroup(moderator, []string{"a"}, []string{"x"})                                 // changes nothing
+	regroup(moderator, nil, []string{"a", "b"})                                      // 4s
+	regroup(redisrepo.Actor{Name: "two words", Moderator: true}, []string{"b"}, nil) // 5s
+	s.delete(a.ID, alice())
+	s.delete(a.ID, moderator)
+	s.clock.advance(time.Second)
+	s.undelete(a.ID)
+	s.undelete(a.ID)
+	_, err := s.Delete(s.ctx, a.ID, redisrepo.Actor{Name: "bob"})
+	wantRefused(t, err, "FORBIDDEN article")
+	want := []string{
+		"undeleted article:1 mod 6s [] []",
+		"deleted article:1 alice 5s [] []",
+		"regrouped article:1 two words 5s [] [b]",
+		"regrouped article:1 mod 4s [a b] []",
+	}
+	if got := s.log(); !slices.Equal(got, want) {
+		t.Errorf("log = %q, want %q", got, want)
+	}
+	s.do("XADD moderation: * by stranger") // passed over
+	if got := s.log(); !slices.Equal(got, want) {
+		t.Errorf("log = %q, want %q", got, want)
+	}
+}
+
+func TestTheLogIsWalked(t *testing.T) {
+	t.Parallel()
+	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
+		t.Run(fmt.Sprint(tags), func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, nil, redisrepo.WithPartitions(tags...))
+			if entries, info, err := s.ModerationLog(s.ctx, redisrepo.Span{}); err != nil || len(entries) != 0 || info != (redisrepo.PageInfo{}) {
+				t.Errorf("an empty log = %v, %+v, %v", entries, info, err)
+			}
+			const total = 30
+			for i := range total { // many of one millisecond
+				key := tags[i%len(tags)] + "moderation:"
+				s.do("XADD", key, fmt.Sprintf("%d-%d", 1000+i/10, i%10/len(tags)+1), "kind", "deleted", "article", fmt.Sprint("article:", i+1), "by", "user:mod", "at", opened.Unix())
+			}
+			all, _, err := s.ModerationLog(s.ctx, redisrepo.Span{First: new(100)})
+			if err != nil || len(all) != total {
+				t.Fatalf("log = %v, %v", all, err)
+			}
+			id := func(e redisrepo.ModerationEntry) string { return e.Cursor }
+			for _, backward := range []bool{false, true} {
+				for _, size := range []int{1, 2, 3, 7, 30, 100} {
+					got := walkAll(t, size, backward, total, func(span redisrepo.Span) ([]redisrepo.ModerationEntry, redisrepo.PageInfo, error) {
+						return s.ModerationLog(s.ctx, span)
+					})
+					if !slices.EqualFunc(got, all, func(a, b redisrepo.ModerationEntry) bool { return id(a) == id(b) }) {
+						t.Errorf("by %d, backward %t: %v", size, backward, got)
+					}
+				}
+			}
+			for i := range all { // between two cursors
+				for j := i + 1; j < len(all); j += 5 {
+					got, info, err := s.ModerationLog(s.ctx, redisrepo.Span{First: new(100), After: &all[i].Cursor, Before: &all[j].Cursor})
+					if err != nil || len(got) != j-i-1 || !info.HasPreviousPage || !info.HasNextPage {
+						t.Fatalf("between %d and %d: %d entries, %+v, %v", i, j, len(got), info, err)
+					}
+				}
+			}
+			s.post("alice", "go")
+			groups, _, _ := s.Groups(s.ctx, redisrepo.Span{})
+			for name, span := range map[string]redisrepo.Span{
+				"a cursor of groups": {After: &groups[0].Cursor}, "what is none": {After: new("x")},
+			} {
+				_, _, err := s.ModerationLog(s.ctx, span)
+				wantRefusal(t, name, err, "after")
+			}
+			_, _, err = s.ModerationLog(s.ctx, redisrepo.Span{First: new(0)})
+			wantRefused(t, err, "INVALID first")
+			_, _, err = s.Groups(s.ctx, redisrepo.Span{Before: &all[0].Cursor})
+			wantRefused(t, err, "INVALID before")
+		})
+	}
+}
+
+func TestTheLogIsBounded(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	a := s.post("alice")
+	s.do("EVAL", "for i = 1, 101000 do redis.call('XADD', KEYS[1], string.format('%d-1', i), 'kind', 'deleted') end", 1, "moderation:")
+	s.delete(a.ID, moderator)
+	if n := s.do("XLEN moderation:").(int64); n < 100_000 || n > 100_200 {
+		t.Errorf("the log has %d entries", n)
+	}
+	if got := s.log(); len(got) != 1 {
+		t.Errorf("log = %q", got)
+	}
+}

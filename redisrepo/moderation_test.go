@@ -1,0 +1,415 @@
+package redisrepo_test
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"frontpage/redisrepo"
+)
+
+func alice() redisrepo.Actor { return redisrepo.Actor{Name: "alice"} }
+
+// everywhere are all listings that an article of alice in go and x can be in.
+func everywhere() []redisrepo.Listing {
+	listings := []redisrepo.Listing{redisrepo.PostedBy("alice")}
+	for _, order := range orders {
+		listings = append(listings, redisrepo.Site(order, redisrepo.Descending))
+		for _, group := range []redisrepo.GroupName{"go", "x", "interesting"} {
+			listings = append(listings, redisrepo.InGroup(group, order, redisrepo.Descending))
+		}
+	}
+	return listings
+}
+
+func TestADeletedArticleIsGoneAndComesBackAsItWas(t *testing.T) {
+	t.Parallel()
+	for _, tags := range [][]string{{""}, {"{a}", "{b}"}} {
+		for _, kept := range []bool{true, false} {
+			t.Run(fmt.Sprint(tags, " listings kept: ", kept), func(t *testing.T) {
+				t.Parallel()
+				s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 3 }, redisrepo.WithPartitions(tags...))
+				a := s.post("alice", "go", "x")
+				for _, voter := range []redisrepo.UserName{"bob", "carol", "dave"} {
+					s.vote(a.ID, voter, up)
+				}
+				s.vote(a.ID, "erin", down)
+				a = s.article(a.ID)
+				s.clock.advance(time.Minute)
+				list := func() {
+					for _, l := range everywhere() {
+						s.list(l)
+					}
+				}
+				if kept {
+					list()
+				}
+				before := s.dump()
+
+				deleted := s.delete(a.ID, moderator)
+				if !deleted.DeletedAt.Equal(opened.Add(time.Minute)) || *deleted.DeletedBy != "mod" || deleted.Votes != 3 || !slices.Equal(deleted.Groups, a.Groups) || deleted.Score != a.Score {
+					t.Errorf("Delete = %s", show(deleted))
+				}
+				for _, l := range everywhere() {
+					s.wantList(l)
+					if n, err := s.Count(s.ctx, l); err != nil || n != 0 {
+						t.Errorf("Count of %+v = %d, %v", l, n, err)
+					}
+					if edges, _, err := s.Walk(s.ctx, l, redisrepo.Span{}); err != nil || len(edges) != 0 {
+						t.Errorf("Walk of %+v = %v, %v", l, edges, err)
+					}
+				}
+				if groups, err := s.groups(); err != nil || len(groups) != 0 {
+					t.Errorf("Groups = %v, %v", groups, err)
+				}
+				_, errs := s.ArticlesByID(s.ctx, []redisrepo.ArticleID{a.ID})
+				wantRefused(t, errs[0], "NOT_FOUND article")
+				_, err := s.Vote(s.ctx, a.ID, "frank", up)
+				wantRefused(t, err, "NOT_FOUND article")
+				_, err = s.Regroup(s.ctx, a.ID, moderator, []string{"y"}, nil)
+				wantRefused(t, err, "NOT_FOUND article")
+				_, err = s.Delete(s.ctx, a.ID, redisrepo.Actor{Name: "bob"})
+				wantRefused(t, err, "NOT_FOUND article")
+				if s.CanVote("frank", deleted) {
+					t.Error("CanVote on a deleted article")
+				}
+				for _, by := range []redisrepo.Actor{alice(), moderator} { // by others who may
+					if again := s.delete(a.ID, by); show(again) != show(deleted) {
+						t.Errorf("Delete again = %s, want %s", show(again), show(deleted))
+					}
+				}
+				if read, err := s.Deleted(s.ctx, a.ID); err != nil || show(read) != show(deleted) {
+					t.Errorf("Deleted = %v, %v", read, err)
+				}
+				s.wantClean()
+				if checked, err := s.Check(s.ctx, func(string) {}); err != nil || checked.Articles != 0 || checked.Deleted != 1 {
+					t.Errorf("Check = %+v, %v", checked, err)
+				}
+
+				back := s.undelete(a.ID)
+				if want := s.article(a.ID); !reflect.DeepEqual(back, want) || strings.Replace(show(back), "revision:7", "revision:5", 1) != show(a) {
+					t.Errorf("Undelete = %s, want %s", show(back), show(a))
+				}
+				for _, l := range everywhere() {
+					s.wantList(l, a.ID)
+				}
+				if again := s.undelete(a.ID); !reflect.DeepEqual(again, back) {
+					t.Errorf("Undelete again = %s", show(again))
+				}
+				_, err = s.Deleted(s.ctx, a.ID)
+				wantRefused(t, err, "NOT_FOUND article")
+				s.wantClean()
+				if kept {
+					after := s.dump()
+					for line := range strings.Lines(before) {
+						if !strings.Contains(line, "revision:") && !strings.Contains(after, line) {
+							t.Errorf("of what was there before, this is not as it was: %s", line)
+						}
+					}
+				}
+				s.vote(a.ID, "frank", up)
+				s.wantClean()
+			})
+		}
+	}
+}
+
+func TestWhoMayDelete(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	a, b := s.post("alice"), s.post("alice")
+	before := s.dump()
+	_, err := s.Delete(s.ctx, a.ID, redisrepo.Actor{Name: "bob"})
+	wantRefused(t, err, "FORBIDDEN article")
+	_, err = s.Delete(s.ctx, 99, moderator)
+	wantRefused(t, err, "NOT_FOUND article")
+	_, err = s.Undelete(s.ctx, 99, moderator)
+	wantRefused(t, err, "NOT_FOUND article")
+	_, err = s.Undelete(s.ctx, a.ID, alice())
+	wantRefused(t, err, "FORBIDDEN article")
+	_, err = s.Deleted(s.ctx, 99)
+	wantRefused(t, err, "NOT_FOUND article")
+	if after := s.dump(); after != before {
+		t.Errorf("something was written:\n%s", after)
+	}
+	if d := s.delete(a.ID, alice()); *d.DeletedBy != "alice" {
+		t.Errorf("DeletedBy = %v", *d.DeletedBy)
+	}
+	if d := s.delete(b.ID, redisrepo.Actor{Name: "command line", Moderator: true}); *d.DeletedBy != "command line" {
+		t.Errorf("DeletedBy = %v", *d.DeletedBy)
+	}
+	s.wantClean()
+}
+
+func TestArticlesOfTheBookAreDeleted(t *testing.T) {
+	t.Parallel()
+	s := withBook(t, nil)
+	before := s.article(1)
+	s.delete(1, moderator)
+	for _, group := range []redisrepo.GroupName{"go", "programming"} {
+		s.wantList(best(group))
+	}
+	if s.do("EXISTS group:go group:programming") != int64(0) {
+		t.Error("it is still in a group")
+	}
+	s.wantClean()
+	back := s.undelete(1)
+	if back.Score != before.Score || !back.CreatedAt.Equal(before.CreatedAt) || fmt.Sprint(back.Groups) != "[go programming]" {
+		t.Errorf("Undelete = %s, was %s", show(back), show(before))
+	}
+	s.wantList(best("go"), 1)
+	s.wantList(redisrepo.PostedBy("alice"), 1)
+	s.vote(1, "carol", up)
+	s.wantClean()
+}
+
+// Rules that changed while an article was deleted are those that it comes back under.
+func TestADeletedArticleUnderChangedRules(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	a := s.post("alice", "go")
+	if _, err := s.VoteFrom(s.ctx, a.ID, "bob", up, "b"); err != nil {
+		t.Fatal(err)
+	}
+	s.vote(a.ID, "carol", down)
+	s.delete(a.ID, alice())
+	s = s.reopened(s.server.Client, func(r *redisrepo.Rules) { r.VoteScore, r.VotingWindow, r.InterestingVotes = 7, day, 1 })
+	s.wantClean()
+	for _, key := range []string{"voted:1", "downvoted:1", "audit:1"} {
+		if left := s.ttl(key); left > day+time.Hour || left < day {
+			t.Errorf("%s ends in %v", key, left)
+		}
+	}
+	if back := s.undelete(a.ID); back.Score != float64(opened.Unix()+7) || !back.IsInteresting {
+		t.Errorf("Undelete = %s", show(back))
+	}
+	s.wantList(best("interesting"), a.ID)
+	s.wantClean()
+}
+
+func TestAnUndeletedArticleIsClosedInTime(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	a := s.post("alice")
+	s.delete(a.ID, alice())
+	s.clock.set(week + time.Second)
+	s.undelete(a.ID)
+	_, err := s.Vote(s.ctx, a.ID, "bob", up)
+	wantRefused(t, err, "VOTING_CLOSED article")
+}
+
+func TestWhatModerationPublishes(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	s.post("alice", "b", "a")
+	published := s.overhear("changes:0")
+	s.delete(1, redisrepo.Actor{Name: "two words", Moderator: true})
+	s.delete(1, moderator)
+	s.undelete(1)
+	s.undelete(1)
+	want := []string{
+		scored(fmt.Sprintf("deleted article:1 2 1 0 = a b\n%d user:two words", opened.Unix()), 1),
+		scored("undeleted article:1 3 1 0 = a b", 1),
+	}
+	if got := published(); !slices.Equal(got, want) {
+		t.Errorf("published %q, want %q", got, want)
+	}
+}
+
+func TestDeletionsAreTold(t *testing.T) {
+	t.Parallel()
+	for _, tags := range [][]string{{""}, {"{a}", "{b}"}} {
+		for _, by := range []string{"the same", "another"} {
+			t.Run(fmt.Sprint(tags, " by ", by), func(t *testing.T) {
+				t.Parallel()
+				partitions := redisrepo.WithPartitions(tags...)
+				s := newSite(t, nil, partitions)
+				writer := s.reopened(s.client(), nil, partitions)
+				l := s.listen(tags...)
+				if by == "the same" {
+					writer = s
+				}
+				a := writer.post("alice", "go")
+				l.pass()
+				w, posts := l.watch(a.ID), l.watchPosts("")
+				deleted := writer.delete(a.ID, moderator)
+				if got := next(t, w); show(got) != show(deleted) || got.DeletedAt == nil {
+					t.Errorf("told %s, want %s", show(got), show(deleted))
+				}
+				l.wantTaken(w)
+				_, err := writer.Vote(writer.ctx, a.ID, "bob", up)
+				wantRefused(t, err, "NOT_FOUND article")
+				l.wantTaken(w)
+				late := l.watch(a.ID) // it is deleted by then
+				l.wantTaken(late)
+				back := writer.undelete(a.ID)
+				for _, w := range []*redisrepo.Watch{w, late} {
+					if got := next(t, w); show(got) != show(back) || got.DeletedAt != nil {
+						t.Errorf("told %s, want %s", show(got), show(back))
+					}
+				}
+				writer.vote(a.ID, "bob", up)
+				if got := until(t, w, 2); got.DeletedAt != nil {
+					t.Errorf("told %s", show(got))
+				}
+				l.wantTaken(posts)
+				l.wantReports(0)
+			})
+		}
+	}
+}
+
+// What was deleted in an outage is told after it, and what comes back in one is no post.
+func TestDeletionsOfAnOutageAreTold(t *testing.T) {
+	eachOutage(t, func(l *listener, other *site, begin, end func()) {
+		hidden := other.post("alice", "go")
+		other.delete(hidden.ID, moderator)
+		a := other.post("alice", "go")
+		l.pass()
+		w, posts := l.watch(a.ID), l.watchPosts("")
+		begin()
+		deleted := other.delete(a.ID, moderator)
+		other.undelete(hidden.ID)
+		end()
+		if got := next(l.t, w); show(got) != show(deleted) {
+			l.t.Errorf("told %s, want %s", show(got), show(deleted))
+		}
+		l.wantTaken(w)
+		l.wantTaken(posts)
+		begin()
+		back := other.undelete(a.ID)
+		end()
+		if got := next(l.t, w); show(got) != show(back) {
+			l.t.Errorf("told %s, want %s", show(got), show(back))
+		}
+		l.wantTaken(w)
+		l.wantTaken(posts)
+	})
+}
+
+func TestAPostThatIsDeletedBeforeItIsTaken(t *testing.T) {
+	t.Parallel()
+	s := two(t)
+	l := s[0].listen()
+	w := l.watchPosts("")
+	a, b := s[1].post("alice"), s[1].post("alice")
+	l.pass()
+	s[0].delete(a.ID, moderator)
+	taken := w.Take()
+	if taken == nil || taken.ID != b.ID {
+		t.Fatalf("took %v, want %v", taken, b.ID)
+	}
+	s[0].delete(b.ID, moderator)
+	if newer := w.Newer(taken); newer == nil || newer.DeletedAt == nil {
+		t.Errorf("Newer = %v, want it to be deleted", newer)
+	}
+	l.wantTaken(w)
+}
+
+// Votes, regroupings, deletions and undeletions of a few articles at once.
+func TestVotesWhileArticlesAreDeleted(t *testing.T) {
+	t.Parallel()
+	s := two(t)
+	var articles []*redisrepo.Article
+	for i := range 4 {
+		articles = append(articles, s[0].post("alice", "go", fmt.Sprint("g", i%2)))
+	}
+	for _, group := range []redisrepo.GroupName{"go", "g0", "g1", "interesting"} {
+		s[0].list(best(group))
+	}
+	var counted [4]atomic.Int64
+	var refused atomic.Int64
+	together(12, func(worker int) {
+		s := s[worker%2]
+		for i := range 80 {
+			n := (worker + i) % len(articles)
+			id := articles[n].ID
+			var err error
+			switch {
+			case worker < 2 && i%2 == 0:
+				_, err = s.Delete(s.ctx, id, moderator)
+			case worker < 4 && i%2 == 1:
+				_, err = s.Undelete(s.ctx, id, moderator)
+			case worker < 5:
+				_, err = s.Regroup(s.ctx, id, moderator, []string{fmt.Sprint("g", i%2)}, []string{fmt.Sprint("g", (i+1)%2)})
+			default:
+				_, err = s.Vote(s.ctx, id, redisrepo.UserName(fmt.Sprint("voter", worker, "-", i)), up)
+				if err == nil {
+					counted[n].Add(1)
+				}
+			}
+			var refusal redisrepo.Refusal
+			if errors.As(err, &refusal) && refusal[0].Code == redisrepo.NotFound {
+				refused.Add(1)
+			} else if err != nil {
+				t.Errorf("worker %d: %v", worker, err)
+			}
+			if i%20 == 0 {
+				s.list(best("go"))
+			}
+		}
+	})
+	s[0].wantClean()
+	for i, a := range articles {
+		if got := s[0].undelete(a.ID); int64(got.Votes) != 1+counted[i].Load() {
+			t.Errorf("votes of %v = %d, want %d", a.ID, got.Votes, 1+counted[i].Load())
+		}
+	}
+	s[0].wantClean()
+	if n := len(s[0].list(best("go"))); n != 4 {
+		t.Errorf("go has %d articles, want 4", n)
+	}
+	if refused.Load() == 0 {
+		t.Error("nothing met a deleted article")
+	}
+}
+
+func TestOneDeletionAHundredTimesAtOnce(t *testing.T) {
+	t.Parallel()
+	s := two(t)
+	a := s[0].post("alice", "go")
+	var mutex sync.Mutex
+	by := map[redisrepo.UserName]bool{}
+	together(100, func(i int) {
+		d, err := s[i%2].Delete(s[i%2].ctx, a.ID, redisrepo.Actor{Name: redisrepo.UserName(fmt.Sprint("mod", i)), Moderator: true})
+		if err != nil {
+			t.Errorf("Delete: %v", err)
+			return
+		}
+		mutex.Lock()
+		defer mutex.Unlock()
+		by[*d.DeletedBy] = true
+	})
+	log, _, err := s[0].ModerationLog(s[0].ctx, redisrepo.Span{})
+	if err != nil || len(log) != 1 || len(by) != 1 || !by[log[0].By] {
+		t.Errorf("log = %+v, %v; deleted by %v", log, err, by)
+	}
+	s[0].wantClean()
+}
+
+func TestWithoutDownvotes(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	a := s.post("alice")
+	s.vote(a.ID, "bob", down)
+	s.vote(a.ID, "carol", down)
+	s = s.reopened(s.server.Client, func(r *redisrepo.Rules) { r.Downvotes = false })
+	for _, voter := range []redisrepo.UserName{"bob", "dave"} {
+		_, err := s.Vote(s.ctx, a.ID, voter, down)
+		wantRefused(t, err, "FORBIDDEN direction")
+	}
+	if got := s.article(a.ID); got.Downvotes != 2 {
+		t.Errorf("downvotes = %d, want 2", got.Downvotes)
+	}
+	s.vote(a.ID, "bob", none)
+	if got := s.vote(a.ID, "carol", up).Article; got.Votes != 2 || got.Downvotes != 0 {
+		t.Errorf("votes = %s", show(got))
+	}
+	s.wantClean()
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"frontpage/redistest"
+)
+
+// as asks as a user with roles, which count in development mode.
+func (s *running) as(user, roles, query string) string {
+	s.t.Helper()
+	body, _ := json.Marshal(map[string]string{"query": query})
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+"/query", strings.NewReader(string(body)))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-User-ID", user)
+	req.Header.Set("X-User-Roles", roles)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	answer, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(answer)
+}
+
+// runCommand runs a command of the program: its standard output, and what else it says.
+func runCommand(t *testing.T, env []string, args ...string) (out, said string, code int) {
+	t.Helper()
+	cmd := command(t, env, args...)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	text, err := cmd.Output()
+	if err != nil && cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return string(text), stderr.String(), cmd.ProcessState.ExitCode()
+}
+
+func TestUndelete(t *testing.T) {
+	t.Parallel()
+	env := []string{"REDIS_URL=" + redistest.Start(t).URL(), "INTERESTING_VOTES=3"}
+	s := start(t, env...)
+	for i := range 3 {
+		s.as("alice", "", fmt.Sprintf(`mutation { post(input: {title: "article %d", text: "x", groups: ["go", "g%d"]}) { article { id } } }`, i+1, i+1))
+	}
+	for _, user := range []string{"bob", "carol"} {
+		s.as(user, "", `mutation { vote(input: {article: 2}) { changed } }`)
+	}
+	const everything = `{ articles { id score votes viewerVote isInteresting groups { name articleCount } } time: articles(order: TIME) { id }
+		go: group(name: "go") { articles { id } } i: group(name: "interesting") { articles { id } } groups { nodes { name } } user(name: "alice") { articlesConnection { totalCount nodes { id } } } }`
+	before := s.as("bob", "", everything)
+	if !strings.HasPrefix(before, `{"data":{"articles":[{"id":"article:2","score":`) || !strings.Contains(before, `"i":{"articles":[{"id":"article:2"}]}`) {
+		t.Errorf("before: %s", before)
+	}
+	if _, said, code := runCommand(t, env, "undelete", "2"); code != 1 || !strings.Contains(said, "article:2 is not deleted") {
+		t.Errorf("what is not deleted: %d %s", code, said)
+	}
+	if got := s.as("mod", "moderator", `mutation { deleteArticle(input: {article: 2}) { deletedId } }`); got != `{"data":{"deleteArticle":{"deletedId":"article:2"}}}` {
+		t.Error(got)
+	}
+	if gone := s.as("bob", "", everything); strings.Contains(gone, "article:2") || strings.Contains(gone, "g2") {
+		t.Errorf("deleted: %s", gone)
+	}
+	if out, _, code := runCommand(t, env, "check"); code != 0 || !strings.Contains(out, "2 articles, 1 deleted ones") {
+		t.Errorf("check: %d %s", code, out)
+	}
+	out, said, code := runCommand(t, env, "undelete", "article:2")
+	if code != 0 || !regexp.MustCompile(`^article:2 is back: "article 2", 3 votes, score \d+\n$`).MatchString(out) {
+		t.Errorf("undelete: %d %s %s", code, out, said)
+	}
+	if after := s.as("bob", "", everything); after != before {
+		t.Errorf("brought back: %s\nbefore: %s", after, before)
+	}
+	if got := s.as("dave", "", `mutation { vote(input: {article: 2}) { article { votes } changed } }`); got != `{"data":{"vote":{"article":{"votes":4},"changed":true}}}` {
+		t.Error(got)
+	}
+	if out, _, code := runCommand(t, env, "check"); code != 0 || !strings.Contains(out, "3 articles, 0 deleted ones and 5 groups checked: 0 violations") {
+		t.Errorf("check: %d %s", code, out)
+	}
+	if got := s.as("mod", "moderator", `{ moderationLog { nodes { kind by articleId article { votes } } } }`); got != `{"data":{"moderationLog":{"nodes":[`+
+		`{"kind":"UNDELETED","by":" command line","articleId":"article:2","article":{"votes":4}},{"kind":"DELETED","by":"mod","articleId":"article:2","article":{"votes":4}}]}}}` {
+		t.Error(got)
+	}
+	s.stop()
+	for name, says := range map[string]string{"99": "there is no article:99", "article:02": "is not the id of an article", "user:alice": "is not the id of an article", "2": "article:2 is not deleted"} {
+		for _, do := range []string{"undelete", "audit"} {
+			if do == "audit" && name == "2" {
+				continue
+			}
+			if out, said, code := runCommand(t, env, do, name); code != 1 || !strings.Contains(said, says) || out != "" {
+				t.Errorf("%s %s: %d %s %s", do, name, code, out, said)
+			}
+		}
+	}
+	for _, do := range []string{"undelete", "audit"} {
+		if _, said, code := runCommand(t, []string{"REDIS_URL=memory://"}, do, "1"); code != 1 || !strings.Contains(said, "memory") {
+			t.Errorf("%s on memory: %d %s", do, code, said)
+		}
+		if _, _, code := runCommand(t, env, do); code != 2 {
+			t.Errorf("%s of nothing: %d", do, code)
+		}
+		if out, said, code := runCommand(t, append(env, "VOTE_SCORE=1"), do, "1"); code != 1 || out != "" || !strings.Contains(said, "vote_score") {
+			t.Errorf("%s under other rules: %d %s %s", do, code, out, said)
+		}
+	}
+}
+
+func TestAudit(t *testing.T) {
+	t.Parallel()
+	env := []string{"REDIS_URL=" + redistest.Start(t).URL()}
+	quiet := start(t, env...)
+	recording := start(t, append(env, "AUDIT_SECRET="+auditSecret)...)
+	quiet.as("alice", "", `mutation { post(input: {title: "t", text: "x"}) { article { id } } }`)
+	for _, vote := range []struct {
+		by              *running
+		user, direction string
+	}{{quiet, "bob", "UP"}, {recording, "carol", "UP"}, {recording, "dave", "DOWN"}, {recording, "eve", "UP"}, {recording, "eve", "NONE"}} {
+		vote.by.as(vote.user, "", `mutation { vote(input: {article: 1, direction: `+vote.direction+`}) { changed } }`)
+	}
+	check := func() {
+		t.Helper()
+		out, said, code := runCommand(t, env, "audit", "1")
+		pattern := regexp.MustCompile(`^alice\tup\t-\t-\nbob\tup\t-\t-\n((?:\w+\t\w+\t20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ\t[0-9a-f]{12}\n){3})$`)
+		m := pattern.FindStringSubmatch(out)
+		if code != 0 || m == nil {
+			t.Fatalf("%d %s%s", code, out, said)
+		}
+		buckets := map[string]bool{}
+		for line := range strings.Lines(m[1]) {
+			fields := strings.Split(strings.TrimSpace(line), "\t")
+			buckets[fields[3]] = true
+			if want := map[string]string{"carol": "up", "dave": "down", "eve": "none"}[fields[0]]; fields[1] != want {
+				t.Errorf("%q, want %s", line, want)
+			}
+		}
+		if len(buckets) != 1 {
+			t.Errorf("one address has the buckets %v", buckets)
+		}
+		if strings.Contains(out+said, "127.0.0.1") || strings.Contains(out+said, "sesame") {
+			t.Errorf("an address or a secret is shown: %s%s", out, said)
+		}
+	}
+	check()
+	quiet.as("alice", "", `mutation { deleteArticle(input: {article: 1}) { deletedId } }`)
+	check() // the voters of what is deleted are kept
+	quiet.stop()
+	if log := recording.stop(); strings.Contains(log, "sesame") || strings.Contains(log, "carol") {
+		t.Errorf("the log has a secret or a voter: %s", log)
+	}
+}

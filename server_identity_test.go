@@ -1,0 +1,211 @@
+package main
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	testSecret  = "open-sesame-0123456789-0123456789-abcdef"
+	auditSecret = "audit-sesame-0123456789-0123456789-abcde"
+	// The example of RFC 7517, Appendix A.1.
+	testKeys = `{"keys":[{"kty":"EC","crv":"P-256","x":"MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4","y":"4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM","kid":"1"}]}`
+)
+
+// tokenFor is a token of a user for an hour, signed with the secret.
+func tokenFor(user string) string {
+	encode := base64.RawURLEncoding.EncodeToString
+	text := encode([]byte(`{"alg":"HS256"}`)) + "." + encode(fmt.Appendf(nil, `{"sub":%q,"exp":%d}`, user, time.Now().Add(time.Hour).Unix()))
+	mac := hmac.New(sha256.New, []byte(testSecret))
+	mac.Write([]byte(text))
+	return text + "." + encode(mac.Sum(nil))
+}
+
+func fileOf(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// whoAmI asks a server who one is. header is pairs of name and value.
+func (s *running) whoAmI(client *http.Client, header ...string) (*http.Response, string) {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+"/query", strings.NewReader(`{"query":"{ viewer { name } }"}`))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Add(header[i], header[i+1])
+		if header[i] == "Host" {
+			req.Host = header[i+1]
+		}
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return res, string(body)
+}
+
+const (
+	isAlice  = `{"data":{"viewer":{"name":"alice"}}}`
+	isNobody = `{"data":{"viewer":null}}`
+)
+
+// signs are how the log names each way to sign in.
+var signs = []string{"development mode", "tokens signed with a shared secret", "tokens signed with a key of", "of a trusted proxy says"}
+
+// The start names the one way to sign in, and no secret is ever shown.
+func TestTheStartNamesOneWayToSignIn(t *testing.T) {
+	t.Parallel()
+	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, testKeys) }))
+	t.Cleanup(issuer.Close)
+	for name, tt := range map[string]struct {
+		env    []string
+		sign   string
+		header []string // that makes one alice; empty: none does
+	}{
+		"development":       {nil, signs[0], []string{"X-User-ID", "alice"}},
+		"a secret":          {[]string{"JWT_SECRET=" + testSecret}, signs[1], []string{"Authorization", "Bearer " + tokenFor("alice")}},
+		"a secret's file":   {[]string{"JWT_SECRET_FILE=" + fileOf(t, testSecret+"\n")}, signs[1], []string{"Authorization", "Bearer " + tokenFor("alice")}},
+		"keys":              {[]string{"JWKS_FILE=" + fileOf(t, testKeys), "JWT_ISSUER=i", "JWT_AUDIENCE=a,b"}, signs[2], nil},
+		"keys by URL":       {[]string{"JWKS_URL=" + issuer.URL, "JWT_ISSUER=i", "JWT_AUDIENCE=a"}, signs[2], nil},
+		"a proxy":           {[]string{"PROXY_USER_HEADER=X-Forwarded-User", "TRUSTED_PROXIES=127.0.0.0/8"}, signs[3], []string{"X-Forwarded-User", "alice"}},
+		"a secret, as JSON": {[]string{"JWT_SECRET=" + testSecret, "LOG_FORMAT=json", "LOG_LEVEL=debug"}, signs[1], nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			env := append([]string{"REDIS_URL=memory://", "LOG_LEVEL=debug", "AUDIT_SECRET=" + auditSecret}, tt.env...)
+			if strings.Contains(name, "JSON") {
+				out, err := command(t, append(env, "ADDR=nonsense")).CombinedOutput()
+				if err == nil || strings.Contains(string(out), "sesame") {
+					t.Errorf("%v %s", err, out)
+				}
+				return
+			}
+			s := start(t, env...)
+			said := ""
+			if tt.header != nil {
+				if _, body := s.whoAmI(http.DefaultClient, tt.header...); body != isAlice {
+					t.Errorf("alice is %s", body)
+				}
+			}
+			for _, header := range [][]string{nil, {"Authorization", "Bearer x.y.z"}, {"Authorization", "Bearer " + tokenFor("eve") + "x"}, {"X-User-ID", strings.Repeat("u", 65)}, {"X-Forwarded-User", " "}} {
+				_, body := s.whoAmI(http.DefaultClient, header...)
+				said += body
+			}
+			for _, path := range []string{"/", "/healthz", "/readyz", "/query", "/query?query={__schema{types{name}}}", "/debug/vars", "/metrics", "/.env"} {
+				res, err := http.Get(s.url + path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				body, _ := io.ReadAll(res.Body)
+				_ = res.Body.Close()
+				said += string(body) + fmt.Sprint(res.Header)
+			}
+			log := s.stop()
+			var named []string
+			for _, sign := range signs {
+				if strings.Contains(log, sign) {
+					named = append(named, sign)
+				}
+			}
+			if len(named) != 1 || named[0] != tt.sign {
+				t.Errorf("the log names %q, want %q:\n%s", named, tt.sign, log)
+			}
+			if all := said + log; strings.Contains(all, "sesame") || strings.Contains(all, base64.StdEncoding.EncodeToString([]byte(testSecret))) {
+				t.Errorf("a secret is shown:\n%s", all)
+			}
+		})
+	}
+	out, err := command(t, []string{"JWT_SECRET=" + testSecret, "AUDIT_SECRET=" + auditSecret, "REDIS_URL=redis://u:open-sesame@127.0.0.1:1"}, "--help").CombinedOutput()
+	if err != nil || strings.Contains(string(out), "sesame") || !strings.Contains(string(out), "JWT_SECRET") {
+		t.Errorf("%v: the help shows a secret, or no setting:\n%s", err, out)
+	}
+}
+
+// Reachable by others is only who has a way to sign in.
+func TestOnlyWithSignInOthersCanConnect(t *testing.T) {
+	t.Parallel()
+	for _, addr := range []string{"0.0.0.0:0", ":0", "[::]:0"} {
+		out, err := command(t, []string{"REDIS_URL=memory://", "ADDR=" + addr}).CombinedOutput()
+		if text := string(out); err == nil || !strings.Contains(text, "--addr") || !strings.Contains(text, "JWT_SECRET") || strings.Count(text, "\n") != 1 {
+			t.Errorf("%s without sign-in: %v %s", addr, err, out)
+		}
+		s := start(t, "REDIS_URL=memory://", "ADDR="+addr, "JWT_SECRET="+testSecret)
+		for _, host := range []string{"", "frontpage.example", "192.0.2.1:8080"} {
+			header := []string{"Authorization", "Bearer " + tokenFor("alice")}
+			if host != "" {
+				header = append(header, "Host", host)
+			}
+			if res, body := s.whoAmI(http.DefaultClient, header...); res.StatusCode != 200 || body != isAlice {
+				t.Errorf("%s by the name %q: %d %s", addr, host, res.StatusCode, body)
+			}
+		}
+		if res, body := s.whoAmI(http.DefaultClient, "X-User-ID", "alice"); res.StatusCode != 200 || body != isNobody {
+			t.Errorf("%s: the header of development mode: %d %s", addr, res.StatusCode, body)
+		}
+		if res, body := s.whoAmI(http.DefaultClient, "Authorization", "Bearer x"); res.StatusCode != 401 || !strings.Contains(body, "TOKEN_INVALID") {
+			t.Errorf("%s: a bad token: %d %s", addr, res.StatusCode, body)
+		}
+		s.stop()
+	}
+}
+
+// A page of elsewhere whose name was made to point here is not answered.
+func TestForeignNamesInDevelopmentMode(t *testing.T) {
+	t.Parallel()
+	s := start(t, "REDIS_URL=memory://")
+	_, port, _ := strings.Cut(strings.TrimPrefix(s.url, "http://"), ":")
+	for host, want := range map[string]int{
+		"localhost": 200, "localhost:" + port: 200, "127.0.0.1": 200, "127.0.0.1:1": 200, "127.8.8.8": 200, "[::1]": 200, "[::1]:" + port: 200, "site.localhost:3000": 200,
+		"evil.example": 421, "evil.example:" + port: 421, "localhost.evil.example": 421, "127.0.0.1.evil.example:" + port: 421, "notlocalhost": 421,
+		"192.0.2.1": 421, "0.0.0.0:" + port: 421, "[::]": 421, "[2001:db8::1]:" + port: 421, "localhost@evil.example": 421,
+	} {
+		if res, body := s.whoAmI(http.DefaultClient, "Host", host, "X-User-ID", "alice"); res.StatusCode != want || want == 421 && strings.Contains(body, "data") {
+			t.Errorf("%s: %d %s, want %d", host, res.StatusCode, body, want)
+		}
+	}
+	for _, path := range []string{"/", "/healthz", "/readyz", "/query?query={__typename}"} {
+		for _, upgrade := range []bool{false, true} {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Host = "evil.example"
+			if upgrade {
+				for name, value := range map[string]string{"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "MDEyMzQ1Njc4OWFiY2RlZg==", "Origin": "http://evil.example"} {
+					req.Header.Set(name, value)
+				}
+			}
+			res, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = res.Body.Close()
+			if res.StatusCode != 421 {
+				t.Errorf("%s (a socket: %v): %d", path, upgrade, res.StatusCode)
+			}
+		}
+	}
+	s.stop()
+}

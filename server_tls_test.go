@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bufio"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// certificate makes one for this machine, signed by itself: the files, and who
+// trusts it.
+func certificate(t *testing.T) (cert, key string, trust *tls.Config) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "frontpage"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(certPEM)
+	return fileOf(t, string(certPEM)), fileOf(t, string(keyPEM)), &tls.Config{RootCAs: roots}
+}
+
+// client speaks the protocols alone that it is given.
+func client(t *testing.T, trust *tls.Config, set func(*http.Protocols)) *http.Client {
+	t.Helper()
+	transport := &http.Transport{TLSClientConfig: trust.Clone(), Protocols: new(http.Protocols)}
+	set(transport.Protocols)
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+// eventsBy reads the first two lines of an event stream and the answer behind them.
+func (s *running) eventsBy(client *http.Client) (protocol, body string) {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.url+"/query?query="+url.QueryEscape(`{ viewer { name } }`), nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	res, err := client.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	text := ""
+	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+		text += lines.Text() + "|"
+	}
+	return res.Proto, text
+}
+
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	cert, key, trust := certificate(t)
+	s := start(t, "REDIS_URL=memory://", "TLS_CERT_FILE="+cert, "TLS_KEY_FILE="+key, "JWT_SECRET="+testSecret)
+	if !strings.HasPrefix(s.url, "https://127.0.0.1:") {
+		t.Errorf("it serves at %s", s.url)
+	}
+	alice := []string{"Authorization", "Bearer " + tokenFor("alice")}
+	one := client(t, trust, func(p *http.Protocols) { p.SetHTTP1(true) })
+	two := client(t, trust, func(p *http.Protocols) { p.SetHTTP2(true) })
+	for want, client := range map[string]*http.Client{"HTTP/1.1": one, "HTTP/2.0": two} {
+		res, body := s.whoAmI(client, alice...)
+		if res.Proto != want || body != isAlice || res.TLS == nil || res.TLS.Version < tls.VersionTLS12 {
+			t.Errorf("%s: %s %s", want, res.Proto, body)
+		}
+		if protocol, body := s.eventsBy(client); protocol != want || body != `:||event: next|data: {"data":{"viewer":null}}||event: complete|data:||` {
+			t.Errorf("events by %s: %s %s", want, protocol, body)
+		}
+	}
+	conn, _, err := websocket.Dial(t.Context(), "wss"+strings.TrimPrefix(s.url, "https")+"/query", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}, HTTPClient: one})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.CloseNow() }()
+	for _, step := range [][2]string{
+		{`{"type":"connection_init","payload":{"Authorization":"Bearer ` + tokenFor("alice") + `"}}`, `{"type":"connection_ack"}`},
+		{`{"type":"subscribe","id":"1","payload":{"query":"{ viewer { name } }"}}`, `{"type":"next","id":"1","payload":` + isAlice + `}`},
+	} {
+		if err := conn.Write(t.Context(), websocket.MessageText, []byte(step[0])); err != nil {
+			t.Fatal(err)
+		}
+		if _, message, err := conn.Read(t.Context()); err != nil || string(message) != step[1] {
+			t.Errorf("%s %v, want %s", message, err, step[1])
+		}
+	}
+	if res, err := http.Get("http" + strings.TrimPrefix(s.url, "https") + "/healthz"); err == nil {
+		_ = res.Body.Close()
+		if res.StatusCode != 400 {
+			t.Errorf("without TLS: %d", res.StatusCode)
+		}
+	}
+	if res, err := (&http.Client{Transport: &http.Transport{}}).Get(s.url + "/healthz"); err == nil {
+		_ = res.Body.Close()
+		t.Error("who does not trust the certificate is served")
+	}
+	old := trust.Clone()
+	old.MaxVersion = tls.VersionTLS11
+	if conn, err := tls.Dial("tcp", strings.TrimPrefix(s.url, "https://"), old); err == nil {
+		_ = conn.Close()
+		t.Error("TLS 1.1 is spoken")
+	}
+	if log := s.stop(); strings.Contains(log, "sesame") || strings.Contains(log, "PRIVATE") {
+		t.Errorf("a secret is in the log: %s", log)
+	}
+}
+
+func TestHTTP2WithoutTLS(t *testing.T) {
+	t.Parallel()
+	two := client(t, &tls.Config{}, func(p *http.Protocols) { p.SetUnencryptedHTTP2(true) })
+	on := start(t, "REDIS_URL=memory://", "H2C=on")
+	if res, body := on.whoAmI(two, "X-User-ID", "alice"); res.Proto != "HTTP/2.0" || body != isAlice {
+		t.Errorf("%s %s", res.Proto, body)
+	}
+	if protocol, body := on.eventsBy(two); protocol != "HTTP/2.0" || !strings.HasSuffix(body, `||event: complete|data:||`) {
+		t.Errorf("events: %s %s", protocol, body)
+	}
+	if res, body := on.whoAmI(http.DefaultClient, "X-User-ID", "alice"); res.Proto != "HTTP/1.1" || body != isAlice {
+		t.Errorf("HTTP/1.1 beside it: %s %s", res.Proto, body)
+	}
+	if res, _ := on.whoAmI(two, "Host", "evil.example"); res.StatusCode != 421 {
+		t.Errorf("a foreign name by HTTP/2: %d", res.StatusCode)
+	}
+	_ = on.socket("{ viewer { name } }")
+	on.stop()
+	off := start(t, "REDIS_URL=memory://")
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, off.url+"/healthz", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res, err := two.Do(req); err == nil {
+		_ = res.Body.Close()
+		t.Errorf("HTTP/2 is spoken though it is off: %s", res.Proto)
+	}
+	off.stop()
+}
