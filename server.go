@@ -221,6 +221,7 @@ func ownNames(next http.Handler) http.Handler {
 		if err != nil {
 			host = strings.Trim(req.Host, "[]")
 		}
+		host = strings.TrimSuffix(strings.ToLower(host), ".")
 		address, err := netip.ParseAddr(host)
 		if own := err == nil && address.IsLoopback() || host == "localhost" || strings.HasSuffix(host, ".localhost"); !own {
 			http.Error(w, "in development mode this server is localhost, or 127.0.0.1: it does not answer to other names", http.StatusMisdirectedRequest)

@@ -46,7 +46,9 @@ func (r *recognition) development() bool {
 func (r *recognition) verifier(ctx context.Context, log *slog.Logger) (*identity.Verifier, error) {
 	o := identity.Options{
 		Secret: r.JWTSecret, SecretFile: r.JWTSecretFile, JWKSURL: r.JWKSURL, JWKSFile: r.JWKSFile,
-		Issuer: r.JWTIssuer, Audience: r.JWTAudience, RolesClaim: r.JWTRolesClaim, Leeway: r.JWTLeeway, Refresh: r.JWKSRefresh,
+		Issuer: r.JWTIssuer, Audience: r.JWTAudience, RolesClaim: r.JWTRolesClaim,
+		Leeway:      max(r.JWTLeeway, time.Nanosecond), // there, none is the default
+		Refresh:     r.JWKSRefresh,
 		ProxyHeader: r.ProxyUserHeader, RolesHeader: r.ProxyRoleHeader,
 		Development: r.development(), Log: log,
 	}
@@ -78,11 +80,17 @@ func (r *recognition) rates() graph.Rates {
 }
 
 func (r *recognition) check() error {
+	if r.JWTLeeway < 0 {
+		return fmt.Errorf("--jwt-leeway: %v is below 0", r.JWTLeeway)
+	}
+	if r.JWKSRefresh < time.Second {
+		return fmt.Errorf("--jwks-refresh: %v is below 1s", r.JWKSRefresh)
+	}
 	if r.AuditSecret != "" && len(r.AuditSecret) < 32 {
 		return errors.New("--audit-secret: it has fewer than 32 bytes")
 	}
-	if r.RateAddresses < 1 {
-		return fmt.Errorf("--rate-addresses: %d is below 1", r.RateAddresses)
+	if r.RateAddresses < 1 || r.RateAddresses > mostRate {
+		return fmt.Errorf("--rate-addresses: %d is not between 1 and %d", r.RateAddresses, mostRate)
 	}
 	return nil
 }
@@ -93,7 +101,10 @@ type rate struct {
 	given bool
 }
 
-var errRate = errors.New("it must look like 60/1m, at least 1 in at least 1s, or be off")
+// mostRate bounds numbers that are multiplied.
+const mostRate = 1_000_000_000
+
+var errRate = errors.New("it must look like 60/1m, 1 to 1000000000 in at least 1s, or be off")
 
 // UnmarshalText is for settings.
 func (r *rate) UnmarshalText(text []byte) error {
@@ -106,7 +117,7 @@ func (r *rate) UnmarshalText(text []byte) error {
 	var err, windowErr error
 	r.Most, err = strconv.Atoi(most)
 	r.Window, windowErr = time.ParseDuration(window)
-	if !found || err != nil || windowErr != nil || r.Most < 1 || r.Window < time.Second {
+	if !found || err != nil || windowErr != nil || r.Most < 1 || r.Most > mostRate || r.Window < time.Second {
 		return errRate
 	}
 	return nil

@@ -18,7 +18,7 @@ const answerBytes = 16 << 20
 // made once: a thousand that watch one front page cost the writing of a thousand
 // messages, and not a thousand executions. It is safe for concurrent use.
 type answers struct {
-	mu    sync.Mutex
+	mu    sync.RWMutex
 	made  *simplelru.LRU[answerKey, event]
 	bytes int // of all of them
 }
@@ -52,9 +52,9 @@ func newAnswers() *answers {
 
 // of is the answer about this state of an article, if it was made.
 func (a *answers) of(key answerKey, article *redisrepo.Article) (event, bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	e, _ := a.made.Get(key)
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	e, _ := a.made.Peek(key) // the oldest are dropped, used or not: an answer is for a moment
 	return e, e.article == article
 }
 

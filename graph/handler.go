@@ -129,7 +129,7 @@ func allowedOrigins(origins []string) *cors.Cors {
 		AllowedOrigins: origins,
 		AllowedMethods: []string{http.MethodGet, http.MethodHead, http.MethodPost},
 		AllowedHeaders: []string{"*"},
-		ExposedHeaders: []string{"Retry-After", "RateLimit", "RateLimit-Policy"},
+		ExposedHeaders: []string{"Retry-After", "RateLimit", "RateLimit-Policy", "WWW-Authenticate"},
 		MaxAge:         int((2 * time.Hour).Seconds()), // no browser remembers it for longer
 	})
 }

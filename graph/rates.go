@@ -56,7 +56,8 @@ func (r Rates) charges(v viewer, o *graphql.OperationContext) []redisrepo.Charge
 	var charges []redisrepo.Charge
 	for _, rule := range []string{ruleCost, ruleVotes, rulePosts, ruleChanges} {
 		rate, amount := r.rule(rule), amounts[rule]
-		if rate.Most == 0 || amount == 0 {
+		// Who is not signed in does nothing but read, and takes nothing from others.
+		if rate.Most == 0 || amount == 0 || v.Name == "" && rule != ruleCost {
 			continue
 		}
 		charge := redisrepo.Charge{Rule: rule, Most: rate.Most, Window: rate.Window, Amount: amount, User: v.Name, Address: v.site()}

@@ -122,6 +122,11 @@ func TestPointsOfComplexityOnASocket(t *testing.T) {
 		t.Errorf("%s %s %s", f.Type, f.ID, f.Payload)
 	}
 	w.want("complete", "a", "")
+	for began := time.Now(); s.client.Get(t.Context(), "limit:cost:user:bob").Val() != "5"; { // both are charged, in either order
+		if time.Since(began) > patience {
+			t.Fatal("the two are not charged")
+		}
+	}
 	for _, query := range []string{`{ a: rateLimit { cost } b: rateLimit { cost } }`, `mutation { vote(input: {article: 1}) { changed previous userErrors { code } } }`, `subscription { articlePosted { id title text } }`} {
 		w.start("b", query, "")
 		f := w.read()

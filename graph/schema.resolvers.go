@@ -83,7 +83,7 @@ func (r *mutationResolver) Vote(ctx context.Context, input VoteInput) (*VotePayl
 		broken, err := userErrors(err)
 		return &VotePayload{UserErrors: broken}, err
 	}
-	result, err := r.repo.VoteFrom(ctx, input.Article, viewer.Name, input.Direction, r.buckets.of(viewer.address))
+	result, err := r.repo.VoteFrom(ctx, input.Article, viewer.Name, input.Direction, r.buckets.of(viewer.site()))
 	broken, err := userErrors(err)
 	payload := &VotePayload{Article: result.Article, Changed: result.Changed, UserErrors: broken}
 	if result.Article != nil {

@@ -55,7 +55,7 @@ type Options struct {
 	// Refresh is how often the keys are loaded again. 0 means 5 min.
 	Refresh time.Duration
 	// Pause is the least time between two loads, also when one failed or a token
-	// names an unknown key. 0 means 10 s.
+	// names an unknown key. 0 means 10 s, or Refresh if that is less.
 	Pause time.Duration
 
 	// ProxyHeader is the header in which an authenticating proxy names the user.
@@ -137,7 +137,7 @@ func New(ctx context.Context, o Options) (*Verifier, error) {
 	o.RolesClaim = cmp.Or(o.RolesClaim, "roles")
 	o.Leeway = cmp.Or(o.Leeway, 30*time.Second)
 	o.Refresh = cmp.Or(o.Refresh, 5*time.Minute)
-	o.Pause = cmp.Or(o.Pause, 10*time.Second)
+	o.Pause = cmp.Or(o.Pause, min(10*time.Second, o.Refresh))
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
