@@ -39,4 +39,7 @@ require (
 	golang.org/x/tools v0.51.0 // indirect
 )
 
-ignore ./clients/node_modules
+ignore (
+	./clients/node_modules
+	./web/node_modules
+)

@@ -19,12 +19,13 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/99designs/gqlgen/graphql/playground"
 	"github.com/alecthomas/kong"
 
+	"frontpage/demo"
 	"frontpage/graph"
 	"frontpage/redisrepo"
 	"frontpage/store"
+	"frontpage/web"
 )
 
 //go:generate go run github.com/99designs/gqlgen
@@ -78,10 +79,12 @@ func open(ctx context.Context, o store.Options, rules redisrepo.Rules, options .
 	return st, repo, nil
 }
 
-type serve struct{}
+type serve struct {
+	Demo bool `env:"DEMO" help:"Fill an empty site with some articles to look at."`
+}
 
 // Run serves until ctx ends, and then finishes what runs.
-func (serve) Run(ctx context.Context, s *settings, log *slog.Logger) (err error) {
+func (serve serve) Run(ctx context.Context, s *settings, log *slog.Logger) (err error) {
 	options, err := s.options()
 	if err != nil {
 		return err
@@ -113,6 +116,13 @@ func (serve) Run(ctx context.Context, s *settings, log *slog.Logger) (err error)
 	} else {
 		log.Info(options.Identity.String())
 	}
+	if serve.Demo {
+		added, err := demo.Fill(ctx, repo)
+		if err != nil {
+			return err
+		}
+		log.Info("articles to look at", "added", added)
+	}
 	var background sync.WaitGroup
 	background.Go(func() {
 		repo.Listen(listening, func(err error) { log.Warn("live updates", "err", err) })
@@ -122,7 +132,7 @@ func (serve) Run(ctx context.Context, s *settings, log *slog.Logger) (err error)
 
 	endpoint := graph.NewHandler(repo, log, options)
 	server := &http.Server{
-		Handler:           routes(repo, log, endpoint),
+		Handler:           routes(repo, log, endpoint, web.Handler(s.pageOptions())),
 		ReadHeaderTimeout: 5 * time.Second,
 		// These are for finished answers: a stream takes its own.
 		ReadTimeout:    10 * time.Second,
@@ -148,7 +158,7 @@ func (serve) Run(ctx context.Context, s *settings, log *slog.Logger) (err error)
 		go func() { failed <- server.Serve(listener) }()
 	}
 	site := scheme + "://" + listener.Addr().String()
-	log.Info("serving", "explorer", site+"/", "endpoint", site+"/query")
+	log.Info("serving", "site", site+"/", "explorer", site+"/graphiql", "endpoint", site+"/query")
 
 	select {
 	case err := <-failed:
@@ -231,10 +241,10 @@ func ownNames(next http.Handler) http.Handler {
 	})
 }
 
-func routes(repo *redisrepo.Repo, log *slog.Logger, endpoint http.Handler) http.Handler {
+func routes(repo *redisrepo.Repo, log *slog.Logger, endpoint, pages http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/query", endpoint)
-	mux.Handle("GET /{$}", playground.Handler("Frontpage", "/query"))
+	mux.Handle("/", pages)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "ok")
 	})

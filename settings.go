@@ -25,6 +25,7 @@ type settings struct {
 
 	endpoint    `embed:""`
 	recognition `embed:""`
+	pages       `embed:""`
 
 	RedisURL      string        `env:"REDIS_URL" placeholder:"URL" help:"The store: redis://, rediss://, unix:// or redis+sentinel://h1,h2/master (rediss+sentinel:// with TLS), or spawn:///dir, or memory://. Unset: a private redis-server with its data in DATA_DIR or, where there is none, memory."`
 	RedisTimeout  time.Duration `env:"REDIS_TIMEOUT" default:"400ms" help:"Longest wait for a reply of the store."`
@@ -47,7 +48,7 @@ type settings struct {
 	GCPercent      int        `env:"GC_PERCENT" default:"400" help:"How much the heap may grow between two collections, percent of what is live. More is faster and takes more memory."`
 	MemoryLimitMiB int64      `env:"MEMORY_LIMIT_MIB" name:"memory-limit-mib" default:"1024" help:"Memory, MiB, above which it is collected more often."`
 
-	Serve    serve      `cmd:"" default:"1" help:"Serve the site. This is what happens without a command."`
+	Serve    serve      `cmd:"" default:"withargs" help:"Serve the site. This is what happens without a command."`
 	Import   importFile `cmd:"" help:"Add the articles of a CSV file to the store."`
 	Check    check      `cmd:"" help:"Prove that the store contradicts itself nowhere. Exit code 1 when it does."`
 	Undelete undelete   `cmd:"" help:"Bring a deleted article back, with its rank."`
@@ -87,7 +88,10 @@ func (s *settings) Validate() error {
 	if (s.TLSCertFile == "") != (s.TLSKeyFile == "") {
 		return errors.New("--tls-cert-file and --tls-key-file: one is set and the other is not")
 	}
-	return errors.Join(s.endpoint.check(), s.recognition.check())
+	if s.SignInURL != "" && s.development() {
+		return errors.New("--sign-in-url: in development mode any name will do: set JWT_SECRET, JWKS_URL or PROXY_USER_HEADER, too")
+	}
+	return errors.Join(s.endpoint.check(), s.recognition.check(), s.pages.check())
 }
 
 func (s *settings) rules() redisrepo.Rules {

@@ -18,6 +18,8 @@ func TestImportsRunOneWay(t *testing.T) {
 		"frontpage/graph":     {"frontpage/store", "frontpage/csvimport"},
 		"frontpage/store":     {"frontpage/graph", "frontpage/redisrepo", "frontpage/identity", "frontpage/csvimport"},
 		"frontpage/csvimport": {"frontpage/graph", "frontpage/store"},
+		"frontpage/web":       {"frontpage/graph", "frontpage/redisrepo", "frontpage/identity", "frontpage/store"},
+		"frontpage/demo":      {"frontpage/graph", "frontpage/store"},
 		".":                   {"frontpage/redistest", "testing"},
 	}
 	for from, targets := range forbidden {

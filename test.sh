@@ -1,6 +1,7 @@
 #!/bin/sh
-# Runs every test, with the race detector, each on a Redis of its own. Installs
-# what is missing for that where there is apt. Arguments go to go test.
+# Runs every test: those in Go with the race detector, each on a Redis of its own, and
+# those of the site in a browser. Installs what is missing for that where there is apt.
+# With arguments, go test gets them and nothing else runs.
 set -eu
 cd "$(dirname "$0")"
 
@@ -18,4 +19,7 @@ if [ -n "$missing" ]; then
 	# shellcheck disable=SC2086 # one word for each package
 	DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -qq --no-install-recommends $missing
 fi
-CGO_ENABLED=1 exec go test -race "$@" ./...
+CGO_ENABLED=1 go test -race "$@" ./...
+[ $# = 0 ] || exit 0
+. web/needs.sh
+web/test.sh

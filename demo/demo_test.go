@@ -1,0 +1,268 @@
+package demo_test
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"frontpage/demo"
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+)
+
+func TestAnEmptySiteGetsEveryArticle(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	before := time.Now().Truncate(time.Second)
+	s.fill(t, rows(t))
+	after := time.Now()
+	same(t, "articles", s.count(t), rows(t))
+
+	articles := s.list(t, redisrepo.ByTime)
+	if newest := articles[0].CreatedAt; newest.Before(before) || newest.After(after) {
+		t.Errorf("the newest was posted at %v, not between %v and %v", newest, before, after)
+	}
+	links := make(map[string]redisrepo.ArticleID)
+	for _, a := range articles {
+		if !s.CanVote("somebody", a) {
+			t.Errorf("%v: voting is closed since %v", a.ID, a.VotingEndsAt)
+		}
+		if len(a.Groups) < 1 || len(a.Groups) > 3 {
+			t.Errorf("%v is in the groups %v, want 1 to 3", a.ID, a.Groups)
+		}
+		if a.Link == nil {
+			if a.Text == nil {
+				t.Errorf("%v has neither a link nor a text", a.ID)
+			}
+			continue
+		}
+		u, err := url.Parse(*a.Link)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			t.Errorf("%v has the link %s: %v", a.ID, *a.Link, err)
+			continue
+		}
+		page := u.Host + strings.TrimRight(u.Path, "/")
+		if first, twice := links[page]; twice {
+			t.Errorf("%v and %v have the link %s", first, a.ID, *a.Link)
+		}
+		links[page] = a.ID
+	}
+
+	groups, err := s.GroupCount(t.Context())
+	if err != nil || groups < 8 {
+		t.Errorf("groups = %d, %v, want at least 8", groups, err)
+	}
+	interesting, err := s.Count(t.Context(), redisrepo.InGroup("interesting", redisrepo.ByScore, redisrepo.Descending))
+	if err != nil || interesting < 6 || interesting > 10 {
+		t.Errorf("interesting articles = %d, %v, want 6 to 10", interesting, err)
+	}
+}
+
+// By score, the first page is neither that by time nor a list of the most votes.
+func TestTheFirstPageIsAMixture(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.fill(t, rows(t))
+	first := s.list(t, redisrepo.ByScore)[:25]
+	days, loved := make(map[time.Duration]int), 0
+	for _, a := range first {
+		days[time.Since(a.CreatedAt)/(24*time.Hour)]++
+		if a.IsInteresting {
+			loved++
+		}
+	}
+	if len(days) < 5 {
+		t.Errorf("they are of %d days, want at least 5", len(days))
+	}
+	for day, n := range days {
+		if n > len(first)/2 {
+			t.Errorf("%d of %d are %d days old, want at most half of them", n, len(first), day)
+		}
+	}
+	if loved < 6 || loved > len(first)/2 {
+		t.Errorf("%d of %d are interesting, want some", loved, len(first))
+	}
+	if newest := s.list(t, redisrepo.ByTime)[0]; first[0].ID == newest.ID {
+		t.Errorf("the newest, %v, is the first by score", newest.ID)
+	}
+}
+
+func TestAVoteCounts(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.fill(t, rows(t))
+	for _, a := range s.list(t, redisrepo.ByTime) {
+		result, err := s.Vote(t.Context(), a.ID, "somebody", redisrepo.Up)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, "votes", result.Article.Votes, a.Votes+1)
+	}
+	s.count(t)
+}
+
+func TestToFillAgainAddsNothing(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.fill(t, rows(t))
+	s.fill(t, 0)
+	same(t, "articles", s.count(t), rows(t))
+}
+
+func TestASiteInUseIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	text := "Mine"
+	own, err := s.Post(t.Context(), "somebody", redisrepo.Draft{Title: "Mine", Text: &text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.fill(t, 0)
+	same(t, "articles", s.count(t), 1)
+	same(t, "the first", s.list(t, redisrepo.ByTime)[0].ID, own.ID)
+	if _, err := s.Delete(t.Context(), own.ID, redisrepo.Actor{Name: "somebody"}); err != nil {
+		t.Fatal(err)
+	}
+	s.fill(t, 0)
+	same(t, "articles, after it was deleted", s.count(t), 0)
+}
+
+func TestWhatWasDeletedStaysDeleted(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.fill(t, rows(t))
+	for _, a := range s.list(t, redisrepo.ByTime) {
+		if _, err := s.Delete(t.Context(), a.ID, redisrepo.Actor{Name: "moderator", Moderator: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.fill(t, 0)
+	same(t, "articles", s.count(t), 0)
+}
+
+func TestProcessesThatFillAtOnceAddNothingTwice(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	added, errs := make([]int, 4), make([]error, 4)
+	var wait sync.WaitGroup
+	for i := range added {
+		repo := open(t, s.redis)
+		wait.Go(func() { added[i], errs[i] = demo.Fill(t.Context(), repo) })
+	}
+	wait.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "added by all", added[0]+added[1]+added[2]+added[3], rows(t))
+	same(t, "articles", s.count(t), rows(t))
+}
+
+func TestAFillThatFailsSaysWhy(t *testing.T) {
+	t.Parallel()
+	t.Run("the articles are refused", func(t *testing.T) {
+		t.Parallel()
+		yesterday := redisrepo.WithClock(func() time.Time { return time.Now().AddDate(0, 0, -1) })
+		_, err := demo.Fill(t.Context(), open(t, redistest.Start(t), yesterday))
+		if err == nil || !strings.Contains(err.Error(), "posted_at: it was posted in the future") {
+			t.Errorf("Fill: %v, want which rule was broken", err)
+		}
+	})
+	t.Run("Redis is gone", func(t *testing.T) {
+		t.Parallel()
+		s := newSite(t)
+		s.redis.Kill()
+		if _, err := demo.Fill(t.Context(), s.Repo); !errors.Is(err, redisrepo.ErrUnavailable) {
+			t.Errorf("Fill: %v, want %v", err, redisrepo.ErrUnavailable)
+		}
+	})
+	t.Run("it was called off", func(t *testing.T) {
+		t.Parallel()
+		s := newSite(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := demo.Fill(ctx, s.Repo); !errors.Is(err, context.Canceled) {
+			t.Errorf("Fill: %v, want %v", err, context.Canceled)
+		}
+	})
+}
+
+type site struct {
+	*redisrepo.Repo
+	redis *redistest.Server
+}
+
+func newSite(t *testing.T) site {
+	t.Helper()
+	server := redistest.Start(t)
+	return site{open(t, server), server}
+}
+
+func open(t *testing.T, server *redistest.Server, options ...redisrepo.Option) *redisrepo.Repo {
+	t.Helper()
+	repo, err := redisrepo.New(t.Context(), server.Client, redisrepo.BookRules(), options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return repo
+}
+
+func (s site) fill(t *testing.T, want int) {
+	t.Helper()
+	added, err := demo.Fill(t.Context(), s.Repo)
+	if err != nil {
+		t.Fatalf("Fill: %v", err)
+	}
+	same(t, "added", added, want)
+}
+
+// list is all the articles of the site, from the top.
+func (s site) list(t *testing.T, order redisrepo.Order) []*redisrepo.Article {
+	t.Helper()
+	size := redisrepo.MaxPageSize
+	ids, err := s.List(t.Context(), redisrepo.Site(order, redisrepo.Descending), 1, &size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	articles, errs := s.ArticlesByID(t.Context(), ids)
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	return articles
+}
+
+// count is how many articles the site has.
+func (s site) count(t *testing.T) int {
+	t.Helper()
+	checked, err := s.Check(t.Context(), func(violation string) { t.Errorf("Check: %s", violation) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return checked.Articles
+}
+
+// rows is how many articles there are to add.
+func rows(t *testing.T) int {
+	t.Helper()
+	file, err := os.ReadFile("articles.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, err := csv.NewReader(strings.NewReader(string(file))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(records) - 1
+}
+
+func same[T comparable](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s = %v, want %v", what, got, want)
+	}
+}

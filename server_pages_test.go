@@ -1,0 +1,77 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// page is the page at a path, with its status.
+func (s *running) page(path string) (int, string) {
+	s.t.Helper()
+	res, err := http.Get(s.url + path)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return res.StatusCode, string(body)
+}
+
+func TestPagesAreToldOfTheSettings(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		env  []string
+		says string
+	}{
+		{nil, `{"signIn":"name","signInURL":"","explorer":true,"downvotes":true,"voteScore":432}`},
+		{
+			[]string{"JWT_SECRET=" + testSecret, "SIGN_IN_URL=/login?to={return}", "EXPLORER=off"},
+			`{"signIn":"token","signInURL":"/login?to={return}","explorer":false,"downvotes":true,"voteScore":432}`,
+		},
+		{
+			[]string{"PROXY_USER_HEADER=X-User", "TRUSTED_PROXIES=127.0.0.0/8", "DOWNVOTES=false", "VOTE_SCORE=100"},
+			`{"signIn":"proxy","signInURL":"","explorer":true,"downvotes":false,"voteScore":100}`,
+		},
+	} {
+		s := start(t, append([]string{"REDIS_URL=memory://"}, tt.env...)...)
+		want := strings.ReplaceAll(tt.says, `"`, "&#34;")
+		if status, page := s.page("/"); status != http.StatusOK || !strings.Contains(page, want) {
+			t.Errorf("%q: status %d, no %s in\n%s", tt.env, status, want, page)
+		}
+		s.stop()
+	}
+}
+
+func TestPagesCanBeTakenAway(t *testing.T) {
+	t.Parallel()
+	s := start(t, "REDIS_URL=memory://", "SITE=off")
+	for path, want := range map[string]int{"/": 404, "/new": 404, "/assets/site.js": 404, "/graphiql": 200, "/query?query={__typename}": 200} {
+		if got, _ := s.page(path); got != want {
+			t.Errorf("without the site, %s: status %d, want %d", path, got, want)
+		}
+	}
+	s.stop()
+	s = start(t, "REDIS_URL=memory://", "EXPLORER=off")
+	if status, _ := s.page("/graphiql"); status != http.StatusNotFound {
+		t.Errorf("without the explorer, /graphiql: status %d", status)
+	}
+	s.stop()
+}
+
+// The second start finds articles and leaves them alone.
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	for range 2 {
+		s := start(t, "DATA_DIR="+data, "DEMO=true")
+		if got := s.ask("{ articlesConnection { totalCount } }"); got != `{"data":{"articlesConnection":{"totalCount":62}}}` {
+			t.Error(got)
+		}
+		s.stop()
+	}
+}

@@ -1,0 +1,33 @@
+import { createGraphiQLFetcher, type Fetcher } from "@graphiql/toolkit";
+import { getOperationAST } from "graphql";
+import { createClient, type ExecutionResult, type Sink } from "graphql-ws";
+
+const url = "/query";
+const socket = location.origin.replace(/^http/, "ws") + url;
+const ask = createGraphiQLFetcher({ url, enableIncrementalDelivery: false }); // the server has no @defer
+
+// A connection has one user, so each subscription gets its own, with the headers of
+// its tab in the payload of connection_init. One that ends is not tried again: the
+// reason would not be shown until after the last time.
+const watch: Fetcher = (params, options) => ({
+  subscribe(observer: unknown) {
+    const { next, error, complete } = observer as Sink<ExecutionResult>;
+    const client = createClient({ url: socket, connectionParams: options?.headers, retryAttempts: 0 });
+    const unsubscribe = client.subscribe(params, {
+      next,
+      error: (reason) => error(reason instanceof CloseEvent ? closed(reason) : reason),
+      complete,
+    });
+    return { unsubscribe };
+  },
+});
+
+const closed = ({ code, reason }: CloseEvent) => ({
+  message: `The connection was closed: ${reason || "no reason given"} (${code})`,
+});
+
+/** Sends an operation to the server, with the headers of its tab. */
+export const fetcher: Fetcher = (params, options) => {
+  const operation = options?.documentAST && getOperationAST(options.documentAST, params.operationName);
+  return (operation?.operation === "subscription" ? watch : ask)(params, options);
+};

@@ -1,0 +1,106 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"path"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+)
+
+// contentTypes does not ask the operating system, of which some say otherwise.
+var contentTypes = map[string]string{
+	".css":   "text/css; charset=utf-8",
+	".html":  "text/html; charset=utf-8",
+	".js":    "text/javascript; charset=utf-8",
+	".md":    "text/plain; charset=utf-8",
+	".svg":   "image/svg+xml",
+	".ttf":   "font/ttf",
+	".txt":   "text/plain; charset=utf-8",
+	".woff":  "font/woff",
+	".woff2": "font/woff2",
+}
+
+// hashed names change with their content: such as index-C2f1a9Qz.js.
+var hashed = regexp.MustCompile(`-[A-Za-z0-9_-]{8}\.[a-z0-9]+$`)
+
+// file is what is sent under a name, as it is and compressed.
+type file struct {
+	header  http.Header
+	tag     string // of the content
+	content []byte
+	zipped  func() []byte // made at its first use; nil where that saves nothing
+}
+
+func newFile(name string, content []byte, policy string) *file {
+	digest := sha256.Sum256(content)
+	f := &file{tag: hex.EncodeToString(digest[:12]), content: content, header: http.Header{
+		"Cache-Control":                {"no-cache"}, // that is: ask whether it has changed
+		"Content-Security-Policy":      {policy},
+		"Content-Type":                 {contentTypes[path.Ext(name)]},
+		"Cross-Origin-Opener-Policy":   {"same-origin"},
+		"Cross-Origin-Resource-Policy": {"same-origin"},
+		"Referrer-Policy":              {"strict-origin-when-cross-origin"},
+		"Vary":                         {"Accept-Encoding"},
+		"X-Content-Type-Options":       {"nosniff"},
+	}}
+	if hashed.MatchString(name) {
+		f.header["Cache-Control"] = []string{"public, max-age=31536000, immutable"}
+	}
+	if !strings.HasPrefix(path.Ext(name), ".woff") { // these are compressed
+		f.zipped = sync.OnceValue(func() []byte { return zip(content) })
+	}
+	return f
+}
+
+// ServeHTTP answers with the file, or with 304 where the client has it.
+func (f *file) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	content, tag := f.content, f.tag
+	f.setHeader(w)
+	if f.zipped != nil && acceptsGzip(req) {
+		content, tag = f.zipped(), f.tag+"-gzip"
+		w.Header().Set("Content-Encoding", "gzip")
+	}
+	w.Header().Set("ETag", `"`+tag+`"`)
+	http.ServeContent(w, req, "", time.Time{}, bytes.NewReader(content))
+}
+
+// notFound answers with the file and 404.
+func (f *file) notFound(w http.ResponseWriter) {
+	f.setHeader(w)
+	w.WriteHeader(http.StatusNotFound)
+	_, _ = w.Write(f.content) // the client may be gone
+}
+
+func (f *file) setHeader(w http.ResponseWriter) {
+	for name, values := range f.header {
+		w.Header()[name] = values
+	}
+}
+
+func zip(content []byte) []byte {
+	var zipped bytes.Buffer
+	w, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
+	if err != nil {
+		panic(err) // the level above
+	}
+	_, _ = w.Write(content) // to memory
+	_ = w.Close()
+	return zipped.Bytes()
+}
+
+func acceptsGzip(req *http.Request) bool {
+	for _, coding := range strings.Split(strings.Join(req.Header.Values("Accept-Encoding"), ","), ",") {
+		name, quality, _ := strings.Cut(strings.TrimSpace(coding), ";")
+		if strings.EqualFold(strings.TrimSpace(name), "gzip") {
+			quality = strings.ReplaceAll(quality, " ", "")
+			return strings.TrimRight(quality, "0.") != "q="
+		}
+	}
+	return false
+}

@@ -1,0 +1,69 @@
+import { useQuery } from "@urql/preact";
+import { useState } from "preact/hooks";
+import { Groups } from "./gql";
+import { useTitle } from "./page";
+import { paths, useScroll } from "./router";
+import { Empty, Failed, Skeleton } from "./states";
+import { counted } from "./text";
+
+export function GroupsPage() {
+  useTitle("Groups");
+  return (
+    <>
+      <header class="heading">
+        <h1>Groups</h1>
+        <p>Each ranks its own articles.</p>
+      </header>
+      <Part />
+    </>
+  );
+}
+
+/** A hundred groups and, when they are asked for, those that follow. */
+function Part({ after }: { after?: string }) {
+  const [more, setMore] = useState(false);
+  const [{ data, error }, execute] = useQuery({
+    query: Groups,
+    variables: { after },
+    requestPolicy: "cache-and-network",
+  });
+  useScroll(data !== undefined);
+  if (!data) {
+    return error ? (
+      <Failed error={error} again={() => execute({ requestPolicy: "network-only" })} />
+    ) : (
+      <Skeleton rows={4} />
+    );
+  }
+  const { nodes, pageInfo } = data.groups;
+  if (nodes.length === 0 && !after) {
+    return (
+      <Empty title="There are no groups yet">
+        <p>
+          A group begins with its first article: <a href="/submit">submit one</a>.
+        </p>
+      </Empty>
+    );
+  }
+  return (
+    <>
+      <ul class="groups">
+        {nodes.map((group) => (
+          <li key={group.id}>
+            <a href={paths.list("SCORE", group.name)}>
+              <strong>{group.name}</strong> <span>{counted(group.articleCount, "article")}</span>
+            </a>
+          </li>
+        ))}
+      </ul>
+      {pageInfo.hasNextPage &&
+        (more ? (
+          <Part after={pageInfo.endCursor ?? undefined} />
+        ) : (
+          <button type="button" class="more" onClick={() => setMore(true)}>
+            More groups
+          </button>
+        ))}
+    </>
+  );
+}

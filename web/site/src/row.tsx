@@ -1,0 +1,102 @@
+import type { ComponentChildren } from "preact";
+import { useId, useState } from "preact/hooks";
+import type { RowFragment } from "./gql";
+import { useNow } from "./page";
+import { paths } from "./router";
+import { host } from "./text";
+import { ago, left, moment } from "./time";
+import { Votes } from "./vote";
+import { Why } from "./why";
+
+/** An article in a list. `above` is the one in front of it, in a list by score. */
+export function Row({
+  article,
+  place,
+  above,
+}: {
+  article: RowFragment;
+  place?: number;
+  above?: RowFragment;
+}) {
+  const now = useNow();
+  const [explained, setExplained] = useState(false);
+  const why = useId();
+  if (article.deletedAt) {
+    return (
+      <li class="row gone" value={place}>
+        This article has been deleted.
+      </li>
+    );
+  }
+  return (
+    <li class="row" value={place} data-id={article.id}>
+      <span class="place" aria-hidden="true">
+        {place}
+      </span>
+      <Votes article={article} now={now} />
+      <div class="what">
+        <h2>
+          <a class="title" href={article.link ?? paths.article(article.number)}>
+            {article.title}
+          </a>
+          {article.link && <span class="host">{host(article.link)}</span>}
+        </h2>
+        <Facts article={article} now={now}>
+          <button
+            type="button"
+            class="plain"
+            aria-expanded={explained}
+            aria-controls={why}
+            aria-label={`Why here: ${article.title}`}
+            onClick={() => setExplained(!explained)}
+          >
+            why here?
+          </button>
+        </Facts>
+        <div id={why}>{explained && <Why article={article} now={now} above={above} />}</div>
+      </div>
+    </li>
+  );
+}
+
+/** Who, when, where, and how long votes count. */
+export function Facts({
+  article,
+  now,
+  children,
+}: {
+  article: RowFragment;
+  now: number;
+  children?: ComponentChildren;
+}) {
+  const posted = Date.parse(article.createdAt);
+  const ends = Date.parse(article.votingEndsAt);
+  return (
+    <p class="facts">
+      {article.isInteresting && (
+        <a class="star" href="/g/interesting">
+          interesting
+        </a>
+      )}
+      <span>
+        <a href={paths.article(article.number)}>
+          <time dateTime={article.createdAt} title={moment(posted, now)}>
+            {ago(posted, now)}
+          </time>
+        </a>{" "}
+        by <a href={paths.user(article.poster.name)}>{article.poster.name}</a>
+      </span>
+      {article.groups.length > 0 && (
+        <span>
+          {article.groups.map((group) => (
+            <a key={group.id} class="group" href={paths.list("SCORE", group.name)}>
+              #{group.name}
+            </a>
+          ))}
+        </span>
+      )}
+      <span title={moment(ends, now)}>{left(ends, now)}</span>
+      {children}
+    </p>
+  );
+}

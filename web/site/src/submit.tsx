@@ -1,0 +1,184 @@
+import { useMutation, useQuery } from "@urql/preact";
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { inTurn } from "./client";
+import { type Draft, keepDraft, readDraft, suggest, toInput, withGroup } from "./draft";
+import { askToSignIn } from "./frame";
+import { Groups, Post, type PostMutation } from "./gql";
+import { usePage, useTitle } from "./page";
+import { explainError, sentence } from "./problem";
+import { navigate, paths } from "./router";
+import { counted } from "./text";
+
+type UserError = NonNullable<PostMutation["post"]>["userErrors"][number];
+
+const fields = ["title", "link", "text", "groups"] as const;
+const mostSuggested = 12;
+
+export function SubmitPage() {
+  useTitle("Submit");
+  const { viewer, say } = usePage();
+  const form = useRef<HTMLFormElement>(null);
+  const [draft, setDraft] = useState(firstDraft);
+  const [errors, setErrors] = useState<UserError[]>([]);
+  const [{ fetching }, post] = useMutation(Post);
+  // The same post is sent again under the same key, so that it cannot be there twice.
+  const attempt = useRef({ of: "", key: "" });
+
+  useEffect(() => keepDraft(draft), [draft]);
+  useEffect(() => {
+    form.current?.querySelector<HTMLElement>("[aria-invalid]")?.focus();
+  }, [errors]);
+
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    if (!viewer) return askToSignIn();
+    const input = toInput(draft);
+    const of = JSON.stringify(input);
+    if (attempt.current.of !== of) {
+      attempt.current = { of, key: Array.from(crypto.getRandomValues(new Uint32Array(4))).join("-") };
+    }
+    const { data, error } = await post(
+      { input: { ...input, idempotencyKey: attempt.current.key } },
+      { fetch: inTurn },
+    );
+    setErrors(data?.post?.userErrors ?? []);
+    if (data?.post?.article) {
+      keepDraft(undefined);
+      say("Your article has been posted.");
+      navigate(paths.article(data.post.article.number), "replace");
+    } else if (error) {
+      say(`${explainError(error)} Your post is kept here: send it again.`);
+    }
+  };
+
+  const of = (field: string) => errors.filter((error) => error.field?.[0] === field);
+  const others = errors.filter((error) => !fields.some((field) => field === error.field?.[0]));
+  const bind = (name: keyof Draft) => ({
+    id: name,
+    value: draft[name],
+    onInput: (event: Event) =>
+      setDraft({ ...draft, [name]: (event.currentTarget as HTMLInputElement).value }),
+    "aria-describedby": `${name}-about${of(name).length > 0 ? ` ${name}-error` : ""}`,
+    "aria-invalid": of(name).length > 0 || undefined,
+  });
+  return (
+    <form class="form" ref={form} onSubmit={submit} noValidate>
+      <h1>Submit an article</h1>
+      {!viewer && (
+        <p>
+          What you write here is kept while you{" "}
+          <a href="/signin" onClick={askToSignIn}>
+            sign in
+          </a>
+          .
+        </p>
+      )}
+      <Field name="title" label="Title" about="One line, up to 200 characters." errors={of("title")}>
+        <input {...bind("title")} required autocomplete="off" />
+      </Field>
+      <Field
+        name="link"
+        label="Link"
+        about="Where the article is. Leave it out when the text is all there is."
+        errors={of("link")}
+      >
+        <input {...bind("link")} type="url" inputMode="url" autocomplete="off" placeholder="https://" />
+      </Field>
+      <Field name="text" label="Text" about="Plain text, up to 10,000 characters." errors={of("text")}>
+        <textarea {...bind("text")} rows={6} />
+      </Field>
+      <Field
+        name="groups"
+        label="Groups"
+        about="Up to ten names, with blanks between them. A new name makes a new group."
+        errors={of("groups")}
+      >
+        <input {...bind("groups")} autocomplete="off" autocapitalize="none" spellcheck={false} />
+        <Suggestions text={draft.groups} choose={(groups) => setDraft({ ...draft, groups })} />
+      </Field>
+      <div role="alert">
+        {others.map((error) => (
+          <p key={error.code} class="error">
+            {sentence(error.message)}
+          </p>
+        ))}
+      </div>
+      <button class="button" type="submit" disabled={fetching}>
+        {fetching ? "Posting…" : "Post"}
+      </button>
+    </form>
+  );
+}
+
+function firstDraft(): Draft {
+  const draft = readDraft();
+  const group = new URLSearchParams(location.search).get("group");
+  return group && !draft.groups ? { ...draft, groups: `${group} ` } : draft;
+}
+
+interface FieldProps {
+  name: string;
+  label: string;
+  about: string;
+  errors: UserError[];
+  children: ComponentChildren;
+}
+
+function Field({ name, label, about, errors, children }: FieldProps) {
+  return (
+    <div class="field">
+      <label for={name}>{label}</label>
+      <p id={`${name}-about`} class="about">
+        {about}
+      </p>
+      {children}
+      {errors.length > 0 && (
+        <div id={`${name}-error`} class="error">
+          {errors.map((error) => (
+            <p key={error.message}>
+              {"articleId" in error ? <Duplicate error={error} /> : sentence(error.message)}
+            </p>
+          ))}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function Duplicate({ error }: { error: Extract<UserError, { articleId: string }> }) {
+  if (!error.article) return <>This link was posted before, and deleted.</>;
+  const { title, number, poster, votes } = error.article;
+  return (
+    <>
+      This link has been posted already: <a href={paths.article(number)}>{title}</a>, by {poster.name}, with{" "}
+      {counted(votes, "vote")}.
+    </>
+  );
+}
+
+/** Groups that there are, to choose from. */
+function Suggestions({ text, choose }: { text: string; choose(text: string): void }) {
+  const [{ data }] = useQuery({ query: Groups, variables: {} });
+  const groups = [...(data?.groups.nodes ?? [])].sort((a, b) => b.articleCount - a.articleCount);
+  const offered = suggest(
+    text,
+    groups.map((group) => group.name),
+    mostSuggested,
+  );
+  if (offered.length === 0) return null;
+  return (
+    <p class="chips">
+      {offered.map((name) => (
+        <button
+          key={name}
+          type="button"
+          aria-label={`Add the group ${name}`}
+          onClick={() => choose(withGroup(text, name))}
+        >
+          {name}
+        </button>
+      ))}
+    </p>
+  );
+}

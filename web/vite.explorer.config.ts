@@ -1,0 +1,87 @@
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { defineConfig, type Plugin } from "vite";
+
+const base = "/graphiql/";
+const licenses = "licenses.md";
+
+// Fonts inside of a style are loaded whether they are needed or not, and a page
+// that has them needs a policy that allows them. So each becomes a file. This is
+// done before the names of the files of styles are computed from what is in them.
+const fonts: Plugin = {
+  name: "fonts",
+  transform: {
+    filter: { id: /\.css$/ },
+    handler(code) {
+      return code.replace(/url\(data:font\/(\w+);base64,([^)]+)\)/g, (_, type, data) => {
+        const source = Buffer.from(data, "base64");
+        const digest = createHash("sha256").update(source).digest("base64url").slice(0, 8);
+        const fileName = `assets/font-${digest}.${type}`;
+        this.emitFile({ type: "asset", fileName, source });
+        return `url(${base}${fileName})`;
+      });
+    },
+  },
+};
+
+// Folders of the packages that the page and its workers have code of.
+const packages = new Set<string>();
+
+const collect: Plugin = {
+  name: "collect",
+  generateBundle(_, bundle) {
+    for (const chunk of Object.values(bundle)) {
+      for (const id of chunk.type === "chunk" ? chunk.moduleIds : []) {
+        const folder = /^\/.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id)?.[0];
+        if (folder) packages.add(folder);
+      }
+    }
+  },
+};
+
+// Vite lists the licenses of the packages in the page. This adds packages that are
+// in workers only, the notices of what packages contain of others, and the fonts.
+const notices: Plugin = {
+  name: "notices",
+  generateBundle: {
+    order: "post",
+    handler(_, bundle) {
+      const list = bundle[licenses];
+      if (list?.type !== "asset" || typeof list.source !== "string")
+        return this.error(`there is no ${licenses}`);
+      for (const folder of [...packages].sort()) {
+        const { name, version, license } = JSON.parse(readFileSync(`${folder}/package.json`, "utf8"));
+        const read = (like: RegExp) => {
+          const file = readdirSync(folder).find((file) => like.test(file));
+          return file ? `\n${readFileSync(`${folder}/${file}`, "utf8").trim()}\n` : "";
+        };
+        if (!list.source.includes(`\n## ${name} - ${version} `)) {
+          list.source += `\n## ${name} - ${version} (${license})\n${read(/^licen[cs]e/i)}`;
+        }
+        const others = read(/^third-?party-?notices/i);
+        if (others) list.source += `\n## In ${name} - ${version}\n${others}`;
+      }
+      list.source += readFileSync(new URL("explorer/fonts.md", import.meta.url), "utf8");
+    },
+  },
+};
+
+export default defineConfig({
+  root: "explorer",
+  base,
+  publicDir: false,
+  plugins: [fonts, collect, notices],
+  worker: { plugins: () => [collect] },
+  build: {
+    outDir: "../dist/graphiql",
+    emptyOutDir: true,
+    license: { fileName: licenses },
+    chunkSizeWarningLimit: 3000, // kB: the editor
+    rolldownOptions: {
+      onwarn(warning, warn) {
+        // "use client" and the like: they mean nothing in a bundle.
+        if (warning.code !== "MODULE_LEVEL_DIRECTIVE") warn(warning);
+      },
+    },
+  },
+});
