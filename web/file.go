@@ -18,6 +18,7 @@ var contentTypes = map[string]string{
 	".css":   "text/css; charset=utf-8",
 	".html":  "text/html; charset=utf-8",
 	".js":    "text/javascript; charset=utf-8",
+	".json":  "application/json",
 	".md":    "text/plain; charset=utf-8",
 	".svg":   "image/svg+xml",
 	".ttf":   "font/ttf",
@@ -98,7 +99,7 @@ func acceptsGzip(req *http.Request) bool {
 	for _, coding := range strings.Split(strings.Join(req.Header.Values("Accept-Encoding"), ","), ",") {
 		name, quality, _ := strings.Cut(strings.TrimSpace(coding), ";")
 		if strings.EqualFold(strings.TrimSpace(name), "gzip") {
-			quality = strings.ReplaceAll(quality, " ", "")
+			quality = strings.ToLower(strings.Join(strings.Fields(quality), ""))
 			return strings.TrimRight(quality, "0.") != "q="
 		}
 	}

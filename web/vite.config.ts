@@ -15,7 +15,11 @@ export default defineConfig({
     license: { fileName: "licenses.md" },
     // The names stay the same, so that two branches differ in the same few files.
     rolldownOptions: {
-      output: { entryFileNames: "assets/site.js", chunkFileNames: "assets/[name].js", assetFileNames: "assets/[name][extname]" },
+      output: {
+        entryFileNames: "assets/site.js",
+        chunkFileNames: "assets/[name].js",
+        assetFileNames: "assets/[name][extname]",
+      },
     },
   },
   server: { proxy: { "/query": { target: server, ws: true }, "/graphiql": server } },

@@ -7,7 +7,14 @@ import { join } from "node:path";
 process.chdir(join(import.meta.dirname, ".."));
 const sha256 = (content) => createHash("sha256").update(content).digest("hex");
 
-const files = ["../schema.graphqls", "package.json", "package-lock.json", "tsconfig.json", "vite.config.ts", "vite.explorer.config.ts"];
+const files = [
+  "../schema.graphqls",
+  "package.json",
+  "package-lock.json",
+  "tsconfig.json",
+  "vite.config.ts",
+  "vite.explorer.config.ts",
+];
 for (const folder of ["site", "explorer", "scripts"]) {
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name).replaceAll("\\", "/");

@@ -70,7 +70,7 @@ interface ShellProps {
 }
 
 function Shell({ name, online, connections, message, refresh, say }: ShellProps) {
-  const [{ data }] = useQuery({ query: Viewer, variables: {}, pause: site.signIn === "name" });
+  const [{ data, fetching }] = useQuery({ query: Viewer, variables: {}, pause: site.signIn === "name" });
   const viewer = name ?? data?.viewer?.name;
   const page = useMemo(() => ({ viewer, online, connections, refresh, say }), [viewer, online, connections]);
   const visit = useVisit();
@@ -92,7 +92,7 @@ function Shell({ name, online, connections, message, refresh, say }: ShellProps)
         <a class="skip" href="#main">
           Skip to the articles
         </a>
-        <Header path={visit.path} />
+        <Header path={visit.path} asking={fetching} />
         {!online && (
           <p class="offline" role="status">
             Offline. What you see may be old; it will be brought up to date.

@@ -21,8 +21,12 @@ export function readDraft(): Draft {
 }
 
 export function keepDraft(draft: Draft | undefined): void {
-  if (draft) sessionStorage.setItem(draftKey, JSON.stringify(draft));
-  else sessionStorage.removeItem(draftKey);
+  try {
+    if (draft) sessionStorage.setItem(draftKey, JSON.stringify(draft));
+    else sessionStorage.removeItem(draftKey);
+  } catch {
+    // It is longer than the browser keeps, and far longer than can be posted.
+  }
 }
 
 /** The names of groups in a text, between blanks or commas. */

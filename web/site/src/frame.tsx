@@ -3,7 +3,8 @@ import { navigate, paths } from "./router";
 import { signInAddress } from "./session";
 import { site } from "./site";
 
-export function Header({ path }: { path: string }) {
+/** `asking` is while the server is asked who is signed in. */
+export function Header({ path, asking }: { path: string; asking: boolean }) {
   const { viewer } = usePage();
   return (
     <header class="top">
@@ -37,9 +38,11 @@ export function Header({ path }: { path: string }) {
               {viewer}
             </a>
           ) : (
-            <a href="/signin" onClick={askToSignIn}>
-              Sign in
-            </a>
+            !asking && (
+              <a href="/signin" onClick={askToSignIn}>
+                Sign in
+              </a>
+            )
           )}
         </div>
       </div>

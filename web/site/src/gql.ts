@@ -104,9 +104,9 @@ export type UserArticlesQuery = { user: { id: string, articlesConnection: { tota
 
 export type RefreshQueryVariables = Exact<{
   ids: Array<string | number> | string | number;
-  counted?: boolean;
-  group?: string;
-  inGroup?: boolean;
+  onSite: boolean;
+  inGroup: boolean;
+  group: string;
 }>;
 
 
@@ -186,7 +186,7 @@ const pageFragment = "fragment Page on ArticleConnection{nodes{...Row}pageInfo{h
 export const Articles = ("query Articles($order:ArticleOrder!$after:String){articlesConnection(order:$order after:$after){...Page}}" + pageFragment) as unknown as TypedDocumentNode<ArticlesQuery, ArticlesQueryVariables>;
 export const GroupArticles = ("query GroupArticles($name:String!$order:ArticleOrder!$after:String){group(name:$name){id articlesConnection(order:$order after:$after){...Page}}}" + pageFragment) as unknown as TypedDocumentNode<GroupArticlesQuery, GroupArticlesQueryVariables>;
 export const UserArticles = ("query UserArticles($name:String!$after:String){user(name:$name){id articlesConnection(after:$after){...Page}}}" + pageFragment) as unknown as TypedDocumentNode<UserArticlesQuery, UserArticlesQueryVariables>;
-export const Refresh = ("query Refresh($ids:[ID!]!$counted:Boolean!=false$group:String!=\"\"$inGroup:Boolean!=false){nodes(ids:$ids){...on Article{...Row}}articlesConnection(first:1)@include(if:$counted)@skip(if:$inGroup){totalCount}group(name:$group)@include(if:$inGroup){id articlesConnection(first:1){totalCount}}}" + rowFragment) as unknown as TypedDocumentNode<RefreshQuery, RefreshQueryVariables>;
+export const Refresh = ("query Refresh($ids:[ID!]!$onSite:Boolean!$inGroup:Boolean!$group:String!){nodes(ids:$ids){...on Article{...Row}}articlesConnection(first:1)@include(if:$onSite){totalCount}group(name:$group)@include(if:$inGroup){id articlesConnection(first:1){totalCount}}}" + rowFragment) as unknown as TypedDocumentNode<RefreshQuery, RefreshQueryVariables>;
 export const Article = ("query Article($id:ID!){article(id:$id){...Row text}}" + rowFragment) as unknown as TypedDocumentNode<ArticleQuery, ArticleQueryVariables>;
 export const Groups = ("query Groups($after:String){groups(first:100 after:$after){nodes{id name articleCount}pageInfo{hasNextPage endCursor}totalCount}}") as unknown as TypedDocumentNode<GroupsQuery, GroupsQueryVariables>;
 export const Viewer = ("query Viewer{viewer{id name}}") as unknown as TypedDocumentNode<ViewerQuery, ViewerQueryVariables>;

@@ -2,9 +2,9 @@ import { useQuery } from "@urql/preact";
 import { useState } from "preact/hooks";
 import { Groups } from "./gql";
 import { useTitle } from "./page";
-import { paths, useScroll } from "./router";
+import { navigate, paths, useScroll } from "./router";
 import { Empty, Failed, Skeleton } from "./states";
-import { counted } from "./text";
+import { grouped } from "./text";
 
 export function GroupsPage() {
   useTitle("Groups");
@@ -47,11 +47,16 @@ function Part({ after }: { after?: string }) {
   }
   return (
     <>
+      {pageInfo.hasNextPage && !after && <Find />}
       <ul class="groups">
         {nodes.map((group) => (
           <li key={group.id}>
             <a href={paths.list("SCORE", group.name)}>
-              <strong>{group.name}</strong> <span>{counted(group.articleCount, "article")}</span>
+              <strong>{group.name}</strong>{" "}
+              <span>
+                {grouped(group.articleCount)}
+                <span class="unseen"> articles</span>
+              </span>
             </a>
           </li>
         ))}
@@ -65,5 +70,31 @@ function Part({ after }: { after?: string }) {
           </button>
         ))}
     </>
+  );
+}
+
+/** The way to a group by its name, where there are too many to look for it. */
+function Find() {
+  const submit = (event: Event) => {
+    event.preventDefault();
+    const name = new FormData(event.currentTarget as HTMLFormElement).get("name") as string;
+    navigate(paths.list("SCORE", name.trim().toLowerCase()));
+  };
+  return (
+    <form class="find" onSubmit={submit}>
+      <label for="find">Go to the group</label>
+      <input
+        id="find"
+        name="name"
+        required
+        pattern=".*\S.*"
+        autocomplete="off"
+        autocapitalize="none"
+        spellcheck={false}
+      />
+      <button class="button" type="submit">
+        Go
+      </button>
+    </form>
   );
 }

@@ -3,7 +3,7 @@ import { useClient, useQuery, useSubscription } from "@urql/preact";
 import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { ArticleChanged, ArticlePosted, type PageFragment, Refresh, type RowFragment } from "./gql";
-import { usePage } from "./page";
+import { useNow, usePage } from "./page";
 import { navigate, remember, useScroll, useVisit } from "./router";
 import { Row } from "./row";
 import { Failed, Skeleton } from "./states";
@@ -32,7 +32,7 @@ export function ArticleList({ source, empty }: { source: Source; empty: Componen
   const visit = useVisit();
   const restored = visit.came === "back";
   const [start] = useState(
-    () => (restored && visit.left.start) || new URLSearchParams(visit.search).get("after") || "",
+    () => (restored ? visit.left.start : undefined) ?? new URLSearchParams(visit.search).get("after") ?? "",
   );
   const [parts, setParts] = useState(() => (restored ? Math.min(visit.left.parts ?? 1, mostRestored) : 1));
   const [wanted] = useState(parts);
@@ -123,7 +123,7 @@ function useFresh(
       ids,
       group: group ?? "",
       inGroup: group !== undefined,
-      counted: source.posted !== undefined,
+      onSite: source.posted !== undefined && group === undefined,
     };
     void client
       .query(Refresh, variables, { requestPolicy: "network-only" })
@@ -155,6 +155,7 @@ interface PartProps {
 /** A part of a list and, behind it, the parts that follow. */
 function Part({ source, after, index, parts, place, above, kept, empty, onShown, more }: PartProps) {
   const { connections } = usePage();
+  const now = useNow();
   const [{ data, error }, execute] = useQuery({
     query: source.query,
     variables: { ...source.variables, after: after || null },
@@ -185,6 +186,7 @@ function Part({ source, after, index, parts, place, above, kept, empty, onShown,
           <Row
             key={article.id}
             article={article}
+            now={now}
             place={place && place + i}
             above={source.ranked ? (page.nodes[i - 1] ?? above) : undefined}
           />

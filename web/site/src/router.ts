@@ -15,7 +15,10 @@ export type Route =
 export function parse(path: string): Route {
   let parts: string[];
   try {
-    parts = path.split("/").slice(1).map(decodeURIComponent);
+    parts = path
+      .split("/")
+      .slice(1)
+      .map((part) => decodeURIComponent(part).trim());
   } catch {
     return { page: "missing" };
   }
@@ -47,15 +50,14 @@ export function parse(path: string): Route {
   return { page: "missing" };
 }
 
+// A browser takes a part that is a dot or two for a folder. A blank behind it, which no name has, keeps it.
+const part = (name: string) => encodeURIComponent(/^\.\.?$/.test(name) ? `${name} ` : name);
+
 export const paths = {
   list: (order: ArticleOrder, group?: string) =>
-    group
-      ? `/g/${encodeURIComponent(group)}${order === "TIME" ? "/new" : ""}`
-      : order === "TIME"
-        ? "/new"
-        : "/",
+    group ? `/g/${part(group)}${order === "TIME" ? "/new" : ""}` : order === "TIME" ? "/new" : "/",
   article: (number: number) => `/a/${number}`,
-  user: (name: string) => `/u/${encodeURIComponent(name)}`,
+  user: (name: string) => `/u/${part(name)}`,
 };
 
 /**

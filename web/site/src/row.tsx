@@ -1,24 +1,21 @@
 import type { ComponentChildren } from "preact";
 import { useId, useState } from "preact/hooks";
 import type { RowFragment } from "./gql";
-import { useNow } from "./page";
 import { paths } from "./router";
 import { host } from "./text";
-import { ago, left, moment } from "./time";
+import { ago, left } from "./time";
 import { Votes } from "./vote";
 import { Why } from "./why";
 
-/** An article in a list. `above` is the one in front of it, in a list by score. */
-export function Row({
-  article,
-  place,
-  above,
-}: {
+interface RowProps {
   article: RowFragment;
+  now: number;
   place?: number;
   above?: RowFragment;
-}) {
-  const now = useNow();
+}
+
+/** An article in a list. `above` is the one in front of it, in a list by score. */
+export function Row({ article, now, place, above }: RowProps) {
   const [explained, setExplained] = useState(false);
   const why = useId();
   if (article.deletedAt) {
@@ -80,9 +77,7 @@ export function Facts({
       )}
       <span>
         <a href={paths.article(article.number)}>
-          <time dateTime={article.createdAt} title={moment(posted, now)}>
-            {ago(posted, now)}
-          </time>
+          <time dateTime={article.createdAt}>{ago(posted, now)}</time>
         </a>{" "}
         by <a href={paths.user(article.poster.name)}>{article.poster.name}</a>
       </span>
@@ -95,7 +90,7 @@ export function Facts({
           ))}
         </span>
       )}
-      <span title={moment(ends, now)}>{left(ends, now)}</span>
+      <span>{left(ends, now)}</span>
       {children}
     </p>
   );

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "preact/hooks";
 import { usePage, useTitle } from "./page";
-import { navigate } from "./router";
+import { navigate, remember } from "./router";
 import { signInAddress, signInAs, signInWith, takeToken, wayBack } from "./session";
 import { site } from "./site";
 
@@ -14,12 +14,12 @@ export function SignInPage() {
     navigate(to, "replace");
   };
   useEffect(() => {
-    const came = location.hash !== "";
-    if (takeToken()) done();
-    else {
-      if (came) say("Signing in did not work. Please try again.");
-      input.current?.focus();
+    if (takeToken()) return done();
+    if (location.hash) {
+      say("Signing in did not work. Please try again.");
+      remember({}, location.pathname + location.search); // a token does not stay in the address
     }
+    input.current?.focus();
   }, []);
 
   const submit = (event: Event) => {

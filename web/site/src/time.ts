@@ -1,37 +1,29 @@
-const units: [Intl.RelativeTimeFormatUnit & string, number][] = [
+const units = [
   ["year", 31_557_600],
   ["month", 2_629_800],
   ["day", 86_400],
   ["hour", 3600],
   ["minute", 60],
-];
-const relative = new Intl.RelativeTimeFormat("en");
-const dates = new Intl.DateTimeFormat("en-GB", {
-  day: "numeric",
-  month: "short",
-  hour: "2-digit",
-  minute: "2-digit",
-});
-const years = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
+] as const;
 
-/** Seconds in the largest unit of which there is one, rounded down. */
-function largest(seconds: number): [number, string] | undefined {
+/** Seconds in the largest unit of which there is one, rounded down: "3 hours". */
+function largest(seconds: number): string | undefined {
   for (const [unit, size] of units) {
-    if (seconds >= size) return [Math.floor(seconds / size), unit];
+    const count = Math.floor(seconds / size);
+    if (count > 0) return `${count} ${unit}${count > 1 ? "s" : ""}`;
   }
 }
 
 /** "3 hours ago". What is less than a minute old, or ahead of this machine's clock, is "just now". */
 export function ago(then: number, now: number): string {
-  const [count, unit] = largest((now - then) / 1000) ?? [];
-  return count ? relative.format(-count, unit as Intl.RelativeTimeFormatUnit) : "just now";
+  const time = largest((now - then) / 1000);
+  return time ? `${time} ago` : "just now";
 }
 
 /** "4 days left to vote", or that voting has ended. The last second counts. */
 export function left(end: number, now: number): string {
   if (now >= end + 1000) return "voting has ended";
-  const [count, unit] = largest((end - now) / 1000) ?? [];
-  return count ? `${count} ${unit}${count > 1 ? "s" : ""} left to vote` : "less than a minute left to vote";
+  return `${largest((end - now) / 1000) ?? "less than a minute"} left to vote`;
 }
 
 /** A length of time in its two largest units: "15 h 21 min", "2 d 4 h", "45 s". */
@@ -55,6 +47,7 @@ export function span(seconds: number): string {
 
 /** "21 Nov, 09:12", with the year when that is not now's. */
 export function moment(then: number, now: number): string {
-  const format = new Date(then).getFullYear() === new Date(now).getFullYear() ? dates : years;
-  return format.format(then);
+  const year = new Date(then).getFullYear() === new Date(now).getFullYear() ? undefined : "numeric";
+  const form = { day: "numeric", month: "short", year, hour: "2-digit", minute: "2-digit" } as const;
+  return new Date(then).toLocaleString("en-GB", form);
 }

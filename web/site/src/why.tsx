@@ -1,7 +1,7 @@
 import type { RowFragment } from "./gql";
 import { explain, votesToPass } from "./rank";
 import { site } from "./site";
-import { counted } from "./text";
+import { counted, grouped } from "./text";
 import { moment, span } from "./time";
 
 /** Why an article stands where it stands: time, votes and score, and what it would take to rise. */
@@ -22,7 +22,7 @@ export function Why({ article, now, above }: { article: RowFragment; now: number
         <dd>{moment(rank.ranksAs, now)}</dd>
       </dl>
       <p>
-        Its score is {Math.round(article.score).toLocaleString("en")}: the seconds from 1970 to that moment.
+        Its score is {grouped(article.score)}: the seconds from 1970 to that moment.
         {above && above.score >= article.score && (
           <>
             {" "}

@@ -1,0 +1,87 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { groupNames, keepDraft, readDraft, suggest, toInput, withGroup } from "./draft";
+
+const key = "frontpage.draft";
+const empty = { title: "", link: "", text: "", groups: "" };
+
+beforeEach(() => sessionStorage.clear());
+afterEach(() => vi.unstubAllGlobals());
+
+test.each<[string, string[]]>([
+  ["", []],
+  [" , ,\n", []],
+  ["go", ["go"]],
+  [" go,web\tweb.dev\n", ["go", "web", "web.dev"]],
+  ["go go, go", ["go"]],
+  ["go Go", ["go", "Go"]], // the server knows what is the same
+])("the groups of %j", (text, names) => {
+  expect(groupNames(text)).toEqual(names);
+});
+
+test.each([
+  ["", "go", "go "],
+  ["g", "go", "go "],
+  ["rust g", "go", "rust go "],
+  ["rust,g", "go", "rust,go "],
+  ["rust ", "go", "rust go "],
+  ["rust, ", "go", "rust, go "],
+  ["a$", "$&", "$& "],
+])("%j is completed by %s", (text, name, completed) => {
+  expect(withGroup(text, name)).toBe(completed);
+});
+
+test.each<[string, string[]]>([
+  ["", ["go", "golang", "rust"]],
+  ["g", ["go", "golang"]],
+  ["G", ["go", "golang"]],
+  ["go", ["golang"]], // it is there already
+  ["go ", ["golang", "rust", "web"]],
+  ["GO,", ["golang", "rust", "web"]],
+  ["rust go", ["golang"]],
+  ["x", []],
+  [".", []],
+  ["(", []],
+])("what is offered for %j", (text, offered) => {
+  expect(suggest(text, ["go", "golang", "rust", "web"], 3)).toEqual(offered);
+});
+
+test.each([
+  [empty, { title: "", link: null, text: null, groups: [] }],
+  [
+    { title: " T ", link: " https://a.example ", text: "  two\n  lines\n", groups: "go, web" },
+    { title: " T ", link: "https://a.example", text: "  two\n  lines\n", groups: ["go", "web"] },
+  ],
+  [
+    { ...empty, link: "  ", text: " \n\t", groups: " " },
+    { title: "", link: null, text: null, groups: [] },
+  ],
+])("%j is sent", (draft, input) => {
+  expect(toInput(draft)).toEqual(input);
+});
+
+test("a draft is kept until it is posted", () => {
+  const draft = { title: "a", link: "b", text: "c\n", groups: "d " };
+  keepDraft(draft);
+  expect(readDraft()).toEqual(draft);
+  keepDraft(undefined);
+  expect(readDraft()).toEqual(empty);
+});
+
+test.each(["", "{", "null", "[]", "{}"])("what is stored as %j is no draft", (stored) => {
+  sessionStorage.setItem(key, stored);
+  expect(readDraft()).toEqual(empty);
+});
+
+test("a draft of an older page lacks nothing", () => {
+  sessionStorage.setItem(key, '{"title":"a"}');
+  expect(readDraft()).toEqual({ ...empty, title: "a" });
+});
+
+test("a browser that stores nothing has an empty draft", () => {
+  vi.stubGlobal("sessionStorage", {
+    getItem() {
+      throw new DOMException("", "SecurityError");
+    },
+  });
+  expect(readDraft()).toEqual(empty);
+});

@@ -1,0 +1,100 @@
+import { expect, test } from "vitest";
+import { parse, paths, type Route } from "./router";
+
+const top = (group?: string): Route => ({ page: "list", order: "SCORE", group });
+const newest = (group?: string): Route => ({ page: "list", order: "TIME", group });
+const missing: Route = { page: "missing" };
+
+// The server has the same paths: sitePaths in web.go.
+test.each<[string, Route]>([
+  ["/", top()],
+  ["/new", newest()],
+  ["/groups", { page: "groups" }],
+  ["/submit", { page: "submit" }],
+  ["/signin", { page: "signin" }],
+  ["/g/go", top("go")],
+  ["/g/go/new", newest("go")],
+  ["/g/new", top("new")],
+  ["/g/new/new", newest("new")],
+  ["/g/github.com", top("github.com")],
+  ["/g/github.com/new", newest("github.com")],
+  ["/g/index.html", top("index.html")],
+  ["/g/a%2Fb", top("a/b")],
+  ["/g/a%2Fnew", top("a/new")],
+  ["/g/100%25", top("100%")],
+  ["/g/%2525", top("%25")],
+  ["/g/%C3%BCber", top("über")],
+  ["/g/über", top("über")],
+  ["/a/17", { page: "article", id: "article:17" }],
+  ["/u/alice", { page: "user", name: "alice" }],
+  ["/u/a%2Fb%3F%23", { page: "user", name: "a/b?#" }],
+  ["/u/%F0%9F%90%B9", { page: "user", name: "🐹" }],
+  ["/u/new", { page: "user", name: "new" }],
+  ["/%6Eew", newest()],
+
+  ["", missing],
+  ["//", missing],
+  ["/New", missing],
+  ["/new/", missing],
+  ["/groups/", missing],
+  ["/submit/", missing],
+  ["/signin/x", missing],
+  ["/g", missing],
+  ["/g/", missing],
+  ["/g//new", missing],
+  ["/g/go/", missing],
+  ["/g/go/old", missing],
+  ["/g/go/new/", missing],
+  ["/g/go/new/more", missing],
+  ["/g%2Fgo", missing],
+  ["/a", missing],
+  ["/a/", missing],
+  ["/a/x", missing],
+  ["/a/-1", missing],
+  ["/a/1.5", missing],
+  ["/a/1e3", missing],
+  ["/a/17/new", missing],
+  ["/a/%EF%BC%91", missing], // a digit, but not of ours
+  ["/u", missing],
+  ["/u/", missing],
+  ["/u/alice/new", missing],
+  ["/constructor", missing],
+  ["/g/%", missing],
+  ["/g/%zz", missing],
+  ["/u/%ff", missing],
+  ["/u/%C3", missing],
+])("%s is a place or is missing", (path, route) => {
+  expect(parse(path)).toEqual(route);
+});
+
+// Through a browser, which takes a part that is a dot or two for a folder.
+const browsed = (path: string) => parse(new URL(path, location.origin).pathname);
+const names = [
+  "go",
+  "new",
+  "github.com",
+  ".",
+  "..",
+  "...",
+  ".a",
+  "a/b",
+  "100%",
+  "%2F",
+  "%2e",
+  "über",
+  "🐹",
+  "a b+c",
+  "?#&",
+];
+
+test.each(names)("links to %s lead there", (name) => {
+  expect(browsed(paths.list("SCORE", name))).toEqual(top(name));
+  expect(browsed(paths.list("TIME", name))).toEqual(newest(name));
+  expect(browsed(paths.user(name))).toEqual({ page: "user", name });
+});
+
+test("links to what has no name lead there", () => {
+  expect(parse(paths.list("SCORE"))).toEqual(top());
+  expect(parse(paths.list("TIME"))).toEqual(newest());
+  expect(parse(paths.article(17))).toEqual({ page: "article", id: "article:17" });
+});

@@ -1,0 +1,97 @@
+import { expect, test } from "vitest";
+import { counted, grouped, host, links } from "./text";
+
+test.each([
+  ["https://go.dev/blog/x", "go.dev"],
+  ["https://www.example.com/", "example.com"],
+  ["https://wwwx.example/", "wwwx.example"],
+  ["https://a.www.example/", "a.www.example"],
+  ["HTTPS://GO.DEV", "go.dev"],
+  ["http://localhost:8080/a", "localhost:8080"],
+  ["https://go.dev:443/", "go.dev"],
+  ["https://bank.example@evil.example/", "evil.example"],
+  ["http://[::1]/", "[::1]"],
+  ["https://☃.net/", "xn--n3h.net"], // so that no letter looks like another
+])("the host of %s is %s", (link, name) => {
+  expect(host(link)).toBe(name);
+});
+
+// What net/url reads and a browser does not: one such post must not take a list down.
+test.each([
+  "http://256.256.256.256/",
+  "http://1.2.3.4.5/",
+  "http://foo.123/",
+  "http://a.b.c:99999/",
+  "http://xn--a/",
+  "http://[fe80::1%25en0]/",
+])("the host of any link that the server takes: %s", (link) => {
+  expect(typeof host(link)).toBe("string");
+});
+
+const only = (text: string) => links(text).filter((_, i) => i % 2 === 1);
+
+test.each<[string, string[]]>([
+  ["", []],
+  ["none at all", []],
+  ["https://a.example/x", ["https://a.example/x"]],
+  ["see http://a.example.", ["http://a.example"]],
+  ["https://en.wikipedia.org/wiki/Go_(game)", ["https://en.wikipedia.org/wiki/Go_(game)"]],
+  ["(see https://a.example/x_(y).)", ["https://a.example/x_(y)"]],
+  ["(see https://a.example/x)", ["https://a.example/x"]],
+  ["[https://a.example/x], {https://b.example/}!", ["https://a.example/x", "https://b.example/"]],
+  ["'https://a.example/x'", ["https://a.example/x"]],
+  ['"https://a.example/x"', ["https://a.example/x"]],
+  ["<https://a.example/x>", ["https://a.example/x"]],
+  ["https://a.example/x?!", ["https://a.example/x"]],
+  ["is it https://a.example/?q=1&r=a,b#c?", ["https://a.example/?q=1&r=a,b#c"]],
+  ["https://a.example/x...", ["https://a.example/x"]],
+  [
+    "https://a.example\nhttps://b.example\thttps://c.example",
+    ["https://a.example", "https://b.example", "https://c.example"],
+  ],
+  ["https://a.example/ https://a.example/", ["https://a.example/", "https://a.example/"]],
+  ["https://a.example/ü/🐹", ["https://a.example/ü/🐹"]],
+  ["https://", []],
+  ["https://)", []],
+  ["xhttps://a.example", []],
+  ["javascript:alert(1)", []],
+  ["data:text/html,x mailto:a@b.example ftp://a.example //a.example www.a.example", []],
+  ["https:/a.example https:a.example", []],
+])("the links in %s", (text, found) => {
+  expect(only(text)).toEqual(found);
+  expect(links(text).join("")).toBe(text);
+  for (const link of only(text)) expect(link).toMatch(/^https?:\/\//);
+});
+
+test("the longest text takes no time", () => {
+  for (const text of ["https://", "https://)", "h", "https://a.example/).", "(".repeat(10)]) {
+    const began = performance.now();
+    links(text.repeat(10_000 / text.length));
+    expect(performance.now() - began).toBeLessThan(500);
+  }
+});
+
+test.each([
+  [0, "0 votes"],
+  [1, "1 vote"],
+  [2, "2 votes"],
+  [-1, "−1 vote"],
+  [-2, "−2 votes"],
+  [1200, "1,200 votes"],
+  [-1234567, "−1,234,567 votes"],
+])("%d are %s", (count, text) => {
+  expect(counted(count, "vote")).toBe(text);
+});
+
+test.each([
+  [0, "0"],
+  [999, "999"],
+  [1000, "1,000"],
+  [1_700_000_000.4, "1,700,000,000"],
+  [999_999.5, "1,000,000"],
+  [-0.4, "0"],
+  [-999, "−999"],
+  [-1000, "−1,000"],
+])("%d is written %s", (number, text) => {
+  expect(grouped(number)).toBe(text);
+});

@@ -1,0 +1,685 @@
+package web_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"html"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"frontpage/web"
+)
+
+var everything = web.Options{Site: true, Explorer: true, SignIn: web.ByName, Downvotes: true, VoteScore: 432}
+
+const (
+	sitePage     = `<div id="app">`
+	explorerPage = `<div id="explorer">`
+)
+
+// asker asks a server, and takes answers as they come: neither decoded nor followed.
+type asker struct {
+	t      *testing.T
+	server *httptest.Server
+}
+
+func serve(t *testing.T, o web.Options) asker {
+	t.Helper()
+	server := httptest.NewServer(web.Handler(o))
+	t.Cleanup(server.Close)
+	client := server.Client()
+	client.Transport.(*http.Transport).DisableCompression = true
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return asker{t, server}
+}
+
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// ask sends a request with headers, which are names and values in turn.
+func (a asker) ask(method, path string, headers ...string) answer {
+	a.t.Helper()
+	req, err := http.NewRequestWithContext(a.t.Context(), method, a.server.URL+path, nil)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	for pair := range slices.Chunk(headers, 2) {
+		req.Header.Add(pair[0], pair[1])
+	}
+	res, err := a.server.Client().Do(req)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return answer{res.StatusCode, res.Header, body}
+}
+
+func (a asker) get(path string, headers ...string) answer {
+	a.t.Helper()
+	return a.ask(http.MethodGet, path, headers...)
+}
+
+// contentTypes are those of everything that there is to serve.
+var contentTypes = map[string]string{
+	".css":   "text/css; charset=utf-8",
+	".js":    "text/javascript; charset=utf-8",
+	".json":  "application/json",
+	".md":    "text/plain; charset=utf-8",
+	".svg":   "image/svg+xml",
+	".ttf":   "font/ttf",
+	".txt":   "text/plain; charset=utf-8",
+	".woff":  "font/woff",
+	".woff2": "font/woff2",
+}
+
+// built are the files that were built, but for the pages, by the paths that they are served at.
+func built(t *testing.T) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
+	for folder, prefix := range map[string]string{"dist/site": "", "dist/graphiql": "/graphiql"} {
+		err := filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || entry.Name() == "index.html" {
+				return err
+			}
+			content, err := os.ReadFile(name)
+			files[prefix+strings.TrimPrefix(filepath.ToSlash(name), folder)] = content
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
+}
+
+func TestEveryFileIsServed(t *testing.T) {
+	t.Parallel()
+	a := serve(t, everything)
+	for path, content := range built(t) {
+		got := a.get(path)
+		if got.status != http.StatusOK || !bytes.Equal(got.body, content) {
+			t.Errorf("%s: status %d and %d bytes, want the %d of the file", path, got.status, len(got.body), len(content))
+		}
+		if have, want := got.header.Get("Content-Type"), contentTypes[filepath.Ext(path)]; have != want || want == "" {
+			t.Errorf("%s: the type is %q, want %q", path, have, want)
+		}
+		if have := got.header.Get("X-Content-Type-Options"); have != "nosniff" {
+			t.Errorf("%s: X-Content-Type-Options is %q", path, have)
+		}
+		if have := got.header.Values("Content-Security-Policy"); len(have) != 1 || have[0] != "default-src 'none'" {
+			t.Errorf("%s: the policy is %q", path, have)
+		}
+		// What is built from the explorer has names that change with its content.
+		cached, hashed := got.header.Get("Cache-Control"), strings.HasPrefix(path, "/graphiql/assets/")
+		if strings.Contains(cached, "immutable") != hashed || !hashed && cached != "no-cache" {
+			t.Errorf("%s: Cache-Control is %q", path, cached)
+		}
+	}
+}
+
+var (
+	references = regexp.MustCompile(`\s(?:src|href|srcset|action|poster|data)="([^"]*)"`)
+	styleURLs  = regexp.MustCompile(`url\(\s*["']?([^"')]*)|@import\s+["']([^"']*)`)
+	scripts    = regexp.MustCompile(`(?s)<script([^>]*)>(.*?)</script>`)
+)
+
+// Each page alone has what it names, and names nothing of elsewhere.
+func TestPagesNameWhatIsThere(t *testing.T) {
+	t.Parallel()
+	for page, o := range map[string]web.Options{"/": {Site: true}, "/graphiql": {Explorer: true}} {
+		a := serve(t, o)
+		text := string(a.get(page).body)
+		found := references.FindAllStringSubmatch(text, -1)
+		if len(found) < 3 {
+			t.Errorf("%s names %d files, which are not all of an icon, a script and a style", page, len(found))
+		}
+		for _, match := range found {
+			if !strings.HasPrefix(match[1], "/") || strings.HasPrefix(match[1], "//") {
+				t.Errorf("%s names %q, which is no path", page, match[1])
+				continue
+			}
+			got := a.get(match[1])
+			if want := contentTypes[filepath.Ext(match[1])]; got.status != http.StatusOK || got.header.Get("Content-Type") != want {
+				t.Errorf("%s names %s: status %d and type %q, want 200 and %q", page, match[1], got.status, got.header.Get("Content-Type"), want)
+			}
+		}
+		// Its policy would stop these.
+		for _, script := range scripts.FindAllStringSubmatch(text, -1) {
+			if !strings.Contains(script[1], " src=") || strings.TrimSpace(script[2]) != "" {
+				t.Errorf("%s has a script that is not a file: %s", page, script[0])
+			}
+		}
+		if strings.Contains(text, "<style") || strings.Contains(text, " style=") {
+			t.Errorf("%s has styles that are not a file", page)
+		}
+	}
+}
+
+func TestStylesNameWhatIsThere(t *testing.T) {
+	t.Parallel()
+	a := serve(t, everything)
+	for name, content := range built(t) {
+		if path.Ext(name) != ".css" {
+			continue
+		}
+		for _, match := range styleURLs.FindAllStringSubmatch(string(content), -1) {
+			target := match[1] + match[2]
+			switch {
+			case strings.HasPrefix(target, "data:image/"), strings.HasPrefix(target, "#"):
+			case strings.Contains(target, ":"), strings.HasPrefix(target, "//"):
+				t.Errorf("%s loads %q", name, target)
+			default:
+				if !strings.HasPrefix(target, "/") {
+					target = path.Join(path.Dir(name), target)
+				}
+				target, _, _ = strings.Cut(target, "?")
+				if got := a.get(target); got.status != http.StatusOK {
+					t.Errorf("%s loads %s: status %d", name, target, got.status)
+				}
+			}
+		}
+	}
+}
+
+func TestLicensesAreBuilt(t *testing.T) {
+	t.Parallel()
+	for path, names := range map[string][]string{
+		"/licenses.md":          {"preact", "@urql/core", "graphql-ws"},
+		"/graphiql/licenses.md": {"graphiql", "monaco-editor", "react-dom", "Roboto", "Fira Code"},
+	} {
+		text := string(built(t)[path])
+		for _, name := range names {
+			if !strings.Contains(text, name) {
+				t.Errorf("%s does not name %s", path, name)
+			}
+		}
+	}
+}
+
+func TestPaths(t *testing.T) {
+	t.Parallel()
+	a := serve(t, everything)
+	const none = "404 page not found\n"
+	for _, tt := range []struct {
+		path   string
+		status int
+		holds  string
+	}{
+		// What the site's router knows: site/src/router.test.ts has the same paths.
+		{"/", 200, sitePage},
+		{"/?after=x", 200, sitePage},
+		{"/new", 200, sitePage},
+		{"/groups", 200, sitePage},
+		{"/g/go", 200, sitePage},
+		{"/g/go/new", 200, sitePage},
+		{"/g/new", 200, sitePage},
+		{"/g/github.com", 200, sitePage},
+		{"/g/github.com/new", 200, sitePage},
+		{"/g/index.html", 200, sitePage},
+		{"/g/a%2Fb", 200, sitePage},
+		{"/g/100%25", 200, sitePage},
+		{"/g/%C3%BCber", 200, sitePage},
+		{"/g/.%20", 200, sitePage}, // the groups of one dot, and of two
+		{"/g/..%20/new", 200, sitePage},
+		{"/a/17", 200, sitePage},
+		{"/u/alice", 200, sitePage},
+		{"/u/a%2Fb%3F%23", 200, sitePage},
+		{"/u/jane.doe", 200, sitePage},
+		{"/submit", 200, sitePage},
+		{"/signin?to=%2Fsubmit", 200, sitePage},
+
+		{"/graphiql", 200, explorerPage},
+		{"/graphiql/", 200, explorerPage},
+
+		{"/nothing", 404, sitePage},
+		{"/New", 404, sitePage},
+		{"/new/", 404, sitePage},
+		{"/signin/x", 404, sitePage},
+		{"/g", 404, sitePage},
+		{"/g/", 404, sitePage},
+		{"/g/go/", 404, sitePage},
+		{"/g/go/old", 404, sitePage},
+		{"/g/github.com/old", 404, sitePage},
+		{"/g/go/new/more", 404, sitePage},
+		{"/a", 404, sitePage},
+		{"/a/17/new", 404, sitePage},
+		{"/u/alice/new", 404, sitePage},
+		{"/assets", 404, sitePage},
+		{"/assets/", 404, sitePage},
+		{"/graphiqls", 404, sitePage},
+		{"/graphiql/nothing", 404, explorerPage},
+		{"/graphiql/assets/", 404, explorerPage},
+
+		{"/nothing.js", 404, none},
+		{"/favicon.ico", 404, none},
+		{"/index.html", 404, none},
+		{"/digest.txt", 404, none},
+		{"/web.go", 404, none},
+		{"/assets/nothing.css", 404, none},
+		{"/assets/site.js.map", 404, none},
+		{"/assets/Site.js", 404, none},
+		{"/graphiql/index.html", 404, none},
+		{"/graphiql/assets/site.js", 404, none},
+	} {
+		got := a.get(tt.path)
+		if got.status != tt.status || !strings.Contains(string(got.body), tt.holds) {
+			t.Errorf("%s: status %d, want %d with %q, in\n%.300s", tt.path, got.status, tt.status, tt.holds, got.body)
+		}
+		if have := got.header.Get("X-Content-Type-Options"); have != "nosniff" {
+			t.Errorf("%s: X-Content-Type-Options is %q", tt.path, have)
+		}
+		if have := got.header.Get("Cache-Control"); tt.holds != none && have != "no-cache" {
+			t.Errorf("%s: Cache-Control is %q", tt.path, have)
+		}
+	}
+}
+
+func TestNothingOutsideIsServed(t *testing.T) {
+	t.Parallel()
+	a := serve(t, everything)
+	for _, path := range []string{
+		"/../go.mod",
+		"/../../go.mod",
+		"/assets/../../../go.mod",
+		"/assets/..%2findex.html",
+		"/assets/..%2f..%2f..%2fgo.mod",
+		"/assets/%2e%2e/%2e%2e/web.go",
+		"/..%2fdigest.txt",
+		"/../digest.txt",
+		"/graphiql/../digest.txt",
+		"/graphiql/..%2f..%2fdigest.txt",
+		"/graphiql/../site/index.html",
+		`/..\digest.txt`,
+		"/%5c..%5cdigest.txt",
+		"/assets%00/../digest.txt",
+		"//etc/passwd",
+		"//evil.example/..",
+		"/%2fetc%2fpasswd",
+		"/assets/site.js/",
+		"/assets/site.js%00.css",
+	} {
+		got := a.get(path)
+		switch {
+		case got.status == http.StatusNotFound || got.status == http.StatusBadRequest:
+		case got.status/100 == 3:
+			if to := got.header.Get("Location"); !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") || strings.HasPrefix(to, `/\`) {
+				t.Errorf("%s: sent on to %q", path, to)
+			}
+		default:
+			t.Errorf("%s: status %d with\n%.200s", path, got.status, got.body)
+		}
+		for _, secret := range []string{"module frontpage", "package web", "root:", strings.TrimSpace(string(readFile(t, "dist/digest.txt")))} {
+			if bytes.Contains(got.body, []byte(secret)) {
+				t.Errorf("%s gives %q", path, secret)
+			}
+		}
+	}
+}
+
+func TestMethods(t *testing.T) {
+	t.Parallel()
+	a := serve(t, everything)
+	for _, path := range []string{"/", "/g/go", "/nothing", "/robots.txt", "/graphiql", "/graphiql/licenses.md"} {
+		for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
+			got := a.ask(method, path)
+			if have := got.header.Get("Allow"); got.status != http.StatusMethodNotAllowed || have != "GET, HEAD" {
+				t.Errorf("%s %s: status %d and Allow %q, want 405 and GET, HEAD", method, path, got.status, have)
+			}
+		}
+		get, head := a.get(path), a.ask(http.MethodHead, path)
+		for _, h := range []http.Header{get.header, head.header} {
+			h.Del("Date")
+			h.Del("Content-Length") // that of a page that says 404 is not computed for HEAD
+		}
+		if head.status != get.status || len(head.body) != 0 || !equalHeaders(head.header, get.header) {
+			t.Errorf("HEAD %s: status %d, %d bytes and %v, want those of GET: %d, none and %v", path, head.status, len(head.body), head.header, get.status, get.header)
+		}
+	}
+}
+
+func equalHeaders(a, b http.Header) bool {
+	names := func(h http.Header) (lines []string) {
+		for name, values := range h {
+			lines = append(lines, name+": "+strings.Join(values, "|"))
+		}
+		slices.Sort(lines)
+		return lines
+	}
+	return slices.Equal(names(a), names(b))
+}
+
+func TestCompression(t *testing.T) {
+	t.Parallel()
+	a := serve(t, everything)
+	for _, tt := range []struct {
+		accepts string
+		zipped  bool
+	}{
+		{"gzip", true},
+		{"GZIP", true},
+		{"gzip, deflate, br, zstd", true},
+		{"br,gzip", true},
+		{"deflate, gzip;q=1.0, *;q=0.5", true},
+		{"gzip; q=0.001", true},
+		{"gzip ; q=0.5", true},
+		{"br;q=0, gzip", true},
+		{"", false},
+		{"identity", false},
+		{"br, deflate", false},
+		{"xgzip, gzipx", false},
+		{"gzip;q=0", false},
+		{"gzip; q=0.000", false},
+		{"gzip;Q=0", false},
+		{"gzip;\tq=0", false},
+		{"br, gzip;q=0, *", false},
+	} {
+		for _, path := range []string{"/", "/g/go", "/assets/site.js", "/assets/index.css", "/graphiql", "/graphiql/licenses.md"} {
+			got := a.get(path, "Accept-Encoding", tt.accepts)
+			if zipped := got.header.Get("Content-Encoding") == "gzip"; zipped != tt.zipped {
+				t.Errorf("%s with Accept-Encoding %q: zipped is %t", path, tt.accepts, zipped)
+				continue
+			}
+			if !slices.Equal(got.header.Values("Vary"), []string{"Accept-Encoding"}) {
+				t.Errorf("%s with Accept-Encoding %q: Vary is %q", path, tt.accepts, got.header.Values("Vary"))
+			}
+			plain := a.get(path)
+			if have := plain.header.Get("Content-Encoding"); have != "" {
+				t.Fatalf("%s without Accept-Encoding: Content-Encoding is %q", path, have)
+			}
+			body := got.body
+			if tt.zipped {
+				body = unzip(t, body)
+			}
+			if !bytes.Equal(body, plain.body) || got.header.Get("Content-Type") != plain.header.Get("Content-Type") {
+				t.Errorf("%s with Accept-Encoding %q: not the same as without", path, tt.accepts)
+			}
+		}
+	}
+	for path := range built(t) {
+		got := a.get(path, "Accept-Encoding", "gzip")
+		if plain := a.get(path).body; got.header.Get("Content-Encoding") == "gzip" {
+			if !bytes.Equal(unzip(t, got.body), plain) {
+				t.Errorf("%s: zipped it is another", path)
+			}
+		} else if filepath.Ext(path) != ".woff2" && filepath.Ext(path) != ".woff" || !bytes.Equal(got.body, plain) {
+			t.Errorf("%s is not zipped", path)
+		}
+	}
+}
+
+func unzip(t *testing.T, zipped []byte) []byte {
+	t.Helper()
+	r, err := gzip.NewReader(bytes.NewReader(zipped))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plain
+}
+
+// Many who ask at once for what has not been zipped yet get the same.
+func TestCompressionAtOnce(t *testing.T) {
+	t.Parallel()
+	handler := web.Handler(everything)
+	bodies := make([][]byte, 50)
+	var askers sync.WaitGroup
+	for i := range bodies {
+		askers.Go(func() {
+			req := httptest.NewRequest(http.MethodGet, "/assets/site.js", nil)
+			req.Header.Set("Accept-Encoding", "gzip")
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, req)
+			bodies[i] = w.Body.Bytes()
+		})
+	}
+	askers.Wait()
+	if want := readFile(t, "dist/site/assets/site.js"); !bytes.Equal(unzip(t, bodies[0]), want) {
+		t.Error("it is not the file")
+	}
+	for i, body := range bodies {
+		if !bytes.Equal(body, bodies[0]) {
+			t.Errorf("the answer %d is another", i)
+		}
+	}
+}
+
+func TestWhatABrowserHasIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	a := serve(t, everything)
+	for _, path := range []string{"/", "/assets/site.js", "/robots.txt", "/graphiql", "/graphiql/licenses.md"} {
+		plain := a.get(path).header.Get("ETag")
+		zipped := a.get(path, "Accept-Encoding", "gzip").header.Get("ETag")
+		if plain == zipped || !strings.HasPrefix(plain, `"`) || !strings.HasPrefix(zipped, `"`) {
+			t.Errorf("%s: the tags are %s and, zipped, %s", path, plain, zipped)
+		}
+		for _, tt := range []struct {
+			accepts, has string
+			status       int
+		}{
+			{"", plain, 304},
+			{"", `"x", ` + plain, 304},
+			{"", "W/" + plain, 304}, // as a proxy on the way may have made it
+			{"", "*", 304},
+			{"", zipped, 200},
+			{"", `"x"`, 200},
+			{"gzip", zipped, 304},
+			{"gzip", zipped + ", " + plain, 304},
+			{"gzip", plain, 200},
+			{"gzip;q=0", zipped, 200},
+		} {
+			got := a.get(path, "Accept-Encoding", tt.accepts, "If-None-Match", tt.has)
+			if got.status != tt.status || (got.status == 304) != (len(got.body) == 0) {
+				t.Errorf("%s with Accept-Encoding %q and If-None-Match %s: status %d and %d bytes, want %d", path, tt.accepts, tt.has, got.status, len(got.body), tt.status)
+			}
+			for _, name := range []string{"ETag", "Vary", "Cache-Control"} {
+				if got.header.Get(name) == "" {
+					t.Errorf("%s: status %d without %s", path, got.status, name)
+				}
+			}
+		}
+	}
+	if site, explorer := a.get("/"), a.get("/graphiql"); site.header.Get("ETag") == explorer.header.Get("ETag") {
+		t.Error("two pages have the same tag")
+	}
+	if have := a.get("/nothing").header.Get("ETag"); have != "" {
+		t.Errorf("a page that is not there has the tag %s", have)
+	}
+	other := everything
+	other.VoteScore++
+	if tag := a.get("/").header.Get("ETag"); serve(t, other).get("/").header.Get("ETag") == tag {
+		t.Error("a page that is told something else has the same tag")
+	}
+}
+
+func TestPolicies(t *testing.T) {
+	t.Parallel()
+	a := serve(t, everything)
+	for _, tt := range []struct {
+		path    string
+		trusted bool
+		styles  string
+		form    string
+	}{
+		{"/", true, "'self'", "'self'"},
+		{"/g/go", true, "'self'", "'self'"},
+		{"/nothing", true, "'self'", "'self'"},
+		{"/graphiql", false, "'self' 'unsafe-inline'", "'none'"},
+		{"/graphiql/nothing", false, "'self' 'unsafe-inline'", "'none'"},
+	} {
+		got := a.get(tt.path)
+		policies := got.header.Values("Content-Security-Policy")
+		if len(policies) != 1 || strings.Contains(policies[0], ",") {
+			t.Errorf("%s: the policies are %q, want one", tt.path, policies)
+			continue
+		}
+		policy := map[string]string{}
+		for _, part := range strings.Split(policies[0], ";") {
+			name, value, _ := strings.Cut(strings.TrimSpace(part), " ")
+			if _, twice := policy[name]; twice {
+				t.Errorf("%s: %s is there twice, and the second means nothing", tt.path, name)
+			}
+			policy[name] = value
+			if strings.Contains(value, "http") || strings.Contains(value, "*") || strings.Contains(value, "'unsafe-eval'") || strings.Contains(value, "'unsafe-inline'") && name != "style-src" {
+				t.Errorf("%s: the policy allows %s", tt.path, part)
+			}
+		}
+		of := func(name string) string {
+			if value, ok := policy[name]; ok {
+				return value
+			}
+			return policy["default-src"]
+		}
+		for name, want := range map[string]string{
+			"script-src": "'self'", "connect-src": "'self'", "style-src": tt.styles, "object-src": "'none'",
+			"base-uri": "'none'", "frame-ancestors": "'none'", "form-action": tt.form,
+		} {
+			if have := of(name); have != want {
+				t.Errorf("%s: %s is %q, want %q", tt.path, name, have, want)
+			}
+		}
+		if trusted := policy["require-trusted-types-for"] == "'script'" && policy["trusted-types"] == "'none'"; trusted != tt.trusted {
+			t.Errorf("%s: trusted types are required: %t", tt.path, trusted)
+		}
+		for name, want := range map[string]string{
+			"Content-Type": "text/html; charset=utf-8", "X-Content-Type-Options": "nosniff",
+			"Referrer-Policy": "strict-origin-when-cross-origin", "Cross-Origin-Opener-Policy": "same-origin",
+		} {
+			if have := got.header.Get(name); have != want {
+				t.Errorf("%s: %s is %q, want %q", tt.path, name, have, want)
+			}
+		}
+	}
+}
+
+var told = regexp.MustCompile(`<meta name="frontpage" content="([^"]*)">`)
+
+func TestPagesAreToldOfTheServer(t *testing.T) {
+	t.Parallel()
+	for _, o := range []web.Options{
+		everything,
+		{Site: true, Explorer: true, SignIn: web.ByToken, SignInURL: "/sso?back={return}&x=1", VoteScore: 1},
+		{Site: true, Explorer: true, SignIn: web.ByProxy, SignInURL: `https://id.example/"><script>alert('1')</script>?back={return}`, Downvotes: true, VoteScore: 1_000_000_000},
+		{Site: true, Explorer: true, SignIn: web.ByToken, SignInURL: "https://id.example/&quot;&#34;$1\\\u2028ü{return}"},
+	} {
+		a := serve(t, o)
+		for _, path := range []string{"/", "/nothing", "/graphiql"} {
+			text := string(a.get(path).body)
+			found := told.FindAllStringSubmatch(text, -1)
+			if len(found) != 1 {
+				t.Errorf("%s: %d elements tell of the server", path, len(found))
+				continue
+			}
+			if strings.ContainsAny(found[0][1], "<>'") || strings.Contains(text, "<script>alert") {
+				t.Errorf("%s: not escaped: %s", path, found[0][1])
+			}
+			var have map[string]any
+			if err := json.Unmarshal([]byte(html.UnescapeString(found[0][1])), &have); err != nil {
+				t.Errorf("%s: %v in %s", path, err, found[0][1])
+			}
+			// The names that site/src/site.ts has.
+			for name, want := range map[string]any{
+				"signIn": string(o.SignIn), "signInURL": o.SignInURL, "explorer": o.Explorer,
+				"downvotes": o.Downvotes, "voteScore": float64(o.VoteScore),
+			} {
+				if have[name] != want {
+					t.Errorf("%s: %s is %v, want %v", path, name, have[name], want)
+				}
+			}
+			if len(have) != 5 {
+				t.Errorf("%s is told %v", path, have)
+			}
+		}
+	}
+}
+
+func TestPartsAreSwitchedOff(t *testing.T) {
+	t.Parallel()
+	site := serve(t, web.Options{Site: true})
+	for _, path := range []string{"/graphiql", "/graphiql/", "/graphiql/licenses.md"} {
+		got := site.get(path)
+		if got.status != http.StatusNotFound || strings.Contains(strings.ToLower(string(got.body)), "graphiql") {
+			t.Errorf("without the explorer, %s: status %d with\n%.300s", path, got.status, got.body)
+		}
+	}
+	if got := site.get("/"); got.status != http.StatusOK || !strings.Contains(string(got.body), "&#34;explorer&#34;:false") {
+		t.Errorf("without the explorer, /: status %d with\n%s", got.status, got.body)
+	}
+
+	explorer := serve(t, web.Options{Explorer: true})
+	for _, path := range []string{"/", "/new", "/g/go", "/robots.txt", "/assets/site.js"} {
+		if got := explorer.get(path); got.status != http.StatusNotFound || strings.Contains(string(got.body), "<") {
+			t.Errorf("without the site, %s: status %d with\n%.300s", path, got.status, got.body)
+		}
+	}
+	for _, path := range []string{"/graphiql", "/graphiql/", "/graphiql/licenses.md"} {
+		if got := explorer.get(path); got.status != http.StatusOK {
+			t.Errorf("without the site, %s: status %d", path, got.status)
+		}
+	}
+
+	nothing := serve(t, web.Options{})
+	for _, path := range []string{"/", "/graphiql", "/robots.txt"} {
+		if got := nothing.get(path); got.status != http.StatusNotFound {
+			t.Errorf("without both, %s: status %d", path, got.status)
+		}
+	}
+}
+
+// Whoever has no Node sees here what scripts/digest.mjs wrote: whether the sources have
+// changed since they were built.
+func TestTheBuildIsNotOlderThanItsSources(t *testing.T) {
+	t.Parallel()
+	files := []string{"../schema.graphqls", "package.json", "package-lock.json", "tsconfig.json", "vite.config.ts", "vite.explorer.config.ts"}
+	for _, folder := range []string{"site", "explorer", "scripts"} {
+		err := filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
+			if err == nil && entry.Type().IsRegular() && !strings.HasSuffix(name, ".test.ts") && !strings.HasSuffix(name, ".test.tsx") {
+				files = append(files, filepath.ToSlash(name))
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	slices.Sort(files)
+	all := sha256.New()
+	for _, name := range files {
+		digest := sha256.Sum256(readFile(t, name))
+		_, _ = io.WriteString(all, name+"\x00"+hex.EncodeToString(digest[:])+"\n") // it cannot fail
+	}
+	if string(readFile(t, "dist/digest.txt")) != hex.EncodeToString(all.Sum(nil))+"\n" {
+		t.Error("web/dist is stale: run npm ci && npm run build in web/ and commit the result")
+	}
+}
+
+func readFile(t *testing.T, name string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(filepath.FromSlash(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
