@@ -1,4 +1,4 @@
-.PHONY: help run test bench generate lint
+.PHONY: help run test bench generate web screenshots lint
 
 help: ## show this
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile
@@ -6,7 +6,7 @@ help: ## show this
 run: ## serve on http://127.0.0.1:8080
 	go run .
 
-test: ## run every test with the race detector
+test: ## run every test: in Go with the race detector, and in a browser
 	./test.sh
 
 bench: ## measure a page and a vote at 1,000, 100,000 and 1,000,000 articles, and 5,000 watchers
@@ -15,6 +15,12 @@ bench: ## measure a page and a vote at 1,000, 100,000 and 1,000,000 articles, an
 
 generate: ## write graph/generated.go anew from schema.graphqls
 	go generate ./...
+
+web: ## build web/dist anew from its sources; needs Node
+	cd web && npm ci && npm run build
+
+screenshots: ## take the pictures in docs/ anew; needs Node and Chromium
+	cd web && npm run screenshots
 
 lint: ## what CI checks beside the tests
 	test -z "$$(gofmt -l .)"

@@ -158,7 +158,14 @@ func (serve serve) Run(ctx context.Context, s *settings, log *slog.Logger) (err 
 		go func() { failed <- server.Serve(listener) }()
 	}
 	site := scheme + "://" + listener.Addr().String()
-	log.Info("serving", "site", site+"/", "explorer", site+"/graphiql", "endpoint", site+"/query")
+	serving := []any{"endpoint", site + "/query"}
+	if s.Site == "on" {
+		serving = append(serving, "site", site+"/")
+	}
+	if s.Explorer == "on" {
+		serving = append(serving, "explorer", site+"/graphiql")
+	}
+	log.Info("serving", serving...)
 
 	select {
 	case err := <-failed:

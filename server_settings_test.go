@@ -63,6 +63,8 @@ func TestBadSettingsOfSignInStopTheStart(t *testing.T) {
 		{[]string{"SIGN_IN_URL=https://example.org/login?to={return}"}, 2, []string{"--sign-in-url", "development mode"}},
 		{[]string{"JWT_SECRET=" + testSecret, "SIGN_IN_URL=https://example.org/login"}, 2, []string{"--sign-in-url", "{return}"}},
 		{[]string{"JWT_SECRET=" + testSecret, "SIGN_IN_URL=javascript:alert(1)//{return}"}, 2, []string{"--sign-in-url", "https URL"}},
+		{[]string{"JWT_SECRET=" + testSecret, "SIGN_IN_URL=//example.org/{return}"}, 2, []string{"--sign-in-url"}},
+		{[]string{"JWT_SECRET=" + testSecret, "SIGN_IN_URL=https:{return}"}, 2, []string{"--sign-in-url"}},
 		{[]string{"JWT_SECRET=" + testSecret, "SIGN_IN_URL={return}"}, 2, []string{"--sign-in-url"}},
 		{[]string{"H2C=perhaps"}, 2, []string{"--h2c"}},
 		{[]string{"TLS_CERT_FILE=x"}, 2, []string{"--tls-cert-file", "--tls-key-file"}},

@@ -21,7 +21,9 @@ func (p *pages) check() error {
 		return nil
 	}
 	u, err := url.Parse(strings.ReplaceAll(p.SignInURL, "{return}", ""))
-	if err != nil || u.Scheme != "" && u.Scheme != "https" && u.Scheme != "http" || u.Scheme == "" && !strings.HasPrefix(u.Path, "/") {
+	address := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+	path := err == nil && u.Scheme == "" && u.Host == "" && strings.HasPrefix(u.Path, "/")
+	if !address && !path {
 		return fmt.Errorf("--sign-in-url: %q is neither an http or https URL nor a path that begins with /", p.SignInURL)
 	}
 	if !strings.Contains(p.SignInURL, "{return}") {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"path"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -30,17 +31,21 @@ var contentTypes = map[string]string{
 // hashed names change with their content: such as index-C2f1a9Qz.js.
 var hashed = regexp.MustCompile(`-[A-Za-z0-9_-]{8}\.[a-z0-9]+$`)
 
-// file is what is sent under a name, as it is and compressed.
+// file is what is sent under a name. Its forms are made when they are first asked for.
 type file struct {
-	header  http.Header
-	tag     string // of the content
-	content []byte
-	zipped  func() []byte // made at its first use; nil where that saves nothing
+	header http.Header
+	plain  func() form
+	zipped func() form // nil where that saves nothing
 }
 
-func newFile(name string, content []byte, policy string) *file {
-	digest := sha256.Sum256(content)
-	f := &file{tag: hex.EncodeToString(digest[:12]), content: content, header: http.Header{
+// form is what a file is sent as.
+type form struct {
+	content []byte
+	tag     string // as it stands in ETag
+}
+
+func newFile(name, policy string, read func() []byte) *file {
+	f := &file{header: http.Header{
 		"Cache-Control":                {"no-cache"}, // that is: ask whether it has changed
 		"Content-Security-Policy":      {policy},
 		"Content-Type":                 {contentTypes[path.Ext(name)]},
@@ -53,29 +58,36 @@ func newFile(name string, content []byte, policy string) *file {
 	if hashed.MatchString(name) {
 		f.header["Cache-Control"] = []string{"public, max-age=31536000, immutable"}
 	}
+	f.plain = sync.OnceValue(func() form { return newForm(read()) })
 	if !strings.HasPrefix(path.Ext(name), ".woff") { // these are compressed
-		f.zipped = sync.OnceValue(func() []byte { return zip(content) })
+		f.zipped = sync.OnceValue(func() form { return newForm(zip(f.plain().content)) })
 	}
 	return f
 }
 
+func newForm(content []byte) form {
+	digest := sha256.Sum256(content)
+	return form{content, `"` + hex.EncodeToString(digest[:12]) + `"`}
+}
+
 // ServeHTTP answers with the file, or with 304 where the client has it.
 func (f *file) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	content, tag := f.content, f.tag
 	f.setHeader(w)
+	sent := f.plain
 	if f.zipped != nil && acceptsGzip(req) {
-		content, tag = f.zipped(), f.tag+"-gzip"
+		sent = f.zipped
 		w.Header().Set("Content-Encoding", "gzip")
 	}
-	w.Header().Set("ETag", `"`+tag+`"`)
-	http.ServeContent(w, req, "", time.Time{}, bytes.NewReader(content))
+	w.Header().Set("Content-Length", strconv.Itoa(len(sent().content))) // otherwise, not with an encoding
+	w.Header().Set("ETag", sent().tag)
+	http.ServeContent(w, req, "", time.Time{}, bytes.NewReader(sent().content))
 }
 
 // notFound answers with the file and 404.
 func (f *file) notFound(w http.ResponseWriter) {
 	f.setHeader(w)
 	w.WriteHeader(http.StatusNotFound)
-	_, _ = w.Write(f.content) // the client may be gone
+	_, _ = w.Write(f.plain().content) // the client may be gone
 }
 
 func (f *file) setHeader(w http.ResponseWriter) {

@@ -1,4 +1,4 @@
-# Sourced by scripts that need Node and a browser: finds or installs both.
+# Sourced by scripts that need Node, a browser and curl: finds or installs them.
 # Debian 12 has Node 18, which is too old for the tools; npm has newer ones.
 missing=
 command -v curl >/dev/null || missing=curl
@@ -6,7 +6,7 @@ command -v npm >/dev/null || missing="$missing nodejs npm"
 [ -n "${CHROMIUM-}" ] || command -v chromium >/dev/null || missing="$missing chromium fonts-liberation"
 if [ -n "$missing" ]; then
 	if ! command -v apt-get >/dev/null; then
-		echo "the browser tests need $missing: install that, or name your browser in CHROMIUM, and run this again" >&2
+		echo "these tests need $missing: install that, or name your browser in CHROMIUM, and run this again" >&2
 		exit 1
 	fi
 	as_root=
@@ -20,7 +20,7 @@ export CHROMIUM
 if [ "$(node -p 'parseInt(process.versions.node)')" -lt 20 ]; then
 	node_package=node-linux-$(node -p process.arch)
 	node_folder=$(pwd)/web/.node
-	npm install --silent --prefix "$node_folder" "$node_package@22.23.3"
+	[ -d "$node_folder/node_modules/$node_package" ] || npm install --silent --prefix "$node_folder" "$node_package@22.23.3"
 	PATH=$node_folder/node_modules/$node_package/bin:$PATH
 	export PATH
 fi

@@ -44,8 +44,9 @@ const (
 	explorerPolicy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'none'"
 )
 
-// sitePaths are what the site's router knows: site/src/router.ts.
-var sitePaths = []string{"/{$}", "/new", "/groups", "/g/{name}", "/g/{name}/new", "/a/{number}", "/u/{name}", "/submit", "/signin"}
+// sitePaths are what the site's router knows beside /: site/src/router.ts. What is not
+// among them is answered with 404, and the page that says so.
+var sitePaths = []string{"/new", "/groups", "/g/{name}", "/g/{name}/new", "/a/{number}", "/u/{name}", "/submit", "/signin"}
 
 // Handler serves the site at / and GraphiQL at /graphiql, by GET and HEAD.
 func Handler(o Options) http.Handler {
@@ -67,17 +68,14 @@ func Handler(o Options) http.Handler {
 
 // page is a page that is told of o.
 func page(name, policy string, o Options) *file {
-	source, err := dist.ReadFile(name)
-	if err != nil {
-		panic(err) // it is embedded
-	}
 	told, err := json.Marshal(o)
 	if err != nil {
 		panic(err) // of strings, numbers and booleans
 	}
 	const untold = `name="frontpage" content="{}"`
-	text := strings.Replace(string(source), untold, `name="frontpage" content="`+html.EscapeString(string(told))+`"`, 1)
-	return newFile(name, []byte(text), policy)
+	return newFile(name, policy, func() []byte {
+		return []byte(strings.Replace(string(read(name)), untold, `name="frontpage" content="`+html.EscapeString(string(told))+`"`, 1))
+	})
 }
 
 // folder serves files, and where there is none, a page that says so to people.
@@ -87,9 +85,8 @@ func folder(name, prefix string, missing *file) http.Handler {
 		if err != nil || entry.IsDir() || path.Base(full) == "index.html" {
 			return err
 		}
-		content, err := dist.ReadFile(full)
-		files[prefix+strings.TrimPrefix(full, name)] = newFile(full, content, "default-src 'none'")
-		return err
+		files[prefix+strings.TrimPrefix(full, name)] = newFile(full, "default-src 'none'", func() []byte { return read(full) })
+		return nil
 	})
 	if err != nil {
 		panic(err) // it is embedded
@@ -104,4 +101,12 @@ func folder(name, prefix string, missing *file) http.Handler {
 			http.NotFound(w, req)
 		}
 	})
+}
+
+func read(name string) []byte {
+	content, err := dist.ReadFile(name)
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	return content
 }

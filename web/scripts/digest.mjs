@@ -9,13 +9,15 @@ const sha256 = (content) => createHash("sha256").update(content).digest("hex");
 
 const files = [
   "../schema.graphqls",
+  "scripts/codegen.mjs",
+  "scripts/digest.mjs",
   "package.json",
   "package-lock.json",
   "tsconfig.json",
   "vite.config.ts",
   "vite.explorer.config.ts",
 ];
-for (const folder of ["site", "explorer", "scripts"]) {
+for (const folder of ["site", "explorer"]) {
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name).replaceAll("\\", "/");
     if (entry.isFile() && !/\.test\.tsx?$/.test(path)) files.push(path);

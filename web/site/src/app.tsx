@@ -7,9 +7,9 @@ import { Viewer } from "./gql";
 import { GroupsPage } from "./groups";
 import { Keyboard } from "./keyboard";
 import { GroupPage, HomePage, UserPage } from "./lists";
-import { PageContext } from "./page";
+import { PageContext, useTitle } from "./page";
 import { followLinks, parse, useVisit } from "./router";
-import { onTokenChange, readSession, signOut } from "./session";
+import { isNobody, isSame, onTokenChange, readSession, signOut } from "./session";
 import { SignInPage } from "./signin";
 import { site } from "./site";
 import { Empty } from "./states";
@@ -21,8 +21,9 @@ export function App() {
   const [session, setSession] = useState(readSession);
   const [online, setOnline] = useState(true);
   const [connections, setConnections] = useState(0);
-  const [message, say] = useState("");
+  const [message, setMessage] = useState({ text: "" });
 
+  const say = useCallback((text: string) => setMessage({ text }), []);
   const refresh = useCallback(() => setSession(readSession()), []);
   useEffect(() => onTokenChange(refresh), []);
   useEffect(() => {
@@ -30,27 +31,26 @@ export function App() {
     return () => clearTimeout(timer);
   }, [message]);
 
-  const current = useRef({});
-  const connection = useMemo(() => {
-    const mine = {};
-    current.current = mine;
-    const ifCurrent = (then: () => void) => () => {
-      if (current.current === mine) then();
-    };
-    return connect(session, {
-      connected: ifCurrent(() => {
-        setOnline(true);
-        setConnections((count) => count + 1);
+  const connection = useMemo(
+    () =>
+      connect(session, {
+        connected() {
+          setOnline(true);
+          setConnections((count) => count + 1);
+        },
+        closed: () => setOnline(false),
+        refused() {
+          // Another one may be there by now.
+          if (isSame(session, readSession())) {
+            if (isNobody(session)) return;
+            signOut();
+            say("You have been signed out: please sign in again.");
+          }
+          refresh();
+        },
       }),
-      closed: ifCurrent(() => setOnline(false)),
-      refused: ifCurrent(() => {
-        if (Object.keys(session.credentials).length === 0) return;
-        signOut();
-        refresh();
-        say("You have been signed out: please sign in again.");
-      }),
-    });
-  }, [session]);
+    [session],
+  );
   useEffect(() => connection.end, [connection]);
 
   return (
@@ -64,14 +64,21 @@ interface ShellProps {
   name?: string;
   online: boolean;
   connections: number;
-  message: string;
+  message: { text: string };
   refresh(): void;
   say(message: string): void;
 }
 
 function Shell({ name, online, connections, message, refresh, say }: ShellProps) {
-  const [{ data, fetching }] = useQuery({ query: Viewer, variables: {}, pause: site.signIn === "name" });
+  const [{ data, error, fetching }, ask] = useQuery({
+    query: Viewer,
+    variables: {},
+    pause: site.signIn === "name",
+  });
   const viewer = name ?? data?.viewer?.name;
+  useEffect(() => {
+    if (error) ask({ requestPolicy: "network-only" });
+  }, [connections]);
   const page = useMemo(() => ({ viewer, online, connections, refresh, say }), [viewer, online, connections]);
   const visit = useVisit();
   const main = useRef<HTMLElement>(null);
@@ -81,7 +88,7 @@ function Shell({ name, online, connections, message, refresh, say }: ShellProps)
   useLayoutEffect(() => {
     if (visit.key === first.current) return;
     first.current = "";
-    main.current?.focus({ preventScroll: true });
+    if (!main.current?.contains(document.activeElement)) main.current?.focus({ preventScroll: true });
     if (visit.came === "new") scrollTo(0, 0);
   }, [visit]);
 
@@ -104,7 +111,7 @@ function Shell({ name, online, connections, message, refresh, say }: ShellProps)
         <Footer />
         <Keyboard />
         <p class="message" role="status">
-          {message}
+          {message.text}
         </p>
       </div>
     </PageContext.Provider>
@@ -132,12 +139,17 @@ function Content() {
     case "signin":
       return <SignInPage />;
     case "missing":
-      return (
-        <Empty title="There is nothing here">
-          <p>
-            The address may be mistyped. <a href="/">Go to the front page</a>.
-          </p>
-        </Empty>
-      );
+      return <MissingPage />;
   }
+}
+
+function MissingPage() {
+  useTitle("Nothing here");
+  return (
+    <Empty level={1} title="There is nothing here">
+      <p>
+        The address may be mistyped. <a href="/">Go to the front page</a>.
+      </p>
+    </Empty>
+  );
 }

@@ -1,18 +1,18 @@
 import { useMutation, useQuery, useSubscription } from "@urql/preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { inTurn } from "./client";
 import { Article, ArticleChanged, Delete } from "./gql";
 import { useNow, usePage, useTitle } from "./page";
 import { explainError } from "./problem";
-import { navigate, useScroll } from "./router";
+import { isHere, navigate, useScroll, useVisit } from "./router";
 import { Facts } from "./row";
 import { Empty, Failed, Skeleton } from "./states";
 import { host, links } from "./text";
+import { closing } from "./time";
 import { Votes } from "./vote";
 import { Why } from "./why";
 
 export function ArticlePage({ id }: { id: string }) {
-  const now = useNow();
   const { viewer, connections } = usePage();
   const [{ data, error, fetching }, execute] = useQuery({
     query: Article,
@@ -20,12 +20,16 @@ export function ArticlePage({ id }: { id: string }) {
     requestPolicy: "cache-and-network",
   });
   const again = () => execute({ requestPolicy: "network-only" });
-  const [known] = useState(connections);
+  const known = useRef<number>(undefined);
   const article = data?.article;
+  const now = useNow(article ? [closing(article)] : []);
   useSubscription({ query: ArticleChanged, variables: { ids: [id] }, pause: !article });
   useEffect(() => {
-    if (connections !== known) again();
-  }, [connections]);
+    if (!article) return;
+    known.current ??= connections;
+    if (known.current !== connections) again();
+    known.current = connections;
+  }, [connections, article?.id]);
   useTitle(article?.title ?? "");
   useScroll(article !== undefined);
 
@@ -33,7 +37,7 @@ export function ArticlePage({ id }: { id: string }) {
   if (!article || article.deletedAt) {
     if (fetching) return <Skeleton rows={2} />;
     return (
-      <Empty title={article ? "This article has been deleted" : "There is no such article"}>
+      <Empty level={1} title={article ? "This article has been deleted" : "There is no such article"}>
         <p>
           <a href="/">Go to the front page</a>
         </p>
@@ -64,7 +68,8 @@ function Text({ text }: { text: string }) {
     <div class="text">
       {links(text).map((part, i) =>
         i % 2 === 1 ? (
-          <a key={part} href={part} rel="nofollow ugc">
+          // biome-ignore lint/suspicious/noArrayIndexKey: a text may have a link twice, and does not change
+          <a key={i} href={part} rel="nofollow ugc">
             {part}
           </a>
         ) : (
@@ -77,32 +82,24 @@ function Text({ text }: { text: string }) {
 
 function DeleteButton({ id }: { id: string }) {
   const { say } = usePage();
-  const [asked, setAsked] = useState(false);
+  const visit = useVisit();
   const [{ fetching }, remove] = useMutation(Delete);
   const confirm = async () => {
+    if (fetching) return;
     const { data, error } = await remove({ input: { article: id } }, { fetch: inTurn });
     const refused = data?.deleteArticle?.userErrors[0];
-    if (refused || error)
-      return say(refused ? `It was not deleted: ${refused.message}.` : explainError(error as never));
+    if (refused) return say(`It was not deleted: ${refused.message}.`);
+    if (error) return say(`${explainError(error)} It may not have been deleted.`);
     say("Your article has been deleted.");
-    navigate("/", "replace");
+    if (isHere(visit)) navigate("/", "replace");
   };
-  if (!asked) {
-    return (
-      <button type="button" class="quiet" onClick={() => setAsked(true)}>
-        Delete this article
-      </button>
-    );
-  }
   return (
-    <p role="alert">
-      Delete it for good?{" "}
-      <button type="button" class="button" disabled={fetching} onClick={confirm}>
-        Delete
-      </button>{" "}
-      <button type="button" class="quiet" onClick={() => setAsked(false)}>
-        Keep it
+    <details>
+      <summary>Delete this article</summary>
+      <p>It disappears from every list.</p>
+      <button type="button" class="button" aria-disabled={fetching} onClick={confirm}>
+        Delete it for good
       </button>
-    </p>
+    </details>
   );
 }

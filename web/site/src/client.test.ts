@@ -272,7 +272,7 @@ test("what is sent is what documents.json has, and that is all", async () => {
 
   for (const document of Object.values(operations) as unknown as string[]) {
     const run = document.slice(0, document.indexOf(" ")) as "query" | "mutation" | "subscription";
-    const variables = { input: { article: "article:17" } };
+    const variables = { input: { article: "article:17" }, onSite: true, inGroup: true };
     const { unsubscribe } = client[run](document as DocumentInput, variables).subscribe(() => {});
     ends.push(unsubscribe);
   }

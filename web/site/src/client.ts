@@ -1,21 +1,32 @@
 import { cacheExchange } from "@urql/exchange-graphcache";
-import { Client, fetchExchange, gql, mapExchange, subscriptionExchange } from "@urql/preact";
+import {
+  type AnyVariables,
+  Client,
+  type DocumentInput,
+  fetchExchange,
+  gql,
+  mapExchange,
+  subscriptionExchange,
+} from "@urql/preact";
 import { createClient } from "graphql-ws";
 import type { Session } from "./session";
 import { site } from "./site";
 import { count, type Tally } from "./tally";
 
-/** What the connection for live updates does. */
+/** What the connection for live updates does. Nothing is told of one that was ended. */
 export interface Events {
   /** It stands: for the first time, or again, and then what was shown may be old. */
   connected(): void;
   closed(): void;
-  /** The server does not know any more who is asking. */
+  /** The server does not take the credentials any more. */
   refused(): void;
 }
 
 const endpoint = "/query";
+// The server does not have the key of a token yet, which takes it some seconds: the token stays.
+const unknownKey = "TOKEN_KEY_UNKNOWN";
 const pongTimeout = 5000; // milliseconds
+const retryWait = 5000; // milliseconds
 
 const tallied = gql`
   fragment Tallied on Article { id votes upvotes downvotes score viewerVote }
@@ -64,6 +75,11 @@ const cache = () =>
 
 /** Connects to the server as somebody. What is open ends with `end`. */
 export function connect(session: Session, events: Events): { client: Client; end: () => void } {
+  let ended = false;
+  let pong: ReturnType<typeof setTimeout> | undefined;
+  const tell = (event: keyof Events) => {
+    if (!ended) events[event]();
+  };
   const socket = createClient({
     url: `${location.origin.replace(/^http/, "ws")}${endpoint}`,
     connectionParams: session.credentials,
@@ -74,10 +90,12 @@ export function connect(session: Session, events: Events): { client: Client; end
     retryWait: untilOnline,
     onNonLazyError: () => {},
     on: {
-      connected: events.connected,
+      connected: () => tell("connected"),
       closed(event) {
-        if ((event as CloseEvent).code === 4403) events.refused();
-        events.closed();
+        clearTimeout(pong);
+        const { code, reason } = event as CloseEvent;
+        if (code === 4403 && !reason.startsWith(unknownKey)) tell("refused");
+        tell("closed");
       },
       ping(received) {
         if (!received) pong = setTimeout(() => socket.terminate(), pongTimeout);
@@ -87,8 +105,8 @@ export function connect(session: Session, events: Events): { client: Client; end
       },
     },
   });
-  let pong: ReturnType<typeof setTimeout> | undefined;
-  // A page with an open socket is not kept for the way back.
+  // A page with an open socket is not kept for the way back, and one that is offline would
+  // not notice for a while.
   const interrupt = () => socket.terminate();
   addEventListener("pagehide", interrupt);
   addEventListener("offline", interrupt);
@@ -99,8 +117,8 @@ export function connect(session: Session, events: Events): { client: Client; end
     fetchOptions: { headers: inBytes(session.credentials) },
     exchanges: [
       mapExchange({
-        onError(error) {
-          if (error.response?.status === 401) events.refused();
+        onError({ response, graphQLErrors: [first] }) {
+          if (response?.status === 401 && first?.extensions.code !== unknownKey) tell("refused");
         },
       }),
       cache(),
@@ -115,9 +133,12 @@ export function connect(session: Session, events: Events): { client: Client; end
   return {
     client,
     end() {
+      ended = true;
+      clearTimeout(pong);
       removeEventListener("pagehide", interrupt);
       removeEventListener("offline", interrupt);
-      void socket.dispose();
+      // It fails when the server closes the connection first: closed it is, either way.
+      Promise.resolve(socket.dispose()).catch(() => {});
     },
   };
 }
@@ -131,10 +152,52 @@ function inBytes(headers: Record<string, string>): Record<string, string> {
 /** Waits longer after each failure, up to 8 s, or until the browser is online again. */
 function untilOnline(failures: number): Promise<void> {
   return new Promise((resolve) => {
-    const wait = Math.min(500 * 2 ** failures, 8000) * (0.75 + Math.random() / 2);
-    setTimeout(resolve, wait);
-    addEventListener("online", () => resolve(), { once: true });
+    const done = () => {
+      clearTimeout(timer);
+      removeEventListener("online", done);
+      resolve();
+    };
+    const timer = setTimeout(done, Math.min(500 * 2 ** failures, 8000) * (0.75 + Math.random() / 2));
+    addEventListener("online", done);
   });
+}
+
+/** Something that is read anew whenever it is asked to: one request at a time, until there is an answer. */
+export interface Reader {
+  read(): void;
+  stop(): void;
+}
+
+export function reader<Data, Variables extends AnyVariables>(
+  client: Client,
+  query: DocumentInput<Data, Variables>,
+  variables: Variables,
+  use?: (data: Data) => void,
+): Reader {
+  let reading = false;
+  let again = false;
+  let stopped = false;
+  let timer: ReturnType<typeof setTimeout>;
+  const run = async () => {
+    again = false;
+    reading = true;
+    const { data } = await client.query(query, variables, { requestPolicy: "network-only" }).toPromise();
+    if (stopped) return;
+    reading = !data;
+    if (data) use?.(data);
+    else timer = setTimeout(run, retryWait);
+    if (data && again) void run();
+  };
+  return {
+    read() {
+      if (reading) again = true;
+      else void run();
+    },
+    stop() {
+      stopped = true;
+      clearTimeout(timer);
+    },
+  };
 }
 
 let last: Promise<unknown> = Promise.resolve();

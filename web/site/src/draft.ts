@@ -1,4 +1,5 @@
 import type { PostInput } from "./gql";
+import { ofWindow } from "./storage";
 
 /** A post as it is being written: a field of text each. */
 export interface Draft {
@@ -9,23 +10,23 @@ export interface Draft {
 }
 
 const draftKey = "frontpage.draft";
+const sentKey = "frontpage.sent";
 const empty: Draft = { title: "", link: "", text: "", groups: "" };
 
 /** What this window was writing, so that neither signing in nor loading the page anew loses it. */
 export function readDraft(): Draft {
   try {
-    return { ...empty, ...JSON.parse(sessionStorage.getItem(draftKey) ?? "{}") };
+    return { ...empty, ...JSON.parse(ofWindow.get(draftKey) ?? "{}") };
   } catch {
     return empty;
   }
 }
 
 export function keepDraft(draft: Draft | undefined): void {
-  try {
-    if (draft) sessionStorage.setItem(draftKey, JSON.stringify(draft));
-    else sessionStorage.removeItem(draftKey);
-  } catch {
-    // It is longer than the browser keeps, and far longer than can be posted.
+  if (draft) ofWindow.set(draftKey, JSON.stringify(draft));
+  else {
+    ofWindow.remove(draftKey);
+    ofWindow.remove(sentKey);
   }
 }
 
@@ -53,4 +54,14 @@ export function toInput(draft: Draft): PostInput {
     text: draft.text.trim() ? draft.text : null,
     groups: groupNames(draft.groups),
   };
+}
+
+/** The idempotency key to send a post under: for the same post the same, so that it cannot be there twice. */
+export function keyOf(input: PostInput): string {
+  const post = JSON.stringify(input);
+  const sent = JSON.parse(ofWindow.get(sentKey) ?? "{}") as { post?: string; key?: string };
+  if (sent.post === post && sent.key) return sent.key;
+  const key = Array.from(crypto.getRandomValues(new Uint32Array(4))).join("-");
+  ofWindow.set(sentKey, JSON.stringify({ post, key }));
+  return key;
 }

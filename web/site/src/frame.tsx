@@ -78,11 +78,7 @@ export function Footer() {
         {site.explorer && (
           <>
             {" "}
-            All of this is made from{" "}
-            <a href="/graphiql" data-server>
-              the API
-            </a>
-            .
+            All of this is made from <a href="/graphiql">the API</a>.
           </>
         )}
       </p>

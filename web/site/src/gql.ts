@@ -102,18 +102,24 @@ export type UserArticlesQueryVariables = Exact<{
 
 export type UserArticlesQuery = { user: { id: string, articlesConnection: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } } | null };
 
-export type RefreshQueryVariables = Exact<{
+export type ShownQueryVariables = Exact<{
   ids: Array<string | number> | string | number;
+}>;
+
+
+export type ShownQuery = { nodes: Array<
+    | { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }
+    | Record<PropertyKey, never>
+   | null> };
+
+export type LengthQueryVariables = Exact<{
   onSite: boolean;
   inGroup: boolean;
   group: string;
 }>;
 
 
-export type RefreshQuery = { nodes: Array<
-    | { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }
-    | Record<PropertyKey, never>
-   | null>, articlesConnection?: { totalCount: number }, group?: { id: string, articlesConnection: { totalCount: number } } | null };
+export type LengthQuery = { articlesConnection?: { totalCount: number }, group?: { id: string, articlesConnection: { totalCount: number } } | null };
 
 export type ArticleQueryVariables = Exact<{
   id: string | number;
@@ -186,7 +192,8 @@ const pageFragment = "fragment Page on ArticleConnection{nodes{...Row}pageInfo{h
 export const Articles = ("query Articles($order:ArticleOrder!$after:String){articlesConnection(order:$order after:$after){...Page}}" + pageFragment) as unknown as TypedDocumentNode<ArticlesQuery, ArticlesQueryVariables>;
 export const GroupArticles = ("query GroupArticles($name:String!$order:ArticleOrder!$after:String){group(name:$name){id articlesConnection(order:$order after:$after){...Page}}}" + pageFragment) as unknown as TypedDocumentNode<GroupArticlesQuery, GroupArticlesQueryVariables>;
 export const UserArticles = ("query UserArticles($name:String!$after:String){user(name:$name){id articlesConnection(after:$after){...Page}}}" + pageFragment) as unknown as TypedDocumentNode<UserArticlesQuery, UserArticlesQueryVariables>;
-export const Refresh = ("query Refresh($ids:[ID!]!$onSite:Boolean!$inGroup:Boolean!$group:String!){nodes(ids:$ids){...on Article{...Row}}articlesConnection(first:1)@include(if:$onSite){totalCount}group(name:$group)@include(if:$inGroup){id articlesConnection(first:1){totalCount}}}" + rowFragment) as unknown as TypedDocumentNode<RefreshQuery, RefreshQueryVariables>;
+export const Shown = ("query Shown($ids:[ID!]!){nodes(ids:$ids){...on Article{...Row}}}" + rowFragment) as unknown as TypedDocumentNode<ShownQuery, ShownQueryVariables>;
+export const Length = ("query Length($onSite:Boolean!$inGroup:Boolean!$group:String!){articlesConnection(first:1)@include(if:$onSite){totalCount}group(name:$group)@include(if:$inGroup){id articlesConnection(first:1){totalCount}}}") as unknown as TypedDocumentNode<LengthQuery, LengthQueryVariables>;
 export const Article = ("query Article($id:ID!){article(id:$id){...Row text}}" + rowFragment) as unknown as TypedDocumentNode<ArticleQuery, ArticleQueryVariables>;
 export const Groups = ("query Groups($after:String){groups(first:100 after:$after){nodes{id name articleCount}pageInfo{hasNextPage endCursor}totalCount}}") as unknown as TypedDocumentNode<GroupsQuery, GroupsQueryVariables>;
 export const Viewer = ("query Viewer{viewer{id name}}") as unknown as TypedDocumentNode<ViewerQuery, ViewerQueryVariables>;

@@ -27,7 +27,7 @@ function Part({ after }: { after?: string }) {
     variables: { after },
     requestPolicy: "cache-and-network",
   });
-  useScroll(data !== undefined);
+  useScroll(data !== undefined && !after);
   if (!data) {
     return error ? (
       <Failed error={error} again={() => execute({ requestPolicy: "network-only" })} />

@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
+import { ofBrowser } from "./storage";
 
 const switchKey = "frontpage.keys";
 
@@ -13,7 +14,7 @@ const help: [string, string][] = [
 /** Keys for whoever reads without a mouse. They can be switched off, for speech and other ways of typing. */
 export function Keyboard() {
   const dialog = useRef<HTMLDialogElement>(null);
-  const [on, setOn] = useState(() => localStorage.getItem(switchKey) !== "off");
+  const [on, setOn] = useState(() => ofBrowser.get(switchKey) !== "off");
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
       const target = event.target as HTMLElement;
@@ -27,7 +28,7 @@ export function Keyboard() {
   }, [on]);
 
   const toggle = () => {
-    localStorage.setItem(switchKey, on ? "off" : "on");
+    ofBrowser.set(switchKey, on ? "off" : "on");
     setOn(!on);
   };
   return (
@@ -69,18 +70,21 @@ function act(key: string): boolean {
   };
   switch (key) {
     case "j":
-      go(rows[at + 1]);
+      go(current ? rows[at + 1] : rows.find((row) => row.getBoundingClientRect().top >= 0));
       return true;
     case "k":
-      go(rows[at - 1]);
+      go(current ? rows[at - 1] : rows.findLast((row) => row.getBoundingClientRect().top < 0));
       return true;
     case "o":
       current?.querySelector<HTMLElement>("time")?.click();
       return current !== null;
     case "u":
-    case "d":
-      (current ?? rows[0])?.querySelector<HTMLElement>(key === "u" ? ".up" : ".down")?.click();
-      return current !== null || rows.length === 1;
+    case "d": {
+      // The page of an article is all about it.
+      const row = current ?? document.querySelector("article[data-id]");
+      row?.querySelector<HTMLElement>(key === "u" ? ".up" : ".down")?.click();
+      return row !== null;
+    }
   }
   return false;
 }

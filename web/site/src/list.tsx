@@ -1,13 +1,15 @@
 import type { DocumentInput } from "@urql/preact";
-import { useClient, useQuery, useSubscription } from "@urql/preact";
+import { useQuery } from "@urql/preact";
 import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { ArticleChanged, ArticlePosted, type PageFragment, Refresh, type RowFragment } from "./gql";
-import { useNow, usePage } from "./page";
-import { navigate, remember, useScroll, useVisit } from "./router";
+import type { PageFragment, RowFragment } from "./gql";
+import { useFresh, useLive, useNear } from "./live";
+import { useNow } from "./page";
+import { isHere, navigate, remember, useScroll, useVisit } from "./router";
 import { Row } from "./row";
-import { Failed, Skeleton } from "./states";
+import { Empty, Failed, Skeleton } from "./states";
 import { counted } from "./text";
+import { closing } from "./time";
 
 /** Which articles a list shows. */
 export interface Source {
@@ -20,8 +22,7 @@ export interface Source {
   posted?: { group?: string };
 }
 
-const mostRestored = 20; // parts that are read again at once when the page was loaded anew
-const mostRefreshed = 100; // the server's limit
+const mostLoaded = 20; // parts that are read at once, one after another, when the page is loaded anew
 
 /**
  * A list that goes on as one scrolls. Each part has an address of its own, by its cursor. On a
@@ -30,11 +31,15 @@ const mostRefreshed = 100; // the server's limit
  */
 export function ArticleList({ source, empty }: { source: Source; empty: ComponentChildren }) {
   const visit = useVisit();
-  const restored = visit.came === "back";
+  const restored = visit.came !== "new";
   const [start] = useState(
     () => (restored ? visit.left.start : undefined) ?? new URLSearchParams(visit.search).get("after") ?? "",
   );
-  const [parts, setParts] = useState(() => (restored ? Math.min(visit.left.parts ?? 1, mostRestored) : 1));
+  const [parts, setParts] = useState(() =>
+    restored
+      ? Math.min(visit.left.parts ?? 1, visit.came === "loaded" ? mostLoaded : Number.POSITIVE_INFINITY)
+      : 1,
+  );
   const [wanted] = useState(parts);
   const [total, setTotal] = useState<number>();
   const [shown, setShown] = useState(0);
@@ -43,7 +48,9 @@ export function ArticleList({ source, empty }: { source: Source; empty: Componen
   useScroll(shown >= wanted);
   useEffect(() => {
     const follow = () => {
+      if (!isHere(visit)) return;
       const at = [...(list.current?.querySelectorAll<HTMLElement>("[data-after]") ?? [])];
+      if (at.length === 0) return;
       const current = at.findLast((part) => part.getBoundingClientRect().top < innerHeight / 3) ?? at[0];
       const after = current?.dataset.after;
       const search = after ? `?${new URLSearchParams({ after })}` : "";
@@ -55,7 +62,7 @@ export function ArticleList({ source, empty }: { source: Source; empty: Componen
     return () => removeEventListener("scrollend", follow);
   }, [parts, shown]);
 
-  const fresh = useFresh(source, list, total, restored);
+  const fresh = useFresh(source.posted, total, restored);
   const onShown = useCallback((index: number, size: number, last: boolean) => {
     setTotal((before) => before ?? size);
     setShown((before) => Math.max(before, last ? Number.POSITIVE_INFINITY : index + 1));
@@ -90,52 +97,6 @@ export function ArticleList({ source, empty }: { source: Source; empty: Componen
   );
 }
 
-/** Counts what was posted since the list was read, and brings what it shows up to date after a silence. */
-function useFresh(
-  source: Source,
-  list: { current: HTMLElement | null },
-  total: number | undefined,
-  restored: boolean,
-): number {
-  const { connections } = usePage();
-  const client = useClient();
-  const [fresh, setFresh] = useState(0);
-  const known = useRef(restored ? -1 : connections);
-
-  useSubscription(
-    { query: ArticlePosted, variables: source.posted ?? {}, pause: !source.posted },
-    (_before, data) => {
-      setFresh((count) => count + 1);
-      return data;
-    },
-  );
-  useEffect(() => {
-    if (total === undefined || known.current === connections) return;
-    known.current = connections;
-    const rows = [...(list.current?.querySelectorAll<HTMLElement>("[data-id]") ?? [])];
-    const near = rows.findIndex((row) => row.getBoundingClientRect().bottom > 0);
-    const ids = rows
-      .slice(Math.max(0, near - 10))
-      .slice(0, mostRefreshed)
-      .map((row) => row.dataset.id as string);
-    const group = source.posted?.group;
-    const variables = {
-      ids,
-      group: group ?? "",
-      inGroup: group !== undefined,
-      onSite: source.posted !== undefined && group === undefined,
-    };
-    void client
-      .query(Refresh, variables, { requestPolicy: "network-only" })
-      .toPromise()
-      .then(({ data }) => {
-        const now = (data?.group ?? data)?.articlesConnection?.totalCount;
-        if (now !== undefined) setFresh(Math.max(0, now - total));
-      });
-  }, [connections, total]);
-  return fresh;
-}
-
 interface PartProps {
   source: Source;
   after: string;
@@ -154,8 +115,6 @@ interface PartProps {
 
 /** A part of a list and, behind it, the parts that follow. */
 function Part({ source, after, index, parts, place, above, kept, empty, onShown, more }: PartProps) {
-  const { connections } = usePage();
-  const now = useNow();
   const [{ data, error }, execute] = useQuery({
     query: source.query,
     variables: { ...source.variables, after: after || null },
@@ -163,21 +122,19 @@ function Part({ source, after, index, parts, place, above, kept, empty, onShown,
   });
   const again = () => execute({ requestPolicy: "network-only" });
   const page = data && source.read(data);
-  const ids = page?.nodes.map((article) => article.id) ?? [];
-  const [near, part] = useNear<HTMLOListElement>("100% 0px", [page === undefined]);
-  useSubscription({ query: ArticleChanged, variables: { ids }, pause: !near || ids.length === 0 });
+  const articles = page?.nodes ?? [];
+  const now = useNow(articles.map(closing));
+  const [near, part] = useNear<HTMLOListElement>("100% 0px", true, [page === undefined]);
+  useLive(articles, near, index < kept);
 
   useEffect(() => {
     if (page) onShown(index, page.totalCount, !page.pageInfo.hasNextPage);
   }, [page === undefined]);
-  useEffect(() => {
-    if (error && !page) again();
-  }, [connections]);
 
   if (!page) {
     return error ? <Failed error={error} again={again} /> : <Skeleton />;
   }
-  if (page.nodes.length === 0 && index === 0) return <>{empty}</>;
+  if (page.nodes.length === 0 && index === 0) return after ? <Empty title="The list ends here" /> : empty;
   const { hasNextPage, endCursor } = page.pageInfo;
   return (
     <>
@@ -212,7 +169,7 @@ function Part({ source, after, index, parts, place, above, kept, empty, onShown,
 /** Where a list goes on: by itself when the reader comes near, and as a link. */
 function More({ after, more }: { after: string; more(): void }) {
   const { path } = useVisit();
-  const [near, link] = useNear<HTMLAnchorElement>("50% 0px", []);
+  const [near, link] = useNear<HTMLAnchorElement>("50% 0px", false, []);
   useEffect(() => {
     if (near) more();
   }, [near]);
@@ -221,19 +178,4 @@ function More({ after, more }: { after: string; more(): void }) {
       More articles
     </a>
   );
-}
-
-/** Whether an element is in the window, or within a margin of it. */
-function useNear<E extends Element>(margin: string, on: unknown[]): [boolean, { current: E | null }] {
-  const element = useRef<E>(null);
-  const [near, setNear] = useState(false);
-  useEffect(() => {
-    if (!element.current) return;
-    const observer = new IntersectionObserver(([entry]) => setNear(entry?.isIntersecting ?? false), {
-      rootMargin: margin,
-    });
-    observer.observe(element.current);
-    return () => observer.disconnect();
-  }, on);
-  return [near, element];
 }

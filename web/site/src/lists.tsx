@@ -139,10 +139,7 @@ function Welcome() {
         </li>
         {site.explorer && (
           <li>
-            <a href="/graphiql" data-server>
-              Explore the API
-            </a>{" "}
-            that this page is made from.
+            <a href="/graphiql">Explore the API</a> that this page is made from.
           </li>
         )}
       </ul>

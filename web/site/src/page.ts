@@ -18,13 +18,16 @@ export interface Page {
 export const PageContext = createContext<Page>({ online: true, connections: 0, refresh() {}, say() {} });
 export const usePage = () => useContext(PageContext);
 
-/** Unix milliseconds; goes on every 15 s. */
-export function useNow(): number {
+const tick = 15_000; // milliseconds
+
+/** Unix milliseconds. They go on every 15 s, and exactly at the given moments. */
+export function useNow(moments: number[] = []): number {
   const [now, setNow] = useState(Date.now);
   useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), 15_000);
-    return () => clearInterval(timer);
-  }, []);
+    const waits = moments.filter((moment) => moment > now).map((moment) => moment - Date.now());
+    const timer = setTimeout(() => setNow(Date.now()), Math.max(0, Math.min(tick, ...waits)));
+    return () => clearTimeout(timer);
+  }, [now, moments.join()]);
   return now;
 }
 

@@ -15,6 +15,8 @@ export function explainError(error: CombinedError): string {
       return "The server cannot reach its articles right now.";
     case "RATE_LIMITED":
       return "That was a lot in a short time. Please wait a little.";
+    case "TOKEN_KEY_UNKNOWN":
+      return "The server cannot tell yet who you are. Please try again in some seconds.";
     case "BAD_USER_INPUT":
       return sentence(first.message);
   }

@@ -62,14 +62,14 @@ export const paths = {
 
 /**
  * One entry of the browser's history. `key` is its identity, by which a page knows that it is
- * a new visit; `came` says that the reader came back to it, or loaded it anew, and finds it as
- * it was left.
+ * a new visit; `came` says whether the reader came back to it, or loaded it anew, and is to
+ * find it as it was left.
  */
 export interface Visit {
   key: string;
   path: string;
   search: string;
-  came: "new" | "back";
+  came: "new" | "back" | "loaded";
   /** How it was left: how far down, how many parts of a list, from which cursor on. */
   left: Left;
 }
@@ -78,6 +78,8 @@ export interface Left {
   y?: number;
   parts?: number;
   start?: string;
+  /** Id of the article whose row had the focus. */
+  at?: string;
 }
 
 interface State extends Left {
@@ -107,12 +109,13 @@ export function startRouter(): void {
     const { key } = visit;
     timer = setTimeout(() => key === visit.key && remember({ y: scrollY }), settled);
   });
-  enter(history.state ? "back" : "new");
+  enter(history.state ? "loaded" : "new");
 }
 
 /** Goes to an address of the site: a new visit, also when it is where the reader is already. */
 export function navigate(to: string, how: "push" | "replace" = "push"): void {
-  remember({ y: scrollY });
+  const at = document.activeElement?.closest<HTMLElement>("[data-id]")?.dataset.id;
+  remember({ y: scrollY, at });
   history[how === "push" ? "pushState" : "replaceState"](newState(), "", to);
   enter("new");
 }
@@ -122,13 +125,19 @@ export function remember(left: Left, address = ""): void {
   history.replaceState({ ...history.state, ...left }, "", address || location.href);
 }
 
-/** Puts the reader where they left the page, or at its top, as soon as it is there again. */
+/** Puts the reader and the focus where they left the page, as soon as it is there again. */
 export function useScroll(ready: boolean): void {
   const visit = useVisit();
   useLayoutEffect(() => {
-    if (ready) scrollTo(0, visit.came === "back" ? (visit.left.y ?? 0) : 0);
+    if (!ready || visit.came === "new") return;
+    const { y = 0, at } = visit.left;
+    scrollTo(0, y);
+    if (at) document.querySelector<HTMLElement>(`[data-id="${at}"] .title`)?.focus({ preventScroll: true });
   }, [ready]);
 }
+
+/** Whether the reader has not gone elsewhere since. */
+export const isHere = (visit: Visit) => history.state.key === visit.key;
 
 export function useVisit(): Visit {
   const [current, setCurrent] = useState(visit);
@@ -144,7 +153,8 @@ export function useVisit(): Visit {
 /** Makes plain links within the site change the page without loading it anew. */
 export function followLinks(event: MouseEvent): void {
   const link = (event.target as Element).closest("a");
-  const own = link && link.origin === location.origin && !link.target && link.dataset.server === undefined;
+  const own =
+    link && link.origin === location.origin && !link.target && parse(link.pathname).page !== "missing";
   if (
     !own ||
     event.defaultPrevented ||
@@ -157,8 +167,8 @@ export function followLinks(event: MouseEvent): void {
     return;
   }
   event.preventDefault();
-  if (link.hash && link.pathname === location.pathname) {
-    document.querySelector<HTMLElement>(link.hash)?.focus();
+  if (link.hash && link.pathname + link.search === location.pathname + location.search) {
+    document.getElementById(link.hash.slice(1))?.focus();
     return;
   }
   navigate(link.pathname + link.search + link.hash);

@@ -3,7 +3,7 @@ import { useId, useState } from "preact/hooks";
 import type { RowFragment } from "./gql";
 import { paths } from "./router";
 import { host } from "./text";
-import { ago, left } from "./time";
+import { ago, closing, left } from "./time";
 import { Votes } from "./vote";
 import { Why } from "./why";
 
@@ -67,7 +67,6 @@ export function Facts({
   children?: ComponentChildren;
 }) {
   const posted = Date.parse(article.createdAt);
-  const ends = Date.parse(article.votingEndsAt);
   return (
     <p class="facts">
       {article.isInteresting && (
@@ -90,7 +89,7 @@ export function Facts({
           ))}
         </span>
       )}
-      <span>{left(ends, now)}</span>
+      <span>{left(closing(article), now)}</span>
       {children}
     </p>
   );

@@ -1,4 +1,5 @@
 import { site } from "./site";
+import { ofBrowser, ofWindow } from "./storage";
 
 /** Who the requests of this window are from. */
 export interface Session {
@@ -16,29 +17,32 @@ const stateKey = "frontpage.state";
 
 export function readSession(): Session {
   if (site.signIn === "name") {
-    const name = sessionStorage.getItem(nameKey) ?? localStorage.getItem(nameKey);
+    const name = ofWindow.get(nameKey) ?? ofBrowser.get(nameKey);
     if (name) {
-      sessionStorage.setItem(nameKey, name);
+      ofWindow.set(nameKey, name);
       return { name, credentials: { "X-User-ID": name } };
     }
   }
-  const token = site.signIn === "token" && localStorage.getItem(tokenKey);
+  const token = site.signIn === "token" && ofBrowser.get(tokenKey);
   return { credentials: token ? { Authorization: `Bearer ${token}` } : {} };
 }
 
+export const isNobody = (session: Session) => Object.keys(session.credentials).length === 0;
+export const isSame = (a: Session, b: Session) => JSON.stringify(a) === JSON.stringify(b);
+
 export function signInAs(name: string): void {
-  sessionStorage.setItem(nameKey, name);
-  localStorage.setItem(nameKey, name);
+  ofWindow.set(nameKey, name);
+  ofBrowser.set(nameKey, name);
 }
 
 export function signInWith(token: string): void {
-  localStorage.setItem(tokenKey, token.trim().replace(/^Bearer\s+/i, ""));
+  ofBrowser.set(tokenKey, token.trim().replace(/^Bearer\s+/i, ""));
 }
 
 export function signOut(): void {
-  sessionStorage.setItem(nameKey, "");
-  localStorage.removeItem(nameKey);
-  localStorage.removeItem(tokenKey);
+  ofWindow.set(nameKey, "");
+  ofBrowser.remove(nameKey);
+  ofBrowser.remove(tokenKey);
 }
 
 /** Calls back when another window, or an application of the same origin, has changed the token. */
@@ -56,9 +60,8 @@ export function onTokenChange(callback: () => void): () => void {
  * asked, so that nobody can be signed in as somebody else by a link.
  */
 export function signInAddress(to: string): string {
-  const state =
-    sessionStorage.getItem(stateKey) ?? Array.from(crypto.getRandomValues(new Uint32Array(4))).join("");
-  sessionStorage.setItem(stateKey, state);
+  const state = ofWindow.get(stateKey) ?? Array.from(crypto.getRandomValues(new Uint32Array(4))).join("");
+  ofWindow.set(stateKey, state);
   const back = `${location.origin}/signin?${new URLSearchParams({ to, state })}`;
   const target = site.signIn === "proxy" ? location.origin + to : back;
   return site.signInURL.replaceAll("{return}", encodeURIComponent(target));
@@ -68,8 +71,8 @@ export function signInAddress(to: string): string {
 export function takeToken(): boolean {
   const token = new URLSearchParams(location.hash.slice(1)).get("token");
   if (!token) return false;
-  const state = sessionStorage.getItem(stateKey);
-  sessionStorage.removeItem(stateKey);
+  const state = ofWindow.get(stateKey);
+  ofWindow.remove(stateKey);
   if (site.signIn !== "token" || !state || new URLSearchParams(location.search).get("state") !== state)
     return false;
   signInWith(token);

@@ -1,18 +1,40 @@
 import type { CombinedError } from "@urql/preact";
 import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { usePage } from "./page";
 import { explainError } from "./problem";
 
+interface EmptyProps {
+  title: string;
+  /** Of the heading: 1 on a page that has none beside it. */
+  level?: 1 | 2;
+  children?: ComponentChildren;
+}
+
 /** A place where there is nothing yet, and what to do about it. */
-export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+export function Empty({ title, level = 2, children }: EmptyProps) {
+  const Heading = level === 1 ? "h1" : "h2";
   return (
     <div class="empty">
-      <h1>{title}</h1>
+      <Heading>{title}</Heading>
       {children}
     </div>
   );
 }
 
+const retryWait = 5000; // milliseconds
+
+/** What went wrong. Unless the fault is in the address, it is tried again by itself, too. */
 export function Failed({ error, again }: { error: CombinedError; again(): void }) {
+  const { connections } = usePage();
+  const known = useRef(connections);
+  useEffect(() => {
+    if (error.graphQLErrors[0]?.extensions.code === "BAD_USER_INPUT") return;
+    if (known.current !== connections) again();
+    known.current = connections;
+    const timer = setInterval(again, retryWait);
+    return () => clearInterval(timer);
+  }, [connections]);
   return (
     <div class="empty" role="alert">
       <p>{explainError(error)}</p>

@@ -2,12 +2,12 @@ import { useMutation, useQuery } from "@urql/preact";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { inTurn } from "./client";
-import { type Draft, keepDraft, readDraft, suggest, toInput, withGroup } from "./draft";
+import { type Draft, keepDraft, keyOf, readDraft, suggest, toInput, withGroup } from "./draft";
 import { askToSignIn } from "./frame";
 import { Groups, Post, type PostMutation } from "./gql";
 import { usePage, useTitle } from "./page";
 import { explainError, sentence } from "./problem";
-import { navigate, paths } from "./router";
+import { isHere, navigate, paths, useVisit } from "./router";
 import { counted } from "./text";
 
 type UserError = NonNullable<PostMutation["post"]>["userErrors"][number];
@@ -18,12 +18,11 @@ const mostSuggested = 12;
 export function SubmitPage() {
   useTitle("Submit");
   const { viewer, say } = usePage();
+  const visit = useVisit();
   const form = useRef<HTMLFormElement>(null);
   const [draft, setDraft] = useState(firstDraft);
   const [errors, setErrors] = useState<UserError[]>([]);
   const [{ fetching }, post] = useMutation(Post);
-  // The same post is sent again under the same key, so that it cannot be there twice.
-  const attempt = useRef({ of: "", key: "" });
 
   useEffect(() => keepDraft(draft), [draft]);
   useEffect(() => {
@@ -33,20 +32,17 @@ export function SubmitPage() {
   const submit = async (event: Event) => {
     event.preventDefault();
     if (!viewer) return askToSignIn();
+    if (fetching) return;
     const input = toInput(draft);
-    const of = JSON.stringify(input);
-    if (attempt.current.of !== of) {
-      attempt.current = { of, key: Array.from(crypto.getRandomValues(new Uint32Array(4))).join("-") };
-    }
     const { data, error } = await post(
-      { input: { ...input, idempotencyKey: attempt.current.key } },
+      { input: { ...input, idempotencyKey: keyOf(input) } },
       { fetch: inTurn },
     );
     setErrors(data?.post?.userErrors ?? []);
     if (data?.post?.article) {
       keepDraft(undefined);
       say("Your article has been posted.");
-      navigate(paths.article(data.post.article.number), "replace");
+      if (isHere(visit)) navigate(paths.article(data.post.article.number), "replace");
     } else if (error) {
       say(`${explainError(error)} Your post is kept here: send it again.`);
     }
@@ -99,12 +95,12 @@ export function SubmitPage() {
       </Field>
       <div role="alert">
         {others.map((error) => (
-          <p key={error.code} class="error">
+          <p key={error.code + error.message} class="error">
             {sentence(error.message)}
           </p>
         ))}
       </div>
-      <button class="button" type="submit" disabled={fetching}>
+      <button class="button" type="submit" aria-disabled={fetching}>
         {fetching ? "Posting…" : "Post"}
       </button>
     </form>

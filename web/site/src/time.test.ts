@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import { ago, left, moment, span } from "./time";
+import { ago, closing, left, moment, span } from "./time";
 
 // Berlin: an hour ahead of UTC in winter, two in summer. Before the imports, since dates are
 // written in the zone that there is when their format is made.
@@ -44,8 +44,8 @@ test.each([
   [2 * minute, "2 minutes left to vote"],
   [minute, "1 minute left to vote"],
   [minute - 0.001, "less than a minute left to vote"],
-  [0, "less than a minute left to vote"],
-  [-0.999, "less than a minute left to vote"], // the last second counts
+  [0.001, "less than a minute left to vote"],
+  [0, "voting has ended"],
   [-1, "voting has ended"],
   [-year, "voting has ended"],
   [3 * year, "3 years left to vote"],
@@ -88,4 +88,8 @@ describe("a moment", () => {
   ])("%s is %s", (then, text) => {
     expect(moment(Date.parse(then), now)).toBe(text);
   });
+});
+
+test("the last second of voting counts", () => {
+  expect(closing({ votingEndsAt: "2026-11-21T08:00:00Z" })).toBe(Date.parse("2026-11-21T08:00:01Z"));
 });

@@ -20,9 +20,14 @@ export function ago(then: number, now: number): string {
   return time ? `${time} ago` : "just now";
 }
 
-/** "4 days left to vote", or that voting has ended. The last second counts. */
+/** When votes on an article are not accepted any more, Unix milliseconds: the last second counts. */
+export function closing(article: { votingEndsAt: string }): number {
+  return Date.parse(article.votingEndsAt) + 1000;
+}
+
+/** "4 days left to vote", or that voting has ended. */
 export function left(end: number, now: number): string {
-  if (now >= end + 1000) return "voting has ended";
+  if (now >= end) return "voting has ended";
   return `${largest((end - now) / 1000) ?? "less than a minute"} left to vote`;
 }
 

@@ -6,12 +6,13 @@ import { usePage } from "./page";
 import { explainError } from "./problem";
 import { site } from "./site";
 import { counted } from "./text";
+import { closing } from "./time";
 
 /** The votes of an article, and the viewer's own, which shows at once and settles to what the server says. */
 export function Votes({ article, now }: { article: RowFragment; now: number }) {
   const { viewer, say } = usePage();
   const [, vote] = useMutation(Vote);
-  const open = now < Date.parse(article.votingEndsAt) + 1000;
+  const open = now < closing(article);
   const mine = article.viewerVote;
 
   const press = async (direction: VoteDirection) => {

@@ -1,25 +1,26 @@
 import type { RowFragment } from "./gql";
-import { explain, votesToPass } from "./rank";
+import { votesToPass } from "./rank";
 import { site } from "./site";
 import { counted, grouped } from "./text";
 import { moment, span } from "./time";
 
 /** Why an article stands where it stands: time, votes and score, and what it would take to rise. */
 export function Why({ article, now, above }: { article: RowFragment; now: number; above?: RowFragment }) {
-  const rank = explain(article);
+  const posted = Date.parse(article.createdAt);
+  const lift = article.score - posted / 1000; // seconds
   return (
     <div class="why">
       <dl>
         <dt>Posted</dt>
-        <dd>{moment(rank.postedAt, now)}</dd>
+        <dd>{moment(posted, now)}</dd>
         <dt>
-          {counted(rank.votes, "vote")} × {span(site.voteScore)}
+          {counted(article.votes, "vote")} × {span(site.voteScore)}
         </dt>
         <dd>
-          {rank.lift < 0 ? "−" : "+"} {span(rank.lift)}
+          {lift < 0 ? "−" : "+"} {span(lift)}
         </dd>
         <dt>So it ranks as if posted</dt>
-        <dd>{moment(rank.ranksAs, now)}</dd>
+        <dd>{moment(article.score * 1000, now)}</dd>
       </dl>
       <p>
         Its score is {grouped(article.score)}: the seconds from 1970 to that moment.
