@@ -56,12 +56,12 @@ func Handler(o Options) http.Handler {
 		for _, path := range sitePaths {
 			mux.Handle("GET "+path, site)
 		}
-		mux.Handle("GET /", folder("dist/site", "", site))
+		mux.Handle("GET /", folder("dist/site", "", site, site))
 	}
 	if o.Explorer {
 		explorer := page("dist/graphiql/index.html", explorerPolicy, o)
 		mux.Handle("GET /graphiql", explorer)
-		mux.Handle("GET /graphiql/", folder("dist/graphiql", "/graphiql", explorer))
+		mux.Handle("GET /graphiql/", folder("dist/graphiql", "/graphiql", explorer, nil))
 	}
 	return mux
 }
@@ -78,9 +78,10 @@ func page(name, policy string, o Options) *file {
 	})
 }
 
-// folder serves files, and where there is none, a page that says so to people.
-func folder(name, prefix string, missing *file) http.Handler {
-	files := map[string]*file{prefix + "/": missing}
+// folder serves files, the index for the folder itself, and, where there is nothing,
+// a page that says so to people; nil: there is none.
+func folder(name, prefix string, index, missing *file) http.Handler {
+	files := map[string]*file{prefix + "/": index}
 	err := fs.WalkDir(dist, name, func(full string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || path.Base(full) == "index.html" {
 			return err
@@ -95,7 +96,7 @@ func folder(name, prefix string, missing *file) http.Handler {
 		switch f := files[req.URL.Path]; {
 		case f != nil:
 			f.ServeHTTP(w, req)
-		case path.Ext(req.URL.Path) == "":
+		case missing != nil && path.Ext(req.URL.Path) == "":
 			missing.notFound(w)
 		default:
 			http.NotFound(w, req)

@@ -267,8 +267,8 @@ func TestPaths(t *testing.T) {
 		{"/assets", 404, sitePage},
 		{"/assets/", 404, sitePage},
 		{"/graphiqls", 404, sitePage},
-		{"/graphiql/nothing", 404, explorerPage},
-		{"/graphiql/assets/", 404, explorerPage},
+		{"/graphiql/nothing", 404, none},
+		{"/graphiql/assets/", 404, none},
 
 		{"/nothing.js", 404, none},
 		{"/favicon.ico", 404, none},
@@ -527,7 +527,7 @@ func TestPolicies(t *testing.T) {
 		{"/g/go", true, "'self'", "'self'"},
 		{"/nothing", true, "'self'", "'self'"},
 		{"/graphiql", false, "'self' 'unsafe-inline'", "'none'"},
-		{"/graphiql/nothing", false, "'self' 'unsafe-inline'", "'none'"},
+		{"/graphiql/", false, "'self' 'unsafe-inline'", "'none'"},
 	} {
 		got := a.get(tt.path)
 		policies := got.header.Values("Content-Security-Policy")

@@ -12,7 +12,7 @@ import { followLinks, parse, useVisit } from "./router";
 import { isNobody, isSame, onTokenChange, readSession, signOut } from "./session";
 import { SignInPage } from "./signin";
 import { site } from "./site";
-import { Empty } from "./states";
+import { Missing } from "./states";
 import { SubmitPage } from "./submit";
 
 const messageTime = 6000; // milliseconds
@@ -97,14 +97,12 @@ function Shell({ name, online, connections, message, refresh, say }: ShellProps)
       {/* biome-ignore lint/a11y: the links themselves are what is used, by mouse or keys */}
       <div onClick={followLinks}>
         <a class="skip" href="#main">
-          Skip to the articles
+          Skip to the content
         </a>
         <Header path={visit.path} asking={fetching} />
-        {!online && (
-          <p class="offline" role="status">
-            Offline. What you see may be old; it will be brought up to date.
-          </p>
-        )}
+        <p class="offline" role="status">
+          {!online && "Offline. What you see may be old; it will be brought up to date."}
+        </p>
         <main id="main" class="shell" ref={main} tabIndex={-1}>
           <Content key={visit.key} />
         </main>
@@ -145,11 +143,5 @@ function Content() {
 
 function MissingPage() {
   useTitle("Nothing here");
-  return (
-    <Empty level={1} title="There is nothing here">
-      <p>
-        The address may be mistyped. <a href="/">Go to the front page</a>.
-      </p>
-    </Empty>
-  );
+  return <Missing level={1} />;
 }

@@ -30,10 +30,10 @@ export function ArticlePage({ id }: { id: string }) {
     if (known.current !== connections) again();
     known.current = connections;
   }, [connections, article?.id]);
-  useTitle(article?.title ?? "");
+  useTitle(data && (!article || article.deletedAt) ? "Nothing here" : (article?.title ?? ""));
   useScroll(article !== undefined);
 
-  if (!data) return error ? <Failed error={error} again={again} /> : <Skeleton rows={2} />;
+  if (!data) return error ? <Failed level={1} error={error} again={again} /> : <Skeleton rows={2} />;
   if (!article || article.deletedAt) {
     if (fetching) return <Skeleton rows={2} />;
     return (
@@ -48,8 +48,20 @@ export function ArticlePage({ id }: { id: string }) {
     <article class="article" data-id={article.id}>
       <Votes article={article} now={now} />
       <div class="what">
-        <h1>{article.link ? <a href={article.link}>{article.title}</a> : article.title}</h1>
-        {article.link && <p class="host">{host(article.link)}</p>}
+        <h1 dir="auto">
+          {article.link ? (
+            <a rel="ugc" href={article.link}>
+              {article.title}
+            </a>
+          ) : (
+            article.title
+          )}
+        </h1>
+        {article.link && (
+          <p class="host" dir="auto">
+            {host(article.link)}
+          </p>
+        )}
         <Facts article={article} now={now} />
         {article.text && <Text text={article.text} />}
         <section aria-labelledby="why">
@@ -65,7 +77,7 @@ export function ArticlePage({ id }: { id: string }) {
 /** Plain text, in which web links can be followed. */
 function Text({ text }: { text: string }) {
   return (
-    <div class="text">
+    <div class="text" dir="auto">
       {links(text).map((part, i) =>
         i % 2 === 1 ? (
           // biome-ignore lint/suspicious/noArrayIndexKey: a text may have a link twice, and does not change

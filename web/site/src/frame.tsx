@@ -34,7 +34,7 @@ export function Header({ path, asking }: { path: string; asking: boolean }) {
             Submit
           </a>
           {viewer ? (
-            <a class="name" href={paths.user(viewer)}>
+            <a class="name" dir="auto" href={paths.user(viewer)}>
               {viewer}
             </a>
           ) : (

@@ -22,7 +22,9 @@ export interface Source {
   posted?: { group?: string };
 }
 
-const mostLoaded = 20; // parts that are read at once, one after another, when the page is loaded anew
+// So many parts are read again, one after another, when the page is loaded anew. A list that
+// was longer begins at the part that the address tells.
+const mostLoaded = 20;
 
 /**
  * A list that goes on as one scrolls. Each part has an address of its own, by its cursor. On a
@@ -32,20 +34,16 @@ const mostLoaded = 20; // parts that are read at once, one after another, when t
 export function ArticleList({ source, empty }: { source: Source; empty: ComponentChildren }) {
   const visit = useVisit();
   const restored = visit.came !== "new";
-  const [start] = useState(
-    () => (restored ? visit.left.start : undefined) ?? new URLSearchParams(visit.search).get("after") ?? "",
-  );
-  const [parts, setParts] = useState(() =>
-    restored
-      ? Math.min(visit.left.parts ?? 1, visit.came === "loaded" ? mostLoaded : Number.POSITIVE_INFINITY)
-      : 1,
-  );
+  const far = visit.came === "loaded" && (visit.left.parts ?? 1) > mostLoaded;
+  const [left] = useState(restored && !far ? visit.left : {});
+  const [start] = useState(left.start ?? new URLSearchParams(visit.search).get("after") ?? "");
+  const [parts, setParts] = useState(left.parts ?? 1);
   const [wanted] = useState(parts);
   const [total, setTotal] = useState<number>();
   const [shown, setShown] = useState(0);
   const list = useRef<HTMLDivElement>(null);
 
-  useScroll(shown >= wanted);
+  useScroll(shown >= wanted && !far);
   useEffect(() => {
     const follow = () => {
       if (!isHere(visit)) return;

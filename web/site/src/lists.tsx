@@ -55,7 +55,7 @@ export function GroupPage({ name, order }: { name: string; order: ArticleOrder }
   return (
     <>
       <header class="heading">
-        <h1>{name}</h1>
+        <h1 dir="auto">{name}</h1>
         <nav aria-label="Order">
           {tab("SCORE", "Top")}
           {tab("TIME", "New")}
@@ -97,7 +97,7 @@ export function UserPage({ name }: { name: string }) {
   return (
     <>
       <header class="heading">
-        <h1>{name}</h1>
+        <h1 dir="auto">{name}</h1>
         <p>What {viewer === name ? "you have" : "they have"} posted, newest first.</p>
         {viewer === name && site.signIn !== "proxy" && (
           <button type="button" class="quiet" onClick={leave}>

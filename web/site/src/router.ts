@@ -112,8 +112,15 @@ export function startRouter(): void {
   enter(history.state ? "loaded" : "new");
 }
 
-/** Goes to an address of the site: a new visit, also when it is where the reader is already. */
+/**
+ * Goes to an address of this origin. One of the site is a new visit, also when the reader is
+ * there already; every other one is loaded.
+ */
 export function navigate(to: string, how: "push" | "replace" = "push"): void {
+  if (parse(new URL(to, location.origin).pathname).page === "missing") {
+    location.assign(to);
+    return;
+  }
   const at = document.activeElement?.closest<HTMLElement>("[data-id]")?.dataset.id;
   remember({ y: scrollY, at });
   history[how === "push" ? "pushState" : "replaceState"](newState(), "", to);
@@ -153,8 +160,7 @@ export function useVisit(): Visit {
 /** Makes plain links within the site change the page without loading it anew. */
 export function followLinks(event: MouseEvent): void {
   const link = (event.target as Element).closest("a");
-  const own =
-    link && link.origin === location.origin && !link.target && parse(link.pathname).page !== "missing";
+  const own = link && link.origin === location.origin && !link.target;
   if (
     !own ||
     event.defaultPrevented ||

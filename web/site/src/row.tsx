@@ -33,10 +33,14 @@ export function Row({ article, now, place, above }: RowProps) {
       <Votes article={article} now={now} />
       <div class="what">
         <h2>
-          <a class="title" href={article.link ?? paths.article(article.number)}>
+          <a class="title" dir="auto" rel="ugc" href={article.link ?? paths.article(article.number)}>
             {article.title}
-          </a>
-          {article.link && <span class="host">{host(article.link)}</span>}
+          </a>{" "}
+          {article.link && (
+            <span class="host" dir="auto">
+              {host(article.link)}
+            </span>
+          )}
         </h2>
         <Facts article={article} now={now}>
           <button
@@ -78,12 +82,15 @@ export function Facts({
         <a href={paths.article(article.number)}>
           <time dateTime={article.createdAt}>{ago(posted, now)}</time>
         </a>{" "}
-        by <a href={paths.user(article.poster.name)}>{article.poster.name}</a>
+        by{" "}
+        <a dir="auto" href={paths.user(article.poster.name)}>
+          {article.poster.name}
+        </a>
       </span>
       {article.groups.length > 0 && (
         <span>
           {article.groups.map((group) => (
-            <a key={group.id} class="group" href={paths.list("SCORE", group.name)}>
+            <a key={group.id} class="group" dir="auto" href={paths.list("SCORE", group.name)}>
               #{group.name}
             </a>
           ))}

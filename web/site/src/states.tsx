@@ -22,19 +22,32 @@ export function Empty({ title, level = 2, children }: EmptyProps) {
   );
 }
 
+/** An address where there is nothing. */
+export function Missing({ level }: { level?: 1 | 2 }) {
+  return (
+    <Empty level={level} title="There is nothing here">
+      <p>
+        The address may be mistyped. <a href="/">Go to the front page</a>.
+      </p>
+    </Empty>
+  );
+}
+
 const retryWait = 5000; // milliseconds
 
 /** What went wrong. Unless the fault is in the address, it is tried again by itself, too. */
-export function Failed({ error, again }: { error: CombinedError; again(): void }) {
+export function Failed({ error, again, level }: { error: CombinedError; again(): void; level?: 1 | 2 }) {
   const { connections } = usePage();
   const known = useRef(connections);
+  const mistyped = error.graphQLErrors[0]?.extensions.code === "BAD_USER_INPUT";
   useEffect(() => {
-    if (error.graphQLErrors[0]?.extensions.code === "BAD_USER_INPUT") return;
+    if (mistyped) return;
     if (known.current !== connections) again();
     known.current = connections;
     const timer = setInterval(again, retryWait);
     return () => clearInterval(timer);
   }, [connections]);
+  if (mistyped) return <Missing level={level} />;
   return (
     <div class="empty" role="alert">
       <p>{explainError(error)}</p>

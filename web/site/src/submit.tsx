@@ -147,8 +147,11 @@ function Duplicate({ error }: { error: Extract<UserError, { articleId: string }>
   const { title, number, poster, votes } = error.article;
   return (
     <>
-      This link has been posted already: <a href={paths.article(number)}>{title}</a>, by {poster.name}, with{" "}
-      {counted(votes, "vote")}.
+      This link has been posted already:{" "}
+      <a dir="auto" href={paths.article(number)}>
+        {title}
+      </a>
+      , by <bdi>{poster.name}</bdi>, with {counted(votes, "vote")}.
     </>
   );
 }

@@ -31,7 +31,7 @@ export function left(end: number, now: number): string {
   return `${largest((end - now) / 1000) ?? "less than a minute"} left to vote`;
 }
 
-/** A length of time in its two largest units: "15 h 21 min", "2 d 4 h", "45 s". */
+/** A length of time in all its units: "1 d 15 h 21 min", "45 s". */
 export function span(seconds: number): string {
   const parts: string[] = [];
   let rest = Math.abs(Math.round(seconds));
@@ -43,16 +43,21 @@ export function span(seconds: number): string {
   ] as const) {
     const count = Math.floor(rest / size);
     if (count > 0) parts.push(`${count} ${name}`);
-    else if (parts.length > 0) break;
     rest -= count * size;
-    if (parts.length === 2) break;
   }
   return parts.join(" ") || "0 s";
 }
 
-/** "21 Nov, 09:12", with the year when that is not now's. */
+/** "21 Nov, 09:12:03", with the year when that is not now's. */
 export function moment(then: number, now: number): string {
   const year = new Date(then).getFullYear() === new Date(now).getFullYear() ? undefined : "numeric";
-  const form = { day: "numeric", month: "short", year, hour: "2-digit", minute: "2-digit" } as const;
+  const form = {
+    day: "numeric",
+    month: "short",
+    year,
+    hour: "2-digit",
+    minute: "2-digit",
+    second: "2-digit",
+  } as const;
   return new Date(then).toLocaleString("en-GB", form);
 }
