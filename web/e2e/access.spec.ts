@@ -1,0 +1,286 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { Page } from "@playwright/test";
+import type { AxeResults } from "axe-core";
+import { expect, test } from "./fixtures";
+import { down, gate, onOperation, rows, shown, up, votes } from "./helpers";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+
+/** Fails, after the test has gone on, when axe finds a page hard to use. */
+async function check(page: Page, what: string): Promise<void> {
+  await test.step(what, async () => {
+    await page.evaluate(axe);
+    const { violations } = await page.evaluate<AxeResults>(
+      `axe.run({ runOnly: ${JSON.stringify(tags)}, resultTypes: ["violations"] })`,
+    );
+    const found = violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
+    expect.soft(found, what).toEqual([]);
+  });
+}
+
+test.describe("axe finds nothing", () => {
+  test.use({ demo: true, contextOptions: { reducedMotion: "reduce" } });
+
+  for (const colorScheme of ["light", "dark"] as const) {
+    test.describe(`in ${colorScheme}`, () => {
+      test.use({ colorScheme });
+
+      test("on lists and articles", async ({ page, server }) => {
+        await page.goto("/");
+        await rows(page).nth(2).getByRole("button", { name: "Why here" }).click();
+        await up(rows(page).nth(1)).click();
+        await down(rows(page).nth(3)).click();
+        await expect(down(rows(page).nth(3))).toHaveAttribute("aria-pressed", "true");
+        await check(page, "the front page");
+        await page.keyboard.press("?");
+        await expect(page.getByRole("dialog")).toBeVisible();
+        await check(page, "the keys");
+        await page.keyboard.press("?");
+
+        await server.post({ title: "New", text: "See https://example.org/.", groups: ["web"] }, "ada");
+        await expect(page.getByRole("button", { name: "1 new article" })).toBeVisible();
+        await check(page, "a new article");
+
+        const after = await page.getByRole("link", { name: "More articles" }).getAttribute("href");
+        await page.goto(after ?? "");
+        await expect(page.getByText("further down the list")).toBeVisible();
+        await check(page, "further down");
+        await page.goto("/g/web");
+        await expect(rows(page)).not.toHaveCount(0);
+        await check(page, "a group");
+        await page.goto("/groups");
+        await expect(page.getByRole("main").getByRole("listitem")).not.toHaveCount(0);
+        await check(page, "the groups");
+        await page.goto("/u/ada");
+        await expect(rows(page)).toHaveCount(1);
+        await check(page, "a person");
+        await rows(page).locator("time").click();
+        await page.getByText("Delete this article").click();
+        await check(page, "an article");
+      });
+
+      test("on forms, and where nothing is", async ({ page, server, watch }) => {
+        watch.allowed.push(/status of 404|ERR_CONNECTION_REFUSED/);
+        await page.goto("/submit");
+        await page.getByLabel("Link").fill("nowhere");
+        await page.getByLabel("Groups").fill("a/b ");
+        await page.getByRole("button", { name: "Post" }).click();
+        await expect(page.locator("[aria-invalid]")).not.toHaveCount(0);
+        await check(page, "submitting, with errors");
+        await page.goto("/signin");
+        await expect(page.getByLabel("Name")).toBeVisible();
+        await check(page, "signing in");
+        for (const [what, path] of [
+          ["an unknown address", "/nowhere"],
+          ["no such article", "/a/999999"],
+          ["an empty group", "/g/none"],
+        ] as const) {
+          await page.goto(path);
+          await expect(page.getByRole("main").getByRole("heading").first()).toBeVisible();
+          await check(page, what);
+        }
+        await page.goto("/");
+        await expect(rows(page)).toHaveCount(25);
+        await server.stop();
+        await expect(page.getByText("Offline.")).toBeVisible();
+        await check(page, "offline");
+        await page.getByRole("link", { name: "New", exact: true }).click();
+        await expect(page.getByRole("button", { name: "Try again" })).toBeVisible();
+        await check(page, "a list that fails");
+      });
+
+      test.describe("on a site without articles", () => {
+        test.use({ demo: false, viewer: "" });
+
+        test("signed out", async ({ page }) => {
+          await page.goto("/");
+          await expect(page.getByRole("heading", { name: "Welcome" })).toBeVisible();
+          await check(page, "an empty site");
+          await page.goto("/submit");
+          await expect(page.getByText("is kept while you")).toBeVisible();
+          await check(page, "submitting, signed out");
+        });
+      });
+    });
+  }
+});
+
+const focused = (page: Page) =>
+  page.evaluate(() => {
+    const element = document.activeElement;
+    return element?.getAttribute("aria-label") ?? element?.textContent ?? "";
+  });
+
+test("Tab goes through the page as one reads it", async ({ page, server }) => {
+  await server.post({ title: "One", link: "https://example.org/", groups: ["go", "web"] });
+  await page.goto("/");
+  await expect(rows(page)).toHaveCount(1);
+  const order: string[] = [];
+  for (let i = 0; i < 17; i++) {
+    await page.keyboard.press("Tab");
+    order.push((await focused(page)).trim().replace(/^#/, ""));
+  }
+  expect(order).toEqual([
+    "Skip to the content",
+    "Frontpage",
+    "Top",
+    "New",
+    "Interesting",
+    "Groups",
+    "Submit",
+    "ada",
+    "Vote up: One",
+    "Vote down: One",
+    "One",
+    "just now",
+    "ben",
+    "go",
+    "web",
+    "Why here: One",
+    "the API",
+  ]);
+});
+
+test("the skip link leads to the content", async ({ page, server }) => {
+  await server.post({ title: "One" });
+  await page.goto("/");
+  await expect(rows(page)).toHaveCount(1);
+  await page.keyboard.press("Tab");
+  await expect(page.getByRole("link", { name: "Skip to the content" })).toBeInViewport();
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("main")).toBeFocused();
+  await expect(page).toHaveURL("/");
+  await page.keyboard.press("Tab");
+  await expect(page.getByRole("button", { name: "Vote up: One" })).toBeFocused();
+});
+
+test("a page that follows another takes the focus, and the way back returns it", async ({ page, server }) => {
+  const article = await server.post({ title: "One" });
+  await page.goto("/");
+  for (const [link, path] of [
+    ["New", "/new"],
+    ["Groups", "/groups"],
+    ["Top", "/"],
+  ] as const) {
+    await page.getByRole("navigation", { name: "Site" }).getByRole("link", { name: link }).press("Enter");
+    await expect(page).toHaveURL(path);
+    await expect(page.getByRole("main")).toBeFocused();
+  }
+  await shown(page, article).locator("h2 a").press("Enter");
+  await expect(page).toHaveURL(`/a/${article.number}`);
+  await expect(page.getByRole("main")).toBeFocused();
+  await page.goBack();
+  await expect(page).toHaveURL("/");
+  await expect(shown(page, article).locator("h2 a")).toBeFocused();
+});
+
+test("articles are read and voted on by single keys", async ({ page, server }) => {
+  const link = `${server.url}/healthz`;
+  const [three, two, one] = [
+    await server.post({ title: "Three" }),
+    await server.post({ title: "Two" }),
+    await server.post({ title: "One", link }),
+  ];
+  const title = (article: { id: string }) => shown(page, article).locator("h2 a");
+  await page.goto("/");
+  await expect(rows(page)).toHaveCount(3);
+  await page.keyboard.press("j");
+  await expect(title(one)).toBeFocused();
+  await page.keyboard.press("j");
+  await expect(title(two)).toBeFocused();
+  await page.keyboard.press("u");
+  await expect(votes(shown(page, two))).toHaveText("2");
+  await expect(title(two)).toBeFocused();
+  await page.keyboard.press("d");
+  await expect(votes(shown(page, two))).toHaveText("0");
+  await page.keyboard.press("d");
+  await expect(votes(shown(page, two))).toHaveText("1");
+  await expect.poll(async () => (await server.article(two, "ada")).viewerVote).toBe("NONE");
+  await page.keyboard.press("j");
+  await page.keyboard.press("j");
+  await expect(title(three)).toBeFocused();
+  await page.keyboard.press("k");
+  await expect(title(two)).toBeFocused();
+  await page.keyboard.press("o");
+  await expect(page).toHaveURL(`/a/${two.number}`);
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("Two");
+  await page.keyboard.press("u");
+  await expect(votes(shown(page, two))).toHaveText("2");
+  await page.goBack();
+  await expect(title(two)).toBeFocused();
+  await page.keyboard.press("k");
+  await expect(title(one)).toBeFocused();
+  await page.keyboard.press("Enter");
+  await expect(page).toHaveURL(link);
+});
+
+test("single keys can be switched off, and do nothing while one writes", async ({ page, server }) => {
+  const article = await server.post({ title: "One" });
+  const title = shown(page, article).locator("h2 a");
+  const dialog = page.getByRole("dialog", { name: "Keys" });
+  await page.goto("/submit");
+  await page.getByLabel("Title").pressSequentially("judo?k");
+  await expect(page.getByLabel("Title")).toHaveValue("judo?k");
+  await expect(dialog).toBeHidden();
+  await expect(page).toHaveURL("/submit");
+
+  await page.goto("/");
+  await expect(rows(page)).toHaveCount(1);
+  await page.keyboard.press("?");
+  await expect(dialog).toBeVisible();
+  await page.keyboard.press("j");
+  await expect(title).not.toBeFocused();
+  await dialog.getByRole("checkbox").uncheck();
+  await page.keyboard.press("Escape");
+  await expect(dialog).toBeHidden();
+  for (const load of [() => undefined, () => page.reload()]) {
+    await load();
+    await expect(title).toBeVisible();
+    for (const key of ["j", "u", "o"]) await page.keyboard.press(key);
+    await expect(title).not.toBeFocused();
+  }
+  expect((await server.article(article)).votes).toBe(1);
+
+  await page.keyboard.press("?");
+  await dialog.getByRole("checkbox").check();
+  await dialog.getByRole("button").click();
+  await expect(dialog).toBeHidden();
+  await page.keyboard.press("j");
+  await expect(title).toBeFocused();
+});
+
+for (const reducedMotion of ["reduce", "no-preference"] as const) {
+  test.describe("of those who want", () => {
+    test.use({ contextOptions: { reducedMotion } });
+
+    test(`${reducedMotion === "reduce" ? "no motion" : "motion"} the wish is followed`, async ({
+      page,
+      server,
+    }) => {
+      const article = await server.post({ title: "One" });
+      const { open, opened } = gate();
+      await onOperation(page, "Articles", async (route) => {
+        await opened;
+        await route.continue();
+      });
+      const moving = () =>
+        page.evaluate(
+          () =>
+            document
+              .getAnimations()
+              .filter((animation) => Number(animation.effect?.getComputedTiming().duration) > 0).length,
+        );
+      await page.goto("/");
+      await expect(page.locator(".skeleton")).toBeAttached();
+      const expected = expect.poll(moving, "while a list is on its way");
+      await (reducedMotion === "reduce" ? expected.toBe(0) : expected.toBeGreaterThan(0));
+      open();
+      await up(shown(page, article)).hover();
+      await up(shown(page, article)).click();
+      if (reducedMotion === "reduce") expect(await moving()).toBe(0);
+      await expect(votes(shown(page, article))).toHaveText("2");
+    });
+  });
+}

@@ -1,0 +1,47 @@
+import type { Locator, Page, Route } from "@playwright/test";
+import { expect } from "./fixtures";
+
+/** The articles of a list as the page shows them. */
+export const rows = (page: Page): Locator => page.locator("li[data-id]");
+
+/** One article, in a list or on its own page. */
+export const shown = (page: Page, { id }: { id: string }): Locator => page.locator(`[data-id="${id}"]`);
+
+export const votes = (article: Locator): Locator => article.locator(".count > [aria-hidden]");
+export const up = (article: Locator): Locator => article.getByRole("button", { name: "Vote up" });
+export const down = (article: Locator): Locator => article.getByRole("button", { name: "Vote down" });
+
+/** The message at the end of the page. */
+export const message = (page: Page): Locator => page.locator(".message");
+
+export const ids = (list: Locator): Promise<(string | undefined)[]> =>
+  list.evaluateAll((rows) => rows.map((row) => row.dataset.id));
+
+export async function expectIds(page: Page, articles: { id: string }[]): Promise<void> {
+  await expect.poll(() => ids(rows(page))).toEqual(articles.map(({ id }) => id));
+}
+
+/** Handles the requests of one kind of operation, such as Vote. */
+export function onOperation(page: Page, name: string, handle: (route: Route) => unknown): Promise<unknown> {
+  return page.route("**/query", (route) =>
+    route.request().postDataJSON()?.operationName === name ? handle(route) : route.fallback(),
+  );
+}
+
+/** Something that is waited for and let happen. */
+export function gate(): { open: () => void; opened: Promise<void> } {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { open, opened };
+}
+
+/** A CSV file of articles, each 10 minutes older than the one before. */
+export function manyArticles(count: number): string {
+  const now = Math.floor(Date.now() / 1000);
+  const lines = [...Array(count).keys()].map(
+    (i) => `${i + 1},Article ${i + 1},https://example.org/${i + 1},${(i * 7) % 40},ben,${now - i * 600},many`,
+  );
+  return `id,title,link,votes,poster,posted_at,groups\n${lines.join("\n")}\n`;
+}

@@ -1,0 +1,109 @@
+import { expect, test } from "./fixtures";
+import { expectIds, message, rows, shown, up, votes } from "./helpers";
+
+const notice = "Offline. What you see may be old; it will be brought up to date.";
+
+test.beforeEach(({ watch }) => {
+  watch.allowed.push(
+    /ERR_CONNECTION_REFUSED|ERR_INTERNET_DISCONNECTED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE/,
+  );
+});
+
+test("when the server is gone the page says so, and catches up when it is back", async ({ page, server }) => {
+  const [one, two] = [await server.post({ title: "One" }), await server.post({ title: "Two" })];
+  await page.goto("/");
+  await expectIds(page, [two, one]);
+  await expect(page.getByText(notice)).toHaveCount(0);
+  await server.stop();
+  await expect(page.getByText(notice)).toBeVisible();
+  await expectIds(page, [two, one]);
+
+  await server.start();
+  await server.vote(one, "UP", "cleo");
+  await server.vote(one, "UP", "dan");
+  await server.post({ title: "Three" });
+  await server.post({ title: "Four" });
+  await expect(page.getByText(notice)).toHaveCount(0);
+  await expect(votes(shown(page, one))).toHaveText("3");
+  await expect(votes(shown(page, two))).toHaveText("1");
+  await expect(page.getByRole("button", { name: "2 new articles" })).toBeVisible();
+  await expectIds(page, [two, one]);
+
+  await server.vote(two, "UP", "eve");
+  await expect(votes(shown(page, two))).toHaveText("2");
+  await server.post({ title: "Five" });
+  await expect(page.getByRole("button", { name: "3 new articles" })).toBeVisible();
+  await up(shown(page, two)).click();
+  await expect(votes(shown(page, two))).toHaveText("3");
+});
+
+test("a page in a group and an article's own page catch up, too", async ({ page, another, server }) => {
+  const article = await server.post({ title: "One", groups: ["go"] });
+  const own = await another("cleo");
+  await page.goto("/g/go");
+  await own.goto(`/a/${article.number}`);
+  for (const window of [page, own]) await expect(votes(shown(window, article))).toHaveText("1");
+  await server.stop();
+  for (const window of [page, own]) await expect(window.getByText(notice)).toBeVisible();
+  await server.start();
+  await server.vote(article, "DOWN", "dan");
+  await server.vote(article, "DOWN", "eve");
+  await server.post({ title: "Elsewhere" });
+  await server.post({ title: "Here", groups: ["go"] });
+  for (const window of [page, own]) {
+    await expect(window.getByText(notice)).toHaveCount(0);
+    await expect(votes(shown(window, article))).toHaveText("−1");
+  }
+  await expect(page.getByRole("button", { name: "new article" })).toHaveText("1 new article");
+  await server.vote(article, "UP", "dan");
+  for (const window of [page, own]) await expect(votes(shown(window, article))).toHaveText("1");
+});
+
+test("a vote while the server is gone is taken back, and the page says so", async ({ page, server }) => {
+  const article = await server.post({ title: "One" });
+  await page.goto("/");
+  await expectIds(page, [article]);
+  await server.stop();
+  await expect(page.getByText(notice)).toBeVisible();
+  await up(shown(page, article)).click();
+  await expect(message(page)).toContainText("There is no connection to the server.");
+  await expect(votes(shown(page, article))).toHaveText("1");
+  await server.start();
+  await expect(page.getByText(notice)).toHaveCount(0);
+  await up(shown(page, article)).click();
+  await expect(votes(shown(page, article))).toHaveText("2");
+  await expect.poll(async () => (await server.article(article)).votes).toBe(2);
+});
+
+test("a list that could not be read comes by itself, or when it is asked for", async ({ page, server }) => {
+  const article = await server.post({ title: "One", groups: ["go"] });
+  await page.goto("/");
+  await expectIds(page, [article]);
+  await server.stop();
+  await expect(page.getByText(notice)).toBeVisible();
+  await page.getByRole("link", { name: "New", exact: true }).click();
+  await expect(page.getByRole("main").getByRole("alert")).toContainText(
+    "There is no connection to the server.",
+  );
+  await page.getByRole("button", { name: "Try again" }).click();
+  await expect(rows(page)).toHaveCount(0);
+  await server.start();
+  await expect(page.getByText(notice)).toHaveCount(0);
+  await expectIds(page, [article]);
+});
+
+test("when the browser is offline the page says so, and catches up", async ({ page, context, server }) => {
+  const article = await server.post({ title: "One" });
+  await page.goto("/");
+  await expectIds(page, [article]);
+  await context.setOffline(true);
+  await expect(page.getByText(notice)).toBeVisible();
+  await server.vote(article, "UP", "cleo");
+  await server.post({ title: "Two" });
+  await context.setOffline(false);
+  await expect(page.getByText(notice)).toHaveCount(0);
+  await expect(votes(shown(page, article))).toHaveText("2");
+  await expect(page.getByRole("button", { name: "1 new article" })).toBeVisible();
+  await server.vote(article, "UP", "dan");
+  await expect(votes(shown(page, article))).toHaveText("3");
+});

@@ -1,0 +1,177 @@
+import type { Page } from "@playwright/test";
+import { expect, test } from "./fixtures";
+import { expectIds, ids, manyArticles, rows, shown } from "./helpers";
+
+test.use({ csv: manyArticles(120) });
+
+const top = (page: Page, article: { id: string }) =>
+  shown(page, article)
+    .boundingBox()
+    .then((box) => Math.round(box?.y ?? Number.NaN));
+
+/** Scrolls to the end of what is there until so many articles are. */
+async function scrollTo(page: Page, wanted: number): Promise<void> {
+  await expect(rows(page)).not.toHaveCount(0);
+  for (let count = await rows(page).count(); count < wanted; count = await rows(page).count()) {
+    await rows(page)
+      .nth(count - 1)
+      .scrollIntoViewIfNeeded();
+    await expect.poll(() => rows(page).count()).toBeGreaterThan(count);
+  }
+}
+
+test("one scrolls through all articles, each once and in order", async ({ page, server }) => {
+  for (const [path, articles] of [
+    ["/", await server.articles("SCORE")],
+    ["/g/many/new", await server.articles("TIME", "many")],
+  ] as const) {
+    await page.goto(path);
+    await scrollTo(page, 120);
+    await expectIds(page, articles);
+    await expect(rows(page).locator(".place")).toHaveText(articles.map((_, i) => `${i + 1}`));
+    await expect(page.getByRole("link", { name: "More articles" })).toHaveCount(0);
+  }
+});
+
+test("the address follows, and shows others the list from there", async ({ page, another, server }) => {
+  const articles = await server.articles();
+  await page.goto("/");
+  await scrollTo(page, 75);
+  await shown(page, articles[60] ?? { id: "" }).scrollIntoViewIfNeeded();
+  await expect(page).toHaveURL(/\/\?after=./);
+  const other = await another("");
+  await other.goto(page.url());
+  await expect(other.getByText("further down the list")).toBeVisible();
+  await expect(rows(other)).not.toHaveCount(0);
+  const from = articles.findIndex(({ id }) => id === articles.at(-120 + 25)?.id);
+  const first = (await ids(rows(other)))[0];
+  const start = articles.findIndex(({ id }) => id === first);
+  expect([from, 2 * from]).toContain(start);
+  await scrollTo(other, 120 - start);
+  await expectIds(other, articles.slice(start));
+  await other.getByRole("link", { name: "Go to its top" }).click();
+  await expect(other).toHaveURL("/");
+  await expectIds(other, articles.slice(0, 25));
+});
+
+test("a link leads on where scrolling does not", async ({ page, server }) => {
+  const articles = await server.articles();
+  await page.goto("/");
+  const link = page.getByRole("link", { name: "More articles" });
+  const href = await link.getAttribute("href");
+  await page.goto(href ?? "");
+  await expect.poll(() => ids(rows(page)).then((all) => all[0])).toBe(articles[25]?.id);
+});
+
+for (const way of ["by a link of the page", "by an address"]) {
+  test(`one comes back to where one left, ${way}`, async ({ page, server }) => {
+    const articles = await server.articles();
+    const article = articles[58] ?? { id: "", number: 0 };
+    await page.goto("/");
+    await scrollTo(page, 75);
+    await shown(page, article).scrollIntoViewIfNeeded();
+    await expect(page).toHaveURL(/after=/);
+    // Others vote meanwhile: those who come back find the order that they left.
+    await server.vote(articles[70] ?? { id: "" }, "UP", "cleo");
+    const [before, stood, address] = [await ids(rows(page)), await top(page, article), page.url()];
+    if (way === "by an address") {
+      await expect.poll(() => page.evaluate(() => history.state.y === scrollY)).toBe(true);
+      await page.goto(`/a/${article.number}`);
+    } else {
+      await shown(page, article).locator("time").click();
+    }
+    await expect(page.locator("article[data-id]")).toBeVisible();
+    await expect(page).toHaveURL(`/a/${article.number}`);
+    if (way !== "by an address") await expect.poll(() => page.evaluate(() => scrollY)).toBe(0);
+    await page.goBack();
+    await expect(page).toHaveURL(address);
+    await expect.poll(() => top(page, article)).toBeGreaterThan(stood - 3);
+    await expect.poll(() => top(page, article)).toBeLessThan(stood + 3);
+    const after = await ids(rows(page));
+    expect(after.length).toBe(before.length);
+    if (way !== "by an address") expect(after).toEqual(before);
+    await scrollTo(page, 120);
+  });
+}
+
+test("one comes back from another site", async ({ page, server }) => {
+  const article = (await server.articles())[58] ?? { id: "", number: 0 };
+  await page.goto("/g/many");
+  await scrollTo(page, 75);
+  await shown(page, article).scrollIntoViewIfNeeded();
+  await expect.poll(() => page.evaluate(() => history.state.y === scrollY && scrollY > 0)).toBe(true);
+  const [before, stood] = [await ids(rows(page)), await top(page, article)];
+  await page.goto("about:blank");
+  await page.goBack();
+  await expect(rows(page)).toHaveCount(before.length);
+  await expectIds(
+    page,
+    before.map((id) => ({ id: id ?? "" })),
+  );
+  await expect.poll(() => top(page, article)).toBeGreaterThan(stood - 3);
+  await expect.poll(() => top(page, article)).toBeLessThan(stood + 3);
+});
+
+test("a page that is loaded anew stays where it is", async ({ page, server }) => {
+  const article = (await server.articles())[58] ?? { id: "", number: 0 };
+  await page.goto("/");
+  await scrollTo(page, 75);
+  await shown(page, article).scrollIntoViewIfNeeded();
+  await expect.poll(() => page.evaluate(() => history.state.y === scrollY && scrollY > 0)).toBe(true);
+  const stood = await top(page, article);
+  await page.reload();
+  await expect(shown(page, article)).toBeInViewport();
+  await expect.poll(() => top(page, article)).toBeGreaterThan(stood - 3);
+  await expect.poll(() => top(page, article)).toBeLessThan(stood + 3);
+});
+
+test("back and forward go through the lists, each as it was left", async ({ page, server }) => {
+  const [score, time] = [await server.articles("SCORE"), await server.articles("TIME")];
+  const [inTop, inNew] = [score[40] ?? { id: "" }, time[30] ?? { id: "" }];
+  const site = page.getByRole("navigation", { name: "Site" });
+  await page.goto("/");
+  await scrollTo(page, 50);
+  await shown(page, inTop).scrollIntoViewIfNeeded();
+  const topStood = await top(page, inTop);
+  const topRows = await rows(page).count();
+
+  await site.getByRole("link", { name: "New" }).dispatchEvent("click");
+  await expect(page).toHaveURL("/new");
+  await expectIds(page, time.slice(0, 25));
+  expect(await page.evaluate(() => scrollY)).toBe(0);
+  await scrollTo(page, 50);
+  await shown(page, inNew).scrollIntoViewIfNeeded();
+  const newStood = await top(page, inNew);
+  const newRows = await rows(page).count();
+
+  await shown(page, inNew).getByRole("link", { name: "many" }).click();
+  await expect(page).toHaveURL("/g/many");
+  await expectIds(page, score.slice(0, 25));
+
+  for (const turn of ["first", "second"]) {
+    await page.goBack();
+    await expect(page, turn).toHaveURL(/\/new/);
+    await expectIds(page, time.slice(0, newRows));
+    await expect.poll(() => top(page, inNew), turn).toBe(newStood);
+    await page.goBack();
+    await expect(page, turn).toHaveURL(/\/(\?after=.*)?$/);
+    await expectIds(page, score.slice(0, topRows));
+    await expect.poll(() => top(page, inTop), turn).toBe(topStood);
+    await page.goForward();
+    await expect(page, turn).toHaveURL(/\/new/);
+    await expect.poll(() => top(page, inNew), turn).toBe(newStood);
+    await page.goForward();
+    await expect(page, turn).toHaveURL("/g/many");
+    await expectIds(page, score.slice(0, 25));
+  }
+});
+
+test("a link to the list that one is in reads it anew, from its top", async ({ page, server }) => {
+  await page.goto("/new");
+  await scrollTo(page, 50);
+  const article = await server.post({ title: "Newest" });
+  await page.getByRole("navigation", { name: "Site" }).getByRole("link", { name: "New" }).click();
+  await expect(rows(page).first().locator(".title")).toHaveText("Newest");
+  await expect(shown(page, article)).toBeInViewport();
+  await expect(rows(page)).toHaveCount(25);
+});

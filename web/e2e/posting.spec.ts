@@ -1,0 +1,169 @@
+import { expect, test } from "./fixtures";
+import { expectIds, message, onOperation } from "./helpers";
+
+test("a link is posted into groups, of which the page suggests those that there are", async ({
+  page,
+  server,
+}) => {
+  await server.post({ title: "Older", groups: ["go", "golang", "web"] });
+  await page.goto("/");
+  await page.getByRole("link", { name: "Submit", exact: true }).click();
+  await expect(page).toHaveURL("/submit");
+  await page.getByLabel("Title").fill("A tour of Go");
+  await page.getByLabel("Link").fill("https://go.dev/tour/");
+  const groups = page.getByLabel("Groups");
+  await groups.fill("tours, we");
+  const chips = page.getByRole("button", { name: "Add the group" });
+  await expect(chips).toHaveText(["web"]);
+  await chips.click();
+  await expect(groups).toHaveValue("tours, web ");
+  await expect(chips).toHaveText(["go", "golang"]);
+  await chips.first().click();
+  await expect(groups).toHaveValue("tours, web go ");
+  await page.getByRole("button", { name: "Post" }).click();
+
+  await expect(page).toHaveURL("/a/2");
+  await expect(message(page)).toHaveText("Your article has been posted.");
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("A tour of Go");
+  await expect(page.getByRole("link", { name: "A tour of Go" })).toHaveAttribute(
+    "href",
+    "https://go.dev/tour/",
+  );
+  for (const group of ["tours", "web", "go"]) {
+    await expect(page.locator(`.facts a[href="/g/${group}"]`)).toHaveCount(1);
+  }
+  await expect(page.getByText("go.dev", { exact: true })).toBeVisible();
+  expect(await server.article({ id: "article:2" }, "ada")).toMatchObject({
+    poster: { name: "ada" },
+    votes: 1,
+    viewerVote: "UP",
+  });
+
+  await page.getByRole("link", { name: "Submit", exact: true }).click();
+  for (const label of ["Title", "Link", "Text", "Groups"])
+    await expect(page.getByLabel(label)).toHaveValue("");
+});
+
+test("a text is posted, by the keyboard", async ({ page }) => {
+  await page.goto("/submit?group=sea");
+  await expect(page.getByLabel("Groups")).toHaveValue("sea ");
+  await page.getByLabel("Title").fill("Of tides");
+  await page.getByLabel("Text").fill("High and low.\n\nTwice a day.");
+  await page.getByLabel("Title").press("Enter");
+  await expect(page).toHaveURL("/a/1");
+  await expect(page.locator(".text")).toHaveText("High and low.\n\nTwice a day.");
+  await expect(page.getByRole("link", { name: "sea" })).toBeVisible();
+  await page.goBack();
+  await expect(page).toHaveURL("about:blank");
+});
+
+test("what is wrong is said beside its field, which gets the focus", async ({ page, server }) => {
+  await page.goto("/submit");
+  const post = page.getByRole("button", { name: "Post" });
+  const wrong = async (label: string, error: RegExp) => {
+    await post.click();
+    const field = page.getByLabel(label);
+    await expect(field).toHaveAttribute("aria-invalid", "true");
+    await expect(field).toBeFocused();
+    await expect(field).toHaveAccessibleDescription(error);
+  };
+  await wrong("Title", /title/i);
+  await page.getByLabel("Title").fill("x".repeat(201));
+  await wrong("Title", /200/);
+  await page.getByLabel("Title").fill("A title");
+  for (const link of ["not a link", "ftp://example.org/", "javascript:alert(1)"]) {
+    await page.getByLabel("Link").fill(link);
+    await wrong("Link", /http/i);
+    await expect(page.getByLabel("Title")).not.toHaveAttribute("aria-invalid");
+  }
+  await page.getByLabel("Link").fill("https://example.org/");
+  await page.getByLabel("Text").fill("x".repeat(10_001));
+  await wrong("Text", /10,?000/);
+  await page.getByLabel("Text").fill("");
+  await page.getByLabel("Groups").fill("sea/side");
+  await wrong("Groups", /group/i);
+  await page.getByLabel("Groups").fill("a b c d e f g h i j k");
+  await wrong("Groups", /10/);
+  await page.getByLabel("Groups").fill("");
+  await page.getByLabel("Link").fill("");
+  await post.click();
+  await expect(page.getByText(/link or a text/i)).toBeVisible();
+  expect(await server.articles()).toEqual([]);
+});
+
+test("a link that was posted leads to its article", async ({ page, server }) => {
+  const first = await server.post({ title: "The first", link: "https://example.org/a" });
+  await page.goto("/submit");
+  await page.getByLabel("Title").fill("The second");
+  await page.getByLabel("Link").fill("http://EXAMPLE.org/a/?utm_source=x");
+  await page.getByRole("button", { name: "Post" }).click();
+  await expect(page.getByLabel("Link")).toHaveAttribute("aria-invalid", "true");
+  await expect(page.getByLabel("Link")).toHaveAccessibleDescription(
+    /posted already: The first, by ben, with 1 vote\./,
+  );
+  await page.getByRole("link", { name: "The first" }).click();
+  await expect(page).toHaveURL(`/a/${first.number}`);
+  await expect(page.getByRole("heading", { name: "The first" })).toBeVisible();
+});
+
+test("a post whose answer is lost is kept, and there once when it is sent again", async ({
+  page,
+  server,
+  watch,
+}) => {
+  await page.goto("/submit");
+  watch.allowed.push(/ERR_FAILED/);
+  await onOperation(page, "Post", async (route) => {
+    await route.fetch();
+    await route.abort();
+  });
+  await page.getByLabel("Title").fill("Only once");
+  await page.getByLabel("Text").fill("Words.");
+  await page.getByRole("button", { name: "Post" }).click();
+  await expect(message(page)).toContainText("Your post is kept here: send it again.");
+  await expect(page.getByLabel("Title")).toHaveValue("Only once");
+  await expect(page.getByLabel("Text")).toHaveValue("Words.");
+  expect((await server.articles()).map(({ title }) => title)).toEqual(["Only once"]);
+
+  await page.unroute("**/query");
+  await page.getByRole("button", { name: "Post" }).click();
+  await expect(page).toHaveURL("/a/1");
+  expect((await server.articles()).map(({ title }) => title)).toEqual(["Only once"]);
+  // It was new to the page, too, not to the list alone.
+  await page.getByRole("link", { name: "Frontpage" }).click();
+  await expectIds(page, [{ id: "article:1" }]);
+});
+
+test("a post that is sent twice by impatience is there once", async ({ page, server }) => {
+  await page.goto("/submit");
+  await page.getByLabel("Title").fill("Impatient");
+  await page.getByLabel("Text").fill("Words.");
+  await page.getByRole("button", { name: "Post" }).dblclick();
+  await expect(page).toHaveURL("/a/1");
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("Impatient");
+  expect(await server.articles()).toHaveLength(1);
+});
+
+test.describe("somebody who is not signed in", () => {
+  test.use({ viewer: "" });
+
+  test("keeps what they have written over a reload and signing in", async ({ page, server }) => {
+    await page.goto("/submit");
+    await page.getByLabel("Title").fill("Written before");
+    await page.getByLabel("Text").fill("Some words.");
+    await page.getByLabel("Groups").fill("patience");
+    await page.reload();
+    await expect(page.getByLabel("Title")).toHaveValue("Written before");
+    await page.getByRole("button", { name: "Post" }).click();
+    await expect(page).toHaveURL("/signin?to=%2Fsubmit");
+    await page.getByLabel("Name").fill("ada");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await expect(page).toHaveURL("/submit");
+    await expect(page.getByLabel("Title")).toHaveValue("Written before");
+    await expect(page.getByLabel("Text")).toHaveValue("Some words.");
+    await expect(page.getByLabel("Groups")).toHaveValue("patience");
+    await page.getByRole("button", { name: "Post" }).click();
+    await expect(page).toHaveURL("/a/1");
+    expect(await server.articles()).toMatchObject([{ title: "Written before", poster: { name: "ada" } }]);
+  });
+});

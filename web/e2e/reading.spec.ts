@@ -1,0 +1,153 @@
+import { expect, test } from "./fixtures";
+import { expectIds, rows, shown, votes } from "./helpers";
+
+test.use({ demo: true });
+
+const hour = 3_600_000; // milliseconds
+
+test("the front page is in the order of scores, with the numbers of the API", async ({ page, server }) => {
+  await page.goto("/");
+  const first = (await server.articles()).slice(0, 25);
+  await expectIds(page, first);
+  await expect(rows(page).locator(".title")).toHaveText(first.map(({ title }) => title));
+  await expect(votes(rows(page))).toHaveText(first.map(({ votes }) => `${votes}`));
+  await expect(rows(page).locator(".place")).toHaveText(first.map((_, i) => `${i + 1}`));
+});
+
+test("new articles are in the order of time", async ({ page, server }) => {
+  await page.goto("/");
+  await page.getByRole("link", { name: "New", exact: true }).click();
+  await expect(page).toHaveURL("/new");
+  await expect(page).toHaveTitle("New articles · Frontpage");
+  await expectIds(page, (await server.articles("TIME")).slice(0, 25));
+});
+
+test("a group has its own articles, by score and by time", async ({ page, server }) => {
+  await page.goto("/g/science");
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("science");
+  await expectIds(page, await server.articles("SCORE", "science"));
+  await page.getByRole("navigation", { name: "Order" }).getByRole("link", { name: "New" }).click();
+  await expect(page).toHaveURL("/g/science/new");
+  await expectIds(page, await server.articles("TIME", "science"));
+});
+
+test("the groups are listed with their numbers of articles, and lead to them", async ({ page, server }) => {
+  const { groups } = await server.ask<{ groups: { nodes: { name: string; articleCount: number }[] } }>(
+    "{ groups(first: 100) { nodes { name articleCount } } }",
+  );
+  await page.goto("/groups");
+  await expect(page.getByRole("main").getByRole("listitem")).toHaveText(
+    groups.nodes.map(({ name, articleCount }) => new RegExp(`^${name} ?${articleCount} articles?$`)),
+  );
+  await page.getByRole("link", { name: /^history/ }).click();
+  await expect(page).toHaveURL("/g/history");
+  await expectIds(page, await server.articles("SCORE", "history"));
+});
+
+test("a person's page has what they posted, newest first", async ({ page, server }) => {
+  await page.goto("/");
+  const all = await server.articles("TIME");
+  const name = (await server.articles())[0]?.poster.name ?? "";
+  await rows(page).first().getByRole("link", { name, exact: true }).click();
+  await expect(page).toHaveURL(`/u/${name}`);
+  await expectIds(
+    page,
+    all.filter(({ poster }) => poster.name === name),
+  );
+});
+
+test("an article's page has its text, in which web links can be followed", async ({ page, server }) => {
+  const article = await server.post({
+    title: "Of tides",
+    text: "First line.\n<b>Not bold</b>, see https://example.org/tides?a=1&b=2.",
+    groups: ["sea"],
+  });
+  await page.goto(`/a/${article.number}`);
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("Of tides");
+  await expect(page).toHaveTitle("Of tides · Frontpage");
+  await expect(page.locator(".text")).toHaveText(
+    "First line.\n<b>Not bold</b>, see https://example.org/tides?a=1&b=2.",
+  );
+  await expect(page.locator(".text a")).toHaveAttribute("href", "https://example.org/tides?a=1&b=2");
+  await expect(page.getByRole("link", { name: "sea" })).toHaveAttribute("href", "/g/sea");
+  await page.goto("/a/999999");
+  await expect(page.getByRole("heading")).toHaveText("There is no such article");
+});
+
+test("interesting articles are marked, and those alone, and are in a group", async ({ page, server }) => {
+  const all = await server.articles();
+  await page.goto("/");
+  await expect(rows(page)).toHaveCount(25);
+  for (const article of all.slice(0, 25)) {
+    const mark = shown(page, article).getByRole("link", { name: "interesting" });
+    await expect(mark, article.title).toHaveCount(article.isInteresting ? 1 : 0);
+  }
+  await page.getByRole("link", { name: "Interesting", exact: true }).click();
+  await expectIds(
+    page,
+    all.filter(({ isInteresting }) => isInteresting),
+  );
+});
+
+test("the time that is left to vote is shown, and when voting has ended", async ({ page, server }) => {
+  const article = await server.post({ title: "Quick" });
+  await page.clock.install();
+  await page.goto(`/a/${article.number}`);
+  const facts = page.locator(".facts");
+  await expect(facts).toContainText("just now");
+  await expect(facts).toContainText(/[67] days left to vote/);
+  await expect(page.getByRole("button", { name: "Vote up" })).toBeEnabled();
+  await page.clock.fastForward(167.5 * hour);
+  await expect(facts).toContainText(/(29|30) minutes left to vote/);
+  await page.clock.fastForward(0.6 * hour);
+  await expect(facts).toContainText("voting has ended");
+  await expect(page.getByRole("button", { name: "Vote up" })).toBeDisabled();
+});
+
+test("'why here?' tells time, votes and score as the API has them", async ({ page, server }) => {
+  const [above, article] = (await server.articles()).slice(3, 5);
+  if (!above || !article) throw new Error("too few articles");
+  await page.goto("/");
+  const row = shown(page, article);
+  await row.getByRole("button", { name: "Why here" }).click();
+
+  const lift = article.votes * 432;
+  expect(article.score).toBe(Date.parse(article.createdAt) / 1000 + lift);
+  const parts = [
+    Math.floor(lift / 86400),
+    Math.floor(lift / 3600) % 24,
+    Math.floor(lift / 60) % 60,
+    lift % 60,
+  ];
+  const length = parts
+    .map((part, i) => (part ? `${part} ${["d", "h", "min", "s"][i]}` : ""))
+    .filter(Boolean)
+    .join(" ");
+  await expect(row.locator("dt")).toHaveText([
+    "Posted",
+    `${article.votes} votes × 7 min 12 s`,
+    "So it ranks as if posted",
+  ]);
+  await expect(row.locator("dd")).toHaveText([
+    day(Date.parse(article.createdAt)),
+    `+ ${length}`,
+    day(article.score * 1000),
+  ]);
+  await expect(row.locator(".why p")).toContainText(`Its score is ${article.score.toLocaleString("en")}:`);
+  const more = Math.floor((above.score - article.score) / 432) + 1;
+  await expect(row.locator(".why p")).toContainText(
+    `${more} more vote${more > 1 ? "s" : ""} would put it above`,
+  );
+
+  await row.getByRole("button", { name: "Why here" }).click();
+  await expect(row.locator(".why")).toHaveCount(0);
+});
+
+/** Such as "21 Nov, 09:12:03", or with a year, at the browser's place. */
+function day(time: number): RegExp {
+  const part = (options: Intl.DateTimeFormatOptions) =>
+    new Intl.DateTimeFormat("en-GB", { timeZone: "Asia/Tokyo", ...options }).format(time);
+  return new RegExp(
+    `^${part({ day: "numeric" })} ${part({ month: "short" })}( \\d{4})?, ${part({ hour: "2-digit", minute: "2-digit", second: "2-digit" })}$`,
+  );
+}

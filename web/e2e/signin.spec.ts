@@ -1,0 +1,212 @@
+import { createHmac } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Page } from "@playwright/test";
+import { expect, test } from "./fixtures";
+import { message, rows, up, votes } from "./helpers";
+
+const secret = "a secret of at least thirty-two bytes";
+
+/** A token of HS256 for somebody, good for some seconds. */
+function token(sub: string, seconds = 600): string {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const exp = Math.floor(Date.now() / 1000) + seconds;
+  const signed = `${part({ alg: "HS256", typ: "JWT" })}.${part({ sub, exp })}`;
+  return `${signed}.${createHmac("sha256", secret).update(signed).digest("base64url")}`;
+}
+
+const signedIn = (page: Page, name: string) =>
+  expect(page.getByRole("banner").getByRole("link", { name, exact: true })).toBeVisible();
+const signedOut = (page: Page) =>
+  expect(page.getByRole("banner").getByRole("link", { name: "Sign in" })).toBeVisible();
+const keepToken = (page: Page, value: string) =>
+  page.evaluate((value) => localStorage.setItem("frontpage.token", value), value);
+
+test.describe("by name", () => {
+  test.use({ viewer: "" });
+
+  test("another window may be somebody else, and each keeps who it is", async ({ page, context }) => {
+    const signIn = async (window: Page, name: string) => {
+      await window.goto("/");
+      await window.getByRole("link", { name: "Sign in" }).click();
+      await window.getByLabel("Name").fill(name);
+      await window.getByRole("button", { name: "Sign in" }).click();
+      await signedIn(window, name);
+    };
+    await signIn(page, "ada");
+    const other = await context.newPage();
+    await other.goto("/");
+    await signedIn(other, "ada");
+    await other.getByRole("banner").getByRole("link", { name: "ada" }).click();
+    await other.getByRole("button", { name: "Sign out" }).click();
+    await expect(message(other)).toHaveText("You are signed out.");
+    await signedOut(other);
+    await other.reload();
+    await signedOut(other);
+    await signIn(other, "ben");
+    await page.reload();
+    await signedIn(page, "ada");
+    await other.reload();
+    await signedIn(other, "ben");
+  });
+
+  test("after signing in one comes back to this site alone", async ({ page }) => {
+    for (const [to, path] of [
+      ["/g/go/new", "/g/go/new"],
+      ["https://example.org/", "/"],
+      ["//example.org/", "/"],
+      ["javascript:alert(1)", "/"],
+      ["/signin", "/"],
+    ] as const) {
+      await page.goto(`/signin?${new URLSearchParams({ to })}`);
+      await page.getByLabel("Name").fill("ada");
+      await page.getByRole("button", { name: "Sign in" }).click();
+      await expect(page).toHaveURL(path);
+    }
+  });
+});
+
+test.describe("by token", () => {
+  test.use({ settings: { JWT_SECRET: secret, JWT_LEEWAY: "0s" }, viewer: "" });
+  test.beforeEach(({ watch }) => void watch.allowed.push(/status of 401/));
+
+  test("somebody pastes a token, posts, votes and signs out", async ({ page }) => {
+    await page.goto("/submit");
+    await page.getByRole("main").getByRole("link", { name: "sign in" }).click();
+    await page.getByLabel("Token").fill(`Bearer ${token("zoë")}`);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await expect(page).toHaveURL("/submit");
+    await signedIn(page, "zoë");
+    await page.getByLabel("Title").fill("By token");
+    await page.getByLabel("Text").fill("Words.");
+    await page.getByRole("button", { name: "Post" }).click();
+    await expect(page).toHaveURL("/a/1");
+    await expect(up(page.getByRole("article"))).toHaveAttribute("aria-pressed", "true");
+    await up(page.getByRole("article")).click();
+    await expect(votes(page.getByRole("article"))).toHaveText("0");
+    await page.reload();
+    await signedIn(page, "zoë");
+    await expect(votes(page.getByRole("article"))).toHaveText("0");
+    await page.getByRole("banner").getByRole("link", { name: "zoë" }).click();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await signedOut(page);
+    await page.reload();
+    await signedOut(page);
+    await expect(rows(page)).toHaveCount(1);
+  });
+
+  test("a token that another window has put there signs in here, and out", async ({ page, context }) => {
+    await page.goto("/");
+    await signedOut(page);
+    const other = await context.newPage();
+    await other.goto("/healthz");
+    await keepToken(other, token("ada"));
+    await signedIn(page, "ada");
+    await keepToken(other, token("ben"));
+    await signedIn(page, "ben");
+    await other.evaluate(() => localStorage.removeItem("frontpage.token"));
+    await signedOut(page);
+  });
+
+  test("a token that does not hold, or not any more, signs out and says so", async ({ page }) => {
+    await page.goto("/healthz");
+    for (const value of [token("ada", -60), `${token("ada")}x`, "nonsense"]) {
+      await keepToken(page, value);
+      await page.goto("/");
+      await expect(message(page)).toHaveText("You have been signed out: please sign in again.");
+      await signedOut(page);
+      await expect(page.getByRole("heading", { name: "Welcome" })).toBeVisible();
+      expect(await page.evaluate(() => localStorage.getItem("frontpage.token"))).toBeNull();
+    }
+  });
+
+  test("a token that expires while one reads signs out and says so", async ({ page }) => {
+    await page.goto("/");
+    await signedOut(page);
+    await page.goto("/signin");
+    await page.getByLabel("Token").fill(token("ada", 4));
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await expect(message(page)).toHaveText("You have been signed out: please sign in again.");
+    await signedOut(page);
+    await expect(page.getByText("Offline.")).toHaveCount(0);
+  });
+
+  test.describe("with a limit", () => {
+    test.use({ settings: { JWT_SECRET: secret, RATE_VOTES: "2/1m" } });
+
+    test("a vote too many is taken back, and the page says why", async ({ page }) => {
+      await page.goto("/healthz");
+      await keepToken(page, token("ada"));
+      await page.goto("/submit");
+      await page.getByLabel("Title").fill("Often");
+      await page.getByLabel("Text").fill("Words.");
+      await page.getByRole("button", { name: "Post" }).click();
+      const article = page.getByRole("article");
+      for (const count of ["0", "1"]) {
+        await up(article).click();
+        await expect(votes(article)).toHaveText(count);
+      }
+      await expect(up(article)).toHaveAttribute("aria-pressed", "true");
+      await up(article).click();
+      await expect(message(page)).toContainText("Your vote was not counted:");
+      await expect(votes(article)).toHaveText("1");
+      await expect(up(article)).toHaveAttribute("aria-pressed", "true");
+    });
+  });
+});
+
+test.describe("elsewhere", () => {
+  const elsewhere = test.extend<{ login: { url: string; asked: string[] } }>({
+    // An application that signs people in, and sends them back with a token.
+    // biome-ignore lint/correctness/noEmptyPattern: it needs nothing
+    login: async ({}, use) => {
+      const asked: string[] = [];
+      const server = createServer((request, response) => {
+        const back = new URL(request.url ?? "", "http://here").searchParams.get("back") ?? "";
+        asked.push(back);
+        response.writeHead(302, { Location: `${back}#token=${token("ada")}` }).end();
+      }).listen(0, "127.0.0.1");
+      await once(server, "listening");
+      await use({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked });
+      server.close();
+    },
+    settings: ({ login }, use) =>
+      use({ JWT_SECRET: secret, SIGN_IN_URL: `${login.url}/login?back={return}` }),
+  });
+  elsewhere.use({ viewer: "" });
+
+  elsewhere("one signs in there and comes back", async ({ page, server, watch, login }) => {
+    watch.origins.push(login.url);
+    await page.goto("/g/sea/new");
+    await page.getByRole("link", { name: "Sign in" }).click();
+    await signedIn(page, "ada");
+    await expect(page).toHaveURL("/g/sea/new");
+    expect(login.asked).toHaveLength(1);
+    expect(login.asked[0]).toMatch(new RegExp(`^${server.url}/signin\\?to=%2Fg%2Fsea%2Fnew&state=\\d{20,}$`));
+
+    await page.goto("/signin?to=/groups");
+    await page.getByRole("link", { name: "Go on to sign in" }).click();
+    await expect(page).toHaveURL("/groups");
+    await signedIn(page, "ada");
+  });
+
+  elsewhere("nobody is signed in by a link that they did not ask for", async ({ page, watch, login }) => {
+    watch.origins.push(login.url);
+    for (const path of ["/signin?to=/&state=1", "/signin?to=/", "/signin"]) {
+      await page.goto("about:blank");
+      await page.goto(`${path}#token=${token("mallory")}`);
+      await expect(message(page)).toHaveText("Signing in did not work. Please try again.");
+      await signedOut(page);
+      expect(await page.evaluate(() => localStorage.getItem("frontpage.token"))).toBeNull();
+    }
+    // Nor by one that was asked for, a second time.
+    await page.goto("/");
+    await page.getByRole("link", { name: "Sign in" }).click();
+    await signedIn(page, "ada");
+    await page.evaluate(() => localStorage.removeItem("frontpage.token"));
+    await page.goto(`${login.asked[0]}#token=${token("mallory")}`);
+    await expect(message(page)).toHaveText("Signing in did not work. Please try again.");
+    await signedOut(page);
+  });
+});

@@ -1,0 +1,209 @@
+import { expect, test } from "./fixtures";
+import { down, expectIds, gate, message, onOperation, rows, shown, up, votes } from "./helpers";
+import type { Server } from "./server";
+
+const standing = async (server: Server, article: { id: string }) => {
+  const { votes, viewerVote } = await server.article(article, "ada");
+  return `${votes} ${viewerVote}`;
+};
+
+test("a vote goes up, down and back, in the list and on the article's page", async ({ page, server }) => {
+  const article = await server.post({ title: "Vote on me" });
+  for (const path of ["/", `/a/${article.number}`]) {
+    await page.goto(path);
+    const place = shown(page, article);
+    const press = async (button: typeof up, count: string, stands: string) => {
+      await button(place).click();
+      await expect(votes(place)).toHaveText(count);
+      await expect.poll(() => standing(server, article)).toBe(stands);
+      await expect(up(place)).toHaveAttribute("aria-pressed", `${stands.endsWith("UP")}`);
+      await expect(down(place)).toHaveAttribute("aria-pressed", `${stands.endsWith("DOWN")}`);
+    };
+    await expect(votes(place)).toHaveText("1");
+    await press(up, "2", "2 UP");
+    await press(up, "1", "1 NONE");
+    await press(down, "0", "0 DOWN");
+    await press(up, "2", "2 UP");
+    await press(down, "0", "0 DOWN");
+    await page.reload();
+    await expect(down(place)).toHaveAttribute("aria-pressed", "true");
+    await press(down, "1", "1 NONE");
+  }
+});
+
+test("more votes down than up show with a minus", async ({ page, server }) => {
+  const article = await server.post({ title: "Disliked" });
+  await server.vote(article, "DOWN", "cleo");
+  await page.goto("/");
+  await down(shown(page, article)).click();
+  await expect(votes(shown(page, article))).toHaveText("−1");
+  await expect(shown(page, article).locator(".count")).toHaveAttribute("title", "1 vote up, 2 votes down");
+});
+
+test("a vote shows before the server has answered, and settles to its number", async ({ page, server }) => {
+  const article = await server.post({ title: "Popular" });
+  const { open, opened } = gate();
+  await onOperation(page, "Vote", async (route) => {
+    const response = await route.fetch();
+    await opened;
+    await route.fulfill({ response });
+  });
+  // Nothing but the answer to the vote can tell of the other ones.
+  await page.routeWebSocket("**/query", () => {});
+  await page.goto("/");
+  await expect(votes(shown(page, article))).toHaveText("1");
+  for (const name of ["cleo", "dan", "eve"]) await server.vote(article, "UP", name);
+
+  await up(shown(page, article)).click();
+  await expect(votes(shown(page, article))).toHaveText("2");
+  await expect(up(shown(page, article))).toHaveAttribute("aria-pressed", "true");
+  await expect.poll(() => standing(server, article)).toBe("5 UP");
+  await expect(votes(shown(page, article))).toHaveText("2");
+  open();
+  await expect(votes(shown(page, article))).toHaveText("5");
+});
+
+test("a vote settles while somebody else's arrives", async ({ page, server, watch }) => {
+  const article = await server.post({ title: "Popular" });
+  const { open, opened } = gate();
+  await onOperation(page, "Vote", async (route) => {
+    await opened;
+    await route.continue();
+  });
+  await page.goto("/");
+  await expect(votes(shown(page, article))).toHaveText("1");
+  await watch.live(page, "articleChanged");
+  await up(shown(page, article)).click();
+  await expect(votes(shown(page, article))).toHaveText("2");
+  await server.vote(article, "UP", "cleo");
+  await server.vote(article, "UP", "dan");
+  open();
+  await expect(votes(shown(page, article))).toHaveText("4");
+  await expect.poll(() => standing(server, article)).toBe("4 UP");
+});
+
+test("two quick presses end with no vote", async ({ page, server }) => {
+  const article = await server.post({ title: "Twice" });
+  await page.goto("/");
+  const sent: string[] = [];
+  await onOperation(page, "Vote", async (route) => {
+    sent.push(route.request().postDataJSON().variables.input.direction);
+    await route.continue();
+  });
+  for (let pair = 1; pair <= 5; pair++) {
+    await up(shown(page, article)).dblclick();
+    await expect.poll(() => sent.length).toBe(2 * pair);
+    await expect(up(shown(page, article))).toHaveAttribute("aria-pressed", "false");
+    await expect(votes(shown(page, article))).toHaveText("1");
+    await expect.poll(() => standing(server, article)).toBe("1 NONE");
+  }
+  expect(sent).toEqual(Array(5).fill(["UP", "NONE"]).flat());
+});
+
+test("quick votes on an article arrive in their order, though the first is slow", async ({
+  page,
+  server,
+}) => {
+  const article = await server.post({ title: "In turn" });
+  const { open, opened } = gate();
+  let sent = 0;
+  await onOperation(page, "Vote", async (route) => {
+    if (++sent === 1) await opened;
+    await route.continue();
+  });
+  await page.goto("/");
+  await up(shown(page, article)).click();
+  await expect(up(shown(page, article))).toHaveAttribute("aria-pressed", "true");
+  await down(shown(page, article)).click();
+  await expect(votes(shown(page, article))).toHaveText("0");
+  open();
+  await expect.poll(() => sent).toBe(2);
+  await expect.poll(() => standing(server, article)).toBe("0 DOWN");
+  await expect(votes(shown(page, article))).toHaveText("0");
+  await expect(down(shown(page, article))).toHaveAttribute("aria-pressed", "true");
+});
+
+test("votes on several articles at once all count", async ({ page, server }) => {
+  const articles = [];
+  for (const title of ["One", "Two", "Three", "Four"]) articles.push(await server.post({ title }));
+  await page.goto("/");
+  await expect(rows(page)).toHaveCount(4);
+  await page.evaluate(() => {
+    for (const button of document.querySelectorAll<HTMLElement>(".up")) button.click();
+  });
+  for (const article of articles) {
+    await expect(votes(shown(page, article))).toHaveText("2");
+    await expect.poll(() => standing(server, article)).toBe("2 UP");
+  }
+});
+
+test("a vote that the rules refuse is taken back, and the page says why", async ({ page, server, watch }) => {
+  const article = await server.post({ title: "No votes down" });
+  await page.goto("/");
+  await expect(votes(shown(page, article))).toHaveText("1");
+  watch.allowed.push(/ERR_CONNECTION_REFUSED/);
+  await server.stop();
+  await expect(page.getByText("Offline.")).toBeVisible();
+  await server.start({ DOWNVOTES: "false" });
+  await expect(page.getByText("Offline.")).toHaveCount(0);
+  await down(shown(page, article)).click();
+  await expect(message(page)).toHaveText(/^Your vote was not counted: .*down.*\.$/);
+  await expect(votes(shown(page, article))).toHaveText("1");
+  await expect(down(shown(page, article))).toHaveAttribute("aria-pressed", "false");
+  await page.reload();
+  await expect(up(shown(page, article))).toBeVisible();
+  await expect(down(shown(page, article))).toHaveCount(0);
+});
+
+test("a vote that comes too late is taken back, and the page says why", async ({ page, server }) => {
+  const article = await server.post({ title: "Closing" });
+  // The page does not hear that the server comes back with a shorter time for votes.
+  await page.routeWebSocket("**/query", () => {});
+  await page.goto("/");
+  await expect(votes(shown(page, article))).toHaveText("1");
+  await server.stop();
+  await server.start({ VOTING_WINDOW: "1s" });
+  await expect
+    .poll(() => server.vote(article, "UP", "cleo").then(String, String), "voting ends")
+    .toContain("clos");
+  await up(shown(page, article)).click();
+  await expect(message(page)).toHaveText(/^Your vote was not counted: .*\.$/);
+  await expect(votes(shown(page, article))).toHaveText("1");
+  await expect(up(shown(page, article))).toHaveAttribute("aria-pressed", "false");
+});
+
+test("a vote whose request fails is taken back, and the page says so", async ({ page, server, watch }) => {
+  const article = await server.post({ title: "Lost" });
+  watch.allowed.push(/ERR_FAILED/);
+  await onOperation(page, "Vote", (route) => route.abort());
+  await page.goto("/");
+  await up(shown(page, article)).click();
+  await expect(message(page)).toHaveText(
+    "There is no connection to the server. Your vote may not have been counted.",
+  );
+  await expect(votes(shown(page, article))).toHaveText("1");
+  await expect(up(shown(page, article))).toHaveAttribute("aria-pressed", "false");
+  await page.unroute("**/query");
+  await up(shown(page, article)).click();
+  await expect.poll(() => standing(server, article)).toBe("2 UP");
+});
+
+test.describe("somebody who is not signed in", () => {
+  test.use({ viewer: "" });
+
+  test("is led to sign in by a vote, and comes back", async ({ page, server }) => {
+    const article = await server.post({ title: "For all", groups: ["here"] });
+    await page.goto("/g/here");
+    await up(shown(page, article)).click();
+    await expect(page).toHaveURL("/signin?to=%2Fg%2Fhere");
+    await expect(page.getByLabel("Name")).toBeFocused();
+    await page.keyboard.type("ada");
+    await page.keyboard.press("Enter");
+    await expect(page).toHaveURL("/g/here");
+    await expect(page.getByRole("banner").getByRole("link", { name: "ada" })).toBeVisible();
+    await expectIds(page, [article]);
+    await up(shown(page, article)).click();
+    await expect(votes(shown(page, article))).toHaveText("2");
+    await expect.poll(() => standing(server, article)).toBe("2 UP");
+  });
+});

@@ -1,0 +1,32 @@
+import { defineConfig } from "@playwright/test";
+import { chromium } from "./e2e/programs";
+
+export default defineConfig({
+  testDir: "e2e",
+  outputDir: "test-results",
+  globalSetup: "./e2e/programs.ts",
+  fullyParallel: true,
+  workers: 2,
+  forbidOnly: process.env.CI !== undefined,
+  reporter: "list",
+  timeout: 90_000,
+  expect: { timeout: 20_000 },
+  use: {
+    actionTimeout: 20_000,
+    locale: "en-GB",
+    timezoneId: "Asia/Tokyo",
+    screenshot: "only-on-failure",
+    launchOptions: {
+      executablePath: chromium,
+      args: [
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+      ],
+    },
+  },
+});
