@@ -240,7 +240,7 @@ async function outcome(server: string, { act, code, subprotocols = [subprotocol]
   await act?.(socket);
   // What is not to be said would come in this time.
   await socket.within(code === undefined ? 300 : 5000, () => socket.closed !== undefined);
-  const closed = socket.closed && { ...socket.closed, seconds: Math.floor((Date.now() - began) / 1000) };
+  const closed = socket.closed && { ...socket.closed, seconds: Math.round((Date.now() - began) / 1000) };
   socket.end();
   // Only the reason of 4400 is not the protocol's.
   if (closed?.code === 4400) closed.reason = "";
