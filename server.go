@@ -158,14 +158,14 @@ func (serve serve) Run(ctx context.Context, s *settings, log *slog.Logger) (err 
 		go func() { failed <- server.Serve(listener) }()
 	}
 	site := scheme + "://" + listener.Addr().String()
-	serving := []any{"endpoint", site + "/query"}
+	var serving []any
 	if s.Site == "on" {
 		serving = append(serving, "site", site+"/")
 	}
 	if s.Explorer == "on" {
 		serving = append(serving, "explorer", site+"/graphiql")
 	}
-	log.Info("serving", serving...)
+	log.Info("serving", append(serving, "endpoint", site+"/query")...)
 
 	select {
 	case err := <-failed:

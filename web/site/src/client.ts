@@ -162,12 +162,15 @@ function untilOnline(failures: number): Promise<void> {
   });
 }
 
-/** Something that is read anew whenever it is asked to: one request at a time, until there is an answer. */
 export interface Reader {
   read(): void;
   stop(): void;
 }
 
+/**
+ * Reads something anew whenever it is told to: one request at a time, which is repeated until
+ * there is an answer, and once more when it was told to meanwhile.
+ */
 export function reader<Data, Variables extends AnyVariables>(
   client: Client,
   query: DocumentInput<Data, Variables>,
