@@ -1,26 +1,10 @@
 package main
 
 import (
-	"io"
 	"net/http"
 	"strings"
 	"testing"
 )
-
-// page is the page at a path, with its status.
-func (s *running) page(path string) (int, string) {
-	s.t.Helper()
-	res, err := http.Get(s.url + path)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return res.StatusCode, string(body)
-}
 
 func TestPagesAreToldOfTheSettings(t *testing.T) {
 	t.Parallel()
@@ -51,13 +35,13 @@ func TestPagesCanBeTakenAway(t *testing.T) {
 	t.Parallel()
 	s := start(t, "REDIS_URL=memory://", "SITE=off")
 	for path, want := range map[string]int{"/": 404, "/new": 404, "/assets/site.js": 404, "/graphiql": 200, "/query?query={__typename}": 200} {
-		if got, _ := s.page(path); got != want {
+		if got := s.status(path); got != want {
 			t.Errorf("without the site, %s: status %d, want %d", path, got, want)
 		}
 	}
 	s.stop()
 	s = start(t, "REDIS_URL=memory://", "EXPLORER=off")
-	if status, _ := s.page("/graphiql"); status != http.StatusNotFound {
+	if status := s.status("/graphiql"); status != http.StatusNotFound {
 		t.Errorf("without the explorer, /graphiql: status %d", status)
 	}
 	s.stop()

@@ -134,14 +134,25 @@ func (s *running) ask(query string) string {
 	return string(answer)
 }
 
-func (s *running) status(path string) int {
+// page is the page at a path, with its status.
+func (s *running) page(path string) (int, string) {
 	s.t.Helper()
 	res, err := http.Get(s.url + path)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	_ = res.Body.Close()
-	return res.StatusCode
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return res.StatusCode, string(body)
+}
+
+func (s *running) status(path string) int {
+	s.t.Helper()
+	status, _ := s.page(path)
+	return status
 }
 
 const (

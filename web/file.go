@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"net/http"
 	"path"
 	"regexp"
@@ -72,7 +73,7 @@ func newForm(content []byte) form {
 
 // ServeHTTP answers with the file, or with 304 where the client has it.
 func (f *file) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	f.setHeader(w)
+	maps.Copy(w.Header(), f.header)
 	sent := f.plain
 	if f.zipped != nil && acceptsGzip(req) {
 		sent = f.zipped
@@ -85,15 +86,9 @@ func (f *file) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 // notFound answers with the file and 404.
 func (f *file) notFound(w http.ResponseWriter) {
-	f.setHeader(w)
+	maps.Copy(w.Header(), f.header)
 	w.WriteHeader(http.StatusNotFound)
 	_, _ = w.Write(f.plain().content) // the client may be gone
-}
-
-func (f *file) setHeader(w http.ResponseWriter) {
-	for name, values := range f.header {
-		w.Header()[name] = values
-	}
 }
 
 func zip(content []byte) []byte {

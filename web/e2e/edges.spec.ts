@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "./fixtures";
-import { manyArticles, message, onOperation, rows, shown, votes } from "./helpers";
+import { gate, manyArticles, message, onOperation, rows, shown, votes } from "./helpers";
 
 test.describe("a long list", () => {
   test.use({ csv: manyArticles(600) });
@@ -67,17 +67,14 @@ test("a reply that comes late does not take the reader back", async ({ page, ser
   await page.goto("/submit");
   await page.getByLabel("Title").fill("Slow");
   await page.getByLabel("Text").fill("but sure");
-  let go = () => {};
-  const gone = new Promise<void>((resolve) => {
-    go = resolve;
-  });
+  const answer = gate();
   await onOperation(page, "Post", async (route) => {
-    await gone;
+    await answer.opened;
     await route.continue();
   });
   await page.getByRole("button", { name: "Post", exact: true }).click();
   await page.getByRole("link", { name: "Groups" }).click();
-  go();
+  answer.open();
   await expect(message(page)).toContainText("has been posted");
   await expect(page).toHaveURL("/groups");
   expect(await server.articles()).toHaveLength(1);

@@ -79,7 +79,7 @@ function Shell({ name, online, connections, message, refresh, say }: ShellProps)
   useEffect(() => {
     if (error) ask({ requestPolicy: "network-only" });
   }, [connections]);
-  const page = useMemo(() => ({ viewer, online, connections, refresh, say }), [viewer, online, connections]);
+  const page = useMemo(() => ({ viewer, connections, refresh, say }), [viewer, connections]);
   const visit = useVisit();
   const main = useRef<HTMLElement>(null);
   const first = useRef(visit.key);

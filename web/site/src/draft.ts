@@ -1,5 +1,6 @@
 import type { PostInput } from "./gql";
 import { ofWindow } from "./storage";
+import { unguessable } from "./text";
 
 /** A post as it is being written: a field of text each. */
 export interface Draft {
@@ -61,7 +62,7 @@ export function keyOf(input: PostInput): string {
   const post = JSON.stringify(input);
   const sent = JSON.parse(ofWindow.get(sentKey) ?? "{}") as { post?: string; key?: string };
   if (sent.post === post && sent.key) return sent.key;
-  const key = Array.from(crypto.getRandomValues(new Uint32Array(4))).join("-");
+  const key = unguessable();
   ofWindow.set(sentKey, JSON.stringify({ post, key }));
   return key;
 }

@@ -133,7 +133,7 @@ export type GroupsQueryVariables = Exact<{
 }>;
 
 
-export type GroupsQuery = { groups: { totalCount: number, nodes: Array<{ id: string, name: string, articleCount: number }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
+export type GroupsQuery = { groups: { nodes: Array<{ id: string, name: string, articleCount: number }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
 
 export type ViewerQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -195,7 +195,7 @@ export const UserArticles = ("query UserArticles($name:String!$after:String){use
 export const Shown = ("query Shown($ids:[ID!]!){nodes(ids:$ids){...on Article{...Row}}}" + rowFragment) as unknown as TypedDocumentNode<ShownQuery, ShownQueryVariables>;
 export const Length = ("query Length($onSite:Boolean!$inGroup:Boolean!$group:String!){articlesConnection(first:1)@include(if:$onSite){totalCount}group(name:$group)@include(if:$inGroup){id articlesConnection(first:1){totalCount}}}") as unknown as TypedDocumentNode<LengthQuery, LengthQueryVariables>;
 export const Article = ("query Article($id:ID!){article(id:$id){...Row text}}" + rowFragment) as unknown as TypedDocumentNode<ArticleQuery, ArticleQueryVariables>;
-export const Groups = ("query Groups($after:String){groups(first:100 after:$after){nodes{id name articleCount}pageInfo{hasNextPage endCursor}totalCount}}") as unknown as TypedDocumentNode<GroupsQuery, GroupsQueryVariables>;
+export const Groups = ("query Groups($after:String){groups(first:100 after:$after){nodes{id name articleCount}pageInfo{hasNextPage endCursor}}}") as unknown as TypedDocumentNode<GroupsQuery, GroupsQueryVariables>;
 export const Viewer = ("query Viewer{viewer{id name}}") as unknown as TypedDocumentNode<ViewerQuery, ViewerQueryVariables>;
 export const Vote = ("mutation Vote($input:VoteInput!){vote(input:$input){article{id votes upvotes downvotes score isInteresting viewerVote viewerCanVote}userErrors{code message}}}") as unknown as TypedDocumentNode<VoteMutation, VoteMutationVariables>;
 export const Post = ("mutation Post($input:PostInput!){post(input:$input){article{id number}userErrors{code message field ...on DuplicateLinkError{articleId article{...Row}}}}}" + rowFragment) as unknown as TypedDocumentNode<PostMutation, PostMutationVariables>;

@@ -1,5 +1,4 @@
-import type { DocumentInput } from "@urql/preact";
-import { useQuery } from "@urql/preact";
+import { type DocumentInput, useQuery } from "@urql/preact";
 import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import type { PageFragment, RowFragment } from "./gql";
@@ -37,8 +36,8 @@ export function ArticleList({ source, empty }: { source: Source; empty: Componen
   const far = visit.came === "loaded" && (visit.left.parts ?? 1) > mostLoaded;
   const [left] = useState(restored && !far ? visit.left : {});
   const [start] = useState(left.start ?? new URLSearchParams(visit.search).get("after") ?? "");
-  const [parts, setParts] = useState(left.parts ?? 1);
-  const [wanted] = useState(parts);
+  const wanted = left.parts ?? 1;
+  const [parts, setParts] = useState(wanted);
   const [total, setTotal] = useState<number>();
   const [shown, setShown] = useState(0);
   const list = useRef<HTMLDivElement>(null);

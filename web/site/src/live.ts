@@ -1,6 +1,6 @@
-import { useClient, useSubscription } from "@urql/preact";
+import { type AnyVariables, type DocumentInput, useClient, useSubscription } from "@urql/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { reader } from "./client";
+import { type Reader, reader } from "./client";
 import { ArticleChanged, ArticlePosted, Length, type RowFragment, Shown } from "./gql";
 import { usePage } from "./page";
 
@@ -16,7 +16,6 @@ export function useFresh(
   restored: boolean,
 ): number {
   const { connections } = usePage();
-  const client = useClient();
   const [fresh, setFresh] = useState(0);
   const [events, setEvents] = useState(0);
   const known = useRef({ connections: restored ? -1 : undefined, events: 0 } as Known);
@@ -25,15 +24,12 @@ export function useFresh(
     setEvents((count) => count + 1);
     return data;
   });
-  const length = useMemo(() => {
-    const group = posted?.group;
-    const variables = { group: group ?? "", inGroup: group !== undefined, onSite: group === undefined };
-    return reader(client, Length, variables, (data) => {
-      const now = (data.group ?? data).articlesConnection?.totalCount ?? 0;
-      setFresh(Math.max(0, now - (total ?? now)));
-    });
-  }, [client, posted, total]);
-  useEffect(() => length.stop, [length]);
+  const group = posted?.group;
+  const variables = { group: group ?? "", inGroup: group !== undefined, onSite: group === undefined };
+  const length = useReader(Length, variables, [group, total], (data) => {
+    const now = (data.group ?? data).articlesConnection?.totalCount ?? 0;
+    setFresh(Math.max(0, now - (total ?? now)));
+  });
   useEffect(() => {
     if (!posted || total === undefined) return;
     known.current.connections ??= connections;
@@ -46,20 +42,31 @@ export function useFresh(
 /** Keeps the articles of a part live while it is near the window. Coming near again, or after a silence, it reads them anew. */
 export function useLive(articles: RowFragment[], near: boolean, restored: boolean): void {
   const { connections } = usePage();
-  const client = useClient();
   const known = useRef(restored ? -1 : undefined);
   const ids = articles.map((article) => article.id);
   const some = ids.length > 0;
 
   useSubscription({ query: ArticleChanged, variables: { ids }, pause: !near || !some });
-  const shown = useMemo(() => reader(client, Shown, { ids }), [client, ids.join()]);
-  useEffect(() => shown.stop, [shown]);
+  const shown = useReader(Shown, { ids }, [ids.join()]);
   useEffect(() => {
     if (!some) return;
     known.current ??= connections;
     if (near && known.current !== connections) shown.read();
     known.current = near ? connections : -1;
   }, [near, connections, some]);
+}
+
+/** A reader that is another one when something of `on` changes, and stops with the part of the page. */
+function useReader<Data, Variables extends AnyVariables>(
+  query: DocumentInput<Data, Variables>,
+  variables: Variables,
+  on: unknown[],
+  use?: (data: Data) => void,
+): Reader {
+  const client = useClient();
+  const current = useMemo(() => reader(client, query, variables, use), [client, ...on]);
+  useEffect(() => current.stop, [current]);
+  return current;
 }
 
 /** Whether an element is in the window, or within a margin of it; at first, until that is known, `first`. */

@@ -5,8 +5,6 @@ import { useContext, useEffect, useLayoutEffect, useState } from "preact/hooks";
 export interface Page {
   /** Who is signed in; undefined when nobody is. */
   viewer?: string;
-  /** Whether live updates arrive. */
-  online: boolean;
   /** How often the connection was made. After a change, what was read before may be old. */
   connections: number;
   /** Reads who is signed in anew, after they signed in or out. */
@@ -15,7 +13,7 @@ export interface Page {
   say(message: string): void;
 }
 
-export const PageContext = createContext<Page>({ online: true, connections: 0, refresh() {}, say() {} });
+export const PageContext = createContext<Page>({ connections: 0, refresh() {}, say() {} });
 export const usePage = () => useContext(PageContext);
 
 const tick = 15_000; // milliseconds

@@ -1,5 +1,6 @@
 import { site } from "./site";
 import { ofBrowser, ofWindow } from "./storage";
+import { unguessable } from "./text";
 
 /** Who the requests of this window are from. */
 export interface Session {
@@ -60,7 +61,7 @@ export function onTokenChange(callback: () => void): () => void {
  * asked, so that nobody can be signed in as somebody else by a link.
  */
 export function signInAddress(to: string): string {
-  const state = ofWindow.get(stateKey) ?? Array.from(crypto.getRandomValues(new Uint32Array(4))).join("");
+  const state = ofWindow.get(stateKey) ?? unguessable();
   ofWindow.set(stateKey, state);
   const back = `${location.origin}/signin?${new URLSearchParams({ to, state })}`;
   const target = site.signIn === "proxy" ? location.origin + to : back;
@@ -83,6 +84,7 @@ export function takeToken(): boolean {
 export function wayBack(search: string): string {
   const to = new URLSearchParams(search).get("to") ?? "/";
   const url = URL.canParse(to, location.origin) ? new URL(to, location.origin) : undefined;
-  const own = url && url.protocol === location.protocol && url.origin === location.origin;
-  return own && /^\/(?!\/|signin$)/.test(url.pathname) ? url.pathname + url.search : "/";
+  return url?.origin === location.origin && /^\/(?!\/|signin$)/.test(url.pathname)
+    ? url.pathname + url.search
+    : "/";
 }

@@ -22,3 +22,8 @@ export function grouped(count: number): string {
 export function counted(count: number, noun: string): string {
   return `${grouped(count)} ${noun}${Math.abs(count) === 1 ? "" : "s"}`;
 }
+
+/** Digits of 128 random bits. Unlike crypto.randomUUID, they are there without https, too. */
+export function unguessable(): string {
+  return crypto.getRandomValues(new Uint32Array(4)).join("");
+}

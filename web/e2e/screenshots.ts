@@ -1,0 +1,51 @@
+import { join } from "node:path";
+import { expect, test } from "./fixtures";
+
+// Takes the pictures in docs/: every page, light and dark, wide and narrow.
+const docs = join(import.meta.dirname, "../../docs");
+const sizes = { wide: { width: 1180, height: 780 }, narrow: { width: 390, height: 780 } };
+const taken = "https://go.dev/blog/gopher";
+
+test.use({ demo: true, viewer: "alice", contextOptions: { reducedMotion: "reduce" } });
+
+for (const [size, viewport] of Object.entries(sizes)) {
+  for (const colorScheme of ["light", "dark"] as const) {
+    test.describe(`${colorScheme}, ${size}`, () => {
+      test.use({ viewport, colorScheme });
+      test("every page", async ({ page, server }) => {
+        // The articles of the demo reserve no links; one that was posted does.
+        await server.post({ title: "The Go gopher, drawn step by step", link: taken }, "mina");
+        const take = async (name: string) => {
+          await page.waitForLoadState("networkidle");
+          await page.screenshot({ path: join(docs, `${name}-${colorScheme}-${size}.png`) });
+        };
+
+        await page.goto("/");
+        const why = page.getByRole("button", { name: /^Why here/ });
+        await why.nth(1).click();
+        await take("front");
+
+        await page.goto("/g/science");
+        await take("group");
+
+        await page.goto("/");
+        await page.getByRole("link", { name: "Welcome: how ranking works here" }).click();
+        await take("article");
+
+        await page.goto("/submit");
+        await page.getByLabel("Title").fill("Where the gopher comes from");
+        await page.getByLabel("Link").fill(taken);
+        await page.getByLabel("Groups").fill("go design ");
+        await page.getByRole("button", { name: "Post", exact: true }).click();
+        await expect(page.getByText("posted already")).toBeVisible();
+        await take("submit");
+
+        await page.goto("/graphiql");
+        await page.waitForLoadState("networkidle"); // then the editors are there, and the schema
+        await page.getByRole("button", { name: /^Execute query/ }).click();
+        await expect(page.locator(".result-window").getByText("articles").first()).toBeVisible();
+        await take("graphiql");
+      });
+    });
+  }
+}
