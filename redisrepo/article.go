@@ -120,6 +120,32 @@ func (r *Repo) decode(id ArticleID, hash map[string]string) (*Article, error) {
 	return a, nil
 }
 
+// written decodes an article from the hash that a script replied, and
+// remembers its groups.
+func (r *Repo) written(id ArticleID, a reply, at int) (*Article, error) {
+	hash, err := a.hash(at)
+	if err != nil {
+		return nil, fmt.Errorf("%v: %w", id, err)
+	}
+	return r.learn(id, hash)
+}
+
+// learn decodes what Redis just said about an article, and takes note of it.
+func (r *Repo) learn(id ArticleID, hash map[string]string) (*Article, error) {
+	r.remember(id, hash)
+	article, err := r.decode(id, hash)
+	if err == nil {
+		r.live.saw(article)
+	}
+	return article, err
+}
+
+func (r *Repo) remember(id ArticleID, hash map[string]string) {
+	if text, ours := hash[fieldGroups]; ours {
+		r.groups.Add(id, text)
+	}
+}
+
 // standing is what of an article changes.
 type standing struct {
 	revision         int64

@@ -3,6 +3,7 @@ package redisrepo
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -132,4 +133,34 @@ func (r *Repo) GroupCount(ctx context.Context) (int, error) {
 		}
 	}
 	return len(names), nil
+}
+
+// groupKeys appends the three keys of each group, as the scripts expect them.
+func groupKeys(keys []string, p partition, names ...GroupName) []string {
+	for _, name := range names {
+		keys = append(keys, p.group(name), p.listing(ByScore, name), p.listing(ByTime, name))
+	}
+	return keys
+}
+
+// groupNames splits the text of a hash's field groups.
+func groupNames(text string) []GroupName {
+	fields := strings.Fields(text)
+	names := make([]GroupName, len(fields))
+	for i, f := range fields {
+		names[i] = GroupName(f)
+	}
+	return names
+}
+
+// groupText is the reverse of groupNames.
+func groupText(names []GroupName) string {
+	var b strings.Builder
+	for i, name := range names {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(string(name))
+	}
+	return b.String()
 }

@@ -91,25 +91,3 @@ func TestTiesAreInTheOrderOfIDs(t *testing.T) {
 		})
 	}
 }
-
-func TestArticlesByIDHasASlotForEachID(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, nil, redisrepo.WithPartitions("{a}", "{b}", "{c}"))
-	var posted []redisrepo.ArticleID
-	for range 5 {
-		posted = append(posted, s.post("alice").ID)
-	}
-	s.do("SET", fmt.Sprintf("%s%v", []string{"{a}", "{b}", "{c}"}[posted[1]%3], posted[1]), "of another type")
-	s.do("HSET", fmt.Sprintf("%s%v", []string{"{a}", "{b}", "{c}"}[posted[2]%3], posted[2]), "votes", "x")
-	ids := []redisrepo.ArticleID{posted[4], 999, posted[0], posted[1], posted[4], posted[2]}
-	articles, errs := s.ArticlesByID(s.ctx, ids)
-	if len(articles) != len(ids) || len(errs) != len(ids) {
-		t.Fatalf("%d articles, %d errors for %d ids", len(articles), len(errs), len(ids))
-	}
-	for i, id := range ids {
-		if good := i == 0 || i == 2 || i == 4; good != (errs[i] == nil) || good != (articles[i] != nil) || good && articles[i].ID != id {
-			t.Errorf("slot %d of %v = %v, %v", i, id, articles[i], errs[i])
-		}
-	}
-	wantRefused(t, errs[1], "NOT_FOUND article")
-}

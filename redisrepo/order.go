@@ -17,13 +17,3 @@ const (
 	Descending Direction = iota + 1
 	Ascending
 )
-
-// Vote is a user's position on one article.
-type Vote int
-
-// The positions. They are the number of net votes that they count for.
-const (
-	Down Vote = iota - 1
-	None
-	Up
-)

@@ -18,7 +18,7 @@ var (
 	regroupScript = script("shared.lua", "regroup.lua")
 	rerankScript  = script("shared.lua", "rerank.lua")
 	listingScript = script("shared.lua", "listing.lua")
-	limitScript   = script("shared.lua", "limit.lua")
+	rateScript    = script("shared.lua", "rate.lua")
 
 	deleteScript   = script("shared.lua", "delete.lua")
 	undeleteScript = script("shared.lua", "undelete.lua")
@@ -40,7 +40,7 @@ func script(names ...string) *redis.Script {
 // loadScripts makes the scripts known to the server, so that they can be
 // called by digest in a pipeline.
 func (r *Repo) loadScripts(ctx context.Context) error {
-	for _, s := range []*redis.Script{postScript, voteScript, regroupScript, rerankScript, listingScript, limitScript, deleteScript, undeleteScript} {
+	for _, s := range []*redis.Script{postScript, voteScript, regroupScript, rerankScript, listingScript, rateScript, deleteScript, undeleteScript} {
 		if err := s.Load(ctx, r.client).Err(); err != nil {
 			return err
 		}

@@ -6,6 +6,16 @@ import (
 	"fmt"
 )
 
+// Vote is a user's position on one article.
+type Vote int
+
+// The positions. They are the number of net votes that they count for.
+const (
+	Down Vote = iota - 1
+	None
+	Up
+)
+
 // VoteResult is what a vote did.
 type VoteResult struct {
 	Article  *Article // as it stands afterwards

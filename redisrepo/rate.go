@@ -45,7 +45,7 @@ func (r *Repo) Charge(ctx context.Context, first string, charges []Charge) ([]Ba
 		keys[i] = p.limit(c.Rule, who)
 		args = append(args, c.Rule, c.Most, c.Window.Milliseconds(), c.Amount)
 	}
-	answer, err := r.run(ctx, limitScript, keys, args)
+	answer, err := r.run(ctx, rateScript, keys, args)
 	if err != nil {
 		return nil, storeError("charge", err)
 	}

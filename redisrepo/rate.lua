@@ -1,4 +1,4 @@
--- limit.lua: count what somebody does, unless it is more than is allowed.
+-- rate.lua: count what somebody does, unless it is more than is allowed.
 --
 -- KEYS[1...] limit:NAME:WHO  string  amount in the window that the key lives
 -- ARGV[1]    the rule without which nothing is done, or empty

@@ -1,0 +1,297 @@
+package redisrepo_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"frontpage/redisrepo"
+)
+
+const (
+	up   = redisrepo.Up
+	down = redisrepo.Down
+	none = redisrepo.None
+
+	day  = 24 * time.Hour
+	week = 7 * day
+)
+
+func uncounted(r *redisrepo.Rules) { r.PosterVotes = false }
+
+// links0 lets every link be posted again.
+func links0(r *redisrepo.Rules) { r.LinkWindow = 0 }
+
+func TestVote(t *testing.T) {
+	t.Parallel()
+	type cast struct {
+		after   time.Duration // since posting
+		voter   redisrepo.UserName
+		vote    redisrepo.Vote
+		from    redisrepo.Vote
+		refused string // "" when accepted
+	}
+	const closed = "VOTING_CLOSED article"
+	const forbidden = "FORBIDDEN article"
+	tests := map[string]struct {
+		rules    func(*redisrepo.Rules)
+		casts    []cast
+		up, down int // counted in the end; alice's own as the poster among them
+	}{
+		"the poster's vote is the first": {up: 1},
+		"a first vote counts":            {casts: []cast{{voter: "bob", vote: up}}, up: 2},
+		"a first vote down counts":       {casts: []cast{{voter: "bob", vote: down}}, up: 1, down: 1},
+		"many vote": {casts: []cast{
+			{voter: "bob", vote: up}, {voter: "carol", vote: down}, {voter: "dave", vote: up}, {voter: "erin", vote: down}, {voter: "frank", vote: down},
+		}, up: 3, down: 3},
+		"a repeated vote changes nothing":      {casts: []cast{{voter: "bob", vote: up}, {voter: "bob", vote: up, from: up}}, up: 2},
+		"a repeated vote down changes nothing": {casts: []cast{{voter: "bob", vote: down}, {voter: "bob", vote: down, from: down}}, up: 1, down: 1},
+		"a switch is worth two votes":          {casts: []cast{{voter: "bob", vote: down}, {voter: "bob", vote: up, from: down}}, up: 2},
+		"a switch down is worth two votes":     {casts: []cast{{voter: "bob", vote: up}, {voter: "bob", vote: down, from: up}}, up: 1, down: 1},
+		"a vote can be taken back":             {casts: []cast{{voter: "bob", vote: up}, {voter: "bob", vote: none, from: up}}, up: 1},
+		"a vote down can be taken back":        {casts: []cast{{voter: "bob", vote: down}, {voter: "bob", vote: none, from: down}}, up: 1},
+		"none without a vote changes nothing":  {casts: []cast{{voter: "bob", vote: none}}, up: 1},
+		"the poster takes the vote back":       {casts: []cast{{voter: "alice", vote: none, from: up}}},
+		"the poster votes down":                {casts: []cast{{voter: "alice", vote: down, from: up}}, down: 1},
+		"the poster votes up again":            {casts: []cast{{voter: "alice", vote: none, from: up}, {voter: "alice", vote: up}}, up: 1},
+		"names differ by case":                 {casts: []cast{{voter: "Alice", vote: up}}, up: 2},
+
+		"the last second still counts": {casts: []cast{{after: week, voter: "bob", vote: up}}, up: 2},
+		"one second later does not":    {casts: []cast{{after: week + time.Second, voter: "bob", vote: up, refused: closed}}, up: 1},
+		"the last second is a whole one": {casts: []cast{
+			{after: week + time.Second - time.Nanosecond, voter: "bob", vote: up}}, up: 2},
+		"a repeat after the window is refused": {casts: []cast{
+			{voter: "bob", vote: up}, {after: week + time.Second, voter: "bob", vote: up, refused: closed}}, up: 2},
+		"none after the window is refused": {casts: []cast{{after: week + time.Second, voter: "bob", vote: none, refused: closed}}, up: 1},
+		"a shorter window ends sooner": {
+			rules: func(r *redisrepo.Rules) { r.VotingWindow = time.Minute },
+			casts: []cast{{after: time.Minute, voter: "bob", vote: up}, {after: time.Minute + time.Second, voter: "carol", vote: up, refused: closed}}, up: 2},
+		"a vote can be worth 100 seconds": {
+			rules: func(r *redisrepo.Rules) { r.VoteScore = 100 },
+			casts: []cast{{voter: "bob", vote: up}, {voter: "carol", vote: up}, {voter: "carol", vote: down, from: up}}, up: 2, down: 1},
+
+		"uncounted, the article starts at 0":    {rules: uncounted},
+		"uncounted, the poster's up is there":   {rules: uncounted, casts: []cast{{voter: "alice", vote: up, from: up}}},
+		"uncounted, the poster cannot go down":  {rules: uncounted, casts: []cast{{voter: "alice", vote: down, refused: forbidden}}},
+		"uncounted, the poster cannot withdraw": {rules: uncounted, casts: []cast{{voter: "alice", vote: none, refused: forbidden}}},
+		"uncounted, others count":               {rules: uncounted, casts: []cast{{voter: "bob", vote: up}, {voter: "carol", vote: up}, {voter: "dave", vote: down}}, up: 2, down: 1},
+		"uncounted, closed comes first":         {rules: uncounted, casts: []cast{{after: week + time.Second, voter: "alice", vote: none, refused: closed}}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, tt.rules)
+			a := s.post("alice", "go")
+			s.list(best("go"))
+			for _, c := range tt.casts {
+				s.clock.set(c.after)
+				if can := s.CanVote(c.voter, a); can != (c.refused == "" && (s.rules.PosterVotes || c.voter != "alice")) {
+					t.Errorf("CanVote(%s) after %v = %t", c.voter, c.after, can)
+				}
+				result, err := s.Vote(s.ctx, a.ID, c.voter, c.vote)
+				if c.refused != "" {
+					wantRefused(t, err, c.refused)
+					continue
+				}
+				if err != nil || result.Previous != c.from || result.Changed != (c.from != c.vote) {
+					t.Fatalf("Vote %d by %s = %+v, %v, want Previous %d", c.vote, c.voter, result, err, c.from)
+				}
+				wantEqual(t, result.Article, s.article(a.ID))
+				if got, want := s.positions(c.voter, a.ID), string("-0+"[c.vote+1]); got != want {
+					t.Errorf("position of %s = %s, want %s", c.voter, got, want)
+				}
+			}
+			a = s.article(a.ID)
+			if a.Upvotes != tt.up || a.Downvotes != tt.down || a.Votes != tt.up-tt.down {
+				t.Errorf("votes = +%d -%d =%d, want +%d -%d", a.Upvotes, a.Downvotes, a.Votes, tt.up, tt.down)
+			}
+			score := float64(opened.Unix() + int64(s.rules.VoteScore*(tt.up-tt.down)))
+			for _, key := range []string{"score:", "score:go"} {
+				if got := s.do("ZSCORE", key, "article:1"); a.Score != score || got != score {
+					t.Errorf("Score = %f, %v in %s, want %f", a.Score, got, key, score)
+				}
+			}
+			s.wantClean()
+		})
+	}
+}
+
+func wantEqual(t *testing.T, a, b *redisrepo.Article) {
+	t.Helper()
+	if x, y := show(a), show(b); x != y {
+		t.Errorf("articles differ:\n%s\n%s", x, y)
+	}
+}
+
+// show is all that is in an article.
+func show(a *redisrepo.Article) string {
+	b := *a
+	b.Link, b.Text, b.DeletedAt, b.DeletedBy = nil, nil, nil, nil
+	deleted := "never"
+	if a.DeletedAt != nil {
+		deleted = fmt.Sprint(a.DeletedAt, " by ", *a.DeletedBy)
+	}
+	text := func(s *string) string {
+		if s == nil {
+			return "none"
+		}
+		return *s
+	}
+	return fmt.Sprintf("%+v link %q text %q deleted %s", b, text(a.Link), text(a.Text), deleted)
+}
+
+func TestVoteRefusesWhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	before := s.dump()
+	_, err := s.Vote(s.ctx, 1, "bob", up)
+	wantRefused(t, err, "NOT_FOUND article")
+	_, err = s.Regroup(s.ctx, 1, redisrepo.Actor{Name: "bob"}, []string{"go"}, nil)
+	wantRefused(t, err, "NOT_FOUND article")
+	articles, errs := s.ArticlesByID(s.ctx, []redisrepo.ArticleID{1})
+	if articles[0] != nil {
+		t.Errorf("ArticlesByID = %v", articles[0])
+	}
+	wantRefused(t, errs[0], "NOT_FOUND article")
+	if after := s.dump(); after != before {
+		t.Errorf("something was written:\n%s", after)
+	}
+	s.post("alice")
+	before = s.dump()
+	for _, vote := range []redisrepo.Vote{2, -2, 200} {
+		_, err = s.Vote(s.ctx, 1, "bob", vote)
+		wantRefused(t, err, "INVALID direction")
+	}
+	if after := s.dump(); after != before {
+		t.Errorf("something was written:\n%s", after)
+	}
+}
+
+func TestVotersAreKeptAnHourLongerThanTheWindow(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	a := s.post("alice")
+	s.clock.set(day)
+	s.vote(a.ID, "bob", down)
+	s.vote(a.ID, "carol", up)
+	for _, key := range []string{"voted:1", "downvoted:1"} {
+		const want = 6*24*time.Hour + time.Hour
+		if left := s.ttl(key); left > want || left < want-time.Minute {
+			t.Errorf("%s ends in %v, want %v", key, left, want)
+		}
+	}
+	s.clock.set(week + time.Hour)
+	if got := s.positions("bob", a.ID); got != "-" {
+		t.Errorf("position while the voters are kept = %s, want -", got)
+	}
+	s.clock.set(week + time.Hour + time.Second)
+	if got := s.positions("bob", a.ID); got != "?" {
+		t.Errorf("position when the voters are forgotten = %s, want ?", got)
+	}
+}
+
+func TestVotingIsClosedWhenTheVotersAreForgotten(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		rules func(*redisrepo.Rules)
+		votes []redisrepo.Vote
+		lost  string
+	}{
+		"who voted up":                  {lost: "voted:1"},
+		"who voted down":                {votes: []redisrepo.Vote{down}, lost: "downvoted:1"},
+		"the uncounted poster":          {rules: uncounted, lost: "voted:1"},
+		"up, with as many who are down": {votes: []redisrepo.Vote{down, up, down}, lost: "voted:1"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, tt.rules)
+			a := s.post("alice")
+			for i, vote := range tt.votes {
+				s.vote(a.ID, redisrepo.UserName(fmt.Sprint("voter", i)), vote)
+			}
+			s.do("DEL", tt.lost)
+			before := s.dump()
+			_, err := s.Vote(s.ctx, a.ID, "bob", up)
+			wantRefused(t, err, "VOTING_CLOSED article")
+			if after := s.dump(); after != before {
+				t.Errorf("something was written:\n%s", after)
+			}
+		})
+	}
+}
+
+func TestAnArticleRemembersWhetherItsPosterCounts(t *testing.T) {
+	t.Parallel()
+	counting := newSite(t, nil)
+	not := counting.reopened(counting.server.Client, uncounted)
+	old, young := counting.post("alice"), not.post("alice")
+
+	not.vote(old.ID, "bob", up)
+	if a := not.vote(old.ID, "alice", none).Article; a.Votes != 1 {
+		t.Errorf("votes of an article posted while posters counted = %d, want bob's 1", a.Votes)
+	}
+	if !not.CanVote("alice", old) {
+		t.Error("CanVote: the poster whose vote is counted cannot vote")
+	}
+	counting.vote(young.ID, "bob", up)
+	_, err := counting.Vote(counting.ctx, young.ID, "alice", none)
+	wantRefused(t, err, "FORBIDDEN article")
+	if a := counting.vote(young.ID, "alice", up).Article; a.Votes != 1 {
+		t.Errorf("votes of an article posted while posters did not count = %d, want bob's 1", a.Votes)
+	}
+	if counting.CanVote("alice", young) {
+		t.Error("CanVote: the poster whose vote is not counted can vote")
+	}
+	counting.wantClean()
+	not.wantClean()
+}
+
+func TestInteresting(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 3 })
+	a, other := s.post("alice", "go"), s.post("alice")
+	want := func(votes int, interesting bool, listed ...redisrepo.ArticleID) {
+		t.Helper()
+		b := s.article(a.ID)
+		if b.Votes != votes || b.IsInteresting != interesting {
+			t.Errorf("votes = %d, IsInteresting = %t, want %d, %t", b.Votes, b.IsInteresting, votes, interesting)
+		}
+		s.wantList(best("interesting"), listed...)
+		s.wantClean()
+	}
+	want(1, false)
+	s.vote(a.ID, "bob", up)
+	want(2, false)
+	s.vote(a.ID, "carol", up)
+	want(3, true, a.ID)
+	for _, voter := range []redisrepo.UserName{"bob", "carol", "dave"} {
+		s.vote(other.ID, voter, up)
+	}
+	want(3, true, other.ID, a.ID)
+	s.vote(a.ID, "dave", down)
+	want(2, false, other.ID)
+	s.vote(a.ID, "dave", up)
+	want(4, true, other.ID, a.ID)
+	s.vote(a.ID, "alice", down)
+	want(2, false, other.ID)
+
+	groups, err := s.groups()
+	if err != nil || len(groups) != 1 || groups[0].Name != "go" {
+		t.Errorf("Groups = %v, %v, want go alone", groups, err)
+	}
+	if counts, err := s.ArticleCounts(s.ctx, []redisrepo.GroupName{"interesting"}); err != nil || counts[0] != 1 {
+		t.Errorf("ArticleCounts = %v, %v, want 1", counts, err)
+	}
+}
+
+func TestAnArticleCanBeInterestingFromTheStart(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 1 })
+	s.wantList(best("interesting"))
+	a := s.post("alice")
+	s.wantList(best("interesting"), a.ID)
+	b := s.post("alice")
+	s.wantList(best("interesting"), b.ID, a.ID)
+	s.wantClean()
+}
