@@ -10,8 +10,8 @@ test: ## run every test: in Go with the race detector, and in a browser
 	./test.sh
 
 bench: ## measure a page and a vote at 1,000, 100,000 and 1,000,000 articles, and 5,000 watchers
-	go test -run '^$$' -bench Site -benchmem .
-	go test -run '^$$' -bench Watchers -benchtime 1x .
+	go test -run '^$$' -bench Site -benchmem ./tests/benchmarks
+	go test -run '^$$' -bench Watchers -benchtime 1x ./tests/benchmarks
 
 generate: ## write graph/generated.go anew from schema.graphqls
 	go generate ./...

@@ -1,4 +1,4 @@
-package main
+package benchmarks_test
 
 import (
 	"bytes"

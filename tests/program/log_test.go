@@ -1,4 +1,4 @@
-package main
+package program_test
 
 import (
 	"bytes"
@@ -10,61 +10,12 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"frontpage/redistest"
 )
-
-// SECURITY.md names tests as PACKAGE.TestNAME, and the clients' checks by their file.
-func TestSecurityNamesTestsThatExist(t *testing.T) {
-	t.Parallel()
-	document, err := os.ReadFile("SECURITY.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := filepath.Glob("*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	more, err := filepath.Glob("*/*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	function := regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
-	there := map[string]bool{}
-	for _, file := range append(files, more...) {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		from := filepath.Dir(file)
-		if from == "." {
-			from = "main"
-		}
-		for _, m := range function.FindAllSubmatch(text, -1) {
-			there[from+"."+string(m[1])] = true
-		}
-	}
-	named := regexp.MustCompile("`([a-z./]*Test\\w*)`").FindAllSubmatch(document, -1)
-	if len(named) < 40 {
-		t.Errorf("SECURITY.md names only %d tests", len(named))
-	}
-	for _, m := range named {
-		if !there[string(m[1])] {
-			t.Errorf("SECURITY.md names %s, and there is no such test", m[1])
-		}
-	}
-	for _, m := range regexp.MustCompile("`(clients/[^`]*)`").FindAllSubmatch(document, -1) {
-		if _, err := os.Stat(string(m[1])); err != nil {
-			t.Errorf("SECURITY.md names %s: %v", m[1], err)
-		}
-	}
-}
 
 // signed is a token of mallory's.
 func signed(key string) string {
@@ -112,7 +63,7 @@ func TestTheLogNamesNobody(t *testing.T) {
 			}
 			redis.Kill()
 			all()
-			log := s.stop()
+			log := s.Stop()
 			parts := strings.Split(good+"."+bad, ".")
 			for _, private := range append(parts, "mallory", "whisper", "s3cret", "127.0.0.77") {
 				if strings.Contains(log, private) {
@@ -127,7 +78,7 @@ func TestTheLogNamesNobody(t *testing.T) {
 }
 
 // doEverything asks for what works and for what does not, from 127.0.0.77.
-func (s *running) doEverything(header http.Header) {
+func (s *server) doEverything(header http.Header) {
 	s.t.Helper()
 	from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 77)}}
 	client := &http.Client{Transport: &http.Transport{DialContext: from.DialContext}}
@@ -143,7 +94,7 @@ func (s *running) doEverything(header http.Header) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+"/query", bytes.NewReader(body))
+		req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.URL+"/query", bytes.NewReader(body))
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -158,32 +109,4 @@ func (s *running) doEverything(header http.Header) {
 		}
 		_ = res.Body.Close()
 	}
-}
-
-// A client that takes its time does not keep its connection for it.
-func TestASlowRequestIsCutOff(t *testing.T) {
-	t.Parallel()
-	s := start(t, "REDIS_URL=memory://")
-	var waiting []net.Conn
-	for _, half := range []string{
-		"POST /query HTTP/1.1\r\nHost: localhost\r\n",
-		"POST /query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
-	} {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = conn.Close() }()
-		fmt.Fprint(conn, half)
-		waiting = append(waiting, conn)
-	}
-	for i, conn := range waiting {
-		if err := conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.Copy(io.Discard, conn); err != nil {
-			t.Errorf("connection %d was not cut off: %v", i, err)
-		}
-	}
-	s.stop()
 }

@@ -1,4 +1,4 @@
-package main
+package program_test
 
 import (
 	"net/http"
@@ -27,7 +27,7 @@ func TestPagesAreToldOfTheSettings(t *testing.T) {
 		if status, page := s.page("/"); status != http.StatusOK || !strings.Contains(page, want) {
 			t.Errorf("%q: status %d, no %s in\n%s", tt.env, status, want, page)
 		}
-		s.stop()
+		s.Stop()
 	}
 }
 
@@ -39,12 +39,12 @@ func TestPagesCanBeTakenAway(t *testing.T) {
 			t.Errorf("without the site, %s: status %d, want %d", path, got, want)
 		}
 	}
-	s.stop()
+	s.Stop()
 	s = start(t, "REDIS_URL=memory://", "EXPLORER=off")
 	if status := s.status("/graphiql"); status != http.StatusNotFound {
 		t.Errorf("without the explorer, /graphiql: status %d", status)
 	}
-	s.stop()
+	s.Stop()
 }
 
 // The second start finds articles and leaves them alone.
@@ -56,6 +56,6 @@ func TestDemo(t *testing.T) {
 		if got := s.ask("{ articlesConnection { totalCount } }"); got != `{"data":{"articlesConnection":{"totalCount":62}}}` {
 			t.Error(got)
 		}
-		s.stop()
+		s.Stop()
 	}
 }

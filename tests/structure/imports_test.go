@@ -1,4 +1,4 @@
-package main
+package structure_test
 
 import (
 	"os/exec"
@@ -20,7 +20,7 @@ func TestImportsRunOneWay(t *testing.T) {
 		"frontpage/csvimport": {"frontpage/graph", "frontpage/store"},
 		"frontpage/web":       {"frontpage/graph", "frontpage/redisrepo", "frontpage/identity", "frontpage/store"},
 		"frontpage/demo":      {"frontpage/graph", "frontpage/store"},
-		".":                   {"frontpage/redistest", "testing"},
+		"frontpage":           {"frontpage/redistest", "testing"},
 	}
 	for from, targets := range forbidden {
 		packages := goList(t, "-deps", from)

@@ -1,10 +1,16 @@
-package main
+package program_test
 
 import (
+	"bytes"
 	"errors"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"frontpage/programtest"
 )
 
 // Settings of sign-in, limits and TLS that cannot be meant stop the start with a
@@ -71,7 +77,7 @@ func TestBadSettingsOfSignInStopTheStart(t *testing.T) {
 		{[]string{"TLS_KEY_FILE=x"}, 2, []string{"--tls-cert-file", "--tls-key-file"}},
 		{[]string{"TLS_CERT_FILE=nowhere", "TLS_KEY_FILE=nowhere"}, 1, []string{"nowhere"}},
 	} {
-		out, err := command(t, append([]string{"REDIS_URL=memory://"}, tt.env...)).CombinedOutput()
+		out, err := programtest.Command(t, append([]string{"REDIS_URL=memory://"}, tt.env...)).CombinedOutput()
 		text := strings.TrimSpace(string(out))
 		last := text[strings.LastIndexByte(text, '\n')+1:]
 		var exit *exec.ExitError
@@ -85,6 +91,112 @@ func TestBadSettingsOfSignInStopTheStart(t *testing.T) {
 		}
 		if strings.Contains(text, "sesame") {
 			t.Errorf("%q: a secret is shown: %s", tt.env, text)
+		}
+	}
+}
+
+func TestBadSettingsStopTheStart(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ setting, names string }{
+		{"VOTE_SCORE=0", "--vote-score"},
+		{"VOTE_SCORE=x", "--vote-score"},
+		{"VOTING_WINDOW=7", "--voting-window"},
+		{"POSTER_VOTES=perhaps", "--poster-votes"},
+		{"INTERESTING_VOTES=0", "--interesting-votes"},
+		{"PAGE_SIZE=101", "--page-size"},
+		{"GROUP_CACHE_TTL=0s", "--group-cache-ttl"},
+		{"REDIS_TIMEOUT=0s", "--redis-timeout"},
+		{"BODY_LIMIT=0", "--body-limit"},
+		{"REQUEST_TIMEOUT=0s", "--request-timeout"},
+		{"TOKEN_LIMIT=0", "--token-limit"},
+		{"DEPTH_LIMIT=0", "--depth-limit"},
+		{"ALIAS_LIMIT=-1", "--alias-limit"},
+		{"ROOT_FIELD_LIMIT=0", "--root-field-limit"},
+		{"DIRECTIVE_LIMIT=-1", "--directive-limit"},
+		{"FIELD_LIMIT=0", "--field-limit"},
+		{"COMPLEXITY_LIMIT=many", "--complexity-limit"},
+		{"INTROSPECTION=perhaps", "--introspection"},
+		{"GET_PREFLIGHT=1", "--get-preflight"},
+		{"CORS_ORIGINS=https://a.b,c.d", "--cors-origins"},
+		{"CORS_ORIGINS=https://a.b/", "--cors-origins"},
+		{"TRUSTED_DOCUMENTS=nowhere.json", "--trusted-documents"},
+		{"GC_PERCENT=0", "--gc-percent"},
+		{"MEMORY_LIMIT_MIB=0", "--memory-limit-mib"},
+		{"LOG_LEVEL=loud", "--log-level"},
+		{"LOG_FORMAT=xml", "--log-format"},
+		{"ADDR=0.0.0.0:0", "--addr"},
+		{"ADDR=nonsense", "--addr"},
+		{"REDIS_URL=http://x", "redis://"},
+		{"REDIS_URL=redis://user:secret@127.0.0.1:1", "127.0.0.1:1"},
+	} {
+		out, err := programtest.Command(t, []string{tt.setting}).CombinedOutput()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() == 0 {
+			t.Errorf("%s: %v", tt.setting, err)
+		}
+		if text := strings.TrimSpace(string(out)); strings.Count(text, "\n") != 0 || !strings.Contains(text, tt.names) || strings.Contains(text, "secret") {
+			t.Errorf("%s: not one line that names %s:\n%s", tt.setting, tt.names, text)
+		}
+	}
+}
+
+// Each setting of the endpoint changes what it says.
+func TestSettingsOfTheEndpoint(t *testing.T) {
+	t.Parallel()
+	trusted := filepath.Join(t.TempDir(), "trusted.json")
+	if err := os.WriteFile(trusted, []byte(`{"a": "{ viewer { id } }"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	strict := start(t, "REDIS_URL=memory://", "BODY_LIMIT=300", "TOKEN_LIMIT=40", "DEPTH_LIMIT=2", "ALIAS_LIMIT=1", "ROOT_FIELD_LIMIT=2",
+		"DIRECTIVE_LIMIT=0", "FIELD_LIMIT=5", "COMPLEXITY_LIMIT=30", "INTROSPECTION=off", "GET_PREFLIGHT=on")
+	for query, code := range map[string]string{
+		`{ viewer { id } }`:                        "",
+		`{` + strings.Repeat(" viewer", 60) + ` }`: "BODY_LIMIT_EXCEEDED",
+		`{` + strings.Repeat("{", 40) + ` }`:       "GRAPHQL_PARSE_FAILED",
+		`{` + strings.Repeat(" viewer", 39) + ` }`: "TOKEN_LIMIT_EXCEEDED",
+		`{ article(id: 1) { poster { id } } }`:     "DEPTH_LIMIT_EXCEEDED",
+		`{ a: __typename b: __typename }`:          "ALIAS_LIMIT_EXCEEDED",
+		`{ __typename __typename __typename }`:     "ROOT_FIELD_LIMIT_EXCEEDED",
+		`{ __typename @skip(if: true) }`:           "DIRECTIVE_LIMIT_EXCEEDED",
+		`{ viewer { id id id id id } }`:            "FIELD_LIMIT_EXCEEDED",
+		`{ articles { id } }`:                      "COMPLEXITY_LIMIT_EXCEEDED",
+		`{ __schema { __typename } }`:              "INTROSPECTION_DISABLED",
+	} {
+		if got := strict.ask(query); code == "" && strings.Contains(got, "errors") || code != "" && !strings.Contains(got, `"code":"`+code+`"`) {
+			t.Errorf("%s: %s, want %s", query, got, code)
+		}
+	}
+	if status := strict.status("/query?query={__typename}"); status != 403 {
+		t.Errorf("a GET without preflight: %d", status)
+	}
+	strict.Stop()
+	closed := start(t, "REDIS_URL=memory://", "TRUSTED_DOCUMENTS="+trusted, "CORS_ORIGINS=https://a.b", "REQUEST_TIMEOUT=2s")
+	if got := closed.ask(`{ viewer { name } }`); !strings.Contains(got, "DOCUMENT_NOT_TRUSTED") {
+		t.Errorf("a document that is not trusted: %s", got)
+	}
+	if got := closed.ask(`{ viewer { id } }`); got != `{"data":{"viewer":{"id":"user:alice"}}}` {
+		t.Errorf("one that is: %s", got)
+	}
+	closed.Stop()
+}
+
+func TestHelpAndREADMEKnowEverySetting(t *testing.T) {
+	t.Parallel()
+	help, err := programtest.Command(t, nil, "--help").CombinedOutput()
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := regexp.MustCompile(`\(\$([A-Z_]+)\)`).FindAllSubmatch(help, -1)
+	if len(settings) < 27 {
+		t.Errorf("only %d settings in the help:\n%s", len(settings), help)
+	}
+	for _, setting := range settings {
+		if !bytes.Contains(readme, []byte("`"+string(setting[1])+"`")) {
+			t.Errorf("README.md does not name %s", setting[1])
 		}
 	}
 }

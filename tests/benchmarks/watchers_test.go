@@ -1,4 +1,4 @@
-package main
+package benchmarks_test
 
 import (
 	"bytes"
@@ -17,6 +17,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
 )
@@ -26,6 +27,8 @@ const (
 	loadTime       = 20 * time.Second
 	samples        = 50 // watchers whose delays are measured
 )
+
+func TestMain(m *testing.M) { os.Exit(programtest.Main(m)) }
 
 // BenchmarkWatchers opens WebSockets that each watch the 25 articles of a front
 // page, lets 500 votes a second arrive for 20 seconds, and reports what becomes
@@ -43,7 +46,7 @@ func BenchmarkWatchers(b *testing.B) {
 
 func measureWatchers(b *testing.B, watchers int) {
 	redis := redistest.Start(b)
-	server := start(b, "REDIS_URL="+redis.URL())
+	server := programtest.Start(b, "REDIS_URL="+redis.URL())
 	repo, err := redisrepo.New(b.Context(), redis.Client, redisrepo.BookRules())
 	if err != nil {
 		b.Fatal(err)
@@ -57,7 +60,7 @@ func measureWatchers(b *testing.B, watchers int) {
 		}
 		ids = append(ids, a.ID)
 	}
-	pid := server.cmd.Process.Pid
+	pid := server.Cmd.Process.Pid
 	before := memory(b, pid, "VmRSS")
 
 	ctx, cancel := context.WithCancel(b.Context())
@@ -67,7 +70,7 @@ func measureWatchers(b *testing.B, watchers int) {
 	gate := make(chan struct{}, 64)
 	for i := range watchers {
 		gate <- struct{}{}
-		conn := w.connect(b, ctx, server.url, ids)
+		conn := w.connect(b, ctx, server.URL, ids)
 		<-gate
 		open.Go(func() { w.read(ctx, conn, i) })
 	}
@@ -75,7 +78,7 @@ func measureWatchers(b *testing.B, watchers int) {
 	idle := memory(b, pid, "VmRSS")
 
 	readsBefore, messagesBefore := redis.Client.Info(ctx, "commandstats").Val(), w.messages.Load()
-	votes := vote(b, server.url, ids)
+	votes := vote(b, server.URL, ids)
 	messages := w.messages.Load() - messagesBefore
 	reads := calls(b, redis.Client.Info(ctx, "commandstats").Val(), "hgetall") - calls(b, readsBefore, "hgetall")
 	loaded, most := memory(b, pid, "VmRSS"), memory(b, pid, "VmHWM")
@@ -107,7 +110,7 @@ func measureWatchers(b *testing.B, watchers int) {
 	b.ReportMetric(float64(idle-before)/float64(watchers), "KiB/watcher-idle")
 	b.ReportMetric(float64(loaded-before)/float64(watchers), "KiB/watcher-loaded")
 	b.ReportMetric(float64(most-before)/float64(watchers), "KiB/watcher-most")
-	server.stop()
+	server.Stop()
 }
 
 // shown is what a watcher learned of one article.

@@ -1,18 +1,15 @@
-package main
+package program_test
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"frontpage/programtest"
 )
 
 const (
@@ -21,50 +18,6 @@ const (
 	// The example of RFC 7517, Appendix A.1.
 	testKeys = `{"keys":[{"kty":"EC","crv":"P-256","x":"MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4","y":"4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM","kid":"1"}]}`
 )
-
-// tokenFor is a token of a user for an hour, signed with the secret.
-func tokenFor(user string) string {
-	encode := base64.RawURLEncoding.EncodeToString
-	text := encode([]byte(`{"alg":"HS256"}`)) + "." + encode(fmt.Appendf(nil, `{"sub":%q,"exp":%d}`, user, time.Now().Add(time.Hour).Unix()))
-	mac := hmac.New(sha256.New, []byte(testSecret))
-	mac.Write([]byte(text))
-	return text + "." + encode(mac.Sum(nil))
-}
-
-func fileOf(t *testing.T, text string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-// whoAmI asks a server who one is. header is pairs of name and value.
-func (s *running) whoAmI(client *http.Client, header ...string) (*http.Response, string) {
-	s.t.Helper()
-	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+"/query", strings.NewReader(`{"query":"{ viewer { name } }"}`))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	for i := 0; i < len(header); i += 2 {
-		req.Header.Add(header[i], header[i+1])
-		if header[i] == "Host" {
-			req.Host = header[i+1]
-		}
-	}
-	res, err := client.Do(req)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return res, string(body)
-}
 
 const (
 	isAlice  = `{"data":{"viewer":{"name":"alice"}}}`
@@ -96,7 +49,7 @@ func TestTheStartNamesOneWayToSignIn(t *testing.T) {
 			t.Parallel()
 			env := append([]string{"REDIS_URL=memory://", "LOG_LEVEL=debug", "AUDIT_SECRET=" + auditSecret}, tt.env...)
 			if strings.Contains(name, "JSON") {
-				out, err := command(t, append(env, "ADDR=nonsense")).CombinedOutput()
+				out, err := programtest.Command(t, append(env, "ADDR=nonsense")).CombinedOutput()
 				if err == nil || strings.Contains(string(out), "sesame") {
 					t.Errorf("%v %s", err, out)
 				}
@@ -114,7 +67,7 @@ func TestTheStartNamesOneWayToSignIn(t *testing.T) {
 				said += body
 			}
 			for _, path := range []string{"/", "/healthz", "/readyz", "/query", "/query?query={__schema{types{name}}}", "/debug/vars", "/metrics", "/.env"} {
-				res, err := http.Get(s.url + path)
+				res, err := http.Get(s.URL + path)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -122,7 +75,7 @@ func TestTheStartNamesOneWayToSignIn(t *testing.T) {
 				_ = res.Body.Close()
 				said += string(body) + fmt.Sprint(res.Header)
 			}
-			log := s.stop()
+			log := s.Stop()
 			var named []string
 			for _, sign := range signs {
 				if strings.Contains(log, sign) {
@@ -137,7 +90,7 @@ func TestTheStartNamesOneWayToSignIn(t *testing.T) {
 			}
 		})
 	}
-	out, err := command(t, []string{"JWT_SECRET=" + testSecret, "AUDIT_SECRET=" + auditSecret, "REDIS_URL=redis://u:open-sesame@127.0.0.1:1"}, "--help").CombinedOutput()
+	out, err := programtest.Command(t, []string{"JWT_SECRET=" + testSecret, "AUDIT_SECRET=" + auditSecret, "REDIS_URL=redis://u:open-sesame@127.0.0.1:1"}, "--help").CombinedOutput()
 	if err != nil || strings.Contains(string(out), "sesame") || !strings.Contains(string(out), "JWT_SECRET") {
 		t.Errorf("%v: the help shows a secret, or no setting:\n%s", err, out)
 	}
@@ -147,7 +100,7 @@ func TestTheStartNamesOneWayToSignIn(t *testing.T) {
 func TestOnlyWithSignInOthersCanConnect(t *testing.T) {
 	t.Parallel()
 	for _, addr := range []string{"0.0.0.0:0", ":0", "[::]:0"} {
-		out, err := command(t, []string{"REDIS_URL=memory://", "ADDR=" + addr}).CombinedOutput()
+		out, err := programtest.Command(t, []string{"REDIS_URL=memory://", "ADDR=" + addr}).CombinedOutput()
 		if text := string(out); err == nil || !strings.Contains(text, "--addr") || !strings.Contains(text, "JWT_SECRET") || strings.Count(text, "\n") != 1 {
 			t.Errorf("%s without sign-in: %v %s", addr, err, out)
 		}
@@ -167,7 +120,7 @@ func TestOnlyWithSignInOthersCanConnect(t *testing.T) {
 		if res, body := s.whoAmI(http.DefaultClient, "Authorization", "Bearer x"); res.StatusCode != 401 || !strings.Contains(body, "TOKEN_INVALID") {
 			t.Errorf("%s: a bad token: %d %s", addr, res.StatusCode, body)
 		}
-		s.stop()
+		s.Stop()
 	}
 }
 
@@ -175,7 +128,7 @@ func TestOnlyWithSignInOthersCanConnect(t *testing.T) {
 func TestForeignNamesInDevelopmentMode(t *testing.T) {
 	t.Parallel()
 	s := start(t, "REDIS_URL=memory://")
-	_, port, _ := strings.Cut(strings.TrimPrefix(s.url, "http://"), ":")
+	_, port, _ := strings.Cut(strings.TrimPrefix(s.URL, "http://"), ":")
 	for host, want := range map[string]int{
 		"localhost": 200, "localhost:" + port: 200, "127.0.0.1": 200, "127.0.0.1:1": 200, "127.8.8.8": 200, "[::1]": 200, "[::1]:" + port: 200, "site.localhost:3000": 200,
 		"evil.example": 421, "evil.example:" + port: 421, "localhost.evil.example": 421, "127.0.0.1.evil.example:" + port: 421, "notlocalhost": 421,
@@ -187,7 +140,7 @@ func TestForeignNamesInDevelopmentMode(t *testing.T) {
 	}
 	for _, path := range []string{"/", "/healthz", "/readyz", "/query?query={__typename}"} {
 		for _, upgrade := range []bool{false, true} {
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, nil)
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -207,5 +160,5 @@ func TestForeignNamesInDevelopmentMode(t *testing.T) {
 			}
 		}
 	}
-	s.stop()
+	s.Stop()
 }

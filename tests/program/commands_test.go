@@ -1,51 +1,77 @@
-package main
+package program_test
 
 import (
-	"encoding/json"
+	"bytes"
+	"errors"
 	"fmt"
-	"io"
-	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"frontpage/programtest"
 	"frontpage/redistest"
 )
 
-// as asks as a user with roles, which count in development mode.
-func (s *running) as(user, roles, query string) string {
-	s.t.Helper()
-	body, _ := json.Marshal(map[string]string{"query": query})
-	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+"/query", strings.NewReader(string(body)))
-	if err != nil {
-		s.t.Fatal(err)
+func TestImportAndCheck(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t)
+	env := []string{"REDIS_URL=" + redis.URL()}
+	file := filepath.Join(t.TempDir(), "articles.csv")
+	rows := "id,title,link,votes,poster,posted_at\n"
+	for i := range 1200 {
+		rows += fmt.Sprintf("%d,article %d,https://www.example%d.org/,%d,poster%d,%d\n", 10+i, i, i%7, i%300, i%50, 1_700_000_000+i*600)
 	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("X-User-ID", user)
-	req.Header.Set("X-User-Roles", roles)
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	answer, err := io.ReadAll(res.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return string(answer)
-}
-
-// runCommand runs a command of the program: its standard output, and what else it says.
-func runCommand(t *testing.T, env []string, args ...string) (out, said string, code int) {
-	t.Helper()
-	cmd := command(t, env, args...)
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	text, err := cmd.Output()
-	if err != nil && cmd.ProcessState == nil {
+	rows += "x,bad id,https://a.b/,1,p,1700000000\n5000,,https://a.b/,1,p,1700000000\n"
+	if err := os.WriteFile(file, []byte(rows), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return string(text), stderr.String(), cmd.ProcessState.ExitCode()
+	for _, want := range []string{"1200 added", "0 added"} {
+		cmd := programtest.Command(t, env, "import", "--group-by-host", "--shift-to-now", file)
+		var refused bytes.Buffer
+		cmd.Stderr = &refused
+		out, err := cmd.Output()
+		if err != nil || !strings.Contains(string(out), want) || !strings.Contains(string(out), "2 refused") {
+			t.Errorf("import: %v, not %q: %s%s", err, want, out, refused.String())
+		}
+		for _, line := range []string{"line 1202: ", "line 1203: "} {
+			if !strings.Contains(refused.String(), line) {
+				t.Errorf("no %q in %q", line, refused.String())
+			}
+		}
+	}
+	if out, err := programtest.Command(t, env, "check").Output(); err != nil || !strings.Contains(string(out), "1200 articles") {
+		t.Errorf("check: %v %s", err, out)
+	}
+	before := redis.Client.ZScore(t.Context(), "score:", "article:300").Val()
+	for _, args := range [][]string{{"check"}, {"import", file}} {
+		out, err := programtest.Command(t, append(env, "VOTE_SCORE=100"), args...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "vote_score was 432 and is 100") || redis.Client.ZScore(t.Context(), "score:", "article:300").Val() != before {
+			t.Errorf("%v under other rules must refuse and change nothing: %v %s", args, err, out)
+		}
+	}
+	if err := redis.Client.HIncrBy(t.Context(), "article:10", "votes", 1).Err(); err != nil {
+		t.Fatal(err)
+	}
+	var exit *exec.ExitError
+	if out, err := programtest.Command(t, env, "check").Output(); !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(out), "article:10: score") {
+		t.Errorf("check of a broken store: %v %s", err, out)
+	}
+	s := start(t, env...)
+	if got := s.ask(`{ group(name: "example3.org") { articleCount articles(order: TIME, pageSize: 2) { number } } }`); got != `{"data":{"group":{"articleCount":171,"articles":[{"number":1203},{"number":1196}]}}}` {
+		t.Error(got)
+	}
+	if got := s.ask(`mutation { post(input: {title: "t", text: "x"}) { article { number } } }`); got != `{"data":{"post":{"article":{"number":1210}}}}` {
+		t.Error(got)
+	}
+	s.Stop()
+	for _, args := range [][]string{{"import", file}, {"check"}} {
+		if out, err := programtest.Command(t, []string{"REDIS_URL=memory://"}, args...).CombinedOutput(); err == nil || !strings.Contains(string(out), "memory") {
+			t.Errorf("%v on memory: %v %s", args, err, out)
+		}
+	}
 }
 
 func TestUndelete(t *testing.T) {
@@ -64,7 +90,7 @@ func TestUndelete(t *testing.T) {
 	if !strings.HasPrefix(before, `{"data":{"articles":[{"id":"article:2","score":`) || !strings.Contains(before, `"i":{"articles":[{"id":"article:2"}]}`) {
 		t.Errorf("before: %s", before)
 	}
-	if _, said, code := runCommand(t, env, "undelete", "2"); code != 1 || !strings.Contains(said, "article:2 is not deleted") {
+	if _, said, code := programtest.Run(t, env, "undelete", "2"); code != 1 || !strings.Contains(said, "article:2 is not deleted") {
 		t.Errorf("what is not deleted: %d %s", code, said)
 	}
 	if got := s.as("mod", "moderator", `mutation { deleteArticle(input: {article: 2}) { deletedId } }`); got != `{"data":{"deleteArticle":{"deletedId":"article:2"}}}` {
@@ -73,10 +99,10 @@ func TestUndelete(t *testing.T) {
 	if gone := s.as("bob", "", everything); strings.Contains(gone, "article:2") || strings.Contains(gone, "g2") {
 		t.Errorf("deleted: %s", gone)
 	}
-	if out, _, code := runCommand(t, env, "check"); code != 0 || !strings.Contains(out, "2 articles, 1 deleted ones") {
+	if out, _, code := programtest.Run(t, env, "check"); code != 0 || !strings.Contains(out, "2 articles, 1 deleted ones") {
 		t.Errorf("check: %d %s", code, out)
 	}
-	out, said, code := runCommand(t, env, "undelete", "article:2")
+	out, said, code := programtest.Run(t, env, "undelete", "article:2")
 	if code != 0 || !regexp.MustCompile(`^article:2 is back: "article 2", 3 votes, score \d+\n$`).MatchString(out) {
 		t.Errorf("undelete: %d %s %s", code, out, said)
 	}
@@ -86,32 +112,32 @@ func TestUndelete(t *testing.T) {
 	if got := s.as("dave", "", `mutation { vote(input: {article: 2}) { article { votes } changed } }`); got != `{"data":{"vote":{"article":{"votes":4},"changed":true}}}` {
 		t.Error(got)
 	}
-	if out, _, code := runCommand(t, env, "check"); code != 0 || !strings.Contains(out, "3 articles, 0 deleted ones and 5 groups checked: 0 violations") {
+	if out, _, code := programtest.Run(t, env, "check"); code != 0 || !strings.Contains(out, "3 articles, 0 deleted ones and 5 groups checked: 0 violations") {
 		t.Errorf("check: %d %s", code, out)
 	}
 	if got := s.as("mod", "moderator", `{ moderationLog { nodes { kind by articleId article { votes } } } }`); got != `{"data":{"moderationLog":{"nodes":[`+
 		`{"kind":"UNDELETED","by":" command line","articleId":"article:2","article":{"votes":4}},{"kind":"DELETED","by":"mod","articleId":"article:2","article":{"votes":4}}]}}}` {
 		t.Error(got)
 	}
-	s.stop()
+	s.Stop()
 	for name, says := range map[string]string{"99": "there is no article:99", "article:02": "is not the id of an article", "user:alice": "is not the id of an article", "2": "article:2 is not deleted"} {
 		for _, do := range []string{"undelete", "audit"} {
 			if do == "audit" && name == "2" {
 				continue
 			}
-			if out, said, code := runCommand(t, env, do, name); code != 1 || !strings.Contains(said, says) || out != "" {
+			if out, said, code := programtest.Run(t, env, do, name); code != 1 || !strings.Contains(said, says) || out != "" {
 				t.Errorf("%s %s: %d %s %s", do, name, code, out, said)
 			}
 		}
 	}
 	for _, do := range []string{"undelete", "audit"} {
-		if _, said, code := runCommand(t, []string{"REDIS_URL=memory://"}, do, "1"); code != 1 || !strings.Contains(said, "memory") {
+		if _, said, code := programtest.Run(t, []string{"REDIS_URL=memory://"}, do, "1"); code != 1 || !strings.Contains(said, "memory") {
 			t.Errorf("%s on memory: %d %s", do, code, said)
 		}
-		if _, _, code := runCommand(t, env, do); code != 2 {
+		if _, _, code := programtest.Run(t, env, do); code != 2 {
 			t.Errorf("%s of nothing: %d", do, code)
 		}
-		if out, said, code := runCommand(t, append(env, "VOTE_SCORE=1"), do, "1"); code != 1 || out != "" || !strings.Contains(said, "vote_score") {
+		if out, said, code := programtest.Run(t, append(env, "VOTE_SCORE=1"), do, "1"); code != 1 || out != "" || !strings.Contains(said, "vote_score") {
 			t.Errorf("%s under other rules: %d %s %s", do, code, out, said)
 		}
 	}
@@ -124,14 +150,14 @@ func TestAudit(t *testing.T) {
 	recording := start(t, append(env, "AUDIT_SECRET="+auditSecret)...)
 	quiet.as("alice", "", `mutation { post(input: {title: "t", text: "x"}) { article { id } } }`)
 	for _, vote := range []struct {
-		by              *running
+		by              *server
 		user, direction string
 	}{{quiet, "bob", "UP"}, {recording, "carol", "UP"}, {recording, "dave", "DOWN"}, {recording, "eve", "UP"}, {recording, "eve", "NONE"}} {
 		vote.by.as(vote.user, "", `mutation { vote(input: {article: 1, direction: `+vote.direction+`}) { changed } }`)
 	}
 	check := func() {
 		t.Helper()
-		out, said, code := runCommand(t, env, "audit", "1")
+		out, said, code := programtest.Run(t, env, "audit", "1")
 		pattern := regexp.MustCompile(`^alice\tup\t-\t-\nbob\tup\t-\t-\n((?:\w+\t\w+\t20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ\t[0-9a-f]{12}\n){3})$`)
 		m := pattern.FindStringSubmatch(out)
 		if code != 0 || m == nil {
@@ -155,8 +181,8 @@ func TestAudit(t *testing.T) {
 	check()
 	quiet.as("alice", "", `mutation { deleteArticle(input: {article: 1}) { deletedId } }`)
 	check() // the voters of what is deleted are kept
-	quiet.stop()
-	if log := recording.stop(); strings.Contains(log, "sesame") || strings.Contains(log, "carol") {
+	quiet.Stop()
+	if log := recording.Stop(); strings.Contains(log, "sesame") || strings.Contains(log, "carol") {
 		t.Errorf("the log has a secret or a voter: %s", log)
 	}
 }

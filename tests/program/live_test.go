@@ -1,11 +1,8 @@
-package main
+package program_test
 
 import (
-	"bufio"
 	"errors"
 	"io"
-	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -13,45 +10,6 @@ import (
 
 	"frontpage/redistest"
 )
-
-// events opens a stream of server-sent events and returns its lines.
-func (s *running) events(query string) *bufio.Scanner {
-	s.t.Helper()
-	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.url+"/query?query="+url.QueryEscape(query), nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	req.Header.Set("Accept", "text/event-stream")
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.t.Cleanup(func() { _ = res.Body.Close() })
-	lines := bufio.NewScanner(res.Body)
-	if !lines.Scan() || lines.Text() != ":" { // it is open
-		s.t.Fatalf("%d %q %v", res.StatusCode, lines.Text(), lines.Err())
-	}
-	return lines
-}
-
-// socket opens a WebSocket and starts an operation on it.
-func (s *running) socket(query string) *websocket.Conn {
-	s.t.Helper()
-	conn, _, err := websocket.Dial(s.t.Context(), s.url+"/query", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.t.Cleanup(func() { _ = conn.CloseNow() })
-	for _, message := range []string{`{"type":"connection_init"}`, `{"type":"subscribe","id":"1","payload":{"query":"` + query + `"}}`} {
-		if err := conn.Write(s.t.Context(), websocket.MessageText, []byte(message)); err != nil {
-			s.t.Fatal(err)
-		}
-	}
-	if _, message, err := conn.Read(s.t.Context()); err != nil || string(message) != `{"type":"connection_ack"}` {
-		s.t.Fatalf("%s %v", message, err)
-	}
-	return conn
-}
 
 func TestAVoteThroughOneServerReachesWatchersOfAnother(t *testing.T) {
 	t.Parallel()
@@ -107,7 +65,7 @@ func TestTheServerStopsWithOpenStreams(t *testing.T) {
 		}
 		ended <- err
 	}()
-	log := s.stop()
+	log := s.Stop()
 	if err := <-ended; websocket.CloseStatus(err) != websocket.StatusGoingAway {
 		t.Errorf("the socket ended with %v", err)
 	}

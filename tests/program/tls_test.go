@@ -1,4 +1,4 @@
-package main
+package program_test
 
 import (
 	"bufio"
@@ -55,9 +55,9 @@ func client(t *testing.T, trust *tls.Config, set func(*http.Protocols)) *http.Cl
 }
 
 // eventsBy reads the first two lines of an event stream and the answer behind them.
-func (s *running) eventsBy(client *http.Client) (protocol, body string) {
+func (s *server) eventsBy(client *http.Client) (protocol, body string) {
 	s.t.Helper()
-	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.url+"/query?query="+url.QueryEscape(`{ viewer { name } }`), nil)
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.URL+"/query?query="+url.QueryEscape(`{ viewer { name } }`), nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -78,8 +78,8 @@ func TestTLS(t *testing.T) {
 	t.Parallel()
 	cert, key, trust := certificate(t)
 	s := start(t, "REDIS_URL=memory://", "TLS_CERT_FILE="+cert, "TLS_KEY_FILE="+key, "JWT_SECRET="+testSecret)
-	if !strings.HasPrefix(s.url, "https://127.0.0.1:") {
-		t.Errorf("it serves at %s", s.url)
+	if !strings.HasPrefix(s.URL, "https://127.0.0.1:") {
+		t.Errorf("it serves at %s", s.URL)
 	}
 	alice := []string{"Authorization", "Bearer " + tokenFor("alice")}
 	one := client(t, trust, func(p *http.Protocols) { p.SetHTTP1(true) })
@@ -93,7 +93,7 @@ func TestTLS(t *testing.T) {
 			t.Errorf("events by %s: %s %s", want, protocol, body)
 		}
 	}
-	conn, _, err := websocket.Dial(t.Context(), "wss"+strings.TrimPrefix(s.url, "https")+"/query", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}, HTTPClient: one})
+	conn, _, err := websocket.Dial(t.Context(), "wss"+strings.TrimPrefix(s.URL, "https")+"/query", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}, HTTPClient: one})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,23 +109,23 @@ func TestTLS(t *testing.T) {
 			t.Errorf("%s %v, want %s", message, err, step[1])
 		}
 	}
-	if res, err := http.Get("http" + strings.TrimPrefix(s.url, "https") + "/healthz"); err == nil {
+	if res, err := http.Get("http" + strings.TrimPrefix(s.URL, "https") + "/healthz"); err == nil {
 		_ = res.Body.Close()
 		if res.StatusCode != 400 {
 			t.Errorf("without TLS: %d", res.StatusCode)
 		}
 	}
-	if res, err := (&http.Client{Transport: &http.Transport{}}).Get(s.url + "/healthz"); err == nil {
+	if res, err := (&http.Client{Transport: &http.Transport{}}).Get(s.URL + "/healthz"); err == nil {
 		_ = res.Body.Close()
 		t.Error("who does not trust the certificate is served")
 	}
 	old := trust.Clone()
 	old.MaxVersion = tls.VersionTLS11
-	if conn, err := tls.Dial("tcp", strings.TrimPrefix(s.url, "https://"), old); err == nil {
+	if conn, err := tls.Dial("tcp", strings.TrimPrefix(s.URL, "https://"), old); err == nil {
 		_ = conn.Close()
 		t.Error("TLS 1.1 is spoken")
 	}
-	if log := s.stop(); strings.Contains(log, "sesame") || strings.Contains(log, "PRIVATE") {
+	if log := s.Stop(); strings.Contains(log, "sesame") || strings.Contains(log, "PRIVATE") {
 		t.Errorf("a secret is in the log: %s", log)
 	}
 }
@@ -147,9 +147,9 @@ func TestHTTP2WithoutTLS(t *testing.T) {
 		t.Errorf("a foreign name by HTTP/2: %d", res.StatusCode)
 	}
 	_ = on.socket("{ viewer { name } }")
-	on.stop()
+	on.Stop()
 	off := start(t, "REDIS_URL=memory://")
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, off.url+"/healthz", nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, off.URL+"/healthz", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,5 +157,5 @@ func TestHTTP2WithoutTLS(t *testing.T) {
 		_ = res.Body.Close()
 		t.Errorf("HTTP/2 is spoken though it is off: %s", res.Proto)
 	}
-	off.stop()
+	off.Stop()
 }

@@ -1,0 +1,162 @@
+// Package programtest runs the built program for a test, as an operator runs it.
+//
+// A test package that uses it needs
+//
+//	func TestMain(m *testing.M) { os.Exit(programtest.Main(m)) }
+//
+// so that the built file is removed at the end.
+package programtest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	commandTimeout = 5 * time.Minute
+	stopTimeout    = 10 * time.Second // what the program promises to need at most
+)
+
+var program = filepath.Join(os.TempDir(), fmt.Sprintf("frontpage-test-%d", os.Getpid()))
+
+// build builds the program on its first call.
+var build = sync.OnceValue(func() error {
+	if err := noteSources(); err != nil {
+		return err
+	}
+	if out, err := exec.Command("go", "build", "-o", program, "frontpage").CombinedOutput(); err != nil {
+		return fmt.Errorf("build frontpage: %w\n%s", err, out)
+	}
+	return nil
+})
+
+// noteSources lists the folders of the module. The cache of go test knows only of files and
+// folders that a test opens itself; so a changed source makes it run these tests again.
+func noteSources() error {
+	module, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		return fmt.Errorf("go env GOMOD: %w", err)
+	}
+	return filepath.WalkDir(filepath.Dir(string(module)), func(_ string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && (entry.Name() == "node_modules" || entry.Name() == ".git") {
+			return fs.SkipDir
+		}
+		return err
+	})
+}
+
+// Main runs the tests of a package, and removes the built file. It returns the exit code.
+func Main(m *testing.M) int {
+	defer func() { _ = os.Remove(program) }()
+	return m.Run()
+}
+
+// Command is the program with these arguments, not yet started. It runs in an empty folder of
+// its own, with PATH and HOME, on any free port of the loopback interface, and with env, which
+// overrides these. It is killed after five minutes or at the end of the test.
+func Command(t testing.TB, env []string, args ...string) *exec.Cmd {
+	t.Helper()
+	if err := build(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir = t.TempDir()
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + cmd.Dir, "ADDR=127.0.0.1:0"}, env...)
+	return cmd
+}
+
+// Run runs the program to its end. It returns what was written to standard output and to
+// standard error, and the exit code.
+func Run(t testing.TB, env []string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	cmd := Command(t, env, args...)
+	var out, log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &log
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return out.String(), log.String(), cmd.ProcessState.ExitCode()
+}
+
+// Server is the program serving.
+type Server struct {
+	URL string // such as http://127.0.0.1:12345, without a slash at the end
+	Cmd *exec.Cmd
+
+	t      testing.TB
+	log    bytes.Buffer
+	logEnd chan struct{} // closed when log is complete
+}
+
+var endpointLine = regexp.MustCompile(`endpoint"?[=:]"?(https?://[^\s"]+)/query`)
+
+// Start starts the program with env and waits until it serves. It is killed at the end of the
+// test unless Stop ended it before.
+func Start(t testing.TB, env ...string) *Server {
+	t.Helper()
+	s := &Server{Cmd: Command(t, env), t: t, logEnd: make(chan struct{})}
+	stderr, err := s.Cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Cmd.Process.Kill() })
+	serving := make(chan string, 1)
+	go func() {
+		defer close(s.logEnd)
+		lines := bufio.NewScanner(stderr)
+		for lines.Scan() {
+			s.log.WriteString(lines.Text() + "\n")
+			if m := endpointLine.FindStringSubmatch(lines.Text()); m != nil {
+				serving <- m[1]
+			}
+		}
+	}()
+	select {
+	case s.URL = <-serving:
+	case <-s.logEnd:
+		t.Fatalf("the server ended before it served: %v\n%s", s.Cmd.Wait(), &s.log)
+	}
+	return s
+}
+
+// Stop sends SIGTERM and returns the whole log. The test fails if the program does not end with
+// exit code 0 within ten seconds.
+func (s *Server) Stop() string {
+	s.t.Helper()
+	began := time.Now()
+	if err := s.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		s.t.Fatal(err)
+	}
+	log := s.Wait()
+	if took := time.Since(began); took > stopTimeout {
+		s.t.Errorf("the server took %v to stop, want at most %v", took, stopTimeout)
+	}
+	return log
+}
+
+// Wait waits until the program has ended and returns the whole log. The test fails if the exit
+// code is not 0.
+func (s *Server) Wait() string {
+	s.t.Helper()
+	<-s.logEnd
+	if err := s.Cmd.Wait(); err != nil {
+		s.t.Errorf("the server ended with %v\n%s", err, &s.log)
+	}
+	return s.log.String()
+}

@@ -1,0 +1,167 @@
+// Package program_test runs the built program as an operator does, and looks at it from outside only.
+package program_test
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"frontpage/programtest"
+)
+
+func TestMain(m *testing.M) { os.Exit(programtest.Main(m)) }
+
+// server is a running program with the requests that these tests send to it.
+type server struct {
+	*programtest.Server
+	t testing.TB
+}
+
+// start starts the program with env and waits until it serves.
+func start(t testing.TB, env ...string) *server {
+	t.Helper()
+	return &server{programtest.Start(t, env...), t}
+}
+
+// do sends a request and returns the response with its whole body.
+func (s *server) do(client *http.Client, req *http.Request) (*http.Response, string) {
+	s.t.Helper()
+	res, err := client.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return res, string(body)
+}
+
+// post sends a GraphQL request. header is pairs of name and value.
+func (s *server) post(client *http.Client, query string, header ...string) (*http.Response, string) {
+	s.t.Helper()
+	body, err := json.Marshal(map[string]string{"query": query})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.URL+"/query", bytes.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Add(header[i], header[i+1])
+		if header[i] == "Host" {
+			req.Host = header[i+1]
+		}
+	}
+	return s.do(client, req)
+}
+
+// ask sends a query as alice, in development mode, and returns the response's body.
+func (s *server) ask(query string) string {
+	s.t.Helper()
+	return s.as("alice", "", query)
+}
+
+// as sends a query as a user with roles, in development mode, and returns the response's body.
+func (s *server) as(user, roles, query string) string {
+	s.t.Helper()
+	_, body := s.post(http.DefaultClient, query, "X-User-ID", user, "X-User-Roles", roles)
+	return body
+}
+
+// whoAmI asks for the name of the caller. header is pairs of name and value.
+func (s *server) whoAmI(client *http.Client, header ...string) (*http.Response, string) {
+	s.t.Helper()
+	return s.post(client, "{ viewer { name } }", header...)
+}
+
+// page returns status and body of a GET of path.
+func (s *server) page(path string) (int, string) {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.URL+path, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	res, body := s.do(http.DefaultClient, req)
+	return res.StatusCode, body
+}
+
+// status returns the status of a GET of path.
+func (s *server) status(path string) int {
+	s.t.Helper()
+	status, _ := s.page(path)
+	return status
+}
+
+// tokenFor is a token of a user for an hour, signed with the secret.
+func tokenFor(user string) string {
+	encode := base64.RawURLEncoding.EncodeToString
+	text := encode([]byte(`{"alg":"HS256"}`)) + "." + encode(fmt.Appendf(nil, `{"sub":%q,"exp":%d}`, user, time.Now().Add(time.Hour).Unix()))
+	mac := hmac.New(sha256.New, []byte(testSecret))
+	mac.Write([]byte(text))
+	return text + "." + encode(mac.Sum(nil))
+}
+
+func fileOf(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// events opens a stream of server-sent events and returns its lines.
+func (s *server) events(query string) *bufio.Scanner {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.URL+"/query?query="+url.QueryEscape(query), nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = res.Body.Close() })
+	lines := bufio.NewScanner(res.Body)
+	if !lines.Scan() || lines.Text() != ":" { // it is open
+		s.t.Fatalf("%d %q %v", res.StatusCode, lines.Text(), lines.Err())
+	}
+	return lines
+}
+
+// socket opens a WebSocket and starts an operation on it.
+func (s *server) socket(query string) *websocket.Conn {
+	s.t.Helper()
+	conn, _, err := websocket.Dial(s.t.Context(), s.URL+"/query", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = conn.CloseNow() })
+	for _, message := range []string{`{"type":"connection_init"}`, `{"type":"subscribe","id":"1","payload":{"query":"` + query + `"}}`} {
+		if err := conn.Write(s.t.Context(), websocket.MessageText, []byte(message)); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	if _, message, err := conn.Read(s.t.Context()); err != nil || string(message) != `{"type":"connection_ack"}` {
+		s.t.Fatalf("%s %v", message, err)
+	}
+	return conn
+}

@@ -1,0 +1,168 @@
+package program_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"frontpage/redistest"
+)
+
+const (
+	postOne    = `mutation { post(input: {title: "t", text: "x"}) { article { id votes } } }`
+	postedOne  = `{"data":{"post":{"article":{"id":"article:1","votes":1}}}}`
+	voteOne    = `mutation { vote(input: {article: 1, direction: NONE}) { article { votes } changed } }`
+	votedOne   = `{"data":{"vote":{"article":{"votes":0},"changed":true}}}`
+	frontPage  = `{ articles { id votes viewerVote } }`
+	frontPage1 = `{"data":{"articles":[{"id":"article:1","votes":0,"viewerVote":"NONE"}]}}`
+)
+
+func (s *server) useIt() {
+	s.t.Helper()
+	for _, step := range [][2]string{{postOne, postedOne}, {voteOne, votedOne}, {frontPage, frontPage1}} {
+		if got := s.ask(step[0]); got != step[1] {
+			s.t.Errorf("%s\n got %s\nwant %s", step[0], got, step[1])
+		}
+	}
+	for path, want := range map[string]int{"/": 200, "/healthz": 200, "/readyz": 200, "/nothing": 404} {
+		if got := s.status(path); got != want {
+			s.t.Errorf("%s: status %d, want %d", path, got, want)
+		}
+	}
+}
+
+func TestServeOnEachStore(t *testing.T) {
+	t.Parallel()
+	t.Run("a private redis-server, whose data outlive the process", func(t *testing.T) {
+		t.Parallel()
+		data := filepath.Join(t.TempDir(), "data")
+		s := start(t, "DATA_DIR="+data)
+		s.useIt()
+		if log := s.Stop(); !strings.Contains(log, data) {
+			t.Errorf("the log does not say where the data are:\n%s", log)
+		}
+		again := start(t, "DATA_DIR="+data)
+		if got := again.ask(frontPage); got != frontPage1 {
+			t.Errorf("after a restart: %s", got)
+		}
+		again.Stop()
+	})
+	t.Run("a Redis that is named", func(t *testing.T) {
+		t.Parallel()
+		s := start(t, "REDIS_URL="+redistest.Start(t).URL())
+		s.useIt()
+		s.Stop()
+	})
+	t.Run("memory, without a redis-server on PATH", func(t *testing.T) {
+		t.Parallel()
+		s := start(t, "PATH="+t.TempDir())
+		s.useIt()
+		if log := s.Stop(); !strings.Contains(log, "nothing is kept") {
+			t.Errorf("the log does not say that nothing is kept:\n%s", log)
+		}
+	})
+}
+
+func TestTheLongestQueryString(t *testing.T) {
+	t.Parallel()
+	s := start(t, "REDIS_URL=memory://")
+	const limit = 131072
+	query := "/query?query=%7B__typename%7D&x="
+	for length, want := range map[int]int{limit: 200, limit + 1: 414} {
+		if got := s.status(query + strings.Repeat("x", length-len(query)+len("/query?"))); got != want {
+			t.Errorf("a query string of %d bytes: status %d, want %d", length, got, want)
+		}
+	}
+	s.Stop()
+}
+
+func TestReadinessFollowsTheStore(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t)
+	s := start(t, "REDIS_URL="+redis.URL())
+	s.useIt()
+	redis.Kill()
+	if ready, healthy := s.status("/readyz"), s.status("/healthz"); ready != 503 || healthy != 200 {
+		t.Errorf("without Redis: ready %d, healthy %d", ready, healthy)
+	}
+	if got := s.ask(frontPage); !strings.Contains(got, `"code":"UNAVAILABLE"`) {
+		t.Errorf("without Redis: %s", got)
+	}
+	redis.Restart()
+	if ready := s.status("/readyz"); ready != 200 {
+		t.Errorf("with Redis again: ready %d", ready)
+	}
+	if got := s.ask(frontPage); got != frontPage1 {
+		t.Errorf("with Redis again: %s", got)
+	}
+	s.Stop()
+}
+
+func TestSIGTERMFinishesWhatRuns(t *testing.T) {
+	t.Parallel()
+	s := start(t, "REDIS_URL=memory://")
+	connection, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = connection.Close() }()
+	body, _ := json.Marshal(map[string]string{"query": postOne})
+	// The server says 100 when it has begun to read the body, and so to answer.
+	fmt.Fprintf(connection, "POST /query HTTP/1.1\r\nHost: localhost\r\nX-User-ID: alice\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", len(body))
+	answers := bufio.NewReader(connection)
+	if line, err := answers.ReadString('\n'); err != nil || !strings.Contains(line, "100") {
+		t.Fatalf("%q %v", line, err)
+	}
+	if err := s.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for { // until nothing new is accepted
+		probe, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
+		if err != nil {
+			break
+		}
+		_ = probe.Close()
+	}
+	if _, err := connection.Write(body); err != nil {
+		t.Fatal(err)
+	}
+	if rest, err := io.ReadAll(answers); err != nil || !strings.Contains(string(rest), postedOne) {
+		t.Errorf("%q %v", rest, err)
+	}
+	s.Wait()
+}
+
+// A client that takes its time does not keep its connection for it.
+func TestASlowRequestIsCutOff(t *testing.T) {
+	t.Parallel()
+	s := start(t, "REDIS_URL=memory://")
+	var waiting []net.Conn
+	for _, half := range []string{
+		"POST /query HTTP/1.1\r\nHost: localhost\r\n",
+		"POST /query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
+	} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }()
+		fmt.Fprint(conn, half)
+		waiting = append(waiting, conn)
+	}
+	for i, conn := range waiting {
+		if err := conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, conn); err != nil {
+			t.Errorf("connection %d was not cut off: %v", i, err)
+		}
+	}
+	s.Stop()
+}
