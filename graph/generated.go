@@ -1072,218 +1072,218 @@ scalar Time @specifiedBy(url: "https://scalars.graphql.org/andimarek/date-time.h
 "An absolute http or https URL of at most 2,000 bytes."
 scalar URL @specifiedBy(url: "https://url.spec.whatwg.org/")
 
-"What can be read. Reading is open to all."
+"Read operations. They need no sign-in, except where a field says otherwise."
 type Query {
   """
-  A page of all articles. A page past the end is empty; a page below 1, or a
-  size outside 1 to 100, is an error with the code BAD_USER_INPUT.
+  One page of all articles. A page after the last one is empty. A page number below 1
+  or a page size outside 1 to 100 is an error with the code BAD_USER_INPUT.
   """
   articles(
-    "What the articles are sorted by. Equal ones are sorted by their ids."
+    "Sort key. Ties are broken by id."
     order: ArticleOrder! = SCORE
-    "Which end of the order comes first."
+    "Sort direction."
     direction: OrderDirection! = DESC
-    "Counted from 1."
+    "Page number, starting at 1."
     page: Int! = 1
-    "Articles on a page, 1 to 100. The default is a setting of the site, 25 unless it was changed."
+    "Number of articles per page, 1 to 100. Default: the site's page size, 25 unless configured otherwise."
     pageSize: Int
   ): [Article!]!
 
   """
-  All articles, walked by cursor. A cursor is a place in the order, so while
-  others vote none is left out that did not move, and none met again unless its
-  score crossed the place against the direction of the walk.
+  All articles, paged by cursor. A cursor is a position in the order, so paging is
+  stable while votes arrive: no article that kept its position is skipped, and one is
+  repeated only if its score moved it past the cursor, against the direction of paging.
   """
   articlesConnection(
-    "What the articles are sorted by. Equal ones are sorted by their ids."
+    "Sort key. Ties are broken by id."
     order: ArticleOrder! = SCORE
-    "Which end of the order comes first."
+    "Sort direction."
     direction: OrderDirection! = DESC
-    "How many articles from the beginning, or behind after: 1 to 100. Without first and last, a page as in articles."
+    "Maximum number of articles from the start, or after the cursor given as after: 1 to 100. Default, if last is not set either: the site's page size."
     first: Int
-    "A cursor of this very list: start behind it."
+    "Start after this cursor, which must come from the same list."
     after: String
-    "How many articles from the end, or in front of before: 1 to 100. Not together with first."
+    "Maximum number of articles from the end, or before the cursor given as before: 1 to 100. Cannot be combined with first."
     last: Int
-    "A cursor of this very list: end in front of it."
+    "End before this cursor, which must come from the same list."
     before: String
   ): ArticleConnection!
 
-  "One article, or null when there is none. The bare number will do for the id."
+  "An article by id (article:17) or bare number (17); null if it does not exist or was deleted."
   article(id: ID!): Article
 
   """
-  A group by its name, which is 1 to 64 letters, digits, "-", "_" or ".", upper
-  and lower case being the same. Every such name is a group: one that nobody has
-  put an article into is empty. The group "interesting" holds the articles with
-  many votes; articles enter and leave it by themselves.
+  A group by name: 1 to 64 letters, digits, "-", "_" or ".", case-insensitive. Every
+  valid name is a group, which is empty until an article is added to it. The group
+  "interesting" holds the articles with many votes: the site adds and removes them.
   """
   group(name: String!): Group
 
-  "The groups that are not empty, by name, without the group interesting."
+  "The groups that have articles, sorted by name, without the group interesting."
   groups(
-    "How many groups from the beginning, or behind after: 1 to 100. Without first and last, a page as in articles."
+    "Maximum number of groups from the start, or after the cursor given as after: 1 to 100. Default, if last is not set either: the site's page size."
     first: Int
-    "A cursor of this list: start behind it."
+    "Start after this cursor, which must come from the same list."
     after: String
-    "How many groups from the end, or in front of before: 1 to 100. Not together with first."
+    "Maximum number of groups from the end, or before the cursor given as before: 1 to 100. Cannot be combined with first."
     last: Int
-    "A cursor of this list: end in front of it."
+    "End before this cursor, which must come from the same list."
     before: String
   ): GroupConnection!
 
-  "A user by name. Every valid name is a user: one who never posted has no articles."
+  "A user by name. Every valid name is a user, who may have no articles."
   user(name: String!): User
 
-  "Who is asking, or null when nobody is signed in."
+  "The authenticated user, or null for anonymous callers."
   viewer: User
 
-  "Anything that has an id, or null when there is none."
+  "An object by its global id, or null if there is no such object."
   node(id: ID!): Node
 
-  "Up to 100 things by their ids, in the order of the ids; null where there is none."
+  "Up to 100 objects by their global ids, in the order of the ids, with null for each id that has no object."
   nodes(ids: [ID!]!): [Node]!
 
   """
-  What is left of the points of complexity that the viewer, or an address without
-  one, may ask for in a window; null when the site has no such limit.
+  The state of the caller's cost limit: complexity points per time window, counted per
+  user, and per address for anonymous callers. Null if the site has no such limit.
   """
   rateLimit: RateLimit
 
   """
-  What was deleted and brought back, and which articles moderators regrouped, newest
-  first. For moderators: others get an error with the code FORBIDDEN.
+  The log of deleted and restored articles and of regroupings by moderators, newest
+  first. Moderators only: other callers get an error with the code FORBIDDEN.
   """
   moderationLog(
-    "How many entries from the beginning, or behind after: 1 to 100. Without first and last, a page as in articles."
+    "Maximum number of entries from the start, or after the cursor given as after: 1 to 100. Default, if last is not set either: the site's page size."
     first: Int
-    "A cursor of this list: start behind it."
+    "Start after this cursor, which must come from the same list."
     after: String
-    "How many entries from the end, or in front of before: 1 to 100. Not together with first."
+    "Maximum number of entries from the end, or before the cursor given as before: 1 to 100. Cannot be combined with first."
     last: Int
-    "A cursor of this list: end in front of it."
+    "End before this cursor, which must come from the same list."
     before: String
   ): ModerationConnection!
 }
 
-"What can be changed, by somebody who is signed in."
+"Write operations. They require sign-in."
 type Mutation {
   """
-  Post an article, with a link, a text or both. The poster votes for it, unless
-  the site does not count the votes of posters.
+  Post an article with a link, a text or both. It starts with the poster's own upvote,
+  unless the site does not count posters' votes.
   """
   post(input: PostInput!): PostPayload
 
   """
-  Set the viewer's vote on an article. To repeat a vote changes nothing and is
-  no error, so a request that got no answer can be sent again.
+  Set the viewer's vote on an article. Repeating a vote is a no-op, not an error, so a
+  request that got no response can be sent again.
   """
   vote(input: VoteInput!): VotePayload
 
   """
-  Put one of the viewer's articles into groups, and take it out of groups. What
-  is so already stays so and is no error. Moderators may do it to any article.
+  Add one of the viewer's articles to groups and remove it from groups. Adding it to a
+  group it is in, or removing it from one it is not in, is a no-op. Moderators may
+  regroup any article.
   """
   regroup(input: RegroupInput!): RegroupPayload
 
   """
-  Delete one of the viewer's articles; moderators may delete any. It is gone from
-  every list at once. To delete it again is no error.
+  Delete one of the viewer's articles; moderators may delete any. It disappears from
+  all lists immediately. Deleting it again is a no-op, not an error.
   """
   deleteArticle(input: DeleteArticleInput!): DeleteArticlePayload
 }
 
 """
-What can be watched, over WebSocket by graphql-transport-ws and over server-sent
-events. A watcher is told of what changes from its subscription on, also after
-the server lost its store for a while; after a reconnection, a client has to read
-again what it shows.
+Live updates, over WebSocket (graphql-transport-ws) or server-sent events. Events
+cover changes made after the subscription started. A subscription survives an outage
+of the server's store. A client that reconnects has to re-read what it shows, because
+changes in between are not replayed.
 """
 type Subscription {
   """
-  1 to 100 articles, each in its newest state when its votes, score or groups have
-  changed, or it was deleted: at most once in each quarter of a second. Over a socket with a
-  viewer, viewerVote is the viewer's own.
+  Watches 1 to 100 articles. When the votes, score or groups of one change, or it is
+  deleted, an event carries its latest state: at most one event per article every 250 ms.
+  On an authenticated connection, viewerVote is the viewer's own vote.
   """
   articleChanged(
-    "Ids of articles. Their bare numbers will do, and one that there is not is no error."
+    "Article ids or bare numbers. Unknown ids are ignored."
     ids: [ID!]!
   ): Article!
 
-  "New articles as they are posted. Of a client that reads too slowly, the newest 100 wait."
+  "New articles as they are posted. If the client reads too slowly, only the newest 100 unread ones are kept."
   articlePosted(
-    "Name of the group that they are posted into; without it, those of the whole site. Nothing is posted into the group interesting."
+    "Only articles posted to this group. Default: all articles. The group interesting never has events, because articles enter it later."
     group: String
   ): Article!
 }
 
-"What articles can be sorted by."
+"Sort keys of article lists."
 enum ArticleOrder {
-  "Posting time plus a bonus for each vote: new and liked articles are high."
+  "Posting time plus a bonus for each net vote, so that new and popular articles rank high."
   SCORE
   "Posting time."
   TIME
 }
 
-"Which end of an order comes first."
+"Sort directions."
 enum OrderDirection {
-  "The highest score or the newest article first."
+  "Highest score or newest article first."
   DESC
-  "The lowest score or the oldest article first."
+  "Lowest score or oldest article first."
   ASC
 }
 
 "A voter's position on an article."
 enum VoteDirection {
-  "For the article."
+  "An upvote."
   UP
-  "Against the article."
+  "A downvote."
   DOWN
-  "Neither: takes a vote back."
+  "No vote: withdraws an earlier one."
   NONE
 }
 
-"Something that has an id, by which node finds it."
+"An object with a global id, which Query.node accepts."
 interface Node {
   "Global id."
   id: ID!
 }
 
-"Something posted for others to read and to vote on."
+"An article that a user posted and that users vote on."
 type Article implements Node {
   "Global id, such as article:17."
   id: ID!
-  "The article's number, which is unique on this site."
+  "The article's number, unique on this site."
   number: Int!
-  "One line of 1 to 200 characters."
+  "A single line of 1 to 200 characters."
   title: String!
-  "Where the article is, if it is elsewhere."
+  "The article's URL, or null if the article is only a text."
   link: URL
-  "The article itself, if it is here: up to 10,000 characters of plain text."
+  "The article's text, or null if the article is only a link: plain text of at most 10,000 characters."
   text: String
-  "Who posted it."
+  "The user who posted the article."
   poster: User!
-  "When it was posted."
+  "When the article was posted."
   createdAt: Time!
-  "Its place in the ranking: Unix seconds of posting plus 432 for each net vote, unless the site counts votes otherwise."
+  "The ranking score: posting time in Unix seconds plus 432 for each net vote, unless configured otherwise."
   score: Float!
   "Net votes: upvotes minus downvotes."
   votes: Int!
-  "How many voted for it."
+  "Number of upvotes."
   upvotes: Int!
-  "How many voted against it."
+  "Number of downvotes."
   downvotes: Int!
-  "Whether it has the net votes, 200 unless the site says otherwise, that put it into the group interesting."
+  "Whether the article has enough net votes to be in the group interesting: 200 unless configured otherwise."
   isInteresting: Boolean!
-  "The groups that it was put into, by name; the group interesting is not among them."
+  "The article's groups, sorted by name, without the group interesting."
   groups: [Group!]!
-  "The last second in which a vote is accepted: a week after posting, unless the site says otherwise."
+  "The last second in which a vote is accepted: a week after posting, unless configured otherwise."
   votingEndsAt: Time!
-  "The viewer's vote, or null when nobody is signed in or it is not known any more: after voting has ended, voters are forgotten."
+  "The viewer's vote. Null for anonymous callers, and when it is no longer known: the site forgets who voted once voting has ended."
   viewerVote: VoteDirection
-  "Whether a vote of the viewer would be accepted now. False when nobody is signed in."
+  "Whether a vote of the viewer would be accepted now. False for anonymous callers."
   viewerCanVote: Boolean!
-  "When it was deleted: shown to those alone who watch it as that happens, and null else."
+  "When the article was deleted. Set only in the last event sent to its watchers; otherwise null."
   deletedAt: Time
 }
 
@@ -1291,310 +1291,310 @@ type Article implements Node {
 type Group implements Node {
   "Global id, such as group:go."
   id: ID!
-  "The name in lower case."
+  "The group's name, in lower case."
   name: String!
-  "How many articles are in it."
+  "Number of articles in the group."
   articleCount: Int!
-  "A page of the group's articles, as Query.articles is of all."
+  "One page of the group's articles. The bounds are those of Query.articles."
   articles(
-    "What the articles are sorted by. Equal ones are sorted by their ids."
+    "Sort key. Ties are broken by id."
     order: ArticleOrder! = SCORE
-    "Which end of the order comes first."
+    "Sort direction."
     direction: OrderDirection! = DESC
-    "Counted from 1."
+    "Page number, starting at 1."
     page: Int! = 1
-    "Articles on a page, 1 to 100. The default is a setting of the site, 25 unless it was changed."
+    "Number of articles per page, 1 to 100. Default: the site's page size, 25 unless configured otherwise."
     pageSize: Int
   ): [Article!]!
-  "The group's articles, walked by cursor."
+  "The group's articles, paged by cursor."
   articlesConnection(
-    "What the articles are sorted by. Equal ones are sorted by their ids."
+    "Sort key. Ties are broken by id."
     order: ArticleOrder! = SCORE
-    "Which end of the order comes first."
+    "Sort direction."
     direction: OrderDirection! = DESC
-    "How many articles from the beginning, or behind after: 1 to 100. Without first and last, a page as in articles."
+    "Maximum number of articles from the start, or after the cursor given as after: 1 to 100. Default, if last is not set either: the site's page size."
     first: Int
-    "A cursor of this very list: start behind it."
+    "Start after this cursor, which must come from the same list."
     after: String
-    "How many articles from the end, or in front of before: 1 to 100. Not together with first."
+    "Maximum number of articles from the end, or before the cursor given as before: 1 to 100. Cannot be combined with first."
     last: Int
-    "A cursor of this very list: end in front of it."
+    "End before this cursor, which must come from the same list."
     before: String
   ): ArticleConnection!
 }
 
-"Somebody who posts or votes."
+"A user, who posts articles and votes."
 type User implements Node {
   "Global id, such as user:alice."
   id: ID!
-  "Unique on this site, 1 to 64 characters."
+  "The user's name: 1 to 64 characters, unique on this site."
   name: String!
-  "What the user posted, newest first, walked by cursor."
+  "The articles that the user posted, newest first, paged by cursor."
   articlesConnection(
-    "How many articles from the beginning, or behind after: 1 to 100. Without first and last, a page as in articles."
+    "Maximum number of articles from the start, or after the cursor given as after: 1 to 100. Default, if last is not set either: the site's page size."
     first: Int
-    "A cursor of this very list: start behind it."
+    "Start after this cursor, which must come from the same list."
     after: String
-    "How many articles from the end, or in front of before: 1 to 100. Not together with first."
+    "Maximum number of articles from the end, or before the cursor given as before: 1 to 100. Cannot be combined with first."
     last: Int
-    "A cursor of this very list: end in front of it."
+    "End before this cursor, which must come from the same list."
     before: String
   ): ArticleConnection!
 }
 
-"A part of a list of articles."
+"One page of a list of articles."
 type ArticleConnection {
-  "The articles with their cursors."
+  "The articles of the page, with their cursors."
   edges: [ArticleEdge!]!
-  "The articles alone."
+  "The articles of the page."
   nodes: [Article!]!
-  "Where the part begins and ends, and whether there is more."
+  "The first and last cursor of the page, and whether there are more pages."
   pageInfo: PageInfo!
-  "How many articles the whole list has."
+  "Number of articles in the whole list."
   totalCount: Int!
 }
 
-"An article and its place in a list."
+"An article and its position in a list."
 type ArticleEdge {
-  "The place, for after and before."
+  "The position, for the arguments after and before."
   cursor: String!
   "The article."
   node: Article!
 }
 
-"A part of the list of groups."
+"One page of the list of groups."
 type GroupConnection {
-  "The groups with their cursors."
+  "The groups of the page, with their cursors."
   edges: [GroupEdge!]!
-  "The groups alone."
+  "The groups of the page."
   nodes: [Group!]!
-  "Where the part begins and ends, and whether there is more."
+  "The first and last cursor of the page, and whether there are more pages."
   pageInfo: PageInfo!
-  "How many groups there are."
+  "Number of groups in the whole list."
   totalCount: Int!
 }
 
-"A group and its place in the list."
+"A group and its position in the list."
 type GroupEdge {
-  "The place, for after and before."
+  "The position, for the arguments after and before."
   cursor: String!
   "The group."
   node: Group!
 }
 
-"Where a part of a list begins and ends."
+"The first and last cursor of a page of a list, and whether there are more pages."
 type PageInfo {
-  "Whether there is more in front of the part."
+  "Whether there are items before this page."
   hasPreviousPage: Boolean!
-  "Whether there is more behind the part."
+  "Whether there are items after this page."
   hasNextPage: Boolean!
-  "Cursor of the first edge, or null when there is none."
+  "Cursor of the first edge, or null if the page is empty."
   startCursor: String
-  "Cursor of the last edge, or null when there is none."
+  "Cursor of the last edge, or null if the page is empty."
   endCursor: String
 }
 
-"What the viewer, or an address, may still ask for."
+"The state of a caller's cost limit."
 type RateLimit {
-  "Points of complexity in a window."
+  "Maximum number of complexity points per window."
   limit: Int!
-  "Points of this request."
+  "Points charged for this request."
   cost: Int!
-  "Points that are left."
+  "Points left in the current window."
   remaining: Int!
-  "When the window ends and all points are back."
+  "When the window ends and the full limit is available again."
   resetAt: Time!
 }
 
-"A part of the moderation log."
+"One page of the moderation log."
 type ModerationConnection {
-  "The entries with their cursors."
+  "The entries of the page, with their cursors."
   edges: [ModerationEdge!]!
-  "The entries alone."
+  "The entries of the page."
   nodes: [ModerationEntry!]!
-  "Where the part begins and ends, and whether there is more."
+  "The first and last cursor of the page, and whether there are more pages."
   pageInfo: PageInfo!
 }
 
-"An entry and its place in the log."
+"A log entry and its position in the log."
 type ModerationEdge {
-  "The place, for after and before."
+  "The position, for the arguments after and before."
   cursor: String!
-  "The entry."
+  "The log entry."
   node: ModerationEntry!
 }
 
-"Something that was done to an article."
+"An entry of the moderation log: one action on an article."
 type ModerationEntry {
-  "What was done."
+  "The action."
   kind: ModerationKind!
-  "The article's id, also when it is deleted."
+  "The article's id, even while the article is deleted."
   articleId: ID!
   "The article, or null while it is deleted."
   article: Article
-  "Who did it: a user's name, or what ran on the command line."
+  "Who acted: a user name, or \"command line\" for the operator's commands."
   by: String!
-  "When it was done."
+  "When it happened."
   at: Time!
-  "The groups before a regrouping; empty for what is none."
+  "The groups before a regrouping. Empty for other kinds."
   groupsBefore: [String!]!
-  "The groups after it; empty for what is none."
+  "The groups after a regrouping. Empty for other kinds."
   groupsAfter: [String!]!
 }
 
-"What can be done to an article."
+"Kinds of entries in the moderation log."
 enum ModerationKind {
-  "It was deleted, by its poster or a moderator."
+  "The article was deleted, by its poster or a moderator."
   DELETED
-  "It was brought back."
+  "The article was restored."
   UNDELETED
-  "A moderator put it into other groups."
+  "A moderator changed the article's groups."
   REGROUPED
 }
 
-"What to post. A link or a text is required."
+"A new article. A link or a text is required."
 input PostInput {
-  "1 to 200 characters after trimming, no control characters."
+  "1 to 200 characters after trimming, without control characters."
   title: String!
   "An absolute http or https URL of at most 2,000 bytes."
   link: URL
   "Plain text of at most 10,000 characters."
   text: String
-  "Names of at most 10 groups."
+  "Names of the article's groups: at most 10."
   groups: [String!]! = []
   """
-  1 to 100 characters of the client's choice. A post that is repeated with the
-  same key within 24 hours answers with the first article, so a request that
-  got no answer can be sent again without posting twice.
+  A key that the client chooses: 1 to 100 characters. Repeating a post with the same
+  key within 24 hours returns the first article, so a request that got no response can
+  be sent again without posting twice.
   """
   idempotencyKey: String
 }
 
-"A vote."
+"A vote on an article."
 input VoteInput {
-  "The article's id. Its bare number will do."
+  "The article's id or bare number."
   article: ID!
-  "The position that the viewer takes."
+  "The viewer's new vote."
   direction: VoteDirection! = UP
 }
 
-"A change of groups."
+"A change of an article's groups."
 input RegroupInput {
-  "The article's id. Its bare number will do."
+  "The article's id or bare number."
   article: ID!
-  "Names of the groups to enter; an article is in at most 10."
+  "Names of the groups to add the article to. An article is in at most 10."
   add: [String!]! = []
-  "Names of the groups to leave."
+  "Names of the groups to remove the article from."
   remove: [String!]! = []
 }
 
-"What to delete."
+"The article to delete."
 input DeleteArticleInput {
-  "The article's id. Its bare number will do."
+  "The article's id or bare number."
   article: ID!
 }
 
-"What became of a deletion."
+"The result of deleteArticle."
 type DeleteArticlePayload {
-  "The article's id, or null when userErrors says why it was not deleted."
+  "The deleted article's id, or null if the deletion was refused: see userErrors."
   deletedId: ID
-  "The rules that the deletion broke. Then nothing has changed."
+  "Why the deletion was refused. If not empty, nothing has changed."
   userErrors: [UserError!]!
 }
 
-"What became of a post."
+"The result of post."
 type PostPayload {
-  "The new article, or null when userErrors says why there is none."
+  "The new article, or null if the post was refused: see userErrors."
   article: Article
-  "The rules that the post broke. Then nothing was stored."
+  "Why the post was refused. If not empty, nothing was stored."
   userErrors: [UserError!]!
 }
 
-"What became of a vote."
+"The result of vote."
 type VotePayload {
-  "The article as it stands after the vote, or null when userErrors says why it was refused."
+  "The article after the vote, or null if the vote was refused: see userErrors."
   article: Article
-  "The viewer's position before, or null when the vote was refused."
+  "The viewer's previous vote, or null if the vote was refused."
   previous: VoteDirection
-  "False when the viewer had voted so already, or the vote was refused."
+  "Whether the vote changed anything. False if it repeated the previous vote or was refused."
   changed: Boolean!
-  "The rules that the vote broke. Then nothing has changed."
+  "Why the vote was refused. If not empty, nothing has changed."
   userErrors: [UserError!]!
 }
 
-"What became of a change of groups."
+"The result of regroup."
 type RegroupPayload {
-  "The article as it stands now, or null when userErrors says why the change was refused."
+  "The article after the change, or null if the change was refused: see userErrors."
   article: Article
-  "The rules that the change broke. Then nothing has changed."
+  "Why the change was refused. If not empty, nothing has changed."
   userErrors: [UserError!]!
 }
 
-"A broken rule that a person can act on."
+"A rule that a mutation's input violates, and that the user can act on."
 interface UserError {
-  "What kind of rule. Programs can rely on it."
+  "The kind of error, stable for programs."
   code: UserErrorCode!
-  "A sentence for people, in English."
+  "A sentence for the user, in English."
   message: String!
-  "Path into the input of the mutation, such as [\"groups\", \"0\"]; null when no field is to blame."
+  "Path of the invalid field in the mutation's input, such as [\"groups\", \"0\"]; null if no single field is at fault."
   field: [String!]
 }
 
-"A user error that has nothing to add to its code."
+"A user error with no details beyond its code."
 type BasicUserError implements UserError {
-  "What kind of rule. Programs can rely on it."
+  "The kind of error, stable for programs."
   code: UserErrorCode!
-  "A sentence for people, in English."
+  "A sentence for the user, in English."
   message: String!
-  "Path into the input of the mutation, such as [\"groups\", \"0\"]; null when no field is to blame."
+  "Path of the invalid field in the mutation's input, such as [\"groups\", \"0\"]; null if no single field is at fault."
   field: [String!]
 }
 
-"The link of a post is that of another article."
+"Another article with the same link was posted recently."
 type DuplicateLinkError implements UserError {
-  "DUPLICATE_LINK."
+  "Always DUPLICATE_LINK."
   code: UserErrorCode!
-  "A sentence for people, in English."
+  "A sentence for the user, in English."
   message: String!
-  "Path into the input of the mutation."
+  "Path of the invalid field in the mutation's input."
   field: [String!]
-  "The first article with the link."
+  "Id of the first article with this link."
   articleId: ID!
-  "That article, or null when it is deleted."
+  "That article, or null if it was deleted."
   article: Article
 }
 
-"Too much was done in too short a time."
+"The user or address exceeded a rate limit."
 type RateLimitedError implements UserError {
-  "RATE_LIMITED."
+  "Always RATE_LIMITED."
   code: UserErrorCode!
-  "A sentence for people, in English."
+  "A sentence for the user, in English."
   message: String!
-  "Null."
+  "Always null."
   field: [String!]
-  "Seconds after which it can be tried again."
+  "Seconds to wait before trying again."
   retryAfter: Int!
 }
 
-"Kinds of broken rules. More may be added: treat one that you do not know by its message."
+"Kinds of user errors. More may be added: show the message of a code that the client does not know."
 enum UserErrorCode {
-  "Nobody is signed in."
+  "The operation requires sign-in."
   UNAUTHENTICATED
-  "Others may do this, the viewer may not."
+  "The viewer is not allowed to do this."
   FORBIDDEN
-  "There is no such article."
+  "The article does not exist."
   NOT_FOUND
-  "A value is not of the form that it must have."
+  "A value is malformed."
   INVALID
   "A value is longer than its limit."
   TOO_LONG
-  "The article's voting window is over."
+  "Voting on the article has ended."
   VOTING_CLOSED
-  "The idempotency key was used for another post."
+  "The idempotency key was already used for a different post."
   CONFLICT
-  "The link was posted already, not long ago. The error is a DuplicateLinkError."
+  "The link was posted recently. The error is a DuplicateLinkError."
   DUPLICATE_LINK
-  "Too much in too short a time. The error is a RateLimitedError."
+  "A rate limit was exceeded. The error is a RateLimitedError."
   RATE_LIMITED
 }
 `, BuiltIn: false},

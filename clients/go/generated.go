@@ -15,29 +15,29 @@ import (
 // Card includes the GraphQL fields of Article requested by the fragment Card.
 // The GraphQL type's documentation follows.
 //
-// Something posted for others to read and to vote on.
+// An article that a user posted and that users vote on.
 type Card struct {
 	// Global id, such as article:17.
 	Id string `json:"id"`
-	// The article's number, which is unique on this site.
+	// The article's number, unique on this site.
 	Number int `json:"number"`
-	// One line of 1 to 200 characters.
+	// A single line of 1 to 200 characters.
 	Title string `json:"title"`
-	// Where the article is, if it is elsewhere.
+	// The article's URL, or null if the article is only a text.
 	Link *string `json:"link"`
 	// Net votes: upvotes minus downvotes.
 	Votes int `json:"votes"`
-	// Its place in the ranking: Unix seconds of posting plus 432 for each net vote, unless the site counts votes otherwise.
+	// The ranking score: posting time in Unix seconds plus 432 for each net vote, unless configured otherwise.
 	Score float64 `json:"score"`
-	// When it was posted.
+	// When the article was posted.
 	CreatedAt time.Time `json:"createdAt"`
-	// Whether it has the net votes, 200 unless the site says otherwise, that put it into the group interesting.
+	// Whether the article has enough net votes to be in the group interesting: 200 unless configured otherwise.
 	IsInteresting bool `json:"isInteresting"`
-	// Who posted it.
+	// The user who posted the article.
 	Poster CardPosterUser `json:"poster"`
-	// The groups that it was put into, by name; the group interesting is not among them.
+	// The article's groups, sorted by name, without the group interesting.
 	Groups []CardGroupsGroup `json:"groups"`
-	// The viewer's vote, or null when nobody is signed in or it is not known any more: after voting has ended, voters are forgotten.
+	// The viewer's vote. Null for anonymous callers, and when it is no longer known: the site forgets who voted once voting has ended.
 	ViewerVote *VoteDirection `json:"viewerVote"`
 }
 
@@ -79,7 +79,7 @@ func (v *Card) GetViewerVote() *VoteDirection { return v.ViewerVote }
 //
 // A named set of articles.
 type CardGroupsGroup struct {
-	// The name in lower case.
+	// The group's name, in lower case.
 	Name string `json:"name"`
 }
 
@@ -89,9 +89,9 @@ func (v *CardGroupsGroup) GetName() string { return v.Name }
 // CardPosterUser includes the requested fields of the GraphQL type User.
 // The GraphQL type's documentation follows.
 //
-// Somebody who posts or votes.
+// A user, who posts articles and votes.
 type CardPosterUser struct {
-	// Unique on this site, 1 to 64 characters.
+	// The user's name: 1 to 64 characters, unique on this site.
 	Name string `json:"name"`
 }
 
@@ -101,7 +101,7 @@ func (v *CardPosterUser) GetName() string { return v.Name }
 // ChangedArticleChangedArticle includes the requested fields of the GraphQL type Article.
 // The GraphQL type's documentation follows.
 //
-// Something posted for others to read and to vote on.
+// An article that a user posted and that users vote on.
 type ChangedArticleChangedArticle struct {
 	Card `json:"-"`
 }
@@ -215,9 +215,9 @@ func (v *ChangedArticleChangedArticle) __premarshalJSON() (*__premarshalChangedA
 
 // ChangedResponse is returned by Changed on success.
 type ChangedResponse struct {
-	// 1 to 100 articles, each in its newest state when its votes, score or groups have
-	// changed, or it was deleted: at most once in each quarter of a second. Over a socket with a
-	// viewer, viewerVote is the viewer's own.
+	// Watches 1 to 100 articles. When the votes, score or groups of one change, or it is
+	// deleted, an event carries its latest state: at most one event per article every 250 ms.
+	// On an authenticated connection, viewerVote is the viewer's own vote.
 	ArticleChanged ChangedArticleChangedArticle `json:"articleChanged"`
 }
 
@@ -227,7 +227,7 @@ func (v *ChangedResponse) GetArticleChanged() ChangedArticleChangedArticle { ret
 // FrontPageArticlesArticle includes the requested fields of the GraphQL type Article.
 // The GraphQL type's documentation follows.
 //
-// Something posted for others to read and to vote on.
+// An article that a user posted and that users vote on.
 type FrontPageArticlesArticle struct {
 	Card `json:"-"`
 }
@@ -341,10 +341,10 @@ func (v *FrontPageArticlesArticle) __premarshalJSON() (*__premarshalFrontPageArt
 
 // FrontPageResponse is returned by FrontPage on success.
 type FrontPageResponse struct {
-	// A page of all articles. A page past the end is empty; a page below 1, or a
-	// size outside 1 to 100, is an error with the code BAD_USER_INPUT.
+	// One page of all articles. A page after the last one is empty. A page number below 1
+	// or a page size outside 1 to 100 is an error with the code BAD_USER_INPUT.
 	Articles []FrontPageArticlesArticle `json:"articles"`
-	// Who is asking, or null when nobody is signed in.
+	// The authenticated user, or null for anonymous callers.
 	Viewer *FrontPageViewerUser `json:"viewer"`
 }
 
@@ -357,9 +357,9 @@ func (v *FrontPageResponse) GetViewer() *FrontPageViewerUser { return v.Viewer }
 // FrontPageViewerUser includes the requested fields of the GraphQL type User.
 // The GraphQL type's documentation follows.
 //
-// Somebody who posts or votes.
+// A user, who posts articles and votes.
 type FrontPageViewerUser struct {
-	// Unique on this site, 1 to 64 characters.
+	// The user's name: 1 to 64 characters, unique on this site.
 	Name string `json:"name"`
 }
 
@@ -369,7 +369,7 @@ func (v *FrontPageViewerUser) GetName() string { return v.Name }
 // PageArticlesArticle includes the requested fields of the GraphQL type Article.
 // The GraphQL type's documentation follows.
 //
-// Something posted for others to read and to vote on.
+// An article that a user posted and that users vote on.
 type PageArticlesArticle struct {
 	// Global id, such as article:17.
 	Id string `json:"id"`
@@ -380,27 +380,27 @@ func (v *PageArticlesArticle) GetId() string { return v.Id }
 
 // PageResponse is returned by Page on success.
 type PageResponse struct {
-	// A page of all articles. A page past the end is empty; a page below 1, or a
-	// size outside 1 to 100, is an error with the code BAD_USER_INPUT.
+	// One page of all articles. A page after the last one is empty. A page number below 1
+	// or a page size outside 1 to 100 is an error with the code BAD_USER_INPUT.
 	Articles []PageArticlesArticle `json:"articles"`
 }
 
 // GetArticles returns PageResponse.Articles, and is useful for accessing the field via an interface.
 func (v *PageResponse) GetArticles() []PageArticlesArticle { return v.Articles }
 
-// What to post. A link or a text is required.
+// A new article. A link or a text is required.
 type PostInput struct {
-	// 1 to 200 characters after trimming, no control characters.
+	// 1 to 200 characters after trimming, without control characters.
 	Title string `json:"title"`
 	// An absolute http or https URL of at most 2,000 bytes.
 	Link *string `json:"link"`
 	// Plain text of at most 10,000 characters.
 	Text *string `json:"text"`
-	// Names of at most 10 groups.
+	// Names of the article's groups: at most 10.
 	Groups []string `json:"groups"`
-	// 1 to 100 characters of the client's choice. A post that is repeated with the
-	// same key within 24 hours answers with the first article, so a request that
-	// got no answer can be sent again without posting twice.
+	// A key that the client chooses: 1 to 100 characters. Repeating a post with the same
+	// key within 24 hours returns the first article, so a request that got no response can
+	// be sent again without posting twice.
 	IdempotencyKey *string `json:"idempotencyKey"`
 }
 
@@ -422,11 +422,11 @@ func (v *PostInput) GetIdempotencyKey() *string { return v.IdempotencyKey }
 // PostPostPostPayload includes the requested fields of the GraphQL type PostPayload.
 // The GraphQL type's documentation follows.
 //
-// What became of a post.
+// The result of post.
 type PostPostPostPayload struct {
-	// The new article, or null when userErrors says why there is none.
+	// The new article, or null if the post was refused: see userErrors.
 	Article *PostPostPostPayloadArticle `json:"article"`
-	// The rules that the post broke. Then nothing was stored.
+	// Why the post was refused. If not empty, nothing was stored.
 	UserErrors []PostPostPostPayloadUserErrorsUserError `json:"-"`
 }
 
@@ -519,7 +519,7 @@ func (v *PostPostPostPayload) __premarshalJSON() (*__premarshalPostPostPostPaylo
 // PostPostPostPayloadArticle includes the requested fields of the GraphQL type Article.
 // The GraphQL type's documentation follows.
 //
-// Something posted for others to read and to vote on.
+// An article that a user posted and that users vote on.
 type PostPostPostPayloadArticle struct {
 	Card `json:"-"`
 }
@@ -634,14 +634,14 @@ func (v *PostPostPostPayloadArticle) __premarshalJSON() (*__premarshalPostPostPo
 // PostPostPostPayloadUserErrorsBasicUserError includes the requested fields of the GraphQL type BasicUserError.
 // The GraphQL type's documentation follows.
 //
-// A user error that has nothing to add to its code.
+// A user error with no details beyond its code.
 type PostPostPostPayloadUserErrorsBasicUserError struct {
 	Typename *string `json:"__typename"`
-	// What kind of rule. Programs can rely on it.
+	// The kind of error, stable for programs.
 	Code UserErrorCode `json:"code"`
-	// A sentence for people, in English.
+	// A sentence for the user, in English.
 	Message string `json:"message"`
-	// Path into the input of the mutation, such as ["groups", "0"]; null when no field is to blame.
+	// Path of the invalid field in the mutation's input, such as ["groups", "0"]; null if no single field is at fault.
 	Field []string `json:"field"`
 }
 
@@ -660,14 +660,14 @@ func (v *PostPostPostPayloadUserErrorsBasicUserError) GetField() []string { retu
 // PostPostPostPayloadUserErrorsDuplicateLinkError includes the requested fields of the GraphQL type DuplicateLinkError.
 // The GraphQL type's documentation follows.
 //
-// The link of a post is that of another article.
+// Another article with the same link was posted recently.
 type PostPostPostPayloadUserErrorsDuplicateLinkError struct {
 	Typename *string `json:"__typename"`
-	// What kind of rule. Programs can rely on it.
+	// The kind of error, stable for programs.
 	Code UserErrorCode `json:"code"`
-	// A sentence for people, in English.
+	// A sentence for the user, in English.
 	Message string `json:"message"`
-	// Path into the input of the mutation, such as ["groups", "0"]; null when no field is to blame.
+	// Path of the invalid field in the mutation's input, such as ["groups", "0"]; null if no single field is at fault.
 	Field []string `json:"field"`
 }
 
@@ -686,14 +686,14 @@ func (v *PostPostPostPayloadUserErrorsDuplicateLinkError) GetField() []string { 
 // PostPostPostPayloadUserErrorsRateLimitedError includes the requested fields of the GraphQL type RateLimitedError.
 // The GraphQL type's documentation follows.
 //
-// Too much was done in too short a time.
+// The user or address exceeded a rate limit.
 type PostPostPostPayloadUserErrorsRateLimitedError struct {
 	Typename *string `json:"__typename"`
-	// What kind of rule. Programs can rely on it.
+	// The kind of error, stable for programs.
 	Code UserErrorCode `json:"code"`
-	// A sentence for people, in English.
+	// A sentence for the user, in English.
 	Message string `json:"message"`
-	// Path into the input of the mutation, such as ["groups", "0"]; null when no field is to blame.
+	// Path of the invalid field in the mutation's input, such as ["groups", "0"]; null if no single field is at fault.
 	Field []string `json:"field"`
 }
 
@@ -717,7 +717,7 @@ func (v *PostPostPostPayloadUserErrorsRateLimitedError) GetField() []string { re
 // PostPostPostPayloadUserErrorsRateLimitedError
 // The GraphQL type's documentation follows.
 //
-// A broken rule that a person can act on.
+// A rule that a mutation's input violates, and that the user can act on.
 type PostPostPostPayloadUserErrorsUserError interface {
 	implementsGraphQLInterfacePostPostPostPayloadUserErrorsUserError()
 	// GetTypename returns the receiver's concrete GraphQL type-name (see interface doc for possible values).
@@ -725,17 +725,17 @@ type PostPostPostPayloadUserErrorsUserError interface {
 	// GetCode returns the interface-field "code" from its implementation.
 	// The GraphQL interface field's documentation follows.
 	//
-	// What kind of rule. Programs can rely on it.
+	// The kind of error, stable for programs.
 	GetCode() UserErrorCode
 	// GetMessage returns the interface-field "message" from its implementation.
 	// The GraphQL interface field's documentation follows.
 	//
-	// A sentence for people, in English.
+	// A sentence for the user, in English.
 	GetMessage() string
 	// GetField returns the interface-field "field" from its implementation.
 	// The GraphQL interface field's documentation follows.
 	//
-	// Path into the input of the mutation, such as ["groups", "0"]; null when no field is to blame.
+	// Path of the invalid field in the mutation's input, such as ["groups", "0"]; null if no single field is at fault.
 	GetField() []string
 }
 
@@ -816,8 +816,8 @@ func __marshalPostPostPostPayloadUserErrorsUserError(v *PostPostPostPayloadUserE
 
 // PostResponse is returned by Post on success.
 type PostResponse struct {
-	// Post an article, with a link, a text or both. The poster votes for it, unless
-	// the site does not count the votes of posters.
+	// Post an article with a link, a text or both. It starts with the poster's own upvote,
+	// unless the site does not count posters' votes.
 	Post *PostPostPostPayload `json:"post"`
 }
 
@@ -827,7 +827,7 @@ func (v *PostResponse) GetPost() *PostPostPostPayload { return v.Post }
 // PostedArticlePostedArticle includes the requested fields of the GraphQL type Article.
 // The GraphQL type's documentation follows.
 //
-// Something posted for others to read and to vote on.
+// An article that a user posted and that users vote on.
 type PostedArticlePostedArticle struct {
 	Card `json:"-"`
 }
@@ -941,20 +941,20 @@ func (v *PostedArticlePostedArticle) __premarshalJSON() (*__premarshalPostedArti
 
 // PostedResponse is returned by Posted on success.
 type PostedResponse struct {
-	// New articles as they are posted. Of a client that reads too slowly, the newest 100 wait.
+	// New articles as they are posted. If the client reads too slowly, only the newest 100 unread ones are kept.
 	ArticlePosted PostedArticlePostedArticle `json:"articlePosted"`
 }
 
 // GetArticlePosted returns PostedResponse.ArticlePosted, and is useful for accessing the field via an interface.
 func (v *PostedResponse) GetArticlePosted() PostedArticlePostedArticle { return v.ArticlePosted }
 
-// A change of groups.
+// A change of an article's groups.
 type RegroupInput struct {
-	// The article's id. Its bare number will do.
+	// The article's id or bare number.
 	Article string `json:"article"`
-	// Names of the groups to enter; an article is in at most 10.
+	// Names of the groups to add the article to. An article is in at most 10.
 	Add []string `json:"add"`
-	// Names of the groups to leave.
+	// Names of the groups to remove the article from.
 	Remove []string `json:"remove"`
 }
 
@@ -970,11 +970,11 @@ func (v *RegroupInput) GetRemove() []string { return v.Remove }
 // RegroupRegroupRegroupPayload includes the requested fields of the GraphQL type RegroupPayload.
 // The GraphQL type's documentation follows.
 //
-// What became of a change of groups.
+// The result of regroup.
 type RegroupRegroupRegroupPayload struct {
-	// The article as it stands now, or null when userErrors says why the change was refused.
+	// The article after the change, or null if the change was refused: see userErrors.
 	Article *RegroupRegroupRegroupPayloadArticle `json:"article"`
-	// The rules that the change broke. Then nothing has changed.
+	// Why the change was refused. If not empty, nothing has changed.
 	UserErrors []RegroupRegroupRegroupPayloadUserErrorsUserError `json:"-"`
 }
 
@@ -1069,7 +1069,7 @@ func (v *RegroupRegroupRegroupPayload) __premarshalJSON() (*__premarshalRegroupR
 // RegroupRegroupRegroupPayloadArticle includes the requested fields of the GraphQL type Article.
 // The GraphQL type's documentation follows.
 //
-// Something posted for others to read and to vote on.
+// An article that a user posted and that users vote on.
 type RegroupRegroupRegroupPayloadArticle struct {
 	Card `json:"-"`
 }
@@ -1186,14 +1186,14 @@ func (v *RegroupRegroupRegroupPayloadArticle) __premarshalJSON() (*__premarshalR
 // RegroupRegroupRegroupPayloadUserErrorsBasicUserError includes the requested fields of the GraphQL type BasicUserError.
 // The GraphQL type's documentation follows.
 //
-// A user error that has nothing to add to its code.
+// A user error with no details beyond its code.
 type RegroupRegroupRegroupPayloadUserErrorsBasicUserError struct {
 	Typename *string `json:"__typename"`
-	// What kind of rule. Programs can rely on it.
+	// The kind of error, stable for programs.
 	Code UserErrorCode `json:"code"`
-	// A sentence for people, in English.
+	// A sentence for the user, in English.
 	Message string `json:"message"`
-	// Path into the input of the mutation, such as ["groups", "0"]; null when no field is to blame.
+	// Path of the invalid field in the mutation's input, such as ["groups", "0"]; null if no single field is at fault.
 	Field []string `json:"field"`
 }
 
@@ -1214,14 +1214,14 @@ func (v *RegroupRegroupRegroupPayloadUserErrorsBasicUserError) GetField() []stri
 // RegroupRegroupRegroupPayloadUserErrorsDuplicateLinkError includes the requested fields of the GraphQL type DuplicateLinkError.
 // The GraphQL type's documentation follows.
 //
-// The link of a post is that of another article.
+// Another article with the same link was posted recently.
 type RegroupRegroupRegroupPayloadUserErrorsDuplicateLinkError struct {
 	Typename *string `json:"__typename"`
-	// What kind of rule. Programs can rely on it.
+	// The kind of error, stable for programs.
 	Code UserErrorCode `json:"code"`
-	// A sentence for people, in English.
+	// A sentence for the user, in English.
 	Message string `json:"message"`
-	// Path into the input of the mutation, such as ["groups", "0"]; null when no field is to blame.
+	// Path of the invalid field in the mutation's input, such as ["groups", "0"]; null if no single field is at fault.
 	Field []string `json:"field"`
 }
 
@@ -1248,14 +1248,14 @@ func (v *RegroupRegroupRegroupPayloadUserErrorsDuplicateLinkError) GetField() []
 // RegroupRegroupRegroupPayloadUserErrorsRateLimitedError includes the requested fields of the GraphQL type RateLimitedError.
 // The GraphQL type's documentation follows.
 //
-// Too much was done in too short a time.
+// The user or address exceeded a rate limit.
 type RegroupRegroupRegroupPayloadUserErrorsRateLimitedError struct {
 	Typename *string `json:"__typename"`
-	// What kind of rule. Programs can rely on it.
+	// The kind of error, stable for programs.
 	Code UserErrorCode `json:"code"`
-	// A sentence for people, in English.
+	// A sentence for the user, in English.
 	Message string `json:"message"`
-	// Path into the input of the mutation, such as ["groups", "0"]; null when no field is to blame.
+	// Path of the invalid field in the mutation's input, such as ["groups", "0"]; null if no single field is at fault.
 	Field []string `json:"field"`
 }
 
@@ -1285,7 +1285,7 @@ func (v *RegroupRegroupRegroupPayloadUserErrorsRateLimitedError) GetField() []st
 // RegroupRegroupRegroupPayloadUserErrorsRateLimitedError
 // The GraphQL type's documentation follows.
 //
-// A broken rule that a person can act on.
+// A rule that a mutation's input violates, and that the user can act on.
 type RegroupRegroupRegroupPayloadUserErrorsUserError interface {
 	implementsGraphQLInterfaceRegroupRegroupRegroupPayloadUserErrorsUserError()
 	// GetTypename returns the receiver's concrete GraphQL type-name (see interface doc for possible values).
@@ -1293,17 +1293,17 @@ type RegroupRegroupRegroupPayloadUserErrorsUserError interface {
 	// GetCode returns the interface-field "code" from its implementation.
 	// The GraphQL interface field's documentation follows.
 	//
-	// What kind of rule. Programs can rely on it.
+	// The kind of error, stable for programs.
 	GetCode() UserErrorCode
 	// GetMessage returns the interface-field "message" from its implementation.
 	// The GraphQL interface field's documentation follows.
 	//
-	// A sentence for people, in English.
+	// A sentence for the user, in English.
 	GetMessage() string
 	// GetField returns the interface-field "field" from its implementation.
 	// The GraphQL interface field's documentation follows.
 	//
-	// Path into the input of the mutation, such as ["groups", "0"]; null when no field is to blame.
+	// Path of the invalid field in the mutation's input, such as ["groups", "0"]; null if no single field is at fault.
 	GetField() []string
 }
 
@@ -1384,35 +1384,36 @@ func __marshalRegroupRegroupRegroupPayloadUserErrorsUserError(v *RegroupRegroupR
 
 // RegroupResponse is returned by Regroup on success.
 type RegroupResponse struct {
-	// Put one of the viewer's articles into groups, and take it out of groups. What
-	// is so already stays so and is no error. Moderators may do it to any article.
+	// Add one of the viewer's articles to groups and remove it from groups. Adding it to a
+	// group it is in, or removing it from one it is not in, is a no-op. Moderators may
+	// regroup any article.
 	Regroup *RegroupRegroupRegroupPayload `json:"regroup"`
 }
 
 // GetRegroup returns RegroupResponse.Regroup, and is useful for accessing the field via an interface.
 func (v *RegroupResponse) GetRegroup() *RegroupRegroupRegroupPayload { return v.Regroup }
 
-// Kinds of broken rules. More may be added: treat one that you do not know by its message.
+// Kinds of user errors. More may be added: show the message of a code that the client does not know.
 type UserErrorCode string
 
 const (
-	// Nobody is signed in.
+	// The operation requires sign-in.
 	UserErrorCodeUnauthenticated UserErrorCode = "UNAUTHENTICATED"
-	// Others may do this, the viewer may not.
+	// The viewer is not allowed to do this.
 	UserErrorCodeForbidden UserErrorCode = "FORBIDDEN"
-	// There is no such article.
+	// The article does not exist.
 	UserErrorCodeNotFound UserErrorCode = "NOT_FOUND"
-	// A value is not of the form that it must have.
+	// A value is malformed.
 	UserErrorCodeInvalid UserErrorCode = "INVALID"
 	// A value is longer than its limit.
 	UserErrorCodeTooLong UserErrorCode = "TOO_LONG"
-	// The article's voting window is over.
+	// Voting on the article has ended.
 	UserErrorCodeVotingClosed UserErrorCode = "VOTING_CLOSED"
-	// The idempotency key was used for another post.
+	// The idempotency key was already used for a different post.
 	UserErrorCodeConflict UserErrorCode = "CONFLICT"
-	// The link was posted already, not long ago. The error is a DuplicateLinkError.
+	// The link was posted recently. The error is a DuplicateLinkError.
 	UserErrorCodeDuplicateLink UserErrorCode = "DUPLICATE_LINK"
-	// Too much in too short a time. The error is a RateLimitedError.
+	// A rate limit was exceeded. The error is a RateLimitedError.
 	UserErrorCodeRateLimited UserErrorCode = "RATE_LIMITED"
 )
 
@@ -1432,11 +1433,11 @@ var AllUserErrorCode = []UserErrorCode{
 type VoteDirection string
 
 const (
-	// For the article.
+	// An upvote.
 	VoteDirectionUp VoteDirection = "UP"
-	// Against the article.
+	// A downvote.
 	VoteDirectionDown VoteDirection = "DOWN"
-	// Neither: takes a vote back.
+	// No vote: withdraws an earlier one.
 	VoteDirectionNone VoteDirection = "NONE"
 )
 
@@ -1446,11 +1447,11 @@ var AllVoteDirection = []VoteDirection{
 	VoteDirectionNone,
 }
 
-// A vote.
+// A vote on an article.
 type VoteInput struct {
-	// The article's id. Its bare number will do.
+	// The article's id or bare number.
 	Article string `json:"article"`
-	// The position that the viewer takes.
+	// The viewer's new vote.
 	Direction VoteDirection `json:"direction"`
 }
 
@@ -1462,8 +1463,8 @@ func (v *VoteInput) GetDirection() VoteDirection { return v.Direction }
 
 // VoteResponse is returned by Vote on success.
 type VoteResponse struct {
-	// Set the viewer's vote on an article. To repeat a vote changes nothing and is
-	// no error, so a request that got no answer can be sent again.
+	// Set the viewer's vote on an article. Repeating a vote is a no-op, not an error, so a
+	// request that got no response can be sent again.
 	Vote *VoteVoteVotePayload `json:"vote"`
 }
 
@@ -1473,15 +1474,15 @@ func (v *VoteResponse) GetVote() *VoteVoteVotePayload { return v.Vote }
 // VoteVoteVotePayload includes the requested fields of the GraphQL type VotePayload.
 // The GraphQL type's documentation follows.
 //
-// What became of a vote.
+// The result of vote.
 type VoteVoteVotePayload struct {
-	// The article as it stands after the vote, or null when userErrors says why it was refused.
+	// The article after the vote, or null if the vote was refused: see userErrors.
 	Article *VoteVoteVotePayloadArticle `json:"article"`
-	// The viewer's position before, or null when the vote was refused.
+	// The viewer's previous vote, or null if the vote was refused.
 	Previous *VoteDirection `json:"previous"`
-	// False when the viewer had voted so already, or the vote was refused.
+	// Whether the vote changed anything. False if it repeated the previous vote or was refused.
 	Changed bool `json:"changed"`
-	// The rules that the vote broke. Then nothing has changed.
+	// Why the vote was refused. If not empty, nothing has changed.
 	UserErrors []VoteVoteVotePayloadUserErrorsUserError `json:"-"`
 }
 
@@ -1586,7 +1587,7 @@ func (v *VoteVoteVotePayload) __premarshalJSON() (*__premarshalVoteVoteVotePaylo
 // VoteVoteVotePayloadArticle includes the requested fields of the GraphQL type Article.
 // The GraphQL type's documentation follows.
 //
-// Something posted for others to read and to vote on.
+// An article that a user posted and that users vote on.
 type VoteVoteVotePayloadArticle struct {
 	Card `json:"-"`
 }
@@ -1701,14 +1702,14 @@ func (v *VoteVoteVotePayloadArticle) __premarshalJSON() (*__premarshalVoteVoteVo
 // VoteVoteVotePayloadUserErrorsBasicUserError includes the requested fields of the GraphQL type BasicUserError.
 // The GraphQL type's documentation follows.
 //
-// A user error that has nothing to add to its code.
+// A user error with no details beyond its code.
 type VoteVoteVotePayloadUserErrorsBasicUserError struct {
 	Typename *string `json:"__typename"`
-	// What kind of rule. Programs can rely on it.
+	// The kind of error, stable for programs.
 	Code UserErrorCode `json:"code"`
-	// A sentence for people, in English.
+	// A sentence for the user, in English.
 	Message string `json:"message"`
-	// Path into the input of the mutation, such as ["groups", "0"]; null when no field is to blame.
+	// Path of the invalid field in the mutation's input, such as ["groups", "0"]; null if no single field is at fault.
 	Field []string `json:"field"`
 }
 
@@ -1727,14 +1728,14 @@ func (v *VoteVoteVotePayloadUserErrorsBasicUserError) GetField() []string { retu
 // VoteVoteVotePayloadUserErrorsDuplicateLinkError includes the requested fields of the GraphQL type DuplicateLinkError.
 // The GraphQL type's documentation follows.
 //
-// The link of a post is that of another article.
+// Another article with the same link was posted recently.
 type VoteVoteVotePayloadUserErrorsDuplicateLinkError struct {
 	Typename *string `json:"__typename"`
-	// What kind of rule. Programs can rely on it.
+	// The kind of error, stable for programs.
 	Code UserErrorCode `json:"code"`
-	// A sentence for people, in English.
+	// A sentence for the user, in English.
 	Message string `json:"message"`
-	// Path into the input of the mutation, such as ["groups", "0"]; null when no field is to blame.
+	// Path of the invalid field in the mutation's input, such as ["groups", "0"]; null if no single field is at fault.
 	Field []string `json:"field"`
 }
 
@@ -1753,14 +1754,14 @@ func (v *VoteVoteVotePayloadUserErrorsDuplicateLinkError) GetField() []string { 
 // VoteVoteVotePayloadUserErrorsRateLimitedError includes the requested fields of the GraphQL type RateLimitedError.
 // The GraphQL type's documentation follows.
 //
-// Too much was done in too short a time.
+// The user or address exceeded a rate limit.
 type VoteVoteVotePayloadUserErrorsRateLimitedError struct {
 	Typename *string `json:"__typename"`
-	// What kind of rule. Programs can rely on it.
+	// The kind of error, stable for programs.
 	Code UserErrorCode `json:"code"`
-	// A sentence for people, in English.
+	// A sentence for the user, in English.
 	Message string `json:"message"`
-	// Path into the input of the mutation, such as ["groups", "0"]; null when no field is to blame.
+	// Path of the invalid field in the mutation's input, such as ["groups", "0"]; null if no single field is at fault.
 	Field []string `json:"field"`
 }
 
@@ -1784,7 +1785,7 @@ func (v *VoteVoteVotePayloadUserErrorsRateLimitedError) GetField() []string { re
 // VoteVoteVotePayloadUserErrorsRateLimitedError
 // The GraphQL type's documentation follows.
 //
-// A broken rule that a person can act on.
+// A rule that a mutation's input violates, and that the user can act on.
 type VoteVoteVotePayloadUserErrorsUserError interface {
 	implementsGraphQLInterfaceVoteVoteVotePayloadUserErrorsUserError()
 	// GetTypename returns the receiver's concrete GraphQL type-name (see interface doc for possible values).
@@ -1792,17 +1793,17 @@ type VoteVoteVotePayloadUserErrorsUserError interface {
 	// GetCode returns the interface-field "code" from its implementation.
 	// The GraphQL interface field's documentation follows.
 	//
-	// What kind of rule. Programs can rely on it.
+	// The kind of error, stable for programs.
 	GetCode() UserErrorCode
 	// GetMessage returns the interface-field "message" from its implementation.
 	// The GraphQL interface field's documentation follows.
 	//
-	// A sentence for people, in English.
+	// A sentence for the user, in English.
 	GetMessage() string
 	// GetField returns the interface-field "field" from its implementation.
 	// The GraphQL interface field's documentation follows.
 	//
-	// Path into the input of the mutation, such as ["groups", "0"]; null when no field is to blame.
+	// Path of the invalid field in the mutation's input, such as ["groups", "0"]; null if no single field is at fault.
 	GetField() []string
 }
 
@@ -1884,13 +1885,13 @@ func __marshalVoteVoteVotePayloadUserErrorsUserError(v *VoteVoteVotePayloadUserE
 // WalkArticlesConnectionArticleConnection includes the requested fields of the GraphQL type ArticleConnection.
 // The GraphQL type's documentation follows.
 //
-// A part of a list of articles.
+// One page of a list of articles.
 type WalkArticlesConnectionArticleConnection struct {
-	// How many articles the whole list has.
+	// Number of articles in the whole list.
 	TotalCount int `json:"totalCount"`
-	// The articles with their cursors.
+	// The articles of the page, with their cursors.
 	Edges []WalkArticlesConnectionArticleConnectionEdgesArticleEdge `json:"edges"`
-	// Where the part begins and ends, and whether there is more.
+	// The first and last cursor of the page, and whether there are more pages.
 	PageInfo WalkArticlesConnectionArticleConnectionPageInfo `json:"pageInfo"`
 }
 
@@ -1910,9 +1911,9 @@ func (v *WalkArticlesConnectionArticleConnection) GetPageInfo() WalkArticlesConn
 // WalkArticlesConnectionArticleConnectionEdgesArticleEdge includes the requested fields of the GraphQL type ArticleEdge.
 // The GraphQL type's documentation follows.
 //
-// An article and its place in a list.
+// An article and its position in a list.
 type WalkArticlesConnectionArticleConnectionEdgesArticleEdge struct {
-	// The place, for after and before.
+	// The position, for the arguments after and before.
 	Cursor string `json:"cursor"`
 	// The article.
 	Node WalkArticlesConnectionArticleConnectionEdgesArticleEdgeNodeArticle `json:"node"`
@@ -1929,7 +1930,7 @@ func (v *WalkArticlesConnectionArticleConnectionEdgesArticleEdge) GetNode() Walk
 // WalkArticlesConnectionArticleConnectionEdgesArticleEdgeNodeArticle includes the requested fields of the GraphQL type Article.
 // The GraphQL type's documentation follows.
 //
-// Something posted for others to read and to vote on.
+// An article that a user posted and that users vote on.
 type WalkArticlesConnectionArticleConnectionEdgesArticleEdgeNodeArticle struct {
 	// Global id, such as article:17.
 	Id string `json:"id"`
@@ -1943,11 +1944,11 @@ func (v *WalkArticlesConnectionArticleConnectionEdgesArticleEdgeNodeArticle) Get
 // WalkArticlesConnectionArticleConnectionPageInfo includes the requested fields of the GraphQL type PageInfo.
 // The GraphQL type's documentation follows.
 //
-// Where a part of a list begins and ends.
+// The first and last cursor of a page of a list, and whether there are more pages.
 type WalkArticlesConnectionArticleConnectionPageInfo struct {
-	// Whether there is more behind the part.
+	// Whether there are items after this page.
 	HasNextPage bool `json:"hasNextPage"`
-	// Cursor of the last edge, or null when there is none.
+	// Cursor of the last edge, or null if the page is empty.
 	EndCursor *string `json:"endCursor"`
 }
 
@@ -1959,9 +1960,9 @@ func (v *WalkArticlesConnectionArticleConnectionPageInfo) GetEndCursor() *string
 
 // WalkResponse is returned by Walk on success.
 type WalkResponse struct {
-	// All articles, walked by cursor. A cursor is a place in the order, so while
-	// others vote none is left out that did not move, and none met again unless its
-	// score crossed the place against the direction of the walk.
+	// All articles, paged by cursor. A cursor is a position in the order, so paging is
+	// stable while votes arrive: no article that kept its position is skipped, and one is
+	// repeated only if its score moved it past the cursor, against the direction of paging.
 	ArticlesConnection WalkArticlesConnectionArticleConnection `json:"articlesConnection"`
 }
 

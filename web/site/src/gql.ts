@@ -4,73 +4,73 @@ type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 /** Internal type. DO NOT USE DIRECTLY. */
 export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
 import type { TypedDocumentNode } from "@graphql-typed-document-node/core";
-/** What articles can be sorted by. */
+/** Sort keys of article lists. */
 export type ArticleOrder =
-  /** Posting time plus a bonus for each vote: new and liked articles are high. */
+  /** Posting time plus a bonus for each net vote, so that new and popular articles rank high. */
   | 'SCORE'
   /** Posting time. */
   | 'TIME';
 
 /** A voter's position on an article. */
 export type VoteDirection =
-  /** For the article. */
+  /** An upvote. */
   | 'UP'
-  /** Against the article. */
+  /** A downvote. */
   | 'DOWN'
-  /** Neither: takes a vote back. */
+  /** No vote: withdraws an earlier one. */
   | 'NONE';
 
-/** What to post. A link or a text is required. */
+/** A new article. A link or a text is required. */
 export type PostInput = {
-  /** 1 to 200 characters after trimming, no control characters. */
+  /** 1 to 200 characters after trimming, without control characters. */
   title: string;
   /** An absolute http or https URL of at most 2,000 bytes. */
   link?: string | null | undefined;
   /** Plain text of at most 10,000 characters. */
   text?: string | null | undefined;
-  /** Names of at most 10 groups. */
+  /** Names of the article's groups: at most 10. */
   groups?: Array<string>;
   /**
-   * 1 to 100 characters of the client's choice. A post that is repeated with the
-   * same key within 24 hours answers with the first article, so a request that
-   * got no answer can be sent again without posting twice.
+   * A key that the client chooses: 1 to 100 characters. Repeating a post with the same
+   * key within 24 hours returns the first article, so a request that got no response can
+   * be sent again without posting twice.
    */
   idempotencyKey?: string | null | undefined;
 };
 
-/** A vote. */
+/** A vote on an article. */
 export type VoteInput = {
-  /** The article's id. Its bare number will do. */
+  /** The article's id or bare number. */
   article: string | number;
-  /** The position that the viewer takes. */
+  /** The viewer's new vote. */
   direction?: VoteDirection;
 };
 
-/** What to delete. */
+/** The article to delete. */
 export type DeleteArticleInput = {
-  /** The article's id. Its bare number will do. */
+  /** The article's id or bare number. */
   article: string | number;
 };
 
-/** Kinds of broken rules. More may be added: treat one that you do not know by its message. */
+/** Kinds of user errors. More may be added: show the message of a code that the client does not know. */
 export type UserErrorCode =
-  /** Nobody is signed in. */
+  /** The operation requires sign-in. */
   | 'UNAUTHENTICATED'
-  /** Others may do this, the viewer may not. */
+  /** The viewer is not allowed to do this. */
   | 'FORBIDDEN'
-  /** There is no such article. */
+  /** The article does not exist. */
   | 'NOT_FOUND'
-  /** A value is not of the form that it must have. */
+  /** A value is malformed. */
   | 'INVALID'
   /** A value is longer than its limit. */
   | 'TOO_LONG'
-  /** The article's voting window is over. */
+  /** Voting on the article has ended. */
   | 'VOTING_CLOSED'
-  /** The idempotency key was used for another post. */
+  /** The idempotency key was already used for a different post. */
   | 'CONFLICT'
-  /** The link was posted already, not long ago. The error is a DuplicateLinkError. */
+  /** The link was posted recently. The error is a DuplicateLinkError. */
   | 'DUPLICATE_LINK'
-  /** Too much in too short a time. The error is a RateLimitedError. */
+  /** A rate limit was exceeded. The error is a RateLimitedError. */
   | 'RATE_LIMITED';
 
 export type RowFragment = { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> };
