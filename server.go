@@ -22,6 +22,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"frontpage/demo"
+	"frontpage/endpoint"
 	"frontpage/graph"
 	"frontpage/redisrepo"
 	"frontpage/store"
@@ -130,15 +131,15 @@ func (serve serve) Run(ctx context.Context, s *settings, log *slog.Logger) (err 
 	defer background.Wait()
 	defer stopListening()
 
-	endpoint := graph.NewHandler(repo, log, options)
+	api := graph.NewHandler(repo, log, options)
 	server := &http.Server{
-		Handler:           routes(repo, log, endpoint, web.Handler(s.pageOptions())),
+		Handler:           routes(repo, log, api, web.Handler(s.pageOptions())),
 		ReadHeaderTimeout: 5 * time.Second,
 		// These are for finished answers: a stream takes its own.
 		ReadTimeout:    10 * time.Second,
 		WriteTimeout:   options.Timeout + 25*time.Second,
 		IdleTimeout:    2 * time.Minute,
-		ConnContext:    graph.WithConn,
+		ConnContext:    endpoint.WithConn,
 		MaxHeaderBytes: int(min(options.BodyLimit, 16<<20)) + 64<<10, // room for the longest query string
 		ErrorLog:       errorLog(log),
 	}
@@ -176,7 +177,7 @@ func (serve serve) Run(ctx context.Context, s *settings, log *slog.Logger) (err 
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	streams := make(chan error, 1)
-	go func() { streams <- endpoint.Shutdown(limit) }()
+	go func() { streams <- api.Shutdown(limit) }()
 	if err := errors.Join(server.Shutdown(limit), <-streams); err != nil {
 		log.Warn("requests were cut off", "after", shutdownTimeout)
 		return server.Close()
@@ -248,9 +249,9 @@ func ownNames(next http.Handler) http.Handler {
 	})
 }
 
-func routes(repo *redisrepo.Repo, log *slog.Logger, endpoint, pages http.Handler) http.Handler {
+func routes(repo *redisrepo.Repo, log *slog.Logger, api, pages http.Handler) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/query", endpoint)
+	mux.Handle("/query", api)
 	mux.Handle("/", pages)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "ok")

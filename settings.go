@@ -23,9 +23,9 @@ type settings struct {
 	TLSKeyFile  string `env:"TLS_KEY_FILE" name:"tls-key-file" placeholder:"FILE" help:"Its private key."`
 	H2C         string `env:"H2C" name:"h2c" default:"off" enum:"on,off" help:"Whether HTTP/2 is spoken without TLS, for a proxy that does: on or off."`
 
-	endpoint    `embed:""`
-	recognition `embed:""`
-	pages       `embed:""`
+	endpointSettings `embed:""`
+	recognition      `embed:""`
+	pages            `embed:""`
 
 	RedisURL      string        `env:"REDIS_URL" placeholder:"URL" help:"The store: redis://, rediss://, unix:// or redis+sentinel://h1,h2/master (rediss+sentinel:// with TLS), or spawn:///dir, or memory://. Unset: a private redis-server with its data in DATA_DIR or, where there is none, memory."`
 	RedisTimeout  time.Duration `env:"REDIS_TIMEOUT" default:"400ms" help:"Longest wait for a reply of the store."`
@@ -91,7 +91,7 @@ func (s *settings) Validate() error {
 	if s.SignInURL != "" && s.development() {
 		return errors.New("--sign-in-url: in development mode any name will do: set JWT_SECRET, JWKS_URL or PROXY_USER_HEADER, too")
 	}
-	return errors.Join(s.endpoint.check(), s.recognition.check(), s.pages.check())
+	return errors.Join(s.endpointSettings.check(), s.recognition.check(), s.pages.check())
 }
 
 func (s *settings) rules() redisrepo.Rules {

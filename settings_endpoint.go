@@ -6,11 +6,12 @@ import (
 	"os"
 	"time"
 
+	"frontpage/endpoint"
 	"frontpage/graph"
 )
 
-// endpoint are the settings of GraphQL over HTTP.
-type endpoint struct {
+// endpointSettings are the settings of GraphQL over HTTP.
+type endpointSettings struct {
 	BodyLimit        int64         `env:"BODY_LIMIT" default:"${body_limit}" help:"Largest body of a request, and largest query string, bytes."`
 	RequestTimeout   time.Duration `env:"REQUEST_TIMEOUT" default:"${request_timeout}" help:"Longest time for one query or mutation."`
 	TokenLimit       int           `env:"TOKEN_LIMIT" default:"${token_limit}" help:"Most words and signs of a GraphQL document."`
@@ -31,7 +32,7 @@ type endpoint struct {
 }
 
 func endpointDefaults() map[string]string {
-	o := graph.DefaultOptions()
+	o := endpoint.DefaultOptions()
 	return map[string]string{
 		"ping_interval":         o.Streams.Ping.String(),
 		"streams_per_address":   fmt.Sprint(o.Streams.PerAddress),
@@ -49,7 +50,7 @@ func endpointDefaults() map[string]string {
 	}
 }
 
-func (e *endpoint) check() error {
+func (e *endpointSettings) check() error {
 	if e.BodyLimit < 1 {
 		return fmt.Errorf("--body-limit: %d is below 1 byte", e.BodyLimit)
 	}
@@ -87,8 +88,8 @@ func (e *endpoint) check() error {
 }
 
 // options reads the file of trusted documents, too.
-func (s *settings) options() (graph.Options, error) {
-	o := graph.Options{
+func (s *settings) options() (endpoint.Options, error) {
+	o := endpoint.Options{
 		BodyLimit:     s.BodyLimit,
 		Timeout:       s.RequestTimeout,
 		Introspection: s.Introspection == "on",
@@ -97,10 +98,10 @@ func (s *settings) options() (graph.Options, error) {
 		Proxies:       s.TrustedProxies,
 		AuditSecret:   s.AuditSecret,
 		Rates:         s.rates(),
-		Streams: graph.StreamLimits{
+		Streams: endpoint.StreamLimits{
 			Ping: s.PingInterval, PerAddress: s.StreamsAddress, PerViewer: s.StreamsViewer, Operations: s.SocketOperations,
 		},
-		Limits: graph.Limits{
+		Limits: endpoint.Limits{
 			Tokens: s.TokenLimit, Depth: s.DepthLimit, Aliases: s.AliasLimit, RootFields: s.RootFieldLimit,
 			Directives: s.DirectiveLimit, Fields: s.FieldLimit, Cost: s.ComplexityLimit, PageSize: s.PageSize,
 		},
@@ -110,7 +111,7 @@ func (s *settings) options() (graph.Options, error) {
 	}
 	file, err := os.ReadFile(s.TrustedDocuments)
 	if err == nil {
-		o.Trusted, err = graph.ReadTrusted(file, o.Limits)
+		o.Trusted, err = endpoint.ReadTrusted(file, graph.Schema(), o.Limits)
 	}
 	if err != nil {
 		return o, fmt.Errorf("--trusted-documents: %w", err)

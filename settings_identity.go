@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"frontpage/graph"
+	"frontpage/endpoint"
 	"frontpage/identity"
 )
 
@@ -63,14 +63,14 @@ func (r *recognition) verifier(ctx context.Context, log *slog.Logger) (*identity
 }
 
 // rates are those that were set and, but in development, the defaults.
-func (r *recognition) rates() graph.Rates {
-	or := func(set rate, most int, window time.Duration) graph.Rate {
+func (r *recognition) rates() endpoint.Rates {
+	or := func(set rate, most int, window time.Duration) endpoint.Rate {
 		if !set.given && !r.development() {
-			return graph.Rate{Most: most, Window: window}
+			return endpoint.Rate{Most: most, Window: window}
 		}
 		return set.Rate
 	}
-	return graph.Rates{
+	return endpoint.Rates{
 		Votes:     or(r.RateVotes, 60, time.Minute),
 		Posts:     or(r.RatePosts, 10, 10*time.Minute),
 		Changes:   or(r.RateChanges, 30, time.Minute),
@@ -97,7 +97,7 @@ func (r *recognition) check() error {
 
 // rate is a limit as it is written in a setting.
 type rate struct {
-	graph.Rate
+	endpoint.Rate
 	given bool
 }
 
@@ -110,7 +110,7 @@ var errRate = errors.New("it must look like 60/1m, 1 to 1000000000 in at least 1
 func (r *rate) UnmarshalText(text []byte) error {
 	r.given = true
 	if string(text) == "off" {
-		r.Rate = graph.Rate{}
+		r.Rate = endpoint.Rate{}
 		return nil
 	}
 	most, window, found := strings.Cut(string(text), "/")

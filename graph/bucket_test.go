@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/graph"
+	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
 )
@@ -35,8 +35,8 @@ func (s *site) bucketsOf(article redisrepo.ArticleID) map[string]string {
 func TestBucketsConcealAddresses(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	withSecret := func(secret string) func(*graph.Options) {
-		return func(o *graph.Options) {
+	withSecret := func(secret string) func(*endpoint.Options) {
+		return func(o *endpoint.Options) {
 			o.AuditSecret, o.Proxies = secret, prefixes("127.0.0.1/32")
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/graph"
+	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
 )
@@ -17,7 +17,7 @@ const typeEvents = "text/event-stream; charset=utf-8"
 
 func TestAnEventStream(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *graph.Options) { o.Streams.Ping = 200 * time.Millisecond })
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Streams.Ping = 200 * time.Millisecond })
 	text := strings.Repeat("long ", 1000)
 	s.ask("alice", `mutation($t: String!) { post(input: {title: "t", text: $t}) { article { id } } }`, "t", text)
 	// EventSource's Accept; what is compressed would be kept back, and not be read here.
@@ -148,7 +148,7 @@ func TestAStreamOutlivesTheTimesOfTheServer(t *testing.T) {
 	t.Parallel()
 	s := newSiteOn(t, func(server *http.Server) {
 		server.ReadTimeout, server.WriteTimeout = 300*time.Millisecond, 300*time.Millisecond
-	}, redistest.Start(t).Client, redisrepo.BookRules(), func(o *graph.Options) { o.Streams.Ping = 250 * time.Millisecond })
+	}, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Streams.Ping = 250 * time.Millisecond })
 	id := s.post("alice", "t")
 	e := s.stream(fmt.Sprintf(`subscription { articleChanged(ids: [%q]) { votes } }`, id))
 	e.settle(id)

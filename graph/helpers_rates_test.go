@@ -14,12 +14,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/graph"
+	"frontpage/endpoint"
 	"frontpage/redisrepo"
 )
 
-func withRates(r graph.Rates) func(*graph.Options) {
-	return func(o *graph.Options) { o.Rates = r }
+func withRates(r endpoint.Rates) func(*endpoint.Options) {
+	return func(o *endpoint.Options) { o.Rates = r }
 }
 
 // imported puts n articles of poster into the store, numbered from 1.

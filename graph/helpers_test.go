@@ -19,6 +19,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/endpoint"
 	"frontpage/graph"
 	"frontpage/identity"
 	"frontpage/redisrepo"
@@ -38,7 +39,7 @@ type site struct {
 	clock  *atomic.Int64 // Unix seconds
 	trips  *trips
 
-	handler *graph.Handler
+	handler *endpoint.Handler
 	voters  atomic.Int64 // how many up has made up
 }
 
@@ -64,15 +65,15 @@ func eachStore(t *testing.T, test func(*testing.T, *site)) {
 	})
 }
 
-func newSite(t *testing.T, client redis.UniversalClient, rules redisrepo.Rules, change ...func(*graph.Options)) *site {
+func newSite(t *testing.T, client redis.UniversalClient, rules redisrepo.Rules, change ...func(*endpoint.Options)) *site {
 	t.Helper()
 	return newSiteOn(t, func(*http.Server) {}, client, rules, change...)
 }
 
 // newSiteOn is newSite on an HTTP server with other settings.
-func newSiteOn(t *testing.T, configure func(*http.Server), client redis.UniversalClient, rules redisrepo.Rules, change ...func(*graph.Options)) *site {
+func newSiteOn(t *testing.T, configure func(*http.Server), client redis.UniversalClient, rules redisrepo.Rules, change ...func(*endpoint.Options)) *site {
 	t.Helper()
-	options := graph.DefaultOptions()
+	options := endpoint.DefaultOptions()
 	for _, f := range change {
 		f(&options)
 	}

@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/graph"
+	"frontpage/endpoint"
 	"frontpage/identity"
 )
 
@@ -151,16 +151,16 @@ const headerHS = `{"alg":"HS256","typ":"JWT"}`
 func hsToken(changes ...string) string { return tokenOf(headerHS, claimsOf(changes...), tokenSecret) }
 
 // recognise makes identity options those of a site.
-func recognise(t *testing.T, o identity.Options) func(*graph.Options) {
+func recognise(t *testing.T, o identity.Options) func(*endpoint.Options) {
 	t.Helper()
 	v, err := identity.New(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return func(options *graph.Options) { options.Identity = v }
+	return func(options *endpoint.Options) { options.Identity = v }
 }
 
-func bySecret(t *testing.T) func(*graph.Options) {
+func bySecret(t *testing.T) func(*endpoint.Options) {
 	t.Helper()
 	return recognise(t, identity.Options{Secret: tokenSecret, Issuer: tokenIssuer, Audience: []string{tokenAudience}})
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/graph"
+	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
 )
@@ -26,8 +26,8 @@ func aliases(n int) string {
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
-	small := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *graph.Options) {
-		o.Limits = graph.Limits{Tokens: 20, Depth: 2, Aliases: 1, RootFields: 2, Directives: 1, Fields: 4, Cost: 10, PageSize: 25}
+	small := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) {
+		o.Limits = endpoint.Limits{Tokens: 20, Depth: 2, Aliases: 1, RootFields: 2, Directives: 1, Fields: 4, Cost: 10, PageSize: 25}
 	})
 	skip := strings.Repeat(` ...@skip(if: false) { __typename }`, 20)
 	for _, tt := range []struct {
@@ -106,7 +106,7 @@ func TestIntrospectionHasItsOwnLimits(t *testing.T) {
 
 func TestWithoutIntrospectionNoNameIsTold(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *graph.Options) { o.Introspection = false })
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Introspection = false })
 	for _, query := range []string{standardIntrospection, `{ __type(name: "Article") { name } }`, `{ viewer { id } ... { __schema { queryType { name } } } }`} {
 		a := s.ask("", query)
 		if len(a.Errors) == 0 || a.Errors[0].Extensions.Code != "INTROSPECTION_DISABLED" || a.Data != nil {

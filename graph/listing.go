@@ -38,6 +38,16 @@ func (r *Resolver) loadAll(ctx context.Context, ids []redisrepo.ArticleID) ([]*r
 	return articles, nil
 }
 
+// articleIfAny is an article, or nil when there is none.
+func articleIfAny(ctx context.Context, id redisrepo.ArticleID) (*redisrepo.Article, error) {
+	article, err := load(ctx, id)[0]()
+	var refusal redisrepo.Refusal
+	if errors.As(err, &refusal) {
+		return nil, nil
+	}
+	return article, err
+}
+
 func asInt(n *int32) *int {
 	if n == nil {
 		return nil

@@ -2,9 +2,8 @@ package graph
 
 import (
 	"context"
-	"errors"
-	"net/http"
 
+	"frontpage/endpoint"
 	"frontpage/redisrepo"
 )
 
@@ -31,8 +30,8 @@ func (c *ModerationConnection) Nodes() []*redisrepo.ModerationEntry {
 
 // moderationLog answers a part of the log to moderators.
 func (r *Resolver) moderationLog(ctx context.Context, s redisrepo.Span) (*ModerationConnection, error) {
-	if !viewerOf(ctx).Moderator {
-		return nil, &refused{code: codeForbidden, message: "the moderation log is for moderators", status: http.StatusForbidden}
+	if !endpoint.ViewerOf(ctx).Moderator {
+		return nil, endpoint.Forbidden("the moderation log is for moderators")
 	}
 	entries, info, err := r.repo.ModerationLog(ctx, s)
 	if err != nil {
@@ -43,14 +42,4 @@ func (r *Resolver) moderationLog(ctx context.Context, s redisrepo.Span) (*Modera
 		c.Edges[i] = &ModerationEdge{Cursor: entries[i].Cursor, Node: &entries[i]}
 	}
 	return c, nil
-}
-
-// articleIfAny is an article, or nil when there is none.
-func articleIfAny(ctx context.Context, id redisrepo.ArticleID) (*redisrepo.Article, error) {
-	article, err := load(ctx, id)[0]()
-	var refusal redisrepo.Refusal
-	if errors.As(err, &refusal) {
-		return nil, nil
-	}
-	return article, err
 }

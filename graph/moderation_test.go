@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/graph"
+	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
 )
@@ -192,7 +192,7 @@ func TestTheModerationLogIsForModerators(t *testing.T) {
 	if f := w.read(); f.Type != "next" || !strings.Contains(string(f.Payload), "FORBIDDEN") {
 		t.Errorf("bob by a moderator's handshake: %s %s", f.Type, f.Payload)
 	}
-	byToken := newSite(t, s.client, redisrepo.BookRules(), bySecret(t), func(o *graph.Options) { o.Introspection = false })
+	byToken := newSite(t, s.client, redisrepo.BookRules(), bySecret(t), func(o *endpoint.Options) { o.Introspection = false })
 	if _, body := byToken.get(query, "Authorization", "Bearer "+hsToken("roles", `["moderator"]`)); body != `{"data":{"moderationLog":{"nodes":[{"by":"mod"}]}}}` {
 		t.Errorf("by token: %s", body)
 	}

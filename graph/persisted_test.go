@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"frontpage/endpoint"
 	"frontpage/graph"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
@@ -125,17 +126,17 @@ func TestPersistedQueriesWithoutRedis(t *testing.T) {
 
 func TestOnlyTrustedDocumentsRun(t *testing.T) {
 	t.Parallel()
-	limits := graph.DefaultLimits()
+	limits := endpoint.DefaultLimits()
 	for _, file := range []string{`[]`, `{"a": 5}`, `{"a": "{ nothing }"}`, `{"a": "{"}`, `{"a": ""}`, `{"a": "{` + aliases(16) + `}"}`} {
-		if _, err := graph.ReadTrusted([]byte(file), limits); err == nil {
+		if _, err := endpoint.ReadTrusted([]byte(file), graph.Schema(), limits); err == nil {
 			t.Errorf("%s is taken", file)
 		}
 	}
-	trusted, err := graph.ReadTrusted(fmt.Appendf(nil, `{%q: %q, "short": "mutation V($a: ID!) { vote(input: {article: $a}) { changed } }"}`, hashOf(front), front), limits)
+	trusted, err := endpoint.ReadTrusted(fmt.Appendf(nil, `{%q: %q, "short": "mutation V($a: ID!) { vote(input: {article: $a}) { changed } }"}`, hashOf(front), front), graph.Schema(), limits)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *graph.Options) { o.Trusted = trusted })
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Trusted = trusted })
 	for request, want := range map[string]string{
 		`{` + persisted(hashOf(front)) + `}`:                                      `{"data":{"articles":[]}}`,
 		fmt.Sprintf(`{"documentId":"sha256:%s"}`, hashOf(front)):                  `{"data":{"articles":[]}}`,

@@ -10,7 +10,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"frontpage/graph"
+	"frontpage/endpoint"
 	"frontpage/identity"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
@@ -123,8 +123,8 @@ var forwarded = map[string]struct {
 func TestTheAddressBehindProxies(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	s := newSite(t, client, redisrepo.BookRules(), withRates(graph.Rates{Cost: graph.Rate{Most: 1000, Window: time.Minute}, Addresses: 1}),
-		func(o *graph.Options) { o.Proxies = prefixes("127.0.0.1/32", "10.0.0.0/8") })
+	s := newSite(t, client, redisrepo.BookRules(), withRates(endpoint.Rates{Cost: endpoint.Rate{Most: 1000, Window: time.Minute}, Addresses: 1}),
+		func(o *endpoint.Options) { o.Proxies = prefixes("127.0.0.1/32", "10.0.0.0/8") })
 	for name, tt := range forwarded {
 		client.FlushDB(t.Context())
 		var header []string
@@ -143,8 +143,8 @@ func TestTheAddressBehindProxies(t *testing.T) {
 // A client that makes up addresses stays one client, for limits and for streams.
 func TestMadeUpAddressesAreOneClient(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), withRates(graph.Rates{Cost: graph.Rate{Most: 10, Window: time.Minute}, Addresses: 1}),
-		func(o *graph.Options) { o.Proxies, o.Streams.PerAddress = prefixes("127.0.0.1/32"), 2 })
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), withRates(endpoint.Rates{Cost: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 1}),
+		func(o *endpoint.Options) { o.Proxies, o.Streams.PerAddress = prefixes("127.0.0.1/32"), 2 })
 	here := from(t, "127.0.0.1")
 	statuses := map[int]int{}
 	for i := range 9 {

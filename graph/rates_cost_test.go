@@ -14,13 +14,13 @@ import (
 
 	"github.com/coder/websocket"
 
-	"frontpage/graph"
+	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
 )
 
-func pointsOf(most int) func(*graph.Options) {
-	return withRates(graph.Rates{Cost: graph.Rate{Most: most, Window: time.Minute}, Addresses: 10})
+func pointsOf(most int) func(*endpoint.Options) {
+	return withRates(endpoint.Rates{Cost: endpoint.Rate{Most: most, Window: time.Minute}, Addresses: 10})
 }
 
 var rateHeader = regexp.MustCompile(`^"cost";r=(\d+);t=(\d+), "cost-address";r=(\d+);t=(\d+)$`)
@@ -148,7 +148,7 @@ func TestPointsOfComplexityOnASocket(t *testing.T) {
 func TestWhatIsRefusedCostsNothing(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	s := newSite(t, client, redisrepo.BookRules(), withRates(graph.Rates{Cost: graph.Rate{Most: 1000, Window: time.Minute}, Votes: graph.Rate{Most: 10, Window: time.Minute}, Addresses: 10}))
+	s := newSite(t, client, redisrepo.BookRules(), withRates(endpoint.Rates{Cost: endpoint.Rate{Most: 1000, Window: time.Minute}, Votes: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 10}))
 	bob := []string{"X-User-ID", "bob"}
 	for _, query := range []string{`{ viewer {`, `{ nothing }`, `{ articles(pageSize: 100) { groups { articles(pageSize: 100) { groups { name } } } } }`,
 		`{` + strings.Repeat(" a: __typename", 20) + `}`, `mutation { vote(input: {article: 1}) { nothing } }`, `query($n: Int!) { articles(page: $n) { id } }`,
@@ -189,7 +189,7 @@ func TestWhatIsRefusedCostsNothing(t *testing.T) {
 func TestLimitsNeedTheStore(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := newSite(t, server.Client, redisrepo.BookRules(), withRates(graph.Rates{Cost: graph.Rate{Most: 1000, Window: time.Minute}, Votes: graph.Rate{Most: 10, Window: time.Minute}, Addresses: 10}))
+	s := newSite(t, server.Client, redisrepo.BookRules(), withRates(endpoint.Rates{Cost: endpoint.Rate{Most: 1000, Window: time.Minute}, Votes: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 10}))
 	w := s.socket(`{"X-User-ID":"bob"}`)
 	server.Kill()
 	for _, query := range []string{whoAmI, `mutation { vote(input: {article: 1}) { changed userErrors { code } } }`} {

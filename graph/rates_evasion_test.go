@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/graph"
+	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
 )
@@ -16,13 +16,13 @@ import (
 // document, with the limit of points on or off.
 func TestABrokenLimitHidesNoOther(t *testing.T) {
 	t.Parallel()
-	for name, cost := range map[string]graph.Rate{"with points": {Most: 100_000, Window: time.Minute}, "without points": {}} {
+	for name, cost := range map[string]endpoint.Rate{"with points": {Most: 100_000, Window: time.Minute}, "without points": {}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			client := redistest.Start(t).Client
 			imported(t, client, "poster", 10)
-			s := newSite(t, client, redisrepo.BookRules(), withRates(graph.Rates{
-				Cost: cost, Votes: graph.Rate{Most: 1, Window: time.Minute}, Posts: graph.Rate{Most: 2, Window: time.Minute}, Changes: graph.Rate{Most: 2, Window: time.Minute}, Addresses: 10}))
+			s := newSite(t, client, redisrepo.BookRules(), withRates(endpoint.Rates{
+				Cost: cost, Votes: endpoint.Rate{Most: 1, Window: time.Minute}, Posts: endpoint.Rate{Most: 2, Window: time.Minute}, Changes: endpoint.Rate{Most: 2, Window: time.Minute}, Addresses: 10}))
 			done := map[string]int{}
 			for i := range 10 {
 				for alias, result := range s.outcome("bob", fmt.Sprintf(`mutation {
@@ -45,7 +45,7 @@ func TestAnAddressIsLimitedToo(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	imported(t, client, "poster", 3)
-	s := newSite(t, client, redisrepo.BookRules(), withRates(graph.Rates{Votes: graph.Rate{Most: 2, Window: time.Minute}, Addresses: 3}))
+	s := newSite(t, client, redisrepo.BookRules(), withRates(endpoint.Rates{Votes: endpoint.Rate{Most: 2, Window: time.Minute}, Addresses: 3}))
 	here, there := from(t, "127.0.0.1"), from(t, "127.0.0.77")
 	vote := func(client int, user string, article int) string {
 		t.Helper()
@@ -82,7 +82,7 @@ func TestAnAddressIsLimitedToo(t *testing.T) {
 // What somebody asks for who is nobody counts for the address alone.
 func TestNobodyHasTheLimitOfAnAddress(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), withRates(graph.Rates{Cost: graph.Rate{Most: 10, Window: time.Minute}, Addresses: 2}))
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), withRates(endpoint.Rates{Cost: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 2}))
 	statuses := map[int]int{}
 	for range 8 { // each of 4 points
 		res, body := s.get(`{ a: viewer { name } b: viewer { name } }`)

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/graph"
+	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
 )
@@ -13,8 +13,8 @@ import (
 // All limits together cost one round trip, and none when they are off.
 func TestLimitsCostOneRoundTrip(t *testing.T) {
 	t.Parallel()
-	minute := graph.Rate{Most: 100_000, Window: time.Minute}
-	all := graph.Rates{Cost: minute, Votes: minute, Posts: minute, Changes: minute, Addresses: 10}
+	minute := endpoint.Rate{Most: 100_000, Window: time.Minute}
+	all := endpoint.Rates{Cost: minute, Votes: minute, Posts: minute, Changes: minute, Addresses: 10}
 	for _, tt := range []struct {
 		query   string
 		alone   int // round trips without limits
@@ -33,9 +33,9 @@ func TestLimitsCostOneRoundTrip(t *testing.T) {
 		{`{ nothing }`, 0, 0, 0},
 	} {
 		for name, at := range map[string]struct {
-			rates graph.Rates
+			rates endpoint.Rates
 			want  int
-		}{"without limits": {graph.Rates{}, tt.alone}, "with all": {all, tt.limited}, "with votes": {graph.Rates{Votes: minute, Addresses: 10}, tt.votes}} {
+		}{"without limits": {endpoint.Rates{}, tt.alone}, "with all": {all, tt.limited}, "with votes": {endpoint.Rates{Votes: minute, Addresses: 10}, tt.votes}} {
 			client := redistest.Start(t).Client
 			s := newSite(t, client, redisrepo.BookRules(), withRates(at.rates))
 			for range 2 {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/graph"
+	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
 )
@@ -22,7 +22,7 @@ func TestAFloodOfVotes(t *testing.T) {
 	const articles, most, window = 20_000, 500, 10 * time.Minute
 	client := redistest.Start(t).Client
 	imported(t, client, "poster", articles)
-	rates := withRates(graph.Rates{Votes: graph.Rate{Most: most, Window: window}, Addresses: 1000})
+	rates := withRates(endpoint.Rates{Votes: endpoint.Rate{Most: most, Window: window}, Addresses: 1000})
 	sites := []*site{newSite(t, client, redisrepo.BookRules(), rates), newSite(t, client, redisrepo.BookRules(), rates)}
 	var changed, refused, next atomic.Int64
 	var all sync.WaitGroup
@@ -102,7 +102,7 @@ func must[T any](value T, err error) T {
 func TestPostsAndChangesAreLimited(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	s := newSite(t, client, redisrepo.BookRules(), withRates(graph.Rates{Posts: graph.Rate{Most: 3, Window: time.Minute}, Changes: graph.Rate{Most: 3, Window: time.Minute}, Addresses: 10}))
+	s := newSite(t, client, redisrepo.BookRules(), withRates(endpoint.Rates{Posts: endpoint.Rate{Most: 3, Window: time.Minute}, Changes: endpoint.Rate{Most: 3, Window: time.Minute}, Addresses: 10}))
 	const limited = `userErrors { __typename code message field ... on RateLimitedError { retryAfter } }`
 	refused := func(user, mutation, nothing string) {
 		t.Helper()
@@ -150,7 +150,7 @@ func TestPostsAndChangesAreLimited(t *testing.T) {
 
 func TestALimitEndsWithItsWindow(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), withRates(graph.Rates{Votes: graph.Rate{Most: 2, Window: time.Second}, Addresses: 10}))
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), withRates(endpoint.Rates{Votes: endpoint.Rate{Most: 2, Window: time.Second}, Addresses: 10}))
 	s.post("alice", "t")
 	began, done := time.Now(), 0
 	eventually(t, "three windows have passed", func() bool {
@@ -168,7 +168,7 @@ func TestSeveralMutationsCountAsSeveral(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	imported(t, client, "poster", 40)
-	s := newSite(t, client, redisrepo.BookRules(), withRates(graph.Rates{Votes: graph.Rate{Most: 5, Window: time.Minute}, Posts: graph.Rate{Most: 2, Window: time.Minute}, Addresses: 100}))
+	s := newSite(t, client, redisrepo.BookRules(), withRates(endpoint.Rates{Votes: endpoint.Rate{Most: 5, Window: time.Minute}, Posts: endpoint.Rate{Most: 2, Window: time.Minute}, Addresses: 100}))
 	const broken = ` { userErrors { code } } `
 	vote := func(alias string, n int) string {
 		return fmt.Sprintf(`%s: vote(input: {article: %d})`, alias, n) + broken

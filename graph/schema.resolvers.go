@@ -8,6 +8,7 @@ package graph
 import (
 	"context"
 
+	"frontpage/endpoint"
 	"frontpage/redisrepo"
 )
 
@@ -16,11 +17,11 @@ func (r *articleResolver) Groups(ctx context.Context, objs []*redisrepo.Article)
 }
 
 func (r *articleResolver) ViewerVote(ctx context.Context, objs []*redisrepo.Article) ([]*redisrepo.Vote, error) {
-	v := viewerOf(ctx)
+	v := endpoint.ViewerOf(ctx)
 	if v.Name == "" {
 		return make([]*redisrepo.Vote, len(objs)), nil
 	}
-	if len(objs) == 1 && subscribed(ctx) {
+	if len(objs) == 1 && endpoint.IsEvent(ctx) {
 		vote, err := r.repo.WatchedVote(ctx, v.Name, objs[0])
 		return []*redisrepo.Vote{vote}, err
 	}
@@ -29,7 +30,7 @@ func (r *articleResolver) ViewerVote(ctx context.Context, objs []*redisrepo.Arti
 
 func (r *articleResolver) ViewerCanVote(ctx context.Context, objs []*redisrepo.Article) ([]bool, error) {
 	can := make([]bool, len(objs))
-	if v := viewerOf(ctx); v.Name != "" {
+	if v := endpoint.ViewerOf(ctx); v.Name != "" {
 		for i, article := range objs {
 			can[i] = r.repo.CanVote(v.Name, article)
 		}
@@ -69,7 +70,7 @@ func (r *moderationEntryResolver) Article(ctx context.Context, objs []*redisrepo
 
 func (r *mutationResolver) Post(ctx context.Context, input redisrepo.Draft) (*PostPayload, error) {
 	var article *redisrepo.Article
-	viewer, err := requireViewer(ctx, rulePosts)
+	viewer, err := requireViewer(ctx, endpoint.RulePosts)
 	if err == nil {
 		article, err = r.repo.Post(ctx, viewer.Name, input)
 	}
@@ -78,12 +79,12 @@ func (r *mutationResolver) Post(ctx context.Context, input redisrepo.Draft) (*Po
 }
 
 func (r *mutationResolver) Vote(ctx context.Context, input VoteInput) (*VotePayload, error) {
-	viewer, err := requireViewer(ctx, ruleVotes)
+	viewer, err := requireViewer(ctx, endpoint.RuleVotes)
 	if err != nil {
 		broken, err := userErrors(err)
 		return &VotePayload{UserErrors: broken}, err
 	}
-	result, err := r.repo.VoteFrom(ctx, input.Article, viewer.Name, input.Direction, r.buckets.of(viewer.site()))
+	result, err := r.repo.VoteFrom(ctx, input.Article, viewer.Name, input.Direction, r.buckets.of(viewer.Network()))
 	broken, err := userErrors(err)
 	payload := &VotePayload{Article: result.Article, Changed: result.Changed, UserErrors: broken}
 	if result.Article != nil {
@@ -94,18 +95,18 @@ func (r *mutationResolver) Vote(ctx context.Context, input VoteInput) (*VotePayl
 
 func (r *mutationResolver) Regroup(ctx context.Context, input RegroupInput) (*RegroupPayload, error) {
 	var article *redisrepo.Article
-	viewer, err := requireViewer(ctx, ruleChanges)
+	viewer, err := requireViewer(ctx, endpoint.RuleChanges)
 	if err == nil {
-		article, err = r.repo.Regroup(ctx, input.Article, viewer.actor(), input.Add, input.Remove)
+		article, err = r.repo.Regroup(ctx, input.Article, actor(viewer), input.Add, input.Remove)
 	}
 	broken, err := userErrors(err)
 	return &RegroupPayload{Article: article, UserErrors: broken}, err
 }
 
 func (r *mutationResolver) DeleteArticle(ctx context.Context, input DeleteArticleInput) (*DeleteArticlePayload, error) {
-	viewer, err := requireViewer(ctx, ruleChanges)
+	viewer, err := requireViewer(ctx, endpoint.RuleChanges)
 	if err == nil {
-		_, err = r.repo.Delete(ctx, input.Article, viewer.actor())
+		_, err = r.repo.Delete(ctx, input.Article, actor(viewer))
 	}
 	payload := &DeleteArticlePayload{}
 	if err == nil {
@@ -156,7 +157,7 @@ func (r *queryResolver) User(ctx context.Context, name string) (*redisrepo.User,
 }
 
 func (r *queryResolver) Viewer(ctx context.Context) (*redisrepo.User, error) {
-	v := viewerOf(ctx)
+	v := endpoint.ViewerOf(ctx)
 	if v.Name == "" {
 		return nil, nil
 	}
@@ -192,7 +193,7 @@ func (r *subscriptionResolver) ArticleChanged(ctx context.Context, ids []string)
 		}
 	}
 	watch, err := r.repo.WatchArticles(ctx, articles)
-	return watched(ctx, watch, err)
+	return endpoint.Watched(ctx, watch, err)
 }
 
 func (r *subscriptionResolver) ArticlePosted(ctx context.Context, group *string) (<-chan *redisrepo.Article, error) {
@@ -204,7 +205,7 @@ func (r *subscriptionResolver) ArticlePosted(ctx context.Context, group *string)
 		}
 	}
 	watch, err := r.repo.WatchPosts(name)
-	return watched(ctx, watch, err)
+	return endpoint.Watched(ctx, watch, err)
 }
 
 func (r *userResolver) ArticlesConnection(ctx context.Context, obj *redisrepo.User, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error) {

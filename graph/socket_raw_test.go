@@ -9,7 +9,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"frontpage/graph"
+	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
 )
@@ -22,7 +22,7 @@ const (
 func TestCloseCodes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
-	limit := int(graph.DefaultOptions().BodyLimit)
+	limit := int(endpoint.DefaultOptions().BodyLimit)
 	tests := []struct {
 		name     string
 		messages []string
@@ -135,7 +135,7 @@ func TestASocketMustBeginInTime(t *testing.T) {
 
 func TestASocketThatAnswersPingsStays(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *graph.Options) { o.Streams.Ping = 250 * time.Millisecond })
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Streams.Ping = 250 * time.Millisecond })
 	id := s.post("alice", "t")
 	pings := make(chan struct{}, 100)
 	conn, _, err := s.dial(websocket.DialOptions{Subprotocols: []string{subprotocol}, OnPingReceived: func(context.Context, []byte) bool {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"frontpage/graph"
+	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
 )
@@ -59,7 +59,7 @@ func masked(text string) string {
 }
 
 // one lets an address have a single stream, so that one shows when another is gone.
-func one(o *graph.Options) {
+func one(o *endpoint.Options) {
 	o.Streams.PerAddress = 1
 	o.Streams.Ping = 250 * time.Millisecond
 }

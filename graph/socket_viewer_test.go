@@ -9,7 +9,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"frontpage/graph"
+	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
 )
@@ -64,10 +64,10 @@ func TestOriginsOfSockets(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	closed := newSite(t, client, redisrepo.BookRules())
-	some := newSite(t, client, redisrepo.BookRules(), func(o *graph.Options) {
+	some := newSite(t, client, redisrepo.BookRules(), func(o *endpoint.Options) {
 		o.Origins = []string{"https://friend.example", "https://*.friends.example"}
 	})
-	all := newSite(t, client, redisrepo.BookRules(), func(o *graph.Options) { o.Origins = []string{"*"} })
+	all := newSite(t, client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Origins = []string{"*"} })
 	accepted := func(s *site, origin string) bool {
 		var header []string
 		if origin != "" {
@@ -115,7 +115,7 @@ func TestOriginsOfSockets(t *testing.T) {
 func TestAPageOnAnIPv6AddressMayOpenSockets(t *testing.T) {
 	t.Parallel()
 	const origin = "http://[::1]:3000"
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *graph.Options) { o.Origins = []string{origin} })
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Origins = []string{origin} })
 	if res, _ := s.postJSON(`{"query":"{__typename}"}`, "Origin", origin); res.Header.Get("Access-Control-Allow-Origin") != origin {
 		t.Errorf("over HTTP: %v", res.Header)
 	}

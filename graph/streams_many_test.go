@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/graph"
+	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
 )
@@ -17,7 +17,7 @@ import (
 // Not parallel: it counts goroutines.
 func TestAThousandClientsComeAndGo(t *testing.T) {
 	const articles = 10
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *graph.Options) {
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) {
 		// What Ping is for is not to clean up behind these clients.
 		o.Streams.PerAddress, o.Streams.PerViewer, o.Streams.Ping = 100, 100, time.Hour
 	})

@@ -10,7 +10,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"frontpage/graph"
+	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
 )
@@ -33,7 +33,7 @@ func (s *site) tryOpen() (w *wire, status int, code string) {
 
 func TestStreamsOfAnAddress(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *graph.Options) { o.Streams.PerAddress = 2 })
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Streams.PerAddress = 2 })
 	full := func() {
 		t.Helper()
 		if _, status, code := s.tryOpen(); status != 429 || code != "STREAM_LIMIT_EXCEEDED" {
@@ -84,7 +84,7 @@ func TestStreamsOfAnAddress(t *testing.T) {
 
 func TestStreamsOfAViewer(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *graph.Options) { o.Streams.PerViewer = 1 })
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Streams.PerViewer = 1 })
 	for _, name := range []string{"bob", "zoë"} {
 		payload := fmt.Sprintf(`{"X-User-ID":%q}`, name)
 		w := s.socket(payload)
@@ -124,7 +124,7 @@ func TestStreamsOfAViewer(t *testing.T) {
 
 func TestOperationsOfASocket(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *graph.Options) { o.Streams.Operations = 2 })
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Streams.Operations = 2 })
 	id := s.post("alice", "t")
 	w := s.socket("")
 	w.watch("a", id)
@@ -158,7 +158,7 @@ func TestOperationsOfASocket(t *testing.T) {
 // Browsers fail on a reason that is not UTF-8, and do not tell the code.
 func TestALongNameDoesNotSpoilTheCloseCode(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *graph.Options) { o.Streams.PerViewer = 1 })
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Streams.PerViewer = 1 })
 	for _, name := range []string{strings.Repeat("ü", 64), "x" + strings.Repeat("ü", 63), strings.Repeat("🗳", 64)} {
 		payload := fmt.Sprintf(`{"X-User-ID":%q}`, name)
 		s.socket(payload)

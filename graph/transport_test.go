@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/graph"
+	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
 )
@@ -93,7 +93,7 @@ func TestAcceptDecidesStatusAndContentType(t *testing.T) {
 
 func TestRequestsThatAreNotGraphQL(t *testing.T) {
 	t.Parallel()
-	limit := graph.DefaultOptions().BodyLimit
+	limit := endpoint.DefaultOptions().BodyLimit
 	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
 	const secret = "secret-in-the-body"
 	padding := strings.Repeat(" ", int(limit))
@@ -168,7 +168,7 @@ func TestRequestsThatAreNotGraphQL(t *testing.T) {
 func TestALargeBodyWithoutALength(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
-	limit := graph.DefaultOptions().BodyLimit
+	limit := endpoint.DefaultOptions().BodyLimit
 	body := io.MultiReader(strings.NewReader(`{"query":"{__typename}"}`), strings.NewReader(strings.Repeat(" ", int(limit))))
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url, body)
 	if err != nil {
@@ -206,7 +206,7 @@ func TestVariablesAndOperationNameByEitherMethod(t *testing.T) {
 
 func TestAGETCanNeedAPreflight(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *graph.Options) { o.GETPreflight = true })
+	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.GETPreflight = true })
 	if res, body := s.get(`{ __typename }`); res.StatusCode != 403 || codeOf(t, body) != "PREFLIGHT_REQUIRED" {
 		t.Errorf("%d %s", res.StatusCode, body)
 	}
@@ -222,7 +222,7 @@ func TestOrigins(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	closed := newSite(t, client, redisrepo.BookRules())
-	open := newSite(t, client, redisrepo.BookRules(), func(o *graph.Options) { o.Origins = []string{"https://friend.example"} })
+	open := newSite(t, client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Origins = []string{"https://friend.example"} })
 	ask := []string{"Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "content-type"}
 	for origin, allowed := range map[string]string{"https://friend.example": "https://friend.example", "https://foe.example": ""} {
 		res, _ := open.send("OPTIONS", "", "", append(ask, "Origin", origin)...)
@@ -271,7 +271,7 @@ func TestLongAnswersAreCompressed(t *testing.T) {
 func TestADeadlineReachesRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := newSite(t, server.Client, redisrepo.BookRules(), func(o *graph.Options) { o.Timeout = 50 * time.Millisecond })
+	s := newSite(t, server.Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Timeout = 50 * time.Millisecond })
 	s.post("alice", "one")
 	if err := server.Client.Do(t.Context(), "CLIENT", "PAUSE", "3000", "ALL").Err(); err != nil {
 		t.Fatal(err)

@@ -73,6 +73,9 @@ func (r *Repo) WatchPosts(group GroupName) (*Watch, error) {
 	return w, nil
 }
 
+// OfPosts reports whether new articles are watched for, instead of changes.
+func (w *Watch) OfPosts() bool { return w.group != nil }
+
 // Wake has a value when there may be something to take.
 func (w *Watch) Wake() <-chan struct{} { return w.wake }
 

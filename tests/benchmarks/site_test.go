@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/endpoint"
 	"frontpage/graph"
 	"frontpage/identity"
 	"frontpage/redisrepo"
@@ -29,7 +30,7 @@ func BenchmarkSite(b *testing.B) {
 	for _, articles := range []int{1_000, 100_000, 1_000_000} {
 		b.Run(fmt.Sprint(articles), func(b *testing.B) {
 			client, repo := benchSite(b, articles)
-			options := graph.DefaultOptions()
+			options := endpoint.DefaultOptions()
 			var err error
 			if options.Identity, err = identity.New(b.Context(), identity.Options{Development: true}); err != nil {
 				b.Fatal(err)

@@ -1,4 +1,4 @@
-package graph
+package endpoint
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/vektah/gqlparser/v2/ast"
 
 	"frontpage/redisrepo"
 )
@@ -34,18 +36,20 @@ type streams struct {
 	reading  chan struct{} // the same of those that read more than the article
 	answers  *answers
 
+	sameForAll func(ast.SelectionSet) bool // see Schema
+
 	mu        sync.Mutex
 	open      sync.WaitGroup
 	addresses map[netip.Addr]int
 	viewers   map[redisrepo.UserName]int
 }
 
-func newStreams(limits StreamLimits) *streams {
+func newStreams(limits StreamLimits, sameForAll func(ast.SelectionSet) bool) *streams {
 	s := &streams{
 		limits: limits, addresses: map[netip.Addr]int{}, viewers: map[redisrepo.UserName]int{},
 		// Thousands of events that all want to be made would keep votes waiting.
 		turns: make(chan struct{}, runtime.GOMAXPROCS(0)), reading: make(chan struct{}, 16*runtime.GOMAXPROCS(0)),
-		answers: newAnswers(),
+		answers: newAnswers(), sameForAll: sameForAll,
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	return s
@@ -53,7 +57,7 @@ func newStreams(limits StreamLimits) *streams {
 
 // enter counts a stream of an address. leave is nil when it must not open.
 func (s *streams) enter(req *http.Request) (leave func(), why *refused) {
-	address := viewerOf(req.Context()).site()
+	address := ViewerOf(req.Context()).Network()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopping.Err() != nil {
@@ -74,7 +78,7 @@ func (s *streams) enter(req *http.Request) (leave func(), why *refused) {
 
 // enterViewer counts a stream of a user. Nobody has no limit but the address'.
 func (s *streams) enterViewer(ctx context.Context) (leave func(), why *refused) {
-	name := viewerOf(ctx).Name
+	name := ViewerOf(ctx).Name
 	if name == "" {
 		return func() {}, nil
 	}

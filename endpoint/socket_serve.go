@@ -1,4 +1,4 @@
-package graph
+package endpoint
 
 import (
 	"context"
@@ -172,9 +172,7 @@ func (s *socket) signIn(payload map[string]any) bool {
 		s.close(closeForbidden, cutReason(why.code+": "+why.message))
 		return false
 	}
-	v := viewerOf(s.ctx)
-	v.Person = person
-	s.ctx = context.WithValue(s.ctx, viewerKey{}, v)
+	s.ctx = context.WithValue(s.ctx, viewerKey{}, ViewerOf(s.ctx).withPerson(person))
 	if !person.Expires.IsZero() {
 		s.expiry = time.AfterFunc(time.Until(person.Expires), func() {
 			s.close(closeForbidden, string(identity.Expired)+": the token has expired")

@@ -1,4 +1,4 @@
-package graph
+package endpoint
 
 import (
 	"github.com/vektah/gqlparser/v2/ast"
@@ -18,7 +18,7 @@ type Limits struct {
 	RootFields int
 	Directives int
 	Fields     int
-	Cost       int // of what is answered at most, see listCosts
+	Cost       int // of what is answered at most, see Schema
 	PageSize   int // what a list without a size is taken for: the site's own page
 }
 

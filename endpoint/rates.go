@@ -1,4 +1,4 @@
-package graph
+package endpoint
 
 import (
 	"context"
@@ -30,37 +30,35 @@ type Rates struct {
 	Addresses int  // how many users may be behind one address
 }
 
-// The names of the rules, in headers and keys.
+// The names of the rules, in headers and keys. Schema.Rule says which one counts
+// a mutation.
 const (
-	ruleCost    = "cost"
-	ruleVotes   = "votes"
-	rulePosts   = "posts"
-	ruleChanges = "changes"
+	RuleCost    = "cost"
+	RuleVotes   = "votes"
+	RulePosts   = "posts"
+	RuleChanges = "changes"
 )
 
-// ruleOf says by which rule a mutation is counted.
-var ruleOf = map[string]string{"vote": ruleVotes, "post": rulePosts, "regroup": ruleChanges, "deleteArticle": ruleChanges}
-
 func (r Rates) rule(name string) Rate {
-	return map[string]Rate{ruleCost: r.Cost, ruleVotes: r.Votes, rulePosts: r.Posts, ruleChanges: r.Changes}[name]
+	return map[string]Rate{RuleCost: r.Cost, RuleVotes: r.Votes, RulePosts: r.Posts, RuleChanges: r.Changes}[name]
 }
 
 // charges are what an operation costs its viewer and the address, by all rules.
-func (r Rates) charges(v viewer, o *graphql.OperationContext) []redisrepo.Charge {
-	amounts := map[string]int{ruleCost: costOf(o)}
+func (r Rates) charges(ruleOf map[string]string, v Viewer, o *graphql.OperationContext) []redisrepo.Charge {
+	amounts := map[string]int{RuleCost: costOf(o)}
 	if o.Operation.Operation == ast.Mutation {
-		for _, field := range graphql.CollectFields(o, o.Operation.SelectionSet, []string{"Mutation"}) {
+		for _, field := range rootFields(o) {
 			amounts[ruleOf[field.Name]]++
 		}
 	}
 	var charges []redisrepo.Charge
-	for _, rule := range []string{ruleCost, ruleVotes, rulePosts, ruleChanges} {
+	for _, rule := range []string{RuleCost, RuleVotes, RulePosts, RuleChanges} {
 		rate, amount := r.rule(rule), amounts[rule]
 		// Who is not signed in does nothing but read, and takes nothing from others.
-		if rate.Most == 0 || amount == 0 || v.Name == "" && rule != ruleCost {
+		if rate.Most == 0 || amount == 0 || v.Name == "" && rule != RuleCost {
 			continue
 		}
-		charge := redisrepo.Charge{Rule: rule, Most: rate.Most, Window: rate.Window, Amount: amount, User: v.Name, Address: v.site()}
+		charge := redisrepo.Charge{Rule: rule, Most: rate.Most, Window: rate.Window, Amount: amount, User: v.Name, Address: v.Network()}
 		if v.Name != "" {
 			charges = append(charges, charge)
 		}
@@ -73,8 +71,9 @@ func (r Rates) charges(v viewer, o *graphql.OperationContext) []redisrepo.Charge
 
 // meter counts what is done, before it is done.
 type meter struct {
-	rates Rates
-	repo  *redisrepo.Repo
+	rates  Rates
+	ruleOf map[string]string // by mutation
+	repo   *redisrepo.Repo
 }
 
 // bill is what an operation was charged.
@@ -92,14 +91,14 @@ func (m *meter) charge(o *operation) *refused {
 	if o.answer != nil {
 		return nil
 	}
-	b := bill{charges: m.rates.charges(viewerOf(o.ctx), o.asked)}
+	b := bill{charges: m.rates.charges(m.ruleOf, ViewerOf(o.ctx), o.asked)}
 	var err error
-	if b.balances, err = m.repo.Charge(o.ctx, ruleCost, b.charges); err != nil {
+	if b.balances, err = m.repo.Charge(o.ctx, RuleCost, b.charges); err != nil {
 		o.answer = o.exec.DispatchError(o.ctx, presentable(err))
 		return &refused{code: codeUnavailable, status: http.StatusServiceUnavailable}
 	}
 	o.ctx = context.WithValue(o.ctx, billKey{}, b)
-	if wait := b.wait(ruleCost); wait > 0 {
+	if wait := b.wait(RuleCost); wait > 0 {
 		why := &refused{code: codeRate, message: "you have asked for too much: " + tryAgain(wait), status: http.StatusTooManyRequests, wait: wait}
 		o.answer = o.exec.DispatchError(o.ctx, why.list())
 		return why
@@ -135,38 +134,22 @@ func (b bill) header(header http.Header) {
 	}
 }
 
-// RateLimit is what the viewer has left.
-type RateLimit struct {
-	Limit, Cost, Remaining int
-	ResetAt                time.Time
-}
-
-// rateLimit is what is left of the points of complexity; nil when there is no limit.
-func rateLimit(ctx context.Context) *RateLimit {
+// CostBalance is what an operation was charged for its cost, and what is left;
+// ok is false when there is no limit.
+func CostBalance(ctx context.Context) (charge redisrepo.Charge, balance redisrepo.Balance, ok bool) {
 	b, _ := ctx.Value(billKey{}).(bill)
-	i := slices.IndexFunc(b.charges, func(c redisrepo.Charge) bool { return c.Rule == ruleCost })
+	i := slices.IndexFunc(b.charges, func(c redisrepo.Charge) bool { return c.Rule == RuleCost })
 	if i < 0 {
-		return nil
+		return charge, balance, false
 	}
-	charge, balance := b.charges[i], b.balances[i]
-	return &RateLimit{
-		Limit: charge.Most, Cost: charge.Amount, Remaining: max(charge.Most-balance.Used, 0),
-		ResetAt: time.Now().Add(balance.Left + time.Second - 1).UTC().Truncate(time.Second), // not too early
-	}
+	return b.charges[i], b.balances[i], true
 }
 
-// rateError refuses one mutation for now.
-type rateError struct{ wait time.Duration }
-
-func (e *rateError) Error() string { return "that is too many at once: " + tryAgain(e.wait) }
-
-// withinRate refuses what is over the limit of its kind.
-func withinRate(ctx context.Context, rule string) error {
+// Exceeded is how long to wait until one more mutation of a rule is allowed, or 0
+// when the operation is within it.
+func Exceeded(ctx context.Context, rule string) time.Duration {
 	b, _ := ctx.Value(billKey{}).(bill)
-	if wait := b.wait(rule); wait > 0 {
-		return &rateError{wait}
-	}
-	return nil
+	return b.wait(rule)
 }
 
 func tryAgain(wait time.Duration) string {

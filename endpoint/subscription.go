@@ -1,4 +1,4 @@
-package graph
+package endpoint
 
 import (
 	"context"
@@ -26,6 +26,13 @@ type subscription struct {
 	next     graphql.ResponseHandler
 }
 
+// event is an article as it stood, and the answer about it.
+type event struct {
+	article *redisrepo.Article
+	body    []byte
+	failed  bool // in a field: it is to be made again
+}
+
 // begin starts a subscription. Its end is close.
 func (s *streams) begin(o *operation) *subscription {
 	sub := &subscription{operation: o, streams: s, articles: make(chan *redisrepo.Article, 1)}
@@ -34,12 +41,12 @@ func (s *streams) begin(o *operation) *subscription {
 		sub.first = sub.next(sub.ctx)
 		return sub
 	}
-	sub.shared = asksTheSame(o.asked.Operation.SelectionSet)
+	sub.shared = s.sameForAll(o.asked.Operation.SelectionSet)
 	sub.asks = sha256.Sum256([]byte(o.asked.Operation.Name + " " + o.asked.RawQuery))
 	// gqlgen leaves this field out of the paths of what fails below it.
-	root := graphql.CollectFields(o.asked, o.asked.Operation.SelectionSet, []string{"Subscription"})[0]
-	sub.posts = root.Name == "articlePosted"
-	sub.ctx = graphql.WithFieldContext(sub.ctx, &graphql.FieldContext{Object: "Subscription", Field: root})
+	root := rootFields(o.asked)[0]
+	sub.posts = sub.watch.OfPosts()
+	sub.ctx = graphql.WithFieldContext(sub.ctx, &graphql.FieldContext{Object: root.ObjectDefinition.Name, Field: root})
 	return sub
 }
 
@@ -49,9 +56,9 @@ func (s *subscription) close() {
 	}
 }
 
-// watched is what the resolver of a subscription returns: the transport fills
+// Watched is what the resolver of a subscription returns: the transport fills
 // the channel.
-func watched(ctx context.Context, watch *redisrepo.Watch, err error) (<-chan *redisrepo.Article, error) {
+func Watched(ctx context.Context, watch *redisrepo.Watch, err error) (<-chan *redisrepo.Article, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -60,8 +67,8 @@ func watched(ctx context.Context, watch *redisrepo.Watch, err error) (<-chan *re
 	return s.articles, nil
 }
 
-// subscribed reports whether ctx is that of an event.
-func subscribed(ctx context.Context) bool { return ctx.Value(subscriptionKey{}) != nil }
+// IsEvent reports whether ctx is that of an event.
+func IsEvent(ctx context.Context) bool { return ctx.Value(subscriptionKey{}) != nil }
 
 // take makes the events that there are now, of each article one.
 func (s *subscription) take() []event {

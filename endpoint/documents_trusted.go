@@ -1,4 +1,4 @@
-package graph
+package endpoint
 
 import (
 	"context"
@@ -22,7 +22,7 @@ type Trusted struct {
 // ReadTrusted reads a JSON object of documents by their ids, which are hashes
 // mostly, as the compilers of GraphQL clients write it. It refuses a document
 // that is not valid or is over one of the limits that do not depend on variables.
-func ReadTrusted(file []byte, limits Limits) (*Trusted, error) {
+func ReadTrusted(file []byte, schema *ast.Schema, limits Limits) (*Trusted, error) {
 	t := &Trusted{texts: map[string]bool{}}
 	if err := json.Unmarshal(file, &t.byID); err != nil {
 		return nil, fmt.Errorf("not a JSON object of documents by id: %w", err)
@@ -35,7 +35,7 @@ func ReadTrusted(file []byte, limits Limits) (*Trusted, error) {
 		if len(document.Operations) == 0 {
 			return nil, fmt.Errorf("document %q: there is no operation in it", id)
 		}
-		if errs := validator.ValidateWithRules(parsedSchema, document, validationRules(limits, true)()); len(errs) > 0 {
+		if errs := validator.ValidateWithRules(schema, document, validationRules(limits, true)()); len(errs) > 0 {
 			return nil, fmt.Errorf("document %q: %w", id, errs[0])
 		}
 		t.texts[text] = true

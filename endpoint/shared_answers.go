@@ -1,11 +1,10 @@
-package graph
+package endpoint
 
 import (
 	"crypto/sha256"
 	"sync"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
-	"github.com/vektah/gqlparser/v2/ast"
 
 	"frontpage/redisrepo"
 )
@@ -32,13 +31,6 @@ type answerKey struct {
 
 // perAnswer is what an answer takes besides its text, bytes.
 const perAnswer = 256
-
-// event is an article as it stood, and the answer about it.
-type event struct {
-	article *redisrepo.Article
-	body    []byte
-	failed  bool // in a field: it is to be made again
-}
 
 func newAnswers() *answers {
 	a := &answers{}
@@ -71,39 +63,4 @@ func (a *answers) keep(key answerKey, e event) {
 	}
 	a.made.Add(key, e)
 	a.bytes += size
-}
-
-// sameForAll are the fields that an article's state decides by itself, by type.
-var sameForAll = map[string]map[string]bool{
-	"Subscription": {"articleChanged": true, "articlePosted": true},
-	"Article": {
-		"id": true, "number": true, "title": true, "link": true, "text": true, "poster": true, "createdAt": true,
-		"score": true, "votes": true, "upvotes": true, "downvotes": true, "isInteresting": true, "groups": true,
-		"votingEndsAt": true, "deletedAt": true,
-	},
-	"User":  {"id": true, "name": true},
-	"Group": {"id": true, "name": true},
-	"Node":  {"id": true},
-}
-
-// asksTheSame reports whether a selection is answered the same for everybody who
-// asks about one state of an article. A directive may depend on variables.
-func asksTheSame(set ast.SelectionSet) bool {
-	for _, selection := range set {
-		switch s := selection.(type) {
-		case *ast.Field:
-			if len(s.Directives) > 0 || s.Name != "__typename" && !sameForAll[s.ObjectDefinition.Name][s.Name] || !asksTheSame(s.SelectionSet) {
-				return false
-			}
-		case *ast.InlineFragment:
-			if len(s.Directives) > 0 || !asksTheSame(s.SelectionSet) {
-				return false
-			}
-		case *ast.FragmentSpread:
-			if len(s.Directives) > 0 || !asksTheSame(s.Definition.SelectionSet) {
-				return false
-			}
-		}
-	}
-	return true
 }

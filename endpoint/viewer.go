@@ -1,4 +1,4 @@
-package graph
+package endpoint
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -18,30 +19,32 @@ import (
 
 type viewerKey struct{}
 
-// viewer is who is asking, and from where.
-type viewer struct {
-	identity.Person
-	address netip.Addr
+// Viewer is the caller of an operation.
+type Viewer struct {
+	Name      redisrepo.UserName // empty for anonymous callers
+	Moderator bool
+	Expires   time.Time  // of the token; zero when none was sent
+	Address   netip.Addr // of the client
 }
 
-// viewerOf is who asks for what ctx belongs to.
-func viewerOf(ctx context.Context) viewer {
-	v, _ := ctx.Value(viewerKey{}).(viewer)
+// ViewerOf returns the caller of the operation that ctx belongs to.
+func ViewerOf(ctx context.Context) Viewer {
+	v, _ := ctx.Value(viewerKey{}).(Viewer)
 	return v
 }
 
-// actor is the viewer as one who changes articles.
-func (v viewer) actor() redisrepo.Actor {
-	return redisrepo.Actor{Name: v.Name, Moderator: v.Moderator}
+// withPerson returns the viewer with another identity.
+func (v Viewer) withPerson(p identity.Person) Viewer {
+	v.Name, v.Moderator, v.Expires = p.Name, p.Moderator, p.Expires
+	return v
 }
 
 // signIn finds out who is asking. Whoever shows something that does not hold is
 // refused, also where nobody needs to be anybody.
 func signIn(by *identity.Verifier, proxies []netip.Prefix, log *slog.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		v := viewer{address: clientAddress(req, proxies)}
-		var err error
-		if v.Person, err = by.FromRequest(req); err != nil {
+		person, err := by.FromRequest(req)
+		if err != nil {
 			why := notRecognised(req.Context(), log, err)
 			w.Header().Add("Vary", "Accept")
 			w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
@@ -49,6 +52,7 @@ func signIn(by *identity.Verifier, proxies []netip.Prefix, log *slog.Logger, nex
 			write(w, negotiate(req.Header.Values("Accept")).media, why, &graphql.Response{Errors: gqlerror.List{refusal}})
 			return
 		}
+		v := Viewer{Address: clientAddress(req, proxies)}.withPerson(person)
 		next.ServeHTTP(w, req.WithContext(context.WithValue(req.Context(), viewerKey{}, v)))
 	})
 }
@@ -65,15 +69,6 @@ func notRecognised(ctx context.Context, log *slog.Logger, err error) *refused {
 	}
 	log.DebugContext(ctx, "not recognised", "code", shown.Code, "why", message)
 	return &refused{code: string(shown.Code), message: shown.Message, status: http.StatusUnauthorized}
-}
-
-// requireViewer refuses whoever is not signed in, or has done too much by a rule.
-func requireViewer(ctx context.Context, rule string) (viewer, error) {
-	v := viewerOf(ctx)
-	if v.Name == "" {
-		return v, redisrepo.Refusal{{Code: unauthenticated, Message: "sign in first"}}
-	}
-	return v, withinRate(ctx, rule)
 }
 
 // clientAddress is where a request comes from. Behind proxies, each of which
@@ -103,10 +98,11 @@ func clientAddress(req *http.Request, proxies []netip.Prefix) netip.Addr {
 	return address
 }
 
-// site is what counts as one client: of IPv6, providers give everybody a /64.
-func (v viewer) site() netip.Addr {
-	if network, err := v.address.Prefix(64); v.address.Is6() && err == nil {
+// Network is what counts as one client: the address, or its /64 for IPv6, since
+// providers assign a whole /64 to each customer.
+func (v Viewer) Network() netip.Addr {
+	if network, err := v.Address.Prefix(64); v.Address.Is6() && err == nil {
 		return network.Addr()
 	}
-	return v.address
+	return v.Address
 }

@@ -1,10 +1,11 @@
-package graph
+package endpoint_test
 
 import (
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +18,9 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"frontpage/endpoint"
+	"frontpage/graph"
+	"frontpage/identity"
 	"frontpage/redisrepo"
 )
 
@@ -24,24 +28,24 @@ const secret = "10.1.2.3:6379 article:7"
 
 // failing answers as each test says. The methods that no test uses are nil.
 type failing struct {
-	ResolverRoot
+	graph.ResolverRoot
 	viewer   func(context.Context) (*redisrepo.User, error)
 	articles func() ([]*redisrepo.Article, error)
 	votes    func([]*redisrepo.Article) ([]*redisrepo.Vote, error)
 }
 
 type failingQuery struct {
-	QueryResolver
+	graph.QueryResolver
 	f failing
 }
 
 type failingArticle struct {
-	ArticleResolver
+	graph.ArticleResolver
 	f failing
 }
 
-func (f failing) Query() QueryResolver     { return failingQuery{f: f} }
-func (f failing) Article() ArticleResolver { return failingArticle{f: f} }
+func (f failing) Query() graph.QueryResolver     { return failingQuery{f: f} }
+func (f failing) Article() graph.ArticleResolver { return failingArticle{f: f} }
 
 func (q failingQuery) Viewer(ctx context.Context) (*redisrepo.User, error) { return q.f.viewer(ctx) }
 
@@ -51,6 +55,25 @@ func (q failingQuery) Articles(context.Context, redisrepo.Order, redisrepo.Direc
 
 func (a failingArticle) ViewerVote(_ context.Context, objs []*redisrepo.Article) ([]*redisrepo.Vote, error) {
 	return a.f.votes(objs)
+}
+
+func schemaOf(root graph.ResolverRoot) graphql.ExecutableSchema {
+	return graph.NewExecutableSchema(graph.Config{Resolvers: root})
+}
+
+// panicking panics before any resolver is called.
+type panicking struct{ graphql.ExecutableSchema }
+
+func (panicking) Exec(context.Context) graphql.ResponseHandler { panic(secret) }
+
+// serving makes the endpoint of a schema without a store.
+func serving(t *testing.T, schema graphql.ExecutableSchema, log io.Writer, o endpoint.Options) http.Handler {
+	t.Helper()
+	var err error
+	if o.Identity, err = identity.New(t.Context(), identity.Options{Development: true}); err != nil {
+		t.Fatal(err)
+	}
+	return endpoint.New(endpoint.Schema{ExecutableSchema: schema}, nil, slog.New(slog.NewTextHandler(log, nil)), o)
 }
 
 // Of every error a stranger sees one of the public codes and nothing of its
@@ -93,7 +116,7 @@ func TestEveryKindOfError(t *testing.T) {
 	}
 	for name, tt := range tests {
 		var log bytes.Buffer
-		server := newServer(tt.root, slog.New(slog.NewTextHandler(&log, nil)), newStreams(DefaultStreamLimits()), &meter{}, DefaultOptions())
+		server := serving(t, schemaOf(tt.root), &log, endpoint.DefaultOptions())
 		body := ask(server, tt.query)
 		if strings.Contains(body, secret) || strings.Contains(body, ".go:") || strings.Contains(body, "batch") {
 			t.Errorf("%s: shown: %s", name, body)
@@ -123,13 +146,13 @@ func ask(handler http.Handler, query string) string {
 func TestTheDeadlineIsTheRequests(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	options := DefaultOptions()
+	options := endpoint.DefaultOptions()
 	options.Timeout = 10 * time.Millisecond
 	root := failing{viewer: func(ctx context.Context) (*redisrepo.User, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}}
-	body := ask(newServer(root, slog.New(slog.NewTextHandler(&log, nil)), newStreams(options.Streams), &meter{}, options), `query Op { viewer { id } }`)
+	body := ask(serving(t, schemaOf(root), &log, options), `query Op { viewer { id } }`)
 	if body != `{"errors":[{"message":"the request took too long: try again, or ask for less","path":["viewer"],"locations":[{"line":1,"column":12}],"extensions":{"code":"TIMEOUT"}}],"data":{"viewer":null}}` {
 		t.Error(body)
 	}
@@ -144,16 +167,14 @@ func TestNoAnswerAndPanicOutsideOfResolvers(t *testing.T) {
 		status int
 	}{
 		"cancelled before it began": {true, "UNAVAILABLE", 503},
-		"a panic of an extension":   {false, "INTERNAL", 500},
+		"a panic of the schema":     {false, "INTERNAL", 500},
 	} {
 		var log bytes.Buffer
-		server := newServer(failing{}, slog.New(slog.NewTextHandler(&log, nil)), newStreams(DefaultStreamLimits()), &meter{}, DefaultOptions())
-		server.AroundOperations(func(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
-			if !tt.cancel {
-				panic(secret)
-			}
-			return next(ctx)
-		})
+		schema := schemaOf(failing{})
+		if !tt.cancel {
+			schema = panicking{schema}
+		}
+		server := serving(t, schema, &log, endpoint.DefaultOptions())
 		ctx, cancel := context.WithCancel(t.Context())
 		if tt.cancel {
 			cancel()

@@ -1,4 +1,4 @@
-package graph
+package endpoint
 
 import (
 	"context"
@@ -81,7 +81,7 @@ func (t *httpTransport) watch(to *eventStream, run *operation) {
 		return
 	}
 	var expired <-chan time.Time
-	if expires := viewerOf(run.ctx).Expires; !expires.IsZero() {
+	if expires := ViewerOf(run.ctx).Expires; !expires.IsZero() {
 		timer := time.NewTimer(time.Until(expires))
 		defer timer.Stop()
 		expired = timer.C
