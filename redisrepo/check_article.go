@@ -89,7 +89,7 @@ func (c *checker) queue(ctx context.Context, pipe redis.Pipeliner, p partition, 
 		both:        pipe.SInter(ctx, p.downvoted(id), p.voted(id)),
 		posterVoted: pipe.SIsMember(ctx, p.voted(id), poster),
 		posted:      pipe.ZScore(ctx, p.posted(userOf(poster)), id.String()),
-		interesting: pipe.SIsMember(ctx, p.group(interesting), id.String()),
+		interesting: pipe.SIsMember(ctx, p.group(Interesting), id.String()),
 		auditTTL:    pipe.PTTL(ctx, p.audit(id)),
 		deleted:     pipe.ZScore(ctx, p.deleted(), id.String()),
 		known:       groups,
@@ -139,7 +139,7 @@ func (c *checker) article(p partition, id ArticleID, f facts) {
 		c.reportf("%s: is not in %s with its time", key, p.posted(a.Poster.Name))
 	}
 	if f.interesting.Val() != a.IsInteresting {
-		c.reportf("%s: %d votes, but in %s: %t", key, a.Votes, p.group(interesting), f.interesting.Val())
+		c.reportf("%s: %d votes, but in %s: %t", key, a.Votes, p.group(Interesting), f.interesting.Val())
 	}
 	if !slices.IsSorted(a.Groups) || len(slices.Compact(slices.Clone(a.Groups))) != len(a.Groups) {
 		c.reportf("%s: groups are not different names in order: %v", key, a.Groups)

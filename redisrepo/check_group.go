@@ -51,7 +51,7 @@ func (c *checker) members(ctx context.Context, p partition, name GroupName, ids 
 		return err
 	}
 	for i, id := range ids {
-		foreign := name != interesting && deleted[i].Err() == nil && !slices.Contains(groupNames(groups[i].Val()), name)
+		foreign := name != Interesting && deleted[i].Err() == nil && !slices.Contains(groupNames(groups[i].Val()), name)
 		if stays[i].Val() && times[i].Err() != nil && !foreign {
 			c.reportf("%s: holds %s, which is not in %s", p.group(name), id, p.ranking(ByTime))
 		}

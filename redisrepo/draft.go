@@ -124,8 +124,8 @@ func parseGroups(field string, names []string) ([]GroupName, error) {
 		switch {
 		case errors.As(err, &bad):
 			broken = append(broken, &Error{Code: bad[0].Code, Message: bad[0].Message, Field: []string{field, fmt.Sprint(i)}})
-		case name == interesting:
-			broken = append(broken, refuse(Invalid, fmt.Sprintf("%s.%d", field, i), "the group %q is kept by the votes alone: an article enters and leaves it by itself", interesting)...)
+		case name == Interesting:
+			broken = append(broken, refuse(Invalid, fmt.Sprintf("%s.%d", field, i), "the group %q is kept by the votes alone: an article enters and leaves it by itself", Interesting)...)
 		case !seen[name]:
 			seen[name] = true
 			groups = append(groups, name)

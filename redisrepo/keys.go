@@ -6,19 +6,23 @@ import (
 	"strings"
 )
 
-// Members of the sorted sets and sets, and the interesting group's name.
-// They carry no tag, so a listing reads the same however it is partitioned.
+// Prefixes of the members of sets and sorted sets. Members carry no tag, so a listing reads the same
+// however it is partitioned.
 const (
 	articlePrefix = "article:"
 	userPrefix    = "user:"
 	groupPrefix   = "group:"
-
-	interesting GroupName = "interesting"
 )
 
-// partition is the hash tag in front of every key of the articles it holds:
-// empty on a single Redis, which makes them the book's own keys. Only this
-// file knows what a key looks like.
+// Interesting is the name of the group that the scripts maintain: it holds the articles with at least
+// Rules.InterestingVotes net votes. Articles cannot be posted or regrouped into it.
+const Interesting GroupName = "interesting"
+
+// partition is the hash tag at the start of every key of its articles. On a single Redis it is empty,
+// so the keys are those of legacy clients.
+//
+// Its methods are the only Go code that builds keys. Two places besides know a detail of a key: Check
+// scans for the prefixes of articles and groups, and shared.lua recognizes a tag by its brace.
 type partition string
 
 func (p partition) key(parts ...string) string { return string(p) + strings.Join(parts, "") }
@@ -36,39 +40,32 @@ func (p partition) audit(id ArticleID) string     { return p.key("audit:", id.nu
 func (p partition) link(digest string) string     { return p.key("link:", digest) }
 func (p partition) group(name GroupName) string   { return p.key(groupPrefix, string(name)) }
 
-// limit is the count of what somebody does by a rule.
-func (p partition) limit(rule, who string) string { return p.key("limit:", rule, ":", who) }
+// limit is the counter of a rule for one subject: the member of a user, or an address.
+func (p partition) limit(rule, subject string) string { return p.key("limit:", rule, ":", subject) }
 
-// changes is the channel that scripts publish on. Channels are the same for all
-// databases of a server, so the number of the database is in the name.
+// changes is the channel that the scripts publish on. All databases of a server share their
+// channels, so the name holds the number of the database.
 func (p partition) changes(database int) string { return p.key("changes:", strconv.Itoa(database)) }
 
-// sharded tells whether the channel is one of a shard.
+// sharded reports whether the channel is a sharded one.
 func (p partition) sharded() bool { return p != "" }
 
-// ranking is the sorted set of all articles of the partition in one order.
+// ranking is the sorted set of all the partition's articles in one order.
 func (p partition) ranking(o Order) string { return p.key(o.prefix()) }
 
-// listing is the same for one group. The names of groups are never empty, or
-// this would be the ranking itself.
+// listing is the ranking of one group. Group names are never empty, otherwise this would be the
+// ranking of all articles.
 func (p partition) listing(o Order, name GroupName) string { return p.key(o.prefix(), string(name)) }
 
-// post is the record of an idempotency key. The key is escaped, so that the
-// last colon always separates it from the user.
+// post is the record of an idempotency key. The key is escaped, so that the last colon always
+// separates it from the user.
 func (p partition) post(poster UserName, key string) string {
 	return p.key("post:", string(poster), ":", url.QueryEscape(key))
 }
 
-// document is the place for the documents whose SHA-256 begins with the same
-// three hex digits: 4096 places, however many documents there are.
+// document is the slot of all documents whose SHA-256 begins with the same three hex digits: there
+// are 4096 slots, however many documents are stored.
 func (p partition) document(hash string) string { return p.key("query:", hash[:3]) }
-
-func (o Order) prefix() string {
-	if o == ByTime {
-		return "time:"
-	}
-	return "score:"
-}
 
 func (id ArticleID) number() string { return strconv.FormatInt(int64(id), 10) }
 

@@ -65,8 +65,8 @@ func (r *Repo) WatchArticles(ctx context.Context, ids []ArticleID) (*Watch, erro
 // are passed over. Of a watcher that takes too slowly, the 100 newest posts wait. It refuses with Invalid the group
 // interesting, into which nothing is posted.
 func (r *Repo) WatchPosts(group GroupName) (*Watch, error) {
-	if group == interesting {
-		return nil, refuse(Invalid, "group", "nothing is posted into the group %s: watch its articles for changes", interesting)
+	if group == Interesting {
+		return nil, refuse(Invalid, "group", "nothing is posted into the group %s: watch its articles for changes", Interesting)
 	}
 	w := &Watch{live: &r.live, wake: make(chan struct{}, 1), group: &group}
 	r.live.joinPosts(w)

@@ -50,7 +50,7 @@ func (r *Repo) moderate(ctx context.Context, doing string, script *redis.Script,
 		keys := append(make([]string, 0, 16),
 			p.article(id), p.ranking(ByTime), p.ranking(ByScore), p.groups(), p.posted(userOf(known.poster)),
 			p.deleted(), p.moderation(), p.changes(r.database))
-		keys = groupKeys(groupKeys(keys, p, interesting), p, groupNames(known.groups)...)
+		keys = groupKeys(groupKeys(keys, p, Interesting), p, groupNames(known.groups)...)
 		return r.run(ctx, script, keys, args(known))
 	})
 	if err != nil {

@@ -1,15 +1,22 @@
 package redisrepo
 
-// Order is what a listing is sorted by. The zero value is none.
+// Order is the key that a listing is sorted by. The zero value is invalid.
 type Order int
 
-// The orders. Equal keys are sorted by the bytes of the member, as Redis does.
+// The orders. Articles with equal keys are sorted by the bytes of their members, as in Redis.
 const (
 	ByScore Order = iota + 1
 	ByTime
 )
 
-// Direction is which end of an order comes first. The zero value is none.
+func (o Order) prefix() string {
+	if o == ByTime {
+		return "time:"
+	}
+	return "score:"
+}
+
+// Direction is the direction of an order. The zero value is invalid.
 type Direction int
 
 // The directions.

@@ -99,7 +99,7 @@ func (r *Repo) queueRead(ctx context.Context, pipe redis.Pipeliner, p partition,
 	if e.last {
 		end = "LAST"
 	}
-	if l.group == interesting {
+	if l.group == Interesting {
 		indexed = "" // kept by the scripts, and not one of the site's groups
 	}
 	after, afterMember := e.after.args()

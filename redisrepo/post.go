@@ -174,7 +174,7 @@ func (r *Repo) postCall(id ArticleID, poster UserName, s submission, how posted)
 	keys := append(make([]string, 0, 24),
 		p.article(id), p.voted(id), p.downvoted(id), p.ranking(ByTime), p.ranking(ByScore), p.groups(),
 		p.posted(poster), p.counter(), p.post(poster, how.key), p.changes(r.database), p.link(how.link))
-	keys = groupKeys(groupKeys(keys, p, interesting), p, s.groups...)
+	keys = groupKeys(groupKeys(keys, p, Interesting), p, s.groups...)
 	return keys, []any{
 		id.String(), strconv.Itoa(int(id) / len(r.partitions)), poster.member(), s.title, s.link, s.text,
 		how.at, how.votes, r.rules.PosterVotes,

@@ -49,8 +49,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// layout is the version of the keys above.
-const layout = "1"
+// LayoutVersion is the version of the keys above, as meta: records it.
+const LayoutVersion = "1"
 
 // knownGroups is how many articles' groups a Repo remembers.
 const knownGroups = 10_000
@@ -144,7 +144,7 @@ func (r *Repo) checkMeta(ctx context.Context) error {
 			}
 		}
 		want := map[string]string{
-			"layout":     layout,
+			"layout":     LayoutVersion,
 			"partitions": strconv.Itoa(len(r.partitions)),
 			"index":      strconv.Itoa(i),
 		}
@@ -174,7 +174,7 @@ func (r *Repo) findGroups(ctx context.Context, p partition) error {
 	keys := r.client.Scan(ctx, 0, p.group("*"), 1000).Iterator()
 	for keys.Next(ctx) {
 		name, err := ParseGroupName(strings.TrimPrefix(keys.Val(), p.group("")))
-		if err != nil || p.group(name) != keys.Val() || name == interesting {
+		if err != nil || p.group(name) != keys.Val() || name == Interesting {
 			continue // not a group that can be named here
 		}
 		if err := r.client.ZAdd(ctx, p.groups(), redis.Z{Member: string(name)}).Err(); err != nil {

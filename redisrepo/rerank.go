@@ -92,7 +92,7 @@ func (r *Repo) rerankAll(ctx context.Context, p partition, set string) error {
 					continue // a foreign member has no votes; Check reports it
 				}
 				keys := []string{p.article(id), p.voted(id), p.downvoted(id), p.audit(id), p.ranking(ByTime), p.ranking(ByScore)}
-				rerankScript.EvalSha(ctx, pipe, groupKeys(keys, p, interesting), member,
+				rerankScript.EvalSha(ctx, pipe, groupKeys(keys, p, Interesting), member,
 					r.rules.VoteScore, seconds(r.rules.VotingWindow), seconds(voterMargin), r.rules.InterestingVotes, r.scriptNow())
 			}
 		})

@@ -9,43 +9,42 @@ import (
 const (
 	day = 24 * time.Hour
 
-	// MaxGroups is how many groups one article may be in.
+	// MaxGroups is the maximum number of groups of one article.
 	MaxGroups = 10
-	// MaxPageSize is the largest page that a listing answers.
+	// MaxPageSize is the maximum number of articles on a page.
 	MaxPageSize = 100
 
-	// voterMargin is how much longer than the voting window the voters of an
-	// article are kept, so that a late vote is refused before they are forgotten,
-	// even after a failover to a server whose clock is off.
+	// voterMargin is how much longer than the voting window an article's voters are kept, so that a
+	// late vote is refused before the voters are forgotten, even after a failover to a server whose
+	// clock is off.
 	voterMargin = time.Hour
-	// moderationEntries is about how many entries the moderation log of each
-	// partition keeps.
+	// moderationEntries is the approximate maximum number of entries in the moderation log of one partition.
 	moderationEntries = 100_000
 	// postRecordTTL is how long a repeated idempotency key finds its first post.
 	postRecordTTL = day
 )
 
-// Rules are the rules of a site. They belong to the data: every process on one
-// store must use the same. New applies a change to the articles that exist,
-// with two exceptions: an article keeps the PosterVotes that it was posted
-// under, and a longer window opens none whose voters are forgotten.
+// Rules are the rules of a site. They belong to the data: every process on one store must use the
+// same. New applies changed rules to the existing articles, with two exceptions: an article keeps
+// the PosterVotes under which it was posted, and a longer window does not reopen voting on articles
+// whose voters have been forgotten.
 type Rules struct {
-	VoteScore        int           // seconds of ranking that a vote is worth, at least 1
+	VoteScore        int           // worth of a vote in the ranking, seconds, 1 to 1,000,000,000
 	VotingWindow     time.Duration // from posting, whole seconds, at least 1 s
-	PosterVotes      bool          // whether the poster's own vote counts as the first
+	PosterVotes      bool          // whether the poster's own vote counts, as the first
 	InterestingVotes int           // net votes that make an article interesting, at least 1
-	PageSize         int           // articles on a page, 1 to MaxPageSize
+	PageSize         int           // articles on a page if the caller gives no size, 1 to MaxPageSize
 	GroupCacheTTL    time.Duration // how long a group's listing is kept after its last use, at least 1 s
 
-	// The next two are for what is done from now on: what is there stays.
-	LinkWindow time.Duration // how long a link that was posted is refused to others, whole seconds; 0: never
-	Downvotes  bool          // whether anybody can vote down
+	// Changes of the next two affect later calls only.
+	LinkWindow time.Duration // how long a posted link cannot be posted again, whole seconds; 0: not at all
+	Downvotes  bool          // whether downvotes are allowed
 }
 
-// BookRules are those of Redis in Action: 200 votes are worth a day, voting is
-// open for a week, a page has 25 articles. Beside the book, a link can be posted
-// once in that week, and votes down count.
-func BookRules() Rules {
+// DefaultRules returns the rules of Redis in Action: 200 votes are worth a day, voting is open for a
+// week, a page has 25 articles. Two rules are additions: a link can be posted once a week, and
+// downvotes are allowed.
+func DefaultRules() Rules {
 	return Rules{
 		VoteScore:        int(day/time.Second) / 200,
 		VotingWindow:     7 * day,
@@ -58,21 +57,36 @@ func BookRules() Rules {
 	}
 }
 
-// Validate names the first rule that is out of its bounds.
+// BookRules is DefaultRules.
+func BookRules() Rules { return DefaultRules() }
+
+// RuleError is the error for a rule that is out of bounds.
+type RuleError struct {
+	Rule    string // name of the field of Rules in lower-case words, such as "vote score"
+	Problem string // the value and the bounds, such as "0 is not between 1 and 1000000000 seconds"
+}
+
+func (e *RuleError) Error() string { return e.Rule + ": " + e.Problem }
+
+// Validate returns a *RuleError for the first rule that is out of bounds, or nil.
 func (r Rules) Validate() error {
 	switch {
 	case r.VoteScore < 1 || r.VoteScore > 1_000_000_000:
-		return fmt.Errorf("vote score: %d is not between 1 and 1000000000 seconds", r.VoteScore)
+		return ruleError("vote score", "%d is not between 1 and 1000000000 seconds", r.VoteScore)
 	case r.VotingWindow < time.Second || r.VotingWindow%time.Second != 0:
-		return fmt.Errorf("voting window: %v is not a whole number of seconds, at least 1", r.VotingWindow)
+		return ruleError("voting window", "%v is not a whole number of seconds, at least 1", r.VotingWindow)
 	case r.InterestingVotes < 1:
-		return fmt.Errorf("interesting votes: %d is below 1", r.InterestingVotes)
+		return ruleError("interesting votes", "%d is below 1", r.InterestingVotes)
 	case r.PageSize < 1 || r.PageSize > MaxPageSize:
-		return fmt.Errorf("page size: %d is not between 1 and %d", r.PageSize, MaxPageSize)
+		return ruleError("page size", "%d is not between 1 and %d", r.PageSize, MaxPageSize)
 	case r.GroupCacheTTL < time.Second:
-		return fmt.Errorf("group cache TTL: %v is below 1s", r.GroupCacheTTL)
+		return ruleError("group cache TTL", "%v is below 1s", r.GroupCacheTTL)
 	case r.LinkWindow < 0 || r.LinkWindow%time.Second != 0:
-		return fmt.Errorf("link window: %v is not a whole number of seconds, or 0", r.LinkWindow)
+		return ruleError("link window", "%v is not a whole number of seconds, or 0", r.LinkWindow)
 	}
 	return nil
+}
+
+func ruleError(rule, problem string, args ...any) error {
+	return &RuleError{Rule: rule, Problem: fmt.Sprintf(problem, args...)}
 }

@@ -6,15 +6,29 @@ import (
 	"fmt"
 )
 
-// Vote is a user's position on one article.
+// Vote is a user's position on one article. Its value is what it adds to the article's net votes.
 type Vote int
 
-// The positions. They are the number of net votes that they count for.
+// The positions.
 const (
 	Down Vote = iota - 1
 	None
 	Up
 )
+
+// String returns "down", "none" or "up".
+func (v Vote) String() string {
+	switch v {
+	case Down:
+		return "down"
+	case None:
+		return "none"
+	case Up:
+		return "up"
+	default:
+		return fmt.Sprintf("Vote(%d)", int(v))
+	}
+}
 
 // VoteResult is what a vote did.
 type VoteResult struct {
@@ -52,7 +66,7 @@ func (r *Repo) VoteFrom(ctx context.Context, id ArticleID, voter UserName, vote 
 	answer, err := r.runKnowingGroups(ctx, id, "", func(known known) (reply, error) {
 		keys := append(make([]string, 0, 16),
 			p.article(id), p.voted(id), p.downvoted(id), p.ranking(ByTime), p.ranking(ByScore), p.groups(), p.posted(userOf(known.poster)), p.changes(r.database), p.audit(id))
-		keys = groupKeys(groupKeys(keys, p, interesting), p, groupNames(known.groups)...)
+		keys = groupKeys(groupKeys(keys, p, Interesting), p, groupNames(known.groups)...)
 		return r.run(ctx, voteScript, keys, []any{
 			id.String(), voter.member(), int(vote),
 			r.rules.VoteScore, seconds(r.rules.VotingWindow), seconds(voterMargin), r.rules.InterestingVotes,
