@@ -119,6 +119,9 @@ func (s *settings) storeOptions(log *slog.Logger) store.Options {
 	return store.Options{
 		URL: s.RedisURL, DataDir: s.DataDir, Timeout: s.RedisTimeout, Log: log,
 		TLS: store.TLS{CAFile: s.RedisCAFile, CertFile: s.RedisCertFile, KeyFile: s.RedisKeyFile},
+		Names: map[string]string{
+			"URL": "REDIS_URL", "DataDir": "DATA_DIR", "CAFile": "REDIS_CA_FILE", "CertFile": "REDIS_CERT_FILE", "KeyFile": "REDIS_KEY_FILE",
+		},
 	}
 }
 

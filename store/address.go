@@ -10,41 +10,49 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// errMalformed takes the place of errors that quote the URL, and so its password.
-var errMalformed = errors.New("the URL of the store cannot be read: it must look like redis://user:password@host:6379/0, " +
-	"and in a user or password each of : / ? # [ ] @ % must be written in percent encoding")
+// errMalformed replaces errors that quote the URL and its password.
+var errMalformed = errors.New("it cannot be parsed: write it like redis://user:password@host:6379/0, " +
+	"and percent-encode : / ? # [ ] @ % in a user name or password")
 
-// remoteClient makes the client for a URL, and the address to show for it.
+// invalidURL is the error of an unusable Options.URL. It never quotes the URL.
+func (o Options) invalidURL(err error) error {
+	if quoting := new(url.Error); errors.As(err, &quoting) {
+		err = errMalformed
+	}
+	return fmt.Errorf("%s: %w", o.name("URL"), err)
+}
+
+// remoteClient creates the client for a URL and the address to show for it.
 func remoteClient(o Options, scheme, rest string) (*redis.Client, string, error) {
 	authority, tail := rest, ""
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
 		authority, tail = rest[:i], rest[i:]
 	}
-	// Such an @ ends a password with a bare / ? or # in it, whose parts would be
-	// taken for a host and a path, and shown.
+	// An @ here means that the password holds an unencoded / ? or #: its parts would be parsed as a host and
+	// a path, and shown.
 	if scheme != "unix" && strings.Contains(tail, "@") {
-		return nil, "", errMalformed
+		return nil, "", o.invalidURL(errMalformed)
 	}
 	if plain, ok := strings.CutSuffix(scheme, "+sentinel"); ok {
 		return sentinelClient(o, plain, authority, tail)
 	}
 	u, err := url.Parse(scheme + "://" + rest)
 	if err != nil || u.Fragment != "" || scheme == "unix" && u.Host != "" {
-		return nil, "", errMalformed
+		return nil, "", o.invalidURL(errMalformed)
 	}
-	client, err := newClient(u, o.Timeout, o.TLS)
+	client, err := newClient(u, o)
 	if err != nil {
 		return nil, "", err
 	}
 	return client, address(scheme, client.Options().Addr, client.Options().DB), nil
 }
 
-// sentinelClient reads the hosts by itself: net/url takes a single one.
+// sentinelClient parses the hosts itself: net/url accepts only one.
 func sentinelClient(o Options, scheme, authority, tail string) (*redis.Client, string, error) {
 	at := strings.LastIndex(authority, "@")
 	u, err := url.Parse("redis://" + authority[:at+1] + "sentinel" + tail)
 	if err != nil || u.Fragment != "" {
-		return nil, "", errMalformed
+		return nil, "", o.invalidURL(errMalformed)
 	}
 	master, database, _ := strings.Cut(strings.Trim(u.Path, "/"), "/")
 	hosts := strings.Split(authority[at+1:], ",")
@@ -53,7 +61,7 @@ func sentinelClient(o Options, scheme, authority, tail string) (*redis.Client, s
 			hosts[i] = net.JoinHostPort(strings.Trim(host, "[]"), "26379")
 		}
 		if master == "" || host == "" {
-			return nil, "", errors.New("the URL of the store must name hosts and a master: " + scheme + "+sentinel://host1,host2/master")
+			return nil, "", o.invalidURL(errors.New("it must name hosts and a master: " + scheme + "+sentinel://host1,host2/master"))
 		}
 	}
 
@@ -65,7 +73,7 @@ func sentinelClient(o Options, scheme, authority, tail string) (*redis.Client, s
 	query["addr"] = hosts[1:]
 	client, err := newFailoverClient(
 		&url.URL{Scheme: scheme, Host: hosts[0], Path: "/" + database, RawQuery: query.Encode()},
-		url.UserPassword(user, password), u.User, o.Timeout, o.TLS)
+		url.UserPassword(user, password), u.User, o)
 	if err != nil {
 		return nil, "", err
 	}

@@ -10,15 +10,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-var errCluster = errors.New("this version of Frontpage does not run on Redis Cluster yet: name a server that is not part of one")
+var errCluster = errors.New("Redis Cluster is not supported yet: use a server that is not part of a cluster")
 
-// How long a server is waited for: until it answers at all, and until it has
-// loaded its data. A child either answers or ends, so its times only keep a
-// hanging one from hanging us.
+// How long to wait for a server: until it replies at all, and until it has loaded its data. A child either
+// replies or exits, so its limits only guard against one that hangs.
 const (
-	remoteAnswers = 4 * time.Second
+	remoteReplies = 4 * time.Second
 	remoteLoads   = time.Minute
-	childAnswers  = 30 * time.Second
+	childReplies  = 30 * time.Second
 	childLoads    = 24 * time.Hour
 )
 
@@ -27,11 +26,11 @@ const (
 	reportEvery = 5 * time.Second
 )
 
-// await returns when the server answers, or with its last error when it refuses,
-// when the time for answering or loading is over, or when ended is closed.
-func (s *Store) await(ctx context.Context, answers, loads time.Duration, ended <-chan struct{}) error {
+// await returns nil when the server replies to PING. It returns the last error when the server refuses the
+// client, when it does not reply within replies or is still loading after loads, and when ended is closed.
+func (s *Store) await(ctx context.Context, replies, loads time.Duration, ended <-chan struct{}) error {
 	started := time.Now()
-	deadline := started.Add(answers)
+	deadline := started.Add(replies)
 	var report time.Time
 	var last error
 	tick := time.NewTicker(retryEvery)
@@ -43,7 +42,7 @@ func (s *Store) await(ctx context.Context, answers, loads time.Duration, ended <
 		if last == nil || !errors.Is(err, context.DeadlineExceeded) {
 			last = err
 		}
-		var refusal redis.Error
+		var replied redis.Error
 		switch {
 		case err == nil:
 			return nil
@@ -53,7 +52,7 @@ func (s *Store) await(ctx context.Context, answers, loads time.Duration, ended <
 				report = time.Now()
 				s.log.InfoContext(ctx, "waiting for Redis to load its data", "store", s.Address, "for", time.Since(started).Round(time.Second))
 			}
-		case errors.As(err, &refusal), refusedInTLS(err):
+		case errors.As(err, &replied), tlsFailed(err):
 			return err
 		}
 		if time.Now().After(deadline) {
@@ -69,17 +68,17 @@ func (s *Store) await(ctx context.Context, answers, loads time.Duration, ended <
 	}
 }
 
-// inspect refuses a server that Frontpage cannot run on, and warns about one
-// that may lose data. A server that does not tell is taken as it is.
+// inspect rejects a server that Frontpage cannot run on and warns about one that may lose data. A server that
+// does not allow INFO is accepted unchecked.
 func (s *Store) inspect(ctx context.Context) error {
 	text, err := s.Client.Info(ctx).Result()
-	var refusal redis.Error
-	if errors.As(err, &refusal) {
-		s.log.DebugContext(ctx, "the server does not tell about itself", "err", err)
+	var replied redis.Error
+	if errors.As(err, &replied) {
+		s.log.DebugContext(ctx, "Redis does not allow INFO: its version and persistence are unknown", "err", err)
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("ask for its version: %w", err)
+		return fmt.Errorf("read its version: %w", err)
 	}
 	info := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -93,27 +92,27 @@ func (s *Store) inspect(ctx context.Context) error {
 		s.Version = "Redis " + version
 		var major, minor int
 		if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil || major < 6 || major == 6 && minor < 2 {
-			return fmt.Errorf("this is Redis %s, and Frontpage needs version 6.2 or later", version)
+			return fmt.Errorf("Redis %s is too old: Frontpage needs Redis 6.2 or later", version)
 		}
 	}
-	if version := info["valkey_version"]; version != "" { // its redis_version stays 7.2.4
+	if version := info["valkey_version"]; version != "" { // Valkey reports redis_version 7.2.4 for compatibility
 		s.Version = "Valkey " + version
 	}
-	for _, mode := range []string{info["redis_mode"], info["server_mode"]} { // server_mode in Valkey
+	for _, mode := range []string{info["redis_mode"], info["server_mode"]} { // Valkey calls it server_mode
 		switch mode {
 		case "cluster":
 			return errCluster
 		case "sentinel":
-			return errors.New("this is a Sentinel: use redis+sentinel://host1,host2/master")
+			return errors.New("this is a Sentinel, not a data server: use redis+sentinel://host1,host2/master")
 		}
 	}
 
 	if policy := info["maxmemory_policy"]; policy != "" && policy != "noeviction" {
-		s.log.WarnContext(ctx, "Redis may throw away votes and articles when its memory is full; set its maxmemory-policy to noeviction",
+		s.log.WarnContext(ctx, "Redis may evict articles and votes when its memory is full: set its maxmemory-policy to noeviction",
 			"store", s.Address, "maxmemory-policy", policy)
 	}
 	if s.aof == "0" {
-		s.log.WarnContext(ctx, "a crash of Redis loses what came after its last snapshot, or everything when it makes none; set its appendonly to yes",
+		s.log.WarnContext(ctx, "a crash of Redis loses everything since its last snapshot: set its appendonly to yes",
 			"store", s.Address)
 	}
 	return nil

@@ -20,11 +20,11 @@ import (
 const (
 	logName    = "redis.log"
 	stopWithin = 5 * time.Second
-	minPause   = 50 * time.Millisecond // before a child that ended is started again
+	minPause   = 50 * time.Millisecond // before a restart; doubled up to maxPause
 	maxPause   = 5 * time.Second
 )
 
-// child runs a private server, and starts it again whenever it ends.
+// child runs a private server and restarts it whenever it exits.
 type child struct {
 	path   string // the program
 	dir    string
@@ -32,21 +32,21 @@ type child struct {
 	lock   *os.File
 	log    *slog.Logger
 
-	settled atomic.Bool   // the start has succeeded or failed, whichever was first
+	settled atomic.Bool   // whether the start has succeeded or failed, whichever came first
 	ended   chan struct{} // closed when no server runs and none will be started
-	err     error         // why the start failed; to be read after ended
+	err     error         // why the start failed; read it only after ended is closed
 }
 
 func openChild(ctx context.Context, o Options) (*Store, error) {
 	c := &child{path: serverPath(), log: o.Log, ended: make(chan struct{})}
 	if c.path == "" {
-		return nil, errors.New("start a private Redis: there is no redis-server or valkey-server on PATH, or this system cannot run one as a child")
+		return nil, errors.New("start a private Redis: no redis-server or valkey-server on PATH, or this system cannot run one as a child process")
 	}
-	release, err := c.prepare(ctx, o.DataDir)
+	release, err := c.prepare(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("start a private Redis: %w", err)
 	}
-	client, err := newClient(&url.URL{Scheme: "unix", Path: c.socket}, o.Timeout, TLS{})
+	client, err := newClient(&url.URL{Scheme: "unix", Path: c.socket}, o)
 	if err != nil {
 		release()
 		return nil, fmt.Errorf("start a private Redis: %w", err)
@@ -58,7 +58,7 @@ func openChild(ctx context.Context, o Options) (*Store, error) {
 		<-c.ended
 		release()
 	})}
-	err = s.await(ctx, childAnswers, childLoads, c.ended)
+	err = s.await(ctx, childReplies, childLoads, c.ended)
 	if err == nil {
 		err = s.inspect(ctx)
 	}
@@ -67,13 +67,13 @@ func openChild(ctx context.Context, o Options) (*Store, error) {
 	}
 	err = errors.Join(err, s.Close())
 	if c.err != nil {
-		err = c.err // tells more than a client that found nobody there
+		err = c.err // says more than the client's failed connection
 	}
 	return nil, fmt.Errorf("start %s in %s: %w", c.path, c.dir, err)
 }
 
-// run stays on one thread, and that thread is not used for anything else: on
-// Linux the child is told to end when the thread that started it does.
+// run serves until ctx ends, restarting the server when it exits. It keeps a thread of its own: on Linux the
+// child gets SIGTERM when the thread that started it ends.
 func (c *child) run(ctx context.Context) {
 	runtime.LockOSThread()
 	defer close(c.ended)
@@ -90,7 +90,7 @@ func (c *child) run(ctx context.Context) {
 		if time.Since(started) > time.Minute {
 			pause = minPause
 		}
-		c.log.ErrorContext(ctx, "the private Redis ended and is started again", "store", c.dir, "err", err)
+		c.log.ErrorContext(ctx, "the private Redis exited: restarting it", "store", c.dir, "err", err)
 		select {
 		case <-ctx.Done():
 			return
@@ -99,33 +99,34 @@ func (c *child) run(ctx context.Context) {
 	}
 }
 
-// serve runs the server until it ends, which it does by itself, or when ctx does.
+// serve runs the server once, until it exits or ctx ends. Its error is never nil.
 func (c *child) serve(ctx context.Context) error {
 	out, err := os.OpenFile(filepath.Join(c.dir, logName), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 	if err != nil {
 		return err
 	}
-	defer out.Close() // the child has its own
+	defer out.Close() // the child has its own descriptor
 	// #nosec G204 -- the program is the redis-server or valkey-server of PATH
 	cmd := exec.CommandContext(ctx, c.path,
 		"--port", "0", "--unixsocket", c.socket, "--unixsocketperm", "700", "--daemonize", "no",
 		"--appendonly", "yes", "--appendfsync", "everysec", "--save", "", "--maxmemory-policy", "noeviction",
-		"--hash-max-ziplist-value", "512") // the name that all versions know: texts up to 512 bytes are kept compactly
-	cmd.Dir = c.dir // where the data goes
+		"--hash-max-ziplist-value", "512") // the name that all versions know; keeps hashes with values up to 512 bytes compact
+	cmd.Dir = c.dir // where Redis writes its data
 	cmd.Stdout, cmd.Stderr = out, out
-	// The lock lives as long as any process has it open: no second server can
-	// start on this directory while this one runs, even when we are killed.
+	// The lock is held as long as any process has the file open: no second server can start on this directory
+	// while this one runs, even if Frontpage is killed.
 	cmd.ExtraFiles = []*os.File{c.lock}
 	cmd.SysProcAttr = processAttributes()
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = stopWithin
 	if err = cmd.Run(); err == nil {
-		err = errors.New("somebody told it to end")
+		err = errors.New("it was shut down from outside")
 	}
-	return fmt.Errorf("%w; the end of its %s: %s", err, logName, tail(out))
+	return fmt.Errorf("%w; last lines of its %s: %s", err, logName, tail(out))
 }
 
-// serverPath finds the program, or returns "" where there is none to run.
+// serverPath returns the path of redis-server or valkey-server, or "" if this system has neither or cannot run
+// it as a child.
 func serverPath() string {
 	if !canRunChild {
 		return ""
@@ -138,7 +139,7 @@ func serverPath() string {
 	return ""
 }
 
-// tail returns the last lines of a log.
+// tail returns up to 5 of the last lines of a log, 800 bytes at most.
 func tail(file *os.File) string {
 	info, err := file.Stat()
 	if err != nil {

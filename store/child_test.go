@@ -21,8 +21,8 @@ import (
 	"frontpage/store"
 )
 
-// childEnv makes the test binary open a store in the directory of this name,
-// print the process and the socket of its Redis, and wait to be killed.
+// childEnv names a directory. If set, the test binary opens a store there, prints the process ID and the socket of
+// its Redis, and waits to be killed.
 const childEnv = "STORE_TEST_DIR"
 
 func TestMain(m *testing.M) {
@@ -52,7 +52,7 @@ func redisPID(s *store.Store) int {
 	return 0
 }
 
-// startParent runs another process that has a store open in dir.
+// startParent starts another process with an open store in dir.
 func startParent(t *testing.T, dir string) (parent *exec.Cmd, redisPID int, socket string) {
 	t.Helper()
 	parent = exec.Command(os.Args[0])
@@ -70,13 +70,13 @@ func startParent(t *testing.T, dir string) (parent *exec.Cmd, redisPID int, sock
 		parent.Wait()
 	})
 	if _, err := fmt.Fscan(out, &redisPID, &socket); err != nil || redisPID == 0 {
-		t.Fatalf("the other process: %v", err)
+		t.Fatalf("read the output of the other process: %v", err)
 	}
 	t.Cleanup(func() { os.RemoveAll(filepath.Dir(socket)) })
 	return parent, redisPID, socket
 }
 
-func TestChildKeepsDataOverClose(t *testing.T) {
+func TestChildKeepsDataAfterClose(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), `blanks " and 'quotes' % # ?`, strings.Repeat("long", 40))
 	for _, o := range []store.Options{
@@ -90,33 +90,33 @@ func TestChildKeepsDataOverClose(t *testing.T) {
 		}
 		pid, socket := redisPID(s), s.Client.(*redis.Client).Options().Addr
 		if n := s.Client.Incr(t.Context(), "opened").Val(); o.URL == "" && n != 1 || o.URL != "" && n < 2 {
-			t.Errorf("%q: the counter is at %d", o.URL, n)
+			t.Errorf("%q: the counter is %d", o.URL, n)
 		}
 		if s.Kind != store.Child || s.Address != dir || !strings.Contains(s.String(), dir) || !strings.Contains(s.String(), s.Version) {
-			t.Errorf("the store is %v, %q", s.Kind, s)
+			t.Errorf("Kind = %v, String() = %q, want a child with its version and directory", s.Kind, s)
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Close(); err != nil {
-			t.Errorf("the second Close: %v", err)
+			t.Errorf("second Close: %v", err)
 		}
 		if alive(pid) {
 			t.Errorf("%q: Redis still runs after Close", o.URL)
 		}
 		if _, err := os.Stat(filepath.Dir(socket)); !os.IsNotExist(err) {
-			t.Errorf("%q: the socket's directory is still there: %v", o.URL, err)
+			t.Errorf("%q: the socket's directory still exists: %v", o.URL, err)
 		}
 	}
 	if _, err := os.Stat("elsewhere"); !os.IsNotExist(err) {
 		t.Errorf("DataDir was used although the URL names a directory: %v", err)
 	}
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("the data directory is %v, %v; want rwx for its owner only", info.Mode(), err)
+		t.Errorf("mode of the data directory = %v, %v; want rwx for its owner only", info.Mode(), err)
 	}
 }
 
-func TestChildSettings(t *testing.T) {
+func TestChildIsPrivateAndDurable(t *testing.T) {
 	t.Parallel()
 	s := open(t, store.Options{DataDir: t.TempDir()})
 	for name, want := range map[string]string{
@@ -130,7 +130,7 @@ func TestChildSettings(t *testing.T) {
 	}
 }
 
-func TestChildIsStartedAgain(t *testing.T) {
+func TestChildIsRestartedWhenItExits(t *testing.T) {
 	t.Parallel()
 	var log record
 	s := open(t, store.Options{DataDir: t.TempDir(), Log: log.logger(slog.LevelInfo)})
@@ -139,37 +139,37 @@ func TestChildIsStartedAgain(t *testing.T) {
 		set(t, s, "key", strconv.Itoa(i))
 		pid := redisPID(s)
 		if pid == 0 || killed[pid] {
-			t.Fatalf("the process is %d again", pid)
+			t.Fatalf("process ID = %d, want that of a new process", pid)
 		}
 		killed[pid] = true
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "an answer after the kill", func() bool {
+		eventually(t, "reply after the kill", func() bool {
 			pid := redisPID(s)
 			return pid != 0 && !killed[pid]
 		})
 		wantValue(t, s, "key", strconv.Itoa(i))
 	}
-	if n := strings.Count(log.String(), "started again"); n != 3 {
-		t.Errorf("%d restarts are in the log, want 3: %s", n, log.String())
+	if n := strings.Count(log.String(), "restarting it"); n != 3 {
+		t.Errorf("%d restarts in the log, want 3: %s", n, log.String())
 	}
 }
 
-func TestChildDirectoryIsRefusedToASecond(t *testing.T) {
+func TestDataDirectoryInUseIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	first := open(t, store.Options{DataDir: dir})
-	text := refused(t, store.Options{DataDir: dir})
+	text := openError(t, store.Options{DataDir: dir})
 	for _, want := range []string{dir, "another Frontpage", "DATA_DIR", "REDIS_URL"} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the error is %q, want %q in it", text, want)
+			t.Errorf("error = %q, want it to contain %q", text, want)
 		}
 	}
 	set(t, first, "still", "served")
 }
 
-func TestChildWaitsForTheLock(t *testing.T) {
+func TestChildWaitsForALockThatIsReleased(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	first := open(t, store.Options{DataDir: dir})
@@ -191,7 +191,7 @@ func TestChildWaitsForTheLock(t *testing.T) {
 	}
 }
 
-func TestChildEndsWithAKilledParent(t *testing.T) {
+func TestChildEndsWhenItsParentIsKilled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	parent, _, socket := startParent(t, dir)
@@ -202,21 +202,21 @@ func TestChildEndsWithAKilledParent(t *testing.T) {
 	s := open(t, store.Options{DataDir: dir})
 	if conn, err := net.Dial("unix", socket); err == nil {
 		conn.Close()
-		t.Error("the Redis of the killed process still runs beside ours")
+		t.Error("the Redis of the killed process still runs next to the new one")
 	}
 	wantValue(t, s, "by", "the killed one")
 }
 
-func TestChildOutlivingItsParentKeepsTheLock(t *testing.T) {
+func TestChildThatOutlivesItsParentKeepsTheLock(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	parent, pid, socket := startParent(t, dir)
-	// In a script without an end it does not end when told to. That stands for
-	// the systems on which nobody tells it.
+	// Running an endless script, Redis ignores SIGTERM. This stands for systems that do not signal the child when
+	// its parent dies.
 	client := redis.NewClient(&redis.Options{Network: "unix", Addr: socket, ContextTimeoutEnabled: true, MaxRetries: -1})
 	defer client.Close()
 	go client.Eval(t.Context(), "while true do end", nil)
-	eventually(t, "a busy Redis", func() bool {
+	eventually(t, "busy Redis", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
 		return client.Ping(ctx).Err() != nil
@@ -227,7 +227,7 @@ func TestChildOutlivingItsParentKeepsTheLock(t *testing.T) {
 	defer cancel()
 	_, err := store.Open(ctx, store.Options{DataDir: dir})
 	if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "killed") {
-		t.Errorf("beside the Redis of the killed process: %v", err)
+		t.Errorf("error = %v, want one that names %s and the killed process", err, dir)
 	}
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -235,7 +235,7 @@ func TestChildOutlivingItsParentKeepsTheLock(t *testing.T) {
 	wantValue(t, open(t, store.Options{DataDir: dir}), "by", "the killed one")
 }
 
-func TestChildThatCannotStart(t *testing.T) {
+func TestFailedStartReportsTheLogOfRedis(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, store.Options{DataDir: dir})
@@ -245,22 +245,22 @@ func TestChildThatCannotStart(t *testing.T) {
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "appendonlydir", "*.incr.aof"))
 	if err != nil || len(files) != 1 {
-		t.Fatalf("the log of commands is %v, %v", files, err)
+		t.Fatalf("append-only files = %v, %v, want one", files, err)
 	}
-	if err := os.WriteFile(files[0], []byte("this is no command\r\n"), 0o600); err != nil {
+	if err := os.WriteFile(files[0], []byte("this is not a command\r\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	before := time.Now()
-	text := refused(t, store.Options{DataDir: dir})
+	text := openError(t, store.Options{DataDir: dir})
 	if !strings.Contains(text, "Bad file format") || !strings.Contains(text, "exit status 1") {
-		t.Errorf("the error is %q, want Redis' own words", text)
+		t.Errorf("error = %q, want the last lines of Redis' log", text)
 	}
 	if took := time.Since(before); took > patience/2 {
-		t.Errorf("it took %v", took)
+		t.Errorf("the failure took %v", took)
 	}
 }
 
-func TestChildWithTornLog(t *testing.T) {
+func TestChildStartsWithATruncatedAppendOnlyFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, store.Options{DataDir: dir})
@@ -270,7 +270,7 @@ func TestChildWithTornLog(t *testing.T) {
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "appendonlydir", "*.incr.aof"))
 	if err != nil || len(files) != 1 {
-		t.Fatalf("the log of commands is %v, %v", files, err)
+		t.Fatalf("append-only files = %v, %v, want one", files, err)
 	}
 	file, err := os.OpenFile(files[0], os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -283,16 +283,16 @@ func TestChildWithTornLog(t *testing.T) {
 	wantValue(t, open(t, store.Options{DataDir: dir}), "key", "value")
 }
 
-func TestChildWithAFileForADirectory(t *testing.T) {
+func TestDataDirectoryMustBeADirectory(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if text := refused(t, store.Options{DataDir: path}); !strings.Contains(text, path) {
-		t.Errorf("the error is %q", text)
+	if text := openError(t, store.Options{DataDir: path}); !strings.Contains(text, path) {
+		t.Errorf("error = %q, want it to contain %q", text, path)
 	}
-	if text := refused(t, store.Options{}); !strings.Contains(text, "no data directory") {
-		t.Errorf("the error is %q", text)
+	if text := openError(t, store.Options{}); !strings.Contains(text, "DATA_DIR is not set") {
+		t.Errorf("error = %q, want it to name DATA_DIR", text)
 	}
 }

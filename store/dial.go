@@ -8,10 +8,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// dialHook hides failed dials from go-redis' pool. After as many of them as it
-// has connections the pool refuses every command until a probe, made once a
-// second, succeeds: Redis would be back and commands would still fail. So a
-// failed dial gives a connection that fails on first use.
+// dialHook hides failed dials from go-redis' pool: a failed dial returns a connection that fails on first use.
+// Otherwise, after as many failures as it has connections, the pool would refuse every command until a probe,
+// sent once a second, succeeds: Redis would be back and commands would still fail.
 type dialHook struct{}
 
 func (dialHook) DialHook(next redis.DialHook) redis.DialHook {
@@ -39,12 +38,12 @@ type deadConn struct {
 func (c deadConn) Read([]byte) (int, error)  { return 0, c.err }
 func (c deadConn) Write([]byte) (int, error) { return 0, c.err }
 
-// SyscallConn makes the pool drop the connection when it became idle because
-// the command that had asked for it was given up.
+// SyscallConn makes the pool drop the connection if it became idle because the command that requested it was
+// cancelled.
 func (c deadConn) SyscallConn() (syscall.RawConn, error) { return nil, c.err }
 
-// dialError is a net.Error that does not unwrap: go-redis repeats a command
-// whose error holds a failed dial, so it would wait for two dials.
+// dialError is a net.Error that does not unwrap: go-redis retries a command whose error wraps a failed dial, and
+// would wait for two dials.
 type dialError struct{ error }
 
 func (dialError) Timeout() bool   { return true }

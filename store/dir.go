@@ -9,27 +9,27 @@ import (
 	"time"
 )
 
-// prepare makes and locks the directory and makes one for the socket. release
-// undoes both.
-func (c *child) prepare(ctx context.Context, dir string) (release func(), err error) {
-	if dir == "" {
-		return nil, errors.New("no data directory is given")
+// prepare creates and locks the data directory and creates a directory for the socket. release removes the
+// latter and unlocks the former.
+func (c *child) prepare(ctx context.Context, o Options) (release func(), err error) {
+	if o.DataDir == "" {
+		return nil, fmt.Errorf("%s is not set", o.name("DataDir"))
 	}
-	if c.dir, err = filepath.Abs(dir); err != nil {
+	if c.dir, err = filepath.Abs(o.DataDir); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return nil, err
 	}
-	if c.lock, err = lockDir(ctx, c.dir); err != nil {
+	if c.lock, err = lockDir(ctx, c.dir, o); err != nil {
 		return nil, err
 	}
 	sockets, err := os.MkdirTemp("", "frontpage-")
 	if err == nil {
 		sockets, err = filepath.Abs(sockets)
 	}
-	if err == nil && len(sockets) > 90 { // a socket's path has 103 bytes on some systems
-		err = errors.Join(fmt.Errorf("%s is too long for a socket: set TMPDIR to a shorter directory", sockets), os.Remove(sockets))
+	if err == nil && len(sockets) > 90 { // some systems limit a socket's path to 103 bytes
+		err = errors.Join(fmt.Errorf("the path %s is too long for a socket: set TMPDIR to a shorter one", sockets), os.Remove(sockets))
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.lock.Close())
@@ -42,13 +42,12 @@ func (c *child) prepare(ctx context.Context, dir string) (release func(), err er
 	}, nil
 }
 
-// lockWait is for a child that still ends after its parent was killed.
+// lockWait is how long to wait for a child that is still shutting down after its parent was killed.
 const lockWait = 5 * time.Second
 
-// lockDir locks the directory until the file is closed here and in every
-// process that inherited it. The file stays where it is: whoever removed it
-// would let two processes lock two files of one name.
-func lockDir(ctx context.Context, dir string) (*os.File, error) {
+// lockDir locks the directory until the returned file is closed here and in every process that inherited it. The
+// file is never removed: otherwise two processes could lock two files of the same name.
+func lockDir(ctx context.Context, dir string, o Options) (*os.File, error) {
 	file, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600) // #nosec G304 -- the directory is a setting
 	if err != nil {
 		return nil, err
@@ -68,8 +67,8 @@ func lockDir(ctx context.Context, dir string) (*os.File, error) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return nil, errors.Join(fmt.Errorf("another Frontpage, or the Redis of one that was killed, uses %s: "+
-				"stop it, set DATA_DIR to another directory, or share one server by REDIS_URL", dir), file.Close())
+			return nil, errors.Join(fmt.Errorf("%s is in use by another Frontpage, or by the Redis of one that was killed: "+
+				"stop it, set %s to another directory, or share one Redis through %s", dir, o.name("DataDir"), o.name("URL")), file.Close())
 		}
 	}
 }

@@ -20,10 +20,10 @@ import (
 	"frontpage/store"
 )
 
-// patience is how long a test waits for what usually takes milliseconds.
+// patience is how long a test waits for something that usually takes milliseconds.
 const patience = 30 * time.Second
 
-// eventually tries until done holds.
+// eventually waits until done returns true.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -33,12 +33,12 @@ func eventually(t *testing.T, what string, done func() bool) {
 		select {
 		case <-tick.C:
 		case <-late:
-			t.Fatalf("%s: not within %v", what, patience)
+			t.Fatalf("no %s within %v", what, patience)
 		}
 	}
 }
 
-// record is a log to look into.
+// record collects a log.
 type record struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -60,9 +60,15 @@ func (r *record) logger(level slog.Level) *slog.Logger {
 	return slog.New(slog.NewTextHandler(r, &slog.HandlerOptions{Level: level}))
 }
 
-// open opens a store for the length of the test.
+// names are the environment variables of the program.
+var names = map[string]string{
+	"URL": "REDIS_URL", "DataDir": "DATA_DIR", "CAFile": "REDIS_CA_FILE", "CertFile": "REDIS_CERT_FILE", "KeyFile": "REDIS_KEY_FILE",
+}
+
+// open opens a store and closes it when the test ends.
 func open(t *testing.T, o store.Options) *store.Store {
 	t.Helper()
+	o.Names = names
 	s, err := store.Open(t.Context(), o)
 	if err != nil {
 		t.Fatalf("Open: %v", err)
@@ -75,9 +81,10 @@ func open(t *testing.T, o store.Options) *store.Store {
 	return s
 }
 
-// refused wants an error and returns its text.
-func refused(t *testing.T, o store.Options) string {
+// openError opens a store, expects an error and returns its text.
+func openError(t *testing.T, o store.Options) string {
 	t.Helper()
+	o.Names = names
 	s, err := store.Open(t.Context(), o)
 	if err == nil {
 		s.Close()
@@ -102,7 +109,7 @@ func wantValue(t *testing.T, s *store.Store, key, want string) {
 	}
 }
 
-// realRedis is a redis-server that the store under test did not start.
+// realRedis is a redis-server that was not started by the store under test.
 type realRedis struct {
 	t      *testing.T
 	args   []string
@@ -115,10 +122,10 @@ func startServer(t *testing.T, args ...string) *realRedis {
 	return startRedis(t, "", args...)
 }
 
-// startRedis starts a server with a configuration file of the given lines.
+// startRedis starts a server with the given lines in its configuration file.
 func startRedis(t *testing.T, lines string, args ...string) *realRedis {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "store-test-") // t.TempDir is too long for a socket
+	dir, err := os.MkdirTemp("", "store-test-") // the path of t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +152,7 @@ func (r *realRedis) start() {
 	}
 	client := redis.NewClient(&redis.Options{Network: "unix", Addr: r.socket})
 	defer client.Close()
-	eventually(r.t, "an answer of redis-server", func() bool {
+	eventually(r.t, "reply from redis-server", func() bool {
 		conn, err := net.Dial("unix", r.socket)
 		if err != nil {
 			return false
@@ -161,5 +168,5 @@ func (r *realRedis) kill() {
 	r.cmd.Wait()
 }
 
-// alive reports whether a process that is no child of this one runs.
+// alive reports whether a process runs. The process must not be a child of this one.
 func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }

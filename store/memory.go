@@ -14,14 +14,14 @@ import (
 
 func openMemory(ctx context.Context, o Options) (*Store, error) {
 	server := miniredis.NewMiniRedis()
-	// Its scripts can read files, and every user of this machine can connect.
+	// Its scripts can read files, and any user of this machine can reach its port.
 	password := rand.Text()
 	server.RequireAuth(password)
 	if err := server.StartAddr("127.0.0.1:0"); err != nil {
 		return nil, fmt.Errorf("open a store in memory: %w", err)
 	}
 
-	client, err := newClient(&url.URL{Scheme: "redis", User: url.UserPassword("", password), Host: server.Addr()}, o.Timeout, TLS{})
+	client, err := newClient(&url.URL{Scheme: "redis", User: url.UserPassword("", password), Host: server.Addr()}, o)
 	if err != nil {
 		server.Close()
 		return nil, fmt.Errorf("open a store in memory: %w", err)
@@ -42,14 +42,13 @@ func openMemory(ctx context.Context, o Options) (*Store, error) {
 	if err := s.Client.Ping(ctx).Err(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open a store in memory: %w", err), s.Close())
 	}
-	o.Log.WarnContext(ctx, "nothing is kept: the data is in memory and lost when this process ends; good for trying out with some thousand articles",
-		"to keep it", "install redis-server, or set REDIS_URL to a running one")
+	o.Log.WarnContext(ctx, "all data is in memory and lost when this process ends; good for trying out with a few thousand articles",
+		"to keep it", "install redis-server, or set "+o.name("URL")+" to a running Redis")
 	return s, nil
 }
 
-// passTime lets keys expire, up to a second early. miniredis tells the time by
-// itself but does not let it pass: its own way to do so visits every key for
-// every command.
+// passTime expires keys, up to a second early. miniredis knows the time but does not expire keys by itself; its
+// own remedy visits every key on every command.
 func passTime(server *miniredis.Miniredis, ended <-chan struct{}) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()

@@ -18,8 +18,8 @@ import (
 	"frontpage/store"
 )
 
-// storm runs commands at once and returns how long the slowest took. All must fail.
-func storm(t *testing.T, s *store.Store, commands int) time.Duration {
+// failingCommands runs commands at once, each of which must fail, and returns how long the slowest took.
+func failingCommands(t *testing.T, s *store.Store, commands int) time.Duration {
 	t.Helper()
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -41,27 +41,27 @@ func storm(t *testing.T, s *store.Store, commands int) time.Duration {
 	return slowest
 }
 
-func TestOutage(t *testing.T) {
+func TestCommandsFailFastDuringAnOutage(t *testing.T) {
 	t.Parallel()
 	r := startServer(t, "--appendonly", "yes")
 	s := open(t, store.Options{URL: r.url()})
 	for range 3 {
 		set(t, s, "key", "value")
 		r.kill()
-		if slowest := storm(t, s, 200); slowest > time.Second {
+		if slowest := failingCommands(t, s, 200); slowest > time.Second {
 			t.Errorf("a command took %v to fail", slowest)
 		}
 		err := s.Client.Ping(t.Context()).Err()
 		var network net.Error
 		if !errors.As(err, &network) || !strings.Contains(err.Error(), r.socket) {
-			t.Errorf("the error is %v, want one of the network that names the address", err)
+			t.Errorf("error = %v, want a net.Error that names the address", err)
 		}
 		r.start()
 		wantValue(t, s, "key", "value")
 	}
 }
 
-func TestHungServer(t *testing.T) {
+func TestCommandsTimeOutWhenRedisHangs(t *testing.T) {
 	t.Parallel()
 	r := startServer(t)
 	s := open(t, store.Options{URL: r.url(), Timeout: 200 * time.Millisecond})
@@ -69,14 +69,14 @@ func TestHungServer(t *testing.T) {
 	if err := r.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	if slowest := storm(t, s, 100); slowest > 2*time.Second {
+	if slowest := failingCommands(t, s, 100); slowest > 2*time.Second {
 		t.Errorf("a command took %v to fail", slowest)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	before := time.Now()
 	if err := s.Client.Get(ctx, "key").Err(); err == nil || time.Since(before) > 150*time.Millisecond {
-		t.Errorf("a command with a deadline of 50 ms took %v: %v", time.Since(before), err)
+		t.Errorf("a command with a deadline of 50 ms took %v, %v", time.Since(before), err)
 	}
 	if err := r.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func TestHungServer(t *testing.T) {
 	wantValue(t, s, "key", "value")
 }
 
-func TestSubscriptionOutlivesOutage(t *testing.T) {
+func TestSubscriptionSurvivesAnOutage(t *testing.T) {
 	t.Parallel()
 	r := startServer(t)
 	s := open(t, store.Options{URL: r.url()})
@@ -93,9 +93,9 @@ func TestSubscriptionOutlivesOutage(t *testing.T) {
 	messages := subscription.Channel()
 	publish := func(text string) {
 		t.Helper()
-		eventually(t, "a subscriber", func() bool { return s.Client.Publish(t.Context(), "news", text).Val() > 0 })
+		eventually(t, "subscriber", func() bool { return s.Client.Publish(t.Context(), "news", text).Val() > 0 })
 		if m := <-messages; m == nil || m.Payload != text {
-			t.Fatalf("the message is %v, want %q", m, text)
+			t.Fatalf("message = %v, want %q", m, text)
 		}
 	}
 	publish("before")
@@ -105,15 +105,15 @@ func TestSubscriptionOutlivesOutage(t *testing.T) {
 }
 
 // Not parallel: go-redis has one logger for the whole process.
-func TestClientMessagesGoToTheLog(t *testing.T) {
+func TestMessagesOfTheRedisClientAreLogged(t *testing.T) {
 	var log record
 	open(t, store.Options{URL: "memory://", Log: log.logger(slog.LevelDebug)})
 	other := redis.NewClient(&redis.Options{Addr: unused(t), DialerRetries: 1})
 	defer other.Close()
 	if err := other.Ping(t.Context()).Err(); err == nil {
-		t.Fatal("there is a server")
+		t.Fatal("PING succeeded on an unused port")
 	}
 	if text := log.String(); !strings.Contains(text, "level=DEBUG") || !strings.Contains(text, "failed to dial") {
-		t.Errorf("the log is %q, want the client's message", text)
+		t.Errorf("log = %q, want the client's message at level debug", text)
 	}
 }

@@ -20,13 +20,13 @@ import (
 	"frontpage/store"
 )
 
-// ports is where the next search for a port begins.
+// ports is where the next search for a free port starts.
 var ports atomic.Int64
 
-func init() { ports.Store(rand.Int64N(12_000)) } // other tests search at the same time
+func init() { ports.Store(rand.Int64N(12_000)) } // other test binaries search at the same time
 
-// unusedPort returns a port on which nothing listens. Nobody is given the same, and
-// it is not among those that systems give to connections and to listeners on port 0.
+// unusedPort returns a port on which nothing listens. It never returns the same port twice, and none that the
+// system assigns to outgoing connections or to listeners on port 0.
 func unusedPort(t *testing.T) string {
 	t.Helper()
 	for range 1000 {
@@ -46,7 +46,7 @@ func unused(t *testing.T) string {
 	return "127.0.0.1:" + unusedPort(t)
 }
 
-// silent returns an address that takes connections and never answers.
+// silent returns an address that accepts connections and never replies.
 func silent(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -57,8 +57,8 @@ func silent(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// pretend returns the address of a server that answers PING and INFO as told.
-func pretend(t *testing.T, ping, info func(*server.Peer)) string {
+// fakeServer returns the address of a server that replies to PING and INFO with the given functions.
+func fakeServer(t *testing.T, ping, info func(*server.Peer)) string {
 	t.Helper()
 	s, err := server.NewServer("127.0.0.1:0")
 	if err != nil {
@@ -72,7 +72,7 @@ func pretend(t *testing.T, ping, info func(*server.Peer)) string {
 
 func pong(c *server.Peer) { c.WriteInline("PONG") }
 
-func TestRemote(t *testing.T) {
+func TestRemoteStore(t *testing.T) {
 	t.Parallel()
 	r := startServer(t, "--appendonly", "yes")
 	var log record
@@ -80,28 +80,28 @@ func TestRemote(t *testing.T) {
 	set(t, s, "key", "value")
 	wantValue(t, s, "key", "value")
 	if s.Kind != store.Remote || !strings.HasPrefix(s.Version, "Redis 7.") || s.Address != r.url()+" (database 3)" {
-		t.Errorf("the store is %v, %q at %q", s.Kind, s.Version, s.Address)
+		t.Errorf("Kind, Version, Address = %v, %q, %q", s.Kind, s.Version, s.Address)
 	}
 	if line := s.String(); !strings.Contains(line, s.Address) || !strings.Contains(line, "append-only file") || strings.Contains(line, "\n") {
 		t.Errorf("String() = %q", line)
 	}
 	if log.String() != "" {
-		t.Errorf("a server that keeps everything gives rise to %s", log.String())
+		t.Errorf("opening a durable server logs %s", log.String())
 	}
 	other := open(t, store.Options{URL: r.url()})
 	if n := other.Client.Exists(t.Context(), "key").Val(); n != 0 {
-		t.Error("database 0 has the key of database 3")
+		t.Error("a key of database 3 is in database 0")
 	}
 }
 
-func TestRemoteWarnings(t *testing.T) {
+func TestServersThatMayLoseDataAreReported(t *testing.T) {
 	t.Parallel()
 	r := startServer(t, "--maxmemory-policy", "volatile-lru")
 	var log record
 	s := open(t, store.Options{URL: r.url(), Log: log.logger(slog.LevelInfo)})
 	for _, want := range []string{"level=WARN", "maxmemory-policy=volatile-lru", "appendonly"} {
 		if !strings.Contains(log.String(), want) {
-			t.Errorf("the log has no %q: %s", want, log.String())
+			t.Errorf("log = %s, want it to contain %q", log.String(), want)
 		}
 	}
 	if line := s.String(); !strings.Contains(line, "loses") {
@@ -109,91 +109,91 @@ func TestRemoteWarnings(t *testing.T) {
 	}
 }
 
-func TestRemotePassword(t *testing.T) {
+func TestPasswordIsNeverShown(t *testing.T) {
 	t.Parallel()
 	r := startServer(t, "--requirepass", "s3cret/1")
 	s := open(t, store.Options{URL: "unix://:s3cret%2F1@" + r.socket})
 	set(t, s, "key", "value")
 	if strings.Contains(s.String(), "s3cret") || strings.Contains(s.Address, "s3cret") {
-		t.Errorf("the password is shown: %q, %q", s, s.Address)
+		t.Errorf("String() = %q, Address = %q: the password is in it", s, s.Address)
 	}
 	for _, credentials := range []string{"", ":wr0ng@", "user:wr0ng@"} {
 		before := time.Now()
-		text := refused(t, store.Options{URL: "unix://" + credentials + r.socket})
+		text := openError(t, store.Options{URL: "unix://" + credentials + r.socket})
 		if !strings.Contains(text, r.socket) || strings.Contains(text, "wr0ng") {
-			t.Errorf("the error is %q", text)
+			t.Errorf("error = %q, want the socket in it and no password", text)
 		}
 		if took := time.Since(before); took > 3*time.Second {
-			t.Errorf("a refusal took %v: it was tried again", took)
+			t.Errorf("the error took %v: Open retried a rejected password", took)
 		}
 	}
 }
 
-func TestRemoteUnreachable(t *testing.T) {
+func TestUnreachableServerIsAnError(t *testing.T) {
 	t.Parallel()
 	gone := filepath.Join(t.TempDir(), "socket")
-	nobody, mute := unused(t), silent(t)
+	closed, mute := unused(t), silent(t)
 	var all sync.WaitGroup
 	for name, tt := range map[string]struct{ url, want string }{
-		"nobody listens":     {"redis://user:s3cret@" + nobody, nobody},
-		"nobody answers":     {"redis://user:s3cret@" + mute, mute},
-		"nobody speaks TLS":  {"rediss://user:s3cret@" + mute, mute},
-		"no way there":       {"redis://user:s3cret@192.0.2.1:6379/2", "192.0.2.1:6379"},
+		"a closed port":      {"redis://user:s3cret@" + closed, closed},
+		"no reply":           {"redis://user:s3cret@" + mute, mute},
+		"no TLS handshake":   {"rediss://user:s3cret@" + mute, mute},
+		"no route":           {"redis://user:s3cret@192.0.2.1:6379/2", "192.0.2.1:6379"},
 		"no such host":       {"redis://user:s3cret@host.invalid", "host.invalid:6379"},
 		"no such socket":     {"unix://user:s3cret@" + gone, gone},
-		"no Sentinel":        {"redis+sentinel://user:s3cret@" + nobody + "/main/1?sentinel_password=s3cret", nobody + "/main (database 1)"},
+		"no Sentinel":        {"redis+sentinel://user:s3cret@" + closed + "/main/1?sentinel_password=s3cret", closed + "/main (database 1)"},
 		"a Sentinel is mute": {"redis+sentinel://user:s3cret@" + mute + ",127.0.0.1/main", mute + ",127.0.0.1:26379/main"},
 	} {
-		all.Go(func() { // all at once, for each takes seconds
+		all.Go(func() { // at once, because each takes seconds
 			before := time.Now()
-			text := refused(t, store.Options{URL: tt.url})
+			text := openError(t, store.Options{URL: tt.url})
 			if !strings.Contains(text, tt.want) || strings.Contains(text, "s3cret") {
-				t.Errorf("%s: the error is %q, want %q in it", name, text, tt.want)
+				t.Errorf("%s: error = %q, want %q in it and no password", name, text, tt.want)
 			}
 			if took := time.Since(before); took > 6*time.Second {
-				t.Errorf("%s: it took %v", name, took)
+				t.Errorf("%s: the error took %v", name, took)
 			}
 		})
 	}
 	all.Wait()
 }
 
-func TestURLRefused(t *testing.T) {
+func TestUnusableURLIsRefusedWithoutShowingIt(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{
 		"localhost:6379":                                           "rediss+sentinel://, spawn:// or memory://",
 		"/run/s3cret":                                              "must begin with",
 		"http://s3cret@host":                                       "must begin with",
-		"redis+cluster://a,b":                                      "Redis Cluster yet",
-		"redis://user:s3cret%@host:6379":                           "cannot be read",
-		"redis://user:s3/cret@host:6379":                           "cannot be read",
-		"redis://user:12/s3cret@host:6379":                         "cannot be read",
-		"redis://:12?s3cret@host:6379":                             "cannot be read",
-		"redis://:12#s3cret@host:6379":                             "cannot be read",
-		"redis://:s3[cret@host:6379":                               "cannot be read",
-		"redis://host:s3cret":                                      "cannot be read",
+		"redis+cluster://a,b":                                      "Redis Cluster is not supported",
+		"redis://user:s3cret%@host:6379":                           "cannot be parsed",
+		"redis://user:s3/cret@host:6379":                           "cannot be parsed",
+		"redis://user:12/s3cret@host:6379":                         "cannot be parsed",
+		"redis://:12?s3cret@host:6379":                             "cannot be parsed",
+		"redis://:12#s3cret@host:6379":                             "cannot be parsed",
+		"redis://:s3[cret@host:6379":                               "cannot be parsed",
+		"redis://host:s3cret":                                      "cannot be parsed",
 		"redis://user:s3cret@host:6379/zero":                       "invalid database number",
 		"redis://user:s3cret@host:6379?pool=5":                     "unexpected option: pool",
 		"redis://user:s3cret@host?read_timeout=never":              "invalid read_timeout",
-		"unix://user:s3/cret@/path":                                "cannot be read",
-		"unix://:12/s3cret@/path":                                  "cannot be read",
+		"unix://user:s3/cret@/path":                                "cannot be parsed",
+		"unix://:12/s3cret@/path":                                  "cannot be parsed",
 		"unix://":                                                  "empty unix socket path",
 		"redis+sentinel://user:s3cret@host":                        "host1,host2/master",
 		"redis+sentinel://user:s3cret@/master":                     "host1,host2/master",
 		"redis+sentinel://user:s3cret@a,,b/master":                 "host1,host2/master",
-		"redis+sentinel://user:s3/cret@host/master":                "cannot be read",
-		"redis+sentinel://user:s3cret%@host/master":                "cannot be read",
+		"redis+sentinel://user:s3/cret@host/master":                "cannot be parsed",
+		"redis+sentinel://user:s3cret%@host/master":                "cannot be parsed",
 		"redis+sentinel://user:s3cret@a,b/m/zero":                  "invalid database number",
-		"redis+sentinel://user:s3cret@a{b/m?password=s3cret":       "cannot be read",
+		"redis+sentinel://user:s3cret@a{b/m?password=s3cret":       "cannot be parsed",
 		"redis+sentinel://user:s3cret@a,b/m?route_by_latency=true": "route_by_latency",
 	} {
-		if text := refused(t, store.Options{URL: url, DataDir: t.TempDir()}); !strings.Contains(text, want) || strings.Contains(text, "s3") || strings.Contains(text, "cret") {
-			t.Errorf("%s: the error is %q, want %q in it", url, text, want)
+		if text := openError(t, store.Options{URL: url, DataDir: t.TempDir()}); !strings.Contains(text, want) || strings.Contains(text, "s3") || strings.Contains(text, "cret") {
+			t.Errorf("%s: error = %q, want %q in it and nothing of the password", url, text, want)
 		}
 	}
 }
 
-func TestRemoteVersions(t *testing.T) {
+func TestOnlySupportedVersionsAndModesAreAccepted(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ info, version, refused string }{
 		"the oldest":    {info: "redis_version:6.2.0\r\nredis_mode:standalone", version: "Redis 6.2.0"},
@@ -201,16 +201,16 @@ func TestRemoteVersions(t *testing.T) {
 		"far too old":   {info: "redis_version:5.2.9", refused: "Redis 5.2.9"},
 		"two digits":    {info: "redis_version:10.0.1", version: "Redis 10.0.1"},
 		"Valkey":        {info: "redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.0\r\nserver_mode:standalone", version: "Valkey 8.1.0"},
-		"Valkey's mode": {info: "redis_version:7.2.4\r\nvalkey_version:8.1.0\r\nserver_mode:cluster", refused: "Redis Cluster yet"},
+		"Valkey's mode": {info: "redis_version:7.2.4\r\nvalkey_version:8.1.0\r\nserver_mode:cluster", refused: "Redis Cluster is not supported"},
 		"a Sentinel":    {info: "redis_version:7.2.4\r\nredis_mode:sentinel", refused: "redis+sentinel://"},
-		"silent":        {info: "nothing"},
+		"no version":    {info: "nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := store.Options{URL: "redis://" + pretend(t, pong, func(c *server.Peer) { c.WriteBulk(tt.info) })}
+			o := store.Options{URL: "redis://" + fakeServer(t, pong, func(c *server.Peer) { c.WriteBulk(tt.info) })}
 			if tt.refused != "" {
-				if text := refused(t, o); !strings.Contains(text, tt.refused) {
-					t.Errorf("the error is %q, want %q in it", text, tt.refused)
+				if text := openError(t, o); !strings.Contains(text, tt.refused) {
+					t.Errorf("error = %q, want it to contain %q", text, tt.refused)
 				}
 			} else if s := open(t, o); s.Version != tt.version {
 				t.Errorf("Version = %q, want %q", s.Version, tt.version)
@@ -219,21 +219,21 @@ func TestRemoteVersions(t *testing.T) {
 	}
 }
 
-func TestRemoteThatDoesNotTell(t *testing.T) {
+func TestServerWithoutINFOIsAccepted(t *testing.T) {
 	t.Parallel()
-	addr := pretend(t, pong, func(c *server.Peer) { c.WriteError("NOPERM this user has no permissions to run the 'info' command") })
+	addr := fakeServer(t, pong, func(c *server.Peer) { c.WriteError("NOPERM this user has no permissions to run the 'info' command") })
 	var log record
 	s := open(t, store.Options{URL: "redis://" + addr, Log: log.logger(slog.LevelInfo)})
-	if log.String() != "" || s.Version != "" || !strings.Contains(s.String(), "does not say") {
-		t.Errorf("log %q, version %q, %q", log.String(), s.Version, s)
+	if log.String() != "" || s.Version != "" || !strings.Contains(s.String(), "does not report") {
+		t.Errorf("log = %q, Version = %q, String() = %q", log.String(), s.Version, s)
 	}
 }
 
-func TestRemoteLoading(t *testing.T) {
+func TestOpenWaitsWhileRedisLoadsItsData(t *testing.T) {
 	t.Parallel()
-	// Longer than a server that does not answer is waited for.
+	// Longer than Open waits for a server that does not reply.
 	ready := time.Now().Add(5 * time.Second)
-	addr := pretend(t, func(c *server.Peer) {
+	addr := fakeServer(t, func(c *server.Peer) {
 		if time.Now().Before(ready) {
 			c.WriteError("LOADING Redis is loading the dataset in memory")
 			return
@@ -243,49 +243,49 @@ func TestRemoteLoading(t *testing.T) {
 	var log record
 	open(t, store.Options{URL: "redis://" + addr, Log: log.logger(slog.LevelInfo)})
 	if time.Now().Before(ready) || !strings.Contains(log.String(), "load its data") {
-		t.Errorf("the store is open before its time, or silently: %q", log.String())
+		t.Errorf("Open returned too early, or did not log that it waits: %q", log.String())
 	}
 }
 
-func TestRemoteCluster(t *testing.T) {
+func TestRedisClusterIsRefused(t *testing.T) {
 	t.Parallel()
 	r := startServer(t, "--cluster-enabled", "yes", "--port", unusedPort(t), "--cluster-port", unusedPort(t))
-	if text := refused(t, store.Options{URL: r.url()}); !strings.Contains(text, "Redis Cluster yet") {
-		t.Errorf("the error is %q", text)
+	if text := openError(t, store.Options{URL: r.url()}); !strings.Contains(text, "Redis Cluster is not supported") {
+		t.Errorf("error = %q, want that Redis Cluster is not supported", text)
 	}
 }
 
-func TestSentinel(t *testing.T) {
+func TestStoreBehindSentinel(t *testing.T) {
 	t.Parallel()
 	port, sentinelPort := unusedPort(t), unusedPort(t)
 	startServer(t, "--port", port, "--requirepass", "s3cret")
 	startRedis(t, "port "+sentinelPort+"\nrequirepass s3ntinel\nsentinel monitor main 127.0.0.1 "+port+" 1\nsentinel auth-pass main s3cret\n", "--sentinel")
-	nobody := unused(t)
-	s := open(t, store.Options{URL: "redis+sentinel://:s3cret@" + nobody + ",127.0.0.1:" + sentinelPort + "/main/2?sentinel_password=s3ntinel&pool_size=7"})
+	closed := unused(t)
+	s := open(t, store.Options{URL: "redis+sentinel://:s3cret@" + closed + ",127.0.0.1:" + sentinelPort + "/main/2?sentinel_password=s3ntinel&pool_size=7"})
 	set(t, s, "key", "value")
 	o := s.Client.(*redis.Client).Options()
 	if o.PoolSize != 7 || o.DB != 2 || o.ReadTimeout != 400*time.Millisecond || !o.ContextTimeoutEnabled || o.DialerRetries != 1 {
-		t.Errorf("the settings are %+v", o)
+		t.Errorf("client options = %+v", o)
 	}
-	if want := "redis+sentinel://" + nobody + ",127.0.0.1:" + sentinelPort + "/main (database 2)"; s.Address != want {
+	if want := "redis+sentinel://" + closed + ",127.0.0.1:" + sentinelPort + "/main (database 2)"; s.Address != want {
 		t.Errorf("Address = %q, want %q", s.Address, want)
 	}
-	if text := refused(t, store.Options{URL: "redis://:s3ntinel@127.0.0.1:" + sentinelPort}); !strings.Contains(text, "redis+sentinel://") {
-		t.Errorf("a Sentinel for a server: %s", text)
+	if text := openError(t, store.Options{URL: "redis://:s3ntinel@127.0.0.1:" + sentinelPort}); !strings.Contains(text, "redis+sentinel://") {
+		t.Errorf("error = %q, want the form of a URL for Sentinels", text)
 	}
 }
 
-func TestURLSettingsWin(t *testing.T) {
+func TestParametersOfTheURLOverrideDefaults(t *testing.T) {
 	t.Parallel()
 	r := startServer(t)
 	plain := open(t, store.Options{URL: r.url(), Timeout: 123 * time.Millisecond}).Client.(*redis.Client).Options()
 	if plain.ReadTimeout != 123*time.Millisecond || plain.WriteTimeout != plain.ReadTimeout || plain.PoolTimeout != plain.ReadTimeout ||
 		plain.DialTimeout != 300*time.Millisecond || plain.MaxRetries != 1 || plain.PoolSize < 32 || !plain.ContextTimeoutEnabled || plain.DialerRetries != 1 {
-		t.Errorf("the settings are %+v", plain)
+		t.Errorf("client options = %+v", plain)
 	}
 	tuned := open(t, store.Options{URL: r.url() + "?pool_size=5&read_timeout=1s&max_retries=-1&dial_timeout=2s"}).Client.(*redis.Client).Options()
 	if tuned.PoolSize != 5 || tuned.ReadTimeout != time.Second || tuned.MaxRetries != 0 || tuned.DialTimeout != 2*time.Second ||
 		tuned.WriteTimeout != 400*time.Millisecond {
-		t.Errorf("the settings are %+v", tuned)
+		t.Errorf("client options = %+v", tuned)
 	}
 }

@@ -1,6 +1,5 @@
-// Package store opens the Redis that Frontpage keeps its data in: a server that
-// runs already, a private one that is started and ended here, or a stand-in in
-// memory for trying out.
+// Package store opens the Redis that Frontpage keeps its data in: a running server named by a URL, a private
+// server that is started and stopped with the process, or an in-memory stand-in for trying out.
 package store
 
 import (
@@ -20,9 +19,9 @@ type Kind string
 
 // The three kinds.
 const (
-	Remote Kind = "remote" // somebody else; it was named by a URL
+	Remote Kind = "remote" // the operator; a URL names the server
 	Child  Kind = "child"  // this process, as a redis-server on a private socket
-	Memory Kind = "memory" // nobody; the data is in this process and goes with it
+	Memory Kind = "memory" // this process, in its own memory: the data is lost when it ends
 )
 
 // Options say which store to open.
@@ -32,60 +31,63 @@ type Options struct {
 	//	redis://user:password@host:6379/0    rediss:// with TLS
 	//	unix://user:password@/path/to/socket?db=0
 	//	redis+sentinel://user:password@host1,host2:26379/master/0    rediss+sentinel:// with TLS, to the Sentinels too
-	//	spawn:///dir    a child with its data in /dir, read as it stands; spawn:// alone takes DataDir
+	//	spawn:///dir    a child with its data in /dir, which is not percent-decoded; spawn:// alone means DataDir
 	//	memory://
 	//
-	// Empty, it means a child with its data in DataDir where there is a
-	// redis-server or valkey-server on PATH, and memory:// elsewhere.
+	// Empty, it means a child with its data in DataDir if redis-server or valkey-server is on PATH, and memory://
+	// otherwise.
 	//
-	// The first three take go-redis' settings as parameters, such as
-	// ?pool_size=5&read_timeout=1s, and these win over the ones of this package.
-	// One of them, skip_verify=true, takes whatever certificate the server has.
-	// The user and password of a redis+sentinel URL are for the data; its
-	// parameters sentinel_username and sentinel_password are for the Sentinels.
+	// The first three accept go-redis' settings as parameters, such as ?pool_size=5&read_timeout=1s, which
+	// override those of this package. One of them, skip_verify=true, accepts any certificate from the server.
+	// The user and password of a redis+sentinel URL are for the data; its parameters sentinel_username and
+	// sentinel_password are for the Sentinels.
 	URL string
 
-	// DataDir is the directory of a child, required for one. It is made, for
-	// this user only, when it does not exist.
+	// DataDir is the directory of a child's data, required for a child. If it does not exist, it is created,
+	// accessible to this user only.
 	DataDir string
 
-	// TLS is for rediss:// and rediss+sentinel://, which use at least TLS 1.2, and
-	// is refused with anything else.
+	// TLS is for rediss:// and rediss+sentinel://, which use TLS 1.2 or newer. With any other URL it is an error.
 	TLS TLS
 
-	// Timeout is the longest wait for one reply, and for a free connection.
-	// 0 means 400 ms.
+	// Timeout is the maximum wait for one reply, and for a free connection. 0 means 400 ms.
 	Timeout time.Duration
 
-	// Log gets what happens while the store is open, go-redis' own messages
-	// included, at level debug. nil drops everything.
+	// Log receives what happens while the store is open, including go-redis' own messages at level debug. nil
+	// discards everything.
 	Log *slog.Logger
+
+	// Names are what messages call the options that an operator sets: URL, DataDir, CAFile, CertFile and KeyFile,
+	// for example "URL": "REDIS_URL". An option that is missing here is called by its field's name.
+	Names map[string]string
 }
+
+// name returns what messages call the option.
+func (o Options) name(field string) string { return cmp.Or(o.Names[field], field) }
 
 // Store is an open store. It is safe for concurrent use.
 type Store struct {
-	Client  redis.UniversalClient // with the settings of this package; Close closes it
+	Client  redis.UniversalClient // closed by Close
 	Kind    Kind
 	Address string // of a Remote: its URL without user and password; of a Child: its directory
-	Version string // such as "Redis 7.0.15"; empty when the server did not tell
+	Version string // such as "Redis 7.0.15"; empty if unknown
 
-	aof  string // "1" or "0" as in INFO; empty when the server did not tell
+	aof  string // "1" or "0" as in INFO; empty if unknown
 	log  *slog.Logger
-	stop func() // ends what serves a Child or Memory
+	stop func() // ends the server of a Child or Memory
 }
 
 const defaultTimeout = 400 * time.Millisecond
 
-// Open opens the store and returns when it answers. A server that was named and
-// does not answer within five seconds is an error, never a reason to take
-// another store or to do without TLS; when the certificate of one side does not
-// hold, that is an error at once. A server that is loading its data is waited for,
-// up to a minute, and a child as long as it takes. Also refused are a server
-// before version 6.2, Redis Cluster, and a directory that another process uses. A
-// server that may lose data is not an error: it is a warning in the log.
+// Open opens the store and returns once it replies.
 //
-// No error holds a user or a password. The logger of go-redis belongs to the
-// whole process: the Open that came last has it.
+// A server named by a URL that does not reply within five seconds is an error: Open never falls back to another
+// store or to a connection without TLS. A certificate that either side rejects is an error at once. A server that
+// is loading its data gets up to a minute, a child as long as it needs. Redis before 6.2, Redis Cluster and a
+// directory that another process uses are errors, too. A server that may lose data is not an error: Open logs a
+// warning.
+//
+// No error holds a user name or a password. go-redis has one logger for the whole process: the latest Open sets it.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -95,7 +97,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 
 	scheme, rest, _ := strings.Cut(o.URL, "://")
 	if o.TLS != (TLS{}) && !isTLS(scheme) {
-		return nil, errNoTLS
+		return nil, o.errNoTLS()
 	}
 	switch scheme {
 	case "":
@@ -113,9 +115,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	case "redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel":
 		return openRemote(ctx, o, scheme, rest)
 	case "redis+cluster":
-		return nil, errCluster
+		return nil, o.invalidURL(errCluster)
 	}
-	return nil, errors.New("the URL of the store must begin with redis://, rediss://, unix://, redis+sentinel://, rediss+sentinel://, spawn:// or memory://")
+	return nil, o.invalidURL(errors.New("it must begin with redis://, rediss://, unix://, redis+sentinel://, rediss+sentinel://, spawn:// or memory://"))
 }
 
 func openRemote(ctx context.Context, o Options, scheme, rest string) (*Store, error) {
@@ -124,8 +126,8 @@ func openRemote(ctx context.Context, o Options, scheme, rest string) (*Store, er
 		return nil, err
 	}
 	s := &Store{Client: client, Kind: Remote, Address: address, log: o.Log, stop: func() {}}
-	if err := s.await(ctx, remoteAnswers, remoteLoads, nil); err != nil {
-		return nil, errors.Join(fmt.Errorf("connect to %s: %w", address, o.TLS.explain(scheme, err)), s.Close())
+	if err := s.await(ctx, remoteReplies, remoteLoads, nil); err != nil {
+		return nil, errors.Join(fmt.Errorf("connect to %s: %w", address, o.explain(scheme, err)), s.Close())
 	}
 	if err := s.inspect(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("use %s: %w", address, err), s.Close())
@@ -133,9 +135,8 @@ func openRemote(ctx context.Context, o Options, scheme, rest string) (*Store, er
 	return s, nil
 }
 
-// Close closes the client and ends a child, which has written everything down
-// when Close returns: usually at once, after five seconds at most. Closing
-// twice is not an error.
+// Close closes the client and stops a child. When Close returns, a child has written everything to disk; this
+// usually takes no time, and five seconds at most. Closing again is a no-op.
 func (s *Store) Close() error {
 	err := s.Client.Close()
 	s.stop()
@@ -145,18 +146,19 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// String says in one line which store it is, where the data is and how safe it
-// is there. It holds no user and no password.
+// String says in one line which store it is, where its data is and when data can be lost. It holds no user name
+// and no password.
 func (s *Store) String() string {
+	server := cmp.Or(s.Version, "Redis")
 	switch {
 	case s.Kind == Memory:
-		return "memory of this process: nothing is kept when it ends"
+		return "in memory: all data is lost when this process ends"
 	case s.Kind == Child:
-		return "a private " + s.Version + " with its data in " + s.Address + ": a power cut may cost the last second"
+		return "a private " + server + " with its data in " + s.Address + ": a power cut can lose the last second of writes"
 	case s.aof == "1":
-		return cmp.Or(s.Version, "Redis") + " at " + s.Address + ": kept in its append-only file"
+		return server + " at " + s.Address + ": it writes every change to its append-only file"
 	case s.aof == "0":
-		return cmp.Or(s.Version, "Redis") + " at " + s.Address + ": without an append-only file, a crash there loses votes and articles"
+		return server + " at " + s.Address + ": it has no append-only file, so a crash of Redis loses recent articles and votes"
 	}
-	return cmp.Or(s.Version, "Redis") + " at " + s.Address + ": it does not say whether it keeps the data"
+	return server + " at " + s.Address + ": it does not report whether it persists data"
 }

@@ -4,8 +4,7 @@ package store
 
 import "syscall"
 
-// processAttributes keep Ctrl-C in a terminal from the child, which has to
-// outlive the last request.
+// processAttributes keep Ctrl-C in a terminal from reaching the child, which has to outlive the last request.
 func processAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

@@ -12,104 +12,98 @@ import (
 	"strings"
 )
 
-// TLS names the files for an encrypted connection, all of them in PEM form. They
-// are read when the store is opened: to use a renewed one, open it again.
+// TLS names PEM files for an encrypted connection. They are read when the store is opened: to use a renewed
+// certificate, open the store again.
 type TLS struct {
-	// CAFile holds the certificates of the authorities that may vouch for the
-	// server. Empty means those that this machine trusts.
+	// CAFile holds the certificates of the authorities trusted to sign the server's. Empty means the system's.
 	CAFile string
 
-	// CertFile and KeyFile are the certificate that a server may ask its clients
-	// for, followed by those between it and its authority, and its private key.
-	// Both or neither must be given.
+	// CertFile holds the client certificate, for servers that require one, followed by any intermediate
+	// certificates; KeyFile holds its private key. Both or neither must be given.
 	CertFile, KeyFile string
 }
 
-// The settings that the files come from, for people.
-const (
-	caSetting   = "REDIS_CA_FILE"
-	certSetting = "REDIS_CERT_FILE"
-	keySetting  = "REDIS_KEY_FILE"
-)
+// errNoTLS is returned when TLS files are given for a connection without TLS.
+func (o Options) errNoTLS() error {
+	return fmt.Errorf("%s, %s and %s need %s to begin with rediss:// or rediss+sentinel://",
+		o.name("CAFile"), o.name("CertFile"), o.name("KeyFile"), o.name("URL"))
+}
 
-var errNoTLS = fmt.Errorf("%s, %s and %s are for rediss:// and rediss+sentinel:// only: no other URL of the store means TLS",
-	caSetting, certSetting, keySetting)
-
-// apply reads the files into config, which is nil when there are none.
-func (f TLS) apply(config *tls.Config) error {
-	if f.CAFile != "" {
-		text, err := os.ReadFile(f.CAFile)
+// loadTLS reads the files into config, which is nil if the connection has no TLS, and so no files.
+func (o Options) loadTLS(config *tls.Config) error {
+	caName, certName, keyName := o.name("CAFile"), o.name("CertFile"), o.name("KeyFile")
+	if o.TLS.CAFile != "" {
+		text, err := os.ReadFile(o.TLS.CAFile)
 		if err != nil {
-			return fmt.Errorf("%s: %w", caSetting, err)
+			return fmt.Errorf("%s: %w", caName, err)
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(text) {
-			return fmt.Errorf("%s: there is no certificate in PEM form in %s", caSetting, f.CAFile)
+			return fmt.Errorf("%s: no certificate in PEM format in %s", caName, o.TLS.CAFile)
 		}
 	}
 	switch {
-	case f.CertFile == "" && f.KeyFile == "":
+	case o.TLS.CertFile == "" && o.TLS.KeyFile == "":
 		return nil
-	case f.KeyFile == "":
-		return fmt.Errorf("%s needs %s: the private key of that certificate", certSetting, keySetting)
-	case f.CertFile == "":
-		return fmt.Errorf("%s needs %s: the certificate of that private key", keySetting, certSetting)
+	case o.TLS.KeyFile == "":
+		return fmt.Errorf("%s needs %s: the private key of the certificate", certName, keyName)
+	case o.TLS.CertFile == "":
+		return fmt.Errorf("%s needs %s: the certificate of the private key", keyName, certName)
 	}
-	certificate, err := tls.LoadX509KeyPair(f.CertFile, f.KeyFile)
+	certificate, err := tls.LoadX509KeyPair(o.TLS.CertFile, o.TLS.KeyFile)
 	if err != nil {
-		return fmt.Errorf("%s %s with %s %s: %w", certSetting, f.CertFile, keySetting, f.KeyFile, err)
+		return fmt.Errorf("%s %s with %s %s: %w", certName, o.TLS.CertFile, keyName, o.TLS.KeyFile, err)
 	}
 	config.Certificates = []tls.Certificate{certificate}
 	return nil
 }
 
-// undialed returns why a connection could not be made, which dialHook hides.
-func undialed(err error) error {
+// dialCause returns why a connection failed, which dialHook hides.
+func dialCause(err error) error {
 	if dial := (dialError{}); errors.As(err, &dial) {
 		return dial.error
 	}
 	return err
 }
 
-// refusedInTLS reports whether one side refuses the other for good: to try again
-// would not help.
-func refusedInTLS(err error) bool {
-	err = undialed(err)
+// tlsFailed reports whether one side rejected the other in the TLS handshake, so that retrying would not help.
+func tlsFailed(err error) bool {
+	err = dialCause(err)
 	return errors.As(err, new(*tls.CertificateVerificationError)) || errors.As(err, new(tls.RecordHeaderError)) || alerted(err)
 }
 
-// alerted reports whether the server ended a TLS connection with a reason.
+// alerted reports whether the server ended the handshake with a TLS alert.
 func alerted(err error) bool {
 	network := new(net.OpError)
 	return errors.As(err, &network) && network.Op == "remote error"
 }
 
-// explain says what to do about a connection that does not come about.
-func (f TLS) explain(scheme string, err error) error {
-	cause := undialed(err)
+// explain adds to the error of a failed connection what to do about it.
+func (o Options) explain(scheme string, err error) error {
+	cause := dialCause(err)
 	var invalid x509.CertificateInvalidError
 	help := ""
 	switch {
-	case errors.As(cause, new(x509.UnknownAuthorityError)) && f.CAFile == "":
-		help = "set " + caSetting + " to the certificate of the authority that signed the server's"
+	case errors.As(cause, new(x509.UnknownAuthorityError)) && o.TLS.CAFile == "":
+		help = "set " + o.name("CAFile") + " to the certificate of the authority that signed the server's"
 	case errors.As(cause, new(x509.UnknownAuthorityError)):
-		help = "no certificate in " + caSetting + " " + f.CAFile + " is that of the authority that signed the server's"
+		help = "no authority in " + o.name("CAFile") + " " + o.TLS.CAFile + " signed the server's certificate"
 	case errors.As(cause, new(x509.HostnameError)):
-		help = "the URL must name the server as its certificate does"
+		help = o.name("URL") + " must name the server as its certificate does"
 	case errors.As(cause, &invalid) && invalid.Reason == x509.Expired:
-		help = "the server needs a new certificate, or this machine the right time"
+		help = "renew the server's certificate, or correct the clock of this machine"
 	case alerted(cause) && strings.HasSuffix(cause.Error(), "protocol version not supported"):
-		help = "the server must use TLS 1.2 or newer"
-	case alerted(cause) && f.CertFile == "":
-		help = "if the server asks its clients for a certificate, set " + certSetting + " and " + keySetting
+		help = "the server must support TLS 1.2 or newer"
+	case alerted(cause) && o.TLS.CertFile == "":
+		help = "if the server requires client certificates, set " + o.name("CertFile") + " and " + o.name("KeyFile")
 	case alerted(cause):
-		help = "the server was shown the certificate of " + certSetting + " " + f.CertFile
+		help = "the client certificate sent was that of " + o.name("CertFile") + " " + o.TLS.CertFile
 	case errors.As(cause, new(tls.RecordHeaderError)):
 		help = "the server does not use TLS on this port"
-	case cause == context.DeadlineExceeded && isTLS(scheme): // in the handshake: a dial says more
-		help = "nobody answers in TLS: the port may be one without, or ?dial_timeout=2s may help"
+	case cause == context.DeadlineExceeded && isTLS(scheme): // in the handshake: a failed dial has another error
+		help = "no reply to the TLS handshake: the port may be without TLS, or ?dial_timeout=2s may help"
 	case errors.Is(cause, io.EOF) && scheme == "redis":
-		help = "the server ends the connection: if it uses TLS on this port, the URL must begin with rediss://"
+		help = "the server closed the connection: if it uses TLS on this port, " + o.name("URL") + " must begin with rediss://"
 	default:
 		return err
 	}

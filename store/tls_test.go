@@ -22,7 +22,7 @@ import (
 	"frontpage/store"
 )
 
-// authority signs certificates.
+// authority is a certificate authority.
 type authority struct {
 	dir    string
 	signer *x509.Certificate
@@ -36,7 +36,7 @@ func newAuthority(t *testing.T) *authority {
 	return a
 }
 
-// sign writes NAME.crt and NAME.key. Without a time to end, a certificate is good for an hour.
+// sign writes NAME.crt and NAME.key. A certificate without NotAfter is valid for an hour.
 func (a *authority) sign(t *testing.T, name string, c *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -77,8 +77,7 @@ func (a *authority) sign(t *testing.T, name string, c *x509.Certificate) (*x509.
 func (a *authority) crt(name string) string    { return filepath.Join(a.dir, name+".crt") }
 func (a *authority) secret(name string) string { return filepath.Join(a.dir, name+".key") }
 
-// server makes the settings of a Redis that has a certificate for 127.0.0.1 and
-// speaks TLS on the port.
+// server returns the arguments of a redis-server with a certificate for 127.0.0.1 and TLS on the port.
 func (a *authority) server(t *testing.T, port string, ends time.Time, clients string) []string {
 	t.Helper()
 	name := "server" + port
@@ -87,7 +86,7 @@ func (a *authority) server(t *testing.T, port string, ends time.Time, clients st
 		"--tls-ca-cert-file", a.crt("ca"), "--tls-auth-clients", clients}
 }
 
-// start runs such a Redis, with a password, and returns its URL.
+// start runs such a redis-server, with a password, and returns its URL.
 func (a *authority) start(t *testing.T, ends time.Time, clients string) string {
 	t.Helper()
 	port := unusedPort(t)
@@ -95,10 +94,10 @@ func (a *authority) start(t *testing.T, ends time.Time, clients string) string {
 	return "rediss://:s3cret@127.0.0.1:" + port
 }
 
-// unhurried lets a handshake take its time on a busy machine.
+// unhurried gives handshakes enough time on a busy machine.
 const unhurried = "?dial_timeout=3s&read_timeout=3s"
 
-func TestTLS(t *testing.T) {
+func TestTLSVerifiesBothSides(t *testing.T) {
 	t.Parallel()
 	ours, foreign := newAuthority(t), newAuthority(t)
 	ours.sign(t, "client", &x509.Certificate{})
@@ -113,32 +112,32 @@ func TestTLS(t *testing.T) {
 	for name, tt := range map[string]struct {
 		url  string
 		tls  store.TLS
-		want string // a part of the error; empty when it works
+		want string // part of the error; empty if it works
 	}{
-		"the right authority":            {url: open, tls: good},
-		"a certificate nobody asks for":  {url: open, tls: client},
-		"the machine's authorities":      {url: open, want: "unknown authority: set REDIS_CA_FILE"},
-		"another authority":              {url: open, tls: store.TLS{CAFile: foreign.crt("ca")}, want: "no certificate in REDIS_CA_FILE " + foreign.crt("ca")},
-		"another host":                   {url: strings.Replace(open, "127.0.0.1", "localhost", 1), tls: good, want: "the URL must name the server as its certificate does"},
-		"an expired certificate":         {url: old, tls: good, want: "expired"},
-		"everything is taken":            {url: old + unhurried + "&skip_verify=true"},
-		"the client's is wanted":         {url: asking, tls: good, want: "set REDIS_CERT_FILE and REDIS_KEY_FILE"},
-		"the client's is given":          {url: asking, tls: client},
-		"the client's is of another":     {url: asking, tls: store.TLS{CAFile: ours.crt("ca"), CertFile: foreign.crt("client"), KeyFile: foreign.secret("client")}, want: "was shown the certificate of REDIS_CERT_FILE " + foreign.crt("client")},
-		"a password in the clear":        {url: strings.Replace(open, "rediss:", "redis:", 1), want: "must begin with rediss://"},
-		"TLS where there is none":        {url: "rediss://:s3cret@127.0.0.1:" + port, want: "may be one without"},
-		"another server than one of TLS": {url: "rediss://:s3cret@" + garbage(t), want: "does not use TLS on this port"},
+		"trusted authority":            {url: open, tls: good},
+		"unneeded client certificate":  {url: open, tls: client},
+		"system's authorities":         {url: open, want: "unknown authority: set REDIS_CA_FILE"},
+		"another authority":            {url: open, tls: store.TLS{CAFile: foreign.crt("ca")}, want: "no authority in REDIS_CA_FILE " + foreign.crt("ca")},
+		"another host":                 {url: strings.Replace(open, "127.0.0.1", "localhost", 1), tls: good, want: "REDIS_URL must name the server as its certificate does"},
+		"expired certificate":          {url: old, tls: good, want: "expired"},
+		"skip_verify":                  {url: old + unhurried + "&skip_verify=true"},
+		"missing client certificate":   {url: asking, tls: good, want: "set REDIS_CERT_FILE and REDIS_KEY_FILE"},
+		"client certificate":           {url: asking, tls: client},
+		"another's client certificate": {url: asking, tls: store.TLS{CAFile: ours.crt("ca"), CertFile: foreign.crt("client"), KeyFile: foreign.secret("client")}, want: "the client certificate sent was that of REDIS_CERT_FILE " + foreign.crt("client")},
+		"no TLS to a TLS port":         {url: strings.Replace(open, "rediss:", "redis:", 1), want: "must begin with rediss://"},
+		"TLS to a port without TLS":    {url: "rediss://:s3cret@127.0.0.1:" + port, want: "may be without TLS"},
+		"TLS to another protocol":      {url: "rediss://:s3cret@" + garbage(t), want: "does not use TLS on this port"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := store.Options{URL: tt.url, TLS: tt.tls}
 			if tt.want != "" {
 				before := time.Now()
-				if text := refused(t, o); !strings.Contains(text, tt.want) || strings.Contains(text, "s3cret") {
-					t.Errorf("the error is %q, want %q in it and no password", text, tt.want)
+				if text := openError(t, o); !strings.Contains(text, tt.want) || strings.Contains(text, "s3cret") {
+					t.Errorf("error = %q, want %q in it and no password", text, tt.want)
 				}
 				if took := time.Since(before); took > 6*time.Second {
-					t.Errorf("it took %v", took)
+					t.Errorf("the error took %v", took)
 				}
 				return
 			}
@@ -153,16 +152,16 @@ func TestTLS(t *testing.T) {
 			set(t, s, "key", "value")
 			wantValue(t, s, "key", "value")
 			if config := s.Client.(*redis.Client).Options().TLSConfig; config.MinVersion != tls.VersionTLS12 {
-				t.Errorf("the oldest version of TLS is %x", config.MinVersion)
+				t.Errorf("minimum version of TLS = %x, want 1.2", config.MinVersion)
 			}
 			if strings.Contains(s.String(), "s3cret") || !strings.HasPrefix(s.Address, "rediss://127.0.0.1:") {
-				t.Errorf("the store is %q at %q", s, s.Address)
+				t.Errorf("String() = %q, Address = %q, want the address and no password", s, s.Address)
 			}
 		})
 	}
 }
 
-// garbage returns the address of a server that greets each client.
+// garbage returns the address of a server that greets each client in plain text.
 func garbage(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -183,7 +182,7 @@ func garbage(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-func TestOldTLSIsRefused(t *testing.T) {
+func TestTLSOlderThan12IsRefused(t *testing.T) {
 	t.Parallel()
 	ours := newAuthority(t)
 	ours.sign(t, "server", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
@@ -207,53 +206,53 @@ func TestOldTLSIsRefused(t *testing.T) {
 		}
 	}()
 	o := store.Options{URL: "rediss://" + listener.Addr().String(), TLS: store.TLS{CAFile: ours.crt("ca")}}
-	if text := refused(t, o); !strings.Contains(text, "TLS 1.2") {
-		t.Errorf("the error is %q", text)
+	if text := openError(t, o); !strings.Contains(text, "TLS 1.2") {
+		t.Errorf("error = %q, want it to name TLS 1.2", text)
 	}
 }
 
-func TestTLSFiles(t *testing.T) {
+func TestUnusableTLSFilesAreRefused(t *testing.T) {
 	t.Parallel()
 	ours := newAuthority(t)
 	ours.sign(t, "a", &x509.Certificate{})
 	ours.sign(t, "b", &x509.Certificate{})
 	gone := filepath.Join(ours.dir, "gone")
 	for name, tt := range map[string]struct {
-		url  string // empty: that of a server with TLS
+		url  string // empty means one with TLS
 		tls  store.TLS
 		want []string
 	}{
-		"no file of the authority":   {tls: store.TLS{CAFile: gone}, want: []string{"REDIS_CA_FILE", gone, "no such file"}},
-		"a directory":                {tls: store.TLS{CAFile: ours.dir}, want: []string{"REDIS_CA_FILE", ours.dir}},
-		"a key for an authority":     {tls: store.TLS{CAFile: ours.secret("a")}, want: []string{"REDIS_CA_FILE", ours.secret("a"), "no certificate"}},
-		"a certificate alone":        {tls: store.TLS{CertFile: ours.crt("a")}, want: []string{"REDIS_CERT_FILE needs REDIS_KEY_FILE"}},
-		"a key alone":                {tls: store.TLS{KeyFile: ours.secret("a")}, want: []string{"REDIS_KEY_FILE needs REDIS_CERT_FILE"}},
-		"no file of the certificate": {tls: store.TLS{CertFile: gone, KeyFile: ours.secret("a")}, want: []string{"REDIS_CERT_FILE", gone, "no such file"}},
-		"no file of the key":         {tls: store.TLS{CertFile: ours.crt("a"), KeyFile: gone}, want: []string{"REDIS_KEY_FILE", gone, "no such file"}},
-		"the key of another":         {tls: store.TLS{CertFile: ours.crt("a"), KeyFile: ours.secret("b")}, want: []string{"REDIS_KEY_FILE", ours.secret("b"), "does not match"}},
-		"both in each other's place": {tls: store.TLS{CertFile: ours.secret("a"), KeyFile: ours.crt("a")}, want: []string{"REDIS_CERT_FILE", ours.secret("a")}},
-		"for the Sentinels":          {url: "rediss+sentinel://:s3cret@a,b/main", tls: store.TLS{CAFile: gone}, want: []string{"REDIS_CA_FILE", gone}},
-		"without encryption":         {url: "redis://:s3cret@localhost", tls: store.TLS{CAFile: ours.crt("ca")}, want: []string{"REDIS_CA_FILE", "rediss://"}},
-		"on a socket":                {url: "unix://:s3cret@/socket", tls: store.TLS{KeyFile: ours.secret("a")}, want: []string{"REDIS_KEY_FILE", "rediss://"}},
-		"Sentinels without":          {url: "redis+sentinel://:s3cret@a,b/main", tls: store.TLS{CAFile: ours.crt("ca")}, want: []string{"REDIS_CA_FILE", "rediss+sentinel://"}},
-		"in memory":                  {url: "memory://", tls: store.TLS{CAFile: ours.crt("ca")}, want: []string{"REDIS_CA_FILE", "rediss://"}},
-		"a private server":           {url: "spawn://", tls: store.TLS{CAFile: ours.crt("ca")}, want: []string{"REDIS_CA_FILE", "rediss://"}},
-		"no URL is none for TLS":     {url: "-", tls: store.TLS{CAFile: ours.crt("ca")}, want: []string{"REDIS_CA_FILE", "rediss://"}},
+		"missing CA file":             {tls: store.TLS{CAFile: gone}, want: []string{"REDIS_CA_FILE", gone, "no such file"}},
+		"CA file is a directory":      {tls: store.TLS{CAFile: ours.dir}, want: []string{"REDIS_CA_FILE", ours.dir}},
+		"CA file holds a key":         {tls: store.TLS{CAFile: ours.secret("a")}, want: []string{"REDIS_CA_FILE", ours.secret("a"), "no certificate"}},
+		"certificate without key":     {tls: store.TLS{CertFile: ours.crt("a")}, want: []string{"REDIS_CERT_FILE needs REDIS_KEY_FILE"}},
+		"key without certificate":     {tls: store.TLS{KeyFile: ours.secret("a")}, want: []string{"REDIS_KEY_FILE needs REDIS_CERT_FILE"}},
+		"missing certificate":         {tls: store.TLS{CertFile: gone, KeyFile: ours.secret("a")}, want: []string{"REDIS_CERT_FILE", gone, "no such file"}},
+		"missing key":                 {tls: store.TLS{CertFile: ours.crt("a"), KeyFile: gone}, want: []string{"REDIS_KEY_FILE", gone, "no such file"}},
+		"another certificate's key":   {tls: store.TLS{CertFile: ours.crt("a"), KeyFile: ours.secret("b")}, want: []string{"REDIS_KEY_FILE", ours.secret("b"), "does not match"}},
+		"certificate and key swapped": {tls: store.TLS{CertFile: ours.secret("a"), KeyFile: ours.crt("a")}, want: []string{"REDIS_CERT_FILE", ours.secret("a")}},
+		"Sentinels":                   {url: "rediss+sentinel://:s3cret@a,b/main", tls: store.TLS{CAFile: gone}, want: []string{"REDIS_CA_FILE", gone}},
+		"no TLS":                      {url: "redis://:s3cret@localhost", tls: store.TLS{CAFile: ours.crt("ca")}, want: []string{"REDIS_CA_FILE", "rediss://"}},
+		"unix socket":                 {url: "unix://:s3cret@/socket", tls: store.TLS{KeyFile: ours.secret("a")}, want: []string{"REDIS_KEY_FILE", "rediss://"}},
+		"Sentinels without TLS":       {url: "redis+sentinel://:s3cret@a,b/main", tls: store.TLS{CAFile: ours.crt("ca")}, want: []string{"REDIS_CA_FILE", "rediss+sentinel://"}},
+		"memory":                      {url: "memory://", tls: store.TLS{CAFile: ours.crt("ca")}, want: []string{"REDIS_CA_FILE", "rediss://"}},
+		"private server":              {url: "spawn://", tls: store.TLS{CAFile: ours.crt("ca")}, want: []string{"REDIS_CA_FILE", "rediss://"}},
+		"no URL":                      {url: "-", tls: store.TLS{CAFile: ours.crt("ca")}, want: []string{"REDIS_CA_FILE", "rediss://"}},
 	} {
 		o := store.Options{URL: strings.TrimSuffix(tt.url, "-"), DataDir: t.TempDir(), TLS: tt.tls}
 		if tt.url == "" {
 			o.URL = "rediss://:s3cret@127.0.0.1:1"
 		}
-		text := refused(t, o)
+		text := openError(t, o)
 		for _, want := range tt.want {
 			if !strings.Contains(text, want) || strings.Contains(text, "s3cret") || strings.Contains(text, "BEGIN") {
-				t.Errorf("%s: the error is %q, want %q in it and no secret", name, text, want)
+				t.Errorf("%s: error = %q, want %q in it and no secret", name, text, want)
 			}
 		}
 	}
 }
 
-func TestSubscriptionOverTLS(t *testing.T) {
+func TestSubscriptionsUseTLS(t *testing.T) {
 	t.Parallel()
 	ours := newAuthority(t)
 	ours.sign(t, "client", &x509.Certificate{})
@@ -264,13 +263,13 @@ func TestSubscriptionOverTLS(t *testing.T) {
 	subscription := s.Client.Subscribe(t.Context(), "news")
 	defer subscription.Close()
 	messages := subscription.Channel()
-	eventually(t, "a subscriber", func() bool { return s.Client.Publish(t.Context(), "news", "hello").Val() > 0 })
+	eventually(t, "subscriber", func() bool { return s.Client.Publish(t.Context(), "news", "hello").Val() > 0 })
 	if m := <-messages; m == nil || m.Payload != "hello" {
-		t.Errorf("the message is %v", m)
+		t.Errorf("message = %v, want hello", m)
 	}
 }
 
-func TestSentinelOverTLS(t *testing.T) {
+func TestSentinelsUseTLS(t *testing.T) {
 	t.Parallel()
 	ours := newAuthority(t)
 	port, sentinelPort := unusedPort(t), unusedPort(t)
@@ -284,8 +283,8 @@ func TestSentinelOverTLS(t *testing.T) {
 	if want := "rediss+sentinel://127.0.0.1:" + sentinelPort + "/main"; s.Address != want {
 		t.Errorf("Address = %q, want %q", s.Address, want)
 	}
-	text := refused(t, store.Options{URL: url})
+	text := openError(t, store.Options{URL: url})
 	if !strings.Contains(text, "REDIS_CA_FILE") || strings.Contains(text, "s3cret") || strings.Contains(text, "s3ntinel") {
-		t.Errorf("without the authority: %q", text)
+		t.Errorf("error without the authority = %q, want REDIS_CA_FILE in it and no password", text)
 	}
 }
