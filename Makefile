@@ -7,7 +7,7 @@ run: ## serve on http://127.0.0.1:8080
 	go run .
 
 test: ## run every test: in Go with the race detector, and in a browser
-	./test.sh
+	scripts/test.sh
 
 bench: ## measure a page and a vote at 1,000, 100,000 and 1,000,000 articles, and 5,000 watchers
 	go test -run '^$$' -bench Site -benchmem ./tests/benchmarks

@@ -1,9 +1,9 @@
-# Sourced, from the folder above, by scripts that need Node, a browser and curl: finds or
-# installs them.
+# Sourced, from the root of the repository, by scripts that need Node, a browser and curl:
+# finds or installs them.
 # Debian 12 has Node 18, which is too old for the tools; npm has newer ones.
-. ./install.sh
+. scripts/install.sh
 install_missing curl:curl npm:"nodejs npm"
-# CHROMIUM names another browser.
+# CHROMIUM selects another browser.
 [ -n "${CHROMIUM-}" ] || install_missing chromium:"chromium fonts-liberation"
 CHROMIUM=${CHROMIUM:-$(command -v chromium)}
 export CHROMIUM

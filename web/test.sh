@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks and tests the site and the explorer in a browser. Called by ../test.sh, which
+# Checks and tests the site and the explorer in a browser. Called by scripts/test.sh, which
 # finds what this needs.
 set -eu
 cd "$(dirname "$0")"

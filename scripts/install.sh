@@ -1,5 +1,6 @@
-# Sourced, from this folder, by the scripts that run tests: installs programs that are
-# missing, where there is apt. Each argument is the program and the Debian packages it is in.
+# Sourced, from the root of the repository, by the scripts that run tests. install_missing
+# installs the programs that are missing, where apt is available. Each argument is a program,
+# a colon, and the Debian packages that contain it.
 install_missing() {
 	missing=
 	for need in "$@"; do
@@ -7,7 +8,7 @@ install_missing() {
 	done
 	[ -n "$missing" ] || return 0
 	if ! command -v apt-get >/dev/null; then
-		echo "the tests need$missing: install that and run this again" >&2
+		echo "missing packages:$missing: install them and try again" >&2
 		exit 1
 	fi
 	as_root=
