@@ -7,12 +7,14 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"frontpage/sitetest"
 )
 
 func TestAnArticleFromPostToRegroup(t *testing.T) {
-	eachStore(t, func(t *testing.T, s *site) {
+	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
 		const fields = `id number title link text poster { id name } createdAt score votes upvotes downvotes isInteresting groups { id name articleCount } votingEndsAt viewerVote viewerCanVote`
-		s.want("alice", `mutation { post(input: {title: " Go 1.26 ", link: "https://go.dev/blog", groups: ["Go", "release-notes", "GO"]}) { article { `+fields+` } userErrors { code } } }`,
+		s.Want("alice", `mutation { post(input: {title: " Go 1.26 ", link: "https://go.dev/blog", groups: ["Go", "release-notes", "GO"]}) { article { `+fields+` } userErrors { code } } }`,
 			`{"post": {"article": {"id": "article:1", "number": 1, "title": "Go 1.26", "link": "https://go.dev/blog", "text": null,
 				"poster": {"id": "user:alice", "name": "alice"}, "createdAt": "2026-01-02T03:04:05Z", "score": 1767323477,
 				"votes": 1, "upvotes": 1, "downvotes": 0, "isInteresting": false,
@@ -27,30 +29,30 @@ func TestAnArticleFromPostToRegroup(t *testing.T) {
 			{"NONE", `{"vote": {"article": {"score": 1767323477, "votes": 1, "upvotes": 1, "downvotes": 0, "viewerVote": "NONE"}, "previous": "DOWN", "changed": true, "userErrors": []}}`},
 		}
 		for _, step := range steps {
-			s.want("bob", vote, step.want, "d", step.direction)
+			s.Want("bob", vote, step.want, "d", step.direction)
 		}
 
-		s.want("alice", `mutation { regroup(input: {article: "1", add: ["news"], remove: ["go"]}) { article { groups { name } } userErrors { code } } }`,
+		s.Want("alice", `mutation { regroup(input: {article: "1", add: ["news"], remove: ["go"]}) { article { groups { name } } userErrors { code } } }`,
 			`{"regroup": {"article": {"groups": [{"name": "news"}, {"name": "release-notes"}]}, "userErrors": []}}`)
-		s.want("", `{ group(name: "NEWS") { id name articleCount articles { id } } go: group(name: "go") { articleCount articles { id } } }`,
+		s.Want("", `{ group(name: "NEWS") { id name articleCount articles { id } } go: group(name: "go") { articleCount articles { id } } }`,
 			`{"group": {"id": "group:news", "name": "news", "articleCount": 1, "articles": [{"id": "article:1"}]}, "go": {"articleCount": 0, "articles": []}}`)
-		s.want("", `{ article(id: 1) { title viewerVote viewerCanVote } none: article(id: "article:2") { id } user(name: "zoë") { id name } viewer { id } }`,
+		s.Want("", `{ article(id: 1) { title viewerVote viewerCanVote } none: article(id: "article:2") { id } user(name: "zoë") { id name } viewer { id } }`,
 			`{"article": {"title": "Go 1.26", "viewerVote": null, "viewerCanVote": false}, "none": null, "user": {"id": "user:zoë", "name": "zoë"}, "viewer": null}`)
-		s.want("bob", `{ viewer { id name } }`, `{"viewer": {"id": "user:bob", "name": "bob"}}`)
-		if body := s.raw("", `{ article(id: 1) { score } }`); body != `{"data":{"article":{"score":1767323477}}}` {
+		s.Want("bob", `{ viewer { id name } }`, `{"viewer": {"id": "user:bob", "name": "bob"}}`)
+		if body := s.AskText("", `{ article(id: 1) { score } }`); body != `{"data":{"article":{"score":1767323477}}}` {
 			t.Errorf("a score is written in digits: %s", body)
 		}
 	})
 }
 
 func TestListingsInEveryOrder(t *testing.T) {
-	eachStore(t, func(t *testing.T, s *site) {
+	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
 		// Posted in one second, so that time is all ties, sorted as bytes: 10 before 9.
 		for i := 1; i <= 30; i++ {
-			s.post("alice", fmt.Sprint("article ", i), "all")
+			s.Post("alice", fmt.Sprint("article ", i), "all")
 		}
-		s.vote("bob", "article:7", "UP")
-		s.vote("bob", "article:8", "DOWN")
+		s.Vote("bob", "article:7", "UP")
+		s.Vote("bob", "article:8", "DOWN")
 		byTime := make([]string, 30)
 		for i := range byTime {
 			byTime[i] = fmt.Sprintf("article:%d", i+1)
@@ -71,7 +73,7 @@ func TestListingsInEveryOrder(t *testing.T) {
 				arguments := fmt.Sprintf("order: %s, direction: %s", order, direction)
 				var pages []string
 				for page := 1; page <= 4; page++ {
-					data := s.ask("", fmt.Sprintf(`{ articles(%s, page: %d, pageSize: 12) { id } group(name: "all") { articles(%[1]s, page: %[2]d, pageSize: 12) { id } } }`, arguments, page)).Data
+					data := s.Ask("", fmt.Sprintf(`{ articles(%s, page: %d, pageSize: 12) { id } group(name: "all") { articles(%[1]s, page: %[2]d, pageSize: 12) { id } } }`, arguments, page)).Data
 					ids := idsOf(data["articles"])
 					if inGroup := idsOf(data["group"].(map[string]any)["articles"]); !slices.Equal(ids, inGroup) {
 						t.Errorf("%s page %d: the group of all articles lists %v, the site %v", arguments, page, inGroup, ids)
@@ -83,7 +85,7 @@ func TestListingsInEveryOrder(t *testing.T) {
 				}
 			}
 		}
-		if ids := idsOf(s.ask("", `{ articles { id } }`).Data["articles"]); len(ids) != 25 || ids[0] != "article:7" {
+		if ids := idsOf(s.Ask("", `{ articles { id } }`).Data["articles"]); len(ids) != 25 || ids[0] != "article:7" {
 			t.Errorf("the front page is %v, not 25 articles by score", ids)
 		}
 	})
@@ -98,10 +100,10 @@ func idsOf(list any) []string {
 }
 
 func TestBrokenRulesAreUserErrors(t *testing.T) {
-	eachStore(t, func(t *testing.T, s *site) {
-		s.post("alice", "hers")
-		s.want("alice", `mutation { post(input: {title: "first", text: "x", idempotencyKey: "k"}) { article { id } } }`, `{"post": {"article": {"id": "article:2"}}}`)
-		s.want("alice", `mutation { post(input: {title: "first", text: "x", idempotencyKey: "k"}) { article { id } } }`, `{"post": {"article": {"id": "article:2"}}}`)
+	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
+		s.Post("alice", "hers")
+		s.Want("alice", `mutation { post(input: {title: "first", text: "x", idempotencyKey: "k"}) { article { id } } }`, `{"post": {"article": {"id": "article:2"}}}`)
+		s.Want("alice", `mutation { post(input: {title: "first", text: "x", idempotencyKey: "k"}) { article { id } } }`, `{"post": {"article": {"id": "article:2"}}}`)
 		long := strings.Repeat("x", 10_001)
 		tests := map[string]struct{ user, mutation, want string }{
 			"post, nobody":            {"", `post(input: {title: "t", text: "x"})`, "UNAUTHENTICATED"},
@@ -135,7 +137,7 @@ func TestBrokenRulesAreUserErrors(t *testing.T) {
 			if strings.HasPrefix(tt.mutation, "deleteArticle") {
 				changed = "article: deletedId"
 			}
-			a := s.ask(tt.user, `mutation { `+tt.mutation+` { `+changed+` userErrors { code message field } } }`)
+			a := s.Ask(tt.user, `mutation { `+tt.mutation+` { `+changed+` userErrors { code message field } } }`)
 			for _, payload := range a.Data {
 				var got []string
 				for _, e := range payload.(map[string]any)["userErrors"].([]any) {
@@ -159,15 +161,15 @@ func TestBrokenRulesAreUserErrors(t *testing.T) {
 				t.Errorf("%s: %v", name, a)
 			}
 		}
-		s.pass(7*24*time.Hour + time.Second)
-		s.want("bob", `mutation { vote(input: {article: "1"}) { article { id } previous changed userErrors { code } } }`,
+		s.Advance(7*24*time.Hour + time.Second)
+		s.Want("bob", `mutation { vote(input: {article: "1"}) { article { id } previous changed userErrors { code } } }`,
 			`{"vote": {"article": null, "previous": null, "changed": false, "userErrors": [{"code": "VOTING_CLOSED"}]}}`)
 	})
 }
 
 func TestBadArgumentsAreTopLevelErrors(t *testing.T) {
-	eachStore(t, func(t *testing.T, s *site) {
-		s.post("alice", "t")
+	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
+		s.Post("alice", "t")
 		for query, code := range map[string]string{
 			`{ articles(page: 0) { id } }`:                            "BAD_USER_INPUT",
 			`{ articles(page: -1) { id } }`:                           "BAD_USER_INPUT",
@@ -189,22 +191,22 @@ func TestBadArgumentsAreTopLevelErrors(t *testing.T) {
 			`{` + strings.Repeat(" __typename", 2000) + ` }`:          "TOKEN_LIMIT_EXCEEDED",
 			`query($l: URL) { article(id: 1) { id } x: articles { id`: "GRAPHQL_PARSE_FAILED",
 		} {
-			a := s.ask("bob", query)
+			a := s.Ask("bob", query)
 			if len(a.Errors) == 0 || a.Errors[0].Extensions.Code != code || a.Errors[0].Message == "" {
 				t.Errorf("%.80s: %v, want %s", query, a.Errors, code)
 			}
 		}
-		a := s.ask("bob", `mutation($l: URL) { post(input: {title: "t", link: $l}) { article { id } } }`, "l", 5)
+		a := s.Ask("bob", `mutation($l: URL) { post(input: {title: "t", link: $l}) { article { id } } }`, "l", 5)
 		if len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "BAD_USER_INPUT" {
 			t.Errorf("a number as URL: %v", a)
 		}
-		if a := s.ask("\tbad", `{ viewer { id } articles { id } }`); len(a.Errors) > 0 {
+		if a := s.Ask("\tbad", `{ viewer { id } articles { id } }`); len(a.Errors) > 0 {
 			t.Errorf("blanks around a header's value do not count: %v", a.Errors)
 		}
-		if log := s.log.String(); log != "" {
+		if log := s.Log.String(); log != "" {
 			t.Errorf("what clients get wrong is no fault of the server: %s", log)
 		}
-		a = s.ask(strings.Repeat("u", 65), `{ articles { id } }`)
+		a = s.Ask(strings.Repeat("u", 65), `{ articles { id } }`)
 		if len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "USER_NAME_INVALID" || a.Data != nil {
 			t.Errorf("a viewer whose name is too long is refused, and not taken for nobody: %v", a)
 		}
@@ -212,26 +214,26 @@ func TestBadArgumentsAreTopLevelErrors(t *testing.T) {
 }
 
 func TestPagesPastTheEndAreEmpty(t *testing.T) {
-	eachStore(t, func(t *testing.T, s *site) {
-		s.want("", `{ articles { id } group(name: "none") { articleCount articles { id } } }`, `{"articles": [], "group": {"articleCount": 0, "articles": []}}`)
-		s.post("alice", "t", "go")
-		s.want("", `{ articles(page: 2) { id } far: articles(page: 2147483647, pageSize: 100) { id } group(name: "go") { articles(page: 2) { id } } }`,
+	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
+		s.Want("", `{ articles { id } group(name: "none") { articleCount articles { id } } }`, `{"articles": [], "group": {"articleCount": 0, "articles": []}}`)
+		s.Post("alice", "t", "go")
+		s.Want("", `{ articles(page: 2) { id } far: articles(page: 2147483647, pageSize: 100) { id } group(name: "go") { articles(page: 2) { id } } }`,
 			`{"articles": [], "far": [], "group": {"articles": []}}`)
 	})
 }
 
 func TestHundredVotersAtOnce(t *testing.T) {
-	eachStore(t, func(t *testing.T, s *site) {
-		id := s.post("alice", "t", "go")
-		s.ask("", `{ group(name: "go") { articles { id } } }`)
+	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
+		id := s.Post("alice", "t", "go")
+		s.Ask("", `{ group(name: "go") { articles { id } } }`)
 		var all sync.WaitGroup
 		for i := range 100 {
 			all.Go(func() {
-				s.ask(fmt.Sprint("voter", i%50), `mutation($a: ID!) { vote(input: {article: $a}) { changed } }`, "a", id)
+				s.Ask(fmt.Sprint("voter", i%50), `mutation($a: ID!) { vote(input: {article: $a}) { changed } }`, "a", id)
 			})
 		}
 		all.Wait()
-		s.want("", `{ articles { votes score } group(name: "go") { articles { votes } } }`,
-			fmt.Sprintf(`{"articles": [{"votes": 51, "score": %d}], "group": {"articles": [{"votes": 51}]}}`, posted.Unix()+51*432))
+		s.Want("", `{ articles { votes score } group(name: "go") { articles { votes } } }`,
+			fmt.Sprintf(`{"articles": [{"votes": 51, "score": %d}], "group": {"articles": [{"votes": 51}]}}`, sitetest.Start.Unix()+51*432))
 	})
 }

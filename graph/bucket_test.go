@@ -1,6 +1,7 @@
 package graph_test
 
 import (
+	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -9,23 +10,24 @@ import (
 	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
+	"frontpage/sitetest"
 )
 
 // bucketsOf are the buckets of an article's voters, by name.
-func (s *site) bucketsOf(article redisrepo.ArticleID) map[string]string {
-	s.t.Helper()
-	repo, err := redisrepo.New(s.t.Context(), s.client, redisrepo.BookRules())
+func bucketsOf(s *sitetest.Site, article redisrepo.ArticleID) map[string]string {
+	s.T.Helper()
+	repo, err := redisrepo.New(s.T.Context(), s.Client, redisrepo.BookRules())
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
-	entries, err := repo.Audit(s.t.Context(), article)
+	entries, err := repo.Audit(s.T.Context(), article)
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	buckets := map[string]string{}
 	for _, e := range entries {
 		if (e.At == nil) != (e.Bucket == "") {
-			s.t.Errorf("a time without a bucket, or a bucket without a time: %+v", e)
+			s.T.Errorf("a time without a bucket, or a bucket without a time: %+v", e)
 		}
 		buckets[string(e.Voter)] = e.Bucket
 	}
@@ -37,23 +39,23 @@ func TestBucketsConcealAddresses(t *testing.T) {
 	client := redistest.Start(t).Client
 	withSecret := func(secret string) func(*endpoint.Options) {
 		return func(o *endpoint.Options) {
-			o.AuditSecret, o.Proxies = secret, prefixes("127.0.0.1/32")
+			o.AuditSecret, o.Proxies = secret, []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
 		}
 	}
-	s := newSite(t, client, redisrepo.BookRules(), withSecret(strings.Repeat("s", 32)))
-	twin := newSite(t, client, redisrepo.BookRules(), withSecret(strings.Repeat("s", 32)))
-	other := newSite(t, client, redisrepo.BookRules(), withSecret(strings.Repeat("t", 32)))
-	none := newSite(t, client, redisrepo.BookRules(), withSecret(""))
-	s.post("poster", "t")
+	s := sitetest.New(t, client, redisrepo.BookRules(), withSecret(strings.Repeat("s", 32)))
+	twin := sitetest.New(t, client, redisrepo.BookRules(), withSecret(strings.Repeat("s", 32)))
+	other := sitetest.New(t, client, redisrepo.BookRules(), withSecret(strings.Repeat("t", 32)))
+	none := sitetest.New(t, client, redisrepo.BookRules(), withSecret(""))
+	s.Post("poster", "t")
 	const up = `mutation { vote(input: {article: 1}) { changed } }`
-	here, elsewhere := from(t, "127.0.0.1"), from(t, "127.0.0.77")
-	vote := func(at *site, client int, header ...string) {
+	here, elsewhere := sitetest.ClientFrom(t, "127.0.0.1"), sitetest.ClientFrom(t, "127.0.0.77")
+	vote := func(at *sitetest.Site, client int, header ...string) {
 		t.Helper()
 		c := here
 		if client == 1 {
 			c = elsewhere
 		}
-		if _, body, err := at.by(c, up, header...); err != nil || body != `{"data":{"vote":{"changed":true}}}` {
+		if _, body, err := at.AskBy(c, up, header...); err != nil || body != `{"data":{"vote":{"changed":true}}}` {
 			t.Errorf("%s %v", body, err)
 		}
 	}
@@ -65,7 +67,7 @@ func TestBucketsConcealAddresses(t *testing.T) {
 	vote(s, 1, "X-User-ID", "no proxy", "X-Forwarded-For", "203.0.113.9")
 	vote(s, 1, "X-User-ID", "no proxy either")
 	vote(none, 0, "X-User-ID", "without a secret", "X-Forwarded-For", "203.0.113.9")
-	got := s.bucketsOf(1)
+	got := bucketsOf(s, 1)
 	if got["poster"] != "" || got["without a secret"] != "" {
 		t.Errorf("recorded without a vote, or without a secret: %v", got)
 	}
@@ -88,10 +90,10 @@ func TestBucketsConcealAddresses(t *testing.T) {
 		t.Errorf("the record is %q", record)
 	}
 	// Over a socket it is the address of its handshake.
-	conn := s.socket(`{"X-User-ID":"socket"}`, "X-Forwarded-For", "203.0.113.9")
-	conn.start("a", up, "")
-	conn.want("next", "a", `{"data":{"vote":{"changed":true}}}`)
-	if got := s.bucketsOf(1)["socket"]; got != a {
+	conn := s.Socket(`{"X-User-ID":"socket"}`, "X-Forwarded-For", "203.0.113.9")
+	conn.Subscribe("a", up, "")
+	conn.Want("next", "a", `{"data":{"vote":{"changed":true}}}`)
+	if got := bucketsOf(s, 1)["socket"]; got != a {
 		t.Errorf("over a socket the bucket is %q, want %q", got, a)
 	}
 }

@@ -4,25 +4,27 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"frontpage/sitetest"
 )
 
 func TestConnections(t *testing.T) {
-	eachStore(t, func(t *testing.T, s *site) {
+	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
 		for i := 1; i <= 30; i++ {
-			s.post("alice", fmt.Sprint("article ", i), "all", fmt.Sprint("g", i%3))
+			s.Post("alice", fmt.Sprint("article ", i), "all", fmt.Sprint("g", i%3))
 		}
-		s.vote("bob", "article:7", "UP")
+		s.Vote("bob", "article:7", "UP")
 		const fields = `edges { cursor node { id } } nodes { id } pageInfo { hasPreviousPage hasNextPage startCursor endCursor } totalCount`
 		for _, order := range []string{"SCORE", "TIME"} {
 			for _, direction := range []string{"ASC", "DESC"} {
 				arguments := fmt.Sprintf("order: %s, direction: %s", order, direction)
-				want := idsOf(s.ask("", fmt.Sprintf(`{ articles(%s, pageSize: 100) { id } }`, arguments)).Data["articles"])
+				want := idsOf(s.Ask("", fmt.Sprintf(`{ articles(%s, pageSize: 100) { id } }`, arguments)).Data["articles"])
 				for name, list := range map[string]string{
 					"site":  `{ articlesConnection(` + arguments + `, %s) { ` + fields + ` } }`,
 					"group": `{ group(name: "all") { articlesConnection(` + arguments + `, %s) { ` + fields + ` } } }`,
 				} {
 					for _, backward := range []bool{false, true} {
-						got := s.walk(list, backward, 7)
+						got := walk(s, list, backward, 7)
 						if !slices.Equal(got, want) {
 							t.Errorf("%s, %s, backward %t:\n got %v\nwant %v", name, arguments, backward, got, want)
 						}
@@ -30,18 +32,18 @@ func TestConnections(t *testing.T) {
 				}
 			}
 		}
-		newest := idsOf(s.ask("", `{ articles(order: TIME, pageSize: 100) { id } }`).Data["articles"])
-		if got := s.walk(`{ user(name: "alice") { articlesConnection(%s) { `+fields+` } } }`, false, 13); !slices.Equal(got, newest) {
+		newest := idsOf(s.Ask("", `{ articles(order: TIME, pageSize: 100) { id } }`).Data["articles"])
+		if got := walk(s, `{ user(name: "alice") { articlesConnection(%s) { `+fields+` } } }`, false, 13); !slices.Equal(got, newest) {
 			t.Errorf("alice posted %v, want %v", got, newest)
 		}
-		s.want("", `{ user(name: "bob") { articlesConnection { nodes { id } totalCount pageInfo { startCursor endCursor hasNextPage hasPreviousPage } } } }`,
+		s.Want("", `{ user(name: "bob") { articlesConnection { nodes { id } totalCount pageInfo { startCursor endCursor hasNextPage hasPreviousPage } } } }`,
 			`{"user": {"articlesConnection": {"nodes": [], "totalCount": 0, "pageInfo": {"startCursor": null, "endCursor": null, "hasNextPage": false, "hasPreviousPage": false}}}}`)
-		if got := len(idsOf(s.ask("", `{ articlesConnection { nodes { id } } }`).Data["articlesConnection"].(map[string]any)["nodes"])); got != 25 {
+		if got := len(idsOf(s.Ask("", `{ articlesConnection { nodes { id } } }`).Data["articlesConnection"].(map[string]any)["nodes"])); got != 25 {
 			t.Errorf("without sizes: %d articles", got)
 		}
 
 		// Fragments, as Relay's compiler writes them, are looked through.
-		s.want("", `query { groups(first: 2) { ...list } g: group(name: "all") { ...counted } node(id: "group:g1") { ... on Group { ...counted } } }
+		s.Want("", `query { groups(first: 2) { ...list } g: group(name: "all") { ...counted } node(id: "group:g1") { ... on Group { ...counted } } }
 			fragment list on GroupConnection { totalCount edges { node { ...counted } } pageInfo { hasNextPage } }
 			fragment counted on Group { name articleCount }`,
 			`{"groups": {"totalCount": 4, "edges": [{"node": {"name": "all", "articleCount": 30}}, {"node": {"name": "g0", "articleCount": 10}}], "pageInfo": {"hasNextPage": true}},
@@ -50,8 +52,8 @@ func TestConnections(t *testing.T) {
 }
 
 // walk collects the ids of a connection, whose query has a place for arguments.
-func (s *site) walk(query string, backward bool, size int) []string {
-	s.t.Helper()
+func walk(s *sitetest.Site, query string, backward bool, size int) []string {
+	s.T.Helper()
 	var all []string
 	arguments := fmt.Sprintf("first: %d", size)
 	if backward {
@@ -59,9 +61,9 @@ func (s *site) walk(query string, backward bool, size int) []string {
 	}
 	next := arguments
 	for {
-		a := s.ask("", fmt.Sprintf(query, next))
+		a := s.Ask("", fmt.Sprintf(query, next))
 		if len(a.Errors) > 0 {
-			s.t.Fatal(a.Errors)
+			s.T.Fatal(a.Errors)
 		}
 		data := a.Data
 		for data["edges"] == nil {
@@ -74,7 +76,7 @@ func (s *site) walk(query string, backward bool, size int) []string {
 			ids = append(ids, edge.(map[string]any)["node"].(map[string]any)["id"].(string))
 		}
 		if !slices.Equal(ids, idsOf(data["nodes"])) || data["totalCount"] != 30.0 {
-			s.t.Errorf("edges %v, nodes %v, total %v", ids, data["nodes"], data["totalCount"])
+			s.T.Errorf("edges %v, nodes %v, total %v", ids, data["nodes"], data["totalCount"])
 		}
 		info := data["pageInfo"].(map[string]any)
 		if backward {
@@ -94,23 +96,23 @@ func (s *site) walk(query string, backward bool, size int) []string {
 }
 
 func TestNodes(t *testing.T) {
-	eachStore(t, func(t *testing.T, s *site) {
-		s.post("alice", "t", "go")
-		s.want("bob", `{ nodes(ids: ["user:zoë", "article:9", "article:1", "group:Go", "1"]) { __typename id ... on Article { title viewerVote } ... on Group { articleCount } ... on User { name } } }`,
+	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
+		s.Post("alice", "t", "go")
+		s.Want("bob", `{ nodes(ids: ["user:zoë", "article:9", "article:1", "group:Go", "1"]) { __typename id ... on Article { title viewerVote } ... on Group { articleCount } ... on User { name } } }`,
 			`{"nodes": [{"__typename": "User", "id": "user:zoë", "name": "zoë"}, null, {"__typename": "Article", "id": "article:1", "title": "t", "viewerVote": "NONE"},
 				{"__typename": "Group", "id": "group:go", "articleCount": 1}, {"__typename": "Article", "id": "article:1", "title": "t", "viewerVote": "NONE"}]}`)
-		s.want("", `{ node(id: "article:1") { id } none: node(id: "article:9") { id } nodes(ids: []) { id } }`,
+		s.Want("", `{ node(id: "article:1") { id } none: node(id: "article:9") { id } nodes(ids: []) { id } }`,
 			`{"node": {"id": "article:1"}, "none": null, "nodes": []}`)
 	})
 }
 
 func TestBadConnectionArguments(t *testing.T) {
-	eachStore(t, func(t *testing.T, s *site) {
+	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
 		for range 3 {
-			s.post("alice", "t", "go")
+			s.Post("alice", "t", "go")
 		}
 		cursorOf := func(list string) string {
-			data := s.ask("", `{ c: `+list+` { pageInfo { startCursor } } }`).Data["c"].(map[string]any)
+			data := s.Ask("", `{ c: `+list+` { pageInfo { startCursor } } }`).Data["c"].(map[string]any)
 			return data["pageInfo"].(map[string]any)["startCursor"].(string)
 		}
 		byScore, groups := cursorOf("articlesConnection(order: SCORE)"), cursorOf("groups")
@@ -139,7 +141,7 @@ func TestBadConnectionArguments(t *testing.T) {
 			`{ nodes(ids: ["1", "user:"]) { id } }`,
 			`{ nodes(ids: ` + many + `]) { id } }`,
 		} {
-			a := s.ask("", query)
+			a := s.Ask("", query)
 			if len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "BAD_USER_INPUT" || a.Errors[0].Message == "" {
 				t.Errorf("%.120s: %v", query, a)
 			}

@@ -1,163 +1,163 @@
 package graph_test
 
 import (
+	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/url"
-	"strings"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
-	"frontpage/endpoint"
+	"github.com/redis/go-redis/v9"
+
 	"frontpage/redisrepo"
 	"frontpage/redistest"
+	"frontpage/sitetest"
 )
 
-const typeEvents = "text/event-stream; charset=utf-8"
-
-func TestAnEventStream(t *testing.T) {
+// No event is older than what was answered before it on the same socket.
+func TestEventsAreNoOlderThanAnswers(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Streams.Ping = 200 * time.Millisecond })
-	text := strings.Repeat("long ", 1000)
-	s.ask("alice", `mutation($t: String!) { post(input: {title: "t", text: $t}) { article { id } } }`, "t", text)
-	// EventSource's Accept; what is compressed would be kept back, and not be read here.
-	e := s.stream(`subscription { articleChanged(ids: [1]) { votes } }`, "Accept-Encoding", "gzip, zstd")
-	header := e.res.Header
-	if e.res.StatusCode != 200 || header.Get("Content-Type") != typeEvents || header.Get("Content-Encoding") != "" || header.Get("Content-Length") != "" ||
-		!strings.Contains(header.Get("Cache-Control"), "no-transform") || header.Get("X-Accel-Buffering") != "no" {
-		t.Errorf("%d %v", e.res.StatusCode, header)
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	id := s.Post("alice", "t")
+	w := s.Socket("", "X-User-ID", "alice")
+	ops := make([]string, 10)
+	for i := range ops {
+		ops[i] = fmt.Sprint("watcher", i)
+		// An event takes a while to be made, in which others are answered.
+		w.Subscribe(ops[i], `subscription { articleChanged(ids: [1]) { votes viewerVote } }`, "")
 	}
-	e.comment()
-	e.settle("1")
-	for range 5 {
-		n := s.up("1")
-		if got := e.votes(); got != n {
-			t.Errorf("an event shows %d votes, not %d", got, n)
-		}
-	}
-	began := time.Now()
-	for range 5 {
-		e.comment()
-	}
-	if took := time.Since(began); took < 700*time.Millisecond {
-		t.Errorf("5 signs of life in %v", took)
-	}
-
-	large := s.stream(`subscription { articleChanged(ids: [1]) { votes text } }`, "Accept-Encoding", "gzip, zstd")
-	n := large.settle("1")
-	s.vote("bob", "1", "DOWN")
-	large.want("next", fmt.Sprintf(`{"data":{"articleChanged":{"votes":%d,"text":%q}}}`, n-1, text))
-}
-
-func TestQueriesAndMutationsAsEvents(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
-	s.post("alice", "t")
-	const begin, end = ":\n\nevent: next\ndata: ", "\n\nevent: complete\ndata:\n\n"
-	for _, query := range []string{`{ viewer { name } article(id: 1) { votes } }`, `{ article(id: "x") { id } }`, `{ nothing }`, `{`, `mutation { vote(input: {article: 1}) { changed } }`} {
-		res, body := s.postJSON(fmt.Sprintf(`{"query":%q}`, query), "Accept", "text/event-stream", "Accept-Encoding", "gzip")
-		want := `{"data":{"vote":{"changed":true}}}`
-		if !strings.HasPrefix(query, "mutation") {
-			want = s.raw("", query)
-		}
-		if query[0] == 'm' {
-			want = strings.Replace(want, "true", "false", 1) // nobody is signed in
-		}
-		if res.StatusCode != 200 || res.Header.Get("Content-Type") != typeEvents || body != begin+want+end {
-			t.Errorf("%s: %d %v\n%s", query, res.StatusCode, res.Header, body)
-		}
-	}
-	const query = `{ article(id: 1) { votes } }`
-	if _, body := s.get(query, "Accept", "text/event-stream"); body != begin+`{"data":{"article":{"votes":1}}}`+end {
-		t.Errorf("by GET: %s", body)
-	}
-	for _, query := range []string{query, `subscription { articlePosted { id } }`} {
-		res, body := s.send("HEAD", "?query="+url.QueryEscape(query), "", "Accept", "text/event-stream")
-		if res.StatusCode != 200 || res.Header.Get("Content-Type") != typeEvents || body != "" {
-			t.Errorf("HEAD: %d %v %q", res.StatusCode, res.Header, body)
-		}
-	}
-	// What cannot be read is answered as ever.
-	for _, body := range []string{"x", `{"variables":{}}`} {
-		if res, text := s.postJSON(body, "Accept", "text/event-stream"); res.StatusCode != 400 || codeOf(t, text) != "BAD_REQUEST" {
-			t.Errorf("%s: %d %s", body, res.StatusCode, text)
-		}
-	}
-}
-
-func TestAMutationByGETIsNoEventStream(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
-	id := s.post("alice", "t")
-	for _, accept := range []string{"application/json", "application/json, text/event-stream", "text/event-stream, */*", "text/event-stream"} {
-		res, body := s.get(`mutation { vote(input: {article: 1}) { changed } }`, "Accept", accept, "X-User-ID", "bob")
-		if res.StatusCode != 405 || res.Header.Get("Allow") != "POST" || !strings.Contains(body, "METHOD_NOT_ALLOWED") {
-			t.Errorf("Accept %s: %d %v %s", accept, res.StatusCode, res.Header, body)
-		}
-	}
-	s.want("bob", `{ article(id: 1) { id votes viewerVote } }`, `{"article": {"id": "`+id+`", "votes": 1, "viewerVote": "NONE"}}`)
-}
-
-func TestWhoGetsAnEventStream(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
-	tests := []struct{ accept, query, subscription string }{
-		{"text/event-stream", typeEvents, typeEvents},
-		{"TEXT/Event-Stream", typeEvents, typeEvents},
-		{"text/event-stream;q=0.1", typeEvents, typeEvents},
-		{"application/json, text/event-stream", typeJSON, typeEvents},
-		{"application/graphql-response+json, application/json, text/event-stream", typeGraphQL, typeEvents},
-		{"text/event-stream, application/json", typeEvents, typeEvents},
-		{"text/event-stream;q=0.5, application/json", typeJSON, typeEvents},
-		{"text/event-stream, application/json;q=0.9", typeEvents, typeEvents},
-		{"application/json;q=0.4, text/event-stream;q=0.5", typeEvents, typeEvents},
-		{"*/*, text/event-stream", typeJSON, typeEvents},
-		{"application/json, text/event-stream;q=0", typeJSON, "400"},
-		{"text/event-stream;q=0", "406", "406"},
-		{"application/json", typeJSON, "400"},
-		{"application/graphql-response+json", typeGraphQL, "400"},
-		{"*/*", typeJSON, "400"},
-		{"text/*", "406", "406"},
-		{"", typeJSON, "400"},
-	}
-	for _, tt := range tests {
-		for query, want := range map[string]string{`{ __typename }`: tt.query, `subscription { articleChanged(ids: []) { id } }`: tt.subscription} {
-			var header []string
-			if tt.accept != "" {
-				header = []string{"Accept", tt.accept}
+	n := w.Settle(id, ops...)
+	var voters sync.WaitGroup
+	for range 4 {
+		voters.Go(func() {
+			tick := time.NewTicker(20 * time.Millisecond) // or all would be in one event
+			defer tick.Stop()
+			for range 75 {
+				s.VoteUp(id)
+				<-tick.C
 			}
-			get, body := s.get(query, header...)
-			post, _ := s.postJSON(fmt.Sprintf(`{"query":%q}`, query), header...)
-			for _, res := range []*http.Response{get, post} {
-				got := res.Header.Get("Content-Type")
-				if res.StatusCode != 200 {
-					got = fmt.Sprint(res.StatusCode)
-				}
-				if got != want {
-					t.Errorf("Accept %s, %s %s: %s, want %s: %s", tt.accept, res.Request.Method, query, got, want, body)
+		})
+	}
+	defer voters.Wait()
+	ask := map[string]string{
+		"query":    `{ article(id: 1) { votes } }`,
+		"mutation": `mutation { vote(input: {article: 1}) { article { votes } } }`,
+	}
+	for op, query := range ask {
+		w.Subscribe(op, query, "")
+	}
+	floor, last, events, answers := n, map[string]int{}, 0, 0
+	for slices.ContainsFunc(ops, func(op string) bool { return last[op] < n+300 }) {
+		f := w.Read()
+		switch {
+		case f.Type == "complete":
+			w.Subscribe(f.ID, ask[f.ID], "")
+		case slices.Contains(ops, f.ID):
+			votes := sitetest.VotesOf(t, string(f.Payload))
+			if votes < floor || votes < last[f.ID] {
+				t.Fatalf("an event shows %d votes, after an answer with %d and an event with %d", votes, floor, last[f.ID])
+			}
+			last[f.ID] = votes
+			events++
+		default:
+			var a struct {
+				Data struct {
+					Article struct{ Votes int }
+					Vote    struct{ Article struct{ Votes int } }
 				}
 			}
-			if want == "400" && codeOf(t, body) != "BAD_REQUEST" {
-				t.Errorf("Accept %s: %s", tt.accept, body)
+			if err := json.Unmarshal(f.Payload, &a); err != nil {
+				t.Fatal(err)
 			}
+			floor = max(floor, a.Data.Article.Votes, a.Data.Vote.Article.Votes)
+			answers++
 		}
+	}
+	if answers < events || events < 2*len(ops) {
+		t.Errorf("%d events among %d answers prove nothing", events, answers)
 	}
 }
 
-func TestAStreamOutlivesTheTimesOfTheServer(t *testing.T) {
+func TestEventsCostNoCommands(t *testing.T) {
 	t.Parallel()
-	s := newSiteOn(t, func(server *http.Server) {
-		server.ReadTimeout, server.WriteTimeout = 300*time.Millisecond, 300*time.Millisecond
-	}, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Streams.Ping = 250 * time.Millisecond })
-	id := s.post("alice", "t")
-	e := s.stream(fmt.Sprintf(`subscription { articleChanged(ids: [%q]) { votes } }`, id))
-	e.settle(id)
-	before := e.comments
-	for e.comments < before+8 {
-		e.comment()
+	server := redistest.Start(t)
+	s := sitetest.New(t, server.Client, redisrepo.BookRules())
+	client := redis.NewClient(&redis.Options{Network: "unix", Addr: server.Socket()})
+	t.Cleanup(func() { _ = client.Close() })
+	other := sitetest.New(t, client, redisrepo.BookRules())
+	other.Voters.Store(1000) // not the same as of the first
+	id := s.Post("alice", "t", "go")
+	const fields = `votes id number title text link score upvotes downvotes isInteresting groups { name } poster { name } createdAt viewerCanVote`
+	w := s.Socket("", "X-User-ID", "alice")
+	var ops []string
+	check := func(watchers int) {
+		t.Helper()
+		for len(ops) < watchers {
+			op := fmt.Sprint("w", len(ops))
+			ops = append(ops, op)
+			w.Subscribe(op, `subscription { articleChanged(ids: [1]) { `+fields+` } }`, "")
+		}
+		w.Settle(id, ops...)
+		s.Trips.Reset()
+		for range 3 {
+			n := other.VoteUp(id)
+			shown := map[string]int{}
+			for _, op := range ops {
+				for shown[op] < n {
+					f := w.Read()
+					shown[f.ID] = sitetest.VotesOf(t, string(f.Payload))
+				}
+			}
+		}
+		if n, commands := s.Trips.Read(); n != 0 || len(s.Trips.Listened()) != 0 {
+			t.Errorf("3 votes cost %d watchers %v and %v", len(ops), commands, s.Trips.Listened())
+		}
 	}
-	n := s.up(id)
-	if got := e.votes(); got != n {
-		t.Errorf("an event shows %d votes, not %d", got, n)
+	check(1)
+	check(50)
+}
+
+// What one event has loaded is not shown by the next.
+func TestEachEventLoadsAnew(t *testing.T) {
+	t.Parallel()
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	id := s.Post("alice", "t", "go")
+	w, e := s.Socket(""), s.Stream(`subscription { articleChanged(ids: [1]) { votes } }`)
+	const fields = `groups { articleCount articles { number votes } }`
+	w.Watch("plain", id)
+	e.Settle(id)
+	w.Subscribe("a", `subscription { articleChanged(ids: [1]) { votes `+fields+` } }`, "")
+	var shown, count, inner int
+	next := func() {
+		f := w.Read()
+		for ; f.ID != "a"; f = w.Read() {
+		}
+		var a struct {
+			Data struct {
+				ArticleChanged struct {
+					Votes  int
+					Groups []struct {
+						ArticleCount int
+						Articles     []struct{ Number, Votes int }
+					}
+				}
+			}
+		}
+		if err := json.Unmarshal(f.Payload, &a); err != nil || len(a.Data.ArticleChanged.Groups) != 1 {
+			t.Fatalf("%v %s", err, f.Payload)
+		}
+		article := a.Data.ArticleChanged
+		shown, count, inner = article.Votes, article.Groups[0].ArticleCount, article.Groups[0].Articles[0].Votes
+	}
+	s.Settle(id, func() (string, int) { next(); return "a", shown }, "a")
+	for i := range 4 {
+		s.Post("alice", "another", "go")
+		n := s.VoteUp(id)
+		for next(); shown < n; next() {
+		}
+		if inner < shown || count != i+2 {
+			t.Errorf("an event of %d votes shows %d in the group of %d", shown, inner, count)
+		}
 	}
 }

@@ -7,20 +7,21 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redistest"
+	"frontpage/sitetest"
 )
 
 func TestAFaultIsLoggedAndNotShown(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := newSite(t, server.Client, redisrepo.BookRules())
+	s := sitetest.New(t, server.Client, redisrepo.BookRules())
 	if err := server.Client.Set(t.Context(), "score:", "not a sorted set", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
-	a := s.ask("", `{ articles { id } }`)
+	a := s.Ask("", `{ articles { id } }`)
 	if len(a.Errors) != 1 || a.Errors[0].Message != "internal error" || a.Errors[0].Extensions.Code != "INTERNAL" {
 		t.Errorf("shown: %v", a.Errors)
 	}
-	if log := s.log.String(); strings.Count(log, "\n") != 1 || !strings.Contains(log, "WRONGTYPE") || !strings.Contains(log, "path=articles") {
+	if log := s.Log.String(); strings.Count(log, "\n") != 1 || !strings.Contains(log, "WRONGTYPE") || !strings.Contains(log, "path=articles") {
 		t.Errorf("logged: %q", log)
 	}
 }
@@ -28,14 +29,14 @@ func TestAFaultIsLoggedAndNotShown(t *testing.T) {
 func TestAnArticleThatCannotBeReadIsLeftOut(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := newSite(t, server.Client, redisrepo.BookRules())
-	s.post("alice", "good")
-	s.post("alice", "bad")
+	s := sitetest.New(t, server.Client, redisrepo.BookRules())
+	s.Post("alice", "good")
+	s.Post("alice", "bad")
 	if err := server.Client.HSet(t.Context(), "article:2", "votes", "many").Err(); err != nil {
 		t.Fatal(err)
 	}
-	s.want("", `{ articles { id } }`, `{"articles": [{"id": "article:1"}]}`)
-	if log := s.log.String(); !strings.Contains(log, "article=article:2") {
+	s.Want("", `{ articles { id } }`, `{"articles": [{"id": "article:1"}]}`)
+	if log := s.Log.String(); !strings.Contains(log, "article=article:2") {
 		t.Errorf("logged: %q", log)
 	}
 }
@@ -43,12 +44,12 @@ func TestAnArticleThatCannotBeReadIsLeftOut(t *testing.T) {
 func TestRedisGoneAndBack(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := newSite(t, server.Client, redisrepo.BookRules())
-	id := s.post("alice", "t", "go")
+	s := sitetest.New(t, server.Client, redisrepo.BookRules())
+	id := s.Post("alice", "t", "go")
 	server.Kill()
 	for _, query := range []string{`{ articles { id } }`, `{ article(id: 1) { id } }`, `mutation { vote(input: {article: 1}) { changed userErrors { code } } }`} {
 		began := time.Now()
-		a := s.ask("bob", query)
+		a := s.Ask("bob", query)
 		if len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "UNAVAILABLE" || strings.Contains(a.Errors[0].Message, server.Socket()) {
 			t.Errorf("%s: %v", query, a)
 		}
@@ -57,7 +58,7 @@ func TestRedisGoneAndBack(t *testing.T) {
 		}
 	}
 	server.Restart()
-	s.vote("bob", id, "UP") // the scripts are not loaded in the new server
-	s.want("bob", `{ articles { votes viewerVote } group(name: "go") { articles { id } } }`,
+	s.Vote("bob", id, "UP") // the scripts are not loaded in the new server
+	s.Want("bob", `{ articles { votes viewerVote } group(name: "go") { articles { id } } }`,
 		`{"articles": [{"votes": 2, "viewerVote": "UP"}], "group": {"articles": [{"id": "article:1"}]}}`)
 }

@@ -9,6 +9,7 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redistest"
+	"frontpage/sitetest"
 )
 
 func link(url string) string {
@@ -16,29 +17,29 @@ func link(url string) string {
 }
 
 func TestALinkIsPostedOnce(t *testing.T) {
-	eachStore(t, func(t *testing.T, s *site) {
-		s.want("alice", link("https://go.dev/blog/"), `{"post": {"article": {"id": "article:1"}, "userErrors": []}}`)
+	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
+		s.Want("alice", link("https://go.dev/blog/"), `{"post": {"article": {"id": "article:1"}, "userErrors": []}}`)
 		duplicate := func(article string) string {
 			return `{"post": {"article": null, "userErrors": [{"__typename": "DuplicateLinkError", "code": "DUPLICATE_LINK", "field": ["link"], "articleId": "article:1", "article": ` + article + `}]}}`
 		}
 		for _, same := range []string{"https://go.dev/blog/", "http://GO.dev:80/blog#top", "https://go.dev/blog?utm_source=x"} {
 			for _, user := range []string{"bob", "alice"} {
-				s.want(user, link(same), duplicate(`{"title": "t", "votes": 1}`))
+				s.Want(user, link(same), duplicate(`{"title": "t", "votes": 1}`))
 			}
 		}
-		a := s.ask("bob", link("https://go.dev/"))
+		a := s.Ask("bob", link("https://go.dev/"))
 		payload := a.Data["post"].(map[string]any)
 		other, _ := payload["article"].(map[string]any)
 		if other == nil || other["id"] == "article:1" {
 			t.Errorf("another link: %v", a)
 		}
 		// A deletion does not make the link free, and tells nothing of the article.
-		s.moderate(deletion(1), `{"deleteArticle":{"deletedId":"article:1","userErrors":[]}}`)
+		moderate(s, deletion(1), `{"deleteArticle":{"deletedId":"article:1","userErrors":[]}}`)
 		for _, user := range []string{"alice", "bob", "mod"} {
-			s.want(user, link("https://go.dev/blog"), duplicate("null"))
+			s.Want(user, link("https://go.dev/blog"), duplicate("null"))
 		}
-		s.want("bob", `mutation { post(input: {title: "", link: "https://go.dev/blog"}) { userErrors { code } } }`, `{"post": {"userErrors": [{"code": "INVALID"}]}}`)
-		s.want("", `{ articles { id } }`, fmt.Sprintf(`{"articles": [{"id": %q}]}`, other["id"]))
+		s.Want("bob", `mutation { post(input: {title: "", link: "https://go.dev/blog"}) { userErrors { code } } }`, `{"post": {"userErrors": [{"code": "INVALID"}]}}`)
+		s.Want("", `{ articles { id } }`, fmt.Sprintf(`{"articles": [{"id": %q}]}`, other["id"]))
 	})
 }
 
@@ -46,20 +47,20 @@ func TestALinkIsFreeWithoutAWindow(t *testing.T) {
 	t.Parallel()
 	rules := redisrepo.BookRules()
 	rules.LinkWindow = 0
-	s := newSite(t, redistest.Start(t).Client, rules)
+	s := sitetest.New(t, redistest.Start(t).Client, rules)
 	for i := range 3 {
-		s.want("alice", link("https://go.dev/"), fmt.Sprintf(`{"post": {"article": {"id": "article:%d"}, "userErrors": []}}`, i+1))
+		s.Want("alice", link("https://go.dev/"), fmt.Sprintf(`{"post": {"article": {"id": "article:%d"}, "userErrors": []}}`, i+1))
 	}
 }
 
 // A repeated post with its key is the same post, whose link is its own.
 func TestARepeatedPostIsNoDuplicate(t *testing.T) {
-	eachStore(t, func(t *testing.T, s *site) {
+	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
 		const post = `mutation { post(input: {title: "t", link: "https://go.dev/", idempotencyKey: "k"}) { article { id } userErrors { code } } }`
 		for range 3 {
-			s.want("alice", post, `{"post": {"article": {"id": "article:1"}, "userErrors": []}}`)
+			s.Want("alice", post, `{"post": {"article": {"id": "article:1"}, "userErrors": []}}`)
 		}
-		s.want("bob", post, `{"post": {"article": null, "userErrors": [{"code": "DUPLICATE_LINK"}]}}`)
+		s.Want("bob", post, `{"post": {"article": null, "userErrors": [{"code": "DUPLICATE_LINK"}]}}`)
 	})
 }
 
@@ -68,8 +69,8 @@ func TestARepeatedPostIsNoDuplicate(t *testing.T) {
 func TestOneLinkAtOnce(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	sites := []*site{newSite(t, client, redisrepo.BookRules()), newSite(t, client, redisrepo.BookRules())}
-	here := from(t, "127.0.0.1")
+	sites := []*sitetest.Site{sitetest.New(t, client, redisrepo.BookRules()), sitetest.New(t, client, redisrepo.BookRules())}
+	here := sitetest.ClientFrom(t, "127.0.0.1")
 	const posters = 200
 	var posted, named [posters]string
 	var all sync.WaitGroup
@@ -77,7 +78,7 @@ func TestOneLinkAtOnce(t *testing.T) {
 	for i := range posters {
 		all.Go(func() {
 			<-start
-			_, body, err := sites[i%2].by(here, link("https://go.dev/"), "X-User-ID", fmt.Sprint("poster", i))
+			_, body, err := sites[i%2].AskBy(here, link("https://go.dev/"), "X-User-ID", fmt.Sprint("poster", i))
 			var a struct {
 				Data struct {
 					Post struct {
@@ -85,7 +86,7 @@ func TestOneLinkAtOnce(t *testing.T) {
 						UserErrors []struct{ Code, ArticleID string }
 					}
 				}
-				Errors []gqlError
+				Errors []sitetest.Error
 			}
 			if err != nil || json.Unmarshal([]byte(body), &a) != nil || len(a.Errors) > 0 {
 				t.Errorf("%v %s", err, body)
@@ -121,7 +122,7 @@ func TestOneLinkAtOnce(t *testing.T) {
 	if others != posters-1 {
 		t.Errorf("%d are told of %s", others, winner)
 	}
-	sites[0].want("", `{ articlesConnection { totalCount nodes { id } } }`, fmt.Sprintf(`{"articlesConnection": {"totalCount": 1, "nodes": [{"id": %q}]}}`, winner))
+	sites[0].Want("", `{ articlesConnection { totalCount nodes { id } } }`, fmt.Sprintf(`{"articlesConnection": {"totalCount": 1, "nodes": [{"id": %q}]}}`, winner))
 	if left := client.Keys(t.Context(), "link:*").Val(); len(left) != 1 || client.TTL(t.Context(), left[0]).Val() > 7*24*time.Hour {
 		t.Errorf("the links that are taken: %v", left)
 	}

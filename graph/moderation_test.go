@@ -10,25 +10,26 @@ import (
 	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
+	"frontpage/sitetest"
 )
 
 // as asks with roles, which count in development mode.
-func (s *site) as(user, roles, query string) answer {
-	s.t.Helper()
-	_, body := s.postJSON(string(must(json.Marshal(map[string]string{"query": query}))), "X-User-ID", user, "X-User-Roles", roles)
-	var a answer
+func as(s *sitetest.Site, user, roles, query string) sitetest.Answer {
+	s.T.Helper()
+	_, body := s.PostJSON(string(sitetest.Must(json.Marshal(map[string]string{"query": query}))), "X-User-ID", user, "X-User-Roles", roles)
+	var a sitetest.Answer
 	if err := json.Unmarshal([]byte(body), &a); err != nil {
-		s.t.Fatalf("%v %s", err, body)
+		s.T.Fatalf("%v %s", err, body)
 	}
 	return a
 }
 
 // moderate asks as a moderator, and compares the data.
-func (s *site) moderate(query, want string) {
-	s.t.Helper()
-	a := s.as("mod", "moderator", query)
-	if got := must(json.Marshal(a.Data)); len(a.Errors) > 0 || string(got) != want {
-		s.t.Errorf("%s\n got %s %v\nwant %s", query, got, a.Errors, want)
+func moderate(s *sitetest.Site, query, want string) {
+	s.T.Helper()
+	a := as(s, "mod", "moderator", query)
+	if got := sitetest.Must(json.Marshal(a.Data)); len(a.Errors) > 0 || string(got) != want {
+		s.T.Errorf("%s\n got %s %v\nwant %s", query, got, a.Errors, want)
 	}
 }
 
@@ -37,9 +38,9 @@ func deletion(id any) string {
 }
 
 func TestWhoMayDelete(t *testing.T) {
-	eachStore(t, func(t *testing.T, s *site) {
+	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
 		for i := range 4 {
-			s.post("alice", fmt.Sprint("article ", i+1))
+			s.Post("alice", fmt.Sprint("article ", i+1))
 		}
 		const forbidden = `{"deleteArticle":{"deletedId":null,"userErrors":[{"code":"FORBIDDEN","field":["article"]}]}}`
 		const missing = `{"deleteArticle":{"deletedId":null,"userErrors":[{"code":"NOT_FOUND","field":["article"]}]}}`
@@ -61,26 +62,26 @@ func TestWhoMayDelete(t *testing.T) {
 			{"the poster what a moderator deleted", "alice", "", "2", done(2)},
 			{"a moderator what there is not", "mod", "moderator", "99", missing},
 		} {
-			a := s.as(tt.user, tt.roles, deletion(tt.id))
-			if got := must(json.Marshal(a.Data)); len(a.Errors) > 0 || string(got) != tt.want {
+			a := as(s, tt.user, tt.roles, deletion(tt.id))
+			if got := sitetest.Must(json.Marshal(a.Data)); len(a.Errors) > 0 || string(got) != tt.want {
 				t.Errorf("%s: %s %v, want %s", tt.name, got, a.Errors, tt.want)
 			}
 		}
-		s.want("", `{ articles(order: TIME, direction: ASC) { number } }`, `{"articles": [{"number": 3}, {"number": 4}]}`)
+		s.Want("", `{ articles(order: TIME, direction: ASC) { number } }`, `{"articles": [{"number": 3}, {"number": 4}]}`)
 		// Both in one document, and each entered once.
-		s.want("alice", `mutation { a: deleteArticle(input: {article: 3}) { deletedId } b: deleteArticle(input: {article: 3}) { deletedId } }`,
+		s.Want("alice", `mutation { a: deleteArticle(input: {article: 3}) { deletedId } b: deleteArticle(input: {article: 3}) { deletedId } }`,
 			`{"a": {"deletedId": "article:3"}, "b": {"deletedId": "article:3"}}`)
-		s.moderate(`{ moderationLog { nodes { kind articleId by } } }`, `{"moderationLog":{"nodes":[{"articleId":"article:3","by":"alice","kind":"DELETED"},`+
+		moderate(s, `{ moderationLog { nodes { kind articleId by } } }`, `{"moderationLog":{"nodes":[{"articleId":"article:3","by":"alice","kind":"DELETED"},`+
 			`{"articleId":"article:2","by":"mod","kind":"DELETED"},{"articleId":"article:1","by":"alice","kind":"DELETED"}]}}`)
 	})
 }
 
 func TestADeletedArticleIsGone(t *testing.T) {
-	eachStore(t, func(t *testing.T, s *site) {
+	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
 		for i := range 3 {
-			s.post("alice", fmt.Sprint("article ", i+1), "all", fmt.Sprint("only", i+1))
+			s.Post("alice", fmt.Sprint("article ", i+1), "all", fmt.Sprint("only", i+1))
 		}
-		s.vote("bob", "article:2", "UP")
+		s.Vote("bob", "article:2", "UP")
 		// The listings of the groups are kept, so that deletion has to find them.
 		const everything = `{
 			score: articles { id } time: articles(order: TIME) { id } part: articlesConnection { nodes { id } totalCount }
@@ -88,57 +89,57 @@ func TestADeletedArticleIsGone(t *testing.T) {
 			only: group(name: "only2") { articleCount articles { id } } groups { nodes { name articleCount } totalCount }
 			user(name: "alice") { articlesConnection { nodes { id } totalCount } }
 			article(id: 2) { id } node(id: "article:2") { id } nodes(ids: ["3", "2", "group:only2", "1"]) { id } }`
-		if before := s.raw("", everything); strings.Count(before, `"article:2"`) != 11 || !strings.Contains(before, "only2") {
+		if before := s.AskText("", everything); strings.Count(before, `"article:2"`) != 11 || !strings.Contains(before, "only2") {
 			t.Errorf("before: %s", before)
 		}
-		s.moderate(deletion(2), `{"deleteArticle":{"deletedId":"article:2","userErrors":[]}}`)
+		moderate(s, deletion(2), `{"deleteArticle":{"deletedId":"article:2","userErrors":[]}}`)
 		listed := `[{"id":"article:3"},{"id":"article:1"}]`
 		want := `{"data":{"score":` + listed + `,"time":` + listed + `,"part":{"nodes":` + listed + `,"totalCount":2},` +
 			`"group":{"articleCount":2,"score":` + listed + `,"time":` + listed + `,"articlesConnection":{"edges":[{"node":{"id":"article:3"}},{"node":{"id":"article:1"}}],"totalCount":2}},` +
 			`"only":{"articleCount":0,"articles":[]},"groups":{"nodes":[{"name":"all","articleCount":2},{"name":"only1","articleCount":1},{"name":"only3","articleCount":1}],"totalCount":3},` +
 			`"user":{"articlesConnection":{"nodes":` + listed + `,"totalCount":2}},"article":null,"node":null,"nodes":[{"id":"article:3"},null,{"id":"group:only2"},{"id":"article:1"}]}}`
 		for _, user := range []string{"", "alice", "bob", "mod"} {
-			if got := s.raw(user, everything); got != want {
+			if got := s.AskText(user, everything); got != want {
 				t.Errorf("%q sees %s\nwant %s", user, got, want)
 			}
 		}
 		for _, user := range []string{"alice", "bob", "carol", "mod"} {
 			for _, direction := range []string{"UP", "DOWN", "NONE"} {
-				s.want(user, `mutation { vote(input: {article: 2, direction: `+direction+`}) { article { id } previous changed userErrors { code } } }`,
+				s.Want(user, `mutation { vote(input: {article: 2, direction: `+direction+`}) { article { id } previous changed userErrors { code } } }`,
 					`{"vote": {"article": null, "previous": null, "changed": false, "userErrors": [{"code": "NOT_FOUND"}]}}`)
 			}
 			for _, roles := range []string{"", "moderator"} {
-				a := s.as(user, roles, `mutation { regroup(input: {article: 2, add: ["back"]}) { article { id } userErrors { code } } }`)
-				if got := string(must(json.Marshal(a.Data))); got != `{"regroup":{"article":null,"userErrors":[{"code":"NOT_FOUND"}]}}` {
+				a := as(s, user, roles, `mutation { regroup(input: {article: 2, add: ["back"]}) { article { id } userErrors { code } } }`)
+				if got := string(sitetest.Must(json.Marshal(a.Data))); got != `{"regroup":{"article":null,"userErrors":[{"code":"NOT_FOUND"}]}}` {
 					t.Errorf("%s %s regroups what is deleted: %s", user, roles, got)
 				}
 			}
 		}
-		if s.raw("", everything) != want {
+		if s.AskText("", everything) != want {
 			t.Error("something of it is back")
 		}
 		// The next post does not take its number.
-		if id := s.post("alice", "next"); id != "article:4" {
+		if id := s.Post("alice", "next"); id != "article:4" {
 			t.Errorf("the next article is %s", id)
 		}
 	})
 }
 
 func TestModeratorsRegroup(t *testing.T) {
-	eachStore(t, func(t *testing.T, s *site) {
-		s.post("alice", "t", "go", "news")
-		s.post("mod", "a moderator's own", "go")
+	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
+		s.Post("alice", "t", "go", "news")
+		s.Post("mod", "a moderator's own", "go")
 		const regroup = `mutation { regroup(input: {article: 1, add: ["rust"], remove: ["go"]}) { article { groups { name } } userErrors { code field } } }`
-		s.want("bob", regroup, `{"regroup": {"article": null, "userErrors": [{"code": "FORBIDDEN", "field": ["article"]}]}}`)
+		s.Want("bob", regroup, `{"regroup": {"article": null, "userErrors": [{"code": "FORBIDDEN", "field": ["article"]}]}}`)
 		const done = `{"regroup":{"article":{"groups":[{"name":"news"},{"name":"rust"}]},"userErrors":[]}}`
-		s.moderate(regroup, done)
-		s.moderate(regroup, done) // changes nothing, and is not entered
-		s.want("alice", `mutation { regroup(input: {article: 1, remove: ["news"]}) { userErrors { code } } }`, `{"regroup": {"userErrors": []}}`)
-		s.moderate(`mutation { regroup(input: {article: 2, remove: ["go"]}) { userErrors { code } } }`, `{"regroup":{"userErrors":[]}}`)
-		s.moderate(`{ moderationLog { nodes { kind articleId article { id } by at groupsBefore groupsAfter } } }`,
+		moderate(s, regroup, done)
+		moderate(s, regroup, done) // changes nothing, and is not entered
+		s.Want("alice", `mutation { regroup(input: {article: 1, remove: ["news"]}) { userErrors { code } } }`, `{"regroup": {"userErrors": []}}`)
+		moderate(s, `mutation { regroup(input: {article: 2, remove: ["go"]}) { userErrors { code } } }`, `{"regroup":{"userErrors":[]}}`)
+		moderate(s, `{ moderationLog { nodes { kind articleId article { id } by at groupsBefore groupsAfter } } }`,
 			`{"moderationLog":{"nodes":[{"article":{"id":"article:1"},"articleId":"article:1","at":"2026-01-02T03:04:05Z","by":"mod",`+
 				`"groupsAfter":["news","rust"],"groupsBefore":["go","news"],"kind":"REGROUPED"}]}}`)
-		s.moderate(`mutation { regroup(input: {article: 1, add: ["interesting"]}) { article { id } userErrors { code field } } }`,
+		moderate(s, `mutation { regroup(input: {article: 1, add: ["interesting"]}) { article { id } userErrors { code field } } }`,
 			`{"regroup":{"article":null,"userErrors":[{"code":"INVALID","field":["add","0"]}]}}`)
 	})
 }
@@ -147,53 +148,53 @@ func TestASiteWithoutVotesDown(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	rules := redisrepo.BookRules()
-	with := newSite(t, client, rules)
+	with := sitetest.New(t, client, rules)
 	rules.Downvotes = false
-	s := newSite(t, client, rules)
-	s.post("alice", "t")
-	with.vote("bob", "1", "DOWN")
+	s := sitetest.New(t, client, rules)
+	s.Post("alice", "t")
+	with.Vote("bob", "1", "DOWN")
 	for _, user := range []string{"alice", "bob", "carol"} {
-		s.want(user, `mutation { vote(input: {article: 1, direction: DOWN}) { article { id } changed userErrors { code field } } }`,
+		s.Want(user, `mutation { vote(input: {article: 1, direction: DOWN}) { article { id } changed userErrors { code field } } }`,
 			`{"vote": {"article": null, "changed": false, "userErrors": [{"code": "FORBIDDEN", "field": ["direction"]}]}}`)
 	}
-	s.want("bob", `{ article(id: 1) { votes downvotes viewerVote viewerCanVote } }`, `{"article": {"votes": 0, "downvotes": 1, "viewerVote": "DOWN", "viewerCanVote": true}}`)
-	s.vote("bob", "1", "UP")
-	s.vote("carol", "1", "UP")
-	s.want("", `{ article(id: 1) { votes downvotes } }`, `{"article": {"votes": 3, "downvotes": 0}}`)
+	s.Want("bob", `{ article(id: 1) { votes downvotes viewerVote viewerCanVote } }`, `{"article": {"votes": 0, "downvotes": 1, "viewerVote": "DOWN", "viewerCanVote": true}}`)
+	s.Vote("bob", "1", "UP")
+	s.Vote("carol", "1", "UP")
+	s.Want("", `{ article(id: 1) { votes downvotes } }`, `{"article": {"votes": 3, "downvotes": 0}}`)
 }
 
 // The log is for moderators, by whatever way they ask.
 func TestTheModerationLogIsForModerators(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
-	s.post("alice", "t")
-	s.moderate(deletion(1), `{"deleteArticle":{"deletedId":"article:1","userErrors":[]}}`)
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s.Post("alice", "t")
+	moderate(s, deletion(1), `{"deleteArticle":{"deletedId":"article:1","userErrors":[]}}`)
 	const query = `{ moderationLog(first: 1) { nodes { by } } }`
 	for _, tt := range []struct{ user, roles string }{{"", ""}, {"", "moderator"}, {"alice", ""}, {"mod", ""}, {"mod", "MODERATOR"}, {"mod", "user"}} {
-		a := s.as(tt.user, tt.roles, query)
-		if len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "FORBIDDEN" || a.Data != nil || slices.ContainsFunc(a.Errors, func(e gqlError) bool { return strings.Contains(e.Message, "mod ") }) {
+		a := as(s, tt.user, tt.roles, query)
+		if len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "FORBIDDEN" || a.Data != nil || slices.ContainsFunc(a.Errors, func(e sitetest.Error) bool { return strings.Contains(e.Message, "mod ") }) {
 			t.Errorf("%v: %v", tt, a)
 		}
 	}
 	for _, header := range [][]string{{"X-User-ID", "mod", "X-User-Roles", "moderator"}, {"X-User-ID", "mod", "X-User-Roles", "staff,moderator"}} {
-		if _, body := s.get(query, header...); body != `{"data":{"moderationLog":{"nodes":[{"by":"mod"}]}}}` {
+		if _, body := s.Get(query, header...); body != `{"data":{"moderationLog":{"nodes":[{"by":"mod"}]}}}` {
 			t.Errorf("%v: %s", header, body)
 		}
-		w := s.socket("", header...)
-		w.start("a", query, "")
-		w.want("next", "a", `{"data":{"moderationLog":{"nodes":[{"by":"mod"}]}}}`)
+		w := s.Socket("", header...)
+		w.Subscribe("a", query, "")
+		w.Want("next", "a", `{"data":{"moderationLog":{"nodes":[{"by":"mod"}]}}}`)
 	}
-	w := s.socket(`{"X-User-ID":"mod","X-User-Roles":"moderator"}`)
-	w.start("a", query, "")
-	w.want("next", "a", `{"data":{"moderationLog":{"nodes":[{"by":"mod"}]}}}`)
+	w := s.Socket(`{"X-User-ID":"mod","X-User-Roles":"moderator"}`)
+	w.Subscribe("a", query, "")
+	w.Want("next", "a", `{"data":{"moderationLog":{"nodes":[{"by":"mod"}]}}}`)
 	// A payload that names somebody takes the roles of the handshake away.
-	w = s.socket(`{"X-User-ID":"bob"}`, "X-User-ID", "mod", "X-User-Roles", "moderator")
-	w.start("a", query, "")
-	if f := w.read(); f.Type != "next" || !strings.Contains(string(f.Payload), "FORBIDDEN") {
+	w = s.Socket(`{"X-User-ID":"bob"}`, "X-User-ID", "mod", "X-User-Roles", "moderator")
+	w.Subscribe("a", query, "")
+	if f := w.Read(); f.Type != "next" || !strings.Contains(string(f.Payload), "FORBIDDEN") {
 		t.Errorf("bob by a moderator's handshake: %s %s", f.Type, f.Payload)
 	}
-	byToken := newSite(t, s.client, redisrepo.BookRules(), bySecret(t), func(o *endpoint.Options) { o.Introspection = false })
-	if _, body := byToken.get(query, "Authorization", "Bearer "+hsToken("roles", `["moderator"]`)); body != `{"data":{"moderationLog":{"nodes":[{"by":"mod"}]}}}` {
+	byToken := sitetest.New(t, s.Client, redisrepo.BookRules(), sitetest.WithSecret(t), func(o *endpoint.Options) { o.Introspection = false })
+	if _, body := byToken.Get(query, "Authorization", "Bearer "+sitetest.Token("roles", `["moderator"]`)); body != `{"data":{"moderationLog":{"nodes":[{"by":"mod"}]}}}` {
 		t.Errorf("by token: %s", body)
 	}
 }

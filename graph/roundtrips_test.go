@@ -2,20 +2,19 @@ package graph_test
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"testing"
 
 	"frontpage/redisrepo"
 	"frontpage/redistest"
+	"frontpage/sitetest"
 )
 
 // Every query costs a known number of round trips, however long the page is.
 func TestRoundTrips(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
 	for i := range 25 {
-		s.post("alice", fmt.Sprint("article ", i), "all", fmt.Sprint("g", i))
+		s.Post("alice", fmt.Sprint("article ", i), "all", fmt.Sprint("g", i))
 	}
 	tests := []struct {
 		name  string
@@ -47,27 +46,13 @@ func TestRoundTrips(t *testing.T) {
 		{"two equal pages, whose articles are loaded once", `{ a: articles { id } b: articles { id title } }`, -1, "hgetall 25, zrange 2"},
 	}
 	for _, tt := range tests {
-		s.trips.reset()
-		if a := s.ask("alice", tt.query); len(a.Errors) > 0 {
+		s.Trips.Reset()
+		if a := s.Ask("alice", tt.query); len(a.Errors) > 0 {
 			t.Errorf("%s: %v", tt.name, a.Errors)
 		}
-		n, commands := s.trips.read()
-		if got := counted(commands); got != tt.want || tt.trips >= 0 && n != tt.trips {
+		n, commands := s.Trips.Read()
+		if got := sitetest.Tally(commands); got != tt.want || tt.trips >= 0 && n != tt.trips {
 			t.Errorf("%s: %d round trips with %s, want %d with %s", tt.name, n, got, tt.trips, tt.want)
 		}
 	}
-}
-
-func counted(commands []string) string {
-	slices.Sort(commands)
-	var counts []string
-	for len(commands) > 0 {
-		name := commands[0]
-		n := 0
-		for n < len(commands) && commands[n] == name {
-			n++
-		}
-		counts, commands = append(counts, fmt.Sprint(name, " ", n)), commands[n:]
-	}
-	return strings.Join(counts, ", ")
 }

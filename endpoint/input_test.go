@@ -1,4 +1,4 @@
-package graph_test
+package endpoint_test
 
 import (
 	"net/http"
@@ -7,12 +7,13 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redistest"
+	"frontpage/sitetest"
 )
 
 // gqlparser lets an object pass for a scalar or an enum.
 func TestObjectsAreInputsOnly(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
 	for _, query := range []string{
 		`{ viewer @skip(if: {}) { id } }`,
 		`{ node(id: {}) { id } }`,
@@ -23,33 +24,33 @@ func TestObjectsAreInputsOnly(t *testing.T) {
 		`mutation { post(input: {title: {}, text: "x"}) { userErrors { code } } }`,
 		`mutation { post(input: {title: "t", link: {}}) { userErrors { code } } }`,
 	} {
-		a := s.ask("alice", query)
+		a := s.Ask("alice", query)
 		if len(a.Errors) == 0 || a.Errors[0].Extensions.Code != "GRAPHQL_VALIDATION_FAILED" {
 			t.Errorf("%s: %v", query, a)
 		}
 	}
-	if log := s.log.String(); log != "" {
+	if log := s.Log.String(); log != "" {
 		t.Errorf("what clients get wrong is no fault of the server: %s", log)
 	}
 }
 
 func TestTextsThatAreNotUTF8AreRefused(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
-	res, body := s.postJSON("{\"query\": \"{ user(name: \\\"caf\xe9\\\") { id } }\"}")
-	if res.StatusCode != 415 || codeOf(t, body) != "UNSUPPORTED_MEDIA_TYPE" {
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	res, body := s.PostJSON("{\"query\": \"{ user(name: \\\"caf\xe9\\\") { id } }\"}")
+	if res.StatusCode != 415 || sitetest.CodeOf(t, body) != "UNSUPPORTED_MEDIA_TYPE" {
 		t.Errorf("a body: %d %s", res.StatusCode, body)
 	}
-	res, body = s.send(http.MethodGet, "?query=%7Buser(name:%22caf%e9%22)%7Bid%7D%7D", "")
-	if res.StatusCode != 400 || codeOf(t, body) != "BAD_REQUEST" {
+	res, body = s.Send(http.MethodGet, "?query=%7Buser(name:%22caf%e9%22)%7Bid%7D%7D", "")
+	if res.StatusCode != 400 || sitetest.CodeOf(t, body) != "BAD_REQUEST" {
 		t.Errorf("a query string: %d %s", res.StatusCode, body)
 	}
 }
 
 func TestPathsAreCut(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
-	body := s.raw("alice", `mutation($i: PostInput!) { post(input: $i) { userErrors { code } } }`, "i", map[string]any{"title": "t", strings.Repeat("f", 60_000): 1})
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	body := s.AskText("alice", `mutation($i: PostInput!) { post(input: $i) { userErrors { code } } }`, "i", map[string]any{"title": "t", strings.Repeat("f", 60_000): 1})
 	if len(body) > 2_000 {
 		t.Errorf("an error of %d bytes", len(body))
 	}

@@ -10,6 +10,7 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redistest"
+	"frontpage/sitetest"
 )
 
 const walkInteresting = 3
@@ -18,7 +19,7 @@ const walkInteresting = 3
 type walker struct {
 	t      *testing.T
 	random *rand.Rand
-	sites  []*site
+	sites  []*sitetest.Site
 	b      *believed
 	ids    []string
 }
@@ -37,7 +38,7 @@ func (w *walker) send(user, query string) string {
 	case "mallory":
 		header = append(header, "X-User-Roles", "moderators admin root")
 	}
-	_, body := pick(w.random, w.sites).postJSON(string(must(json.Marshal(map[string]string{"query": query}))), header...)
+	_, body := pick(w.random, w.sites).PostJSON(string(sitetest.Must(json.Marshal(map[string]string{"query": query}))), header...)
 	return body
 }
 
@@ -153,7 +154,7 @@ func TestARandomWalkOfManyUsers(t *testing.T) {
 	rules := redisrepo.BookRules()
 	rules.InterestingVotes = walkInteresting
 	w := &walker{t: t, random: rand.New(rand.NewPCG(seed, seed)), b: &believed{articles: map[string]*believedArticle{}, links: map[string]string{}},
-		sites: []*site{newSite(t, client, rules), newSite(t, client, rules)}}
+		sites: []*sitetest.Site{sitetest.New(t, client, rules), sitetest.New(t, client, rules)}}
 	done := map[string]int{}
 	for i := range steps {
 		query, got, want := w.step()

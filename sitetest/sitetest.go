@@ -1,9 +1,10 @@
-package graph_test
+package sitetest
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -28,31 +29,31 @@ import (
 )
 
 // posted is when the clock of a site starts.
-var posted = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+var Start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // site is a server on a store of its own.
-type site struct {
-	t      *testing.T
-	client redis.UniversalClient
-	url    string
-	log    *safeBuffer
+type Site struct {
+	T      *testing.T
+	Client redis.UniversalClient
+	URL    string
+	Log    *Log
 	clock  *atomic.Int64 // Unix seconds
-	trips  *trips
+	Trips  *Trips
 
-	handler *endpoint.Handler
-	voters  atomic.Int64 // how many up has made up
+	Handler *endpoint.Handler
+	Voters  atomic.Int64 // how many up has made up
 }
 
 // patience is how long a test waits for what should come soon.
-const patience = 20 * time.Second
+const Patience = 20 * time.Second
 
 // eachStore runs a test on a real Redis and on the stand-in in memory.
-func eachStore(t *testing.T, test func(*testing.T, *site)) {
+func EachStore(t *testing.T, test func(*testing.T, *Site)) {
 	t.Helper()
 	t.Parallel()
 	t.Run("redis", func(t *testing.T) {
 		t.Parallel()
-		test(t, newSite(t, redistest.Start(t).Client, redisrepo.BookRules()))
+		test(t, New(t, redistest.Start(t).Client, redisrepo.BookRules()))
 	})
 	t.Run("memory", func(t *testing.T) {
 		t.Parallel()
@@ -61,17 +62,17 @@ func eachStore(t *testing.T, test func(*testing.T, *site)) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = s.Close() })
-		test(t, newSite(t, s.Client, redisrepo.BookRules()))
+		test(t, New(t, s.Client, redisrepo.BookRules()))
 	})
 }
 
-func newSite(t *testing.T, client redis.UniversalClient, rules redisrepo.Rules, change ...func(*endpoint.Options)) *site {
+func New(t *testing.T, client redis.UniversalClient, rules redisrepo.Rules, change ...func(*endpoint.Options)) *Site {
 	t.Helper()
-	return newSiteOn(t, func(*http.Server) {}, client, rules, change...)
+	return NewOn(t, func(*http.Server) {}, client, rules, change...)
 }
 
 // newSiteOn is newSite on an HTTP server with other settings.
-func newSiteOn(t *testing.T, configure func(*http.Server), client redis.UniversalClient, rules redisrepo.Rules, change ...func(*endpoint.Options)) *site {
+func NewOn(t *testing.T, configure func(*http.Server), client redis.UniversalClient, rules redisrepo.Rules, change ...func(*endpoint.Options)) *Site {
 	t.Helper()
 	options := endpoint.DefaultOptions()
 	for _, f := range change {
@@ -83,26 +84,26 @@ func newSiteOn(t *testing.T, configure func(*http.Server), client redis.Universa
 			t.Fatal(err)
 		}
 	}
-	s := &site{t: t, client: client, log: &safeBuffer{}, clock: &atomic.Int64{}, trips: &trips{listening: make(chan struct{}, 1)}}
-	s.clock.Store(posted.Unix())
+	s := &Site{T: t, Client: client, Log: &Log{}, clock: &atomic.Int64{}, Trips: &Trips{listening: make(chan struct{}, 1)}}
+	s.clock.Store(Start.Unix())
 	repo, err := redisrepo.New(t.Context(), client, rules, redisrepo.WithClock(func() time.Time { return time.Unix(s.clock.Load(), 0) }))
 	if err != nil {
 		t.Fatal(err)
 	}
-	client.AddHook(s.trips)
-	s.handler = graph.NewHandler(repo, slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})), options)
-	server := httptest.NewUnstartedServer(s.handler)
+	client.AddHook(s.Trips)
+	s.Handler = graph.NewHandler(repo, slog.New(slog.NewTextHandler(s.Log, &slog.HandlerOptions{Level: slog.LevelDebug})), options)
+	server := httptest.NewUnstartedServer(s.Handler)
 	server.Config.MaxHeaderBytes = 8 << 20 // what is refused shall be refused by the handler
 	server.Config.WriteTimeout = time.Minute
 	configure(server.Config)
 	server.Start()
-	listening, stopListening := context.WithCancel(context.WithValue(context.Background(), listenKey{}, s.trips))
+	listening, stopListening := context.WithCancel(context.WithValue(context.Background(), listenKey{}, s.Trips))
 	var background sync.WaitGroup
 	background.Go(func() { repo.Listen(listening, func(error) {}) })
 	t.Cleanup(func() {
-		limit, cancel := context.WithTimeout(context.Background(), patience)
+		limit, cancel := context.WithTimeout(context.Background(), Patience)
 		defer cancel()
-		if err := s.handler.Shutdown(limit); err != nil {
+		if err := s.Handler.Shutdown(limit); err != nil {
 			t.Errorf("the streams do not end: %v", err)
 		}
 		server.Close()
@@ -110,17 +111,17 @@ func newSiteOn(t *testing.T, configure func(*http.Server), client redis.Universa
 		background.Wait()
 	})
 	select {
-	case <-s.trips.listening:
-	case <-time.After(patience):
+	case <-s.Trips.listening:
+	case <-time.After(Patience):
 		t.Fatal("Listen does not subscribe")
 	}
-	s.url = server.URL
+	s.URL = server.URL
 	return s
 }
 
-func (s *site) pass(d time.Duration) { s.clock.Add(int64(d / time.Second)) }
+func (s *Site) Advance(d time.Duration) { s.clock.Add(int64(d / time.Second)) }
 
-type gqlError struct {
+type Error struct {
 	Message    string
 	Path       []any
 	Extensions struct {
@@ -129,35 +130,35 @@ type gqlError struct {
 	}
 }
 
-type answer struct {
+type Answer struct {
 	Data   map[string]any
-	Errors []gqlError
+	Errors []Error
 }
 
 // ask sends one operation; an empty user is nobody. vars are pairs of name and value.
-func (s *site) ask(user, query string, vars ...any) answer {
-	s.t.Helper()
-	var a answer
-	if body := s.raw(user, query, vars...); json.Unmarshal([]byte(body), &a) != nil {
-		s.t.Fatalf("%s: %s", query, body)
+func (s *Site) Ask(user, query string, vars ...any) Answer {
+	s.T.Helper()
+	var a Answer
+	if body := s.AskText(user, query, vars...); json.Unmarshal([]byte(body), &a) != nil {
+		s.T.Fatalf("%s: %s", query, body)
 	}
 	return a
 }
 
 // raw is ask for the text of the answer.
-func (s *site) raw(user, query string, vars ...any) string {
-	s.t.Helper()
+func (s *Site) AskText(user, query string, vars ...any) string {
+	s.T.Helper()
 	variables := map[string]any{}
 	for i := 0; i < len(vars); i += 2 {
 		variables[vars[i].(string)] = vars[i+1]
 	}
 	body, err := json.Marshal(map[string]any{"query": query, "variables": variables})
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
-	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(s.T.Context(), http.MethodPost, s.URL, bytes.NewReader(body))
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	if user != "" {
@@ -165,54 +166,54 @@ func (s *site) raw(user, query string, vars ...any) string {
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	text, err := io.ReadAll(res.Body)
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	return string(text)
 }
 
 // send makes any request. header is pairs of name and value.
-func (s *site) send(method, target, body string, header ...string) (*http.Response, string) {
-	s.t.Helper()
-	req, err := http.NewRequestWithContext(s.t.Context(), method, s.url+target, strings.NewReader(body))
+func (s *Site) Send(method, target, body string, header ...string) (*http.Response, string) {
+	s.T.Helper()
+	req, err := http.NewRequestWithContext(s.T.Context(), method, s.URL+target, strings.NewReader(body))
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Add(header[i], header[i+1])
 	}
 	res, err := http.DefaultTransport.RoundTrip(req) // unlike a client, it follows and adds nothing
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	text, err := io.ReadAll(res.Body)
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	return res, string(text)
 }
 
 // get sends a query by GET.
-func (s *site) get(query string, header ...string) (*http.Response, string) {
-	s.t.Helper()
-	return s.send(http.MethodGet, "?query="+url.QueryEscape(query), "", header...)
+func (s *Site) Get(query string, header ...string) (*http.Response, string) {
+	s.T.Helper()
+	return s.Send(http.MethodGet, "?query="+url.QueryEscape(query), "", header...)
 }
 
 // postJSON sends a body by POST.
-func (s *site) postJSON(body string, header ...string) (*http.Response, string) {
-	s.t.Helper()
-	return s.send(http.MethodPost, "", body, append(header, "Content-Type", "application/json")...)
+func (s *Site) PostJSON(body string, header ...string) (*http.Response, string) {
+	s.T.Helper()
+	return s.Send(http.MethodPost, "", body, append(header, "Content-Type", "application/json")...)
 }
 
 // codeOf is the code of the first error of an answer.
-func codeOf(t *testing.T, body string) string {
+func CodeOf(t *testing.T, body string) string {
 	t.Helper()
-	var a answer
+	var a Answer
 	if err := json.Unmarshal([]byte(body), &a); err != nil {
 		t.Fatalf("%v: %.200s", err, body)
 	}
@@ -223,45 +224,45 @@ func codeOf(t *testing.T, body string) string {
 }
 
 // want asks and compares the data, written as JSON, of an answer without errors.
-func (s *site) want(user, query, data string, vars ...any) {
-	s.t.Helper()
-	a := s.ask(user, query, vars...)
+func (s *Site) Want(user, query, data string, vars ...any) {
+	s.T.Helper()
+	a := s.Ask(user, query, vars...)
 	var want map[string]any
 	if err := json.Unmarshal([]byte(data), &want); err != nil {
-		s.t.Fatalf("bad JSON in the test: %v\n%s", err, data)
+		s.T.Fatalf("bad JSON in the test: %v\n%s", err, data)
 	}
 	if len(a.Errors) > 0 || !reflect.DeepEqual(a.Data, want) {
 		got, _ := json.Marshal(a.Data)
-		s.t.Errorf("%s\n got %s %v\nwant %s", query, got, a.Errors, data)
+		s.T.Errorf("%s\n got %s %v\nwant %s", query, got, a.Errors, data)
 	}
 }
 
 // post posts an article with a title as user, and returns its id.
-func (s *site) post(user, title string, groups ...string) string {
-	s.t.Helper()
-	a := s.ask(user, `mutation($t: String!, $g: [String!]!) { post(input: {title: $t, text: "x", groups: $g}) { article { id } userErrors { message } } }`,
+func (s *Site) Post(user, title string, groups ...string) string {
+	s.T.Helper()
+	a := s.Ask(user, `mutation($t: String!, $g: [String!]!) { post(input: {title: $t, text: "x", groups: $g}) { article { id } userErrors { message } } }`,
 		"t", title, "g", append([]string{}, groups...))
 	payload, _ := a.Data["post"].(map[string]any)
 	article, _ := payload["article"].(map[string]any)
 	id, _ := article["id"].(string)
 	if id == "" {
-		s.t.Fatalf("post %q: %v", title, a)
+		s.T.Fatalf("post %q: %v", title, a)
 	}
 	return id
 }
 
-func (s *site) vote(user, id, direction string) {
-	s.t.Helper()
-	a := s.ask(user, `mutation($a: ID!, $d: VoteDirection!) { vote(input: {article: $a, direction: $d}) { userErrors { message } } }`, "a", id, "d", direction)
+func (s *Site) Vote(user, id, direction string) {
+	s.T.Helper()
+	a := s.Ask(user, `mutation($a: ID!, $d: VoteDirection!) { vote(input: {article: $a, direction: $d}) { userErrors { message } } }`, "a", id, "d", direction)
 	payload, _ := a.Data["vote"].(map[string]any)
 	if broken, _ := payload["userErrors"].([]any); len(a.Errors) > 0 || len(broken) > 0 {
-		s.t.Fatalf("vote %s on %s: %v", direction, id, a)
+		s.T.Fatalf("vote %s on %s: %v", direction, id, a)
 	}
 }
 
 // trips counts what goes to Redis, besides how new connections introduce
 // themselves. What Listen sends is counted apart.
-type trips struct {
+type Trips struct {
 	listening chan struct{} // has a value when Listen got an answer
 	mu        sync.Mutex
 	count     int
@@ -272,13 +273,13 @@ type trips struct {
 // listenKey marks the context of Listen.
 type listenKey struct{}
 
-func (c *trips) reset() {
+func (c *Trips) Reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.count, c.commands, c.heard = 0, nil, nil
 }
 
-func (c *trips) add(ctx context.Context, commands ...redis.Cmder) {
+func (c *Trips) add(ctx context.Context, commands ...redis.Cmder) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if first := commands[0].Name(); first == "hello" || first == "client" {
@@ -294,26 +295,26 @@ func (c *trips) add(ctx context.Context, commands ...redis.Cmder) {
 	}
 }
 
-func (c *trips) read() (int, []string) {
+func (c *Trips) Read() (int, []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.count, c.commands
 }
 
 // listened returns what Listen sent.
-func (c *trips) listened() []string {
+func (c *Trips) Listened() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.heard)
 }
 
-func (c *trips) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (c *Trips) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (c *trips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (c *Trips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, command redis.Cmder) error {
 		c.add(ctx, command)
 		err := next(ctx, command)
-		if of, _ := ctx.Value(listenKey{}).(*trips); of == c && err == nil {
+		if of, _ := ctx.Value(listenKey{}).(*Trips); of == c && err == nil {
 			select {
 			case c.listening <- struct{}{}:
 			default:
@@ -323,7 +324,7 @@ func (c *trips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-func (c *trips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (c *Trips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, commands []redis.Cmder) error {
 		c.add(ctx, commands...)
 		return next(ctx, commands)
@@ -331,19 +332,41 @@ func (c *trips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 }
 
 // safeBuffer is a log that a test may read while the server writes it.
-type safeBuffer struct {
+type Log struct {
 	mu     sync.Mutex
 	buffer bytes.Buffer
 }
 
-func (b *safeBuffer) Write(p []byte) (int, error) {
+func (b *Log) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.buffer.Write(p)
 }
 
-func (b *safeBuffer) String() string {
+func (b *Log) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.buffer.String()
+}
+
+func Tally(commands []string) string {
+	slices.Sort(commands)
+	var counts []string
+	for len(commands) > 0 {
+		name := commands[0]
+		n := 0
+		for n < len(commands) && commands[n] == name {
+			n++
+		}
+		counts, commands = append(counts, fmt.Sprint(name, " ", n)), commands[n:]
+	}
+	return strings.Join(counts, ", ")
+}
+
+// must returns value, and panics with err.
+func Must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
 }

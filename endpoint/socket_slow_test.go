@@ -1,4 +1,4 @@
-package graph_test
+package endpoint_test
 
 import (
 	"bufio"
@@ -17,37 +17,38 @@ import (
 	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
+	"frontpage/sitetest"
 )
 
 // rawSocket is a WebSocket that reads nothing but the answer to its handshake.
-func (s *site) rawSocket(messages ...string) net.Conn {
-	s.t.Helper()
-	conn := s.slow()
+func rawSocket(s *sitetest.Site, messages ...string) net.Conn {
+	s.T.Helper()
+	conn := slow(s)
 	handshake := "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" +
-		"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: " + subprotocol + "\r\n\r\n"
+		"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: " + sitetest.Subprotocol + "\r\n\r\n"
 	for _, text := range messages { // in one write with the handshake: what comes early must not get lost
 		handshake += masked(text)
 	}
 	if _, err := conn.Write([]byte(handshake)); err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	res, err := http.ReadResponse(bufio.NewReaderSize(conn, 16), nil)
 	if err != nil || res.StatusCode != http.StatusSwitchingProtocols {
-		s.t.Fatalf("%v %v", res, err)
+		s.T.Fatalf("%v %v", res, err)
 	}
 	return conn
 }
 
 // slow is a connection that holds little of what is not read.
-func (s *site) slow() net.Conn {
-	s.t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+func slow(s *sitetest.Site) net.Conn {
+	s.T.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
-	s.t.Cleanup(func() { _ = conn.Close() })
+	s.T.Cleanup(func() { _ = conn.Close() })
 	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(sitetest.Patience))
 	return conn
 }
 
@@ -65,25 +66,25 @@ func one(o *endpoint.Options) {
 }
 
 // free reports whether a stream can be opened.
-func (s *site) free() bool {
-	conn, res, err := s.dial(websocket.DialOptions{Subprotocols: []string{subprotocol}})
+func free(s *sitetest.Site) bool {
+	conn, res, err := s.Dial(websocket.DialOptions{Subprotocols: []string{sitetest.Subprotocol}})
 	if err == nil {
 		_ = conn.CloseNow()
 	} else if res == nil || res.StatusCode != http.StatusTooManyRequests {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	return err == nil
 }
 
 func TestASocketThatAnswersNoPingIsClosed(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), one)
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules(), one)
 	began := time.Now()
-	s.rawSocket(begin, request)
-	if s.free() && time.Since(began) < 250*time.Millisecond {
+	rawSocket(s, begin, request)
+	if free(s) && time.Since(began) < 250*time.Millisecond {
 		t.Fatal("it was not counted")
 	}
-	eventually(t, "the socket is gone", s.free)
+	sitetest.Eventually(t, "the socket is gone", func() bool { return free(s) })
 	if took := time.Since(began); took < 250*time.Millisecond {
 		t.Errorf("gone after %v", took)
 	}
@@ -91,11 +92,11 @@ func TestASocketThatAnswersNoPingIsClosed(t *testing.T) {
 
 // big makes articles whose texts fill the buffers of a connection, and the
 // selection that has them sent many times over.
-func (s *site) big() (subscription string, ids []string) {
-	s.t.Helper()
+func big(s *sitetest.Site) (subscription string, ids []string) {
+	s.T.Helper()
 	text := strings.Repeat("🗳", 10_000)
 	for range 20 {
-		a := s.ask("alice", `mutation($t: String!) { post(input: {title: "t", text: $t}) { article { id } } }`, "t", text)
+		a := s.Ask("alice", `mutation($t: String!) { post(input: {title: "t", text: $t}) { article { id } } }`, "t", text)
 		ids = append(ids, a.Data["post"].(map[string]any)["article"].(map[string]any)["id"].(string))
 	}
 	var selection strings.Builder
@@ -106,24 +107,24 @@ func (s *site) big() (subscription string, ids []string) {
 }
 
 // flood makes large events until the only stream is closed.
-func (s *site) flood(ids []string) {
-	s.t.Helper()
-	if s.free() {
-		s.t.Fatal("the stream is not counted")
+func flood(s *sitetest.Site, ids []string) {
+	s.T.Helper()
+	if free(s) {
+		s.T.Fatal("the stream is not counted")
 	}
-	eventually(s.t, "the stream is gone", func() bool {
+	sitetest.Eventually(s.T, "the stream is gone", func() bool {
 		for _, id := range ids {
-			s.up(id)
+			s.VoteUp(id)
 		}
-		return s.free()
+		return free(s)
 	})
 }
 
 func TestAnEventStreamThatIsNotReadIsClosed(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), one)
-	subscription, ids := s.big()
-	conn := s.slow()
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules(), one)
+	subscription, ids := big(s)
+	conn := slow(s)
 	if _, err := fmt.Fprintf(conn, "GET /?query=%s HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n", url.QueryEscape(subscription)); err != nil {
 		t.Fatal(err)
 	}
@@ -142,14 +143,14 @@ func TestAnEventStreamThatIsNotReadIsClosed(t *testing.T) {
 			comments++
 		}
 	}
-	s.flood(ids)
+	flood(s, ids)
 }
 
 func TestASocketWhoseEventsAreNotReadIsClosed(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), one)
-	subscription, ids := s.big()
-	conn := s.rawSocket(begin, fmt.Sprintf(`{"type":"subscribe","id":"a","payload":{"query":%q}}`, subscription))
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules(), one)
+	subscription, ids := big(s)
+	conn := rawSocket(s, begin, fmt.Sprintf(`{"type":"subscribe","id":"a","payload":{"query":%q}}`, subscription))
 	// It answers pings that it has not read, whose texts are their numbers.
 	var pongs []byte
 	for i := range 100 {
@@ -189,5 +190,5 @@ func TestASocketWhoseEventsAreNotReadIsClosed(t *testing.T) {
 			pings++
 		}
 	}
-	s.flood(ids)
+	flood(s, ids)
 }

@@ -1,4 +1,4 @@
-package graph_test
+package endpoint_test
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
+	"frontpage/sitetest"
 )
 
 const (
@@ -21,7 +22,7 @@ const (
 
 func TestAcceptDecidesStatusAndContentType(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
 	accepts := []struct{ accept, media string }{
 		{"", typeJSON},
 		{"*/*", typeJSON},
@@ -67,9 +68,9 @@ func TestAcceptDecidesStatusAndContentType(t *testing.T) {
 			if media == "" {
 				want, media = 406, typeJSON
 			}
-			got, getBody := s.get(d.query, header...)
-			posted, body := s.postJSON(fmt.Sprintf(`{"query": %q}`, d.query), header...)
-			head, empty := s.send(http.MethodHead, "?query="+url.QueryEscape(d.query), "", header...)
+			got, getBody := s.Get(d.query, header...)
+			posted, body := s.PostJSON(fmt.Sprintf(`{"query": %q}`, d.query), header...)
+			head, empty := s.Send(http.MethodHead, "?query="+url.QueryEscape(d.query), "", header...)
 			for _, res := range []*http.Response{got, posted, head} {
 				if res.StatusCode != want || res.Header.Get("Content-Type") != media || res.Header.Get("Content-Length") != fmt.Sprint(len(body)) {
 					t.Errorf("Accept %q, %s %s: %d %v", a.accept, res.Request.Method, d.query, res.StatusCode, res.Header)
@@ -94,7 +95,7 @@ func TestAcceptDecidesStatusAndContentType(t *testing.T) {
 func TestRequestsThatAreNotGraphQL(t *testing.T) {
 	t.Parallel()
 	limit := endpoint.DefaultOptions().BodyLimit
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
 	const secret = "secret-in-the-body"
 	padding := strings.Repeat(" ", int(limit))
 	tests := []struct {
@@ -135,8 +136,8 @@ func TestRequestsThatAreNotGraphQL(t *testing.T) {
 		if tt.contentType != "" {
 			header = append(header, "Content-Type", tt.contentType)
 		}
-		s.trips.reset()
-		res, body := s.send(tt.method, tt.target, tt.body, header...)
+		s.Trips.Reset()
+		res, body := s.Send(tt.method, tt.target, tt.body, header...)
 		if res.StatusCode != tt.status {
 			t.Errorf("%s: status %d, want %d: %s", tt.name, res.StatusCode, tt.status, body)
 		}
@@ -146,7 +147,7 @@ func TestRequestsThatAreNotGraphQL(t *testing.T) {
 			}
 			continue
 		}
-		if got := codeOf(t, body); got != tt.code {
+		if got := sitetest.CodeOf(t, body); got != tt.code {
 			t.Errorf("%s: %s, want %s", tt.name, body, tt.code)
 		}
 		if res.Header.Get("Content-Type") != typeJSON || strings.Contains(body, secret) || res.Header.Get("X-Content-Type-Options") != "nosniff" {
@@ -156,21 +157,21 @@ func TestRequestsThatAreNotGraphQL(t *testing.T) {
 		if res.Header.Get("Allow") != allow {
 			t.Errorf("%s: Allow %q, want %q", tt.name, res.Header.Get("Allow"), allow)
 		}
-		if n, commands := s.trips.read(); n != 0 {
+		if n, commands := s.Trips.Read(); n != 0 {
 			t.Errorf("%s went to Redis: %v", tt.name, commands)
 		}
 	}
-	if log := s.log.String(); log != "" {
+	if log := s.Log.String(); log != "" {
 		t.Errorf("what clients get wrong is no fault of the server: %s", log)
 	}
 }
 
 func TestALargeBodyWithoutALength(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
 	limit := endpoint.DefaultOptions().BodyLimit
 	body := io.MultiReader(strings.NewReader(`{"query":"{__typename}"}`), strings.NewReader(strings.Repeat(" ", int(limit))))
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url, body)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,54 +190,54 @@ func TestALargeBodyWithoutALength(t *testing.T) {
 
 func TestVariablesAndOperationNameByEitherMethod(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
-	s.post("alice", "one")
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s.Post("alice", "one")
 	const query = `query A($n: Int) { articles(pageSize: $n) { id } } query B { viewer { id } }`
 	const want = `{"data":{"articles":[{"id":"article:1"}]}}`
-	if _, body := s.postJSON(fmt.Sprintf(`{"query":%q,"operationName":"A","variables":{"n":5},"extensions":null}`, query)); body != want {
+	if _, body := s.PostJSON(fmt.Sprintf(`{"query":%q,"operationName":"A","variables":{"n":5},"extensions":null}`, query)); body != want {
 		t.Error(body)
 	}
-	if _, body := s.send("GET", "?operationName=A&variables="+url.QueryEscape(`{"n":5}`)+"&query="+url.QueryEscape(query), ""); body != want {
+	if _, body := s.Send("GET", "?operationName=A&variables="+url.QueryEscape(`{"n":5}`)+"&query="+url.QueryEscape(query), ""); body != want {
 		t.Error(body)
 	}
-	if _, body := s.get(query); codeOf(t, body) != "GRAPHQL_VALIDATION_FAILED" {
+	if _, body := s.Get(query); sitetest.CodeOf(t, body) != "GRAPHQL_VALIDATION_FAILED" {
 		t.Errorf("no operation is named: %s", body)
 	}
 }
 
 func TestAGETCanNeedAPreflight(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.GETPreflight = true })
-	if res, body := s.get(`{ __typename }`); res.StatusCode != 403 || codeOf(t, body) != "PREFLIGHT_REQUIRED" {
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.GETPreflight = true })
+	if res, body := s.Get(`{ __typename }`); res.StatusCode != 403 || sitetest.CodeOf(t, body) != "PREFLIGHT_REQUIRED" {
 		t.Errorf("%d %s", res.StatusCode, body)
 	}
 	for _, header := range []string{"GraphQL-Require-Preflight", "Apollo-Require-Preflight"} {
-		if _, body := s.get(`{ __typename }`, header, "1"); body != `{"data":{"__typename":"Query"}}` {
+		if _, body := s.Get(`{ __typename }`, header, "1"); body != `{"data":{"__typename":"Query"}}` {
 			t.Error(body)
 		}
 	}
-	s.want("", `{ __typename }`, `{"__typename": "Query"}`)
+	s.Want("", `{ __typename }`, `{"__typename": "Query"}`)
 }
 
 func TestOrigins(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	closed := newSite(t, client, redisrepo.BookRules())
-	open := newSite(t, client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Origins = []string{"https://friend.example"} })
+	closed := sitetest.New(t, client, redisrepo.BookRules())
+	open := sitetest.New(t, client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Origins = []string{"https://friend.example"} })
 	ask := []string{"Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "content-type"}
 	for origin, allowed := range map[string]string{"https://friend.example": "https://friend.example", "https://foe.example": ""} {
-		res, _ := open.send("OPTIONS", "", "", append(ask, "Origin", origin)...)
+		res, _ := open.Send("OPTIONS", "", "", append(ask, "Origin", origin)...)
 		if got := res.Header.Get("Access-Control-Allow-Origin"); res.StatusCode != 204 || got != allowed {
 			t.Errorf("%s: %d %v", origin, res.StatusCode, res.Header)
 		}
-		res, body := open.postJSON(`{"query":"{__typename}"}`, "Origin", origin)
+		res, body := open.PostJSON(`{"query":"{__typename}"}`, "Origin", origin)
 		if got := res.Header.Get("Access-Control-Allow-Origin"); got != allowed || body == "" || res.Header.Get("Access-Control-Allow-Credentials") != "" {
 			t.Errorf("%s: %v", origin, res.Header)
 		}
 		if vary := strings.Join(res.Header.Values("Vary"), ", "); vary != "Origin, Accept-Encoding, Accept" {
 			t.Errorf("Vary: %s", vary)
 		}
-		res, _ = closed.send("OPTIONS", "", "", append(ask, "Origin", origin)...)
+		res, _ = closed.Send("OPTIONS", "", "", append(ask, "Origin", origin)...)
 		if got := res.Header.Get("Access-Control-Allow-Origin"); got != "" {
 			t.Errorf("without a list, %s is let in: %s", origin, got)
 		}
@@ -245,24 +246,24 @@ func TestOrigins(t *testing.T) {
 
 func TestLongAnswersAreCompressed(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
 	for i := range 10 {
-		s.post("alice", fmt.Sprint("article ", i))
+		s.Post("alice", fmt.Sprint("article ", i))
 	}
 	long := `{ articles { id title text createdAt score votes upvotes downvotes poster { id name } } }`
-	_, plain := s.get(long)
+	_, plain := s.Get(long)
 	for accepts, want := range map[string]string{"": "", "gzip": "gzip", "zstd": "zstd", "zstd, gzip": "gzip", "zstd, gzip;q=0.9": "zstd", "br": "", "identity": ""} {
-		res, body := s.get(long, "Accept-Encoding", accepts)
+		res, body := s.Get(long, "Accept-Encoding", accepts)
 		if got := res.Header.Get("Content-Encoding"); got != want || want != "" && (len(body) >= len(plain)/2 || body == "") || want == "" && body != plain {
 			t.Errorf("Accept-Encoding %q: %q, %d bytes of %d", accepts, got, len(body), len(plain))
 		}
 		if vary := strings.Join(res.Header.Values("Vary"), ", "); vary != "Accept-Encoding, Accept" {
 			t.Errorf("Vary: %s", vary)
 		}
-		if res, _ := s.get(`{ __typename }`, "Accept-Encoding", accepts); res.Header.Get("Content-Encoding") != "" || res.Header.Get("Content-Length") != "31" {
+		if res, _ := s.Get(`{ __typename }`, "Accept-Encoding", accepts); res.Header.Get("Content-Encoding") != "" || res.Header.Get("Content-Length") != "31" {
 			t.Errorf("a short answer: %v", res.Header)
 		}
-		if res, _ := s.get(`{ nothing }`, "Accept-Encoding", accepts, "Accept", "application/graphql-response+json"); res.StatusCode != 400 {
+		if res, _ := s.Get(`{ nothing }`, "Accept-Encoding", accepts, "Accept", "application/graphql-response+json"); res.StatusCode != 400 {
 			t.Errorf("an error: %d", res.StatusCode)
 		}
 	}
@@ -271,22 +272,22 @@ func TestLongAnswersAreCompressed(t *testing.T) {
 func TestADeadlineReachesRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := newSite(t, server.Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Timeout = 50 * time.Millisecond })
-	s.post("alice", "one")
+	s := sitetest.New(t, server.Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Timeout = 50 * time.Millisecond })
+	s.Post("alice", "one")
 	if err := server.Client.Do(t.Context(), "CLIENT", "PAUSE", "3000", "ALL").Err(); err != nil {
 		t.Fatal(err)
 	}
 	for _, query := range []string{`query Slow { articles { id } }`, `mutation Slow { vote(input: {article: 1}) { changed } }`} {
 		began := time.Now()
-		body := s.raw("bob", query)
-		if codeOf(t, body) != "TIMEOUT" || strings.Contains(body, server.Socket()) {
+		body := s.AskText("bob", query)
+		if sitetest.CodeOf(t, body) != "TIMEOUT" || strings.Contains(body, server.Socket()) {
 			t.Errorf("%s: %s", query, body)
 		}
 		if took := time.Since(began); took > 2*time.Second {
 			t.Errorf("%s: ended after %v", query, took)
 		}
 	}
-	if log := s.log.String(); strings.Count(log, "\n") != 2 || strings.Count(log, "operation=Slow") != 2 || strings.Contains(log, "level=ERROR") {
+	if log := s.Log.String(); strings.Count(log, "\n") != 2 || strings.Count(log, "operation=Slow") != 2 || strings.Contains(log, "level=ERROR") {
 		t.Errorf("logged: %s", log)
 	}
 }

@@ -1,4 +1,4 @@
-package graph_test
+package endpoint_test
 
 import (
 	"encoding/json"
@@ -10,32 +10,33 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redistest"
+	"frontpage/sitetest"
 )
 
 func TestWatchersOutliveRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := newSite(t, server.Client, redisrepo.BookRules())
-	id := s.post("alice", "t")
-	w, e := s.socket(""), s.stream(fmt.Sprintf(`subscription { articleChanged(ids: [%q]) { votes } }`, id))
-	w.watch("a", id)
-	n := e.settle(id)
-	w.told("a", n)
+	s := sitetest.New(t, server.Client, redisrepo.BookRules())
+	id := s.Post("alice", "t")
+	w, e := s.Socket(""), s.Stream(fmt.Sprintf(`subscription { articleChanged(ids: [%q]) { votes } }`, id))
+	w.Watch("a", id)
+	n := e.Settle(id)
+	w.ReadVotes("a", n)
 	for range 2 {
 		server.Kill()
-		w.start("b", `{ article(id: 1) { votes } }`, "")
-		if f := w.until(finished("b"))["b"][0]; codeOf(t, string(f.Payload)) != "UNAVAILABLE" {
+		w.Subscribe("b", `{ article(id: 1) { votes } }`, "")
+		if f := w.Until(sitetest.Finished("b"))["b"][0]; sitetest.CodeOf(t, string(f.Payload)) != "UNAVAILABLE" {
 			t.Errorf("without Redis: %s", f.Payload)
 		}
 		server.Restart()
 		client := redis.NewClient(&redis.Options{Network: "unix", Addr: server.Socket()})
 		t.Cleanup(func() { _ = client.Close() })
-		other := newSite(t, client, redisrepo.BookRules())
-		other.voters.Store(int64(10 * n))
+		other := sitetest.New(t, client, redisrepo.BookRules())
+		other.Voters.Store(int64(10 * n))
 		began := time.Now()
-		n = other.up(id)
-		w.told("a", n)
-		for e.votes() < n {
+		n = other.VoteUp(id)
+		w.ReadVotes("a", n)
+		for e.Votes() < n {
 		}
 		if took := time.Since(began); took > 5*time.Second {
 			t.Errorf("told after %v", took)
@@ -46,12 +47,12 @@ func TestWatchersOutliveRedis(t *testing.T) {
 func TestAnEventWithoutRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := newSite(t, server.Client, redisrepo.BookRules())
-	id := s.post("alice", "t")
-	w := s.socket("", "X-User-ID", "alice")
-	w.start("a", `subscription { articleChanged(ids: [1]) { votes viewerVote } }`, "")
+	s := sitetest.New(t, server.Client, redisrepo.BookRules())
+	id := s.Post("alice", "t")
+	w := s.Socket("", "X-User-ID", "alice")
+	w.Subscribe("a", `subscription { articleChanged(ids: [1]) { votes viewerVote } }`, "")
 	read := func() (n int, vote, code string) {
-		f := w.read()
+		f := w.Read()
 		var a struct {
 			Data struct {
 				ArticleChanged struct {
@@ -59,7 +60,7 @@ func TestAnEventWithoutRedis(t *testing.T) {
 					ViewerVote string
 				}
 			}
-			Errors []gqlError
+			Errors []sitetest.Error
 		}
 		if err := json.Unmarshal(f.Payload, &a); err != nil || f.Type != "next" || f.ID != "a" || a.Data.ArticleChanged.Votes == 0 {
 			t.Fatalf("%v %s %s", err, f.Type, f.Payload)
@@ -69,26 +70,26 @@ func TestAnEventWithoutRedis(t *testing.T) {
 		}
 		return a.Data.ArticleChanged.Votes, a.Data.ArticleChanged.ViewerVote, code
 	}
-	s.settle(id, func() (string, int) { n, _, _ := read(); return "a", n }, "a")
+	s.Settle(id, func() (string, int) { n, _, _ := read(); return "a", n }, "a")
 	// The first of these is told at once, the last a quarter of a second later.
 	for range 3 {
-		s.up(id)
+		s.VoteUp(id)
 	}
 	server.Kill()
 	for range 5 { // an event is made without Redis, or waits for it
-		w.start("b", `{ viewer { id } article(id: 1) { votes } }`, "")
-		for _, f := range w.until(finished("b"))["a"] {
-			if code := codeOf(t, string(f.Payload)); code != "" && code != "UNAVAILABLE" {
+		w.Subscribe("b", `{ viewer { id } article(id: 1) { votes } }`, "")
+		for _, f := range w.Until(sitetest.Finished("b"))["a"] {
+			if code := sitetest.CodeOf(t, string(f.Payload)); code != "" && code != "UNAVAILABLE" {
 				t.Fatalf("an event has the code %s", code)
 			}
 		}
 	}
 	server.Restart()
 	n := 0
-	eventually(t, "Redis answers", func() bool {
-		return codeOf(t, s.raw("", `{ article(id: 1) { id } }`)) == ""
+	sitetest.Eventually(t, "Redis answers", func() bool {
+		return sitetest.CodeOf(t, s.AskText("", `{ article(id: 1) { id } }`)) == ""
 	})
-	n = s.up(id)
+	n = s.VoteUp(id)
 	for {
 		got, vote, code := read()
 		if got < n {

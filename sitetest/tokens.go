@@ -1,4 +1,4 @@
-package graph_test
+package sitetest
 
 import (
 	"crypto"
@@ -25,27 +25,27 @@ import (
 )
 
 const (
-	tokenIssuer   = "https://issuer.example/"
-	tokenAudience = "frontpage"
-	tokenSecret   = "sesame-0123456789abcdef-0123456789abcdef"
+	TokenIssuer   = "https://issuer.example/"
+	TokenAudience = "frontpage"
+	TokenSecret   = "sesame-0123456789abcdef-0123456789abcdef"
 )
 
 // keyring are an issuer's private keys.
-type keyring struct {
-	rsa, strangeRSA *rsa.PrivateKey
-	ec, strangeEC   *ecdsa.PrivateKey
-	ed              ed25519.PrivateKey
+type Keyring struct {
+	RSA, StrangeRSA *rsa.PrivateKey
+	EC, StrangeEC   *ecdsa.PrivateKey
+	Ed25519         ed25519.PrivateKey
 }
 
-func newKeyring(t *testing.T) *keyring {
+func NewKeyring(t *testing.T) *Keyring {
 	t.Helper()
-	var k keyring
+	var k Keyring
 	var errs [5]error
-	k.rsa, errs[0] = rsa.GenerateKey(rand.Reader, 2048)
-	k.strangeRSA, errs[1] = rsa.GenerateKey(rand.Reader, 2048)
-	k.ec, errs[2] = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	k.strangeEC, errs[3] = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	_, k.ed, errs[4] = ed25519.GenerateKey(rand.Reader)
+	k.RSA, errs[0] = rsa.GenerateKey(rand.Reader, 2048)
+	k.StrangeRSA, errs[1] = rsa.GenerateKey(rand.Reader, 2048)
+	k.EC, errs[2] = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	k.StrangeEC, errs[3] = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	_, k.Ed25519, errs[4] = ed25519.GenerateKey(rand.Reader)
 	for _, err := range errs {
 		if err != nil {
 			t.Fatal(err)
@@ -55,9 +55,9 @@ func newKeyring(t *testing.T) *keyring {
 }
 
 // file writes the public keys as a key set.
-func (k *keyring) file(t *testing.T) string {
+func (k *Keyring) File(t *testing.T) string {
 	t.Helper()
-	set := `{"keys":[` + jwkOf("rsa", k.rsa) + "," + jwkOf("ec", k.ec) + "," + jwkOf("ed", k.ed) + `]}`
+	set := `{"keys":[` + JWK("rsa", k.RSA) + "," + JWK("ec", k.EC) + "," + JWK("ed", k.Ed25519) + `]}`
 	path := filepath.Join(t.TempDir(), "jwks.json")
 	if err := os.WriteFile(path, []byte(set), 0o600); err != nil {
 		t.Fatal(err)
@@ -66,38 +66,38 @@ func (k *keyring) file(t *testing.T) string {
 }
 
 // publicPEM is the public RSA key as a file of it often looks.
-func (k *keyring) publicPEM(t *testing.T) string {
+func (k *Keyring) PublicPEM(t *testing.T) string {
 	t.Helper()
-	der, err := x509.MarshalPKIXPublicKey(k.rsa.Public())
+	der, err := x509.MarshalPKIXPublicKey(k.RSA.Public())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
 }
 
-func base64URL(text []byte) string { return base64.RawURLEncoding.EncodeToString(text) }
+func Base64URL(text []byte) string { return base64.RawURLEncoding.EncodeToString(text) }
 
 // jwkOf is a public key as a key set has it.
-func jwkOf(id string, private crypto.Signer) string {
+func JWK(id string, private crypto.Signer) string {
 	switch public := private.Public().(type) {
 	case *rsa.PublicKey:
-		return fmt.Sprintf(`{"kty":"RSA","kid":%q,"n":%q,"e":%q}`, id, base64URL(public.N.Bytes()), base64URL(big.NewInt(int64(public.E)).Bytes()))
+		return fmt.Sprintf(`{"kty":"RSA","kid":%q,"n":%q,"e":%q}`, id, Base64URL(public.N.Bytes()), Base64URL(big.NewInt(int64(public.E)).Bytes()))
 	case *ecdsa.PublicKey:
 		point, err := public.Bytes()
 		if err != nil {
 			panic(err)
 		}
-		return fmt.Sprintf(`{"kty":"EC","crv":"P-256","kid":%q,"x":%q,"y":%q}`, id, base64URL(point[1:33]), base64URL(point[33:]))
+		return fmt.Sprintf(`{"kty":"EC","crv":"P-256","kid":%q,"x":%q,"y":%q}`, id, Base64URL(point[1:33]), Base64URL(point[33:]))
 	case ed25519.PublicKey:
-		return fmt.Sprintf(`{"kty":"OKP","crv":"Ed25519","kid":%q,"x":%q}`, id, base64URL(public))
+		return fmt.Sprintf(`{"kty":"OKP","crv":"Ed25519","kid":%q,"x":%q}`, id, Base64URL(public))
 	}
 	panic("no such key")
 }
 
 // tokenOf makes a token of any header and claims. The key alone says how it is
 // signed: a text by HS256, others by RS256, ES256 or EdDSA, nil not at all.
-func tokenOf(header, claims string, key any) string {
-	text := base64URL([]byte(header)) + "." + base64URL([]byte(claims))
+func SignToken(header, claims string, key any) string {
+	text := Base64URL([]byte(header)) + "." + Base64URL([]byte(claims))
 	hash := sha256.Sum256([]byte(text))
 	var signature []byte
 	var err error
@@ -119,14 +119,14 @@ func tokenOf(header, claims string, key any) string {
 	if err != nil {
 		panic(err)
 	}
-	return text + "." + base64URL(signature)
+	return text + "." + Base64URL(signature)
 }
 
 // claimsOf are good ones of alice, for an hour, with changes: pairs of a name and
 // a value in JSON, which is empty when there shall be no such claim.
-func claimsOf(changes ...string) string {
+func Claims(changes ...string) string {
 	names := []string{"iss", "aud", "sub", "exp"}
-	values := map[string]string{"iss": `"` + tokenIssuer + `"`, "aud": `"` + tokenAudience + `"`, "sub": `"alice"`, "exp": unixIn(time.Hour)}
+	values := map[string]string{"iss": `"` + TokenIssuer + `"`, "aud": `"` + TokenAudience + `"`, "sub": `"alice"`, "exp": UnixIn(time.Hour)}
 	for i := 0; i < len(changes); i += 2 {
 		if _, found := values[changes[i]]; !found {
 			names = append(names, changes[i])
@@ -143,15 +143,15 @@ func claimsOf(changes ...string) string {
 }
 
 // unixIn is a time as tokens have it.
-func unixIn(d time.Duration) string { return fmt.Sprint(time.Now().Add(d).Unix()) }
+func UnixIn(d time.Duration) string { return fmt.Sprint(time.Now().Add(d).Unix()) }
 
-const headerHS = `{"alg":"HS256","typ":"JWT"}`
+const HeaderHS = `{"alg":"HS256","typ":"JWT"}`
 
 // hsToken is a token signed with the secret, with changes to its claims.
-func hsToken(changes ...string) string { return tokenOf(headerHS, claimsOf(changes...), tokenSecret) }
+func Token(changes ...string) string { return SignToken(HeaderHS, Claims(changes...), TokenSecret) }
 
 // recognise makes identity options those of a site.
-func recognise(t *testing.T, o identity.Options) func(*endpoint.Options) {
+func WithIdentity(t *testing.T, o identity.Options) func(*endpoint.Options) {
 	t.Helper()
 	v, err := identity.New(t.Context(), o)
 	if err != nil {
@@ -160,7 +160,7 @@ func recognise(t *testing.T, o identity.Options) func(*endpoint.Options) {
 	return func(options *endpoint.Options) { options.Identity = v }
 }
 
-func bySecret(t *testing.T) func(*endpoint.Options) {
+func WithSecret(t *testing.T) func(*endpoint.Options) {
 	t.Helper()
-	return recognise(t, identity.Options{Secret: tokenSecret, Issuer: tokenIssuer, Audience: []string{tokenAudience}})
+	return WithIdentity(t, identity.Options{Secret: TokenSecret, Issuer: TokenIssuer, Audience: []string{TokenAudience}})
 }

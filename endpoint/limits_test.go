@@ -1,4 +1,4 @@
-package graph_test
+package endpoint_test
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
+	"frontpage/sitetest"
 )
 
 // every is every field of an article.
@@ -25,13 +26,13 @@ func aliases(n int) string {
 // Each limit lets its number pass and refuses one more, and says so.
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
-	small := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) {
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	small := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) {
 		o.Limits = endpoint.Limits{Tokens: 20, Depth: 2, Aliases: 1, RootFields: 2, Directives: 1, Fields: 4, Cost: 10, PageSize: 25}
 	})
 	skip := strings.Repeat(` ...@skip(if: false) { __typename }`, 20)
 	for _, tt := range []struct {
-		s              *site
+		s              *sitetest.Site
 		query          string
 		code           string // empty: it passes
 		asked, allowed int
@@ -63,7 +64,7 @@ func TestLimits(t *testing.T) {
 		{small, `{ groups { totalCount } }`, "COMPLEXITY_LIMIT_EXCEEDED", 50, 10},
 		{small, `{ user(name: "a") { articlesConnection(first: 6) { totalCount } } }`, "DEPTH_LIMIT_EXCEEDED", 3, 2},
 	} {
-		a := tt.s.ask("alice", tt.query)
+		a := tt.s.Ask("alice", tt.query)
 		if tt.code == "" {
 			for _, e := range a.Errors {
 				if e.Extensions.Code != "BAD_USER_INPUT" {
@@ -94,11 +95,11 @@ func deep(last string) string {
 
 func TestIntrospectionHasItsOwnLimits(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
-	if a := s.ask("", standardIntrospection); len(a.Errors) > 0 || a.Data["__schema"] == nil {
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	if a := s.Ask("", standardIntrospection); len(a.Errors) > 0 || a.Data["__schema"] == nil {
 		t.Errorf("the standard query: %v", a.Errors)
 	}
-	a := s.ask("", `{ __schema { types { fields { type { fields { type { fields { name } } } } } } } }`)
+	a := s.Ask("", `{ __schema { types { fields { type { fields { type { fields { name } } } } } } } }`)
 	if len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "INTROSPECTION_DEPTH_LIMIT_EXCEEDED" || a.Errors[0].Extensions.Allowed != 2 {
 		t.Errorf("a circular one: %v", a.Errors)
 	}
@@ -106,9 +107,9 @@ func TestIntrospectionHasItsOwnLimits(t *testing.T) {
 
 func TestWithoutIntrospectionNoNameIsTold(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Introspection = false })
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Introspection = false })
 	for _, query := range []string{standardIntrospection, `{ __type(name: "Article") { name } }`, `{ viewer { id } ... { __schema { queryType { name } } } }`} {
-		a := s.ask("", query)
+		a := s.Ask("", query)
 		if len(a.Errors) == 0 || a.Errors[0].Extensions.Code != "INTROSPECTION_DISABLED" || a.Data != nil {
 			t.Errorf("%.50s: %v", query, a)
 		}
@@ -127,20 +128,20 @@ func TestWithoutIntrospectionNoNameIsTold(t *testing.T) {
 		`mutation { vot(input: {}) { changed } }`:                       "regroup",
 		`{ articles @skp { id } }`:                                      "@include",
 	} {
-		body := s.raw("", query)
-		if codeOf(t, body) != "GRAPHQL_VALIDATION_FAILED" || strings.Contains(body, hidden) || strings.Contains(strings.ToLower(body), "did you mean") {
+		body := s.AskText("", query)
+		if sitetest.CodeOf(t, body) != "GRAPHQL_VALIDATION_FAILED" || strings.Contains(body, hidden) || strings.Contains(strings.ToLower(body), "did you mean") {
 			t.Errorf("%s: %s", query, body)
 		}
 	}
-	s.want("", `{ __typename }`, `{"__typename": "Query"}`)
+	s.Want("", `{ __typename }`, `{"__typename": "Query"}`)
 }
 
 // Requests that have brought servers of this kind down, or to their knees.
 func TestAttacks(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
 	for i := range 25 {
-		s.post("alice", fmt.Sprint("article ", i), "all")
+		s.Post("alice", fmt.Sprint("article ", i), "all")
 	}
 	// Fragments that spread the next one twice: 2^levels of the last.
 	twice := func(levels int, on, start, spread, last string) string {
@@ -201,13 +202,13 @@ func TestAttacks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, posted := s.postJSON(string(body))
-		got, gotBody := s.get(query)
+		res, posted := s.PostJSON(string(body))
+		got, gotBody := s.Get(query)
 		for _, answered := range []struct {
 			status int
 			body   string
 		}{{res.StatusCode, posted}, {got.StatusCode, gotBody}} {
-			code := codeOf(t, answered.body)
+			code := sitetest.CodeOf(t, answered.body)
 			if answered.status >= 500 || code == "INTERNAL" || code == "UNAVAILABLE" || len(answered.body) > 1<<20 {
 				t.Errorf("%s: %d, %d bytes: %.300s", name, answered.status, len(answered.body), answered.body)
 			}
@@ -223,14 +224,14 @@ func TestAttacks(t *testing.T) {
 			`mutation($v: [String!]!) { regroup(input: {article: 1, add: $v}) { userErrors { code } } }`,
 			`query($v: Int) { articles(pageSize: $v) { id } }`,
 			`query($v: ID!) { article(id: $v) { id } }`} {
-			res, body := s.postJSON(fmt.Sprintf(`{"query":%q,"variables":{"v":%s}}`, query, value), "X-User-ID", "alice")
+			res, body := s.PostJSON(fmt.Sprintf(`{"query":%q,"variables":{"v":%s}}`, query, value), "X-User-ID", "alice")
 			if res.StatusCode >= 500 || strings.Contains(body, "INTERNAL") || len(body) > 10_000 {
 				t.Errorf("%s in %s: %d %.300s", name, query, res.StatusCode, body)
 			}
 		}
 	}
-	s.want("", `{ articles(pageSize: 1) { __typename } }`, `{"articles": [{"__typename": "Article"}]}`)
-	if log := s.log.String(); log != "" {
+	s.Want("", `{ articles(pageSize: 1) { __typename } }`, `{"articles": [{"__typename": "Article"}]}`)
+	if log := s.Log.String(); log != "" {
 		t.Errorf("an attack is no fault of the server: %.500s", log)
 	}
 }

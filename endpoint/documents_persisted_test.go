@@ -1,4 +1,4 @@
-package graph_test
+package endpoint_test
 
 import (
 	"crypto/sha256"
@@ -12,6 +12,7 @@ import (
 	"frontpage/graph"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
+	"frontpage/sitetest"
 )
 
 func hashOf(text string) string {
@@ -26,34 +27,34 @@ func persisted(hash string) string {
 const front = `{ articles { id } }`
 
 func TestAutomaticPersistedQueries(t *testing.T) {
-	eachStore(t, func(t *testing.T, s *site) {
+	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
 		by := persisted(hashOf(front))
 		const missing = `{"errors":[{"message":"PersistedQueryNotFound","extensions":{"code":"PERSISTED_QUERY_NOT_FOUND"}}]}`
 		const found = `{"data":{"articles":[]}}`
 		for _, accept := range []string{"application/json", "application/graphql-response+json"} {
-			if res, body := s.postJSON(`{`+by+`}`, "Accept", accept); res.StatusCode != 200 || body != missing {
+			if res, body := s.PostJSON(`{`+by+`}`, "Accept", accept); res.StatusCode != 200 || body != missing {
 				t.Errorf("before it is known: %d %s", res.StatusCode, body)
 			}
 		}
-		if _, body := s.postJSON(fmt.Sprintf(`{"query":%q,%s}`, front, by)); body != found {
+		if _, body := s.PostJSON(fmt.Sprintf(`{"query":%q,%s}`, front, by)); body != found {
 			t.Errorf("with its text: %s", body)
 		}
-		if _, body := s.postJSON(`{` + by + `}`); body != found {
+		if _, body := s.PostJSON(`{` + by + `}`); body != found {
 			t.Errorf("by POST: %s", body)
 		}
-		if _, body := s.send("GET", "?extensions="+url.QueryEscape(strings.TrimPrefix(by, `"extensions":`)), ""); body != found {
+		if _, body := s.Send("GET", "?extensions="+url.QueryEscape(strings.TrimPrefix(by, `"extensions":`)), ""); body != found {
 			t.Errorf("by GET: %s", body)
 		}
-		if _, body := s.postJSON(fmt.Sprintf(`{"documentId":"sha256:%s"}`, hashOf(front))); body != found {
+		if _, body := s.PostJSON(fmt.Sprintf(`{"documentId":"sha256:%s"}`, hashOf(front))); body != found {
 			t.Errorf("by documentId: %s", body)
 		}
-		s.trips.reset()
-		s.postJSON(`{` + by + `}`)
-		if n, commands := s.trips.read(); n != 1 {
+		s.Trips.Reset()
+		s.PostJSON(`{` + by + `}`)
+		if n, commands := s.Trips.Read(); n != 1 {
 			t.Errorf("a known one costs trips besides its own: %v", commands)
 		}
-		other := newSite(t, s.client, redisrepo.BookRules())
-		if _, body := other.postJSON(`{` + by + `}`); body != found {
+		other := sitetest.New(t, s.Client, redisrepo.BookRules())
+		if _, body := other.PostJSON(`{` + by + `}`); body != found {
 			t.Errorf("in another process: %s", body)
 		}
 
@@ -63,12 +64,12 @@ func TestAutomaticPersistedQueries(t *testing.T) {
 			"no hash":         `{"extensions":{"persistedQuery":{"version":1}}}`,
 			"no object":       `{"extensions":{"persistedQuery":5}}`,
 		} {
-			if res, text := s.postJSON(body); res.StatusCode != 400 || codeOf(t, text) != "BAD_REQUEST" {
+			if res, text := s.PostJSON(body); res.StatusCode != 400 || sitetest.CodeOf(t, text) != "BAD_REQUEST" {
 				t.Errorf("%s: %d %s", name, res.StatusCode, text)
 			}
 		}
 		for _, hash := range []string{"x", strings.Repeat("*", 64), strings.Repeat("A", 64)} {
-			if _, text := s.postJSON(`{` + persisted(hash) + `}`); text != missing {
+			if _, text := s.PostJSON(`{` + persisted(hash) + `}`); text != missing {
 				t.Errorf("%s: %s", hash, text)
 			}
 		}
@@ -77,27 +78,27 @@ func TestAutomaticPersistedQueries(t *testing.T) {
 
 func TestOnlyWhatRunsIsPersisted(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
 	for _, query := range []string{`{ nothing }`, `{ `, `{` + aliases(16) + ` }`, `{ articles { groups { articles { id } } } }`, `{ __typename } # ` + strings.Repeat("x", 20_000)} {
-		s.postJSON(fmt.Sprintf(`{"query":%q,%s}`, query, persisted(hashOf(query))))
-		if _, body := s.postJSON(`{` + persisted(hashOf(query)) + `}`); codeOf(t, body) != "PERSISTED_QUERY_NOT_FOUND" {
+		s.PostJSON(fmt.Sprintf(`{"query":%q,%s}`, query, persisted(hashOf(query))))
+		if _, body := s.PostJSON(`{` + persisted(hashOf(query)) + `}`); sitetest.CodeOf(t, body) != "PERSISTED_QUERY_NOT_FOUND" {
 			t.Errorf("%.50s: %s", query, body)
 		}
 	}
-	if keys := s.client.Keys(t.Context(), "query:*").Val(); len(keys) != 0 {
+	if keys := s.Client.Keys(t.Context(), "query:*").Val(); len(keys) != 0 {
 		t.Errorf("stored: %v", keys)
 	}
-	s.postJSON(fmt.Sprintf(`{"query":%q,%s}`, front, persisted(hashOf(front))))
+	s.PostJSON(fmt.Sprintf(`{"query":%q,%s}`, front, persisted(hashOf(front))))
 	key := "query:" + hashOf(front)[:3]
-	if ttl := s.client.TTL(t.Context(), key).Val().Hours(); ttl < 700 || s.client.Get(t.Context(), key).Val() != front {
+	if ttl := s.Client.TTL(t.Context(), key).Val().Hours(); ttl < 700 || s.Client.Get(t.Context(), key).Val() != front {
 		t.Errorf("%s is kept for %v hours", key, ttl)
 	}
 	// What somebody else put in its place is not run.
-	if err := s.client.Set(t.Context(), key, `{ viewer { id } }`, 0).Err(); err != nil {
+	if err := s.Client.Set(t.Context(), key, `{ viewer { id } }`, 0).Err(); err != nil {
 		t.Fatal(err)
 	}
-	other := newSite(t, s.client, redisrepo.BookRules())
-	if _, body := other.postJSON(`{` + persisted(hashOf(front)) + `}`); codeOf(t, body) != "PERSISTED_QUERY_NOT_FOUND" {
+	other := sitetest.New(t, s.Client, redisrepo.BookRules())
+	if _, body := other.PostJSON(`{` + persisted(hashOf(front)) + `}`); sitetest.CodeOf(t, body) != "PERSISTED_QUERY_NOT_FOUND" {
 		t.Error(body)
 	}
 }
@@ -105,21 +106,21 @@ func TestOnlyWhatRunsIsPersisted(t *testing.T) {
 func TestPersistedQueriesWithoutRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := newSite(t, server.Client, redisrepo.BookRules())
+	s := sitetest.New(t, server.Client, redisrepo.BookRules())
 	server.Kill()
 	const query = `{ __typename }`
-	if _, body := s.postJSON(`{` + persisted(hashOf(query)) + `}`); codeOf(t, body) != "PERSISTED_QUERY_NOT_FOUND" {
+	if _, body := s.PostJSON(`{` + persisted(hashOf(query)) + `}`); sitetest.CodeOf(t, body) != "PERSISTED_QUERY_NOT_FOUND" {
 		t.Error(body)
 	}
 	for range 2 {
-		if _, body := s.postJSON(fmt.Sprintf(`{"query":%q,%s}`, query, persisted(hashOf(query)))); body != `{"data":{"__typename":"Query"}}` {
+		if _, body := s.PostJSON(fmt.Sprintf(`{"query":%q,%s}`, query, persisted(hashOf(query)))); body != `{"data":{"__typename":"Query"}}` {
 			t.Error(body)
 		}
 	}
-	if _, body := s.postJSON(`{` + persisted(hashOf(query)) + `}`); body != `{"data":{"__typename":"Query"}}` {
+	if _, body := s.PostJSON(`{` + persisted(hashOf(query)) + `}`); body != `{"data":{"__typename":"Query"}}` {
 		t.Errorf("this process remembers it: %s", body)
 	}
-	if log := s.log.String(); strings.Count(log, "\n") != 2 || strings.Contains(log, "level=ERROR") {
+	if log := s.Log.String(); strings.Count(log, "\n") != 2 || strings.Contains(log, "level=ERROR") {
 		t.Errorf("logged: %s", log)
 	}
 }
@@ -136,7 +137,7 @@ func TestOnlyTrustedDocumentsRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Trusted = trusted })
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Trusted = trusted })
 	for request, want := range map[string]string{
 		`{` + persisted(hashOf(front)) + `}`:                                      `{"data":{"articles":[]}}`,
 		fmt.Sprintf(`{"documentId":"sha256:%s"}`, hashOf(front)):                  `{"data":{"articles":[]}}`,
@@ -149,11 +150,11 @@ func TestOnlyTrustedDocumentsRun(t *testing.T) {
 		`{"documentId":"nothing"}`:                                                `"code":"PERSISTED_QUERY_NOT_FOUND"`,
 		fmt.Sprintf(`{"query":"{ viewer { id } }",%s}`, persisted(hashOf(front))): `"code":"DOCUMENT_NOT_TRUSTED"`,
 	} {
-		if _, body := s.postJSON(request); !strings.Contains(body, want) {
+		if _, body := s.PostJSON(request); !strings.Contains(body, want) {
 			t.Errorf("%s: %s, want %s", request, body, want)
 		}
 	}
-	if n, commands := s.trips.read(); n > 0 && strings.Contains(fmt.Sprint(commands), "get") {
+	if n, commands := s.Trips.Read(); n > 0 && strings.Contains(fmt.Sprint(commands), "get") {
 		t.Errorf("trusted documents need no store: %v", commands)
 	}
 }

@@ -1,4 +1,4 @@
-package graph_test
+package endpoint_test
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
+	"frontpage/sitetest"
 )
 
 // Who has used up one limit does not get around another by breaking both in one
@@ -20,12 +21,12 @@ func TestABrokenLimitHidesNoOther(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			client := redistest.Start(t).Client
-			imported(t, client, "poster", 10)
-			s := newSite(t, client, redisrepo.BookRules(), withRates(endpoint.Rates{
+			sitetest.Import(t, client, "poster", 10)
+			s := sitetest.New(t, client, redisrepo.BookRules(), sitetest.WithRates(endpoint.Rates{
 				Cost: cost, Votes: endpoint.Rate{Most: 1, Window: time.Minute}, Posts: endpoint.Rate{Most: 2, Window: time.Minute}, Changes: endpoint.Rate{Most: 2, Window: time.Minute}, Addresses: 10}))
 			done := map[string]int{}
 			for i := range 10 {
-				for alias, result := range s.outcome("bob", fmt.Sprintf(`mutation {
+				for alias, result := range s.Outcomes("bob", fmt.Sprintf(`mutation {
 					vote: vote(input: {article: %d}) { userErrors { code } }
 					post: post(input: {title: "t", text: "x"}) { userErrors { code } }
 					change: regroup(input: {article: 11, add: ["g%d"]}) { userErrors { code } } }`, i+1, i)) {
@@ -44,12 +45,12 @@ func TestABrokenLimitHidesNoOther(t *testing.T) {
 func TestAnAddressIsLimitedToo(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	imported(t, client, "poster", 3)
-	s := newSite(t, client, redisrepo.BookRules(), withRates(endpoint.Rates{Votes: endpoint.Rate{Most: 2, Window: time.Minute}, Addresses: 3}))
-	here, there := from(t, "127.0.0.1"), from(t, "127.0.0.77")
+	sitetest.Import(t, client, "poster", 3)
+	s := sitetest.New(t, client, redisrepo.BookRules(), sitetest.WithRates(endpoint.Rates{Votes: endpoint.Rate{Most: 2, Window: time.Minute}, Addresses: 3}))
+	here, there := sitetest.ClientFrom(t, "127.0.0.1"), sitetest.ClientFrom(t, "127.0.0.77")
 	vote := func(client int, user string, article int) string {
 		t.Helper()
-		_, body, err := s.by([]*http.Client{here, there}[client], fmt.Sprintf(`mutation { vote(input: {article: %d}) { changed userErrors { code } } }`, article), "X-User-ID", user)
+		_, body, err := s.AskBy([]*http.Client{here, there}[client], fmt.Sprintf(`mutation { vote(input: {article: %d}) { changed userErrors { code } } }`, article), "X-User-ID", user)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,18 +83,18 @@ func TestAnAddressIsLimitedToo(t *testing.T) {
 // What somebody asks for who is nobody counts for the address alone.
 func TestNobodyHasTheLimitOfAnAddress(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), withRates(endpoint.Rates{Cost: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 2}))
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 2}))
 	statuses := map[int]int{}
 	for range 8 { // each of 4 points
-		res, body := s.get(`{ a: viewer { name } b: viewer { name } }`)
-		if statuses[res.StatusCode]++; res.StatusCode == 429 && codeOf(t, body) != "RATE_LIMITED" {
+		res, body := s.Get(`{ a: viewer { name } b: viewer { name } }`)
+		if statuses[res.StatusCode]++; res.StatusCode == 429 && sitetest.CodeOf(t, body) != "RATE_LIMITED" {
 			t.Error(body)
 		}
 	}
 	if want := map[int]int{200: 5, 429: 3}; !reflect.DeepEqual(statuses, want) {
 		t.Errorf("the answers are %v, want %v", statuses, want)
 	}
-	if res, _ := s.get(`{ viewer { name } }`, "X-User-ID", "bob"); res.StatusCode != 429 {
+	if res, _ := s.Get(`{ viewer { name } }`, "X-User-ID", "bob"); res.StatusCode != 429 {
 		t.Errorf("a user of the same address: %d", res.StatusCode)
 	}
 }

@@ -1,4 +1,4 @@
-package graph_test
+package endpoint_test
 
 import (
 	"encoding/json"
@@ -8,58 +8,36 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redistest"
+	"frontpage/sitetest"
 )
 
 func TestPingsAreAnswered(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
-	w := s.open()
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	w := s.OpenSocket()
 	pings := func() {
 		t.Helper()
 		for _, payload := range []string{`{}`, `{"a":[1,"ü",null]}`} {
-			w.send(`{"type":"ping","payload":` + payload + `}`)
-			w.want("pong", "", payload)
+			w.Send(`{"type":"ping","payload":` + payload + `}`)
+			w.Want("pong", "", payload)
 		}
-		w.send(`{"type":"ping"}`)
-		w.want("pong", "", "")
-		w.send(`{"type":"ping","payload":null}`)
-		w.want("pong", "", "")
-		w.send(`{"type":"pong","payload":{}}`)
+		w.Send(`{"type":"ping"}`)
+		w.Want("pong", "", "")
+		w.Send(`{"type":"ping","payload":null}`)
+		w.Want("pong", "", "")
+		w.Send(`{"type":"pong","payload":{}}`)
 	}
 	pings()
-	w.begin("")
+	w.Begin("")
 	pings()
-}
-
-// until reads messages until done is satisfied, and sorts them by id.
-func (w *wire) until(done func(map[string][]frame) bool) map[string][]frame {
-	w.t.Helper()
-	byID := map[string][]frame{}
-	for !done(byID) {
-		f := w.read()
-		byID[f.ID] = append(byID[f.ID], f)
-	}
-	return byID
-}
-
-// finished is the condition that operations have ended.
-func finished(ids ...string) func(map[string][]frame) bool {
-	return func(byID map[string][]frame) bool {
-		for _, id := range ids {
-			if n := len(byID[id]); n == 0 || byID[id][n-1].Type == "next" {
-				return false
-			}
-		}
-		return true
-	}
 }
 
 func TestAnInvalidOperationIsOneError(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
-	id := s.post("alice", "t")
-	w := s.socket("")
-	w.watch("watcher", id)
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	id := s.Post("alice", "t")
+	w := s.Socket("")
+	w.Watch("watcher", id)
 	for payload, code := range map[string]string{
 		`{"query":"{"}`:            "GRAPHQL_PARSE_FAILED",
 		`{"query":"{ nothing }"}`:  "GRAPHQL_VALIDATION_FAILED",
@@ -69,19 +47,19 @@ func TestAnInvalidOperationIsOneError(t *testing.T) {
 		`{"query":"subscription { articleChanged(ids: [1]) {` + aliases(16) + `} }"}`:     "ALIAS_LIMIT_EXCEEDED",
 		`{"documentId":"` + hashOf("nowhere") + `"}`:                                      "PERSISTED_QUERY_NOT_FOUND",
 	} {
-		w.send(`{"type":"subscribe","id":"bad","payload":` + payload + `}`)
-		w.start("barrier", `{ __typename }`, "")
-		byID := w.until(finished("bad", "barrier"))
-		n := s.up(id)
-		w.start("barrier", `{ __typename }`, "")
-		for id, more := range w.until(func(byID map[string][]frame) bool {
+		w.Send(`{"type":"subscribe","id":"bad","payload":` + payload + `}`)
+		w.Subscribe("barrier", `{ __typename }`, "")
+		byID := w.Until(sitetest.Finished("bad", "barrier"))
+		n := s.VoteUp(id)
+		w.Subscribe("barrier", `{ __typename }`, "")
+		for id, more := range w.Until(func(byID map[string][]sitetest.Message) bool {
 			events := byID["watcher"]
-			return finished("barrier")(byID) && len(events) > 0 && votesOf(t, string(events[len(events)-1].Payload)) == n
+			return sitetest.Finished("barrier")(byID) && len(events) > 0 && sitetest.VotesOf(t, string(events[len(events)-1].Payload)) == n
 		}) {
 			byID[id] = append(byID[id], more...)
 		}
 		bad := byID["bad"]
-		var errs []gqlError
+		var errs []sitetest.Error
 		if len(bad) != 1 || bad[0].Type != "error" || json.Unmarshal(bad[0].Payload, &errs) != nil || len(errs) == 0 || errs[0].Extensions.Code != code {
 			t.Errorf("%s is answered %v, want one error %s", payload, bad, code)
 		}
@@ -90,29 +68,29 @@ func TestAnInvalidOperationIsOneError(t *testing.T) {
 
 func TestASubscriptionThatCannotBeginSaysSoAndCompletes(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
-	w := s.socket("")
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	w := s.Socket("")
 	ids := strings.TrimSuffix(strings.Repeat("1, ", 101), ", ")
 	for _, field := range []string{`articleChanged(ids: [])`, `articleChanged(ids: ["1", "x"])`, `articleChanged(ids: [` + ids + `])`,
 		`articlePosted(group: "interesting")`, `articlePosted(group: "")`, `articlePosted(group: "a b")`} {
 		query := `subscription { ` + field + ` { id } }`
-		w.start("a", query, "")
-		f := w.read()
+		w.Subscribe("a", query, "")
+		f := w.Read()
 		if a := decoded(t, f.Payload); f.Type != "next" || f.ID != "a" || len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "BAD_USER_INPUT" || a.Data != nil {
 			t.Errorf("%.50s: %v", field, f)
 		}
-		w.want("complete", "a", "")
+		w.Want("complete", "a", "")
 
-		e := s.stream(query)
-		name, data := e.next()
-		if name != "next" || codeOf(t, data) != "BAD_USER_INPUT" {
+		e := s.Stream(query)
+		name, data := e.Next()
+		if name != "next" || sitetest.CodeOf(t, data) != "BAD_USER_INPUT" {
 			t.Errorf("%.50s: %s %s", field, name, data)
 		}
-		e.want("complete", "")
+		e.Want("complete", "")
 	}
 }
 
-func decoded(t *testing.T, payload []byte) (a answer) {
+func decoded(t *testing.T, payload []byte) (a sitetest.Answer) {
 	t.Helper()
 	if err := json.Unmarshal(payload, &a); err != nil {
 		t.Fatalf("%v: %s", err, payload)
@@ -122,14 +100,14 @@ func decoded(t *testing.T, payload []byte) (a answer) {
 
 func TestQueriesAndMutationsOverASocket(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
-	id := s.post("alice", "t")
-	w := s.socket("", "X-User-ID", "bob")
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	id := s.Post("alice", "t")
+	w := s.Socket("", "X-User-ID", "bob")
 	once := func(payload, want string) {
 		t.Helper()
-		w.send(`{"type":"subscribe","id":"a","payload":` + payload + `}`) // the same id every time: it is free again
-		w.want("next", "a", want)
-		w.want("complete", "a", "")
+		w.Send(`{"type":"subscribe","id":"a","payload":` + payload + `}`) // the same id every time: it is free again
+		w.Want("next", "a", want)
+		w.Want("complete", "a", "")
 	}
 	once(`{"query":"mutation($a: ID!) { vote(input: {article: $a}) { article { votes viewerVote } userErrors { code } } }","variables":{"a":"`+id+`"}}`,
 		`{"data":{"vote":{"article":{"votes":2,"viewerVote":"UP"},"userErrors":[]}}}`)
@@ -139,46 +117,46 @@ func TestQueriesAndMutationsOverASocket(t *testing.T) {
 	once(`{`+persisted(hashOf(text))+`}`, `{"data":{"viewer":{"id":"user:bob"}}}`)
 	once(`{"documentId":"sha256:`+hashOf(text)+`"}`, `{"data":{"viewer":{"id":"user:bob"}}}`)
 	for _, query := range []string{`{ article(id: "x") { id } }`, `mutation { vote(input: {article: "2"}) { article { id } userErrors { code field } } }`} {
-		once(fmt.Sprintf(`{"query":%q}`, query), s.raw("bob", query))
+		once(fmt.Sprintf(`{"query":%q}`, query), s.AskText("bob", query))
 	}
 }
 
 func TestAnIDIsFreeAfterComplete(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
-	id := s.post("alice", "t")
-	w := s.socket("")
-	w.watch("stays", id)
-	w.watch("goes", id)
-	w.send(`{"type":"complete","id":"goes"}`)
-	w.send(`{"type":"complete","id":"never was"}`)
-	w.send(`{"type":"ping"}`)
-	w.until(func(byID map[string][]frame) bool { return len(byID[""]) == 1 })
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	id := s.Post("alice", "t")
+	w := s.Socket("")
+	w.Watch("stays", id)
+	w.Watch("goes", id)
+	w.Send(`{"type":"complete","id":"goes"}`)
+	w.Send(`{"type":"complete","id":"never was"}`)
+	w.Send(`{"type":"ping"}`)
+	w.Until(func(byID map[string][]sitetest.Message) bool { return len(byID[""]) == 1 })
 	for range 3 {
-		n := s.up(id)
-		w.start("barrier", `{ __typename }`, "")
-		byID := w.until(func(byID map[string][]frame) bool {
-			told := len(byID["stays"]) > 0 && votesOf(t, string(byID["stays"][len(byID["stays"])-1].Payload)) == n
-			return told && finished("barrier")(byID)
+		n := s.VoteUp(id)
+		w.Subscribe("barrier", `{ __typename }`, "")
+		byID := w.Until(func(byID map[string][]sitetest.Message) bool {
+			told := len(byID["stays"]) > 0 && sitetest.VotesOf(t, string(byID["stays"][len(byID["stays"])-1].Payload)) == n
+			return told && sitetest.Finished("barrier")(byID)
 		})
 		if late := byID["goes"]; len(late) > 0 {
 			t.Fatalf("after the client completed it: %v", late)
 		}
 	}
-	w.watch("goes", id)
+	w.Watch("goes", id)
 }
 
 func TestASubscriptionHasOneField(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
-	w := s.socket("")
-	w.start("a", `subscription { a: articlePosted { id } b: articlePosted { id } }`, "")
-	f := w.read()
-	var errs []gqlError
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	w := s.Socket("")
+	w.Subscribe("a", `subscription { a: articlePosted { id } b: articlePosted { id } }`, "")
+	f := w.Read()
+	var errs []sitetest.Error
 	if f.Type != "error" || json.Unmarshal(f.Payload, &errs) != nil || len(errs) == 0 || errs[0].Extensions.Code != "GRAPHQL_VALIDATION_FAILED" {
 		t.Errorf("%s %s", f.Type, f.Payload)
 	}
-	if log := s.log.String(); log != "" {
+	if log := s.Log.String(); log != "" {
 		t.Errorf("what clients get wrong is no fault of the server: %s", log)
 	}
 }

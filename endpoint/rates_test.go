@@ -1,4 +1,4 @@
-package graph_test
+package endpoint_test
 
 import (
 	"encoding/json"
@@ -14,6 +14,7 @@ import (
 	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
+	"frontpage/sitetest"
 )
 
 // One user floods two servers on one store: what is counted is the limit exactly.
@@ -21,17 +22,17 @@ func TestAFloodOfVotes(t *testing.T) {
 	t.Parallel()
 	const articles, most, window = 20_000, 500, 10 * time.Minute
 	client := redistest.Start(t).Client
-	imported(t, client, "poster", articles)
-	rates := withRates(endpoint.Rates{Votes: endpoint.Rate{Most: most, Window: window}, Addresses: 1000})
-	sites := []*site{newSite(t, client, redisrepo.BookRules(), rates), newSite(t, client, redisrepo.BookRules(), rates)}
+	sitetest.Import(t, client, "poster", articles)
+	rates := sitetest.WithRates(endpoint.Rates{Votes: endpoint.Rate{Most: most, Window: window}, Addresses: 1000})
+	sites := []*sitetest.Site{sitetest.New(t, client, redisrepo.BookRules(), rates), sitetest.New(t, client, redisrepo.BookRules(), rates)}
 	var changed, refused, next atomic.Int64
 	var all sync.WaitGroup
 	began := time.Now()
-	here := from(t, "127.0.0.1")
+	here := sitetest.ClientFrom(t, "127.0.0.1")
 	for worker := range 48 {
 		all.Go(func() {
 			for n := next.Add(1); n <= articles && !t.Failed(); n = next.Add(1) {
-				_, body, err := sites[worker%2].by(here, fmt.Sprintf(`mutation { vote(input: {article: %d}) { changed userErrors { __typename code ... on RateLimitedError { retryAfter } } } }`, n), "X-User-ID", "flooder")
+				_, body, err := sites[worker%2].AskBy(here, fmt.Sprintf(`mutation { vote(input: {article: %d}) { changed userErrors { __typename code ... on RateLimitedError { retryAfter } } } }`, n), "X-User-ID", "flooder")
 				var a struct {
 					Data struct {
 						Vote struct {
@@ -74,7 +75,7 @@ func TestAFloodOfVotes(t *testing.T) {
 			pipe.HGet(t.Context(), fmt.Sprint("article:", n), "votes")
 			pipe.SIsMember(t.Context(), fmt.Sprint("voted:", n), "user:flooder")
 		}
-		for n, command := range must(pipe.Exec(t.Context())) {
+		for n, command := range sitetest.Must(pipe.Exec(t.Context())) {
 			switch fields := strings.Split(command.String(), ": "); {
 			case n%2 == 0:
 				votes := 0
@@ -92,21 +93,14 @@ func TestAFloodOfVotes(t *testing.T) {
 	}
 }
 
-func must[T any](value T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return value
-}
-
 func TestPostsAndChangesAreLimited(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	s := newSite(t, client, redisrepo.BookRules(), withRates(endpoint.Rates{Posts: endpoint.Rate{Most: 3, Window: time.Minute}, Changes: endpoint.Rate{Most: 3, Window: time.Minute}, Addresses: 10}))
+	s := sitetest.New(t, client, redisrepo.BookRules(), sitetest.WithRates(endpoint.Rates{Posts: endpoint.Rate{Most: 3, Window: time.Minute}, Changes: endpoint.Rate{Most: 3, Window: time.Minute}, Addresses: 10}))
 	const limited = `userErrors { __typename code message field ... on RateLimitedError { retryAfter } }`
 	refused := func(user, mutation, nothing string) {
 		t.Helper()
-		a := s.ask(user, `mutation { `+mutation+` { `+nothing+` `+limited+` } }`)
+		a := s.Ask(user, `mutation { `+mutation+` { `+nothing+` `+limited+` } }`)
 		for name, payload := range a.Data {
 			payload := payload.(map[string]any)
 			e, _ := payload["userErrors"].([]any)
@@ -127,21 +121,21 @@ func TestPostsAndChangesAreLimited(t *testing.T) {
 		}
 	}
 	for i := range 3 {
-		s.post("alice", fmt.Sprint("article ", i))
+		s.Post("alice", fmt.Sprint("article ", i))
 	}
 	refused("alice", `post(input: {title: "fourth", text: "x"})`, "article { id }")
-	s.post("bob", "another's")
+	s.Post("bob", "another's")
 	// Regroupings and deletions are counted together, also those that change nothing.
 	const groups = `mutation { regroup(input: {article: 1, add: ["x"]}) { userErrors { code } } }`
-	s.want("alice", groups, `{"regroup": {"userErrors": []}}`)
-	s.want("alice", groups, `{"regroup": {"userErrors": []}}`)
-	s.want("alice", `mutation { deleteArticle(input: {article: 1}) { userErrors { code } } }`, `{"deleteArticle": {"userErrors": []}}`)
+	s.Want("alice", groups, `{"regroup": {"userErrors": []}}`)
+	s.Want("alice", groups, `{"regroup": {"userErrors": []}}`)
+	s.Want("alice", `mutation { deleteArticle(input: {article: 1}) { userErrors { code } } }`, `{"deleteArticle": {"userErrors": []}}`)
 	refused("alice", `deleteArticle(input: {article: 2})`, "deletedId")
 	refused("alice", `regroup(input: {article: 2, add: ["y"]})`, "article { id }")
-	s.want("", `{ articles(order: TIME, direction: ASC) { id groups { name } } }`,
+	s.Want("", `{ articles(order: TIME, direction: ASC) { id groups { name } } }`,
 		`{"articles": [{"id": "article:2", "groups": []}, {"id": "article:3", "groups": []}, {"id": "article:4", "groups": []}]}`)
-	s.vote("alice", "article:4", "UP") // has no limit here
-	for _, key := range limitKeys(t, client) {
+	s.Vote("alice", "article:4", "UP") // has no limit here
+	for _, key := range sitetest.RateKeys(t, client) {
 		if left := client.PTTL(t.Context(), "limit:"+key).Val(); left <= 0 || left > time.Minute {
 			t.Errorf("the counter %s lives %v", key, left)
 		}
@@ -150,11 +144,11 @@ func TestPostsAndChangesAreLimited(t *testing.T) {
 
 func TestALimitEndsWithItsWindow(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), withRates(endpoint.Rates{Votes: endpoint.Rate{Most: 2, Window: time.Second}, Addresses: 10}))
-	s.post("alice", "t")
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules(), sitetest.WithRates(endpoint.Rates{Votes: endpoint.Rate{Most: 2, Window: time.Second}, Addresses: 10}))
+	s.Post("alice", "t")
 	began, done := time.Now(), 0
-	eventually(t, "three windows have passed", func() bool {
-		if s.outcome("bob", `mutation { vote(input: {article: 1}) { userErrors { code } } }`)["vote"] == "done" {
+	sitetest.Eventually(t, "three windows have passed", func() bool {
+		if s.Outcomes("bob", `mutation { vote(input: {article: 1}) { userErrors { code } } }`)["vote"] == "done" {
 			done++
 		}
 		return done == 6
@@ -167,8 +161,8 @@ func TestALimitEndsWithItsWindow(t *testing.T) {
 func TestSeveralMutationsCountAsSeveral(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	imported(t, client, "poster", 40)
-	s := newSite(t, client, redisrepo.BookRules(), withRates(endpoint.Rates{Votes: endpoint.Rate{Most: 5, Window: time.Minute}, Posts: endpoint.Rate{Most: 2, Window: time.Minute}, Addresses: 100}))
+	sitetest.Import(t, client, "poster", 40)
+	s := sitetest.New(t, client, redisrepo.BookRules(), sitetest.WithRates(endpoint.Rates{Votes: endpoint.Rate{Most: 5, Window: time.Minute}, Posts: endpoint.Rate{Most: 2, Window: time.Minute}, Addresses: 100}))
 	const broken = ` { userErrors { code } } `
 	vote := func(alias string, n int) string {
 		return fmt.Sprintf(`%s: vote(input: {article: %d})`, alias, n) + broken
@@ -184,12 +178,12 @@ func TestSeveralMutationsCountAsSeveral(t *testing.T) {
 		{`mutation {` + vote("a", 1) + `p: post(input: {title: "1", text: "x"})` + broken + `q: post(input: {title: "2", text: "x"})` + broken + `r: post(input: {title: "3", text: "x"})` + broken + `}`, "RATE_LIMITED 3, done 1"},
 		{`mutation {` + vote("a", 1) + vote("b", 2) + vote("c", 3) + vote("d", 4) + vote("e", 5) + vote("f", 6) + `p: post(input: {title: "1", text: "x"})` + broken + `}`, "RATE_LIMITED 6, done 1"},
 	} {
-		if got := tally(s.outcome(fmt.Sprint("user", i), tt.document)); got != tt.want {
+		if got := sitetest.TallyOutcomes(s.Outcomes(fmt.Sprint("user", i), tt.document)); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.document, got, tt.want)
 		}
 	}
 	counts := map[string]string{}
-	for _, key := range limitKeys(t, client) {
+	for _, key := range sitetest.RateKeys(t, client) {
 		counts[key] = client.Get(t.Context(), "limit:"+key).Val()
 	}
 	address := netip.MustParseAddr("127.0.0.1").String()

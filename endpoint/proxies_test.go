@@ -1,4 +1,4 @@
-package graph_test
+package endpoint_test
 
 import (
 	"net/http"
@@ -14,6 +14,7 @@ import (
 	"frontpage/identity"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
+	"frontpage/sitetest"
 )
 
 func prefixes(texts ...string) (list []netip.Prefix) {
@@ -25,9 +26,9 @@ func prefixes(texts ...string) (list []netip.Prefix) {
 
 func TestTheHeaderOfAProxy(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), recognise(t, identity.Options{
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules(), sitetest.WithIdentity(t, identity.Options{
 		ProxyHeader: "X-Forwarded-User", RolesHeader: "X-Forwarded-Groups", Proxies: prefixes("127.0.0.8/31")}))
-	proxy, other := from(t, "127.0.0.9"), from(t, "127.0.0.10")
+	proxy, other := sitetest.ClientFrom(t, "127.0.0.9"), sitetest.ClientFrom(t, "127.0.0.10")
 	const log = `{ moderationLog { nodes { by } } }`
 	for name, tt := range map[string]struct {
 		client *http.Client
@@ -50,13 +51,13 @@ func TestTheHeaderOfAProxy(t *testing.T) {
 		"another, in the proxy's name":    {other, whoAmI, []string{"X-Forwarded-User", "bob", "X-Forwarded-For", "127.0.0.9"}, "PROXY_UNTRUSTED"},
 		"another, roles alone":            {other, log, []string{"X-Forwarded-Groups", "moderator"}, "FORBIDDEN"},
 		"another, the development header": {other, whoAmI, []string{"X-User-ID", "bob"}, "nobody"},
-		"another, a token":                {other, whoAmI, []string{"Authorization", "Bearer " + hsToken()}, "nobody"},
+		"another, a token":                {other, whoAmI, []string{"Authorization", "Bearer " + sitetest.Token()}, "nobody"},
 	} {
-		res, body, err := s.by(tt.client, tt.query, tt.header...)
+		res, body, err := s.AskBy(tt.client, tt.query, tt.header...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := codeOf(t, body)
+		got := sitetest.CodeOf(t, body)
 		if got == "" {
 			got = nameIn(t, body)
 		}
@@ -65,7 +66,7 @@ func TestTheHeaderOfAProxy(t *testing.T) {
 		}
 	}
 	socket := func(client *http.Client, header http.Header) (*websocket.Conn, *http.Response, error) {
-		return websocket.Dial(t.Context(), s.url, &websocket.DialOptions{Subprotocols: []string{subprotocol}, HTTPClient: client, HTTPHeader: header})
+		return websocket.Dial(t.Context(), s.URL, &websocket.DialOptions{Subprotocols: []string{sitetest.Subprotocol}, HTTPClient: client, HTTPHeader: header})
 	}
 	if _, res, err := socket(other, http.Header{"X-Forwarded-User": {"bob"}}); err == nil || res == nil || res.StatusCode != 401 {
 		t.Errorf("another's socket: %v %v", res, err)
@@ -85,10 +86,10 @@ func TestTheHeaderOfAProxy(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		w := s.wire(conn)
-		w.begin(`{"X-Forwarded-User":"eve","X-User-ID":"eve","Authorization":"Bearer x"}`) // which no proxy sent
-		w.start("a", whoAmI, "")
-		w.want("next", "a", tt.want)
+		w := s.SocketOver(conn)
+		w.Begin(`{"X-Forwarded-User":"eve","X-User-ID":"eve","Authorization":"Bearer x"}`) // which no proxy sent
+		w.Subscribe("a", whoAmI, "")
+		w.Want("next", "a", tt.want)
 	}
 }
 
@@ -123,7 +124,7 @@ var forwarded = map[string]struct {
 func TestTheAddressBehindProxies(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	s := newSite(t, client, redisrepo.BookRules(), withRates(endpoint.Rates{Cost: endpoint.Rate{Most: 1000, Window: time.Minute}, Addresses: 1}),
+	s := sitetest.New(t, client, redisrepo.BookRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 1000, Window: time.Minute}, Addresses: 1}),
 		func(o *endpoint.Options) { o.Proxies = prefixes("127.0.0.1/32", "10.0.0.0/8") })
 	for name, tt := range forwarded {
 		client.FlushDB(t.Context())
@@ -131,10 +132,10 @@ func TestTheAddressBehindProxies(t *testing.T) {
 		for _, hops := range tt.chain {
 			header = append(header, "X-Forwarded-For", hops)
 		}
-		if _, body, err := s.by(from(t, tt.from), whoAmI, header...); err != nil || codeOf(t, body) != "" {
+		if _, body, err := s.AskBy(sitetest.ClientFrom(t, tt.from), whoAmI, header...); err != nil || sitetest.CodeOf(t, body) != "" {
 			t.Errorf("%s: %s %v", name, body, err)
 		}
-		if got, want := limitKeys(t, client), []string{"cost:address:" + tt.want}; !reflect.DeepEqual(got, want) {
+		if got, want := sitetest.RateKeys(t, client), []string{"cost:address:" + tt.want}; !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: counted for %v, want %v", name, got, want)
 		}
 	}
@@ -143,33 +144,33 @@ func TestTheAddressBehindProxies(t *testing.T) {
 // A client that makes up addresses stays one client, for limits and for streams.
 func TestMadeUpAddressesAreOneClient(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), withRates(endpoint.Rates{Cost: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 1}),
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 1}),
 		func(o *endpoint.Options) { o.Proxies, o.Streams.PerAddress = prefixes("127.0.0.1/32"), 2 })
-	here := from(t, "127.0.0.1")
+	here := sitetest.ClientFrom(t, "127.0.0.1")
 	statuses := map[int]int{}
 	for i := range 9 {
 		made := netip.AddrFrom4([4]byte{198, 51, 100, byte(i)}).String()
-		res, body, err := s.by(here, whoAmI, "X-Forwarded-For", made+", 203.0.113.9", "X-Real-IP", made, "Forwarded", "for="+made, "CF-Connecting-IP", made)
+		res, body, err := s.AskBy(here, whoAmI, "X-Forwarded-For", made+", 203.0.113.9", "X-Real-IP", made, "Forwarded", "for="+made, "CF-Connecting-IP", made)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if statuses[res.StatusCode]++; res.StatusCode != 200 && codeOf(t, body) != "RATE_LIMITED" {
+		if statuses[res.StatusCode]++; res.StatusCode != 200 && sitetest.CodeOf(t, body) != "RATE_LIMITED" {
 			t.Error(body)
 		}
 	}
 	if want := map[int]int{200: 5, 429: 4}; !reflect.DeepEqual(statuses, want) {
 		t.Errorf("the answers are %v, want %v", statuses, want)
 	}
-	if res, _, err := s.by(here, whoAmI, "X-Forwarded-For", "203.0.113.10"); err != nil || res.StatusCode != 200 {
+	if res, _, err := s.AskBy(here, whoAmI, "X-Forwarded-For", "203.0.113.10"); err != nil || res.StatusCode != 200 {
 		t.Errorf("another client of the same proxy: %v %v", res, err)
 	}
 	for i, want := range []int{200, 200, 429} {
-		e := s.stream(watchAll, "X-Forwarded-For", netip.AddrFrom4([4]byte{198, 51, 100, byte(i)}).String()+", 203.0.113.20")
-		if e.res.StatusCode != want {
-			t.Errorf("stream %d of an address: %d, want %d", i, e.res.StatusCode, want)
+		e := s.Stream(watchAll, "X-Forwarded-For", netip.AddrFrom4([4]byte{198, 51, 100, byte(i)}).String()+", 203.0.113.20")
+		if e.Res.StatusCode != want {
+			t.Errorf("stream %d of an address: %d, want %d", i, e.Res.StatusCode, want)
 		}
 	}
-	if e := s.stream(watchAll, "X-Forwarded-For", "203.0.113.21"); e.res.StatusCode != 200 {
-		t.Errorf("a stream of another address: %d", e.res.StatusCode)
+	if e := s.Stream(watchAll, "X-Forwarded-For", "203.0.113.21"); e.Res.StatusCode != 200 {
+		t.Errorf("a stream of another address: %d", e.Res.StatusCode)
 	}
 }

@@ -1,4 +1,4 @@
-package graph_test
+package sitetest
 
 import (
 	"bufio"
@@ -11,41 +11,41 @@ import (
 )
 
 // stream is the client's end of server-sent events.
-type stream struct {
+type Stream struct {
 	t        *testing.T
-	site     *site
-	res      *http.Response
-	body     *bufio.Reader
-	cancel   context.CancelFunc
-	comments int
+	site     *Site
+	Res      *http.Response
+	Body     *bufio.Reader
+	Cancel   context.CancelFunc
+	Comments int
 }
 
 // stream asks for server-sent events by GET, on a connection of its own.
-func (s *site) stream(query string, header ...string) *stream {
-	s.t.Helper()
+func (s *Site) Stream(query string, header ...string) *Stream {
+	s.T.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	s.t.Cleanup(cancel)
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"?query="+url.QueryEscape(query), nil)
+	s.T.Cleanup(cancel)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"?query="+url.QueryEscape(query), nil)
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	req.Header.Set("Accept", "text/event-stream")
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	defer time.AfterFunc(patience, cancel).Stop()
+	defer time.AfterFunc(Patience, cancel).Stop()
 	res, err := (&http.Transport{DisableKeepAlives: true, DisableCompression: true}).RoundTrip(req)
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
-	s.t.Cleanup(func() { _ = res.Body.Close() })
-	return &stream{t: s.t, site: s, res: res, body: bufio.NewReader(res.Body), cancel: cancel}
+	s.T.Cleanup(func() { _ = res.Body.Close() })
+	return &Stream{t: s.T, site: s, Res: res, Body: bufio.NewReader(res.Body), Cancel: cancel}
 }
 
-func (e *stream) line() string {
+func (e *Stream) line() string {
 	e.t.Helper()
-	defer time.AfterFunc(patience, e.cancel).Stop()
-	line, err := e.body.ReadString('\n')
+	defer time.AfterFunc(Patience, e.Cancel).Stop()
+	line, err := e.Body.ReadString('\n')
 	if err != nil {
 		e.t.Fatalf("the stream ends with %q: %v", line, err)
 	}
@@ -53,23 +53,23 @@ func (e *stream) line() string {
 }
 
 // comment reads a comment, which must be next.
-func (e *stream) comment() {
+func (e *Stream) Comment() {
 	e.t.Helper()
 	if a, b := e.line(), e.line(); a != ":" || b != "" {
 		e.t.Fatalf("no comment: %q %q", a, b)
 	}
-	e.comments++
+	e.Comments++
 }
 
 // next reads an event and the comments before it.
-func (e *stream) next() (name, data string) {
+func (e *Stream) Next() (name, data string) {
 	e.t.Helper()
 	line := e.line()
 	for ; line == ":"; line = e.line() {
 		if blank := e.line(); blank != "" {
 			e.t.Fatalf("behind a comment: %q", blank)
 		}
-		e.comments++
+		e.Comments++
 	}
 	name, isEvent := strings.CutPrefix(line, "event: ")
 	data, isData := strings.CutPrefix(e.line(), "data:")
@@ -79,25 +79,25 @@ func (e *stream) next() (name, data string) {
 	return name, strings.TrimPrefix(data, " ")
 }
 
-func (e *stream) want(name, data string) {
+func (e *Stream) Want(name, data string) {
 	e.t.Helper()
-	if n, d := e.next(); n != name || d != data {
+	if n, d := e.Next(); n != name || d != data {
 		e.t.Errorf("got %s %s\nwant %s %s", n, d, name, data)
 	}
 }
 
 // votes reads an event of one article's votes.
-func (e *stream) votes() int {
+func (e *Stream) Votes() int {
 	e.t.Helper()
-	name, data := e.next()
+	name, data := e.Next()
 	if name != "next" {
 		e.t.Fatalf("%s %s", name, data)
 	}
-	return votesOf(e.t, data)
+	return VotesOf(e.t, data)
 }
 
 // settle is that of a wire.
-func (e *stream) settle(article string) int {
+func (e *Stream) Settle(article string) int {
 	e.t.Helper()
-	return e.site.settle(article, func() (string, int) { return "", e.votes() }, "")
+	return e.site.Settle(article, func() (string, int) { return "", e.Votes() }, "")
 }

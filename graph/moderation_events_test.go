@@ -9,6 +9,7 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redistest"
+	"frontpage/sitetest"
 )
 
 const watchDeletion = `subscription { articleChanged(ids: ["article:1", "article:2"]) { id votes title groups { name } deletedAt viewerVote viewerCanVote } }`
@@ -26,7 +27,7 @@ func toldOf(t *testing.T, event string) told {
 	t.Helper()
 	var a struct {
 		Data   struct{ ArticleChanged told }
-		Errors []gqlError
+		Errors []sitetest.Error
 	}
 	if err := json.Unmarshal([]byte(event), &a); err != nil || len(a.Errors) > 0 {
 		t.Fatalf("no event: %v %s", err, event)
@@ -39,25 +40,25 @@ func toldOf(t *testing.T, event string) told {
 func TestWatchersLearnOfADeletion(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	here, there := newSite(t, client, redisrepo.BookRules()), newSite(t, client, redisrepo.BookRules())
-	here.post("alice", "t", "go", "news")
-	here.post("alice", "another")
+	here, there := sitetest.New(t, client, redisrepo.BookRules()), sitetest.New(t, client, redisrepo.BookRules())
+	here.Post("alice", "t", "go", "news")
+	here.Post("alice", "another")
 	var next []func() told
-	for _, s := range []*site{here, there} {
-		w := s.socket(`{"X-User-ID":"bob"}`)
-		w.start("a", watchDeletion, "")
-		next = append(next, func() told { return toldOf(t, string(w.read().Payload)) })
-		e := s.stream(watchDeletion, "X-User-ID", "bob")
-		e.comment()
+	for _, s := range []*sitetest.Site{here, there} {
+		w := s.Socket(`{"X-User-ID":"bob"}`)
+		w.Subscribe("a", watchDeletion, "")
+		next = append(next, func() told { return toldOf(t, string(w.Read().Payload)) })
+		e := s.Stream(watchDeletion, "X-User-ID", "bob")
+		e.Comment()
 		next = append(next, func() told {
-			name, data := e.next()
+			name, data := e.Next()
 			if name != "next" {
 				t.Fatalf("%s %s", name, data)
 			}
 			return toldOf(t, data)
 		})
 	}
-	here.vote("bob", "article:1", "UP")
+	here.Vote("bob", "article:1", "UP")
 	// All watch once each was told of a vote on the other article.
 	for i, next := range next {
 		settled := make(chan struct{})
@@ -69,7 +70,7 @@ func TestWatchersLearnOfADeletion(t *testing.T) {
 				case <-settled:
 					return
 				case <-tick.C:
-					here.up("article:2")
+					here.VoteUp("article:2")
 				}
 			}
 		}()
@@ -80,7 +81,7 @@ func TestWatchersLearnOfADeletion(t *testing.T) {
 			t.Fatalf("watcher %d", i)
 		}
 	}
-	here.moderate(deletion(1), `{"deleteArticle":{"deletedId":"article:1","userErrors":[]}}`)
+	moderate(here, deletion(1), `{"deleteArticle":{"deletedId":"article:1","userErrors":[]}}`)
 	for i, next := range next {
 		var got told
 		for got = next(); got.ID != "article:1" || got.DeletedAt == nil; got = next() {
@@ -94,10 +95,10 @@ func TestWatchersLearnOfADeletion(t *testing.T) {
 	}
 	// What is done to it now is refused, and none is told of it: the next event is of the other.
 	for _, refused := range []string{`vote(input: {article: 1})`, `regroup(input: {article: 1, add: ["x"]})`} {
-		here.ask("alice", `mutation { `+refused+` { userErrors { code } } }`)
+		here.Ask("alice", `mutation { `+refused+` { userErrors { code } } }`)
 	}
-	here.as("alice", "", deletion(1))
-	n := here.up("article:2")
+	as(here, "alice", "", deletion(1))
+	n := here.VoteUp("article:2")
 	for i, next := range next {
 		for got := next(); got.ID != "article:2" || got.Votes < n; got = next() {
 			if got.ID == "article:1" {
@@ -112,12 +113,12 @@ func TestWatchersLearnOfADeletion(t *testing.T) {
 func TestWatchersOfADeletedArticle(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	s := newSite(t, client, redisrepo.BookRules())
-	s.post("alice", "t")
-	s.post("alice", "another")
-	s.moderate(deletion(1), `{"deleteArticle":{"deletedId":"article:1","userErrors":[]}}`)
-	w := s.socket(`{"X-User-ID":"bob"}`)
-	w.start("a", `subscription { articleChanged(ids: [1, 2]) { id votes deletedAt } }`, "")
+	s := sitetest.New(t, client, redisrepo.BookRules())
+	s.Post("alice", "t")
+	s.Post("alice", "another")
+	moderate(s, deletion(1), `{"deleteArticle":{"deletedId":"article:1","userErrors":[]}}`)
+	w := s.Socket(`{"X-User-ID":"bob"}`)
+	w.Subscribe("a", `subscription { articleChanged(ids: [1, 2]) { id votes deletedAt } }`, "")
 	stop := make(chan struct{})
 	go func() {
 		tick := time.NewTicker(50 * time.Millisecond)
@@ -127,11 +128,11 @@ func TestWatchersOfADeletedArticle(t *testing.T) {
 			case <-stop:
 				return
 			case <-tick.C:
-				s.up("article:2")
+				s.VoteUp("article:2")
 			}
 		}
 	}()
-	first := toldOf(t, string(w.read().Payload))
+	first := toldOf(t, string(w.Read().Payload))
 	close(stop)
 	if first.ID != "article:2" {
 		t.Errorf("the first event is %+v", first)
@@ -144,7 +145,7 @@ func TestWatchersOfADeletedArticle(t *testing.T) {
 		t.Fatal(err)
 	}
 	for {
-		got := toldOf(t, string(w.read().Payload))
+		got := toldOf(t, string(w.Read().Payload))
 		if got.ID == "article:1" {
 			if got.DeletedAt != nil || got.Votes != 1 {
 				t.Errorf("brought back it is %+v", got)
@@ -152,8 +153,8 @@ func TestWatchersOfADeletedArticle(t *testing.T) {
 			break
 		}
 	}
-	s.vote("bob", "article:1", "UP")
-	s.want("bob", `{ article(id: 1) { votes viewerVote deletedAt } articles(order: TIME) { id } }`,
+	s.Vote("bob", "article:1", "UP")
+	s.Want("bob", `{ article(id: 1) { votes viewerVote deletedAt } articles(order: TIME) { id } }`,
 		`{"article": {"votes": 2, "viewerVote": "UP", "deletedAt": null}, "articles": [{"id": "article:2"}, {"id": "article:1"}]}`)
 }
 
@@ -161,11 +162,11 @@ func TestWatchersOfADeletedArticle(t *testing.T) {
 func TestTheModerationLogByPages(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	s := newSite(t, client, redisrepo.BookRules())
+	s := sitetest.New(t, client, redisrepo.BookRules())
 	const n = 23
-	imported(t, client, "alice", n+3)
+	sitetest.Import(t, client, "alice", n+3)
 	for i := 1; i <= n; i++ {
-		s.moderate(deletion(i), fmt.Sprintf(`{"deleteArticle":{"deletedId":"article:%d","userErrors":[]}}`, i))
+		moderate(s, deletion(i), fmt.Sprintf(`{"deleteArticle":{"deletedId":"article:%d","userErrors":[]}}`, i))
 	}
 	type connection struct {
 		Edges []struct {
@@ -179,9 +180,9 @@ func TestTheModerationLogByPages(t *testing.T) {
 	}
 	page := func(arguments string) connection {
 		t.Helper()
-		a := s.as("mod", "moderator", `{ moderationLog(`+arguments+`) { edges { cursor node { articleId } } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } }`)
+		a := as(s, "mod", "moderator", `{ moderationLog(`+arguments+`) { edges { cursor node { articleId } } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } }`)
 		var data struct{ ModerationLog connection }
-		if err := json.Unmarshal(must(json.Marshal(a.Data)), &data); err != nil || len(a.Errors) > 0 {
+		if err := json.Unmarshal(sitetest.Must(json.Marshal(a.Data)), &data); err != nil || len(a.Errors) > 0 {
 			t.Fatal(err, a.Errors)
 		}
 		return data.ModerationLog
@@ -215,20 +216,20 @@ func TestTheModerationLogByPages(t *testing.T) {
 		}
 	}
 	first := page(`first: 5`)
-	s.moderate(deletion(n+1), fmt.Sprintf(`{"deleteArticle":{"deletedId":"article:%d","userErrors":[]}}`, n+1))
+	moderate(s, deletion(n+1), fmt.Sprintf(`{"deleteArticle":{"deletedId":"article:%d","userErrors":[]}}`, n+1))
 	if rest := page(fmt.Sprintf(`first: 1, after: %q`, *first.PageInfo.EndCursor)); rest.Edges[0].Node.ArticleID != "article:18" {
 		t.Errorf("behind a page, after another entry: %+v", rest)
 	}
 	for _, arguments := range []string{`first: 0`, `first: 101`, `last: -1`, `first: 1, last: 1`, `after: "x"`, `before: ""`, `after: "bW9kZXJhdGlvbg"`} {
-		a := s.as("mod", "moderator", `{ moderationLog(`+arguments+`) { nodes { by } } }`)
+		a := as(s, "mod", "moderator", `{ moderationLog(`+arguments+`) { nodes { by } } }`)
 		if len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "BAD_USER_INPUT" {
 			t.Errorf("%s: %v", arguments, a)
 		}
 	}
 	// A page of the log with its articles has them in one round trip.
-	s.trips.reset()
-	s.as("mod", "moderator", `{ moderationLog(first: 20) { nodes { article { id } } } }`)
-	if trips, commands := s.trips.read(); trips != 2 || strings.Count(strings.Join(commands, " "), "hgetall") != 20 {
-		t.Errorf("%d round trips with %v", trips, counted(commands))
+	s.Trips.Reset()
+	as(s, "mod", "moderator", `{ moderationLog(first: 20) { nodes { article { id } } } }`)
+	if trips, commands := s.Trips.Read(); trips != 2 || strings.Count(strings.Join(commands, " "), "hgetall") != 20 {
+		t.Errorf("%d round trips with %v", trips, sitetest.Tally(commands))
 	}
 }

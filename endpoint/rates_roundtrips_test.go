@@ -1,4 +1,4 @@
-package graph_test
+package endpoint_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
+	"frontpage/sitetest"
 )
 
 // All limits together cost one round trip, and none when they are off.
@@ -37,34 +38,34 @@ func TestLimitsCostOneRoundTrip(t *testing.T) {
 			want  int
 		}{"without limits": {endpoint.Rates{}, tt.alone}, "with all": {all, tt.limited}, "with votes": {endpoint.Rates{Votes: minute, Addresses: 10}, tt.votes}} {
 			client := redistest.Start(t).Client
-			s := newSite(t, client, redisrepo.BookRules(), withRates(at.rates))
+			s := sitetest.New(t, client, redisrepo.BookRules(), sitetest.WithRates(at.rates))
 			for range 2 {
-				s.post("alice", "t", "all")
+				s.Post("alice", "t", "all")
 			}
-			s.raw("alice", tt.query) // it knows the scripts, and the document is known
-			s.trips.reset()
-			s.raw("alice", tt.query)
-			if n, commands := s.trips.read(); n != at.want {
-				t.Errorf("%s, %s: %d round trips with %v, want %d", tt.query, name, n, counted(commands), at.want)
+			s.AskText("alice", tt.query) // it knows the scripts, and the document is known
+			s.Trips.Reset()
+			s.AskText("alice", tt.query)
+			if n, commands := s.Trips.Read(); n != at.want {
+				t.Errorf("%s, %s: %d round trips with %v, want %d", tt.query, name, n, sitetest.Tally(commands), at.want)
 			}
 			if at.rates.Cost.Most == 0 && tt.votes == tt.alone {
-				if keys := limitKeys(t, client); len(keys) > 0 {
+				if keys := sitetest.RateKeys(t, client); len(keys) > 0 {
 					t.Errorf("%s, %s: counted: %v", tt.query, name, keys)
 				}
 			}
 		}
 	}
-	w := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), withRates(all))
-	id := w.post("alice", "t")
-	socket := w.socket(`{"X-User-ID":"bob"}`)
-	socket.watch("watch", id)
-	w.trips.reset()
+	w := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules(), sitetest.WithRates(all))
+	id := w.Post("alice", "t")
+	socket := w.Socket(`{"X-User-ID":"bob"}`)
+	socket.Watch("watch", id)
+	w.Trips.Reset()
 	for i := range 3 {
-		socket.start(fmt.Sprint(i), whoAmI, "")
-		socket.want("next", fmt.Sprint(i), `{"data":{"viewer":{"name":"bob"}}}`)
-		socket.want("complete", fmt.Sprint(i), "")
+		socket.Subscribe(fmt.Sprint(i), whoAmI, "")
+		socket.Want("next", fmt.Sprint(i), `{"data":{"viewer":{"name":"bob"}}}`)
+		socket.Want("complete", fmt.Sprint(i), "")
 	}
-	if n, commands := w.trips.read(); n != 3 {
+	if n, commands := w.Trips.Read(); n != 3 {
 		t.Errorf("three operations on a socket: %d round trips with %v", n, commands)
 	}
 }

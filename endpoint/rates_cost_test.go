@@ -1,4 +1,4 @@
-package graph_test
+package endpoint_test
 
 import (
 	"context"
@@ -17,10 +17,11 @@ import (
 	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
+	"frontpage/sitetest"
 )
 
 func pointsOf(most int) func(*endpoint.Options) {
-	return withRates(endpoint.Rates{Cost: endpoint.Rate{Most: most, Window: time.Minute}, Addresses: 10})
+	return sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: most, Window: time.Minute}, Addresses: 10})
 }
 
 var rateHeader = regexp.MustCompile(`^"cost";r=(\d+);t=(\d+), "cost-address";r=(\d+);t=(\d+)$`)
@@ -42,12 +43,12 @@ func left(t *testing.T, header http.Header) (user, address, seconds int) {
 
 func TestPointsOfComplexityAreLimited(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), pointsOf(20))
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules(), pointsOf(20))
 	const policy = `"cost";q=20;w=60, "cost-address";q=200;w=60`
 	const query = `{ rateLimit { limit cost remaining } viewer { name } }` // 1 + 3, and 1 + 1
 	bob := []string{"X-User-ID", "bob"}
 	for i := 1; i <= 3; i++ {
-		res, body := s.get(query, bob...)
+		res, body := s.Get(query, bob...)
 		want := fmt.Sprintf(`{"data":{"rateLimit":{"limit":20,"cost":6,"remaining":%d},"viewer":{"name":"bob"}}}`, 20-6*i)
 		user, address, seconds := left(t, res.Header)
 		if body != want || res.Header.Get("RateLimit-Policy") != policy || user != 20-6*i || address != 200-6*i || seconds < 1 || seconds > 60 || res.Header.Get("Retry-After") != "" {
@@ -56,18 +57,18 @@ func TestPointsOfComplexityAreLimited(t *testing.T) {
 	}
 	// 2 are left, so that 6 are too many. To ask again costs nothing.
 	for name, send := range map[string]func(header ...string) (*http.Response, string){
-		"GET": func(header ...string) (*http.Response, string) { return s.get(query, append(header, bob...)...) },
+		"GET": func(header ...string) (*http.Response, string) { return s.Get(query, append(header, bob...)...) },
 		"HEAD": func(header ...string) (*http.Response, string) {
-			return s.send(http.MethodHead, "?query="+url.QueryEscape(query), "", append(header, bob...)...)
+			return s.Send(http.MethodHead, "?query="+url.QueryEscape(query), "", append(header, bob...)...)
 		},
 		"POST": func(header ...string) (*http.Response, string) {
-			return s.postJSON(`{"query":"`+query+`"}`, append(header, bob...)...)
+			return s.PostJSON(`{"query":"`+query+`"}`, append(header, bob...)...)
 		},
 		"mutation": func(header ...string) (*http.Response, string) {
-			return s.postJSON(`{"query":"mutation { vote(input: {article: 1}) { changed previous userErrors { code } } }"}`, append(header, bob...)...)
+			return s.PostJSON(`{"query":"mutation { vote(input: {article: 1}) { changed previous userErrors { code } } }"}`, append(header, bob...)...)
 		},
 		"subscription": func(header ...string) (*http.Response, string) {
-			return s.get(`subscription { articlePosted { id title score } }`, append(header, "Accept", "text/event-stream", "X-User-ID", "bob")...)
+			return s.Get(`subscription { articlePosted { id title score } }`, append(header, "Accept", "text/event-stream", "X-User-ID", "bob")...)
 		},
 	} {
 		for _, accept := range []string{"application/json", "application/graphql-response+json", "text/event-stream"} {
@@ -83,13 +84,13 @@ func TestPointsOfComplexityAreLimited(t *testing.T) {
 			}
 		}
 	}
-	if res, body := s.get(`{ viewer { name } }`, bob...); res.StatusCode != 200 || body != `{"data":{"viewer":{"name":"bob"}}}` {
+	if res, body := s.Get(`{ viewer { name } }`, bob...); res.StatusCode != 200 || body != `{"data":{"viewer":{"name":"bob"}}}` {
 		t.Errorf("what is left: %d %s", res.StatusCode, body)
 	}
-	if res, body := s.get(query, "X-User-ID", "carol"); res.StatusCode != 200 {
+	if res, body := s.Get(query, "X-User-ID", "carol"); res.StatusCode != 200 {
 		t.Errorf("another user: %d %s", res.StatusCode, body)
 	}
-	res, body := s.get(query)
+	res, body := s.Get(query)
 	if want := `{"data":{"rateLimit":{"limit":200,"cost":6,"remaining":168},"viewer":null}}`; body != want || !strings.HasPrefix(res.Header.Get("RateLimit"), `"cost-address";r=168;t=`) {
 		t.Errorf("nobody: %s %q, want %s", body, res.Header.Get("RateLimit"), want)
 	}
@@ -99,9 +100,9 @@ func TestPointsOfComplexityAreLimited(t *testing.T) {
 func TestTheRateLimitEndsNotAfterItSays(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	s := newSite(t, client, redisrepo.BookRules(), pointsOf(2000))
+	s := sitetest.New(t, client, redisrepo.BookRules(), pointsOf(2000))
 	for range 10 { // as the fractions of a second differ
-		a := s.ask("bob", `{ rateLimit { resetAt } }`)
+		a := s.Ask("bob", `{ rateLimit { resetAt } }`)
 		asked := time.Now()
 		resets := asked.Add(client.PTTL(t.Context(), "limit:cost:user:bob").Val())
 		shown, err := time.Parse(time.RFC3339, a.Data["rateLimit"].(map[string]any)["resetAt"].(string))
@@ -113,23 +114,23 @@ func TestTheRateLimitEndsNotAfterItSays(t *testing.T) {
 
 func TestPointsOfComplexityOnASocket(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), pointsOf(8))
-	id := s.post("poster", "t")
-	w := s.socket(`{"X-User-ID":"bob"}`)
-	w.start("watch", `subscription { articleChanged(ids: [1]) { votes } }`, "") // 2
-	w.start("a", `{ rateLimit { cost remaining } }`, "")                        // 3
-	if f := w.read(); f.Type != "next" || f.ID != "a" || !strings.Contains(string(f.Payload), `{"data":{"rateLimit":{"cost":3,"remaining":`) {
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules(), pointsOf(8))
+	id := s.Post("poster", "t")
+	w := s.Socket(`{"X-User-ID":"bob"}`)
+	w.Subscribe("watch", `subscription { articleChanged(ids: [1]) { votes } }`, "") // 2
+	w.Subscribe("a", `{ rateLimit { cost remaining } }`, "")                        // 3
+	if f := w.Read(); f.Type != "next" || f.ID != "a" || !strings.Contains(string(f.Payload), `{"data":{"rateLimit":{"cost":3,"remaining":`) {
 		t.Errorf("%s %s %s", f.Type, f.ID, f.Payload)
 	}
-	w.want("complete", "a", "")
-	for began := time.Now(); s.client.Get(t.Context(), "limit:cost:user:bob").Val() != "5"; { // both are charged, in either order
-		if time.Since(began) > patience {
+	w.Want("complete", "a", "")
+	for began := time.Now(); s.Client.Get(t.Context(), "limit:cost:user:bob").Val() != "5"; { // both are charged, in either order
+		if time.Since(began) > sitetest.Patience {
 			t.Fatal("the two are not charged")
 		}
 	}
 	for _, query := range []string{`{ a: rateLimit { cost } b: rateLimit { cost } }`, `mutation { vote(input: {article: 1}) { changed previous userErrors { code } } }`, `subscription { articlePosted { id title text } }`} {
-		w.start("b", query, "")
-		f := w.read()
+		w.Subscribe("b", query, "")
+		f := w.Read()
 		var wait int
 		if _, err := fmt.Sscanf(string(f.Payload), `[{"message":"you have asked for too much: try again in %d s","extensions":{"code":"RATE_LIMITED"}}]`, &wait); f.Type != "error" || f.ID != "b" || err != nil || wait < 1 || wait > 60 {
 			t.Errorf("%s: %s %s %s", query, f.Type, f.ID, f.Payload)
@@ -137,34 +138,34 @@ func TestPointsOfComplexityOnASocket(t *testing.T) {
 	}
 	// The socket stays, and what runs on it: events are free.
 	for i := range 3 {
-		s.vote(fmt.Sprint("voter ", i), id, "UP")
+		s.Vote(fmt.Sprint("voter ", i), id, "UP")
 	}
-	w.told("watch", 4)
-	w.send(`{"type":"ping"}`)
-	w.want("pong", "", "")
-	s.want("", `{ article(id: 1) { votes } }`, `{"article": {"votes": 4}}`)
+	w.ReadVotes("watch", 4)
+	w.Send(`{"type":"ping"}`)
+	w.Want("pong", "", "")
+	s.Want("", `{ article(id: 1) { votes } }`, `{"article": {"votes": 4}}`)
 }
 
 func TestWhatIsRefusedCostsNothing(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	s := newSite(t, client, redisrepo.BookRules(), withRates(endpoint.Rates{Cost: endpoint.Rate{Most: 1000, Window: time.Minute}, Votes: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 10}))
+	s := sitetest.New(t, client, redisrepo.BookRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 1000, Window: time.Minute}, Votes: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 10}))
 	bob := []string{"X-User-ID", "bob"}
 	for _, query := range []string{`{ viewer {`, `{ nothing }`, `{ articles(pageSize: 100) { groups { articles(pageSize: 100) { groups { name } } } } }`,
 		`{` + strings.Repeat(" a: __typename", 20) + `}`, `mutation { vote(input: {article: 1}) { nothing } }`, `query($n: Int!) { articles(page: $n) { id } }`,
 		`subscription { articlePosted { id } }`, `subscription { a: articlePosted { id } b: articlePosted { id } }`} {
 		for _, send := range []func(){
-			func() { s.get(query, bob...) },
-			func() { s.postJSON(fmt.Sprintf(`{"query":%q}`, query), bob...) },
+			func() { s.Get(query, bob...) },
+			func() { s.PostJSON(fmt.Sprintf(`{"query":%q}`, query), bob...) },
 		} {
 			send()
 		}
 		if strings.HasPrefix(query, "subscription { articlePosted") {
 			continue // over a socket it is good
 		}
-		w := s.socket(`{"X-User-ID":"bob"}`)
-		w.start("a", query, "")
-		if f := w.read(); f.Type != "error" {
+		w := s.Socket(`{"X-User-ID":"bob"}`)
+		w.Subscribe("a", query, "")
+		if f := w.Read(); f.Type != "error" {
 			t.Errorf("%s: %v", query, f)
 		}
 	}
@@ -173,43 +174,43 @@ func TestWhatIsRefusedCostsNothing(t *testing.T) {
 		{http.MethodGet, "", ""}, {http.MethodPut, "", ""}, {http.MethodPost, "", "not JSON"}, {http.MethodPost, "", `{"query":5}`}, {http.MethodOptions, "", ""},
 		{http.MethodGet, "?extensions=" + url.QueryEscape(`{"persistedQuery":{"version":1,"sha256Hash":"`+strings.Repeat("0", 64)+`"}}`), ""},
 	} {
-		if res, body := s.send(refused[0], refused[1], refused[2], "X-User-ID", "bob", "Content-Type", "application/json"); res.Header.Get("RateLimit") != "" {
+		if res, body := s.Send(refused[0], refused[1], refused[2], "X-User-ID", "bob", "Content-Type", "application/json"); res.Header.Get("RateLimit") != "" {
 			t.Errorf("%v: %s %v", refused, body, res.Header)
 		}
 	}
-	s.get(whoAmI, "X-User-ID", strings.Repeat("u", 65))
-	if keys := limitKeys(t, client); len(keys) > 0 {
+	s.Get(whoAmI, "X-User-ID", strings.Repeat("u", 65))
+	if keys := sitetest.RateKeys(t, client); len(keys) > 0 {
 		t.Errorf("counted: %v", keys)
 	}
-	if s.get(whoAmI, bob...); len(limitKeys(t, client)) != 2 {
-		t.Errorf("a good one is not counted: %v", limitKeys(t, client))
+	if s.Get(whoAmI, bob...); len(sitetest.RateKeys(t, client)) != 2 {
+		t.Errorf("a good one is not counted: %v", sitetest.RateKeys(t, client))
 	}
 }
 
 func TestLimitsNeedTheStore(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := newSite(t, server.Client, redisrepo.BookRules(), withRates(endpoint.Rates{Cost: endpoint.Rate{Most: 1000, Window: time.Minute}, Votes: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 10}))
-	w := s.socket(`{"X-User-ID":"bob"}`)
+	s := sitetest.New(t, server.Client, redisrepo.BookRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 1000, Window: time.Minute}, Votes: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 10}))
+	w := s.Socket(`{"X-User-ID":"bob"}`)
 	server.Kill()
 	for _, query := range []string{whoAmI, `mutation { vote(input: {article: 1}) { changed userErrors { code } } }`} {
 		for _, accept := range []string{"application/json", "text/event-stream"} {
-			res, body := s.postJSON(fmt.Sprintf(`{"query":%q}`, query), "X-User-ID", "bob", "Accept", accept)
-			if res.StatusCode != 503 || codeOf(t, body) != "UNAVAILABLE" || strings.Contains(body, "data") || strings.Contains(body, server.Socket()) || res.Header.Get("RateLimit") != "" {
+			res, body := s.PostJSON(fmt.Sprintf(`{"query":%q}`, query), "X-User-ID", "bob", "Accept", accept)
+			if res.StatusCode != 503 || sitetest.CodeOf(t, body) != "UNAVAILABLE" || strings.Contains(body, "data") || strings.Contains(body, server.Socket()) || res.Header.Get("RateLimit") != "" {
 				t.Errorf("%s: %d %s", query, res.StatusCode, body)
 			}
 		}
-		w.start("a", query, "")
-		if f := w.read(); f.Type != "error" || !strings.Contains(string(f.Payload), `"UNAVAILABLE"`) {
+		w.Subscribe("a", query, "")
+		if f := w.Read(); f.Type != "error" || !strings.Contains(string(f.Payload), `"UNAVAILABLE"`) {
 			t.Errorf("%s: %s %s", query, f.Type, f.Payload)
 		}
 	}
 	server.Restart()
-	if keys := limitKeys(t, server.Client); len(keys) > 0 {
+	if keys := sitetest.RateKeys(t, server.Client); len(keys) > 0 {
 		t.Errorf("counted: %v", keys)
 	}
-	eventually(t, "the store is back", func() bool {
-		res, _ := s.get(whoAmI, "X-User-ID", "bob")
+	sitetest.Eventually(t, "the store is back", func() bool {
+		res, _ := s.Get(whoAmI, "X-User-ID", "bob")
 		return res.StatusCode == 200
 	})
 }
@@ -218,18 +219,18 @@ func TestLimitsNeedTheStore(t *testing.T) {
 func TestTheHandshakeOfASocketCostsNothing(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	s := newSite(t, client, redisrepo.BookRules(), pointsOf(1))
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	s := sitetest.New(t, client, redisrepo.BookRules(), pointsOf(1))
+	ctx, cancel := context.WithTimeout(t.Context(), sitetest.Patience)
 	defer cancel()
 	for range 5 {
-		conn, res, err := websocket.Dial(ctx, s.url, &websocket.DialOptions{Subprotocols: []string{subprotocol}, HTTPHeader: http.Header{"X-User-Id": {"bob"}}})
+		conn, res, err := websocket.Dial(ctx, s.URL, &websocket.DialOptions{Subprotocols: []string{sitetest.Subprotocol}, HTTPHeader: http.Header{"X-User-Id": {"bob"}}})
 		if err != nil {
 			text, _ := io.ReadAll(res.Body)
 			t.Fatalf("%v %s", err, text)
 		}
-		s.wire(conn).begin("")
+		s.SocketOver(conn).Begin("")
 	}
-	if keys := limitKeys(t, client); len(keys) > 0 {
+	if keys := sitetest.RateKeys(t, client); len(keys) > 0 {
 		t.Errorf("counted: %v", keys)
 	}
 }

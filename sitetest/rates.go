@@ -1,4 +1,4 @@
-package graph_test
+package sitetest
 
 import (
 	"context"
@@ -18,20 +18,20 @@ import (
 	"frontpage/redisrepo"
 )
 
-func withRates(r endpoint.Rates) func(*endpoint.Options) {
+func WithRates(r endpoint.Rates) func(*endpoint.Options) {
 	return func(o *endpoint.Options) { o.Rates = r }
 }
 
 // imported puts n articles of poster into the store, numbered from 1.
-func imported(t *testing.T, client redis.UniversalClient, poster string, n int) *redisrepo.Repo {
+func Import(t *testing.T, client redis.UniversalClient, poster string, n int) *redisrepo.Repo {
 	t.Helper()
-	repo, err := redisrepo.New(t.Context(), client, redisrepo.BookRules(), redisrepo.WithClock(func() time.Time { return posted }))
+	repo, err := redisrepo.New(t.Context(), client, redisrepo.BookRules(), redisrepo.WithClock(func() time.Time { return Start }))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var batch []redisrepo.Imported
 	for i := 1; i <= n; i++ {
-		batch = append(batch, redisrepo.Imported{ID: redisrepo.ArticleID(i), Poster: redisrepo.UserName(poster), PostedAt: posted, Votes: 1,
+		batch = append(batch, redisrepo.Imported{ID: redisrepo.ArticleID(i), Poster: redisrepo.UserName(poster), PostedAt: Start, Votes: 1,
 			Draft: redisrepo.Draft{Title: fmt.Sprint("article ", i)}})
 		if len(batch) < 500 && i < n {
 			continue
@@ -45,7 +45,7 @@ func imported(t *testing.T, client redis.UniversalClient, poster string, n int) 
 }
 
 // from makes requests come from an address of this machine, 127.0.0.0/8.
-func from(t *testing.T, address string) *http.Client {
+func ClientFrom(t *testing.T, address string) *http.Client {
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
 	transport := &http.Transport{MaxIdleConnsPerHost: 64, DialContext: func(ctx context.Context, network, to string) (net.Conn, error) {
 		return dialer.DialContext(ctx, network, to)
@@ -55,12 +55,12 @@ func from(t *testing.T, address string) *http.Client {
 }
 
 // by sends a query from a client. header is pairs of name and value.
-func (s *site) by(client *http.Client, query string, header ...string) (*http.Response, string, error) {
+func (s *Site) AskBy(client *http.Client, query string, header ...string) (*http.Response, string, error) {
 	body, err := json.Marshal(map[string]string{"query": query})
 	if err != nil {
 		return nil, "", err
 	}
-	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url, strings.NewReader(string(body)))
+	req, err := http.NewRequestWithContext(s.T.Context(), http.MethodPost, s.URL, strings.NewReader(string(body)))
 	if err != nil {
 		return nil, "", err
 	}
@@ -78,7 +78,7 @@ func (s *site) by(client *http.Client, query string, header ...string) (*http.Re
 }
 
 // limitKeys are the counters in the store: their names without limit:.
-func limitKeys(t *testing.T, client redis.UniversalClient) []string {
+func RateKeys(t *testing.T, client redis.UniversalClient) []string {
 	t.Helper()
 	keys, err := client.Keys(t.Context(), "limit:*").Result()
 	if err != nil {
@@ -93,11 +93,11 @@ func limitKeys(t *testing.T, client redis.UniversalClient) []string {
 
 // outcome is what became of the mutations of a document, by their aliases:
 // "done", or the codes of the user errors.
-func (s *site) outcome(user, document string) map[string]string {
-	s.t.Helper()
-	a := s.ask(user, document)
+func (s *Site) Outcomes(user, document string) map[string]string {
+	s.T.Helper()
+	a := s.Ask(user, document)
 	if len(a.Errors) > 0 {
-		s.t.Fatalf("%s: %v", document, a.Errors)
+		s.T.Fatalf("%s: %v", document, a.Errors)
 	}
 	outcome := map[string]string{}
 	for alias, payload := range a.Data {
@@ -109,10 +109,10 @@ func (s *site) outcome(user, document string) map[string]string {
 	return outcome
 }
 
-func tally(outcome map[string]string) string {
+func TallyOutcomes(outcome map[string]string) string {
 	codes := []string{}
 	for _, code := range outcome {
 		codes = append(codes, strings.ReplaceAll(code, " ", "_"))
 	}
-	return counted(codes)
+	return Tally(codes)
 }

@@ -1,4 +1,4 @@
-package graph_test
+package endpoint_test
 
 import (
 	"fmt"
@@ -12,12 +12,13 @@ import (
 	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
+	"frontpage/sitetest"
 )
 
 func TestWhoIsAskingOnASocket(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
-	id := s.post("alice", "t")
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	id := s.Post("alice", "t")
 	for _, tt := range []struct{ payload, header, want string }{
 		{"", "", "null"},
 		{"", "bob", `{"name":"bob"}`},
@@ -31,30 +32,30 @@ func TestWhoIsAskingOnASocket(t *testing.T) {
 		if tt.header != "" {
 			header = []string{"X-User-ID", tt.header}
 		}
-		w := s.socket(tt.payload, header...)
-		w.start("a", `{ viewer { name } }`, "")
-		w.want("next", "a", `{"data":{"viewer":`+tt.want+`}}`)
+		w := s.Socket(tt.payload, header...)
+		w.Subscribe("a", `{ viewer { name } }`, "")
+		w.Want("next", "a", `{"data":{"viewer":`+tt.want+`}}`)
 	}
 
-	s.vote("bob", id, "UP")
-	bob, carol := s.socket(`{"X-User-ID":"bob"}`), s.socket("", "X-User-ID", "carol")
-	for _, w := range []*wire{bob, carol} {
-		w.start("a", `subscription { articleChanged(ids: [1]) { votes viewerVote viewerCanVote } }`, "")
+	s.Vote("bob", id, "UP")
+	bob, carol := s.Socket(`{"X-User-ID":"bob"}`), s.Socket("", "X-User-ID", "carol")
+	for _, w := range []*sitetest.Socket{bob, carol} {
+		w.Subscribe("a", `subscription { articleChanged(ids: [1]) { votes viewerVote viewerCanVote } }`, "")
 	}
-	bob.settle(id, "a")
-	n := carol.settle(id, "a")
-	bob.told("a", n)
-	s.vote("carol", id, "DOWN")
-	bob.want("next", "a", fmt.Sprintf(`{"data":{"articleChanged":{"votes":%d,"viewerVote":"UP","viewerCanVote":true}}}`, n-1))
-	carol.want("next", "a", fmt.Sprintf(`{"data":{"articleChanged":{"votes":%d,"viewerVote":"DOWN","viewerCanVote":true}}}`, n-1))
+	bob.Settle(id, "a")
+	n := carol.Settle(id, "a")
+	bob.ReadVotes("a", n)
+	s.Vote("carol", id, "DOWN")
+	bob.Want("next", "a", fmt.Sprintf(`{"data":{"articleChanged":{"votes":%d,"viewerVote":"UP","viewerCanVote":true}}}`, n-1))
+	carol.Want("next", "a", fmt.Sprintf(`{"data":{"articleChanged":{"votes":%d,"viewerVote":"DOWN","viewerCanVote":true}}}`, n-1))
 
 	bad := strings.Repeat("u", 65)
-	w := s.open("X-User-ID", "bob")
-	w.send(fmt.Sprintf(`{"type":"connection_init","payload":{"X-User-ID":%q}}`, bad))
-	if before, how := w.closed(); len(before) > 0 || how.Code != 4403 || !strings.HasPrefix(how.Reason, "USER_NAME_INVALID: ") {
+	w := s.OpenSocket("X-User-ID", "bob")
+	w.Send(fmt.Sprintf(`{"type":"connection_init","payload":{"X-User-ID":%q}}`, bad))
+	if before, how := w.ReadClose(); len(before) > 0 || how.Code != 4403 || !strings.HasPrefix(how.Reason, "USER_NAME_INVALID: ") {
 		t.Errorf("a bad name in the payload: %v, %v", before, how)
 	}
-	_, res, err := s.dial(websocket.DialOptions{Subprotocols: []string{subprotocol}}, "X-User-ID", bad)
+	_, res, err := s.Dial(websocket.DialOptions{Subprotocols: []string{sitetest.Subprotocol}}, "X-User-ID", bad)
 	if err == nil || res == nil || res.StatusCode != http.StatusUnauthorized {
 		t.Errorf("a bad name in the handshake: %v %v", res, err)
 	}
@@ -63,19 +64,19 @@ func TestWhoIsAskingOnASocket(t *testing.T) {
 func TestOriginsOfSockets(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	closed := newSite(t, client, redisrepo.BookRules())
-	some := newSite(t, client, redisrepo.BookRules(), func(o *endpoint.Options) {
+	closed := sitetest.New(t, client, redisrepo.BookRules())
+	some := sitetest.New(t, client, redisrepo.BookRules(), func(o *endpoint.Options) {
 		o.Origins = []string{"https://friend.example", "https://*.friends.example"}
 	})
-	all := newSite(t, client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Origins = []string{"*"} })
-	accepted := func(s *site, origin string) bool {
+	all := sitetest.New(t, client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Origins = []string{"*"} })
+	accepted := func(s *sitetest.Site, origin string) bool {
 		var header []string
 		if origin != "" {
 			header = []string{"Origin", origin}
 		}
-		conn, res, err := s.dial(websocket.DialOptions{Subprotocols: []string{subprotocol}}, header...)
+		conn, res, err := s.Dial(websocket.DialOptions{Subprotocols: []string{sitetest.Subprotocol}}, header...)
 		if err == nil {
-			s.wire(conn).begin("")
+			s.SocketOver(conn).Begin("")
 		} else if res == nil || res.StatusCode != http.StatusForbidden {
 			t.Errorf("%s: %v", origin, err)
 		}
@@ -96,10 +97,10 @@ func TestOriginsOfSockets(t *testing.T) {
 	}
 	for origin := range want {
 		var row [3]bool
-		for i, s := range []*site{closed, some, all} {
+		for i, s := range []*sitetest.Site{closed, some, all} {
 			sent := origin
 			if origin == "own" {
-				sent = s.url
+				sent = s.URL
 			}
 			row[i] = accepted(s, sent)
 		}
@@ -115,13 +116,13 @@ func TestOriginsOfSockets(t *testing.T) {
 func TestAPageOnAnIPv6AddressMayOpenSockets(t *testing.T) {
 	t.Parallel()
 	const origin = "http://[::1]:3000"
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Origins = []string{origin} })
-	if res, _ := s.postJSON(`{"query":"{__typename}"}`, "Origin", origin); res.Header.Get("Access-Control-Allow-Origin") != origin {
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Origins = []string{origin} })
+	if res, _ := s.PostJSON(`{"query":"{__typename}"}`, "Origin", origin); res.Header.Get("Access-Control-Allow-Origin") != origin {
 		t.Errorf("over HTTP: %v", res.Header)
 	}
-	conn, _, err := s.dial(websocket.DialOptions{Subprotocols: []string{subprotocol}}, "Origin", origin)
+	conn, _, err := s.Dial(websocket.DialOptions{Subprotocols: []string{sitetest.Subprotocol}}, "Origin", origin)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.wire(conn).begin("")
+	s.SocketOver(conn).Begin("")
 }

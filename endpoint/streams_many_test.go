@@ -1,4 +1,4 @@
-package graph_test
+package endpoint_test
 
 import (
 	"fmt"
@@ -12,43 +12,44 @@ import (
 	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
+	"frontpage/sitetest"
 )
 
 // Not parallel: it counts goroutines.
 func TestAThousandClientsComeAndGo(t *testing.T) {
 	const articles = 10
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) {
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) {
 		// What Ping is for is not to clean up behind these clients.
 		o.Streams.PerAddress, o.Streams.PerViewer, o.Streams.Ping = 100, 100, time.Hour
 	})
 	for range articles + 1 {
-		s.post("alice", "t")
+		s.Post("alice", "t")
 	}
 	visit := func(i int) {
 		query := fmt.Sprintf(`subscription { articleChanged(ids: [%d, %d]) { votes viewerVote } }`, 1+i%articles, 1+i/7%articles)
 		if i%2 == 0 {
-			w := s.socket("", "X-User-ID", "bob")
-			w.start("a", query, "")
-			w.start("b", `{ __typename }`, "")
-			w.until(finished("b"))
+			w := s.Socket("", "X-User-ID", "bob")
+			w.Subscribe("a", query, "")
+			w.Subscribe("b", `{ __typename }`, "")
+			w.Until(sitetest.Finished("b"))
 			switch i % 6 {
 			case 0:
-				_ = w.conn.CloseNow()
+				_ = w.Conn.CloseNow()
 			case 2:
-				_ = w.conn.Close(1000, "")
+				_ = w.Conn.Close(1000, "")
 			default: // it answers nothing more, but for its end
-				w.send(`{"type":"complete","id":"a"}`)
-				w.send(`{`)
-				w.closed()
+				w.Send(`{"type":"complete","id":"a"}`)
+				w.Send(`{`)
+				w.ReadClose()
 			}
 			return
 		}
-		e := s.stream(query, "X-User-ID", "bob")
-		e.comment()
+		e := s.Stream(query, "X-User-ID", "bob")
+		e.Comment()
 		if i%3 == 0 {
-			s.up("1")
+			s.VoteUp("1")
 		}
-		e.cancel()
+		e.Cancel()
 	}
 	crowd := func(n int) {
 		var all sync.WaitGroup
@@ -64,7 +65,7 @@ func TestAThousandClientsComeAndGo(t *testing.T) {
 	}
 	crowd(20) // the pool of Redis has its connections
 	least, same := runtime.NumGoroutine(), 0
-	eventually(t, "the first have gone", func() bool {
+	sitetest.Eventually(t, "the first have gone", func() bool {
 		if now := runtime.NumGoroutine(); now < least {
 			least, same = now, 0
 		}
@@ -79,22 +80,22 @@ func TestAThousandClientsComeAndGo(t *testing.T) {
 			t.Logf("%d goroutines, %d before:\n%.20000s", now, least, stacks[:runtime.Stack(stacks, true)])
 		}
 	}()
-	eventually(t, "all goroutines have ended", func() bool {
+	sitetest.Eventually(t, "all goroutines have ended", func() bool {
 		now = runtime.NumGoroutine()
 		return now <= least
 	})
 
 	// Listen reads all that is watched when it has lost its connection.
 	last := fmt.Sprint(articles + 1)
-	s.socket("").watch("a", last)
-	s.trips.reset()
-	if err := s.client.Do(t.Context(), "CLIENT", "KILL", "TYPE", "pubsub").Err(); err != nil {
+	s.Socket("").Watch("a", last)
+	s.Trips.Reset()
+	if err := s.Client.Do(t.Context(), "CLIENT", "KILL", "TYPE", "pubsub").Err(); err != nil {
 		t.Fatal(err)
 	}
 	read := func() int {
-		return len(slices.DeleteFunc(s.trips.listened(), func(name string) bool { return name != "hgetall" }))
+		return len(slices.DeleteFunc(s.Trips.Listened(), func(name string) bool { return name != "hgetall" }))
 	}
-	eventually(t, "what is watched is read", func() bool { return read() > 0 })
+	sitetest.Eventually(t, "what is watched is read", func() bool { return read() > 0 })
 	if n := read(); n != 1 {
 		t.Errorf("%d articles are watched, not 1", n)
 	}

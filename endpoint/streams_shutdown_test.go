@@ -1,4 +1,4 @@
-package graph_test
+package endpoint_test
 
 import (
 	"fmt"
@@ -12,26 +12,27 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redistest"
+	"frontpage/sitetest"
 )
 
 func TestShutdownEndsStreams(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
-	id := s.post("alice", "t")
-	w, idle, unbegun, e := s.socket(""), s.socket(""), s.open(), s.stream(fmt.Sprintf(`subscription { articleChanged(ids: [%q]) { votes } }`, id))
-	w.watch("a", id)
-	n := e.settle(id)
-	w.told("a", n)
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	id := s.Post("alice", "t")
+	w, idle, unbegun, e := s.Socket(""), s.Socket(""), s.OpenSocket(), s.Stream(fmt.Sprintf(`subscription { articleChanged(ids: [%q]) { votes } }`, id))
+	w.Watch("a", id)
+	n := e.Settle(id)
+	w.ReadVotes("a", n)
 	ended := make(chan error)
 	began := time.Now()
-	go func() { ended <- s.handler.Shutdown(t.Context()) }()
-	for name, w := range map[string]*wire{"watching": w, "idle": idle, "not begun": unbegun} {
-		before, how := w.closed()
+	go func() { ended <- s.Handler.Shutdown(t.Context()) }()
+	for name, w := range map[string]*sitetest.Socket{"watching": w, "idle": idle, "not begun": unbegun} {
+		before, how := w.ReadClose()
 		if how.Code != 1001 || len(before) > 0 {
 			t.Errorf("%s: %v, before %v", name, how, before)
 		}
 	}
-	if rest, err := io.ReadAll(e.body); err != nil || strings.Trim(string(rest), ":\n") != "" {
+	if rest, err := io.ReadAll(e.Body); err != nil || strings.Trim(string(rest), ":\n") != "" {
 		t.Errorf("the event stream ends with %q: %v", rest, err)
 	}
 	if err := <-ended; err != nil {
@@ -40,27 +41,27 @@ func TestShutdownEndsStreams(t *testing.T) {
 	if took := time.Since(began); took > 3*time.Second {
 		t.Errorf("it took %v", took)
 	}
-	if _, status, code := s.tryOpen(); status != 503 || code != "UNAVAILABLE" {
+	if _, status, code := tryOpen(s); status != 503 || code != "UNAVAILABLE" {
 		t.Errorf("a new socket: %d %s", status, code)
 	}
-	if res, body := s.get(watchAll, "Accept", "text/event-stream"); res.StatusCode != 503 || codeOf(t, body) != "UNAVAILABLE" {
+	if res, body := s.Get(watchAll, "Accept", "text/event-stream"); res.StatusCode != 503 || sitetest.CodeOf(t, body) != "UNAVAILABLE" {
 		t.Errorf("a new event stream: %d %s", res.StatusCode, body)
 	}
-	s.vote("bob", id, "UP") // what has an end is answered
+	s.Vote("bob", id, "UP") // what has an end is answered
 }
 
 // The server has a few seconds to stop, whatever one client does.
 func TestShutdownDoesNotWaitForASilentClient(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
-	s.rawSocket(begin, request)
-	w := s.socket("")
-	w.send(`{"type":"ping"}`)
-	w.want("pong", "", "")
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	rawSocket(s, begin, request)
+	w := s.Socket("")
+	w.Send(`{"type":"ping"}`)
+	w.Want("pong", "", "")
 	ended := make(chan error)
 	began := time.Now()
-	go func() { ended <- s.handler.Shutdown(t.Context()) }()
-	if _, how := w.closed(); how.Code != 1001 {
+	go func() { ended <- s.Handler.Shutdown(t.Context()) }()
+	if _, how := w.ReadClose(); how.Code != 1001 {
 		t.Errorf("another client: %v", how)
 	}
 	if err := <-ended; err != nil {
@@ -74,24 +75,24 @@ func TestShutdownDoesNotWaitForASilentClient(t *testing.T) {
 // Nor does it wait for one that has not taken in the last events yet.
 func TestShutdownDoesNotWaitForASlowWatcher(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
-	subscription, ids := s.big()
-	conn := s.rawSocket(begin, fmt.Sprintf(`{"type":"subscribe","id":"a","payload":{"query":%q}}`, subscription))
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	subscription, ids := big(s)
+	conn := rawSocket(s, begin, fmt.Sprintf(`{"type":"subscribe","id":"a","payload":{"query":%q}}`, subscription))
 	begun := make(chan error, 1)
 	go func() {
 		_, err := io.CopyN(io.Discard, conn, 8<<10)
 		begun <- err
 	}()
-	eventually(t, "an event arrives", func() bool {
-		s.up(ids[0])
+	sitetest.Eventually(t, "an event arrives", func() bool {
+		s.VoteUp(ids[0])
 		return len(begun) > 0
 	})
 	if err := <-begun; err != nil {
 		t.Fatal(err)
 	}
-	s.up(ids[0])
+	s.VoteUp(ids[0])
 	began := time.Now()
-	if err := s.handler.Shutdown(t.Context()); err != nil {
+	if err := s.Handler.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if took := time.Since(began); took > 3*time.Second {
@@ -102,29 +103,29 @@ func TestShutdownDoesNotWaitForASlowWatcher(t *testing.T) {
 func TestShutdownLetsAMutationFinish(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := newSite(t, server.Client, redisrepo.BookRules())
-	id := s.post("alice", "t")
-	w := s.socket("", "X-User-ID", "bob")
-	w.watch("watcher", id)
+	s := sitetest.New(t, server.Client, redisrepo.BookRules())
+	id := s.Post("alice", "t")
+	w := s.Socket("", "X-User-ID", "bob")
+	w.Watch("watcher", id)
 	control := redis.NewClient(&redis.Options{Network: "unix", Addr: server.Socket()})
 	t.Cleanup(func() { _ = control.Close() })
 	if err := control.Do(t.Context(), "CLIENT", "PAUSE", "20000", "WRITE").Err(); err != nil {
 		t.Fatal(err)
 	}
-	s.trips.reset()
-	w.start("a", `mutation { vote(input: {article: "1"}) { changed } }`, "")
-	eventually(t, "the mutation is at Redis", func() bool { n, _ := s.trips.read(); return n == 1 })
+	s.Trips.Reset()
+	w.Subscribe("a", `mutation { vote(input: {article: "1"}) { changed } }`, "")
+	sitetest.Eventually(t, "the mutation is at Redis", func() bool { n, _ := s.Trips.Read(); return n == 1 })
 	ended := make(chan error, 1)
-	go func() { ended <- s.handler.Shutdown(t.Context()) }()
-	eventually(t, "Shutdown has begun", func() bool {
-		_, status, _ := s.tryOpen()
+	go func() { ended <- s.Handler.Shutdown(t.Context()) }()
+	sitetest.Eventually(t, "Shutdown has begun", func() bool {
+		_, status, _ := tryOpen(s)
 		return status == http.StatusServiceUnavailable
 	})
 	for range 50 { // new sockets are refused a moment before this one knows
-		w.send(`{"type":"ping"}`)
-		w.want("pong", "", "")
+		w.Send(`{"type":"ping"}`)
+		w.Want("pong", "", "")
 	}
-	w.start("late", `{ __typename }`, "")
+	w.Subscribe("late", `{ __typename }`, "")
 	select {
 	case err := <-ended:
 		t.Fatalf("Shutdown returns while a mutation runs: %v", err)
@@ -133,9 +134,9 @@ func TestShutdownLetsAMutationFinish(t *testing.T) {
 	if err := control.Do(t.Context(), "CLIENT", "UNPAUSE").Err(); err != nil {
 		t.Fatal(err)
 	}
-	w.want("next", "a", `{"data":{"vote":{"changed":true}}}`)
-	w.want("complete", "a", "")
-	if before, how := w.closed(); how.Code != 1001 || len(before) > 0 {
+	w.Want("next", "a", `{"data":{"vote":{"changed":true}}}`)
+	w.Want("complete", "a", "")
+	if before, how := w.ReadClose(); how.Code != 1001 || len(before) > 0 {
 		t.Errorf("%v, before %v", how, before)
 	}
 	if err := <-ended; err != nil {

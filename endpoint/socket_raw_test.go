@@ -1,4 +1,4 @@
-package graph_test
+package endpoint_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
+	"frontpage/sitetest"
 )
 
 const (
@@ -21,7 +22,7 @@ const (
 
 func TestCloseCodes(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
 	limit := int(endpoint.DefaultOptions().BodyLimit)
 	tests := []struct {
 		name     string
@@ -66,11 +67,11 @@ func TestCloseCodes(t *testing.T) {
 		{"too large", []string{begin, `{"type":"ping","payload":{"x":"` + strings.Repeat("x", limit) + `"}}`}, 1009},
 	}
 	for _, tt := range tests {
-		w := s.open()
+		w := s.OpenSocket()
 		for _, text := range tt.messages {
-			w.send(text)
+			w.Send(text)
 		}
-		before, how := w.closed()
+		before, how := w.ReadClose()
 		if how.Code != tt.code || how.Reason == "" || !utf8.ValidString(how.Reason) {
 			t.Errorf("%s: closed with %d %q, want %d", tt.name, how.Code, how.Reason, tt.code)
 		}
@@ -82,75 +83,75 @@ func TestCloseCodes(t *testing.T) {
 			t.Errorf("%s: before it is closed come %v", tt.name, before)
 		}
 	}
-	w := s.open()
-	if err := w.conn.Write(t.Context(), websocket.MessageBinary, []byte("\x00\x01\xfe\xff")); err != nil {
+	w := s.OpenSocket()
+	if err := w.Conn.Write(t.Context(), websocket.MessageBinary, []byte("\x00\x01\xfe\xff")); err != nil {
 		t.Fatal(err)
 	}
-	if _, how := w.closed(); how.Code != 4400 {
+	if _, how := w.ReadClose(); how.Code != 4400 {
 		t.Errorf("binary garbage: %v", how)
 	}
-	w = s.socket("")
-	w.send(`{"type":"ping","payload":{"x":"` + strings.Repeat("x", limit-100) + `"}}`)
-	if f := w.read(); f.Type != "pong" || len(f.Payload) != limit-100+len(`{"x":""}`) {
+	w = s.Socket("")
+	w.Send(`{"type":"ping","payload":{"x":"` + strings.Repeat("x", limit-100) + `"}}`)
+	if f := w.Read(); f.Type != "pong" || len(f.Payload) != limit-100+len(`{"x":""}`) {
 		t.Errorf("a message that is just not too large: %.100v", f)
 	}
 }
 
 func TestASocketSpeaksOneSubprotocol(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
 	for _, offered := range [][]string{nil, {"graphql-ws"}} {
-		conn, _, err := s.dial(websocket.DialOptions{Subprotocols: offered})
+		conn, _, err := s.Dial(websocket.DialOptions{Subprotocols: offered})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, how := s.wire(conn).closed(); how.Code != 4406 {
+		if _, how := s.SocketOver(conn).ReadClose(); how.Code != 4406 {
 			t.Errorf("offered %v: %v", offered, how)
 		}
 	}
-	conn, _, err := s.dial(websocket.DialOptions{Subprotocols: []string{"graphql-ws", subprotocol}})
-	if err != nil || conn.Subprotocol() != subprotocol {
+	conn, _, err := s.Dial(websocket.DialOptions{Subprotocols: []string{"graphql-ws", sitetest.Subprotocol}})
+	if err != nil || conn.Subprotocol() != sitetest.Subprotocol {
 		t.Fatal(err)
 	}
-	s.wire(conn).begin("")
+	s.SocketOver(conn).Begin("")
 }
 
 func TestASocketMustBeginInTime(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules())
-	began := s.socket("")
-	late := s.open()
-	late.send(`{"type":"ping"}`)
-	late.want("pong", "", "")
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	began := s.Socket("")
+	late := s.OpenSocket()
+	late.Send(`{"type":"ping"}`)
+	late.Want("pong", "", "")
 	opened := time.Now()
-	if _, how := late.closed(); how.Code != 4408 {
+	if _, how := late.ReadClose(); how.Code != 4408 {
 		t.Errorf("closed with %v", how)
 	}
 	if took := time.Since(opened); took < 2*time.Second {
 		t.Errorf("closed after %v", took)
 	}
-	began.send(`{"type":"ping"}`) // it is older than 3 s, and open
-	began.want("pong", "", "")
+	began.Send(`{"type":"ping"}`) // it is older than 3 s, and open
+	began.Want("pong", "", "")
 }
 
 func TestASocketThatAnswersPingsStays(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Streams.Ping = 250 * time.Millisecond })
-	id := s.post("alice", "t")
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Streams.Ping = 250 * time.Millisecond })
+	id := s.Post("alice", "t")
 	pings := make(chan struct{}, 100)
-	conn, _, err := s.dial(websocket.DialOptions{Subprotocols: []string{subprotocol}, OnPingReceived: func(context.Context, []byte) bool {
+	conn, _, err := s.Dial(websocket.DialOptions{Subprotocols: []string{sitetest.Subprotocol}, OnPingReceived: func(context.Context, []byte) bool {
 		pings <- struct{}{}
 		return true
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := s.wire(conn)
-	w.begin("")
-	w.watch("a", id)
-	events := make(chan frame)
+	w := s.SocketOver(conn)
+	w.Begin("")
+	w.Watch("a", id)
+	events := make(chan sitetest.Message)
 	go func() {
-		f, _ := w.tryRead()
+		f, _ := w.TryRead()
 		events <- f
 	}()
 	for i := range 12 {
@@ -158,12 +159,12 @@ func TestASocketThatAnswersPingsStays(t *testing.T) {
 		case <-pings:
 		case f := <-events:
 			t.Fatalf("after %d pings: %v", i, f)
-		case <-time.After(patience):
+		case <-time.After(sitetest.Patience):
 			t.Fatalf("there were %d pings", i)
 		}
 	}
-	n := s.up(id)
-	if f := <-events; votesOf(t, string(f.Payload)) != n {
+	n := s.VoteUp(id)
+	if f := <-events; sitetest.VotesOf(t, string(f.Payload)) != n {
 		t.Errorf("%v, want %d votes", f, n)
 	}
 }

@@ -1,0 +1,164 @@
+package endpoint_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"frontpage/endpoint"
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+	"frontpage/sitetest"
+)
+
+const typeEvents = "text/event-stream; charset=utf-8"
+
+func TestAnEventStream(t *testing.T) {
+	t.Parallel()
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Streams.Ping = 200 * time.Millisecond })
+	text := strings.Repeat("long ", 1000)
+	s.Ask("alice", `mutation($t: String!) { post(input: {title: "t", text: $t}) { article { id } } }`, "t", text)
+	// EventSource's Accept; what is compressed would be kept back, and not be read here.
+	e := s.Stream(`subscription { articleChanged(ids: [1]) { votes } }`, "Accept-Encoding", "gzip, zstd")
+	header := e.Res.Header
+	if e.Res.StatusCode != 200 || header.Get("Content-Type") != typeEvents || header.Get("Content-Encoding") != "" || header.Get("Content-Length") != "" ||
+		!strings.Contains(header.Get("Cache-Control"), "no-transform") || header.Get("X-Accel-Buffering") != "no" {
+		t.Errorf("%d %v", e.Res.StatusCode, header)
+	}
+	e.Comment()
+	e.Settle("1")
+	for range 5 {
+		n := s.VoteUp("1")
+		if got := e.Votes(); got != n {
+			t.Errorf("an event shows %d votes, not %d", got, n)
+		}
+	}
+	began := time.Now()
+	for range 5 {
+		e.Comment()
+	}
+	if took := time.Since(began); took < 700*time.Millisecond {
+		t.Errorf("5 signs of life in %v", took)
+	}
+
+	large := s.Stream(`subscription { articleChanged(ids: [1]) { votes text } }`, "Accept-Encoding", "gzip, zstd")
+	n := large.Settle("1")
+	s.Vote("bob", "1", "DOWN")
+	large.Want("next", fmt.Sprintf(`{"data":{"articleChanged":{"votes":%d,"text":%q}}}`, n-1, text))
+}
+
+func TestQueriesAndMutationsAsEvents(t *testing.T) {
+	t.Parallel()
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s.Post("alice", "t")
+	const begin, end = ":\n\nevent: next\ndata: ", "\n\nevent: complete\ndata:\n\n"
+	for _, query := range []string{`{ viewer { name } article(id: 1) { votes } }`, `{ article(id: "x") { id } }`, `{ nothing }`, `{`, `mutation { vote(input: {article: 1}) { changed } }`} {
+		res, body := s.PostJSON(fmt.Sprintf(`{"query":%q}`, query), "Accept", "text/event-stream", "Accept-Encoding", "gzip")
+		want := `{"data":{"vote":{"changed":true}}}`
+		if !strings.HasPrefix(query, "mutation") {
+			want = s.AskText("", query)
+		}
+		if query[0] == 'm' {
+			want = strings.Replace(want, "true", "false", 1) // nobody is signed in
+		}
+		if res.StatusCode != 200 || res.Header.Get("Content-Type") != typeEvents || body != begin+want+end {
+			t.Errorf("%s: %d %v\n%s", query, res.StatusCode, res.Header, body)
+		}
+	}
+	const query = `{ article(id: 1) { votes } }`
+	if _, body := s.Get(query, "Accept", "text/event-stream"); body != begin+`{"data":{"article":{"votes":1}}}`+end {
+		t.Errorf("by GET: %s", body)
+	}
+	for _, query := range []string{query, `subscription { articlePosted { id } }`} {
+		res, body := s.Send("HEAD", "?query="+url.QueryEscape(query), "", "Accept", "text/event-stream")
+		if res.StatusCode != 200 || res.Header.Get("Content-Type") != typeEvents || body != "" {
+			t.Errorf("HEAD: %d %v %q", res.StatusCode, res.Header, body)
+		}
+	}
+	// What cannot be read is answered as ever.
+	for _, body := range []string{"x", `{"variables":{}}`} {
+		if res, text := s.PostJSON(body, "Accept", "text/event-stream"); res.StatusCode != 400 || sitetest.CodeOf(t, text) != "BAD_REQUEST" {
+			t.Errorf("%s: %d %s", body, res.StatusCode, text)
+		}
+	}
+}
+
+func TestAMutationByGETIsNoEventStream(t *testing.T) {
+	t.Parallel()
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	id := s.Post("alice", "t")
+	for _, accept := range []string{"application/json", "application/json, text/event-stream", "text/event-stream, */*", "text/event-stream"} {
+		res, body := s.Get(`mutation { vote(input: {article: 1}) { changed } }`, "Accept", accept, "X-User-ID", "bob")
+		if res.StatusCode != 405 || res.Header.Get("Allow") != "POST" || !strings.Contains(body, "METHOD_NOT_ALLOWED") {
+			t.Errorf("Accept %s: %d %v %s", accept, res.StatusCode, res.Header, body)
+		}
+	}
+	s.Want("bob", `{ article(id: 1) { id votes viewerVote } }`, `{"article": {"id": "`+id+`", "votes": 1, "viewerVote": "NONE"}}`)
+}
+
+func TestWhoGetsAnEventStream(t *testing.T) {
+	t.Parallel()
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	tests := []struct{ accept, query, subscription string }{
+		{"text/event-stream", typeEvents, typeEvents},
+		{"TEXT/Event-Stream", typeEvents, typeEvents},
+		{"text/event-stream;q=0.1", typeEvents, typeEvents},
+		{"application/json, text/event-stream", typeJSON, typeEvents},
+		{"application/graphql-response+json, application/json, text/event-stream", typeGraphQL, typeEvents},
+		{"text/event-stream, application/json", typeEvents, typeEvents},
+		{"text/event-stream;q=0.5, application/json", typeJSON, typeEvents},
+		{"text/event-stream, application/json;q=0.9", typeEvents, typeEvents},
+		{"application/json;q=0.4, text/event-stream;q=0.5", typeEvents, typeEvents},
+		{"*/*, text/event-stream", typeJSON, typeEvents},
+		{"application/json, text/event-stream;q=0", typeJSON, "400"},
+		{"text/event-stream;q=0", "406", "406"},
+		{"application/json", typeJSON, "400"},
+		{"application/graphql-response+json", typeGraphQL, "400"},
+		{"*/*", typeJSON, "400"},
+		{"text/*", "406", "406"},
+		{"", typeJSON, "400"},
+	}
+	for _, tt := range tests {
+		for query, want := range map[string]string{`{ __typename }`: tt.query, `subscription { articleChanged(ids: []) { id } }`: tt.subscription} {
+			var header []string
+			if tt.accept != "" {
+				header = []string{"Accept", tt.accept}
+			}
+			get, body := s.Get(query, header...)
+			post, _ := s.PostJSON(fmt.Sprintf(`{"query":%q}`, query), header...)
+			for _, res := range []*http.Response{get, post} {
+				got := res.Header.Get("Content-Type")
+				if res.StatusCode != 200 {
+					got = fmt.Sprint(res.StatusCode)
+				}
+				if got != want {
+					t.Errorf("Accept %s, %s %s: %s, want %s: %s", tt.accept, res.Request.Method, query, got, want, body)
+				}
+			}
+			if want == "400" && sitetest.CodeOf(t, body) != "BAD_REQUEST" {
+				t.Errorf("Accept %s: %s", tt.accept, body)
+			}
+		}
+	}
+}
+
+func TestAStreamOutlivesTheTimesOfTheServer(t *testing.T) {
+	t.Parallel()
+	s := sitetest.NewOn(t, func(server *http.Server) {
+		server.ReadTimeout, server.WriteTimeout = 300*time.Millisecond, 300*time.Millisecond
+	}, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Streams.Ping = 250 * time.Millisecond })
+	id := s.Post("alice", "t")
+	e := s.Stream(fmt.Sprintf(`subscription { articleChanged(ids: [%q]) { votes } }`, id))
+	e.Settle(id)
+	before := e.Comments
+	for e.Comments < before+8 {
+		e.Comment()
+	}
+	n := s.VoteUp(id)
+	if got := e.Votes(); got != n {
+		t.Errorf("an event shows %d votes, not %d", got, n)
+	}
+}

@@ -1,0 +1,269 @@
+package sitetest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+const Subprotocol = "graphql-transport-ws"
+
+// wire is the client's end of a WebSocket.
+type Socket struct {
+	t    *testing.T
+	site *Site
+	Conn *websocket.Conn
+}
+
+// frame is a message of the server.
+type Message struct {
+	Type    string
+	ID      string
+	Payload json.RawMessage
+}
+
+// dial opens a WebSocket. header is pairs of name and value.
+func (s *Site) Dial(options websocket.DialOptions, header ...string) (*websocket.Conn, *http.Response, error) {
+	ctx, cancel := context.WithTimeout(s.T.Context(), Patience)
+	defer cancel()
+	options.HTTPHeader = http.Header{}
+	for i := 0; i < len(header); i += 2 {
+		options.HTTPHeader.Add(header[i], header[i+1])
+	}
+	return websocket.Dial(ctx, s.URL, &options)
+}
+
+// open opens a WebSocket that has not begun.
+func (s *Site) OpenSocket(header ...string) *Socket {
+	s.T.Helper()
+	conn, _, err := s.Dial(websocket.DialOptions{Subprotocols: []string{Subprotocol}}, header...)
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	return s.SocketOver(conn)
+}
+
+func (s *Site) SocketOver(conn *websocket.Conn) *Socket {
+	conn.SetReadLimit(8 << 20)
+	s.T.Cleanup(func() { _ = conn.CloseNow() })
+	return &Socket{s.T, s, conn}
+}
+
+// socket opens a WebSocket and begins, with a payload when it is not empty.
+func (s *Site) Socket(payload string, header ...string) *Socket {
+	s.T.Helper()
+	w := s.OpenSocket(header...)
+	w.Begin(payload)
+	return w
+}
+
+func (w *Socket) Begin(payload string) {
+	w.t.Helper()
+	if payload != "" {
+		payload = `,"payload":` + payload
+	}
+	w.Send(`{"type":"connection_init"` + payload + `}`)
+	if f := w.Read(); f.Type != "connection_ack" {
+		w.t.Fatalf("connection_init is answered %v", f)
+	}
+}
+
+func (w *Socket) Send(text string) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	if err := w.Conn.Write(ctx, websocket.MessageText, []byte(text)); err != nil {
+		w.t.Fatalf("send %.200s: %v", text, err)
+	}
+}
+
+// start subscribes to an operation of any kind. vars is an object, or empty.
+func (w *Socket) Subscribe(id, query, vars string) {
+	w.t.Helper()
+	if vars == "" {
+		vars = "{}"
+	}
+	w.Send(fmt.Sprintf(`{"type":"subscribe","id":%q,"payload":{"query":%q,"variables":%s}}`, id, query, vars))
+}
+
+func (w *Socket) TryRead() (f Message, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	_, data, err := w.Conn.Read(ctx)
+	if err == nil {
+		err = json.Unmarshal(data, &f)
+	}
+	return f, err
+}
+
+func (w *Socket) Read() Message {
+	w.t.Helper()
+	f, err := w.TryRead()
+	if err != nil {
+		w.t.Fatalf("read: %v", err)
+	}
+	return f
+}
+
+// want reads a message and compares it as text.
+func (w *Socket) Want(kind, id, payload string) {
+	w.t.Helper()
+	if f := w.Read(); f.Type != kind || f.ID != id || string(f.Payload) != payload {
+		w.t.Errorf("got %s %q %s\nwant %s %q %s", f.Type, f.ID, f.Payload, kind, id, payload)
+	}
+}
+
+// closed reads until the socket is closed, and returns what came before.
+func (w *Socket) ReadClose() (before []Message, how websocket.CloseError) {
+	w.t.Helper()
+	for {
+		f, err := w.TryRead()
+		if errors.As(err, &how) {
+			return before, how
+		}
+		if err != nil {
+			w.t.Fatalf("not closed: %v", err)
+		}
+		before = append(before, f)
+	}
+}
+
+// watch subscribes to an article's votes and waits until it is told of them.
+// It returns how many there are then.
+func (w *Socket) Watch(op, article string) int {
+	w.t.Helper()
+	w.Subscribe(op, `subscription($a: ID!) { articleChanged(ids: [$a]) { votes } }`, fmt.Sprintf(`{"a":%q}`, article))
+	return w.Settle(article, op)
+}
+
+// settle is for watchers that have subscribed: no answer says when they have. It
+// votes until all are told, and returns the number that all were told last.
+func (w *Socket) Settle(article string, ops ...string) int {
+	w.t.Helper()
+	return w.site.Settle(article, func() (string, int) {
+		f := w.Read()
+		return f.ID, VotesOf(w.t, string(f.Payload))
+	}, ops...)
+}
+
+// told reads until a watcher is told of at least n votes.
+func (w *Socket) ReadVotes(op string, n int) {
+	w.t.Helper()
+	for {
+		if f := w.Read(); f.ID == op && VotesOf(w.t, string(f.Payload)) >= n {
+			return
+		}
+	}
+}
+
+func (s *Site) Settle(article string, read func() (string, int), ops ...string) int {
+	s.T.Helper()
+	stop, done, n := make(chan struct{}), make(chan struct{}), 0
+	end := sync.OnceFunc(func() {
+		close(stop)
+		<-done
+	})
+	defer end()
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			n = s.VoteUp(article)
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	shown := map[string]int{}
+	reach := func(n int) {
+		for _, op := range ops {
+			for shown[op] < n {
+				op, votes := read()
+				shown[op] = votes
+			}
+		}
+	}
+	reach(1)
+	end()
+	reach(n)
+	return n
+}
+
+// votesOf is the number in an event that has one, and has no errors.
+func VotesOf(t *testing.T, event string) int {
+	t.Helper()
+	var a struct {
+		Data   map[string]struct{ Votes int }
+		Errors []Error
+	}
+	if err := json.Unmarshal([]byte(event), &a); err != nil || len(a.Errors) > 0 || len(a.Data) != 1 {
+		t.Fatalf("no event: %v %.300s", err, event)
+	}
+	for _, article := range a.Data {
+		return article.Votes
+	}
+	return 0
+}
+
+// up votes for an article as somebody who has not yet. It returns its votes.
+func (s *Site) VoteUp(article string) int {
+	s.T.Helper()
+	var a struct {
+		Data struct {
+			Vote struct{ Article struct{ Votes int } }
+		}
+	}
+	body := s.AskText(fmt.Sprint("voter", s.Voters.Add(1)), `mutation($a: ID!) { vote(input: {article: $a}) { article { votes } } }`, "a", article)
+	if err := json.Unmarshal([]byte(body), &a); err != nil || a.Data.Vote.Article.Votes == 0 {
+		s.T.Fatalf("no vote: %v %s", err, body)
+	}
+	return a.Data.Vote.Article.Votes
+}
+
+// eventually tries until it works.
+func Eventually(t *testing.T, what string, works func() bool) {
+	t.Helper()
+	limit := time.After(Patience)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !works() {
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("in %v it never came to this: %s", Patience, what)
+		}
+	}
+}
+
+// until reads messages until done is satisfied, and sorts them by id.
+func (w *Socket) Until(done func(map[string][]Message) bool) map[string][]Message {
+	w.t.Helper()
+	byID := map[string][]Message{}
+	for !done(byID) {
+		f := w.Read()
+		byID[f.ID] = append(byID[f.ID], f)
+	}
+	return byID
+}
+
+// finished is the condition that operations have ended.
+func Finished(ids ...string) func(map[string][]Message) bool {
+	return func(byID map[string][]Message) bool {
+		for _, id := range ids {
+			if n := len(byID[id]); n == 0 || byID[id][n-1].Type == "next" {
+				return false
+			}
+		}
+		return true
+	}
+}
