@@ -52,15 +52,6 @@ type User struct{ Name UserName }
 // in the sets of voters.
 func (u User) ID() string { return u.Name.member() }
 
-// Group is a named set of articles. Every valid name is a group, most of them empty.
-type Group struct {
-	Name         GroupName
-	ArticleCount int
-}
-
-// ID is the group's global id.
-func (g *Group) ID() string { return groupPrefix + string(g.Name) }
-
 // Fields of an article's hash. The book's code writes the first five alone.
 const (
 	fieldTitle     = "title"

@@ -2,101 +2,68 @@ package redisrepo
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
 
+// Group is a named set of articles. Every valid name is a group; most are empty.
+type Group struct {
+	Name         GroupName
+	ArticleCount int
+}
+
+// ID is the group's global id, such as group:go.
+func (g *Group) ID() string { return groupPrefix + string(g.Name) }
+
 // groupList is the name of the list of groups in its cursors.
 const groupList = "groups"
 
-// GroupEdge is a group in the list of groups.
+// GroupEdge is a group on a page of the list of groups.
 type GroupEdge struct {
 	Name   GroupName
 	Cursor string
 }
 
-// Groups reads a part of the list of groups that are not empty, by name (in
-// bytes), in one round trip. A group that the book's code made after this site
-// was first opened is among them once it was listed here. It refuses what Walk does.
-func (r *Repo) Groups(ctx context.Context, s Span) ([]GroupEdge, PageInfo, error) {
-	most, last, err := r.size(s)
+// Groups reads a page of the list of non-empty groups, sorted by the bytes of their names, in one
+// round trip. A group that a legacy client made after the store was first opened appears once its
+// articles have been listed by this package. Groups refuses what Walk refuses.
+func (r *Repo) Groups(ctx context.Context, p PageRequest) ([]GroupEdge, PageInfo, error) {
+	q, err := parseRequest(p, r.rules.PageSize, decodeGroupCursor)
 	if err != nil {
 		return nil, PageInfo{}, err
 	}
-	after, err := groupCursor("after", s.After)
-	if err != nil {
-		return nil, PageInfo{}, err
-	}
-	before, err := groupCursor("before", s.Before)
-	if err != nil {
-		return nil, PageInfo{}, err
-	}
-	lowest, highest := "-", "+"
-	if s.After != nil {
-		lowest = "(" + after
-	}
-	if s.Before != nil {
-		highest = "(" + before
-	}
-	// One more than asked for tells whether there is more; what lies beyond the
-	// cursors has to be looked for.
-	part := redis.ZRangeArgs{ByLex: true, Start: lowest, Stop: highest, Count: int64(most) + 1}
-	if last {
-		part.Rev, part.Start, part.Stop = true, highest, lowest
-	}
-	front := redis.ZRangeArgs{ByLex: true, Start: "-", Stop: "[" + after, Count: 1}
-	behind := redis.ZRangeArgs{ByLex: true, Start: "[" + before, Stop: "+", Count: 1}
-	var names []GroupName
-	var info PageInfo
-	var parts, fronts, behinds []*redis.StringSliceCmd
-	err = r.pipeline(ctx, func(pipe redis.Pipeliner) {
-		parts, fronts, behinds = nil, nil, nil
-		for _, p := range r.partitions {
-			part.Key, front.Key, behind.Key = p.groups(), p.groups(), p.groups()
-			parts = append(parts, pipe.ZRangeArgs(ctx, part))
-			if s.After != nil {
-				fronts = append(fronts, pipe.ZRangeArgs(ctx, front))
-			}
-			if s.Before != nil {
-				behinds = append(behinds, pipe.ZRangeArgs(ctx, behind))
-			}
+	found, err := readPage(ctx, r, q, strings.Compare, func(pipe redis.Pipeliner, i int, b between[string]) func() []string {
+		bracket, lowest, highest := "(", "-", "+"
+		if b.inclusive {
+			bracket = "["
 		}
+		if b.after != nil {
+			lowest = bracket + *b.after
+		}
+		if b.before != nil {
+			highest = bracket + *b.before
+		}
+		args := redis.ZRangeArgs{Key: r.partitions[i].groups(), ByLex: true, Start: lowest, Stop: highest, Count: int64(b.count)}
+		if b.last {
+			args.Rev, args.Start, args.Stop = true, highest, lowest
+		}
+		return pipe.ZRangeArgs(ctx, args).Val
 	})
 	if err != nil {
 		return nil, PageInfo{}, storeError("list groups", err)
 	}
-	for i := range r.partitions {
-		for _, name := range parts[i].Val() {
-			names = append(names, GroupName(name))
-		}
-		info.HasPreviousPage = info.HasPreviousPage || s.After != nil && len(fronts[i].Val()) > 0
-		info.HasNextPage = info.HasNextPage || s.Before != nil && len(behinds[i].Val()) > 0
+	cursorOf := func(name string) string { return encodeCursor(groupList, name) }
+	edges := make([]GroupEdge, len(found.items))
+	for i, name := range found.items {
+		edges[i] = GroupEdge{Name: GroupName(name), Cursor: cursorOf(name)}
 	}
-	slices.Sort(names)
-	names = slices.Compact(names)
-	if extra := len(names) - most; extra > 0 && last {
-		names, info.HasPreviousPage = names[extra:], true
-	} else if extra > 0 {
-		names, info.HasNextPage = names[:most], true
-	}
-	edges := make([]GroupEdge, len(names))
-	for i, name := range names {
-		edges[i] = GroupEdge{Name: name, Cursor: encodeCursor(groupList, string(name))}
-	}
-	if len(edges) > 0 {
-		info.StartCursor, info.EndCursor = &edges[0].Cursor, &edges[len(edges)-1].Cursor
-	}
-	return edges, info, nil
+	return edges, found.info(cursorOf), nil
 }
 
-// groupCursor is the name that a cursor of the list of groups stands for.
-func groupCursor(field string, cursor *string) (string, error) {
-	if cursor == nil {
-		return "", nil
-	}
-	parts, err := decodeCursor(field, groupList, *cursor)
+// decodeGroupCursor returns the group's name.
+func decodeGroupCursor(field, cursor string) (string, error) {
+	parts, err := decodeCursor(field, groupList, cursor)
 	if err == nil && len(parts) != 1 {
 		err = refuse(Invalid, field, "%s is not a cursor of a group", field)
 	}
@@ -106,8 +73,8 @@ func groupCursor(field string, cursor *string) (string, error) {
 	return parts[0], nil
 }
 
-// GroupCount returns how many groups are not empty, by one command on a store
-// of one partition; on several, groups of one name have to be found.
+// GroupCount returns the number of non-empty groups. With one partition it runs a single command of
+// constant cost; with several it reads all names, since a group may be in more than one.
 func (r *Repo) GroupCount(ctx context.Context) (int, error) {
 	if len(r.partitions) == 1 {
 		n, err := r.client.ZCard(ctx, r.partitions[0].groups()).Result()
@@ -135,7 +102,7 @@ func (r *Repo) GroupCount(ctx context.Context) (int, error) {
 	return len(names), nil
 }
 
-// groupKeys appends the three keys of each group, as the scripts expect them.
+// groupKeys appends the three keys of each group, in the order that the scripts expect.
 func groupKeys(keys []string, p partition, names ...GroupName) []string {
 	for _, name := range names {
 		keys = append(keys, p.group(name), p.listing(ByScore, name), p.listing(ByTime, name))
@@ -153,7 +120,7 @@ func groupNames(text string) []GroupName {
 	return names
 }
 
-// groupText is the reverse of groupNames.
+// groupText is the inverse of groupNames.
 func groupText(names []GroupName) string {
 	var b strings.Builder
 	for i, name := range names {

@@ -3,7 +3,6 @@ package redisrepo
 import (
 	"cmp"
 	"context"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ModerationKind is what was done.
+// ModerationKind is the kind of a moderation log entry.
 type ModerationKind string
 
 // The kinds of entries.
@@ -27,164 +26,138 @@ type ModerationEntry struct {
 	Article       ArticleID
 	By            UserName
 	At            time.Time   // UTC, whole seconds
-	Before, After []GroupName // the article's groups, sorted; of a regrouping only
+	Before, After []GroupName // the article's groups, sorted; only for LogRegrouped
 	Cursor        string
 }
 
 // moderationList is the name of the log in its cursors.
 const moderationList = "moderation"
 
-// ModerationLog reads a part of the moderation log, the newest entry first, in
-// one round trip. The log keeps the last 100,000 entries of each partition, or a
-// few more. It refuses what Walk does.
-func (r *Repo) ModerationLog(ctx context.Context, s Span) ([]ModerationEntry, PageInfo, error) {
-	most, last, err := r.size(s)
+// ModerationLog reads a page of the moderation log, newest entry first, in one round trip. The log
+// keeps the last 100,000 entries of each partition, or slightly more. ModerationLog refuses what Walk
+// refuses.
+func (r *Repo) ModerationLog(ctx context.Context, p PageRequest) ([]ModerationEntry, PageInfo, error) {
+	q, err := parseRequest(p, r.rules.PageSize, decodeLogCursor)
 	if err != nil {
 		return nil, PageInfo{}, err
 	}
-	after, err := entryPlaceOf("after", s.After)
-	if err != nil {
-		return nil, PageInfo{}, err
-	}
-	before, err := entryPlaceOf("before", s.Before)
-	if err != nil {
-		return nil, PageInfo{}, err
-	}
-	// One more than asked for tells whether there is more; what lies beyond the
-	// cursors has to be looked for.
-	count := int64(most) + 1
-	var parts, fronts, behinds []*redis.XMessageSliceCmd
-	err = r.pipeline(ctx, func(pipe redis.Pipeliner) {
-		parts, fronts, behinds = nil, nil, nil
-		for i, p := range r.partitions {
-			newest, oldest := "+", "-"
-			if after != nil {
-				newest = after.older(i)
-				fronts = append(fronts, pipe.XRangeN(ctx, p.moderation(), after.notOlder(i), "+", 1))
-			}
-			if before != nil {
-				oldest = before.newer(i)
-				behinds = append(behinds, pipe.XRangeN(ctx, p.moderation(), "-", before.notNewer(i), 1))
-			}
-			if last {
-				parts = append(parts, pipe.XRangeN(ctx, p.moderation(), oldest, newest, count))
-			} else {
-				parts = append(parts, pipe.XRevRangeN(ctx, p.moderation(), newest, oldest, count))
-			}
+	newestFirst := func(a, b logEntry) int { return b.at.compare(a.at) }
+	found, err := readPage(ctx, r, q, newestFirst, func(pipe redis.Pipeliner, i int, b between[logCursor]) func() []logEntry {
+		newest, oldest := "+", "-"
+		if b.after != nil {
+			newest = b.after.newestAfter(i, b.inclusive)
 		}
+		if b.before != nil {
+			oldest = b.before.oldestBefore(i, b.inclusive)
+		}
+		key, count := r.partitions[i].moderation(), int64(b.count)
+		if b.last {
+			return logEntries(pipe.XRangeN(ctx, key, oldest, newest, count), i)
+		}
+		return logEntries(pipe.XRevRangeN(ctx, key, newest, oldest, count), i)
 	})
 	if err != nil {
 		return nil, PageInfo{}, storeError("read the moderation log", err)
 	}
-	var found []logged
-	var info PageInfo
-	for i := range r.partitions {
-		for _, message := range parts[i].Val() {
-			found = append(found, logged{newEntryPlace(message.ID, i), message.Values})
-		}
-		info.HasPreviousPage = info.HasPreviousPage || after != nil && len(fronts[i].Val()) > 0
-		info.HasNextPage = info.HasNextPage || before != nil && len(behinds[i].Val()) > 0
-	}
-	slices.SortFunc(found, func(a, b logged) int { return b.place.compare(a.place) })
-	if extra := len(found) - most; extra > 0 && last {
-		found, info.HasPreviousPage = found[extra:], true
-	} else if extra > 0 {
-		found, info.HasNextPage = found[:most], true
-	}
-	entries := make([]ModerationEntry, 0, len(found))
-	for _, f := range found {
-		entry, cursor := f.entry(), f.place.cursor()
-		if info.StartCursor == nil {
-			info.StartCursor = &cursor
-		}
-		info.EndCursor = &cursor
-		if entry != nil {
-			entries = append(entries, *entry)
+	entries := make([]ModerationEntry, 0, len(found.items))
+	for _, e := range found.items {
+		if entry, ok := e.decode(); ok {
+			entries = append(entries, entry)
 		}
 	}
-	return entries, info, nil
+	return entries, found.info(func(e logEntry) string { return e.at.encode() }), nil
 }
 
-// logged is an entry as it is in the stream.
-type logged struct {
-	place  entryPlace
+// logEntry is an entry as the stream holds it.
+type logEntry struct {
+	at     logCursor
 	fields map[string]any
 }
 
-// entry is nil for what record in shared.lua did not write: like articles that
-// are none, it is passed over.
-func (l logged) entry() *ModerationEntry {
+// logEntries returns a function for the entries that c reads from a partition.
+func logEntries(c *redis.XMessageSliceCmd, partition int) func() []logEntry {
+	return func() []logEntry {
+		entries := make([]logEntry, len(c.Val()))
+		for i, message := range c.Val() {
+			entries[i] = logEntry{at: newLogCursor(message.ID, partition), fields: message.Values}
+		}
+		return entries
+	}
+}
+
+// decode reports false for an entry that log_moderation in shared.lua did not write. Readers skip it.
+func (e logEntry) decode() (ModerationEntry, bool) {
 	field := func(name string) string {
-		text, _ := l.fields[name].(string)
+		text, _ := e.fields[name].(string)
 		return text
 	}
 	id, err := ParseArticleID(field("article"))
 	at, atErr := parseNumber(field("at"))
 	if err != nil || atErr != nil {
-		return nil
+		return ModerationEntry{}, false
 	}
-	return &ModerationEntry{
+	return ModerationEntry{
 		Kind: ModerationKind(field("kind")), Article: id, By: userOf(field("by")), At: unixTime(at),
-		Before: groupNames(field("before")), After: groupNames(field("after")), Cursor: l.place.cursor(),
-	}
+		Before: groupNames(field("before")), After: groupNames(field("after")), Cursor: e.at.encode(),
+	}, true
 }
 
-// entryPlace is where an entry is in the log. Ids rise within a stream; those of
-// two partitions may be the same, and then the partition decides.
-type entryPlace struct {
+// logCursor is the id of an entry and its partition. Ids rise within a stream; entries of two
+// partitions may have the same id, and are then sorted by partition.
+type logCursor struct {
 	milliseconds, sequence uint64
 	partition              int
 }
 
-func newEntryPlace(id string, partition int) entryPlace {
+func newLogCursor(id string, partition int) logCursor {
 	milliseconds, sequence, _ := strings.Cut(id, "-")
-	p := entryPlace{partition: partition}
-	p.milliseconds, _ = strconv.ParseUint(milliseconds, 10, 64) // Redis gave it
-	p.sequence, _ = strconv.ParseUint(sequence, 10, 64)
-	return p
+	c := logCursor{partition: partition}
+	c.milliseconds, _ = strconv.ParseUint(milliseconds, 10, 64) // invalid in a foreign cursor only, which decodeLogCursor notices
+	c.sequence, _ = strconv.ParseUint(sequence, 10, 64)
+	return c
 }
 
-func (p entryPlace) compare(q entryPlace) int {
-	return cmp.Or(cmp.Compare(p.milliseconds, q.milliseconds), cmp.Compare(p.sequence, q.sequence), cmp.Compare(p.partition, q.partition))
+func (c logCursor) compare(d logCursor) int {
+	return cmp.Or(cmp.Compare(c.milliseconds, d.milliseconds), cmp.Compare(c.sequence, d.sequence), cmp.Compare(c.partition, d.partition))
 }
 
-func (p entryPlace) id() string {
-	return strconv.FormatUint(p.milliseconds, 10) + "-" + strconv.FormatUint(p.sequence, 10)
+func (c logCursor) id() string {
+	return strconv.FormatUint(c.milliseconds, 10) + "-" + strconv.FormatUint(c.sequence, 10)
 }
 
-// older, newer, notOlder and notNewer are bounds for the stream of a partition:
-// its entry of the same id is older than this place in a lower partition, and
-// newer in a higher one.
-func (p entryPlace) older(partition int) string    { return p.bound(partition < p.partition) }
-func (p entryPlace) newer(partition int) string    { return p.bound(partition > p.partition) }
-func (p entryPlace) notOlder(partition int) string { return p.bound(partition >= p.partition) }
-func (p entryPlace) notNewer(partition int) string { return p.bound(partition <= p.partition) }
+// newestAfter is the newest id in a partition's stream that follows the cursor, newest first. The
+// stream's entry of the same id is older than the cursor if the partition is lower.
+func (c logCursor) newestAfter(partition int, inclusive bool) string {
+	return c.bound(partition < c.partition || inclusive && partition == c.partition)
+}
 
-func (p entryPlace) bound(with bool) string {
-	if with {
-		return p.id()
+// oldestBefore is the oldest id in a partition's stream that precedes the cursor, newest first.
+func (c logCursor) oldestBefore(partition int, inclusive bool) string {
+	return c.bound(partition > c.partition || inclusive && partition == c.partition)
+}
+
+// bound is the id as a bound of a range of the stream.
+func (c logCursor) bound(inclusive bool) string {
+	if inclusive {
+		return c.id()
 	}
-	return "(" + p.id()
+	return "(" + c.id()
 }
 
-func (p entryPlace) cursor() string {
-	return encodeCursor(moderationList, p.id(), strconv.Itoa(p.partition))
+func (c logCursor) encode() string {
+	return encodeCursor(moderationList, c.id(), strconv.Itoa(c.partition))
 }
 
-// entryPlaceOf reads a cursor of the log; nil for none.
-func entryPlaceOf(field string, cursor *string) (*entryPlace, error) {
-	if cursor == nil {
-		return nil, nil
-	}
-	parts, err := decodeCursor(field, moderationList, *cursor)
+func decodeLogCursor(field, text string) (logCursor, error) {
+	parts, err := decodeCursor(field, moderationList, text)
 	if err != nil {
-		return nil, err
+		return logCursor{}, err
 	}
 	if len(parts) == 2 {
 		partition, err := strconv.Atoi(parts[1])
-		if p := newEntryPlace(parts[0], partition); err == nil && p.id() == parts[0] {
-			return &p, nil
+		if c := newLogCursor(parts[0], partition); err == nil && c.id() == parts[0] {
+			return c, nil
 		}
 	}
-	return nil, refuse(Invalid, field, "%s is not a cursor of an entry", field)
+	return logCursor{}, refuse(Invalid, field, "%s is not a cursor of an entry", field)
 }

@@ -1,0 +1,135 @@
+package redisrepo
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// listRequest is a request for a page of a listing, by cursors or by rank.
+type listRequest struct {
+	request[cursor]
+	skip     int  // articles to skip at the start of the listing; only without cursors
+	needEnds bool // whether hasPrevious and hasNext of the page are needed
+}
+
+// ranked are consecutive articles of a listing.
+type ranked struct {
+	start int // rank of the first article
+	total int // number of articles in the listing
+	items []redis.Z
+}
+
+// readListing reads a page in all partitions, in one round trip. Each partition returns up to
+// q.size articles, since all of the page may be in one; what is too much after merging is cut.
+func (r *Repo) readListing(ctx context.Context, l Listing, q listRequest) (page[redis.Z], error) {
+	replies := make([]func() (ranked, error), len(r.partitions))
+	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
+		for i, p := range r.partitions {
+			replies[i] = r.queueListing(ctx, pipe, p, l, q)
+		}
+	})
+	if err != nil {
+		return page[redis.Z]{}, err
+	}
+	var all ranked
+	for _, reply := range replies {
+		found, err := reply()
+		if err != nil {
+			return page[redis.Z]{}, err
+		}
+		all.start += found.start
+		all.total += found.total
+		all.items = append(all.items, found.items...)
+	}
+	if len(r.partitions) > 1 {
+		l.sort(all.items)
+	}
+	return newPage(all.items, q.size, q.last, all.start > 0, all.start+len(all.items) < all.total), nil
+}
+
+// sort sorts as Redis does: by score, then by the bytes of the member.
+func (l Listing) sort(items []redis.Z) {
+	slices.SortFunc(items, func(a, b redis.Z) int {
+		c := cmp.Or(cmp.Compare(a.Score, b.Score), strings.Compare(a.Member.(string), b.Member.(string)))
+		if l.direction == Descending {
+			return -c
+		}
+		return c
+	})
+}
+
+// queueListing queues the command that reads one partition, and returns a function for its reply.
+func (r *Repo) queueListing(ctx context.Context, pipe redis.Pipeliner, p partition, l Listing, q listRequest) func() (ranked, error) {
+	key := l.key(p)
+	if l.group == "" && !q.needEnds {
+		items := pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: key, Start: q.skip, Stop: q.skip + q.size - 1, Rev: l.direction == Descending})
+		return func() (ranked, error) { return ranked{items: items.Val()}, items.Err() }
+	}
+	keys, reverse, end, indexed := []string{key}, "", "FIRST", l.group
+	if l.group != "" {
+		keys = append(keys, p.group(l.group), p.ranking(l.order), p.groups())
+	}
+	if l.direction == Descending {
+		reverse = "REV"
+	}
+	if q.last {
+		end = "LAST"
+	}
+	if l.group == Interesting {
+		indexed = "" // the list of groups does not hold it
+	}
+	afterScore, afterMember := q.after.args()
+	beforeScore, beforeMember := q.before.args()
+	reply := listingScript.EvalSha(ctx, pipe, keys,
+		reverse,                              // ARGV[1]
+		q.size,                               // ARGV[2]
+		end,                                  // ARGV[3]
+		q.skip,                               // ARGV[4]
+		afterScore,                           // ARGV[5]
+		afterMember,                          // ARGV[6]
+		beforeScore,                          // ARGV[7]
+		beforeMember,                         // ARGV[8]
+		r.rules.GroupCacheTTL.Milliseconds(), // ARGV[9]
+		string(indexed),                      // ARGV[10]
+	)
+	return func() (ranked, error) { return parseRanked(reply) }
+}
+
+func (l Listing) key(p partition) string {
+	switch {
+	case l.group != "":
+		return p.listing(l.order, l.group)
+	case l.poster != "":
+		return p.posted(l.poster)
+	default:
+		return p.ranking(l.order)
+	}
+}
+
+// parseRanked parses the reply of listing.lua.
+func parseRanked(c *redis.Cmd) (ranked, error) {
+	values, err := c.Slice()
+	if err != nil {
+		return ranked{}, err
+	}
+	if len(values)%2 != 0 || len(values) == 0 {
+		return ranked{}, errNoStatus
+	}
+	start, _ := values[0].(int64)
+	total, _ := values[1].(int64)
+	found := ranked{start: int(start), total: int(total), items: make([]redis.Z, 0, len(values)/2-1)}
+	for pairs := values[2:]; len(pairs) > 0; pairs = pairs[2:] {
+		text, _ := pairs[1].(string)
+		score, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return ranked{}, err
+		}
+		found.items = append(found.items, redis.Z{Member: pairs[0], Score: score})
+	}
+	return found, nil
+}
