@@ -44,6 +44,7 @@ func DefaultOptions() Options {
 		BodyLimit:     128 << 10,
 		Timeout:       5 * time.Second,
 		Limits:        DefaultLimits(),
+		Rates:         Rates{Addresses: 1},
 		Streams:       DefaultStreamLimits(),
 		Introspection: true,
 	}
