@@ -70,7 +70,7 @@ func measureWatchers(b *testing.B, watchers int) {
 	gate := make(chan struct{}, 64)
 	for i := range watchers {
 		gate <- struct{}{}
-		conn := w.connect(b, ctx, server.URL, ids)
+		conn := w.connect(ctx, b, server.URL, ids)
 		<-gate
 		open.Go(func() { w.read(ctx, conn, i) })
 	}
@@ -80,7 +80,7 @@ func measureWatchers(b *testing.B, watchers int) {
 	readsBefore, messagesBefore := redis.Client.Info(ctx, "commandstats").Val(), w.messages.Load()
 	votes := vote(b, server.URL, ids)
 	messages := w.messages.Load() - messagesBefore
-	reads := calls(b, redis.Client.Info(ctx, "commandstats").Val(), "hgetall") - calls(b, readsBefore, "hgetall")
+	reads := calls(redis.Client.Info(ctx, "commandstats").Val(), "hgetall") - calls(readsBefore, "hgetall")
 	loaded, most := memory(b, pid, "VmRSS"), memory(b, pid, "VmHWM")
 	last := map[redisrepo.ArticleID]int{}
 	for _, v := range votes {
@@ -125,7 +125,7 @@ type watching struct {
 	shown    []map[redisrepo.ArticleID][]shown // of the first watchers
 }
 
-func (w *watching) connect(b *testing.B, ctx context.Context, url string, ids []redisrepo.ArticleID) *websocket.Conn {
+func (w *watching) connect(ctx context.Context, b *testing.B, url string, ids []redisrepo.ArticleID) *websocket.Conn {
 	conn, _, err := websocket.Dial(ctx, url+"/query", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
 	if err != nil {
 		b.Fatal(err)
@@ -336,7 +336,7 @@ func memory(b *testing.B, pid int, line string) int {
 }
 
 // calls reads how often a command ran from INFO commandstats.
-func calls(b *testing.B, info, command string) int {
+func calls(info, command string) int {
 	for text := range strings.Lines(info) {
 		var n int
 		if found, _ := fmt.Sscanf(text, "cmdstat_"+command+":calls=%d,", &n); found == 1 {
