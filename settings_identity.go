@@ -51,6 +51,12 @@ func (r *recognition) verifier(ctx context.Context, log *slog.Logger) (*identity
 		Refresh:     r.JWKSRefresh,
 		ProxyHeader: r.ProxyUserHeader, RolesHeader: r.ProxyRoleHeader,
 		Development: r.development(), Log: log,
+		ValidName: endpoint.ValidName,
+		Names: map[string]string{
+			"Secret": "JWT_SECRET", "SecretFile": "JWT_SECRET_FILE", "JWKSURL": "JWKS_URL", "JWKSFile": "JWKS_FILE",
+			"Issuer": "JWT_ISSUER", "Audience": "JWT_AUDIENCE", "Leeway": "JWT_LEEWAY", "Refresh": "JWKS_REFRESH",
+			"ProxyHeader": "PROXY_USER_HEADER", "RolesHeader": "PROXY_ROLES_HEADER", "Proxies": "TRUSTED_PROXIES",
+		},
 	}
 	if r.ProxyUserHeader != "" {
 		o.Proxies = r.TrustedProxies

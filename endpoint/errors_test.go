@@ -70,7 +70,7 @@ func (panicking) Exec(context.Context) graphql.ResponseHandler { panic(secret) }
 func serving(t *testing.T, schema graphql.ExecutableSchema, log io.Writer, o endpoint.Options) http.Handler {
 	t.Helper()
 	var err error
-	if o.Identity, err = identity.New(t.Context(), identity.Options{Development: true}); err != nil {
+	if o.Identity, err = identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}); err != nil {
 		t.Fatal(err)
 	}
 	return endpoint.New(endpoint.Schema{ExecutableSchema: schema}, nil, slog.New(slog.NewTextHandler(log, nil)), o)

@@ -166,15 +166,15 @@ func (s *socket) serve() {
 // signIn finds out who the client is, now that it had its say. A token that
 // expires ends the socket, also later. It returns false when it did.
 func (s *socket) signIn(payload map[string]any) bool {
-	person, err := s.identity.FromInit(payload, s.request)
+	caller, err := s.identity.FromInit(payload, s.request)
 	if err != nil {
 		why := notRecognised(s.ctx, s.log, err)
 		s.close(closeForbidden, cutReason(why.code+": "+why.message))
 		return false
 	}
-	s.ctx = context.WithValue(s.ctx, viewerKey{}, ViewerOf(s.ctx).withPerson(person))
-	if !person.Expires.IsZero() {
-		s.expiry = time.AfterFunc(time.Until(person.Expires), func() {
+	s.ctx = context.WithValue(s.ctx, viewerKey{}, ViewerOf(s.ctx).withCaller(caller))
+	if !caller.Expires.IsZero() {
+		s.expiry = time.AfterFunc(time.Until(caller.Expires), func() {
 			s.close(closeForbidden, string(identity.Expired)+": the token has expired")
 		})
 	}

@@ -33,9 +33,15 @@ func ViewerOf(ctx context.Context) Viewer {
 	return v
 }
 
-// withPerson returns the viewer with another identity.
-func (v Viewer) withPerson(p identity.Person) Viewer {
-	v.Name, v.Moderator, v.Expires = p.Name, p.Moderator, p.Expires
+// ValidName is the rule for the names of users, for identity.Options.
+func ValidName(name string) error {
+	_, err := redisrepo.ParseUserName(name)
+	return err
+}
+
+// withCaller returns the viewer with another identity.
+func (v Viewer) withCaller(c identity.Caller) Viewer {
+	v.Name, v.Moderator, v.Expires = redisrepo.UserName(c.Name), c.Moderator, c.Expires
 	return v
 }
 
@@ -43,7 +49,7 @@ func (v Viewer) withPerson(p identity.Person) Viewer {
 // refused, also where nobody needs to be anybody.
 func signIn(by *identity.Verifier, proxies []netip.Prefix, log *slog.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		person, err := by.FromRequest(req)
+		caller, err := by.FromRequest(req)
 		if err != nil {
 			why := notRecognised(req.Context(), log, err)
 			w.Header().Add("Vary", "Accept")
@@ -52,16 +58,16 @@ func signIn(by *identity.Verifier, proxies []netip.Prefix, log *slog.Logger, nex
 			write(w, negotiate(req.Header.Values("Accept")).media, why, &graphql.Response{Errors: gqlerror.List{refusal}})
 			return
 		}
-		v := Viewer{Address: clientAddress(req, proxies)}.withPerson(person)
+		v := Viewer{Address: clientAddress(req, proxies)}.withCaller(caller)
 		next.ServeHTTP(w, req.WithContext(context.WithValue(req.Context(), viewerKey{}, v)))
 	})
 }
 
 // notRecognised is the refusal of somebody whose token or name does not hold.
 func notRecognised(ctx context.Context, log *slog.Logger, err error) *refused {
-	var shown *identity.Error
+	var shown *identity.Refusal
 	if !errors.As(err, &shown) {
-		shown = &identity.Error{Code: identity.Invalid, Message: "who you are cannot be made out"}
+		shown = &identity.Refusal{Code: identity.Invalid, Message: "who you are cannot be made out"}
 	}
 	message := shown.Message
 	if shown.Code == identity.NameInvalid {

@@ -11,16 +11,14 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// lastSecond is the end of the year 9999. Seconds that an int64 cannot hold
-// would become another time, a different one on each kind of machine.
+// lastSecond is the end of the year 9999. Seconds beyond the range of an int64 would become another time, which
+// differs between processors.
 const lastSecond = 253402300799
 
-// claims are those of one token. Their names are compared exactly, which a
-// struct's field names would not be.
+// claims are those of one token. They are a map because encoding/json matches a struct's fields case-insensitively.
 type claims struct{ jwt.MapClaims }
 
-// UnmarshalJSON refuses a claim that is there twice: whoever checked the token
-// before may have read the other one.
+// UnmarshalJSON rejects duplicate claims: another program that checked the token may have read the other value.
 func (c *claims) UnmarshalJSON(text []byte) error {
 	c.MapClaims = jwt.MapClaims{}
 	in := json.NewDecoder(bytes.NewReader(text))
@@ -34,7 +32,7 @@ func (c *claims) UnmarshalJSON(text []byte) error {
 			return errors.New("a claim has no name")
 		}
 		if _, found := c.MapClaims[name]; found {
-			return errors.New("a claim is there twice")
+			return errors.New("a claim is duplicated")
 		}
 		var value any
 		if err := in.Decode(&value); err != nil {
@@ -45,7 +43,7 @@ func (c *claims) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Validate is called by the library, beside its own checks.
+// Validate is called by the library in addition to its own checks.
 func (c *claims) Validate() error {
 	for _, name := range []string{"exp", "nbf"} {
 		if at, ok := c.MapClaims[name].(float64); ok && math.Abs(at) > lastSecond {
@@ -55,7 +53,7 @@ func (c *claims) Validate() error {
 	return nil
 }
 
-// roles reads the roles. A claim of another form holds none, which is not an error.
+// roles returns the roles in the claim at path. A claim of any other form holds none; that is not an error.
 func (c *claims) roles(path string) (roles []string) {
 	switch value := at(c.MapClaims, path).(type) {
 	case string:
@@ -70,8 +68,7 @@ func (c *claims) roles(path string) (roles []string) {
 	return roles
 }
 
-// at finds a value by its path. A name that has dots itself, as a URL has, goes
-// before the path.
+// at returns the value at a path, or nil. A claim whose name is the whole path, such as a URL, takes precedence.
 func at(object map[string]any, path string) any {
 	if value, found := object[path]; found {
 		return value

@@ -16,6 +16,8 @@ import (
 	"fmt"
 	"log/slog"
 	"math/big"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +26,7 @@ import (
 	"time"
 
 	"frontpage/identity"
+	"frontpage/redisrepo"
 )
 
 const (
@@ -32,7 +35,7 @@ const (
 	secret   = "0123456789abcdef0123456789abcdef"
 )
 
-// now is what the clocks of the tests show.
+// now is the time of the tests' clocks.
 var now = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 
 func clock() time.Time { return now }
@@ -65,7 +68,7 @@ func newEd() ed25519.PrivateKey {
 
 func encode(text []byte) string { return base64.RawURLEncoding.EncodeToString(text) }
 
-// jwk is a public key as a set has it. more are further members, such as `"use":"enc"`.
+// jwk is a public key as a member of a set. more are additional members, such as `"use":"enc"`.
 func jwk(id string, private crypto.Signer, more ...string) string {
 	var members []string
 	switch public := private.Public().(type) {
@@ -89,14 +92,14 @@ func jwk(id string, private crypto.Signer, more ...string) string {
 
 func jwks(keys ...string) string { return `{"keys":[` + strings.Join(keys, ",") + `]}` }
 
-// Keys that sign in other ways than those that count.
+// Keys that sign with algorithms that are not accepted.
 type (
 	hs512 string
 	ps256 struct{ *rsa.PrivateKey }
 )
 
-// sign makes a token of any header and claims. The key alone says how it is signed:
-// a string by HS256, others by RS256, ES256 or EdDSA, nil not at all.
+// sign creates a token from any header and claims. The key alone determines the algorithm: a string means HS256, other
+// keys RS256, ES256 or EdDSA, and nil no signature.
 func sign(header, claims string, key any) string {
 	text := encode([]byte(header)) + "." + encode([]byte(claims))
 	hash := sha256.Sum256([]byte(text))
@@ -130,7 +133,7 @@ func sign(header, claims string, key any) string {
 	return text + "." + encode(signature)
 }
 
-// header is a token's, without a kid when id is empty.
+// header is a token's header, without a kid if id is empty.
 func header(alg, id string) string {
 	if id == "" {
 		return `{"alg":"` + alg + `","typ":"JWT"}`
@@ -138,8 +141,8 @@ func header(alg, id string) string {
 	return `{"alg":"` + alg + `","kid":"` + id + `"}`
 }
 
-// claims are good ones of alice, for an hour, with changes: pairs of a name and
-// a value in JSON, which is empty when there shall be no such claim.
+// claims are valid claims of alice for an hour, with changes: pairs of a name and a value in JSON. An empty value removes
+// the claim.
 func claims(changes ...string) string {
 	names := []string{"iss", "aud", "sub", "exp"}
 	values := map[string]string{"iss": `"` + issuer + `"`, "aud": `"` + audience + `"`, "sub": `"alice"`, "exp": seconds(time.Hour)}
@@ -158,7 +161,7 @@ func claims(changes ...string) string {
 	return "{" + strings.Join(members, ",") + "}"
 }
 
-// seconds is a time in a token, d after now.
+// seconds is the time d after now as a claim has it.
 func seconds(d time.Duration) string { return fmt.Sprint(now.Add(d).Unix()) }
 
 func write(t *testing.T, text string) string {
@@ -170,8 +173,22 @@ func write(t *testing.T, text string) string {
 	return path
 }
 
+// validName is the rule of the program.
+func validName(name string) error {
+	_, err := redisrepo.ParseUserName(name)
+	return err
+}
+
+// names are the environment variables of the program.
+var names = map[string]string{
+	"Secret": "JWT_SECRET", "SecretFile": "JWT_SECRET_FILE", "JWKSURL": "JWKS_URL", "JWKSFile": "JWKS_FILE",
+	"Issuer": "JWT_ISSUER", "Audience": "JWT_AUDIENCE", "Leeway": "JWT_LEEWAY", "Refresh": "JWKS_REFRESH",
+	"ProxyHeader": "PROXY_USER_HEADER", "RolesHeader": "PROXY_ROLES_HEADER", "Proxies": "TRUSTED_PROXIES",
+}
+
 func open(t *testing.T, o identity.Options) *identity.Verifier {
 	t.Helper()
+	o.ValidName, o.Names = validName, names
 	if o.Now == nil {
 		o.Now = clock
 	}
@@ -182,25 +199,42 @@ func open(t *testing.T, o identity.Options) *identity.Verifier {
 	return v
 }
 
-// want compares what a Verifier answers: code is empty when it accepts.
-func want(t *testing.T, got identity.Person, err error, name string, code identity.Code) {
+// request returns a request with the headers of the pairs.
+func request(from string, pairs ...string) *http.Request {
+	req := httptest.NewRequest(http.MethodPost, "/query", nil)
+	req.RemoteAddr = from
+	for i := 0; i < len(pairs); i += 2 {
+		req.Header.Add(pairs[i], pairs[i+1])
+	}
+	return req
+}
+
+const anywhere = "192.0.2.1:1234"
+
+// byToken authenticates a request with the token.
+func byToken(v *identity.Verifier, token string) (identity.Caller, error) {
+	return v.FromRequest(request(anywhere, "Authorization", "Bearer "+token))
+}
+
+// want compares the result of a Verifier. An empty code means that the caller is accepted.
+func want(t *testing.T, got identity.Caller, err error, name string, code identity.Code) {
 	t.Helper()
-	var refused *identity.Error
+	var refusal *identity.Refusal
 	switch {
 	case code == "" && err != nil:
-		t.Errorf("refused: %v (%v)", err, errors.Unwrap(err))
-	case code == "" && string(got.Name) != name:
-		t.Errorf("the name is %q, want %q", got.Name, name)
-	case code != "" && !errors.As(err, &refused):
+		t.Errorf("rejected: %v (%v)", err, errors.Unwrap(err))
+	case code == "" && got.Name != name:
+		t.Errorf("Name = %q, want %q", got.Name, name)
+	case code != "" && !errors.As(err, &refusal):
 		t.Errorf("got %+v, %v; want the code %s", got, err, code)
-	case code != "" && refused.Code != code:
-		t.Errorf("the code is %s (%v, %v), want %s", refused.Code, err, errors.Unwrap(err), code)
-	case code != "" && got != (identity.Person{}):
-		t.Errorf("a refusal comes with %+v", got)
+	case code != "" && refusal.Code != code:
+		t.Errorf("code = %s (%v, %v), want %s", refusal.Code, err, errors.Unwrap(err), code)
+	case code != "" && got != (identity.Caller{}):
+		t.Errorf("a refusal comes with the caller %+v", got)
 	}
 }
 
-// record is a log to look into.
+// record collects a log.
 type record struct {
 	mu   sync.Mutex
 	text bytes.Buffer

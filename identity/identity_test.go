@@ -10,68 +10,76 @@ import (
 	"frontpage/identity"
 )
 
-func TestOptions(t *testing.T) {
+func TestUnusableOptionsAreRefused(t *testing.T) {
 	t.Parallel()
 	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.1/32")}
 	gone := filepath.Join(t.TempDir(), "gone")
 	keySet := write(t, jwks(jwk("a", newEd())))
 	tests := map[string]struct {
 		options identity.Options
-		want    string // a part of the error
+		want    string // part of the error
 	}{
-		"nothing":                       {identity.Options{}, "exactly one"},
-		"a secret and development":      {identity.Options{Secret: secret, Development: true}, "exactly one"},
-		"a secret and keys":             {identity.Options{Secret: secret, JWKSFile: keySet, Issuer: "i", Audience: []string{"a"}}, "exactly one"},
-		"a secret twice":                {identity.Options{Secret: secret, SecretFile: gone}, "exactly one"},
-		"keys twice":                    {identity.Options{JWKSFile: keySet, JWKSURL: "https://a.example"}, "exactly one"},
-		"a proxy and development":       {identity.Options{ProxyHeader: "X-User", Proxies: proxies, Development: true}, "exactly one"},
-		"a short secret":                {identity.Options{Secret: secret[1:]}, "31 bytes"},
-		"a short secret in a file":      {identity.Options{SecretFile: write(t, secret[1:]+"\n\r\n")}, "31 bytes"},
-		"no file with the secret":       {identity.Options{SecretFile: gone}, "read the secret"},
-		"no file with keys":             {identity.Options{JWKSFile: gone, Issuer: "i", Audience: []string{"a"}}, "load the keys"},
-		"a file without keys":           {identity.Options{JWKSFile: write(t, "{}"), Issuer: "i", Audience: []string{"a"}}, "no key"},
-		"a file with a secret key":      {identity.Options{JWKSFile: write(t, jwks(`{"kty":"oct","k":"`+encode([]byte(secret))+`"}`)), Issuer: "i", Audience: []string{"a"}}, "no key"},
-		"a file that is no set":         {identity.Options{JWKSFile: write(t, secret), Issuer: "i", Audience: []string{"a"}}, "read the key set"},
-		"a huge file":                   {identity.Options{JWKSFile: write(t, strings.Repeat(" ", 1<<20)+jwks(jwk("a", newEd()))), Issuer: "i", Audience: []string{"a"}}, "more than"},
-		"keys without an issuer":        {identity.Options{JWKSFile: keySet, Audience: []string{"a"}}, "issuer and an audience"},
-		"keys without an audience":      {identity.Options{JWKSFile: keySet, Issuer: "i"}, "issuer and an audience"},
-		"an empty audience":             {identity.Options{Secret: secret, Audience: []string{"a", ""}}, "audience of tokens is empty"},
-		"a URL without encryption":      {identity.Options{JWKSURL: "http://a.example/jwks", Issuer: "i", Audience: []string{"a"}}, "https://"},
-		"a URL almost here":             {identity.Options{JWKSURL: "http://localhost.example/jwks", Issuer: "i", Audience: []string{"a"}}, "https://"},
-		"a URL of a file":               {identity.Options{JWKSURL: "file:///etc/passwd", Issuer: "i", Audience: []string{"a"}}, "https://"},
-		"a URL without a host":          {identity.Options{JWKSURL: "https:///jwks", Issuer: "i", Audience: []string{"a"}}, "https://"},
-		"no URL at all":                 {identity.Options{JWKSURL: "://user:s3cret@", Issuer: "i", Audience: []string{"a"}}, "https://"},
-		"an issuer without tokens":      {identity.Options{Development: true, Issuer: "i"}, "neither a secret nor keys"},
-		"an audience without tokens":    {identity.Options{ProxyHeader: "X-User", Proxies: proxies, Audience: []string{"a"}}, "neither a secret nor keys"},
-		"a proxy's header from nowhere": {identity.Options{ProxyHeader: "X-User"}, "addresses of the proxies"},
-		"an empty address of a proxy":   {identity.Options{ProxyHeader: "X-User", Proxies: make([]netip.Prefix, 1)}, "cannot be read"},
-		"proxies without a header":      {identity.Options{Secret: secret, Proxies: proxies}, "no header"},
-		"roles without a proxy":         {identity.Options{Development: true, RolesHeader: "X-Roles"}, "no header"},
-		"a negative leeway":             {identity.Options{Secret: secret, Leeway: -time.Second}, "negative"},
-		"a negative pause":              {identity.Options{Secret: secret, Pause: -time.Second}, "negative"},
+		"nothing":                     {identity.Options{}, "set exactly one of JWT_SECRET, JWT_SECRET_FILE"},
+		"a secret and development":    {identity.Options{Secret: secret, Development: true}, "set only one of JWT_SECRET and Development"},
+		"a secret and keys":           {identity.Options{Secret: secret, JWKSFile: keySet, Issuer: "i", Audience: []string{"a"}}, "set only one of JWT_SECRET and JWKS_FILE"},
+		"two secrets":                 {identity.Options{Secret: secret, SecretFile: gone}, "set only one of JWT_SECRET and JWT_SECRET_FILE"},
+		"two key sets":                {identity.Options{JWKSFile: keySet, JWKSURL: "https://a.example"}, "set only one of JWKS_URL and JWKS_FILE"},
+		"a proxy and development":     {identity.Options{ProxyHeader: "X-User", Proxies: proxies, Development: true}, "set only one of PROXY_USER_HEADER and Development"},
+		"a short secret":              {identity.Options{Secret: secret[1:]}, "JWT_SECRET: the secret has 31 bytes"},
+		"a short secret in a file":    {identity.Options{SecretFile: write(t, secret[1:]+"\n\r\n")}, "JWT_SECRET_FILE: the secret has 31 bytes"},
+		"a missing secret file":       {identity.Options{SecretFile: gone}, "JWT_SECRET_FILE: open " + gone},
+		"a missing key set":           {identity.Options{JWKSFile: gone, Issuer: "i", Audience: []string{"a"}}, "JWKS_FILE: load keys from " + gone},
+		"a key set without keys":      {identity.Options{JWKSFile: write(t, "{}"), Issuer: "i", Audience: []string{"a"}}, "no usable key"},
+		"a key set with a secret key": {identity.Options{JWKSFile: write(t, jwks(`{"kty":"oct","k":"`+encode([]byte(secret))+`"}`)), Issuer: "i", Audience: []string{"a"}}, "no usable key"},
+		"a file without a key set":    {identity.Options{JWKSFile: write(t, secret), Issuer: "i", Audience: []string{"a"}}, "parse the key set"},
+		"a huge key set":              {identity.Options{JWKSFile: write(t, strings.Repeat(" ", 1<<20)+jwks(jwk("a", newEd()))), Issuer: "i", Audience: []string{"a"}}, "larger than"},
+		"keys without an issuer":      {identity.Options{JWKSFile: keySet, Audience: []string{"a"}}, "JWKS_FILE needs JWT_ISSUER:"},
+		"keys without an audience":    {identity.Options{JWKSFile: keySet, Issuer: "i"}, "JWKS_FILE needs JWT_AUDIENCE:"},
+		"an empty audience":           {identity.Options{Secret: secret, Audience: []string{"a", ""}}, "JWT_AUDIENCE: an audience is empty"},
+		"a URL without encryption":    {identity.Options{JWKSURL: "http://a.example/jwks", Issuer: "i", Audience: []string{"a"}}, "JWKS_URL must begin with https://"},
+		"a URL like a local one":      {identity.Options{JWKSURL: "http://localhost.example/jwks", Issuer: "i", Audience: []string{"a"}}, "JWKS_URL must begin with https://"},
+		"a URL of a file":             {identity.Options{JWKSURL: "file:///etc/passwd", Issuer: "i", Audience: []string{"a"}}, "JWKS_URL must begin with https://"},
+		"a URL without a host":        {identity.Options{JWKSURL: "https:///jwks", Issuer: "i", Audience: []string{"a"}}, "JWKS_URL must begin with https://"},
+		"an invalid URL":              {identity.Options{JWKSURL: "://user:s3cret@", Issuer: "i", Audience: []string{"a"}}, "JWKS_URL must begin with https://"},
+		"an issuer without tokens":    {identity.Options{Development: true, Issuer: "i"}, "JWT_ISSUER: only tokens"},
+		"an audience without tokens":  {identity.Options{ProxyHeader: "X-User", Proxies: proxies, Audience: []string{"a"}}, "JWT_AUDIENCE: only tokens"},
+		"a proxy's header, no proxy":  {identity.Options{ProxyHeader: "X-User"}, "PROXY_USER_HEADER needs TRUSTED_PROXIES"},
+		"an invalid prefix":           {identity.Options{ProxyHeader: "X-User", Proxies: make([]netip.Prefix, 1)}, "TRUSTED_PROXIES: a prefix is invalid"},
+		"proxies without a header":    {identity.Options{Secret: secret, Proxies: proxies}, "TRUSTED_PROXIES: set PROXY_USER_HEADER"},
+		"roles without a proxy":       {identity.Options{Development: true, RolesHeader: "X-Roles"}, "PROXY_ROLES_HEADER: set PROXY_USER_HEADER"},
+		"a negative leeway":           {identity.Options{Secret: secret, Leeway: -time.Second}, "JWT_LEEWAY: a time cannot be negative"},
+		"a negative pause":            {identity.Options{Secret: secret, Pause: -time.Second}, "Pause: a time cannot be negative"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			tt.options.ValidName, tt.options.Names = validName, names
 			v, err := identity.New(t.Context(), tt.options)
 			if err == nil {
-				t.Fatalf("New gives %q, want an error", v)
+				t.Fatalf("New = %q, want an error", v)
 			}
 			if text := err.Error(); !strings.Contains(text, tt.want) || strings.Contains(text, secret[1:]) || strings.Contains(text, "s3cret") {
-				t.Errorf("the error is %q, want %q in it and no secret", text, tt.want)
+				t.Errorf("error = %q, want %q in it and no secret", text, tt.want)
 			}
 		})
 	}
 }
 
-func TestSecretFile(t *testing.T) {
+func TestValidNameIsRequired(t *testing.T) {
 	t.Parallel()
-	v := open(t, identity.Options{SecretFile: write(t, secret+"\r\n")})
-	person, err := v.FromToken(sign(header("HS256", ""), claims(), secret))
-	want(t, person, err, "alice", "")
+	if _, err := identity.New(t.Context(), identity.Options{Development: true}); err == nil || !strings.Contains(err.Error(), "ValidName") {
+		t.Errorf("New without ValidName: %v, want an error that names it", err)
+	}
 }
 
-func TestString(t *testing.T) {
+func TestLineBreaksAfterASecretInAFileAreIgnored(t *testing.T) {
+	t.Parallel()
+	v := open(t, identity.Options{SecretFile: write(t, secret+"\r\n")})
+	caller, err := byToken(v, sign(header("HS256", ""), claims(), secret))
+	want(t, caller, err, "alice", "")
+}
+
+func TestStringNamesTheModeAndNoSecret(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for _, o := range []identity.Options{

@@ -2,7 +2,6 @@ package identity
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -21,19 +20,18 @@ const (
 	maxKeySet   = 1 << 20 // bytes
 )
 
-// keys are the issuer's, loaded again in the background. The HTTP client of
-// jwkset is not used for it: it makes a token with an unknown key wait for the
-// fetch, takes an empty set for good, gives a whole set up for one damaged key,
-// and reads answers of any size.
+// keys are the issuer's, reloaded in the background. The HTTP client of jwkset is not used: it makes a token with an
+// unknown key wait for the fetch, accepts an empty set, rejects a whole set for one damaged key, and reads responses of
+// any size.
 type keys struct {
-	source       string // for people
+	source       string // URL or file, for messages
 	load         func(context.Context) ([]byte, error)
 	every, pause time.Duration
 	log          *slog.Logger
 
 	current atomic.Pointer[[]key]
-	asked   chan struct{} // holds at most one
-	failing bool          // what the last load did; of the one goroutine that loads
+	asked   chan struct{} // capacity 1: a value requests a load
+	failing bool          // whether the last load failed; owned by the goroutine that loads
 }
 
 func openKeys(ctx context.Context, o Options) (*keys, error) {
@@ -44,42 +42,41 @@ func openKeys(ctx context.Context, o Options) (*keys, error) {
 	} else {
 		u, err := url.Parse(o.JWKSURL)
 		if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())) {
-			return nil, errors.New("the URL of the key set must begin with https://, or http:// when it is on this machine")
+			return nil, fmt.Errorf("%s must begin with https://, or with http:// for a host on this machine", o.name("JWKSURL"))
 		}
 		k.source, k.load = u.Redacted(), fromURL(o.JWKSURL, o.Transport)
 	}
 	if err := k.refresh(ctx); err != nil && o.JWKSFile != "" {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", o.name("JWKSFile"), err)
 	}
 	go k.run(ctx)
 	return k, nil
 }
 
-// find returns the keys that may have signed a token, and whether there is any
-// with the id. Without an id, every key that fits the algorithm may.
-func (k *keys) find(id, alg string) (named bool, fitting []jwt.VerificationKey) {
+// find returns the keys that may have signed a token and whether a key with the id exists. Without an id, every key for
+// the algorithm may have signed it.
+func (k *keys) find(id, alg string) (named bool, candidates []jwt.VerificationKey) {
 	for _, key := range *k.current.Load() {
 		if id != "" && key.id != id {
 			continue
 		}
 		named = named || id != ""
 		if key.alg == alg {
-			fitting = append(fitting, key.public)
+			candidates = append(candidates, key.public)
 		}
 	}
-	return named, fitting
+	return named, candidates
 }
 
-// ask wants the keys to be loaded soon. It does not wait.
-func (k *keys) ask() {
+// requestLoad makes run load the keys soon. It does not wait.
+func (k *keys) requestLoad() {
 	select {
 	case k.asked <- struct{}{}:
 	default:
 	}
 }
 
-// run loads the keys every now and then, and when asked to, until ctx ends. A
-// failed load is repeated after the pause.
+// run loads the keys at intervals and on request, until ctx ends. It retries a failed load after the pause.
 func (k *keys) run(ctx context.Context) {
 	for {
 		select {
@@ -95,14 +92,14 @@ func (k *keys) run(ctx context.Context) {
 			case <-time.After(k.every - k.pause):
 			}
 		}
-		_ = k.refresh(ctx) // which has logged it
+		_ = k.refresh(ctx) // it has logged the error
 	}
 }
 
-// refresh loads the keys once. When that fails, the last ones stay.
+// refresh loads the keys once. If that fails, the last ones stay in use.
 func (k *keys) refresh(ctx context.Context) error {
 	select {
-	case <-k.asked: // whoever asked until now gets the answer
+	case <-k.asked: // this load answers all requests so far
 	default:
 	}
 	limited, cancel := context.WithTimeout(ctx, loadTimeout)
@@ -119,17 +116,17 @@ func (k *keys) refresh(ctx context.Context) error {
 	case err != nil:
 		level := slog.LevelWarn
 		if k.failing {
-			level = slog.LevelDebug // said before
+			level = slog.LevelDebug // warned before
 		}
 		k.failing = true
-		k.log.Log(ctx, level, "cannot load the keys of tokens: the last ones still count", "source", k.source, "keys", len(*k.current.Load()), "err", err)
-		return fmt.Errorf("load the keys of tokens from %s: %w", k.source, err)
+		k.log.Log(ctx, level, "cannot load the keys for tokens: the last ones stay in use", "source", k.source, "keys", len(*k.current.Load()), "err", err)
+		return fmt.Errorf("load keys from %s: %w", k.source, err)
 	}
 	if k.failing || len(*k.current.Load()) == 0 {
-		k.log.InfoContext(ctx, "loaded the keys of tokens", "source", k.source, "keys", len(fresh))
+		k.log.InfoContext(ctx, "loaded the keys for tokens", "source", k.source, "keys", len(fresh))
 	}
 	if ignored != nil {
-		k.log.DebugContext(ctx, "passed over keys of tokens", "source", k.source, "err", ignored)
+		k.log.DebugContext(ctx, "ignored keys for tokens", "source", k.source, "err", ignored)
 	}
 	k.failing = false
 	k.current.Store(&fresh)
@@ -149,7 +146,7 @@ func fromFile(path string) func(context.Context) ([]byte, error) {
 
 func fromURL(address string, transport http.RoundTripper) func(context.Context) ([]byte, error) {
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse // the rule for the URL would not hold for the next one
+		return http.ErrUseLastResponse // the next URL might not be https://
 	}}
 	return func(ctx context.Context) ([]byte, error) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
@@ -163,7 +160,7 @@ func fromURL(address string, transport http.RoundTripper) func(context.Context) 
 		}
 		defer resp.Body.Close()
 		if resp.StatusCode != http.StatusOK {
-			return nil, fmt.Errorf("the answer has the status %d", resp.StatusCode)
+			return nil, fmt.Errorf("the response has status %d", resp.StatusCode)
 		}
 		return readLimited(resp.Body)
 	}
@@ -172,7 +169,7 @@ func fromURL(address string, transport http.RoundTripper) func(context.Context) 
 func readLimited(in io.Reader) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(in, maxKeySet+1))
 	if err == nil && len(text) > maxKeySet {
-		err = fmt.Errorf("the key set has more than %d bytes", maxKeySet)
+		err = fmt.Errorf("the key set is larger than %d bytes", maxKeySet)
 	}
 	return text, err
 }

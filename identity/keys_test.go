@@ -24,7 +24,7 @@ const (
 	pause = 10 * time.Second
 )
 
-// server is an issuer's, in this process: its time is that of a synctest bubble.
+// server is the issuer's server, in this process so that its clock is that of a synctest bubble.
 type server struct {
 	mu      sync.Mutex
 	answer  func(*http.Request) (*http.Response, error)
@@ -45,7 +45,7 @@ func (s *server) set(answer func(*http.Request) (*http.Response, error)) {
 	s.answer = answer
 }
 
-// fetched returns how often keys were fetched since it was last called.
+// fetched returns the number of fetches since its last call.
 func (s *server) fetched() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,7 +53,7 @@ func (s *server) fetched() int {
 	return s.fetches
 }
 
-func says(status int, body string) func(*http.Request) (*http.Response, error) {
+func responds(status int, body string) func(*http.Request) (*http.Response, error) {
 	return func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(body)), Header: http.Header{}}, nil
 	}
@@ -66,8 +66,8 @@ func hangs(req *http.Request) (*http.Response, error) {
 	return nil, req.Context().Err()
 }
 
-// hangsWithin answers, and then its body does not come.
-func hangsWithin(req *http.Request) (*http.Response, error) {
+// bodyHangs responds, but its body never arrives.
+func bodyHangs(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(slow{req})}, nil
 }
 
@@ -78,20 +78,20 @@ func (s slow) Read([]byte) (int, error) {
 	return 0, s.Context().Err()
 }
 
-// pass lets time pass, and everything happen that is due by then.
+// pass advances the time and waits for everything that is due by then.
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
 }
 
-// ask wants an answer at once: no time may pass meanwhile.
-func ask(t *testing.T, v *identity.Verifier, token string, code identity.Code) {
+// wantAtOnce verifies a token, which must take no time.
+func wantAtOnce(t *testing.T, v *identity.Verifier, token string, code identity.Code) {
 	t.Helper()
 	before := time.Now()
-	person, err := v.FromToken(token)
-	want(t, person, err, "alice", code)
+	caller, err := byToken(v, token)
+	want(t, caller, err, "alice", code)
 	if took := time.Since(before); took != 0 {
-		t.Errorf("an answer took %v", took)
+		t.Errorf("verification took %v, want no time", took)
 	}
 	synctest.Wait()
 }
@@ -99,11 +99,11 @@ func ask(t *testing.T, v *identity.Verifier, token string, code identity.Code) {
 func wantFetches(t *testing.T, s *server, n int) {
 	t.Helper()
 	if got := s.fetched(); got != n {
-		t.Errorf("the keys were fetched %d times, want %d", got, n)
+		t.Errorf("fetches = %d, want %d", got, n)
 	}
 }
 
-// openURL opens a Verifier whose keys come from s.
+// openURL creates a Verifier that fetches its keys from s.
 func openURL(t *testing.T, s *server, log *record) *identity.Verifier {
 	t.Helper()
 	return open(t, identity.Options{JWKSURL: "https://user:s3cret@issuer.example/jwks", Issuer: issuer, Audience: []string{audience},
@@ -119,68 +119,68 @@ var (
 	reusedToken             = sign(header("EdDSA", "first"), claims(), second)
 )
 
-func TestRotation(t *testing.T) {
+func TestKeysAreRotated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, log := &server{answer: says(200, firstSet)}, new(record)
+		s, log := &server{answer: responds(200, firstSet)}, new(record)
 		v := openURL(t, s, log)
 		wantFetches(t, s, 1)
-		ask(t, v, firstToken, "")
+		wantAtOnce(t, v, firstToken, "")
 		pass(time.Hour + time.Second)
 		wantFetches(t, s, 12) // one every five minutes
 
-		// A new key is known one fetch after it was first asked for.
-		s.set(says(200, bothSet))
+		// A token with a new key causes one fetch, after which the key is known.
+		s.set(responds(200, bothSet))
 		pass(pause)
 		wantFetches(t, s, 0)
-		ask(t, v, secondToken, identity.KeyUnknown)
+		wantAtOnce(t, v, secondToken, identity.KeyUnknown)
 		wantFetches(t, s, 1)
-		ask(t, v, secondToken, "")
-		ask(t, v, firstToken, "")
+		wantAtOnce(t, v, secondToken, "")
+		wantAtOnce(t, v, firstToken, "")
 
-		// An old key counts until the next fetch that does not have it.
-		s.set(says(200, secondSet))
-		ask(t, v, firstToken, "")
+		// An old key is accepted until a fetch does not return it.
+		s.set(responds(200, secondSet))
+		wantAtOnce(t, v, firstToken, "")
 		pass(every)
 		wantFetches(t, s, 1)
-		ask(t, v, firstToken, identity.KeyUnknown)
-		ask(t, v, secondToken, "")
+		wantAtOnce(t, v, firstToken, identity.KeyUnknown)
+		wantAtOnce(t, v, secondToken, "")
 		pass(pause)
 		wantFetches(t, s, 1)
 
-		// So does a key that was replaced under the same id.
-		s.set(says(200, jwks(jwk("second", newEd()))))
+		// So is a key that was replaced under the same id.
+		s.set(responds(200, jwks(jwk("second", newEd()))))
 		pass(every)
-		ask(t, v, secondToken, identity.Invalid)
+		wantAtOnce(t, v, secondToken, identity.Invalid)
 		if n := log.count("\n"); n != 1 || log.count("loaded the keys") != 1 || log.count("s3cret") != 0 {
-			t.Errorf("the log is %s", log.text.String())
+			t.Errorf("log = %s, want one line about loaded keys and no password", log.text.String())
 		}
 	})
 }
 
-func TestReplacedUnderOneID(t *testing.T) {
+func TestAKeyReplacedUnderItsIDIsFetched(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &server{answer: says(200, jwks(jwk("first", newEd())))}
+		s := &server{answer: responds(200, jwks(jwk("first", newEd())))}
 		v := openURL(t, s, new(record))
-		s.set(says(200, jwks(jwk("first", second))))
-		ask(t, v, reusedToken, identity.Invalid)
+		s.set(responds(200, jwks(jwk("first", second))))
+		wantAtOnce(t, v, reusedToken, identity.Invalid)
 		pass(pause)
-		ask(t, v, reusedToken, "")
+		wantAtOnce(t, v, reusedToken, "")
 		wantFetches(t, s, 2)
 	})
 }
 
-// However many unknown keys are asked for, fetches keep their distance.
+// However many tokens name unknown keys, fetches keep their minimum distance.
 func TestFetchesAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &server{answer: says(200, firstSet)}
+		s := &server{answer: responds(200, firstSet)}
 		v := openURL(t, s, new(record))
 		wantFetches(t, s, 1)
 		for range 600 { // ten minutes of them
 			for range 5 {
-				ask(t, v, unknownToken, identity.KeyUnknown)
+				wantAtOnce(t, v, unknownToken, identity.KeyUnknown)
 			}
 			pass(time.Second)
 		}
@@ -188,13 +188,13 @@ func TestFetchesAreBounded(t *testing.T) {
 		pass(every - time.Second)
 		wantFetches(t, s, 0)
 
-		// A token that is refused anyway is no reason to fetch.
+		// A token that is rejected anyway causes no fetch.
 		for _, changes := range [][]string{{"exp", "1"}, {"iss", `"other"`}, {"nbf", seconds(time.Hour)}} {
 			code := identity.Invalid
 			if changes[0] == "exp" {
 				code = identity.Expired
 			}
-			ask(t, v, sign(header("ES256", "unknown"), claims(changes...), first), code)
+			wantAtOnce(t, v, sign(header("ES256", "unknown"), claims(changes...), first), code)
 		}
 		pass(time.Second)
 		wantFetches(t, s, 1) // the regular one
@@ -203,69 +203,68 @@ func TestFetchesAreBounded(t *testing.T) {
 	})
 }
 
-// Whatever the issuer does, the last keys count, nobody waits, and a new key is
-// known soon after the issuer is back.
-func TestOutages(t *testing.T) {
+// Whatever the issuer does, no caller waits, and a new key is known soon after the issuer is back.
+func TestTheLastKeysStayInUseDuringAnOutage(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]func(*http.Request) (*http.Response, error){
-		"gone":                      gone,
+		"connection refused":        gone,
 		"it hangs":                  hangs,
-		"its answer hangs":          hangsWithin,
-		"an error":                  says(503, secondSet),
-		"not found":                 says(404, "not found"),
-		"nothing":                   says(200, ""),
-		"no content":                says(204, ""),
-		"garbage":                   says(200, "<html>Sign in</html>"),
-		"half an answer":            says(200, secondSet[:len(secondSet)-2]),
-		"another object":            says(200, `{"error":"busy"}`),
-		"no keys":                   says(200, `{"keys":[]}`),
-		"keys are null":             says(200, `{"keys":null}`),
-		"keys are an object":        says(200, `{"keys":{}}`),
-		"no key for signatures":     says(200, jwks(jwk("first", first, `"use":"enc"`))),
-		"a key that is not a point": says(200, jwks(strings.NewReplacer(`"x"`, `"y"`, `"y"`, `"x"`).Replace(jwk("first", first)))),
-		"a point out of all bounds": says(200, jwks(strings.Replace(jwk("first", first), `"x":"`, `"x":"____`, 1))),
-		"a weak exponent":           says(200, jwks(strings.Replace(jwk("first", rsaKey()), `"AQAB"`, `"AQ"`, 1))),
-		"more than a megabyte":      says(200, strings.Repeat(" ", 1<<20)+secondSet),
-		"elsewhere": func(*http.Request) (*http.Response, error) {
+		"its body hangs":            bodyHangs,
+		"an error":                  responds(503, secondSet),
+		"not found":                 responds(404, "not found"),
+		"an empty body":             responds(200, ""),
+		"no content":                responds(204, ""),
+		"garbage":                   responds(200, "<html>Sign in</html>"),
+		"a truncated body":          responds(200, secondSet[:len(secondSet)-2]),
+		"another object":            responds(200, `{"error":"busy"}`),
+		"no keys":                   responds(200, `{"keys":[]}`),
+		"keys are null":             responds(200, `{"keys":null}`),
+		"keys are an object":        responds(200, `{"keys":{}}`),
+		"no key for signatures":     responds(200, jwks(jwk("first", first, `"use":"enc"`))),
+		"a key that is not a point": responds(200, jwks(strings.NewReplacer(`"x"`, `"y"`, `"y"`, `"x"`).Replace(jwk("first", first)))),
+		"a point out of range":      responds(200, jwks(strings.Replace(jwk("first", first), `"x":"`, `"x":"____`, 1))),
+		"a weak exponent":           responds(200, jwks(strings.Replace(jwk("first", rsaKey()), `"AQAB"`, `"AQ"`, 1))),
+		"more than a megabyte":      responds(200, strings.Repeat(" ", 1<<20)+secondSet),
+		"a redirect": func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: 302, Header: http.Header{"Location": {"https://evil.example/jwks"}}, Body: http.NoBody}, nil
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s, log := &server{answer: says(200, firstSet)}, new(record)
+				s, log := &server{answer: responds(200, firstSet)}, new(record)
 				v := openURL(t, s, log)
 				wantFetches(t, s, 1)
 				s.set(answer)
 				for range 60 { // an hour of it
-					ask(t, v, firstToken, "")
-					ask(t, v, secondToken, identity.KeyUnknown)
+					wantAtOnce(t, v, firstToken, "")
+					wantAtOnce(t, v, secondToken, identity.KeyUnknown)
 					pass(time.Minute)
 				}
 				if n := s.fetched(); n < 60 || n > 6*60 {
-					t.Errorf("%d fetches in an hour", n)
+					t.Errorf("fetches in an hour = %d, want 60 to 360", n)
 				}
 				if n := log.count(`"level":"WARN"`); n != 1 || log.count("s3cret") != 0 {
-					t.Errorf("%d warnings in %s", n, log.text.String())
+					t.Errorf("warnings = %d, want 1, and no password: %s", n, log.text.String())
 				}
-				s.set(says(200, bothSet))
+				s.set(responds(200, bothSet))
 				pass(pause + 5*time.Second)
-				ask(t, v, firstToken, "")
-				ask(t, v, secondToken, "")
+				wantAtOnce(t, v, firstToken, "")
+				wantAtOnce(t, v, secondToken, "")
 				if log.count("loaded the keys") != 2 {
-					t.Error("the log does not say that the keys are back")
+					t.Error("the log does not say that keys were loaded again")
 				}
 				s.fetched()
 				pass(2 * pause)
-				wantFetches(t, s, 0) // whoever asked during the outage has the answer
+				wantFetches(t, s, 0) // no request for a load is left from the outage
 			})
 		})
 	}
 }
 
-func TestStartWithoutIssuer(t *testing.T) {
+func TestNewSucceedsWithoutTheIssuer(t *testing.T) {
 	t.Parallel()
-	for name, answer := range map[string]func(*http.Request) (*http.Response, error){"gone": gone, "it hangs": hangs} {
+	for name, answer := range map[string]func(*http.Request) (*http.Response, error){"connection refused": gone, "it hangs": hangs} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -273,41 +272,41 @@ func TestStartWithoutIssuer(t *testing.T) {
 				before := time.Now()
 				v := openURL(t, s, log)
 				if took := time.Since(before); took > 5*time.Second {
-					t.Errorf("the start took %v", took)
+					t.Errorf("New took %v, want at most 5 s", took)
 				}
 				if log.count(`"level":"WARN"`) != 1 {
-					t.Error("the log does not say that there are no keys")
+					t.Error("the missing keys are not logged as a warning")
 				}
-				ask(t, v, firstToken, identity.KeyUnknown)
-				ask(t, v, sign(header("ES256", ""), claims(), first), identity.KeyUnknown)
+				wantAtOnce(t, v, firstToken, identity.KeyUnknown)
+				wantAtOnce(t, v, sign(header("ES256", ""), claims(), first), identity.KeyUnknown)
 				pass(time.Hour)
-				ask(t, v, firstToken, identity.KeyUnknown)
-				s.set(says(200, firstSet))
+				wantAtOnce(t, v, firstToken, identity.KeyUnknown)
+				s.set(responds(200, firstSet))
 				pass(pause + 5*time.Second)
-				ask(t, v, firstToken, "")
+				wantAtOnce(t, v, firstToken, "")
 			})
 		})
 	}
 }
 
-func TestLoadingEnds(t *testing.T) {
+func TestLoadingEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &server{answer: says(200, firstSet)}
+		s := &server{answer: responds(200, firstSet)}
 		ctx, cancel := context.WithCancel(t.Context())
-		v, err := identity.New(ctx, identity.Options{JWKSURL: "https://issuer.example/jwks", Issuer: issuer, Audience: []string{audience}, Transport: s, Now: clock})
+		v, err := identity.New(ctx, identity.Options{JWKSURL: "https://issuer.example/jwks", Issuer: issuer, Audience: []string{audience}, Transport: s, Now: clock, ValidName: validName})
 		if err != nil {
 			t.Fatal(err)
 		}
 		cancel()
 		pass(time.Hour)
 		wantFetches(t, s, 1)
-		ask(t, v, firstToken, "")
-		ask(t, v, secondToken, identity.KeyUnknown)
+		wantAtOnce(t, v, firstToken, "")
+		wantAtOnce(t, v, secondToken, identity.KeyUnknown)
 	})
 }
 
-func TestKeyFile(t *testing.T) {
+func TestAKeyFileIsReloaded(t *testing.T) {
 	t.Parallel()
 	path := write(t, firstSet)
 	replace := func(text string) {
@@ -318,25 +317,25 @@ func TestKeyFile(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		v := open(t, identity.Options{JWKSFile: path, Issuer: issuer, Audience: []string{audience}})
-		ask(t, v, firstToken, "")
-		ask(t, v, sign(header("EdDSA", ""), claims(), second), identity.KeyUnknown)
-		replace(`{"ke`) // as somebody writes it
+		wantAtOnce(t, v, firstToken, "")
+		wantAtOnce(t, v, sign(header("EdDSA", ""), claims(), second), identity.KeyUnknown)
+		replace(`{"ke`) // while it is being written
 		pass(5 * time.Minute)
-		ask(t, v, firstToken, "")
+		wantAtOnce(t, v, firstToken, "")
 		replace(secondSet)
 		pass(10 * time.Second)
-		ask(t, v, firstToken, identity.KeyUnknown)
-		ask(t, v, secondToken, "")
+		wantAtOnce(t, v, firstToken, identity.KeyUnknown)
+		wantAtOnce(t, v, secondToken, "")
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
 		pass(time.Hour)
-		ask(t, v, secondToken, "")
+		wantAtOnce(t, v, secondToken, "")
 	})
 }
 
-// The same once more over a real connection, and with many at once.
-func TestRealServer(t *testing.T) {
+// The same over a real connection, with many callers at once.
+func TestNoCallerWaitsForAFetch(t *testing.T) {
 	t.Parallel()
 	var set atomic.Pointer[string]
 	set.Store(&firstSet)
@@ -347,7 +346,7 @@ func TestRealServer(t *testing.T) {
 		case 1:
 			fmt.Fprint(w, *set.Load())
 		case 2:
-			<-held // the asker must have its answer by then
+			<-held // the caller must have been rejected by then
 			http.Redirect(w, req, "/elsewhere", http.StatusFound)
 		default:
 			if req.URL.Path != "/jwks" {
@@ -362,10 +361,10 @@ func TestRealServer(t *testing.T) {
 	var all sync.WaitGroup
 	for range 50 {
 		all.Go(func() {
-			person, err := v.FromToken(secondToken)
-			want(t, person, err, "", identity.KeyUnknown)
-			person, err = v.FromToken(firstToken)
-			want(t, person, err, "alice", "")
+			caller, err := byToken(v, secondToken)
+			want(t, caller, err, "", identity.KeyUnknown)
+			caller, err = byToken(v, firstToken)
+			want(t, caller, err, "alice", "")
 		})
 	}
 	all.Wait()
@@ -374,13 +373,13 @@ func TestRealServer(t *testing.T) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for {
-		if _, err := v.FromToken(secondToken); err == nil {
+		if _, err := byToken(v, secondToken); err == nil {
 			return
 		}
 		select {
 		case <-tick.C:
 		case <-late:
-			t.Fatal("the second key never came")
+			t.Fatal("the second key was never loaded")
 		}
 	}
 }

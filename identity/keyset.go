@@ -13,26 +13,25 @@ import (
 	"github.com/MicahParks/jwkset"
 )
 
-// Bits of the RSA keys that count. A longer one costs more time than a request may.
+// Bits of an accepted RSA key. Checking a signature with a longer one would take too long for a request.
 const (
 	minRSA = 2048
 	maxRSA = 8192
 )
 
-// key is a public key and the one algorithm that it is for.
+// key is a public key and the only algorithm that it may be used with.
 type key struct {
 	id     string // may be empty
 	alg    string
 	public any
 }
 
-// parseKeys reads a JSON Web Key Set. It passes over keys that are not for
-// checking signatures, or are weak, damaged or of an unknown kind, and returns
-// why; a set without any other key is an error.
+// parseKeys parses a JSON Web Key Set. It ignores keys that are not for signatures, weak, damaged or of an unknown
+// type, and returns why in ignored. A set without a usable key is an error.
 func parseKeys(text []byte) (keys []key, ignored, err error) {
 	var set struct{ Keys []json.RawMessage }
 	if err := json.Unmarshal(text, &set); err != nil {
-		return nil, nil, fmt.Errorf("read the key set: %w", err)
+		return nil, nil, fmt.Errorf("parse the key set: %w", err)
 	}
 	var reasons []error
 	for i, text := range set.Keys {
@@ -45,7 +44,7 @@ func parseKeys(text []byte) (keys []key, ignored, err error) {
 	}
 	ignored = errors.Join(reasons...)
 	if len(keys) == 0 {
-		return nil, ignored, errors.Join(errors.New("the key set has no key that can be used"), ignored)
+		return nil, ignored, errors.Join(errors.New("the key set has no usable key"), ignored)
 	}
 	return keys, ignored, nil
 }
@@ -56,10 +55,10 @@ func parseKey(text json.RawMessage) (key, error) {
 		return key{}, err
 	}
 	if in.USE != "" && in.USE != jwkset.UseSig || len(in.KEYOPS) > 0 && !slices.Contains(in.KEYOPS, jwkset.KeyOpsVerify) {
-		return key{}, errors.New("it is not for checking signatures")
+		return key{}, errors.New("it is not for verifying signatures")
 	}
-	// Only the public part: certificates in the set are not what makes us trust
-	// it, and one that cannot be parsed must not cost the key.
+	// Only the public part: trust does not come from certificates in the set, and a damaged one must not make the
+	// key unusable.
 	parsed, err := jwkset.NewJWKFromMarshal(jwkset.JWKMarshal{KTY: in.KTY, CRV: in.CRV, X: in.X, Y: in.Y, N: in.N, E: in.E},
 		jwkset.JWKMarshalOptions{}, jwkset.JWKValidateOptions{})
 	if err != nil {
@@ -69,7 +68,7 @@ func parseKey(text json.RawMessage) (key, error) {
 	switch public := k.public.(type) {
 	case *rsa.PublicKey:
 		if bits := public.N.BitLen(); bits < minRSA || bits > maxRSA {
-			return key{}, fmt.Errorf("it is an RSA key of %d bits, %d to %d are accepted", bits, minRSA, maxRSA)
+			return key{}, fmt.Errorf("it is an RSA key of %d bits: %d to %d are accepted", bits, minRSA, maxRSA)
 		}
 		k.alg = "RS256"
 	case *ecdsa.PublicKey:
@@ -80,7 +79,7 @@ func parseKey(text json.RawMessage) (key, error) {
 	case ed25519.PublicKey:
 		k.alg = "EdDSA"
 	default:
-		return key{}, errors.New("it is of a kind that is not accepted")
+		return key{}, errors.New("its type is not supported")
 	}
 	if in.ALG != "" && string(in.ALG) != k.alg {
 		return key{}, fmt.Errorf("it is for %q, not %s", in.ALG, k.alg)

@@ -80,7 +80,7 @@ func NewOn(t *testing.T, configure func(*http.Server), client redis.UniversalCli
 	}
 	if options.Identity == nil {
 		var err error
-		if options.Identity, err = identity.New(t.Context(), identity.Options{Development: true}); err != nil {
+		if options.Identity, err = identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -153,6 +153,7 @@ func Token(changes ...string) string { return SignToken(HeaderHS, Claims(changes
 // recognise makes identity options those of a site.
 func WithIdentity(t *testing.T, o identity.Options) func(*endpoint.Options) {
 	t.Helper()
+	o.ValidName = endpoint.ValidName
 	v, err := identity.New(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -32,7 +32,7 @@ func BenchmarkSite(b *testing.B) {
 			client, repo := benchSite(b, articles)
 			options := endpoint.DefaultOptions()
 			var err error
-			if options.Identity, err = identity.New(b.Context(), identity.Options{Development: true}); err != nil {
+			if options.Identity, err = identity.New(b.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}); err != nil {
 				b.Fatal(err)
 			}
 			handler := graph.NewHandler(repo, slog.New(slog.DiscardHandler), options)

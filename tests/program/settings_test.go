@@ -18,7 +18,7 @@ import (
 func TestBadSettingsOfSignInStopTheStart(t *testing.T) {
 	t.Parallel()
 	keys, secret := fileOf(t, testKeys), fileOf(t, testSecret)
-	const oneOf, rate = "exactly one must say who is asking", "it must look like 60/1m"
+	const oneOf, rate = "set only one of ", "it must look like 60/1m"
 	for _, tt := range []struct {
 		env  []string
 		code int
@@ -31,15 +31,15 @@ func TestBadSettingsOfSignInStopTheStart(t *testing.T) {
 		{[]string{"JWT_SECRET=" + testSecret[:31]}, 1, []string{"31 bytes", "at least 32"}},
 		{[]string{"JWT_SECRET_FILE=" + fileOf(t, testSecret[:31]+"\n")}, 1, []string{"31 bytes", "at least 32"}},
 		{[]string{"JWT_SECRET_FILE=nowhere"}, 1, []string{"nowhere"}},
-		{[]string{"JWKS_FILE=" + keys, "JWT_ISSUER=i"}, 1, []string{"issuer", "audience"}},
-		{[]string{"JWKS_FILE=" + keys, "JWT_AUDIENCE=a"}, 1, []string{"issuer", "audience"}},
-		{[]string{"JWKS_URL=https://127.0.0.1:1/", "JWT_ISSUER=i"}, 1, []string{"issuer", "audience"}},
-		{[]string{"JWKS_FILE=" + secret, "JWT_ISSUER=i", "JWT_AUDIENCE=a"}, 1, []string{"key set"}},
+		{[]string{"JWKS_FILE=" + keys, "JWT_ISSUER=i"}, 1, []string{"JWKS_FILE needs JWT_AUDIENCE"}},
+		{[]string{"JWKS_FILE=" + keys, "JWT_AUDIENCE=a"}, 1, []string{"JWKS_FILE needs JWT_ISSUER"}},
+		{[]string{"JWKS_URL=https://127.0.0.1:1/", "JWT_ISSUER=i"}, 1, []string{"JWKS_URL needs JWT_AUDIENCE"}},
+		{[]string{"JWKS_FILE=" + secret, "JWT_ISSUER=i", "JWT_AUDIENCE=a"}, 1, []string{"JWKS_FILE", "key set"}},
 		{[]string{"JWKS_URL=http://i.example/", "JWT_ISSUER=i", "JWT_AUDIENCE=a"}, 1, []string{"https://"}},
-		{[]string{"JWT_ISSUER=i"}, 1, []string{"issuer"}},
-		{[]string{"JWT_AUDIENCE=a"}, 1, []string{"audience"}},
-		{[]string{"PROXY_USER_HEADER=X-User"}, 1, []string{"addresses of the proxies"}},
-		{[]string{"PROXY_ROLES_HEADER=X-Roles"}, 1, []string{"roles"}},
+		{[]string{"JWT_ISSUER=i"}, 1, []string{"JWT_ISSUER"}},
+		{[]string{"JWT_AUDIENCE=a"}, 1, []string{"JWT_AUDIENCE"}},
+		{[]string{"PROXY_USER_HEADER=X-User"}, 1, []string{"PROXY_USER_HEADER needs TRUSTED_PROXIES"}},
+		{[]string{"PROXY_ROLES_HEADER=X-Roles"}, 1, []string{"PROXY_ROLES_HEADER", "PROXY_USER_HEADER"}},
 		{[]string{"TRUSTED_PROXIES=proxy.example"}, 2, []string{"--trusted-proxies"}},
 		{[]string{"TRUSTED_PROXIES=10.0.0.1"}, 2, []string{"--trusted-proxies"}},
 		{[]string{"JWT_LEEWAY=30"}, 2, []string{"--jwt-leeway"}},

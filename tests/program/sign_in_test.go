@@ -25,7 +25,7 @@ const (
 )
 
 // signs are how the log names each way to sign in.
-var signs = []string{"development mode", "tokens signed with a shared secret", "tokens signed with a key of", "of a trusted proxy says"}
+var signs = []string{"development mode", "tokens signed with a shared secret", "tokens signed with a key from", "of a trusted proxy"}
 
 // The start names the one way to sign in, and no secret is ever shown.
 func TestTheStartNamesOneWayToSignIn(t *testing.T) {

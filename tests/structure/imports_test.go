@@ -13,7 +13,7 @@ import (
 func TestImportsRunOneWay(t *testing.T) {
 	t.Parallel()
 	forbidden := map[string][]string{
-		"frontpage/identity":  {"frontpage/graph", "frontpage/store", "frontpage/csvimport", "github.com/99designs/gqlgen/graphql"},
+		"frontpage/identity":  {"frontpage/graph", "frontpage/endpoint", "frontpage/redisrepo", "frontpage/store", "frontpage/csvimport", "github.com/99designs/gqlgen/graphql"},
 		"frontpage/redisrepo": {"frontpage/graph", "frontpage/identity", "frontpage/store", "frontpage/csvimport", "github.com/99designs/gqlgen", "github.com/vektah/gqlparser/v2", "net/http"},
 		"frontpage/graph":     {"frontpage/store", "frontpage/csvimport"},
 		"frontpage/store":     {"frontpage/graph", "frontpage/redisrepo", "frontpage/identity", "frontpage/csvimport"},
