@@ -25,7 +25,7 @@ func status(media string, why *refused, answer *graphql.Response) int {
 
 // write sends an answer. Its data are finished JSON and sent as they are.
 func write(w http.ResponseWriter, media string, why *refused, answer *graphql.Response) {
-	body := appendAnswer(make([]byte, 0, len(answer.Data)+512), answer)
+	body := appendResponse(make([]byte, 0, len(answer.Data)+512), answer)
 	header := w.Header()
 	header.Set("Content-Type", media+"; charset=utf-8")
 	header.Set("Content-Length", strconv.Itoa(len(body)))
@@ -38,7 +38,7 @@ func write(w http.ResponseWriter, media string, why *refused, answer *graphql.Re
 }
 
 // appendAnswer adds an answer as JSON.
-func appendAnswer(to []byte, answer *graphql.Response) []byte {
+func appendResponse(to []byte, answer *graphql.Response) []byte {
 	separator := byte('{')
 	member := func(name string, text []byte) {
 		to = append(strconv.AppendQuote(append(to, separator), name), ':')

@@ -18,15 +18,15 @@ const answerBytes = 16 << 20
 // messages, and not a thousand executions. It is safe for concurrent use.
 type answers struct {
 	mu    sync.RWMutex
-	made  *simplelru.LRU[answerKey, event]
+	made  *simplelru.LRU[answerKey, answer]
 	bytes int // of all of them
 }
 
 // answerKey is what is asked, as the hash of the document's text and the name of
 // the operation, and about which article.
 type answerKey struct {
-	asked   [sha256.Size]byte
-	article redisrepo.ArticleID
+	question [sha256.Size]byte
+	article  redisrepo.ArticleID
 }
 
 // perAnswer is what an answer takes besides its text, bytes.
@@ -35,7 +35,7 @@ const perAnswer = 256
 func newAnswers() *answers {
 	a := &answers{}
 	var err error
-	a.made, err = simplelru.NewLRU(answerBytes/perAnswer, func(_ answerKey, e event) { a.bytes -= perAnswer + cap(e.body) })
+	a.made, err = simplelru.NewLRU(answerBytes/perAnswer, func(_ answerKey, e answer) { a.bytes -= perAnswer + cap(e.body) })
 	if err != nil {
 		panic(err) // the size above
 	}
@@ -43,14 +43,14 @@ func newAnswers() *answers {
 }
 
 // of is the answer about this state of an article, if it was made.
-func (a *answers) of(key answerKey, article *redisrepo.Article) (event, bool) {
+func (a *answers) of(key answerKey, article *redisrepo.Article) (answer, bool) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	e, _ := a.made.Peek(key) // the oldest are dropped, used or not: an answer is for a moment
 	return e, e.article == article
 }
 
-func (a *answers) keep(key answerKey, e event) {
+func (a *answers) keep(key answerKey, e answer) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.made.Remove(key) // or it would count twice

@@ -92,7 +92,7 @@ func (s *socket) answer(r *running, answer *graphql.Response) {
 	defer s.mu.Unlock()
 	if s.live[r.id] == r {
 		delete(s.live, r.id)
-		s.writeLocked(typeNext, r.name, appendAnswer(nil, answer))
+		s.writeLocked(typeNext, r.name, appendResponse(nil, answer))
 		s.writeLocked(typeComplete, r.name, nil)
 	}
 }
@@ -134,7 +134,7 @@ func (s *socket) show(r *running, sub *subscription) bool {
 	}
 	events := sub.take()
 	size, going := s.send(r, sub, events)
-	sub.shown(events)
+	done(events)
 	s.flow(size)
 	return going
 }

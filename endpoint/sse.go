@@ -129,13 +129,13 @@ func (e *eventStream) comment() error { return e.send([]byte(":\n\n")) }
 
 // answer sends the only answer of an operation.
 func (e *eventStream) answer(answer *graphql.Response) error {
-	return e.send(appendEvent(nil, appendAnswer(nil, answer)))
+	return e.send(appendEvent(nil, appendResponse(nil, answer)))
 }
 
 // round sends the events of a subscription that there are now.
 func (e *eventStream) round(s *subscription) error {
 	events := s.take()
-	defer func() { s.shown(events) }()
+	defer done(events)
 	var text []byte
 	for i := range events {
 		if body := s.renew(&events[i]); body != nil {

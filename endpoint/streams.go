@@ -29,12 +29,12 @@ func DefaultStreamLimits() StreamLimits {
 
 // streams are all that are open in this process.
 type streams struct {
-	limits   StreamLimits
-	stopping context.Context // ends them all
-	stop     context.CancelFunc
-	turns    chan struct{} // one for each event that may be made at once
-	reading  chan struct{} // the same of those that read more than the article
-	answers  *answers
+	limits    StreamLimits
+	stopping  context.Context // ends them all
+	stop      context.CancelFunc
+	makeSlots chan struct{} // one value for each shared answer that is being made
+	readSlots chan struct{} // the same for events that read more than the article
+	answers   *answers
 
 	sameForAll func(ast.SelectionSet) bool // see Schema
 
@@ -48,7 +48,7 @@ func newStreams(limits StreamLimits, sameForAll func(ast.SelectionSet) bool) *st
 	s := &streams{
 		limits: limits, addresses: map[netip.Addr]int{}, viewers: map[redisrepo.UserName]int{},
 		// Thousands of events that all want to be made would keep votes waiting.
-		turns: make(chan struct{}, runtime.GOMAXPROCS(0)), reading: make(chan struct{}, 16*runtime.GOMAXPROCS(0)),
+		makeSlots: make(chan struct{}, runtime.GOMAXPROCS(0)), readSlots: make(chan struct{}, 16*runtime.GOMAXPROCS(0)),
 		answers: newAnswers(), sameForAll: sameForAll,
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())

@@ -17,20 +17,26 @@ type subscriptionKey struct{}
 type subscription struct {
 	*operation
 	streams  *streams
-	shared   bool // whether others may ask the same, which is
-	asks     [sha256.Size]byte
-	posts    bool             // whether it is told of new articles, and so of none that is deleted
-	watch    *redisrepo.Watch // nil when it could not be begun, which first says
+	shared   bool              // the answer depends on the article alone: subscriptions with the same question share it
+	question [sha256.Size]byte // hash of the document and the name of the operation
+	posts    bool              // new articles are watched for, so that deleted ones are passed over
+	watch    *redisrepo.Watch  // nil when the subscription could not begin: first says why
 	first    *graphql.Response
 	articles chan *redisrepo.Article // what next answers about
 	next     graphql.ResponseHandler
 }
 
-// event is an article as it stood, and the answer about it.
+// event is an article to send, and the answer about its state.
 type event struct {
+	delivery redisrepo.Delivery
+	answer
+}
+
+// answer is what a subscription answers about one state of an article.
+type answer struct {
 	article *redisrepo.Article
 	body    []byte
-	failed  bool // in a field: it is to be made again
+	failed  bool // a field has an error: the answer is not shared
 }
 
 // begin starts a subscription. Its end is close.
@@ -42,7 +48,7 @@ func (s *streams) begin(o *operation) *subscription {
 		return sub
 	}
 	sub.shared = s.sameForAll(o.asked.Operation.SelectionSet)
-	sub.asks = sha256.Sum256([]byte(o.asked.Operation.Name + " " + o.asked.RawQuery))
+	sub.question = sha256.Sum256([]byte(o.asked.Operation.Name + " " + o.asked.RawQuery))
 	// gqlgen leaves this field out of the paths of what fails below it.
 	root := rootFields(o.asked)[0]
 	sub.posts = sub.watch.OfPosts()
@@ -70,79 +76,79 @@ func Watched(ctx context.Context, watch *redisrepo.Watch, err error) (<-chan *re
 // IsEvent reports whether ctx is that of an event.
 func IsEvent(ctx context.Context) bool { return ctx.Value(subscriptionKey{}) != nil }
 
-// take makes the events that there are now, of each article one.
+// take makes an event for each article that has news.
 func (s *subscription) take() []event {
 	var events []event
-	for article := s.watch.Take(); article != nil; article = s.watch.Take() {
-		again := func(e event) bool { return e.article.ID == article.ID }
-		if slices.ContainsFunc(events, again) {
-			break // renew shows it
+	for d, ok := s.watch.Take(); ok; d, ok = s.watch.Take() {
+		id := d.Newest().ID
+		if slices.ContainsFunc(events, func(e event) bool { return e.article.ID == id }) {
+			d.Done(true) // renew sends it
+			break
 		}
-		events = append(events, s.make(article))
+		e := event{delivery: d}
+		e.answer = s.make(&e.delivery)
+		events = append(events, e)
 	}
 	return events
 }
 
-// renew makes an event that was taken anew if it has become outdated.
+// renew returns what to send for an event, made again if its article has changed.
+// It is nil when there is nothing to send.
 func (s *subscription) renew(e *event) []byte {
-	if article := s.watch.Newer(e.article); article != nil {
-		*e = s.make(article)
+	if e.delivery.Newest() != e.article {
+		e.answer = s.make(&e.delivery)
 	}
 	return e.body
 }
 
-// make answers about an article, unless the answer is there already. The body is
-// nil when there is nothing to tell, as when the subscription has ended.
-func (s *subscription) make(article *redisrepo.Article) event {
+// make answers about an article, by a shared answer if there is one. The body is
+// nil when there is nothing to send, as when the subscription has ended.
+func (s *subscription) make(d *redisrepo.Delivery) answer {
 	if !s.shared {
-		s.streams.reading <- struct{}{}
-		defer func() { <-s.streams.reading }()
-		return s.execute(article)
+		s.streams.readSlots <- struct{}{}
+		defer func() { <-s.streams.readSlots }()
+		return s.execute(d.Newest())
 	}
-	key := answerKey{s.asks, article.ID}
+	key := answerKey{s.question, d.Newest().ID}
+	if made, ok := s.streams.answers.of(key, d.Newest()); ok {
+		return made
+	}
+	s.streams.makeSlots <- struct{}{}
+	defer func() { <-s.streams.makeSlots }()
+	// All watchers of an article wake at once. The first to get a slot has made the
+	// answer, and meanwhile the article may have changed.
+	article := d.Newest()
 	if made, ok := s.streams.answers.of(key, article); ok {
 		return made
 	}
-	s.streams.turns <- struct{}{}
-	defer func() { <-s.streams.turns }()
-	// All who watch an article wake together: the first that had its turn has made
-	// the answer, and by now there may be news.
-	if newer := s.watch.Newer(article); newer != nil {
-		article = newer
+	a := s.execute(article)
+	if a.body != nil && !a.failed {
+		s.streams.answers.keep(key, a)
 	}
-	if made, ok := s.streams.answers.of(key, article); ok {
-		return made
-	}
-	e := s.execute(article)
-	if e.body != nil && !e.failed {
-		s.streams.answers.keep(key, e)
-	}
-	return e
+	return a
 }
 
-func (s *subscription) execute(article *redisrepo.Article) event {
+func (s *subscription) execute(article *redisrepo.Article) answer {
 	if s.posts && article.DeletedAt != nil {
-		return event{article: article}
+		return answer{article: article}
 	}
 	select {
 	case s.articles <- article:
 	case <-s.ctx.Done():
-		return event{article: article}
+		return answer{article: article}
 	}
-	answer := s.next(s.ctx)
-	if answer == nil {
-		return event{article: article}
+	response := s.next(s.ctx)
+	if response == nil {
+		return answer{article: article}
 	}
-	body := appendAnswer(make([]byte, 0, len(answer.Data)+16), answer)
-	return event{article, body, len(answer.Errors) > 0}
+	body := appendResponse(make([]byte, 0, len(response.Data)+16), response)
+	return answer{article, body, len(response.Errors) > 0}
 }
 
-// shown is called behind each round: what failed is shown again with other news.
-func (s *subscription) shown(round []event) {
-	for _, e := range round {
-		if e.failed {
-			s.watch.Again(e.article)
-		}
+// done ends the deliveries of events. Take returns an article with a failed field
+// again at its next change.
+func done(events []event) {
+	for i := range events {
+		events[i].delivery.Done(!events[i].failed)
 	}
-	s.watch.Shown()
 }

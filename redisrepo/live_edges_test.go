@@ -43,7 +43,7 @@ func TestEveryWatchedArticleHasItsTurn(t *testing.T) {
 			s[1].vote(ids[0], redisrepo.UserName(fmt.Sprint("voter", turn)), up)
 			l.pass()
 		}
-		a := w.Take()
+		a := take(w)
 		if a == nil || seen[a.ID] {
 			t.Fatalf("turn %d: took %v, which was told: %t", turn, a, a != nil)
 		}

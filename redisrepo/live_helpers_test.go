@@ -180,13 +180,31 @@ func (l *listener) watchPosts(group redisrepo.GroupName) *redisrepo.Watch {
 	return w
 }
 
+// take takes an article as if it were sent at once; nil when there is nothing to take.
+func take(w *redisrepo.Watch) *redisrepo.Article {
+	d, ok := w.Take()
+	if !ok {
+		return nil
+	}
+	defer d.Done(true)
+	return d.Newest()
+}
+
 // next waits until there is something to take.
 func next(t *testing.T, w *redisrepo.Watch) *redisrepo.Article {
 	t.Helper()
+	d := delivery(t, w)
+	defer d.Done(true)
+	return d.Newest()
+}
+
+// delivery waits until there is something to take.
+func delivery(t *testing.T, w *redisrepo.Watch) redisrepo.Delivery {
+	t.Helper()
 	timeout := time.After(patience)
 	for {
-		if a := w.Take(); a != nil {
-			return a
+		if d, ok := w.Take(); ok {
+			return d
 		}
 		select {
 		case <-w.Wake():
@@ -211,7 +229,7 @@ func (l *listener) wantTaken(w *redisrepo.Watch, want ...redisrepo.ArticleID) {
 	l.t.Helper()
 	l.pass()
 	var got []redisrepo.ArticleID
-	for a := w.Take(); a != nil; a = w.Take() {
+	for a := take(w); a != nil; a = take(w) {
 		got = append(got, a.ID)
 	}
 	if !slices.Equal(got, want) {

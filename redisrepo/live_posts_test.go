@@ -73,17 +73,18 @@ func TestAPostIsToldInItsNewestState(t *testing.T) {
 	s[1].vote(a.ID, "bob", up)
 	s[1].regroup(a, []string{"x"}, nil)
 	l.pass()
-	taken := w.Take()
-	if want := l.article(a.ID); !reflect.DeepEqual(taken, want) || taken.Votes != 2 {
+	d, ok := w.Take()
+	if !ok {
+		t.Fatal("there is nothing to take")
+	}
+	if taken, want := d.Newest(), l.article(a.ID); !reflect.DeepEqual(taken, want) || taken.Votes != 2 {
 		t.Fatalf("took %+v, want %+v", taken, want)
 	}
-	if newer := w.Newer(taken); newer != nil {
-		t.Errorf("Newer = %s, want nothing", show(newer))
-	}
 	voted := s[0].vote(a.ID, "carol", up).Article
-	if newer := w.Newer(taken); !reflect.DeepEqual(newer, voted) {
-		t.Errorf("Newer = %+v, want %+v", newer, voted)
+	if newest := d.Newest(); !reflect.DeepEqual(newest, voted) {
+		t.Errorf("Newest = %+v, want %+v", newest, voted)
 	}
+	d.Done(true)
 	l.wantTaken(w)
 	w.Close()
 }
@@ -146,7 +147,7 @@ func TestPartitionsAreListenedTo(t *testing.T) {
 	}
 	l.pass()
 	for range byPartition {
-		if a := w.Take(); a == nil || a.Downvotes != 1 {
+		if a := take(w); a == nil || a.Downvotes != 1 {
 			t.Errorf("after a reconnection, told %v", a)
 		}
 	}
@@ -179,7 +180,7 @@ func TestWatchersOfTheStoreInMemory(t *testing.T) {
 	} {
 		write()
 		l.pass()
-		if got, want := w.Take(), l.article(a.ID); !reflect.DeepEqual(got, want) {
+		if got, want := take(w), l.article(a.ID); !reflect.DeepEqual(got, want) {
 			t.Errorf("write %d: told %+v, want %+v", i, got, want)
 		}
 	}
@@ -198,7 +199,7 @@ func TestWatchersOfTheStoreInMemory(t *testing.T) {
 		t.Error(err)
 	}
 	l.pass()
-	w.Take()
+	take(w)
 	if got := fmt.Sprint(audited(s, a.ID)); got != "[alice +1 bob +1 carol -1 dave +1 0s b]" {
 		t.Errorf("Audit = %s", got)
 	}

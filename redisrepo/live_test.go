@@ -39,11 +39,11 @@ func TestWatchersAreToldTheWholeArticle(t *testing.T) {
 				w := l.watch(a.ID)
 				write(writer, a)
 				l.pass()
-				got := w.Take()
+				got := take(w)
 				if want := l.article(a.ID); !reflect.DeepEqual(got, want) || reflect.DeepEqual(got, a) {
 					t.Errorf("told %+v, want %+v", got, want)
 				}
-				if again := w.Take(); again != nil {
+				if again := take(w); again != nil {
 					t.Errorf("told again: %s", show(again))
 				}
 				l.wantReports(0)
@@ -83,25 +83,24 @@ func TestABurstOfVotes(t *testing.T) {
 					return
 				}
 				least := max(int(told.Load()), last)
-				shown := w.Take()
-				if shown == nil {
+				d, ok := w.Take()
+				if !ok {
 					continue
 				}
+				shown := d.Newest()
 				if takes++; shown.Upvotes < least {
 					t.Errorf("took %d votes up after %d", shown.Upvotes, least)
 				}
 				least = max(int(told.Load()), shown.Upvotes)
-				if newer := w.Newer(shown); newer != nil {
-					shown = newer
+				if last = d.Newest().Upvotes; last < least {
+					t.Errorf("right before it is sent, the newest state has %d upvotes, after one with %d", last, least)
 				}
-				if last = shown.Upvotes; last < least {
-					t.Errorf("right before it is shown, the newest has %d votes up, after %d", last, least)
-				}
+				d.Done(true)
 			}
 			if most := int(time.Since(begun)/(250*time.Millisecond)) + 2; takes > most {
 				t.Errorf("told %d times in %v, want at most %d", takes, time.Since(begun), most)
 			}
-			if again := w.Take(); again != nil {
+			if again := take(w); again != nil {
 				t.Errorf("after the last state it is shown %s", show(again))
 			}
 		})
@@ -121,27 +120,26 @@ func TestABurstOfVotes(t *testing.T) {
 	all.Wait()
 }
 
-func TestNewerIsToldInPlaceOfWhatWasTaken(t *testing.T) {
+func TestNewestIsTheStateAtTheTimeOfSending(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	l, a, b := s.listen(), s.post("alice"), s.post("alice")
 	w := l.watch(a.ID, b.ID)
 	s.vote(a.ID, "bob", up)
-	taken := next(t, w)
+	d := delivery(t, w)
+	taken := d.Newest()
 	if taken.Votes != 2 {
 		t.Errorf("took %s, want 2 votes", show(taken))
 	}
-	if newer := w.Newer(taken); newer != nil {
-		t.Errorf("Newer = %s, want nothing", show(newer))
-	}
-	s.vote(b.ID, "bob", up) // another's news are not newer
-	if newer := w.Newer(taken); newer != nil {
-		t.Errorf("Newer = %s, want nothing", show(newer))
+	s.vote(b.ID, "bob", up) // a change of another article
+	if newest := d.Newest(); newest != taken {
+		t.Errorf("Newest = %s, want the state that was taken", show(newest))
 	}
 	s.vote(a.ID, "carol", up)
-	if newer := w.Newer(taken); newer == nil || newer.ID != a.ID || newer.Votes != 3 {
-		t.Errorf("Newer = %v, want 3 votes", newer)
+	if newest := d.Newest(); newest.ID != a.ID || newest.Votes != 3 {
+		t.Errorf("Newest = %v, want 3 votes", newest)
 	}
+	d.Done(true)
 	l.wantTaken(w, b.ID)
 }
 
@@ -156,14 +154,14 @@ func TestArticlesThatDoNotExistAreWatched(t *testing.T) {
 	s[1].post("alice")
 	s[0].post("alice")
 	l.pass()
-	for w.Take() != nil { // whether a post is a change is not promised
+	for take(w) != nil { // whether a post is a change is not promised
 		continue
 	}
 	s[1].vote(1, "bob", up)
 	s[1].vote(2, "bob", up)
 	l.pass()
 	votes := map[redisrepo.ArticleID]int{}
-	for a := w.Take(); a != nil; a = w.Take() {
+	for a := take(w); a != nil; a = take(w) {
 		votes[a.ID] += a.Votes
 	}
 	if want := map[redisrepo.ArticleID]int{1: 2, 2: 2}; !reflect.DeepEqual(votes, want) {

@@ -26,7 +26,7 @@ type Watch struct {
 	// Of a watch of posts.
 	group  *GroupName // where they are posted, empty for all; nil when articles are watched
 	posted []*topic   // what is not taken yet
-	taken  []*topic   // what is taken and perhaps not shown
+	taken  []*topic   // what is being delivered
 }
 
 // watched is an article of a watch.
@@ -79,9 +79,18 @@ func (w *Watch) OfPosts() bool { return w.group != nil }
 // Wake has a value when there may be something to take.
 func (w *Watch) Wake() <-chan struct{} { return w.wake }
 
-// Take returns an article that has news for the watcher, in the newest state
-// that this process knows, or nil when there is none.
-func (w *Watch) Take() *Article {
+// Delivery is one article to send to a watcher. Newest is called right before
+// sending, and Done after it.
+type Delivery struct {
+	watch   *Watch
+	topic   *topic
+	watched *watched // nil for a new article
+	article *Article // what Newest returned last
+}
+
+// Take returns the next article that has news for the watcher. ok is false when
+// there is none until Wake has a value again.
+func (w *Watch) Take() (d Delivery, ok bool) {
 	if w.group != nil {
 		return w.takePost()
 	}
@@ -95,80 +104,67 @@ func (w *Watch) Take() *Article {
 		t.round = round
 		if a := t.latest.Load(); a != nil && a != t.shown {
 			t.shown = a
-			return a
+			return Delivery{watch: w, topic: t.topic, watched: t, article: a}, true
 		}
 	}
-	return nil
+	return Delivery{}, false
 }
 
-func (w *Watch) takePost() *Article {
+func (w *Watch) takePost() (d Delivery, ok bool) {
 	w.live.mu.Lock()
 	defer w.live.mu.Unlock()
 	for len(w.posted) > 0 {
 		t := w.posted[0]
-		w.posted, w.taken = w.posted[1:], append(w.taken, t)
+		w.posted = w.posted[1:]
 		if a := t.latest.Load(); a.DeletedAt == nil {
-			return a
+			w.taken = append(w.taken, t)
+			return Delivery{watch: w, topic: t, article: a}, true
 		}
-	}
-	return nil
-}
-
-// Newer returns the newest state of an article that Take returned, if it is
-// another one by now, and nil otherwise. Whoever asks right before showing the
-// article shows none that is older than what this process has told anybody. A
-// new article, too, may be deleted by then.
-func (w *Watch) Newer(a *Article) *Article {
-	for i := range w.watched {
-		if t := &w.watched[i]; t.id == a.ID {
-			if latest := t.latest.Load(); latest != a {
-				t.shown = latest
-				return latest
-			}
-			return nil
-		}
-	}
-	for _, t := range w.taken {
-		if latest := t.latest.Load(); t.id == a.ID && latest != a {
-			return latest
-		}
-	}
-	return nil
-}
-
-// Again has an article that was taken taken once more when there is news of any
-// kind, since it could not be shown as it should.
-func (w *Watch) Again(a *Article) {
-	for i := range w.watched {
-		if t := &w.watched[i]; t.id == a.ID {
-			t.shown = nil
-		}
-	}
-}
-
-// Shown says that what was taken has been shown: Newer is not asked about it
-// again.
-func (w *Watch) Shown() {
-	if len(w.taken) == 0 {
-		return
-	}
-	w.live.mu.Lock()
-	defer w.live.mu.Unlock()
-	for _, t := range w.taken {
 		w.live.drop(t)
 	}
-	w.taken = w.taken[:0]
+	return Delivery{}, false
 }
 
-// Close ends the watch. It is called once.
+// Newest returns the newest state of the article that this process knows. Sent at
+// once, it is not older than anything that this process has sent to any client. A
+// new article, too, may be deleted by then.
+func (d *Delivery) Newest() *Article {
+	if latest := d.topic.latest.Load(); latest != d.article {
+		d.article = latest
+		if d.watched != nil {
+			d.watched.shown = latest
+		}
+	}
+	return d.article
+}
+
+// Done ends the delivery. With ok false, Take returns a watched article again at
+// its next change of any kind, because sending it failed.
+func (d *Delivery) Done(ok bool) {
+	if d.watched != nil {
+		if !ok {
+			d.watched.shown = nil
+		}
+		return
+	}
+	w := d.watch
+	w.live.mu.Lock()
+	defer w.live.mu.Unlock()
+	if i := slices.Index(w.taken, d.topic); i >= 0 {
+		w.taken = slices.Delete(w.taken, i, i+1)
+		w.live.drop(d.topic)
+	}
+}
+
+// Close ends the watch and its deliveries. It is called once.
 func (w *Watch) Close() {
-	w.Shown()
 	w.live.mu.Lock()
 	defer w.live.mu.Unlock()
 	delete(w.live.posts, w)
-	for _, t := range w.posted {
+	for _, t := range slices.Concat(w.posted, w.taken) {
 		w.live.drop(t)
 	}
+	w.taken = nil
 	for _, t := range w.watched {
 		delete(t.watches, w)
 		w.live.drop(t.topic)

@@ -301,13 +301,13 @@ func TestAPostThatIsDeletedBeforeItIsTaken(t *testing.T) {
 	a, b := s[1].post("alice"), s[1].post("alice")
 	l.pass()
 	s[0].delete(a.ID, moderator)
-	taken := w.Take()
-	if taken == nil || taken.ID != b.ID {
-		t.Fatalf("took %v, want %v", taken, b.ID)
+	taken, ok := w.Take()
+	if !ok || taken.Newest().ID != b.ID {
+		t.Fatalf("took %v, want %v", taken.Newest(), b.ID)
 	}
 	s[0].delete(b.ID, moderator)
-	if newer := w.Newer(taken); newer == nil || newer.DeletedAt == nil {
-		t.Errorf("Newer = %v, want it to be deleted", newer)
+	if newest := taken.Newest(); newest.DeletedAt == nil {
+		t.Errorf("Newest = %v, want it to be deleted", newest)
 	}
 	l.wantTaken(w)
 }

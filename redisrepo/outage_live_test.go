@@ -140,7 +140,7 @@ func TestPostsOfAnOutageAreToldOnce(t *testing.T) {
 		end()
 		l.pass()
 		told := 0
-		for a := all.Take(); a != nil; a = all.Take() {
+		for a := take(all); a != nil; a = take(all) {
 			if told++; a.ID < missed[9] || a.ID == missed[60] {
 				l.t.Errorf("told of %v, which is not among the newest", a.ID)
 			}
