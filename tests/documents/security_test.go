@@ -9,8 +9,6 @@ import (
 	"testing"
 )
 
-const root = "../.."
-
 // SECURITY.md names a test as FOLDER.TestNAME, and a check of the clients by its file.
 func TestSecurityNamesOnlyExistingTests(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,313 @@
+package documents_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"frontpage/programtest"
+)
+
+// The commands of a document run in order, in one empty folder and so on one new store. CONTRIBUTING.md says how
+// a document marks the commands that are not run, and which parts of a reply may vary.
+func TestDocumentedCommandsReplyAsDocumented(t *testing.T) {
+	t.Parallel()
+	for _, tool := range []string{"curl", "sh", "redis-server"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Fatalf("the documents need %s: %v", tool, err)
+		}
+	}
+	var replies atomic.Int64
+	t.Run("documents", func(t *testing.T) {
+		for _, path := range documents(t) {
+			t.Run(path, func(t *testing.T) {
+				t.Parallel()
+				document := blocks(read(t, path))
+				for _, problem := range uncovered(document) {
+					t.Error(problem)
+				}
+				if !t.Failed() {
+					replies.Add(int64(follow(t, document)))
+				}
+			})
+		}
+	})
+	if replies.Load() < 15 {
+		t.Errorf("%d replies were compared, want at least 15", replies.Load())
+	}
+}
+
+const (
+	notRun       = "not run: " // and the reason
+	keepsRunning = "keeps running"
+	prints       = "the running command prints"
+)
+
+// starts matches a block whose last command serves: it has flags, and no command of the program.
+var starts = regexp.MustCompile(`go run \.( --?\S+)*\n$`)
+
+// needsReply reports whether the next block has to be what this one prints.
+func (b block) needsReply() bool {
+	return b.language == "sh" && b.comment != keepsRunning && !strings.HasPrefix(b.comment, notRun) && !starts.MatchString(b.text)
+}
+
+func (b block) isReply() bool { return b.language == "json" || b.language == "text" }
+
+// uncovered says which commands have no reply, and which replies have no command.
+func uncovered(document []block) (problems []string) {
+	watching := false
+	for i, b := range document {
+		answered := i+1 < len(document) && document[i+1].isReply() && document[i+1].follows
+		if b.needsReply() && !answered {
+			problems = append(problems, fmt.Sprintf("line %d: this command has no reply", b.line))
+		}
+		switch {
+		case b.isReply() && b.comment == prints && watching:
+		case b.isReply() && (b.comment != "" || !b.follows || i == 0 || !document[i-1].needsReply()):
+			problems = append(problems, fmt.Sprintf("line %d: this reply has no command", b.line))
+		}
+		watching = watching || b.language == "sh" && b.comment == keepsRunning
+	}
+	return problems
+}
+
+func TestUncoveredCommandsAreFound(t *testing.T) {
+	t.Parallel()
+	for document, want := range map[string]int{
+		"~~~sh\necho a\n~~~\n~~~json\n{}\n~~~\n":                                                        0,
+		"~~~sh\necho a\n~~~\n\n~~~text\na\n~~~\n":                                                       0,
+		"<!-- not run: it takes long -->\n~~~sh\necho a\n~~~\n":                                         0,
+		"~~~sh\nPAGE_SIZE=3 go run . --demo\n~~~\n":                                                     0,
+		"<!-- keeps running -->\n~~~sh\nx\n~~~\n<!-- the running command prints -->\n~~~text\na\n~~~\n": 0,
+		"~~~sh\necho a\n~~~\n":                                                                          1,
+		"~~~sh\necho a\n~~~\nText.\n~~~json\n{}\n~~~\n":                                                 2,
+		"~~~sh\necho a\n~~~\n~~~sh\necho b\n~~~\n~~~json\n{}\n~~~\n":                                    1,
+		"~~~sh\ngo run . check\n~~~\n":                                                                  1,
+		"~~~json\n{}\n~~~\n":                                                                            1,
+		"~~~sh\ngo run .\n~~~\n~~~json\n{}\n~~~\n":                                                      1,
+		"<!-- the running command prints -->\n~~~text\na\n~~~\n":                                        1,
+		"<!-- not run -->\n~~~sh\necho a\n~~~\n":                                                        1, // it has no reason
+	} {
+		if got := uncovered(blocks(strings.ReplaceAll(document, "~", "`"))); len(got) != want {
+			t.Errorf("%q: problems are %q, want %d", document, got, want)
+		}
+	}
+}
+
+// follow does what a reader of the document does. It returns the number of replies that it compared.
+func follow(t *testing.T, document []block) (compared int) {
+	s := &session{t: t, dir: t.TempDir()}
+	defer s.stop()
+	var output string
+	for _, b := range document {
+		switch {
+		case b.isReply():
+			if b.comment == prints {
+				output = s.event()
+			}
+			compared++
+			if got, want := stable(output), stable(b.text); got != want {
+				t.Errorf("line %d:\n got %s\nwant %s", b.line, output, b.text)
+			}
+		case b.needsReply():
+			output = s.run(b.text)
+		case b.language == "sh" && b.comment == keepsRunning:
+			s.watch(b.text)
+		case b.language == "sh" && !strings.HasPrefix(b.comment, notRun):
+			s.start(b.text)
+		}
+	}
+	return compared
+}
+
+var (
+	address = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+	moment  = regexp.MustCompile(`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+	seconds = regexp.MustCompile(`\b1\d{9}(\.\d+)?\b`)
+)
+
+// stable replaces what varies from run to run: times in RFC 3339, Unix seconds and addresses of this machine.
+func stable(reply string) string {
+	reply = address.ReplaceAllString(reply, "ADDRESS")
+	reply = moment.ReplaceAllString(reply, "TIME")
+	return seconds.ReplaceAllString(reply, "SECONDS")
+}
+
+// session is a reader with several terminals in one folder.
+type session struct {
+	t   *testing.T
+	dir string
+
+	server *exec.Cmd
+	url    string
+	log    chan string // the whole log of the server, once it has ended
+
+	events chan string // of the command that keeps running, without the empty line at the end
+	cancel context.CancelFunc
+}
+
+// shell is a command in which go run . is the built program and 127.0.0.1:8080 the server.
+func (s *session) shell(ctx context.Context, text string) *exec.Cmd {
+	program := programtest.Command(s.t, nil)
+	text = strings.ReplaceAll(text, "go run .", program.Path)
+	if s.url != "" {
+		text = strings.ReplaceAll(text, "http://127.0.0.1:8080", s.url)
+	}
+	cmd := exec.CommandContext(ctx, "sh", "-euc", text)
+	cmd.Dir, cmd.Env = s.dir, program.Env
+	return cmd
+}
+
+// run returns what the command writes to standard output.
+func (s *session) run(text string) string {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
+	defer cancel()
+	cmd := s.shell(ctx, text)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		s.t.Errorf("%s%v\n%s%s", text, err, out, &stderr)
+	}
+	if out = bytes.TrimRight(out, "\n"); len(out) > 0 {
+		out = append(out, '\n')
+	}
+	return string(out)
+}
+
+var endpointLine = regexp.MustCompile(`endpoint=(https?://\S+)/query`)
+
+// start ends the server that runs, starts another and waits until it serves.
+func (s *session) start(text string) {
+	s.t.Helper()
+	s.stop()
+	cmd := s.shell(context.Background(), text)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that stop reaches the program within the shell
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.server, s.log = cmd, make(chan string, 1)
+	serving := make(chan string, 1)
+	go func() {
+		var log strings.Builder
+		for lines := bufio.NewScanner(stderr); lines.Scan(); {
+			log.WriteString(lines.Text() + "\n")
+			if m := endpointLine.FindStringSubmatch(lines.Text()); m != nil {
+				serving <- m[1]
+			}
+		}
+		s.log <- log.String()
+	}()
+	select {
+	case s.url = <-serving:
+	case log := <-s.log:
+		s.t.Fatalf("%sthe server ended: %v\n%s", text, cmd.Wait(), log)
+	}
+}
+
+func (s *session) stop() {
+	if s.cancel != nil {
+		s.cancel()
+	}
+	if s.server == nil {
+		return
+	}
+	if err := syscall.Kill(-s.server.Process.Pid, syscall.SIGTERM); err != nil {
+		s.t.Errorf("stop the server: %v", err)
+	}
+	<-s.log
+	_ = s.server.Wait() // the shell was ended by the signal
+	s.server, s.url = nil, ""
+}
+
+// watch starts a command that prints server-sent events about article:1, and waits until it certainly gets them.
+func (s *session) watch(text string) {
+	s.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel, s.events = cancel, make(chan string, 100)
+	cmd := s.shell(ctx, "exec "+text)
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	go func() {
+		defer close(s.events)
+		event := ""
+		for lines := bufio.NewScanner(stdout); lines.Scan(); {
+			if lines.Text() != "" {
+				event += lines.Text() + "\n"
+			} else {
+				s.events <- event
+				event = ""
+			}
+		}
+		_ = cmd.Wait() // it was ended by cancel
+	}()
+	if got := s.event(); got != ":\n" {
+		s.t.Fatalf("the stream began with %q, want a comment", got)
+	}
+	// The server may open the stream a moment before it watches. So a user of this test votes until an event
+	// comes, and takes the vote back.
+	for heard := false; !heard; {
+		s.vote("UP")
+		select {
+		case <-s.events:
+			heard = true
+		case <-time.After(5 * time.Second):
+		}
+		s.vote("NONE")
+		s.event()
+	}
+}
+
+// event waits for the next event of the command that keeps running.
+func (s *session) event() string {
+	s.t.Helper()
+	select {
+	case event, open := <-s.events:
+		if !open {
+			s.t.Fatal("the command that keeps running ended")
+		}
+		return event
+	case <-time.After(30 * time.Second):
+		s.t.Fatal("no event within 30 s")
+		return ""
+	}
+}
+
+func (s *session) vote(direction string) {
+	s.t.Helper()
+	body := fmt.Sprintf(`{"query":"mutation { vote(input: {article: 1, direction: %s}) { changed } }"}`, direction)
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+"/query", strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-User-ID", "tester")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	if answer, err := io.ReadAll(res.Body); err != nil || !strings.Contains(string(answer), `"changed":true`) {
+		s.t.Fatalf("vote: %s %v", answer, err)
+	}
+}

@@ -1,0 +1,105 @@
+package documents_test
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)|(?:src|srcset|href)="([^"]+)"`)
+	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	fenced  = regexp.MustCompile("(?ms)^```.*?^```$")
+	code    = regexp.MustCompile("`[^`\n]*`")
+)
+
+// anchors are what GitHub makes of the headings of a document.
+func anchors(document string) map[string]bool {
+	found := map[string]bool{}
+	for _, m := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(document, ""), -1) {
+		name := regexp.MustCompile(`[^\pL\pN _-]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		found[strings.ReplaceAll(name, " ", "-")] = true
+	}
+	return found
+}
+
+func TestLinksLeadToFilesAndHeadings(t *testing.T) {
+	t.Parallel()
+	checked := 0
+	for _, from := range documents(t) {
+		text := code.ReplaceAllString(fenced.ReplaceAllString(read(t, from), ""), "")
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			target := m[1] + m[2]
+			if regexp.MustCompile(`^(https?|mailto):`).MatchString(target) {
+				continue
+			}
+			checked++
+			file, anchor, hasAnchor := strings.Cut(target, "#")
+			to := from
+			if file != "" {
+				to = path.Join(path.Dir(from), file)
+			}
+			if _, err := os.Stat(filepath.Join(root, to)); err != nil {
+				t.Errorf("%s links to %s: %v", from, target, err)
+			} else if hasAnchor && !anchors(read(t, to))[anchor] {
+				t.Errorf("%s links to %s, which has no such heading", from, target)
+			}
+		}
+	}
+	if checked < 30 {
+		t.Errorf("%d links were checked, want at least 30", checked)
+	}
+}
+
+// A name in backticks that looks like a file, a test or a setting is one.
+func TestNamesInDocumentsExist(t *testing.T) {
+	t.Parallel()
+	files := repositoryFiles(t)
+	roots, sources := map[string]bool{}, ""
+	for _, file := range files {
+		first, _, _ := strings.Cut(file, "/")
+		roots[first] = true
+		switch filepath.Ext(file) {
+		case ".go", ".graphqls", ".ts", ".tsx", ".lua":
+			sources += read(t, file)
+		}
+	}
+	isFile := func(name string) bool {
+		for _, file := range files {
+			if file == name || strings.HasSuffix(file, "/"+name) {
+				return true
+			}
+		}
+		return false
+	}
+	source := regexp.MustCompile(`^[\w./-]+\.(go|lua|graphqls|tsx?|mjs|sh|dot|yml)$`)
+	test := regexp.MustCompile(`^(?:[a-z/]+\.)?((?:Test|Fuzz|Benchmark)[A-Z]\w*)$`)
+	constant := regexp.MustCompile(`^[A-Z][A-Z0-9]*(_[A-Z0-9]+)+$`)
+	for _, document := range documents(t) {
+		if document == "SECURITY.md" {
+			continue // see TestSecurityNamesOnlyExistingTests
+		}
+		text := fenced.ReplaceAllString(read(t, document), "")
+		for _, quoted := range code.FindAllString(text, -1) {
+			name := strings.TrimPrefix(strings.Trim(quoted, "`/"), "./")
+			first, _, nested := strings.Cut(name, "/")
+			switch {
+			case source.MatchString(name) || nested && roots[first] && !strings.ContainsAny(name, " *"):
+				if !isFile(name) {
+					t.Errorf("%s names %s, which does not exist", document, quoted)
+				}
+			case test.MatchString(name):
+				if !strings.Contains(sources, "func "+test.FindStringSubmatch(name)[1]+"(") {
+					t.Errorf("%s names the test %s, which does not exist", document, quoted)
+				}
+			case constant.MatchString(name):
+				if !strings.Contains(sources, name) {
+					t.Errorf("%s names %s, which is in no source", document, quoted)
+				}
+			}
+		}
+	}
+}
