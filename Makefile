@@ -1,4 +1,4 @@
-.PHONY: help run test bench generate web screenshots lint
+.PHONY: help run test bench generate web diagram screenshots lint
 
 help: ## show this
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile
@@ -18,6 +18,9 @@ generate: ## write graph/generated.go anew from schema.graphqls
 
 web: ## build web/dist anew from its sources; needs Node
 	cd web && npm ci && npm run build
+
+diagram: ## draw docs/images/packages.svg again; needs Graphviz
+	dot -Tsvg docs/images/packages.dot -o docs/images/packages.svg
 
 screenshots: ## take the pictures in docs/ anew; needs Node and Chromium
 	cd web && npm run screenshots

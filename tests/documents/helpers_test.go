@@ -48,7 +48,7 @@ func repositoryFiles(t *testing.T) []string {
 		if err != nil {
 			return err
 		}
-		if entry.Name() == "node_modules" || entry.Name() == ".git" {
+		if entry.IsDir() && (entry.Name() == "node_modules" || entry.Name() == ".git") {
 			return fs.SkipDir
 		}
 		relative, err := filepath.Rel(root, path)

@@ -87,6 +87,7 @@ func TestNamesInDocumentsExist(t *testing.T) {
 			name := strings.TrimPrefix(strings.Trim(quoted, "`/"), "./")
 			first, _, nested := strings.Cut(name, "/")
 			switch {
+			case name == "x.go" || name == "x_test.go": // any file
 			case source.MatchString(name) || nested && roots[first] && !strings.ContainsAny(name, " *"):
 				if !isFile(name) {
 					t.Errorf("%s names %s, which does not exist", document, quoted)

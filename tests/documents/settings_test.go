@@ -11,9 +11,13 @@ import (
 // docs/operations.md lists the settings in the tables under its heading Settings.
 func TestSettingsTableMatchesHelp(t *testing.T) {
 	t.Parallel()
-	help, _, code := programtest.Run(t, nil, "--help")
-	if code != 0 {
-		t.Fatalf("--help: exit code %d", code)
+	help := ""
+	for _, args := range [][]string{{"--help"}, {"serve", "--help"}} {
+		out, stderr, code := programtest.Run(t, nil, args...)
+		if code != 0 {
+			t.Fatalf("%v: exit code %d\n%s", args, code, stderr)
+		}
+		help += out
 	}
 	known := map[string]bool{}
 	for _, m := range regexp.MustCompile(`\(\$([A-Z0-9_]+)\)`).FindAllStringSubmatch(help, -1) {

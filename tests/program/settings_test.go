@@ -1,12 +1,10 @@
 package program_test
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -178,25 +176,4 @@ func TestSettingsOfTheEndpoint(t *testing.T) {
 		t.Errorf("one that is: %s", got)
 	}
 	closed.Stop()
-}
-
-func TestHelpAndREADMEKnowEverySetting(t *testing.T) {
-	t.Parallel()
-	help, err := programtest.Command(t, nil, "--help").CombinedOutput()
-	if err != nil {
-		t.Fatal(err)
-	}
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings := regexp.MustCompile(`\(\$([A-Z_]+)\)`).FindAllSubmatch(help, -1)
-	if len(settings) < 27 {
-		t.Errorf("only %d settings in the help:\n%s", len(settings), help)
-	}
-	for _, setting := range settings {
-		if !bytes.Contains(readme, []byte("`"+string(setting[1])+"`")) {
-			t.Errorf("README.md does not name %s", setting[1])
-		}
-	}
 }
