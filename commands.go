@@ -55,7 +55,7 @@ func (i *importFile) Run(ctx context.Context, s *settings, log *slog.Logger) (er
 		progress = os.Stderr
 	}
 	summary, err := csvimport.Run(ctx, repo, i.File, csvimport.Options{
-		GroupByHost: i.GroupByHost, ShiftToNow: i.ShiftToNow, Refused: os.Stderr, Progress: progress,
+		GroupByHost: i.GroupByHost, ShiftToNow: i.ShiftToNow, Report: os.Stderr, Progress: progress,
 	})
 	fmt.Println(summary)
 	return err

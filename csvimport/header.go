@@ -11,11 +11,11 @@ var (
 	optional = []string{"text", "groups"}
 )
 
-// columns says where the columns are.
+// columns are those of the header.
 type columns struct {
-	at     map[string]int // by name in lower case
+	at     map[string]int // index by name in lower case
 	count  int
-	unused []string // names
+	unused []string // names in lower case
 }
 
 func parseHeader(names []string) (*columns, error) {
@@ -23,10 +23,10 @@ func parseHeader(names []string) (*columns, error) {
 	for i, name := range names {
 		name = strings.ToLower(strings.TrimSpace(name))
 		if name == "" {
-			continue // a comma too many, as spreadsheets write
+			continue // spreadsheets may write trailing commas
 		}
 		if _, twice := c.at[name]; twice {
-			return nil, fmt.Errorf("two columns have the name %q", name)
+			return nil, fmt.Errorf("two columns are named %q", name)
 		}
 		c.at[name] = i
 		if !slices.Contains(required, name) && !slices.Contains(optional, name) {
@@ -38,12 +38,12 @@ func parseHeader(names []string) (*columns, error) {
 		return found
 	})
 	if len(missing) > 0 {
-		return nil, fmt.Errorf("there is no column %s: the first line names the columns, with commas between", strings.Join(missing, ", "))
+		return nil, fmt.Errorf("missing columns %s: the first line must name the columns, separated by commas", strings.Join(missing, ", "))
 	}
 	return c, nil
 }
 
-// value is empty for an optional column that is not there.
+// value returns the field in a column, empty for an optional column that is missing.
 func (c *columns) value(fields []string, column string) string {
 	if i, found := c.at[column]; found {
 		return fields[i]

@@ -13,7 +13,7 @@ import (
 	"frontpage/redistest"
 )
 
-// now is when the tests run, for the site and for the import.
+// now is the time of the tests, for the site and for the import.
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 const header = "id,title,link,votes,poster,posted_at\n"
@@ -35,12 +35,11 @@ func newSite(t *testing.T) site {
 	return site{repo, server}
 }
 
-// imports runs an import that must not be stopped, and returns what it wrote
-// about rows.
+// imports runs an import that must not be stopped and returns its summary and report.
 func (s site) imports(t *testing.T, file string, o csvimport.Options) (csvimport.Summary, string) {
 	t.Helper()
-	var refused strings.Builder
-	o.Refused = &refused
+	var report strings.Builder
+	o.Report = &report
 	if o.Now == nil {
 		o.Now = func() time.Time { return now }
 	}
@@ -48,7 +47,7 @@ func (s site) imports(t *testing.T, file string, o csvimport.Options) (csvimport
 	if err != nil {
 		t.Fatalf("Run: %v", err)
 	}
-	return sum, refused.String()
+	return sum, report.String()
 }
 
 func (s site) article(t *testing.T, id redisrepo.ArticleID) *redisrepo.Article {
@@ -60,7 +59,7 @@ func (s site) article(t *testing.T, id redisrepo.ArticleID) *redisrepo.Article {
 	return articles[0]
 }
 
-// count is how many articles the site has.
+// count checks the store and returns the number of articles.
 func (s site) count(t *testing.T) int {
 	t.Helper()
 	checked, err := s.Check(t.Context(), func(violation string) { t.Errorf("Check: %s", violation) })
@@ -70,7 +69,7 @@ func (s site) count(t *testing.T) int {
 	return checked.Articles
 }
 
-// manyRows is a file in which votes and times tie often.
+// manyRows returns a file with many equal votes and times.
 func manyRows(rows int) string {
 	var b strings.Builder
 	b.WriteString(header)
@@ -80,7 +79,7 @@ func manyRows(rows int) string {
 	return b.String()
 }
 
-// watched calls then when the import has read the bytes up to at.
+// watched calls then once the import has read at bytes.
 type watched struct {
 	io.ReadSeeker
 	at, read int
@@ -100,7 +99,7 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// failing is a file of which one call fails, counted from 1.
+// failing is a file of which one call fails, the first being 1.
 type failing struct {
 	io.ReadSeeker
 	call, calls int

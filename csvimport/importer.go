@@ -11,7 +11,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-const batchSize = 500 // rows that go to Redis in one round trip
+const batchSize = 500 // rows per round trip to Redis
 
 type importer struct {
 	Options
@@ -20,19 +20,19 @@ type importer struct {
 	shift int64 // seconds
 	bar   *progressbar.ProgressBar
 	sum   Summary
-	done  int // the line up to which every row is stored or refused
+	done  int // last line up to which every row is stored or refused
 }
 
 func (im *importer) run(ctx context.Context, file io.ReadSeeker) error {
 	size, err := file.Seek(0, io.SeekEnd)
 	if err != nil {
-		return fmt.Errorf("not a file that can be read more than once: %w", err)
+		return fmt.Errorf("the file must be seekable, not a pipe: %w", err)
 	}
 	if im.rows, err = openRows(file); err != nil {
 		return err
 	}
 	if unused := im.rows.columns.unused; len(unused) > 0 {
-		_, _ = fmt.Fprintf(im.Refused, "columns that are not used: %q\n", unused)
+		_, _ = fmt.Fprintf(im.Report, "ignored columns: %q\n", unused)
 	}
 	if im.ShiftToNow {
 		if err := im.findShift(ctx); err != nil {
@@ -47,8 +47,7 @@ func (im *importer) run(ctx context.Context, file io.ReadSeeker) error {
 	return im.store(ctx)
 }
 
-// findShift looks for the newest time. Rows that cannot be understood do not
-// count here; store reports them.
+// findShift sets the shift that makes the newest time now. It ignores invalid rows, which store reports.
 func (im *importer) findShift(ctx context.Context) error {
 	newest := int64(-1)
 	err := im.each(ctx, func(r row) error {
@@ -63,6 +62,7 @@ func (im *importer) findShift(ctx context.Context) error {
 	return err
 }
 
+// store imports the rows.
 func (im *importer) store(ctx context.Context) error {
 	batch := make([]row, 0, batchSize)
 	err := im.each(ctx, func(r row) error {
@@ -71,7 +71,7 @@ func (im *importer) store(ctx context.Context) error {
 		}
 		err := im.flush(ctx, batch)
 		batch = batch[:0]
-		_ = im.bar.Set64(im.rows.offset()) // a terminal that went away is no reason to stop
+		_ = im.bar.Set64(im.rows.offset()) // continue even if the terminal is gone
 		return err
 	})
 	if err != nil {
@@ -80,6 +80,7 @@ func (im *importer) store(ctx context.Context) error {
 	return im.flush(ctx, batch)
 }
 
+// each calls visit with every row, parsed or with the reason why it is refused, until visit returns an error.
 func (im *importer) each(ctx context.Context, visit func(row) error) error {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -102,11 +103,11 @@ func (im *importer) each(ctx context.Context, visit func(row) error) error {
 }
 
 func (im *importer) stopped(err error) error {
-	return fmt.Errorf("stopped behind line %d: %w; to run it again adds nothing twice", im.done, err)
+	return fmt.Errorf("stopped after line %d: %w; running the import again skips the rows stored so far", im.done, err)
 }
 
-// flush stores the batch and counts what became of its rows. Those that cannot
-// be stored are in it to be reported in order.
+// flush stores the batch, counts its rows and reports them. The batch includes refused rows so that they are reported
+// in order.
 func (im *importer) flush(ctx context.Context, batch []row) error {
 	articles := make([]redisrepo.Imported, 0, len(batch))
 	for _, r := range batch {
@@ -129,13 +130,13 @@ func (im *importer) flush(ctx context.Context, batch []row) error {
 			im.sum.Added++
 			if r.ungrouped != nil {
 				im.sum.Ungrouped++
-				im.note(r, "stored without a group for its host: "+r.ungrouped.Error())
+				im.report(r, "stored without a group for its host: "+r.ungrouped.Error())
 			}
 		case r.err == nil:
 			im.sum.Skipped++
 		case errors.As(r.err, &refusal):
 			im.sum.Refused++
-			im.note(r, byColumn(refusal))
+			im.report(r, byColumn(refusal))
 		case fault == nil:
 			fault = im.stopped(r.err)
 		}

@@ -1,7 +1,6 @@
 package csvimport
 
 import (
-	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -12,13 +11,13 @@ import (
 	"frontpage/redisrepo"
 )
 
-// row is what was read of one row.
+// row is one row of the file.
 type row struct {
-	first, last int // lines
+	first, last int // line numbers
 	fields      []string
-	err         error // why it cannot be stored, a Refusal
+	err         error // why it cannot be stored: a redisrepo.Refusal
 	article     redisrepo.Imported
-	ungrouped   error // why it is in no group for its host
+	ungrouped   error // why it gets no group for its host
 }
 
 func (r row) lines() string {
@@ -28,14 +27,14 @@ func (r row) lines() string {
 	return fmt.Sprintf("line %d", r.first)
 }
 
-// note writes about a row. The progress bar may be on the same terminal.
-func (im *importer) note(r row, text string) {
+// report writes a line about a row. It clears the progress bar, which may be on the same terminal.
+func (im *importer) report(r row, text string) {
 	_ = im.bar.Clear()
-	_, _ = fmt.Fprintf(im.Refused, "%s: %s\n", r.lines(), text)
+	_, _ = fmt.Fprintf(im.Report, "%s: %s\n", r.lines(), text)
 }
 
-// parse reads the article of the row. Its error is a Refusal that names all the
-// broken rules that are not the site's to check.
+// parse sets the article of the row. Its error is a redisrepo.Refusal with all rules that the row breaks, except those
+// that Repo.Import checks.
 func (im *importer) parse(r *row) error {
 	c := im.rows.columns
 	if len(r.fields) != c.count {
@@ -85,18 +84,18 @@ func (im *importer) parseTime(s string) (time.Time, error) {
 		t, err = time.Parse(time.RFC3339, s)
 		seconds = t.Unix()
 	}
-	const end = 253402300799 // of the year 9999; times in milliseconds are beyond it
+	const end = 253402300799 // last second of the year 9999; rejects times in milliseconds
 	if err != nil || seconds < 0 || seconds > end {
-		return time.Time{}, fmt.Errorf("%.40q is neither Unix seconds nor RFC 3339, from 1970 to 9999", s)
+		return time.Time{}, fmt.Errorf("%.40q is neither Unix seconds nor RFC 3339 between 1970 and 9999", s)
 	}
 	if seconds += im.shift; seconds < 0 {
-		return time.Time{}, fmt.Errorf("%.40q would be moved to before 1970", s)
+		return time.Time{}, fmt.Errorf("%.40q would be shifted to before 1970", s)
 	}
 	return time.Unix(seconds, 0), nil
 }
 
-// hostGroup names the group of a link's host. Of the link it looks at no more
-// than that: browsers follow many paths that net/url refuses.
+// hostGroup returns the group for a link's host. It parses nothing but the host: browsers accept many paths that net/url
+// does not.
 func hostGroup(link string) (redisrepo.GroupName, error) {
 	_, authority, _ := strings.Cut(link, "://")
 	if end := strings.IndexAny(authority, "/?#"); end >= 0 {
@@ -108,13 +107,13 @@ func hostGroup(link string) (redisrepo.GroupName, error) {
 	}
 	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 	name, err := redisrepo.ParseGroupName(strings.TrimPrefix(host, "www."))
-	if name == "interesting" {
-		return "", errors.New("the group of the interesting articles is kept by the votes alone")
+	if name == redisrepo.Interesting {
+		return "", fmt.Errorf("votes alone decide which articles are in the group %q", name)
 	}
 	return name, err
 }
 
-// refuse makes a refusal like those of redisrepo, about a column or the whole row.
+// refuse returns a refusal of a column or, if that is empty, of the whole row.
 func refuse(column string, err error) redisrepo.Refusal {
 	e := &redisrepo.Error{Code: redisrepo.Invalid, Message: err.Error()}
 	if column != "" {
@@ -123,7 +122,7 @@ func refuse(column string, err error) redisrepo.Refusal {
 	return redisrepo.Refusal{e}
 }
 
-// byColumn is the text of a refusal, each rule behind its column.
+// byColumn returns the messages of a refusal, each with its column first.
 func byColumn(refusal redisrepo.Refusal) string {
 	rules := make([]string, len(refusal))
 	for i, e := range refusal {

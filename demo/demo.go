@@ -1,4 +1,4 @@
-// Package demo fills an empty site, so that the first look at it is alive.
+// Package demo fills an empty site with articles to look at.
 package demo
 
 import (
@@ -14,31 +14,29 @@ import (
 //go:embed articles.csv
 var articles string
 
-// Fill adds about 60 articles of the last six days, with votes, when the site has
-// none, and reports how many. The newest is posted now, and voting is open on all.
+// Fill adds about 60 articles with votes to an empty site and returns how many it added. They were posted in the last six
+// days, the newest now, and all are open for voting.
 //
-// On a site that has articles it does nothing. Nor does it on one whose articles
-// are all deleted: somebody cleaned up there, and what was deleted stays so.
+// On a site that has articles, or had some that were deleted, Fill is a no-op.
 //
-// Processes that fill one site at once share the work: their counts add up to
-// the number of articles.
+// Processes that fill one site at the same time share the work: their counts add up to the number of articles.
 func Fill(ctx context.Context, repo *redisrepo.Repo) (int, error) {
 	count, err := repo.Count(ctx, redisrepo.Site(redisrepo.ByTime, redisrepo.Descending))
 	if err != nil || count > 0 {
 		return 0, err
 	}
-	// Check counts deleted articles, too, and has little to read beside them.
+	// Check also counts deleted articles. Without any others it has little to read.
 	found, err := repo.Check(ctx, func(string) {})
 	if err != nil || found.Articles+found.Deleted > 0 {
 		return 0, err
 	}
-	var refused strings.Builder
-	sum, err := csvimport.Run(ctx, repo, strings.NewReader(articles), csvimport.Options{ShiftToNow: true, Refused: &refused})
+	var report strings.Builder
+	sum, err := csvimport.Run(ctx, repo, strings.NewReader(articles), csvimport.Options{ShiftToNow: true, Report: &report})
 	if err == nil && sum.Refused > 0 {
-		err = fmt.Errorf("%d rows are refused:\n%s", sum.Refused, &refused)
+		err = fmt.Errorf("%d rows refused:\n%s", sum.Refused, &report)
 	}
 	if err != nil {
-		return sum.Added, fmt.Errorf("articles for a demo: %w", err)
+		return sum.Added, fmt.Errorf("add the articles of the demo: %w", err)
 	}
 	return sum.Added, nil
 }

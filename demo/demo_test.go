@@ -16,7 +16,7 @@ import (
 	"frontpage/redistest"
 )
 
-func TestAnEmptySiteGetsEveryArticle(t *testing.T) {
+func TestAnEmptySiteGetsAllArticles(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	before := time.Now().Truncate(time.Second)
@@ -26,15 +26,15 @@ func TestAnEmptySiteGetsEveryArticle(t *testing.T) {
 
 	articles := s.list(t, redisrepo.ByTime)
 	if newest := articles[0].CreatedAt; newest.Before(before) || newest.After(after) {
-		t.Errorf("the newest was posted at %v, not between %v and %v", newest, before, after)
+		t.Errorf("newest article posted at %v, want between %v and %v", newest, before, after)
 	}
 	links := make(map[string]redisrepo.ArticleID)
 	for _, a := range articles {
-		if !s.CanVote("somebody", a) {
-			t.Errorf("%v: voting is closed since %v", a.ID, a.VotingEndsAt)
+		if !s.CanVote("visitor", a) {
+			t.Errorf("%v: voting ended at %v", a.ID, a.VotingEndsAt)
 		}
 		if len(a.Groups) < 1 || len(a.Groups) > 3 {
-			t.Errorf("%v is in the groups %v, want 1 to 3", a.ID, a.Groups)
+			t.Errorf("%v: groups = %v, want 1 to 3", a.ID, a.Groups)
 		}
 		if a.Link == nil {
 			if a.Text == nil {
@@ -44,12 +44,12 @@ func TestAnEmptySiteGetsEveryArticle(t *testing.T) {
 		}
 		u, err := url.Parse(*a.Link)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			t.Errorf("%v has the link %s: %v", a.ID, *a.Link, err)
+			t.Errorf("%v: link = %s, %v, want an http or https URL", a.ID, *a.Link, err)
 			continue
 		}
 		page := u.Host + strings.TrimRight(u.Path, "/")
 		if first, twice := links[page]; twice {
-			t.Errorf("%v and %v have the link %s", first, a.ID, *a.Link)
+			t.Errorf("%v and %v have the same link %s", first, a.ID, *a.Link)
 		}
 		links[page] = a.ID
 	}
@@ -64,41 +64,41 @@ func TestAnEmptySiteGetsEveryArticle(t *testing.T) {
 	}
 }
 
-// By score, the first page is neither that by time nor a list of the most votes.
-func TestTheFirstPageIsAMixture(t *testing.T) {
+// By score, the first page mixes new articles with those that have many votes.
+func TestTheFirstPageMixesAgesAndVotes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.fill(t, rows(t))
 	first := s.list(t, redisrepo.ByScore)[:25]
-	days, loved := make(map[time.Duration]int), 0
+	days, interesting := make(map[time.Duration]int), 0
 	for _, a := range first {
 		days[time.Since(a.CreatedAt)/(24*time.Hour)]++
 		if a.IsInteresting {
-			loved++
+			interesting++
 		}
 	}
 	if len(days) < 5 {
-		t.Errorf("they are of %d days, want at least 5", len(days))
+		t.Errorf("the first page has articles of %d days, want at least 5", len(days))
 	}
 	for day, n := range days {
 		if n > len(first)/2 {
-			t.Errorf("%d of %d are %d days old, want at most half of them", n, len(first), day)
+			t.Errorf("%d of %d articles are %d days old, want at most half", n, len(first), day)
 		}
 	}
-	if loved < 6 || loved > len(first)/2 {
-		t.Errorf("%d of %d are interesting, want some", loved, len(first))
+	if interesting < 6 || interesting > len(first)/2 {
+		t.Errorf("%d of %d articles are interesting, want 6 to half", interesting, len(first))
 	}
 	if newest := s.list(t, redisrepo.ByTime)[0]; first[0].ID == newest.ID {
-		t.Errorf("the newest, %v, is the first by score", newest.ID)
+		t.Errorf("the newest article, %v, is also first by score", newest.ID)
 	}
 }
 
-func TestAVoteCounts(t *testing.T) {
+func TestArticlesOfTheDemoCanBeVotedOn(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.fill(t, rows(t))
 	for _, a := range s.list(t, redisrepo.ByTime) {
-		result, err := s.Vote(t.Context(), a.ID, "somebody", redisrepo.Up)
+		result, err := s.Vote(t.Context(), a.ID, "visitor", redisrepo.Up)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +107,7 @@ func TestAVoteCounts(t *testing.T) {
 	s.count(t)
 }
 
-func TestToFillAgainAddsNothing(t *testing.T) {
+func TestFillingAgainAddsNothing(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.fill(t, rows(t))
@@ -115,25 +115,25 @@ func TestToFillAgainAddsNothing(t *testing.T) {
 	same(t, "articles", s.count(t), rows(t))
 }
 
-func TestASiteInUseIsLeftAlone(t *testing.T) {
+func TestASiteWithArticlesIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	text := "Mine"
-	own, err := s.Post(t.Context(), "somebody", redisrepo.Draft{Title: "Mine", Text: &text})
+	own, err := s.Post(t.Context(), "visitor", redisrepo.Draft{Title: "Mine", Text: &text})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.fill(t, 0)
 	same(t, "articles", s.count(t), 1)
-	same(t, "the first", s.list(t, redisrepo.ByTime)[0].ID, own.ID)
-	if _, err := s.Delete(t.Context(), own.ID, redisrepo.Actor{Name: "somebody"}); err != nil {
+	same(t, "first article", s.list(t, redisrepo.ByTime)[0].ID, own.ID)
+	if _, err := s.Delete(t.Context(), own.ID, redisrepo.Actor{Name: "visitor"}); err != nil {
 		t.Fatal(err)
 	}
 	s.fill(t, 0)
-	same(t, "articles, after it was deleted", s.count(t), 0)
+	same(t, "articles after the deletion", s.count(t), 0)
 }
 
-func TestWhatWasDeletedStaysDeleted(t *testing.T) {
+func TestDeletedArticlesAreNotAddedAgain(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.fill(t, rows(t))
@@ -146,7 +146,7 @@ func TestWhatWasDeletedStaysDeleted(t *testing.T) {
 	same(t, "articles", s.count(t), 0)
 }
 
-func TestProcessesThatFillAtOnceAddNothingTwice(t *testing.T) {
+func TestConcurrentFillsAddEachArticleOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	added, errs := make([]int, 4), make([]error, 4)
@@ -159,18 +159,18 @@ func TestProcessesThatFillAtOnceAddNothingTwice(t *testing.T) {
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "added by all", added[0]+added[1]+added[2]+added[3], rows(t))
+	same(t, "added in total", added[0]+added[1]+added[2]+added[3], rows(t))
 	same(t, "articles", s.count(t), rows(t))
 }
 
-func TestAFillThatFailsSaysWhy(t *testing.T) {
+func TestAFailedFillReturnsTheReason(t *testing.T) {
 	t.Parallel()
-	t.Run("the articles are refused", func(t *testing.T) {
+	t.Run("articles are refused", func(t *testing.T) {
 		t.Parallel()
 		yesterday := redisrepo.WithClock(func() time.Time { return time.Now().AddDate(0, 0, -1) })
 		_, err := demo.Fill(t.Context(), open(t, redistest.Start(t), yesterday))
 		if err == nil || !strings.Contains(err.Error(), "posted_at: it was posted in the future") {
-			t.Errorf("Fill: %v, want which rule was broken", err)
+			t.Errorf("Fill: %v, want the broken rule", err)
 		}
 	})
 	t.Run("Redis is gone", func(t *testing.T) {
@@ -181,7 +181,7 @@ func TestAFillThatFailsSaysWhy(t *testing.T) {
 			t.Errorf("Fill: %v, want %v", err, redisrepo.ErrUnavailable)
 		}
 	})
-	t.Run("it was called off", func(t *testing.T) {
+	t.Run("its context ended", func(t *testing.T) {
 		t.Parallel()
 		s := newSite(t)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -221,7 +221,7 @@ func (s site) fill(t *testing.T, want int) {
 	same(t, "added", added, want)
 }
 
-// list is all the articles of the site, from the top.
+// list returns all articles of the site in descending order.
 func (s site) list(t *testing.T, order redisrepo.Order) []*redisrepo.Article {
 	t.Helper()
 	size := redisrepo.MaxPageSize
@@ -236,7 +236,7 @@ func (s site) list(t *testing.T, order redisrepo.Order) []*redisrepo.Article {
 	return articles
 }
 
-// count is how many articles the site has.
+// count checks the store and returns the number of articles.
 func (s site) count(t *testing.T) int {
 	t.Helper()
 	checked, err := s.Check(t.Context(), func(violation string) { t.Errorf("Check: %s", violation) })
@@ -246,7 +246,7 @@ func (s site) count(t *testing.T) int {
 	return checked.Articles
 }
 
-// rows is how many articles there are to add.
+// rows returns the number of articles in the CSV file.
 func rows(t *testing.T) int {
 	t.Helper()
 	file, err := os.ReadFile("articles.csv")

@@ -16,7 +16,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-func TestTheRankingIsThatOfTheFile(t *testing.T) {
+func TestImportedArticlesRankByVotesAndTime(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	file := manyRows(2500)
@@ -49,14 +49,14 @@ func TestTheRankingIsThatOfTheFile(t *testing.T) {
 		}
 		for i, r := range ranked[page*size:][:size] {
 			if len(ids) != size || ids[i].String() != "article:"+r[0] {
-				t.Fatalf("rank %d is not article:%s; the page: %v", page*size+i, r[0], ids)
+				t.Fatalf("rank %d is not article:%s; page = %v", page*size+i, r[0], ids)
 			}
 		}
 	}
 	same(t, "articles", s.count(t), 2500)
 }
 
-func TestToRunAgainAddsNothing(t *testing.T) {
+func TestRunningAgainAddsNothing(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	file := manyRows(1200)
@@ -77,7 +77,7 @@ func TestToRunAgainAddsNothing(t *testing.T) {
 	same(t, "posting time", s.article(t, 1).CreatedAt, before)
 }
 
-func TestShiftToNow(t *testing.T) {
+func TestShiftToNowMovesAllTimesAlike(t *testing.T) {
 	t.Parallel()
 	file := header +
 		"1,Oldest,,1,alice,1000000100\n" +
@@ -97,7 +97,7 @@ func TestShiftToNow(t *testing.T) {
 	t.Run("not before 1970", func(t *testing.T) {
 		t.Parallel()
 		_, refused := newSite(t).imports(t, header+"1,T,,1,alice,0\n2,T,,1,alice,9999-12-31T23:59:59Z\n", csvimport.Options{ShiftToNow: true})
-		same(t, "refused", refused, "line 2: posted_at: \"0\" would be moved to before 1970\n")
+		same(t, "refused", refused, "line 2: posted_at: \"0\" would be shifted to before 1970\n")
 	})
 	t.Run("nothing to shift", func(t *testing.T) {
 		t.Parallel()
@@ -115,12 +115,12 @@ func TestShiftToNow(t *testing.T) {
 func TestTheHeaderMustNameTheColumns(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ file, want string }{
-		"an empty file":  {"", "the file is empty: its first line names the columns id, title, link, votes, poster, posted_at"},
-		"only a BOM":     {"\ufeff\n", "the file is empty: its first line names the columns id, title, link, votes, poster, posted_at"},
-		"missing ones":   {"id,titel,link,poster,posted_at\n", "header: there is no column title, votes: the first line names the columns, with commas between"},
-		"semicolons":     {"id;title;link;votes;poster;posted_at\n", "header: there is no column id, title, link, votes, poster, posted_at: the first line names the columns, with commas between"},
-		"a name twice":   {"id,title,link,votes,poster,posted_at, ID\n", `header: two columns have the name "id"`},
-		"a broken quote": {"id,title,\"link,votes,poster,posted_at\n", "header: a quote is not closed, or stands undoubled inside a field"},
+		"an empty file":   {"", "the file is empty: its first line must name the columns id, title, link, votes, poster, posted_at"},
+		"only a BOM":      {"\ufeff\n", "the file is empty: its first line must name the columns id, title, link, votes, poster, posted_at"},
+		"missing columns": {"id,titel,link,poster,posted_at\n", "header: missing columns title, votes: the first line must name the columns, separated by commas"},
+		"semicolons":      {"id;title;link;votes;poster;posted_at\n", "header: missing columns id, title, link, votes, poster, posted_at: the first line must name the columns, separated by commas"},
+		"a duplicate":     {"id,title,link,votes,poster,posted_at, ID\n", `header: two columns are named "id"`},
+		"a broken quote":  {"id,title,\"link,votes,poster,posted_at\n", "header: a quote is not closed, or a quote within a field is not doubled"},
 	}
 	s := newSite(t)
 	for name, tt := range tests {
@@ -132,35 +132,34 @@ func TestTheHeaderMustNameTheColumns(t *testing.T) {
 			same(t, "read", sum.Read, 0)
 		})
 	}
-	t.Run("further ones are told once", func(t *testing.T) {
+	t.Run("others are reported once", func(t *testing.T) {
 		_, refused := s.imports(t, "Score,URL,"+header, csvimport.Options{ShiftToNow: true})
-		same(t, "refused", refused, "columns that are not used: [\"score\" \"url\"]\n")
+		same(t, "refused", refused, "ignored columns: [\"score\" \"url\"]\n")
 	})
-	t.Run("a pipe cannot be read", func(t *testing.T) {
+	t.Run("a pipe is refused", func(t *testing.T) {
 		in, out, err := os.Pipe()
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _, _ = in.Close(), out.Close() }()
 		_, err = csvimport.Run(t.Context(), s.Repo, in, csvimport.Options{})
-		if err == nil || !strings.HasPrefix(err.Error(), "not a file that can be read more than once") {
-			t.Errorf("Run: %v, want that it cannot be read more than once", err)
+		if err == nil || !strings.HasPrefix(err.Error(), "the file must be seekable") {
+			t.Errorf("Run: %v, want that the file must be seekable", err)
 		}
 	})
 }
 
-// Whatever stops an import in the middle, the rows before are stored, the error
-// says which, and another run does the rest.
-func TestAnImportThatIsStoppedCanGoOn(t *testing.T) {
+// Whatever stops an import, the rows before are stored, the error names the last of them, and another run adds the rest.
+func TestAStoppedImportCanBeContinued(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		stop func(site, context.CancelFunc) error
 		want error
 	}{
-		"by whoever started it": {func(_ site, cancel context.CancelFunc) error { cancel(); return nil }, context.Canceled},
-		"by Redis":              {func(s site, _ context.CancelFunc) error { s.redis.Kill(); return nil }, redisrepo.ErrUnavailable},
-		"by the file":           {func(site, context.CancelFunc) error { return errDisk }, errDisk},
-		"by a store that is wrong": {func(s site, _ context.CancelFunc) error {
+		"its context": {func(_ site, cancel context.CancelFunc) error { cancel(); return nil }, context.Canceled},
+		"Redis":       {func(s site, _ context.CancelFunc) error { s.redis.Kill(); return nil }, redisrepo.ErrUnavailable},
+		"the file":    {func(site, context.CancelFunc) error { return errDisk }, errDisk},
+		"a broken store": {func(s site, _ context.CancelFunc) error {
 			return s.redis.Client.Set(context.Background(), "score:", "x", 0).Err()
 		}, nil},
 	}
@@ -178,7 +177,7 @@ func TestAnImportThatIsStoppedCanGoOn(t *testing.T) {
 				t.Fatalf("Run: %v, want %v", err, tt.want)
 			}
 			same(t, "added", sum.Added, 1000)
-			if want := "stopped behind line 1001: "; !strings.HasPrefix(err.Error(), want) {
+			if want := "stopped after line 1001: "; !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("Run: %v, want %s", err, want)
 			}
 			switch {
@@ -188,13 +187,13 @@ func TestAnImportThatIsStoppedCanGoOn(t *testing.T) {
 				return
 			}
 			sum, _ = s.imports(t, file, csvimport.Options{})
-			same(t, "Summary of the second run", sum, csvimport.Summary{Read: 2500, Added: 1500, Skipped: 1000})
+			same(t, "second Summary", sum, csvimport.Summary{Read: 2500, Added: 1500, Skipped: 1000})
 			same(t, "articles", s.count(t), 2500)
 		})
 	}
 }
 
-func TestNoFaultOfTheFileIsTakenForItsEnd(t *testing.T) {
+func TestAReadErrorIsNotTakenForTheEndOfTheFile(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	file := "\ufeff" + header + "1,T,,1,alice,1\n2,\"Open,,1,alice,1\n3,T,,1,alice,1\n"
@@ -202,16 +201,16 @@ func TestNoFaultOfTheFileIsTakenForItsEnd(t *testing.T) {
 		disk := &failing{ReadSeeker: strings.NewReader(file), call: call}
 		sum, err := csvimport.Run(t.Context(), s.Repo, disk, csvimport.Options{ShiftToNow: true, Now: func() time.Time { return now }})
 		if disk.calls < call {
-			same(t, "rows stored without a fault", sum.Added, 2)
+			same(t, "rows stored without an error", sum.Added, 2)
 			return
 		}
 		if !errors.Is(err, errDisk) || sum.Added > 0 {
-			t.Errorf("call %d fails: %v, %v, want %v", call, sum, err, errDisk)
+			t.Errorf("Run with an error in call %d: %v, %v, want %v and nothing added", call, sum, err, errDisk)
 		}
 	}
 }
 
-func TestAFaultOfOneRowDoesNotHideTheOthers(t *testing.T) {
+func TestRowsInTheBatchOfAFaultAreCounted(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	if err := s.redis.Client.Set(t.Context(), "group:bad", "not a set", 0).Err(); err != nil {
@@ -219,8 +218,8 @@ func TestAFaultOfOneRowDoesNotHideTheOthers(t *testing.T) {
 	}
 	file := "groups," + header + ",1,T,,1,alice,1\nx,x,T,,1,alice,1\nbad,2,T,,1,alice,1\n,3,T,,1,alice,1\nbad,4,T,,1,alice,1\n"
 	sum, err := csvimport.Run(t.Context(), s.Repo, strings.NewReader(file), csvimport.Options{})
-	if err == nil || !strings.HasPrefix(err.Error(), "stopped behind line 3: import article:2: ") {
-		t.Errorf("Run: %v, want that it stopped behind line 3", err)
+	if err == nil || !strings.HasPrefix(err.Error(), "stopped after line 3: import article:2: ") {
+		t.Errorf("Run: %v, want that it stopped after line 3", err)
 	}
 	sum.Took = 0
 	same(t, "Summary", sum, csvimport.Summary{Read: 5, Added: 2, Refused: 1})
@@ -237,30 +236,30 @@ func TestACancelledImportReadsNothing(t *testing.T) {
 	}
 }
 
-// The bar and what is said of rows go to the same terminal.
-func TestTheProgressBarIsClearedForWhatIsWritten(t *testing.T) {
+// The progress bar and the report go to the same terminal.
+func TestTheProgressBarIsClearedForReportedRows(t *testing.T) {
 	t.Parallel()
 	var terminal strings.Builder
 	file := manyRows(1200) + "x,,,,,\n"
-	if _, err := csvimport.Run(t.Context(), newSite(t).Repo, strings.NewReader(file), csvimport.Options{Refused: &terminal, Progress: &terminal}); err != nil {
+	if _, err := csvimport.Run(t.Context(), newSite(t).Repo, strings.NewReader(file), csvimport.Options{Report: &terminal, Progress: &terminal}); err != nil {
 		t.Fatal(err)
 	}
 	shown := terminal.String()
 	for _, percent := range []string{" 41% |", " 82% |"} {
 		if !strings.Contains(shown, percent) {
-			t.Errorf("no %q in %q", percent, shown)
+			t.Errorf("terminal = %q, want it to contain %q", shown, percent)
 		}
 	}
 	before, after, found := strings.Cut(shown, "line 1202: ")
 	if !found || !strings.HasSuffix(before, " \r") {
-		t.Errorf("the bar is in the line of what is refused: %q", before)
+		t.Errorf("the progress bar is not cleared before a reported row: %q", before)
 	}
 	if !strings.HasSuffix(after, " \r") {
-		t.Errorf("the bar stays behind: %q", after)
+		t.Errorf("the progress bar is not cleared at the end: %q", after)
 	}
 }
 
-func TestTheSummaryIsForPeople(t *testing.T) {
+func TestTheSummaryIsOneLine(t *testing.T) {
 	t.Parallel()
 	ticks := now
 	clock := func() time.Time { ticks = ticks.Add(700400 * time.Microsecond); return ticks }
@@ -269,11 +268,11 @@ func TestTheSummaryIsForPeople(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "Summary", sum.String(), "6 rows read: 4 added, 0 here already, 2 refused, 1 without a group for their host; took 700ms")
+	same(t, "Summary", sum.String(), "6 rows read: 4 added, 0 already stored, 2 refused, 1 without a group for their host; took 700ms")
 	sum.Ungrouped, sum.Skipped = 0, 1
-	same(t, "Summary", sum.String(), "6 rows read: 4 added, 1 here already, 2 refused; took 700ms")
+	same(t, "Summary", sum.String(), "6 rows read: 4 added, 1 already stored, 2 refused; took 700ms")
 	sum, err = csvimport.Run(t.Context(), newSite(t).Repo, strings.NewReader(header), csvimport.Options{})
 	if err != nil || sum.Took <= 0 {
-		t.Errorf("Run: took %v, %v, by the default clock", sum.Took, err)
+		t.Errorf("Run with the default clock: took %v, %v", sum.Took, err)
 	}
 }
