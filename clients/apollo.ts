@@ -1,4 +1,4 @@
-// Apollo Client twice: plain, and with automatic persisted queries.
+// Apollo Client, without and with automatic persisted queries.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { ApolloClient, type ApolloLink, HttpLink, InMemoryCache } from "@apollo/client";
@@ -8,8 +8,9 @@ import { relayStylePagination } from "@apollo/client/utilities";
 import { createClient } from "graphql-ws";
 import { filter, firstValueFrom } from "rxjs";
 import { WebSocket } from "ws";
+import { main, socketURL, url } from "./endpoint";
 import { ChangedDocument, FrontPageDocument, PageDocument, PostDocument, VoteDocument, WalkDocument, type WalkQuery } from "./generated/sdl/graphql";
-import { main, pages, pageSize, url, type Visitor, visit } from "./site";
+import { type Visitor, pages, pageSize, visit } from "./visit";
 
 const newCache = () =>
   new InMemoryCache({
@@ -18,7 +19,7 @@ const newCache = () =>
 
 const newClient = (link: ApolloLink) => new ApolloClient({ link, cache: newCache() });
 
-const live = newClient(new GraphQLWsLink(createClient({ url: url.replace(/^http/, "ws"), webSocketImpl: WebSocket })));
+const live = newClient(new GraphQLWsLink(createClient({ url: socketURL, webSocketImpl: WebSocket })));
 
 function present<Data>(result: { data?: Data }): Data {
   assert(result.data);
@@ -48,7 +49,7 @@ function visitor(link: ApolloLink): Visitor {
         .subscribe((result) => changed(present(result).articleChanged));
       return () => watching.unsubscribe();
     },
-    // The cache joins the parts, as it does for a list that grows on a page.
+    // The cache merges the pages, as it does for a list that grows in a user interface.
     async byCursor() {
       const list = client.watchQuery({ query: WalkDocument, variables: { first: pageSize } });
       const watching = list.subscribe({});
@@ -84,7 +85,7 @@ async function persisted(useGETForHashedQueries: boolean): Promise<void> {
   };
   const link = new PersistedQueryLink({ sha256, useGETForHashedQueries }).concat(new HttpLink({ uri: url, fetch: counting }));
   await visit(name, visitor(link));
-  assert(sent.documents <= 5, `${name}: the server knew too few hashes: ${JSON.stringify(sent)}`);
+  assert(sent.documents <= 5, `${name}: too many full documents: ${JSON.stringify(sent)}`);
   assert(sent.hashes >= 30, `${name}: too few requests by hash: ${JSON.stringify(sent)}`);
   assert.equal(sent.get > 0, useGETForHashedQueries);
 }

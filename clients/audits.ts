@@ -1,7 +1,7 @@
-// The audits of GraphQL over HTTP, all of them: also what the specification only recommends.
+// All audits of GraphQL over HTTP, including those that the specification only recommends.
 import assert from "node:assert/strict";
 import { serverAudits } from "graphql-http";
-import { main, url } from "./site";
+import { main, url } from "./endpoint";
 
 main(async () => {
   const audits = serverAudits({ url });

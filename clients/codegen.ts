@@ -1,5 +1,5 @@
-// The same operations typed twice: by the schema's file, and by introspection of
-// the server. run.sh wants no difference.
+// Generates types for the same operations twice: from the schema file, and from introspection of the
+// server. run.sh fails if they differ.
 import type { CodegenConfig } from "@graphql-codegen/cli";
 
 const client = (schema: string): CodegenConfig["generates"][string] => ({

@@ -1,9 +1,10 @@
-// The server serves schema.graphqls, and schema.graphqls breaks no client of the last release.
+// Checks that the server serves schema.graphqls, and that schema.graphqls is compatible with the clients
+// of the last release.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { type Change, CriticalityLevel, diff } from "@graphql-inspector/core";
 import { buildClientSchema, buildSchema, getIntrospectionQuery, type GraphQLSchema, printSchema } from "graphql";
-import { main, url } from "./site";
+import { main, url } from "./endpoint";
 
 const read = (file: string) => buildSchema(readFileSync(file, "utf8"));
 
@@ -16,7 +17,7 @@ async function introspect(): Promise<GraphQLSchema> {
   });
   const { data, errors } = await response.json();
   assert.equal(errors, undefined);
-  // As a text again: the diff reads directives such as @specifiedBy there.
+  // Printed and parsed again: the diff reads directives such as @specifiedBy from the syntax tree.
   return buildSchema(printSchema(buildClientSchema(data)));
 }
 
@@ -24,11 +25,11 @@ const list = (changes: Change[]) => changes.map(({ criticality, message }) => `$
 
 main(async () => {
   const written = read("../schema.graphqls");
-  const untold = await diff(written, await introspect());
-  assert.equal(untold.length, 0, `the server does not serve schema.graphqls:\n${list(untold)}`);
+  const differences = await diff(written, await introspect());
+  assert.equal(differences.length, 0, `the server does not serve schema.graphqls:\n${list(differences)}`);
 
   const changes = await diff(read("released.graphqls"), written);
   const breaking = changes.filter(({ criticality }) => criticality.level === CriticalityLevel.Breaking);
   assert.equal(breaking.length, 0, `schema.graphqls breaks clients of the last release:\n${list(breaking)}`);
-  console.log(`graphql-inspector: the server serves schema.graphqls; ${changes.length} changes since the last release, none breaks`);
+  console.log(`graphql-inspector: the server serves schema.graphqls; ${changes.length} changes since the last release, none breaking`);
 });

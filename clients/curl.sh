@@ -1,5 +1,5 @@
 #!/bin/bash
-# What a person does with curl. FRONTPAGE_URL is the endpoint.
+# Runs the scenario of the clients with curl. FRONTPAGE_URL is the endpoint.
 set -euo pipefail
 
 fail() {
@@ -7,8 +7,8 @@ fail() {
 	exit 1
 }
 
-# ask USER QUERY VARIABLES sends a query or a mutation by POST.
-ask() {
+# post USER QUERY VARIABLES sends a query or a mutation by POST.
+post() {
 	curl -sS --fail-with-body "$FRONTPAGE_URL" -H 'Content-Type: application/json' -H "X-User-ID: $1" \
 		--data "{\"query\":\"$2\",\"variables\":$3}"
 }
@@ -19,43 +19,43 @@ get() {
 		--data-urlencode "query=$1" --data-urlencode "variables=$2"
 }
 
-# ids prints the ids of the articles in an answer.
+# ids RESPONSE prints the article ids in a response.
 ids() {
 	grep -o 'article:[0-9]*' <<<"$1" || true
 }
 
 [ "$(get '{ viewer { name } articles { id } }' '{}' | grep -o article: | wc -l)" = 25 ] ||
-	fail "the front page has not 25 articles"
+	fail "the front page does not have 25 articles"
 
-answer=$(ask curl-poster 'mutation ($input: PostInput!) { post(input: $input) { article { id } userErrors { message } } }' \
+response=$(post curl-poster 'mutation ($input: PostInput!) { post(input: $input) { article { id } userErrors { message } } }' \
 	'{"input":{"title":"posted by curl","link":"https://curl.se/"}}')
-posted=$(ids "$answer")
-[ "$answer" = "{\"data\":{\"post\":{\"article\":{\"id\":\"$posted\"},\"userErrors\":[]}}}" ] || fail "post: $answer"
+article=$(ids "$response")
+[ "$response" = "{\"data\":{\"post\":{\"article\":{\"id\":\"$article\"},\"userErrors\":[]}}}" ] || fail "post: $response"
 
-answer=$(ask curl-voter 'mutation ($article: ID!) { vote(input: {article: $article}) { article { votes viewerVote } } }' \
-	"{\"article\":\"$posted\"}")
-[ "$answer" = '{"data":{"vote":{"article":{"votes":2,"viewerVote":"UP"}}}}' ] || fail "vote: $answer"
+response=$(post curl-voter 'mutation ($article: ID!) { vote(input: {article: $article}) { article { votes viewerVote } } }' \
+	"{\"article\":\"$article\"}")
+[ "$response" = '{"data":{"vote":{"article":{"votes":2,"viewerVote":"UP"}}}}' ] || fail "vote: $response"
 
 by_cursor=
 after=null
 until [ "$after" = '"end"' ]; do
-	answer=$(get 'query ($after: String) { articlesConnection(order: TIME, direction: ASC, first: 30, after: $after) {
+	response=$(get 'query ($after: String) { articlesConnection(order: TIME, direction: ASC, first: 30, after: $after) {
 		nodes { id } pageInfo { hasNextPage endCursor } } }' "{\"after\":$after}")
-	by_cursor+=$(ids "$answer")$'\n'
+	by_cursor+=$(ids "$response")$'\n'
 	after='"end"'
-	if grep -q '"hasNextPage":true' <<<"$answer"; then
-		after=$(sed 's/.*"endCursor":\("[^"]*"\).*/\1/' <<<"$answer")
+	if grep -q '"hasNextPage":true' <<<"$response"; then
+		after=$(sed 's/.*"endCursor":\("[^"]*"\).*/\1/' <<<"$response")
 	fi
 done
 
 by_page=
 page=1
-while answer=$(get 'query ($page: Int!) { articles(order: TIME, direction: ASC, page: $page, pageSize: 30) { id } }' "{\"page\":$page}") &&
-	found=$(ids "$answer") && [ -n "$found" ]; do
+while response=$(get 'query ($page: Int!) { articles(order: TIME, direction: ASC, page: $page, pageSize: 30) { id } }' "{\"page\":$page}") &&
+	found=$(ids "$response") && [ -n "$found" ]; do
 	by_page+=$found$'\n'
 	page=$((page + 1))
 done
 
-[ "$(head -n 500 <<<"$by_cursor")" = "$(seq -f 'article:%.0f' 1001 1500)" ] || fail "the walk by cursor has not every seeded article, in order"
-[ "$by_cursor" = "$by_page" ] || fail "the walks by cursor and by page number differ"
+[ "$(head -n 500 <<<"$by_cursor")" = "$(seq -f 'article:%.0f' 1001 1500)" ] || fail "paging by cursor does not return every imported article, in order"
+[ "$by_cursor" = "$by_page" ] || fail "paging by cursor and by page number return different articles"
 echo "curl: a query by GET, two mutations, $(wc -l <<<"${by_cursor%$'\n'}") articles by cursor and by page number"

@@ -1,4 +1,4 @@
-// The schema rules of graphql-eslint for schema.graphqls, run from the folder above.
+// The recommended schema rules of graphql-eslint for schema.graphqls. Run it in the root of the repository.
 import graphql from "@graphql-eslint/eslint-plugin";
 
 export default [
@@ -11,9 +11,9 @@ export default [
     plugins: { "@graphql-eslint": graphql },
     rules: {
       ...graphql.configs["flat/schema-recommended"].rules,
-      // A sentence is written in one line, what is longer as a block.
+      // Descriptions of one line are strings, longer ones are block strings.
       "@graphql-eslint/description-style": "off",
-      // These are no things of their own: nobody asks for them again by an id.
+      // These types have no identity: they are never fetched by id.
       "@graphql-eslint/strict-id-in-types": [
         "error",
         { exceptions: { types: ["ModerationEntry", "PageInfo", "RateLimit"], suffixes: ["Connection", "Edge", "Error", "Payload"] } },

@@ -1,46 +1,46 @@
-// Server-sent events: graphql-sse, an EventSource as in browsers, and the bytes themselves.
+// Server-sent events: with graphql-sse, with an EventSource as in browsers, and byte by byte.
 import assert from "node:assert/strict";
 import { EventSource } from "eventsource";
 import { print } from "graphql";
 import { createClient } from "graphql-sse";
 import { ChangedDocument, type ChangedSubscription, FrontPageDocument, type FrontPageQuery, PostDocument, type PostMutation } from "./generated/sdl/graphql";
-import { Answers, begunFor, pause, request, vote } from "./live";
-import { main, url } from "./site";
+import { main, url } from "./endpoint";
+import { begunFor, pause, request, Results, vote } from "./live";
 
-// Without retries, which would hide that a stream broke.
+// No retries: they would hide a broken stream.
 const newClient = (user: string) => createClient({ url, headers: { "X-User-ID": user }, retryAttempts: 0 });
 
 const client = newClient("events");
 
 function watch(article: string) {
-  const answers = new Answers<ChangedSubscription>();
-  return { answers, stop: client.subscribe<ChangedSubscription>(request(ChangedDocument, { ids: [article] }), answers) };
+  const results = new Results<ChangedSubscription>();
+  return { results, stop: client.subscribe<ChangedSubscription>(request(ChangedDocument, { ids: [article] }), results) };
 }
 
 async function subscription(article: string): Promise<void> {
-  const { answers, stop } = watch(article);
-  await begunFor(answers, "events-begun", article);
+  const { results, stop } = watch(article);
+  await begunFor(results, "events-starter", article);
   for (const voter of ["events-1", "events-2", "events-3"]) {
-    const before = answers.all.length;
+    const before = results.all.length;
     const voted = await vote(voter, article);
-    await answers.until("a vote is not told", () => answers.all.length > before);
-    assert.equal(answers.all.length, before + 1, "a vote is told once");
-    assert.deepEqual(answers.events.at(-1)?.articleChanged, { ...voted, viewerVote: "NONE" });
+    await results.until("no event for a vote", () => results.all.length > before);
+    assert.equal(results.all.length, before + 1, "one event per vote");
+    assert.deepEqual(results.events.at(-1)?.articleChanged, { ...voted, viewerVote: "NONE" });
   }
   stop();
-  await answers.finished();
-  const { length } = answers.all;
+  await results.finished();
+  const { length } = results.all;
   await vote("events-4", article);
   await pause(400);
-  assert.equal(answers.all.length, length, "nothing is told after the end");
+  assert.equal(results.all.length, length, "no event after the end");
 }
 
-async function once<Data>(asked: { query: string; variables?: Record<string, unknown> }) {
-  const answers = new Answers<Data>();
-  client.subscribe<Data>(asked, answers);
-  const [answer, ...more] = await answers.finished();
-  assert(answer && more.length === 0);
-  return answer;
+async function once<Data>(operation: { query: string; variables?: Record<string, unknown> }) {
+  const results = new Results<Data>();
+  client.subscribe<Data>(operation, results);
+  const [result, ...more] = await results.finished();
+  assert(result && more.length === 0);
+  return result;
 }
 
 async function queriesAndMutations(): Promise<void> {
@@ -59,36 +59,36 @@ async function iterator(): Promise<void> {
   const article = "article:1330";
   const events = client.iterate<ChangedSubscription>(request(ChangedDocument, { ids: [article] }));
   const first = events.next();
-  const heard = new Answers<ChangedSubscription>();
-  void first.then(({ value }) => heard.next(value));
-  await begunFor(heard, "iterator", article);
+  const started = new Results<ChangedSubscription>();
+  void first.then(({ value }) => started.next(value));
+  await begunFor(started, "iterator", article);
   await events.return?.();
   assert.deepEqual(await events.next(), { done: true, value: undefined });
 }
 
-// Browsers cannot set headers here, nor can this one.
+// An EventSource cannot set request headers, in browsers and here.
 async function eventSource(): Promise<void> {
   const article = "article:1340";
   const open = (query: string, variables: object) => {
     const source = new EventSource(`${url}?${new URLSearchParams({ query, variables: JSON.stringify(variables) })}`);
-    const answers = new Answers<ChangedSubscription & FrontPageQuery>();
-    source.addEventListener("next", ({ data }) => answers.next(JSON.parse(data)));
+    const results = new Results<ChangedSubscription & FrontPageQuery>();
+    source.addEventListener("next", ({ data }) => results.next(JSON.parse(data)));
     source.addEventListener("complete", () => {
       source.close();
-      answers.complete();
+      results.complete();
     });
-    source.addEventListener("error", ({ message }) => answers.error(message));
-    return { source, answers };
+    source.addEventListener("error", ({ message }) => results.error(message));
+    return { source, results };
   };
-  const { source, answers } = open(print(ChangedDocument), { ids: [article] });
-  await begunFor(answers, "source", article);
+  const { source, results } = open(print(ChangedDocument), { ids: [article] });
+  await begunFor(results, "source", article);
   const { votes } = await vote("source-1", article);
-  await answers.until("a vote is not told", () => answers.events.at(-1)?.articleChanged.votes === votes);
+  await results.until("no event for a vote", () => results.events.at(-1)?.articleChanged.votes === votes);
   source.close();
 
   const front = open(print(FrontPageDocument), {});
-  const [answer, ...more] = await front.answers.finished();
-  assert.deepEqual([answer?.data?.articles.length, more], [25, []]);
+  const [result, ...more] = await front.results.finished();
+  assert.deepEqual([result?.data?.articles.length, more], [25, []]);
 }
 
 const send = (accept: string, query: string, method: "GET" | "POST" = "POST", signal: AbortSignal | null = null) =>
@@ -101,41 +101,41 @@ const send = (accept: string, query: string, method: "GET" | "POST" = "POST", si
         signal,
       });
 
-async function bytes(): Promise<void> {
-  const stream = "text/event-stream";
+async function rawBytes(): Promise<void> {
+  const events = "text/event-stream";
   const both = "application/json, text/event-stream";
   const watching = 'subscription { articleChanged(ids: ["article:1350"]) { id } }';
-  const media = ({ headers }: Response) => headers.get("Content-Type");
+  const contentType = ({ headers }: Response) => headers.get("Content-Type");
 
   for (const method of ["GET", "POST"] as const) {
-    const query = await send(stream, "{ viewer { name } }", method);
-    assert.deepEqual([query.status, media(query)], [200, "text/event-stream; charset=utf-8"]);
+    const query = await send(events, "{ viewer { name } }", method);
+    assert.deepEqual([query.status, contentType(query)], [200, "text/event-stream; charset=utf-8"]);
     assert.equal(await query.text(), ':\n\nevent: next\ndata: {"data":{"viewer":{"name":"bytes"}}}\n\nevent: complete\ndata:\n\n');
 
     const plain = await send(both, "{ viewer { name } }", method);
-    assert.deepEqual([plain.status, media(plain)], [200, "application/json; charset=utf-8"]);
+    assert.deepEqual([plain.status, contentType(plain)], [200, "application/json; charset=utf-8"]);
     assert.deepEqual(await plain.json(), { data: { viewer: { name: "bytes" } } });
 
-    for (const accept of [stream, both]) {
+    for (const accept of [events, both]) {
       const end = new AbortController();
       const subscription = await send(accept, watching, method, end.signal);
-      assert.deepEqual([subscription.status, media(subscription)], [200, "text/event-stream; charset=utf-8"]);
+      assert.deepEqual([subscription.status, contentType(subscription)], [200, "text/event-stream; charset=utf-8"]);
       const { value } = (await subscription.body?.getReader().read()) ?? {};
-      assert.equal(String(Buffer.from(value ?? [])), ":\n\n", "the beginning is sent before there is an event");
+      assert.equal(String(Buffer.from(value ?? [])), ":\n\n", "the response starts before the first event");
       end.abort();
     }
 
     const refused = await send("application/json", watching, method);
-    assert.deepEqual([refused.status, media(refused)], [400, "application/json; charset=utf-8"]);
+    assert.deepEqual([refused.status, contentType(refused)], [400, "application/json; charset=utf-8"]);
     assert.match(await refused.text(), /"code":"BAD_REQUEST"/);
   }
-  const mutation = await send(stream, 'mutation { vote(input: { article: "article:1350" }) { changed } }', "GET");
+  const mutation = await send(events, 'mutation { vote(input: { article: "article:1350" }) { changed } }', "GET");
   assert.deepEqual([mutation.status, mutation.headers.get("Allow")], [405, "POST"]);
   assert.match(await mutation.text(), /"code":"METHOD_NOT_ALLOWED"/);
 }
 
 main(async () => {
   const articles = Array.from({ length: 20 }, (_, i) => `article:${1301 + i}`);
-  await Promise.all([...articles.map(subscription), queriesAndMutations(), iterator(), eventSource(), bytes()]);
+  await Promise.all([...articles.map(subscription), queriesAndMutations(), iterator(), eventSource(), rawBytes()]);
   console.log("server-sent events: graphql-sse with 20 streams at once, and an EventSource");
 });

@@ -1,19 +1,19 @@
-// What the clients of live updates have in common: changes to be told of, and what was told.
+// Shared by the tests of live updates: changes that cause events, and the events received.
 import assert from "node:assert/strict";
 import type { TypedDocumentNode } from "@graphql-typed-document-node/core";
 import { print } from "graphql";
 import { type CardFragment, PostDocument, VoteDocument, type VoteInput } from "./generated/sdl/graphql";
-import { url } from "./site";
+import { url } from "./endpoint";
 
 export const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
-/** What the clients of this folder send for a typed document. */
+/** The request for a typed document, as graphql-ws and graphql-sse take it. */
 export const request = <Data, Variables>(document: TypedDocumentNode<Data, Variables>, variables: Variables) => ({
   query: print(document),
   variables: variables as Record<string, unknown>,
 });
 
-/** Asks by a plain POST, so that no client under test has a part in it. */
+/** Executes an operation by a plain POST, without the client under test. */
 export async function ask<Data, Variables>(user: string, document: TypedDocumentNode<Data, Variables>, variables: Variables): Promise<Data> {
   const response = await fetch(url, {
     method: "POST",
@@ -25,46 +25,46 @@ export async function ask<Data, Variables>(user: string, document: TypedDocument
   return data;
 }
 
-/** Votes, and answers the article as it stands after that. */
+/** Votes, and returns the article after the vote. */
 export async function vote(user: string, article: string, direction: VoteInput["direction"] = "UP"): Promise<CardFragment> {
   const { vote } = await ask(user, VoteDocument, { input: { article, direction } });
   assert(vote?.article && vote.changed, JSON.stringify(vote));
   return vote.article;
 }
 
-/** Posts an article into groups. */
+/** Posts an article to groups, and returns it. */
 export async function post(user: string, title: string, groups: string[]): Promise<CardFragment> {
   const { post } = await ask(user, PostDocument, { input: { title, text: title, groups } });
   assert(post?.article, JSON.stringify(post));
   return post.article;
 }
 
-interface Answer<Data> {
+interface Result<Data> {
   data?: Data | null;
   errors?: readonly { message: string }[];
 }
 
-/** Collects the answers to one operation, and waits for them. */
-export class Answers<Data> {
-  readonly all: Answer<Data>[] = [];
+/** Collects the results of one operation, and waits for them. */
+export class Results<Data> {
+  readonly all: Result<Data>[] = [];
   failure: unknown;
   completed = false;
   private waiting: (() => void)[] = [];
 
-  next(answer: Answer<Data>): void {
-    this.all.push(answer);
-    this.told();
+  next(result: Result<Data>): void {
+    this.all.push(result);
+    this.wake();
   }
   error(failure: unknown): void {
     this.failure = failure;
-    this.told();
+    this.wake();
   }
   complete(): void {
     this.completed = true;
-    this.told();
+    this.wake();
   }
 
-  /** The data of the answers, none of which has errors. */
+  /** The data of all results. Fails if one has errors. */
   get events(): Data[] {
     assert.equal(this.failure, undefined);
     return this.all.map(({ data, errors }) => {
@@ -74,46 +74,43 @@ export class Answers<Data> {
     });
   }
 
-  /** Waits for something to be so, and reports whether it has become so in time. */
-  async within(ms: number, isSo: () => boolean): Promise<boolean> {
-    for (const end = Date.now() + ms; !isSo(); ) {
+  /** Waits until the condition holds, and reports whether it did in time. */
+  async within(ms: number, condition: () => boolean): Promise<boolean> {
+    for (const end = Date.now() + ms; !condition(); ) {
       if (Date.now() >= end) return false;
       await Promise.race([new Promise<void>((resolve) => this.waiting.push(resolve)), pause(end - Date.now())]);
     }
     return true;
   }
 
-  /** Waits for something to be so, and fails when it does not become so. */
-  async until(what: string, isSo: () => boolean): Promise<void> {
-    assert(await this.within(5000, isSo), `${what}: ${JSON.stringify(this)}`);
+  /** Waits until the condition holds, and fails after 5 seconds. */
+  async until(what: string, condition: () => boolean): Promise<void> {
+    assert(await this.within(5000, condition), `${what}: ${JSON.stringify(this)}`);
   }
 
-  /** Waits for the end without a failure, and answers what came. */
-  async finished(): Promise<Answer<Data>[]> {
-    await this.until("it does not end", () => this.completed || this.failure !== undefined);
+  /** Waits for the operation to complete, and returns its results. Fails if it ends with an error. */
+  async finished(): Promise<Result<Data>[]> {
+    await this.until("the operation does not end", () => this.completed || this.failure !== undefined);
     assert.equal(this.failure, undefined);
     return this.all;
   }
 
-  private told(): void {
+  private wake(): void {
     for (const resolve of this.waiting.splice(0)) resolve();
   }
 }
 
-/**
- * Waits until a subscription has begun, of which no protocol tells: changes
- * something until it is told of it.
- */
-export async function begun<Data>(answers: Answers<Data>, change: (round: number) => Promise<unknown>): Promise<void> {
-  await pause(150); // mostly enough, and shorter than to wait in vain for the first change
+/** Waits until a subscription has started. No protocol reports that, so it repeats a change until an event arrives. */
+export async function begun<Data>(results: Results<Data>, change: (round: number) => Promise<unknown>): Promise<void> {
+  await pause(150); // usually enough, and shorter than waiting for an event that never comes
   for (let round = 0; round < 10; round++) {
-    const before = answers.all.length;
+    const before = results.all.length;
     await change(round);
-    if (await answers.within(1000, () => answers.all.length > before)) return;
+    if (await results.within(1000, () => results.all.length > before)) return;
   }
-  assert.fail(`nothing is told: ${JSON.stringify(answers)}`);
+  assert.fail(`no event arrived: ${JSON.stringify(results)}`);
 }
 
-/** The same for articles that are watched: their votes are as before after an even number of rounds. */
-export const begunFor = <Data>(answers: Answers<Data>, user: string, article: string) =>
-  begun(answers, (round) => vote(user, article, round % 2 === 0 ? "UP" : "NONE"));
+/** The same for a subscription to an article, with votes. After an even number of rounds, the votes are as before. */
+export const begunFor = <Data>(results: Results<Data>, user: string, article: string) =>
+  begun(results, (round) => vote(user, article, round % 2 === 0 ? "UP" : "NONE"));

@@ -1,5 +1,5 @@
-// What https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md asks of a server,
-// done by this one and by the reference server of graphql-ws: both must do the same.
+// Runs each case of https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md against this
+// server and against the reference server of graphql-ws: both must behave the same.
 import assert from "node:assert/strict";
 import { EventEmitter, on, once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -8,8 +8,8 @@ import { isDeepStrictEqual } from "node:util";
 import { buildSchema } from "graphql";
 import { useServer } from "graphql-ws/use/ws";
 import { type RawData, WebSocket, WebSocketServer } from "ws";
+import { main, socketURL } from "./endpoint";
 import { pause } from "./live";
-import { main, url } from "./site";
 
 const subprotocol = "graphql-transport-ws";
 
@@ -19,24 +19,24 @@ interface Message {
   payload?: unknown;
 }
 
-/** A socket to either server, without a client that knows the protocol. */
+/** A bare WebSocket connection to either server, without a client library. */
 class Socket {
-  readonly said: Message[] = [];
+  readonly received: Message[] = [];
   closed: { code: number; reason: string } | undefined;
   readonly opened: Promise<unknown>;
   private readonly socket: WebSocket;
-  private readonly news = new EventEmitter();
+  private readonly events = new EventEmitter();
 
   constructor(server: string, protocols: string[]) {
     this.socket = new WebSocket(server, protocols);
     this.opened = once(this.socket, "open");
     this.socket.on("message", (data: RawData) => {
-      this.said.push(JSON.parse(String(data)));
-      this.news.emit("news");
+      this.received.push(JSON.parse(String(data)));
+      this.events.emit("event");
     });
     this.socket.on("close", (code, reason) => {
       this.closed = { code, reason: String(reason) };
-      this.news.emit("news");
+      this.events.emit("event");
     });
   }
 
@@ -46,34 +46,34 @@ class Socket {
     }
   }
 
-  async within(ms: number, isSo: () => boolean): Promise<boolean> {
-    for (const signal = AbortSignal.timeout(ms); !isSo(); ) {
+  async within(ms: number, condition: () => boolean): Promise<boolean> {
+    for (const signal = AbortSignal.timeout(ms); !condition(); ) {
       if (signal.aborted) return false;
-      await once(this.news, "news", { signal }).catch(() => {});
+      await once(this.events, "event", { signal }).catch(() => {});
     }
     return true;
   }
 
-  /** Waits for a message. Whether it came is seen in the outcome. */
-  async hear(type: string, id?: string, count = 1): Promise<void> {
-    const heard = () => this.said.filter((message) => message.type === type && message.id === id).length >= count;
-    await this.within(2000, () => heard() || this.closed !== undefined);
+  /** Waits at most 2 seconds for messages of a type. The outcome shows whether they came. */
+  async waitFor(type: string, id?: string, count = 1): Promise<void> {
+    const arrived = () => this.received.filter((message) => message.type === type && message.id === id).length >= count;
+    await this.within(2000, () => arrived() || this.closed !== undefined);
   }
 
   async init(payload?: object): Promise<void> {
     this.send({ type: "connection_init", payload });
-    await this.hear("connection_ack");
+    await this.waitFor("connection_ack");
   }
 
-  /** Changes the article until a subscription tells so: no message says that it has begun. */
-  async hearChange(id: string, article: string): Promise<void> {
-    const before = this.said.filter((message) => message.id === id).length;
+  /** Votes until the subscription sends an event: no message says that it has started. */
+  async waitForChange(id: string, article: string): Promise<void> {
+    const before = this.received.filter((message) => message.id === id).length;
     await pause(150);
     for (let round = 0; round < 5; round++) {
       const direction = round % 2 === 0 ? "UP" : "NONE";
       const vote = `vote-${id}-${before}-${round}`;
       this.send(subscribe(vote, `mutation { vote(input: { article: "${article}", direction: ${direction} }) { changed } }`));
-      if (await this.within(1000, () => this.said.filter((message) => message.id === id).length > before)) return;
+      if (await this.within(1000, () => this.received.filter((message) => message.id === id).length > before)) return;
     }
   }
 
@@ -88,7 +88,7 @@ const changes = (article: string) => `subscription { articleChanged(ids: ["${art
 
 interface Case {
   name: string;
-  code?: number; // how the server closes the socket; it stays open without
+  code?: number; // expected close code; without it, the socket stays open
   subprotocols?: string[];
   act?: (socket: Socket) => Promise<void> | void;
 }
@@ -102,12 +102,12 @@ const afterInit = (name: string, message: unknown, code?: number): Case => ({
   },
 });
 
-const answered = (name: string, query: string, last: string, more: object = {}): Case => ({
+const afterOperation = (name: string, query: string, last: string, more: object = {}): Case => ({
   name,
   async act(socket) {
     await socket.init();
     socket.send(subscribe("1", query, more));
-    await socket.hear(last, "1");
+    await socket.waitFor(last, "1");
   },
 });
 
@@ -115,12 +115,12 @@ const cases: Case[] = [
   { name: "no subprotocol", code: 4406, subprotocols: [] },
   { name: "no connection_init in time", code: 4408 },
   {
-    name: "no connection_init in time, but signs of life",
+    name: "no connection_init in time, in spite of pings",
     code: 4408,
     async act(socket) {
       for (let i = 1; i <= 4; i++) {
         socket.send({ type: "ping" });
-        await socket.hear("pong", undefined, i);
+        await socket.waitFor("pong", undefined, i);
         await pause(600);
       }
     },
@@ -128,20 +128,20 @@ const cases: Case[] = [
   { name: "subscribe before connection_init", code: 4401, act: (socket) => socket.send(subscribe("1", "{ viewer { name } }")) },
   { name: "a second connection_init", code: 4429, act: async (socket) => (await socket.init(), socket.send({ type: "connection_init" })) },
   {
-    name: "an id in use",
+    name: "an id that is in use",
     code: 4409,
     async act(socket) {
       await socket.init({ "X-User-ID": "protocol" });
       socket.send(subscribe("1", changes("article:1201")));
-      await socket.hearChange("1", "article:1201");
+      await socket.waitForChange("1", "article:1201");
       socket.send(subscribe("1", "{ viewer { name } }"));
     },
   },
 
-  { name: "no JSON before connection_init", code: 4400, act: (socket) => socket.send("connection_init") },
+  { name: "invalid JSON before connection_init", code: 4400, act: (socket) => socket.send("connection_init") },
   { name: "connection_init with a list", code: 4400, act: (socket) => socket.send({ type: "connection_init", payload: [] }) },
-  afterInit("no JSON", "{", 4400),
-  afterInit("nothing", "", 4400),
+  afterInit("invalid JSON", "{", 4400),
+  afterInit("an empty message", "", 4400),
   afterInit("two objects", '{"type":"ping"}{"type":"ping"}', 4400),
   afterInit("a list", [], 4400),
   afterInit("a string", '"ping"', 4400),
@@ -150,7 +150,7 @@ const cases: Case[] = [
   afterInit("a pong with a list", { type: "pong", payload: [] }, 4400),
   afterInit("a member in capitals", { Type: "ping" }, 4400),
   afterInit("a ping with a number as id", { type: "ping", id: 1 }),
-  { name: "half a subscribe before connection_init", code: 4400, act: (socket) => socket.send({ type: "subscribe", id: "1" }) },
+  { name: "subscribe without a payload before connection_init", code: 4400, act: (socket) => socket.send({ type: "subscribe", id: "1" }) },
   afterInit("an empty type", { type: "" }, 4400),
   afterInit("a number as type", { type: 1 }, 4400),
   afterInit("an unknown type", { type: "start", id: "1" }, 4400),
@@ -172,61 +172,61 @@ const cases: Case[] = [
     name: `ping before connection_init with ${JSON.stringify(payload)}`,
     async act(socket: Socket) {
       socket.send({ type: "ping", payload });
-      await socket.hear("pong");
+      await socket.waitFor("pong");
       await socket.init({});
       socket.send({ type: "ping", payload });
-      await socket.hear("pong", undefined, 2);
+      await socket.waitFor("pong", undefined, 2);
     },
   })),
-  afterInit("a pong that nobody asked for", { type: "pong", payload: { at: 1 } }),
-  afterInit("a message in a frame of bytes", Buffer.from('{"type":"pong"}')),
-  afterInit("complete for an unknown id", { type: "complete", id: "nobody" }),
+  afterInit("an unrequested pong", { type: "pong", payload: { at: 1 } }),
+  afterInit("a message in a binary frame", Buffer.from('{"type":"pong"}')),
+  afterInit("complete for an unknown id", { type: "complete", id: "unknown" }),
 
-  answered("a query", "{ viewer { name } articlesConnection { __typename } }", "complete"),
-  answered("a mutation", 'mutation { vote(input: { article: "article:1202" }) { __typename } }', "complete"),
-  answered("null for what can be left out", "{ viewer { name } }", "complete", { variables: null, operationName: null, extensions: null }),
-  answered("an invalid query", "{ nothing }", "error"),
-  answered("an invalid subscription", "subscription { articleChanged { id } }", "error"),
-  answered("an operation that there is not", "query A { viewer { name } }", "error", { operationName: "B" }),
-  answered("two operations", "query A { viewer { name } } query B { viewer { name } }", "error"),
+  afterOperation("a query", "{ viewer { name } articlesConnection { __typename } }", "complete"),
+  afterOperation("a mutation", 'mutation { vote(input: { article: "article:1202" }) { __typename } }', "complete"),
+  afterOperation("null for optional members", "{ viewer { name } }", "complete", { variables: null, operationName: null, extensions: null }),
+  afterOperation("an invalid query", "{ nothing }", "error"),
+  afterOperation("an invalid subscription", "subscription { articleChanged { id } }", "error"),
+  afterOperation("an unknown operation name", "query A { viewer { name } }", "error", { operationName: "B" }),
+  afterOperation("two operations", "query A { viewer { name } } query B { viewer { name } }", "error"),
   {
-    name: "an invalid operation beside a subscription",
+    name: "an invalid operation during a subscription",
     async act(socket) {
       await socket.init({ "X-User-ID": "protocol" });
       socket.send(subscribe("live", changes("article:1203")));
-      await socket.hearChange("live", "article:1203");
+      await socket.waitForChange("live", "article:1203");
       socket.send(subscribe("wrong", "{ nothing }"));
-      await socket.hear("error", "wrong");
-      await socket.hearChange("live", "article:1203");
+      await socket.waitFor("error", "wrong");
+      await socket.waitForChange("live", "article:1203");
       socket.send({ type: "complete", id: "live" });
     },
   },
   {
-    name: "ids used again",
+    name: "reused ids",
     async act(socket) {
       await socket.init({ "X-User-ID": "protocol" });
       socket.send(subscribe("1", "{ articlesConnection { __typename } }"));
-      await socket.hear("complete", "1");
+      await socket.waitFor("complete", "1");
       socket.send(subscribe("1", "{ nothing }"));
-      await socket.hear("error", "1");
+      await socket.waitFor("error", "1");
       socket.send(subscribe("1", changes("article:1204")));
-      await socket.hearChange("1", "article:1204");
+      await socket.waitForChange("1", "article:1204");
       socket.send({ type: "complete", id: "1" });
-      // The reference server needs some time to forget an id.
+      // The reference server takes a moment to release an id.
       await pause(100);
       socket.send(subscribe("1", changes("article:1205")));
-      await socket.hearChange("1", "article:1205");
+      await socket.waitForChange("1", "article:1205");
     },
   },
 ];
 
-/** The messages of one operation have an order, those of several have none. How often a vote had to be sent is chance. */
-function byOperation(said: Message[]): Record<string, unknown[]> {
+/** Groups messages by operation: only those of one operation are ordered. Votes are left out, since their number is random. */
+function byOperation(received: Message[]): Record<string, unknown[]> {
   const sorted: Record<string, unknown[]> = {};
-  for (const { id = "", type, payload } of said) {
+  for (const { id = "", type, payload } of received) {
     if (id.startsWith("vote-")) continue;
     const of = (sorted[id] ??= []);
-    // The texts of errors differ.
+    // The servers word their errors differently.
     const message = JSON.stringify({ type, payload: type === "error" && Array.isArray(payload) ? "errors" : payload });
     if (of.at(-1) !== message) of.push(message);
   }
@@ -238,16 +238,16 @@ async function outcome(server: string, { act, code, subprotocols = [subprotocol]
   await socket.opened;
   const began = Date.now();
   await act?.(socket);
-  // What is not to be said would come in this time.
+  // A message that must not be sent would arrive within this time.
   await socket.within(code === undefined ? 300 : 5000, () => socket.closed !== undefined);
   const closed = socket.closed && { ...socket.closed, seconds: Math.round((Date.now() - began) / 1000) };
   socket.end();
-  // Only the reason of 4400 is not the protocol's.
+  // The protocol prescribes the reasons of all codes but 4400.
   if (closed?.code === 4400) closed.reason = "";
-  return { closed, said: byOperation(socket.said) };
+  return { closed, received: byOperation(socket.received) };
 }
 
-/** The reference server with our schema, and as much behind it as the cases ask for. */
+/** The reference server with our schema and the resolvers that the cases need. */
 async function reference(): Promise<{ server: string; stop: () => void }> {
   const schema = buildSchema(readFileSync("../schema.graphqls", "utf8"));
   const changed = new EventEmitter().setMaxListeners(100);
@@ -275,13 +275,13 @@ main(async () => {
   const failed: string[] = [];
   await Promise.all(
     cases.map(async (one) => {
-      const [ours, theirs] = await Promise.all([outcome(url.replace(/^http/, "ws"), one), outcome(server, one)]);
+      const [ours, theirs] = await Promise.all([outcome(socketURL, one), outcome(server, one)]);
       if (!isDeepStrictEqual(ours, theirs) || ours.closed?.code !== one.code) {
-        failed.push(`${one.name}, to be closed with ${one.code}:\n  here ${JSON.stringify(ours)}\n  reference ${JSON.stringify(theirs)}`);
+        failed.push(`${one.name}, expected close code ${one.code}:\n  frontpage ${JSON.stringify(ours)}\n  reference ${JSON.stringify(theirs)}`);
       }
     }),
   );
   stop();
-  assert.equal(failed.length, 0, `graphql-transport-ws is not spoken as by the reference server:\n${failed.join("\n")}`);
-  console.log(`graphql-transport-ws: ${cases.length} cases as by the reference server`);
+  assert.equal(failed.length, 0, `graphql-transport-ws differs from the reference server:\n${failed.join("\n")}`);
+  console.log(`graphql-transport-ws: ${cases.length} cases like the reference server`);
 });

@@ -1,10 +1,10 @@
 #!/bin/bash
-# Serves 500 articles on a private port and lets every client visit them. Needs
-# Go, Node 20 or newer with npm, curl, and redis-server.
+# Starts a server with 500 articles on a free port and runs all clients against it. Needs Go, Node 20 or
+# newer with npm, curl, and redis-server.
 set -euo pipefail
 cd "$(dirname "$0")"
 for tool in go node npm curl redis-server; do
-	command -v "$tool" >/dev/null || { echo "clients/run.sh: needs $tool: install it and run this again" >&2; exit 1; }
+	command -v "$tool" >/dev/null || { echo "clients/run.sh: needs $tool: install it and try again" >&2; exit 1; }
 done
 
 unset FRONTPAGE_URL
@@ -16,7 +16,7 @@ tear_down() {
 		kill "$server" 2>/dev/null && wait "$server" || true
 	fi
 	if [ "$code" != 0 ]; then
-		echo "clients/run.sh: failed, the end of the server's log is:" >&2
+		echo "clients/run.sh: failed. The last lines of the server log:" >&2
 		tail -n 20 "$site/log" >&2 || true
 	fi
 	rm -rf "$site"
@@ -27,7 +27,7 @@ trap tear_down EXIT
 npm ci --loglevel error
 
 (cd .. && go build -o "$site/frontpage" .)
-# Each second has two articles, so that walks meet equal scores.
+# Two articles per second, so that paging meets equal scores.
 {
 	echo id,title,link,votes,poster,posted_at,groups
 	for i in $(seq 500); do
@@ -37,22 +37,22 @@ npm ci --loglevel error
 export REDIS_URL="spawn://$site/data" ADDR=127.0.0.1:0
 "$site/frontpage" import --shift-to-now "$site/articles.csv" 2>"$site/log"
 
-mkfifo "$site/said"
-"$site/frontpage" 2>"$site/said" &
+mkfifo "$site/stderr"
+"$site/frontpage" 2>"$site/stderr" &
 server=$!
-exec 3<"$site/said"
+exec 3<"$site/stderr"
 while [ -z "${FRONTPAGE_URL-}" ] && read -ru 3 line; do
 	echo "$line" >>"$site/log"
 	[[ $line =~ endpoint=([^ ]+) ]] && export FRONTPAGE_URL=${BASH_REMATCH[1]}
 done
 cat <&3 >>"$site/log" &
-[ -n "${FRONTPAGE_URL-}" ] || { echo "clients/run.sh: the server does not serve" >&2; exit 1; }
+[ -n "${FRONTPAGE_URL-}" ] || { echo "clients/run.sh: the server did not start" >&2; exit 1; }
 
 PATH=$PWD/node_modules/.bin:$PATH
 rm -rf build generated relay/__generated__
 graphql-codegen --silent --config codegen.ts
-diff -r generated/sdl generated/live || { echo "graphql-codegen: the schema's file and the server give different types" >&2; exit 1; }
-# relay-compiler reads no file of another name than .graphql.
+diff -r generated/sdl generated/live || { echo "graphql-codegen: schema.graphqls and the server give different types" >&2; exit 1; }
+# relay-compiler only reads files named *.graphql.
 cp ../schema.graphqls generated/schema.graphql
 relay-compiler
 tsc
@@ -66,6 +66,6 @@ done
 cd go
 before=$(sha256sum generated.go)
 go generate
-[ "$before" = "$(sha256sum generated.go)" ] || { echo "genqlient: clients/go/generated.go was old: it is new now, commit it" >&2; exit 1; }
+[ "$before" = "$(sha256sum generated.go)" ] || { echo "genqlient: clients/go/generated.go was out of date. It is regenerated: commit it" >&2; exit 1; }
 go vet .
 go run .

@@ -12,71 +12,69 @@ import {
   RegroupDocument,
   VoteDocument,
 } from "./generated/sdl/graphql";
-import { Answers, ask, begun, begunFor, pause, post, request, vote } from "./live";
-import { main, url } from "./site";
+import { main, socketURL, url } from "./endpoint";
+import { ask, begun, begunFor, pause, post, request, Results, vote } from "./live";
 
-const socketURL = url.replace(/^http/, "ws");
-
-// Everything else is as it comes: above all lazyCloseTimeout, which is 0, so that
-// the client closes the socket as soon as it takes every operation for complete.
+// All other options have their defaults. In particular, lazyCloseTimeout is 0, so the client closes the
+// socket as soon as it considers all operations complete.
 const newClient = (user?: string): Client =>
   createClient({ url: socketURL, webSocketImpl: WebSocket, connectionParams: user === undefined ? {} : { "X-User-ID": user } });
 
 function start<Data, Variables>(client: Client, document: TypedDocumentNode<Data, Variables>, variables: Variables) {
-  const answers = new Answers<Data>();
-  return { answers, stop: client.subscribe<Data>(request(document, variables), answers) };
+  const results = new Results<Data>();
+  return { results, stop: client.subscribe<Data>(request(document, variables), results) };
 }
 
 async function once<Data, Variables>(client: Client, document: TypedDocumentNode<Data, Variables>, variables: Variables): Promise<Data> {
-  const { answers } = start(client, document, variables);
-  await answers.finished();
-  const [data, ...more] = answers.events;
+  const { results } = start(client, document, variables);
+  await results.finished();
+  const [data, ...more] = results.events;
   assert(data && more.length === 0);
   return data;
 }
 
-const last = ({ events }: Answers<ChangedSubscription>) => events.at(-1)?.articleChanged;
+const last = ({ events }: Results<ChangedSubscription>) => events.at(-1)?.articleChanged;
 
-/** Votes, and waits until a subscription to that article alone has told so. */
-async function voteAndHear(answers: Answers<ChangedSubscription>, user: string, article: string): Promise<void> {
-  const before = answers.all.length;
+/** Votes, and waits for the event of a subscription to this article only. */
+async function voteAndReceive(results: Results<ChangedSubscription>, user: string, article: string): Promise<void> {
+  const before = results.all.length;
   const voted = await vote(user, article);
-  await answers.until("a vote is not told", () => answers.all.length > before);
-  assert.equal(answers.all.length, before + 1, "a vote is told once");
-  const { viewerVote, ...told } = last(answers) ?? {};
-  assert.equal(viewerVote, null, "nobody is signed in");
-  assert.deepEqual({ ...told, viewerVote: "UP" }, voted, "an event has the newest state of all fields");
+  await results.until("no event for a vote", () => results.all.length > before);
+  assert.equal(results.all.length, before + 1, "one event per vote");
+  const { viewerVote, ...received } = last(results) ?? {};
+  assert.equal(viewerVote, null, "the connection is anonymous");
+  assert.deepEqual({ ...received, viewerVote: "UP" }, voted, "an event has the latest state of all fields");
 }
 
-async function refused(client: Client, query = "{ nothing }", code = "GRAPHQL_VALIDATION_FAILED"): Promise<void> {
-  const answers = new Answers();
-  client.subscribe({ query }, answers);
-  await answers.until("an invalid query is not answered", () => answers.failure !== undefined || answers.completed);
-  assert(JSON.stringify(answers.failure).includes(code), JSON.stringify(answers));
-  assert.deepEqual([answers.all, answers.completed], [[], false]);
+async function expectRefusal(client: Client, query = "{ nothing }", code = "GRAPHQL_VALIDATION_FAILED"): Promise<void> {
+  const results = new Results();
+  client.subscribe({ query }, results);
+  await results.until("no response to an invalid query", () => results.failure !== undefined || results.completed);
+  assert(JSON.stringify(results.failure).includes(code), JSON.stringify(results));
+  assert.deepEqual([results.all, results.completed], [[], false]);
 }
 
-// A server that says complete after error makes this client close the socket under
-// the other subscriptions, and take them for complete.
-async function invalidAmongLive(): Promise<void> {
+// If a server sends complete after error, this client closes the socket and considers all its other
+// subscriptions complete.
+async function invalidDuringSubscriptions(): Promise<void> {
   const client = newClient();
   const articles = [1101, 1102, 1103, 1104, 1105].map((number) => `article:${number}`);
   await Promise.all(
     articles.map(async (article) => {
-      const { answers, stop } = start(client, ChangedDocument, { ids: [article] });
-      await refused(client);
-      await begunFor(answers, "mixed", article);
+      const { results, stop } = start(client, ChangedDocument, { ids: [article] });
+      await expectRefusal(client);
+      await begunFor(results, "mixed", article);
       for (const voter of ["mixed-1", "mixed-2", "mixed-3"]) {
-        await Promise.all([voteAndHear(answers, voter, article), refused(client)]);
+        await Promise.all([voteAndReceive(results, voter, article), expectRefusal(client)]);
       }
-      assert.equal(answers.completed, false);
+      assert.equal(results.completed, false);
       stop();
-      await answers.finished();
+      await results.finished();
     }),
   );
-  for (let i = 0; i < 5; i++) await refused(client);
-  // The reference server closes the socket for this, which the protocol does not ask for.
-  await refused(client, "{", "GRAPHQL_PARSE_FAILED");
+  for (let i = 0; i < 5; i++) await expectRefusal(client);
+  // The reference server closes the socket for this. The protocol does not require it.
+  await expectRefusal(client, "{", "GRAPHQL_PARSE_FAILED");
 }
 
 async function queriesAndMutations(): Promise<void> {
@@ -97,16 +95,16 @@ async function queriesAndMutations(): Promise<void> {
   assert.deepEqual(iterated, [25]);
 }
 
-async function eachViewerItsOwn(): Promise<void> {
+async function viewerVotePerConnection(): Promise<void> {
   const article = "article:1110";
   const viewers = ["socket-alice", "socket-bob"].map((user) => {
     const client = newClient(user);
     return { client, ...start(client, ChangedDocument, { ids: [article] }) };
   });
-  for (const [i, { answers }] of viewers.entries()) await begunFor(answers, `own-${i}`, article);
+  for (const [i, { results }] of viewers.entries()) await begunFor(results, `own-${i}`, article);
   const seen = async (votes: number) => {
-    for (const { answers } of viewers) await answers.until(`${votes} votes are not told`, () => last(answers)?.votes === votes);
-    return viewers.map(({ answers }) => last(answers)?.viewerVote);
+    for (const { results } of viewers) await results.until(`no event with ${votes} votes`, () => last(results)?.votes === votes);
+    return viewers.map(({ results }) => last(results)?.viewerVote);
   };
   const [alice, bob] = viewers;
   assert(alice && bob);
@@ -117,43 +115,43 @@ async function eachViewerItsOwn(): Promise<void> {
   for (const { stop } of viewers) stop();
 }
 
-async function stoppedAndStartedAgain(): Promise<void> {
+async function stopAndResubscribe(): Promise<void> {
   const [article, another] = ["article:1120", "article:1121"];
   const client = newClient();
-  // This one keeps the socket open.
+  // A second subscription that keeps the socket open.
   const witness = start(client, ChangedDocument, { ids: [article, another] });
-  await begunFor(witness.answers, "again", another);
+  await begunFor(witness.results, "again", another);
 
   const first = start(client, ChangedDocument, { ids: [article] });
-  await begunFor(first.answers, "again", article);
-  await voteAndHear(first.answers, "again-1", article);
+  await begunFor(first.results, "again", article);
+  await voteAndReceive(first.results, "again-1", article);
   first.stop();
-  await first.answers.finished();
-  const { length } = first.answers.all;
+  await first.results.finished();
+  const { length } = first.results.all;
 
   const missed = await vote("again-2", article);
-  await witness.answers.until("the witness is told", () => last(witness.answers)?.votes === missed.votes);
+  await witness.results.until("no event for the second subscription", () => last(witness.results)?.votes === missed.votes);
   const second = start(client, ChangedDocument, { ids: [article] });
-  await begunFor(second.answers, "again-3", article);
-  await voteAndHear(second.answers, "again-4", article);
-  assert.equal(first.answers.all.length, length, "nothing is told after the end");
+  await begunFor(second.results, "again-3", article);
+  await voteAndReceive(second.results, "again-4", article);
+  assert.equal(first.results.all.length, length, "no event after the end");
 
-  // Now the socket is closed, and the next subscription opens another.
+  // Now the client closes the socket, and the next subscription opens a new one.
   second.stop();
   witness.stop();
   const third = start(client, ChangedDocument, { ids: [article] });
-  await begunFor(third.answers, "again-5", article);
-  await voteAndHear(third.answers, "again-6", article);
+  await begunFor(third.results, "again-5", article);
+  await voteAndReceive(third.results, "again-6", article);
   third.stop();
 }
 
 async function changedGroups(): Promise<void> {
   const { id: article } = await post("grouper", "moves between groups", ["before"]);
-  const { answers, stop } = start(newClient(), ChangedDocument, { ids: [article] });
-  await begunFor(answers, "groups", article);
+  const { results, stop } = start(newClient(), ChangedDocument, { ids: [article] });
+  await begunFor(results, "groups", article);
   await ask("grouper", RegroupDocument, { input: { article, add: ["after"], remove: ["before"] } });
-  await answers.until("new groups are told", () => last(answers)?.groups[0]?.name === "after");
-  assert.equal(last(answers)?.groups.length, 1);
+  await results.until("no event for new groups", () => last(results)?.groups[0]?.name === "after");
+  assert.equal(last(results)?.groups.length, 1);
   stop();
 }
 
@@ -161,47 +159,47 @@ async function postedArticles(): Promise<void> {
   const client = newClient();
   const site = start(client, PostedDocument, {});
   const group = start(client, PostedDocument, { group: "Watched" });
-  for (const [name, { answers }] of Object.entries({ site, group })) {
-    await begun(answers, (round) => post("posting", `${name} ${round}`, ["watched"]));
+  for (const [name, { results }] of Object.entries({ site, group })) {
+    await begun(results, (round) => post("posting", `${name} ${round}`, ["watched"]));
   }
   const titles = ["into the group", "elsewhere", "nowhere", "into the group again"];
   const groups = [["watched"], ["unwatched"], [], ["other", "watched"]];
   for (const [i, title] of titles.entries()) await post("posting", title, groups[i] ?? []);
 
   // Other tests post at the same time.
-  const hears = async ({ answers }: typeof site, expected: unknown[]) => {
-    const told = () => answers.events.map(({ articlePosted }) => articlePosted.title).filter((title) => titles.includes(title));
-    await answers.until("new articles are told", () => told().length >= expected.length);
+  const expectTitles = async ({ results }: typeof site, expected: unknown[]) => {
+    const received = () => results.events.map(({ articlePosted }) => articlePosted.title).filter((title) => titles.includes(title));
+    await results.until("no event for new articles", () => received().length >= expected.length);
     await pause(200);
-    assert.deepEqual(told(), expected);
+    assert.deepEqual(received(), expected);
   };
-  await Promise.all([hears(site, titles), hears(group, [titles[0], titles[3]])]);
+  await Promise.all([expectTitles(site, titles), expectTitles(group, [titles[0], titles[3]])]);
   site.stop();
   group.stop();
 }
 
-async function rushOfVotes(): Promise<void> {
+async function burstOfVotes(): Promise<void> {
   const article = "article:1130";
-  const { answers, stop } = start(newClient(), ChangedDocument, { ids: [article] });
-  await begunFor(answers, "rush", article);
-  const before = answers.all.length;
-  const votes = last(answers)?.votes ?? 0;
+  const { results, stop } = start(newClient(), ChangedDocument, { ids: [article] });
+  await begunFor(results, "burst", article);
+  const before = results.all.length;
+  const votes = last(results)?.votes ?? 0;
   const began = Date.now();
   for (let wave = 0; wave < 5; wave++) {
-    await Promise.all(Array.from({ length: 300 }, (_, i) => vote(`rush-${wave}-${i}`, article)));
+    await Promise.all(Array.from({ length: 300 }, (_, i) => vote(`burst-${wave}-${i}`, article)));
   }
-  await answers.until("all votes are told", () => last(answers)?.votes === votes + 1500);
+  await results.until("not all votes arrived", () => last(results)?.votes === votes + 1500);
   const seconds = (Date.now() - began) / 1000;
   await pause(500);
-  const told = answers.events.slice(before).map(({ articleChanged }) => articleChanged.votes);
-  assert.equal(told.at(-1), votes + 1500);
-  assert.deepEqual(told, [...told].sort((a, b) => a - b), "no event is older than one before it");
-  assert(told.length <= 4 * seconds + 3, `1500 votes in ${seconds} s gave ${told.length} events`);
-  console.log(`graphql-ws: 1500 votes in ${seconds} s were told in ${told.length} events`);
+  const received = results.events.slice(before).map(({ articleChanged }) => articleChanged.votes);
+  assert.equal(received.at(-1), votes + 1500);
+  assert.deepEqual(received, [...received].sort((a, b) => a - b), "events arrive in order of their state");
+  assert(received.length <= 4 * seconds + 3, `1500 votes in ${seconds} s caused ${received.length} events`);
+  console.log(`graphql-ws: 1500 votes in ${seconds} s arrived in ${received.length} events`);
   stop();
 }
 
-/** What a page of another site gets: the status of the refusal, or 101. */
+/** The HTTP status for a WebSocket handshake from a page of the given origin: 101 if accepted. */
 const statusFor = (origin: string) =>
   new Promise<number | undefined>((resolve, reject) => {
     const socket = new WebSocket(socketURL, "graphql-transport-ws", { origin });
@@ -222,15 +220,15 @@ async function origins(): Promise<void> {
 
 main(async () => {
   await Promise.all([
-    invalidAmongLive(),
+    invalidDuringSubscriptions(),
     queriesAndMutations(),
-    eachViewerItsOwn(),
-    stoppedAndStartedAgain(),
+    viewerVotePerConnection(),
+    stopAndResubscribe(),
     changedGroups(),
     postedArticles(),
     origins(),
   ]);
-  // Alone, since the others would have to wait for it.
-  await rushOfVotes();
-  console.log("graphql-ws: queries, mutations, and both subscriptions, also among invalid queries");
+  // Alone, because it would delay the others.
+  await burstOfVotes();
+  console.log("graphql-ws: queries, mutations, and both subscriptions, also together with invalid queries");
 });

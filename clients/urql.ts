@@ -1,9 +1,11 @@
+// urql, whose subscriptions are server-sent events.
 import assert from "node:assert/strict";
 import { cacheExchange, Client, fetchExchange, type OperationResult } from "@urql/core";
+import { main, url } from "./endpoint";
 import { ChangedDocument, FrontPageDocument, PageDocument, PostDocument, VoteDocument, WalkDocument } from "./generated/sdl/graphql";
-import { main, pages, pageSize, url, visit } from "./site";
+import { pages, pageSize, visit } from "./visit";
 
-// urql would take any answer as a stream of events too. A query is to be answered as a query.
+// urql accepts an event stream for any operation. A query must get an ordinary response.
 const plain: typeof fetch = async (input, init) => {
   const response = await fetch(input, init);
   assert.match(response.headers.get("Content-Type") ?? "", /^application\/graphql-response\+json/);
@@ -17,7 +19,7 @@ const clientOf = (user: string) => newClient({ "X-User-ID": user });
 
 const anonymous = newClient({});
 
-// Subscriptions come by the same exchange, as server-sent events.
+// fetchExchange also does subscriptions, as server-sent events.
 const live = new Client({ url, exchanges: [fetchExchange], fetchSubscriptions: true });
 
 function data<Data>(result: OperationResult<Data>): Data {

@@ -1,4 +1,4 @@
-// Command frontpage-client visits the site at FRONTPAGE_URL with the client that
+// Command frontpage-client runs the scenario of the clients against FRONTPAGE_URL with the client that
 // genqlient generates.
 package main
 
@@ -18,7 +18,7 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// pageSize is not the default of the server, and no divisor of the number of articles.
+// pageSize differs from the server's default, and does not divide the number of articles.
 const pageSize = 30
 
 func main() {
@@ -28,7 +28,7 @@ func main() {
 	}
 }
 
-// user is a transport that says who asks.
+// user is a transport that authenticates requests as this user.
 type user string
 
 func (u user) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -48,7 +48,7 @@ func visit(ctx context.Context, url string) error {
 		return err
 	}
 	if front.Viewer == nil || front.Viewer.Name != "genqlient-poster" || len(front.Articles) != 25 {
-		return fmt.Errorf("the front page has %d articles and the viewer %v", len(front.Articles), front.Viewer)
+		return fmt.Errorf("front page: %d articles and viewer %v, want 25 and genqlient-poster", len(front.Articles), front.Viewer)
 	}
 	link := "https://github.com/Khan/genqlient"
 	posted, err := Post(ctx, as("genqlient-poster"), PostInput{Title: "posted by genqlient", Link: &link, Groups: []string{"clients"}})
@@ -56,7 +56,7 @@ func visit(ctx context.Context, url string) error {
 		return err
 	}
 	if posted.Post == nil || posted.Post.Article == nil {
-		return fmt.Errorf("the post has no article: %+v", posted.Post)
+		return fmt.Errorf("post returned no article: %+v", posted.Post)
 	}
 	newest := posted.Post.Article.Id
 	voted, err := Vote(ctx, as("genqlient-voter"), VoteInput{Article: newest, Direction: VoteDirectionUp})
@@ -64,7 +64,7 @@ func visit(ctx context.Context, url string) error {
 		return err
 	}
 	if voted.Vote == nil || voted.Vote.Article == nil || voted.Vote.Article.Votes != 2 {
-		return fmt.Errorf("the vote is not counted: %+v", voted.Vote)
+		return fmt.Errorf("vote is not counted: %+v", voted.Vote)
 	}
 
 	if err := watch(ctx, url, newest, as); err != nil {
@@ -72,30 +72,30 @@ func visit(ctx context.Context, url string) error {
 	}
 
 	anonymous := graphql.NewClient(url, http.DefaultClient)
-	byCursor, err := walkByCursor(ctx, anonymous)
+	byCursor, err := pageByCursor(ctx, anonymous)
 	if err != nil {
 		return err
 	}
 	for i := range 500 {
 		if want := fmt.Sprintf("article:%d", 1001+i); i >= len(byCursor) || byCursor[i] != want {
-			return fmt.Errorf("the walk by cursor has not %s at %d", want, i)
+			return fmt.Errorf("paging by cursor does not return %s at index %d", want, i)
 		}
 	}
 	if byCursor[len(byCursor)-1] != newest {
-		return errors.New("the walk by cursor does not end with the newest article")
+		return errors.New("paging by cursor does not end with the newest article")
 	}
-	byPage, err := walkByPage(ctx, anonymous)
+	byPage, err := pageByNumber(ctx, anonymous)
 	if err != nil {
 		return err
 	}
 	if !slices.Equal(byCursor, byPage) {
-		return errors.New("the walks by cursor and by page number differ")
+		return errors.New("paging by cursor and by page number return different articles")
 	}
 	fmt.Printf("genqlient: a query, two mutations, a subscription, %d articles by cursor and by page number\n", len(byCursor))
 	return nil
 }
 
-// dialer is the one of gorilla, whose connections genqlient is made for.
+// dialer adapts the dialer of gorilla/websocket to genqlient.
 type dialer struct{ websocket.Dialer }
 
 func (d dialer) DialContext(ctx context.Context, url string, header http.Header) (graphql.WSConn, error) {
@@ -103,7 +103,7 @@ func (d dialer) DialContext(ctx context.Context, url string, header http.Header)
 	return conn, err
 }
 
-// watch votes for an article and wants to be told of each vote.
+// watch votes for an article and checks that an event follows each vote.
 func watch(ctx context.Context, url, article string, as func(string) graphql.Client) error {
 	socket := graphql.NewClientUsingWebSocket("ws"+strings.TrimPrefix(url, "http"), dialer{},
 		graphql.WithConnectionParams(map[string]any{"X-User-ID": "genqlient-watcher"}))
@@ -115,7 +115,7 @@ func watch(ctx context.Context, url, article string, as func(string) graphql.Cli
 	if err != nil {
 		return err
 	}
-	told := 0
+	received := 0
 	for i := range 8 {
 		voted, err := Vote(ctx, as(fmt.Sprintf("genqlient-%d", i)), VoteInput{Article: article, Direction: VoteDirectionUp})
 		if err != nil {
@@ -124,49 +124,49 @@ func watch(ctx context.Context, url, article string, as func(string) graphql.Cli
 		select {
 		case event := <-changed:
 			if event.Errors != nil || event.Data == nil || event.Data.ArticleChanged.Votes != voted.Vote.Article.Votes {
-				return fmt.Errorf("a vote is told with %+v", event)
+				return fmt.Errorf("event after a vote: %+v", event)
 			}
-			told++
+			received++
 		case err := <-failed:
 			return err
-		case <-time.After(time.Second): // The subscription may have begun after the vote.
+		case <-time.After(time.Second): // The subscription may have started after the vote.
 		}
 	}
-	if told < 6 {
-		return fmt.Errorf("of 8 votes %d are told", told)
+	if received < 6 {
+		return fmt.Errorf("%d events for 8 votes, want at least 6", received)
 	}
-	// To close the socket as well, as genqlient does it, closes the channel twice.
+	// socket.Close is not called: after Unsubscribe, genqlient would close the channel twice.
 	return socket.Unsubscribe(id)
 }
 
-func walkByCursor(ctx context.Context, client graphql.Client) (ids []string, err error) {
+func pageByCursor(ctx context.Context, client graphql.Client) (ids []string, err error) {
 	var after *string
 	for {
-		answer, err := Walk(ctx, client, pageSize, after)
+		response, err := Walk(ctx, client, pageSize, after)
 		if err != nil {
 			return nil, err
 		}
-		part := answer.ArticlesConnection
-		for _, edge := range part.Edges {
+		list := response.ArticlesConnection
+		for _, edge := range list.Edges {
 			ids = append(ids, edge.Node.Id)
 		}
-		if !part.PageInfo.HasNextPage {
+		if !list.PageInfo.HasNextPage {
 			return ids, nil
 		}
-		after = part.PageInfo.EndCursor
+		after = list.PageInfo.EndCursor
 	}
 }
 
-func walkByPage(ctx context.Context, client graphql.Client) (ids []string, err error) {
+func pageByNumber(ctx context.Context, client graphql.Client) (ids []string, err error) {
 	for page := 1; ; page++ {
-		answer, err := Page(ctx, client, page, pageSize)
+		response, err := Page(ctx, client, page, pageSize)
 		if err != nil {
 			return nil, err
 		}
-		if len(answer.Articles) == 0 {
+		if len(response.Articles) == 0 {
 			return ids, nil
 		}
-		for _, article := range answer.Articles {
+		for _, article := range response.Articles {
 			ids = append(ids, article.Id)
 		}
 	}

@@ -1,3 +1,4 @@
+// Relay, including pagination of a connection inside an object (by Query.node).
 import assert from "node:assert/strict";
 import { createClient, type Sink } from "graphql-ws";
 import {
@@ -21,7 +22,8 @@ import {
   Store,
 } from "relay-runtime";
 import { WebSocket } from "ws";
-import { main, pages, pageSize, url, visit } from "../site";
+import { main, socketURL, url } from "../endpoint";
+import { pages, pageSize, visit } from "../visit";
 import groupFragment from "./__generated__/site_group.graphql";
 import listFragment from "./__generated__/site_list.graphql";
 import changedArticle, { type siteChangedSubscription } from "./__generated__/siteChangedSubscription.graphql";
@@ -32,7 +34,7 @@ import page, { type sitePageQuery } from "./__generated__/sitePageQuery.graphql"
 import post, { type sitePostMutation } from "./__generated__/sitePostMutation.graphql";
 import vote, { type siteVoteMutation } from "./__generated__/siteVoteMutation.graphql";
 
-const sockets = createClient({ url: url.replace(/^http/, "ws"), webSocketImpl: WebSocket });
+const sockets = createClient({ url: socketURL, webSocketImpl: WebSocket });
 
 function environmentOf(user: string): Environment {
   const network = Network.create(
@@ -77,7 +79,7 @@ interface Connection {
   pageInfo: { endCursor: string | null; hasNextPage: boolean };
 }
 
-/** Loads the rest of a list into the store, as usePaginationFragment does, and reads it there. */
+/** Loads the rest of a list into the store, as usePaginationFragment does, and reads it from there. */
 async function loadAll(fragment: ReaderFragment, parent: unknown, variables: OperationType["variables"]): Promise<string[]> {
   const { connectionPathInFragmentData, identifierField, paginationRequest, paginationMetadata } = getPaginationMetadata(
     fragment,
@@ -96,17 +98,17 @@ async function loadAll(fragment: ReaderFragment, parent: unknown, variables: Ope
   }
 }
 
-/** Keeps what a query answers from the garbage collection of the store. */
+/** Protects the data of a query from the garbage collection of the store. */
 function retain(request: ConcreteRequest, variables: OperationType["variables"]): void {
   anonymous.retain(createOperationDescriptor(request, variables));
 }
 
-async function walkGroup(): Promise<void> {
+async function pageThroughGroup(): Promise<void> {
   const variables = { name: "walk", count: pageSize };
   retain(group, variables);
   const found = await query<siteGroupQuery>(anonymous, group, variables);
   const ids = await loadAll(groupFragment, found.group, variables);
-  assert.equal(ids.length, 500, "the group is walked by node(id:)");
+  assert.equal(ids.length, 500, "node(id:) pages through the whole group");
 }
 
 main(async () => {
@@ -140,5 +142,5 @@ main(async () => {
         (await query<sitePageQuery>(anonymous, page, { page: number, pageSize })).articles.map(({ id }) => id),
       ),
   });
-  await walkGroup();
+  await pageThroughGroup();
 });

@@ -1,5 +1,5 @@
-// Only relay-compiler reads these documents. Relay's Babel plugin would put the
-// compiled ones in their place; client.ts imports them by name.
+// Only relay-compiler reads these documents. Relay's Babel plugin would replace them with the compiled
+// ones; client.ts imports those by name instead.
 import { graphql } from "relay-runtime";
 
 graphql`
@@ -74,7 +74,7 @@ graphql`
   }
 `;
 
-// The next part of a list in an object is read by node(id:).
+// Relay reads the next page of a list inside an object by node(id:).
 graphql`
   query siteGroupQuery($name: String!, $count: Int!) {
     group(name: $name) {
