@@ -5,7 +5,7 @@ import { print } from "graphql";
 import { createClient } from "graphql-sse";
 import { ChangedDocument, type ChangedSubscription, FrontPageDocument, type FrontPageQuery, PostDocument, type PostMutation } from "./generated/sdl/graphql";
 import { main, url } from "./endpoint";
-import { begunFor, pause, request, Results, vote } from "./live";
+import { pause, request, Results, startedFor, vote } from "./live";
 
 // No retries: they would hide a broken stream.
 const newClient = (user: string) => createClient({ url, headers: { "X-User-ID": user }, retryAttempts: 0 });
@@ -19,7 +19,7 @@ function watch(article: string) {
 
 async function subscription(article: string): Promise<void> {
   const { results, stop } = watch(article);
-  await begunFor(results, "events-starter", article);
+  await startedFor(results, "events-starter", article);
   for (const voter of ["events-1", "events-2", "events-3"]) {
     const before = results.all.length;
     const voted = await vote(voter, article);
@@ -61,7 +61,7 @@ async function iterator(): Promise<void> {
   const first = events.next();
   const started = new Results<ChangedSubscription>();
   void first.then(({ value }) => started.next(value));
-  await begunFor(started, "iterator", article);
+  await startedFor(started, "iterator", article);
   await events.return?.();
   assert.deepEqual(await events.next(), { done: true, value: undefined });
 }
@@ -81,7 +81,7 @@ async function eventSource(): Promise<void> {
     return { source, results };
   };
   const { source, results } = open(print(ChangedDocument), { ids: [article] });
-  await begunFor(results, "source", article);
+  await startedFor(results, "source", article);
   const { votes } = await vote("source-1", article);
   await results.until("no event for a vote", () => results.events.at(-1)?.articleChanged.votes === votes);
   source.close();

@@ -14,7 +14,7 @@ export const request = <Data, Variables>(document: TypedDocumentNode<Data, Varia
 });
 
 /** Executes an operation by a plain POST, without the client under test. */
-export async function ask<Data, Variables>(user: string, document: TypedDocumentNode<Data, Variables>, variables: Variables): Promise<Data> {
+export async function execute<Data, Variables>(user: string, document: TypedDocumentNode<Data, Variables>, variables: Variables): Promise<Data> {
   const response = await fetch(url, {
     method: "POST",
     headers: { "Content-Type": "application/json", "X-User-ID": user },
@@ -27,14 +27,14 @@ export async function ask<Data, Variables>(user: string, document: TypedDocument
 
 /** Votes, and returns the article after the vote. */
 export async function vote(user: string, article: string, direction: VoteInput["direction"] = "UP"): Promise<CardFragment> {
-  const { vote } = await ask(user, VoteDocument, { input: { article, direction } });
+  const { vote } = await execute(user, VoteDocument, { input: { article, direction } });
   assert(vote?.article && vote.changed, JSON.stringify(vote));
   return vote.article;
 }
 
 /** Posts an article to groups, and returns it. */
 export async function post(user: string, title: string, groups: string[]): Promise<CardFragment> {
-  const { post } = await ask(user, PostDocument, { input: { title, text: title, groups } });
+  const { post } = await execute(user, PostDocument, { input: { title, text: title, groups } });
   assert(post?.article, JSON.stringify(post));
   return post.article;
 }
@@ -100,8 +100,11 @@ export class Results<Data> {
   }
 }
 
-/** Waits until a subscription has started. No protocol reports that, so it repeats a change until an event arrives. */
-export async function begun<Data>(results: Results<Data>, change: (round: number) => Promise<unknown>): Promise<void> {
+/**
+ * Waits until a subscription has started. No protocol reports that, so it repeats a change until an event
+ * arrives.
+ */
+export async function started<Data>(results: Results<Data>, change: (round: number) => Promise<unknown>): Promise<void> {
   await pause(150); // usually enough, and shorter than waiting for an event that never comes
   for (let round = 0; round < 10; round++) {
     const before = results.all.length;
@@ -111,6 +114,9 @@ export async function begun<Data>(results: Results<Data>, change: (round: number
   assert.fail(`no event arrived: ${JSON.stringify(results)}`);
 }
 
-/** The same for a subscription to an article, with votes. After an even number of rounds, the votes are as before. */
-export const begunFor = <Data>(results: Results<Data>, user: string, article: string) =>
-  begun(results, (round) => vote(user, article, round % 2 === 0 ? "UP" : "NONE"));
+/**
+ * The same for a subscription to an article, with votes. After an even number of rounds, the votes are as
+ * before.
+ */
+export const startedFor = <Data>(results: Results<Data>, user: string, article: string) =>
+  started(results, (round) => vote(user, article, round % 2 === 0 ? "UP" : "NONE"));

@@ -220,7 +220,10 @@ const cases: Case[] = [
   },
 ];
 
-/** Groups messages by operation: only those of one operation are ordered. Votes are left out, since their number is random. */
+/**
+ * Groups messages by operation: only those of one operation are ordered. Votes are left out, since their
+ * number is random.
+ */
 function byOperation(received: Message[]): Record<string, unknown[]> {
   const sorted: Record<string, unknown[]> = {};
   for (const { id = "", type, payload } of received) {

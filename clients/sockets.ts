@@ -13,7 +13,7 @@ import {
   VoteDocument,
 } from "./generated/sdl/graphql";
 import { main, socketURL, url } from "./endpoint";
-import { ask, begun, begunFor, pause, post, request, Results, vote } from "./live";
+import { execute, pause, post, request, Results, started, startedFor, vote } from "./live";
 
 // All other options have their defaults. In particular, lazyCloseTimeout is 0, so the client closes the
 // socket as soon as it considers all operations complete.
@@ -63,7 +63,7 @@ async function invalidDuringSubscriptions(): Promise<void> {
     articles.map(async (article) => {
       const { results, stop } = start(client, ChangedDocument, { ids: [article] });
       await expectRefusal(client);
-      await begunFor(results, "mixed", article);
+      await startedFor(results, "mixed", article);
       for (const voter of ["mixed-1", "mixed-2", "mixed-3"]) {
         await Promise.all([voteAndReceive(results, voter, article), expectRefusal(client)]);
       }
@@ -101,7 +101,7 @@ async function viewerVotePerConnection(): Promise<void> {
     const client = newClient(user);
     return { client, ...start(client, ChangedDocument, { ids: [article] }) };
   });
-  for (const [i, { results }] of viewers.entries()) await begunFor(results, `own-${i}`, article);
+  for (const [i, { results }] of viewers.entries()) await startedFor(results, `own-${i}`, article);
   const seen = async (votes: number) => {
     for (const { results } of viewers) await results.until(`no event with ${votes} votes`, () => last(results)?.votes === votes);
     return viewers.map(({ results }) => last(results)?.viewerVote);
@@ -120,10 +120,10 @@ async function stopAndResubscribe(): Promise<void> {
   const client = newClient();
   // A second subscription that keeps the socket open.
   const witness = start(client, ChangedDocument, { ids: [article, another] });
-  await begunFor(witness.results, "again", another);
+  await startedFor(witness.results, "again", another);
 
   const first = start(client, ChangedDocument, { ids: [article] });
-  await begunFor(first.results, "again", article);
+  await startedFor(first.results, "again", article);
   await voteAndReceive(first.results, "again-1", article);
   first.stop();
   await first.results.finished();
@@ -132,7 +132,7 @@ async function stopAndResubscribe(): Promise<void> {
   const missed = await vote("again-2", article);
   await witness.results.until("no event for the second subscription", () => last(witness.results)?.votes === missed.votes);
   const second = start(client, ChangedDocument, { ids: [article] });
-  await begunFor(second.results, "again-3", article);
+  await startedFor(second.results, "again-3", article);
   await voteAndReceive(second.results, "again-4", article);
   assert.equal(first.results.all.length, length, "no event after the end");
 
@@ -140,7 +140,7 @@ async function stopAndResubscribe(): Promise<void> {
   second.stop();
   witness.stop();
   const third = start(client, ChangedDocument, { ids: [article] });
-  await begunFor(third.results, "again-5", article);
+  await startedFor(third.results, "again-5", article);
   await voteAndReceive(third.results, "again-6", article);
   third.stop();
 }
@@ -148,8 +148,8 @@ async function stopAndResubscribe(): Promise<void> {
 async function changedGroups(): Promise<void> {
   const { id: article } = await post("grouper", "moves between groups", ["before"]);
   const { results, stop } = start(newClient(), ChangedDocument, { ids: [article] });
-  await begunFor(results, "groups", article);
-  await ask("grouper", RegroupDocument, { input: { article, add: ["after"], remove: ["before"] } });
+  await startedFor(results, "groups", article);
+  await execute("grouper", RegroupDocument, { input: { article, add: ["after"], remove: ["before"] } });
   await results.until("no event for new groups", () => last(results)?.groups[0]?.name === "after");
   assert.equal(last(results)?.groups.length, 1);
   stop();
@@ -160,7 +160,7 @@ async function postedArticles(): Promise<void> {
   const site = start(client, PostedDocument, {});
   const group = start(client, PostedDocument, { group: "Watched" });
   for (const [name, { results }] of Object.entries({ site, group })) {
-    await begun(results, (round) => post("posting", `${name} ${round}`, ["watched"]));
+    await started(results, (round) => post("posting", `${name} ${round}`, ["watched"]));
   }
   const titles = ["into the group", "elsewhere", "nowhere", "into the group again"];
   const groups = [["watched"], ["unwatched"], [], ["other", "watched"]];
@@ -181,7 +181,7 @@ async function postedArticles(): Promise<void> {
 async function burstOfVotes(): Promise<void> {
   const article = "article:1130";
   const { results, stop } = start(newClient(), ChangedDocument, { ids: [article] });
-  await begunFor(results, "burst", article);
+  await startedFor(results, "burst", article);
   const before = results.all.length;
   const votes = last(results)?.votes ?? 0;
   const began = Date.now();

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// contentTypes does not ask the operating system, of which some say otherwise.
+// contentTypes replaces mime.TypeByExtension, whose result depends on the operating system.
 var contentTypes = map[string]string{
 	".css":   "text/css; charset=utf-8",
 	".html":  "text/html; charset=utf-8",
@@ -29,25 +29,26 @@ var contentTypes = map[string]string{
 	".woff2": "font/woff2",
 }
 
-// hashed names change with their content: such as index-C2f1a9Qz.js.
+// hashed matches file names that contain a hash of the content, such as index-C2f1a9Qz.js.
 var hashed = regexp.MustCompile(`-[A-Za-z0-9_-]{8}\.[a-z0-9]+$`)
 
-// file is what is sent under a name. Its forms are made when they are first asked for.
+// file is a file to serve. It is compressed once, at the best level, on first use. gzhttp is not used, because
+// it would compress each response again, and needs one ETag per file instead of one per encoding.
 type file struct {
 	header http.Header
-	plain  func() form
-	zipped func() form // nil where that saves nothing
+	plain  func() body
+	zipped func() body // nil if the file is compressed already
 }
 
-// form is what a file is sent as.
-type form struct {
+// body is the content of a file in one encoding.
+type body struct {
 	content []byte
-	tag     string // as it stands in ETag
+	etag    string // with quotes
 }
 
 func newFile(name, policy string, read func() []byte) *file {
 	f := &file{header: http.Header{
-		"Cache-Control":                {"no-cache"}, // that is: ask whether it has changed
+		"Cache-Control":                {"no-cache"}, // the client must revalidate
 		"Content-Security-Policy":      {policy},
 		"Content-Type":                 {contentTypes[path.Ext(name)]},
 		"Cross-Origin-Opener-Policy":   {"same-origin"},
@@ -59,49 +60,51 @@ func newFile(name, policy string, read func() []byte) *file {
 	if hashed.MatchString(name) {
 		f.header["Cache-Control"] = []string{"public, max-age=31536000, immutable"}
 	}
-	f.plain = sync.OnceValue(func() form { return newForm(read()) })
-	if !strings.HasPrefix(path.Ext(name), ".woff") { // these are compressed
-		f.zipped = sync.OnceValue(func() form { return newForm(zip(f.plain().content)) })
+	f.plain = sync.OnceValue(func() body { return newBody(read()) })
+	if !strings.HasPrefix(path.Ext(name), ".woff") { // compressed already
+		f.zipped = sync.OnceValue(func() body { return newBody(zip(f.plain().content)) })
 	}
 	return f
 }
 
-func newForm(content []byte) form {
+func newBody(content []byte) body {
 	digest := sha256.Sum256(content)
-	return form{content, `"` + hex.EncodeToString(digest[:12]) + `"`}
+	return body{content, `"` + hex.EncodeToString(digest[:12]) + `"`}
 }
 
-// ServeHTTP answers with the file, or with 304 where the client has it.
+// ServeHTTP serves the file, or responds with status 304 if the client has it.
 func (f *file) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	maps.Copy(w.Header(), f.header)
-	sent := f.plain
+	selected := f.plain
 	if f.zipped != nil && acceptsGzip(req) {
-		sent = f.zipped
+		selected = f.zipped
 		w.Header().Set("Content-Encoding", "gzip")
 	}
-	w.Header().Set("Content-Length", strconv.Itoa(len(sent().content))) // otherwise, not with an encoding
-	w.Header().Set("ETag", sent().tag)
-	http.ServeContent(w, req, "", time.Time{}, bytes.NewReader(sent().content))
+	// ServeContent only sets Content-Length for responses without Content-Encoding.
+	w.Header().Set("Content-Length", strconv.Itoa(len(selected().content)))
+	w.Header().Set("ETag", selected().etag)
+	http.ServeContent(w, req, "", time.Time{}, bytes.NewReader(selected().content))
 }
 
-// notFound answers with the file and 404.
+// notFound responds with the file and status 404.
 func (f *file) notFound(w http.ResponseWriter) {
 	maps.Copy(w.Header(), f.header)
 	w.WriteHeader(http.StatusNotFound)
-	_, _ = w.Write(f.plain().content) // the client may be gone
+	_, _ = w.Write(f.plain().content) // an error means that the client has disconnected
 }
 
 func zip(content []byte) []byte {
 	var zipped bytes.Buffer
 	w, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
 	if err != nil {
-		panic(err) // the level above
+		panic(err) // impossible: the level is valid
 	}
-	_, _ = w.Write(content) // to memory
+	_, _ = w.Write(content) // memory: no errors
 	_ = w.Close()
 	return zipped.Bytes()
 }
 
+// acceptsGzip reports whether Accept-Encoding names gzip with a quality above 0.
 func acceptsGzip(req *http.Request) bool {
 	for _, coding := range strings.Split(strings.Join(req.Header.Values("Accept-Encoding"), ","), ",") {
 		name, quality, _ := strings.Cut(strings.TrimSpace(coding), ";")

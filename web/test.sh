@@ -1,6 +1,6 @@
 #!/bin/sh
-# Checks and tests the site and the explorer in a browser. Called by scripts/test.sh, which
-# finds what this needs.
+# Builds, checks and tests the site and the explorer, in a browser too. scripts/test.sh finds or installs
+# the tools, and runs this.
 set -eu
 cd "$(dirname "$0")"
 
@@ -10,7 +10,7 @@ npm ci --loglevel error
 before=$(contents)
 npm run --silent build
 if [ "$before" != "$(contents)" ]; then
-	echo "web/dist was not what its sources build: it is now, commit it" >&2
+	echo "web/dist was out of date. It is rebuilt: commit it" >&2
 	exit 1
 fi
 npm run --silent check

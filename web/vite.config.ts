@@ -5,7 +5,7 @@ const server = process.env.FRONTPAGE_URL ?? "http://127.0.0.1:8080";
 export default defineConfig({
   root: "site",
   cacheDir: "../node_modules/.vite",
-  // JSX is compiled by Vite itself: no plugin.
+  // Vite compiles JSX itself, without a plugin.
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   build: {
     outDir: "../dist/site",
@@ -13,7 +13,7 @@ export default defineConfig({
     target: "es2022",
     modulePreload: { polyfill: false },
     license: { fileName: "licenses.md" },
-    // The names stay the same, so that two branches differ in the same few files.
+    // Names without hashes, so that builds of two branches differ in the same few files.
     rolldownOptions: {
       output: {
         entryFileNames: "assets/site.js",

@@ -5,9 +5,8 @@ import { defineConfig, type Plugin } from "vite";
 const base = "/graphiql/";
 const licenses = "licenses.md";
 
-// Fonts inside of a style are loaded whether they are needed or not, and a page
-// that has them needs a policy that allows them. So each becomes a file. This is
-// done before the names of the files of styles are computed from what is in them.
+// Moves fonts from data URLs in styles to files: embedded fonts are loaded even if unused, and need a weaker
+// Content-Security-Policy. This runs before the hashes in the names of the style files are computed.
 const fonts: Plugin = {
   name: "fonts",
   transform: {
@@ -24,7 +23,7 @@ const fonts: Plugin = {
   },
 };
 
-// Folders of the packages that the page and its workers have code of.
+// Folders of the packages whose code is in the page or its workers.
 const packages = new Set<string>();
 
 const collect: Plugin = {
@@ -39,8 +38,8 @@ const collect: Plugin = {
   },
 };
 
-// Vite lists the licenses of the packages in the page. This adds packages that are
-// in workers only, the notices of what packages contain of others, and the fonts.
+// Vite lists the licenses of the packages in the page. This adds packages that only the workers use, the
+// third-party notices of packages, and the fonts.
 const notices: Plugin = {
   name: "notices",
   generateBundle: {
@@ -48,7 +47,7 @@ const notices: Plugin = {
     handler(_, bundle) {
       const list = bundle[licenses];
       if (list?.type !== "asset" || typeof list.source !== "string")
-        return this.error(`there is no ${licenses}`);
+        return this.error(`${licenses} is missing`);
       for (const folder of [...packages].sort()) {
         const { name, version, license } = JSON.parse(readFileSync(`${folder}/package.json`, "utf8"));
         const read = (like: RegExp) => {
@@ -79,7 +78,7 @@ export default defineConfig({
     chunkSizeWarningLimit: 3000, // kB: the editor
     rolldownOptions: {
       onwarn(warning, warn) {
-        // "use client" and the like: they mean nothing in a bundle.
+        // "use client" and similar directives have no effect in a bundle.
         if (warning.code !== "MODULE_LEVEL_DIRECTIVE") warn(warning);
       },
     },

@@ -1,5 +1,5 @@
-// Package web serves the site and GraphiQL, which are made from the API alone. Both
-// are built from site/ and explorer/ into dist/, and embedded from there.
+// Package web serves the site and GraphiQL, which only use the public API. They are built from site/ and
+// explorer/ into dist/, which is embedded.
 package web
 
 import (
@@ -15,37 +15,36 @@ import (
 //go:embed all:dist
 var dist embed.FS
 
-// Options are what is served, and what the pages are told of the server.
+// Options select what is served. Their JSON is written into the pages, as settings of the site.
 type Options struct {
-	Site      bool   `json:"-"` // whether the site is served
+	Site      bool   `json:"-"` // whether to serve the site
 	SignIn    SignIn `json:"signIn"`
-	SignInURL string `json:"signInURL"` // where people sign in elsewhere, with {return} for the way back; empty: nowhere
-	Explorer  bool   `json:"explorer"`  // whether GraphiQL is served
-	Downvotes bool   `json:"downvotes"` // whether there are votes down
-	VoteScore int    `json:"voteScore"` // seconds of ranking that a vote is worth
+	SignInURL string `json:"signInURL"` // URL of an external sign-in page, with {return} for the return URL; or empty
+	Explorer  bool   `json:"explorer"`  // whether to serve GraphiQL
+	Downvotes bool   `json:"downvotes"` // whether downvotes are allowed
+	VoteScore int    `json:"voteScore"` // seconds that a vote adds to the score
 }
 
-// SignIn is how people say who they are.
+// SignIn is the way in which visitors sign in.
 type SignIn string
 
-// The ways to sign in: any name will do, which is for trying; a token; or a proxy
-// in front of the server does it.
+// Visitors sign in with any name (in development mode), with a token, or through a proxy that authenticates
+// them.
 const (
 	ByName  SignIn = "name"
 	ByToken SignIn = "token"
 	ByProxy SignIn = "proxy"
 )
 
-// What a browser lets the pages do. Neither runs a script that is not a file of
-// ours, nor asks anybody else for anything. Monaco, the editor of GraphiQL, writes
-// styles into the page.
+// The Content-Security-Policy of each page. Both pages run scripts from this server's files only, and send
+// requests to this server only. Monaco, GraphiQL's editor, needs inline styles.
 const (
 	sitePolicy     = "default-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
 	explorerPolicy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'none'"
 )
 
-// sitePaths are what the site's router knows beside /: site/src/router.ts. What is not
-// among them is answered with 404, and the page that says so.
+// sitePaths are the paths of the site's pages, besides /, as in site/src/router.ts. Other paths get status 404
+// with the site's own error page.
 var sitePaths = []string{"/new", "/groups", "/g/{name}", "/g/{name}/new", "/a/{number}", "/u/{name}", "/submit", "/signin"}
 
 // Handler serves the site at / and GraphiQL at /graphiql, by GET and HEAD.
@@ -66,20 +65,20 @@ func Handler(o Options) http.Handler {
 	return mux
 }
 
-// page is a page that is told of o.
+// page is a page with the options written into it.
 func page(name, policy string, o Options) *file {
-	told, err := json.Marshal(o)
+	settings, err := json.Marshal(o)
 	if err != nil {
-		panic(err) // of strings, numbers and booleans
+		panic(err) // impossible: strings, numbers and booleans
 	}
-	const untold = `name="frontpage" content="{}"`
+	const placeholder = `name="frontpage" content="{}"`
 	return newFile(name, policy, func() []byte {
-		return []byte(strings.Replace(string(read(name)), untold, `name="frontpage" content="`+html.EscapeString(string(told))+`"`, 1))
+		return []byte(strings.Replace(string(read(name)), placeholder, `name="frontpage" content="`+html.EscapeString(string(settings))+`"`, 1))
 	})
 }
 
-// folder serves files, the index for the folder itself, and, where there is nothing,
-// a page that says so to people; nil: there is none.
+// folder serves the embedded files below name at prefix, and index at prefix itself. For other paths without a
+// file extension it serves missing with status 404, unless missing is nil.
 func folder(name, prefix string, index, missing *file) http.Handler {
 	files := map[string]*file{prefix + "/": index}
 	err := fs.WalkDir(dist, name, func(full string, entry fs.DirEntry, err error) error {
@@ -90,7 +89,7 @@ func folder(name, prefix string, index, missing *file) http.Handler {
 		return nil
 	})
 	if err != nil {
-		panic(err) // it is embedded
+		panic(err) // impossible: dist is embedded
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		switch f := files[req.URL.Path]; {
@@ -107,7 +106,7 @@ func folder(name, prefix string, index, missing *file) http.Handler {
 func read(name string) []byte {
 	content, err := dist.ReadFile(name)
 	if err != nil {
-		panic(err) // it is embedded
+		panic(err) // impossible: dist is embedded
 	}
 	return content
 }

@@ -30,56 +30,56 @@ const (
 	explorerPage = `<div id="explorer">`
 )
 
-// asker asks a server, and takes answers as they come: neither decoded nor followed.
-type asker struct {
+// client sends requests to a server, and neither decodes responses nor follows redirects.
+type client struct {
 	t      *testing.T
 	server *httptest.Server
 }
 
-func serve(t *testing.T, o web.Options) asker {
+func serve(t *testing.T, o web.Options) client {
 	t.Helper()
 	server := httptest.NewServer(web.Handler(o))
 	t.Cleanup(server.Close)
-	client := server.Client()
-	client.Transport.(*http.Transport).DisableCompression = true
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return asker{t, server}
+	httpClient := server.Client()
+	httpClient.Transport.(*http.Transport).DisableCompression = true
+	httpClient.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return client{t, server}
 }
 
-type answer struct {
+type response struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// ask sends a request with headers, which are names and values in turn.
-func (a asker) ask(method, path string, headers ...string) answer {
-	a.t.Helper()
-	req, err := http.NewRequestWithContext(a.t.Context(), method, a.server.URL+path, nil)
+// do sends a request with headers, given as alternating names and values.
+func (c client) do(method, path string, headers ...string) response {
+	c.t.Helper()
+	req, err := http.NewRequestWithContext(c.t.Context(), method, c.server.URL+path, nil)
 	if err != nil {
-		a.t.Fatal(err)
+		c.t.Fatal(err)
 	}
 	for pair := range slices.Chunk(headers, 2) {
 		req.Header.Add(pair[0], pair[1])
 	}
-	res, err := a.server.Client().Do(req)
+	res, err := c.server.Client().Do(req)
 	if err != nil {
-		a.t.Fatal(err)
+		c.t.Fatal(err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	body, err := io.ReadAll(res.Body)
 	if err != nil {
-		a.t.Fatal(err)
+		c.t.Fatal(err)
 	}
-	return answer{res.StatusCode, res.Header, body}
+	return response{res.StatusCode, res.Header, body}
 }
 
-func (a asker) get(path string, headers ...string) answer {
-	a.t.Helper()
-	return a.ask(http.MethodGet, path, headers...)
+func (c client) get(path string, headers ...string) response {
+	c.t.Helper()
+	return c.do(http.MethodGet, path, headers...)
 }
 
-// contentTypes are those of everything that there is to serve.
+// contentTypes are the expected types of all served files.
 var contentTypes = map[string]string{
 	".css":   "text/css; charset=utf-8",
 	".js":    "text/javascript; charset=utf-8",
@@ -92,7 +92,7 @@ var contentTypes = map[string]string{
 	".woff2": "font/woff2",
 }
 
-// built are the files that were built, but for the pages, by the paths that they are served at.
+// built returns the files of dist, except the pages, by the paths at which they are served.
 func built(t *testing.T) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
@@ -112,24 +112,24 @@ func built(t *testing.T) map[string][]byte {
 	return files
 }
 
-func TestEveryFileIsServed(t *testing.T) {
+func TestAllFilesAreServed(t *testing.T) {
 	t.Parallel()
-	a := serve(t, everything)
+	c := serve(t, everything)
 	for path, content := range built(t) {
-		got := a.get(path)
+		got := c.get(path)
 		if got.status != http.StatusOK || !bytes.Equal(got.body, content) {
 			t.Errorf("%s: status %d and %d bytes, want the %d of the file", path, got.status, len(got.body), len(content))
 		}
 		if have, want := got.header.Get("Content-Type"), contentTypes[filepath.Ext(path)]; have != want || want == "" {
-			t.Errorf("%s: the type is %q, want %q", path, have, want)
+			t.Errorf("%s: Content-Type is %q, want %q", path, have, want)
 		}
 		if have := got.header.Get("X-Content-Type-Options"); have != "nosniff" {
 			t.Errorf("%s: X-Content-Type-Options is %q", path, have)
 		}
 		if have := got.header.Values("Content-Security-Policy"); len(have) != 1 || have[0] != "default-src 'none'" {
-			t.Errorf("%s: the policy is %q", path, have)
+			t.Errorf("%s: Content-Security-Policy is %q", path, have)
 		}
-		// What is built from the explorer has names that change with its content.
+		// The explorer's assets have a hash in their names, the others have not.
 		cached, hashed := got.header.Get("Cache-Control"), strings.HasPrefix(path, "/graphiql/assets/")
 		if strings.Contains(cached, "immutable") != hashed || !hashed && cached != "no-cache" {
 			t.Errorf("%s: Cache-Control is %q", path, cached)
@@ -143,41 +143,41 @@ var (
 	scripts    = regexp.MustCompile(`(?s)<script([^>]*)>(.*?)</script>`)
 )
 
-// Each page alone has what it names, and names nothing of elsewhere.
-func TestPagesNameWhatIsThere(t *testing.T) {
+// Each page is complete without the other one, and references no other origins.
+func TestPagesReferenceServedFiles(t *testing.T) {
 	t.Parallel()
 	for page, o := range map[string]web.Options{"/": {Site: true}, "/graphiql": {Explorer: true}} {
-		a := serve(t, o)
-		text := string(a.get(page).body)
+		c := serve(t, o)
+		text := string(c.get(page).body)
 		found := references.FindAllStringSubmatch(text, -1)
 		if len(found) < 3 {
-			t.Errorf("%s names %d files, which are not all of an icon, a script and a style", page, len(found))
+			t.Errorf("%s references %d files, want at least an icon, a script and a style", page, len(found))
 		}
 		for _, match := range found {
 			if !strings.HasPrefix(match[1], "/") || strings.HasPrefix(match[1], "//") {
-				t.Errorf("%s names %q, which is no path", page, match[1])
+				t.Errorf("%s references %q, want a path", page, match[1])
 				continue
 			}
-			got := a.get(match[1])
+			got := c.get(match[1])
 			if want := contentTypes[filepath.Ext(match[1])]; got.status != http.StatusOK || got.header.Get("Content-Type") != want {
-				t.Errorf("%s names %s: status %d and type %q, want 200 and %q", page, match[1], got.status, got.header.Get("Content-Type"), want)
+				t.Errorf("%s references %s: status %d and type %q, want 200 and %q", page, match[1], got.status, got.header.Get("Content-Type"), want)
 			}
 		}
-		// Its policy would stop these.
+		// The Content-Security-Policy would block inline scripts and styles.
 		for _, script := range scripts.FindAllStringSubmatch(text, -1) {
 			if !strings.Contains(script[1], " src=") || strings.TrimSpace(script[2]) != "" {
-				t.Errorf("%s has a script that is not a file: %s", page, script[0])
+				t.Errorf("%s has an inline script: %s", page, script[0])
 			}
 		}
 		if strings.Contains(text, "<style") || strings.Contains(text, " style=") {
-			t.Errorf("%s has styles that are not a file", page)
+			t.Errorf("%s has inline styles", page)
 		}
 	}
 }
 
-func TestStylesNameWhatIsThere(t *testing.T) {
+func TestStylesReferenceServedFiles(t *testing.T) {
 	t.Parallel()
-	a := serve(t, everything)
+	c := serve(t, everything)
 	for name, content := range built(t) {
 		if path.Ext(name) != ".css" {
 			continue
@@ -193,7 +193,7 @@ func TestStylesNameWhatIsThere(t *testing.T) {
 					target = path.Join(path.Dir(name), target)
 				}
 				target, _, _ = strings.Cut(target, "?")
-				if got := a.get(target); got.status != http.StatusOK {
+				if got := c.get(target); got.status != http.StatusOK {
 					t.Errorf("%s loads %s: status %d", name, target, got.status)
 				}
 			}
@@ -201,7 +201,7 @@ func TestStylesNameWhatIsThere(t *testing.T) {
 	}
 }
 
-func TestLicensesAreBuilt(t *testing.T) {
+func TestLicensesListAllPackages(t *testing.T) {
 	t.Parallel()
 	for path, names := range map[string][]string{
 		"/licenses.md":          {"preact", "@urql/core", "graphql-ws"},
@@ -210,22 +210,22 @@ func TestLicensesAreBuilt(t *testing.T) {
 		text := string(built(t)[path])
 		for _, name := range names {
 			if !strings.Contains(text, name) {
-				t.Errorf("%s does not name %s", path, name)
+				t.Errorf("%s does not list %s", path, name)
 			}
 		}
 	}
 }
 
-func TestPaths(t *testing.T) {
+func TestPathsMatchTheRouter(t *testing.T) {
 	t.Parallel()
-	a := serve(t, everything)
+	c := serve(t, everything)
 	const none = "404 page not found\n"
 	for _, tt := range []struct {
 		path   string
 		status int
-		holds  string
+		want   string
 	}{
-		// What the site's router knows: site/src/router.test.ts has the same paths.
+		// site/src/router.test.ts has the same paths.
 		{"/", 200, sitePage},
 		{"/?after=x", 200, sitePage},
 		{"/new", 200, sitePage},
@@ -239,7 +239,7 @@ func TestPaths(t *testing.T) {
 		{"/g/a%2Fb", 200, sitePage},
 		{"/g/100%25", 200, sitePage},
 		{"/g/%C3%BCber", 200, sitePage},
-		{"/g/.%20", 200, sitePage}, // the groups of one dot, and of two
+		{"/g/.%20", 200, sitePage}, // groups named "." and ".."
 		{"/g/..%20/new", 200, sitePage},
 		{"/a/17", 200, sitePage},
 		{"/u/alice", 200, sitePage},
@@ -281,22 +281,22 @@ func TestPaths(t *testing.T) {
 		{"/graphiql/index.html", 404, none},
 		{"/graphiql/assets/site.js", 404, none},
 	} {
-		got := a.get(tt.path)
-		if got.status != tt.status || !strings.Contains(string(got.body), tt.holds) {
-			t.Errorf("%s: status %d, want %d with %q, in\n%.300s", tt.path, got.status, tt.status, tt.holds, got.body)
+		got := c.get(tt.path)
+		if got.status != tt.status || !strings.Contains(string(got.body), tt.want) {
+			t.Errorf("%s: status %d, want %d with %q, in\n%.300s", tt.path, got.status, tt.status, tt.want, got.body)
 		}
 		if have := got.header.Get("X-Content-Type-Options"); have != "nosniff" {
 			t.Errorf("%s: X-Content-Type-Options is %q", tt.path, have)
 		}
-		if have := got.header.Get("Cache-Control"); tt.holds != none && have != "no-cache" {
+		if have := got.header.Get("Cache-Control"); tt.want != none && have != "no-cache" {
 			t.Errorf("%s: Cache-Control is %q", tt.path, have)
 		}
 	}
 }
 
-func TestNothingOutsideIsServed(t *testing.T) {
+func TestNoFileOutsideDistIsServed(t *testing.T) {
 	t.Parallel()
-	a := serve(t, everything)
+	c := serve(t, everything)
 	for _, path := range []string{
 		"/../go.mod",
 		"/../../go.mod",
@@ -318,41 +318,41 @@ func TestNothingOutsideIsServed(t *testing.T) {
 		"/assets/site.js/",
 		"/assets/site.js%00.css",
 	} {
-		got := a.get(path)
+		got := c.get(path)
 		switch {
 		case got.status == http.StatusNotFound || got.status == http.StatusBadRequest:
 		case got.status/100 == 3:
 			if to := got.header.Get("Location"); !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") || strings.HasPrefix(to, `/\`) {
-				t.Errorf("%s: sent on to %q", path, to)
+				t.Errorf("%s: redirected to %q", path, to)
 			}
 		default:
 			t.Errorf("%s: status %d with\n%.200s", path, got.status, got.body)
 		}
 		for _, secret := range []string{"module frontpage", "package web", "root:", strings.TrimSpace(string(readFile(t, "dist/digest.txt")))} {
 			if bytes.Contains(got.body, []byte(secret)) {
-				t.Errorf("%s gives %q", path, secret)
+				t.Errorf("%s discloses %q", path, secret)
 			}
 		}
 	}
 }
 
-func TestMethods(t *testing.T) {
+func TestOnlyGetAndHeadAreAllowed(t *testing.T) {
 	t.Parallel()
-	a := serve(t, everything)
+	c := serve(t, everything)
 	for _, path := range []string{"/", "/g/go", "/nothing", "/robots.txt", "/graphiql", "/graphiql/licenses.md"} {
 		for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
-			got := a.ask(method, path)
+			got := c.do(method, path)
 			if have := got.header.Get("Allow"); got.status != http.StatusMethodNotAllowed || have != "GET, HEAD" {
 				t.Errorf("%s %s: status %d and Allow %q, want 405 and GET, HEAD", method, path, got.status, have)
 			}
 		}
-		get, head := a.get(path), a.ask(http.MethodHead, path)
+		get, head := c.get(path), c.do(http.MethodHead, path)
 		for _, h := range []http.Header{get.header, head.header} {
 			h.Del("Date")
-			h.Del("Content-Length") // that of a page that says 404 is not computed for HEAD
+			h.Del("Content-Length") // not computed for HEAD of an error page
 		}
 		if head.status != get.status || len(head.body) != 0 || !equalHeaders(head.header, get.header) {
-			t.Errorf("HEAD %s: status %d, %d bytes and %v, want those of GET: %d, none and %v", path, head.status, len(head.body), head.header, get.status, get.header)
+			t.Errorf("HEAD %s: status %d, %d bytes and %v, want as for GET: %d, none and %v", path, head.status, len(head.body), head.header, get.status, get.header)
 		}
 	}
 }
@@ -368,12 +368,12 @@ func equalHeaders(a, b http.Header) bool {
 	return slices.Equal(names(a), names(b))
 }
 
-func TestCompression(t *testing.T) {
+func TestFilesAreCompressedIfAccepted(t *testing.T) {
 	t.Parallel()
-	a := serve(t, everything)
+	c := serve(t, everything)
 	for _, tt := range []struct {
 		accepts string
-		zipped  bool
+		want    bool
 	}{
 		{"gzip", true},
 		{"GZIP", true},
@@ -394,35 +394,35 @@ func TestCompression(t *testing.T) {
 		{"br, gzip;q=0, *", false},
 	} {
 		for _, path := range []string{"/", "/g/go", "/assets/site.js", "/assets/index.css", "/graphiql", "/graphiql/licenses.md"} {
-			got := a.get(path, "Accept-Encoding", tt.accepts)
-			if zipped := got.header.Get("Content-Encoding") == "gzip"; zipped != tt.zipped {
-				t.Errorf("%s with Accept-Encoding %q: zipped is %t", path, tt.accepts, zipped)
+			got := c.get(path, "Accept-Encoding", tt.accepts)
+			if zipped := got.header.Get("Content-Encoding") == "gzip"; zipped != tt.want {
+				t.Errorf("%s with Accept-Encoding %q: compressed is %t", path, tt.accepts, zipped)
 				continue
 			}
 			if !slices.Equal(got.header.Values("Vary"), []string{"Accept-Encoding"}) {
 				t.Errorf("%s with Accept-Encoding %q: Vary is %q", path, tt.accepts, got.header.Values("Vary"))
 			}
-			plain := a.get(path)
+			plain := c.get(path)
 			if have := plain.header.Get("Content-Encoding"); have != "" {
 				t.Fatalf("%s without Accept-Encoding: Content-Encoding is %q", path, have)
 			}
 			body := got.body
-			if tt.zipped {
+			if tt.want {
 				body = unzip(t, body)
 			}
 			if !bytes.Equal(body, plain.body) || got.header.Get("Content-Type") != plain.header.Get("Content-Type") {
-				t.Errorf("%s with Accept-Encoding %q: not the same as without", path, tt.accepts)
+				t.Errorf("%s with Accept-Encoding %q: content or type differs from the uncompressed response", path, tt.accepts)
 			}
 		}
 	}
 	for path := range built(t) {
-		got := a.get(path, "Accept-Encoding", "gzip")
-		if plain := a.get(path).body; got.header.Get("Content-Encoding") == "gzip" {
+		got := c.get(path, "Accept-Encoding", "gzip")
+		if plain := c.get(path).body; got.header.Get("Content-Encoding") == "gzip" {
 			if !bytes.Equal(unzip(t, got.body), plain) {
-				t.Errorf("%s: zipped it is another", path)
+				t.Errorf("%s: the decompressed content differs", path)
 			}
 		} else if filepath.Ext(path) != ".woff2" && filepath.Ext(path) != ".woff" || !bytes.Equal(got.body, plain) {
-			t.Errorf("%s is not zipped", path)
+			t.Errorf("%s is not compressed", path)
 		}
 	}
 }
@@ -440,14 +440,14 @@ func unzip(t *testing.T, zipped []byte) []byte {
 	return plain
 }
 
-// Many who ask at once for what has not been zipped yet get the same.
-func TestCompressionAtOnce(t *testing.T) {
+// Concurrent first requests of a file race for its compression.
+func TestConcurrentFirstRequestsGetTheSameFile(t *testing.T) {
 	t.Parallel()
 	handler := web.Handler(everything)
 	bodies := make([][]byte, 50)
-	var askers sync.WaitGroup
+	var clients sync.WaitGroup
 	for i := range bodies {
-		askers.Go(func() {
+		clients.Go(func() {
 			req := httptest.NewRequest(http.MethodGet, "/assets/site.js", nil)
 			req.Header.Set("Accept-Encoding", "gzip")
 			w := httptest.NewRecorder()
@@ -455,33 +455,33 @@ func TestCompressionAtOnce(t *testing.T) {
 			bodies[i] = w.Body.Bytes()
 		})
 	}
-	askers.Wait()
+	clients.Wait()
 	if want := readFile(t, "dist/site/assets/site.js"); !bytes.Equal(unzip(t, bodies[0]), want) {
-		t.Error("it is not the file")
+		t.Error("the decompressed content differs from the file")
 	}
 	for i, body := range bodies {
 		if !bytes.Equal(body, bodies[0]) {
-			t.Errorf("the answer %d is another", i)
+			t.Errorf("response %d differs from the first", i)
 		}
 	}
 }
 
-func TestWhatABrowserHasIsNotSentAgain(t *testing.T) {
+func TestUnchangedFilesAreNotSentAgain(t *testing.T) {
 	t.Parallel()
-	a := serve(t, everything)
+	c := serve(t, everything)
 	for _, path := range []string{"/", "/assets/site.js", "/robots.txt", "/graphiql", "/graphiql/licenses.md"} {
-		plain := a.get(path).header.Get("ETag")
-		zipped := a.get(path, "Accept-Encoding", "gzip").header.Get("ETag")
+		plain := c.get(path).header.Get("ETag")
+		zipped := c.get(path, "Accept-Encoding", "gzip").header.Get("ETag")
 		if plain == zipped || !strings.HasPrefix(plain, `"`) || !strings.HasPrefix(zipped, `"`) {
-			t.Errorf("%s: the tags are %s and, zipped, %s", path, plain, zipped)
+			t.Errorf("%s: ETags %s and, compressed, %s, want two different ones", path, plain, zipped)
 		}
 		for _, tt := range []struct {
-			accepts, has string
-			status       int
+			accepts, tags string
+			status        int
 		}{
 			{"", plain, 304},
 			{"", `"x", ` + plain, 304},
-			{"", "W/" + plain, 304}, // as a proxy on the way may have made it
+			{"", "W/" + plain, 304}, // weakened by a proxy
 			{"", "*", 304},
 			{"", zipped, 200},
 			{"", `"x"`, 200},
@@ -490,9 +490,9 @@ func TestWhatABrowserHasIsNotSentAgain(t *testing.T) {
 			{"gzip", plain, 200},
 			{"gzip;q=0", zipped, 200},
 		} {
-			got := a.get(path, "Accept-Encoding", tt.accepts, "If-None-Match", tt.has)
+			got := c.get(path, "Accept-Encoding", tt.accepts, "If-None-Match", tt.tags)
 			if got.status != tt.status || (got.status == 304) != (len(got.body) == 0) {
-				t.Errorf("%s with Accept-Encoding %q and If-None-Match %s: status %d and %d bytes, want %d", path, tt.accepts, tt.has, got.status, len(got.body), tt.status)
+				t.Errorf("%s with Accept-Encoding %q and If-None-Match %s: status %d and %d bytes, want %d", path, tt.accepts, tt.tags, got.status, len(got.body), tt.status)
 			}
 			for _, name := range []string{"ETag", "Vary", "Cache-Control"} {
 				if got.header.Get(name) == "" {
@@ -501,22 +501,22 @@ func TestWhatABrowserHasIsNotSentAgain(t *testing.T) {
 			}
 		}
 	}
-	if site, explorer := a.get("/"), a.get("/graphiql"); site.header.Get("ETag") == explorer.header.Get("ETag") {
-		t.Error("two pages have the same tag")
+	if site, explorer := c.get("/"), c.get("/graphiql"); site.header.Get("ETag") == explorer.header.Get("ETag") {
+		t.Error("two pages have the same ETag")
 	}
-	if have := a.get("/nothing").header.Get("ETag"); have != "" {
-		t.Errorf("a page that is not there has the tag %s", have)
+	if have := c.get("/nothing").header.Get("ETag"); have != "" {
+		t.Errorf("a missing page has the ETag %s", have)
 	}
 	other := everything
 	other.VoteScore++
-	if tag := a.get("/").header.Get("ETag"); serve(t, other).get("/").header.Get("ETag") == tag {
-		t.Error("a page that is told something else has the same tag")
+	if tag := c.get("/").header.Get("ETag"); serve(t, other).get("/").header.Get("ETag") == tag {
+		t.Error("pages with different settings have the same ETag")
 	}
 }
 
-func TestPolicies(t *testing.T) {
+func TestContentSecurityPolicies(t *testing.T) {
 	t.Parallel()
-	a := serve(t, everything)
+	c := serve(t, everything)
 	for _, tt := range []struct {
 		path    string
 		trusted bool
@@ -529,24 +529,24 @@ func TestPolicies(t *testing.T) {
 		{"/graphiql", false, "'self' 'unsafe-inline'", "'none'"},
 		{"/graphiql/", false, "'self' 'unsafe-inline'", "'none'"},
 	} {
-		got := a.get(tt.path)
+		got := c.get(tt.path)
 		policies := got.header.Values("Content-Security-Policy")
 		if len(policies) != 1 || strings.Contains(policies[0], ",") {
-			t.Errorf("%s: the policies are %q, want one", tt.path, policies)
+			t.Errorf("%s: policies %q, want one", tt.path, policies)
 			continue
 		}
 		policy := map[string]string{}
 		for _, part := range strings.Split(policies[0], ";") {
 			name, value, _ := strings.Cut(strings.TrimSpace(part), " ")
 			if _, twice := policy[name]; twice {
-				t.Errorf("%s: %s is there twice, and the second means nothing", tt.path, name)
+				t.Errorf("%s: %s occurs twice, and browsers ignore the second", tt.path, name)
 			}
 			policy[name] = value
 			if strings.Contains(value, "http") || strings.Contains(value, "*") || strings.Contains(value, "'unsafe-eval'") || strings.Contains(value, "'unsafe-inline'") && name != "style-src" {
 				t.Errorf("%s: the policy allows %s", tt.path, part)
 			}
 		}
-		of := func(name string) string {
+		directive := func(name string) string {
 			if value, ok := policy[name]; ok {
 				return value
 			}
@@ -556,12 +556,12 @@ func TestPolicies(t *testing.T) {
 			"script-src": "'self'", "connect-src": "'self'", "style-src": tt.styles, "object-src": "'none'",
 			"base-uri": "'none'", "frame-ancestors": "'none'", "form-action": tt.form,
 		} {
-			if have := of(name); have != want {
+			if have := directive(name); have != want {
 				t.Errorf("%s: %s is %q, want %q", tt.path, name, have, want)
 			}
 		}
 		if trusted := policy["require-trusted-types-for"] == "'script'" && policy["trusted-types"] == "'none'"; trusted != tt.trusted {
-			t.Errorf("%s: trusted types are required: %t", tt.path, trusted)
+			t.Errorf("%s: trusted types required: %t", tt.path, trusted)
 		}
 		for name, want := range map[string]string{
 			"Content-Type": "text/html; charset=utf-8", "X-Content-Type-Options": "nosniff",
@@ -574,9 +574,9 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-var told = regexp.MustCompile(`<meta name="frontpage" content="([^"]*)">`)
+var settings = regexp.MustCompile(`<meta name="frontpage" content="([^"]*)">`)
 
-func TestPagesAreToldOfTheServer(t *testing.T) {
+func TestPagesContainTheSettings(t *testing.T) {
 	t.Parallel()
 	for _, o := range []web.Options{
 		everything,
@@ -584,12 +584,12 @@ func TestPagesAreToldOfTheServer(t *testing.T) {
 		{Site: true, Explorer: true, SignIn: web.ByProxy, SignInURL: `https://id.example/"><script>alert('1')</script>?back={return}`, Downvotes: true, VoteScore: 1_000_000_000},
 		{Site: true, Explorer: true, SignIn: web.ByToken, SignInURL: "https://id.example/&quot;&#34;$1\\\u2028ü{return}"},
 	} {
-		a := serve(t, o)
+		c := serve(t, o)
 		for _, path := range []string{"/", "/nothing", "/graphiql"} {
-			text := string(a.get(path).body)
-			found := told.FindAllStringSubmatch(text, -1)
+			text := string(c.get(path).body)
+			found := settings.FindAllStringSubmatch(text, -1)
 			if len(found) != 1 {
-				t.Errorf("%s: %d elements tell of the server", path, len(found))
+				t.Errorf("%s: %d elements with settings, want 1", path, len(found))
 				continue
 			}
 			if strings.ContainsAny(found[0][1], "<>'") || strings.Contains(text, "<script>alert") {
@@ -599,7 +599,7 @@ func TestPagesAreToldOfTheServer(t *testing.T) {
 			if err := json.Unmarshal([]byte(html.UnescapeString(found[0][1])), &have); err != nil {
 				t.Errorf("%s: %v in %s", path, err, found[0][1])
 			}
-			// The names that site/src/site.ts has.
+			// The names as in site/src/site.ts.
 			for name, want := range map[string]any{
 				"signIn": string(o.SignIn), "signInURL": o.SignInURL, "explorer": o.Explorer,
 				"downvotes": o.Downvotes, "voteScore": float64(o.VoteScore),
@@ -609,13 +609,13 @@ func TestPagesAreToldOfTheServer(t *testing.T) {
 				}
 			}
 			if len(have) != 5 {
-				t.Errorf("%s is told %v", path, have)
+				t.Errorf("%s: settings %v, want 5", path, have)
 			}
 		}
 	}
 }
 
-func TestPartsAreSwitchedOff(t *testing.T) {
+func TestSiteAndExplorerCanBeDisabled(t *testing.T) {
 	t.Parallel()
 	site := serve(t, web.Options{Site: true})
 	for _, path := range []string{"/graphiql", "/graphiql/", "/graphiql/licenses.md"} {
@@ -648,9 +648,8 @@ func TestPartsAreSwitchedOff(t *testing.T) {
 	}
 }
 
-// Whoever has no Node sees here what scripts/digest.mjs wrote: whether the sources have
-// changed since they were built.
-func TestTheBuildIsNotOlderThanItsSources(t *testing.T) {
+// Compares the digest that scripts/digest.mjs wrote, so that a stale build is detected without Node.
+func TestTheBuildIsUpToDate(t *testing.T) {
 	t.Parallel()
 	files := []string{"../schema.graphqls", "scripts/codegen.mjs", "scripts/digest.mjs", "package.json", "package-lock.json", "tsconfig.json", "vite.config.ts", "vite.explorer.config.ts"}
 	for _, folder := range []string{"site", "explorer"} {
@@ -668,10 +667,10 @@ func TestTheBuildIsNotOlderThanItsSources(t *testing.T) {
 	all := sha256.New()
 	for _, name := range files {
 		digest := sha256.Sum256(readFile(t, name))
-		_, _ = io.WriteString(all, name+"\x00"+hex.EncodeToString(digest[:])+"\n") // it cannot fail
+		_, _ = io.WriteString(all, name+"\x00"+hex.EncodeToString(digest[:])+"\n") // never fails
 	}
 	if string(readFile(t, "dist/digest.txt")) != hex.EncodeToString(all.Sum(nil))+"\n" {
-		t.Error("web/dist is stale: run npm ci && npm run build in web/ and commit the result")
+		t.Error("web/dist is out of date: run npm ci && npm run build in web/ and commit the result")
 	}
 }
 

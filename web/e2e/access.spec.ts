@@ -8,7 +8,7 @@ import { down, gate, onOperation, rows, shown, up, votes } from "./helpers";
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 
-/** Fails, after the test has gone on, when axe finds a page hard to use. */
+/** Reports accessibility problems of a page as soft failures: the test continues. */
 async function check(page: Page, what: string): Promise<void> {
   await test.step(what, async () => {
     await page.evaluate(axe);
@@ -20,7 +20,7 @@ async function check(page: Page, what: string): Promise<void> {
   });
 }
 
-test.describe("axe finds nothing", () => {
+test.describe("axe finds no accessibility problems", () => {
   test.use({ demo: true, contextOptions: { reducedMotion: "reduce" } });
 
   for (const colorScheme of ["light", "dark"] as const) {
@@ -29,14 +29,14 @@ test.describe("axe finds nothing", () => {
 
       test("on lists and articles", async ({ page, server }) => {
         await page.goto("/");
-        await rows(page).nth(2).getByRole("button", { name: "Why here" }).click();
+        await rows(page).nth(2).getByRole("button", { name: "Why this rank" }).click();
         await up(rows(page).nth(1)).click();
         await down(rows(page).nth(3)).click();
         await expect(down(rows(page).nth(3))).toHaveAttribute("aria-pressed", "true");
         await check(page, "the front page");
         await page.keyboard.press("?");
         await expect(page.getByRole("dialog")).toBeVisible();
-        await check(page, "the keys");
+        await check(page, "the keyboard shortcuts");
         await page.keyboard.press("?");
 
         await server.post({ title: "New", text: "See https://example.org/.", groups: ["web"] }, "ada");
@@ -45,7 +45,7 @@ test.describe("axe finds nothing", () => {
 
         const after = await page.getByRole("link", { name: "More articles" }).getAttribute("href");
         await page.goto(after ?? "");
-        await expect(page.getByText("further down the list")).toBeVisible();
+        await expect(page.getByText("further down this list")).toBeVisible();
         await check(page, "further down");
         await page.goto("/g/web");
         await expect(rows(page)).not.toHaveCount(0);
@@ -55,26 +55,26 @@ test.describe("axe finds nothing", () => {
         await check(page, "the groups");
         await page.goto("/u/ada");
         await expect(rows(page)).toHaveCount(1);
-        await check(page, "a person");
+        await check(page, "a user");
         await rows(page).locator("time").click();
         await page.getByText("Delete this article").click();
         await check(page, "an article");
       });
 
-      test("on forms, and where nothing is", async ({ page, server, watch }) => {
+      test("on forms, error pages and empty lists", async ({ page, server, watch }) => {
         watch.allowed.push(/status of 404|ERR_CONNECTION_REFUSED/);
         await page.goto("/submit");
         await page.getByLabel("Link").fill("nowhere");
         await page.getByLabel("Groups").fill("a/b ");
         await page.getByRole("button", { name: "Post" }).click();
         await expect(page.locator("[aria-invalid]")).not.toHaveCount(0);
-        await check(page, "submitting, with errors");
+        await check(page, "the submit form with errors");
         await page.goto("/signin");
         await expect(page.getByLabel("Name")).toBeVisible();
-        await check(page, "signing in");
+        await check(page, "the sign-in form");
         for (const [what, path] of [
           ["an unknown address", "/nowhere"],
-          ["no such article", "/a/999999"],
+          ["an unknown article", "/a/999999"],
           ["an empty group", "/g/none"],
         ] as const) {
           await page.goto(path);
@@ -84,7 +84,7 @@ test.describe("axe finds nothing", () => {
         await page.goto("/");
         await expect(rows(page)).toHaveCount(25);
         await server.stop();
-        await expect(page.getByText("Offline.")).toBeVisible();
+        await expect(page.getByText("You are offline.")).toBeVisible();
         await check(page, "offline");
         await page.getByRole("link", { name: "New", exact: true }).click();
         await expect(page.getByRole("button", { name: "Try again" })).toBeVisible();
@@ -99,8 +99,8 @@ test.describe("axe finds nothing", () => {
           await expect(page.getByRole("heading", { name: "Welcome" })).toBeVisible();
           await check(page, "an empty site");
           await page.goto("/submit");
-          await expect(page.getByText("is kept while you")).toBeVisible();
-          await check(page, "submitting, signed out");
+          await expect(page.getByText("is saved in this window while you")).toBeVisible();
+          await check(page, "the submit form, signed out");
         });
       });
     });
@@ -113,7 +113,7 @@ const focused = (page: Page) =>
     return element?.getAttribute("aria-label") ?? element?.textContent ?? "";
   });
 
-test("Tab goes through the page as one reads it", async ({ page, server }) => {
+test("the tab order is the reading order", async ({ page, server }) => {
   await server.post({ title: "One", link: "https://example.org/", groups: ["go", "web"] });
   await page.goto("/");
   await expect(rows(page)).toHaveCount(1);
@@ -138,8 +138,8 @@ test("Tab goes through the page as one reads it", async ({ page, server }) => {
     "ben",
     "go",
     "web",
-    "Why here: One",
-    "the API",
+    "Why this rank: One",
+    "GraphQL API",
   ]);
 });
 
@@ -156,7 +156,7 @@ test("the skip link leads to the content", async ({ page, server }) => {
   await expect(page.getByRole("button", { name: "Vote up: One" })).toBeFocused();
 });
 
-test("a page that follows another takes the focus, and the way back returns it", async ({ page, server }) => {
+test("navigation focuses the new page, and the back button restores the focus", async ({ page, server }) => {
   const article = await server.post({ title: "One" });
   await page.goto("/");
   for (const [link, path] of [
@@ -176,7 +176,7 @@ test("a page that follows another takes the focus, and the way back returns it",
   await expect(shown(page, article).locator("h2 a")).toBeFocused();
 });
 
-test("articles are read and voted on by single keys", async ({ page, server }) => {
+test("single-key shortcuts open articles and vote", async ({ page, server }) => {
   const link = `${server.url}/healthz`;
   const [three, two, one] = [
     await server.post({ title: "Three" }),
@@ -216,10 +216,10 @@ test("articles are read and voted on by single keys", async ({ page, server }) =
   await expect(page).toHaveURL(link);
 });
 
-test("single keys can be switched off, and do nothing while one writes", async ({ page, server }) => {
+test("single-key shortcuts can be disabled, and are ignored in text fields", async ({ page, server }) => {
   const article = await server.post({ title: "One" });
   const title = shown(page, article).locator("h2 a");
-  const dialog = page.getByRole("dialog", { name: "Keys" });
+  const dialog = page.getByRole("dialog", { name: "Keyboard shortcuts" });
   await page.goto("/submit");
   await page.getByLabel("Title").pressSequentially("judo?k");
   await expect(page.getByLabel("Title")).toHaveValue("judo?k");
@@ -252,10 +252,10 @@ test("single keys can be switched off, and do nothing while one writes", async (
 });
 
 for (const reducedMotion of ["reduce", "no-preference"] as const) {
-  test.describe("of those who want", () => {
+  test.describe("with the preference", () => {
     test.use({ contextOptions: { reducedMotion } });
 
-    test(`${reducedMotion === "reduce" ? "no motion" : "motion"} the wish is followed`, async ({
+    test(`${reducedMotion === "reduce" ? "reduced motion, nothing moves" : "no reduced motion, loading is animated"}`, async ({
       page,
       server,
     }) => {
@@ -265,7 +265,7 @@ for (const reducedMotion of ["reduce", "no-preference"] as const) {
         await opened;
         await route.continue();
       });
-      const moving = () =>
+      const animations = () =>
         page.evaluate(
           () =>
             document
@@ -274,12 +274,12 @@ for (const reducedMotion of ["reduce", "no-preference"] as const) {
         );
       await page.goto("/");
       await expect(page.locator(".skeleton")).toBeAttached();
-      const expected = expect.poll(moving, "while a list is on its way");
+      const expected = expect.poll(animations, "while a list loads");
       await (reducedMotion === "reduce" ? expected.toBe(0) : expected.toBeGreaterThan(0));
       open();
       await up(shown(page, article)).hover();
       await up(shown(page, article)).click();
-      if (reducedMotion === "reduce") expect(await moving()).toBe(0);
+      if (reducedMotion === "reduce") expect(await animations()).toBe(0);
       await expect(votes(shown(page, article))).toHaveText("2");
     });
   });

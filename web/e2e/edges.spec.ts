@@ -8,7 +8,7 @@ import { gate, manyArticles, message, onOperation, rows, shown, votes } from "./
 test.describe("a long list", () => {
   test.use({ csv: manyArticles(600) });
 
-  test("is up to date where the reader comes back to after a while", async ({ page, server }) => {
+  test("updates its first articles when they scroll back into view", async ({ page, server }) => {
     const [first] = await server.articles();
     if (!first) throw new Error("there are no articles");
     await page.goto("/");
@@ -23,7 +23,7 @@ test.describe("a long list", () => {
     await expect(votes(shown(page, first))).toHaveText(`${first.votes + 3}`);
   });
 
-  test("begins where the reader was when it is loaded anew, however long it was", async ({ page }) => {
+  test("starts at the visible part after a reload, if it was too long to restore", async ({ page }) => {
     await page.goto("/");
     for (let parts = 1; parts < 22; parts++) {
       await expect.poll(() => rows(page).count()).toBeGreaterThanOrEqual(parts * 25);
@@ -35,8 +35,8 @@ test.describe("a long list", () => {
         const part = parts.findLast((part) => part.getBoundingClientRect().top < innerHeight / 3);
         return { after: part?.dataset.after, first: part?.querySelector("li")?.dataset.id };
       });
-    const told = () => new URL(page.url()).searchParams.get("after");
-    await expect.poll(async () => (await current()).after === told()).toBe(true);
+    const inURL = () => new URL(page.url()).searchParams.get("after");
+    await expect.poll(async () => (await current()).after === inURL()).toBe(true);
     const [address, { first }] = [page.url(), await current()];
     await page.reload();
     await expect(rows(page).first()).toHaveAttribute("data-id", first ?? "");
@@ -44,7 +44,7 @@ test.describe("a long list", () => {
   });
 });
 
-test("a lost answer and a page that is loaded anew do not post twice", async ({ page, server, watch }) => {
+test("a lost response and a reload do not post twice", async ({ page, server, watch }) => {
   watch.allowed.push(/ERR_FAILED/);
   await page.goto("/submit");
   await page.getByLabel("Title").fill("Once");
@@ -55,7 +55,7 @@ test("a lost answer and a page that is loaded anew do not post twice", async ({ 
   });
   const post = page.getByRole("button", { name: "Post", exact: true });
   await post.click();
-  await expect(message(page)).toContainText("send it again");
+  await expect(message(page)).toContainText("Try again");
   await page.unrouteAll({ behavior: "wait" });
   await page.reload();
   await post.click();
@@ -63,24 +63,24 @@ test("a lost answer and a page that is loaded anew do not post twice", async ({ 
   expect(await server.articles()).toHaveLength(1);
 });
 
-test("a reply that comes late does not take the reader back", async ({ page, server }) => {
+test("a late response does not navigate away from another page", async ({ page, server }) => {
   await page.goto("/submit");
   await page.getByLabel("Title").fill("Slow");
   await page.getByLabel("Text").fill("but sure");
-  const answer = gate();
+  const response = gate();
   await onOperation(page, "Post", async (route) => {
-    await answer.opened;
+    await response.opened;
     await route.continue();
   });
   await page.getByRole("button", { name: "Post", exact: true }).click();
   await page.getByRole("link", { name: "Groups" }).click();
-  answer.open();
+  response.open();
   await expect(message(page)).toContainText("has been posted");
   await expect(page).toHaveURL("/groups");
   expect(await server.articles()).toHaveLength(1);
 });
 
-test("a browser that keeps nothing shows the site, and lets one sign in", async ({ page, server }) => {
+test("the site and sign-in work without browser storage", async ({ page, server }) => {
   const article = await server.post({ title: "One" });
   await page.addInitScript(() => {
     for (const area of ["localStorage", "sessionStorage"])
@@ -98,14 +98,14 @@ test("a browser that keeps nothing shows the site, and lets one sign in", async 
   await expect(votes(shown(page, article))).toHaveText("2");
 });
 
-test("links to what else is at this address are followed", async ({ page, server }) => {
+test("links to other pages of the same origin are loaded", async ({ page, server }) => {
   const { number } = await server.post({ title: "One", text: `See ${server.url}/healthz for more.` });
   await page.goto(`/a/${number}`);
   await page.getByRole("link", { name: "/healthz" }).click();
   await expect(page.getByText("ok", { exact: true })).toBeVisible();
 });
 
-test("a title cannot turn the text around it", async ({ page, server }) => {
+test("a title cannot change the direction of the text around it", async ({ page, server }) => {
   const article = await server.post({ title: "Good \u202Etxet", link: "https://moc.elgoog.example/" });
   await page.goto("/");
   const host = shown(page, article).locator(".host");
@@ -121,24 +121,24 @@ test("a title cannot turn the text around it", async ({ page, server }) => {
   expect(await left("m")).toBeLessThan(await left("x"));
 });
 
-test("a list that could not be read comes by itself when it can be", async ({ page, server, watch }) => {
+test("a list that failed to load is retried automatically", async ({ page, server, watch }) => {
   watch.allowed.push(/503/);
   await server.post({ title: "One" });
-  let away = true;
+  let down = true;
   await onOperation(page, "Articles", (route) =>
-    away
+    down
       ? route.fulfill({
           json: { data: null, errors: [{ message: "gone", extensions: { code: "UNAVAILABLE" } }] },
         })
       : route.continue(),
   );
   await page.goto("/");
-  await expect(page.getByText("cannot reach its articles")).toBeVisible();
-  away = false;
+  await expect(page.getByText("temporarily unavailable")).toBeVisible();
+  down = false;
   await expect(rows(page)).toHaveCount(1);
 });
 
-test.describe("a token whose key the server does not have yet", () => {
+test.describe("a token whose key the server has not loaded yet", () => {
   const [known, unknown] = [generateKeyPairSync("ed25519"), generateKeyPairSync("ed25519")];
   test.use({
     viewer: "",
@@ -160,12 +160,12 @@ test.describe("a token whose key the server does not have yet", () => {
     const token = `${text}.${sign(null, Buffer.from(text), unknown.privateKey).toString("base64url")}`;
     await page.addInitScript((token) => localStorage.setItem("frontpage.token", token), token);
     await page.goto("/");
-    await expect(page.getByText("cannot tell yet who you are")).toBeVisible();
+    await expect(page.getByText("cannot verify your sign-in yet")).toBeVisible();
     expect(await page.evaluate(() => localStorage.getItem("frontpage.token"))).toBe(token);
   });
 });
 
-test.describe("a server that runs no documents but those it is told of", () => {
+test.describe("a server that only runs trusted documents", () => {
   test.use({ settings: { TRUSTED_DOCUMENTS: join(import.meta.dirname, "../dist/site/documents.json") } });
 
   test("runs those of the site", async ({ page }) => {

@@ -4,10 +4,10 @@ import { expect, test } from "./fixtures";
 test.setTimeout(120_000);
 
 const region = (page: Page, name: string) => page.getByRole("region", { name });
-const answer = (page: Page) => region(page, "Result Window");
+const response = (page: Page) => region(page, "Result Window");
 const run = (page: Page) => page.getByRole("button", { name: "Execute query" });
 
-/** Replaces what is in an editor. Typing would have it close brackets and indent. */
+/** Replaces the text of an editor. Typing would trigger automatic brackets and indentation. */
 async function paste(editor: Locator, text: string): Promise<void> {
   const input = editor.getByRole("textbox", { name: "Editor content" });
   await input.focus();
@@ -24,26 +24,26 @@ async function open(page: Page): Promise<void> {
   await expect(region(page, "Operation Editor")).toContainText("FrontPage");
 }
 
-/** Writes an operation, and waits until its name is known. */
+/** Enters an operation, and waits until its name is shown in the tab. */
 async function write(page: Page, operation: string): Promise<void> {
   await paste(region(page, "Operation Editor"), operation);
   const name = /^\w+ (\w+)/.exec(operation)?.[1] ?? "";
   await expect(page.getByRole("tab", { selected: true })).toContainText(name);
 }
 
-test("a query is answered, and its fields are known from the schema", async ({ page, server }) => {
+test("a query runs, and its fields are checked against the schema", async ({ page, server }) => {
   await server.post({ title: "One to explore" });
   await open(page);
   await run(page).click();
-  await expect(answer(page)).toContainText("One to explore");
-  await expect(answer(page)).toContainText('"name": "alice"');
+  await expect(response(page)).toContainText("One to explore");
+  await expect(response(page)).toContainText('"name": "alice"');
   const wrong = region(page, "Operation Editor").locator(".squiggly-error");
   await write(page, "query Wrong { articles { titel } }");
   await expect(wrong).not.toHaveCount(0);
   await write(page, 'query Right { article(id: "article:1") { number votes } }');
   await expect(wrong).toHaveCount(0);
   await run(page).click();
-  await expect(answer(page)).toContainText('"votes": 1');
+  await expect(response(page)).toContainText('"votes": 1');
   await page.getByRole("button", { name: "Show Documentation Explorer" }).click();
   await page.getByRole("link", { name: "Query", exact: true }).click();
   await expect(page.locator(".graphiql-doc-explorer")).toContainText("articlesConnection");
@@ -51,7 +51,7 @@ test("a query is answered, and its fields are known from the schema", async ({ p
   await expect(page).toHaveURL("/");
 });
 
-test("a mutation is from whom the headers say", async ({ page, server }) => {
+test("a mutation runs as the user in the headers", async ({ page, server }) => {
   await open(page);
   await write(
     page,
@@ -60,7 +60,7 @@ test("a mutation is from whom the headers say", async ({ page, server }) => {
   await page.getByRole("button", { name: "Headers" }).click();
   await paste(region(page, "Headers"), '{ "X-User-ID": "eve" }');
   await run(page).click();
-  await expect(answer(page)).toContainText('"name": "eve"');
+  await expect(response(page)).toContainText('"name": "eve"');
   expect(await server.articles()).toMatchObject([{ title: "By hand", poster: { name: "eve" } }]);
 });
 
@@ -70,19 +70,19 @@ test("a subscription shows votes as they arrive", async ({ page, server, watch }
   await write(page, 'subscription Mine { articleChanged(ids: ["article:1"]) { votes viewerVote } }');
   await run(page).click();
   await watch.live(page, "articleChanged");
-  // The server takes a subscription a moment after it was sent.
+  // The subscription starts a moment after it was sent.
   await expect(async () => {
     for (const direction of ["NONE", "UP"] as const) await server.vote(article, direction, "cleo");
-    await expect(answer(page)).toContainText('"votes": 2', { timeout: 1000 });
+    await expect(response(page)).toContainText('"votes": 2', { timeout: 1000 });
   }).toPass();
   for (const [name, votes] of [
     ["dan", 3],
     ["alice", 4],
   ] as const) {
     await server.vote(article, "UP", name);
-    await expect(answer(page)).toContainText(`"votes": ${votes}`);
+    await expect(response(page)).toContainText(`"votes": ${votes}`);
   }
-  await expect(answer(page)).toContainText('"viewerVote": "UP"');
+  await expect(response(page)).toContainText('"viewerVote": "UP"');
   await page.getByRole("button", { name: "Stop query" }).click();
   await expect(run(page)).toBeVisible();
 });
@@ -97,10 +97,10 @@ test("the examples run", async ({ page, server, watch }) => {
     ["Vote", '"viewerVote": "UP"'],
   ] as const) {
     await page.getByRole("tab", { name: tab, exact: true }).click();
-    // The editor knows the name of the operation a moment after its tab is open.
+    // The editor detects the name of the operation a moment after its tab is opened.
     await expect(async () => {
       await run(page).click();
-      await expect(answer(page)).toContainText(expected, { timeout: 1000 });
+      await expect(response(page)).toContainText(expected, { timeout: 1000 });
     }).toPass();
   }
 });
@@ -108,15 +108,15 @@ test("the examples run", async ({ page, server, watch }) => {
 test.describe("with tokens", () => {
   test.use({ settings: { JWT_SECRET: "a secret of at least thirty-two bytes" }, viewer: "" });
 
-  test("one reads without a token, and is told of one that does not hold", async ({ page, watch }) => {
+  test("reading works without a token, and an invalid token is reported", async ({ page, watch }) => {
     watch.allowed.push(/status of 401/);
     await open(page);
     await write(page, "query Me { viewer { name } }");
     await run(page).click();
-    await expect(answer(page)).toContainText('"viewer": null');
+    await expect(response(page)).toContainText('"viewer": null');
     await page.getByRole("button", { name: "Headers" }).click();
     await paste(region(page, "Headers"), '{ "Authorization": "Bearer nonsense" }');
     await run(page).click();
-    await expect(answer(page)).toContainText("TOKEN_INVALID");
+    await expect(response(page)).toContainText("TOKEN_INVALID");
   });
 });

@@ -4,11 +4,11 @@ import { Server } from "./server";
 
 export { expect };
 
-/** What happened in the windows of a test, and what of it would be a fault. */
+/** Records faults in the windows of a test: errors in the console, requests to other origins. */
 export class Watch {
-  /** Console errors that a test brings about, such as those of a server that is gone. */
+  /** Console errors that a test expects, such as those of a stopped server. */
   readonly allowed: RegExp[] = [];
-  /** Origins that a test goes to beside the server's. */
+  /** Origins that a test may request in addition to the server's. */
   readonly origins: string[] = [];
   readonly faults: string[] = [];
   private readonly server: Server;
@@ -25,55 +25,55 @@ export class Watch {
     await context.route(
       (url) => !own(url),
       (route) => {
-        this.faults.push(`a request to elsewhere: ${route.request().url()}`);
+        this.faults.push(`request to another origin: ${route.request().url()}`);
         return route.abort();
       },
     );
     await context.addInitScript(() =>
       addEventListener("securitypolicyviolation", (event) =>
         console.error(
-          `against the policy: ${event.effectiveDirective} ${event.blockedURI} ${event.sourceFile}`,
+          `policy violation: ${event.effectiveDirective} ${event.blockedURI} ${event.sourceFile}`,
         ),
       ),
     );
-    context.on("weberror", (error) => this.faults.push(`an uncaught error: ${inspect(error.error())}`));
+    context.on("weberror", (error) => this.faults.push(`uncaught error: ${inspect(error.error())}`));
     context.on("console", (message) => {
       const text = `${message.text()} (${message.location().url})`;
       if (message.type() === "error" && !this.allowed.some((allowed) => allowed.test(text)))
-        this.faults.push(`an error in the console: ${text}`);
+        this.faults.push(`console error: ${text}`);
     });
     context.on("page", (page) => {
       const sent: string[] = [];
       this.sent.set(page, sent);
       page.on("websocket", (socket) => {
-        if (!own(new URL(socket.url()))) this.faults.push(`a socket to elsewhere: ${socket.url()}`);
+        if (!own(new URL(socket.url()))) this.faults.push(`socket to another origin: ${socket.url()}`);
         socket.on("framesent", ({ payload }) => sent.push(String(payload)));
       });
     });
   }
 
-  /** Waits until a page has asked for live updates, say `articlePosted`, this often. */
+  /** Waits until a page has sent a number of subscriptions. */
   async live(page: Page, of: "articleChanged" | "articlePosted", times = 1): Promise<void> {
-    const asked = () => this.sent.get(page)?.filter((frame) => frame.includes(`${of}(`)).length ?? 0;
-    await expect.poll(asked, `the page asks for ${of}`).toBeGreaterThanOrEqual(times);
+    const sent = () => this.sent.get(page)?.filter((frame) => frame.includes(`${of}(`)).length ?? 0;
+    await expect.poll(sent, `the page subscribes to ${of}`).toBeGreaterThanOrEqual(times);
   }
 }
 
 interface Options {
-  /** The environment of the server, beside the store and the address. */
+  /** Environment of the server, in addition to store and address. */
   settings: Record<string, string>;
-  /** Whether it is filled by --demo. */
+  /** Whether the server is started with --demo. */
   demo: boolean;
-  /** Articles that it begins with, as CSV. */
+  /** Initial articles, as CSV. */
   csv: string;
-  /** Who is signed in, by name; nobody when it is empty. */
+  /** Name of the signed-in user; empty for an anonymous visitor. */
   viewer: string;
 }
 
 interface Fixtures {
   server: Server;
   watch: Watch;
-  /** Opens a window of somebody else, who shares nothing with the first. */
+  /** Opens a window of another user, with separate storage. */
   another(viewer: string): Promise<Page>;
 }
 
@@ -102,11 +102,11 @@ export const test = base.extend<Options & Fixtures>({
       const watch = new Watch(server);
       await watch.follow(context);
       await use(watch);
-      expect(watch.faults, "nothing happens that should not").toEqual([]);
+      expect(watch.faults, "no faults in the windows").toEqual([]);
     },
     { auto: true },
   ],
-  // The windows must be watched from their beginning.
+  // Depends on watch, which must be set up before a window opens.
   page: ({ watch: _, context }, use) => context.newPage().then(use),
 
   another: async ({ browser, server, watch }, use) => {

@@ -1,7 +1,7 @@
 import type { Locator, Page, Route } from "@playwright/test";
 import { expect } from "./fixtures";
 
-/** The articles of a list as the page shows them. */
+/** The articles of a list on the page. */
 export const rows = (page: Page): Locator => page.locator("li[data-id]");
 
 /** One article, in a list or on its own page. */
@@ -11,7 +11,7 @@ export const votes = (article: Locator): Locator => article.locator(".count > [a
 export const up = (article: Locator): Locator => article.getByRole("button", { name: "Vote up" });
 export const down = (article: Locator): Locator => article.getByRole("button", { name: "Vote down" });
 
-/** The message at the end of the page. */
+/** The message at the bottom of the page. */
 export const message = (page: Page): Locator => page.locator(".message");
 
 export const ids = (list: Locator): Promise<(string | undefined)[]> =>
@@ -21,14 +21,14 @@ export async function expectIds(page: Page, articles: { id: string }[]): Promise
   await expect.poll(() => ids(rows(page))).toEqual(articles.map(({ id }) => id));
 }
 
-/** Handles the requests of one kind of operation, such as Vote. */
+/** Intercepts the requests of an operation, such as Vote. */
 export function onOperation(page: Page, name: string, handle: (route: Route) => unknown): Promise<unknown> {
   return page.route("**/query", (route) =>
     route.request().postDataJSON()?.operationName === name ? handle(route) : route.fallback(),
   );
 }
 
-/** Something that is waited for and let happen. */
+/** A promise that the test resolves by calling `open`. */
 export function gate(): { open: () => void; opened: Promise<void> } {
   let open = () => {};
   const opened = new Promise<void>((resolve) => {
@@ -37,7 +37,7 @@ export function gate(): { open: () => void; opened: Promise<void> } {
   return { open, opened };
 }
 
-/** A CSV file of articles, each 10 minutes older than the one before. */
+/** Articles as CSV, each 10 minutes older than the previous one. */
 export function manyArticles(count: number): string {
   const now = Math.floor(Date.now() / 1000);
   const lines = [...Array(count).keys()].map(

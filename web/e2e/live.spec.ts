@@ -3,7 +3,7 @@ import { expectIds, rows, shown, votes } from "./helpers";
 
 const fresh = (count: number) => ({ name: `${count} new article${count > 1 ? "s" : ""}` });
 
-test("somebody's vote arrives in all windows, and moves nothing", async ({
+test("another user's vote arrives in all windows, and reorders nothing", async ({
   page,
   another,
   server,
@@ -33,7 +33,7 @@ test("somebody's vote arrives in all windows, and moves nothing", async ({
   for (const window of [page, other, own]) await expect(votes(shown(window, last))).toHaveText("0");
 });
 
-test("one's own vote arrives in one's other windows", async ({ page, another, server, watch }) => {
+test("a vote arrives in the voter's other windows", async ({ page, another, server, watch }) => {
   const article = await server.post({ title: "Mine" });
   const other = await another("ada");
   await other.goto("/");
@@ -44,7 +44,7 @@ test("one's own vote arrives in one's other windows", async ({ page, another, se
   await expect(other.getByRole("button", { name: "Vote up" })).toHaveAttribute("aria-pressed", "true");
 });
 
-test("new articles are counted, do not move the list, and come when asked for", async ({
+test("new articles are counted, do not move the list, and appear on request", async ({
   page,
   server,
   watch,
@@ -56,14 +56,14 @@ test("new articles are counted, do not move the list, and come when asked for", 
   await expect(rows(page)).toHaveCount(25);
   await watch.live(page, "articlePosted");
   const top = () => shown(page, before).boundingBox();
-  const stood = await top();
+  const initial = await top();
 
   const first = await server.post({ title: "After 1" });
   await expect(page.getByRole("button", fresh(1))).toBeVisible();
   const second = await server.post({ title: "After 2" });
   const third = await server.post({ title: "After 3" });
   await expect(page.getByRole("button", fresh(3))).toBeVisible();
-  expect(await top()).toEqual(stood);
+  expect(await top()).toEqual(initial);
   await expect(rows(page).first().locator(".title")).toHaveText("Before");
   for (const { id } of [first, second, third]) await expect(shown(page, { id })).toHaveCount(0);
 
@@ -77,7 +77,7 @@ test("new articles are counted, do not move the list, and come when asked for", 
   await expect(page).toHaveURL("about:blank");
 });
 
-test("in a group only its own new articles are counted", async ({ page, server, watch }) => {
+test("a group only counts its own new articles", async ({ page, server, watch }) => {
   await server.post({ title: "Before", groups: ["go"] });
   await page.goto("/g/go");
   await expect(rows(page)).toHaveCount(1);
@@ -94,7 +94,7 @@ test("in a group only its own new articles are counted", async ({ page, server, 
   await expect(shown(page, here)).toBeVisible();
 });
 
-test("the first article comes to a page that is empty", async ({ page, server, watch }) => {
+test("an empty page shows the first article on request", async ({ page, server, watch }) => {
   await page.goto("/");
   await expect(page.getByRole("heading", { name: "Welcome" })).toBeVisible();
   await watch.live(page, "articlePosted");
@@ -103,12 +103,12 @@ test("the first article comes to a page that is empty", async ({ page, server, w
   await expectIds(page, [article]);
 });
 
-test("an article that is deleted says so where it stood", async ({ page, server, watch }) => {
+test("a deleted article is replaced by a note", async ({ page, server, watch }) => {
   const [one, two] = [await server.post({ title: "One" }), await server.post({ title: "Two" })];
   await page.goto("/");
   await expectIds(page, [two, one]);
   await watch.live(page, "articleChanged");
-  await server.ask(
+  await server.execute(
     "mutation ($id: ID!) { deleteArticle(input: { article: $id }) { deletedId } }",
     { id: two.id },
     "ben",
@@ -117,16 +117,16 @@ test("an article that is deleted says so where it stood", async ({ page, server,
   await expectIds(page, [one]);
 });
 
-test("a person's own article can be deleted on its page", async ({ page, server }) => {
+test("posters can delete their articles on the article's page", async ({ page, server }) => {
   const [kept, own] = [await server.post({ title: "Kept" }), await server.post({ title: "Own" }, "ada")];
   await page.goto(`/a/${kept.number}`);
   await expect(page.getByRole("heading", { name: "Kept" })).toBeVisible();
   await expect(page.getByText("Delete this article")).toHaveCount(0);
   await page.goto(`/a/${own.number}`);
   await page.getByText("Delete this article").click();
-  await page.getByRole("button", { name: "Delete it for good" }).click();
+  await page.getByRole("button", { name: "Delete permanently" }).click();
   await expect(page).toHaveURL("/");
   await expectIds(page, [kept]);
   await page.goto(`/a/${own.number}`);
-  await expect(page.getByRole("heading", { name: "There is no such article" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "Article not found" })).toBeVisible();
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "./fixtures";
 import { expectIds, rows, shown, up, votes } from "./helpers";
 
-test("an empty site says what to do next", async ({ page }) => {
+test("an empty site shows the next steps", async ({ page }) => {
   await page.goto("/");
   const main = page.getByRole("main");
   await expect(main.getByRole("heading", { name: "Welcome to your front page" })).toBeVisible();
@@ -13,49 +13,49 @@ test("an empty site says what to do next", async ({ page }) => {
   await main.getByRole("link", { name: "Submit the first article" }).click();
   await expect(page.getByRole("heading", { name: "Submit an article" })).toBeVisible();
   await page.goto("/groups");
-  await expect(main.getByRole("heading", { name: "There are no groups yet" })).toBeVisible();
+  await expect(main.getByRole("heading", { name: "No groups yet" })).toBeVisible();
   await page.goto("/g/interesting");
-  await expect(main.getByRole("heading", { name: "Nothing is interesting yet" })).toBeVisible();
+  await expect(main.getByRole("heading", { name: "No interesting articles yet" })).toBeVisible();
   await page.goto("/u/ada");
-  await expect(main.getByRole("heading", { name: "Nothing was posted yet" })).toBeVisible();
+  await expect(main.getByRole("heading", { name: "No articles yet" })).toBeVisible();
   await page.goto("/g/sea");
-  await main.getByRole("link", { name: "Be the first" }).click();
+  await main.getByRole("link", { name: "Submit the first article" }).click();
   await expect(page.getByLabel("Groups")).toHaveValue("sea ");
 });
 
 test.describe("without the explorer", () => {
   test.use({ settings: { EXPLORER: "off" } });
 
-  test("an empty site does not lead to it", async ({ page }) => {
+  test("an empty site does not link to it", async ({ page }) => {
     await page.goto("/");
     await expect(page.getByText("import articles.csv")).toBeVisible();
     await expect(page.locator("a[href='/graphiql']")).toHaveCount(0);
   });
 });
 
-test("an unknown address has a way home", async ({ page, watch }) => {
+test("an unknown address shows a page with a link home", async ({ page, watch }) => {
   watch.allowed.push(/status of 404/);
   for (const path of ["/nowhere", "/a/x", "/g/go/old", "/u/a/b", "/a/1/2", "/g/"]) {
     const response = await page.goto(path);
     expect(response?.status(), path).toBe(/^\/(a\/x|u\/a\/b)$/.test(path) ? response?.status() : 404);
-    await expect(page.getByRole("heading", { name: "There is nothing here" }), path).toBeVisible();
+    await expect(page.getByRole("heading", { name: "Page not found" }), path).toBeVisible();
     await page.getByRole("main").getByRole("link", { name: "front page" }).click();
     await expect(page).toHaveURL("/");
     await expect(page.getByRole("heading", { name: "Welcome" })).toBeVisible();
   }
 });
 
-test("files that there are not are not pages", async ({ page, watch }) => {
+test("a missing file is not served as a page", async ({ page, watch }) => {
   watch.allowed.push(/status of 404/);
   const response = await page.goto("/assets/nothing.js");
   expect(response?.status()).toBe(404);
   await expect(page.getByText("404 page not found")).toBeVisible();
 });
 
-const people = ["a/b c%", "zoë", "Ж", "a?b#c&d=e", "%2F", "..", '"><i>'];
+const users = ["a/b c%", "zoë", "Ж", "a?b#c&d=e", "%2F", "..", '"><i>'];
 
-test("people of any name have a page", async ({ page, server }) => {
-  for (const name of people) {
+test("users with any valid name have a page", async ({ page, server }) => {
+  for (const name of users) {
     const article = await server.post({ title: "Theirs" }, name);
     await page.goto("/");
     await shown(page, article).getByRole("link", { name, exact: true }).click();
@@ -67,12 +67,12 @@ test("people of any name have a page", async ({ page, server }) => {
   }
 });
 
-test.describe("somebody who is not signed in", () => {
+test.describe("an anonymous visitor", () => {
   test.use({ viewer: "" });
 
-  test("can sign in by any name", async ({ page, server }) => {
+  test("can sign in with any valid name", async ({ page, server }) => {
     const article = await server.post({ title: "For all" });
-    for (const [i, name] of people.entries()) {
+    for (const [i, name] of users.entries()) {
       await page.goto("/signin");
       await page.getByLabel("Name").fill(name);
       await page.getByRole("button", { name: "Sign in" }).click();
@@ -84,14 +84,14 @@ test.describe("somebody who is not signed in", () => {
       await expect.poll(async () => (await server.article(article, name)).viewerVote).toBe("UP");
       await own.click();
       await expect(page.getByRole("heading", { name, exact: true })).toBeVisible();
-      await expect(page.getByText("What you have posted")).toBeVisible();
+      await expect(page.getByText("Your articles")).toBeVisible();
       await page.getByRole("button", { name: "Sign out" }).click();
       await expect(own).toHaveCount(0);
     }
   });
 });
 
-test("a group may be called by letters of any script", async ({ page, server }) => {
+test("group names can have letters of any script", async ({ page, server }) => {
   const articles = [];
   for (const name of ["жук", "zoë", "日本", "new", "a.b_c-d"])
     articles.push(await server.post({ title: `In ${name}`, groups: [name] }));
@@ -113,7 +113,7 @@ test.describe("on a narrow screen", () => {
   const name = "m".repeat(64);
   test.use({ viewport: { width: 360, height: 640 }, viewer: name });
 
-  test("nothing overflows, however long its words", async ({ page, server, watch }) => {
+  test("long words do not overflow", async ({ page, server, watch }) => {
     watch.allowed.push(/status of 404/);
     const groups = [...Array(10).keys()].map((i) => `${i}${"g".repeat(63)}`);
     const link = `https://${"h".repeat(60)}.${"h".repeat(60)}.example/${"p".repeat(300)}`;
@@ -127,7 +127,7 @@ test.describe("on a narrow screen", () => {
     for (const path of ["/", "/new", `/g/${groups[0]}`, `/u/${name}`]) {
       await page.goto(path);
       await expect(rows(page)).toHaveCount(2);
-      await rows(page).first().getByRole("button", { name: "Why here" }).click();
+      await rows(page).first().getByRole("button", { name: "Why this rank" }).click();
       await expect(page.locator(".why")).toBeVisible();
       await fits();
     }
@@ -146,9 +146,9 @@ test.describe("on a narrow screen", () => {
     await page.goto("/submit");
     await page.getByLabel("Title").fill(title);
     await page.getByLabel("Link").fill(link);
-    await expect(page.getByRole("button", { name: "Add the group" })).toHaveCount(10);
+    await expect(page.getByRole("button", { name: "Add group" })).toHaveCount(10);
     await page.getByRole("button", { name: "Post" }).click();
-    await expect(page.getByText("posted already")).toBeVisible();
+    await expect(page.getByText("was already posted")).toBeVisible();
     await fits();
   });
 });

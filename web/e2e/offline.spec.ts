@@ -1,7 +1,8 @@
 import { expect, test } from "./fixtures";
 import { expectIds, message, rows, shown, up, votes } from "./helpers";
 
-const notice = "Offline. What you see may be old; it will be brought up to date.";
+const notice =
+  "You are offline. This page may be out of date. It updates as soon as you are connected again.";
 
 test.beforeEach(({ watch }) => {
   watch.allowed.push(
@@ -9,7 +10,7 @@ test.beforeEach(({ watch }) => {
   );
 });
 
-test("when the server is gone the page says so, and catches up when it is back", async ({ page, server }) => {
+test("the page reports a stopped server, and updates when it is back", async ({ page, server }) => {
   const [one, two] = [await server.post({ title: "One" }), await server.post({ title: "Two" })];
   await page.goto("/");
   await expectIds(page, [two, one]);
@@ -37,7 +38,7 @@ test("when the server is gone the page says so, and catches up when it is back",
   await expect(votes(shown(page, two))).toHaveText("3");
 });
 
-test("a page in a group and an article's own page catch up, too", async ({ page, another, server }) => {
+test("a group and an article's page update when the server is back", async ({ page, another, server }) => {
   const article = await server.post({ title: "One", groups: ["go"] });
   const own = await another("cleo");
   await page.goto("/g/go");
@@ -59,14 +60,14 @@ test("a page in a group and an article's own page catch up, too", async ({ page,
   for (const window of [page, own]) await expect(votes(shown(window, article))).toHaveText("1");
 });
 
-test("a vote while the server is gone is taken back, and the page says so", async ({ page, server }) => {
+test("a vote during an outage is undone, and the page says so", async ({ page, server }) => {
   const article = await server.post({ title: "One" });
   await page.goto("/");
   await expectIds(page, [article]);
   await server.stop();
   await expect(page.getByText(notice)).toBeVisible();
   await up(shown(page, article)).click();
-  await expect(message(page)).toContainText("There is no connection to the server.");
+  await expect(message(page)).toContainText("The server cannot be reached.");
   await expect(votes(shown(page, article))).toHaveText("1");
   await server.start();
   await expect(page.getByText(notice)).toHaveCount(0);
@@ -75,16 +76,14 @@ test("a vote while the server is gone is taken back, and the page says so", asyn
   await expect.poll(async () => (await server.article(article)).votes).toBe(2);
 });
 
-test("a list that could not be read comes by itself, or when it is asked for", async ({ page, server }) => {
+test("a list that failed to load is retried automatically and on request", async ({ page, server }) => {
   const article = await server.post({ title: "One", groups: ["go"] });
   await page.goto("/");
   await expectIds(page, [article]);
   await server.stop();
   await expect(page.getByText(notice)).toBeVisible();
   await page.getByRole("link", { name: "New", exact: true }).click();
-  await expect(page.getByRole("main").getByRole("alert")).toContainText(
-    "There is no connection to the server.",
-  );
+  await expect(page.getByRole("main").getByRole("alert")).toContainText("The server cannot be reached.");
   await page.getByRole("button", { name: "Try again" }).click();
   await expect(rows(page)).toHaveCount(0);
   await server.start();
@@ -92,7 +91,11 @@ test("a list that could not be read comes by itself, or when it is asked for", a
   await expectIds(page, [article]);
 });
 
-test("when the browser is offline the page says so, and catches up", async ({ page, context, server }) => {
+test("the page reports that the browser is offline, and updates afterwards", async ({
+  page,
+  context,
+  server,
+}) => {
   const article = await server.post({ title: "One" });
   await page.goto("/");
   await expectIds(page, [article]);

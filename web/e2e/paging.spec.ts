@@ -9,7 +9,7 @@ const top = (page: Page, article: { id: string }) =>
     .boundingBox()
     .then((box) => Math.round(box?.y ?? Number.NaN));
 
-/** Scrolls to the end of what is there until so many articles are. */
+/** Scrolls to the end of the list until it has the wanted number of articles. */
 async function scrollTo(page: Page, wanted: number): Promise<void> {
   await expect(rows(page)).not.toHaveCount(0);
   for (let count = await rows(page).count(); count < wanted; count = await rows(page).count()) {
@@ -20,7 +20,7 @@ async function scrollTo(page: Page, wanted: number): Promise<void> {
   }
 }
 
-test("one scrolls through all articles, each once and in order", async ({ page, server }) => {
+test("scrolling shows all articles, each once and in order", async ({ page, server }) => {
   for (const [path, articles] of [
     ["/", await server.articles("SCORE")],
     ["/g/many/new", await server.articles("TIME", "many")],
@@ -28,12 +28,12 @@ test("one scrolls through all articles, each once and in order", async ({ page, 
     await page.goto(path);
     await scrollTo(page, 120);
     await expectIds(page, articles);
-    await expect(rows(page).locator(".place")).toHaveText(articles.map((_, i) => `${i + 1}`));
+    await expect(rows(page).locator(".rank")).toHaveText(articles.map((_, i) => `${i + 1}`));
     await expect(page.getByRole("link", { name: "More articles" })).toHaveCount(0);
   }
 });
 
-test("the address follows, and shows others the list from there", async ({ page, another, server }) => {
+test("the URL follows the scroll position, and opens the list there", async ({ page, another, server }) => {
   const articles = await server.articles();
   await page.goto("/");
   await scrollTo(page, 75);
@@ -41,7 +41,7 @@ test("the address follows, and shows others the list from there", async ({ page,
   await expect(page).toHaveURL(/\/\?after=./);
   const other = await another("");
   await other.goto(page.url());
-  await expect(other.getByText("further down the list")).toBeVisible();
+  await expect(other.getByText("further down this list")).toBeVisible();
   await expect(rows(other)).not.toHaveCount(0);
   const from = articles.findIndex(({ id }) => id === articles.at(-120 + 25)?.id);
   const first = (await ids(rows(other)))[0];
@@ -49,12 +49,12 @@ test("the address follows, and shows others the list from there", async ({ page,
   expect([from, 2 * from]).toContain(start);
   await scrollTo(other, 120 - start);
   await expectIds(other, articles.slice(start));
-  await other.getByRole("link", { name: "Go to its top" }).click();
+  await other.getByRole("link", { name: "Go to the top" }).click();
   await expect(other).toHaveURL("/");
   await expectIds(other, articles.slice(0, 25));
 });
 
-test("a link leads on where scrolling does not", async ({ page, server }) => {
+test("a link leads to the next part without scrolling", async ({ page, server }) => {
   const articles = await server.articles();
   await page.goto("/");
   const link = page.getByRole("link", { name: "More articles" });
@@ -63,8 +63,8 @@ test("a link leads on where scrolling does not", async ({ page, server }) => {
   await expect.poll(() => ids(rows(page)).then((all) => all[0])).toBe(articles[25]?.id);
 });
 
-for (const way of ["by a link of the page", "by an address"]) {
-  test(`one comes back to where one left, ${way}`, async ({ page, server }) => {
+for (const way of ["a link", "the address bar"]) {
+  test(`the back button restores the list after leaving through ${way}`, async ({ page, server }) => {
     const articles = await server.articles();
     const article = articles[58] ?? { id: "", number: 0 };
     await page.goto("/");
@@ -73,8 +73,8 @@ for (const way of ["by a link of the page", "by an address"]) {
     await expect(page).toHaveURL(/after=/);
     // Others vote meanwhile: those who come back find the order that they left.
     await server.vote(articles[70] ?? { id: "" }, "UP", "cleo");
-    const [before, stood, address] = [await ids(rows(page)), await top(page, article), page.url()];
-    if (way === "by an address") {
+    const [before, y, address] = [await ids(rows(page)), await top(page, article), page.url()];
+    if (way === "the address bar") {
       await expect.poll(() => page.evaluate(() => history.state.y === scrollY)).toBe(true);
       await page.goto(`/a/${article.number}`);
     } else {
@@ -82,25 +82,25 @@ for (const way of ["by a link of the page", "by an address"]) {
     }
     await expect(page.locator("article[data-id]")).toBeVisible();
     await expect(page).toHaveURL(`/a/${article.number}`);
-    if (way !== "by an address") await expect.poll(() => page.evaluate(() => scrollY)).toBe(0);
+    if (way !== "the address bar") await expect.poll(() => page.evaluate(() => scrollY)).toBe(0);
     await page.goBack();
     await expect(page).toHaveURL(address);
-    await expect.poll(() => top(page, article)).toBeGreaterThan(stood - 3);
-    await expect.poll(() => top(page, article)).toBeLessThan(stood + 3);
+    await expect.poll(() => top(page, article)).toBeGreaterThan(y - 3);
+    await expect.poll(() => top(page, article)).toBeLessThan(y + 3);
     const after = await ids(rows(page));
     expect(after.length).toBe(before.length);
-    if (way !== "by an address") expect(after).toEqual(before);
+    if (way !== "the address bar") expect(after).toEqual(before);
     await scrollTo(page, 120);
   });
 }
 
-test("one comes back from another site", async ({ page, server }) => {
+test("the back button restores the list after visiting another site", async ({ page, server }) => {
   const article = (await server.articles())[58] ?? { id: "", number: 0 };
   await page.goto("/g/many");
   await scrollTo(page, 75);
   await shown(page, article).scrollIntoViewIfNeeded();
   await expect.poll(() => page.evaluate(() => history.state.y === scrollY && scrollY > 0)).toBe(true);
-  const [before, stood] = [await ids(rows(page)), await top(page, article)];
+  const [before, y] = [await ids(rows(page)), await top(page, article)];
   await page.goto("about:blank");
   await page.goBack();
   await expect(rows(page)).toHaveCount(before.length);
@@ -108,24 +108,24 @@ test("one comes back from another site", async ({ page, server }) => {
     page,
     before.map((id) => ({ id: id ?? "" })),
   );
-  await expect.poll(() => top(page, article)).toBeGreaterThan(stood - 3);
-  await expect.poll(() => top(page, article)).toBeLessThan(stood + 3);
+  await expect.poll(() => top(page, article)).toBeGreaterThan(y - 3);
+  await expect.poll(() => top(page, article)).toBeLessThan(y + 3);
 });
 
-test("a page that is loaded anew stays where it is", async ({ page, server }) => {
+test("a reload keeps the scroll position", async ({ page, server }) => {
   const article = (await server.articles())[58] ?? { id: "", number: 0 };
   await page.goto("/");
   await scrollTo(page, 75);
   await shown(page, article).scrollIntoViewIfNeeded();
   await expect.poll(() => page.evaluate(() => history.state.y === scrollY && scrollY > 0)).toBe(true);
-  const stood = await top(page, article);
+  const y = await top(page, article);
   await page.reload();
   await expect(shown(page, article)).toBeInViewport();
-  await expect.poll(() => top(page, article)).toBeGreaterThan(stood - 3);
-  await expect.poll(() => top(page, article)).toBeLessThan(stood + 3);
+  await expect.poll(() => top(page, article)).toBeGreaterThan(y - 3);
+  await expect.poll(() => top(page, article)).toBeLessThan(y + 3);
 });
 
-test("back and forward go through the lists, each as it was left", async ({ page, server }) => {
+test("back and forward restore each list as it was left", async ({ page, server }) => {
   const [score, time] = [await server.articles("SCORE"), await server.articles("TIME")];
   const [inTop, inNew] = [score[40] ?? { id: "" }, time[30] ?? { id: "" }];
   const site = page.getByRole("navigation", { name: "Site" });
@@ -166,7 +166,7 @@ test("back and forward go through the lists, each as it was left", async ({ page
   }
 });
 
-test("a link to the list that one is in reads it anew, from its top", async ({ page, server }) => {
+test("a link to the current list reloads it from the top", async ({ page, server }) => {
   await page.goto("/new");
   await scrollTo(page, 50);
   const article = await server.post({ title: "Newest" });

@@ -1,10 +1,7 @@
 import { expect, test } from "./fixtures";
 import { expectIds, message, onOperation } from "./helpers";
 
-test("a link is posted into groups, of which the page suggests those that there are", async ({
-  page,
-  server,
-}) => {
+test("a link is posted to groups, and the form suggests existing ones", async ({ page, server }) => {
   await server.post({ title: "Older", groups: ["go", "golang", "web"] });
   await page.goto("/");
   await page.getByRole("link", { name: "Submit", exact: true }).click();
@@ -13,7 +10,7 @@ test("a link is posted into groups, of which the page suggests those that there 
   await page.getByLabel("Link").fill("https://go.dev/tour/");
   const groups = page.getByLabel("Groups");
   await groups.fill("tours, we");
-  const chips = page.getByRole("button", { name: "Add the group" });
+  const chips = page.getByRole("button", { name: "Add group" });
   await expect(chips).toHaveText(["web"]);
   await chips.click();
   await expect(groups).toHaveValue("tours, web ");
@@ -44,7 +41,7 @@ test("a link is posted into groups, of which the page suggests those that there 
     await expect(page.getByLabel(label)).toHaveValue("");
 });
 
-test("a text is posted, by the keyboard", async ({ page }) => {
+test("a text is posted with the keyboard", async ({ page }) => {
   await page.goto("/submit?group=sea");
   await expect(page.getByLabel("Groups")).toHaveValue("sea ");
   await page.getByLabel("Title").fill("Of tides");
@@ -57,7 +54,7 @@ test("a text is posted, by the keyboard", async ({ page }) => {
   await expect(page).toHaveURL("about:blank");
 });
 
-test("what is wrong is said beside its field, which gets the focus", async ({ page, server }) => {
+test("an error is shown at its field, which gets the focus", async ({ page, server }) => {
   await page.goto("/submit");
   const post = page.getByRole("button", { name: "Post" });
   const wrong = async (label: string, error: RegExp) => {
@@ -91,7 +88,7 @@ test("what is wrong is said beside its field, which gets the focus", async ({ pa
   expect(await server.articles()).toEqual([]);
 });
 
-test("a link that was posted leads to its article", async ({ page, server }) => {
+test("a duplicate link leads to the first article", async ({ page, server }) => {
   const first = await server.post({ title: "The first", link: "https://example.org/a" });
   await page.goto("/submit");
   await page.getByLabel("Title").fill("The second");
@@ -99,14 +96,14 @@ test("a link that was posted leads to its article", async ({ page, server }) => 
   await page.getByRole("button", { name: "Post" }).click();
   await expect(page.getByLabel("Link")).toHaveAttribute("aria-invalid", "true");
   await expect(page.getByLabel("Link")).toHaveAccessibleDescription(
-    /posted already: The first, by ben, with 1 vote\./,
+    /was already posted: The first, by ben, with 1 vote\./,
   );
   await page.getByRole("link", { name: "The first" }).click();
   await expect(page).toHaveURL(`/a/${first.number}`);
   await expect(page.getByRole("heading", { name: "The first" })).toBeVisible();
 });
 
-test("a post whose answer is lost is kept, and there once when it is sent again", async ({
+test("a post without a response is saved, and a retry does not post twice", async ({
   page,
   server,
   watch,
@@ -120,7 +117,7 @@ test("a post whose answer is lost is kept, and there once when it is sent again"
   await page.getByLabel("Title").fill("Only once");
   await page.getByLabel("Text").fill("Words.");
   await page.getByRole("button", { name: "Post" }).click();
-  await expect(message(page)).toContainText("Your post is kept here: send it again.");
+  await expect(message(page)).toContainText("Your post is saved in this window. Try again.");
   await expect(page.getByLabel("Title")).toHaveValue("Only once");
   await expect(page.getByLabel("Text")).toHaveValue("Words.");
   expect((await server.articles()).map(({ title }) => title)).toEqual(["Only once"]);
@@ -129,12 +126,12 @@ test("a post whose answer is lost is kept, and there once when it is sent again"
   await page.getByRole("button", { name: "Post" }).click();
   await expect(page).toHaveURL("/a/1");
   expect((await server.articles()).map(({ title }) => title)).toEqual(["Only once"]);
-  // It was new to the page, too, not to the list alone.
+  // The front page has the article as well.
   await page.getByRole("link", { name: "Frontpage" }).click();
   await expectIds(page, [{ id: "article:1" }]);
 });
 
-test("a post that is sent twice by impatience is there once", async ({ page, server }) => {
+test("a double click posts once", async ({ page, server }) => {
   await page.goto("/submit");
   await page.getByLabel("Title").fill("Impatient");
   await page.getByLabel("Text").fill("Words.");
@@ -144,10 +141,10 @@ test("a post that is sent twice by impatience is there once", async ({ page, ser
   expect(await server.articles()).toHaveLength(1);
 });
 
-test.describe("somebody who is not signed in", () => {
+test.describe("an anonymous visitor", () => {
   test.use({ viewer: "" });
 
-  test("keeps what they have written over a reload and signing in", async ({ page, server }) => {
+  test("keeps the draft over a reload and sign-in", async ({ page, server }) => {
     await page.goto("/submit");
     await page.getByLabel("Title").fill("Written before");
     await page.getByLabel("Text").fill("Some words.");

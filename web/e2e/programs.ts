@@ -3,14 +3,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** The browser: Debian's, or another one that CHROMIUM names. */
+/** The browser: CHROMIUM, or Debian's Chromium. */
 export const chromium = process.env.CHROMIUM ?? "/usr/bin/chromium";
 
-/** Builds the server once, for all tests, and finds out whether what they need is there. */
+/** Builds the server once for all tests, after checking that the required programs are installed. */
 export default function setup(): () => void {
-  need(chromium, "install chromium, or set CHROMIUM to another Chromium or Chrome");
-  need("redis-server", "install redis-server");
-  need("go", "install Go", "version");
+  requireProgram(chromium, "install chromium, or set CHROMIUM to another Chromium or Chrome");
+  requireProgram("redis-server", "install redis-server");
+  requireProgram("go", "install Go", "version");
   const folder = mkdtempSync(join(tmpdir(), "frontpage-e2e-"));
   process.env.FRONTPAGE_BINARY = join(folder, "frontpage");
   execFileSync("go", ["build", "-o", process.env.FRONTPAGE_BINARY, "."], {
@@ -20,10 +20,10 @@ export default function setup(): () => void {
   return () => rmSync(folder, { recursive: true });
 }
 
-function need(program: string, advice: string, ask = "--version"): void {
+function requireProgram(program: string, advice: string, flag = "--version"): void {
   try {
-    execFileSync(program, [ask], { stdio: "ignore" });
+    execFileSync(program, [flag], { stdio: "ignore" });
   } catch (error) {
-    throw new Error(`${program} does not run: ${advice}`, { cause: error });
+    throw new Error(`cannot run ${program}: ${advice}`, { cause: error });
   }
 }

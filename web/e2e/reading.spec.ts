@@ -5,16 +5,16 @@ test.use({ demo: true });
 
 const hour = 3_600_000; // milliseconds
 
-test("the front page is in the order of scores, with the numbers of the API", async ({ page, server }) => {
+test("the front page is ordered by score, and shows the numbers of the API", async ({ page, server }) => {
   await page.goto("/");
   const first = (await server.articles()).slice(0, 25);
   await expectIds(page, first);
   await expect(rows(page).locator(".title")).toHaveText(first.map(({ title }) => title));
   await expect(votes(rows(page))).toHaveText(first.map(({ votes }) => `${votes}`));
-  await expect(rows(page).locator(".place")).toHaveText(first.map((_, i) => `${i + 1}`));
+  await expect(rows(page).locator(".rank")).toHaveText(first.map((_, i) => `${i + 1}`));
 });
 
-test("new articles are in the order of time", async ({ page, server }) => {
+test("new articles are ordered by time", async ({ page, server }) => {
   await page.goto("/");
   await page.getByRole("link", { name: "New", exact: true }).click();
   await expect(page).toHaveURL("/new");
@@ -22,7 +22,7 @@ test("new articles are in the order of time", async ({ page, server }) => {
   await expectIds(page, (await server.articles("TIME")).slice(0, 25));
 });
 
-test("a group has its own articles, by score and by time", async ({ page, server }) => {
+test("a group lists its articles by score and by time", async ({ page, server }) => {
   await page.goto("/g/science");
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("science");
   await expectIds(page, await server.articles("SCORE", "science"));
@@ -31,8 +31,8 @@ test("a group has its own articles, by score and by time", async ({ page, server
   await expectIds(page, await server.articles("TIME", "science"));
 });
 
-test("the groups are listed with their numbers of articles, and lead to them", async ({ page, server }) => {
-  const { groups } = await server.ask<{ groups: { nodes: { name: string; articleCount: number }[] } }>(
+test("groups are listed with their number of articles, and link to them", async ({ page, server }) => {
+  const { groups } = await server.execute<{ groups: { nodes: { name: string; articleCount: number }[] } }>(
     "{ groups(first: 100) { nodes { name articleCount } } }",
   );
   await page.goto("/groups");
@@ -44,7 +44,7 @@ test("the groups are listed with their numbers of articles, and lead to them", a
   await expectIds(page, await server.articles("SCORE", "history"));
 });
 
-test("a person's page has what they posted, newest first", async ({ page, server }) => {
+test("a user's page lists their articles, newest first", async ({ page, server }) => {
   await page.goto("/");
   const all = await server.articles("TIME");
   const name = (await server.articles())[0]?.poster.name ?? "";
@@ -56,7 +56,7 @@ test("a person's page has what they posted, newest first", async ({ page, server
   );
 });
 
-test("an article's page has its text, in which web links can be followed", async ({ page, server }) => {
+test("an article's page shows its text with clickable web links", async ({ page, server }) => {
   const article = await server.post({
     title: "Of tides",
     text: "First line.\n<b>Not bold</b>, see https://example.org/tides?a=1&b=2.",
@@ -71,10 +71,10 @@ test("an article's page has its text, in which web links can be followed", async
   await expect(page.locator(".text a")).toHaveAttribute("href", "https://example.org/tides?a=1&b=2");
   await expect(page.getByRole("link", { name: "sea" })).toHaveAttribute("href", "/g/sea");
   await page.goto("/a/999999");
-  await expect(page.getByRole("heading")).toHaveText("There is no such article");
+  await expect(page.getByRole("heading")).toHaveText("Article not found");
 });
 
-test("interesting articles are marked, and those alone, and are in a group", async ({ page, server }) => {
+test("only interesting articles are marked, and they are in a group", async ({ page, server }) => {
   const all = await server.articles();
   await page.goto("/");
   await expect(rows(page)).toHaveCount(25);
@@ -89,7 +89,7 @@ test("interesting articles are marked, and those alone, and are in a group", asy
   );
 });
 
-test("the time that is left to vote is shown, and when voting has ended", async ({ page, server }) => {
+test("the time left to vote is shown, and that voting has ended", async ({ page, server }) => {
   const article = await server.post({ title: "Quick" });
   await page.clock.install();
   await page.goto(`/a/${article.number}`);
@@ -104,20 +104,20 @@ test("the time that is left to vote is shown, and when voting has ended", async 
   await expect(page.getByRole("button", { name: "Vote up" })).toBeDisabled();
 });
 
-test("'why here?' tells time, votes and score as the API has them", async ({ page, server }) => {
+test("'why this rank?' explains time, votes and score as in the API", async ({ page, server }) => {
   const [above, article] = (await server.articles()).slice(3, 5);
   if (!above || !article) throw new Error("too few articles");
   await page.goto("/");
   const row = shown(page, article);
-  await row.getByRole("button", { name: "Why here" }).click();
+  await row.getByRole("button", { name: "Why this rank" }).click();
 
-  const lift = article.votes * 432;
-  expect(article.score).toBe(Date.parse(article.createdAt) / 1000 + lift);
+  const bonus = article.votes * 432;
+  expect(article.score).toBe(Date.parse(article.createdAt) / 1000 + bonus);
   const parts = [
-    Math.floor(lift / 86400),
-    Math.floor(lift / 3600) % 24,
-    Math.floor(lift / 60) % 60,
-    lift % 60,
+    Math.floor(bonus / 86400),
+    Math.floor(bonus / 3600) % 24,
+    Math.floor(bonus / 60) % 60,
+    bonus % 60,
   ];
   const length = parts
     .map((part, i) => (part ? `${part} ${["d", "h", "min", "s"][i]}` : ""))
@@ -126,7 +126,7 @@ test("'why here?' tells time, votes and score as the API has them", async ({ pag
   await expect(row.locator("dt")).toHaveText([
     "Posted",
     `${article.votes} votes × 7 min 12 s`,
-    "So it ranks as if posted",
+    "Ranks as if posted",
   ]);
   await expect(row.locator("dd")).toHaveText([
     day(Date.parse(article.createdAt)),
@@ -136,14 +136,14 @@ test("'why here?' tells time, votes and score as the API has them", async ({ pag
   await expect(row.locator(".why p")).toContainText(`Its score is ${article.score.toLocaleString("en")}:`);
   const more = Math.floor((above.score - article.score) / 432) + 1;
   await expect(row.locator(".why p")).toContainText(
-    `${more} more vote${more > 1 ? "s" : ""} would put it above`,
+    `${more} more vote${more > 1 ? "s" : ""} would move it above`,
   );
 
-  await row.getByRole("button", { name: "Why here" }).click();
+  await row.getByRole("button", { name: "Why this rank" }).click();
   await expect(row.locator(".why")).toHaveCount(0);
 });
 
-/** Such as "21 Nov, 09:12:03", or with a year, at the browser's place. */
+/** Matches a time such as "21 Nov, 09:12:03" or with a year, in the browser's time zone. */
 function day(time: number): RegExp {
   const part = (options: Intl.DateTimeFormatOptions) =>
     new Intl.DateTimeFormat("en-GB", { timeZone: "Asia/Tokyo", ...options }).format(time);

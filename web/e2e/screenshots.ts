@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import { expect, test } from "./fixtures";
 
-// Takes the pictures in docs/: every page, light and dark, wide and narrow.
-const docs = join(import.meta.dirname, "../../docs");
+// Takes the pictures in docs/images/: every page, light and dark, wide and narrow.
+const images = join(import.meta.dirname, "../../docs/images");
 const sizes = { wide: { width: 1180, height: 780 }, narrow: { width: 390, height: 780 } };
-const taken = "https://go.dev/blog/gopher";
+const duplicate = "https://go.dev/blog/gopher";
 
 test.use({ demo: true, viewer: "alice", contextOptions: { reducedMotion: "reduce" } });
 
@@ -13,15 +13,15 @@ for (const [size, viewport] of Object.entries(sizes)) {
     test.describe(`${colorScheme}, ${size}`, () => {
       test.use({ viewport, colorScheme });
       test("every page", async ({ page, server }) => {
-        // The articles of the demo reserve no links; one that was posted does.
-        await server.post({ title: "The Go gopher, drawn step by step", link: taken }, "mina");
+        // Articles of the demo do not reserve their links, so post one that does.
+        await server.post({ title: "The Go gopher, drawn step by step", link: duplicate }, "mina");
         const take = async (name: string) => {
           await page.waitForLoadState("networkidle");
-          await page.screenshot({ path: join(docs, `${name}-${colorScheme}-${size}.png`) });
+          await page.screenshot({ path: join(images, `${name}-${colorScheme}-${size}.png`) });
         };
 
         await page.goto("/");
-        const why = page.getByRole("button", { name: /^Why here/ });
+        const why = page.getByRole("button", { name: /^Why this rank/ });
         await why.nth(1).click();
         await take("front");
 
@@ -34,14 +34,14 @@ for (const [size, viewport] of Object.entries(sizes)) {
 
         await page.goto("/submit");
         await page.getByLabel("Title").fill("Where the gopher comes from");
-        await page.getByLabel("Link").fill(taken);
+        await page.getByLabel("Link").fill(duplicate);
         await page.getByLabel("Groups").fill("go design ");
         await page.getByRole("button", { name: "Post", exact: true }).click();
-        await expect(page.getByText("posted already")).toBeVisible();
+        await expect(page.getByText("was already posted")).toBeVisible();
         await take("submit");
 
         await page.goto("/graphiql");
-        await page.waitForLoadState("networkidle"); // then the editors are there, and the schema
+        await page.waitForLoadState("networkidle"); // editors and schema are loaded
         await page.getByRole("button", { name: /^Execute query/ }).click();
         await expect(page.locator(".result-window").getByText("articles").first()).toBeVisible();
         await take("graphiql");

@@ -30,7 +30,7 @@ interface Post {
   groups?: string[];
 }
 
-/** A server with a store of its own, and its API as others use it while a page is open. */
+/** A server with its own store, and API calls that act as other users. */
 export class Server {
   url = "";
   log = "";
@@ -44,7 +44,7 @@ export class Server {
     this.demo = demo;
   }
 
-  /** Starts it, after the first time at the same address, perhaps with other settings. */
+  /** Starts the server, optionally with other settings. A restart keeps the address. */
   async start(settings: Record<string, string> = {}): Promise<void> {
     const server = spawn(binary(), this.demo ? ["--demo"] : [], {
       env: this.env(settings),
@@ -60,7 +60,10 @@ export class Server {
         if (endpoint) resolve(endpoint);
       });
     });
-    await Promise.race([url, ended.then(() => Promise.reject(new Error(`it does not serve:\n${this.log}`)))]);
+    await Promise.race([
+      url,
+      ended.then(() => Promise.reject(new Error(`the server did not start:\n${this.log}`))),
+    ]);
     this.url = await url;
   }
 
@@ -78,7 +81,7 @@ export class Server {
     rmSync(this.folder, { recursive: true });
   }
 
-  /** Imports articles, before the server is started. */
+  /** Imports articles. Call it before start. */
   import(csv: string): void {
     const file = join(this.folder, "articles.csv");
     writeFileSync(file, csv);
@@ -95,8 +98,8 @@ export class Server {
     };
   }
 
-  /** Asks the API, as somebody or nobody. */
-  async ask<Data>(query: string, variables: object = {}, viewer = ""): Promise<Data> {
+  /** Executes an operation, as a user or anonymously. */
+  async execute<Data>(query: string, variables: object = {}, viewer = ""): Promise<Data> {
     const response = await fetch(`${this.url}/query`, {
       method: "POST",
       headers: { "Content-Type": "application/json", ...(viewer && { "X-User-ID": bytes(viewer) }) },
@@ -108,7 +111,7 @@ export class Server {
   }
 
   async post(input: Post, by = "ben"): Promise<Article> {
-    const { post } = await this.ask<{ post: { article: Article | null; userErrors: object[] } }>(
+    const { post } = await this.execute<{ post: { article: Article | null; userErrors: object[] } }>(
       `mutation ($input: PostInput!) { post(input: $input) { article { ${fields} } userErrors { message } } }`,
       { input: { text: "Some words.", ...input } },
       by,
@@ -118,7 +121,7 @@ export class Server {
   }
 
   async vote({ id }: { id: string }, direction: "UP" | "DOWN" | "NONE", by: string): Promise<void> {
-    const { vote } = await this.ask<{ vote: { userErrors: object[] } }>(
+    const { vote } = await this.execute<{ vote: { userErrors: object[] } }>(
       "mutation ($input: VoteInput!) { vote(input: $input) { userErrors { message } } }",
       { input: { article: id, direction } },
       by,
@@ -127,7 +130,7 @@ export class Server {
   }
 
   async article({ id }: { id: string }, viewer = ""): Promise<Article> {
-    const { article } = await this.ask<{ article: Article }>(
+    const { article } = await this.execute<{ article: Article }>(
       `query ($id: ID!) { article(id: $id) { ${fields} } }`,
       { id },
       viewer,
@@ -135,12 +138,12 @@ export class Server {
     return article;
   }
 
-  /** All articles, or those of a group. */
+  /** Returns all articles, or those of a group. */
   async articles(order: "SCORE" | "TIME" = "SCORE", group?: string): Promise<Article[]> {
     const all: Article[] = [];
     const part = `articlesConnection(order: $order, first: 100, after: $after) { nodes { ${fields} } pageInfo { hasNextPage endCursor } }`;
     for (let after: string | null = null; ; ) {
-      const data: { group?: Connection } & Connection = await this.ask(
+      const data: { group?: Connection } & Connection = await this.execute(
         group
           ? `query ($order: ArticleOrder!, $after: String, $group: String!) { group(name: $group) { ${part} } }`
           : `query ($order: ArticleOrder!, $after: String) { ${part} }`,
@@ -158,7 +161,7 @@ interface Connection {
   articlesConnection: { nodes: Article[]; pageInfo: { hasNextPage: boolean; endCursor: string } };
 }
 
-/** A header of fetch takes bytes, each as a character. */
+/** Encodes a header as UTF-8: fetch takes one character per byte. */
 const bytes = (text: string) => Buffer.from(text).toString("latin1");
 
 function binary(): string {

@@ -8,7 +8,7 @@ import { message, rows, up, votes } from "./helpers";
 
 const secret = "a secret of at least thirty-two bytes";
 
-/** A token of HS256 for somebody, good for some seconds. */
+/** Returns an HS256 token for a user that expires after some seconds. */
 function token(sub: string, seconds = 600): string {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
   const exp = Math.floor(Date.now() / 1000) + seconds;
@@ -20,13 +20,13 @@ const signedIn = (page: Page, name: string) =>
   expect(page.getByRole("banner").getByRole("link", { name, exact: true })).toBeVisible();
 const signedOut = (page: Page) =>
   expect(page.getByRole("banner").getByRole("link", { name: "Sign in" })).toBeVisible();
-const keepToken = (page: Page, value: string) =>
+const storeToken = (page: Page, value: string) =>
   page.evaluate((value) => localStorage.setItem("frontpage.token", value), value);
 
 test.describe("by name", () => {
   test.use({ viewer: "" });
 
-  test("another window may be somebody else, and each keeps who it is", async ({ page, context }) => {
+  test("each window can have its own user, and keeps it", async ({ page, context }) => {
     const signIn = async (window: Page, name: string) => {
       await window.goto("/");
       await window.getByRole("link", { name: "Sign in" }).click();
@@ -40,7 +40,7 @@ test.describe("by name", () => {
     await signedIn(other, "ada");
     await other.getByRole("banner").getByRole("link", { name: "ada" }).click();
     await other.getByRole("button", { name: "Sign out" }).click();
-    await expect(message(other)).toHaveText("You are signed out.");
+    await expect(message(other)).toHaveText("You have signed out.");
     await signedOut(other);
     await other.reload();
     await signedOut(other);
@@ -51,7 +51,7 @@ test.describe("by name", () => {
     await signedIn(other, "ben");
   });
 
-  test("after signing in one comes back to this site alone", async ({ page }) => {
+  test("signing in only returns to pages of this site", async ({ page }) => {
     for (const [to, path] of [
       ["/g/go/new", "/g/go/new"],
       ["https://example.org/", "/"],
@@ -71,7 +71,7 @@ test.describe("by token", () => {
   test.use({ settings: { JWT_SECRET: secret, JWT_LEEWAY: "0s" }, viewer: "" });
   test.beforeEach(({ watch }) => void watch.allowed.push(/status of 401/));
 
-  test("somebody pastes a token, posts, votes and signs out", async ({ page }) => {
+  test("a visitor enters a token, posts, votes and signs out", async ({ page }) => {
     await page.goto("/submit");
     await page.getByRole("main").getByRole("link", { name: "sign in" }).click();
     await page.getByLabel("Token").fill(`Bearer ${token("zoë")}`);
@@ -96,48 +96,48 @@ test.describe("by token", () => {
     await expect(rows(page)).toHaveCount(1);
   });
 
-  test("a token that another window has put there signs in here, and out", async ({ page, context }) => {
+  test("a token stored by another window signs in, and its removal signs out", async ({ page, context }) => {
     await page.goto("/");
     await signedOut(page);
     const other = await context.newPage();
     await other.goto("/healthz");
-    await keepToken(other, token("ada"));
+    await storeToken(other, token("ada"));
     await signedIn(page, "ada");
-    await keepToken(other, token("ben"));
+    await storeToken(other, token("ben"));
     await signedIn(page, "ben");
     await other.evaluate(() => localStorage.removeItem("frontpage.token"));
     await signedOut(page);
   });
 
-  test("a token that does not hold, or not any more, signs out and says so", async ({ page }) => {
+  test("an invalid or expired token signs out, and the page says so", async ({ page }) => {
     await page.goto("/healthz");
     for (const value of [token("ada", -60), `${token("ada")}x`, "nonsense"]) {
-      await keepToken(page, value);
+      await storeToken(page, value);
       await page.goto("/");
-      await expect(message(page)).toHaveText("You have been signed out: please sign in again.");
+      await expect(message(page)).toHaveText("You have been signed out. Please sign in again.");
       await signedOut(page);
       await expect(page.getByRole("heading", { name: "Welcome" })).toBeVisible();
       expect(await page.evaluate(() => localStorage.getItem("frontpage.token"))).toBeNull();
     }
   });
 
-  test("a token that expires while one reads signs out and says so", async ({ page }) => {
+  test("a token that expires during a visit signs out, and the page says so", async ({ page }) => {
     await page.goto("/");
     await signedOut(page);
     await page.goto("/signin");
     await page.getByLabel("Token").fill(token("ada", 4));
     await page.getByRole("button", { name: "Sign in" }).click();
-    await expect(message(page)).toHaveText("You have been signed out: please sign in again.");
+    await expect(message(page)).toHaveText("You have been signed out. Please sign in again.");
     await signedOut(page);
-    await expect(page.getByText("Offline.")).toHaveCount(0);
+    await expect(page.getByText("You are offline.")).toHaveCount(0);
   });
 
-  test.describe("with a limit", () => {
+  test.describe("with a rate limit", () => {
     test.use({ settings: { JWT_SECRET: secret, RATE_VOTES: "2/1m" } });
 
-    test("a vote too many is taken back, and the page says why", async ({ page }) => {
+    test("a vote over the limit is undone, and the page says why", async ({ page }) => {
       await page.goto("/healthz");
-      await keepToken(page, token("ada"));
+      await storeToken(page, token("ada"));
       await page.goto("/submit");
       await page.getByLabel("Title").fill("Often");
       await page.getByLabel("Text").fill("Words.");
@@ -156,57 +156,59 @@ test.describe("by token", () => {
   });
 });
 
-test.describe("elsewhere", () => {
-  const elsewhere = test.extend<{ login: { url: string; asked: string[] } }>({
-    // An application that signs people in, and sends them back with a token.
-    // biome-ignore lint/correctness/noEmptyPattern: it needs nothing
+test.describe("with an external sign-in page", () => {
+  const external = test.extend<{ login: { url: string; returns: string[] } }>({
+    // An application that signs visitors in, and redirects back with a token.
+    // biome-ignore lint/correctness/noEmptyPattern: Playwright requires the pattern, and the fixture has no dependencies
     login: async ({}, use) => {
-      const asked: string[] = [];
+      const returns: string[] = [];
       const server = createServer((request, response) => {
         const back = new URL(request.url ?? "", "http://here").searchParams.get("back") ?? "";
-        asked.push(back);
+        returns.push(back);
         response.writeHead(302, { Location: `${back}#token=${token("ada")}` }).end();
       }).listen(0, "127.0.0.1");
       await once(server, "listening");
-      await use({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked });
+      await use({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, returns });
       server.close();
     },
     settings: ({ login }, use) =>
       use({ JWT_SECRET: secret, SIGN_IN_URL: `${login.url}/login?back={return}` }),
   });
-  elsewhere.use({ viewer: "" });
+  external.use({ viewer: "" });
 
-  elsewhere("one signs in there and comes back", async ({ page, server, watch, login }) => {
+  external("signs in there and returns", async ({ page, server, watch, login }) => {
     watch.origins.push(login.url);
     await page.goto("/g/sea/new");
     await page.getByRole("link", { name: "Sign in" }).click();
     await signedIn(page, "ada");
     await expect(page).toHaveURL("/g/sea/new");
-    expect(login.asked).toHaveLength(1);
-    expect(login.asked[0]).toMatch(new RegExp(`^${server.url}/signin\\?to=%2Fg%2Fsea%2Fnew&state=\\d{20,}$`));
+    expect(login.returns).toHaveLength(1);
+    expect(login.returns[0]).toMatch(
+      new RegExp(`^${server.url}/signin\\?to=%2Fg%2Fsea%2Fnew&state=\\d{20,}$`),
+    );
 
     await page.goto("/signin?to=/groups");
-    await page.getByRole("link", { name: "Go on to sign in" }).click();
+    await page.getByRole("link", { name: "Continue to sign-in" }).click();
     await expect(page).toHaveURL("/groups");
     await signedIn(page, "ada");
   });
 
-  elsewhere("nobody is signed in by a link that they did not ask for", async ({ page, watch, login }) => {
+  external("a link cannot sign a visitor in", async ({ page, watch, login }) => {
     watch.origins.push(login.url);
     for (const path of ["/signin?to=/&state=1", "/signin?to=/", "/signin"]) {
       await page.goto("about:blank");
       await page.goto(`${path}#token=${token("mallory")}`);
-      await expect(message(page)).toHaveText("Signing in did not work. Please try again.");
+      await expect(message(page)).toHaveText("Sign-in failed. Please try again.");
       await signedOut(page);
       expect(await page.evaluate(() => localStorage.getItem("frontpage.token"))).toBeNull();
     }
-    // Nor by one that was asked for, a second time.
+    // A return URL works only once.
     await page.goto("/");
     await page.getByRole("link", { name: "Sign in" }).click();
     await signedIn(page, "ada");
     await page.evaluate(() => localStorage.removeItem("frontpage.token"));
-    await page.goto(`${login.asked[0]}#token=${token("mallory")}`);
-    await expect(message(page)).toHaveText("Signing in did not work. Please try again.");
+    await page.goto(`${login.returns[0]}#token=${token("mallory")}`);
+    await expect(message(page)).toHaveText("Sign-in failed. Please try again.");
     await signedOut(page);
   });
 });

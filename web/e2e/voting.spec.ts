@@ -2,36 +2,39 @@ import { expect, test } from "./fixtures";
 import { down, expectIds, gate, message, onOperation, rows, shown, up, votes } from "./helpers";
 import type { Server } from "./server";
 
-const standing = async (server: Server, article: { id: string }) => {
+const voteState = async (server: Server, article: { id: string }) => {
   const { votes, viewerVote } = await server.article(article, "ada");
   return `${votes} ${viewerVote}`;
 };
 
-test("a vote goes up, down and back, in the list and on the article's page", async ({ page, server }) => {
+test("votes can be given, changed and withdrawn, in a list and on the article's page", async ({
+  page,
+  server,
+}) => {
   const article = await server.post({ title: "Vote on me" });
   for (const path of ["/", `/a/${article.number}`]) {
     await page.goto(path);
-    const place = shown(page, article);
-    const press = async (button: typeof up, count: string, stands: string) => {
-      await button(place).click();
-      await expect(votes(place)).toHaveText(count);
-      await expect.poll(() => standing(server, article)).toBe(stands);
-      await expect(up(place)).toHaveAttribute("aria-pressed", `${stands.endsWith("UP")}`);
-      await expect(down(place)).toHaveAttribute("aria-pressed", `${stands.endsWith("DOWN")}`);
+    const row = shown(page, article);
+    const press = async (button: typeof up, count: string, state: string) => {
+      await button(row).click();
+      await expect(votes(row)).toHaveText(count);
+      await expect.poll(() => voteState(server, article)).toBe(state);
+      await expect(up(row)).toHaveAttribute("aria-pressed", `${state.endsWith("UP")}`);
+      await expect(down(row)).toHaveAttribute("aria-pressed", `${state.endsWith("DOWN")}`);
     };
-    await expect(votes(place)).toHaveText("1");
+    await expect(votes(row)).toHaveText("1");
     await press(up, "2", "2 UP");
     await press(up, "1", "1 NONE");
     await press(down, "0", "0 DOWN");
     await press(up, "2", "2 UP");
     await press(down, "0", "0 DOWN");
     await page.reload();
-    await expect(down(place)).toHaveAttribute("aria-pressed", "true");
+    await expect(down(row)).toHaveAttribute("aria-pressed", "true");
     await press(down, "1", "1 NONE");
   }
 });
 
-test("more votes down than up show with a minus", async ({ page, server }) => {
+test("a negative vote count has a minus sign", async ({ page, server }) => {
   const article = await server.post({ title: "Disliked" });
   await server.vote(article, "DOWN", "cleo");
   await page.goto("/");
@@ -40,7 +43,7 @@ test("more votes down than up show with a minus", async ({ page, server }) => {
   await expect(shown(page, article).locator(".count")).toHaveAttribute("title", "1 vote up, 2 votes down");
 });
 
-test("a vote shows before the server has answered, and settles to its number", async ({ page, server }) => {
+test("a vote shows before the response, then the server's number", async ({ page, server }) => {
   const article = await server.post({ title: "Popular" });
   const { open, opened } = gate();
   await onOperation(page, "Vote", async (route) => {
@@ -48,7 +51,7 @@ test("a vote shows before the server has answered, and settles to its number", a
     await opened;
     await route.fulfill({ response });
   });
-  // Nothing but the answer to the vote can tell of the other ones.
+  // Without live updates, only the response to the vote has the other votes.
   await page.routeWebSocket("**/query", () => {});
   await page.goto("/");
   await expect(votes(shown(page, article))).toHaveText("1");
@@ -57,13 +60,13 @@ test("a vote shows before the server has answered, and settles to its number", a
   await up(shown(page, article)).click();
   await expect(votes(shown(page, article))).toHaveText("2");
   await expect(up(shown(page, article))).toHaveAttribute("aria-pressed", "true");
-  await expect.poll(() => standing(server, article)).toBe("5 UP");
+  await expect.poll(() => voteState(server, article)).toBe("5 UP");
   await expect(votes(shown(page, article))).toHaveText("2");
   open();
   await expect(votes(shown(page, article))).toHaveText("5");
 });
 
-test("a vote settles while somebody else's arrives", async ({ page, server, watch }) => {
+test("a vote and concurrent votes of other users all count", async ({ page, server, watch }) => {
   const article = await server.post({ title: "Popular" });
   const { open, opened } = gate();
   await onOperation(page, "Vote", async (route) => {
@@ -79,10 +82,10 @@ test("a vote settles while somebody else's arrives", async ({ page, server, watc
   await server.vote(article, "UP", "dan");
   open();
   await expect(votes(shown(page, article))).toHaveText("4");
-  await expect.poll(() => standing(server, article)).toBe("4 UP");
+  await expect.poll(() => voteState(server, article)).toBe("4 UP");
 });
 
-test("two quick presses end with no vote", async ({ page, server }) => {
+test("a double click leaves no vote", async ({ page, server }) => {
   const article = await server.post({ title: "Twice" });
   await page.goto("/");
   const sent: string[] = [];
@@ -95,15 +98,12 @@ test("two quick presses end with no vote", async ({ page, server }) => {
     await expect.poll(() => sent.length).toBe(2 * pair);
     await expect(up(shown(page, article))).toHaveAttribute("aria-pressed", "false");
     await expect(votes(shown(page, article))).toHaveText("1");
-    await expect.poll(() => standing(server, article)).toBe("1 NONE");
+    await expect.poll(() => voteState(server, article)).toBe("1 NONE");
   }
   expect(sent).toEqual(Array(5).fill(["UP", "NONE"]).flat());
 });
 
-test("quick votes on an article arrive in their order, though the first is slow", async ({
-  page,
-  server,
-}) => {
+test("quick votes on an article arrive in order, even if the first is slow", async ({ page, server }) => {
   const article = await server.post({ title: "In turn" });
   const { open, opened } = gate();
   let sent = 0;
@@ -118,12 +118,12 @@ test("quick votes on an article arrive in their order, though the first is slow"
   await expect(votes(shown(page, article))).toHaveText("0");
   open();
   await expect.poll(() => sent).toBe(2);
-  await expect.poll(() => standing(server, article)).toBe("0 DOWN");
+  await expect.poll(() => voteState(server, article)).toBe("0 DOWN");
   await expect(votes(shown(page, article))).toHaveText("0");
   await expect(down(shown(page, article))).toHaveAttribute("aria-pressed", "true");
 });
 
-test("votes on several articles at once all count", async ({ page, server }) => {
+test("simultaneous votes on several articles all count", async ({ page, server }) => {
   const articles = [];
   for (const title of ["One", "Two", "Three", "Four"]) articles.push(await server.post({ title }));
   await page.goto("/");
@@ -133,19 +133,19 @@ test("votes on several articles at once all count", async ({ page, server }) => 
   });
   for (const article of articles) {
     await expect(votes(shown(page, article))).toHaveText("2");
-    await expect.poll(() => standing(server, article)).toBe("2 UP");
+    await expect.poll(() => voteState(server, article)).toBe("2 UP");
   }
 });
 
-test("a vote that the rules refuse is taken back, and the page says why", async ({ page, server, watch }) => {
+test("a refused vote is undone, and the page says why", async ({ page, server, watch }) => {
   const article = await server.post({ title: "No votes down" });
   await page.goto("/");
   await expect(votes(shown(page, article))).toHaveText("1");
   watch.allowed.push(/ERR_CONNECTION_REFUSED/);
   await server.stop();
-  await expect(page.getByText("Offline.")).toBeVisible();
+  await expect(page.getByText("You are offline.")).toBeVisible();
   await server.start({ DOWNVOTES: "false" });
-  await expect(page.getByText("Offline.")).toHaveCount(0);
+  await expect(page.getByText("You are offline.")).toHaveCount(0);
   await down(shown(page, article)).click();
   await expect(message(page)).toHaveText(/^Your vote was not counted: .*down.*\.$/);
   await expect(votes(shown(page, article))).toHaveText("1");
@@ -155,9 +155,9 @@ test("a vote that the rules refuse is taken back, and the page says why", async 
   await expect(down(shown(page, article))).toHaveCount(0);
 });
 
-test("a vote that comes too late is taken back, and the page says why", async ({ page, server }) => {
+test("a vote after the voting window is undone, and the page says why", async ({ page, server }) => {
   const article = await server.post({ title: "Closing" });
-  // The page does not hear that the server comes back with a shorter time for votes.
+  // Without live updates, the page does not see the shorter voting window of the restarted server.
   await page.routeWebSocket("**/query", () => {});
   await page.goto("/");
   await expect(votes(shown(page, article))).toHaveText("1");
@@ -172,26 +172,26 @@ test("a vote that comes too late is taken back, and the page says why", async ({
   await expect(up(shown(page, article))).toHaveAttribute("aria-pressed", "false");
 });
 
-test("a vote whose request fails is taken back, and the page says so", async ({ page, server, watch }) => {
+test("a vote whose request fails is undone, and the page says so", async ({ page, server, watch }) => {
   const article = await server.post({ title: "Lost" });
   watch.allowed.push(/ERR_FAILED/);
   await onOperation(page, "Vote", (route) => route.abort());
   await page.goto("/");
   await up(shown(page, article)).click();
   await expect(message(page)).toHaveText(
-    "There is no connection to the server. Your vote may not have been counted.",
+    "The server cannot be reached. Your vote may not have been counted.",
   );
   await expect(votes(shown(page, article))).toHaveText("1");
   await expect(up(shown(page, article))).toHaveAttribute("aria-pressed", "false");
   await page.unroute("**/query");
   await up(shown(page, article)).click();
-  await expect.poll(() => standing(server, article)).toBe("2 UP");
+  await expect.poll(() => voteState(server, article)).toBe("2 UP");
 });
 
-test.describe("somebody who is not signed in", () => {
+test.describe("an anonymous visitor", () => {
   test.use({ viewer: "" });
 
-  test("is led to sign in by a vote, and comes back", async ({ page, server }) => {
+  test("is sent to sign in by a vote, and returns", async ({ page, server }) => {
     const article = await server.post({ title: "For all", groups: ["here"] });
     await page.goto("/g/here");
     await up(shown(page, article)).click();
@@ -204,6 +204,6 @@ test.describe("somebody who is not signed in", () => {
     await expectIds(page, [article]);
     await up(shown(page, article)).click();
     await expect(votes(shown(page, article))).toHaveText("2");
-    await expect.poll(() => standing(server, article)).toBe("2 UP");
+    await expect.poll(() => voteState(server, article)).toBe("2 UP");
   });
 });

@@ -1,8 +1,8 @@
-// Writes, from the operations of site/operations.graphql:
-// - site/src/gql.ts: the types of each and its text. A text takes a quarter of the bytes of
-//   a parsed document, and urql parses it once.
-// - site/public/documents.json: what urql sends, by its hash, for a server that runs no
-//   other documents than those it is told of.
+// Generates from site/operations.graphql:
+// - site/src/gql.ts: types and text of each operation. A text needs a quarter of the bytes of a parsed
+//   document, and urql parses it once.
+// - site/public/documents.json: the documents that urql sends, by hash, for a server that only runs trusted
+//   documents.
 import { createHash } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { codegen } from "@graphql-codegen/core";
@@ -17,7 +17,7 @@ const document = parse(await read("../site/operations.graphql"));
 
 const errors = validate(buildSchema(schema), document);
 if (errors.length > 0) {
-  throw new Error(`site/operations.graphql does not fit the schema:\n${errors.join("\n")}`);
+  throw new Error(`site/operations.graphql is invalid for the schema:\n${errors.join("\n")}`);
 }
 
 const definitions = document.definitions.map((definition) => {
@@ -36,7 +36,7 @@ const definitions = document.definitions.map((definition) => {
 });
 const fragments = ({ spread }) =>
   definitions.filter(({ kind, name }) => kind === "fragment" && spread.has(name));
-const whole = (definition) => definition.text + fragments(definition).map(whole).join("");
+const withFragments = (definition) => definition.text + fragments(definition).map(withFragments).join("");
 
 const texts = {
   plugin: () => ({
@@ -74,7 +74,7 @@ await write(
 
 const sent = definitions
   .filter(({ kind }) => kind !== "fragment")
-  .map((definition) => stringifyDocument(formatDocument(createRequest(whole(definition), {}).query)));
+  .map((definition) => stringifyDocument(formatDocument(createRequest(withFragments(definition), {}).query)));
 const byHash = Object.fromEntries(
   sent.map((text) => [createHash("sha256").update(text).digest("hex"), text]),
 );

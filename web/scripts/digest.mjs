@@ -1,5 +1,5 @@
-// Writes dist/digest.txt, from which a Go test sees without Node whether dist is older than
-// what it is built from.
+// Writes dist/digest.txt, a digest of the sources of dist. A Go test compares it, to detect without Node that
+// dist is out of date.
 import { createHash } from "node:crypto";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,7 +1,7 @@
 import operations from "../examples.graphql?raw";
 
-// Variables of the examples, by the names of their operations. The first example
-// must have none: GraphiQL does not show those of the tab that it opens with.
+// Variables of the examples, by operation name. The first example must have none: GraphiQL does not show the
+// variables of the initial tab.
 const variables: Record<string, object> = {
   Walk: { first: 5, after: null },
   Post: { input: { title: "Hello", text: "Posted from the explorer.", groups: ["hello"] } },
@@ -10,7 +10,7 @@ const variables: Record<string, object> = {
   WatchPosts: { group: null },
 };
 
-/** Operations to begin with, a tab each. An empty line is between two of them. */
+/** Example operations, one per tab. They are separated by empty lines. */
 export const examples = operations
   .trim()
   .split("\n\n")

@@ -4,30 +4,29 @@ import { createClient, type ExecutionResult, type Sink } from "graphql-ws";
 
 const url = "/query";
 const socket = location.origin.replace(/^http/, "ws") + url;
-const ask = createGraphiQLFetcher({ url, enableIncrementalDelivery: false }); // the server has no @defer
+const execute = createGraphiQLFetcher({ url, enableIncrementalDelivery: false }); // the server has no @defer
 
-// A connection has one user, so each subscription gets its own, with the headers of
-// its tab in the payload of connection_init. One that ends is not tried again: the
-// reason would not be shown until after the last time.
-const watch: Fetcher = (params, options) => ({
+// A connection has one user, so each subscription gets its own connection, with the headers of its tab in the
+// payload of connection_init. There are no retries: they would delay showing why the connection failed.
+const subscribe: Fetcher = (params, options) => ({
   subscribe(observer: unknown) {
     const { next, error, complete } = observer as Sink<ExecutionResult>;
     const client = createClient({ url: socket, connectionParams: options?.headers, retryAttempts: 0 });
     const unsubscribe = client.subscribe(params, {
       next,
-      error: (reason) => error(reason instanceof CloseEvent ? closed(reason) : reason),
+      error: (reason) => error(reason instanceof CloseEvent ? connectionError(reason) : reason),
       complete,
     });
     return { unsubscribe };
   },
 });
 
-const closed = ({ code, reason }: CloseEvent) => ({
-  message: `The connection was closed: ${reason || "no reason given"} (${code})`,
+const connectionError = ({ code, reason }: CloseEvent) => ({
+  message: `Connection closed: ${reason || "no reason given"} (${code})`,
 });
 
 /** Sends an operation to the server, with the headers of its tab. */
 export const fetcher: Fetcher = (params, options) => {
   const operation = options?.documentAST && getOperationAST(options.documentAST, params.operationName);
-  return (operation?.operation === "subscription" ? watch : ask)(params, options);
+  return (operation?.operation === "subscription" ? subscribe : execute)(params, options);
 };

@@ -2,8 +2,7 @@ import { useGraphiQL, useGraphiQLActions } from "@graphiql/react";
 import { createLocalStorage } from "@graphiql/toolkit";
 import { GraphiQL, HISTORY_PLUGIN } from "graphiql";
 import "graphiql/setup-workers/vite";
-// What graphiql/style.css has, but for a second copy of the style of the editor,
-// which loads its own.
+// The parts of graphiql/style.css, without its second copy of the editor's styles: the editor loads its own.
 import "@graphiql/react/font/roboto.css";
 import "@graphiql/react/font/fira-code.css";
 import "@graphiql/react/style.css";
@@ -16,7 +15,7 @@ import { createRoot } from "react-dom/client";
 import { examples } from "./examples";
 import { fetcher } from "./fetcher";
 
-// The server writes into the page how people sign in.
+// Settings that the server writes into the page: how users sign in.
 const settings: { signIn?: string } = JSON.parse(
   document.querySelector<HTMLMetaElement>('meta[name="frontpage"]')?.content || "{}",
 );
@@ -24,13 +23,12 @@ const signIn = settings.signIn ?? "name";
 
 const headers: Record<string, string> = {
   name: '{"X-User-ID": "alice"}',
-  // A token that is not valid is refused, and with it the question for the schema:
-  // so this is a comment until there is one.
+  // An invalid token would be rejected, even for the introspection query, so this is a comment until the user
+  // fills it in.
   token: '{\n  // "Authorization": "Bearer TOKEN"\n}',
 };
 
-// GraphiQL asks the system for light or dark only once for its editors, and goes
-// with its changes for all else.
+// GraphiQL follows changes of the system's color scheme, except in its editors, which read it only once.
 function FollowSystem() {
   const theme = useGraphiQL((state) => state.theme);
   const { setTheme } = useGraphiQLActions();
@@ -51,12 +49,12 @@ createRoot(document.getElementById("explorer") as HTMLElement).render(
       defaultTabs: examples,
       defaultHeaders: headers[signIn],
       defaultEditorToolsVisibility: signIn in headers ? "headers" : "variables",
-      // Tabs stay in the browser, and names with them. Headers that may be secret do
-      // not: every script of this origin, and everybody at this machine, could read
-      // them there. The history always keeps headers, so there is none then.
+      // Tabs are stored in the browser, with their headers only if these are names. Secret headers are not
+      // stored: any script of this origin, and any user of this computer, could read them. The history
+      // always stores headers, so it is disabled then.
       shouldPersistHeaders: signIn === "name",
       plugins: signIn === "name" ? [HISTORY_PLUGIN] : [],
-      // A server whose way of signing in was changed is not sent the old headers.
+      // Separate storage per sign-in method, so that a reconfigured server is not sent stale headers.
       storage: createLocalStorage({ namespace: `explorer-${signIn}` }),
     },
     createElement(

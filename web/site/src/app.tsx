@@ -9,7 +9,7 @@ import { Keyboard } from "./keyboard";
 import { GroupPage, HomePage, UserPage } from "./lists";
 import { PageContext, useTitle } from "./page";
 import { followLinks, parse, useVisit } from "./router";
-import { isNobody, isSame, onTokenChange, readSession, signOut } from "./session";
+import { isAnonymous, isSame, onTokenChange, readSession, signOut } from "./session";
 import { SignInPage } from "./signin";
 import { site } from "./site";
 import { Missing } from "./states";
@@ -40,11 +40,11 @@ export function App() {
         },
         closed: () => setOnline(false),
         refused() {
-          // Another one may be there by now.
+          // The credentials may have been replaced in the meantime.
           if (isSame(session, readSession())) {
-            if (isNobody(session)) return;
+            if (isAnonymous(session)) return;
             signOut();
-            say("You have been signed out: please sign in again.");
+            say("You have been signed out. Please sign in again.");
           }
           refresh();
         },
@@ -70,38 +70,39 @@ interface ShellProps {
 }
 
 function Shell({ name, online, connections, message, refresh, say }: ShellProps) {
-  const [{ data, error, fetching }, ask] = useQuery({
+  const [{ data, error, fetching }, execute] = useQuery({
     query: Viewer,
     variables: {},
     pause: site.signIn === "name",
   });
   const viewer = name ?? data?.viewer?.name;
   useEffect(() => {
-    if (error) ask({ requestPolicy: "network-only" });
+    if (error) execute({ requestPolicy: "network-only" });
   }, [connections]);
   const page = useMemo(() => ({ viewer, connections, refresh, say }), [viewer, connections]);
   const visit = useVisit();
   const main = useRef<HTMLElement>(null);
   const first = useRef(visit.key);
 
-  // Those who do not see the page change hear of it: the focus goes where a loaded page has it.
+  // Screen readers announce the new page: the focus moves to the start of the content, as after a page load.
   useLayoutEffect(() => {
     if (visit.key === first.current) return;
     first.current = "";
     if (!main.current?.contains(document.activeElement)) main.current?.focus({ preventScroll: true });
-    if (visit.came === "new") scrollTo(0, 0);
+    if (visit.arrival === "new") scrollTo(0, 0);
   }, [visit]);
 
   return (
     <PageContext.Provider value={page}>
-      {/* biome-ignore lint/a11y: the links themselves are what is used, by mouse or keys */}
+      {/* biome-ignore lint/a11y: the handler only serves links, which mouse and keyboard reach by themselves */}
       <div onClick={followLinks}>
         <a class="skip" href="#main">
           Skip to the content
         </a>
-        <Header path={visit.path} asking={fetching} />
+        <Header path={visit.path} signingIn={fetching} />
         <p class="offline" role="status">
-          {!online && "Offline. What you see may be old; it will be brought up to date."}
+          {!online &&
+            "You are offline. This page may be out of date. It updates as soon as you are connected again."}
         </p>
         <main id="main" class="shell" ref={main} tabIndex={-1}>
           <Content key={visit.key} />
@@ -142,6 +143,6 @@ function Content() {
 }
 
 function MissingPage() {
-  useTitle("Nothing here");
+  useTitle("Page not found");
   return <Missing level={1} />;
 }

@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useSubscription } from "@urql/preact";
 import { useEffect, useRef } from "preact/hooks";
-import { inTurn } from "./client";
+import { oneAtATime } from "./client";
 import { Article, ArticleChanged, Delete } from "./gql";
 import { useNow, usePage, useTitle } from "./page";
 import { explainError } from "./problem";
@@ -19,25 +19,25 @@ export function ArticlePage({ id }: { id: string }) {
     variables: { id },
     requestPolicy: "cache-and-network",
   });
-  const again = () => execute({ requestPolicy: "network-only" });
-  const known = useRef<number>(undefined);
+  const retry = () => execute({ requestPolicy: "network-only" });
+  const seen = useRef<number>(undefined);
   const article = data?.article;
   const now = useNow(article ? [closing(article)] : []);
   useSubscription({ query: ArticleChanged, variables: { ids: [id] }, pause: !article });
   useEffect(() => {
     if (!article) return;
-    known.current ??= connections;
-    if (known.current !== connections) again();
-    known.current = connections;
+    seen.current ??= connections;
+    if (seen.current !== connections) retry();
+    seen.current = connections;
   }, [connections, article?.id]);
-  useTitle(data && (!article || article.deletedAt) ? "Nothing here" : (article?.title ?? ""));
+  useTitle(data && (!article || article.deletedAt) ? "Article not found" : (article?.title ?? ""));
   useScroll(article !== undefined);
 
-  if (!data) return error ? <Failed level={1} error={error} again={again} /> : <Skeleton rows={2} />;
+  if (!data) return error ? <Failed level={1} error={error} retry={retry} /> : <Skeleton rows={2} />;
   if (!article || article.deletedAt) {
     if (fetching) return <Skeleton rows={2} />;
     return (
-      <Empty level={1} title={article ? "This article has been deleted" : "There is no such article"}>
+      <Empty level={1} title={article ? "This article has been deleted" : "Article not found"}>
         <p>
           <a href="/">Go to the front page</a>
         </p>
@@ -65,7 +65,7 @@ export function ArticlePage({ id }: { id: string }) {
         <Facts article={article} now={now} />
         {article.text && <Text text={article.text} />}
         <section aria-labelledby="why">
-          <h2 id="why">Why it stands where it stands</h2>
+          <h2 id="why">Why this article ranks here</h2>
           <Why article={article} now={now} />
         </section>
         {viewer === article.poster.name && <DeleteButton id={article.id} />}
@@ -74,13 +74,13 @@ export function ArticlePage({ id }: { id: string }) {
   );
 }
 
-/** Plain text, in which web links can be followed. */
+/** Plain text with clickable web links. */
 function Text({ text }: { text: string }) {
   return (
     <div class="text" dir="auto">
       {links(text).map((part, i) =>
         i % 2 === 1 ? (
-          // biome-ignore lint/suspicious/noArrayIndexKey: a text may have a link twice, and does not change
+          // biome-ignore lint/suspicious/noArrayIndexKey: a link may occur twice in a text, and the text does not change
           <a key={i} href={part} rel="nofollow ugc">
             {part}
           </a>
@@ -98,19 +98,19 @@ function DeleteButton({ id }: { id: string }) {
   const [{ fetching }, remove] = useMutation(Delete);
   const confirm = async () => {
     if (fetching) return;
-    const { data, error } = await remove({ input: { article: id } }, { fetch: inTurn });
+    const { data, error } = await remove({ input: { article: id } }, { fetch: oneAtATime });
     const refused = data?.deleteArticle?.userErrors[0];
-    if (refused) return say(`It was not deleted: ${refused.message}.`);
-    if (error) return say(`${explainError(error)} It may not have been deleted.`);
+    if (refused) return say(`The article was not deleted: ${refused.message}.`);
+    if (error) return say(`${explainError(error)} The article may not have been deleted.`);
     say("Your article has been deleted.");
     if (isHere(visit)) navigate("/", "replace");
   };
   return (
     <details>
       <summary>Delete this article</summary>
-      <p>It disappears from every list.</p>
+      <p>It will disappear from all lists.</p>
       <button type="button" class="button" aria-disabled={fetching} onClick={confirm}>
-        Delete it for good
+        Delete permanently
       </button>
     </details>
   );

@@ -2,12 +2,12 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Client, DocumentInput } from "@urql/preact";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { connect, inTurn } from "./client";
+import { connect, oneAtATime } from "./client";
 import * as operations from "./gql";
 import { Article, type ArticleQuery, Vote, type VoteDirection } from "./gql";
 import type { Session } from "./session";
 
-// The connection for live updates. It does nothing but what a test has it do.
+// A fake WebSocket, controlled by the test.
 class Socket extends EventTarget {
   static all: Socket[] = [];
   static OPEN = 1;
@@ -25,17 +25,17 @@ class Socket extends EventTarget {
   send(message: string) {
     this.sent.push(message);
   }
-  hears(message: object) {
+  receive(message: object) {
     this.onmessage?.({ data: JSON.stringify(message) });
   }
   close() {}
 }
 
-/** A request that waits for its answer. */
+/** A request that waits for its response. */
 interface Request {
   body: { query: string; variables: Record<string, unknown> };
   headers: Headers;
-  answer(data: object | null, status?: number): void;
+  respond(data: object | null, status?: number): void;
   fail(): void;
 }
 
@@ -52,7 +52,7 @@ beforeEach(() => {
       requests.push({
         body: JSON.parse((init.body as string) ?? "{}"),
         headers: new Headers(init.headers),
-        answer: (data, status = 200) => {
+        respond: (data, status = 200) => {
           const headers = { "Content-Type": "application/json" };
           const errors = status === 200 ? undefined : [{ message: "refused" }];
           resolve(new Response(JSON.stringify({ data, errors }), { status, headers }));
@@ -63,7 +63,7 @@ beforeEach(() => {
   vi.stubGlobal("fetch", fetch);
 });
 afterEach(() => {
-  for (const request of requests) request.fail(); // what waits for its turn would wait in the next test
+  for (const request of requests) request.fail(); // or requests queued behind it would run in the next test
   for (const end of ends) end();
   ends = [];
   vi.restoreAllMocks();
@@ -78,18 +78,18 @@ function start(session: Session = { credentials: {} }) {
 }
 
 const sent = (count: number) => vi.waitFor(() => expect(requests).toHaveLength(count));
-const quiet = () => new Promise((resolve) => setTimeout(resolve, 20));
+const pause = () => new Promise((resolve) => setTimeout(resolve, 20));
 
-/** What the server says of the article when alice votes so and others stand at 4 votes. */
+/** The article as the server returns it after the viewer's vote. The votes of others sum up to `votes`. */
 const voted = (viewerVote: VoteDirection, votes = 4) => {
-  const mine = { UP: 1, DOWN: -1, NONE: 0 }[viewerVote];
+  const own = { UP: 1, DOWN: -1, NONE: 0 }[viewerVote];
   return {
     __typename: "Article",
     id: "article:17",
-    votes: votes + mine,
-    upvotes: votes + 1 + Number(mine === 1),
-    downvotes: 1 + Number(mine === -1),
-    score: 1_700_000_000 + (votes + mine) * 432,
+    votes: votes + own,
+    upvotes: votes + 1 + Number(own === 1),
+    downvotes: 1 + Number(own === -1),
+    score: 1_700_000_000 + (votes + own) * 432,
     isInteresting: false,
     viewerVote,
     viewerCanVote: true,
@@ -112,7 +112,7 @@ const tally = (viewerVote: VoteDirection, votes?: number) => {
   return numbers;
 };
 
-/** Shows the article, and keeps what it shows. */
+/** Subscribes to the article, and returns a function that returns its latest state. */
 async function show(client: Client) {
   let shown: ArticleQuery["article"] | undefined;
   const { unsubscribe } = client.query(Article, { id: "article:17" }).subscribe(({ data }) => {
@@ -120,18 +120,18 @@ async function show(client: Client) {
   });
   ends.push(unsubscribe);
   await sent(1);
-  requests[0]?.answer({ article });
+  requests[0]?.respond({ article });
   await vi.waitFor(() => expect(shown).toMatchObject(tally("NONE")));
   return () => shown;
 }
 
 const vote = (client: Client, direction: VoteDirection) =>
-  client.mutation(Vote, { input: { article: "article:17", direction } }, { fetch: inTurn }).toPromise();
+  client.mutation(Vote, { input: { article: "article:17", direction } }, { fetch: oneAtATime }).toPromise();
 
 const counts = (viewerVote: VoteDirection, votes?: number) => ({
   vote: { __typename: "VotePayload", article: voted(viewerVote, votes), userErrors: [] },
 });
-const refuses = {
+const refusal = {
   vote: {
     __typename: "VotePayload",
     article: null,
@@ -139,7 +139,7 @@ const refuses = {
   },
 };
 
-test("a vote counts at once, and settles to what the server says", async () => {
+test("a vote counts at once, then shows the server's numbers", async () => {
   const { client } = start();
   const shown = await show(client);
   const done = vote(client, "UP");
@@ -147,15 +147,15 @@ test("a vote counts at once, and settles to what the server says", async () => {
   expect(shown()).toMatchObject({ title: "An article", isInteresting: false, viewerCanVote: true });
   await sent(2);
   expect(requests[1]?.body.variables).toEqual({ input: { article: "article:17", direction: "UP" } });
-  requests[1]?.answer(counts("UP", 9)); // others voted, too
+  requests[1]?.respond(counts("UP", 9)); // others voted, too
   await done;
   expect(shown()).toMatchObject(tally("UP", 9));
 });
 
 test.each([
-  ["a rule", (request?: Request) => request?.answer(refuses)],
+  ["a refusal", (request?: Request) => request?.respond(refusal)],
   ["a failure", (request?: Request) => request?.fail()],
-])("a vote that is refused by %s is taken back", async (_, refuse) => {
+])("a vote is undone after %s", async (_, refuse) => {
   const { client } = start();
   const shown = await show(client);
   const done = vote(client, "DOWN");
@@ -166,62 +166,62 @@ test.each([
   expect(shown()).toMatchObject(tally("NONE"));
 });
 
-test("two votes in a row count each at once, and reach the server in their order", async () => {
+test("two quick votes each count at once, and reach the server in order", async () => {
   const { client } = start();
   const shown = await show(client);
   const first = vote(client, "UP");
   const second = vote(client, "DOWN");
   await vi.waitFor(() => expect(shown()).toMatchObject(tally("DOWN")));
   await sent(2);
-  await quiet();
+  await pause();
   expect(requests).toHaveLength(2);
-  requests[1]?.answer(counts("UP"));
+  requests[1]?.respond(counts("UP"));
   await sent(3);
   expect(shown()).toMatchObject(tally("DOWN"));
-  requests[2]?.answer(counts("DOWN"));
+  requests[2]?.respond(counts("DOWN"));
   await Promise.all([first, second]);
   expect(shown()).toMatchObject(tally("DOWN"));
 });
 
-test("a vote for what is not shown changes nothing before the answer", async () => {
+test("a vote on an article that is not cached changes nothing before the response", async () => {
   const { client } = start();
   const done = vote(client, "UP");
   await sent(1);
-  requests[0]?.answer(counts("UP"));
+  requests[0]?.respond(counts("UP"));
   expect((await done).data?.vote?.article).toMatchObject(tally("UP"));
 });
 
 test.each([
-  ["was answered", (request?: Request) => request?.answer({})],
-  ["was answered with an error", (request?: Request) => request?.answer(null, 500)],
-  ["failed", (request?: Request) => request?.fail()],
-])("a change waits until the one before it %s", async (_, end) => {
-  const first = inTurn("/query").catch(() => {});
-  const second = inTurn("/query");
+  ["has a response", (request?: Request) => request?.respond({})],
+  ["has an error response", (request?: Request) => request?.respond(null, 500)],
+  ["has failed", (request?: Request) => request?.fail()],
+])("a mutation waits until the previous one %s", async (_, end) => {
+  const first = oneAtATime("/query").catch(() => {});
+  const second = oneAtATime("/query");
   await sent(1);
-  await quiet();
+  await pause();
   expect(requests).toHaveLength(1);
   end(requests[0]);
   await sent(2);
-  requests[1]?.answer({});
+  requests[1]?.respond({});
   expect((await second).ok).toBe(true);
   await first;
 });
 
-test("a change that gets no answer does not hold up the next for ever", async () => {
+test("a mutation without a response blocks the next one only until it times out", async () => {
   const slow = new AbortController();
   vi.spyOn(AbortSignal, "timeout").mockReturnValueOnce(slow.signal);
-  const first = inTurn("/query");
-  const second = inTurn("/query");
+  const first = oneAtATime("/query");
+  const second = oneAtATime("/query");
   await sent(1);
   slow.abort(new DOMException("too slow", "TimeoutError"));
   await expect(first).rejects.toThrow("too slow");
   await sent(2);
-  requests[1]?.answer({});
+  requests[1]?.respond({});
   await second;
 });
 
-test("a name of any letters is sent as bytes of UTF-8", async () => {
+test("a name is sent as UTF-8", async () => {
   const { client } = start({ name: "Zoë 🐹", credentials: { "X-User-ID": "Zoë 🐹" } });
   void client.query(Article, { id: "article:17" }).toPromise();
   await sent(1);
@@ -230,7 +230,7 @@ test("a name of any letters is sent as bytes of UTF-8", async () => {
   expect(requests[0]?.headers.get("Content-Type")).toBe("application/json");
 });
 
-test("the socket says who is asking, and tells when the server does not know them", async () => {
+test("the socket sends the credentials, and reports when the server rejects them", async () => {
   const credentials = { Authorization: "Bearer abc" };
   const { events } = start({ credentials });
   await vi.waitFor(() => expect(Socket.all).toHaveLength(1));
@@ -249,26 +249,23 @@ test("the socket says who is asking, and tells when the server does not know the
 test.each([
   [401, 1],
   [503, 0],
-])(
-  "an answer with the status %d says %d times that the server does not know who asks",
-  async (status, times) => {
-    const { client, events } = start();
-    const done = client.query(Article, { id: "article:17" }).toPromise();
-    await sent(1);
-    requests[0]?.answer(null, status);
-    await done;
-    expect(events.refused).toHaveBeenCalledTimes(times);
-  },
-);
+])("a response with status %d reports rejected credentials %d times", async (status, times) => {
+  const { client, events } = start();
+  const done = client.query(Article, { id: "article:17" }).toPromise();
+  await sent(1);
+  requests[0]?.respond(null, status);
+  await done;
+  expect(events.refused).toHaveBeenCalledTimes(times);
+});
 
-// A server that runs no other documents is told of them by public/documents.json.
-test("what is sent is what documents.json has, and that is all", async () => {
+// A server that only runs trusted documents reads them from public/documents.json.
+test("documents.json has exactly the documents that the site sends", async () => {
   const { client } = start();
   await vi.waitFor(() => expect(Socket.all[0]?.onopen).toBeDefined());
   const [socket] = Socket.all;
   socket?.onopen?.();
   await vi.waitFor(() => expect(socket?.sent).toHaveLength(1));
-  socket?.hears({ type: "connection_ack" });
+  socket?.receive({ type: "connection_ack" });
 
   for (const document of Object.values(operations) as unknown as string[]) {
     const run = document.slice(0, document.indexOf(" ")) as "query" | "mutation" | "subscription";

@@ -13,45 +13,45 @@ import type { Session } from "./session";
 import { site } from "./site";
 import { count, type Tally } from "./tally";
 
-/** What the connection for live updates does. Nothing is told of one that was ended. */
+/** Events of the live connection. None fire after it was ended. */
 export interface Events {
-  /** It stands: for the first time, or again, and then what was shown may be old. */
+  /** It is open. After a reconnection, what the page shows may be out of date. */
   connected(): void;
   closed(): void;
-  /** The server does not take the credentials any more. */
+  /** The server rejected the credentials. */
   refused(): void;
 }
 
 const endpoint = "/query";
-// The server does not have the key of a token yet, which takes it some seconds: the token stays.
+// The server cannot verify the token yet, because it still loads the key: the token is kept.
 const unknownKey = "TOKEN_KEY_UNKNOWN";
 const pongTimeout = 5000; // milliseconds
 const retryWait = 5000; // milliseconds
 
-const tallied = gql`
+const tallyFragment = gql`
   fragment Tallied on Article { id votes upvotes downvotes score viewerVote }
 `;
 
-const none = () => null;
+const noKey = () => null;
 
-/** One cache in which each article is once: whatever tells of it changes it everywhere. */
+/** A normalized cache: each article is stored once, so that any result updates it everywhere. */
 const cache = () =>
   cacheExchange({
     keys: {
-      ArticleConnection: none,
-      GroupConnection: none,
-      PageInfo: none,
-      VotePayload: none,
-      PostPayload: none,
-      DeleteArticlePayload: none,
-      BasicUserError: none,
-      DuplicateLinkError: none,
-      RateLimitedError: none,
+      ArticleConnection: noKey,
+      GroupConnection: noKey,
+      PageInfo: noKey,
+      VotePayload: noKey,
+      PostPayload: noKey,
+      DeleteArticlePayload: noKey,
+      BasicUserError: noKey,
+      DuplicateLinkError: noKey,
+      RateLimitedError: noKey,
     },
     optimistic: {
       vote({ input }, cache) {
         const { article: id, direction } = input as { article: string; direction: "UP" | "DOWN" | "NONE" };
-        const before = cache.readFragment<Tally>(tallied, { id } as never);
+        const before = cache.readFragment<Tally>(tallyFragment, { id } as never);
         return {
           __typename: "VotePayload",
           article: before && {
@@ -73,11 +73,11 @@ const cache = () =>
     },
   });
 
-/** Connects to the server as somebody. What is open ends with `end`. */
+/** Connects to the server with the credentials of a session. `end` closes the connection. */
 export function connect(session: Session, events: Events): { client: Client; end: () => void } {
   let ended = false;
   let pong: ReturnType<typeof setTimeout> | undefined;
-  const tell = (event: keyof Events) => {
+  const notify = (event: keyof Events) => {
     if (!ended) events[event]();
   };
   const socket = createClient({
@@ -90,12 +90,12 @@ export function connect(session: Session, events: Events): { client: Client; end
     retryWait: untilOnline,
     onNonLazyError: () => {},
     on: {
-      connected: () => tell("connected"),
+      connected: () => notify("connected"),
       closed(event) {
         clearTimeout(pong);
         const { code, reason } = event as CloseEvent;
-        if (code === 4403 && !reason.startsWith(unknownKey)) tell("refused");
-        tell("closed");
+        if (code === 4403 && !reason.startsWith(unknownKey)) notify("refused");
+        notify("closed");
       },
       ping(received) {
         if (!received) pong = setTimeout(() => socket.terminate(), pongTimeout);
@@ -105,8 +105,8 @@ export function connect(session: Session, events: Events): { client: Client; end
       },
     },
   });
-  // A page with an open socket is not kept for the way back, and one that is offline would
-  // not notice for a while.
+  // Browsers do not keep a page with an open socket for the back button, and a socket takes a while to notice
+  // that the browser is offline.
   const interrupt = () => socket.terminate();
   addEventListener("pagehide", interrupt);
   addEventListener("offline", interrupt);
@@ -114,11 +114,11 @@ export function connect(session: Session, events: Events): { client: Client; end
   const client = new Client({
     url: endpoint,
     preferGetMethod: false,
-    fetchOptions: { headers: inBytes(session.credentials) },
+    fetchOptions: { headers: utf8Headers(session.credentials) },
     exchanges: [
       mapExchange({
         onError({ response, graphQLErrors: [first] }) {
-          if (response?.status === 401 && first?.extensions.code !== unknownKey) tell("refused");
+          if (response?.status === 401 && first?.extensions.code !== unknownKey) notify("refused");
         },
       }),
       cache(),
@@ -137,19 +137,19 @@ export function connect(session: Session, events: Events): { client: Client; end
       clearTimeout(pong);
       removeEventListener("pagehide", interrupt);
       removeEventListener("offline", interrupt);
-      // It fails when the server closes the connection first: closed it is, either way.
+      // Fails if the server closes the connection first. It is closed in both cases.
       Promise.resolve(socket.dispose()).catch(() => {});
     },
   };
 }
 
-/** A header of fetch takes bytes, each as a character; a name may be of any letters, in UTF-8. */
-function inBytes(headers: Record<string, string>): Record<string, string> {
+/** Encodes header values as UTF-8: fetch takes one character per byte, and names may have any letters. */
+function utf8Headers(headers: Record<string, string>): Record<string, string> {
   const bytes = (text: string) => String.fromCharCode(...new TextEncoder().encode(text));
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, bytes(value)]));
 }
 
-/** Waits longer after each failure, up to 8 s, or until the browser is online again. */
+/** Waits longer after each failure, up to about 8 s, or until the browser is online again. */
 function untilOnline(failures: number): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
@@ -168,8 +168,8 @@ export interface Reader {
 }
 
 /**
- * Reads something anew whenever it is told to: one request at a time, which is repeated until
- * there is an answer, and once more when it was told to meanwhile.
+ * Repeats a query on demand. One request runs at a time, and is retried until it succeeds. A call of
+ * `read` during a request causes one more request after it.
  */
 export function reader<Data, Variables extends AnyVariables>(
   client: Client,
@@ -206,10 +206,10 @@ export function reader<Data, Variables extends AnyVariables>(
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * Sends changes one after another. Of two that are on their way together the later could
- * arrive first, and a vote that was taken back would stand.
+ * A fetch that sends one request at a time. If two were in flight, the second could arrive first,
+ * and a withdrawn vote would remain.
  */
-export const inTurn: typeof fetch = (input, init) => {
+export const oneAtATime: typeof fetch = (input, init) => {
   const sent = last.then(() => {
     const signals = [AbortSignal.timeout(10_000), ...(init?.signal ? [init.signal] : [])];
     return fetch(input, { ...init, signal: AbortSignal.any(signals) });

@@ -13,8 +13,8 @@ test.each<[string, string[]]>([
   ["go", ["go"]],
   [" go,web\tweb.dev\n", ["go", "web", "web.dev"]],
   ["go go, go", ["go"]],
-  ["go Go", ["go", "Go"]], // the server knows what is the same
-])("the groups of %j", (text, names) => {
+  ["go Go", ["go", "Go"]], // the server ignores case
+])("group names in %j", (text, names) => {
   expect(groupNames(text)).toEqual(names);
 });
 
@@ -26,7 +26,7 @@ test.each([
   ["rust ", "go", "rust go "],
   ["rust, ", "go", "rust, go "],
   ["a$", "$&", "$& "],
-])("%j is completed by %s", (text, name, completed) => {
+])("%j is completed with %s", (text, name, completed) => {
   expect(withGroup(text, name)).toBe(completed);
 });
 
@@ -34,15 +34,15 @@ test.each<[string, string[]]>([
   ["", ["go", "golang", "rust"]],
   ["g", ["go", "golang"]],
   ["G", ["go", "golang"]],
-  ["go", ["golang"]], // it is there already
+  ["go", ["golang"]], // already in the text
   ["go ", ["golang", "rust", "web"]],
   ["GO,", ["golang", "rust", "web"]],
   ["rust go", ["golang"]],
   ["x", []],
   [".", []],
   ["(", []],
-])("what is offered for %j", (text, offered) => {
-  expect(suggest(text, ["go", "golang", "rust", "web"], 3)).toEqual(offered);
+])("suggestions for %j", (text, suggestions) => {
+  expect(suggest(text, ["go", "golang", "rust", "web"], 3)).toEqual(suggestions);
 });
 
 test.each([
@@ -55,11 +55,11 @@ test.each([
     { ...empty, link: "  ", text: " \n\t", groups: " " },
     { title: "", link: null, text: null, groups: [] },
   ],
-])("%j is sent", (draft, input) => {
+])("input of the draft %j", (draft, input) => {
   expect(toInput(draft)).toEqual(input);
 });
 
-test("a draft is kept until it is posted", () => {
+test("a draft is saved until it is posted", () => {
   const draft = { title: "a", link: "b", text: "c\n", groups: "d " };
   keepDraft(draft);
   expect(readDraft()).toEqual(draft);
@@ -67,17 +67,17 @@ test("a draft is kept until it is posted", () => {
   expect(readDraft()).toEqual(empty);
 });
 
-test.each(["", "{", "null", "[]", "{}"])("what is stored as %j is no draft", (stored) => {
+test.each(["", "{", "null", "[]", "{}"])("the stored value %j reads as an empty draft", (stored) => {
   sessionStorage.setItem(key, stored);
   expect(readDraft()).toEqual(empty);
 });
 
-test("a draft of an older page lacks nothing", () => {
+test("missing fields of a stored draft are empty", () => {
   sessionStorage.setItem(key, '{"title":"a"}');
   expect(readDraft()).toEqual({ ...empty, title: "a" });
 });
 
-test("a browser that stores nothing has an empty draft", () => {
+test("without browser storage, the draft is empty", () => {
   vi.stubGlobal("sessionStorage", {
     getItem() {
       throw new DOMException("", "SecurityError");

@@ -1,8 +1,8 @@
 import type { PostInput } from "./gql";
-import { ofWindow } from "./storage";
-import { unguessable } from "./text";
+import { windowStorage } from "./storage";
+import { randomKey } from "./text";
 
-/** A post as it is being written: a field of text each. */
+/** A post that is being written: the texts of the form's fields. */
 export interface Draft {
   title: string;
   link: string;
@@ -14,38 +14,38 @@ const draftKey = "frontpage.draft";
 const sentKey = "frontpage.sent";
 const empty: Draft = { title: "", link: "", text: "", groups: "" };
 
-/** What this window was writing, so that neither signing in nor loading the page anew loses it. */
+/** Returns this window's draft, which survives signing in and reloading the page. */
 export function readDraft(): Draft {
   try {
-    return { ...empty, ...JSON.parse(ofWindow.get(draftKey) ?? "{}") };
+    return { ...empty, ...JSON.parse(windowStorage.get(draftKey) ?? "{}") };
   } catch {
     return empty;
   }
 }
 
 export function keepDraft(draft: Draft | undefined): void {
-  if (draft) ofWindow.set(draftKey, JSON.stringify(draft));
+  if (draft) windowStorage.set(draftKey, JSON.stringify(draft));
   else {
-    ofWindow.remove(draftKey);
-    ofWindow.remove(sentKey);
+    windowStorage.remove(draftKey);
+    windowStorage.remove(sentKey);
   }
 }
 
-/** The names of groups in a text, between blanks or commas. */
+/** Returns the group names in a text, separated by spaces or commas. */
 export function groupNames(text: string): string[] {
   return [...new Set(text.split(/[\s,]+/).filter((name) => name !== ""))];
 }
 
-/** Completes the name that is being written at the end of a text, or adds one. */
+/** Completes the unfinished name at the end of a text, or appends a name. */
 export function withGroup(text: string, name: string): string {
   return `${text.replace(/[^\s,]*$/, "")}${name} `;
 }
 
-/** The groups to offer: those that begin as the last word does and are not in the text yet. */
-export function suggest(text: string, groups: string[], most: number): string[] {
+/** Returns the groups to suggest: those that start with the last word and are not in the text yet. */
+export function suggest(text: string, groups: string[], max: number): string[] {
   const names = groupNames(text).map((name) => name.toLowerCase());
   const word = /[^\s,]*$/.exec(text)?.[0].toLowerCase() ?? "";
-  return groups.filter((group) => group.startsWith(word) && !names.includes(group)).slice(0, most);
+  return groups.filter((group) => group.startsWith(word) && !names.includes(group)).slice(0, max);
 }
 
 export function toInput(draft: Draft): PostInput {
@@ -57,12 +57,15 @@ export function toInput(draft: Draft): PostInput {
   };
 }
 
-/** The idempotency key to send a post under: for the same post the same, so that it cannot be there twice. */
-export function keyOf(input: PostInput): string {
+/**
+ * Returns the idempotency key of a post: the same key for the same post, so that a retry cannot post
+ * twice.
+ */
+export function idempotencyKey(input: PostInput): string {
   const post = JSON.stringify(input);
-  const sent = JSON.parse(ofWindow.get(sentKey) ?? "{}") as { post?: string; key?: string };
+  const sent = JSON.parse(windowStorage.get(sentKey) ?? "{}") as { post?: string; key?: string };
   if (sent.post === post && sent.key) return sent.key;
-  const key = unguessable();
-  ofWindow.set(sentKey, JSON.stringify({ post, key }));
+  const key = randomKey();
+  windowStorage.set(sentKey, JSON.stringify({ post, key }));
   return key;
 }

@@ -3,8 +3,11 @@ import { navigate, paths } from "./router";
 import { signInAddress } from "./session";
 import { site } from "./site";
 
-/** `asking` is while the server is asked who is signed in. */
-export function Header({ path, asking }: { path: string; asking: boolean }) {
+/**
+ * The top of every page. `signingIn` is true until the server has answered whether the visitor is signed
+ * in.
+ */
+export function Header({ path, signingIn }: { path: string; signingIn: boolean }) {
   const { viewer } = usePage();
   return (
     <header class="top">
@@ -38,7 +41,7 @@ export function Header({ path, asking }: { path: string; asking: boolean }) {
               {viewer}
             </a>
           ) : (
-            !asking && (
+            !signingIn && (
               <a href="/signin" onClick={askToSignIn}>
                 Sign in
               </a>
@@ -58,7 +61,7 @@ function Link({ to, path, children }: { to: string; path: string; children: stri
   );
 }
 
-/** Goes to where people sign in, and has them come back to where they are. */
+/** Goes to the sign-in page, which returns to the current page. */
 export function askToSignIn(event?: Event): void {
   event?.preventDefault();
   const here = location.pathname === "/signin" ? "/" : location.pathname + location.search;
@@ -70,15 +73,15 @@ export function Footer() {
   return (
     <footer class="shell">
       <p>
-        An article ranks by its time of posting, and each net vote puts it{" "}
-        {Math.round(site.voteScore / 6) / 10} minutes ahead.
+        Articles are ranked by posting time. Each net vote counts as {Math.round(site.voteScore / 6) / 10}{" "}
+        minutes.
       </p>
       <p>
-        Press <kbd>?</kbd> for keys.
+        Press <kbd>?</kbd> for keyboard shortcuts.
         {site.explorer && (
           <>
             {" "}
-            All of this is made from <a href="/graphiql">the API</a>.
+            Built on a public <a href="/graphiql">GraphQL API</a>.
           </>
         )}
       </p>

@@ -4,7 +4,7 @@ import { Groups } from "./gql";
 import { useTitle } from "./page";
 import { navigate, paths, useScroll } from "./router";
 import { Empty, Failed, Skeleton } from "./states";
-import { grouped } from "./text";
+import { formatNumber } from "./text";
 
 export function GroupsPage() {
   useTitle("Groups");
@@ -12,14 +12,14 @@ export function GroupsPage() {
     <>
       <header class="heading">
         <h1>Groups</h1>
-        <p>Each ranks its own articles.</p>
+        <p>Each group has its own ranking.</p>
       </header>
       <Part />
     </>
   );
 }
 
-/** A hundred groups and, when they are asked for, those that follow. */
+/** One hundred groups, then the following ones on request. */
 function Part({ after }: { after?: string }) {
   const [more, setMore] = useState(false);
   const [{ data, error }, execute] = useQuery({
@@ -30,7 +30,7 @@ function Part({ after }: { after?: string }) {
   useScroll(data !== undefined && !after);
   if (!data) {
     return error ? (
-      <Failed error={error} again={() => execute({ requestPolicy: "network-only" })} />
+      <Failed error={error} retry={() => execute({ requestPolicy: "network-only" })} />
     ) : (
       <Skeleton rows={4} />
     );
@@ -38,9 +38,9 @@ function Part({ after }: { after?: string }) {
   const { nodes, pageInfo } = data.groups;
   if (nodes.length === 0 && !after) {
     return (
-      <Empty title="There are no groups yet">
+      <Empty title="No groups yet">
         <p>
-          A group begins with its first article: <a href="/submit">submit one</a>.
+          A group is created by its first article: <a href="/submit">submit one</a>.
         </p>
       </Empty>
     );
@@ -54,7 +54,7 @@ function Part({ after }: { after?: string }) {
             <a href={paths.list("SCORE", group.name)}>
               <strong>{group.name}</strong>{" "}
               <span>
-                {grouped(group.articleCount)}
+                {formatNumber(group.articleCount)}
                 <span class="unseen"> articles</span>
               </span>
             </a>
@@ -73,7 +73,7 @@ function Part({ after }: { after?: string }) {
   );
 }
 
-/** The way to a group by its name, where there are too many to look for it. */
+/** A form that opens a group by name, for sites with too many groups to list. */
 function Find() {
   const submit = (event: Event) => {
     event.preventDefault();
@@ -82,7 +82,7 @@ function Find() {
   };
   return (
     <form class="find" onSubmit={submit}>
-      <label for="find">Go to the group</label>
+      <label for="find">Go to group</label>
       <input
         id="find"
         name="name"

@@ -1,20 +1,22 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ofBrowser } from "./storage";
+import { browserStorage } from "./storage";
 
 const switchKey = "frontpage.keys";
 
 const help: [string, string][] = [
   ["j  k", "next, previous article"],
-  ["Enter", "open it"],
-  ["o", "open its own page here"],
-  ["u  d", "vote up, down; again takes it back"],
-  ["?", "show or hide this"],
+  ["Enter", "open the article"],
+  ["o", "open its page on this site"],
+  ["u  d", "vote up, down; press again to withdraw"],
+  ["?", "show or hide this help"],
 ];
 
-/** Keys for whoever reads without a mouse. They can be switched off, for speech and other ways of typing. */
+/**
+ * Keyboard shortcuts and their help. Single keys can be disabled, because they conflict with speech input.
+ */
 export function Keyboard() {
   const dialog = useRef<HTMLDialogElement>(null);
-  const [on, setOn] = useState(() => ofBrowser.get(switchKey) !== "off");
+  const [on, setOn] = useState(() => browserStorage.get(switchKey) !== "off");
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
       const target = event.target as HTMLElement;
@@ -28,12 +30,12 @@ export function Keyboard() {
   }, [on]);
 
   const toggle = () => {
-    ofBrowser.set(switchKey, on ? "off" : "on");
+    browserStorage.set(switchKey, on ? "off" : "on");
     setOn(!on);
   };
   return (
     <dialog ref={dialog} aria-labelledby="keys">
-      <h2 id="keys">Keys</h2>
+      <h2 id="keys">Keyboard shortcuts</h2>
       <dl>
         {help.map(([key, what]) => (
           <div key={key}>
@@ -47,7 +49,7 @@ export function Keyboard() {
         ))}
       </dl>
       <label>
-        <input type="checkbox" checked={on} onChange={toggle} /> Single keys do this
+        <input type="checkbox" checked={on} onChange={toggle} /> Enable single-key shortcuts
       </label>
       <form method="dialog">
         <button class="button" type="submit">
@@ -58,7 +60,7 @@ export function Keyboard() {
   );
 }
 
-/** Does what a key stands for, and reports whether it stands for anything. */
+/** Executes the shortcut of a key, and reports whether there is one. */
 function act(key: string): boolean {
   const rows = [...document.querySelectorAll<HTMLElement>("[data-id]")];
   const current = document.activeElement?.closest<HTMLElement>("[data-id]") ?? null;
@@ -80,7 +82,7 @@ function act(key: string): boolean {
       return current !== null;
     case "u":
     case "d": {
-      // The page of an article is all about it.
+      // On the page of an article, the keys apply to that article.
       const row = current ?? document.querySelector("article[data-id]");
       row?.querySelector<HTMLElement>(key === "u" ? ".up" : ".down")?.click();
       return row !== null;

@@ -10,39 +10,39 @@ import { Empty, Failed, Skeleton } from "./states";
 import { counted } from "./text";
 import { closing } from "./time";
 
-/** Which articles a list shows. */
+/** The articles that a list shows. */
 export interface Source {
   query: DocumentInput;
   variables: object;
   read(data: unknown): PageFragment | undefined;
-  /** Whether places in it come from scores. */
+  /** Whether the list is ordered by score. */
   ranked: boolean;
-  /** What new articles to tell of: those of the site, or of a group; none when it is missing. */
+  /** Which new articles to count: all, or those of a group. If missing, none. */
   posted?: { group?: string };
 }
 
-// So many parts are read again, one after another, when the page is loaded anew. A list that
-// was longer begins at the part that the address tells.
-const mostLoaded = 20;
+// Maximum number of parts that are read again when the page is reloaded. A longer list starts at
+// the part in the URL instead.
+const maxRestored = 20;
 
 /**
- * A list that goes on as one scrolls. Each part has an address of its own, by its cursor. On a
- * new visit the list is read anew; on the way back it is as it was left. It is never sorted
- * under the reader's hand: votes change numbers alone, and new articles wait to be asked for.
+ * A list with infinite scrolling. Each part has its own URL, with its cursor. A new visit reads the
+ * list from the server; the back button restores it from the cache. The list never reorders while
+ * it is shown: votes only change the numbers, and new articles appear on request.
  */
 export function ArticleList({ source, empty }: { source: Source; empty: ComponentChildren }) {
   const visit = useVisit();
-  const restored = visit.came !== "new";
-  const far = visit.came === "loaded" && (visit.left.parts ?? 1) > mostLoaded;
-  const [left] = useState(restored && !far ? visit.left : {});
-  const [start] = useState(left.start ?? new URLSearchParams(visit.search).get("after") ?? "");
-  const wanted = left.parts ?? 1;
+  const restored = visit.arrival !== "new";
+  const tooLong = visit.arrival === "loaded" && (visit.saved.parts ?? 1) > maxRestored;
+  const [saved] = useState(restored && !tooLong ? visit.saved : {});
+  const [start] = useState(saved.start ?? new URLSearchParams(visit.search).get("after") ?? "");
+  const wanted = saved.parts ?? 1;
   const [parts, setParts] = useState(wanted);
   const [total, setTotal] = useState<number>();
   const [shown, setShown] = useState(0);
   const list = useRef<HTMLDivElement>(null);
 
-  useScroll(shown >= wanted && !far);
+  useScroll(shown >= wanted && !tooLong);
   useEffect(() => {
     const follow = () => {
       if (!isHere(visit)) return;
@@ -76,7 +76,7 @@ export function ArticleList({ source, empty }: { source: Source; empty: Componen
       </p>
       {start && (
         <p class="further">
-          This is further down the list. <a href={visit.path}>Go to its top</a>
+          You are further down this list. <a href={visit.path}>Go to the top</a>
         </p>
       )}
       <Part
@@ -84,8 +84,8 @@ export function ArticleList({ source, empty }: { source: Source; empty: Componen
         after={start}
         index={0}
         parts={parts}
-        place={start ? undefined : 1}
-        kept={restored ? wanted : 0}
+        rank={start ? undefined : 1}
+        restored={restored ? wanted : 0}
         empty={empty}
         onShown={onShown}
         more={() => setParts((count) => count + 1)}
@@ -98,40 +98,40 @@ interface PartProps {
   source: Source;
   after: string;
   index: number;
-  /** How many parts there are to be. */
+  /** Number of parts to show. */
   parts: number;
-  /** The place of the first row; undefined when it is not known. */
-  place?: number;
+  /** The rank of the first row, if known. */
+  rank?: number;
   above?: RowFragment;
-  /** How many parts the reader has come back to: what is kept of them is shown. */
-  kept: number;
+  /** Number of parts to show from the cache, because the visitor returned to them. */
+  restored: number;
   empty?: ComponentChildren;
   onShown(index: number, total: number, last: boolean): void;
   more(): void;
 }
 
-/** A part of a list and, behind it, the parts that follow. */
-function Part({ source, after, index, parts, place, above, kept, empty, onShown, more }: PartProps) {
+/** One part of a list, followed by the next parts. */
+function Part({ source, after, index, parts, rank, above, restored, empty, onShown, more }: PartProps) {
   const [{ data, error }, execute] = useQuery({
     query: source.query,
     variables: { ...source.variables, after: after || null },
-    requestPolicy: index < kept ? "cache-first" : "network-only",
+    requestPolicy: index < restored ? "cache-first" : "network-only",
   });
-  const again = () => execute({ requestPolicy: "network-only" });
+  const retry = () => execute({ requestPolicy: "network-only" });
   const page = data && source.read(data);
   const articles = page?.nodes ?? [];
   const now = useNow(articles.map(closing));
   const [near, part] = useNear<HTMLOListElement>("100% 0px", true, [page === undefined]);
-  useLive(articles, near, index < kept);
+  useLive(articles, near, index < restored);
 
   useEffect(() => {
     if (page) onShown(index, page.totalCount, !page.pageInfo.hasNextPage);
   }, [page === undefined]);
 
   if (!page) {
-    return error ? <Failed error={error} again={again} /> : <Skeleton />;
+    return error ? <Failed error={error} retry={retry} /> : <Skeleton />;
   }
-  if (page.nodes.length === 0 && index === 0) return after ? <Empty title="The list ends here" /> : empty;
+  if (page.nodes.length === 0 && index === 0) return after ? <Empty title="End of the list" /> : empty;
   const { hasNextPage, endCursor } = page.pageInfo;
   return (
     <>
@@ -141,7 +141,7 @@ function Part({ source, after, index, parts, place, above, kept, empty, onShown,
             key={article.id}
             article={article}
             now={now}
-            place={place && place + i}
+            rank={rank && rank + i}
             above={source.ranked ? (page.nodes[i - 1] ?? above) : undefined}
           />
         ))}
@@ -150,10 +150,10 @@ function Part({ source, after, index, parts, place, above, kept, empty, onShown,
         endCursor &&
         (index + 1 < parts ? (
           <Part
-            {...{ source, parts, kept, onShown, more }}
+            {...{ source, parts, restored, onShown, more }}
             after={endCursor}
             index={index + 1}
-            place={place && place + page.nodes.length}
+            rank={rank && rank + page.nodes.length}
             above={page.nodes.at(-1)}
           />
         ) : (
@@ -163,7 +163,7 @@ function Part({ source, after, index, parts, place, above, kept, empty, onShown,
   );
 }
 
-/** Where a list goes on: by itself when the reader comes near, and as a link. */
+/** Loads the next part when the visitor scrolls near. Also a plain link to that part. */
 function More({ after, more }: { after: string; more(): void }) {
   const { path } = useVisit();
   const [near, link] = useNear<HTMLAnchorElement>("50% 0px", false, []);

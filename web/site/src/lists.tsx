@@ -8,7 +8,7 @@ import { signOut } from "./session";
 import { site } from "./site";
 import { Empty } from "./states";
 
-/** A list by what asks for it, and where in the answer it is. */
+/** A source of articles: a query, and where its result has the page of articles. */
 function source<Data, Variables extends { after?: string | null }>(
   query: TypedDocumentNode<Data, Variables>,
   variables: Omit<Variables, "after">,
@@ -65,14 +65,14 @@ export function GroupPage({ name, order }: { name: string; order: ArticleOrder }
         source={list}
         empty={
           name === "interesting" ? (
-            <Empty title="Nothing is interesting yet">
-              <p>Articles come here by themselves when enough people have voted for them.</p>
+            <Empty title="No interesting articles yet">
+              <p>Articles appear here once they have enough votes.</p>
             </Empty>
           ) : (
-            <Empty title="Nothing is here yet">
+            <Empty title="No articles yet">
               <p>
-                Nobody has put an article into {name}.{" "}
-                <a href={`/submit?${new URLSearchParams({ group: name })}`}>Be the first</a>.
+                <a href={`/submit?${new URLSearchParams({ group: name })}`}>Submit the first article</a> in{" "}
+                {name}.
               </p>
             </Empty>
           )
@@ -88,7 +88,7 @@ export function UserPage({ name }: { name: string }) {
   const leave = () => {
     signOut();
     refresh();
-    say("You are signed out.");
+    say("You have signed out.");
   };
   const list = useMemo(
     () => source(UserArticles, { name }, (data) => data.user?.articlesConnection, { ranked: false }),
@@ -98,7 +98,7 @@ export function UserPage({ name }: { name: string }) {
     <>
       <header class="heading">
         <h1 dir="auto">{name}</h1>
-        <p>What {viewer === name ? "you have" : "they have"} posted, newest first.</p>
+        <p>{viewer === name ? "Your articles" : "Articles by this user"}, newest first.</p>
         {viewer === name && site.signIn !== "proxy" && (
           <button type="button" class="quiet" onClick={leave}>
             Sign out
@@ -108,7 +108,7 @@ export function UserPage({ name }: { name: string }) {
       <ArticleList
         source={list}
         empty={
-          <Empty title="Nothing was posted yet">
+          <Empty title="No articles yet">
             {viewer === name && (
               <p>
                 <a href="/submit">Submit an article</a>.
@@ -121,25 +121,24 @@ export function UserPage({ name }: { name: string }) {
   );
 }
 
-/** The first minute of a new site. */
+/** The front page of a site without articles: what to do next. */
 function Welcome() {
   return (
     <Empty title="Welcome to your front page">
-      <p>It runs, and it is empty. What next?</p>
+      <p>The server is running and has no articles yet. Next steps:</p>
       <ul>
         <li>
-          <a href="/submit">Submit the first article</a>, and open a second window to watch it being voted on.
+          <a href="/submit">Submit the first article</a>. Open a second window to see votes arrive live.
         </li>
         <li>
-          Stop the server and start it by <code>go run . --demo</code>, which fills it with some articles to
-          look at.
+          Restart the server with <code>go run . --demo</code> to fill it with sample articles.
         </li>
         <li>
-          Bring articles of your own: <code>go run . import articles.csv</code>
+          Import your own articles: <code>go run . import articles.csv</code>
         </li>
         {site.explorer && (
           <li>
-            <a href="/graphiql">Explore the API</a> that this page is made from.
+            <a href="/graphiql">Explore the API</a> behind this page.
           </li>
         )}
       </ul>

@@ -4,12 +4,15 @@ import { type Reader, reader } from "./client";
 import { ArticleChanged, ArticlePosted, Length, type RowFragment, Shown } from "./gql";
 import { usePage } from "./page";
 
-interface Known {
+interface Seen {
   connections?: number;
   events: number;
 }
 
-/** Counts what was posted since the list was read: whenever it may have become more, the server is asked how long the list is. */
+/**
+ * Counts articles posted since the list was read. After each event that may have added one, it asks the
+ * server for the length of the list.
+ */
 export function useFresh(
   posted: { group?: string } | undefined,
   total: number | undefined,
@@ -18,7 +21,7 @@ export function useFresh(
   const { connections } = usePage();
   const [fresh, setFresh] = useState(0);
   const [events, setEvents] = useState(0);
-  const known = useRef({ connections: restored ? -1 : undefined, events: 0 } as Known);
+  const seen = useRef({ connections: restored ? -1 : undefined, events: 0 } as Seen);
 
   useSubscription({ query: ArticlePosted, variables: posted ?? {}, pause: !posted }, (_before, data) => {
     setEvents((count) => count + 1);
@@ -32,51 +35,57 @@ export function useFresh(
   });
   useEffect(() => {
     if (!posted || total === undefined) return;
-    known.current.connections ??= connections;
-    if (known.current.connections !== connections || known.current.events !== events) length.read();
-    known.current = { connections, events };
+    seen.current.connections ??= connections;
+    if (seen.current.connections !== connections || seen.current.events !== events) length.read();
+    seen.current = { connections, events };
   }, [connections, events, total]);
   return fresh;
 }
 
-/** Keeps the articles of a part live while it is near the window. Coming near again, or after a silence, it reads them anew. */
+/**
+ * Subscribes to the articles of a part while it is near the viewport. Reads them again when it returns
+ * there, or after a reconnection.
+ */
 export function useLive(articles: RowFragment[], near: boolean, restored: boolean): void {
   const { connections } = usePage();
-  const known = useRef(restored ? -1 : undefined);
+  const seen = useRef(restored ? -1 : undefined);
   const ids = articles.map((article) => article.id);
-  const some = ids.length > 0;
+  const notEmpty = ids.length > 0;
 
-  useSubscription({ query: ArticleChanged, variables: { ids }, pause: !near || !some });
-  const shown = useReader(Shown, { ids }, [ids.join()]);
+  useSubscription({ query: ArticleChanged, variables: { ids }, pause: !near || !notEmpty });
+  const latest = useReader(Shown, { ids }, [ids.join()]);
   useEffect(() => {
-    if (!some) return;
-    known.current ??= connections;
-    if (near && known.current !== connections) shown.read();
-    known.current = near ? connections : -1;
-  }, [near, connections, some]);
+    if (!notEmpty) return;
+    seen.current ??= connections;
+    if (near && seen.current !== connections) latest.read();
+    seen.current = near ? connections : -1;
+  }, [near, connections, notEmpty]);
 }
 
-/** A reader that is another one when something of `on` changes, and stops with the part of the page. */
+/** A reader that is replaced when a dependency changes, and stopped when the component unmounts. */
 function useReader<Data, Variables extends AnyVariables>(
   query: DocumentInput<Data, Variables>,
   variables: Variables,
-  on: unknown[],
+  dependencies: unknown[],
   use?: (data: Data) => void,
 ): Reader {
   const client = useClient();
-  const current = useMemo(() => reader(client, query, variables, use), [client, ...on]);
+  const current = useMemo(() => reader(client, query, variables, use), [client, ...dependencies]);
   useEffect(() => current.stop, [current]);
   return current;
 }
 
-/** Whether an element is in the window, or within a margin of it; at first, until that is known, `first`. */
+/**
+ * Reports whether an element is in the viewport or within a margin of it. Returns `initial` until that is
+ * known.
+ */
 export function useNear<E extends Element>(
   margin: string,
-  first: boolean,
-  on: unknown[],
+  initial: boolean,
+  dependencies: unknown[],
 ): [boolean, { current: E | null }] {
   const element = useRef<E>(null);
-  const [near, setNear] = useState(first);
+  const [near, setNear] = useState(initial);
   useEffect(() => {
     if (!element.current) return;
     const observer = new IntersectionObserver(([entry]) => setNear(entry?.isIntersecting ?? false), {
@@ -84,6 +93,6 @@ export function useNear<E extends Element>(
     });
     observer.observe(element.current);
     return () => observer.disconnect();
-  }, on);
+  }, dependencies);
   return [near, element];
 }

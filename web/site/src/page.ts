@@ -1,15 +1,15 @@
 import { createContext } from "preact";
 import { useContext, useEffect, useLayoutEffect, useState } from "preact/hooks";
 
-/** What every part of the page may need to know. */
+/** State of the page that its parts share. */
 export interface Page {
-  /** Who is signed in; undefined when nobody is. */
+  /** Name of the signed-in user; undefined for anonymous visitors. */
   viewer?: string;
-  /** How often the connection was made. After a change, what was read before may be old. */
+  /** Number of connections so far. When it changes, what was read before may be out of date. */
   connections: number;
-  /** Reads who is signed in anew, after they signed in or out. */
+  /** Reads the session again, after signing in or out. */
   refresh(): void;
-  /** Shows a message for a while, and reads it out. */
+  /** Shows a message for some seconds. Screen readers announce it. */
   say(message: string): void;
 }
 
@@ -18,18 +18,18 @@ export const usePage = () => useContext(PageContext);
 
 const tick = 15_000; // milliseconds
 
-/** Unix milliseconds. They go on every 15 s, and exactly at the given moments. */
-export function useNow(moments: number[] = []): number {
+/** The current time in Unix milliseconds. It advances every 15 s, and exactly at the given times. */
+export function useNow(times: number[] = []): number {
   const [now, setNow] = useState(Date.now);
   useEffect(() => {
-    const waits = moments.filter((moment) => moment > now).map((moment) => moment - Date.now());
+    const waits = times.filter((time) => time > now).map((time) => time - Date.now());
     const timer = setTimeout(() => setNow(Date.now()), Math.max(0, Math.min(tick, ...waits)));
     return () => clearTimeout(timer);
-  }, [now, moments.join()]);
+  }, [now, times.join()]);
   return now;
 }
 
-/** Names the window. */
+/** Sets the title of the window. */
 export function useTitle(title: string): void {
   useLayoutEffect(() => {
     document.title = title ? `${title} · Frontpage` : "Frontpage";

@@ -7,20 +7,20 @@ test.each([
   ["The title is empty.", "The title is empty."],
   ["über", "Über."],
   ['"x" is no group', '"x" is no group.'],
-])("%s is said as %s", (message, said) => {
-  expect(sentence(message)).toBe(said);
+])("%s becomes %s", (message, text) => {
+  expect(sentence(message)).toBe(text);
 });
 
-const coded = (code?: string, message = "told nobody") =>
+const coded = (code?: string, message = "not shown") =>
   new CombinedError({ graphQLErrors: [{ message, extensions: code ? { code } : {} }] });
-const noConnection = "There is no connection to the server.";
-const noArticles = "The server cannot reach its articles right now.";
+const noConnection = "The server cannot be reached.";
+const noArticles = "The articles are temporarily unavailable.";
 const wrong = "Something went wrong on the server.";
 
 test.each([
   ["a failed fetch", new CombinedError({ networkError: new TypeError("Failed to fetch") }), noConnection],
   [
-    "an answer that is none",
+    "an invalid response",
     new CombinedError({
       networkError: new Error("Bad Gateway"),
       response: new Response("", { status: 502 }),
@@ -29,17 +29,17 @@ test.each([
   ],
   ["UNAVAILABLE", coded("UNAVAILABLE"), noArticles],
   ["TIMEOUT", coded("TIMEOUT"), noArticles],
-  ["RATE_LIMITED", coded("RATE_LIMITED"), "That was a lot in a short time. Please wait a little."],
+  ["RATE_LIMITED", coded("RATE_LIMITED"), "Too many requests. Please wait a moment."],
   [
     "BAD_USER_INPUT",
     coded("BAD_USER_INPUT", "the cursor is of another list"),
     "The cursor is of another list.",
   ],
   ["INTERNAL", coded("INTERNAL"), wrong],
-  ["a code that is not known", coded("NEW"), wrong],
+  ["an unknown code", coded("NEW"), wrong],
   ["no code", coded(), wrong],
-  ["no extensions", new CombinedError({ graphQLErrors: ["told nobody"] }), wrong],
+  ["no extensions", new CombinedError({ graphQLErrors: ["not shown"] }), wrong],
   ["nothing", new CombinedError({}), wrong],
-])("what %s means", (_, error, said) => {
-  expect(explainError(error)).toBe(said);
+])("explains %s", (_, error, text) => {
+  expect(explainError(error)).toBe(text);
 });

@@ -1,22 +1,22 @@
 import type { CombinedError } from "@urql/preact";
 
-/** Makes a sentence of a message, which the server writes as a part of one. */
+/** Formats an error message of the server as a sentence: capital letter, full stop. */
 export function sentence(message: string): string {
   return message.charAt(0).toUpperCase() + message.slice(1) + (message.endsWith(".") ? "" : ".");
 }
 
-/** Says what went wrong in words for people. */
+/** Explains an error to the visitor. */
 export function explainError(error: CombinedError): string {
-  if (error.networkError && !error.response) return "There is no connection to the server.";
+  if (error.networkError && !error.response) return "The server cannot be reached.";
   const [first] = error.graphQLErrors;
   switch (first?.extensions.code) {
     case "UNAVAILABLE":
     case "TIMEOUT":
-      return "The server cannot reach its articles right now.";
+      return "The articles are temporarily unavailable.";
     case "RATE_LIMITED":
-      return "That was a lot in a short time. Please wait a little.";
+      return "Too many requests. Please wait a moment.";
     case "TOKEN_KEY_UNKNOWN":
-      return "The server cannot tell yet who you are. Please try again in some seconds.";
+      return "The server cannot verify your sign-in yet. Please try again in a few seconds.";
     case "BAD_USER_INPUT":
       return sentence(first.message);
   }

@@ -2,18 +2,18 @@ import { expect, test } from "vitest";
 import { votesToPass } from "./rank";
 
 test.each([
-  [0, 1], // equal ones are sorted by their ids
+  [0, 1], // a tie is not enough: ties are broken by id
   [0.001, 1],
   [431.999, 1],
   [432, 2],
   [433, 2],
   [864, 3],
   [86_400, 201],
-])("%d s below the next it takes %d votes to pass it", (gap, votes) => {
+])("an article %d s below the next needs %d votes to pass it", (gap, votes) => {
   expect(votesToPass(1_700_000_000, 1_700_000_000 + gap, 432)).toBe(votes);
 });
 
-test("one vote less is too few, and these are enough", () => {
+test("the number of votes is the smallest that passes", () => {
   let seed = 17;
   const random = (below: number) => {
     seed = (seed * 48_271) % 2_147_483_647;
@@ -22,7 +22,7 @@ test("one vote less is too few, and these are enough", () => {
   for (let i = 0; i < 1000; i++) {
     const voteScore = 1 + random(1000);
     const score = 1_700_000_000 + random(1_000_000) / 1000;
-    // Half of them are a whole number of votes above.
+    // Half of the gaps are a whole number of votes.
     const above = score + (i % 2 ? random(100) * voteScore : random(100_000) / 1000);
     let votes = 0;
     while (score + votes * voteScore <= above) votes++;

@@ -1,4 +1,4 @@
-/** How many more votes put an article strictly above a score that is not below its own. */
+/** Returns the number of votes that raise a score strictly above another one, which must not be lower. */
 export function votesToPass(score: number, above: number, voteScore: number): number {
   return Math.floor((above - score) / voteScore) + 1;
 }

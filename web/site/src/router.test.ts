@@ -5,7 +5,7 @@ const top = (group?: string): Route => ({ page: "list", order: "SCORE", group })
 const newest = (group?: string): Route => ({ page: "list", order: "TIME", group });
 const missing: Route = { page: "missing" };
 
-// The server has the same paths: sitePaths in web.go.
+// sitePaths in web.go has the same paths.
 test.each<[string, Route]>([
   ["/", top()],
   ["/new", newest()],
@@ -54,7 +54,7 @@ test.each<[string, Route]>([
   ["/a/1.5", missing],
   ["/a/1e3", missing],
   ["/a/17/new", missing],
-  ["/a/%EF%BC%91", missing], // a digit, but not of ours
+  ["/a/%EF%BC%91", missing], // a full-width digit
   ["/u", missing],
   ["/u/", missing],
   ["/u/alice/new", missing],
@@ -63,11 +63,11 @@ test.each<[string, Route]>([
   ["/g/%zz", missing],
   ["/u/%ff", missing],
   ["/u/%C3", missing],
-])("%s is a place or is missing", (path, route) => {
+])("page of %s", (path, route) => {
   expect(parse(path)).toEqual(route);
 });
 
-// Through a browser, which takes a part that is a dot or two for a folder.
+// As a browser resolves the path, including the segments "." and "..".
 const browsed = (path: string) => parse(new URL(path, location.origin).pathname);
 const names = [
   "go",
@@ -87,13 +87,13 @@ const names = [
   "?#&",
 ];
 
-test.each(names)("links to %s lead there", (name) => {
+test.each(names)("links with the name %s lead to its page", (name) => {
   expect(browsed(paths.list("SCORE", name))).toEqual(top(name));
   expect(browsed(paths.list("TIME", name))).toEqual(newest(name));
   expect(browsed(paths.user(name))).toEqual({ page: "user", name });
 });
 
-test("links to what has no name lead there", () => {
+test("links without a name lead to their page", () => {
   expect(parse(paths.list("SCORE"))).toEqual(top());
   expect(parse(paths.list("TIME"))).toEqual(newest());
   expect(parse(paths.article(17))).toEqual({ page: "article", id: "article:17" });

@@ -1,7 +1,7 @@
 import { useLayoutEffect, useState } from "preact/hooks";
 import type { ArticleOrder } from "./gql";
 
-/** What an address of the site shows. */
+/** A page of the site. */
 export type Route =
   | { page: "list"; order: ArticleOrder; group?: string }
   | { page: "groups" }
@@ -11,7 +11,7 @@ export type Route =
   | { page: "signin" }
   | { page: "missing" };
 
-/** Finds what a path shows. A path that nothing lives at, or that cannot be decoded, is missing. */
+/** Returns the page of a path: `missing` for an unknown path, or one that cannot be decoded. */
 export function parse(path: string): Route {
   let parts: string[];
   try {
@@ -50,31 +50,32 @@ export function parse(path: string): Route {
   return { page: "missing" };
 }
 
-// A browser takes a part that is a dot or two for a folder. A blank behind it, which no name has, keeps it.
-const part = (name: string) => encodeURIComponent(/^\.\.?$/.test(name) ? `${name} ` : name);
+// Browsers resolve the path segments "." and "..". A trailing space, which no name has, prevents that.
+const segment = (name: string) => encodeURIComponent(/^\.\.?$/.test(name) ? `${name} ` : name);
 
 export const paths = {
   list: (order: ArticleOrder, group?: string) =>
-    group ? `/g/${part(group)}${order === "TIME" ? "/new" : ""}` : order === "TIME" ? "/new" : "/",
+    group ? `/g/${segment(group)}${order === "TIME" ? "/new" : ""}` : order === "TIME" ? "/new" : "/",
   article: (number: number) => `/a/${number}`,
-  user: (name: string) => `/u/${part(name)}`,
+  user: (name: string) => `/u/${segment(name)}`,
 };
 
 /**
- * One entry of the browser's history. `key` is its identity, by which a page knows that it is
- * a new visit; `came` says whether the reader came back to it, or loaded it anew, and is to
- * find it as it was left.
+ * An entry of the browser's history. `key` identifies it, so that a page can detect a new visit.
+ * `arrival` tells whether the visitor followed a link, used the back or forward button, or
+ * reloaded the page; the last two restore the page as it was left.
  */
 export interface Visit {
   key: string;
   path: string;
   search: string;
-  came: "new" | "back" | "loaded";
-  /** How it was left: how far down, how many parts of a list, from which cursor on. */
-  left: Left;
+  arrival: "new" | "back" | "loaded";
+  /** State of the page when it was left. */
+  saved: Saved;
 }
 
-export interface Left {
+/** Scroll position, number of parts of the list, and cursor of the first one. */
+export interface Saved {
   y?: number;
   parts?: number;
   start?: string;
@@ -82,24 +83,24 @@ export interface Left {
   at?: string;
 }
 
-interface State extends Left {
+interface State extends Saved {
   key: string;
 }
 
-const settled = 150; // milliseconds without scrolling
+const scrollPause = 150; // milliseconds without scrolling until the position is saved
 const listeners = new Set<() => void>();
 let visit: Visit;
 
 const newState = (): State => ({ key: Math.random().toString(36).slice(2) });
 
-function enter(came: Visit["came"]): void {
+function enter(arrival: Visit["arrival"]): void {
   if (!history.state) history.replaceState(newState(), "");
   const state = history.state as State;
-  visit = { key: state.key, path: location.pathname, search: location.search, came, left: state };
+  visit = { key: state.key, path: location.pathname, search: location.search, arrival, saved: state };
   for (const listener of listeners) listener();
 }
 
-/** Follows the history of this window from now on. */
+/** Starts to follow the history of this window. */
 export function startRouter(): void {
   history.scrollRestoration = "manual";
   addEventListener("popstate", () => enter("back"));
@@ -107,14 +108,14 @@ export function startRouter(): void {
   addEventListener("scroll", () => {
     clearTimeout(timer);
     const { key } = visit;
-    timer = setTimeout(() => key === visit.key && remember({ y: scrollY }), settled);
+    timer = setTimeout(() => key === visit.key && remember({ y: scrollY }), scrollPause);
   });
   enter(history.state ? "loaded" : "new");
 }
 
 /**
- * Goes to an address of this origin. One of the site is a new visit, also when the reader is
- * there already; every other one is loaded.
+ * Goes to an address of this origin. A page of the site becomes a new visit, even if it is the
+ * current page. Any other address is loaded by the browser.
  */
 export function navigate(to: string, how: "push" | "replace" = "push"): void {
   if (parse(new URL(to, location.origin).pathname).page === "missing") {
@@ -127,23 +128,23 @@ export function navigate(to: string, how: "push" | "replace" = "push"): void {
   enter("new");
 }
 
-/** Keeps how this visit is left, and perhaps shows it in the address. It stays the same visit. */
-export function remember(left: Left, address = ""): void {
-  history.replaceState({ ...history.state, ...left }, "", address || location.href);
+/** Saves state of this visit in the history, and optionally changes the URL. The visit stays the same. */
+export function remember(state: Saved, address = ""): void {
+  history.replaceState({ ...history.state, ...state }, "", address || location.href);
 }
 
-/** Puts the reader and the focus where they left the page, as soon as it is there again. */
+/** Restores the scroll position and the focus as soon as the page is ready. */
 export function useScroll(ready: boolean): void {
   const visit = useVisit();
   useLayoutEffect(() => {
-    if (!ready || visit.came === "new") return;
-    const { y = 0, at } = visit.left;
+    if (!ready || visit.arrival === "new") return;
+    const { y = 0, at } = visit.saved;
     scrollTo(0, y);
     if (at) document.querySelector<HTMLElement>(`[data-id="${at}"] .title`)?.focus({ preventScroll: true });
   }, [ready]);
 }
 
-/** Whether the reader has not gone elsewhere since. */
+/** Reports whether this is still the current visit. */
 export const isHere = (visit: Visit) => history.state.key === visit.key;
 
 export function useVisit(): Visit {
@@ -157,7 +158,7 @@ export function useVisit(): Visit {
   return current;
 }
 
-/** Makes plain links within the site change the page without loading it anew. */
+/** Handles clicks on plain links within the site: changes the page without a page load. */
 export function followLinks(event: MouseEvent): void {
   const link = (event.target as Element).closest("a");
   const own = link && link.origin === location.origin && !link.target;

@@ -3,32 +3,32 @@ import { useId, useState } from "preact/hooks";
 import type { RowFragment } from "./gql";
 import { paths } from "./router";
 import { host } from "./text";
-import { ago, closing, left } from "./time";
+import { ago, closing, timeLeft } from "./time";
 import { Votes } from "./vote";
 import { Why } from "./why";
 
 interface RowProps {
   article: RowFragment;
   now: number;
-  place?: number;
+  rank?: number;
   above?: RowFragment;
 }
 
-/** An article in a list. `above` is the one in front of it, in a list by score. */
-export function Row({ article, now, place, above }: RowProps) {
+/** An article in a list. `above` is the preceding article, in a list ordered by score. */
+export function Row({ article, now, rank, above }: RowProps) {
   const [explained, setExplained] = useState(false);
   const why = useId();
   if (article.deletedAt) {
     return (
-      <li class="row gone" value={place}>
+      <li class="row gone" value={rank}>
         This article has been deleted.
       </li>
     );
   }
   return (
-    <li class="row" value={place} data-id={article.id}>
-      <span class="place" aria-hidden="true">
-        {place}
+    <li class="row" value={rank} data-id={article.id}>
+      <span class="rank" aria-hidden="true">
+        {rank}
       </span>
       <Votes article={article} now={now} />
       <div class="what">
@@ -48,10 +48,10 @@ export function Row({ article, now, place, above }: RowProps) {
             class="plain"
             aria-expanded={explained}
             aria-controls={why}
-            aria-label={`Why here: ${article.title}`}
+            aria-label={`Why this rank: ${article.title}`}
             onClick={() => setExplained(!explained)}
           >
-            why here?
+            why this rank?
           </button>
         </Facts>
         <div id={why}>{explained && <Why article={article} now={now} above={above} />}</div>
@@ -60,7 +60,7 @@ export function Row({ article, now, place, above }: RowProps) {
   );
 }
 
-/** Who, when, where, and how long votes count. */
+/** The line below the title: time, poster, groups, and the time left to vote. */
 export function Facts({
   article,
   now,
@@ -96,7 +96,7 @@ export function Facts({
           ))}
         </span>
       )}
-      <span>{left(closing(article), now)}</span>
+      <span>{timeLeft(closing(article), now)}</span>
       {children}
     </p>
   );

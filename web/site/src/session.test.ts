@@ -2,17 +2,17 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import {
   onTokenChange,
   readSession,
+  returnPath,
   signInAddress,
   signInAs,
   signInWith,
   signOut,
   takeToken,
-  wayBack,
 } from "./session";
 import { site } from "./site";
 
 const defaults = { ...site };
-const nobody = { credentials: {} };
+const anonymous = { credentials: {} };
 
 beforeEach(() => {
   sessionStorage.clear();
@@ -27,22 +27,22 @@ describe("a name", () => {
   const alice = { name: "alice", credentials: { "X-User-ID": "alice" } };
   const bob = { name: "bob", credentials: { "X-User-ID": "bob" } };
 
-  test("is that of its window, and a new window begins as the last", () => {
-    expect(readSession()).toEqual(nobody);
+  test("belongs to its window, and a new window starts with the latest one", () => {
+    expect(readSession()).toEqual(anonymous);
     signInAs("alice");
     expect(readSession()).toEqual(alice);
 
-    sessionStorage.clear(); // as in another window
+    sessionStorage.clear(); // another window
     expect(readSession()).toEqual(alice);
     sessionStorage.clear();
     signInAs("bob");
-    sessionStorage.setItem("frontpage.name", "alice"); // and back in the first
+    sessionStorage.setItem("frontpage.name", "alice"); // the first window again
     expect(readSession()).toEqual(alice);
     sessionStorage.clear();
     expect(readSession()).toEqual(bob);
   });
 
-  test("stays with a window that has shown it", () => {
+  test("stays the same in a window that has used it", () => {
     signInAs("alice");
     sessionStorage.clear();
     readSession();
@@ -50,26 +50,26 @@ describe("a name", () => {
     expect(readSession()).toEqual(alice);
   });
 
-  test("is gone after signing out, also when another window signs in", () => {
+  test("is removed by signing out, even if another window signs in", () => {
     signInAs("alice");
     signOut();
-    expect(readSession()).toEqual(nobody);
+    expect(readSession()).toEqual(anonymous);
     localStorage.setItem("frontpage.name", "bob");
-    expect(readSession()).toEqual(nobody);
+    expect(readSession()).toEqual(anonymous);
     sessionStorage.clear();
     expect(readSession()).toEqual(bob);
   });
 
-  test("is not sent to a server that wants tokens, nor a token to one that wants names", () => {
+  test("is not sent to a server that requires tokens, nor a token to one that requires names", () => {
     signInAs("alice");
     site.signIn = "token";
-    expect(readSession()).toEqual(nobody);
+    expect(readSession()).toEqual(anonymous);
     signOut();
     signInWith("abc");
     site.signIn = "name";
-    expect(readSession()).toEqual(nobody);
+    expect(readSession()).toEqual(anonymous);
     site.signIn = "proxy";
-    expect(readSession()).toEqual(nobody);
+    expect(readSession()).toEqual(anonymous);
   });
 });
 
@@ -85,35 +85,35 @@ describe("a token", () => {
     sessionStorage.clear();
     expect(readSession()).toEqual(session);
     signOut();
-    expect(readSession()).toEqual(nobody);
+    expect(readSession()).toEqual(anonymous);
   });
 
-  test("that another window changes is told of, and nothing else", () => {
-    let told = 0;
-    const stop = onTokenChange(() => told++);
+  test("changed by another window is reported, and other changes are not", () => {
+    let changes = 0;
+    const stop = onTokenChange(() => changes++);
     const change = (key: string | null) => dispatchEvent(new StorageEvent("storage", { key }));
     change("frontpage.token");
-    expect(told).toBe(1);
-    change(null); // all was cleared
-    expect(told).toBe(2);
+    expect(changes).toBe(1);
+    change(null); // storage cleared
+    expect(changes).toBe(2);
     change("frontpage.name");
-    expect(told).toBe(2);
+    expect(changes).toBe(2);
     stop();
     change("frontpage.token");
-    expect(told).toBe(2);
+    expect(changes).toBe(2);
   });
 
-  const asked = () => {
+  const startSignIn = () => {
     site.signInURL = "https://id.example/?back={return}";
     const back = new URL(signInAddress("/submit")).searchParams.get("back") as string;
     return new URL(back);
   };
 
-  test("comes back from signing in elsewhere, once", () => {
-    const back = asked();
+  test("is accepted once from the external sign-in page", () => {
+    const back = startSignIn();
     expect(back.origin).toBe(location.origin);
     expect(back.pathname).toBe("/signin");
-    expect(wayBack(back.search)).toBe("/submit");
+    expect(returnPath(back.search)).toBe("/submit");
     history.replaceState(null, "", `${back.pathname}${back.search}#token=abc.d-e_f`);
     expect(takeToken()).toBe(true);
     expect(readSession().credentials.Authorization).toBe("Bearer abc.d-e_f");
@@ -122,17 +122,17 @@ describe("a token", () => {
     expect(readSession().credentials.Authorization).toBe("Bearer abc.d-e_f");
   });
 
-  test("comes back also when the window asked twice", () => {
-    const first = asked();
-    expect(asked().href).toBe(first.href);
+  test("is accepted if the window started the sign-in twice", () => {
+    const first = startSignIn();
+    expect(startSignIn().href).toBe(first.href);
     history.replaceState(null, "", `/signin${first.search}#token=abc`);
     expect(takeToken()).toBe(true);
   });
 
-  test("of another window's asking cannot be guessed", () => {
-    const { searchParams } = asked();
+  test("needs a state that another window cannot guess", () => {
+    const { searchParams } = startSignIn();
     sessionStorage.clear();
-    const state = asked().searchParams.get("state") as string;
+    const state = startSignIn().searchParams.get("state") as string;
     expect(state).not.toBe(searchParams.get("state"));
     expect(state.length).toBeGreaterThan(20);
   });
@@ -141,21 +141,21 @@ describe("a token", () => {
     ["a wrong state", "/signin?state=wrong#token=abc", true],
     ["an empty state", "/signin?state=#token=abc", true],
     ["no state", "/signin#token=abc", true],
-    ["no state when nobody asked", "/signin#token=abc", false],
-    ["a state that nobody asked with", "/signin?state=1234#token=abc", false],
-    ["an empty state that nobody asked with", "/signin?state=#token=abc", false],
+    ["no state and no sign-in started", "/signin#token=abc", false],
+    ["a state and no sign-in started", "/signin?state=1234#token=abc", false],
+    ["an empty state and no sign-in started", "/signin?state=#token=abc", false],
     ["no token", "/signin?state={state}", true],
     ["an empty token", "/signin?state={state}#token=", true],
-    ["a token in the search, which servers log", "/signin?state={state}&token=abc", true],
-  ])("is not taken with %s", (_, address, hasAsked) => {
-    const state = hasAsked ? (asked().searchParams.get("state") as string) : "";
+    ["a token in the query string, which servers log", "/signin?state={state}&token=abc", true],
+  ])("is rejected with %s", (_, address, started) => {
+    const state = started ? (startSignIn().searchParams.get("state") as string) : "";
     history.replaceState(null, "", address.replace("{state}", state));
     expect(takeToken()).toBe(false);
-    expect(readSession()).toEqual(nobody);
+    expect(readSession()).toEqual(anonymous);
   });
 
-  test.each(["name", "proxy"] as const)("is not taken when people sign in by %s", (signIn) => {
-    const { search } = asked();
+  test.each(["name", "proxy"] as const)("is rejected when the sign-in method is %s", (signIn) => {
+    const { search } = startSignIn();
     site.signIn = signIn;
     history.replaceState(null, "", `/signin${search}#token=abc`);
     expect(takeToken()).toBe(false);
@@ -172,7 +172,7 @@ test.each([
     "/sso/{return}?again={return}",
     "/sso/http%3A%2F%2Flocalhost%3A3000%2Fg%2Fgo%3Fx%3D%2426?again=http%3A%2F%2Flocalhost%3A3000%2Fg%2Fgo%3Fx%3D%2426",
   ],
-])("a proxy sends back to where one was: %s", (signInURL, address) => {
+])("a sign-in proxy returns to the current page: %s", (signInURL, address) => {
   Object.assign(site, { signIn: "proxy", signInURL });
   expect(signInAddress("/g/go?x=$26")).toBe(address);
 });
@@ -211,6 +211,6 @@ test.each([
   ["?to=/signin", "/"],
   ["?to=/signin?to=/signin", "/"],
   ["?to=/x/../signin", "/"],
-])("the way back is a path of this site: %s", (search, path) => {
-  expect(wayBack(search)).toBe(path);
+])("the return path is on this site: %s", (search, path) => {
+  expect(returnPath(search)).toBe(path);
 });

@@ -1,52 +1,52 @@
 import { site } from "./site";
-import { ofBrowser, ofWindow } from "./storage";
-import { unguessable } from "./text";
+import { browserStorage, windowStorage } from "./storage";
+import { randomKey } from "./text";
 
-/** Who the requests of this window are from. */
+/** The identity that the requests of this window use. */
 export interface Session {
-  /** In development mode the name; else known from the server alone. */
+  /** The name in development mode. Otherwise only the server knows it. */
   name?: string;
-  /** Says it to the server: in the headers of requests, and in the first message of a WebSocket. */
+  /** Sent to the server in the headers of requests, and in the first message of a WebSocket. */
   credentials: Record<string, string>;
 }
 
-// A name is for trying: each window may be somebody else, and a new one begins as the last.
-// A token is the same in all windows. An application of the same origin may put it there.
+// Names are for development: each window can have its own, and a new window starts with the latest one.
+// A token is shared by all windows. An application of the same origin can store it.
 const nameKey = "frontpage.name";
 const tokenKey = "frontpage.token";
 const stateKey = "frontpage.state";
 
 export function readSession(): Session {
   if (site.signIn === "name") {
-    const name = ofWindow.get(nameKey) ?? ofBrowser.get(nameKey);
+    const name = windowStorage.get(nameKey) ?? browserStorage.get(nameKey);
     if (name) {
-      ofWindow.set(nameKey, name);
+      windowStorage.set(nameKey, name);
       return { name, credentials: { "X-User-ID": name } };
     }
   }
-  const token = site.signIn === "token" && ofBrowser.get(tokenKey);
+  const token = site.signIn === "token" && browserStorage.get(tokenKey);
   return { credentials: token ? { Authorization: `Bearer ${token}` } : {} };
 }
 
-export const isNobody = (session: Session) => Object.keys(session.credentials).length === 0;
+export const isAnonymous = (session: Session) => Object.keys(session.credentials).length === 0;
 export const isSame = (a: Session, b: Session) => JSON.stringify(a) === JSON.stringify(b);
 
 export function signInAs(name: string): void {
-  ofWindow.set(nameKey, name);
-  ofBrowser.set(nameKey, name);
+  windowStorage.set(nameKey, name);
+  browserStorage.set(nameKey, name);
 }
 
 export function signInWith(token: string): void {
-  ofBrowser.set(tokenKey, token.trim().replace(/^Bearer\s+/i, ""));
+  browserStorage.set(tokenKey, token.trim().replace(/^Bearer\s+/i, ""));
 }
 
 export function signOut(): void {
-  ofWindow.set(nameKey, "");
-  ofBrowser.remove(nameKey);
-  ofBrowser.remove(tokenKey);
+  windowStorage.set(nameKey, "");
+  browserStorage.remove(nameKey);
+  browserStorage.remove(tokenKey);
 }
 
-/** Calls back when another window, or an application of the same origin, has changed the token. */
+/** Calls back when another window, or an application of the same origin, changes the token. */
 export function onTokenChange(callback: () => void): () => void {
   const listener = (event: StorageEvent) => {
     if (event.key === tokenKey || event.key === null) callback();
@@ -56,32 +56,32 @@ export function onTokenChange(callback: () => void): () => void {
 }
 
 /**
- * The address where people sign in elsewhere. It is told to send them back to /signin with
- * the token behind `#token=`. The state in that address proves on return that this window
- * asked, so that nobody can be signed in as somebody else by a link.
+ * Returns the URL of the external sign-in page, which must redirect back to /signin with the token
+ * after `#token=`. The random state in the return URL proves that this window started the sign-in,
+ * so that a link cannot sign a visitor in as another user.
  */
 export function signInAddress(to: string): string {
-  const state = ofWindow.get(stateKey) ?? unguessable();
-  ofWindow.set(stateKey, state);
+  const state = windowStorage.get(stateKey) ?? randomKey();
+  windowStorage.set(stateKey, state);
   const back = `${location.origin}/signin?${new URLSearchParams({ to, state })}`;
   const target = site.signIn === "proxy" ? location.origin + to : back;
   return site.signInURL.replaceAll("{return}", encodeURIComponent(target));
 }
 
-/** Takes the token that signing in elsewhere came back with. Reports whether there is one. */
+/** Stores the token that the external sign-in page returned. Reports whether there was a valid one. */
 export function takeToken(): boolean {
   const token = new URLSearchParams(location.hash.slice(1)).get("token");
   if (!token) return false;
-  const state = ofWindow.get(stateKey);
-  ofWindow.remove(stateKey);
+  const state = windowStorage.get(stateKey);
+  windowStorage.remove(stateKey);
   if (site.signIn !== "token" || !state || new URLSearchParams(location.search).get("state") !== state)
     return false;
   signInWith(token);
   return true;
 }
 
-/** Where to go after signing in: a path of this site, whatever the address says. */
-export function wayBack(search: string): string {
+/** Returns the path to open after signing in. It is always one of this site, to prevent open redirects. */
+export function returnPath(search: string): string {
   const to = new URLSearchParams(search).get("to") ?? "/";
   const url = URL.canParse(to, location.origin) ? new URL(to, location.origin) : undefined;
   return url?.origin === location.origin && /^\/(?!\/|signin$)/.test(url.pathname)

@@ -1,14 +1,14 @@
 import { useEffect, useRef } from "preact/hooks";
 import { usePage, useTitle } from "./page";
 import { navigate, remember } from "./router";
-import { signInAddress, signInAs, signInWith, takeToken, wayBack } from "./session";
+import { returnPath, signInAddress, signInAs, signInWith, takeToken } from "./session";
 import { site } from "./site";
 
 export function SignInPage() {
   useTitle("Sign in");
   const { refresh, say } = usePage();
   const input = useRef<HTMLInputElement>(null);
-  const to = wayBack(location.search);
+  const to = returnPath(location.search);
   const done = () => {
     refresh();
     navigate(to, "replace");
@@ -16,8 +16,8 @@ export function SignInPage() {
   useEffect(() => {
     if (takeToken()) return done();
     if (location.hash) {
-      say("Signing in did not work. Please try again.");
-      remember({}, location.pathname + location.search); // a token does not stay in the address
+      say("Sign-in failed. Please try again.");
+      remember({}, location.pathname + location.search); // remove the token from the URL
     }
     input.current?.focus();
   }, []);
@@ -37,7 +37,7 @@ export function SignInPage() {
         <h1>Sign in</h1>
         <p>
           <a class="button" href={signInAddress(to)}>
-            Go on to sign in
+            Continue to sign-in
           </a>
         </p>
       </section>
@@ -47,7 +47,7 @@ export function SignInPage() {
     return (
       <section class="form">
         <h1>Sign in</h1>
-        <p>The proxy in front of this site signs people in. Ask whoever runs it for its address.</p>
+        <p>This site uses a sign-in proxy. Ask the operator of the site for its address.</p>
       </section>
     );
   }
@@ -57,8 +57,8 @@ export function SignInPage() {
       <h1>Sign in</h1>
       <p id="about">
         {name
-          ? "This server is for trying: any name will do, and another window may have another one."
-          : "Signing in is the matter of the application that this site belongs to. If you have a token of it, it will do here."}
+          ? "This is a development server: enter any name. Each window can use a different one."
+          : "Sign-in is provided by the application that this site belongs to. If you have one of its tokens, enter it here."}
       </p>
       <label for="who">{name ? "Name" : "Token"}</label>
       <input

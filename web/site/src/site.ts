@@ -1,14 +1,17 @@
-/** What the server says about the site, in a meta element of the page. */
+/** Settings of the site, which the server writes into a meta element of the page. */
 export interface Site {
-  /** How people say who they are: any name will do, a token, or a proxy does it for them. */
+  /** How visitors sign in: with any name, with a token, or through a proxy. */
   signIn: "name" | "token" | "proxy";
-  /** Where people sign in when the site does not do it itself, with `{return}` for the way back. */
+  /**
+   * URL of an external sign-in page, where `{return}` stands for the return URL; empty if there is no such
+   * page.
+   */
   signInURL: string;
   /** Whether GraphiQL is served. */
   explorer: boolean;
-  /** Whether there are votes down. */
+  /** Whether downvotes are allowed. */
   downvotes: boolean;
-  /** Seconds of ranking that a vote is worth. */
+  /** Seconds that a vote adds to the score. */
   voteScore: number;
 }
 

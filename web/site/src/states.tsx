@@ -6,12 +6,12 @@ import { explainError } from "./problem";
 
 interface EmptyProps {
   title: string;
-  /** Of the heading: 1 on a page that has none beside it. */
+  /** Level of the heading: 1 on a page without another heading. */
   level?: 1 | 2;
   children?: ComponentChildren;
 }
 
-/** A place where there is nothing yet, and what to do about it. */
+/** A list or page without content, and what to do about it. */
 export function Empty({ title, level = 2, children }: EmptyProps) {
   const Heading = level === 1 ? "h1" : "h2";
   return (
@@ -22,12 +22,12 @@ export function Empty({ title, level = 2, children }: EmptyProps) {
   );
 }
 
-/** An address where there is nothing. */
+/** The page for an unknown address. */
 export function Missing({ level }: { level?: 1 | 2 }) {
   return (
-    <Empty level={level} title="There is nothing here">
+    <Empty level={level} title="Page not found">
       <p>
-        The address may be mistyped. <a href="/">Go to the front page</a>.
+        Check the address, or <a href="/">go to the front page</a>.
       </p>
     </Empty>
   );
@@ -35,30 +35,33 @@ export function Missing({ level }: { level?: 1 | 2 }) {
 
 const retryWait = 5000; // milliseconds
 
-/** What went wrong. Unless the fault is in the address, it is tried again by itself, too. */
-export function Failed({ error, again, level }: { error: CombinedError; again(): void; level?: 1 | 2 }) {
+/** An error, with a retry button. Retries automatically as well, unless the address is wrong. */
+export function Failed({ error, retry, level }: { error: CombinedError; retry(): void; level?: 1 | 2 }) {
   const { connections } = usePage();
-  const known = useRef(connections);
+  const seen = useRef(connections);
   const mistyped = error.graphQLErrors[0]?.extensions.code === "BAD_USER_INPUT";
   useEffect(() => {
     if (mistyped) return;
-    if (known.current !== connections) again();
-    known.current = connections;
-    const timer = setInterval(again, retryWait);
+    if (seen.current !== connections) retry();
+    seen.current = connections;
+    const timer = setInterval(retry, retryWait);
     return () => clearInterval(timer);
   }, [connections]);
   if (mistyped) return <Missing level={level} />;
   return (
     <div class="empty" role="alert">
       <p>{explainError(error)}</p>
-      <button class="button" type="button" onClick={again}>
+      <button class="button" type="button" onClick={retry}>
         Try again
       </button>
     </div>
   );
 }
 
-/** The outline of a list that is on its way. It shows after a moment, so that a quick answer has no flicker. */
+/**
+ * The placeholder of a list that is loading. It appears after a short delay, so that a fast response
+ * causes no flicker.
+ */
 export function Skeleton({ rows = 8 }: { rows?: number }) {
   return (
     <div class="skeleton">

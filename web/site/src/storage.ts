@@ -1,34 +1,34 @@
-/** What the browser keeps. Where it keeps nothing, because readers want it so, that lasts as long as the page. */
-export interface Kept {
+/** Storage of the browser. If it is disabled or full, values last as long as the page. */
+export interface KeyValueStore {
   get(key: string): string | null;
   set(key: string, value: string): void;
   remove(key: string): void;
 }
 
-/** For this window. */
-export const ofWindow = kept(() => sessionStorage);
-/** For all windows of this origin. */
-export const ofBrowser = kept(() => localStorage);
+/** Values of this window. */
+export const windowStorage = open(() => sessionStorage);
+/** Values shared by all windows of this origin. */
+export const browserStorage = open(() => localStorage);
 
-function kept(area: () => Storage): Kept {
+function open(area: () => Storage): KeyValueStore {
   const memory = new Map<string, string>();
-  const tried = <T>(action: () => T): T | undefined => {
+  const attempt = <T>(action: () => T): T | undefined => {
     try {
       return action();
     } catch {
-      // Switched off, or full.
+      // Disabled or full.
     }
   };
   return {
-    get: (key) => memory.get(key) ?? tried(() => area().getItem(key)) ?? null,
+    get: (key) => memory.get(key) ?? attempt(() => area().getItem(key)) ?? null,
     set(key, value) {
       memory.delete(key);
-      tried(() => area().setItem(key, value));
-      if (tried(() => area().getItem(key)) !== value) memory.set(key, value);
+      attempt(() => area().setItem(key, value));
+      if (attempt(() => area().getItem(key)) !== value) memory.set(key, value);
     },
     remove(key) {
       memory.delete(key);
-      tried(() => area().removeItem(key));
+      attempt(() => area().removeItem(key));
     },
   };
 }

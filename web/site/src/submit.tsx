@@ -1,8 +1,8 @@
 import { useMutation, useQuery } from "@urql/preact";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { inTurn } from "./client";
-import { type Draft, keepDraft, keyOf, readDraft, suggest, toInput, withGroup } from "./draft";
+import { oneAtATime } from "./client";
+import { type Draft, idempotencyKey, keepDraft, readDraft, suggest, toInput, withGroup } from "./draft";
 import { askToSignIn } from "./frame";
 import { Groups, Post, type PostMutation } from "./gql";
 import { usePage, useTitle } from "./page";
@@ -13,7 +13,7 @@ import { counted } from "./text";
 type UserError = NonNullable<PostMutation["post"]>["userErrors"][number];
 
 const fields = ["title", "link", "text", "groups"] as const;
-const mostSuggested = 12;
+const maxSuggestions = 12;
 
 export function SubmitPage() {
   useTitle("Submit");
@@ -35,8 +35,8 @@ export function SubmitPage() {
     if (fetching) return;
     const input = toInput(draft);
     const { data, error } = await post(
-      { input: { ...input, idempotencyKey: keyOf(input) } },
-      { fetch: inTurn },
+      { input: { ...input, idempotencyKey: idempotencyKey(input) } },
+      { fetch: oneAtATime },
     );
     setErrors(data?.post?.userErrors ?? []);
     if (data?.post?.article) {
@@ -44,51 +44,56 @@ export function SubmitPage() {
       say("Your article has been posted.");
       if (isHere(visit)) navigate(paths.article(data.post.article.number), "replace");
     } else if (error) {
-      say(`${explainError(error)} Your post is kept here: send it again.`);
+      say(`${explainError(error)} Your post is saved in this window. Try again.`);
     }
   };
 
-  const of = (field: string) => errors.filter((error) => error.field?.[0] === field);
+  const errorsOf = (field: string) => errors.filter((error) => error.field?.[0] === field);
   const others = errors.filter((error) => !fields.some((field) => field === error.field?.[0]));
   const bind = (name: keyof Draft) => ({
     id: name,
     value: draft[name],
     onInput: (event: Event) =>
       setDraft({ ...draft, [name]: (event.currentTarget as HTMLInputElement).value }),
-    "aria-describedby": `${name}-about${of(name).length > 0 ? ` ${name}-error` : ""}`,
-    "aria-invalid": of(name).length > 0 || undefined,
+    "aria-describedby": `${name}-about${errorsOf(name).length > 0 ? ` ${name}-error` : ""}`,
+    "aria-invalid": errorsOf(name).length > 0 || undefined,
   });
   return (
     <form class="form" ref={form} onSubmit={submit} noValidate>
       <h1>Submit an article</h1>
       {!viewer && (
         <p>
-          What you write here is kept while you{" "}
+          Your text is saved in this window while you{" "}
           <a href="/signin" onClick={askToSignIn}>
             sign in
           </a>
           .
         </p>
       )}
-      <Field name="title" label="Title" about="One line, up to 200 characters." errors={of("title")}>
+      <Field name="title" label="Title" about="One line, at most 200 characters." errors={errorsOf("title")}>
         <input {...bind("title")} required autocomplete="off" />
       </Field>
       <Field
         name="link"
         label="Link"
-        about="Where the article is. Leave it out when the text is all there is."
-        errors={of("link")}
+        about="The URL of the article. Optional if there is a text."
+        errors={errorsOf("link")}
       >
         <input {...bind("link")} type="url" inputMode="url" autocomplete="off" placeholder="https://" />
       </Field>
-      <Field name="text" label="Text" about="Plain text, up to 10,000 characters." errors={of("text")}>
+      <Field
+        name="text"
+        label="Text"
+        about="Plain text, at most 10,000 characters. Optional if there is a link."
+        errors={errorsOf("text")}
+      >
         <textarea {...bind("text")} rows={6} />
       </Field>
       <Field
         name="groups"
         label="Groups"
-        about="Up to ten names, with blanks between them. A new name makes a new group."
-        errors={of("groups")}
+        about="At most 10 names, separated by spaces. A new name creates a group."
+        errors={errorsOf("groups")}
       >
         <input {...bind("groups")} autocomplete="off" autocapitalize="none" spellcheck={false} />
         <Suggestions text={draft.groups} choose={(groups) => setDraft({ ...draft, groups })} />
@@ -143,11 +148,11 @@ function Field({ name, label, about, errors, children }: FieldProps) {
 }
 
 function Duplicate({ error }: { error: Extract<UserError, { articleId: string }> }) {
-  if (!error.article) return <>This link was posted before, and deleted.</>;
+  if (!error.article) return <>This link was posted recently, and the article was deleted.</>;
   const { title, number, poster, votes } = error.article;
   return (
     <>
-      This link has been posted already:{" "}
+      This link was already posted:{" "}
       <a dir="auto" href={paths.article(number)}>
         {title}
       </a>
@@ -156,14 +161,14 @@ function Duplicate({ error }: { error: Extract<UserError, { articleId: string }>
   );
 }
 
-/** Groups that there are, to choose from. */
+/** Suggests existing groups. */
 function Suggestions({ text, choose }: { text: string; choose(text: string): void }) {
   const [{ data }] = useQuery({ query: Groups, variables: {} });
   const groups = [...(data?.groups.nodes ?? [])].sort((a, b) => b.articleCount - a.articleCount);
   const offered = suggest(
     text,
     groups.map((group) => group.name),
-    mostSuggested,
+    maxSuggestions,
   );
   if (offered.length === 0) return null;
   return (
@@ -172,7 +177,7 @@ function Suggestions({ text, choose }: { text: string; choose(text: string): voi
         <button
           key={name}
           type="button"
-          aria-label={`Add the group ${name}`}
+          aria-label={`Add group ${name}`}
           onClick={() => choose(withGroup(text, name))}
         >
           {name}

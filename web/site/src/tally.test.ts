@@ -6,17 +6,17 @@ const directions: VoteDirection[] = ["UP", "DOWN", "NONE"];
 const voteScore = 432;
 const posted = 1_700_000_000.25;
 
-// An article with the votes of five others: three up, two down.
-function recount(mine: VoteDirection | null): Tally {
-  const cast = ["UP", "UP", "UP", "DOWN", "DOWN", mine];
+// An article with five votes of others: three up, two down.
+function recount(own: VoteDirection | null): Tally {
+  const cast = ["UP", "UP", "UP", "DOWN", "DOWN", own];
   const upvotes = cast.filter((vote) => vote === "UP").length;
   const downvotes = cast.filter((vote) => vote === "DOWN").length;
   const votes = upvotes - downvotes;
-  return { upvotes, downvotes, votes, score: posted + votes * voteScore, viewerVote: mine };
+  return { upvotes, downvotes, votes, score: posted + votes * voteScore, viewerVote: own };
 }
 
 test.each([...directions, null].flatMap((from) => directions.map((to) => [from, to] as const)))(
-  "from %s to %s",
+  "changes a vote from %s to %s",
   (from, to) => {
     const before = recount(from);
     expect(count(before, to, voteScore)).toEqual(recount(to));
@@ -24,8 +24,8 @@ test.each([...directions, null].flatMap((from) => directions.map((to) => [from, 
   },
 );
 
-test("a walk of votes that ends where it began has changed nothing", () => {
-  // Numbers of a fixed generator, so that a failure can be seen again.
+test("random votes that end at the initial vote change nothing", () => {
+  // A generator with a fixed seed, so that failures are reproducible.
   let seed = 17;
   const random = () => {
     seed = (seed * 48_271) % 2_147_483_647;

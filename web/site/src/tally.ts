@@ -9,9 +9,9 @@ export interface Tally {
   viewerVote: VoteDirection | null;
 }
 
-/** Counts the viewer's vote as the server will, given that nobody else votes meanwhile. */
+/** Applies the viewer's vote as the server will, if no other votes arrive in between. */
 export function count(before: Tally, direction: VoteDirection, voteScore: number): Tally {
-  const change = (of: VoteDirection) => Number(direction === of) - Number(before.viewerVote === of);
+  const change = (kind: VoteDirection) => Number(direction === kind) - Number(before.viewerVote === kind);
   const net = change("UP") - change("DOWN");
   return {
     votes: before.votes + net,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { counted, grouped, host, links } from "./text";
+import { counted, formatNumber, host, links } from "./text";
 
 test.each([
   ["https://go.dev/blog/x", "go.dev"],
@@ -11,12 +11,12 @@ test.each([
   ["https://go.dev:443/", "go.dev"],
   ["https://bank.example@evil.example/", "evil.example"],
   ["http://[::1]/", "[::1]"],
-  ["https://☃.net/", "xn--n3h.net"], // so that no letter looks like another
-])("the host of %s is %s", (link, name) => {
+  ["https://☃.net/", "xn--n3h.net"], // punycode shows look-alike letters
+])("host of %s is %s", (link, name) => {
   expect(host(link)).toBe(name);
 });
 
-// What net/url reads and a browser does not: one such post must not take a list down.
+// Links that net/url accepts and browsers reject: one such post must not break a list.
 test.each([
   "http://256.256.256.256/",
   "http://1.2.3.4.5/",
@@ -24,7 +24,7 @@ test.each([
   "http://a.b.c:99999/",
   "http://xn--a/",
   "http://[fe80::1%25en0]/",
-])("the host of any link that the server takes: %s", (link) => {
+])("host of a link that only the server accepts: %s", (link) => {
   expect(typeof host(link)).toBe("string");
 });
 
@@ -57,13 +57,13 @@ test.each<[string, string[]]>([
   ["javascript:alert(1)", []],
   ["data:text/html,x mailto:a@b.example ftp://a.example //a.example www.a.example", []],
   ["https:/a.example https:a.example", []],
-])("the links in %s", (text, found) => {
+])("links in %s", (text, found) => {
   expect(only(text)).toEqual(found);
   expect(links(text).join("")).toBe(text);
   for (const link of only(text)) expect(link).toMatch(/^https?:\/\//);
 });
 
-test("the longest text takes no time", () => {
+test("the longest text is split quickly", () => {
   for (const text of ["https://", "https://)", "h", "https://a.example/).", "(".repeat(10)]) {
     const began = performance.now();
     links(text.repeat(10_000 / text.length));
@@ -79,7 +79,7 @@ test.each([
   [-2, "−2 votes"],
   [1200, "1,200 votes"],
   [-1234567, "−1,234,567 votes"],
-])("%d are %s", (count, text) => {
+])("%d is %s", (count, text) => {
   expect(counted(count, "vote")).toBe(text);
 });
 
@@ -92,6 +92,6 @@ test.each([
   [-0.4, "0"],
   [-999, "−999"],
   [-1000, "−1,000"],
-])("%d is written %s", (number, text) => {
-  expect(grouped(number)).toBe(text);
+])("%d is formatted as %s", (number, text) => {
+  expect(formatNumber(number)).toBe(text);
 });

@@ -1,9 +1,9 @@
-/** The host of a link as people say it, such as `go.dev`; nothing when a browser could not follow the link. */
+/** Returns the host of a link without "www.", such as `go.dev`; empty if a browser cannot follow the link. */
 export function host(link: string): string {
   return URL.canParse(link) ? new URL(link).host.replace(/^www\./, "") : "";
 }
 
-/** Splits plain text into what is a web link and what is not; every second part is a link, without the sentence's own signs. */
+/** Splits plain text at web links. Every second element is a link, without trailing punctuation. */
 export function links(text: string): string[] {
   const inParentheses = String.raw`\([^\s<>"()]*\)`;
   return text.split(
@@ -13,17 +13,20 @@ export function links(text: string): string[] {
   );
 }
 
-/** 1234567 as "1,234,567", with a true minus. By hand: making the browser's formatter takes as long as a screen of articles. */
-export function grouped(count: number): string {
+/**
+ * Formats 1234567 as "1,234,567", with a typographic minus sign. Creating the browser's number formatter
+ * takes as long as rendering a screen of articles.
+ */
+export function formatNumber(count: number): string {
   return `${Math.round(count)}`.replace("-", "\u2212").replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
 /** "1 vote", "−2 votes", "1,200 votes". */
 export function counted(count: number, noun: string): string {
-  return `${grouped(count)} ${noun}${Math.abs(count) === 1 ? "" : "s"}`;
+  return `${formatNumber(count)} ${noun}${Math.abs(count) === 1 ? "" : "s"}`;
 }
 
-/** Digits of 128 random bits. Unlike crypto.randomUUID, they are there without https, too. */
-export function unguessable(): string {
+/** Returns 128 random bits as digits. Unlike crypto.randomUUID, this works without HTTPS. */
+export function randomKey(): string {
   return crypto.getRandomValues(new Uint32Array(4)).join("");
 }

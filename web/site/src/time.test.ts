@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from "vitest";
-import { ago, closing, left, moment, span } from "./time";
+import { ago, closing, duration, moment, timeLeft } from "./time";
 
-// Berlin: an hour ahead of UTC in winter, two in summer. Before the imports, since dates are
-// written in the zone that there is when their format is made.
+// Berlin is one hour ahead of UTC in winter, two in summer. Set before the imports, because a date format
+// uses the time zone of its creation.
 vi.hoisted(() => {
   process.env.TZ = "Europe/Berlin";
 });
@@ -31,7 +31,7 @@ test.each([
   [year - 1, "11 months ago"],
   [year, "1 year ago"],
   [56 * year, "56 years ago"],
-])("%d s before now is %s", (seconds, text) => {
+])("%d s ago is %s", (seconds, text) => {
   expect(ago(now - seconds * 1000, now)).toBe(text);
 });
 
@@ -49,8 +49,8 @@ test.each([
   [-1, "voting has ended"],
   [-year, "voting has ended"],
   [3 * year, "3 years left to vote"],
-])("with %d s to the end: %s", (seconds, text) => {
-  expect(left(now + seconds * 1000, now)).toBe(text);
+])("%d s before the end: %s", (seconds, text) => {
+  expect(timeLeft(now + seconds * 1000, now)).toBe(text);
 });
 
 test.each([
@@ -69,10 +69,10 @@ test.each([
   [day + 59 * minute, "1 d 59 min"],
   [2 * day + 4 * hour + 59 * minute, "2 d 4 h 59 min"],
   [1000 * day, "1000 d"],
-  [-432, "7 min 12 s"], // whoever shows it writes the sign
+  [-432, "7 min 12 s"], // the caller writes the sign
   [-0, "0 s"],
-])("a span of %d s is %s", (seconds, text) => {
-  expect(span(seconds)).toBe(text);
+])("a duration of %d s is %s", (seconds, text) => {
+  expect(duration(seconds)).toBe(text);
 });
 
 describe("a moment", () => {
@@ -81,7 +81,7 @@ describe("a moment", () => {
     ["2026-07-01T08:12:00Z", "1 Jul, 10:12:00"],
     ["2026-11-21T23:30:00Z", "22 Nov, 00:30:00"],
     ["2025-12-31T22:59:00Z", "31 Dec 2025, 23:59:00"],
-    ["2025-12-31T23:00:00Z", "1 Jan, 00:00:00"], // it is this year here already
+    ["2025-12-31T23:00:00Z", "1 Jan, 00:00:00"], // already this year in Berlin
     ["2026-12-31T22:59:00Z", "31 Dec, 23:59:00"],
     ["2026-12-31T23:00:00Z", "1 Jan 2027, 00:00:00"],
     ["1970-01-01T00:00:00Z", "1 Jan 1970, 01:00:00"],
@@ -90,6 +90,6 @@ describe("a moment", () => {
   });
 });
 
-test("the last second of voting counts", () => {
+test("votes are accepted in the last second", () => {
   expect(closing({ votingEndsAt: "2026-11-21T08:00:00Z" })).toBe(Date.parse("2026-11-21T08:00:01Z"));
 });

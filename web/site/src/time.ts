@@ -6,7 +6,7 @@ const units = [
   ["minute", 60],
 ] as const;
 
-/** Seconds in the largest unit of which there is one, rounded down: "3 hours". */
+/** Formats seconds in the largest unit that fits, rounded down: "3 hours". Undefined below a minute. */
 function largest(seconds: number): string | undefined {
   for (const [unit, size] of units) {
     const count = Math.floor(seconds / size);
@@ -14,25 +14,25 @@ function largest(seconds: number): string | undefined {
   }
 }
 
-/** "3 hours ago". What is less than a minute old, or ahead of this machine's clock, is "just now". */
+/** Formats a time as "3 hours ago"; less than a minute ago, or in the future, as "just now". */
 export function ago(then: number, now: number): string {
   const time = largest((now - then) / 1000);
   return time ? `${time} ago` : "just now";
 }
 
-/** When votes on an article are not accepted any more, Unix milliseconds: the last second counts. */
+/** Returns the time from which votes are refused, in Unix milliseconds: the end of the last second. */
 export function closing(article: { votingEndsAt: string }): number {
   return Date.parse(article.votingEndsAt) + 1000;
 }
 
-/** "4 days left to vote", or that voting has ended. */
-export function left(end: number, now: number): string {
+/** Formats the time left to vote: "4 days left to vote", or "voting has ended". */
+export function timeLeft(end: number, now: number): string {
   if (now >= end) return "voting has ended";
   return `${largest((end - now) / 1000) ?? "less than a minute"} left to vote`;
 }
 
-/** A length of time in all its units: "1 d 15 h 21 min", "45 s". */
-export function span(seconds: number): string {
+/** Formats the absolute value of a duration in all units: "1 d 15 h 21 min", "45 s". */
+export function duration(seconds: number): string {
   const parts: string[] = [];
   let rest = Math.abs(Math.round(seconds));
   for (const [name, size] of [
@@ -48,7 +48,7 @@ export function span(seconds: number): string {
   return parts.join(" ") || "0 s";
 }
 
-/** "21 Nov, 09:12:03", with the year when that is not now's. */
+/** Formats a time as "21 Nov, 09:12:03", with the year if it is not the current one. */
 export function moment(then: number, now: number): string {
   const year = new Date(then).getFullYear() === new Date(now).getFullYear() ? undefined : "numeric";
   const form = {

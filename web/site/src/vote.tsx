@@ -1,5 +1,5 @@
 import { useMutation } from "@urql/preact";
-import { inTurn } from "./client";
+import { oneAtATime } from "./client";
 import { askToSignIn } from "./frame";
 import { type RowFragment, Vote, type VoteDirection } from "./gql";
 import { usePage } from "./page";
@@ -8,17 +8,20 @@ import { site } from "./site";
 import { counted } from "./text";
 import { closing } from "./time";
 
-/** The votes of an article, and the viewer's own, which shows at once and settles to what the server says. */
+/**
+ * The votes of an article, with buttons. The viewer's own vote shows at once, before the server confirms
+ * it.
+ */
 export function Votes({ article, now }: { article: RowFragment; now: number }) {
   const { viewer, say } = usePage();
   const [, vote] = useMutation(Vote);
   const open = now < closing(article);
-  const mine = article.viewerVote;
+  const own = article.viewerVote;
 
   const press = async (direction: VoteDirection) => {
     if (!viewer) return askToSignIn();
-    const input = { article: article.id, direction: mine === direction ? "NONE" : direction } as const;
-    const { data, error } = await vote({ input }, { fetch: inTurn });
+    const input = { article: article.id, direction: own === direction ? "NONE" : direction } as const;
+    const { data, error } = await vote({ input }, { fetch: oneAtATime });
     const refused = data?.vote?.userErrors[0];
     if (refused) say(`Your vote was not counted: ${refused.message}.`);
     else if (error) say(`${explainError(error)} Your vote may not have been counted.`);
@@ -29,7 +32,7 @@ export function Votes({ article, now }: { article: RowFragment; now: number }) {
       type="button"
       class={direction === "UP" ? "up" : "down"}
       aria-label={`Vote ${name}: ${article.title}`}
-      aria-pressed={mine === direction}
+      aria-pressed={own === direction}
       disabled={disabled}
       onClick={() => press(direction)}
     >
@@ -39,7 +42,7 @@ export function Votes({ article, now }: { article: RowFragment; now: number }) {
     </button>
   );
   return (
-    <div class="votes" data-mine={mine ?? undefined}>
+    <div class="votes" data-own={own ?? undefined}>
       {button("UP", "up")}
       <span
         class="count"
@@ -53,7 +56,7 @@ export function Votes({ article, now }: { article: RowFragment; now: number }) {
   );
 }
 
-/** 12, 950, 1.2k, with a true minus. */
+/** A short form: 12, 950, 1.2k, with a typographic minus sign. */
 function short(votes: number): string {
   const size = Math.abs(votes);
   const text =
