@@ -8,51 +8,48 @@ import (
 	"time"
 )
 
-// Article is an article as it stood at one moment. It is complete and is never
-// changed afterwards: many requests may share one.
+// Article is the state of an article at one moment. It is never modified, so requests may share it.
 type Article struct {
 	ID        ArticleID
 	Title     string
-	Link      *string // nil when the article is a text only
-	Text      *string // nil when the article is a link only
+	Link      *string // nil if the article is only a text
+	Text      *string // nil if the article is only a link
 	Poster    User
-	CreatedAt time.Time // posting time, UTC; whole seconds, except for articles of the book's Python
-	Score     float64   // Unix seconds of posting plus VoteScore for every net vote
+	CreatedAt time.Time // posting time, UTC; whole seconds, except for articles of legacy clients
+	Score     float64   // posting time, Unix seconds, plus VoteScore for every net vote
 	Votes     int       // net: Upvotes minus Downvotes
 	Upvotes   int
 	Downvotes int
-	Groups    []GroupName // sorted; without the group of the interesting ones
+	Groups    []GroupName // sorted; without Interesting
 
 	IsInteresting bool
-	VotingEndsAt  time.Time // the last second in which a vote is accepted
+	VotingEndsAt  time.Time // the last second in which votes are accepted
 
-	DeletedAt *time.Time // UTC; nil unless it is deleted
-	DeletedBy *UserName  // the poster, or a moderator; nil unless it is deleted
+	DeletedAt *time.Time // UTC; nil unless the article is deleted
+	DeletedBy *UserName  // the poster or a moderator; nil unless the article is deleted
 
-	posterVotes bool    // whether the poster's own vote is counted and can be changed
-	posted      float64 // CreatedAt as Redis has it, Unix seconds
-	revision    int64   // how often it was changed, but for what the book's code did
+	posterVotes bool    // whether the poster's own vote counts and can be changed
+	postedAt    float64 // CreatedAt as Redis stores it, Unix seconds
+	revision    int64   // number of changes, except those by legacy clients
 }
 
 // Number is the article's bare number.
 func (a *Article) Number() int { return int(a.ID) }
 
-// CanVote reports whether a vote of user would change something now: the window
-// is open, the article is not deleted, and it is not the user's own under the
-// rule that the poster's vote is not counted. A clock that is off by seconds may
-// disagree with Vote, which asks Redis for the time.
+// CanVote reports whether Vote would accept a vote of the user now: the window is open, the article is
+// not deleted, and it is not the user's own article if the poster's vote does not count. It uses this
+// process's clock, so within seconds of the end it may disagree with Vote, which uses the clock of Redis.
 func (r *Repo) CanVote(user UserName, a *Article) bool {
 	return a.DeletedAt == nil && !r.now().Truncate(time.Second).After(a.VotingEndsAt) && (a.posterVotes || user != a.Poster.Name)
 }
 
-// User is somebody who posts or votes. Every valid name is a user.
+// User is a poster or voter. Every valid name is a user.
 type User struct{ Name UserName }
 
-// ID is the user's global id, which is also the member that stands for the user
-// in the sets of voters.
+// ID is the user's global id, such as user:alice. It is also the user's member in the sets of voters.
 func (u User) ID() string { return u.Name.member() }
 
-// Fields of an article's hash. The book's code writes the first five alone.
+// Fields of an article's hash. Legacy clients write the first five only.
 const (
 	fieldTitle     = "title"
 	fieldLink      = "link"
@@ -61,19 +58,19 @@ const (
 	fieldVotes     = "votes"
 	fieldText      = "text"
 	fieldDownvotes = "downvotes"
-	fieldGroups    = "groups"    // names separated by blanks; a hash without it was written by the book's code
-	fieldRevision  = "revision"  // how many changes there were
-	fieldUncounted = "uncounted" // "1" when the poster's own vote is recorded, but not counted
+	fieldGroups    = "groups"    // names separated by spaces; missing if only legacy clients wrote the hash
+	fieldRevision  = "revision"  // number of changes
+	fieldUncounted = "uncounted" // "1" if the poster's own vote is recorded, but does not count
 
-	// Only a deleted article has the next two.
+	// Only deleted articles have the next two.
 	fieldDeleted   = "deleted" // Unix seconds
 	fieldDeletedBy = "deleted_by"
 )
 
-// decode makes an article of its hash. A field that is missing reads as zero or
-// empty. upvotes are derived, so a vote cast by the book's code counts there too.
+// decode decodes an article's hash. Missing fields read as zero or empty. Upvotes are derived from
+// votes and downvotes, so that they include the votes of legacy clients.
 func (r *Repo) decode(id ArticleID, hash map[string]string) (*Article, error) {
-	posted, err := parseNumber(hash[fieldTime])
+	postedAt, err := parseNumber(hash[fieldTime])
 	if err != nil {
 		return nil, fmt.Errorf("%v: time: %w", id, err)
 	}
@@ -89,7 +86,7 @@ func (r *Repo) decode(id ArticleID, hash map[string]string) (*Article, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%v: revision: %w", id, err)
 	}
-	s := standing{revision: int64(revision), votes: votes, downvotes: downvotes, groups: strings.Fields(hash[fieldGroups])}
+	s := state{revision: int64(revision), votes: votes, downvotes: downvotes, groups: strings.Fields(hash[fieldGroups])}
 	if deleted := hash[fieldDeleted]; deleted != "" {
 		if s.deleted, err = parseDeletion(deleted, hash[fieldDeletedBy]); err != nil {
 			return nil, fmt.Errorf("%v: deleted: %w", id, err)
@@ -101,48 +98,44 @@ func (r *Repo) decode(id ArticleID, hash map[string]string) (*Article, error) {
 		Link:        optional(hash[fieldLink]),
 		Text:        optional(hash[fieldText]),
 		Poster:      User{Name: userOf(hash[fieldPoster])},
-		CreatedAt:   unixTime(posted),
+		CreatedAt:   unixTime(postedAt),
 		posterVotes: hash[fieldUncounted] != "1",
-		posted:      posted,
+		postedAt:    postedAt,
 	}
-	// Scripts compare in whole seconds: the last one that is not past the window.
-	a.VotingEndsAt = unixTime(math.Floor(posted + r.rules.VotingWindow.Seconds()))
-	r.stand(a, s)
+	// The scripts compare whole seconds: this is the last one within the window.
+	a.VotingEndsAt = unixTime(math.Floor(postedAt + r.rules.VotingWindow.Seconds()))
+	r.apply(a, s)
 	return a, nil
 }
 
-// written decodes an article from the hash that a script replied, and
-// remembers its groups.
-func (r *Repo) written(id ArticleID, a reply, at int) (*Article, error) {
-	hash, err := a.hash(at)
+// observeReply observes the article whose hash is element i of a script's reply.
+func (r *Repo) observeReply(id ArticleID, a reply, i int) (*Article, error) {
+	hash, err := a.hash(i)
 	if err != nil {
 		return nil, fmt.Errorf("%v: %w", id, err)
 	}
-	return r.learn(id, hash)
+	return r.observe(id, hash)
 }
 
-// learn decodes what Redis just said about an article, and takes note of it.
-func (r *Repo) learn(id ArticleID, hash map[string]string) (*Article, error) {
-	r.remember(id, hash)
+// observe decodes an article's hash as Redis returned it, caches the article's groups, and passes its
+// state on to the watches.
+func (r *Repo) observe(id ArticleID, hash map[string]string) (*Article, error) {
+	if text, ok := hash[fieldGroups]; ok {
+		r.groups.Add(id, text)
+	}
 	article, err := r.decode(id, hash)
 	if err == nil {
-		r.live.saw(article)
+		r.live.observe(article)
 	}
 	return article, err
 }
 
-func (r *Repo) remember(id ArticleID, hash map[string]string) {
-	if text, ours := hash[fieldGroups]; ours {
-		r.groups.Add(id, text)
-	}
-}
-
-// standing is what of an article changes.
-type standing struct {
+// state is the mutable part of an article.
+type state struct {
 	revision         int64
 	votes, downvotes float64
 	groups           []string
-	deleted          *deletion // nil unless it is
+	deleted          *deletion // nil unless the article is deleted
 }
 
 // deletion is when and by whom an article was deleted.
@@ -156,10 +149,10 @@ func parseDeletion(at, by string) (*deletion, error) {
 	return &deletion{at: unixTime(seconds), by: userOf(by)}, err
 }
 
-// stand puts a standing into an article that nobody has seen yet.
-func (r *Repo) stand(a *Article, s standing) {
+// apply sets the state of an article that has not been shared yet.
+func (r *Repo) apply(a *Article, s state) {
 	a.revision = s.revision
-	a.Score = a.posted + float64(r.rules.VoteScore)*s.votes
+	a.Score = a.postedAt + float64(r.rules.VoteScore)*s.votes
 	a.Votes, a.Upvotes, a.Downvotes = int(s.votes), int(s.votes+s.downvotes), int(s.downvotes)
 	a.IsInteresting = a.Votes >= r.rules.InterestingVotes
 	a.DeletedAt, a.DeletedBy = nil, nil
@@ -172,19 +165,20 @@ func (r *Repo) stand(a *Article, s standing) {
 	}
 }
 
+// parseNumber parses a number of a hash; a missing one is 0.
 func parseNumber(s string) (float64, error) {
 	if s == "" {
 		return 0, nil
 	}
 	n, err := strconv.ParseFloat(s, 64)
-	if err == nil && math.Abs(n) > maxExact {
+	if err == nil && !(math.Abs(n) <= maxExact) { // also NaN
 		err = strconv.ErrRange
 	}
 	return n, err
 }
 
-// maxExact bounds the numbers of a hash: whole numbers up to here are exact in
-// a double, which is what Redis and Lua compute in.
+// maxExact is the largest number of a hash: up to here whole numbers are exact in a double, in which
+// Redis and Lua compute.
 const maxExact = 1 << 53
 
 func optional(s string) *string {
@@ -194,7 +188,7 @@ func optional(s string) *string {
 	return &s
 }
 
-// unixTime rounds to microseconds, the finest that a double holds for Unix times.
+// unixTime rounds to microseconds, the finest resolution of a double for Unix times.
 func unixTime(seconds float64) time.Time {
 	return time.UnixMicro(int64(math.Round(seconds * 1e6))).UTC()
 }

@@ -13,22 +13,22 @@ import (
 // AuditEntry is one user's position on an article.
 type AuditEntry struct {
 	Voter  UserName
-	Vote   Vote       // None when the vote was taken back, which is known only if it was recorded
-	At     *time.Time // when the vote was cast, UTC, whole seconds; nil when that was not recorded
-	Bucket string     // what the voter's address is known by; empty when that was not recorded
+	Vote   Vote       // None if the vote was withdrawn, which is known only for recorded votes
+	At     *time.Time // when the vote was cast, UTC, whole seconds; nil if it was not recorded
+	Bucket string     // pseudonym of the voter's address; empty if the vote was not recorded
 }
 
-// Audit tells who voted on an article, deleted or not: those of unknown time
-// first, then in the order of their votes. When, and from where, is known of
-// votes that came by VoteFrom with a bucket. Some time after the voting window
-// all of it is forgotten. Voters of an import have no names, and are left out.
-// It refuses with NotFound when there is no such article.
+// Audit returns the voters of an article, deleted or not: first those whose time is unknown, then in
+// the order of their votes. Time and bucket are known for votes that were cast with a bucket. An hour
+// after the voting window all of it is forgotten. Imported votes have no named voters and are left out.
+//
+// It refuses with NotFound an article that does not exist.
 func (r *Repo) Audit(ctx context.Context, id ArticleID) ([]AuditEntry, error) {
 	if _, errs := r.readArticles(ctx, []ArticleID{id}); errs[0] != nil {
 		return nil, errs[0]
 	}
 	p := r.partition(id)
-	// While these are read people vote: who is found in both sets has switched.
+	// Votes may be cast between these reads: a voter who is found in both sets has switched.
 	voters := map[string]AuditEntry{}
 	for set, vote := range map[string]Vote{p.voted(id): Up, p.downvoted(id): Down} {
 		members := r.client.SScan(ctx, set, 0, "", batchSize).Iterator()
@@ -50,21 +50,21 @@ func (r *Repo) Audit(ctx context.Context, id ArticleID) ([]AuditEntry, error) {
 		entries = append(entries, entry)
 	}
 	slices.SortFunc(entries, func(a, b AuditEntry) int {
-		return cmp.Or(a.seconds().Compare(b.seconds()), cmp.Compare(a.Voter, b.Voter))
+		return cmp.Or(a.castAt().Compare(b.castAt()), cmp.Compare(a.Voter, b.Voter))
 	})
 	return entries, nil
 }
 
-// seconds is the zero time when it is not known.
-func (e AuditEntry) seconds() time.Time {
+// castAt is the zero time if the time is unknown.
+func (e AuditEntry) castAt() time.Time {
 	if e.At == nil {
 		return time.Time{}
 	}
 	return *e.At
 }
 
-// addRecords adds what vote.lua recorded. A record of another position than the
-// user's is of an older vote.
+// addRecords adds the times and buckets that vote.lua recorded. A record of a position other than the
+// user's current one belongs to an older vote.
 func addRecords(ctx context.Context, voters map[string]AuditEntry, records *redis.ScanIterator) error {
 	for records.Next(ctx) {
 		member := records.Val()
@@ -72,9 +72,9 @@ func addRecords(ctx context.Context, voters map[string]AuditEntry, records *redi
 			break
 		}
 		record := strings.SplitN(records.Val(), " ", 3)
-		vote, known := votePositions[record[0]]
-		if len(record) != 3 || !known {
-			continue // not of vote.lua
+		vote, ok := votePositions[record[0]]
+		if len(record) != 3 || !ok {
+			continue // vote.lua did not write it
 		}
 		seconds, err := parseNumber(record[1])
 		entry, voted := voters[member]

@@ -6,11 +6,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// batchSize is how many articles or members Check and New handle in one
-// transaction or pipeline: small enough that nobody waits for it.
+// batchSize is the number of articles or members that are handled in one transaction or pipeline:
+// small enough that it does not delay other clients.
 const batchSize = 100
 
-// batches hands on what the iterator gives, of every step values the first.
+// batches calls handle with up to batchSize values at a time, keeping every step-th one: ZSCAN yields
+// members and scores in turn, so a step of 2 gives the members.
 func batches(ctx context.Context, values *redis.ScanIterator, step int, handle func([]string) error) error {
 	var batch []string
 	for i := 0; values.Next(ctx); i++ {

@@ -7,12 +7,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// documentTTL is how long a document is kept after it was last read.
+// documentTTL is how long a document is kept after its last use.
 const documentTTL = 30 * day
 
-// Document is the text of a document by its SHA-256 in hex, or empty. There is
-// one place for all hashes that begin alike, so what strangers can fill is
-// bounded; it may hold the text of another hash, which the caller must compare.
+// Document returns the text of a GraphQL document by its SHA-256 in hex, or an empty text. Documents
+// share 4096 slots by the first three digits of their hashes, which bounds what clients can store. The
+// text may therefore have another hash: the caller must compare it.
 func (r *Repo) Document(ctx context.Context, hash string) (string, error) {
 	text, err := r.client.GetEx(ctx, r.partitions[0].document(hash), documentTTL).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
@@ -21,8 +21,7 @@ func (r *Repo) Document(ctx context.Context, hash string) (string, error) {
 	return text, nil
 }
 
-// KeepDocument stores a document by its SHA-256 in hex, in the place of whatever
-// was there.
+// KeepDocument stores a document by its SHA-256 in hex. It replaces the document in the same slot.
 func (r *Repo) KeepDocument(ctx context.Context, hash, text string) error {
 	if err := r.client.Set(ctx, r.partitions[0].document(hash), text, documentTTL).Err(); err != nil {
 		return storeError("keep a document", err)

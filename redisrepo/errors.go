@@ -11,35 +11,34 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Code says which rule was broken.
+// Code is the kind of a refused request's error.
 type Code string
 
 // The closed set of codes.
 const (
-	Invalid      Code = "INVALID"       // a value is not of its form
-	TooLong      Code = "TOO_LONG"      // a value is over its limit
-	NotFound     Code = "NOT_FOUND"     // there is no such article
-	Forbidden    Code = "FORBIDDEN"     // somebody else may do this, this user may not
-	VotingClosed Code = "VOTING_CLOSED" // the article's voting window is over
-	Conflict     Code = "CONFLICT"      // an idempotency key was used for another post
-
-	DuplicateLink Code = "DUPLICATE_LINK" // the link was posted a short time ago
+	Invalid       Code = "INVALID"        // a value has the wrong form
+	TooLong       Code = "TOO_LONG"       // a value exceeds its limit
+	NotFound      Code = "NOT_FOUND"      // the article does not exist
+	Forbidden     Code = "FORBIDDEN"      // other users may do this, but not this one
+	VotingClosed  Code = "VOTING_CLOSED"  // the article's voting window is over
+	Conflict      Code = "CONFLICT"       // the idempotency key was used for another post
+	DuplicateLink Code = "DUPLICATE_LINK" // the link was posted within Rules.LinkWindow
 )
 
-// Error is one broken rule. Its Message may be shown to whoever asked: it holds
-// no keys, no addresses and no text of Redis.
+// Error is one reason for a refusal. Its Message is safe to show to the caller: it contains no keys,
+// addresses or texts of Redis.
 type Error struct {
 	Code    Code
 	Message string   // one sentence in lower case, without a full stop
-	Field   []string // path into the input, nil when no field is to blame
+	Field   []string // path into the input; nil if the error belongs to no field
 
-	Article *ArticleID // the article that was there first, nil when there is none
+	Article *ArticleID // the first article with the link; only for DuplicateLink
 }
 
 func (e *Error) Error() string { return e.Message }
 
-// Refusal is the error of a call that broke one or more rules and so changed
-// nothing. Every other error of this package is a fault.
+// Refusal is the error of a call that was refused for one or more reasons and changed nothing. It is
+// safe to show. Every other error of this package is a failure.
 type Refusal []*Error
 
 func (r Refusal) Error() string {
@@ -58,12 +57,12 @@ func refuse(code Code, field string, format string, args ...any) Refusal {
 	return Refusal{e}
 }
 
-// ErrUnavailable is in the chain of an error that came of Redis not answering
-// or refusing to serve for now. The call may or may not have been carried out;
-// repeating it is safe and succeeds once Redis is back.
+// ErrUnavailable is wrapped by every error caused by Redis being unreachable or temporarily refusing
+// commands. The call may or may not have taken effect. Unless its documentation says otherwise, it is
+// safe to repeat.
 var ErrUnavailable = errors.New("the store does not answer")
 
-// storeError says what was being done when Redis failed.
+// storeError wraps an error of Redis with the operation that failed.
 func storeError(doing string, err error) error {
 	if unavailable(err) {
 		return fmt.Errorf("%s: %w: %w", doing, ErrUnavailable, err)
@@ -75,7 +74,7 @@ func unavailable(err error) bool {
 	var network net.Error
 	switch {
 	case errors.Is(err, context.Canceled):
-		return false // the caller went away
+		return false // by the caller
 	case errors.As(err, &network), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
 		errors.Is(err, context.DeadlineExceeded), errors.Is(err, net.ErrClosed),
 		errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):

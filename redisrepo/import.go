@@ -10,33 +10,30 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// maxImportVotes bounds the votes of one imported article: its voters are made
-// up one by one while voting is open.
+// maxImportVotes is the maximum number of net votes, up or down, of an imported article: while its
+// voting is open, a placeholder is stored for each voter.
 const maxImportVotes = 1_000_000
 
-// Imported is an article that comes from elsewhere, with its votes.
+// Imported is an article from another site, with its votes.
 type Imported struct {
-	ID       ArticleID // its number here, too
+	ID       ArticleID // becomes its number on this site
 	Poster   UserName
-	PostedAt time.Time // whole seconds; not after now
+	PostedAt time.Time // whole seconds; not in the future
 	Votes    int       // net, from -1,000,000 to 1,000,000
-	Draft    Draft     // checked like a post, but a bare title will do
+	Draft    Draft     // checked like a post, except that a title alone is enough
 }
 
-// Import stores articles in one round trip, each wholly or not at all. The
-// slots of both slices are those of articles: added tells whether the article
-// is new, and a Refusal in errs says why it was not stored. An article that is
-// here already, with the same poster, title and link, is left as it is, deleted
-// or not, and is not an error. Links are neither compared with those of other
-// articles nor reserved.
+// Import stores articles in one round trip, each completely or not at all. Both results have one
+// element for each article: added reports whether it is new, and a Refusal in errs says why it was not
+// stored. An article that exists already, with the same poster, title and link, stays as it is, deleted
+// or not; this is not an error. Links are neither compared with those of other articles nor reserved.
 //
-// Of an article whose voting window is open, the poster is taken to be among
-// who voted up, unless the rules do not count that vote; the other voters have
-// no names, and so nobody is kept from voting. The numbers that Post gives out
-// go on behind the highest ID.
+// If an article's voting window is open, its poster becomes one of the upvoters, unless the rules do
+// not count that vote. The other votes belong to placeholders, so every user can still vote. The numbers
+// that Post gives out continue after the highest ID.
 //
-// When Redis does not answer, errs holds that error for the articles that may
-// not have been stored; to repeat the call is safe.
+// If Redis does not answer, errs holds that error for each article that may not have been stored. The
+// call is safe to repeat.
 func (r *Repo) Import(ctx context.Context, articles []Imported) (added []bool, errs []error) {
 	added, errs = make([]bool, len(articles)), make([]error, len(articles))
 	submissions, calls := make([]submission, len(articles)), make([]*redis.Cmd, len(articles))
@@ -59,12 +56,13 @@ func (r *Repo) Import(ctx context.Context, articles []Imported) (added []bool, e
 			errs[i] = storeError("import "+articles[i].ID.String(), errors.Join(callErr, err))
 			continue
 		}
-		added[i], errs[i] = imported(articles[i], submissions[i], answer)
+		added[i], errs[i] = importResult(articles[i], submissions[i], answer)
 	}
 	return added, errs
 }
 
-func imported(a Imported, s submission, answer reply) (added bool, err error) {
+// importResult interprets the reply of post.lua.
+func importResult(a Imported, s submission, answer reply) (added bool, err error) {
 	switch status := answer.status(); status {
 	case "CREATED":
 		return true, nil
@@ -87,7 +85,7 @@ func (r *Repo) checkImport(a Imported) (submission, error) {
 	var broken Refusal
 	errors.As(err, &broken)
 	if _, err := ParseArticleID(a.ID.String()); err != nil {
-		broken = append(broken, refuse(Invalid, "id", "%d is not the number of an article", a.ID)...)
+		broken = append(broken, refuse(Invalid, "id", "%d is not an article number", a.ID)...)
 	}
 	if a.Votes < -maxImportVotes || a.Votes > maxImportVotes {
 		broken = append(broken, refuse(Invalid, "votes", "votes are between %d and %d, not %d", -maxImportVotes, maxImportVotes, a.Votes)...)

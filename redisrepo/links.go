@@ -11,18 +11,16 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// normalizeLink brings a link to its plainest form: two links of one form lead
-// to the same page as far as anybody can tell without following them.
+// normalizeLink returns the normalized form of a link. Two links with the same form lead to the same
+// page, as far as can be known without following them.
 //
-// Dropped are the scheme, since a page is the same by http and https; the port
-// when it is the scheme's own; a dot at the end of the host; slashes at the end
-// of the path; the fragment; empty parameters, and those that say where a reader
-// came from (see tracks). The host is in small letters, parameters are in the
-// order of their names, and characters are percent-encoded just where they must be.
+// It drops the scheme, since a page is the same by http and https; the scheme's default port; a dot at
+// the end of the host; slashes at the end of the path; the fragment; empty parameters; and tracking
+// parameters (see isTracking). The host is in lower case, parameters are sorted by name, and characters
+// are percent-encoded only where they must be.
 //
-// All else makes another link: a host with www., a path in other letters, the
-// order of two parameters of one name. A host in Unicode is another than the
-// same in Punycode.
+// Everything else distinguishes links: www. before the host, the case of the path, the order of
+// parameters with the same name, and whether a host is written in Unicode or Punycode.
 func normalizeLink(link string) string {
 	scheme, rest, _ := strings.Cut(link, "://")
 	rest, _, _ = strings.Cut(rest, "#")
@@ -35,7 +33,7 @@ func normalizeLink(link string) string {
 	}
 	var parameters []string
 	for parameter := range strings.SplitSeq(query, "&") {
-		if parameter = normalizeEscapes(parameter); parameter != "" && !tracks(parameterName(parameter)) {
+		if parameter = normalizeEscapes(parameter); parameter != "" && !isTracking(parameterName(parameter)) {
 			parameters = append(parameters, parameter)
 		}
 	}
@@ -46,7 +44,7 @@ func normalizeLink(link string) string {
 	return form
 }
 
-// linkDigest stands for a link in the name of a key.
+// linkDigest identifies a link in the name of a key.
 func linkDigest(link string) string {
 	sum := sha256.Sum256([]byte(normalizeLink(link)))
 	return hex.EncodeToString(sum[:16])
@@ -59,7 +57,7 @@ func normalizeAuthority(scheme, authority string) string {
 	}
 	host = strings.ToLower(norm.NFC.String(unescape(host)))
 	port := ""
-	if colon := strings.LastIndex(host, ":"); colon > strings.LastIndex(host, "]") { // in brackets it is of IPv6
+	if colon := strings.LastIndex(host, ":"); colon > strings.LastIndex(host, "]") { // colons in brackets belong to an IPv6 address
 		host, port = host[:colon], host[colon:]
 	}
 	if port == ":" || scheme == "http" && port == ":80" || scheme == "https" && port == ":443" {
@@ -80,25 +78,24 @@ func parameterName(parameter string) string {
 	return name
 }
 
-// trackers are parameters that advertisers, newsletters and networks add. Names
-// that also mean something to some sites, such as ref and source, are not among
-// them.
-var trackers = map[string]bool{
+// trackingParameters are added by advertisers, newsletters and social networks. Names that have a
+// meaning on some sites, such as ref and source, are not among them.
+var trackingParameters = map[string]bool{
 	"gclid": true, "gclsrc": true, "dclid": true, "gbraid": true, "wbraid": true, "srsltid": true, "_ga": true, "_gl": true,
 	"fbclid": true, "igshid": true, "igsh": true, "msclkid": true, "twclid": true, "ttclid": true, "li_fat_id": true, "yclid": true,
 	"mc_cid": true, "mc_eid": true, "mkt_tok": true, "_hsenc": true, "_hsmi": true, "vero_id": true, "oly_anon_id": true, "oly_enc_id": true,
 	"ref_src": true, "ref_url": true,
 }
 
-// tracks tells whether a parameter says where a reader came from.
-func tracks(name string) bool {
+// isTracking reports whether a parameter only says where a reader came from.
+func isTracking(name string) bool {
 	name = strings.ToLower(name)
-	return strings.HasPrefix(name, "utm_") || trackers[name]
+	return strings.HasPrefix(name, "utm_") || trackingParameters[name]
 }
 
-// normalizeEscapes writes what RFC 3986 calls unreserved as it is, what is not
-// ASCII percent-encoded, and encodings in large digits. A reserved character is
-// not the same as its encoding, and a percent sign that begins none is left.
+// normalizeEscapes decodes the encodings of unreserved characters (RFC 3986), encodes what is not
+// ASCII, and writes encodings in upper case. A reserved character differs from its encoding, so both
+// stay; so does a percent sign that does not begin an encoding.
 func normalizeEscapes(text string) string {
 	const digits = "0123456789ABCDEF"
 	var b strings.Builder

@@ -7,44 +7,57 @@ import (
 	"time"
 )
 
-// live is what this process knows of the articles that are being watched.
+// How live updates work:
+//
+//   - A script publishes each change on the channel changes: (publish in shared.lua).
+//   - Listen receives the messages (live_listen.go). handleMessage applies a message to the topic of
+//     its article, if that is watched, and schedules the topic.
+//   - notifyWatches (live_notify.go) takes the due topics, reads the stale ones from Redis, and signals
+//     their watches, at most once per watchInterval for each topic.
+//   - A Watch (live_watch.go) then returns the newest state of its articles to its watcher.
+//   - live_votes.go caches the positions of the watchers themselves.
+//
+// A topic is stale if its newest state is in Redis only, and lost if messages about it may have been
+// lost, so that even an older state in Redis replaces the known one. A topic lives as long as it has
+// references: of watches, and of posts that wait for their watchers.
+
+// live is what this process knows about the articles that are being watched.
 type live struct {
-	mu     sync.RWMutex
-	topics map[ArticleID]*topic
-	posts  map[*Watch]struct{} // who watches for new articles
-	due    map[*topic]struct{} // have news that watchers were not told of
-	news   chan struct{}       // has a value when due may have become longer
+	mu          sync.RWMutex
+	topics      map[ArticleID]*topic
+	postWatches map[*Watch]struct{} // the watches for new articles
+	due         map[*topic]struct{} // topics whose watches are to be notified
+	wake        chan struct{}       // has a value if topics were added to due
 }
 
-// topic is an article that is watched, or was posted and waits for watchers.
+// topic is an article that is watched, or a new one that waits for its watchers.
 type topic struct {
-	id     ArticleID
-	latest atomic.Pointer[Article] // newest state that is known; nil: none was read
-	round  atomic.Uint64           // how often watchers were told to look
+	id      ArticleID
+	latest  atomic.Pointer[Article] // newest known state; nil: none was read
+	notices atomic.Uint64           // number of times that the watches were notified
 
-	// The rest is the mutex' of live.
-	holders int // watches that it is among the topics of
-	watches map[*Watch]struct{}
-	next    time.Time // when watchers can be told again
-	unread  bool      // what changed is in Redis only
-	lost    bool      // messages may have been lost: Redis is right, whatever it says
-	posted  bool      // watchers for new articles are to be told
+	// The fields below are guarded by live.mu.
+	refs      int // number of references
+	watches   map[*Watch]struct{}
+	notBefore time.Time // when the watches may be notified again
+	stale     bool      // the newest state must be read from Redis
+	lost      bool      // messages may have been lost: what Redis has replaces latest, even if it is older
+	isPost    bool      // watches for new articles are to be notified
 
-	votes map[UserName]Vote // positions of users that were asked for
-	moves int               // votes that were told of
-	heard int64             // revision that they lead to
+	votes        map[UserName]Vote // cached positions of watchers
+	voteCount    int               // votes that were noticed so far
+	voteRevision int64             // revision of the last change that was received: votes is complete up to it
 }
 
-// join makes articles the topics of a watch, and returns which of them must be
-// read first.
-func (l *live) join(w *Watch, ids []ArticleID) (unread []ArticleID) {
+// addWatch makes the articles the topics of a watch, and returns those whose state is not known yet.
+func (l *live) addWatch(w *Watch, ids []ArticleID) (unread []ArticleID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w.watched = make([]watched, 0, len(ids))
 	for _, id := range ids {
-		t := l.topic(id)
-		if _, twice := t.watches[w]; twice {
-			l.drop(t)
+		t := l.acquire(id)
+		if _, repeated := t.watches[w]; repeated {
+			l.release(t)
 			continue
 		}
 		t.watches[w] = struct{}{}
@@ -56,17 +69,17 @@ func (l *live) join(w *Watch, ids []ArticleID) (unread []ArticleID) {
 	return unread
 }
 
-func (l *live) joinPosts(w *Watch) {
+func (l *live) addPostWatch(w *Watch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.posts == nil {
-		l.posts = map[*Watch]struct{}{}
+	if l.postWatches == nil {
+		l.postWatches = map[*Watch]struct{}{}
 	}
-	l.posts[w] = struct{}{}
+	l.postWatches[w] = struct{}{}
 }
 
-// topic is the topic of an article, for one more holder.
-func (l *live) topic(id ArticleID) *topic {
+// acquire returns the topic of an article, with one more reference.
+func (l *live) acquire(id ArticleID) *topic {
 	if l.topics == nil {
 		l.topics = map[ArticleID]*topic{}
 	}
@@ -75,21 +88,21 @@ func (l *live) topic(id ArticleID) *topic {
 		t = &topic{id: id, watches: map[*Watch]struct{}{}}
 		l.topics[id] = t
 	}
-	t.holders++
+	t.refs++
 	return t
 }
 
-// drop takes one holder away.
-func (l *live) drop(t *topic) {
-	if t.holders--; t.holders == 0 {
+// release drops a reference.
+func (l *live) release(t *topic) {
+	if t.refs--; t.refs == 0 {
 		delete(l.topics, t.id)
 		delete(l.due, t)
 	}
 }
 
-// saw takes note of a state that was read or written by this process. If it is
-// the newest of a watched article, no watcher is shown an older one from now on.
-func (l *live) saw(a *Article) {
+// observe takes note of a state that this process read or wrote. If it is the newest of a watched
+// article, no watcher gets an older one from now on.
+func (l *live) observe(a *Article) {
 	l.mu.RLock()
 	t := l.topics[a.ID]
 	l.mu.RUnlock()
@@ -99,17 +112,17 @@ func (l *live) saw(a *Article) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before := t.latest.Load()
-	if t.holders == 0 || !newer(a, before) {
+	if t.refs == 0 || !newer(a, before) {
 		return
 	}
 	t.latest.Store(a)
 	if before != nil {
-		l.setDue(t)
+		l.schedule(t)
 	}
 }
 
-// newer reports whether a is a later state than b. The book's code changes
-// articles without counting.
+// newer reports whether a is a later state than b. Legacy clients change an article without counting
+// its revision.
 func newer(a, b *Article) bool {
 	return b == nil || a.revision > b.revision || a.revision == b.revision && !same(a, b)
 }
@@ -119,24 +132,24 @@ func same(a, b *Article) bool {
 		slices.Equal(a.Groups, b.Groups) && (a.DeletedAt == nil) == (b.DeletedAt == nil)
 }
 
-// start makes the states that are known now what the watch begins with.
+// start makes the known states those that the watch has seen.
 func (l *live) start(w *Watch) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	for i := range w.watched {
 		t := &w.watched[i]
-		t.round, t.shown = t.topic.round.Load(), t.latest.Load()
+		t.notices, t.shown = t.topic.notices.Load(), t.latest.Load()
 	}
 }
 
-// setDue has the watchers of a topic told, when it is their time.
-func (l *live) setDue(t *topic) {
+// schedule has the watches of a topic notified as soon as they may be.
+func (l *live) schedule(t *topic) {
 	if l.due == nil {
 		l.due = map[*topic]struct{}{}
 	}
 	l.due[t] = struct{}{}
 	select {
-	case l.news <- struct{}{}:
+	case l.wake <- struct{}{}:
 	default:
 	}
 }

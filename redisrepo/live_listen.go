@@ -16,35 +16,33 @@ import (
 )
 
 const (
-	// watchInterval is how often watchers of one article are told of it at most.
+	// watchInterval is the minimum time between two notifications about one article.
 	watchInterval = 250 * time.Millisecond
-	// gather is how long news wait for others, so that one pipeline reads them all.
-	gather = 20 * time.Millisecond
-	// silence is after how long without a message the connection is tried.
-	silence = time.Second
-	// retry is the pause between two attempts to subscribe.
-	retry = 100 * time.Millisecond
-	// recentPosts is how many posts are looked through for those that came while
-	// messages were lost.
+	// gatherPause is how long notifyWatches waits for further changes, so that one pipeline reads them all.
+	gatherPause = 20 * time.Millisecond
+	// maxSilence is how long the connection may be silent before it is checked.
+	maxSilence = time.Second
+	// retryPause is the pause between two attempts to subscribe.
+	retryPause = 100 * time.Millisecond
+	// recentPosts is how many of the newest articles are searched for posts whose messages were lost.
 	recentPosts = 100
 )
 
-// Listen tells watches of what the scripts publish, until ctx ends. It holds one
-// subscription for each partition, however many watches there are. When it is
-// lost, Listen subscribes anew and reads all that is watched, since messages may
-// have been lost with it; of articles that were posted meanwhile, the 100 newest
-// are found, and imported ones with them. report gets the faults, each once for
-// as long as it lasts.
+// Listen notifies watches of the changes that the scripts publish, until ctx ends. It holds one
+// subscription for each partition, however many watches there are. When a subscription is lost, it
+// subscribes again and reads all watched articles, since messages may have been lost. Of the articles
+// posted meanwhile it finds those among the 100 newest; it cannot tell imported ones from them. report
+// gets each failure once for as long as it lasts.
 func (r *Repo) Listen(ctx context.Context, report func(error)) {
 	var all sync.WaitGroup
 	for _, p := range r.partitions {
 		all.Go(func() { r.subscribe(ctx, p, report) })
 	}
-	r.tellWatches(ctx, report)
+	r.notifyWatches(ctx, report)
 	all.Wait()
 }
 
-// Kinds of changes, with which messages begin. New says hello.
+// Kinds of changes, the first word of a message. A hello is published by New and is not a change.
 const (
 	kindPosted    = "posted"
 	kindImported  = "imported"
@@ -55,9 +53,9 @@ const (
 	hello         = "hello"
 )
 
-// mayPublish makes sure that the user of the store has the right to publish. A
-// script that learned in its midst that it has not would leave a vote half done.
-func (r *Repo) mayPublish(ctx context.Context) error {
+// checkMayPublish checks that the Redis user may publish. A script that failed to publish would leave
+// its write half done.
+func (r *Repo) checkMayPublish(ctx context.Context) error {
 	for _, p := range r.partitions {
 		publish := r.client.Publish
 		if p.sharded() {
@@ -70,42 +68,43 @@ func (r *Repo) mayPublish(ctx context.Context) error {
 	return nil
 }
 
-// subscribe keeps one channel subscribed.
+// subscribe keeps the channel of a partition subscribed.
 func (r *Repo) subscribe(ctx context.Context, p partition, report func(error)) {
-	a, err := newArrivals()
+	s, err := newSeenPosts()
 	if err != nil {
 		report(err)
 		return
 	}
+	disconnected := false
 	for ctx.Err() == nil {
-		err := r.receive(ctx, p, a, report)
-		if ctx.Err() == nil && !a.cut { // once for each time that it is cut
-			a.cut = true
+		err := r.receive(ctx, p, s, report, func() { disconnected = false })
+		if ctx.Err() == nil && !disconnected { // report each disconnection once
+			disconnected = true
 			report(storeError("listen to "+p.changes(r.database), err))
 		}
-		wait(ctx, retry)
+		wait(ctx, retryPause)
 	}
 }
 
-// receive takes messages until the connection fails.
-func (r *Repo) receive(ctx context.Context, p partition, a *arrivals, report func(error)) error {
+// receive handles messages until the connection fails. It calls connected when it has subscribed.
+func (r *Repo) receive(ctx context.Context, p partition, s *seenPosts, report func(error), connected func()) error {
 	subscribe := r.client.Subscribe
 	if p.sharded() {
 		subscribe = r.client.SSubscribe
 	}
 	subscription := subscribe(ctx, p.changes(r.database))
-	stop := context.AfterFunc(ctx, func() { _ = subscription.Close() }) // what waits for messages does not look at ctx
+	stop := context.AfterFunc(ctx, func() { _ = subscription.Close() }) // ReceiveTimeout does not watch ctx
 	defer func() {
 		if stop() {
 			_ = subscription.Close()
 		}
 	}()
-	asked := false
+	pinged := false
 	for {
-		message, err := subscription.ReceiveTimeout(ctx, silence)
+		message, err := subscription.ReceiveTimeout(ctx, maxSilence)
 		var network net.Error
-		if errors.As(err, &network) && network.Timeout() && !asked {
-			asked = true
+		if errors.As(err, &network) && network.Timeout() && !pinged {
+			pinged = true
 			if err = subscription.Ping(ctx); err == nil {
 				continue
 			}
@@ -113,16 +112,16 @@ func (r *Repo) receive(ctx context.Context, p partition, a *arrivals, report fun
 		if err != nil {
 			return err
 		}
-		asked = false
+		pinged = false
 		switch m := message.(type) {
 		case *redis.Subscription:
-			r.live.lose(func(id ArticleID) bool { return r.partition(id) == p })
-			if err := r.findPosts(ctx, p, a); err != nil {
+			r.live.markLost(func(id ArticleID) bool { return r.partition(id) == p })
+			if err := r.findPosts(ctx, p, s); err != nil {
 				return err
 			}
-			a.cut = false
+			connected()
 		case *redis.Message:
-			if err := r.heard(m.Payload, a); err != nil {
+			if err := r.handleMessage(m.Payload, s); err != nil {
 				report(err)
 			}
 		}
@@ -138,102 +137,124 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// arrivals are the posts that are known of, so that others can be told from them.
-type arrivals struct {
-	known   *lru.Cache[ArticleID, struct{}]
-	highest ArticleID
-	begun   bool
-	cut     bool // there is no connection by which to learn of more
+// seenPosts are the articles of a partition that are not new any more.
+type seenPosts struct {
+	ids      *lru.Cache[ArticleID, struct{}]
+	highest  ArticleID
+	complete bool // the articles that existed before Listen are among them
 }
 
-func newArrivals() (*arrivals, error) {
-	known, err := lru.New[ArticleID, struct{}](10 * recentPosts)
-	return &arrivals{known: known}, err
+func newSeenPosts() (*seenPosts, error) {
+	ids, err := lru.New[ArticleID, struct{}](10 * recentPosts)
+	return &seenPosts{ids: ids}, err
 }
 
-func (a *arrivals) add(id ArticleID) (isNew bool) {
-	before, _ := a.known.ContainsOrAdd(id, struct{}{})
-	a.highest = max(a.highest, id)
+func (s *seenPosts) add(id ArticleID) (isNew bool) {
+	before, _ := s.ids.ContainsOrAdd(id, struct{}{})
+	s.highest = max(s.highest, id)
 	return !before
 }
 
-// findPosts looks for posts whose messages were lost. Whatever is there the
-// first time is not new.
-func (r *Repo) findPosts(ctx context.Context, p partition, a *arrivals) error {
-	// What was deleted is not new when it comes back, which it may have by now.
-	newest := redis.ZRangeArgs{Key: p.deleted(), Start: 0, Stop: recentPosts - 1, Rev: true}
-	deleted, err := r.client.ZRangeArgs(ctx, newest).Result()
+// findPosts announces posts whose messages were lost. What it finds the first time is not new.
+func (r *Repo) findPosts(ctx context.Context, p partition, s *seenPosts) error {
+	// A deleted article is not new when it is undeleted, which may have happened by the second read.
+	deleted, err := r.newest(ctx, p.deleted())
 	if err != nil {
 		return err
 	}
 	for _, member := range deleted {
 		if id, err := ParseArticleID(member); err == nil {
-			a.known.Add(id, struct{}{})
+			s.ids.Add(id, struct{}{})
 		}
 	}
-	members, err := r.client.ZRevRange(ctx, p.ranking(ByTime), 0, recentPosts-1).Result()
+	members, err := r.newest(ctx, p.ranking(ByTime))
 	if err != nil {
 		return err
 	}
 	slices.Reverse(members)
-	// Numbers rise with time, but for those that are being posted, and when an
-	// article is deleted an old one comes into view.
-	oldest := a.highest - ArticleID(recentPosts*len(r.partitions))
+	// Numbers rise with time, except those of posts that overtake each other. Older articles come
+	// into view after deletions, and are not new.
+	oldest := s.highest - ArticleID(recentPosts*len(r.partitions))
 	for _, member := range members {
 		id, err := ParseArticleID(member)
 		if err != nil {
-			continue // a foreign member
+			continue // not an article
 		}
-		if a.add(id) && a.begun && id > oldest {
-			r.live.arrived(id)
+		if s.add(id) && s.complete && id > oldest {
+			r.live.announcePost(id)
 		}
 	}
-	a.begun = true
+	s.complete = true
 	return nil
 }
 
-// heard takes note of a message of tell in shared.lua.
-func (r *Repo) heard(message string, a *arrivals) error {
-	if message == hello {
-		return nil
-	}
-	line, more, _ := strings.Cut(message, "\n")
+// newest returns the recentPosts members of the highest scores, the highest first.
+func (r *Repo) newest(ctx context.Context, set string) ([]string, error) {
+	return r.client.ZRangeArgs(ctx, redis.ZRangeArgs{Key: set, Start: 0, Stop: recentPosts - 1, Rev: true}).Result()
+}
+
+// message is a change as publish in shared.lua publishes it.
+type message struct {
+	kind  string
+	id    ArticleID
+	state state
+	vote  string // position and voter; empty if the change is not a vote
+}
+
+// parseMessage parses a message other than hello. It leaves out what it does not know, since a later
+// version may have published it.
+func parseMessage(text string) (m message, err error) {
+	line, more, _ := strings.Cut(text, "\n")
 	words := strings.Fields(line)
 	if len(words) < 6 {
-		return fmt.Errorf("a message of %d words on the channel of changes", len(words))
+		return m, fmt.Errorf("a message of %d words on the channel of changes", len(words))
 	}
-	id, err := ParseArticleID(words[1])
-	if err != nil {
-		return fmt.Errorf("a message on the channel of changes: %w", err)
+	m.kind = words[0]
+	if m.id, err = ParseArticleID(words[1]); err != nil {
+		return m, fmt.Errorf("a message on the channel of changes: %w", err)
 	}
 	revision, errR := strconv.ParseInt(words[2], 10, 64)
 	votes, errV := parseNumber(words[3])
 	downvotes, errD := parseNumber(words[4])
-	if err := errors.Join(errR, errV, errD); err != nil {
-		return fmt.Errorf("a message about %v on the channel of changes: %w", id, err)
-	}
-	s := standing{revision: revision, votes: votes, downvotes: downvotes, groups: words[6:]}
-	switch words[0] {
-	case kindPosted:
-		if a.add(id) {
-			r.live.arrived(id)
-		}
-	case kindImported:
-		a.add(id)
-		r.live.changed(id)
+	m.state = state{revision: revision, votes: votes, downvotes: downvotes, groups: words[6:]}
+	var errM error
+	switch m.kind {
 	case kindVoted, kindRegrouped:
-		r.moved(id, s, more)
+		m.vote = more
 	case kindDeleted:
 		at, by, _ := strings.Cut(more, " ")
-		if s.deleted, err = parseDeletion(at, by); err != nil {
-			return fmt.Errorf("a message about %v on the channel of changes: %w", id, err)
+		m.state.deleted, errM = parseDeletion(at, by)
+	}
+	if err := errors.Join(errR, errV, errD, errM); err != nil {
+		return m, fmt.Errorf("a message about %v on the channel of changes: %w", m.id, err)
+	}
+	return m, nil
+}
+
+// handleMessage passes a message on to the watches.
+func (r *Repo) handleMessage(text string, s *seenPosts) error {
+	if text == hello {
+		return nil
+	}
+	m, err := parseMessage(text)
+	if err != nil {
+		return err
+	}
+	switch m.kind {
+	case kindPosted:
+		if s.add(m.id) {
+			r.live.announcePost(m.id)
 		}
-		r.moved(id, s, "")
+	case kindImported:
+		s.add(m.id)
+		r.live.markStale(m.id)
+	case kindVoted, kindRegrouped, kindDeleted:
+		r.applyChange(m.id, m.state, m.vote)
 	case kindUndeleted:
-		a.add(id) // it is no post
-		r.moved(id, s, "")
+		s.add(m.id) // not a new article
+		r.applyChange(m.id, m.state, "")
 	default: // of a later version
-		r.live.changed(id)
+		r.live.markStale(m.id)
 	}
 	return nil
 }

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// moved puts a standing into the newest state of an article that is watched.
-// vote is the position and the voter that a message names, or empty.
-func (r *Repo) moved(id ArticleID, s standing, vote string) {
+// applyChange applies the state in a message to the newest known state of a watched article. vote is
+// the position and the voter in the message, or empty.
+func (r *Repo) applyChange(id ArticleID, s state, vote string) {
 	l := &r.live
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -20,67 +20,68 @@ func (r *Repo) moved(id ArticleID, s standing, vote string) {
 		return
 	}
 	position, voter, _ := strings.Cut(vote, " ")
-	revoted := t.vote(userOf(voter), votePositions[position])
-	t.heard = s.revision
+	voteChanged := t.setVote(userOf(voter), votePositions[position])
+	t.voteRevision = s.revision
 	latest := t.latest.Load()
 	switch {
 	case latest == nil:
-		t.unread = true
+		t.stale = true
 	case t.lost || s.revision > latest.revision:
 		next := *latest
-		r.stand(&next, s)
+		r.apply(&next, s)
 		t.latest.Store(&next)
 		t.lost = false
-	case revoted:
-		next := *latest // the voter has something new to see
+	case voteChanged:
+		next := *latest // the article is the same, but the voter has a new position to see
 		t.latest.Store(&next)
 	}
-	l.setDue(t)
+	l.schedule(t)
 }
 
-// changed has an article read, if it is watched.
-func (l *live) changed(id ArticleID) {
+// markStale has an article read from Redis, if it is watched.
+func (l *live) markStale(id ArticleID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if t := l.topics[id]; t != nil {
-		t.unread = true
-		l.setDue(t)
+		t.stale = true
+		l.schedule(t)
 	}
 }
 
-// arrived has a new article read, if anybody watches for such or for it.
-func (l *live) arrived(id ArticleID) {
+// announcePost has a new article read from Redis, if it or new articles are watched.
+func (l *live) announcePost(id ArticleID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.posts) == 0 && l.topics[id] == nil {
+	if len(l.postWatches) == 0 && l.topics[id] == nil {
 		return
 	}
-	t := l.topic(id)
-	if t.posted {
-		l.drop(t)
+	t := l.acquire(id) // until the watches are notified
+	if t.isPost {
+		l.release(t)
 	}
-	t.posted = true // it is held until watchers are told
-	t.unread = t.unread || t.latest.Load() == nil
-	l.setDue(t)
+	t.isPost = true
+	t.stale = t.stale || t.latest.Load() == nil
+	l.schedule(t)
 }
 
-// lose has everything read that is watched, since messages may have been lost.
-func (l *live) lose(where func(ArticleID) bool) {
+// markLost has the watched articles that match read from Redis, since messages about them may have
+// been lost.
+func (l *live) markLost(matches func(ArticleID) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for id, t := range l.topics {
-		if where(id) {
-			t.unread, t.lost = true, true
-			t.votes, t.heard = nil, 0
-			l.setDue(t)
+		if matches(id) {
+			t.stale, t.lost = true, true
+			t.votes, t.voteRevision = nil, 0
+			l.schedule(t)
 		}
 	}
 }
 
-// tellWatches tells watchers of what is due until ctx ends: at once after a
-// quiet time, and else at the end of each watchInterval, so that what changed in
-// it reaches a watcher together.
-func (r *Repo) tellWatches(ctx context.Context, report func(error)) {
+// notifyWatches notifies the watches of due topics until ctx ends: at once after a quiet time, and
+// otherwise at the end of each watchInterval, so that a watcher gets the changes of an interval
+// together.
+func (r *Repo) notifyWatches(ctx context.Context, report func(error)) {
 	began := time.Now()
 	failing := false
 	timer := time.NewTimer(0)
@@ -89,34 +90,34 @@ func (r *Repo) tellWatches(ctx context.Context, report func(error)) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-r.live.news:
+		case <-r.live.wake:
 			timer.Reset(0)
 		case <-timer.C:
 			now := time.Now()
-			ready, next := r.live.ready(now)
-			err := r.readUnread(ctx, ready, report)
+			ready, next := r.live.takeDue(now)
+			err := r.readStale(ctx, ready, report)
 			if err != nil && !failing {
 				report(err)
 			}
 			if failing = err != nil; failing {
-				next = retry
+				next = retryPause
 			}
-			r.live.tell(ready, now.Add(watchInterval-now.Sub(began)%watchInterval))
-			wait(ctx, gather)
+			r.live.notify(ready, now.Add(watchInterval-now.Sub(began)%watchInterval))
+			wait(ctx, gatherPause)
 			if next > 0 {
-				timer.Reset(max(next-gather, 0))
+				timer.Reset(max(next-gatherPause, 0))
 			}
 		}
 	}
 }
 
-// ready returns the topics whose watchers can be told now, and how long it is
-// until others are, or 0.
-func (l *live) ready(now time.Time) (ready []*topic, next time.Duration) {
+// takeDue removes the topics from due whose watches may be notified now, and returns them, and the
+// time until the next others may be, or 0.
+func (l *live) takeDue(now time.Time) (ready []*topic, next time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for t := range l.due {
-		if left := t.next.Sub(now); left > 0 {
+		if left := t.notBefore.Sub(now); left > 0 {
 			if next == 0 || left < next {
 				next = left
 			}
@@ -125,47 +126,47 @@ func (l *live) ready(now time.Time) (ready []*topic, next time.Duration) {
 		delete(l.due, t)
 		ready = append(ready, t)
 	}
-	slices.SortFunc(ready, func(a, b *topic) int { return cmp.Compare(a.id, b.id) }) // posts in their order
+	slices.SortFunc(ready, func(a, b *topic) int { return cmp.Compare(a.id, b.id) }) // keeps posts in order
 	return ready, next
 }
 
-// readUnread reads the topics of which Redis alone knows the newest state, all
-// in a few pipelines. What it could not read is due again.
-func (r *Repo) readUnread(ctx context.Context, ready []*topic, report func(error)) error {
-	var unread []*topic
+// readStale reads the stale topics, batchSize in a pipeline. Those that could not be read stay stale
+// and are due again.
+func (r *Repo) readStale(ctx context.Context, ready []*topic, report func(error)) error {
+	var stale []*topic
 	r.live.mu.Lock()
 	for _, t := range ready {
-		if t.unread {
-			t.unread = false
-			unread = append(unread, t)
+		if t.stale {
+			t.stale = false
+			stale = append(stale, t)
 		}
 	}
 	r.live.mu.Unlock()
 	var failed error
-	for len(unread) > 0 {
-		batch := unread[:min(batchSize, len(unread))]
-		unread = unread[len(batch):]
+	for len(stale) > 0 {
+		batch := stale[:min(batchSize, len(stale))]
+		stale = stale[len(batch):]
 		ids, before := make([]ArticleID, len(batch)), make([]*Article, len(batch))
 		for i, t := range batch {
 			ids[i], before[i] = t.id, t.latest.Load()
 		}
-		articles, errs := r.readArticles(ctx, ids) // that one is deleted is news, too
+		articles, errs := r.readArticles(ctx, ids) // with deleted articles: a deletion is a change
 		r.live.mu.Lock()
 		for i, t := range batch {
 			var refusal Refusal
 			switch {
 			case errs[i] == nil:
-				// After a crash Redis may have gone back to an older state. But what
-				// somebody learned since this was asked for is newer.
+				// After a crash Redis may have gone back to an older state. But a state that was
+				// observed since the read began is newer.
 				if latest := t.latest.Load(); t.lost && latest == before[i] && (latest == nil || !same(articles[i], latest)) {
 					t.latest.Store(articles[i])
 				}
 				t.lost = false
-			case errors.As(errs[i], &refusal): // there is none
+			case errors.As(errs[i], &refusal): // the article does not exist
 			case errors.Is(errs[i], ErrUnavailable):
 				failed = errs[i]
-				t.unread = true
-				r.live.setDue(t)
+				t.stale = true
+				r.live.schedule(t)
 			default:
 				report(errs[i])
 			}
@@ -175,36 +176,36 @@ func (r *Repo) readUnread(ctx context.Context, ready []*topic, report func(error
 	return failed
 }
 
-// tell wakes the watchers of the topics, and not again before next.
-func (l *live) tell(ready []*topic, next time.Time) {
+// notify signals the watches of the topics, and allows the next signal at next.
+func (l *live) notify(ready []*topic, next time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, t := range ready {
-		if t.unread {
+		if t.stale {
 			continue // it could not be read
 		}
-		t.next = next
-		t.round.Add(1)
+		t.notBefore = next
+		t.notices.Add(1)
 		for w := range t.watches {
-			w.tell()
+			w.signal()
 		}
-		if !t.posted {
+		if !t.isPost {
 			continue
 		}
-		t.posted = false
+		t.isPost = false
 		if a := t.latest.Load(); a != nil && a.DeletedAt == nil {
-			for w := range l.posts {
-				if w.wants(a) {
-					t.holders++
-					w.posted = append(w.posted, t)
-					if len(w.posted) > queueLimit {
-						l.drop(w.posted[0])
-						w.posted = w.posted[1:]
+			for w := range l.postWatches {
+				if w.matches(a) {
+					t.refs++
+					w.queue = append(w.queue, t)
+					if len(w.queue) > queueLimit {
+						l.release(w.queue[0])
+						w.queue = w.queue[1:]
 					}
-					w.tell()
+					w.signal()
 				}
 			}
 		}
-		l.drop(t)
+		l.release(t)
 	}
 }

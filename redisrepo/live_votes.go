@@ -2,20 +2,20 @@ package redisrepo
 
 import "context"
 
-// WatchedVote is Votes for one article that is being watched. A position that
-// was read once is known from then on, as Listen hears of every vote: however
-// many watch an article with their own position, that costs no reads.
+// WatchedVote is Votes for one article that is being watched. A position that was read once is cached
+// and kept up to date, since Listen receives every vote: watching an article with one's own position
+// costs no reads, however many watchers there are.
 func (r *Repo) WatchedVote(ctx context.Context, voter UserName, a *Article) (*Vote, error) {
-	known, moves := r.live.vote(a, voter)
-	if known != nil && !r.now().After(a.VotingEndsAt.Add(voterMargin)) {
-		return known, nil
+	cached, voteCount := r.live.cachedVote(a, voter)
+	if cached != nil && !r.now().After(a.VotingEndsAt.Add(voterMargin)) {
+		return cached, nil
 	}
 	read, err := r.Votes(ctx, voter, []*Article{a})
 	if err != nil {
 		return nil, err
 	}
 	if read[0] != nil {
-		r.live.keepVote(a.ID, voter, *read[0], moves)
+		r.live.cacheVote(a.ID, voter, *read[0], voteCount)
 	}
 	return read[0], nil
 }
@@ -23,56 +23,56 @@ func (r *Repo) WatchedVote(ctx context.Context, voter UserName, a *Article) (*Vo
 // votePositions are the positions by their text in a message.
 var votePositions = map[string]Vote{"1": Up, "-1": Down, "0": None}
 
-// mostVotes bounds how many positions are known of one article.
-const mostVotes = 100_000
+// maxCachedVotes is the maximum number of cached positions on one article.
+const maxCachedVotes = 100_000
 
-// vote is the position of a user, if it is known for this state of an article, and
-// how many votes were heard of. A state may be known before the message of the
-// vote that led to it.
-func (l *live) vote(a *Article, voter UserName) (*Vote, int) {
+// cachedVote returns the position of a user if it is cached and belongs to this state of the article,
+// and the number of votes noticed so far. A state may be known before the message of the vote that
+// led to it arrives.
+func (l *live) cachedVote(a *Article, voter UserName) (*Vote, int) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	t := l.topics[a.ID]
 	if t == nil {
 		return nil, 0
 	}
-	if vote, known := t.votes[voter]; known && a.revision <= t.heard {
-		return &vote, t.moves
+	if vote, cached := t.votes[voter]; cached && a.revision <= t.voteRevision {
+		return &vote, t.voteCount
 	}
-	return nil, t.moves
+	return nil, t.voteCount
 }
 
-// keepVote makes a position known that was read after so many moves. With one
-// more the position may be another.
-func (l *live) keepVote(id ArticleID, voter UserName, vote Vote, moves int) {
+// cacheVote caches a position that was read when voteCount votes had been noticed. If there was
+// another vote since, the position may have changed and is not cached.
+func (l *live) cacheVote(id ArticleID, voter UserName, vote Vote, voteCount int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := l.topics[id]
-	if t == nil || t.moves != moves || t.lost {
+	if t == nil || t.voteCount != voteCount || t.lost {
 		return
 	}
-	if t.votes == nil || len(t.votes) >= mostVotes {
+	if t.votes == nil || len(t.votes) >= maxCachedVotes {
 		t.votes = map[UserName]Vote{}
 	}
 	t.votes[voter] = vote
 }
 
-// voted forgets a position, for a vote of this process. Its reply may come before
-// its message, and those of two votes in another order than they were counted.
-func (l *live) voted(id ArticleID, voter UserName) {
+// forgetVote drops a cached position after a vote of this process. The vote's reply may arrive before
+// its message, and the replies of two votes in another order than they were counted.
+func (l *live) forgetVote(id ArticleID, voter UserName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if t := l.topics[id]; t != nil {
-		t.moves++
+		t.voteCount++
 		delete(t.votes, voter)
 	}
 }
 
-// vote changes a position that is known, and reports whether it did.
-func (t *topic) vote(voter UserName, vote Vote) bool {
-	t.moves++
-	known, ok := t.votes[voter]
-	if !ok || known == vote {
+// setVote updates a cached position, and reports whether it changed.
+func (t *topic) setVote(voter UserName, vote Vote) bool {
+	t.voteCount++
+	cached, ok := t.votes[voter]
+	if !ok || cached == vote {
 		return false
 	}
 	t.votes[voter] = vote

@@ -7,48 +7,47 @@ import (
 	"slices"
 )
 
-// MaxWatched is how many articles can be watched at once.
+// MaxWatched is the maximum number of articles of one watch.
 const MaxWatched = 100
 
-// queueLimit is how many posts wait for a watcher that does not take them.
+// queueLimit is the maximum number of posts that wait for a slow watcher.
 const queueLimit = 100
 
-// Watch tells one watcher of articles that changed, or were posted. Listen must
-// run, or it tells nothing. All methods but Wake belong to one goroutine.
+// Watch delivers changed or new articles to one watcher. It delivers only while Listen runs. All methods
+// but Wake belong to one goroutine.
 type Watch struct {
 	live *live
 	wake chan struct{}
 
-	// Of a watch of articles.
+	// Only for a watch of articles.
 	watched []watched
-	at      int // where to look next, so that every article has its turn
+	at      int // index of the next article to look at, so that each gets its turn
 
-	// Of a watch of posts.
-	group  *GroupName // where they are posted, empty for all; nil when articles are watched
-	posted []*topic   // what is not taken yet
-	taken  []*topic   // what is being delivered
+	// Only for a watch of posts.
+	group *GroupName // the group to watch, empty for all posts; nil if articles are watched
+	queue []*topic   // not taken yet
+	taken []*topic   // being delivered
 }
 
 // watched is an article of a watch.
 type watched struct {
 	*topic
-	round uint64   // of the topic, when it was looked at last
-	shown *Article // what was taken last
+	notices uint64   // of the topic, when it was last looked at
+	shown   *Article // the last state that was delivered; nil: any state is new to the watcher
 }
 
-// WatchArticles watches articles for changes of votes, score and groups. When
-// one is deleted, that is told once, by its DeletedAt, and nothing more unless it
-// is undeleted. An article that does not exist is never told of, which is no
-// error. It refuses with Invalid fewer than 1 and more than MaxWatched ids.
+// WatchArticles watches articles for changes of votes, score and groups. A deletion is delivered once, as
+// an article with DeletedAt, and then nothing unless the article is undeleted. An id without an article
+// is not an error; nothing is delivered for it. Changes before WatchArticles returns are not delivered.
 //
-// What changed before it returns is not told.
+// It refuses with Invalid fewer than 1 and more than MaxWatched ids.
 func (r *Repo) WatchArticles(ctx context.Context, ids []ArticleID) (*Watch, error) {
 	if len(ids) < 1 || len(ids) > MaxWatched {
 		return nil, refuse(Invalid, "ids", "1 to %d articles can be watched at once, these are %d", MaxWatched, len(ids))
 	}
 	w := &Watch{live: &r.live, wake: make(chan struct{}, 1)}
-	unread := r.live.join(w, ids)
-	// A topic that is read now can follow its changes without being read again.
+	unread := r.live.addWatch(w, ids)
+	// With its state known, a topic can follow changes by their messages, without being read again.
 	_, errs := r.readArticles(ctx, unread)
 	for _, err := range errs {
 		if errors.Is(err, ErrUnavailable) || ctx.Err() != nil {
@@ -60,36 +59,36 @@ func (r *Repo) WatchArticles(ctx context.Context, ids []ArticleID) (*Watch, erro
 	return w, nil
 }
 
-// WatchPosts watches for new articles of a group, or of the whole site when the
-// group is empty. Imported and undeleted articles are not new, and deleted ones
-// are passed over. Of a watcher that takes too slowly, the 100 newest posts wait. It refuses with Invalid the group
-// interesting, into which nothing is posted.
+// WatchPosts watches for new articles in a group, or in all groups and none if the group is empty.
+// Imported and undeleted articles are not new, and deleted ones are skipped. If a watcher is too slow,
+// the 100 newest posts wait for it and older ones are dropped.
+//
+// It refuses with Invalid the group Interesting, into which nothing is posted.
 func (r *Repo) WatchPosts(group GroupName) (*Watch, error) {
 	if group == Interesting {
 		return nil, refuse(Invalid, "group", "nothing is posted into the group %s: watch its articles for changes", Interesting)
 	}
 	w := &Watch{live: &r.live, wake: make(chan struct{}, 1), group: &group}
-	r.live.joinPosts(w)
+	r.live.addPostWatch(w)
 	return w, nil
 }
 
-// OfPosts reports whether new articles are watched for, instead of changes.
+// OfPosts reports whether the watch is for new articles instead of changes.
 func (w *Watch) OfPosts() bool { return w.group != nil }
 
-// Wake has a value when there may be something to take.
+// Wake returns a channel that has a value if Take may return something.
 func (w *Watch) Wake() <-chan struct{} { return w.wake }
 
-// Delivery is one article to send to a watcher. Newest is called right before
-// sending, and Done after it.
+// Delivery is one article to send to a watcher. Call Newest right before sending it, and Done after.
 type Delivery struct {
 	watch   *Watch
 	topic   *topic
 	watched *watched // nil for a new article
-	article *Article // what Newest returned last
+	article *Article // the newest state so far
 }
 
-// Take returns the next article that has news for the watcher. ok is false when
-// there is none until Wake has a value again.
+// Take returns the next article that is new to the watcher. If ok is false, there is nothing to take
+// until Wake has a value again.
 func (w *Watch) Take() (d Delivery, ok bool) {
 	if w.group != nil {
 		return w.takePost()
@@ -97,11 +96,11 @@ func (w *Watch) Take() (d Delivery, ok bool) {
 	for range w.watched {
 		t := &w.watched[w.at]
 		w.at = (w.at + 1) % len(w.watched)
-		round := t.topic.round.Load()
-		if round == t.round {
+		notices := t.topic.notices.Load()
+		if notices == t.notices {
 			continue
 		}
-		t.round = round
+		t.notices = notices
 		if a := t.latest.Load(); a != nil && a != t.shown {
 			t.shown = a
 			return Delivery{watch: w, topic: t.topic, watched: t, article: a}, true
@@ -113,21 +112,21 @@ func (w *Watch) Take() (d Delivery, ok bool) {
 func (w *Watch) takePost() (d Delivery, ok bool) {
 	w.live.mu.Lock()
 	defer w.live.mu.Unlock()
-	for len(w.posted) > 0 {
-		t := w.posted[0]
-		w.posted = w.posted[1:]
+	for len(w.queue) > 0 {
+		t := w.queue[0]
+		w.queue = w.queue[1:]
 		if a := t.latest.Load(); a.DeletedAt == nil {
 			w.taken = append(w.taken, t)
 			return Delivery{watch: w, topic: t, article: a}, true
 		}
-		w.live.drop(t)
+		w.live.release(t)
 	}
 	return Delivery{}, false
 }
 
-// Newest returns the newest state of the article that this process knows. Sent at
-// once, it is not older than anything that this process has sent to any client. A
-// new article, too, may be deleted by then.
+// Newest returns the newest state of the article that this process knows. If it is sent at once, it is
+// not older than any state that this process has sent to any client. Even a new article may be deleted
+// by then.
 func (d *Delivery) Newest() *Article {
 	if latest := d.topic.latest.Load(); latest != d.article {
 		d.article = latest
@@ -138,8 +137,8 @@ func (d *Delivery) Newest() *Article {
 	return d.article
 }
 
-// Done ends the delivery. With ok false, Take returns a watched article again at
-// its next change of any kind, because sending it failed.
+// Done ends the delivery. If ok is false, because sending failed, Take returns a watched article again
+// at its next notification.
 func (d *Delivery) Done(ok bool) {
 	if d.watched != nil {
 		if !ok {
@@ -152,34 +151,34 @@ func (d *Delivery) Done(ok bool) {
 	defer w.live.mu.Unlock()
 	if i := slices.Index(w.taken, d.topic); i >= 0 {
 		w.taken = slices.Delete(w.taken, i, i+1)
-		w.live.drop(d.topic)
+		w.live.release(d.topic)
 	}
 }
 
-// Close ends the watch and its deliveries. It is called once.
+// Close ends the watch and its deliveries. Call it once.
 func (w *Watch) Close() {
 	w.live.mu.Lock()
 	defer w.live.mu.Unlock()
-	delete(w.live.posts, w)
-	for _, t := range slices.Concat(w.posted, w.taken) {
-		w.live.drop(t)
+	delete(w.live.postWatches, w)
+	for _, t := range slices.Concat(w.queue, w.taken) {
+		w.live.release(t)
 	}
 	w.taken = nil
 	for _, t := range w.watched {
 		delete(t.watches, w)
-		w.live.drop(t.topic)
+		w.live.release(t.topic)
 	}
 }
 
-// tell wakes the watcher, who may be awake.
-func (w *Watch) tell() {
+// signal wakes the watcher; it may be awake already.
+func (w *Watch) signal() {
 	select {
 	case w.wake <- struct{}{}:
 	default:
 	}
 }
 
-// wants reports whether a new article is one that is watched for.
-func (w *Watch) wants(a *Article) bool {
+// matches reports whether a new article is one that is watched for.
+func (w *Watch) matches(a *Article) bool {
 	return *w.group == "" || slices.Contains(a.Groups, *w.group)
 }

@@ -58,7 +58,7 @@ func (r *Repo) moderate(ctx context.Context, doing string, script *redis.Script,
 	}
 	switch status := answer.status(); status {
 	case "OK":
-		return r.written(id, answer, 1)
+		return r.observeReply(id, answer, 1)
 	case "NOT_FOUND":
 		return nil, noArticle(id)
 	case "FORBIDDEN":

@@ -60,7 +60,7 @@ func (r *Repo) Post(ctx context.Context, poster UserName, d Draft) (*Article, er
 		}
 		switch status := answer.status(); status {
 		case "CREATED":
-			return r.written(id, answer, 1)
+			return r.observeReply(id, answer, 1)
 		case "TAKEN":
 			hash, err := answer.hash(1)
 			if err != nil {
@@ -69,7 +69,7 @@ func (r *Repo) Post(ctx context.Context, poster UserName, d Draft) (*Article, er
 			// The client sends a script again when its reply was lost: then the
 			// number was taken by this very call. Otherwise the counter was set back.
 			if s.is(hash, poster) {
-				return r.written(id, answer, 1)
+				return r.observeReply(id, answer, 1)
 			}
 		case "REPEATED":
 			return r.first(ctx, answer.text(1))

@@ -6,9 +6,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ArticlesByID reads articles in one round trip. Both slices have one slot for
-// each id, in order. The error of an article that does not exist, or is deleted,
-// is a Refusal with NotFound.
+// ArticlesByID reads articles in one round trip. Both results have one element for each id, in order.
+// The error for an article that does not exist or is deleted is a Refusal with NotFound.
 func (r *Repo) ArticlesByID(ctx context.Context, ids []ArticleID) ([]*Article, []error) {
 	articles, errs := r.readArticles(ctx, ids)
 	for i, a := range articles {
@@ -19,11 +18,11 @@ func (r *Repo) ArticlesByID(ctx context.Context, ids []ArticleID) ([]*Article, [
 	return articles, errs
 }
 
-// readArticles is ArticlesByID with the deleted ones among them.
+// readArticles is ArticlesByID including deleted articles.
 func (r *Repo) readArticles(ctx context.Context, ids []ArticleID) ([]*Article, []error) {
 	articles, errs := make([]*Article, len(ids)), make([]error, len(ids))
 	hashes := make([]*redis.MapStringStringCmd, len(ids))
-	// What fails, fails in its slot: a lost connection in all of them.
+	// Every command has its own error: a lost connection fails all of them.
 	_, _ = r.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
 		for i, id := range ids {
 			hashes[i] = pipe.HGetAll(ctx, r.partition(id).article(id))
@@ -38,15 +37,14 @@ func (r *Repo) readArticles(ctx context.Context, ids []ArticleID) ([]*Article, [
 		case len(hash) == 0:
 			errs[i] = noArticle(id)
 		default:
-			articles[i], errs[i] = r.learn(id, hash)
+			articles[i], errs[i] = r.observe(id, hash)
 		}
 	}
 	return articles, errs
 }
 
-// Votes returns the user's position on each article, in one round trip. A
-// position is nil when it is not known any more: some time after the voting
-// window, Redis forgets who voted.
+// Votes returns the user's position on each article, in one round trip. A position is nil if it is not
+// known any more: voters are forgotten an hour after the voting window.
 func (r *Repo) Votes(ctx context.Context, voter UserName, articles []*Article) ([]*Vote, error) {
 	votes := make([]*Vote, len(articles))
 	ups, downs := make([]*redis.BoolCmd, len(articles)), make([]*redis.BoolCmd, len(articles))
@@ -69,7 +67,7 @@ func (r *Repo) Votes(ctx context.Context, voter UserName, articles []*Article) (
 			continue
 		}
 		vote := None
-		// In both sets, when the book's code voted over a vote down: they cancel out.
+		// A legacy client that upvotes over a downvote leaves both: they cancel out.
 		if ups[i].Val() {
 			vote += Up
 		}
@@ -81,8 +79,7 @@ func (r *Repo) Votes(ctx context.Context, voter UserName, articles []*Article) (
 	return votes, nil
 }
 
-// ArticleCounts returns how many articles are in each group, in one round trip.
-// It is 0 for a group that nobody has put an article into.
+// ArticleCounts returns the number of articles in each group, in one round trip; 0 for an empty group.
 func (r *Repo) ArticleCounts(ctx context.Context, names []GroupName) ([]int, error) {
 	cards := make([]*redis.IntCmd, 0, len(names)*len(r.partitions))
 	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
@@ -102,7 +99,7 @@ func (r *Repo) ArticleCounts(ctx context.Context, names []GroupName) ([]int, err
 	return counts, nil
 }
 
-// Count returns how many articles a listing has, in one round trip.
+// Count returns the number of articles in a listing, in one round trip.
 func (r *Repo) Count(ctx context.Context, l Listing) (int, error) {
 	if l.group != "" {
 		counts, err := r.ArticleCounts(ctx, []GroupName{l.group})

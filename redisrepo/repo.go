@@ -1,40 +1,57 @@
-// Package redisrepo keeps articles, votes and groups in Redis.
+// Package redisrepo stores articles, votes and groups in Redis.
 //
-// Keys, behind the tag of their partition, which is empty on a single Redis
-// (n is an article's number, times are Unix seconds):
+// # Keys
 //
-//	article:         string  last number given out
+// Every key starts with the tag of its partition, which is empty on a single Redis. n is an article's
+// number; times are Unix seconds.
+//
+//	article:         string  last article number given out
 //	article:<n>      hash    title, link, text, poster, time, votes (net), downvotes,
-//	                         groups (names, blanks between), revision (changes so far),
-//	                         uncounted (1: the poster's vote is); of a deleted one
-//	                         deleted (time), deleted_by (user:<name>)
+//	                         groups (names separated by spaces), revision (number of changes),
+//	                         uncounted (1 if the poster's own vote does not count);
+//	                         of a deleted article also deleted (time), deleted_by (user:<name>)
 //	time:            zset    article:<n> by posting time
 //	score:           zset    article:<n> by posting time + VoteScore for each net vote
-//	voted:<n>        set     user:<name> of who voted up; kept an hour longer than the window
-//	downvoted:<n>    set     the same of who voted down
-//	group:<name>     set     article:<n> of the group
-//	score:<name>     zset    the group's part of score:, kept GroupCacheTTL after its last use
-//	time:<name>      zset    the group's part of time:, likewise
-//	groups:          zset    names of the groups that are not empty, for listing them by name
-//	posted:<name>    zset    article:<n> that the user posted, by posting time
-//	deleted:         zset    article:<n> of the deleted ones by the time of that; they are
-//	                         in no other listing and in no group
-//	moderation:      stream  log of deletions, undeletions and regroupings by moderators,
-//	                         the last 100,000 or a few more
-//	audit:<n>        hash    of user:<name>, position, time and address bucket of the last vote
-//	                         that was recorded; kept as long as the voters
-//	post:<user>:<k>  string  idempotency record of a post, kept a day; - in place of the
-//	                         article: it is in the partition of the link
-//	link:<digest>    string  first article of a link and the time of posting, kept LinkWindow;
-//	                         32 hex digits of the SHA-256 of the link in its plainest form
-//	query:<hhh>      string  a GraphQL document whose SHA-256 begins with these hex digits, kept 30 days
-//	limit:<rule>:<w> string  what a user or an address has done, kept for the rule's window
-//	meta:            hash    layout, partitions, index, and the rules that the data are under
-//	changes:<db>     channel what changed, see shared.lua; of a shard where there is a tag
+//	voted:<n>        set     user:<name> of the upvoters; expires an hour after the voting window
+//	downvoted:<n>    set     user:<name> of the downvoters; expires likewise
+//	group:<name>     set     article:<n> of the group's articles
+//	score:<name>     zset    the group's part of score:, expires GroupCacheTTL after its last use
+//	time:<name>      zset    the group's part of time:, expires likewise
+//	groups:          zset    names of the non-empty groups, for listing them by name
+//	posted:<name>    zset    article:<n> of the user's articles, by posting time
+//	deleted:         zset    article:<n> of the deleted articles, by time of deletion; they are in
+//	                         no other listing and in no group
+//	moderation:      stream  log of deletions, undeletions and regroupings by moderators:
+//	                         the last 100,000 entries or slightly more
+//	audit:<n>        hash    user:<name> to position, time and address bucket of the last
+//	                         recorded vote; expires with the voters
+//	post:<user>:<k>  string  idempotency record of a post, expires after a day; holds - instead of
+//	                         the article while that is in another partition, that of the link
+//	link:<digest>    string  first article with a link and its posting time, expires after
+//	                         LinkWindow; 32 hex digits of the SHA-256 of the normalized link
+//	query:<hhh>      string  GraphQL document whose SHA-256 starts with these hex digits, expires
+//	                         30 days after its last use
+//	limit:<rule>:<w> string  amount used by a user or an address, expires with the rule's window
+//	meta:            hash    layout version, partitions, index of the partition, and the rules
+//	                         that the data is ranked by
+//	changes:<db>     channel changes, see shared.lua; a sharded channel if the partition has a tag
 //
-// The keys, and the first five fields of the hash, are those of Redis in Action,
-// chapter 1: its code can read and write beside this package. Every write is
-// one Lua script: wholly done or not at all, and safe to repeat.
+// # Legacy clients
+//
+// A legacy client is a program that runs the code of Redis in Action, chapter 1, on the same store.
+// It knows the keys article:, article:<n>, time:, score:, voted:<n> and group:<name>, and the hash
+// fields title, link, poster, time and votes. These have the meaning that it gives them, so it can
+// read and write the store while this package does. An article that it posted lacks the other fields
+// and indexes until the first write through this package adds them.
+//
+// # Writes
+//
+// Every write is one Lua script: it is done completely or not at all, and safe to repeat.
+//
+// # Partitions
+//
+// WithPartitions spreads articles over several partitions, each of which fits on one shard of a Redis
+// Cluster. No setting of the server uses it yet: today only tests run with more than one partition.
 package redisrepo
 
 import (
@@ -52,39 +69,40 @@ import (
 // LayoutVersion is the version of the keys above, as meta: records it.
 const LayoutVersion = "1"
 
-// knownGroups is how many articles' groups a Repo remembers.
-const knownGroups = 10_000
+// groupsCacheSize is the number of articles whose groups a Repo caches.
+const groupsCacheSize = 10_000
 
-// Repo is the articles of one site. It is safe for concurrent use, also by many
-// processes on one store.
+// Repo is the articles of one site. It is safe for concurrent use. Any number of processes may use
+// the same store.
 type Repo struct {
 	client     redis.UniversalClient
 	rules      Rules
 	partitions []partition
-	database   int              // number of the store's database on its server
+	database   int              // number of the database on its server
 	clock      func() time.Time // nil: the clock of Redis
 	keepRules  bool
-	onRerank   func(string)
-	// groups remembers what groups articles are in, as the text in their hash.
-	// Scripts must be told every key they touch, so a vote for an article that
-	// is not remembered may have to ask first. What is remembered may be
-	// outdated: the scripts compare.
+	onRerank   func(changes string)
+	// groups caches the groups of articles, as the text in their hashes. A script must be given all
+	// the keys that it touches, so a write to an article that is not cached may need a second call.
+	// Cached values may be outdated: the scripts compare them.
 	groups *lru.Cache[ArticleID, string]
 	live   live
 }
 
-// Option changes what New makes.
+// Option is an option of New.
 type Option func(*Repo)
 
-// WithClock sets the clock by which articles are posted and voting ends. The
-// default is the clock of the Redis server, which all processes share.
+// WithClock sets the clock that decides posting times and the end of voting. The default is the clock
+// of the Redis server, which all processes share.
 func WithClock(now func() time.Time) Option {
 	return func(r *Repo) { r.clock = now }
 }
 
-// WithPartitions spreads the articles over one partition for each tag, by
-// number. Tags are Redis Cluster's, such as "{a}"; they and their order belong
-// to the data. The default is one partition without a tag.
+// WithPartitions spreads the articles by number over one partition for each tag. Tags are hash tags of
+// Redis Cluster, such as "{a}"; the tags and their order belong to the data. The default is a single
+// partition without a tag.
+//
+// No setting of the server reaches this option yet: only tests use it.
 func WithPartitions(tags ...string) Option {
 	return func(r *Repo) {
 		r.partitions = nil
@@ -94,19 +112,19 @@ func WithPartitions(tags ...string) Option {
 	}
 }
 
-// New opens the site that is in the store, or an empty one. It refuses rules
-// that are out of bounds, and a store whose data have another layout. When the
-// rules have changed since the store was last opened, it first ranks all
-// articles anew; no other process should use the store under the old ones then.
+// New opens the site in the store, or creates an empty one. It returns a *RuleError for rules that are
+// out of bounds, and an error for a store whose data has another layout. If the rules have changed
+// since the store was last opened, it first re-ranks all articles; no other process should then be
+// using the store under the old rules.
 func New(ctx context.Context, client redis.UniversalClient, rules Rules, options ...Option) (*Repo, error) {
 	if err := rules.Validate(); err != nil {
 		return nil, err
 	}
-	remembered, err := lru.New[ArticleID, string](knownGroups)
+	groups, err := lru.New[ArticleID, string](groupsCacheSize)
 	if err != nil {
 		return nil, err
 	}
-	r := &Repo{client: client, rules: rules, partitions: []partition{""}, groups: remembered, live: live{news: make(chan struct{}, 1)}}
+	r := &Repo{client: client, rules: rules, partitions: []partition{""}, groups: groups, live: live{wake: make(chan struct{}, 1)}}
 	if single, ok := client.(interface{ Options() *redis.Options }); ok { // a cluster has one database
 		r.database = single.Options().DB
 	}
@@ -114,7 +132,7 @@ func New(ctx context.Context, client redis.UniversalClient, rules Rules, options
 		option(r)
 	}
 	if len(r.partitions) == 0 {
-		return nil, errors.New("partitions: there is no tag, not even an empty one")
+		return nil, errors.New("partitions: give at least one tag, which may be empty")
 	}
 	if err := r.checkMeta(ctx); err != nil {
 		return nil, err
@@ -122,7 +140,7 @@ func New(ctx context.Context, client redis.UniversalClient, rules Rules, options
 	if err := r.loadScripts(ctx); err != nil {
 		return nil, storeError("load scripts", err)
 	}
-	if err := r.mayPublish(ctx); err != nil {
+	if err := r.checkMayPublish(ctx); err != nil {
 		return nil, storeError("publish changes", err)
 	}
 	if err := r.applyRules(ctx); err != nil {
@@ -131,15 +149,15 @@ func New(ctx context.Context, client redis.UniversalClient, rules Rules, options
 	return r, nil
 }
 
-// checkMeta compares what data these are, and writes it when nothing says so yet.
+// checkMeta compares the layout of the data with this program's, or records it in a new store.
 func (r *Repo) checkMeta(ctx context.Context) error {
 	for i, p := range r.partitions {
-		written, err := r.client.Exists(ctx, p.meta()).Result()
+		exists, err := r.client.Exists(ctx, p.meta()).Result()
 		if err != nil {
 			return storeError("read "+p.meta(), err)
 		}
-		if written == 0 {
-			if err := r.findGroups(ctx, p); err != nil {
+		if exists == 0 {
+			if err := r.indexLegacyGroups(ctx, p); err != nil {
 				return storeError("look for groups", err)
 			}
 		}
@@ -161,21 +179,21 @@ func (r *Repo) checkMeta(ctx context.Context) error {
 		}
 		for field, value := range want {
 			if found.Val()[field] != value {
-				return fmt.Errorf("%s says that the data have %s %s; this program was told %s", p.meta(), field, found.Val()[field], value)
+				return fmt.Errorf("%s: the data has %s %s, this program needs %s", p.meta(), field, found.Val()[field], value)
 			}
 		}
 	}
 	return nil
 }
 
-// findGroups enters the groups of the book's code in the index, once: it looks
-// at every key of a store that has no meta: yet.
-func (r *Repo) findGroups(ctx context.Context, p partition) error {
+// indexLegacyGroups adds the groups of legacy clients to the list of groups. It runs once, on a store
+// that has no meta: yet, and looks at all its keys.
+func (r *Repo) indexLegacyGroups(ctx context.Context, p partition) error {
 	keys := r.client.Scan(ctx, 0, p.group("*"), 1000).Iterator()
 	for keys.Next(ctx) {
 		name, err := ParseGroupName(strings.TrimPrefix(keys.Val(), p.group("")))
 		if err != nil || p.group(name) != keys.Val() || name == Interesting {
-			continue // not a group that can be named here
+			continue // not the canonical name of a group
 		}
 		if err := r.client.ZAdd(ctx, p.groups(), redis.Z{Member: string(name)}).Err(); err != nil {
 			return err
@@ -184,7 +202,7 @@ func (r *Repo) findGroups(ctx context.Context, p partition) error {
 	return keys.Err()
 }
 
-// Ready reports whether the store answers.
+// Ready returns an error, usually ErrUnavailable, if the store does not answer.
 func (r *Repo) Ready(ctx context.Context) error {
 	if err := r.client.Ping(ctx).Err(); err != nil {
 		return storeError("ping", err)
@@ -196,7 +214,7 @@ func (r *Repo) partition(id ArticleID) partition {
 	return r.partitions[int(id)%len(r.partitions)]
 }
 
-// now is for what is only shown; the scripts decide by scriptNow.
+// now is the time for values that are only shown; scripts decide by scriptNow.
 func (r *Repo) now() time.Time {
 	if r.clock != nil {
 		return r.clock()
@@ -204,7 +222,7 @@ func (r *Repo) now() time.Time {
 	return time.Now()
 }
 
-// scriptNow is a script's argument for the time: empty lets it ask Redis.
+// scriptNow is the argument now of a script: empty stands for the clock of Redis.
 func (r *Repo) scriptNow() string {
 	if r.clock == nil {
 		return ""
@@ -212,5 +230,5 @@ func (r *Repo) scriptNow() string {
 	return strconv.FormatInt(r.clock().Unix(), 10)
 }
 
-// seconds is a duration as an argument of a script.
+// seconds is a duration as an argument of a script, in whole seconds.
 func seconds(d time.Duration) int64 { return int64(d / time.Second) }

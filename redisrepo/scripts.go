@@ -24,7 +24,7 @@ var (
 	undeleteScript = script("shared.lua", "undelete.lua")
 )
 
-// script joins files into one script.
+// script concatenates files to one script.
 func script(names ...string) *redis.Script {
 	var source []byte
 	for _, name := range names {
@@ -37,8 +37,7 @@ func script(names ...string) *redis.Script {
 	return redis.NewScript(string(source))
 }
 
-// loadScripts makes the scripts known to the server, so that they can be
-// called by digest in a pipeline.
+// loadScripts loads the scripts into the server, so that they can be called by digest in a pipeline.
 func (r *Repo) loadScripts(ctx context.Context) error {
 	for _, s := range []*redis.Script{postScript, voteScript, regroupScript, rerankScript, listingScript, rateScript, deleteScript, undeleteScript} {
 		if err := s.Load(ctx, r.client).Err(); err != nil {
@@ -48,11 +47,11 @@ func (r *Repo) loadScripts(ctx context.Context) error {
 	return nil
 }
 
-// pipeline runs in one round trip what queue puts in. Scripts go in by digest:
-// a server that was started anew since does not know them, so then they are
-// loaded and everything is run again, as every script may be.
+// pipeline runs the commands that queue adds in one round trip. Scripts are called by digest. A server
+// that was restarted does not know them any more: then they are loaded and all commands run again,
+// which is safe for every script.
 //
-// The replies of single commands, redis.Nil among them, are for the caller to look at.
+// The caller looks at the replies of the commands, of which any may be redis.Nil.
 func (r *Repo) pipeline(ctx context.Context, queue func(redis.Pipeliner)) error {
 	run := func() error {
 		commands, err := r.client.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -78,10 +77,10 @@ func (r *Repo) pipeline(ctx context.Context, queue func(redis.Pipeliner)) error 
 	return err
 }
 
-// reply is what a script answered: a status and what goes with it.
+// reply is the reply of a script: a status and what belongs to it.
 type reply []any
 
-// run calls a script, by its text when the server does not know its digest.
+// run calls a script by its digest, or by its text if the server does not know the digest.
 func (r *Repo) run(ctx context.Context, s *redis.Script, keys []string, args []any) (reply, error) {
 	answer, err := s.Run(ctx, r.client, keys, args...).Slice()
 	if err == nil && reply(answer).text(0) == "" {
@@ -94,7 +93,7 @@ var errNoStatus = errors.New("the script's reply has no status")
 
 func (a reply) status() string { return a.text(0) }
 
-// text is element i, or empty.
+// text is element i, or empty if that is no text.
 func (a reply) text(i int) string {
 	if i >= len(a) {
 		return ""
@@ -103,7 +102,7 @@ func (a reply) text(i int) string {
 	return s
 }
 
-// hash is element i, a list of fields and values.
+// hash is element i, a list of fields and values in turn.
 func (a reply) hash(i int) (map[string]string, error) {
 	var pairs []any
 	if i < len(a) {

@@ -79,8 +79,8 @@ func (r *Repo) VoteFrom(ctx context.Context, id ArticleID, voter UserName, vote 
 	switch status := answer.status(); status {
 	case "OK":
 		before, _ := answer[1].(int64)
-		r.live.voted(id, voter)
-		article, err := r.written(id, answer, 2)
+		r.live.forgetVote(id, voter)
+		article, err := r.observeReply(id, answer, 2)
 		return VoteResult{Article: article, Previous: Vote(before), Changed: Vote(before) != vote}, err
 	case "NOT_FOUND":
 		return VoteResult{}, noArticle(id)
