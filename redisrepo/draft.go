@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of what is posted. Characters are Unicode code points.
+// Limits of drafts. Characters are Unicode code points.
 const (
 	maxTitle          = 200    // characters, after trimming
 	maxLink           = 2_000  // bytes
@@ -18,7 +18,7 @@ const (
 	maxIdempotencyKey = 100    // characters
 )
 
-// Draft is what somebody wants to post, as they sent it. Post checks it.
+// Draft is an article as a client submits it. Post checks it.
 type Draft struct {
 	Title          string   // 1 to 200 characters after trimming, no control characters
 	Link           *string  // absolute http or https URL of at most 2,000 bytes
@@ -27,81 +27,110 @@ type Draft struct {
 	IdempotencyKey *string  // 1 to 100 characters; a repeat within 24 hours finds the first post
 }
 
-// submission is a draft that has passed its checks.
+// submission is a checked draft.
 type submission struct {
 	title, link, text string
 	groups            []GroupName
 }
 
-// check returns what to store, or all the broken rules at once.
-//
-// What is imported was accepted by another site, under that site's rules: it may
-// be a bare title, and may hold the control characters U+0080 to U+009F, which
-// text that was once decoded wrongly is full of.
-func (d Draft) check(imported bool) (submission, error) {
-	var broken Refusal
-	control := unicode.IsControl
-	if imported {
-		control = func(c rune) bool { return c < ' ' || c == 0x7f }
-	}
-	s := submission{title: strings.TrimSpace(d.Title)}
-	switch n := utf8.RuneCountInString(s.title); {
-	case n == 0:
-		broken = append(broken, refuse(Invalid, "title", "the title is empty: it has 1 to %d characters", maxTitle)...)
-	case n > maxTitle:
-		broken = append(broken, refuse(TooLong, "title", "the title has at most %d characters, this one has %d", maxTitle, n)...)
-	case !utf8.ValidString(s.title) || strings.ContainsFunc(s.title, control):
-		broken = append(broken, refuse(Invalid, "title", "the title holds a control character: write it on one line of plain text")...)
-	}
-	if d.Link != nil {
-		s.link = strings.TrimSpace(*d.Link)
-	}
-	switch {
-	case len(s.link) > maxLink:
-		broken = append(broken, refuse(TooLong, "link", "the link has at most %d bytes, this one has %d", maxLink, len(s.link))...)
-	case s.link != "" && !isWebLink(s.link, control):
-		broken = append(broken, refuse(Invalid, "link", "the link is not an absolute http or https URL: %s", shown(s.link))...)
-	}
-	if d.Text != nil && strings.TrimSpace(*d.Text) != "" {
-		s.text = *d.Text
-	}
-	switch n := utf8.RuneCountInString(s.text); {
-	case n > maxText:
-		broken = append(broken, refuse(TooLong, "text", "the text has at most %d characters, this one has %d", maxText, n)...)
-	case !utf8.ValidString(s.text) || strings.ContainsFunc(s.text, func(c rune) bool { return control(c) && !strings.ContainsRune("\t\n\r", c) }):
-		broken = append(broken, refuse(Invalid, "text", "the text holds a control character other than tab and line break")...)
-	}
-	if s.link == "" && s.text == "" && !imported {
-		broken = append(broken, refuse(Invalid, "link", "a link or a text is required")...)
+// draftRules are the differences between the checks of a post and of an import.
+type draftRules struct {
+	isControl func(rune) bool // whether a title, link or text must not contain the character
+	needsBody bool            // whether a link or a text is required
+}
+
+var (
+	postRules = draftRules{isControl: unicode.IsControl, needsBody: true}
+	// An imported article was accepted by another site under its own rules: it may be a title alone,
+	// and may contain the control characters U+0080 to U+009F, which are common in text that was once
+	// decoded wrongly.
+	importRules = draftRules{isControl: func(c rune) bool { return c < ' ' || c == 0x7f }}
+)
+
+// check returns what to store, or a Refusal with all errors of the draft.
+func (d Draft) check(rules draftRules) (submission, error) {
+	var s submission
+	var refusals, broken Refusal
+	s.title, broken = rules.checkTitle(d.Title)
+	refusals = append(refusals, broken...)
+	s.link, broken = rules.checkLink(d.Link)
+	refusals = append(refusals, broken...)
+	s.text, broken = rules.checkText(d.Text)
+	refusals = append(refusals, broken...)
+	if rules.needsBody && s.link == "" && s.text == "" {
+		refusals = append(refusals, refuse(Invalid, "link", "a link or a text is required")...)
 	}
 	if k := d.IdempotencyKey; k != nil {
 		if n := utf8.RuneCountInString(*k); n == 0 || n > maxIdempotencyKey {
-			broken = append(broken, refuse(Invalid, "idempotencyKey", "an idempotency key has 1 to %d characters, this one has %d", maxIdempotencyKey, n)...)
+			refusals = append(refusals, refuse(Invalid, "idempotencyKey", "an idempotency key has 1 to %d characters, this one has %d", maxIdempotencyKey, n)...)
 		}
 	}
 	groups, err := parseGroups("groups", d.Groups)
-	var badGroups Refusal
-	if errors.As(err, &badGroups) {
-		broken = append(broken, badGroups...)
+	if errors.As(err, &broken) {
+		refusals = append(refusals, broken...)
 	} else if len(groups) > MaxGroups {
-		broken = append(broken, tooManyGroups("groups", len(groups))...)
+		refusals = append(refusals, tooManyGroups("groups", len(groups))...)
 	}
-	if len(broken) > 0 {
-		return submission{}, broken
+	if len(refusals) > 0 {
+		return submission{}, refusals
 	}
-	slices.Sort(groups) // as the scripts keep them, and so that their order makes no other draft
+	slices.Sort(groups) // as the scripts store them; drafts that differ in their order only are the same
 	s.groups = groups
 	return s, nil
 }
 
-// isWebLink asks of a link what a browser needs to follow it: http or https and
-// a host. Paths are left alone, since browsers follow many that net/url refuses.
-func isWebLink(link string, control func(rune) bool) bool {
+func (r draftRules) checkTitle(given string) (string, Refusal) {
+	title := strings.TrimSpace(given)
+	switch n := utf8.RuneCountInString(title); {
+	case n == 0:
+		return title, refuse(Invalid, "title", "the title is empty: it has 1 to %d characters", maxTitle)
+	case n > maxTitle:
+		return title, refuse(TooLong, "title", "the title has at most %d characters, this one has %d", maxTitle, n)
+	case !utf8.ValidString(title) || strings.ContainsFunc(title, r.isControl):
+		return title, refuse(Invalid, "title", "the title contains a control character: write it on one line of plain text")
+	}
+	return title, nil
+}
+
+// checkLink returns an empty link for none.
+func (r draftRules) checkLink(given *string) (string, Refusal) {
+	if given == nil {
+		return "", nil
+	}
+	link := strings.TrimSpace(*given)
+	switch {
+	case len(link) > maxLink:
+		return link, refuse(TooLong, "link", "the link has at most %d bytes, this one has %d", maxLink, len(link))
+	case link != "" && !isWebLink(link, r.isControl):
+		return link, refuse(Invalid, "link", "the link is not an absolute http or https URL: %s", shown(link))
+	}
+	return link, nil
+}
+
+// checkText returns an empty text for a blank one.
+func (r draftRules) checkText(given *string) (string, Refusal) {
+	if given == nil || strings.TrimSpace(*given) == "" {
+		return "", nil
+	}
+	text := *given
+	isBad := func(c rune) bool { return r.isControl(c) && !strings.ContainsRune("\t\n\r", c) }
+	switch n := utf8.RuneCountInString(text); {
+	case n > maxText:
+		return text, refuse(TooLong, "text", "the text has at most %d characters, this one has %d", maxText, n)
+	case !utf8.ValidString(text) || strings.ContainsFunc(text, isBad):
+		return text, refuse(Invalid, "text", "the text contains a control character other than tab and line break")
+	}
+	return text, nil
+}
+
+// isWebLink reports whether a link has what a browser needs to follow it: http or https, and a host.
+// It does not check the path: browsers follow many paths that net/url rejects.
+func isWebLink(link string, isControl func(rune) bool) bool {
 	scheme, rest, found := strings.Cut(link, "://")
 	if !found || !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https") {
 		return false
 	}
-	if !utf8.ValidString(link) || strings.ContainsFunc(link, func(c rune) bool { return c == ' ' || control(c) }) {
+	if !utf8.ValidString(link) || strings.ContainsFunc(link, func(c rune) bool { return c == ' ' || isControl(c) }) {
 		return false
 	}
 	authority := rest
@@ -112,8 +141,8 @@ func isWebLink(link string, control func(rune) bool) bool {
 	return err == nil && u.Hostname() != ""
 }
 
-// parseGroups brings names to their canonical form, without repeats, in the
-// order given, and refuses all the bad ones at once.
+// parseGroups returns the canonical names without repeats, in the given order, or a Refusal with an
+// error for each invalid name.
 func parseGroups(field string, names []string) ([]GroupName, error) {
 	var broken Refusal
 	groups := make([]GroupName, 0, len(names))
@@ -125,7 +154,7 @@ func parseGroups(field string, names []string) ([]GroupName, error) {
 		case errors.As(err, &bad):
 			broken = append(broken, &Error{Code: bad[0].Code, Message: bad[0].Message, Field: []string{field, fmt.Sprint(i)}})
 		case name == Interesting:
-			broken = append(broken, refuse(Invalid, fmt.Sprintf("%s.%d", field, i), "the group %q is kept by the votes alone: an article enters and leaves it by itself", Interesting)...)
+			broken = append(broken, refuse(Invalid, fmt.Sprintf("%s.%d", field, i), "the group %q is maintained automatically: articles enter and leave it by their votes", Interesting)...)
 		case !seen[name]:
 			seen[name] = true
 			groups = append(groups, name)

@@ -81,7 +81,7 @@ func importResult(a Imported, s submission, answer reply) (added bool, err error
 }
 
 func (r *Repo) checkImport(a Imported) (submission, error) {
-	s, err := a.Draft.check(true)
+	s, err := a.Draft.check(importRules)
 	var broken Refusal
 	errors.As(err, &broken)
 	if _, err := ParseArticleID(a.ID.String()); err != nil {

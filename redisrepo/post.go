@@ -26,7 +26,7 @@ import (
 // which may be a deleted one. With any other error the article may or may not
 // have been stored; to repeat the call is safe with an idempotency key only.
 func (r *Repo) Post(ctx context.Context, poster UserName, d Draft) (*Article, error) {
-	s, err := d.check(false)
+	s, err := d.check(postRules)
 	if err != nil {
 		return nil, err
 	}
