@@ -93,7 +93,7 @@ func (l *listener) pid() int {
 	return pid
 }
 
-// holds lets replies wait, when it is set to: one of zrevrange, which looks for
+// holds lets replies wait, when it is set to: one of zrange, which looks for
 // posts, and one of hgetall in a pipeline, which reads articles.
 type holds struct{ look, read held }
 
@@ -122,7 +122,7 @@ func (*holds) DialHook(next redis.DialHook) redis.DialHook { return next }
 func (h *holds) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, c redis.Cmder) error {
 		err := next(ctx, c)
-		if c.Name() == "zrevrange" {
+		if c.Name() == "zrange" {
 			h.look.wait(ctx)
 		}
 		return err

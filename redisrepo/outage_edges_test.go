@@ -16,7 +16,7 @@ func TestAnOutageIsReportedOnce(t *testing.T) {
 		command string
 		begin   func(l *listener, a *redisrepo.Article)
 	}{
-		"posts cannot be looked for": {"zrevrange", func(l *listener, _ *redisrepo.Article) { l.do("CLIENT KILL TYPE pubsub") }},
+		"posts cannot be looked for": {"zrange", func(l *listener, _ *redisrepo.Article) { l.do("CLIENT KILL TYPE pubsub") }},
 		"articles cannot be read":    {"hgetall", func(l *listener, _ *redisrepo.Article) { l.do("CLIENT KILL TYPE pubsub") }},
 		"a post cannot be read":      {"hgetall", func(l *listener, a *redisrepo.Article) { l.publish("", "posted article:2 1 1 0 0 ") }},
 	} {
