@@ -28,12 +28,11 @@ type Options struct {
 // SignIn is the way in which visitors sign in.
 type SignIn string
 
-// Visitors sign in with any name (in development mode), with a token, or through a proxy that authenticates
-// them.
+// The ways to sign in.
 const (
-	ByName  SignIn = "name"
-	ByToken SignIn = "token"
-	ByProxy SignIn = "proxy"
+	ByName  SignIn = "name"  // with any name: development mode
+	ByToken SignIn = "token" // with a token
+	ByProxy SignIn = "proxy" // through a proxy that authenticates them
 )
 
 // The Content-Security-Policy of each page. Both pages run scripts from this server's files only, and send
@@ -65,7 +64,7 @@ func Handler(o Options) http.Handler {
 	return mux
 }
 
-// page is a page with the options written into it.
+// page returns an embedded page with the options written into it.
 func page(name, policy string, o Options) *file {
 	settings, err := json.Marshal(o)
 	if err != nil {
