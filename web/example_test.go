@@ -1,0 +1,26 @@
+package web_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+
+	"frontpage/web"
+)
+
+// Serves the site without GraphiQL. The API itself, at /query, is another handler.
+func ExampleHandler() {
+	mux := http.NewServeMux()
+	mux.Handle("/", web.Handler(web.Options{Site: true, SignIn: web.ByName, Downvotes: true, VoteScore: 432}))
+
+	for _, path := range []string{"/", "/groups", "/nothing", "/graphiql"} {
+		res := httptest.NewRecorder()
+		mux.ServeHTTP(res, httptest.NewRequest(http.MethodGet, path, nil))
+		fmt.Println(path, res.Code, res.Header().Get("Content-Type"))
+	}
+	// Output:
+	// / 200 text/html; charset=utf-8
+	// /groups 200 text/html; charset=utf-8
+	// /nothing 404 text/html; charset=utf-8
+	// /graphiql 404 text/html; charset=utf-8
+}
