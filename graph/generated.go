@@ -1233,7 +1233,7 @@ enum OrderDirection {
   ASC
 }
 
-"A voter's position on an article."
+"A user's vote on an article."
 enum VoteDirection {
   "An upvote."
   UP

@@ -1429,7 +1429,7 @@ var AllUserErrorCode = []UserErrorCode{
 	UserErrorCodeRateLimited,
 }
 
-// A voter's position on an article.
+// A user's vote on an article.
 type VoteDirection string
 
 const (

@@ -84,7 +84,7 @@ test.describe("axe finds no accessibility problems", () => {
         await page.goto("/");
         await expect(rows(page)).toHaveCount(25);
         await server.stop();
-        await expect(page.getByText("You are offline.")).toBeVisible();
+        await expect(page.getByText("No connection to the server.")).toBeVisible();
         await check(page, "offline");
         await page.getByRole("link", { name: "New", exact: true }).click();
         await expect(page.getByRole("button", { name: "Try again" })).toBeVisible();

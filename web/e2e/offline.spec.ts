@@ -1,8 +1,7 @@
 import { expect, test } from "./fixtures";
 import { expectIds, message, rows, shown, up, votes } from "./helpers";
 
-const notice =
-  "You are offline. This page may be out of date. It updates as soon as you are connected again.";
+const notice = "No connection to the server. This page may be out of date until the connection is back.";
 
 test.beforeEach(({ watch }) => {
   watch.allowed.push(

@@ -129,7 +129,7 @@ test.describe("by token", () => {
     await page.getByRole("button", { name: "Sign in" }).click();
     await expect(message(page)).toHaveText("You have been signed out. Please sign in again.");
     await signedOut(page);
-    await expect(page.getByText("You are offline.")).toHaveCount(0);
+    await expect(page.getByText("No connection to the server.")).toHaveCount(0);
   });
 
   test.describe("with a rate limit", () => {

@@ -143,9 +143,9 @@ test("a refused vote is undone, and the page says why", async ({ page, server, w
   await expect(votes(shown(page, article))).toHaveText("1");
   watch.allowed.push(/ERR_CONNECTION_REFUSED/);
   await server.stop();
-  await expect(page.getByText("You are offline.")).toBeVisible();
+  await expect(page.getByText("No connection to the server.")).toBeVisible();
   await server.start({ DOWNVOTES: "false" });
-  await expect(page.getByText("You are offline.")).toHaveCount(0);
+  await expect(page.getByText("No connection to the server.")).toHaveCount(0);
   await down(shown(page, article)).click();
   await expect(message(page)).toHaveText(/^Your vote was not counted: .*down.*\.$/);
   await expect(votes(shown(page, article))).toHaveText("1");

@@ -99,10 +99,10 @@ function Shell({ name, online, connections, message, refresh, say }: ShellProps)
         <a class="skip" href="#main">
           Skip to the content
         </a>
-        <Header path={visit.path} signingIn={fetching} />
+        <Header path={visit.path} checking={fetching} />
         <p class="offline" role="status">
           {!online &&
-            "You are offline. This page may be out of date. It updates as soon as you are connected again."}
+            "No connection to the server. This page may be out of date until the connection is back."}
         </p>
         <main id="main" class="shell" ref={main} tabIndex={-1}>
           <Content key={visit.key} />

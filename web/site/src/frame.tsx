@@ -3,11 +3,8 @@ import { navigate, paths } from "./router";
 import { signInAddress } from "./session";
 import { site } from "./site";
 
-/**
- * The top of every page. `signingIn` is true until the server has answered whether the visitor is signed
- * in.
- */
-export function Header({ path, signingIn }: { path: string; signingIn: boolean }) {
+/** The top of every page. `checking` is true until the server has told whether the visitor is signed in. */
+export function Header({ path, checking }: { path: string; checking: boolean }) {
   const { viewer } = usePage();
   return (
     <header class="top">
@@ -41,7 +38,7 @@ export function Header({ path, signingIn }: { path: string; signingIn: boolean }
               {viewer}
             </a>
           ) : (
-            !signingIn && (
+            !checking && (
               <a href="/signin" onClick={askToSignIn}>
                 Sign in
               </a>

@@ -11,7 +11,7 @@ export type ArticleOrder =
   /** Posting time. */
   | 'TIME';
 
-/** A voter's position on an article. */
+/** A user's vote on an article. */
 export type VoteDirection =
   /** An upvote. */
   | 'UP'
