@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -44,7 +46,29 @@ func remoteClient(o Options, scheme, rest string) (*redis.Client, string, error)
 	if err != nil {
 		return nil, "", err
 	}
-	return client, address(scheme, client.Options().Addr, client.Options().DB), nil
+	where := client.Options().Addr
+	switch {
+	case scheme == "unix":
+		where = (&url.URL{Path: where}).EscapedPath() // a ? or # in it would end the path
+	case !validHost(where):
+		return nil, "", errors.Join(o.invalidURL(errMalformed), client.Close())
+	default:
+		where = strings.ReplaceAll(where, "%", "%25") // the zone of an IPv6 address
+	}
+	return client, address(scheme, where, client.Options().DB), nil
+}
+
+// validHost reports whether a host with a port is a name or an IP address.
+func validHost(hostPort string) bool {
+	host, port, err := net.SplitHostPort(hostPort)
+	if err != nil {
+		return false
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return false
+	}
+	_, err = netip.ParseAddr(host)
+	return err == nil || host != "" && !strings.ContainsAny(host, ":[]%/?#@")
 }
 
 // sentinelClient parses the hosts itself: net/url accepts only one.
@@ -59,6 +83,9 @@ func sentinelClient(o Options, scheme, authority, tail string) (*redis.Client, s
 	for i, host := range hosts {
 		if _, _, err := net.SplitHostPort(host); err != nil {
 			hosts[i] = net.JoinHostPort(strings.Trim(host, "[]"), "26379")
+		}
+		if master != "" && host != "" && !validHost(hosts[i]) {
+			return nil, "", o.invalidURL(errMalformed)
 		}
 		if master == "" || host == "" {
 			return nil, "", o.invalidURL(errors.New("it must name hosts and a master: " + scheme + "+sentinel://host1,host2/master"))
@@ -77,7 +104,7 @@ func sentinelClient(o Options, scheme, authority, tail string) (*redis.Client, s
 	if err != nil {
 		return nil, "", err
 	}
-	return client, address(scheme+"+sentinel", strings.Join(hosts, ",")+"/"+master, client.Options().DB), nil
+	return client, address(scheme+"+sentinel", strings.Join(hosts, ",")+"/"+url.PathEscape(master), client.Options().DB), nil
 }
 
 func address(scheme, where string, database int) string {

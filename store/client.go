@@ -14,10 +14,33 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// complete adds the parameters that the URL leaves out. They make a command fail well within a second when
-// Redis is gone.
-func complete(u *url.URL, timeout time.Duration) {
+// sizes are the ranges of the parameters for which go-redis allocates memory when a client is created. It panics if one
+// is negative or too large. A pipeline_pool_size of -1 means no pool for pipelines.
+var sizes = []struct {
+	parameter        string
+	minimum, maximum int
+}{
+	{"pool_size", 0, 100_000},
+	{"pipeline_pool_size", -1, 100_000},
+	{"max_concurrent_dials", 0, 100_000},
+	{"min_idle_conns", 0, 100_000},
+	{"max_idle_conns", 0, 100_000},
+	{"max_active_conns", 0, 100_000},
+	{"pipeline_read_buffer_size", 0, 64 << 20},
+	{"pipeline_write_buffer_size", 0, 64 << 20},
+}
+
+// complete checks the parameters of the URL and adds those that it leaves out. The latter make a command fail well within
+// a second when Redis is gone.
+func complete(u *url.URL, timeout time.Duration) error {
 	query := u.Query()
+	for _, size := range sizes {
+		for _, value := range query[size.parameter] {
+			if n, err := strconv.Atoi(value); err == nil && (n < size.minimum || n > size.maximum) {
+				return fmt.Errorf("%s must be between %d and %d", size.parameter, size.minimum, size.maximum)
+			}
+		}
+	}
 	for name, value := range map[string]string{
 		"read_timeout":      timeout.String(),
 		"write_timeout":     timeout.String(),
@@ -33,10 +56,13 @@ func complete(u *url.URL, timeout time.Duration) {
 		}
 	}
 	u.RawQuery = query.Encode()
+	return nil
 }
 
 func newClient(u *url.URL, o Options) (*redis.Client, error) {
-	complete(u, o.Timeout)
+	if err := complete(u, o.Timeout); err != nil {
+		return nil, o.invalidURL(err)
+	}
 	config, err := redis.ParseURL(u.String())
 	if err != nil {
 		return nil, o.invalidURL(err)
@@ -56,7 +82,9 @@ func newClient(u *url.URL, o Options) (*redis.Client, error) {
 
 // newFailoverClient logs in to the Sentinels as sentinel and to the data's servers as data.
 func newFailoverClient(u *url.URL, sentinel, data *url.Userinfo, o Options) (*redis.Client, error) {
-	complete(u, o.Timeout)
+	if err := complete(u, o.Timeout); err != nil {
+		return nil, o.invalidURL(err)
+	}
 	config, err := redis.ParseFailoverURL(u.String())
 	if err != nil {
 		return nil, o.invalidURL(err)

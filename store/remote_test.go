@@ -178,6 +178,8 @@ func TestUnusableURLIsRefusedWithoutShowingIt(t *testing.T) {
 		"unix://user:s3/cret@/path":                                "cannot be parsed",
 		"unix://:12/s3cret@/path":                                  "cannot be parsed",
 		"unix://":                                                  "empty unix socket path",
+		"redis://user:s3cret@host?pool_size=-1":                    "pool_size must be between 0 and 100000",
+		"redis+sentinel://user:s3cret@host/m?pool_size=100001":     "pool_size must be between 0 and 100000",
 		"redis+sentinel://user:s3cret@host":                        "host1,host2/master",
 		"redis+sentinel://user:s3cret@/master":                     "host1,host2/master",
 		"redis+sentinel://user:s3cret@a,,b/master":                 "host1,host2/master",
