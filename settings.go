@@ -58,7 +58,7 @@ type settings struct {
 // defaults fills the placeholders above with the rules of the book and the
 // limits of the endpoint.
 func defaults() map[string]string {
-	r := redisrepo.BookRules()
+	r := redisrepo.DefaultRules()
 	vars := endpointDefaults()
 	maps.Copy(vars, map[string]string{
 		"vote_score":        fmt.Sprint(r.VoteScore),

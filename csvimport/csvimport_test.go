@@ -68,7 +68,7 @@ func TestRunningAgainAddsNothing(t *testing.T) {
 		same(t, "Summary", sum, csvimport.Summary{Read: 1200, Skipped: 1200})
 		same(t, "refused", refused, "")
 	}
-	repo, err := redisrepo.New(t.Context(), s.redis.Client, redisrepo.BookRules(), redisrepo.WithClock(later))
+	repo, err := redisrepo.New(t.Context(), s.redis.Client, redisrepo.DefaultRules(), redisrepo.WithClock(later))
 	if err != nil {
 		t.Fatal(err)
 	}

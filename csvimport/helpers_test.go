@@ -28,7 +28,7 @@ type site struct {
 func newSite(t *testing.T) site {
 	t.Helper()
 	server := redistest.Start(t)
-	repo, err := redisrepo.New(t.Context(), server.Client, redisrepo.BookRules(), redisrepo.WithClock(func() time.Time { return now }))
+	repo, err := redisrepo.New(t.Context(), server.Client, redisrepo.DefaultRules(), redisrepo.WithClock(func() time.Time { return now }))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,12 +57,12 @@ func TestARefusedRowIsReportedAndTheImportContinues(t *testing.T) {
 	t.Parallel()
 	rows := []struct{ row, want string }{
 		{"1,Good,,1,alice,1", ""},
-		{"0,T,,1,alice,1", `line 3: id: "0" is not the id of an article: it looks like article:17`},
-		{"007,T,,1,alice,1", `line 4: id: "007" is not the id of an article: it looks like article:17`},
-		{"2147483648,T,,1,alice,1", `line 5: id: "2147483648" is not the id of an article: it looks like article:17`},
+		{"0,T,,1,alice,1", `line 3: id: "0" is not an article id: ids look like article:17`},
+		{"007,T,,1,alice,1", `line 4: id: "007" is not an article id: ids look like article:17`},
+		{"2147483648,T,,1,alice,1", `line 5: id: "2147483648" is not an article id: ids look like article:17`},
 		{"5,T,,1.5,alice,1", `line 6: votes: "1.5" is not a whole number`},
 		{"6,T,,,alice,1", `line 7: votes: "" is not a whole number`},
-		{"7,T,,1,,1", `line 8: poster: a user name has 1 to 64 characters, no control characters and no blank at either end, not ""`},
+		{"7,T,,1,,1", `line 8: poster: a user name has 1 to 64 characters, without control characters and surrounding spaces: "" is invalid`},
 		{"8,T,,1,alice,yesterday", `line 9: posted_at: "yesterday" is neither Unix seconds nor RFC 3339 between 1970 and 9999`},
 		{"9,T,,1,alice,1.x", `line 10: posted_at: "1.x" is neither Unix seconds nor RFC 3339 between 1970 and 9999`},
 		{"10,T,,1,alice,-1", `line 11: posted_at: "-1" is neither Unix seconds nor RFC 3339 between 1970 and 9999`},
@@ -70,15 +70,15 @@ func TestARefusedRowIsReportedAndTheImportContinues(t *testing.T) {
 		{"12,T,,1,alice,2026-01-02T03:04:06Z", `line 13: posted_at: it was posted in the future: 2026-01-02T03:04:06Z`},
 		{"13,T,,1,alice", `line 14: the row has 5 fields, the header has 6`},
 		{"14,T,,1,alice,1,", `line 15: the row has 7 fields, the header has 6`},
-		{"15,\"T\n\nT\",,1,alice,1", `lines 16 to 18: title: the title holds a control character: write it on one line of plain text`},
+		{"15,\"T\n\nT\",,1,alice,1", `lines 16 to 18: title: the title contains a control character: write it on one line of plain text`},
 		{"16," + strings.Repeat("x", 312) + ",ftp://x,1,alice,1", `line 19: title: the title has at most 200 characters, this one has 312; link: the link is not an absolute http or https URL: "ftp://x"`},
-		{"x,T,,y,alice,z", `line 20: id: "x" is not the id of an article: it looks like article:17; votes: "y" is not a whole number; posted_at: "z" is neither Unix seconds nor RFC 3339 between 1970 and 9999`},
+		{"x,T,,y,alice,z", `line 20: id: "x" is not an article id: ids look like article:17; votes: "y" is not a whole number; posted_at: "z" is neither Unix seconds nor RFC 3339 between 1970 and 9999`},
 		{"18,T,,1000001,alice,1", `line 21: votes: votes are between -1000000 and 1000000, not 1000001`},
 		{"1,Other,,1,alice,1", `line 22: id: article:1 is another article: "Good" by alice`},
 		{"20,T\"T,,1,alice,1", `line 23: a quote is not closed, or a quote within a field is not doubled`},
 		{"21,\"T\"T,,1,alice,1", `line 24: a quote is not closed, or a quote within a field is not doubled`},
 		{"22,Good,,1,alice,\"1\n\"", ""},
-		{"x,T,,1,alice,1", `line 27: id: "x" is not the id of an article: it looks like article:17`},
+		{"x,T,,1,alice,1", `line 27: id: "x" is not an article id: ids look like article:17`},
 	}
 	file, want := header, ""
 	for _, r := range rows {
@@ -99,7 +99,7 @@ func TestARefusedRowIsReportedAndTheImportContinues(t *testing.T) {
 func TestARefusedGroupIsReportedByItsColumn(t *testing.T) {
 	t.Parallel()
 	_, refused := newSite(t).imports(t, "groups,"+header+"go a/b,1,T,,1,alice,1\n", csvimport.Options{})
-	same(t, "refused", refused, "line 2: groups: the name of a group has 1 to 64 letters, digits, '-', '_' or '.', not \"a/b\"\n")
+	same(t, "refused", refused, "line 2: groups: a group name has 1 to 64 letters, digits, '-', '_' or '.': \"a/b\" is invalid\n")
 }
 
 func TestARepeatedRowIsSkipped(t *testing.T) {
@@ -171,8 +171,8 @@ func TestGroupByHostUsesTheHostAlone(t *testing.T) {
 		"a dot at the end":   {"http://example.com./", "[example.com]", ""},
 		"an invalid path":    {"http://biome3d.com/%%30%30", "[biome3d.com]", ""},
 		"a fragment with @":  {"http://example.com#@evil.com/", "[example.com]", ""},
-		"an address":         {"http://[::1]:80/", "[]", `the name of a group has 1 to 64 letters, digits, '-', '_' or '.', not "::1"`},
-		"a long name":        {"http://" + long, "[]", "the name of a group has at most 64 characters, this one has 65"},
+		"an address":         {"http://[::1]:80/", "[]", `a group name has 1 to 64 letters, digits, '-', '_' or '.': "::1" is invalid`},
+		"a long name":        {"http://" + long, "[]", "a group name has at most 64 characters, this one has 65"},
 		"the group of votes": {"http://interesting/", "[]", `votes alone decide which articles are in the group "interesting"`},
 	}
 	for name, tt := range tests {

@@ -21,7 +21,7 @@ var articles string
 //
 // Processes that fill one site at the same time share the work: their counts add up to the number of articles.
 func Fill(ctx context.Context, repo *redisrepo.Repo) (int, error) {
-	count, err := repo.Count(ctx, redisrepo.Site(redisrepo.ByTime, redisrepo.Descending))
+	count, err := repo.Count(ctx, redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Descending))
 	if err != nil || count > 0 {
 		return 0, err
 	}

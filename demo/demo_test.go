@@ -98,7 +98,7 @@ func TestArticlesOfTheDemoCanBeVotedOn(t *testing.T) {
 	s := newSite(t)
 	s.fill(t, rows(t))
 	for _, a := range s.list(t, redisrepo.ByTime) {
-		result, err := s.Vote(t.Context(), a.ID, "visitor", redisrepo.Up)
+		result, err := s.Vote(t.Context(), a.ID, "visitor", redisrepo.Up, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,7 +205,7 @@ func newSite(t *testing.T) site {
 
 func open(t *testing.T, server *redistest.Server, options ...redisrepo.Option) *redisrepo.Repo {
 	t.Helper()
-	repo, err := redisrepo.New(t.Context(), server.Client, redisrepo.BookRules(), options...)
+	repo, err := redisrepo.New(t.Context(), server.Client, redisrepo.DefaultRules(), options...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func (s site) fill(t *testing.T, want int) {
 func (s site) list(t *testing.T, order redisrepo.Order) []*redisrepo.Article {
 	t.Helper()
 	size := redisrepo.MaxPageSize
-	ids, err := s.List(t.Context(), redisrepo.Site(order, redisrepo.Descending), 1, &size)
+	ids, err := s.List(t.Context(), redisrepo.AllArticles(order, redisrepo.Descending), 1, &size)
 	if err != nil {
 		t.Fatal(err)
 	}

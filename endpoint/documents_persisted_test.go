@@ -53,7 +53,7 @@ func TestAutomaticPersistedQueries(t *testing.T) {
 		if n, commands := s.Trips.Read(); n != 1 {
 			t.Errorf("a known one costs trips besides its own: %v", commands)
 		}
-		other := sitetest.New(t, s.Client, redisrepo.BookRules())
+		other := sitetest.New(t, s.Client, redisrepo.DefaultRules())
 		if _, body := other.PostJSON(`{` + by + `}`); body != found {
 			t.Errorf("in another process: %s", body)
 		}
@@ -78,7 +78,7 @@ func TestAutomaticPersistedQueries(t *testing.T) {
 
 func TestOnlyWhatRunsIsPersisted(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	for _, query := range []string{`{ nothing }`, `{ `, `{` + aliases(16) + ` }`, `{ articles { groups { articles { id } } } }`, `{ __typename } # ` + strings.Repeat("x", 20_000)} {
 		s.PostJSON(fmt.Sprintf(`{"query":%q,%s}`, query, persisted(hashOf(query))))
 		if _, body := s.PostJSON(`{` + persisted(hashOf(query)) + `}`); sitetest.CodeOf(t, body) != "PERSISTED_QUERY_NOT_FOUND" {
@@ -97,7 +97,7 @@ func TestOnlyWhatRunsIsPersisted(t *testing.T) {
 	if err := s.Client.Set(t.Context(), key, `{ viewer { id } }`, 0).Err(); err != nil {
 		t.Fatal(err)
 	}
-	other := sitetest.New(t, s.Client, redisrepo.BookRules())
+	other := sitetest.New(t, s.Client, redisrepo.DefaultRules())
 	if _, body := other.PostJSON(`{` + persisted(hashOf(front)) + `}`); sitetest.CodeOf(t, body) != "PERSISTED_QUERY_NOT_FOUND" {
 		t.Error(body)
 	}
@@ -106,7 +106,7 @@ func TestOnlyWhatRunsIsPersisted(t *testing.T) {
 func TestPersistedQueriesWithoutRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := sitetest.New(t, server.Client, redisrepo.BookRules())
+	s := sitetest.New(t, server.Client, redisrepo.DefaultRules())
 	server.Kill()
 	const query = `{ __typename }`
 	if _, body := s.PostJSON(`{` + persisted(hashOf(query)) + `}`); sitetest.CodeOf(t, body) != "PERSISTED_QUERY_NOT_FOUND" {
@@ -137,7 +137,7 @@ func TestOnlyTrustedDocumentsRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Trusted = trusted })
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Trusted = trusted })
 	for request, want := range map[string]string{
 		`{` + persisted(hashOf(front)) + `}`:                                      `{"data":{"articles":[]}}`,
 		fmt.Sprintf(`{"documentId":"sha256:%s"}`, hashOf(front)):                  `{"data":{"articles":[]}}`,

@@ -22,7 +22,7 @@ const (
 
 func TestAcceptDecidesStatusAndContentType(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	accepts := []struct{ accept, media string }{
 		{"", typeJSON},
 		{"*/*", typeJSON},
@@ -95,7 +95,7 @@ func TestAcceptDecidesStatusAndContentType(t *testing.T) {
 func TestRequestsThatAreNotGraphQL(t *testing.T) {
 	t.Parallel()
 	limit := endpoint.DefaultOptions().BodyLimit
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	const secret = "secret-in-the-body"
 	padding := strings.Repeat(" ", int(limit))
 	tests := []struct {
@@ -168,7 +168,7 @@ func TestRequestsThatAreNotGraphQL(t *testing.T) {
 
 func TestALargeBodyWithoutALength(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	limit := endpoint.DefaultOptions().BodyLimit
 	body := io.MultiReader(strings.NewReader(`{"query":"{__typename}"}`), strings.NewReader(strings.Repeat(" ", int(limit))))
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, body)
@@ -190,7 +190,7 @@ func TestALargeBodyWithoutALength(t *testing.T) {
 
 func TestVariablesAndOperationNameByEitherMethod(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	s.Post("alice", "one")
 	const query = `query A($n: Int) { articles(pageSize: $n) { id } } query B { viewer { id } }`
 	const want = `{"data":{"articles":[{"id":"article:1"}]}}`
@@ -207,7 +207,7 @@ func TestVariablesAndOperationNameByEitherMethod(t *testing.T) {
 
 func TestAGETCanNeedAPreflight(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.GETPreflight = true })
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.GETPreflight = true })
 	if res, body := s.Get(`{ __typename }`); res.StatusCode != 403 || sitetest.CodeOf(t, body) != "PREFLIGHT_REQUIRED" {
 		t.Errorf("%d %s", res.StatusCode, body)
 	}
@@ -222,8 +222,8 @@ func TestAGETCanNeedAPreflight(t *testing.T) {
 func TestOrigins(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	closed := sitetest.New(t, client, redisrepo.BookRules())
-	open := sitetest.New(t, client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Origins = []string{"https://friend.example"} })
+	closed := sitetest.New(t, client, redisrepo.DefaultRules())
+	open := sitetest.New(t, client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Origins = []string{"https://friend.example"} })
 	ask := []string{"Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "content-type"}
 	for origin, allowed := range map[string]string{"https://friend.example": "https://friend.example", "https://foe.example": ""} {
 		res, _ := open.Send("OPTIONS", "", "", append(ask, "Origin", origin)...)
@@ -246,7 +246,7 @@ func TestOrigins(t *testing.T) {
 
 func TestLongAnswersAreCompressed(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	for i := range 10 {
 		s.Post("alice", fmt.Sprint("article ", i))
 	}
@@ -272,7 +272,7 @@ func TestLongAnswersAreCompressed(t *testing.T) {
 func TestADeadlineReachesRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := sitetest.New(t, server.Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Timeout = 50 * time.Millisecond })
+	s := sitetest.New(t, server.Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Timeout = 50 * time.Millisecond })
 	s.Post("alice", "one")
 	if err := server.Client.Do(t.Context(), "CLIENT", "PAUSE", "3000", "ALL").Err(); err != nil {
 		t.Fatal(err)

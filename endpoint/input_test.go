@@ -13,7 +13,7 @@ import (
 // gqlparser lets an object pass for a scalar or an enum.
 func TestObjectsAreInputsOnly(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	for _, query := range []string{
 		`{ viewer @skip(if: {}) { id } }`,
 		`{ node(id: {}) { id } }`,
@@ -36,7 +36,7 @@ func TestObjectsAreInputsOnly(t *testing.T) {
 
 func TestTextsThatAreNotUTF8AreRefused(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	res, body := s.PostJSON("{\"query\": \"{ user(name: \\\"caf\xe9\\\") { id } }\"}")
 	if res.StatusCode != 415 || sitetest.CodeOf(t, body) != "UNSUPPORTED_MEDIA_TYPE" {
 		t.Errorf("a body: %d %s", res.StatusCode, body)
@@ -49,7 +49,7 @@ func TestTextsThatAreNotUTF8AreRefused(t *testing.T) {
 
 func TestPathsAreCut(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	body := s.AskText("alice", `mutation($i: PostInput!) { post(input: $i) { userErrors { code } } }`, "i", map[string]any{"title": "t", strings.Repeat("f", 60_000): 1})
 	if len(body) > 2_000 {
 		t.Errorf("an error of %d bytes", len(body))

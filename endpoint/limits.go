@@ -28,7 +28,7 @@ type Limits struct {
 func DefaultLimits() Limits {
 	return Limits{
 		Tokens: 1500, Depth: 12, Aliases: 15, RootFields: 20, Directives: 20, Fields: 500, Cost: 10_000,
-		PageSize: redisrepo.BookRules().PageSize,
+		PageSize: redisrepo.DefaultRules().PageSize,
 	}
 }
 

@@ -26,8 +26,8 @@ func aliases(n int) string {
 // Each limit lets its number pass and refuses one more, and says so.
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
-	small := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) {
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	small := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) {
 		o.Limits = endpoint.Limits{Tokens: 20, Depth: 2, Aliases: 1, RootFields: 2, Directives: 1, Fields: 4, Cost: 10, PageSize: 25}
 	})
 	skip := strings.Repeat(` ...@skip(if: false) { __typename }`, 20)
@@ -95,7 +95,7 @@ func deep(last string) string {
 
 func TestIntrospectionHasItsOwnLimits(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	if a := s.Ask("", standardIntrospection); len(a.Errors) > 0 || a.Data["__schema"] == nil {
 		t.Errorf("the standard query: %v", a.Errors)
 	}
@@ -107,7 +107,7 @@ func TestIntrospectionHasItsOwnLimits(t *testing.T) {
 
 func TestWithoutIntrospectionNoNameIsTold(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Introspection = false })
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Introspection = false })
 	for _, query := range []string{standardIntrospection, `{ __type(name: "Article") { name } }`, `{ viewer { id } ... { __schema { queryType { name } } } }`} {
 		a := s.Ask("", query)
 		if len(a.Errors) == 0 || a.Errors[0].Extensions.Code != "INTROSPECTION_DISABLED" || a.Data != nil {
@@ -139,7 +139,7 @@ func TestWithoutIntrospectionNoNameIsTold(t *testing.T) {
 // Requests that have brought servers of this kind down, or to their knees.
 func TestAttacks(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	for i := range 25 {
 		s.Post("alice", fmt.Sprint("article ", i), "all")
 	}

@@ -43,7 +43,7 @@ func left(t *testing.T, header http.Header) (user, address, seconds int) {
 
 func TestPointsOfComplexityAreLimited(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules(), pointsOf(20))
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), pointsOf(20))
 	const policy = `"cost";q=20;w=60, "cost-address";q=200;w=60`
 	const query = `{ rateLimit { limit cost remaining } viewer { name } }` // 1 + 3, and 1 + 1
 	bob := []string{"X-User-ID", "bob"}
@@ -100,7 +100,7 @@ func TestPointsOfComplexityAreLimited(t *testing.T) {
 func TestTheRateLimitEndsNotAfterItSays(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	s := sitetest.New(t, client, redisrepo.BookRules(), pointsOf(2000))
+	s := sitetest.New(t, client, redisrepo.DefaultRules(), pointsOf(2000))
 	for range 10 { // as the fractions of a second differ
 		a := s.Ask("bob", `{ rateLimit { resetAt } }`)
 		asked := time.Now()
@@ -114,7 +114,7 @@ func TestTheRateLimitEndsNotAfterItSays(t *testing.T) {
 
 func TestPointsOfComplexityOnASocket(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules(), pointsOf(8))
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), pointsOf(8))
 	id := s.Post("poster", "t")
 	w := s.Socket(`{"X-User-ID":"bob"}`)
 	w.Subscribe("watch", `subscription { articleChanged(ids: [1]) { votes } }`, "") // 2
@@ -149,7 +149,7 @@ func TestPointsOfComplexityOnASocket(t *testing.T) {
 func TestWhatIsRefusedCostsNothing(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	s := sitetest.New(t, client, redisrepo.BookRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 1000, Window: time.Minute}, Votes: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 10}))
+	s := sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 1000, Window: time.Minute}, Votes: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 10}))
 	bob := []string{"X-User-ID", "bob"}
 	for _, query := range []string{`{ viewer {`, `{ nothing }`, `{ articles(pageSize: 100) { groups { articles(pageSize: 100) { groups { name } } } } }`,
 		`{` + strings.Repeat(" a: __typename", 20) + `}`, `mutation { vote(input: {article: 1}) { nothing } }`, `query($n: Int!) { articles(page: $n) { id } }`,
@@ -190,7 +190,7 @@ func TestWhatIsRefusedCostsNothing(t *testing.T) {
 func TestLimitsNeedTheStore(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := sitetest.New(t, server.Client, redisrepo.BookRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 1000, Window: time.Minute}, Votes: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 10}))
+	s := sitetest.New(t, server.Client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 1000, Window: time.Minute}, Votes: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 10}))
 	w := s.Socket(`{"X-User-ID":"bob"}`)
 	server.Kill()
 	for _, query := range []string{whoAmI, `mutation { vote(input: {article: 1}) { changed userErrors { code } } }`} {
@@ -219,7 +219,7 @@ func TestLimitsNeedTheStore(t *testing.T) {
 func TestTheHandshakeOfASocketCostsNothing(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	s := sitetest.New(t, client, redisrepo.BookRules(), pointsOf(1))
+	s := sitetest.New(t, client, redisrepo.DefaultRules(), pointsOf(1))
 	ctx, cancel := context.WithTimeout(t.Context(), sitetest.Patience)
 	defer cancel()
 	for range 5 {

@@ -38,7 +38,7 @@ func TestLimitsCostOneRoundTrip(t *testing.T) {
 			want  int
 		}{"without limits": {endpoint.Rates{}, tt.alone}, "with all": {all, tt.limited}, "with votes": {endpoint.Rates{Votes: minute, Addresses: 10}, tt.votes}} {
 			client := redistest.Start(t).Client
-			s := sitetest.New(t, client, redisrepo.BookRules(), sitetest.WithRates(at.rates))
+			s := sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithRates(at.rates))
 			for range 2 {
 				s.Post("alice", "t", "all")
 			}
@@ -55,7 +55,7 @@ func TestLimitsCostOneRoundTrip(t *testing.T) {
 			}
 		}
 	}
-	w := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules(), sitetest.WithRates(all))
+	w := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), sitetest.WithRates(all))
 	id := w.Post("alice", "t")
 	socket := w.Socket(`{"X-User-ID":"bob"}`)
 	socket.Watch("watch", id)

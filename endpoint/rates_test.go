@@ -24,7 +24,7 @@ func TestAFloodOfVotes(t *testing.T) {
 	client := redistest.Start(t).Client
 	sitetest.Import(t, client, "poster", articles)
 	rates := sitetest.WithRates(endpoint.Rates{Votes: endpoint.Rate{Most: most, Window: window}, Addresses: 1000})
-	sites := []*sitetest.Site{sitetest.New(t, client, redisrepo.BookRules(), rates), sitetest.New(t, client, redisrepo.BookRules(), rates)}
+	sites := []*sitetest.Site{sitetest.New(t, client, redisrepo.DefaultRules(), rates), sitetest.New(t, client, redisrepo.DefaultRules(), rates)}
 	var changed, refused, next atomic.Int64
 	var all sync.WaitGroup
 	began := time.Now()
@@ -96,7 +96,7 @@ func TestAFloodOfVotes(t *testing.T) {
 func TestPostsAndChangesAreLimited(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	s := sitetest.New(t, client, redisrepo.BookRules(), sitetest.WithRates(endpoint.Rates{Posts: endpoint.Rate{Most: 3, Window: time.Minute}, Changes: endpoint.Rate{Most: 3, Window: time.Minute}, Addresses: 10}))
+	s := sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Posts: endpoint.Rate{Most: 3, Window: time.Minute}, Changes: endpoint.Rate{Most: 3, Window: time.Minute}, Addresses: 10}))
 	const limited = `userErrors { __typename code message field ... on RateLimitedError { retryAfter } }`
 	refused := func(user, mutation, nothing string) {
 		t.Helper()
@@ -144,7 +144,7 @@ func TestPostsAndChangesAreLimited(t *testing.T) {
 
 func TestALimitEndsWithItsWindow(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules(), sitetest.WithRates(endpoint.Rates{Votes: endpoint.Rate{Most: 2, Window: time.Second}, Addresses: 10}))
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Votes: endpoint.Rate{Most: 2, Window: time.Second}, Addresses: 10}))
 	s.Post("alice", "t")
 	began, done := time.Now(), 0
 	sitetest.Eventually(t, "three windows have passed", func() bool {
@@ -162,7 +162,7 @@ func TestSeveralMutationsCountAsSeveral(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	sitetest.Import(t, client, "poster", 40)
-	s := sitetest.New(t, client, redisrepo.BookRules(), sitetest.WithRates(endpoint.Rates{Votes: endpoint.Rate{Most: 5, Window: time.Minute}, Posts: endpoint.Rate{Most: 2, Window: time.Minute}, Addresses: 100}))
+	s := sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Votes: endpoint.Rate{Most: 5, Window: time.Minute}, Posts: endpoint.Rate{Most: 2, Window: time.Minute}, Addresses: 100}))
 	const broken = ` { userErrors { code } } `
 	vote := func(alias string, n int) string {
 		return fmt.Sprintf(`%s: vote(input: {article: %d})`, alias, n) + broken

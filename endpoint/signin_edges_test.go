@@ -20,7 +20,7 @@ func asClose(err error, how *websocket.CloseError) bool { return errors.As(err, 
 func TestHeadersThatDoNotCount(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	free, byToken := sitetest.New(t, client, redisrepo.BookRules()), sitetest.New(t, client, redisrepo.BookRules(), sitetest.WithSecret(t))
+	free, byToken := sitetest.New(t, client, redisrepo.DefaultRules()), sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithSecret(t))
 	for _, tt := range []struct {
 		at     *sitetest.Site
 		header []string
@@ -51,7 +51,7 @@ func TestHeadersThatDoNotCount(t *testing.T) {
 
 func TestBadNamesInDevelopmentMode(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	long := strings.Repeat("whisper", 10)
 	for name, header := range map[string][]string{
 		"too long":             {"X-User-ID", long},
@@ -97,7 +97,7 @@ func TestBadNamesInDevelopmentMode(t *testing.T) {
 func TestTheLogHasNoPartOfWhoIsRefused(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	free, byToken := sitetest.New(t, client, redisrepo.BookRules()), sitetest.New(t, client, redisrepo.BookRules(), sitetest.WithSecret(t))
+	free, byToken := sitetest.New(t, client, redisrepo.DefaultRules()), sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithSecret(t))
 	for _, name := range []string{"whisper\u0085", "whisper\u00a0", strings.Repeat("whisper", 10)} {
 		free.Get(whoAmI, "X-User-ID", name)
 	}
@@ -126,7 +126,7 @@ func TestTheLogHasNoPartOfWhoIsRefused(t *testing.T) {
 // A token's expiry ends what it opened. The leeway of 30 s belongs to its time.
 func TestATokenExpiresWhileStreamsAreOpen(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules(), sitetest.WithSecret(t))
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), sitetest.WithSecret(t))
 	began := time.Now()
 	ends := began.Add(3 * time.Second).Truncate(time.Second)
 	short := "Bearer " + sitetest.Token("exp", fmt.Sprint(ends.Add(-30*time.Second).Unix()))

@@ -22,7 +22,7 @@ const (
 
 func TestCloseCodes(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	limit := int(endpoint.DefaultOptions().BodyLimit)
 	tests := []struct {
 		name     string
@@ -99,7 +99,7 @@ func TestCloseCodes(t *testing.T) {
 
 func TestASocketSpeaksOneSubprotocol(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	for _, offered := range [][]string{nil, {"graphql-ws"}} {
 		conn, _, err := s.Dial(websocket.DialOptions{Subprotocols: offered})
 		if err != nil {
@@ -118,7 +118,7 @@ func TestASocketSpeaksOneSubprotocol(t *testing.T) {
 
 func TestASocketMustBeginInTime(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	began := s.Socket("")
 	late := s.OpenSocket()
 	late.Send(`{"type":"ping"}`)
@@ -136,7 +136,7 @@ func TestASocketMustBeginInTime(t *testing.T) {
 
 func TestASocketThatAnswersPingsStays(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Streams.Ping = 250 * time.Millisecond })
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Streams.Ping = 250 * time.Millisecond })
 	id := s.Post("alice", "t")
 	pings := make(chan struct{}, 100)
 	conn, _, err := s.Dial(websocket.DialOptions{Subprotocols: []string{sitetest.Subprotocol}, OnPingReceived: func(context.Context, []byte) bool {

@@ -78,7 +78,7 @@ func free(s *sitetest.Site) bool {
 
 func TestASocketThatAnswersNoPingIsClosed(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules(), one)
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), one)
 	began := time.Now()
 	rawSocket(s, begin, request)
 	if free(s) && time.Since(began) < 250*time.Millisecond {
@@ -122,7 +122,7 @@ func flood(s *sitetest.Site, ids []string) {
 
 func TestAnEventStreamThatIsNotReadIsClosed(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules(), one)
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), one)
 	subscription, ids := big(s)
 	conn := slow(s)
 	if _, err := fmt.Fprintf(conn, "GET /?query=%s HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n", url.QueryEscape(subscription)); err != nil {
@@ -148,7 +148,7 @@ func TestAnEventStreamThatIsNotReadIsClosed(t *testing.T) {
 
 func TestASocketWhoseEventsAreNotReadIsClosed(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules(), one)
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), one)
 	subscription, ids := big(s)
 	conn := rawSocket(s, begin, fmt.Sprintf(`{"type":"subscribe","id":"a","payload":{"query":%q}}`, subscription))
 	// It answers pings that it has not read, whose texts are their numbers.

@@ -13,7 +13,7 @@ import (
 
 func TestPingsAreAnswered(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	w := s.OpenSocket()
 	pings := func() {
 		t.Helper()
@@ -34,7 +34,7 @@ func TestPingsAreAnswered(t *testing.T) {
 
 func TestAnInvalidOperationIsOneError(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	id := s.Post("alice", "t")
 	w := s.Socket("")
 	w.Watch("watcher", id)
@@ -68,7 +68,7 @@ func TestAnInvalidOperationIsOneError(t *testing.T) {
 
 func TestASubscriptionThatCannotBeginSaysSoAndCompletes(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	w := s.Socket("")
 	ids := strings.TrimSuffix(strings.Repeat("1, ", 101), ", ")
 	for _, field := range []string{`articleChanged(ids: [])`, `articleChanged(ids: ["1", "x"])`, `articleChanged(ids: [` + ids + `])`,
@@ -100,7 +100,7 @@ func decoded(t *testing.T, payload []byte) (a sitetest.Answer) {
 
 func TestQueriesAndMutationsOverASocket(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	id := s.Post("alice", "t")
 	w := s.Socket("", "X-User-ID", "bob")
 	once := func(payload, want string) {
@@ -123,7 +123,7 @@ func TestQueriesAndMutationsOverASocket(t *testing.T) {
 
 func TestAnIDIsFreeAfterComplete(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	id := s.Post("alice", "t")
 	w := s.Socket("")
 	w.Watch("stays", id)
@@ -148,7 +148,7 @@ func TestAnIDIsFreeAfterComplete(t *testing.T) {
 
 func TestASubscriptionHasOneField(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	w := s.Socket("")
 	w.Subscribe("a", `subscription { a: articlePosted { id } b: articlePosted { id } }`, "")
 	f := w.Read()

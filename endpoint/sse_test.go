@@ -18,7 +18,7 @@ const typeEvents = "text/event-stream; charset=utf-8"
 
 func TestAnEventStream(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Streams.Ping = 200 * time.Millisecond })
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Streams.Ping = 200 * time.Millisecond })
 	text := strings.Repeat("long ", 1000)
 	s.Ask("alice", `mutation($t: String!) { post(input: {title: "t", text: $t}) { article { id } } }`, "t", text)
 	// EventSource's Accept; what is compressed would be kept back, and not be read here.
@@ -52,7 +52,7 @@ func TestAnEventStream(t *testing.T) {
 
 func TestQueriesAndMutationsAsEvents(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	s.Post("alice", "t")
 	const begin, end = ":\n\nevent: next\ndata: ", "\n\nevent: complete\ndata:\n\n"
 	for _, query := range []string{`{ viewer { name } article(id: 1) { votes } }`, `{ article(id: "x") { id } }`, `{ nothing }`, `{`, `mutation { vote(input: {article: 1}) { changed } }`} {
@@ -88,7 +88,7 @@ func TestQueriesAndMutationsAsEvents(t *testing.T) {
 
 func TestAMutationByGETIsNoEventStream(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	id := s.Post("alice", "t")
 	for _, accept := range []string{"application/json", "application/json, text/event-stream", "text/event-stream, */*", "text/event-stream"} {
 		res, body := s.Get(`mutation { vote(input: {article: 1}) { changed } }`, "Accept", accept, "X-User-ID", "bob")
@@ -101,7 +101,7 @@ func TestAMutationByGETIsNoEventStream(t *testing.T) {
 
 func TestWhoGetsAnEventStream(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	tests := []struct{ accept, query, subscription string }{
 		{"text/event-stream", typeEvents, typeEvents},
 		{"TEXT/Event-Stream", typeEvents, typeEvents},
@@ -149,7 +149,7 @@ func TestAStreamOutlivesTheTimesOfTheServer(t *testing.T) {
 	t.Parallel()
 	s := sitetest.NewOn(t, func(server *http.Server) {
 		server.ReadTimeout, server.WriteTimeout = 300*time.Millisecond, 300*time.Millisecond
-	}, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) { o.Streams.Ping = 250 * time.Millisecond })
+	}, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Streams.Ping = 250 * time.Millisecond })
 	id := s.Post("alice", "t")
 	e := s.Stream(fmt.Sprintf(`subscription { articleChanged(ids: [%q]) { votes } }`, id))
 	e.Settle(id)

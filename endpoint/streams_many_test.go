@@ -18,7 +18,7 @@ import (
 // Not parallel: it counts goroutines.
 func TestAThousandClientsComeAndGo(t *testing.T) {
 	const articles = 10
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules(), func(o *endpoint.Options) {
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) {
 		// What Ping is for is not to clean up behind these clients.
 		o.Streams.PerAddress, o.Streams.PerViewer, o.Streams.Ping = 100, 100, time.Hour
 	})

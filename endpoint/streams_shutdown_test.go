@@ -17,7 +17,7 @@ import (
 
 func TestShutdownEndsStreams(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	id := s.Post("alice", "t")
 	w, idle, unbegun, e := s.Socket(""), s.Socket(""), s.OpenSocket(), s.Stream(fmt.Sprintf(`subscription { articleChanged(ids: [%q]) { votes } }`, id))
 	w.Watch("a", id)
@@ -53,7 +53,7 @@ func TestShutdownEndsStreams(t *testing.T) {
 // The server has a few seconds to stop, whatever one client does.
 func TestShutdownDoesNotWaitForASilentClient(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	rawSocket(s, begin, request)
 	w := s.Socket("")
 	w.Send(`{"type":"ping"}`)
@@ -75,7 +75,7 @@ func TestShutdownDoesNotWaitForASilentClient(t *testing.T) {
 // Nor does it wait for one that has not taken in the last events yet.
 func TestShutdownDoesNotWaitForASlowWatcher(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	subscription, ids := big(s)
 	conn := rawSocket(s, begin, fmt.Sprintf(`{"type":"subscribe","id":"a","payload":{"query":%q}}`, subscription))
 	begun := make(chan error, 1)
@@ -103,7 +103,7 @@ func TestShutdownDoesNotWaitForASlowWatcher(t *testing.T) {
 func TestShutdownLetsAMutationFinish(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := sitetest.New(t, server.Client, redisrepo.BookRules())
+	s := sitetest.New(t, server.Client, redisrepo.DefaultRules())
 	id := s.Post("alice", "t")
 	w := s.Socket("", "X-User-ID", "bob")
 	w.Watch("watcher", id)

@@ -16,7 +16,7 @@ import (
 func TestWatchersOutliveRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := sitetest.New(t, server.Client, redisrepo.BookRules())
+	s := sitetest.New(t, server.Client, redisrepo.DefaultRules())
 	id := s.Post("alice", "t")
 	w, e := s.Socket(""), s.Stream(fmt.Sprintf(`subscription { articleChanged(ids: [%q]) { votes } }`, id))
 	w.Watch("a", id)
@@ -31,7 +31,7 @@ func TestWatchersOutliveRedis(t *testing.T) {
 		server.Restart()
 		client := redis.NewClient(&redis.Options{Network: "unix", Addr: server.Socket()})
 		t.Cleanup(func() { _ = client.Close() })
-		other := sitetest.New(t, client, redisrepo.BookRules())
+		other := sitetest.New(t, client, redisrepo.DefaultRules())
 		other.Voters.Store(int64(10 * n))
 		began := time.Now()
 		n = other.VoteUp(id)
@@ -47,7 +47,7 @@ func TestWatchersOutliveRedis(t *testing.T) {
 func TestAnEventWithoutRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := sitetest.New(t, server.Client, redisrepo.BookRules())
+	s := sitetest.New(t, server.Client, redisrepo.DefaultRules())
 	id := s.Post("alice", "t")
 	w := s.Socket("", "X-User-ID", "alice")
 	w.Subscribe("a", `subscription { articleChanged(ids: [1]) { votes viewerVote } }`, "")

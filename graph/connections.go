@@ -50,17 +50,17 @@ func (c *GroupConnection) Nodes() []*redisrepo.Group {
 	return nodes
 }
 
-func span(first *int32, after *string, last *int32, before *string) redisrepo.Span {
-	return redisrepo.Span{First: asInt(first), After: after, Last: asInt(last), Before: before}
+func span(first *int32, after *string, last *int32, before *string) redisrepo.PageRequest {
+	return redisrepo.PageRequest{First: asInt(first), After: after, Last: asInt(last), Before: before}
 }
 
 // walk answers a part of a listing. What is not asked for is not read: neither
 // the articles for their cursors, nor the listing for its total.
-func (r *Resolver) walk(ctx context.Context, l redisrepo.Listing, s redisrepo.Span) (*ArticleConnection, error) {
+func (r *Resolver) walk(ctx context.Context, l redisrepo.Listing, s redisrepo.PageRequest) (*ArticleConnection, error) {
 	c := &ArticleConnection{listing: l}
 	reads := selected(ctx, "ArticleConnection.edges") || selected(ctx, "ArticleConnection.nodes")
 	if !reads && !selected(ctx, "ArticleConnection.pageInfo") {
-		return c, r.repo.CheckSpan(l, s)
+		return c, r.repo.CheckPage(l, s)
 	}
 	edges, info, err := r.repo.Walk(ctx, l, s)
 	if err != nil {
@@ -88,7 +88,7 @@ func (r *Resolver) walk(ctx context.Context, l redisrepo.Listing, s redisrepo.Sp
 }
 
 // walkGroups answers a part of the list of groups.
-func (r *Resolver) walkGroups(ctx context.Context, s redisrepo.Span) (*GroupConnection, error) {
+func (r *Resolver) walkGroups(ctx context.Context, s redisrepo.PageRequest) (*GroupConnection, error) {
 	edges, info, err := r.repo.Groups(ctx, s)
 	if err != nil {
 		return nil, err

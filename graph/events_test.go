@@ -18,7 +18,7 @@ import (
 // No event is older than what was answered before it on the same socket.
 func TestEventsAreNoOlderThanAnswers(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	id := s.Post("alice", "t")
 	w := s.Socket("", "X-User-ID", "alice")
 	ops := make([]string, 10)
@@ -82,10 +82,10 @@ func TestEventsAreNoOlderThanAnswers(t *testing.T) {
 func TestEventsCostNoCommands(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := sitetest.New(t, server.Client, redisrepo.BookRules())
+	s := sitetest.New(t, server.Client, redisrepo.DefaultRules())
 	client := redis.NewClient(&redis.Options{Network: "unix", Addr: server.Socket()})
 	t.Cleanup(func() { _ = client.Close() })
-	other := sitetest.New(t, client, redisrepo.BookRules())
+	other := sitetest.New(t, client, redisrepo.DefaultRules())
 	other.Voters.Store(1000) // not the same as of the first
 	id := s.Post("alice", "t", "go")
 	const fields = `votes id number title text link score upvotes downvotes isInteresting groups { name } poster { name } createdAt viewerCanVote`
@@ -121,7 +121,7 @@ func TestEventsCostNoCommands(t *testing.T) {
 // What one event has loaded is not shown by the next.
 func TestEachEventLoadsAnew(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	id := s.Post("alice", "t", "go")
 	w, e := s.Socket(""), s.Stream(`subscription { articleChanged(ids: [1]) { votes } }`)
 	const fields = `groups { articleCount articles { number votes } }`

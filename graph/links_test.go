@@ -45,7 +45,7 @@ func TestALinkIsPostedOnce(t *testing.T) {
 
 func TestALinkIsFreeWithoutAWindow(t *testing.T) {
 	t.Parallel()
-	rules := redisrepo.BookRules()
+	rules := redisrepo.DefaultRules()
 	rules.LinkWindow = 0
 	s := sitetest.New(t, redistest.Start(t).Client, rules)
 	for i := range 3 {
@@ -69,7 +69,7 @@ func TestARepeatedPostIsNoDuplicate(t *testing.T) {
 func TestOneLinkAtOnce(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	sites := []*sitetest.Site{sitetest.New(t, client, redisrepo.BookRules()), sitetest.New(t, client, redisrepo.BookRules())}
+	sites := []*sitetest.Site{sitetest.New(t, client, redisrepo.DefaultRules()), sitetest.New(t, client, redisrepo.DefaultRules())}
 	here := sitetest.ClientFrom(t, "127.0.0.1")
 	const posters = 200
 	var posted, named [posters]string

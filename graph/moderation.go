@@ -29,7 +29,7 @@ func (c *ModerationConnection) Nodes() []*redisrepo.ModerationEntry {
 }
 
 // moderationLog answers a part of the log to moderators.
-func (r *Resolver) moderationLog(ctx context.Context, s redisrepo.Span) (*ModerationConnection, error) {
+func (r *Resolver) moderationLog(ctx context.Context, s redisrepo.PageRequest) (*ModerationConnection, error) {
 	if !endpoint.ViewerOf(ctx).Moderator {
 		return nil, endpoint.Forbidden("the moderation log is for moderators")
 	}

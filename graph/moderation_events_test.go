@@ -40,7 +40,7 @@ func toldOf(t *testing.T, event string) told {
 func TestWatchersLearnOfADeletion(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	here, there := sitetest.New(t, client, redisrepo.BookRules()), sitetest.New(t, client, redisrepo.BookRules())
+	here, there := sitetest.New(t, client, redisrepo.DefaultRules()), sitetest.New(t, client, redisrepo.DefaultRules())
 	here.Post("alice", "t", "go", "news")
 	here.Post("alice", "another")
 	var next []func() told
@@ -113,7 +113,7 @@ func TestWatchersLearnOfADeletion(t *testing.T) {
 func TestWatchersOfADeletedArticle(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	s := sitetest.New(t, client, redisrepo.BookRules())
+	s := sitetest.New(t, client, redisrepo.DefaultRules())
 	s.Post("alice", "t")
 	s.Post("alice", "another")
 	moderate(s, deletion(1), `{"deleteArticle":{"deletedId":"article:1","userErrors":[]}}`)
@@ -137,7 +137,7 @@ func TestWatchersOfADeletedArticle(t *testing.T) {
 	if first.ID != "article:2" {
 		t.Errorf("the first event is %+v", first)
 	}
-	repo, err := redisrepo.New(t.Context(), client, redisrepo.BookRules())
+	repo, err := redisrepo.New(t.Context(), client, redisrepo.DefaultRules())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestWatchersOfADeletedArticle(t *testing.T) {
 func TestTheModerationLogByPages(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	s := sitetest.New(t, client, redisrepo.BookRules())
+	s := sitetest.New(t, client, redisrepo.DefaultRules())
 	const n = 23
 	sitetest.Import(t, client, "alice", n+3)
 	for i := 1; i <= n; i++ {

@@ -147,7 +147,7 @@ func TestModeratorsRegroup(t *testing.T) {
 func TestASiteWithoutVotesDown(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	rules := redisrepo.BookRules()
+	rules := redisrepo.DefaultRules()
 	with := sitetest.New(t, client, rules)
 	rules.Downvotes = false
 	s := sitetest.New(t, client, rules)
@@ -166,7 +166,7 @@ func TestASiteWithoutVotesDown(t *testing.T) {
 // The log is for moderators, by whatever way they ask.
 func TestTheModerationLogIsForModerators(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	s.Post("alice", "t")
 	moderate(s, deletion(1), `{"deleteArticle":{"deletedId":"article:1","userErrors":[]}}`)
 	const query = `{ moderationLog(first: 1) { nodes { by } } }`
@@ -193,7 +193,7 @@ func TestTheModerationLogIsForModerators(t *testing.T) {
 	if f := w.Read(); f.Type != "next" || !strings.Contains(string(f.Payload), "FORBIDDEN") {
 		t.Errorf("bob by a moderator's handshake: %s %s", f.Type, f.Payload)
 	}
-	byToken := sitetest.New(t, s.Client, redisrepo.BookRules(), sitetest.WithSecret(t), func(o *endpoint.Options) { o.Introspection = false })
+	byToken := sitetest.New(t, s.Client, redisrepo.DefaultRules(), sitetest.WithSecret(t), func(o *endpoint.Options) { o.Introspection = false })
 	if _, body := byToken.Get(query, "Authorization", "Bearer "+sitetest.Token("roles", `["moderator"]`)); body != `{"data":{"moderationLog":{"nodes":[{"by":"mod"}]}}}` {
 		t.Errorf("by token: %s", body)
 	}

@@ -151,7 +151,7 @@ func TestARandomWalkOfManyUsers(t *testing.T) {
 	t.Parallel()
 	const seed, steps = 20260102, 4000
 	client := redistest.Start(t).Client
-	rules := redisrepo.BookRules()
+	rules := redisrepo.DefaultRules()
 	rules.InterestingVotes = walkInteresting
 	w := &walker{t: t, random: rand.New(rand.NewPCG(seed, seed)), b: &believed{articles: map[string]*believedArticle{}, links: map[string]string{}},
 		sites: []*sitetest.Site{sitetest.New(t, client, rules), sitetest.New(t, client, rules)}}

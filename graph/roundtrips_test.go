@@ -12,7 +12,7 @@ import (
 // Every query costs a known number of round trips, however long the page is.
 func TestRoundTrips(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.BookRules())
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	for i := range 25 {
 		s.Post("alice", fmt.Sprint("article ", i), "all", fmt.Sprint("g", i))
 	}

@@ -84,7 +84,7 @@ func (r *mutationResolver) Vote(ctx context.Context, input VoteInput) (*VotePayl
 		broken, err := userErrors(err)
 		return &VotePayload{UserErrors: broken}, err
 	}
-	result, err := r.repo.VoteFrom(ctx, input.Article, viewer.Name, input.Direction, r.buckets.of(viewer.Network()))
+	result, err := r.repo.Vote(ctx, input.Article, viewer.Name, input.Direction, r.buckets.of(viewer.Network()))
 	broken, err := userErrors(err)
 	payload := &VotePayload{Article: result.Article, Changed: result.Changed, UserErrors: broken}
 	if result.Article != nil {
@@ -117,11 +117,11 @@ func (r *mutationResolver) DeleteArticle(ctx context.Context, input DeleteArticl
 }
 
 func (r *queryResolver) Articles(ctx context.Context, order redisrepo.Order, direction redisrepo.Direction, page int32, pageSize *int32) ([]*redisrepo.Article, error) {
-	return r.list(ctx, redisrepo.Site(order, direction), page, pageSize)
+	return r.list(ctx, redisrepo.AllArticles(order, direction), page, pageSize)
 }
 
 func (r *queryResolver) ArticlesConnection(ctx context.Context, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error) {
-	return r.walk(ctx, redisrepo.Site(order, direction), span(first, after, last, before))
+	return r.walk(ctx, redisrepo.AllArticles(order, direction), span(first, after, last, before))
 }
 
 func (r *queryResolver) Article(ctx context.Context, id string) (*redisrepo.Article, error) {

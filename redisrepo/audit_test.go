@@ -34,7 +34,7 @@ func TestAudit(t *testing.T) {
 	from := func(voter redisrepo.UserName, vote redisrepo.Vote, bucket string) {
 		t.Helper()
 		s.clock.advance(time.Second)
-		if _, err := s.VoteFrom(s.ctx, a.ID, voter, vote, bucket); err != nil {
+		if _, err := s.Vote(s.ctx, a.ID, voter, vote, bucket); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -76,7 +76,7 @@ func TestAuditOfManyVoters(t *testing.T) {
 	s := newSite(t, nil)
 	s.imports(old(1, time.Hour, 700))
 	for i := range 300 {
-		if _, err := s.VoteFrom(s.ctx, 1, redisrepo.UserName(fmt.Sprint("voter", i)), up, "bucket"); err != nil {
+		if _, err := s.Vote(s.ctx, 1, redisrepo.UserName(fmt.Sprint("voter", i)), up, "bucket"); err != nil {
 			t.Fatal(err)
 		}
 	}

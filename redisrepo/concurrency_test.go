@@ -22,7 +22,7 @@ func TestOneVoteAHundredTimesAtOnce(t *testing.T) {
 	s[0].list(best("go"))
 	var changed atomic.Int64
 	together(100, func(i int) {
-		result, err := s[i%2].Vote(t.Context(), a.ID, "bob", up)
+		result, err := s[i%2].Vote(t.Context(), a.ID, "bob", up, "")
 		switch {
 		case err != nil:
 			t.Errorf("Vote: %v", err)
@@ -86,7 +86,7 @@ func TestAHundredPostsAtOnce(t *testing.T) {
 	s := two(t)
 	s[0].list(best("go"))
 	together(100, func(i int) { s[i%2].post(redisrepo.UserName(fmt.Sprint("user", i%7)), "go") })
-	for _, l := range []redisrepo.Listing{best("go"), redisrepo.Site(redisrepo.ByTime, redisrepo.Descending)} {
+	for _, l := range []redisrepo.Listing{best("go"), redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Descending)} {
 		ids, err := s[0].List(t.Context(), l, 1, new(100))
 		slices.Sort(ids)
 		if err != nil || len(ids) != 100 || ids[0] != 1 || ids[99] != 100 {

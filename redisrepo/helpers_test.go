@@ -54,7 +54,7 @@ func newSite(t *testing.T, change func(*redisrepo.Rules), options ...redisrepo.O
 	server := redistest.Start(t)
 	raw := redis.NewClient(&redis.Options{Network: "unix", Addr: server.Socket()})
 	t.Cleanup(func() { _ = raw.Close() })
-	s := &site{t: t, ctx: t.Context(), server: server, raw: raw, rules: redisrepo.BookRules(), clock: new(clock), links: new(atomic.Int64)}
+	s := &site{t: t, ctx: t.Context(), server: server, raw: raw, rules: redisrepo.DefaultRules(), clock: new(clock), links: new(atomic.Int64)}
 	return s.reopened(server.Client, change, options...)
 }
 
@@ -104,7 +104,7 @@ func (s *site) post(poster redisrepo.UserName, groups ...string) *redisrepo.Arti
 
 func (s *site) vote(id redisrepo.ArticleID, voter redisrepo.UserName, vote redisrepo.Vote) redisrepo.VoteResult {
 	s.t.Helper()
-	result, err := s.Vote(s.ctx, id, voter, vote)
+	result, err := s.Vote(s.ctx, id, voter, vote, "")
 	if err != nil {
 		s.t.Fatalf("Vote %d by %s on %v: %v", vote, voter, id, err)
 	}
@@ -307,7 +307,7 @@ func together(n int, call func(i int)) {
 // groups are the first 100 groups, with their counts.
 func (s *site) groups() ([]*redisrepo.Group, error) {
 	most := 100
-	edges, _, err := s.Groups(s.ctx, redisrepo.Span{First: &most})
+	edges, _, err := s.Groups(s.ctx, redisrepo.PageRequest{First: &most})
 	if err != nil {
 		return nil, err
 	}

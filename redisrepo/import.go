@@ -43,7 +43,7 @@ func (r *Repo) Import(ctx context.Context, articles []Imported) (added []bool, e
 			if errs[i] != nil {
 				continue
 			}
-			keys, args := r.postCall(a.ID, a.Poster, submissions[i], posted{at: strconv.FormatInt(a.PostedAt.Unix(), 10), votes: a.Votes, kind: kindImported})
+			keys, args := r.postCall(a.ID, a.Poster, submissions[i], postOptions{at: strconv.FormatInt(a.PostedAt.Unix(), 10), votes: a.Votes, kind: kindImported})
 			calls[i] = postScript.EvalSha(ctx, pipe, keys, args...)
 		}
 	})
@@ -71,7 +71,7 @@ func importResult(a Imported, s submission, answer reply) (added bool, err error
 		if err != nil {
 			return false, err
 		}
-		if !s.is(hash, a.Poster) {
+		if !s.isStoredAs(hash, a.Poster) {
 			return false, refuse(Conflict, "id", "%v is another article: %s by %s", a.ID, shown(hash[fieldTitle]), userOf(hash[fieldPoster]))
 		}
 		return false, nil

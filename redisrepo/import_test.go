@@ -71,7 +71,7 @@ func TestImport(t *testing.T) {
 			if got := s.positions("zoe", 30); tt.poster != "" && got != tt.poster {
 				t.Errorf("the poster's position = %s, want %s", got, tt.poster)
 			}
-			for _, l := range []redisrepo.Listing{best("go"), redisrepo.PostedBy("zoe"), redisrepo.Site(redisrepo.ByScore, redisrepo.Descending)} {
+			for _, l := range []redisrepo.Listing{best("go"), redisrepo.PostedBy("zoe"), redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending)} {
 				s.wantList(l, 30)
 			}
 			if listed := len(s.list(best("interesting"))) == 1; listed != tt.interesting {
@@ -79,13 +79,13 @@ func TestImport(t *testing.T) {
 			}
 			s.wantClean()
 
-			_, err := s.Vote(s.ctx, 30, "bob", up)
+			_, err := s.Vote(s.ctx, 30, "bob", up, "")
 			if tt.closed {
 				wantRefused(t, err, "VOTING_CLOSED article")
 			} else if err != nil || s.article(30).Votes != tt.votes+1 {
 				t.Errorf("Vote: %v, votes = %d", err, s.article(30).Votes)
 			}
-			if _, err := s.Vote(s.ctx, 30, "zoe", down); (err != nil) != (tt.closed || tt.refused) {
+			if _, err := s.Vote(s.ctx, 30, "zoe", down, ""); (err != nil) != (tt.closed || tt.refused) {
 				t.Errorf("Vote of the poster: %v", err)
 			}
 			s.wantClean()

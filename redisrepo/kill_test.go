@@ -57,7 +57,7 @@ func TestAKilledServerLosesNoVote(t *testing.T) {
 				if random.IntN(10) == 0 {
 					_, _ = s.List(s.ctx, best("g0"), 1, nil) // so that there is a listing to keep
 				}
-				_, err := s.Vote(s.ctx, id, voter, vote)
+				_, err := s.Vote(s.ctx, id, voter, vote, "")
 				switch {
 				case err == nil:
 					*b = ballot{acknowledged: vote}
@@ -148,7 +148,7 @@ func TestAServerThatIsGone(t *testing.T) {
 		"Ready": func() error { return s.Ready(s.ctx) },
 		"New":   func() error { _, err := redisrepo.New(s.ctx, s.server.Client, s.rules); return err },
 		"Post":  func() error { _, err := s.Post(s.ctx, "bob", draft("title")); return err },
-		"Vote":  func() error { _, err := s.Vote(s.ctx, a.ID, "bob", up); return err },
+		"Vote":  func() error { _, err := s.Vote(s.ctx, a.ID, "bob", up, ""); return err },
 		"Regroup": func() error {
 			_, err := s.Regroup(s.ctx, a.ID, redisrepo.Actor{Name: "alice"}, []string{"x"}, nil)
 			return err
@@ -157,7 +157,7 @@ func TestAServerThatIsGone(t *testing.T) {
 		"Undelete": func() error { _, err := s.Undelete(s.ctx, b.ID, moderator); return err },
 		"Audit":    func() error { _, err := s.Audit(s.ctx, a.ID); return err },
 		"ModerationLog": func() error {
-			_, _, err := s.ModerationLog(s.ctx, redisrepo.Span{})
+			_, _, err := s.ModerationLog(s.ctx, redisrepo.PageRequest{})
 			return err
 		},
 		"List":         func() error { _, err := s.List(s.ctx, redisrepo.PostedBy("alice"), 1, nil); return err },
@@ -168,7 +168,7 @@ func TestAServerThatIsGone(t *testing.T) {
 			_, err := s.ArticleCounts(s.ctx, []redisrepo.GroupName{"go"})
 			return err
 		},
-		"Groups": func() error { _, _, err := s.Groups(s.ctx, redisrepo.Span{}); return err },
+		"Groups": func() error { _, _, err := s.Groups(s.ctx, redisrepo.PageRequest{}); return err },
 		"Import": func() error { _, errs := s.Import(s.ctx, oldArticles(1)); return errs[0] },
 	}
 	before := s.dump()
@@ -197,7 +197,7 @@ func TestACallerThatGoesAwayIsNoOutage(t *testing.T) {
 	a := s.post("alice")
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
-	if _, err := s.Vote(ctx, a.ID, "bob", up); !errors.Is(err, context.Canceled) || errors.Is(err, redisrepo.ErrUnavailable) {
+	if _, err := s.Vote(ctx, a.ID, "bob", up, ""); !errors.Is(err, context.Canceled) || errors.Is(err, redisrepo.ErrUnavailable) {
 		t.Errorf("Vote: %v, want context.Canceled alone", err)
 	}
 }

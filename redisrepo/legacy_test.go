@@ -103,7 +103,7 @@ func TestReadWhatTheBookWrote(t *testing.T) {
 		t.Errorf("voting ends %v after the whole second of posting, want %v", ends, week)
 	}
 	for _, l := range []redisrepo.Listing{
-		redisrepo.Site(redisrepo.ByScore, redisrepo.Descending), redisrepo.Site(redisrepo.ByTime, redisrepo.Ascending),
+		redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending), redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Ascending),
 		best("go"), redisrepo.InGroup("programming", redisrepo.ByTime, redisrepo.Ascending),
 	} {
 		s.wantList(l, 1)
@@ -164,7 +164,7 @@ func TestWriteToWhatTheBookWrote(t *testing.T) {
 		}, up: 3, groups: both},
 		"a vote a second later": {write: func(s *site) {
 			s.clock.set(week + time.Second)
-			_, err := s.Vote(s.ctx, 1, "carol", up)
+			_, err := s.Vote(s.ctx, 1, "carol", up, "")
 			wantRefused(s.t, err, "VOTING_CLOSED article")
 		}, up: 2},
 		"into a group":       {write: func(s *site) { regroup(s, 1, "new") }, up: 2, groups: set{"go", "new", "programming"}},
@@ -332,7 +332,7 @@ func TestTheBooksVotersAreForgotten(t *testing.T) {
 				bookVote(s, voter, id)
 			}
 			s.do("DEL voted:1")
-			result, err := s.Vote(s.ctx, id, "bob", down)
+			result, err := s.Vote(s.ctx, id, "bob", down, "")
 			if !tt.opens {
 				wantRefused(t, err, "VOTING_CLOSED article")
 				return

@@ -236,7 +236,7 @@ func TestOneLinkTwoHundredTimesAtOnce(t *testing.T) {
 						wantDuplicate(t, err, redisrepo.ArticleID(posted.Load()))
 					}
 				}
-				if n, err := s.Count(s.ctx, redisrepo.Site(redisrepo.ByTime, redisrepo.Descending)); err != nil || n != 1 {
+				if n, err := s.Count(s.ctx, redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Descending)); err != nil || n != 1 {
 					t.Errorf("there are %d articles, %v", n, err)
 				}
 				s.wantClean()

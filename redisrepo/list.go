@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Listing selects articles and their order. Make one with Site, InGroup or PostedBy.
+// Listing selects articles and their order. Make one with AllArticles, InGroup or PostedBy.
 type Listing struct {
 	order     Order
 	direction Direction
@@ -16,8 +16,8 @@ type Listing struct {
 	poster    UserName  // empty: not limited to a poster
 }
 
-// Site lists all articles.
-func Site(o Order, d Direction) Listing { return Listing{order: o, direction: d} }
+// AllArticles lists all articles.
+func AllArticles(o Order, d Direction) Listing { return Listing{order: o, direction: d} }
 
 // InGroup lists the articles of a group. Every valid name is a group; most are empty.
 func InGroup(name GroupName, o Order, d Direction) Listing {
@@ -97,8 +97,8 @@ func (r *Repo) Walk(ctx context.Context, l Listing, p PageRequest) ([]Edge, Page
 	return edges, found.info(cursorOf), nil
 }
 
-// CheckSpan returns the refusal that Walk would return, without reading anything.
-func (r *Repo) CheckSpan(l Listing, p PageRequest) error {
+// CheckPage returns the refusal that Walk would return, without reading anything.
+func (r *Repo) CheckPage(l Listing, p PageRequest) error {
 	_, err := r.listRequest(l, p)
 	return err
 }

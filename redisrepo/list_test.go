@@ -45,7 +45,7 @@ func TestListPages(t *testing.T) {
 			t.Run(fmt.Sprint(name, tags), func(t *testing.T) {
 				t.Parallel()
 				for _, l := range []redisrepo.Listing{
-					redisrepo.Site(redisrepo.ByScore, redisrepo.Descending), best("go"), redisrepo.PostedBy("alice"),
+					redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending), best("go"), redisrepo.PostedBy("alice"),
 				} {
 					got, err := s.List(s.ctx, l, tt.page, tt.size)
 					if tt.refused != "" {
@@ -83,7 +83,7 @@ func TestTiesAreInTheOrderOfIDs(t *testing.T) {
 				}
 				return 1
 			})
-			s.wantList(redisrepo.Site(redisrepo.ByTime, redisrepo.Ascending), want...)
+			s.wantList(redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Ascending), want...)
 			s.wantList(redisrepo.InGroup("go", redisrepo.ByScore, redisrepo.Ascending), want...)
 			slices.Reverse(want)
 			s.wantList(best("go"), want...)

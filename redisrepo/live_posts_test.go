@@ -164,7 +164,7 @@ func TestWatchersOfTheStoreInMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = memory.Close() })
-	s := &site{t: t, ctx: t.Context(), rules: redisrepo.BookRules(), clock: new(clock), links: new(atomic.Int64), raw: memory.Client.(*redis.Client)}
+	s := &site{t: t, ctx: t.Context(), rules: redisrepo.DefaultRules(), clock: new(clock), links: new(atomic.Int64), raw: memory.Client.(*redis.Client)}
 	s = s.reopened(memory.Client, nil)
 	other, l := s.reopened(memory.Client, nil), s.listen()
 	posts := l.watchPosts("go")
@@ -195,7 +195,7 @@ func TestWatchersOfTheStoreInMemory(t *testing.T) {
 	s.wantList(best("go"), a.ID)
 	_, err = s.Post(s.ctx, "bob", redisrepo.Draft{Title: "again", Link: a.Link})
 	wantDuplicate(t, err, a.ID)
-	if _, err := s.VoteFrom(s.ctx, a.ID, "dave", up, "b"); err != nil {
+	if _, err := s.Vote(s.ctx, a.ID, "dave", up, "b"); err != nil {
 		t.Error(err)
 	}
 	l.pass()
@@ -203,11 +203,11 @@ func TestWatchersOfTheStoreInMemory(t *testing.T) {
 	if got := fmt.Sprint(audited(s, a.ID)); got != "[alice +1 bob +1 carol -1 dave +1 0s b]" {
 		t.Errorf("Audit = %s", got)
 	}
-	first, info, err := s.ModerationLog(s.ctx, redisrepo.Span{First: new(1)})
+	first, info, err := s.ModerationLog(s.ctx, redisrepo.PageRequest{First: new(1)})
 	if err != nil || len(first) != 1 || first[0].Kind != redisrepo.LogUndeleted || !info.HasNextPage {
 		t.Errorf("log = %+v, %+v, %v", first, info, err)
 	}
-	second, info, err := s.ModerationLog(s.ctx, redisrepo.Span{First: new(1), After: info.EndCursor})
+	second, info, err := s.ModerationLog(s.ctx, redisrepo.PageRequest{First: new(1), After: info.EndCursor})
 	if err != nil || len(second) != 1 || second[0].Kind != redisrepo.LogDeleted || info.HasNextPage || !info.HasPreviousPage {
 		t.Errorf("log = %+v, %+v, %v", second, info, err)
 	}

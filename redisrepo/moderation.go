@@ -7,51 +7,72 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Actor is who asks for what its poster may do, and moderators.
+// Actor is the user who performs an action reserved for an article's poster and for moderators.
 type Actor struct {
 	Name      UserName
 	Moderator bool
 }
 
-// Delete takes an article out of every listing and group, and out of reach of
-// votes, and returns it with DeletedAt and DeletedBy. Nothing of it is lost: see
-// Undelete. Its link stays reserved. To delete what is deleted changes nothing
-// and is no error.
+// Delete removes an article from every listing and group, closes it to votes, and returns it with
+// DeletedAt and DeletedBy. Its data is kept for Undelete, and its link stays reserved. Deleting a
+// deleted article is a no-op, not an error.
 //
-// It refuses with NotFound when there is no such article, and with Forbidden
-// when by is neither its poster nor a moderator, who learns nothing of what is
-// deleted: that is NotFound.
+// It refuses with NotFound an article that does not exist, and with Forbidden an actor who is neither
+// its poster nor a moderator. To such actors a deleted article is NotFound.
 func (r *Repo) Delete(ctx context.Context, id ArticleID, by Actor) (*Article, error) {
-	return r.moderate(ctx, "delete", deleteScript, id, by, func(known known) []any {
-		return []any{id.String(), by.Name.member(), by.Moderator, known.groups, known.poster, moderationEntries, r.scriptNow()}
+	return r.moderate(ctx, "delete", deleteScript, id, by, func(e expected) []any {
+		return []any{
+			id.String(),       // ARGV[1] member
+			by.Name.member(),  // ARGV[2] by
+			by.Moderator,      // ARGV[3] is_moderator
+			e.groups,          // ARGV[4] expected_groups
+			e.poster,          // ARGV[5] expected_poster
+			moderationEntries, // ARGV[6] max_entries
+			r.scriptNow(),     // ARGV[7] now
+		}
 	})
 }
 
-// Undelete brings a deleted article back to every listing and group that it was
-// in, with the rank that its votes give it, and returns it. Voting goes on for
-// what is left of its window. To undelete what is not deleted changes nothing
-// and is no error.
+// Undelete restores a deleted article to the listings and groups that it was in, with the rank that its
+// votes give it, and returns it. Voting continues for what is left of its window. Undeleting an article
+// that is not deleted is a no-op, not an error.
 //
-// It refuses with NotFound when there is no such article, and with Forbidden
-// when by is not a moderator.
+// It refuses with NotFound an article that does not exist, and with Forbidden an actor who is not a
+// moderator.
 func (r *Repo) Undelete(ctx context.Context, id ArticleID, by Actor) (*Article, error) {
 	if !by.Moderator {
 		return nil, refuse(Forbidden, "article", "only moderators can undelete %v", id)
 	}
-	return r.moderate(ctx, "undelete", undeleteScript, id, by, func(known known) []any {
-		return []any{id.String(), by.Name.member(), known.groups, known.poster, r.rules.VoteScore, r.rules.InterestingVotes, moderationEntries, r.scriptNow()}
+	return r.moderate(ctx, "undelete", undeleteScript, id, by, func(e expected) []any {
+		return []any{
+			id.String(),              // ARGV[1] member
+			by.Name.member(),         // ARGV[2] by
+			e.groups,                 // ARGV[3] expected_groups
+			e.poster,                 // ARGV[4] expected_poster
+			r.rules.VoteScore,        // ARGV[5] vote_score
+			r.rules.InterestingVotes, // ARGV[6] interesting_votes
+			moderationEntries,        // ARGV[7] max_entries
+			r.scriptNow(),            // ARGV[8] now
+		}
 	})
 }
 
-// moderate calls one of two scripts, which are given the same keys.
-func (r *Repo) moderate(ctx context.Context, doing string, script *redis.Script, id ArticleID, by Actor, args func(known) []any) (*Article, error) {
+// moderate calls delete.lua or undelete.lua, which take the same keys.
+func (r *Repo) moderate(ctx context.Context, doing string, script *redis.Script, id ArticleID, by Actor, args func(expected) []any) (*Article, error) {
 	p := r.partition(id)
-	answer, err := r.runKnowingGroups(ctx, id, by.Name.member(), func(known known) (reply, error) {
+	answer, err := r.runWithGroups(ctx, id, by.Name.member(), func(e expected) (reply, error) {
 		keys := append(make([]string, 0, 16),
-			p.article(id), p.ranking(ByTime), p.ranking(ByScore), p.groups(), p.posted(userOf(known.poster)),
-			p.deleted(), p.moderation(), p.changes(r.database))
-		keys = groupKeys(groupKeys(keys, p, Interesting), p, groupNames(known.groups)...)
-		return r.run(ctx, script, keys, args(known))
+			p.article(id),              // KEYS[1] article
+			p.ranking(ByTime),          // KEYS[2] times
+			p.ranking(ByScore),         // KEYS[3] scores
+			p.groups(),                 // KEYS[4] group_names
+			p.posted(userOf(e.poster)), // KEYS[5] posted
+			p.deleted(),                // KEYS[6] deleted
+			p.moderation(),             // KEYS[7] log
+			p.changes(r.database),      // KEYS[8] changes
+		)
+		keys = groupKeys(groupKeys(keys, p, Interesting), p, groupNames(e.groups)...)
+		return r.run(ctx, script, keys, args(e))
 	})
 	if err != nil {
 		return nil, storeError(fmt.Sprintf("%s %v", doing, id), err)
@@ -68,8 +89,8 @@ func (r *Repo) moderate(ctx context.Context, doing string, script *redis.Script,
 	}
 }
 
-// Deleted reads a deleted article, for moderators. It refuses with NotFound when
-// there is no such article, and when it is not deleted.
+// Deleted reads a deleted article, for moderators. It refuses with NotFound an article that does not
+// exist or is not deleted.
 func (r *Repo) Deleted(ctx context.Context, id ArticleID) (*Article, error) {
 	articles, errs := r.readArticles(ctx, []ArticleID{id})
 	if errs[0] != nil {

@@ -15,7 +15,7 @@ func logText(e redisrepo.ModerationEntry) string {
 
 func (s *site) log() (texts []string) {
 	s.t.Helper()
-	entries, _, err := s.ModerationLog(s.ctx, redisrepo.Span{})
+	entries, _, err := s.ModerationLog(s.ctx, redisrepo.PageRequest{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestTheLogIsWalked(t *testing.T) {
 		t.Run(fmt.Sprint(tags), func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, nil, redisrepo.WithPartitions(tags...))
-			if entries, info, err := s.ModerationLog(s.ctx, redisrepo.Span{}); err != nil || len(entries) != 0 || info != (redisrepo.PageInfo{}) {
+			if entries, info, err := s.ModerationLog(s.ctx, redisrepo.PageRequest{}); err != nil || len(entries) != 0 || info != (redisrepo.PageInfo{}) {
 				t.Errorf("an empty log = %v, %+v, %v", entries, info, err)
 			}
 			const total = 30
@@ -77,14 +77,14 @@ func TestTheLogIsWalked(t *testing.T) {
 				key := tags[i%len(tags)] + "moderation:"
 				s.do("XADD", key, fmt.Sprintf("%d-%d", 1000+i/10, i%10/len(tags)+1), "kind", "deleted", "article", fmt.Sprint("article:", i+1), "by", "user:mod", "at", opened.Unix())
 			}
-			all, _, err := s.ModerationLog(s.ctx, redisrepo.Span{First: new(100)})
+			all, _, err := s.ModerationLog(s.ctx, redisrepo.PageRequest{First: new(100)})
 			if err != nil || len(all) != total {
 				t.Fatalf("log = %v, %v", all, err)
 			}
 			id := func(e redisrepo.ModerationEntry) string { return e.Cursor }
 			for _, backward := range []bool{false, true} {
 				for _, size := range []int{1, 2, 3, 7, 30, 100} {
-					got := walkAll(t, size, backward, total, func(span redisrepo.Span) ([]redisrepo.ModerationEntry, redisrepo.PageInfo, error) {
+					got := walkAll(t, size, backward, total, func(span redisrepo.PageRequest) ([]redisrepo.ModerationEntry, redisrepo.PageInfo, error) {
 						return s.ModerationLog(s.ctx, span)
 					})
 					if !slices.EqualFunc(got, all, func(a, b redisrepo.ModerationEntry) bool { return id(a) == id(b) }) {
@@ -94,23 +94,23 @@ func TestTheLogIsWalked(t *testing.T) {
 			}
 			for i := range all { // between two cursors
 				for j := i + 1; j < len(all); j += 5 {
-					got, info, err := s.ModerationLog(s.ctx, redisrepo.Span{First: new(100), After: &all[i].Cursor, Before: &all[j].Cursor})
+					got, info, err := s.ModerationLog(s.ctx, redisrepo.PageRequest{First: new(100), After: &all[i].Cursor, Before: &all[j].Cursor})
 					if err != nil || len(got) != j-i-1 || !info.HasPreviousPage || !info.HasNextPage {
 						t.Fatalf("between %d and %d: %d entries, %+v, %v", i, j, len(got), info, err)
 					}
 				}
 			}
 			s.post("alice", "go")
-			groups, _, _ := s.Groups(s.ctx, redisrepo.Span{})
-			for name, span := range map[string]redisrepo.Span{
+			groups, _, _ := s.Groups(s.ctx, redisrepo.PageRequest{})
+			for name, span := range map[string]redisrepo.PageRequest{
 				"a cursor of groups": {After: &groups[0].Cursor}, "what is none": {After: new("x")},
 			} {
 				_, _, err := s.ModerationLog(s.ctx, span)
 				wantRefusal(t, name, err, "after")
 			}
-			_, _, err = s.ModerationLog(s.ctx, redisrepo.Span{First: new(0)})
+			_, _, err = s.ModerationLog(s.ctx, redisrepo.PageRequest{First: new(0)})
 			wantRefused(t, err, "INVALID first")
-			_, _, err = s.Groups(s.ctx, redisrepo.Span{Before: &all[0].Cursor})
+			_, _, err = s.Groups(s.ctx, redisrepo.PageRequest{Before: &all[0].Cursor})
 			wantRefused(t, err, "INVALID before")
 		})
 	}

@@ -20,7 +20,7 @@ func alice() redisrepo.Actor { return redisrepo.Actor{Name: "alice"} }
 func everywhere() []redisrepo.Listing {
 	listings := []redisrepo.Listing{redisrepo.PostedBy("alice")}
 	for _, order := range orders {
-		listings = append(listings, redisrepo.Site(order, redisrepo.Descending))
+		listings = append(listings, redisrepo.AllArticles(order, redisrepo.Descending))
 		for _, group := range []redisrepo.GroupName{"go", "x", "interesting"} {
 			listings = append(listings, redisrepo.InGroup(group, order, redisrepo.Descending))
 		}
@@ -61,7 +61,7 @@ func TestADeletedArticleIsGoneAndComesBackAsItWas(t *testing.T) {
 					if n, err := s.Count(s.ctx, l); err != nil || n != 0 {
 						t.Errorf("Count of %+v = %d, %v", l, n, err)
 					}
-					if edges, _, err := s.Walk(s.ctx, l, redisrepo.Span{}); err != nil || len(edges) != 0 {
+					if edges, _, err := s.Walk(s.ctx, l, redisrepo.PageRequest{}); err != nil || len(edges) != 0 {
 						t.Errorf("Walk of %+v = %v, %v", l, edges, err)
 					}
 				}
@@ -70,7 +70,7 @@ func TestADeletedArticleIsGoneAndComesBackAsItWas(t *testing.T) {
 				}
 				_, errs := s.ArticlesByID(s.ctx, []redisrepo.ArticleID{a.ID})
 				wantRefused(t, errs[0], "NOT_FOUND article")
-				_, err := s.Vote(s.ctx, a.ID, "frank", up)
+				_, err := s.Vote(s.ctx, a.ID, "frank", up, "")
 				wantRefused(t, err, "NOT_FOUND article")
 				_, err = s.Regroup(s.ctx, a.ID, moderator, []string{"y"}, nil)
 				wantRefused(t, err, "NOT_FOUND article")
@@ -174,7 +174,7 @@ func TestADeletedArticleUnderChangedRules(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	a := s.post("alice", "go")
-	if _, err := s.VoteFrom(s.ctx, a.ID, "bob", up, "b"); err != nil {
+	if _, err := s.Vote(s.ctx, a.ID, "bob", up, "b"); err != nil {
 		t.Fatal(err)
 	}
 	s.vote(a.ID, "carol", down)
@@ -200,7 +200,7 @@ func TestAnUndeletedArticleIsClosedInTime(t *testing.T) {
 	s.delete(a.ID, alice())
 	s.clock.set(week + time.Second)
 	s.undelete(a.ID)
-	_, err := s.Vote(s.ctx, a.ID, "bob", up)
+	_, err := s.Vote(s.ctx, a.ID, "bob", up, "")
 	wantRefused(t, err, "VOTING_CLOSED article")
 }
 
@@ -243,7 +243,7 @@ func TestDeletionsAreTold(t *testing.T) {
 					t.Errorf("told %s, want %s", show(got), show(deleted))
 				}
 				l.wantTaken(w)
-				_, err := writer.Vote(writer.ctx, a.ID, "bob", up)
+				_, err := writer.Vote(writer.ctx, a.ID, "bob", up, "")
 				wantRefused(t, err, "NOT_FOUND article")
 				l.wantTaken(w)
 				late := l.watch(a.ID) // it is deleted by then
@@ -339,7 +339,7 @@ func TestVotesWhileArticlesAreDeleted(t *testing.T) {
 			case worker < 5:
 				_, err = s.Regroup(s.ctx, id, moderator, []string{fmt.Sprint("g", i%2)}, []string{fmt.Sprint("g", (i+1)%2)})
 			default:
-				_, err = s.Vote(s.ctx, id, redisrepo.UserName(fmt.Sprint("voter", worker, "-", i)), up)
+				_, err = s.Vote(s.ctx, id, redisrepo.UserName(fmt.Sprint("voter", worker, "-", i)), up, "")
 				if err == nil {
 					counted[n].Add(1)
 				}
@@ -386,7 +386,7 @@ func TestOneDeletionAHundredTimesAtOnce(t *testing.T) {
 		defer mutex.Unlock()
 		by[*d.DeletedBy] = true
 	})
-	log, _, err := s[0].ModerationLog(s[0].ctx, redisrepo.Span{})
+	log, _, err := s[0].ModerationLog(s[0].ctx, redisrepo.PageRequest{})
 	if err != nil || len(log) != 1 || len(by) != 1 || !by[log[0].By] {
 		t.Errorf("log = %+v, %v; deleted by %v", log, err, by)
 	}
@@ -401,7 +401,7 @@ func TestWithoutDownvotes(t *testing.T) {
 	s.vote(a.ID, "carol", down)
 	s = s.reopened(s.server.Client, func(r *redisrepo.Rules) { r.Downvotes = false })
 	for _, voter := range []redisrepo.UserName{"bob", "dave"} {
-		_, err := s.Vote(s.ctx, a.ID, voter, down)
+		_, err := s.Vote(s.ctx, a.ID, voter, down, "")
 		wantRefused(t, err, "FORBIDDEN direction")
 	}
 	if got := s.article(a.ID); got.Downvotes != 2 {

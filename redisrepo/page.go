@@ -15,9 +15,6 @@ type PageRequest struct {
 	After, Before *string
 }
 
-// Span is PageRequest.
-type Span = PageRequest
-
 // PageInfo describes where a page begins and ends.
 type PageInfo struct {
 	HasPreviousPage, HasNextPage bool    // exact at the moment of reading

@@ -16,12 +16,12 @@ import (
 // walkAll collects a whole list in parts of a size, from the beginning or from the
 // end, and checks the page information on the way. total is how many there are,
 // unless that changes on the way.
-func walkAll[E any](t *testing.T, size int, backward bool, total int, read func(redisrepo.Span) ([]E, redisrepo.PageInfo, error)) []E {
+func walkAll[E any](t *testing.T, size int, backward bool, total int, read func(redisrepo.PageRequest) ([]E, redisrepo.PageInfo, error)) []E {
 	t.Helper()
 	var all []E
-	span := redisrepo.Span{First: &size}
+	span := redisrepo.PageRequest{First: &size}
 	if backward {
-		span = redisrepo.Span{Last: &size}
+		span = redisrepo.PageRequest{Last: &size}
 	}
 	for {
 		part, info, err := read(span)
@@ -63,7 +63,7 @@ func TestGroupsAreWalkedByName(t *testing.T) {
 			for size := 1; size <= len(want)+1; size++ {
 				for _, backward := range []bool{false, true} {
 					var got []string
-					for _, edge := range walkAll(t, size, backward, len(want), func(span redisrepo.Span) ([]redisrepo.GroupEdge, redisrepo.PageInfo, error) {
+					for _, edge := range walkAll(t, size, backward, len(want), func(span redisrepo.PageRequest) ([]redisrepo.GroupEdge, redisrepo.PageInfo, error) {
 						return s.Groups(s.ctx, span)
 					}) {
 						got = append(got, string(edge.Name))
@@ -85,7 +85,7 @@ func listings() map[string]redisrepo.Listing {
 	all := map[string]redisrepo.Listing{"posted by alice": redisrepo.PostedBy("alice")}
 	for _, order := range []redisrepo.Order{redisrepo.ByScore, redisrepo.ByTime} {
 		for _, direction := range []redisrepo.Direction{redisrepo.Descending, redisrepo.Ascending} {
-			all[fmt.Sprint("site ", order, direction)] = redisrepo.Site(order, direction)
+			all[fmt.Sprint("site ", order, direction)] = redisrepo.AllArticles(order, direction)
 			all[fmt.Sprint("group ", order, direction)] = redisrepo.InGroup("all", order, direction)
 		}
 	}
@@ -120,7 +120,7 @@ func TestWalksEqualPages(t *testing.T) {
 				for _, size := range []int{1, 7, 59, 60, 61, 100} {
 					for _, backward := range []bool{false, true} {
 						var got []redisrepo.ArticleID
-						for _, edge := range walkAll(t, size, backward, articles, func(span redisrepo.Span) ([]redisrepo.Edge, redisrepo.PageInfo, error) {
+						for _, edge := range walkAll(t, size, backward, articles, func(span redisrepo.PageRequest) ([]redisrepo.Edge, redisrepo.PageInfo, error) {
 							return s.Walk(s.ctx, listing, span)
 						}) {
 							got = append(got, edge.ID)
@@ -142,23 +142,23 @@ func TestBetweenTwoCursors(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	manyTies(s, 20)
-	listing := redisrepo.Site(redisrepo.ByScore, redisrepo.Descending)
-	all, _, err := s.Walk(s.ctx, listing, redisrepo.Span{})
+	listing := redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending)
+	all, _, err := s.Walk(s.ctx, listing, redisrepo.PageRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	three := 3
 	for name, tt := range map[string]struct {
-		span redisrepo.Span
+		span redisrepo.PageRequest
 		want []redisrepo.Edge
 	}{
-		"all of them":    {redisrepo.Span{After: &all[4].Cursor, Before: &all[9].Cursor}, all[5:9]},
-		"the first":      {redisrepo.Span{After: &all[4].Cursor, Before: &all[9].Cursor, First: &three}, all[5:8]},
-		"the last":       {redisrepo.Span{After: &all[4].Cursor, Before: &all[9].Cursor, Last: &three}, all[6:9]},
-		"nothing":        {redisrepo.Span{After: &all[4].Cursor, Before: &all[5].Cursor}, nil},
-		"turned round":   {redisrepo.Span{After: &all[9].Cursor, Before: &all[4].Cursor}, nil},
-		"and backward":   {redisrepo.Span{After: &all[9].Cursor, Before: &all[4].Cursor, Last: &three}, nil},
-		"behind the end": {redisrepo.Span{After: &all[19].Cursor}, nil},
+		"all of them":    {redisrepo.PageRequest{After: &all[4].Cursor, Before: &all[9].Cursor}, all[5:9]},
+		"the first":      {redisrepo.PageRequest{After: &all[4].Cursor, Before: &all[9].Cursor, First: &three}, all[5:8]},
+		"the last":       {redisrepo.PageRequest{After: &all[4].Cursor, Before: &all[9].Cursor, Last: &three}, all[6:9]},
+		"nothing":        {redisrepo.PageRequest{After: &all[4].Cursor, Before: &all[5].Cursor}, nil},
+		"turned round":   {redisrepo.PageRequest{After: &all[9].Cursor, Before: &all[4].Cursor}, nil},
+		"and backward":   {redisrepo.PageRequest{After: &all[9].Cursor, Before: &all[4].Cursor, Last: &three}, nil},
+		"behind the end": {redisrepo.PageRequest{After: &all[19].Cursor}, nil},
 	} {
 		got, info, err := s.Walk(s.ctx, listing, tt.span)
 		if err != nil || !slices.Equal(got, tt.want) || !info.HasPreviousPage || info.HasNextPage != (name != "behind the end") {
@@ -174,14 +174,14 @@ func TestWalkOnBehindAnArticleThatMoved(t *testing.T) {
 	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
 		s := newSite(t, nil, redisrepo.WithPartitions(tags...))
 		manyTies(s, 40)
-		for _, listing := range []redisrepo.Listing{redisrepo.Site(redisrepo.ByScore, redisrepo.Descending), redisrepo.InGroup("all", redisrepo.ByScore, redisrepo.Ascending)} {
-			before, _, err := s.Walk(s.ctx, listing, redisrepo.Span{First: new(40)})
+		for _, listing := range []redisrepo.Listing{redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending), redisrepo.InGroup("all", redisrepo.ByScore, redisrepo.Ascending)} {
+			before, _, err := s.Walk(s.ctx, listing, redisrepo.PageRequest{First: new(40)})
 			if err != nil {
 				t.Fatal(err)
 			}
 			for i, moved := range before {
 				s.vote(moved.ID, "carol", redisrepo.Up)
-				behind, _, err := s.Walk(s.ctx, listing, redisrepo.Span{After: &moved.Cursor, First: new(100)})
+				behind, _, err := s.Walk(s.ctx, listing, redisrepo.PageRequest{After: &moved.Cursor, First: new(100)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -214,7 +214,7 @@ func TestWalkWhileVotesArrive(t *testing.T) {
 				default:
 					// Only even articles are voted on, and only upwards.
 					id := redisrepo.ArticleID(2 * (1 + random.IntN(articles/2)))
-					if _, err := s.Vote(s.ctx, id, redisrepo.UserName(fmt.Sprint(voter, "-", i)), redisrepo.Up); err != nil {
+					if _, err := s.Vote(s.ctx, id, redisrepo.UserName(fmt.Sprint(voter, "-", i)), redisrepo.Up, ""); err != nil {
 						t.Error(err)
 						return
 					}
@@ -223,11 +223,11 @@ func TestWalkWhileVotesArrive(t *testing.T) {
 		})
 	}
 	for name, listing := range map[string]redisrepo.Listing{
-		"site":  redisrepo.Site(redisrepo.ByScore, redisrepo.Descending),
+		"site":  redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending),
 		"group": redisrepo.InGroup("all", redisrepo.ByScore, redisrepo.Descending),
 	} {
 		seen := make(map[redisrepo.ArticleID]int)
-		for _, edge := range walkAll(t, 7, false, -1, func(span redisrepo.Span) ([]redisrepo.Edge, redisrepo.PageInfo, error) {
+		for _, edge := range walkAll(t, 7, false, -1, func(span redisrepo.PageRequest) ([]redisrepo.Edge, redisrepo.PageInfo, error) {
 			return s.Walk(s.ctx, listing, span)
 		}) {
 			seen[edge.ID]++
@@ -246,30 +246,30 @@ func TestBadSpansAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	manyTies(s, 5)
-	listing := redisrepo.Site(redisrepo.ByScore, redisrepo.Descending)
-	edges, _, err := s.Walk(s.ctx, listing, redisrepo.Span{})
+	listing := redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending)
+	edges, _, err := s.Walk(s.ctx, listing, redisrepo.PageRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	groups, _, err := s.Groups(s.ctx, redisrepo.Span{})
+	groups, _, err := s.Groups(s.ctx, redisrepo.PageRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cursor := edges[0].Cursor
 	for name, tt := range map[string]struct {
-		span  redisrepo.Span
+		span  redisrepo.PageRequest
 		field string
 	}{
-		"none":                      {redisrepo.Span{First: new(0)}, "first"},
-		"fewer than none":           {redisrepo.Span{Last: new(-1)}, "last"},
-		"too many":                  {redisrepo.Span{First: new(101)}, "first"},
-		"first and last":            {redisrepo.Span{First: new(1), Last: new(1)}, "last"},
-		"an empty cursor":           {redisrepo.Span{After: new("")}, "after"},
-		"no cursor":                 {redisrepo.Span{Before: new("article:1")}, "before"},
-		"half a cursor":             {redisrepo.Span{After: new(cursor[:len(cursor)-4])}, "after"},
-		"a damaged cursor":          {redisrepo.Span{After: new(strings.Replace(cursor, cursor[:1], "x", 1))}, "after"},
-		"a cursor of the groups":    {redisrepo.Span{After: &groups[0].Cursor}, "after"},
-		"a plain text, well padded": {redisrepo.Span{After: new(base64.StdEncoding.EncodeToString([]byte("score:1\n5\narticle:1")))}, "after"},
+		"none":                      {redisrepo.PageRequest{First: new(0)}, "first"},
+		"fewer than none":           {redisrepo.PageRequest{Last: new(-1)}, "last"},
+		"too many":                  {redisrepo.PageRequest{First: new(101)}, "first"},
+		"first and last":            {redisrepo.PageRequest{First: new(1), Last: new(1)}, "last"},
+		"an empty cursor":           {redisrepo.PageRequest{After: new("")}, "after"},
+		"no cursor":                 {redisrepo.PageRequest{Before: new("article:1")}, "before"},
+		"half a cursor":             {redisrepo.PageRequest{After: new(cursor[:len(cursor)-4])}, "after"},
+		"a damaged cursor":          {redisrepo.PageRequest{After: new(strings.Replace(cursor, cursor[:1], "x", 1))}, "after"},
+		"a cursor of the groups":    {redisrepo.PageRequest{After: &groups[0].Cursor}, "after"},
+		"a plain text, well padded": {redisrepo.PageRequest{After: new(base64.StdEncoding.EncodeToString([]byte("score:1\n5\narticle:1")))}, "after"},
 	} {
 		_, _, err := s.Walk(s.ctx, listing, tt.span)
 		wantRefusal(t, name, err, tt.field)
@@ -279,7 +279,7 @@ func TestBadSpansAreRefused(t *testing.T) {
 		}
 	}
 	for name, other := range listings() {
-		if _, _, err := s.Walk(s.ctx, other, redisrepo.Span{After: &cursor}); other != listing {
+		if _, _, err := s.Walk(s.ctx, other, redisrepo.PageRequest{After: &cursor}); other != listing {
 			wantRefusal(t, name, err, "after")
 		}
 	}
@@ -298,11 +298,11 @@ func TestMembersThatAreNoArticlesArePassedOver(t *testing.T) {
 	s := newSite(t, nil)
 	id := s.post("alice").ID
 	s.do("ZADD score: 1 x 9999999999 7 9999999999 article:0 9999999999 article:01")
-	listing := redisrepo.Site(redisrepo.ByScore, redisrepo.Descending)
+	listing := redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending)
 	s.wantList(listing, id)
 	for _, size := range []int{1, 2, 10} {
 		var got []redisrepo.ArticleID
-		span := redisrepo.Span{First: &size}
+		span := redisrepo.PageRequest{First: &size}
 		for more := true; more; {
 			edges, info, err := s.Walk(s.ctx, listing, span)
 			if err != nil {

@@ -58,7 +58,7 @@ func TestTheClockOfRedis(t *testing.T) {
 	if posted := a.CreatedAt.Unix(); posted < before || posted > after {
 		t.Errorf("posted at %d, not between %d and %d", posted, before, after)
 	}
-	if result, err := repo.Vote(s.ctx, a.ID, "bob", up); err != nil || result.Article.Votes != 2 || !repo.CanVote("bob", a) {
+	if result, err := repo.Vote(s.ctx, a.ID, "bob", up, ""); err != nil || result.Article.Votes != 2 || !repo.CanVote("bob", a) {
 		t.Errorf("Vote = %+v, %v", result, err)
 	}
 	week := int64(week.Seconds())
@@ -67,7 +67,7 @@ func TestTheClockOfRedis(t *testing.T) {
 		open bool
 	}{{week - 60, true}, {week + 1, false}} {
 		s.do("ZADD time: XX", after-tt.age, "article:1")
-		if _, err := repo.Vote(s.ctx, a.ID, "carol", up); (err == nil) != tt.open {
+		if _, err := repo.Vote(s.ctx, a.ID, "carol", up, ""); (err == nil) != tt.open {
 			t.Errorf("Vote %d s after posting: %v", tt.age, err)
 		}
 	}
@@ -165,7 +165,7 @@ func TestIdempotencyKeys(t *testing.T) {
 				if tt.same || tt.refused != "" {
 					want = 1
 				}
-				if ids := s.list(redisrepo.Site(redisrepo.ByTime, redisrepo.Ascending)); len(ids) != want {
+				if ids := s.list(redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Ascending)); len(ids) != want {
 					t.Errorf("the site holds %v, want %d", ids, want)
 				}
 				s.wantClean()

@@ -85,7 +85,7 @@ func TestNewRefusesAUserWhoMayNotPublish(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if _, err := repo.Vote(s.ctx, a.ID, "bob", up); err != nil {
+					if _, err := repo.Vote(s.ctx, a.ID, "bob", up, ""); err != nil {
 						t.Errorf("Vote: %v", err)
 					}
 					return

@@ -97,15 +97,15 @@ func TestWhatWritesPublish(t *testing.T) {
 		}},
 		"a vote that is too late": {write: func(s *site) {
 			s.clock.set(week + time.Second)
-			_, err := s.Vote(s.ctx, 1, "bob", up)
+			_, err := s.Vote(s.ctx, 1, "bob", up, "")
 			wantRefused(s.t, err, "VOTING_CLOSED article")
 		}},
 		"a vote on nothing": {write: func(s *site) {
-			_, err := s.Vote(s.ctx, 99, "bob", up)
+			_, err := s.Vote(s.ctx, 99, "bob", up, "")
 			wantRefused(s.t, err, "NOT_FOUND article")
 		}},
 		"a poster's vote that is fixed": {rules: uncounted, write: func(s *site) {
-			_, err := s.Vote(s.ctx, 1, "alice", none)
+			_, err := s.Vote(s.ctx, 1, "alice", none, "")
 			wantRefused(s.t, err, "FORBIDDEN article")
 		}},
 		"a stranger's regrouping": {write: func(s *site) {
@@ -115,7 +115,7 @@ func TestWhatWritesPublish(t *testing.T) {
 		"a vote that fails": {write: func(s *site) {
 			s.do("DEL", "group:a")
 			s.do("SET", "group:a", "x")
-			if _, err := s.Vote(s.ctx, 1, "bob", up); err == nil {
+			if _, err := s.Vote(s.ctx, 1, "bob", up, ""); err == nil {
 				s.t.Error("a vote over a key of a wrong type is no error")
 			}
 		}},
@@ -128,7 +128,7 @@ func TestWhatWritesPublish(t *testing.T) {
 		}, want: []told{{text: "imported article:50 1 3 0 1772364096 a"}, {text: "imported article:51 1 3 0 1766924496 "}}},
 		"reads": {write: func(s *site) {
 			s.list(best("a"))
-			s.list(redisrepo.Site(redisrepo.ByScore, redisrepo.Descending))
+			s.list(redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending))
 			s.article(1)
 			s.positions("bob", 1)
 			s.wantClean()

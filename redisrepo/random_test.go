@@ -95,7 +95,7 @@ func (w *walk) step() {
 	case n < 66:
 		t, vote := w.article(), redisrepo.Vote(w.IntN(3)-1)
 		before, refused := w.told.vote(t, user, vote)
-		result, err := repo.Vote(w.ctx, t.id, user, vote)
+		result, err := repo.Vote(w.ctx, t.id, user, vote, "")
 		if w.agree(err, refused) {
 			if result.Previous != before || result.Changed != (before != vote) {
 				w.t.Errorf("Vote %d on %v by %s = %+v, was %d", vote, t.id, user, result, before)
@@ -190,7 +190,7 @@ func (w *walk) compare() {
 	for _, group := range groups {
 		for _, order := range orders {
 			for _, direction := range []redisrepo.Direction{redisrepo.Descending, redisrepo.Ascending} {
-				l := redisrepo.Site(order, direction)
+				l := redisrepo.AllArticles(order, direction)
 				if group != "" {
 					l = redisrepo.InGroup(redisrepo.GroupName(group), order, direction)
 				}

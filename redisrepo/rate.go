@@ -7,43 +7,46 @@ import (
 	"time"
 )
 
-// Charge is an amount of something that somebody does, and how much of it is
-// allowed.
+// Charge is an amount of an activity that a rule limits.
 type Charge struct {
-	Rule   string        // its name; the charges of one rule stand together
-	Most   int           // what is allowed in a window
-	Window time.Duration // from the first charge on; whole milliseconds
+	Rule   string        // name of the rule; it may have several charges, which stand or fall together
+	Most   int           // maximum amount in a window
+	Window time.Duration // from its first charge, whole milliseconds
 	Amount int
 
-	// Who is charged: the user or, with an empty name, the address.
+	// The subject: the user or, if the name is empty, the address.
 	User    UserName
 	Address netip.Addr
 }
 
-// Balance is what became of a charge.
+// Balance is the result of a charge.
 type Balance struct {
-	Kept bool          // whether the rule is kept, and so the charge was counted
-	Used int           // in the window, this charge included if it was counted
-	Left time.Duration // until the window ends and everything is allowed again
+	Kept bool          // whether all charges of the rule are within its limit
+	Used int           // amount in the window, including this charge if it was recorded
+	Left time.Duration // until the window ends and the whole amount is available again
 }
 
-// Charge counts all charges in one round trip, but none of a rule of which one
-// would be over its limit. When that is the rule first, nothing is counted. The
-// slots are those of charges. All processes on the store count together, and
-// what they let through is never more than Most in a window.
-func (r *Repo) Charge(ctx context.Context, first string, charges []Charge) ([]Balance, error) {
+// Charge records the charges in one round trip, and returns a balance for each. If one would exceed its
+// rule's limit, none of that rule's is recorded; if the rule is gate, none at all. All processes on the
+// store share the counts, and together never record more than Most in a window.
+func (r *Repo) Charge(ctx context.Context, gate string, charges []Charge) ([]Balance, error) {
 	if len(charges) == 0 {
 		return nil, nil
 	}
-	p := r.partitions[0] // one script has the keys of one partition
-	keys, args := make([]string, len(charges)), append(make([]any, 0, 1+4*len(charges)), first)
+	p := r.partitions[0] // a script can only use the keys of one partition
+	keys, args := make([]string, len(charges)), append(make([]any, 0, 1+4*len(charges)), gate)
 	for i, c := range charges {
-		who := "address:" + c.Address.String()
+		subject := "address:" + c.Address.String()
 		if c.User != "" {
-			who = c.User.member()
+			subject = c.User.member()
 		}
-		keys[i] = p.limit(c.Rule, who)
-		args = append(args, c.Rule, c.Most, c.Window.Milliseconds(), c.Amount)
+		keys[i] = p.limit(c.Rule, subject)
+		args = append(args,
+			c.Rule,                  // ARGV[4i-2] rule
+			c.Most,                  // ARGV[4i-1] most
+			c.Window.Milliseconds(), // ARGV[4i] window
+			c.Amount,                // ARGV[4i+1] amount
+		)
 	}
 	answer, err := r.run(ctx, rateScript, keys, args)
 	if err != nil {

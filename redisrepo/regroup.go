@@ -8,30 +8,43 @@ import (
 	"strconv"
 )
 
-// Regroup puts an article into groups and takes it out of others. Names are
-// case-folded. To add a group it is in, or to remove one it is not in, changes
-// nothing and is no error. A group exists from its first article to its last.
+// Regroup adds an article to groups and removes it from others. Names are case-folded. Adding a group
+// that the article is in, or removing one that it is not in, is a no-op, not an error. A group exists
+// while it has articles.
 //
-// A moderator can regroup what others posted. What that changes is entered in
-// the moderation log.
+// A moderator can regroup the articles of others. Such a change is entered in the moderation log.
 //
-// It refuses with NotFound when there is no such article, with Forbidden when by
-// is neither its poster nor a moderator, with Invalid or TooLong for bad names, a
-// name in both lists, the group "interesting", or more than MaxGroups groups in
-// the end.
+// It refuses with NotFound an article that does not exist, with Forbidden an actor who is neither its
+// poster nor a moderator, and with Invalid or TooLong invalid names, a name in both lists, the group
+// Interesting, and a result of more than MaxGroups groups.
 func (r *Repo) Regroup(ctx context.Context, id ArticleID, by Actor, add, remove []string) (*Article, error) {
 	adding, removing, err := parseRegroup(add, remove)
 	if err != nil {
 		return nil, err
 	}
 	p := r.partition(id)
-	answer, err := r.runKnowingGroups(ctx, id, "", func(known known) (reply, error) {
+	answer, err := r.runWithGroups(ctx, id, "", func(e expected) (reply, error) {
 		keys := append(make([]string, 0, 32),
-			p.article(id), p.ranking(ByTime), p.ranking(ByScore), p.groups(), p.posted(userOf(known.poster)), p.changes(r.database), p.moderation())
-		keys = groupKeys(groupKeys(groupKeys(keys, p, groupNames(known.groups)...), p, adding...), p, removing...)
+			p.article(id),              // KEYS[1] article
+			p.ranking(ByTime),          // KEYS[2] times
+			p.ranking(ByScore),         // KEYS[3] scores
+			p.groups(),                 // KEYS[4] group_names
+			p.posted(userOf(e.poster)), // KEYS[5] posted
+			p.changes(r.database),      // KEYS[6] changes
+			p.moderation(),             // KEYS[7] log
+		)
+		keys = groupKeys(groupKeys(groupKeys(keys, p, groupNames(e.groups)...), p, adding...), p, removing...)
 		return r.run(ctx, regroupScript, keys, []any{
-			id.String(), groupText(adding), groupText(removing), MaxGroups, known.groups, by.Name.member(), known.poster,
-			by.Moderator, moderationEntries, r.scriptNow(),
+			id.String(),         // ARGV[1] member
+			groupText(adding),   // ARGV[2] add
+			groupText(removing), // ARGV[3] remove
+			MaxGroups,           // ARGV[4] max_groups
+			e.groups,            // ARGV[5] expected_groups
+			by.Name.member(),    // ARGV[6] by
+			e.poster,            // ARGV[7] expected_poster
+			by.Moderator,        // ARGV[8] is_moderator
+			moderationEntries,   // ARGV[9] max_entries
+			r.scriptNow(),       // ARGV[10] now
 		})
 	})
 	if err != nil {
@@ -52,14 +65,14 @@ func (r *Repo) Regroup(ctx context.Context, id ArticleID, by Actor, add, remove 
 	}
 }
 
-// regroupLimit bounds each list of names, and so the keys of the script.
-const regroupLimit = 100
+// maxRegroupNames is the maximum length of each list of names. It bounds the keys of the script.
+const maxRegroupNames = 100
 
 func parseRegroup(add, remove []string) (adding, removing []GroupName, err error) {
 	var broken, refused Refusal
 	parse := func(field string, names []string) []GroupName {
-		if len(names) > regroupLimit {
-			broken = append(broken, refuse(TooLong, field, "at most %d groups can be named at once, these are %d", regroupLimit, len(names))...)
+		if len(names) > maxRegroupNames {
+			broken = append(broken, refuse(TooLong, field, "at most %d groups can be named at once, these are %d", maxRegroupNames, len(names))...)
 			return nil
 		}
 		groups, err := parseGroups(field, names)

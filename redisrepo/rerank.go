@@ -11,20 +11,19 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// OnRerank is called before New ranks all articles anew, with what has changed.
-func OnRerank(changed func(string)) Option {
-	return func(r *Repo) { r.onRerank = changed }
+// OnRerank sets a function that New calls before it re-ranks all articles, with the changed rules as text.
+func OnRerank(f func(changes string)) Option {
+	return func(r *Repo) { r.onRerank = f }
 }
 
-// KeepRules makes New refuse rules that are not those of the data. It is for
-// programs beside the server, which must not rank its articles anew because
-// they were started with other settings.
+// KeepRules makes New fail if the rules differ from those of the data. It is for programs that run beside
+// the server: they must not re-rank its articles because they were started with other settings.
 func KeepRules() Option {
 	return func(r *Repo) { r.keepRules = true }
 }
 
-// applyRules brings all articles under the rules, when those that meta: names
-// are others. To be interrupted is safe: the next start begins again.
+// applyRules re-ranks all articles if the rules differ from those in meta:. It is safe to interrupt: the
+// next start begins again.
 func (r *Repo) applyRules(ctx context.Context) error {
 	rules := map[string]string{
 		"vote_score":        strconv.Itoa(r.rules.VoteScore),
@@ -48,7 +47,7 @@ func (r *Repo) applyRules(ctx context.Context) error {
 			}
 		}
 		if changed != nil && r.keepRules {
-			return fmt.Errorf("the data are under other rules than these: %s: set the same as for the server", strings.Join(changed, ", "))
+			return fmt.Errorf("the rules differ from those of the data: %s: use the same settings as the server", strings.Join(changed, ", "))
 		}
 		if changed != nil && r.onRerank != nil {
 			r.onRerank(strings.Join(changed, ", "))
@@ -64,13 +63,13 @@ func (r *Repo) applyRules(ctx context.Context) error {
 }
 
 func (r *Repo) rerank(ctx context.Context, p partition) error {
-	// Deleted articles have no rank, but voters that are kept.
+	// Deleted articles have no rank, but their voters are kept.
 	for _, articles := range []string{p.ranking(ByTime), p.deleted()} {
 		if err := r.rerankAll(ctx, p, articles); err != nil {
 			return err
 		}
 	}
-	// Kept listings hold the old scores, and are built again when they are read.
+	// Stored listings hold the old scores; they are rebuilt when they are next read.
 	names := r.client.ZScan(ctx, p.groups(), 0, "", batchSize).Iterator()
 	return batches(ctx, names, 2, func(names []string) error {
 		return r.pipeline(ctx, func(pipe redis.Pipeliner) {
@@ -81,7 +80,7 @@ func (r *Repo) rerank(ctx context.Context, p partition) error {
 	})
 }
 
-// rerankAll brings the articles of a sorted set under the rules.
+// rerankAll re-ranks the articles of a sorted set.
 func (r *Repo) rerankAll(ctx context.Context, p partition, set string) error {
 	articles := r.client.ZScan(ctx, set, 0, "", batchSize).Iterator()
 	return batches(ctx, articles, 2, func(members []string) error {
@@ -89,11 +88,24 @@ func (r *Repo) rerankAll(ctx context.Context, p partition, set string) error {
 			for _, member := range members {
 				id, err := ParseArticleID(member)
 				if err != nil {
-					continue // a foreign member has no votes; Check reports it
+					continue // not an article; Check reports it
 				}
-				keys := []string{p.article(id), p.voted(id), p.downvoted(id), p.audit(id), p.ranking(ByTime), p.ranking(ByScore)}
-				rerankScript.EvalSha(ctx, pipe, groupKeys(keys, p, Interesting), member,
-					r.rules.VoteScore, seconds(r.rules.VotingWindow), seconds(voterMargin), r.rules.InterestingVotes, r.scriptNow())
+				keys := []string{
+					p.article(id),      // KEYS[1] article
+					p.voted(id),        // KEYS[2] voted
+					p.downvoted(id),    // KEYS[3] downvoted
+					p.audit(id),        // KEYS[4] audit
+					p.ranking(ByTime),  // KEYS[5] times
+					p.ranking(ByScore), // KEYS[6] scores
+				}
+				rerankScript.EvalSha(ctx, pipe, groupKeys(keys, p, Interesting),
+					member,                        // ARGV[1] member
+					r.rules.VoteScore,             // ARGV[2] vote_score
+					seconds(r.rules.VotingWindow), // ARGV[3] window
+					seconds(voterMargin),          // ARGV[4] margin
+					r.rules.InterestingVotes,      // ARGV[5] interesting_votes
+					r.scriptNow(),                 // ARGV[6] now
+				)
 			}
 		})
 	})

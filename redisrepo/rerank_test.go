@@ -70,7 +70,7 @@ func TestALongerWindowOpensNoArticleWhoseVotersAreForgotten(t *testing.T) {
 	s.do("DEL voted:1 downvoted:1")
 	young := s.post("alice")
 	s = s.reopened(s.server.Client, func(r *redisrepo.Rules) { r.VotingWindow = week })
-	_, err := s.Vote(s.ctx, a.ID, "bob", up)
+	_, err := s.Vote(s.ctx, a.ID, "bob", up, "")
 	wantRefused(t, err, "VOTING_CLOSED article")
 	s.vote(young.ID, "bob", up)
 	if got := s.article(a.ID).Votes; got != 2 {
@@ -89,7 +89,7 @@ func TestAShorterWindowForgetsVoters(t *testing.T) {
 	if s.do("EXISTS voted:1") != int64(0) || s.do("EXISTS voted:2") != int64(1) {
 		t.Errorf("sets of voters: %v", s.raw.Keys(s.ctx, "voted:*").Val())
 	}
-	_, err := s.Vote(s.ctx, old.ID, "bob", up)
+	_, err := s.Vote(s.ctx, old.ID, "bob", up, "")
 	wantRefused(t, err, "VOTING_CLOSED article")
 	s.vote(young.ID, "bob", up)
 	s.wantClean()

@@ -149,13 +149,13 @@ func anything(s *site, random *rand.Rand) (did, vote string) {
 	case 12, 13:
 		return "Undelete: " + tell(s.Undelete(s.ctx, id, actor)), ""
 	case 14:
-		result, err := s.VoteFrom(s.ctx, id, user, redisrepo.Vote(random.IntN(3)-1), "bucket")
+		result, err := s.Vote(s.ctx, id, user, redisrepo.Vote(random.IntN(3)-1), "bucket")
 		if err != nil {
 			return "VoteFrom: " + err.Error(), ""
 		}
 		return "VoteFrom: " + show(result.Article), fmt.Sprint(result.Previous, result.Changed)
 	default:
-		result, err := s.Vote(s.ctx, id, user, redisrepo.Vote(random.IntN(3)-1))
+		result, err := s.Vote(s.ctx, id, user, redisrepo.Vote(random.IntN(3)-1), "")
 		if err != nil {
 			return "Vote: " + err.Error(), ""
 		}

@@ -57,9 +57,6 @@ func DefaultRules() Rules {
 	}
 }
 
-// BookRules is DefaultRules.
-func BookRules() Rules { return DefaultRules() }
-
 // RuleError is the error for a rule that is out of bounds.
 type RuleError struct {
 	Rule    string // name of the field of Rules in lower-case words, such as "vote score"

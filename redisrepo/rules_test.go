@@ -7,14 +7,14 @@ import (
 	"frontpage/redisrepo"
 )
 
-func TestBookRules(t *testing.T) {
+func TestDefaultRules(t *testing.T) {
 	t.Parallel()
 	want := redisrepo.Rules{
 		VoteScore: 432, VotingWindow: week, PosterVotes: true,
 		InterestingVotes: 200, PageSize: 25, GroupCacheTTL: time.Minute, LinkWindow: week, Downvotes: true,
 	}
-	if got := redisrepo.BookRules(); got != want {
-		t.Errorf("BookRules = %+v, want %+v", got, want)
+	if got := redisrepo.DefaultRules(); got != want {
+		t.Errorf("DefaultRules = %+v, want %+v", got, want)
 	}
 }
 
@@ -49,7 +49,7 @@ func TestNewRefusesRulesOutOfBounds(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			rules := redisrepo.BookRules()
+			rules := redisrepo.DefaultRules()
 			tt.change(&rules)
 			if _, err := redisrepo.New(t.Context(), s.server.Client, rules); (err == nil) != tt.ok {
 				t.Errorf("New = %v", err)

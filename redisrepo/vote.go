@@ -30,47 +30,57 @@ func (v Vote) String() string {
 	}
 }
 
-// VoteResult is what a vote did.
+// VoteResult is the effect of a vote.
 type VoteResult struct {
-	Article  *Article // as it stands afterwards
+	Article  *Article // after the vote
 	Previous Vote     // the user's position before
-	Changed  bool     // false when the position was set already
+	Changed  bool     // false if the user had the position already
 }
 
-// Vote sets the user's position on an article. Every net vote moves it by
-// VoteScore seconds of ranking: switching from down to up moves it by two. To
-// repeat a vote changes nothing and is no error.
+// Vote sets the user's position on an article. Every net vote moves the article by VoteScore seconds of
+// ranking; switching from down to up moves it by two votes. Repeating a vote is a no-op, not an error.
 //
-// It refuses with Invalid what is no position, with NotFound when there is no
-// such article, with VotingClosed when the article was posted longer ago than
-// VotingWindow or its voters are not known any more, and with Forbidden when a
-// poster changes a vote that is not counted. Under rules without Downvotes it
-// refuses every vote down with Forbidden; those that were cast before stay, and
-// can be taken back or switched. With any other error the vote may or may not
-// have counted; to repeat it is safe.
-func (r *Repo) Vote(ctx context.Context, id ArticleID, voter UserName, vote Vote) (VoteResult, error) {
-	return r.VoteFrom(ctx, id, voter, vote, "")
-}
-
-// VoteFrom is Vote from somewhere: bucket is what the voter's address is known
-// by. If it is not empty, and the vote changes something, Audit can tell when the
-// vote was cast, and the bucket, for as long as the voters are kept.
-func (r *Repo) VoteFrom(ctx context.Context, id ArticleID, voter UserName, vote Vote, bucket string) (VoteResult, error) {
+// bucket is a pseudonym of the voter's address. If it is not empty and the vote changes something, the
+// time of the vote and the bucket are recorded for Audit, for as long as the voters are kept.
+//
+// It refuses with Invalid a value that is not a position, with NotFound an article that does not exist,
+// with VotingClosed an article that was posted more than VotingWindow ago or whose voters have been
+// forgotten, and with Forbidden a poster changing a vote that does not count. Under rules without
+// Downvotes it refuses every downvote with Forbidden; earlier ones stay, and can be withdrawn or switched.
+// After any other error the vote may or may not have been counted; it is safe to repeat.
+func (r *Repo) Vote(ctx context.Context, id ArticleID, voter UserName, vote Vote, bucket string) (VoteResult, error) {
 	if vote < Down || vote > Up {
 		return VoteResult{}, refuse(Invalid, "direction", "a vote is up, down or none, not %d", int(vote))
 	}
 	if vote == Down && !r.rules.Downvotes {
-		return VoteResult{}, refuse(Forbidden, "direction", "this site has no votes down: vote up, or take your vote back")
+		return VoteResult{}, refuse(Forbidden, "direction", "this site has no downvotes: vote up, or withdraw your vote")
 	}
 	p := r.partition(id)
-	answer, err := r.runKnowingGroups(ctx, id, "", func(known known) (reply, error) {
+	answer, err := r.runWithGroups(ctx, id, "", func(e expected) (reply, error) {
 		keys := append(make([]string, 0, 16),
-			p.article(id), p.voted(id), p.downvoted(id), p.ranking(ByTime), p.ranking(ByScore), p.groups(), p.posted(userOf(known.poster)), p.changes(r.database), p.audit(id))
-		keys = groupKeys(groupKeys(keys, p, Interesting), p, groupNames(known.groups)...)
+			p.article(id),              // KEYS[1] article
+			p.voted(id),                // KEYS[2] voted
+			p.downvoted(id),            // KEYS[3] downvoted
+			p.ranking(ByTime),          // KEYS[4] times
+			p.ranking(ByScore),         // KEYS[5] scores
+			p.groups(),                 // KEYS[6] group_names
+			p.posted(userOf(e.poster)), // KEYS[7] posted
+			p.changes(r.database),      // KEYS[8] changes
+			p.audit(id),                // KEYS[9] audit
+		)
+		keys = groupKeys(groupKeys(keys, p, Interesting), p, groupNames(e.groups)...)
 		return r.run(ctx, voteScript, keys, []any{
-			id.String(), voter.member(), int(vote),
-			r.rules.VoteScore, seconds(r.rules.VotingWindow), seconds(voterMargin), r.rules.InterestingVotes,
-			r.scriptNow(), known.groups, known.poster, bucket,
+			id.String(),                   // ARGV[1] member
+			voter.member(),                // ARGV[2] voter
+			int(vote),                     // ARGV[3] position
+			r.rules.VoteScore,             // ARGV[4] vote_score
+			seconds(r.rules.VotingWindow), // ARGV[5] window
+			seconds(voterMargin),          // ARGV[6] margin
+			r.rules.InterestingVotes,      // ARGV[7] interesting_votes
+			r.scriptNow(),                 // ARGV[8] now
+			e.groups,                      // ARGV[9] expected_groups
+			e.poster,                      // ARGV[10] expected_poster
+			bucket,                        // ARGV[11] bucket
 		})
 	})
 	if err != nil {
@@ -85,36 +95,35 @@ func (r *Repo) VoteFrom(ctx context.Context, id ArticleID, voter UserName, vote 
 	case "NOT_FOUND":
 		return VoteResult{}, noArticle(id)
 	case "CLOSED":
-		return VoteResult{}, refuse(VotingClosed, "article", "voting on %v is closed: it is open for %v after posting", id, window(r.rules.VotingWindow))
+		return VoteResult{}, refuse(VotingClosed, "article", "voting on %v is closed: it is open for %v after posting", id, formatWindow(r.rules.VotingWindow))
 	case "FIXED":
-		return VoteResult{}, refuse(Forbidden, "article", "you posted %v: on this site a poster's own vote is not counted and stays as it is", id)
+		return VoteResult{}, refuse(Forbidden, "article", "you posted %v: on this site a poster's own vote is not counted and cannot be changed", id)
 	default:
 		return VoteResult{}, fmt.Errorf("vote on %v: the script replied %q", id, status)
 	}
 }
 
-// known is what a caller knows of an article before it calls a script.
-type known struct{ groups, poster string }
+// expected is what the caller of a script expects to be in the article's hash: the script must be given
+// all keys that it touches, and these depend on the article's groups and poster.
+type expected struct{ groups, poster string }
 
-// staleLimit bounds how often a script is called again because the article's
-// groups had changed since they were read: each time somebody regrouped it
-// within a round trip.
-const staleLimit = 32
+// maxStaleReplies is how often a script is called again because the article's groups have changed since
+// they were read. Each time, another client must have regrouped it within a round trip.
+const maxStaleReplies = 32
 
 var errGroupsKeepChanging = errors.New("the article's groups change faster than they can be read")
 
-// runKnowingGroups calls a script with the article's groups as they are
-// remembered, and with a guess of its poster's member, and, when it replies
-// STALE, with those that it replied.
-func (r *Repo) runKnowingGroups(ctx context.Context, id ArticleID, poster string, call func(known) (reply, error)) (reply, error) {
-	k := known{poster: poster}
-	k.groups, _ = r.groups.Get(id)
-	for range staleLimit {
-		answer, err := call(k)
+// runWithGroups calls a script with the article's cached groups and an expected poster, and, if it
+// replies STALE, with the ones that it replied.
+func (r *Repo) runWithGroups(ctx context.Context, id ArticleID, poster string, call func(expected) (reply, error)) (reply, error) {
+	e := expected{poster: poster}
+	e.groups, _ = r.groups.Get(id)
+	for range maxStaleReplies {
+		answer, err := call(e)
 		if err != nil || answer.status() != "STALE" {
 			return answer, err
 		}
-		k = known{groups: answer.text(1), poster: answer.text(2)}
+		e = expected{groups: answer.text(1), poster: answer.text(2)}
 	}
 	return nil, fmt.Errorf("%w: %w", ErrUnavailable, errGroupsKeepChanging)
 }

@@ -88,7 +88,7 @@ func TestVote(t *testing.T) {
 				if can := s.CanVote(c.voter, a); can != (c.refused == "" && (s.rules.PosterVotes || c.voter != "alice")) {
 					t.Errorf("CanVote(%s) after %v = %t", c.voter, c.after, can)
 				}
-				result, err := s.Vote(s.ctx, a.ID, c.voter, c.vote)
+				result, err := s.Vote(s.ctx, a.ID, c.voter, c.vote, "")
 				if c.refused != "" {
 					wantRefused(t, err, c.refused)
 					continue
@@ -144,7 +144,7 @@ func TestVoteRefusesWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	before := s.dump()
-	_, err := s.Vote(s.ctx, 1, "bob", up)
+	_, err := s.Vote(s.ctx, 1, "bob", up, "")
 	wantRefused(t, err, "NOT_FOUND article")
 	_, err = s.Regroup(s.ctx, 1, redisrepo.Actor{Name: "bob"}, []string{"go"}, nil)
 	wantRefused(t, err, "NOT_FOUND article")
@@ -159,7 +159,7 @@ func TestVoteRefusesWhatIsNotThere(t *testing.T) {
 	s.post("alice")
 	before = s.dump()
 	for _, vote := range []redisrepo.Vote{2, -2, 200} {
-		_, err = s.Vote(s.ctx, 1, "bob", vote)
+		_, err = s.Vote(s.ctx, 1, "bob", vote, "")
 		wantRefused(t, err, "INVALID direction")
 	}
 	if after := s.dump(); after != before {
@@ -212,7 +212,7 @@ func TestVotingIsClosedWhenTheVotersAreForgotten(t *testing.T) {
 			}
 			s.do("DEL", tt.lost)
 			before := s.dump()
-			_, err := s.Vote(s.ctx, a.ID, "bob", up)
+			_, err := s.Vote(s.ctx, a.ID, "bob", up, "")
 			wantRefused(t, err, "VOTING_CLOSED article")
 			if after := s.dump(); after != before {
 				t.Errorf("something was written:\n%s", after)
@@ -235,7 +235,7 @@ func TestAnArticleRemembersWhetherItsPosterCounts(t *testing.T) {
 		t.Error("CanVote: the poster whose vote is counted cannot vote")
 	}
 	counting.vote(young.ID, "bob", up)
-	_, err := counting.Vote(counting.ctx, young.ID, "alice", none)
+	_, err := counting.Vote(counting.ctx, young.ID, "alice", none, "")
 	wantRefused(t, err, "FORBIDDEN article")
 	if a := counting.vote(young.ID, "alice", up).Article; a.Votes != 1 {
 		t.Errorf("votes of an article posted while posters did not count = %d, want bob's 1", a.Votes)

@@ -60,7 +60,7 @@ func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
 	t.Parallel()
 	vote := func(id redisrepo.ArticleID) func(s *site, _ redis.UniversalClient) error {
 		return func(s *site, _ redis.UniversalClient) error {
-			_, err := s.Vote(s.ctx, id, "bob", down)
+			_, err := s.Vote(s.ctx, id, "bob", down, "")
 			return err
 		}
 	}
@@ -98,7 +98,7 @@ func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
 			return err
 		}, unneeded: []int{2, 3, 4}},
 		"vote from an address": {call: func(s *site, _ redis.UniversalClient) error {
-			_, err := s.VoteFrom(s.ctx, 1, "bob", down, "b1")
+			_, err := s.Vote(s.ctx, 1, "bob", down, "b1")
 			return err
 		}, after: 1, unneeded: []int{6, 7}},
 		"regrouping by a moderator": {call: func(s *site, _ redis.UniversalClient) error {
@@ -180,7 +180,7 @@ func captured(t *testing.T, after int, call func(*site, redis.UniversalClient) e
 func TestScriptsRefuseWhatIsCorrupt(t *testing.T) {
 	t.Parallel()
 	vote := func(s *site) error {
-		_, err := s.Vote(s.ctx, 1, "bob", up)
+		_, err := s.Vote(s.ctx, 1, "bob", up, "")
 		return err
 	}
 	post := func(s *site) error {

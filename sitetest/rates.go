@@ -25,7 +25,7 @@ func WithRates(r endpoint.Rates) func(*endpoint.Options) {
 // imported puts n articles of poster into the store, numbered from 1.
 func Import(t *testing.T, client redis.UniversalClient, poster string, n int) *redisrepo.Repo {
 	t.Helper()
-	repo, err := redisrepo.New(t.Context(), client, redisrepo.BookRules(), redisrepo.WithClock(func() time.Time { return Start }))
+	repo, err := redisrepo.New(t.Context(), client, redisrepo.DefaultRules(), redisrepo.WithClock(func() time.Time { return Start }))
 	if err != nil {
 		t.Fatal(err)
 	}

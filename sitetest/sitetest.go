@@ -53,7 +53,7 @@ func EachStore(t *testing.T, test func(*testing.T, *Site)) {
 	t.Parallel()
 	t.Run("redis", func(t *testing.T) {
 		t.Parallel()
-		test(t, New(t, redistest.Start(t).Client, redisrepo.BookRules()))
+		test(t, New(t, redistest.Start(t).Client, redisrepo.DefaultRules()))
 	})
 	t.Run("memory", func(t *testing.T) {
 		t.Parallel()
@@ -62,7 +62,7 @@ func EachStore(t *testing.T, test func(*testing.T, *Site)) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = s.Close() })
-		test(t, New(t, s.Client, redisrepo.BookRules()))
+		test(t, New(t, s.Client, redisrepo.DefaultRules()))
 	})
 }
 

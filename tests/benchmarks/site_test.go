@@ -43,7 +43,7 @@ func BenchmarkSite(b *testing.B) {
 			b.Run("page/repository", func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					ids, err := repo.List(b.Context(), redisrepo.Site(redisrepo.ByScore, redisrepo.Descending), 1, nil)
+					ids, err := repo.List(b.Context(), redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending), 1, nil)
 					if err != nil || len(ids) != 25 {
 						b.Fatal(len(ids), err)
 					}
@@ -74,7 +74,7 @@ func BenchmarkSite(b *testing.B) {
 			b.Run("vote/repository", func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if _, err := repo.Vote(b.Context(), newest, redisrepo.UserName(next("c")), redisrepo.Up); err != nil {
+					if _, err := repo.Vote(b.Context(), newest, redisrepo.UserName(next("c")), redisrepo.Up, ""); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -87,7 +87,7 @@ func BenchmarkSite(b *testing.B) {
 func benchSite(b *testing.B, articles int) (redis.UniversalClient, *redisrepo.Repo) {
 	b.Helper()
 	client := redistest.Start(b).Client
-	repo, err := redisrepo.New(b.Context(), client, redisrepo.BookRules())
+	repo, err := redisrepo.New(b.Context(), client, redisrepo.DefaultRules())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func barePage(client redis.UniversalClient) http.Handler {
 
 func bareVote(repo *redisrepo.Repo, id redisrepo.ArticleID) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		result, err := repo.Vote(req.Context(), id, redisrepo.UserName(req.Header.Get("X-User-ID")), redisrepo.Up)
+		result, err := repo.Vote(req.Context(), id, redisrepo.UserName(req.Header.Get("X-User-ID")), redisrepo.Up, "")
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return

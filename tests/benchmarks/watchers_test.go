@@ -47,7 +47,7 @@ func BenchmarkWatchers(b *testing.B) {
 func measureWatchers(b *testing.B, watchers int) {
 	redis := redistest.Start(b)
 	server := programtest.Start(b, "REDIS_URL="+redis.URL())
-	repo, err := redisrepo.New(b.Context(), redis.Client, redisrepo.BookRules())
+	repo, err := redisrepo.New(b.Context(), redis.Client, redisrepo.DefaultRules())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func (w *watching) read(ctx context.Context, conn *websocket.Conn, number int) {
 
 // ready waits until every watcher has heard of a vote on every article.
 func (w *watching) ready(b *testing.B, redis *redistest.Server, ids []redisrepo.ArticleID, watchers int) {
-	repo, err := redisrepo.New(b.Context(), redis.Client, redisrepo.BookRules())
+	repo, err := redisrepo.New(b.Context(), redis.Client, redisrepo.DefaultRules())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func (w *watching) ready(b *testing.B, redis *redistest.Server, ids []redisrepo.
 	late := time.After(2 * time.Minute)
 	for voter := 0; w.messages.Load() < int64(watchers*(1+len(ids))); voter++ {
 		for _, id := range ids {
-			if _, err := repo.Vote(b.Context(), id, redisrepo.UserName(fmt.Sprint("first", voter)), redisrepo.Up); err != nil {
+			if _, err := repo.Vote(b.Context(), id, redisrepo.UserName(fmt.Sprint("first", voter)), redisrepo.Up, ""); err != nil {
 				b.Fatal(err)
 			}
 		}
