@@ -6,21 +6,28 @@ import (
 	"strings"
 )
 
-// acceptance is how a client takes its answer.
+// The media types of responses. With mediaGraphQL the HTTP status says whether the operation ran; mediaEvents is
+// for streams.
+const (
+	mediaJSON    = "application/json"
+	mediaGraphQL = "application/graphql-response+json"
+	mediaEvents  = "text/event-stream"
+)
+
+// acceptance is which responses a client accepts.
 type acceptance struct {
-	any         bool   // it takes one of those that there are
-	media       string // of a finished answer
-	events      bool   // it takes a stream
-	eventsFirst bool   // it wants one even where a finished answer would do
+	ok          bool   // at least one supported media type is acceptable
+	media       string // of a single response
+	events      bool   // a stream is acceptable
+	eventsFirst bool   // a stream is preferred even for a single response
 }
 
-// negotiate chooses from the headers Accept: the media type of the highest
-// quality, on a tie the one that is listed first. The zero request takes
-// application/json, and so does a wildcard: a stream must be asked for by name.
+// negotiate chooses by the Accept headers: the media type of the highest quality, on a tie the one listed first.
+// Without a header the response is application/json, as for a wildcard: streams must be asked for by name.
 func negotiate(accept []string) acceptance {
 	listed := strings.Join(accept, ",")
 	if listed == "" || listed == "*/*" || listed == mediaJSON {
-		return acceptance{any: true, media: mediaJSON}
+		return acceptance{ok: true, media: mediaJSON}
 	}
 	a := acceptance{media: mediaJSON}
 	best, first := 0.0, 0
@@ -35,22 +42,22 @@ func negotiate(accept []string) acceptance {
 		a.events = quality > 0
 		a.eventsFirst = quality > best || a.events && quality == best && at < first
 	}
-	a.any = best > 0 || a.events
+	a.ok = best > 0 || a.events
 	return a
 }
 
-// qualityOf is how much a list of ranges wants a media type, 0 to 1, and where in
-// it. The most specific range that fits decides (RFC 9110, 12.5.1).
+// qualityOf returns the quality of a media type in a list of ranges, 0 to 1, and its position there. The most
+// specific range that matches decides (RFC 9110, 12.5.1).
 func qualityOf(offer, listed string) (quality float64, at int) {
 	family := offer[:strings.IndexByte(offer, '/')] + "/*"
 	specific := 0
 	for i, item := range strings.Split(listed, ",") {
 		wanted, parameters, err := mime.ParseMediaType(item)
-		fits := map[string]int{"*/*": 1, family: 2, offer: 3}[wanted]
-		if err != nil || fits <= specific {
+		matches := map[string]int{"*/*": 1, family: 2, offer: 3}[wanted]
+		if err != nil || matches <= specific {
 			continue
 		}
-		specific, quality, at = fits, 1, i
+		specific, quality, at = matches, 1, i
 		if q, given := parameters["q"]; given {
 			if quality, err = strconv.ParseFloat(q, 64); err != nil || !(quality >= 0 && quality <= 1) {
 				quality = 0

@@ -1,81 +1,42 @@
 package endpoint
 
-import (
-	"context"
-	"sync"
-
-	"github.com/hashicorp/golang-lru/v2/simplelru"
-)
+import "context"
 
 const (
-	// cacheBytes is how much a cache of documents holds. With the garbage that
-	// is allowed to lie around, the process takes several times as much.
-	cacheBytes = 24 << 20
-	// longestDocument is the longest text that is remembered, bytes.
-	longestDocument = 16 << 10
-	// perDocument and perToken are what a document takes besides its text, bytes,
-	// measured as the growth of the heap.
+	// documentBytes is how many bytes a cache of documents holds. With garbage that is not collected yet, the
+	// process takes several times as much.
+	documentBytes = 24 << 20
+	// maxDocument is the length of the longest text that is kept, bytes.
+	maxDocument = 16 << 10
+	// perDocument and perToken are what a document takes besides its text, bytes, measured as growth of the heap.
 	perDocument = 1 << 10
 	perToken    = 512
 )
 
-// documentCache remembers something for each of the documents that were used
-// last, as many as it has room for. It is safe for concurrent use.
-type documentCache[T any] struct {
-	mu      sync.Mutex
-	entries *simplelru.LRU[string, entry[T]]
-	bytes   int // of all entries
+// documentCache keeps a value for each of the documents that were used most recently.
+type documentCache[V any] struct{ documents *byteCache[string, V] }
+
+func newDocumentCache[V any]() documentCache[V] {
+	return documentCache[V]{newByteCache[string, V](documentBytes, perDocument)}
 }
 
-type entry[T any] struct {
-	value T
-	bytes int
+// Get is one half of gqlgen's graphql.Cache.
+func (c documentCache[V]) Get(_ context.Context, key string) (V, bool) { return c.documents.get(key) }
+
+// Add is the other half: the key is a document's text, and the value its parsed form.
+func (c documentCache[V]) Add(_ context.Context, text string, value V) {
+	c.add(text, value, len(text), perToken*countTokens(text))
 }
 
-func newDocumentCache[T any]() *documentCache[T] {
-	c := &documentCache[T]{}
-	forget := func(_ string, e entry[T]) { c.bytes -= e.bytes }
-	var err error
-	if c.entries, err = simplelru.NewLRU(cacheBytes/perDocument, forget); err != nil {
-		panic(err) // the size above
+// add keeps a value for a document whose text has this length, and which takes more bytes besides.
+func (c documentCache[V]) add(key string, value V, length, more int) {
+	if length <= maxDocument {
+		c.documents.add(key, value, perDocument+length+more)
 	}
-	return c
 }
 
-// Get is one half of gqlgen's query cache.
-func (c *documentCache[T]) Get(_ context.Context, key string) (T, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e, ok := c.entries.Get(key)
-	return e.value, ok
-}
-
-// Add is the other half: the key is a document's text, and the value what the
-// parser made of it.
-func (c *documentCache[T]) Add(_ context.Context, text string, value T) {
-	c.add(text, value, len(text), perToken*tokens(text))
-}
-
-// add remembers a value for a document whose text has the given length, and
-// which takes more bytes besides.
-func (c *documentCache[T]) add(key string, value T, length, more int) {
-	if length > longestDocument {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.entries.Remove(key) // or it would count twice
-	bytes := perDocument + length + more
-	for c.bytes+bytes > cacheBytes && c.entries.Len() > 0 {
-		c.entries.RemoveOldest()
-	}
-	c.entries.Add(key, entry[T]{value, bytes})
-	c.bytes += bytes
-}
-
-// tokens counts the words and signs of a document, and those in its strings and
-// comments.
-func tokens(text string) int {
+// countTokens counts the tokens of a document, and those within its strings and comments.
+func countTokens(text string) int {
 	n, inWord := 0, false
 	for _, b := range []byte(text) {
 		word := b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80

@@ -17,31 +17,35 @@ import (
 // persistedExtension is where a request names a document by its hash.
 const persistedExtension = "persistedQuery"
 
-// persistedQueries is Apollo's protocol of automatic persisted queries: a client
-// sends the SHA-256 of a document, and the text only when the server does not
-// know it. Texts are remembered here and, for the other processes, in the store.
+// persistedQueries implements Apollo's automatic persisted queries: a client sends the SHA-256 of a document, and
+// its text only if the server does not know it. Texts are kept here and, for other processes, in the store.
+//
+// It replaces gqlgen's extension.AutomaticPersistedQuery, which stores a text before validating it, so that
+// anonymous clients could fill the store with anything, and shares nothing between processes.
 type persistedQueries struct {
 	log   *slog.Logger
 	repo  *redisrepo.Repo
-	texts *documentCache[string] // by hash
+	texts documentCache[string] // by hash
 }
 
+// ExtensionName is for gqlgen.
 func (persistedQueries) ExtensionName() string { return "PersistedQueries" }
 
+// Validate is for gqlgen.
 func (persistedQueries) Validate(graphql.ExecutableSchema) error { return nil }
 
-// MutateOperationParameters puts the text in the place of its hash. A store that
-// does not answer is one that does not know the text: the client sends it.
+// MutateOperationParameters replaces a hash by its text. A store that is unavailable is treated as one that does
+// not know the text: the client sends it.
 func (p persistedQueries) MutateOperationParameters(ctx context.Context, params *graphql.RawParams) *gqlerror.Error {
-	hash, why := persistedHash(params)
+	hash, refused := persistedHash(params)
 	switch {
-	case why != nil:
-		return gqlerror.Wrap(why)
+	case refused != nil:
+		return gqlerror.Wrap(refused)
 	case hash == "":
 		return nil
 	case params.Query != "":
 		if sha256Hex(params.Query) != hash {
-			return gqlerror.Wrap(badRequest("the hash is not the query's"))
+			return gqlerror.Wrap(badRequest("the hash does not match the query"))
 		}
 		return nil
 	}
@@ -51,7 +55,7 @@ func (p persistedQueries) MutateOperationParameters(ctx context.Context, params 
 		if text, err = p.repo.Document(ctx, hash); err != nil {
 			report(ctx, p.log, slog.LevelWarn, "persisted query not read", nil, "err", err)
 		}
-		// Whoever wrote it there, it must be what was asked for.
+		// The store is not trusted to have the right text.
 		if known = err == nil && sha256Hex(text) == hash; known {
 			p.texts.add(hash, text, len(text), 0)
 		}
@@ -63,10 +67,10 @@ func (p persistedQueries) MutateOperationParameters(ctx context.Context, params 
 	return nil
 }
 
-// MutateOperationContext remembers a text that came with its hash, now that the
-// document has proved valid and within the limits.
+// MutateOperationContext keeps a text that came with its hash, once the document has proved valid and within the
+// limits.
 func (p persistedQueries) MutateOperationContext(ctx context.Context, o *graphql.OperationContext) *gqlerror.Error {
-	if o.Extensions[persistedExtension] == nil || len(o.RawQuery) > longestDocument {
+	if o.Extensions[persistedExtension] == nil || len(o.RawQuery) > maxDocument {
 		return nil
 	}
 	hash := sha256Hex(o.RawQuery)
@@ -80,13 +84,13 @@ func (p persistedQueries) MutateOperationContext(ctx context.Context, o *graphql
 	return nil
 }
 
-func notPersisted() *refused {
-	// Apollo's clients look for this very message, or for the code.
-	return &refused{code: codeNotPersisted, message: "PersistedQueryNotFound", status: http.StatusOK}
+func notPersisted() *refusal {
+	// Apollo's clients look for this exact message, or for the code.
+	return &refusal{code: codeNotPersisted, message: "PersistedQueryNotFound", status: http.StatusOK}
 }
 
-// persistedHash is the hash that a request names, or empty.
-func persistedHash(params *graphql.RawParams) (string, *refused) {
+// persistedHash returns the hash that a request names, or "".
+func persistedHash(params *graphql.RawParams) (string, *refusal) {
 	extension, given := params.Extensions[persistedExtension]
 	if !given || extension == nil {
 		return "", nil
@@ -94,7 +98,7 @@ func persistedHash(params *graphql.RawParams) (string, *refused) {
 	fields, _ := extension.(map[string]any)
 	hash, _ := fields["sha256Hash"].(string)
 	if version, _ := fields["version"].(json.Number); version != "1" || hash == "" {
-		return "", badRequest("the extension persistedQuery has version 1 and a sha256Hash")
+		return "", badRequest("the extension persistedQuery needs version 1 and a sha256Hash")
 	}
 	return hash, nil
 }

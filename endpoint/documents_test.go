@@ -9,13 +9,13 @@ import (
 func TestTheCacheIsBoundedByBytes(t *testing.T) {
 	t.Parallel()
 	c := newDocumentCache[int]()
-	long := "#" + strings.Repeat("x", longestDocument-10)
+	long := "#" + strings.Repeat("x", maxDocument-10)
 	for i := range 2000 {
 		c.Add(t.Context(), fmt.Sprint(long, i), i)
 		c.Add(t.Context(), fmt.Sprint(long, i), i) // twice counts once
 	}
-	if n := c.entries.Len(); c.bytes > cacheBytes || n < cacheBytes/(longestDocument+perDocument+2*perToken) {
-		t.Errorf("%d documents, %d bytes", n, c.bytes)
+	if n := c.documents.entries.Len(); c.documents.bytes > documentBytes || n < documentBytes/(maxDocument+perDocument+2*perToken) {
+		t.Errorf("%d documents, %d bytes", n, c.documents.bytes)
 	}
 	if _, ok := c.Get(t.Context(), long+"1999"); !ok {
 		t.Error("the newest is not there")
@@ -30,23 +30,23 @@ func TestTheCacheIsBoundedByBytes(t *testing.T) {
 	for i := range 100_000 {
 		c.Add(t.Context(), fmt.Sprint(i), i)
 	}
-	if n := c.entries.Len(); n > cacheBytes/perDocument || c.bytes > cacheBytes {
-		t.Errorf("%d short documents, %d bytes", n, c.bytes)
+	if n := c.documents.entries.Len(); n > documentBytes/perDocument || c.documents.bytes > documentBytes {
+		t.Errorf("%d short documents, %d bytes", n, c.documents.bytes)
 	}
 	sum := 0
-	for _, key := range c.entries.Keys() {
-		e, _ := c.entries.Peek(key)
+	for _, key := range c.documents.entries.Keys() {
+		e, _ := c.documents.entries.Peek(key)
 		sum += e.bytes
 	}
-	if sum != c.bytes {
-		t.Errorf("%d bytes are counted as %d", sum, c.bytes)
+	if sum != c.documents.bytes {
+		t.Errorf("%d bytes are counted as %d", sum, c.documents.bytes)
 	}
 }
 
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int{"": 0, " \n,": 0, "{a}": 3, `query Q($n: Int = 5) { a_b(c: [1, 2]) { ...d } }`: 27, "ä ö": 2} {
-		if got := tokens(text); got != want {
+		if got := countTokens(text); got != want {
 			t.Errorf("%s: %d, want %d", text, got, want)
 		}
 	}

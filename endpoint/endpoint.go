@@ -1,5 +1,6 @@
-// Package graph serves the schema over HTTP: who is asking, the resolvers, and
-// what a stranger gets to see of an error. It knows no Redis.
+// Package endpoint serves a gqlgen schema over HTTP, server-sent events and WebSocket. It authenticates callers,
+// limits what they may ask for and how often, and decides what they see of an error. It knows no name of the schema
+// that it serves: what depends on it comes with Schema, or by the functions that resolvers call.
 package endpoint
 
 import (
@@ -20,24 +21,23 @@ import (
 	"frontpage/redisrepo"
 )
 
-// Options are what an operator decides about the endpoint.
+// Options are the operator's choices. See Validate for their ranges.
 type Options struct {
-	BodyLimit     int64         // largest body, and largest query string of a GET, bytes
-	Timeout       time.Duration // longest time for one query or mutation
+	BodyLimit     int64         // maximum size of a body, and of the query string of a GET, bytes
+	Timeout       time.Duration // maximum time for one query or mutation
 	Limits        Limits
 	Rates         Rates
 	Streams       StreamLimits
-	Introspection bool               // whether the schema can be asked for
-	GETPreflight  bool               // whether a GET needs a header that a foreign page cannot send unasked
-	Identity      *identity.Verifier // who is asking
-	AuditSecret   string             // with which addresses of voters are concealed; empty: they are not recorded
-	Proxies       []netip.Prefix     // whose X-Forwarded-For is believed
-	Origins       []string           // of the pages, besides the site's own, whose scripts may read answers
-	Trusted       *Trusted           // the only documents that run; nil: any does
+	Introspection bool               // whether clients may read the schema
+	GETPreflight  bool               // whether a GET needs a header that a foreign page cannot send without a CORS preflight
+	Identity      *identity.Verifier // authenticates callers; required
+	AuditSecret   string             // conceals the addresses of voters; if empty, they are not recorded
+	Proxies       []netip.Prefix     // whose X-Forwarded-For is trusted
+	Origins       []string           // whose pages' scripts may read responses, besides the site's own; "*" for all
+	Trusted       *Trusted           // the only documents that run; nil for any
 }
 
-// DefaultOptions are right for a public API without secrets in its schema. They
-// do not say who is asking.
+// DefaultOptions are right for a public API whose schema is no secret. Identity is not set.
 func DefaultOptions() Options {
 	return Options{
 		// The longest text of an article fits with every character escaped.
@@ -53,30 +53,28 @@ func DefaultOptions() Options {
 // Schema is what an endpoint serves.
 type Schema struct {
 	graphql.ExecutableSchema
-	// Around runs around each response, each event of a subscription included.
+	// Around is called for each response, each event of a subscription included. It may be nil.
 	Around graphql.ResponseMiddleware
-	// Rule names, by mutation, the rule that counts it: one of RuleVotes,
-	// RulePosts and RuleChanges.
+	// Rule maps each mutation that is rated to its rule: RuleVotes, RulePosts or RuleChanges.
 	Rule map[string]string
-	// SameForAll reports whether the events of a subscription with this selection
-	// depend on the article alone, and not on variables or the viewer. Such events
-	// are made once for all subscriptions that ask the same.
+	// SameForAll reports whether the events of a subscription with these fields depend on the article alone, and
+	// neither on variables nor on the viewer. Such events are made once for all subscriptions with the same
+	// document. If nil, each subscription makes its own.
 	SameForAll func(ast.SelectionSet) bool
 }
 
-// Handler serves GraphQL: queries by GET, queries and mutations by POST, and
-// these and subscriptions over WebSocket and server-sent events.
+// Handler serves GraphQL: queries by GET, queries and mutations by POST, and these and subscriptions over
+// WebSocket and server-sent events.
 type Handler struct {
 	http.Handler
 	streams *streams
 }
 
-// New makes the endpoint of a schema. Subscriptions have events while
-// repo.Listen runs. Faults are written to log.
+// New makes the endpoint of a schema. Subscriptions receive events while repo.Listen runs. Faults are written to
+// log.
 func New(schema Schema, repo *redisrepo.Repo, log *slog.Logger, o Options) *Handler {
 	streams := newStreams(o.Streams, schema.SameForAll)
-	meter := &meter{rates: o.Rates, ruleOf: schema.Rule, repo: repo}
-	server := newServer(schema, log, streams, meter, o)
+	server := newServer(schema, log, streams, &meter{rates: o.Rates, ruleOf: schema.Rule, repo: repo}, o)
 	if o.Trusted != nil {
 		server.Use(o.Trusted)
 	} else {
@@ -92,17 +90,22 @@ func New(schema Schema, repo *redisrepo.Repo, log *slog.Logger, o Options) *Hand
 	return &Handler{handler, streams}
 }
 
-// Shutdown ends all streams, so that their clients connect elsewhere, and
-// refuses new ones. It returns when all are closed, or with the error of ctx
-// when that ends first. Queries and mutations on a WebSocket may finish before.
+// Shutdown ends all streams, so that their clients connect to another server, and refuses new ones. Queries and
+// mutations on a WebSocket may finish first. It returns when all streams are closed, or with ctx.Err() when ctx ends
+// first.
 func (h *Handler) Shutdown(ctx context.Context) error { return h.streams.shutdown(ctx) }
 
-// newServer makes the transports and the checks that every operation goes through.
+// newServer makes the transports, and the checks that every operation passes.
 func newServer(schema graphql.ExecutableSchema, log *slog.Logger, streams *streams, meter *meter, o Options) *handler.Server {
 	server := handler.New(schema)
-	server.AddTransport(&socketTransport{log: log, bodyLimit: o.BodyLimit, timeout: o.Timeout, origins: allowedOrigins(o.Origins), streams: streams, identity: o.Identity, meter: meter})
-	// It takes whatever is left.
-	server.AddTransport(&httpTransport{log: log, bodyLimit: o.BodyLimit, timeout: o.Timeout, preflight: o.GETPreflight, streams: streams, meter: meter})
+	server.AddTransport(&socketTransport{
+		log: log, bodyLimit: o.BodyLimit, timeout: o.Timeout, origins: allowedOrigins(o.Origins),
+		streams: streams, identity: o.Identity, meter: meter,
+	})
+	// The last transport: it accepts every request.
+	server.AddTransport(&httpTransport{
+		log: log, bodyLimit: o.BodyLimit, timeout: o.Timeout, preflight: o.GETPreflight, streams: streams, meter: meter,
+	})
 	server.SetQueryCache(newDocumentCache[*ast.QueryDocument]())
 	server.SetParserTokenLimit(o.Limits.Tokens)
 	server.SetDisableSuggestion(!o.Introspection)
@@ -119,29 +122,28 @@ func newServer(schema graphql.ExecutableSchema, log *slog.Logger, streams *strea
 	return server
 }
 
-// compress wraps answers of more than 1 KB in gzip or zstd, whichever the client
-// prefers; gzip when it has no preference, since programs list zstd that cannot
-// read it. Only finished JSON: an event of a stream must not wait for the next.
+// compress compresses responses of at least 1 KB by gzip or zstd, as the client prefers, and by gzip without a
+// preference, because some clients list zstd but cannot read it. Event streams are not compressed: an event would
+// wait in the compressor for the next one.
 func compress(next http.Handler) http.Handler {
 	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(1024), gzhttp.PreferZstd(false), gzhttp.ContentTypes([]string{mediaJSON, mediaGraphQL}))
 	if err != nil {
-		panic(err) // the options above
+		panic(err) // impossible: the options are constant
 	}
 	return wrap(next)
 }
 
-// allowedOrigins lets scripts of other pages use the endpoint; nil when none may.
-// No cookies come along: who is asking is said by a header, which a page sets
-// itself.
+// allowedOrigins lets scripts of other origins use the endpoint; it is nil if none may. Credentials are not allowed:
+// callers authenticate by a header, which a page sets itself, not by cookies.
 func allowedOrigins(origins []string) *cors.Cors {
 	if len(origins) == 0 {
-		return nil // to the library, an empty list is any origin
+		return nil // to the library, an empty list means any origin
 	}
 	return cors.New(cors.Options{
 		AllowedOrigins: origins,
 		AllowedMethods: []string{http.MethodGet, http.MethodHead, http.MethodPost},
 		AllowedHeaders: []string{"*"},
 		ExposedHeaders: []string{"Retry-After", "RateLimit", "RateLimit-Policy", "WWW-Authenticate"},
-		MaxAge:         int((2 * time.Hour).Seconds()), // no browser remembers it for longer
+		MaxAge:         int((2 * time.Hour).Seconds()), // no browser caches it for longer
 	})
 }

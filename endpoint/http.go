@@ -8,8 +8,12 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// httpTransport answers by GET, HEAD and POST: with one finished answer, or, for
-// subscriptions and for whoever prefers them, with server-sent events.
+// httpTransport serves GET, HEAD and POST: with a single JSON response, or, for subscriptions and for clients
+// that prefer it, with server-sent events.
+//
+// It replaces gqlgen's GET, POST and SSE transports. Those choose no media type by quality, bound neither body
+// nor duration, and gqlgen's SSE writes without deadlines and makes every event when it is published instead of
+// when the client can take it.
 type httpTransport struct {
 	log       *slog.Logger
 	bodyLimit int64
@@ -22,57 +26,64 @@ type httpTransport struct {
 // methods is the header Allow of the endpoint.
 const methods = "GET, HEAD, POST, OPTIONS"
 
-// Supports takes every request that no transport in front of it took.
+// Supports accepts every request that no earlier transport accepted.
 func (t *httpTransport) Supports(*http.Request) bool { return true }
 
-// Do answers one request.
+// Do serves one request. All refusals are written here.
 func (t *httpTransport) Do(w http.ResponseWriter, req *http.Request, exec graphql.GraphExecutor) {
 	w.Header().Add("Vary", "Accept")
-	accept := negotiate(req.Header.Values("Accept"))
 	if req.Method == http.MethodOptions {
 		w.Header().Set("Allow", methods)
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	ctx := req.Context()
+	accept := negotiate(req.Header.Values("Accept"))
+	op := &operation{exec: exec, ctx: req.Context()}
 	defer func() {
 		if cause := recover(); cause != nil {
-			why := &refused{code: codeInternal, message: "internal error", status: http.StatusInternalServerError}
-			_ = recovered(t.log)(ctx, cause)
-			write(w, accept.media, why, exec.DispatchError(ctx, why.list()))
+			logPanic(op.ctx, t.log, cause)
+			refused := &refusal{code: codeInternal, message: "internal error", status: http.StatusInternalServerError}
+			write(w, accept.media, refused, refused.response(op))
 		}
 	}()
-	if !accept.any {
-		why := &refused{code: codeNotAcceptable, message: "the answer is " + mediaJSON + ", " + mediaGraphQL + " or " + mediaEvents, status: http.StatusNotAcceptable}
-		write(w, accept.media, why, exec.DispatchError(ctx, why.list()))
-		return
-	}
-	params, why := t.read(w, req)
-	if why != nil {
-		write(w, accept.media, why, exec.DispatchError(ctx, why.list()))
-		return
-	}
-	run, why := prepare(ctx, exec, params)
+	refused := t.begin(w, req, accept, op)
 	switch {
-	case !run.reads() && req.Method != http.MethodPost:
+	case refused.streamable() && (accept.eventsFirst || refused == nil && op.subscribes()):
+		if refused = t.stream(w, req, op, refused); refused == nil {
+			return
+		}
+	case refused == nil:
+		refused = op.once(t.timeout)
+	}
+	if refused != nil {
+		op.response = refused.response(op)
+	}
+	write(w, accept.media, refused, op.response)
+}
+
+// begin reads an operation, checks that it may run over this request, and charges it.
+func (t *httpTransport) begin(w http.ResponseWriter, req *http.Request, accept acceptance, op *operation) *refusal {
+	if !accept.ok {
+		return &refusal{
+			code: codeNotAcceptable, message: "accept " + mediaJSON + ", " + mediaGraphQL + " or " + mediaEvents,
+			status: http.StatusNotAcceptable,
+		}
+	}
+	params, refused := t.read(w, req)
+	if refused != nil {
+		return refused
+	}
+	if refused = op.prepare(params); refused != nil {
+		return refused
+	}
+	if !op.reads() && req.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		why = &refused{code: codeMethod, message: "a mutation is sent by POST", status: http.StatusMethodNotAllowed}
-		run.answer = exec.DispatchError(run.ctx, why.list())
-	case run.subscribes() && !accept.events:
-		why = badRequest("a subscription needs a stream: accept " + mediaEvents + ", or connect by WebSocket")
-		run.answer = exec.DispatchError(run.ctx, why.list())
-	case run.answer == nil:
-		why = t.meter.charge(run)
-		bill, _ := run.ctx.Value(billKey{}).(bill)
-		bill.header(w.Header())
+		return &refusal{code: codeMethod, message: "send mutations by POST", status: http.StatusMethodNotAllowed}
 	}
-	switch {
-	case why != nil && why.status >= http.StatusBadRequest: // whatever is accepted, this is not an event
-	case accept.eventsFirst || run.subscribes():
-		t.stream(w, req, run)
-		return
-	case run.answer == nil:
-		why = run.once(t.timeout)
+	if op.subscribes() && !accept.events {
+		return badRequest("subscriptions need a stream: accept " + mediaEvents + ", or connect by WebSocket")
 	}
-	write(w, accept.media, why, run.answer)
+	refused = t.meter.charge(op)
+	billOf(op.ctx).header(w.Header())
+	return refused
 }

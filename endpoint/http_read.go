@@ -14,64 +14,55 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// The media types of answers. mediaGraphQL lets the status say what happened,
-// mediaEvents is for streams.
-const (
-	mediaJSON    = "application/json"
-	mediaGraphQL = "application/graphql-response+json"
-	mediaEvents  = "text/event-stream"
-)
-
 // request is the JSON of a request.
 type request struct {
 	graphql.RawParams
 	DocumentID string `json:"documentId"` // of a persisted or trusted document
 }
 
-// read makes out what is asked, or why it cannot be. What it refuses has not
-// been executed in any part.
-func (t *httpTransport) read(w http.ResponseWriter, req *http.Request) (*graphql.RawParams, *refused) {
-	var asked request
-	var why *refused
+// read parses a request. Nothing of a refused one has been executed.
+func (t *httpTransport) read(w http.ResponseWriter, req *http.Request) (*graphql.RawParams, *refusal) {
+	var parsed request
+	var refused *refusal
 	switch req.Method {
 	case http.MethodPost:
-		why = t.readBody(w, req, &asked)
+		refused = t.readBody(w, req, &parsed)
 	case http.MethodGet, http.MethodHead:
-		why = t.readQuery(req, &asked)
+		refused = t.readQuery(req, &parsed)
 	default:
 		w.Header().Set("Allow", methods)
-		why = &refused{code: codeMethod, message: "the method is GET or POST", status: http.StatusMethodNotAllowed}
+		refused = &refusal{code: codeMethod, message: "use GET or POST", status: http.StatusMethodNotAllowed}
 	}
-	if why != nil {
-		return nil, why
+	if refused != nil {
+		return nil, refused
 	}
-	return asked.params(req.Header)
+	return parsed.params(req.Header)
 }
 
-// params are what gqlgen takes, if there is something to run.
-func (asked *request) params(header http.Header) (*graphql.RawParams, *refused) {
-	if asked.DocumentID != "" {
-		if asked.Extensions == nil {
-			asked.Extensions = map[string]any{}
+// params converts a request for gqlgen. It refuses one that names no document.
+func (r *request) params(header http.Header) (*graphql.RawParams, *refusal) {
+	if r.DocumentID != "" {
+		if r.Extensions == nil {
+			r.Extensions = map[string]any{}
 		}
-		asked.Extensions[persistedExtension] = map[string]any{
-			"version": json.Number("1"), "sha256Hash": strings.TrimPrefix(asked.DocumentID, "sha256:"),
+		r.Extensions[persistedExtension] = map[string]any{
+			"version": json.Number("1"), "sha256Hash": strings.TrimPrefix(r.DocumentID, "sha256:"),
 		}
 	}
-	if asked.Query == "" && asked.Extensions[persistedExtension] == nil {
-		return nil, badRequest("there is no query in the request")
+	if r.Query == "" && r.Extensions[persistedExtension] == nil {
+		return nil, badRequest("the request has no query")
 	}
-	asked.Headers = header
-	return &asked.RawParams, nil
+	r.Headers = header
+	return &r.RawParams, nil
 }
 
-// readBody reads a POST. A form of a foreign page cannot send its media type, so
-// no such page can have a mutation run without the browser asking first.
-func (t *httpTransport) readBody(w http.ResponseWriter, req *http.Request, asked *request) *refused {
+// readBody reads a POST. An HTML form cannot send this media type, so that a foreign page cannot run a mutation
+// without a CORS preflight.
+func (t *httpTransport) readBody(w http.ResponseWriter, req *http.Request, parsed *request) *refusal {
 	media, parameters, err := mime.ParseMediaType(req.Header.Get("Content-Type"))
 	charset, encoding := parameters["charset"], req.Header.Get("Content-Encoding")
 	if err != nil || media != mediaJSON || charset != "" && !strings.EqualFold(charset, "utf-8") || encoding != "" && encoding != "identity" {
-		return &refused{code: codeMediaType, message: "the body is " + mediaJSON + " in UTF-8, not compressed", status: http.StatusUnsupportedMediaType}
+		return unsupported("the body must be uncompressed " + mediaJSON + " in UTF-8")
 	}
 	if req.ContentLength > t.bodyLimit {
 		return t.tooLarge(req.ContentLength, http.StatusRequestEntityTooLarge)
@@ -83,19 +74,23 @@ func (t *httpTransport) readBody(w http.ResponseWriter, req *http.Request, asked
 	case errors.As(err, &over):
 		return t.tooLarge(t.bodyLimit+1, http.StatusRequestEntityTooLarge)
 	case err != nil:
-		return badRequest("the body could not be read to its end")
+		return badRequest("the body is incomplete")
 	case !utf8.Valid(body.Bytes()):
-		return &refused{code: codeMediaType, message: "the body is not UTF-8", status: http.StatusUnsupportedMediaType}
-	case !decode(&body, asked):
-		return badRequest("the body is not one JSON object with query, operationName, variables and extensions of the right types")
+		return unsupported("the body is not valid UTF-8")
+	case !decode(&body, parsed):
+		return badRequest("the body must be one JSON object with query, operationName, variables and extensions of the right types")
 	}
 	return nil
 }
 
+func unsupported(message string) *refusal {
+	return &refusal{code: codeMediaType, message: message, status: http.StatusUnsupportedMediaType}
+}
+
 // readQuery reads a GET.
-func (t *httpTransport) readQuery(req *http.Request, asked *request) *refused {
+func (t *httpTransport) readQuery(req *http.Request, parsed *request) *refusal {
 	if t.preflight && req.Header.Get("GraphQL-Require-Preflight") == "" && req.Header.Get("Apollo-Require-Preflight") == "" {
-		return &refused{code: codePreflight, message: "a GET needs the header GraphQL-Require-Preflight", status: http.StatusForbidden}
+		return &refusal{code: codePreflight, message: "a GET needs the header GraphQL-Require-Preflight", status: http.StatusForbidden}
 	}
 	if length := int64(len(req.URL.RawQuery)); length > t.bodyLimit {
 		return t.tooLarge(length, http.StatusRequestURITooLong)
@@ -104,8 +99,8 @@ func (t *httpTransport) readQuery(req *http.Request, asked *request) *refused {
 	if text, decodeErr := url.QueryUnescape(req.URL.RawQuery); err != nil || decodeErr != nil || !utf8.ValidString(text) {
 		return badRequest("the query string of the URL is malformed")
 	}
-	asked.Query, asked.OperationName, asked.DocumentID = values.Get("query"), values.Get("operationName"), values.Get("documentId")
-	for name, object := range map[string]*map[string]any{"variables": &asked.Variables, "extensions": &asked.Extensions} {
+	parsed.Query, parsed.OperationName, parsed.DocumentID = values.Get("query"), values.Get("operationName"), values.Get("documentId")
+	for name, object := range map[string]*map[string]any{"variables": &parsed.Variables, "extensions": &parsed.Extensions} {
 		if text := values.Get(name); text != "" && !decode(strings.NewReader(text), object) {
 			return badRequest("%s is not a JSON object", name)
 		}
@@ -113,12 +108,11 @@ func (t *httpTransport) readQuery(req *http.Request, asked *request) *refused {
 	return nil
 }
 
-func (t *httpTransport) tooLarge(asked int64, status int) *refused {
-	return &refused{code: codeBodyLimit, message: "the request is too large", status: status, asked: asked, allowed: t.bodyLimit}
+func (t *httpTransport) tooLarge(asked int64, status int) *refusal {
+	return &refusal{code: codeBodyLimit, message: "the request is too large", status: status, asked: asked, allowed: t.bodyLimit}
 }
 
-// decode reads one JSON value and nothing behind it. Numbers stay as they are
-// written.
+// decode reads exactly one JSON value. Numbers keep their spelling.
 func decode(from io.Reader, into any) bool {
 	d := json.NewDecoder(from)
 	d.UseNumber()

@@ -8,51 +8,50 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// status is the HTTP status of an answer, why nil when the operation ran. Clients
-// that take application/json read the answer whatever its status, and proxies
-// between may replace one that is not 200. The draft of GraphQL over HTTP of
-// August 2026 wants 294 and 422 in places; the audits of graphql-http do not yet.
-func status(media string, why *refused, answer *graphql.Response) int {
+// status is the HTTP status of a response; refused is nil if the operation ran. Clients that accept
+// application/json read the response whatever its status, but proxies may replace one that is not 200. The
+// draft of GraphQL over HTTP of August 2026 asks for 294 and 422 in places; the audits of graphql-http do not yet.
+func status(media string, refused *refusal, response *graphql.Response) int {
 	switch {
-	case why != nil && why.status != 0:
-		return why.status
-	case answer.Data != nil, media == mediaJSON:
+	case refused != nil && refused.status != 0:
+		return refused.status
+	case response.Data != nil, media == mediaJSON:
 		return http.StatusOK
 	default:
 		return http.StatusBadRequest
 	}
 }
 
-// write sends an answer. Its data are finished JSON and sent as they are.
-func write(w http.ResponseWriter, media string, why *refused, answer *graphql.Response) {
-	body := appendResponse(make([]byte, 0, len(answer.Data)+512), answer)
+// write sends a response. Its data is finished JSON and sent as it is.
+func write(w http.ResponseWriter, media string, refused *refusal, response *graphql.Response) {
+	body := appendResponse(make([]byte, 0, len(response.Data)+512), response)
 	header := w.Header()
 	header.Set("Content-Type", media+"; charset=utf-8")
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	header.Set("X-Content-Type-Options", "nosniff")
-	if why != nil && why.wait > 0 {
-		header.Set("Retry-After", strconv.Itoa(seconds(why.wait)))
+	if refused != nil && refused.wait > 0 {
+		header.Set("Retry-After", strconv.Itoa(seconds(refused.wait)))
 	}
-	w.WriteHeader(status(media, why, answer))
-	_, _ = w.Write(body) // an error is the client's absence
+	w.WriteHeader(status(media, refused, response))
+	_, _ = w.Write(body) // fails only if the client is gone
 }
 
-// appendAnswer adds an answer as JSON.
-func appendResponse(to []byte, answer *graphql.Response) []byte {
+// appendResponse appends a response as JSON.
+func appendResponse(to []byte, response *graphql.Response) []byte {
 	separator := byte('{')
 	member := func(name string, text []byte) {
 		to = append(strconv.AppendQuote(append(to, separator), name), ':')
 		to = append(to, text...)
 		separator = ','
 	}
-	if len(answer.Errors) > 0 {
-		member("errors", asJSON(answer.Errors))
+	if len(response.Errors) > 0 {
+		member("errors", asJSON(response.Errors))
 	}
-	if answer.Data != nil {
-		member("data", answer.Data)
+	if response.Data != nil {
+		member("data", response.Data)
 	}
-	if len(answer.Extensions) > 0 {
-		member("extensions", asJSON(answer.Extensions))
+	if len(response.Extensions) > 0 {
+		member("extensions", asJSON(response.Extensions))
 	}
 	return append(to, '}')
 }
@@ -60,7 +59,7 @@ func appendResponse(to []byte, answer *graphql.Response) []byte {
 func asJSON(value any) []byte {
 	text, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // strings and numbers
+		panic(err) // impossible: value holds strings and numbers
 	}
 	return text
 }

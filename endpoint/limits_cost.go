@@ -8,19 +8,22 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// costLimit refuses an operation whose answer could be too large: one for each
-// scalar and each object, a list as many times its element as it may hold. It
-// is gqlgen's complexity with numbers in the refusal. It expands every spread of
-// a fragment anew, so it depends on the limits of the validation in front of it.
+// costLimit refuses an operation whose response could be too large: each scalar and each object costs 1, and a
+// list as many times its element as it may have elements. It is gqlgen's extension.ComplexityLimit with numbers in
+// the refusal. The calculation expands every spread of a fragment, so it relies on the other limits, which are
+// checked before.
 type costLimit struct {
 	allowed int
 	schema  graphql.ExecutableSchema
 }
 
+// ExtensionName is for gqlgen.
 func (*costLimit) ExtensionName() string { return "CostLimit" }
 
+// Validate is for gqlgen.
 func (*costLimit) Validate(graphql.ExecutableSchema) error { return nil }
 
+// MutateOperationContext measures an operation and remembers its cost.
 func (c *costLimit) MutateOperationContext(ctx context.Context, o *graphql.OperationContext) *gqlerror.Error {
 	asked := complexity.Calculate(ctx, c.schema, o.Operation, o.Variables)
 	o.Stats.SetExtension(costExtension, asked)
@@ -32,7 +35,7 @@ func (c *costLimit) MutateOperationContext(ctx context.Context, o *graphql.Opera
 
 const costExtension = "cost"
 
-// costOf is what an operation was measured to cost.
+// costOf returns the measured cost of an operation, at least 1.
 func costOf(o *graphql.OperationContext) int {
 	cost, _ := o.Stats.GetExtension(costExtension).(int)
 	return max(cost, 1)

@@ -5,24 +5,37 @@ import "github.com/vektah/gqlparser/v2/ast"
 // tally is what a selection set asks for.
 type tally struct{ depth, width, fields, aliases, directives int }
 
-// enough is where counting stops: fragments that spread each other twice can
-// double a count as often as there are fragments.
-const enough = 1_000_000
+// maxTally is where counting stops: with fragments that spread each other twice, the count doubles with each
+// fragment.
+const maxTally = 1_000_000
 
 func (t *tally) add(other tally) {
 	t.depth = max(t.depth, other.depth)
-	t.width = min(t.width+other.width, enough)
-	t.fields = min(t.fields+other.fields, enough)
-	t.aliases = min(t.aliases+other.aliases, enough)
-	t.directives = min(t.directives+other.directives, enough)
+	t.width = min(t.width+other.width, maxTally)
+	t.fields = min(t.fields+other.fields, maxTally)
+	t.aliases = min(t.aliases+other.aliases, maxTally)
+	t.directives = min(t.directives+other.directives, maxTally)
 }
 
-// measure counts each fragment of a document once and remembers it, so that it
-// takes time in proportion to the document's length.
+// measure counts each fragment of a document once, so that it takes time in proportion to the document's length.
 type measure struct {
 	document *ast.QueryDocument
 	known    map[*ast.FragmentDefinition]tally
-	busy     map[*ast.FragmentDefinition]bool // being counted: its own spreads are cycles
+	busy     map[*ast.FragmentDefinition]bool // being counted: a spread of one is a cycle
+}
+
+func newMeasure(document *ast.QueryDocument) *measure {
+	return &measure{document, map[*ast.FragmentDefinition]tally{}, map[*ast.FragmentDefinition]bool{}}
+}
+
+// operation counts an operation, its own directives and those of its variables included.
+func (m *measure) operation(o *ast.OperationDefinition) tally {
+	t := m.selections(o.SelectionSet)
+	t.directives += len(o.Directives)
+	for _, variable := range o.VariableDefinitions {
+		t.directives += len(variable.Directives)
+	}
+	return t
 }
 
 func (m *measure) selections(set ast.SelectionSet) tally {
@@ -32,7 +45,7 @@ func (m *measure) selections(set ast.SelectionSet) tally {
 		case *ast.Field:
 			inside := m.selections(s.SelectionSet)
 			if introspects(s) {
-				inside.depth = 0 // the standard introspection query is 15 deep; gqlgen has a rule for it
+				inside.depth = 0 // the standard introspection query is 15 deep; gqlparser has a rule for it
 			}
 			inside.depth++
 			inside.width = 1
@@ -56,7 +69,7 @@ func (m *measure) selections(set ast.SelectionSet) tally {
 func (m *measure) fragment(name string) tally {
 	f := m.document.Fragments.ForName(name)
 	if f == nil || m.busy[f] {
-		return tally{} // other rules refuse these
+		return tally{} // other rules reject these
 	}
 	if _, counted := m.known[f]; !counted {
 		m.busy[f] = true

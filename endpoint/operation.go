@@ -12,41 +12,39 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// operation is one that was asked for, on its way to its answer.
+// operation is a query, mutation or subscription on its way to its response. Either transport fills it.
 type operation struct {
-	exec   graphql.GraphExecutor
-	ctx    context.Context
-	asked  *graphql.OperationContext
-	answer *graphql.Response // nil as long as there is none
+	exec     graphql.GraphExecutor
+	ctx      context.Context
+	asked    *graphql.OperationContext
+	response *graphql.Response // nil until it has run
 }
 
-// prepare parses, validates and measures an operation. One that must not run has
-// its answer already, and why, unless it is just not valid.
-func prepare(ctx context.Context, exec graphql.GraphExecutor, params *graphql.RawParams) (*operation, *refused) {
-	asked, errs := exec.CreateOperationContext(ctx, params)
-	o := &operation{exec: exec, ctx: graphql.WithOperationContext(ctx, asked), asked: asked}
-	var why *refused
-	if errs != nil {
+// prepare parses, validates and measures an operation. A refused one must not run.
+func (o *operation) prepare(params *graphql.RawParams) *refusal {
+	asked, errs := o.exec.CreateOperationContext(o.ctx, params)
+	o.asked, o.ctx = asked, graphql.WithOperationContext(o.ctx, asked)
+	if len(errs) > 0 {
 		errs = limitsFirst(errs)
-		errors.As(errs[0], &why)
-		o.answer = exec.DispatchError(o.ctx, errs)
-	} else if o.subscribes() && len(rootFields(asked)) != 1 {
-		// gqlparser's rule for this takes aliases of one field for one, and does not know what is skipped.
-		why = &refused{code: errcode.ValidationFailed, message: "a subscription has exactly one field"}
-		o.answer = exec.DispatchError(o.ctx, why.list())
+		var refused refusal
+		if first := (*refusal)(nil); errors.As(errs[0], &first) {
+			refused = *first
+		}
+		refused.errors = errs
+		return &refused
 	}
-	return o, why
+	if o.subscribes() && len(rootFields(asked)) != 1 {
+		// gqlparser's rule counts aliases of one field as one field, and ignores @skip and @include.
+		return &refusal{code: errcode.ValidationFailed, message: "a subscription has exactly one field"}
+	}
+	return nil
 }
 
-// reads reports whether it changes nothing. What does not run does not.
-func (o *operation) reads() bool {
-	return o.answer != nil || o.asked.Operation.Operation != ast.Mutation
-}
+// reads reports whether the operation has no side effects.
+func (o *operation) reads() bool { return o.asked.Operation.Operation != ast.Mutation }
 
-// subscribes reports whether it has many answers.
-func (o *operation) subscribes() bool {
-	return o.answer == nil && o.asked.Operation.Operation == ast.Subscription
-}
+// subscribes reports whether the operation has many responses.
+func (o *operation) subscribes() bool { return o.asked.Operation.Operation == ast.Subscription }
 
 // rootFields are the fields at the root of a valid operation that are not skipped.
 func rootFields(o *graphql.OperationContext) []graphql.CollectedField {
@@ -62,37 +60,34 @@ func rootFields(o *graphql.OperationContext) []graphql.CollectedField {
 	return graphql.CollectFields(o, o.Operation.SelectionSet, []string{root.Name})
 }
 
-// once runs a query or a mutation. A refusal comes with an answer that says so.
-func (o *operation) once(timeout time.Duration) *refused {
+// once runs a query or a mutation.
+func (o *operation) once(timeout time.Duration) *refusal {
 	ctx, cancel := context.WithTimeout(o.ctx, timeout)
 	defer cancel()
 	next, ctx := o.exec.DispatchOperation(ctx, o.asked)
-	if o.answer = next(ctx); o.answer != nil {
+	if o.response = next(ctx); o.response != nil {
 		return nil
 	}
-	// It ended before it began.
-	why := &refused{code: codeUnavailable, message: "the request was cancelled", status: http.StatusServiceUnavailable}
+	// The context ended before the first resolver.
 	if expired(ctx) {
-		why.code, why.message = codeTimeout, "the request took too long: try again, or ask for less"
+		return tookTooLong(http.StatusServiceUnavailable)
 	}
-	o.answer = o.exec.DispatchError(ctx, why.list())
-	return why
+	return &refusal{code: codeUnavailable, message: cancelled, status: http.StatusServiceUnavailable}
 }
 
-// mostErrors is how many errors of one document are shown. Short documents can
-// have thousands.
-const mostErrors = 20
+// maxErrors is how many errors of one document are shown. Short documents can have thousands.
+const maxErrors = 20
 
-// limitsFirst leaves out what else is wrong with a document that is over a limit.
+// limitsFirst drops the other errors of a document that exceeds a limit.
 func limitsFirst(errs gqlerror.List) gqlerror.List {
 	var over gqlerror.List
 	for _, err := range errs {
-		if why := (*refused)(nil); errors.As(err, &why) {
+		if refused := (*refusal)(nil); errors.As(err, &refused) {
 			over = append(over, err)
 		}
 	}
 	if over != nil {
 		errs = over
 	}
-	return errs[:min(len(errs), mostErrors)]
+	return errs[:min(len(errs), maxErrors)]
 }

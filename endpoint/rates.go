@@ -14,24 +14,23 @@ import (
 	"frontpage/redisrepo"
 )
 
-// Rate is how much is allowed in a window that begins with first use.
+// Rate is how much is allowed in a window, which starts with the first use.
 type Rate struct {
-	Most   int // 0: anything is
+	Most   int // 0: unlimited
 	Window time.Duration
 }
 
-// Rates are what one user may do, and one address as many times as much:
-// anonymous readers have the address alone.
+// Rates are what one user may do. An address may do Addresses times as much; anonymous clients count by address
+// only.
 type Rates struct {
-	Cost      Rate // points of complexity, of operations of any kind
+	Cost      Rate // points of complexity, of all operations
 	Votes     Rate
 	Posts     Rate
 	Changes   Rate // regroupings and deletions
-	Addresses int  // how many users may be behind one address
+	Addresses int  // how many users' quota one address gets, at least 1
 }
 
-// The names of the rules, in headers and keys. Schema.Rule says which one counts
-// a mutation.
+// The names of the rules, in headers and keys. Schema.Rule says which one counts a mutation.
 const (
 	RuleCost    = "cost"
 	RuleVotes   = "votes"
@@ -39,11 +38,22 @@ const (
 	RuleChanges = "changes"
 )
 
+// rule returns the rate of a rule.
 func (r Rates) rule(name string) Rate {
-	return map[string]Rate{RuleCost: r.Cost, RuleVotes: r.Votes, RulePosts: r.Posts, RuleChanges: r.Changes}[name]
+	switch name {
+	case RuleCost:
+		return r.Cost
+	case RuleVotes:
+		return r.Votes
+	case RulePosts:
+		return r.Posts
+	case RuleChanges:
+		return r.Changes
+	}
+	return Rate{}
 }
 
-// charges are what an operation costs its viewer and the address, by all rules.
+// charges returns what an operation costs its viewer and the address, by all rules. ruleOf is Schema.Rule.
 func (r Rates) charges(ruleOf map[string]string, v Viewer, o *graphql.OperationContext) []redisrepo.Charge {
 	amounts := map[string]int{RuleCost: costOf(o)}
 	if o.Operation.Operation == ast.Mutation {
@@ -54,7 +64,7 @@ func (r Rates) charges(ruleOf map[string]string, v Viewer, o *graphql.OperationC
 	var charges []redisrepo.Charge
 	for _, rule := range []string{RuleCost, RuleVotes, RulePosts, RuleChanges} {
 		rate, amount := r.rule(rule), amounts[rule]
-		// Who is not signed in does nothing but read, and takes nothing from others.
+		// Anonymous clients can only read: charge them for cost alone.
 		if rate.Most == 0 || amount == 0 || v.Name == "" && rule != RuleCost {
 			continue
 		}
@@ -69,11 +79,31 @@ func (r Rates) charges(ruleOf map[string]string, v Viewer, o *graphql.OperationC
 	return charges
 }
 
-// meter counts what is done, before it is done.
+// meter charges operations before they run.
 type meter struct {
 	rates  Rates
 	ruleOf map[string]string // by mutation
 	repo   *redisrepo.Repo
+}
+
+// charge charges an operation by all rules, in one round trip, and refuses it if it costs more than is left.
+//
+// Exceeding the rule of a mutation does not refuse the operation: its resolver asks Exceeded and answers a user
+// error. A document may have several mutations, and each has a payload of its own to say so.
+func (m *meter) charge(o *operation) *refusal {
+	b := bill{charges: m.rates.charges(m.ruleOf, ViewerOf(o.ctx), o.asked)}
+	var err error
+	if b.balances, err = m.repo.Charge(o.ctx, RuleCost, b.charges); err != nil {
+		return &refusal{status: http.StatusServiceUnavailable, errors: presentable(err)}
+	}
+	o.ctx = context.WithValue(o.ctx, billKey{}, b)
+	if wait := b.wait(RuleCost); wait > 0 {
+		return &refusal{
+			code: codeRate, message: fmt.Sprintf("rate limit exceeded: try again in %d s", seconds(wait)),
+			status: http.StatusTooManyRequests, wait: wait,
+		}
+	}
+	return nil
 }
 
 // bill is what an operation was charged.
@@ -84,29 +114,13 @@ type bill struct {
 
 type billKey struct{}
 
-// charge counts an operation by all rules, in one round trip. One that costs
-// more than is left has its answer then. What is over the limit of one kind of
-// mutation is refused by its resolver.
-func (m *meter) charge(o *operation) *refused {
-	if o.answer != nil {
-		return nil
-	}
-	b := bill{charges: m.rates.charges(m.ruleOf, ViewerOf(o.ctx), o.asked)}
-	var err error
-	if b.balances, err = m.repo.Charge(o.ctx, RuleCost, b.charges); err != nil {
-		o.answer = o.exec.DispatchError(o.ctx, presentable(err))
-		return &refused{code: codeUnavailable, status: http.StatusServiceUnavailable}
-	}
-	o.ctx = context.WithValue(o.ctx, billKey{}, b)
-	if wait := b.wait(RuleCost); wait > 0 {
-		why := &refused{code: codeRate, message: "you have asked for too much: " + tryAgain(wait), status: http.StatusTooManyRequests, wait: wait}
-		o.answer = o.exec.DispatchError(o.ctx, why.list())
-		return why
-	}
-	return nil
+// billOf returns the bill of the operation that ctx belongs to; it is empty if nothing was charged.
+func billOf(ctx context.Context) bill {
+	b, _ := ctx.Value(billKey{}).(bill)
+	return b
 }
 
-// wait is how long it takes until a rule that is broken can be kept, or 0.
+// wait returns how long to wait until an exceeded rule allows the charge, or 0.
 func (b bill) wait(rule string) (wait time.Duration) {
 	for i, balance := range b.balances {
 		if b.charges[i].Rule == rule && !balance.Kept && balance.Used+b.charges[i].Amount > b.charges[i].Most {
@@ -116,7 +130,7 @@ func (b bill) wait(rule string) (wait time.Duration) {
 	return wait
 }
 
-// header tells a client what it has left, by the draft
+// header sets the headers that show a client its quota, by the draft
 // https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/
 func (b bill) header(header http.Header) {
 	var policies, limits []string
@@ -134,10 +148,10 @@ func (b bill) header(header http.Header) {
 	}
 }
 
-// CostBalance is what an operation was charged for its cost, and what is left;
-// ok is false when there is no limit.
+// CostBalance returns what the operation was charged for its cost, and the balance after that. ok is false if the
+// cost is not limited.
 func CostBalance(ctx context.Context) (charge redisrepo.Charge, balance redisrepo.Balance, ok bool) {
-	b, _ := ctx.Value(billKey{}).(bill)
+	b := billOf(ctx)
 	i := slices.IndexFunc(b.charges, func(c redisrepo.Charge) bool { return c.Rule == RuleCost })
 	if i < 0 {
 		return charge, balance, false
@@ -145,16 +159,8 @@ func CostBalance(ctx context.Context) (charge redisrepo.Charge, balance redisrep
 	return b.charges[i], b.balances[i], true
 }
 
-// Exceeded is how long to wait until one more mutation of a rule is allowed, or 0
-// when the operation is within it.
-func Exceeded(ctx context.Context, rule string) time.Duration {
-	b, _ := ctx.Value(billKey{}).(bill)
-	return b.wait(rule)
-}
+// Exceeded returns how long to wait until a rule allows the operation's mutations, or 0 if it does now.
+func Exceeded(ctx context.Context, rule string) time.Duration { return billOf(ctx).wait(rule) }
 
-func tryAgain(wait time.Duration) string {
-	return fmt.Sprintf("try again in %d s", seconds(wait))
-}
-
-// seconds rounds up, so that who waits for them does not come too early.
+// seconds rounds up, so that a client that waits for them does not come too early.
 func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }

@@ -78,7 +78,7 @@ func TestPointsOfComplexityAreLimited(t *testing.T) {
 			if res.StatusCode != 429 || err != nil || wait < 1 || wait > 60 || user != 2 || address != 182 || seconds < wait || res.Header.Get("RateLimit-Policy") != policy {
 				t.Errorf("%s as %s: %d %v", name, accept, res.StatusCode, res.Header)
 			}
-			want := fmt.Sprintf(`{"errors":[{"message":"you have asked for too much: try again in %d s","extensions":{"code":"RATE_LIMITED"}}]}`, wait)
+			want := fmt.Sprintf(`{"errors":[{"message":"rate limit exceeded: try again in %d s","extensions":{"code":"RATE_LIMITED"}}]}`, wait)
 			if name != "HEAD" && body != want || strings.Contains(res.Header.Get("Content-Type"), "event") {
 				t.Errorf("%s as %s: %s %s\nwant %s", name, accept, res.Header.Get("Content-Type"), body, want)
 			}
@@ -132,7 +132,7 @@ func TestPointsOfComplexityOnASocket(t *testing.T) {
 		w.Subscribe("b", query, "")
 		f := w.Read()
 		var wait int
-		if _, err := fmt.Sscanf(string(f.Payload), `[{"message":"you have asked for too much: try again in %d s","extensions":{"code":"RATE_LIMITED"}}]`, &wait); f.Type != "error" || f.ID != "b" || err != nil || wait < 1 || wait > 60 {
+		if _, err := fmt.Sscanf(string(f.Payload), `[{"message":"rate limit exceeded: try again in %d s","extensions":{"code":"RATE_LIMITED"}}]`, &wait); f.Type != "error" || f.ID != "b" || err != nil || wait < 1 || wait > 60 {
 			t.Errorf("%s: %s %s %s", query, f.Type, f.ID, f.Payload)
 		}
 	}

@@ -112,7 +112,7 @@ func TestTheLogHasNoPartOfWhoIsRefused(t *testing.T) {
 		byToken.Get(whoAmI, "Authorization", "Bearer "+token)
 	}
 	for mode, log := range map[string]string{"in development mode": free.Log.String(), "by token": byToken.Log.String()} {
-		if strings.Count(log, "not recognised") < 4 {
+		if strings.Count(log, "not authenticated") < 4 {
 			t.Errorf("%s: refusals are not in the log: %s", mode, log)
 		}
 		for line := range strings.Lines(log) {

@@ -18,14 +18,14 @@ import (
 	"frontpage/identity"
 )
 
-// subprotocol is the only one that is spoken on sockets:
+// subprotocol is the only supported one:
 // https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md
 const subprotocol = "graphql-transport-ws"
 
 // initTimeout is how long a client may take to send connection_init.
 const initTimeout = 3 * time.Second
 
-// Close codes of the protocol, and one of RFC 6455.
+// Close codes of the subprotocol, and two of WebSocket itself.
 const (
 	closeGoingAway           websocket.StatusCode = 1001
 	closeTryAgainLater       websocket.StatusCode = 1013
@@ -38,36 +38,39 @@ const (
 	closeTooManyInitialising websocket.StatusCode = 4429
 )
 
-// socketTransport answers over WebSocket.
+// socketTransport serves WebSockets.
+//
+// It replaces gqlgen's Websocket transport, which keeps net/http's buffers and goroutine for each connection, sets
+// no write deadline, limits neither connections nor operations, and queues events for a slow client instead of
+// sending the newest state once the client can take it.
 type socketTransport struct {
 	log       *slog.Logger
 	bodyLimit int64
 	timeout   time.Duration
-	origins   *cors.Cors // besides the site's own; nil: none
+	origins   *cors.Cors // allowed besides the site's own; nil for none
 	streams   *streams
 	identity  *identity.Verifier
 	meter     *meter
 }
 
-// Supports takes the requests that want to become a WebSocket.
+// Supports accepts WebSocket handshakes.
 func (t *socketTransport) Supports(req *http.Request) bool {
 	return strings.EqualFold(req.Header.Get("Upgrade"), "websocket")
 }
 
-// Do makes the request a socket. It returns at once, so that what net/http holds
-// for a request is free.
+// Do upgrades the request. It returns at once, so that net/http can free what it holds for a request.
 func (t *socketTransport) Do(w http.ResponseWriter, req *http.Request, exec graphql.GraphExecutor) {
-	leave, why := t.enter(req)
-	if why != nil {
-		write(w, mediaJSON, why, exec.DispatchError(req.Context(), why.list()))
+	leave, refused := t.enter(req)
+	if refused != nil {
+		write(w, mediaJSON, refused, refused.response(&operation{exec: exec, ctx: req.Context()}))
 		return
 	}
 	up := &upgrade{ResponseWriter: w, timeout: t.streams.limits.Ping}
 	conn, err := websocket.Accept(up, req, &websocket.AcceptOptions{
 		Subprotocols:       []string{subprotocol},
-		InsecureSkipVerify: true, // enter has looked at the origin
+		InsecureSkipVerify: true, // enter has checked the origin
 	})
-	if err != nil { // the client was told
+	if err != nil { // Accept has responded
 		leave()
 		return
 	}
@@ -78,7 +81,7 @@ func (t *socketTransport) Do(w http.ResponseWriter, req *http.Request, exec grap
 		defer s.end()
 		defer func() {
 			if cause := recover(); cause != nil {
-				_ = recovered(t.log)(s.ctx, cause)
+				logPanic(s.ctx, t.log, cause)
 			}
 		}()
 		if conn.Subprotocol() == "" {
@@ -89,19 +92,18 @@ func (t *socketTransport) Do(w http.ResponseWriter, req *http.Request, exec grap
 	}()
 }
 
-// enter counts the socket, unless it is one of a foreign page. A browser asks
-// nobody before it connects such a page.
-func (t *socketTransport) enter(req *http.Request) (leave func(), why *refused) {
+// enter counts the socket unless it is a foreign page's. Browsers send no CORS preflight for WebSockets.
+func (t *socketTransport) enter(req *http.Request) (leave func(), refused *refusal) {
 	if origin := req.Header.Get("Origin"); origin != "" && (t.origins == nil || !t.origins.OriginAllowed(req)) {
 		if page, err := url.Parse(origin); err != nil || !strings.EqualFold(page.Host, req.Host) {
-			return nil, &refused{code: codeOrigin, message: "pages of this origin may not connect", status: http.StatusForbidden}
+			return nil, &refusal{code: codeOrigin, message: "pages of this origin may not connect", status: http.StatusForbidden}
 		}
 	}
 	return t.streams.enter(req)
 }
 
-// upgrade hands over a connection whose writes have an end, and which takes
-// less memory than one for HTTP: thousands may be open and quiet.
+// upgrade hijacks a connection so that writes have a deadline and its buffers are smaller than those of net/http:
+// thousands of connections may be open and idle.
 type upgrade struct {
 	http.ResponseWriter
 	timeout time.Duration
@@ -111,7 +113,7 @@ type upgrade struct {
 // Unwrap is for http.ResponseController.
 func (u *upgrade) Unwrap() http.ResponseWriter { return u.ResponseWriter }
 
-// Hijack is for the library of WebSockets.
+// Hijack is for websocket.Accept.
 func (u *upgrade) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffered, err := http.NewResponseController(u.ResponseWriter).Hijack()
 	if err != nil {

@@ -6,41 +6,40 @@ import (
 	"time"
 )
 
-// boundedConn gives up a write that takes longer than timeout: the client does
-// not read. Between hold and release it collects what is written, so that many
-// messages are one system call.
+// boundedConn fails a write that takes longer than timeout, because the client does not read. Between hold and
+// release it collects what is written, so that many messages are one system call.
 type boundedConn struct {
 	net.Conn
 	timeout time.Duration
 
 	mu   sync.Mutex
-	held *[]byte // nil when nothing is collected
+	held *[]byte // nil unless writes are collected
 }
 
-// collected are buffers that are free.
-var collected = sync.Pool{New: func() any { return new([]byte) }}
+// buffers are free buffers for collected writes.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// mostHeld is how much is collected before it is written, bytes.
-const mostHeld = 64 << 10
+// maxHeld is how much is collected before it is written, bytes.
+const maxHeld = 64 << 10
 
 func (c *boundedConn) hold() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.held = collected.Get().(*[]byte)
+	c.held = buffers.Get().(*[]byte)
 }
 
 func (c *boundedConn) release() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	err := c.flush()
-	if cap(*c.held) <= 2*mostHeld {
-		collected.Put(c.held)
+	if cap(*c.held) <= 2*maxHeld {
+		buffers.Put(c.held)
 	}
 	c.held = nil
 	return err
 }
 
-// Write is not told of an error when it collects: release is.
+// Write reports no error while it collects: release does.
 func (c *boundedConn) Write(data []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -48,7 +47,7 @@ func (c *boundedConn) Write(data []byte) (int, error) {
 		return c.write(data)
 	}
 	*c.held = append(*c.held, data...)
-	if len(*c.held) > mostHeld {
+	if len(*c.held) > maxHeld {
 		return len(data), c.flush()
 	}
 	return len(data), nil

@@ -1,7 +1,6 @@
 package endpoint
 
 import (
-	"bytes"
 	"context"
 	"time"
 
@@ -9,33 +8,26 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// subscribe starts an operation of any kind. It returns false when it had to
-// close the socket.
-func (s *socket) subscribe(m message, ready bool) bool {
-	var asked request
-	id := m.text("id")
-	if id == "" || !decode(bytes.NewReader(m["payload"]), &asked) {
-		s.close(closeBadRequest, "Invalid message: subscribe has an id, and a payload with query, operationName, variables and extensions of the right types")
-		return false
+// subscribe starts an operation of any kind. It returns false when the socket is closed.
+func (s *socket) subscribe(m message) bool {
+	params, problem := parseSubscribe(m, s.request.Header)
+	if problem != "" {
+		return s.reject(problem)
 	}
-	params, why := asked.params(s.request.Header)
-	if why != nil {
-		s.close(closeBadRequest, "Invalid message: "+why.message)
-		return false
-	}
-	if !ready {
+	if !s.ready {
 		s.close(closeUnauthorized, "Unauthorized")
 		return false
 	}
+	id := m.text("id")
 	ctx, cancel := context.WithCancel(s.ctx)
-	r := &running{id: id, name: asJSON(id), cancel: cancel}
+	so := &socketOperation{id: id, name: asJSON(id), cancel: cancel}
 
 	s.mu.Lock()
-	_, inUse := s.live[r.id]
-	full := len(s.live) >= s.streams.limits.Operations
-	if !inUse && !full && !s.left {
-		s.live[r.id] = r
-		s.running.Go(func() { s.run(ctx, r, params) })
+	_, inUse := s.operations[id]
+	full := len(s.operations) >= s.streams.limits.Operations
+	if !inUse && !full && !s.stopping {
+		s.operations[id] = so
+		s.running.Go(func() { s.run(ctx, so, params) })
 	}
 	s.mu.Unlock()
 	switch {
@@ -45,65 +37,79 @@ func (s *socket) subscribe(m message, ready bool) bool {
 		return false
 	case full:
 		cancel()
-		why := overLimit(codeOperationLimit, "operations", s.streams.limits.Operations+1, s.streams.limits.Operations)
-		why.message = "there are too many operations on this socket: complete one"
-		s.write(typeError, r.name, asJSON(s.exec.DispatchError(s.ctx, why.list()).Errors))
+		refused := overLimit(codeOperationLimit, "operations", s.streams.limits.Operations+1, s.streams.limits.Operations)
+		refused.message = "too many operations on this socket: complete one"
+		s.write(typeError, so.name, asJSON(s.exec.DispatchError(s.ctx, refused.list()).Errors))
 	}
 	return true
 }
 
-// forget ends an operation because the client has completed it. Its id is free.
+// forget ends an operation that the client completed. Its id can be used again.
 func (s *socket) forget(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r := s.live[id]; r != nil {
-		r.cancel()
-		delete(s.live, id)
+	if so := s.operations[id]; so != nil {
+		so.cancel()
+		delete(s.operations, id)
 	}
 }
 
-// run answers an operation.
-func (s *socket) run(ctx context.Context, r *running, params *graphql.RawParams) {
-	defer r.cancel()
+// run executes an operation and sends its responses.
+func (s *socket) run(ctx context.Context, so *socketOperation, params *graphql.RawParams) {
+	defer so.cancel()
+	op := &operation{exec: s.exec, ctx: ctx}
 	defer func() {
 		if cause := recover(); cause != nil {
-			_ = recovered(s.log)(ctx, cause)
-			why := &refused{code: codeInternal, message: "internal error"}
-			s.fail(r, s.exec.DispatchError(ctx, why.list()).Errors)
+			logPanic(op.ctx, s.log, cause)
+			refused := &refusal{code: codeInternal, message: "internal error"}
+			s.fail(so, refused.response(op).Errors)
 		}
 	}()
-	run, _ := prepare(ctx, s.exec, params)
-	_ = s.meter.charge(run)
-	if run.answer != nil {
-		s.fail(r, run.answer.Errors)
-		return
+	refused := op.prepare(params)
+	if refused == nil {
+		refused = s.meter.charge(op)
 	}
-	if run.subscribes() {
-		s.watch(r, run)
-		return
+	switch {
+	case refused != nil:
+		s.fail(so, refused.response(op).Errors)
+	case op.subscribes():
+		s.watch(so, op)
+	default:
+		if refused = op.once(s.timeout); refused != nil {
+			op.response = refused.response(op)
+		}
+		s.respond(so, op.response)
 	}
-	_ = run.once(s.timeout)
-	s.answer(r, run.answer)
 }
 
-// answer shows the only answer of an operation.
-func (s *socket) answer(r *running, answer *graphql.Response) {
+// respond sends the only response of an operation.
+func (s *socket) respond(so *socketOperation, response *graphql.Response) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.live[r.id] == r {
-		delete(s.live, r.id)
-		s.writeLocked(typeNext, r.name, appendResponse(nil, answer))
-		s.writeLocked(typeComplete, r.name, nil)
+	if s.operations[so.id] == so {
+		delete(s.operations, so.id)
+		s.writeLocked(typeNext, so.name, appendResponse(nil, response))
+		s.writeLocked(typeComplete, so.name, nil)
 	}
 }
 
-// watch shows the events of a subscription until it ends.
-func (s *socket) watch(r *running, run *operation) {
-	sub := s.streams.begin(run)
+// fail says that an operation did not run. It is the only message about it.
+func (s *socket) fail(so *socketOperation, errs gqlerror.List) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.operations[so.id] == so {
+		delete(s.operations, so.id)
+		s.writeLocked(typeError, so.name, asJSON(errs))
+	}
+}
+
+// watch sends the events of a subscription until it ends.
+func (s *socket) watch(so *socketOperation, op *operation) {
+	sub := s.streams.begin(op)
 	defer sub.close()
 	if sub.watch == nil {
 		if sub.first != nil {
-			s.answer(r, sub.first)
+			s.respond(so, sub.first)
 		}
 		return
 	}
@@ -114,17 +120,16 @@ func (s *socket) watch(r *running, run *operation) {
 		case <-s.streams.stopping.Done():
 			return
 		case <-sub.watch.Wake():
-			if !s.show(r, sub) {
+			if !s.sendEvents(so, sub) {
 				return
 			}
 		}
 	}
 }
 
-// show sends the events that there are now, in one write, when the client has
-// taken in what was sent before. It returns false when there is nothing more to
-// show.
-func (s *socket) show(r *running, sub *subscription) bool {
+// sendEvents sends the pending events in one write, once the client has received the previous ones. It returns
+// false when the subscription has ended.
+func (s *socket) sendEvents(so *socketOperation, sub *subscription) bool {
 	select {
 	case <-s.turn:
 	case <-sub.ctx.Done():
@@ -133,16 +138,16 @@ func (s *socket) show(r *running, sub *subscription) bool {
 		return false
 	}
 	events := sub.take()
-	size, going := s.send(r, sub, events)
+	size, ok := s.writeEvents(so, sub, events)
 	done(events)
-	s.flow(size)
-	return going
+	s.yield(size)
+	return ok
 }
 
-func (s *socket) send(r *running, sub *subscription, events []event) (size int, going bool) {
+func (s *socket) writeEvents(so *socketOperation, sub *subscription, events []event) (size int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.live[r.id] != r || s.left {
+	if s.operations[so.id] != so || s.stopping {
 		return 0, false
 	}
 	if len(events) == 0 {
@@ -150,9 +155,9 @@ func (s *socket) send(r *running, sub *subscription, events []event) (size int, 
 	}
 	s.bounded.hold()
 	for i := range events {
-		// Other answers on this socket may have told more since it was made.
+		// A response sent on this socket after the event was made may have shown a newer state.
 		if body := sub.renew(&events[i]); body != nil {
-			s.writeLocked(typeNext, r.name, body)
+			s.writeLocked(typeNext, so.name, body)
 			size += len(body)
 		}
 	}
@@ -162,14 +167,13 @@ func (s *socket) send(r *running, sub *subscription, events []event) (size int, 
 	return size, true
 }
 
-// window is how much of events may be on its way to a client, bytes.
+// window is how many bytes of events may be on their way to a client.
 const window = 2 << 10
 
-// flow keeps events from queueing on the way to a slow client, where they would
-// grow old: behind a window full of them goes a ping, and no more are sent until
-// the client has answered it and had as long again for other things. What
-// changes meanwhile is sent in its last state.
-func (s *socket) flow(size int) {
+// yield lets the next subscription send events. It keeps events from queueing on the way to a slow client, where
+// they would become outdated: after a window full of them it sends a ping, waits for the pong, and then as long
+// again, up to 1 s, so that other messages get through. What changes meanwhile is sent in its last state.
+func (s *socket) yield(size int) {
 	if s.unconfirmed += size; s.unconfirmed < window {
 		s.turn <- struct{}{}
 		return
@@ -181,14 +185,4 @@ func (s *socket) flow(size int) {
 			time.AfterFunc(min(time.Since(began), time.Second), func() { s.turn <- struct{}{} })
 		}
 	}()
-}
-
-// fail says that an operation did not run. It is the only message about it.
-func (s *socket) fail(r *running, errs gqlerror.List) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.live[r.id] == r {
-		delete(s.live, r.id)
-		s.writeLocked(typeError, r.name, asJSON(errs))
-	}
 }

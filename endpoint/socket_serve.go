@@ -2,12 +2,10 @@ package endpoint
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/coder/websocket"
@@ -15,161 +13,139 @@ import (
 	"frontpage/identity"
 )
 
-// Types of messages.
-const (
-	typeInit      = "connection_init"
-	typeAck       = "connection_ack"
-	typePing      = "ping"
-	typePong      = "pong"
-	typeSubscribe = "subscribe"
-	typeNext      = "next"
-	typeError     = "error"
-	typeComplete  = "complete"
-)
-
-// message is one of the client's: its members as they are. A struct would take
-// names in any case.
-type message map[string]json.RawMessage
-
-// text is a member that is a string, or empty.
-func (m message) text(name string) string {
-	var text string
-	if json.Unmarshal(m[name], &text) != nil {
-		return ""
-	}
-	return text
-}
-
-// payload is the object of that name, which may be left out.
-func (m message) payload() (members map[string]any, ok bool) {
-	raw := m["payload"]
-	return members, len(raw) == 0 || json.Unmarshal(raw, &members) == nil
-}
-
-// socket is one WebSocket.
+// socket is one WebSocket. The goroutine of serve owns the fields without another owner.
 type socket struct {
 	*socketTransport
 	conn    *websocket.Conn
 	bounded *boundedConn // below conn
 	exec    graphql.GraphExecutor
 	request *http.Request   // of the handshake
-	ctx     context.Context // with the viewer, once the client has said who it is
+	ctx     context.Context // with the viewer of connection_init, once it was received
 	cancel  context.CancelFunc
-	pinger  *time.Timer
-	expiry  *time.Timer // of the token; nil: there is none
 
-	running sync.WaitGroup // operations
+	ready   bool        // connection_init was accepted
+	init    *time.Timer // closes the socket if connection_init does not come
+	pinger  *time.Timer // nil until ready
+	expiry  *time.Timer // of the token; nil without one
+	leave   func()      // counts the viewer's stream out; nil until ready
+	running sync.WaitGroup
 
-	turn        chan struct{} // whoever shows events has its value
-	unconfirmed int           // bytes of events behind which there was no ping; belongs to whoever has turn
+	turn        chan struct{} // holds one value: its receiver may send events
+	unconfirmed int           // bytes of events sent since the last answered ping; guarded by turn
 
-	mu   sync.Mutex // whoever writes has it
-	live map[string]*running
-	// left is set when the server stops: nothing of a subscription is written then,
-	// so that the client knows that it has to subscribe again.
-	left bool
+	// The fields below, and writing, are guarded by mu.
+	mu         sync.Mutex
+	operations map[string]*socketOperation // by id
+	// stopping is set when the server stops. No event is sent after that, so that the client knows that it has
+	// to subscribe again.
+	stopping bool
 }
 
-// running is an operation whose id is in use.
-type running struct {
+// socketOperation is an operation whose id is in use.
+type socketOperation struct {
 	id     string
 	name   []byte // the id as JSON
 	cancel context.CancelFunc
 }
 
 func newSocket(t *socketTransport, conn *websocket.Conn, bounded *boundedConn, req *http.Request, exec graphql.GraphExecutor) *socket {
-	s := &socket{socketTransport: t, conn: conn, bounded: bounded, exec: exec,
-		request: &http.Request{Header: req.Header, RemoteAddr: req.RemoteAddr}, // without what it holds else
-		live:    map[string]*running{}, turn: make(chan struct{}, 1)}
+	s := &socket{
+		socketTransport: t, conn: conn, bounded: bounded, exec: exec,
+		request:    &http.Request{Header: req.Header, RemoteAddr: req.RemoteAddr}, // drop everything else the request keeps alive
+		operations: map[string]*socketOperation{}, turn: make(chan struct{}, 1),
+	}
 	s.turn <- struct{}{}
-	// The request's own ends with its handler.
+	// The request's own context ends with its handler.
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(req.Context()))
 	return s
 }
 
-// serve reads messages until the socket is closed by either side.
+// serve handles messages until either side closes the socket.
 func (s *socket) serve() {
 	defer s.running.Wait()
 	defer s.cancel()
+	// AfterFunc returns the function that unregisters goAway: the deferred call is that one.
 	defer context.AfterFunc(s.streams.stopping, s.goAway)()
-
-	patience := time.AfterFunc(initTimeout, func() { s.close(closeInitTimeout, "Connection initialisation timeout") })
-	defer patience.Stop()
-	defer func() {
-		if s.expiry != nil {
-			s.expiry.Stop()
-		}
-	}()
-	ready := false
+	s.init = time.AfterFunc(initTimeout, func() { s.close(closeInitTimeout, "Connection initialisation timeout") })
+	defer s.release()
 	for {
-		// Not with a context: one that ends closes the connection without a word.
+		// A context that ends would close the connection without a close frame.
 		_, data, err := s.conn.Read(context.Background())
-		if err != nil {
-			return
-		}
-		var m message
-		if !utf8.Valid(data) || json.Unmarshal(data, &m) != nil {
-			s.close(closeBadRequest, "Invalid message: not a JSON object")
-			return
-		}
-		payload, ok := m.payload()
-		if !ok && m.text("type") != typeComplete {
-			s.close(closeBadRequest, "Invalid message: the payload is not an object")
-			return
-		}
-		switch m.text("type") {
-		case typeInit:
-			if ready {
-				s.close(closeTooManyInitialising, "Too many initialisation requests")
-				return
-			}
-			if !patience.Stop() {
-				return
-			}
-			if !s.signIn(payload) {
-				return
-			}
-			leave, why := s.streams.enterViewer(s.ctx)
-			if why != nil {
-				s.close(closeTryAgainLater, cutReason(why.message))
-				return
-			}
-			defer leave()
-			ready = true
-			s.pinger = time.AfterFunc(s.streams.limits.Ping, s.ping)
-			defer s.pinger.Stop()
-			s.write(typeAck, nil, nil)
-		case typePing:
-			if payload == nil {
-				delete(m, "payload")
-			}
-			s.write(typePong, nil, m["payload"])
-		case typePong:
-		case typeSubscribe:
-			if !s.subscribe(m, ready) {
-				return
-			}
-		case typeComplete:
-			id := m.text("id")
-			if id == "" {
-				s.close(closeBadRequest, "Invalid message: complete has an id")
-				return
-			}
-			s.forget(id)
-		default:
-			s.close(closeBadRequest, "Invalid message: its type is not one that a client sends")
+		if err != nil || !s.handle(data) {
 			return
 		}
 	}
 }
 
-// signIn finds out who the client is, now that it had its say. A token that
-// expires ends the socket, also later. It returns false when it did.
+// release stops the timers and counts the viewer's stream out.
+func (s *socket) release() {
+	for _, timer := range []*time.Timer{s.init, s.pinger, s.expiry} {
+		if timer != nil {
+			timer.Stop()
+		}
+	}
+	if s.leave != nil {
+		s.leave()
+	}
+}
+
+// handle handles one message. It returns false when the socket is closed.
+func (s *socket) handle(data []byte) bool {
+	m, payload, problem := parseMessage(data)
+	if problem != "" {
+		return s.reject(problem)
+	}
+	switch m.text("type") {
+	case typeInit:
+		return s.begin(payload)
+	case typePing:
+		if payload == nil {
+			delete(m, "payload")
+		}
+		s.write(typePong, nil, m["payload"])
+	case typeSubscribe:
+		return s.subscribe(m)
+	case typeComplete:
+		s.forget(m.text("id"))
+	}
+	return true
+}
+
+// reject closes the socket for an invalid message. It returns false.
+func (s *socket) reject(problem string) bool {
+	s.close(closeBadRequest, "Invalid message: "+problem)
+	return false
+}
+
+// begin handles connection_init. It returns false when the socket is closed.
+func (s *socket) begin(payload map[string]any) bool {
+	if s.ready {
+		s.close(closeTooManyInitialising, "Too many initialisation requests")
+		return false
+	}
+	if !s.init.Stop() || !s.signIn(payload) {
+		return false
+	}
+	leave, refused := s.streams.enterViewer(s.ctx)
+	if refused != nil {
+		s.close(closeTryAgainLater, cutReason(refused.message))
+		return false
+	}
+	s.ready, s.leave = true, leave
+	// ping uses s.pinger, so the timer must not run before it is assigned.
+	s.pinger = time.AfterFunc(time.Hour, s.ping)
+	s.pinger.Reset(s.streams.limits.Ping)
+	s.write(typeAck, nil, nil)
+	return true
+}
+
+// signIn authenticates the client by the payload of connection_init or, without credentials there, by the
+// handshake. An expired token closes the socket, also later. It returns false when the socket is closed.
 func (s *socket) signIn(payload map[string]any) bool {
 	caller, err := s.identity.FromInit(payload, s.request)
 	if err != nil {
-		why := notRecognised(s.ctx, s.log, err)
-		s.close(closeForbidden, cutReason(why.code+": "+why.message))
+		refused := notAuthenticated(s.ctx, s.log, err)
+		s.close(closeForbidden, cutReason(refused.code+": "+refused.message))
 		return false
 	}
 	s.ctx = context.WithValue(s.ctx, viewerKey{}, ViewerOf(s.ctx).withCaller(caller))
@@ -181,7 +157,7 @@ func (s *socket) signIn(payload map[string]any) bool {
 	return true
 }
 
-// write sends one message. The id is JSON. A write that fails ends the socket.
+// write sends one message. id and payload are JSON. A write that fails ends the socket.
 func (s *socket) write(kind string, id, payload []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -189,27 +165,19 @@ func (s *socket) write(kind string, id, payload []byte) {
 }
 
 func (s *socket) writeLocked(kind string, id, payload []byte) {
-	text := make([]byte, 0, len(payload)+len(id)+48)
-	text = append(text, `{"type":"`...)
-	text = append(append(text, kind...), '"')
-	if id != nil {
-		text = append(append(text, `,"id":`...), id...)
-	}
-	if payload != nil {
-		text = append(append(text, `,"payload":`...), payload...)
-	}
-	if s.conn.Write(context.Background(), websocket.MessageText, append(text, '}')) != nil {
+	text := appendMessage(make([]byte, 0, len(payload)+len(id)+48), kind, id, payload)
+	if s.conn.Write(context.Background(), websocket.MessageText, text) != nil {
 		s.end()
 	}
 }
 
-// end closes the socket without a word: the client does not listen.
+// end closes the socket without a close frame: the client does not listen.
 func (s *socket) end() {
 	s.cancel()
 	_ = s.conn.CloseNow()
 }
 
-// close says why and ends the socket. The client has a second to agree.
+// close ends the socket with a reason. The client has a second to confirm.
 func (s *socket) close(code websocket.StatusCode, reason string) {
 	s.cancel()
 	end := time.AfterFunc(time.Second, func() { _ = s.bounded.Close() })
@@ -217,7 +185,7 @@ func (s *socket) close(code websocket.StatusCode, reason string) {
 	_ = s.conn.Close(code, reason)
 }
 
-// ping wants to hear of the client, every interval.
+// ping checks at every interval that the client is still there.
 func (s *socket) ping() {
 	began := time.Now()
 	if s.pong() {
@@ -225,7 +193,7 @@ func (s *socket) ping() {
 	}
 }
 
-// pong waits for the client to answer a ping, and ends the socket if it does not.
+// pong sends a ping and waits for its pong. Without one in time, it ends the socket.
 func (s *socket) pong() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), s.streams.limits.Ping)
 	defer cancel()
@@ -236,13 +204,13 @@ func (s *socket) pong() bool {
 	return true
 }
 
-// goAway ends the socket because the server stops. What is not a subscription
-// may finish.
+// goAway closes the socket because the server stops. Queries and mutations may finish first.
 func (s *socket) goAway() {
-	stuck := time.AfterFunc(time.Second, func() { _ = s.bounded.Close() }) // who writes has the mutex
+	// A blocked writer holds the mutex: closing the connection makes it give up.
+	stuck := time.AfterFunc(time.Second, func() { _ = s.bounded.Close() })
 	s.mu.Lock()
 	stuck.Stop()
-	s.left = true
+	s.stopping = true
 	s.mu.Unlock()
 	done := make(chan struct{})
 	go func() {
@@ -256,7 +224,7 @@ func (s *socket) goAway() {
 	s.close(closeGoingAway, "Going away")
 }
 
-// cutReason shortens what a close frame cannot hold, with some words around it.
+// cutReason shortens a text to what fits into a close frame, with room for some words around it.
 func cutReason(reason string) string {
 	return strings.ToValidUTF8(reason[:min(len(reason), 90)], "")
 }

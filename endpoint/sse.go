@@ -10,59 +10,63 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// stream answers with server-sent events, in the form that graphql-sse calls
-// distinct connections, which a browser's EventSource reads too: an event next
-// for each answer, and an event complete when there is none to come.
+// stream responds with server-sent events, in what graphql-sse calls distinct connections mode, which a browser's
+// EventSource can read as well: an event "next" for each response, then an event "complete". It returns a refusal
+// if the stream may not open. An operation that was refused already has the refusal as its only event.
 //
-// When the server stops, or the client's token expires, the stream ends without
-// complete, so that clients connect again.
-func (t *httpTransport) stream(w http.ResponseWriter, req *http.Request, run *operation) {
-	leave, why := t.streams.enter(req)
-	if why == nil {
-		defer leave()
-		leave, why = t.streams.enterViewer(run.ctx)
+// When the server stops or the client's token expires, the stream ends without "complete", so that clients
+// connect again.
+func (t *httpTransport) stream(w http.ResponseWriter, req *http.Request, op *operation, refused *refusal) *refusal {
+	leave, denied := t.streams.enter(req)
+	if denied != nil {
+		return denied
 	}
-	if why != nil {
-		write(w, mediaJSON, why, run.exec.DispatchError(run.ctx, why.list()))
-		return
+	defer leave()
+	leave, denied = t.streams.enterViewer(op.ctx)
+	if denied != nil {
+		return denied
 	}
 	defer leave()
 	header := w.Header()
 	header.Set("Content-Type", mediaEvents+"; charset=utf-8")
 	header.Set("Cache-Control", "no-cache, no-transform")
-	header.Set("X-Accel-Buffering", "no") // a proxy that collects answers would keep events back
+	header.Set("X-Accel-Buffering", "no") // otherwise nginx buffers events
 	header.Set("X-Content-Type-Options", "nosniff")
 	if req.Method == http.MethodHead {
-		return
+		return nil
 	}
 	to := &eventStream{w: w, control: http.NewResponseController(w), timeout: t.streams.limits.Ping}
 	if to.open() != nil {
-		return
+		return nil
 	}
 	if conn, ok := req.Context().Value(connKey{}).(interface{ SetWriteBuffer(int) error }); ok {
-		_ = conn.SetWriteBuffer(sendBuffer) // of what the system keeps for a client that does not read
+		_ = conn.SetWriteBuffer(sendBuffer) // works without
 	}
-	if run.subscribes() {
-		t.watch(to, run)
-		return
+	switch {
+	case refused != nil:
+	case op.subscribes():
+		t.watch(to, op)
+		return nil
+	default:
+		refused = op.once(t.timeout)
 	}
-	if run.answer == nil {
-		_ = run.once(t.timeout)
+	if refused != nil {
+		op.response = refused.response(op)
 	}
-	if to.answer(run.answer) == nil {
+	if to.response(op.response) == nil {
 		_ = to.complete()
 	}
+	return nil
 }
 
-// sendBuffer is how much of a stream may wait in the system, bytes. Left to
-// itself it keeps megabytes, and a client that does not read is noticed by a write
-// that has to wait.
+// sendBuffer is the size of a stream's send buffer in the kernel, bytes. By default it grows to megabytes, and a
+// client that does not read is only noticed when a write blocks.
 const sendBuffer = 32 << 10
 
 type connKey struct{}
 
-// WithConn is for http.Server.ConnContext: it lets streams bound what waits in
-// the system. They work without.
+// WithConn is for http.Server.ConnContext. It lets event streams bound the kernel's send buffer; they work
+// without it.
 func WithConn(ctx context.Context, conn net.Conn) context.Context {
 	if encrypted, ok := conn.(*tls.Conn); ok {
 		conn = encrypted.NetConn()
@@ -70,18 +74,18 @@ func WithConn(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, conn)
 }
 
-// watch sends the events of a subscription until it or the client ends.
-func (t *httpTransport) watch(to *eventStream, run *operation) {
-	s := t.streams.begin(run)
+// watch sends the events of a subscription until it ends or the client leaves.
+func (t *httpTransport) watch(to *eventStream, op *operation) {
+	s := t.streams.begin(op)
 	defer s.close()
 	if s.watch == nil {
-		if s.first != nil && to.answer(s.first) == nil {
+		if s.first != nil && to.response(s.first) == nil {
 			_ = to.complete()
 		}
 		return
 	}
 	var expired <-chan time.Time
-	if expires := ViewerOf(run.ctx).Expires; !expires.IsZero() {
+	if expires := ViewerOf(op.ctx).Expires; !expires.IsZero() {
 		timer := time.NewTimer(time.Until(expires))
 		defer timer.Stop()
 		expired = timer.C
@@ -95,12 +99,12 @@ func (t *httpTransport) watch(to *eventStream, run *operation) {
 			return
 		case <-t.streams.stopping.Done():
 			return
-		case <-expired: // the client connects again, with another token or in vain
+		case <-expired:
 			return
 		case <-ping.C:
 			err = to.comment()
 		case <-s.watch.Wake():
-			err = to.round(s)
+			err = to.events(s)
 		}
 		if err != nil {
 			return // the client is gone, or does not read
@@ -108,15 +112,14 @@ func (t *httpTransport) watch(to *eventStream, run *operation) {
 	}
 }
 
-// eventStream writes events. An error is the client's absence.
+// eventStream writes events. Its methods fail only if the client is gone or does not read.
 type eventStream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	timeout time.Duration
 }
 
-// open sends the header, and takes the place of the times that a server sets for
-// a finished answer: reading is for noticing that the client left.
+// open sends the header and lifts the server's read deadline, which is meant for a single response.
 func (e *eventStream) open() error {
 	if err := e.control.SetReadDeadline(time.Time{}); err != nil {
 		return err
@@ -124,16 +127,16 @@ func (e *eventStream) open() error {
 	return e.comment()
 }
 
-// comment is what a client skips, and proxies take for a sign of life.
+// comment shows proxies that the stream is alive. Clients skip it.
 func (e *eventStream) comment() error { return e.send([]byte(":\n\n")) }
 
-// answer sends the only answer of an operation.
-func (e *eventStream) answer(answer *graphql.Response) error {
-	return e.send(appendEvent(nil, appendResponse(nil, answer)))
+// response sends the only response of an operation.
+func (e *eventStream) response(response *graphql.Response) error {
+	return e.send(appendEvent(nil, appendResponse(nil, response)))
 }
 
-// round sends the events of a subscription that there are now.
-func (e *eventStream) round(s *subscription) error {
+// events sends the pending events of a subscription.
+func (e *eventStream) events(s *subscription) error {
 	events := s.take()
 	defer done(events)
 	var text []byte
@@ -152,7 +155,7 @@ func appendEvent(to, body []byte) []byte {
 	return append(append(append(to, "event: next\ndata: "...), body...), "\n\n"...)
 }
 
-// complete has a line of data, without which an EventSource drops it.
+// complete has an empty data line, because an EventSource drops events without data.
 func (e *eventStream) complete() error { return e.send([]byte("event: complete\ndata:\n\n")) }
 
 func (e *eventStream) send(event []byte) error {

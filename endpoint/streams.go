@@ -13,30 +13,30 @@ import (
 	"frontpage/redisrepo"
 )
 
-// StreamLimits bound what stays open. A stream is a WebSocket, or a response of
-// server-sent events.
+// StreamLimits bound open streams. A stream is a WebSocket or a response of server-sent events.
 type StreamLimits struct {
 	PerAddress int           // streams of one IPv4 address, or one /64 of IPv6
 	PerViewer  int           // streams of one user
-	Operations int           // operations at once on one WebSocket
-	Ping       time.Duration // interval in which each side shows that it is there, and longest time for one write
+	Operations int           // simultaneous operations on one WebSocket
+	Ping       time.Duration // interval in which each side shows that it is alive, and maximum time for one write
 }
 
-// DefaultStreamLimits leave room for a company behind one address.
+// DefaultStreamLimits leave room for a company that shares one address.
 func DefaultStreamLimits() StreamLimits {
 	return StreamLimits{PerAddress: 10_000, PerViewer: 100, Operations: 100, Ping: 12 * time.Second}
 }
 
-// streams are all that are open in this process.
+// streams are all open streams of this process, and what their subscriptions share.
 type streams struct {
-	limits    StreamLimits
-	stopping  context.Context // ends them all
-	stop      context.CancelFunc
-	makeSlots chan struct{} // one value for each shared answer that is being made
-	readSlots chan struct{} // the same for events that read more than the article
-	answers   *answers
+	limits   StreamLimits
+	stopping context.Context // ends all streams
+	stop     context.CancelFunc
 
-	sameForAll func(ast.SelectionSet) bool // see Schema
+	sameForAll func(ast.SelectionSet) bool // see Schema; nil if no answer is shared
+	answers    *sharedAnswers
+	// A slot is taken while an answer is made: makeSlots for shared ones, readSlots for those that read more than
+	// the article. Otherwise thousands of events would delay votes.
+	makeSlots, readSlots chan struct{}
 
 	mu        sync.Mutex
 	open      sync.WaitGroup
@@ -47,21 +47,20 @@ type streams struct {
 func newStreams(limits StreamLimits, sameForAll func(ast.SelectionSet) bool) *streams {
 	s := &streams{
 		limits: limits, addresses: map[netip.Addr]int{}, viewers: map[redisrepo.UserName]int{},
-		// Thousands of events that all want to be made would keep votes waiting.
 		makeSlots: make(chan struct{}, runtime.GOMAXPROCS(0)), readSlots: make(chan struct{}, 16*runtime.GOMAXPROCS(0)),
-		answers: newAnswers(), sameForAll: sameForAll,
+		answers: newSharedAnswers(), sameForAll: sameForAll,
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	return s
 }
 
-// enter counts a stream of an address. leave is nil when it must not open.
-func (s *streams) enter(req *http.Request) (leave func(), why *refused) {
+// enter counts a stream of the client's address. leave counts it out; it is nil if the stream must not open.
+func (s *streams) enter(req *http.Request) (leave func(), refused *refusal) {
 	address := ViewerOf(req.Context()).Network()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopping.Err() != nil {
-		return nil, &refused{code: codeUnavailable, message: "the server is stopping: connect again", status: http.StatusServiceUnavailable}
+		return nil, &refusal{code: codeUnavailable, message: "the server is stopping: connect again", status: http.StatusServiceUnavailable}
 	}
 	if s.addresses[address] >= s.limits.PerAddress {
 		return nil, tooManyStreams("your address", s.limits.PerAddress)
@@ -76,8 +75,8 @@ func (s *streams) enter(req *http.Request) (leave func(), why *refused) {
 	}, nil
 }
 
-// enterViewer counts a stream of a user. Nobody has no limit but the address'.
-func (s *streams) enterViewer(ctx context.Context) (leave func(), why *refused) {
+// enterViewer counts a user's stream. Anonymous clients are limited by address only.
+func (s *streams) enterViewer(ctx context.Context) (leave func(), refused *refusal) {
 	name := ViewerOf(ctx).Name
 	if name == "" {
 		return func() {}, nil
@@ -101,16 +100,16 @@ func decrease[K comparable](counts map[K]int, key K) {
 	}
 }
 
-func tooManyStreams(whose string, allowed int) *refused {
-	return &refused{
-		code: codeStreamLimit, message: "there are too many open streams of " + whose + ": close one", status: http.StatusTooManyRequests,
+func tooManyStreams(owner string, allowed int) *refusal {
+	return &refusal{
+		code: codeStreamLimit, message: "too many open streams for " + owner + ": close one", status: http.StatusTooManyRequests,
 		asked: int64(allowed) + 1, allowed: int64(allowed),
 	}
 }
 
-// shutdown ends all streams, and returns when they are closed or ctx ends.
+// shutdown ends all streams. It returns when they are closed or ctx ends.
 func (s *streams) shutdown(ctx context.Context) error {
-	s.mu.Lock()
+	s.mu.Lock() // enter counts no stream after this
 	s.stop()
 	s.mu.Unlock()
 	closed := make(chan struct{})

@@ -10,21 +10,29 @@ import (
 	"frontpage/redisrepo"
 )
 
-type subscriptionKey struct{}
-
-// subscription is one that runs. Its events are taken when they can be shown and
-// not before, so that each is as new as can be.
+// subscription is one that runs, over either transport. The path of an event:
+//
+//  1. A watch has news, and its Wake has a value.
+//  2. The transport, when its client can take more, calls take: for each article with news it makes an answer, or
+//     finds one that another subscription with the same question has made.
+//  3. Right before writing, the transport calls renew, which makes the answer again if the article has changed.
+//  4. After writing, done ends the deliveries.
+//
+// An answer is made by handing the article to gqlgen through the channel that the resolver returned by Watched, and
+// asking gqlgen for the next response. Nothing waits in that channel: changes between two events are one event.
 type subscription struct {
 	*operation
 	streams  *streams
 	shared   bool              // the answer depends on the article alone: subscriptions with the same question share it
 	question [sha256.Size]byte // hash of the document and the name of the operation
 	posts    bool              // new articles are watched for, so that deleted ones are passed over
-	watch    *redisrepo.Watch  // nil when the subscription could not begin: first says why
+	watch    *redisrepo.Watch  // nil if the subscription could not begin: first says why
 	first    *graphql.Response
 	articles chan *redisrepo.Article // what next answers about
 	next     graphql.ResponseHandler
 }
+
+type subscriptionKey struct{}
 
 // event is an article to send, and the answer about its state.
 type event struct {
@@ -35,11 +43,11 @@ type event struct {
 // answer is what a subscription answers about one state of an article.
 type answer struct {
 	article *redisrepo.Article
-	body    []byte
-	failed  bool // a field has an error: the answer is not shared
+	body    []byte // nil if there is nothing to send
+	failed  bool   // a field has an error: the answer is not shared
 }
 
-// begin starts a subscription. Its end is close.
+// begin starts a subscription. The caller closes it.
 func (s *streams) begin(o *operation) *subscription {
 	sub := &subscription{operation: o, streams: s, articles: make(chan *redisrepo.Article, 1)}
 	sub.next, sub.ctx = o.exec.DispatchOperation(context.WithValue(o.ctx, subscriptionKey{}, sub), o.asked)
@@ -47,11 +55,11 @@ func (s *streams) begin(o *operation) *subscription {
 		sub.first = sub.next(sub.ctx)
 		return sub
 	}
-	sub.shared = s.sameForAll(o.asked.Operation.SelectionSet)
+	sub.shared = s.sameForAll != nil && s.sameForAll(o.asked.Operation.SelectionSet)
 	sub.question = sha256.Sum256([]byte(o.asked.Operation.Name + " " + o.asked.RawQuery))
-	// gqlgen leaves this field out of the paths of what fails below it.
-	root := rootFields(o.asked)[0]
 	sub.posts = sub.watch.OfPosts()
+	// gqlgen does not set the field of the subscription, and errors below it would lack it in their paths.
+	root := rootFields(o.asked)[0]
 	sub.ctx = graphql.WithFieldContext(sub.ctx, &graphql.FieldContext{Object: root.ObjectDefinition.Name, Field: root})
 	return sub
 }
@@ -62,8 +70,8 @@ func (s *subscription) close() {
 	}
 }
 
-// Watched is what the resolver of a subscription returns: the transport fills
-// the channel.
+// Watched is what the resolver of a subscription returns: it hands its watch to the transport, which fills the
+// channel.
 func Watched(ctx context.Context, watch *redisrepo.Watch, err error) (<-chan *redisrepo.Article, error) {
 	if err != nil {
 		return nil, err
@@ -73,7 +81,7 @@ func Watched(ctx context.Context, watch *redisrepo.Watch, err error) (<-chan *re
 	return s.articles, nil
 }
 
-// IsEvent reports whether ctx is that of an event.
+// IsEvent reports whether ctx belongs to an event of a subscription.
 func IsEvent(ctx context.Context) bool { return ctx.Value(subscriptionKey{}) != nil }
 
 // take makes an event for each article that has news.
@@ -82,7 +90,7 @@ func (s *subscription) take() []event {
 	for d, ok := s.watch.Take(); ok; d, ok = s.watch.Take() {
 		id := d.Newest().ID
 		if slices.ContainsFunc(events, func(e event) bool { return e.article.ID == id }) {
-			d.Done(true) // renew sends it
+			d.Done(true) // renew sends this change
 			break
 		}
 		e := event{delivery: d}
@@ -92,8 +100,7 @@ func (s *subscription) take() []event {
 	return events
 }
 
-// renew returns what to send for an event, made again if its article has changed.
-// It is nil when there is nothing to send.
+// renew returns what to send for an event, which it makes again if the article has changed.
 func (s *subscription) renew(e *event) []byte {
 	if e.delivery.Newest() != e.article {
 		e.answer = s.make(&e.delivery)
@@ -101,29 +108,29 @@ func (s *subscription) renew(e *event) []byte {
 	return e.body
 }
 
-// make answers about an article, by a shared answer if there is one. The body is
-// nil when there is nothing to send, as when the subscription has ended.
+// make answers about the newest state of an article, by a shared answer if possible.
 func (s *subscription) make(d *redisrepo.Delivery) answer {
 	if !s.shared {
 		s.streams.readSlots <- struct{}{}
 		defer func() { <-s.streams.readSlots }()
 		return s.execute(d.Newest())
 	}
-	key := answerKey{s.question, d.Newest().ID}
-	if made, ok := s.streams.answers.of(key, d.Newest()); ok {
+	article := d.Newest()
+	key := answerKey{s.question, article.ID}
+	if made, ok := s.streams.answers.get(key, article); ok {
 		return made
 	}
 	s.streams.makeSlots <- struct{}{}
 	defer func() { <-s.streams.makeSlots }()
-	// All watchers of an article wake at once. The first to get a slot has made the
-	// answer, and meanwhile the article may have changed.
-	article := d.Newest()
-	if made, ok := s.streams.answers.of(key, article); ok {
+	// All watchers of an article wake at once. The first to get a slot has made the answer, and meanwhile the
+	// article may have changed.
+	article = d.Newest()
+	if made, ok := s.streams.answers.get(key, article); ok {
 		return made
 	}
 	a := s.execute(article)
 	if a.body != nil && !a.failed {
-		s.streams.answers.keep(key, a)
+		s.streams.answers.add(key, a)
 	}
 	return a
 }
@@ -145,8 +152,7 @@ func (s *subscription) execute(article *redisrepo.Article) answer {
 	return answer{article, body, len(response.Errors) > 0}
 }
 
-// done ends the deliveries of events. Take returns an article with a failed field
-// again at its next change.
+// done ends the deliveries of events. An article with a failed field is sent again at its next change.
 func done(events []event) {
 	for i := range events {
 		events[i].delivery.Done(!events[i].failed)

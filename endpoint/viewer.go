@@ -23,7 +23,7 @@ type viewerKey struct{}
 type Viewer struct {
 	Name      redisrepo.UserName // empty for anonymous callers
 	Moderator bool
-	Expires   time.Time  // of the token; zero when none was sent
+	Expires   time.Time  // of the token; zero without one
 	Address   netip.Addr // of the client
 }
 
@@ -45,17 +45,25 @@ func (v Viewer) withCaller(c identity.Caller) Viewer {
 	return v
 }
 
-// signIn finds out who is asking. Whoever shows something that does not hold is
-// refused, also where nobody needs to be anybody.
+// Network returns what counts as one client: the address, or its /64 for IPv6, since providers assign a whole /64
+// to each customer.
+func (v Viewer) Network() netip.Addr {
+	if network, err := v.Address.Prefix(64); v.Address.Is6() && err == nil {
+		return network.Addr()
+	}
+	return v.Address
+}
+
+// signIn authenticates the request. Invalid credentials are rejected even where anonymous access is allowed.
 func signIn(by *identity.Verifier, proxies []netip.Prefix, log *slog.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		caller, err := by.FromRequest(req)
 		if err != nil {
-			why := notRecognised(req.Context(), log, err)
+			refused := notAuthenticated(req.Context(), log, err)
 			w.Header().Add("Vary", "Accept")
 			w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
-			refusal := &gqlerror.Error{Message: why.message, Extensions: map[string]any{"code": why.code}}
-			write(w, negotiate(req.Header.Values("Accept")).media, why, &graphql.Response{Errors: gqlerror.List{refusal}})
+			shown := &gqlerror.Error{Message: refused.message, Extensions: map[string]any{"code": refused.code}}
+			write(w, negotiate(req.Header.Values("Accept")).media, refused, &graphql.Response{Errors: gqlerror.List{shown}})
 			return
 		}
 		v := Viewer{Address: clientAddress(req, proxies)}.withCaller(caller)
@@ -63,52 +71,52 @@ func signIn(by *identity.Verifier, proxies []netip.Prefix, log *slog.Logger, nex
 	})
 }
 
-// notRecognised is the refusal of somebody whose token or name does not hold.
-func notRecognised(ctx context.Context, log *slog.Logger, err error) *refused {
+// notAuthenticated is the refusal of invalid credentials.
+func notAuthenticated(ctx context.Context, log *slog.Logger, err error) *refusal {
 	var shown *identity.Refusal
 	if !errors.As(err, &shown) {
-		shown = &identity.Refusal{Code: identity.Invalid, Message: "who you are cannot be made out"}
+		shown = &identity.Refusal{Code: identity.Invalid, Message: "the credentials are invalid"}
 	}
 	message := shown.Message
 	if shown.Code == identity.NameInvalid {
 		message = "" // it quotes what was sent
 	}
-	log.DebugContext(ctx, "not recognised", "code", shown.Code, "why", message)
-	return &refused{code: string(shown.Code), message: shown.Message, status: http.StatusUnauthorized}
+	log.DebugContext(ctx, "not authenticated", "code", shown.Code, "reason", message)
+	return &refusal{code: string(shown.Code), message: shown.Message, status: http.StatusUnauthorized}
 }
 
-// clientAddress is where a request comes from. Behind proxies, each of which
-// adds who connected to it to X-Forwarded-For, it is the last address there that
-// is not a proxy's: what stands before it, anybody can have written.
+// clientAddress returns the address that a request comes from. Each proxy appends the address that connected to it
+// to X-Forwarded-For, so the client's is the last one there that is not a proxy's: the client itself may have
+// written anything before it.
 func clientAddress(req *http.Request, proxies []netip.Prefix) netip.Addr {
 	at, err := netip.ParseAddrPort(req.RemoteAddr)
 	if err != nil {
 		return netip.Addr{}
 	}
-	address := at.Addr().Unmap().WithZone("")
+	address := plain(at.Addr())
 	forwarded := strings.Split(strings.Join(req.Header.Values("X-Forwarded-For"), ","), ",")
 	for _, hop := range slices.Backward(forwarded) {
 		if !slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(address) }) {
 			break
 		}
-		hop = strings.TrimSpace(hop)
-		before, err := netip.ParseAddr(hop)
-		if with, portErr := netip.ParseAddrPort(hop); portErr == nil {
-			before, err = with.Addr(), nil
-		}
-		if err != nil {
+		before, ok := parseHop(hop)
+		if !ok {
 			break
 		}
-		address = before.Unmap().WithZone("")
+		address = before
 	}
 	return address
 }
 
-// Network is what counts as one client: the address, or its /64 for IPv6, since
-// providers assign a whole /64 to each customer.
-func (v Viewer) Network() netip.Addr {
-	if network, err := v.Address.Prefix(64); v.Address.Is6() && err == nil {
-		return network.Addr()
+// parseHop parses one address of X-Forwarded-For. Some proxies add the port.
+func parseHop(hop string) (netip.Addr, bool) {
+	hop = strings.TrimSpace(hop)
+	if with, err := netip.ParseAddrPort(hop); err == nil {
+		return plain(with.Addr()), true
 	}
-	return v.Address
+	address, err := netip.ParseAddr(hop)
+	return plain(address), err == nil
 }
+
+// plain returns the address in the one form that is compared and counted.
+func plain(address netip.Addr) netip.Addr { return address.Unmap().WithZone("") }

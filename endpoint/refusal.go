@@ -1,0 +1,94 @@
+package endpoint
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+)
+
+// The closed set of codes of top-level errors. It includes gqlgen's GRAPHQL_PARSE_FAILED and
+// GRAPHQL_VALIDATION_FAILED, and the codes of package identity.
+const (
+	codeBadInput    = "BAD_USER_INPUT" // an argument is malformed; message and path say which
+	codeUnavailable = "UNAVAILABLE"    // the store does not answer; the request can be repeated
+	codeTimeout     = "TIMEOUT"        // the request took too long; it can be repeated
+	codeInternal    = "INTERNAL"       // a fault that was logged
+
+	codeBadRequest       = "BAD_REQUEST"            // not a valid GraphQL over HTTP request
+	codeMethod           = "METHOD_NOT_ALLOWED"     // the header Allow lists the allowed methods
+	codeNotAcceptable    = "NOT_ACCEPTABLE"         // the client accepts no supported media type
+	codeMediaType        = "UNSUPPORTED_MEDIA_TYPE" // the body is not JSON
+	codeOrigin           = "ORIGIN_NOT_ALLOWED"     // a WebSocket of a foreign page
+	codePreflight        = "PREFLIGHT_REQUIRED"     // a GET lacks the header that a foreign page cannot send
+	codeNotPersisted     = "PERSISTED_QUERY_NOT_FOUND"
+	codeNotTrusted       = "DOCUMENT_NOT_TRUSTED"     // only listed documents run
+	codeNoIntrospection  = "INTROSPECTION_DISABLED"   // the schema is not public
+	codeRate             = "RATE_LIMITED"             // the header Retry-After says how long to wait
+	codeForbidden        = "FORBIDDEN"                // the caller's role does not allow this field
+	codeStreamLimit      = "STREAM_LIMIT_EXCEEDED"    // too many streams for one address or user
+	codeOperationLimit   = "OPERATION_LIMIT_EXCEEDED" // too many operations on one WebSocket
+	codeBodyLimit        = "BODY_LIMIT_EXCEEDED"
+	codeTokenLimit       = "TOKEN_LIMIT_EXCEEDED" // #nosec G101 -- tokens of a document, not credentials
+	codeDepthLimit       = "DEPTH_LIMIT_EXCEEDED"
+	codeAliasLimit       = "ALIAS_LIMIT_EXCEEDED"
+	codeRootFieldLimit   = "ROOT_FIELD_LIMIT_EXCEEDED"
+	codeDirectiveLimit   = "DIRECTIVE_LIMIT_EXCEEDED"
+	codeFieldLimit       = "FIELD_LIMIT_EXCEEDED"
+	codeCostLimit        = "COMPLEXITY_LIMIT_EXCEEDED" // gqlgen's own name for it
+	codeIntrospectionMax = "INTROSPECTION_DEPTH_LIMIT_EXCEEDED"
+)
+
+// refusal is an error that is safe to show: it says why a request or an operation does not run.
+type refusal struct {
+	code    string
+	message string
+	status  int // of HTTP; 0: the usual status of a document that cannot run
+
+	// What was asked for, at least, and what is allowed. 0 if no limit is involved.
+	asked, allowed int64
+	wait           time.Duration // after which the request may succeed; 0: unknown
+
+	// errors is shown instead of the refusal itself, if not empty.
+	errors gqlerror.List
+}
+
+func (r *refusal) Error() string { return r.message }
+
+// list returns the errors to dispatch.
+func (r *refusal) list() gqlerror.List {
+	if len(r.errors) > 0 {
+		return r.errors
+	}
+	return presentable(r)
+}
+
+// presentable makes an error what gqlgen dispatches.
+func presentable(err error) gqlerror.List { return gqlerror.List{gqlerror.Wrap(err)} }
+
+// response presents the refusal as the response of an operation.
+func (r *refusal) response(op *operation) *graphql.Response {
+	return op.exec.DispatchError(op.ctx, r.list())
+}
+
+// streamable reports whether a client that prefers an event stream gets the refusal as an event. A refusal
+// with an error status is never an event.
+func (r *refusal) streamable() bool { return r == nil || r.status < http.StatusBadRequest }
+
+// badRequest rejects a request that is not valid GraphQL over HTTP.
+func badRequest(format string, args ...any) *refusal {
+	return &refusal{code: codeBadRequest, message: fmt.Sprintf(format, args...), status: http.StatusBadRequest}
+}
+
+// overLimit rejects a document for its size. things is what was counted.
+func overLimit(code, things string, asked, allowed int) *refusal {
+	return &refusal{
+		code: code, asked: int64(asked), allowed: int64(allowed),
+		message: fmt.Sprintf("the operation has %d %s, %d are allowed", asked, things, allowed),
+	}
+}
+
+// Forbidden returns the error of a field that the caller's role does not allow.
+func Forbidden(message string) error { return &refusal{code: codeForbidden, message: message} }
