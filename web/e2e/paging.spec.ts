@@ -71,7 +71,7 @@ for (const way of ["a link", "the address bar"]) {
     await scrollTo(page, 75);
     await shown(page, article).scrollIntoViewIfNeeded();
     await expect(page).toHaveURL(/after=/);
-    // Others vote meanwhile: those who come back find the order that they left.
+    // Votes arrive in between. The restored list keeps its order.
     await server.vote(articles[70] ?? { id: "" }, "UP", "cleo");
     const [before, y, address] = [await ids(rows(page)), await top(page, article), page.url()];
     if (way === "the address bar") {
