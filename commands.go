@@ -10,138 +10,143 @@ import (
 	"os"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"golang.org/x/term"
 
 	"frontpage/csvimport"
 	"frontpage/redisrepo"
+	"frontpage/settings"
 	"frontpage/store"
 )
 
-// batchTimeout is the least wait for a reply of the store to commands that send
-// it much work at once, and have nobody waiting for them.
+// program is the command line: the settings of all commands, and the commands.
+type program struct {
+	settings.Settings `embed:""`
+
+	Serve        serve      `cmd:"" default:"withargs" help:"Serve the site. This is the default command."`
+	Import       importFile `cmd:"" help:"Add the articles of a CSV file to the store."`
+	Check        check      `cmd:"" help:"Check the store for inconsistencies. Exit code 1 if there are any."`
+	Undelete     undelete   `cmd:"" help:"Restore a deleted article, with its rank."`
+	Audit        audit      `cmd:"" help:"List who voted on an article and, if AUDIT_SECRET is set, when and from which address (as a keyed hash)."`
+	PrintVersion version    `cmd:"" name:"version" help:"Print version, commit, Go version and the layout of the data."`
+
+	Version kong.VersionFlag `help:"Print the version, like the command version."`
+}
+
+// batchTimeout is the minimum wait for a reply of the store to commands that send it much work at once.
+// No client waits for them.
 const batchTimeout = 30 * time.Second
 
-// openKept opens the store for a command that makes no sense on memory, which
-// would end with the command.
-func openKept(ctx context.Context, s *settings, log *slog.Logger) (*store.Store, *redisrepo.Repo, error) {
-	o := s.storeOptions(log)
+// withStore opens the store for a command and closes it after use. A store in memory is an error: its
+// data would end with the command.
+func withStore(ctx context.Context, s *settings.Settings, log *slog.Logger, use func(*redisrepo.Repo) error) (err error) {
+	o := s.StoreOptions(log)
 	o.Timeout = max(o.Timeout, batchTimeout)
-	st, repo, err := open(ctx, o, s.rules(), redisrepo.KeepRules())
-	if err != nil {
-		return nil, nil, err
-	}
-	if st.Kind == store.Memory {
-		return nil, nil, errors.Join(errors.New("the store is memory, which ends with this command: install redis-server, or set REDIS_URL"), st.Close())
-	}
-	log.Info("the store is " + st.String())
-	return st, repo, nil
-}
-
-type importFile struct {
-	File        *os.File `arg:"" help:"CSV with a header: id, title, link, votes, poster, posted_at, and perhaps text, groups. posted_at is Unix seconds or RFC 3339."`
-	GroupByHost bool     `help:"Put each link into a group that is named after its host, without www."`
-	ShiftToNow  bool     `help:"Move all times so that the newest is now."`
-}
-
-// Run imports the file. Rows that are refused are no failure of the command.
-func (i *importFile) Run(ctx context.Context, s *settings, log *slog.Logger) (err error) {
-	st, repo, err := openKept(ctx, s, log)
+	st, repo, err := open(ctx, o, s.SiteRules(), redisrepo.KeepRules())
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	var progress io.Writer
-	if term.IsTerminal(int(os.Stderr.Fd())) {
-		progress = os.Stderr
+	if st.Kind == store.Memory {
+		return settings.Invalid(errors.New("the store is memory, whose data would end with this command: install redis-server, or name a Redis"), "redis-url")
 	}
-	summary, err := csvimport.Run(ctx, repo, i.File, csvimport.Options{
-		GroupByHost: i.GroupByHost, ShiftToNow: i.ShiftToNow, Report: os.Stderr, Progress: progress,
+	log.Info("the store is " + st.String())
+	return use(repo)
+}
+
+type importFile struct {
+	File        *os.File `arg:"" help:"CSV file with a header: id, title, link, votes, poster, posted_at; text and groups are optional. posted_at is Unix seconds or RFC 3339."`
+	GroupByHost bool     `help:"Put each link into a group named after its host, without www."`
+	ShiftToNow  bool     `help:"Move all times by the same amount, so that the newest article is posted now."`
+}
+
+// Run imports the file. Refused rows are reported, and are not an error.
+func (i *importFile) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
+	return withStore(ctx, s, log, func(repo *redisrepo.Repo) error {
+		var progress io.Writer
+		if term.IsTerminal(int(os.Stderr.Fd())) {
+			progress = os.Stderr
+		}
+		summary, err := csvimport.Run(ctx, repo, i.File, csvimport.Options{
+			GroupByHost: i.GroupByHost, ShiftToNow: i.ShiftToNow, Report: os.Stderr, Progress: progress,
+		})
+		fmt.Println(summary)
+		return err
 	})
-	fmt.Println(summary)
-	return err
 }
 
 type check struct{}
 
-// Run prints every violation on standard output, and fails when there is one.
-func (check) Run(ctx context.Context, s *settings, log *slog.Logger) (err error) {
-	st, repo, err := openKept(ctx, s, log)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, st.Close()) }()
-	violations := 0
-	checked, err := repo.Check(ctx, func(violation string) {
-		violations++
-		fmt.Println(violation)
+// Run prints every violation on standard output. If there is one, it returns an error.
+func (check) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
+	return withStore(ctx, s, log, func(repo *redisrepo.Repo) error {
+		violations := 0
+		checked, err := repo.Check(ctx, func(violation string) {
+			violations++
+			fmt.Println(violation)
+		})
+		if err != nil {
+			return err
+		}
+		fmt.Printf("checked %d articles, %d deleted articles and %d groups: %d violations\n", checked.Articles, checked.Deleted, checked.Groups, violations)
+		if violations > 0 {
+			return errors.New("the store is inconsistent")
+		}
+		return nil
 	})
-	if err != nil {
-		return err
-	}
-	fmt.Printf("%d articles, %d deleted ones and %d groups checked: %d violations\n", checked.Articles, checked.Deleted, checked.Groups, violations)
-	if violations > 0 {
-		return errors.New("the store contradicts itself")
-	}
-	return nil
 }
 
-// commandLine is who brings articles back without signing in. The blank keeps it
-// from being anybody's name.
+// commandLine is the moderator that the log names for what an operator does. No user can have this
+// name: it begins with a blank.
 const commandLine redisrepo.UserName = " command line"
 
 type undelete struct {
 	Article string `arg:"" help:"Id of the article, such as article:17, or its number."`
 }
 
-// Run brings a deleted article back.
-func (u *undelete) Run(ctx context.Context, s *settings, log *slog.Logger) (err error) {
+// Run restores a deleted article.
+func (u *undelete) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
 	id, err := redisrepo.ParseArticleID(u.Article)
 	if err != nil {
 		return err
 	}
-	st, repo, err := openKept(ctx, s, log)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, st.Close()) }()
-	if _, err := repo.Deleted(ctx, id); err != nil {
-		return err
-	}
-	article, err := repo.Undelete(ctx, id, redisrepo.Actor{Name: commandLine, Moderator: true})
-	if err != nil {
-		return err
-	}
-	fmt.Printf("%v is back: %q, %d votes, score %.0f\n", article.ID, article.Title, article.Votes, article.Score)
-	return nil
+	return withStore(ctx, s, log, func(repo *redisrepo.Repo) error {
+		if _, err := repo.Deleted(ctx, id); err != nil {
+			return err
+		}
+		article, err := repo.Undelete(ctx, id, redisrepo.Actor{Name: commandLine, Moderator: true})
+		if err != nil {
+			return err
+		}
+		fmt.Printf("restored %v: %q, %d votes, score %.0f\n", article.ID, article.Title, article.Votes, article.Score)
+		return nil
+	})
 }
 
 type audit struct {
 	Article string `arg:"" help:"Id of the article, such as article:17, or its number."`
 }
 
-// Run prints a line for each voter: name, vote, time and bucket of the address,
-// with tabs between. What was not recorded is a dash.
-func (a *audit) Run(ctx context.Context, s *settings, log *slog.Logger) (err error) {
+// Run prints a line for each voter: name, vote, time and hashed address, separated by tabs. A dash
+// stands for what was not recorded.
+func (a *audit) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
 	id, err := redisrepo.ParseArticleID(a.Article)
 	if err != nil {
 		return err
 	}
-	st, repo, err := openKept(ctx, s, log)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, st.Close()) }()
-	entries, err := repo.Audit(ctx, id)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		at := "-"
-		if e.At != nil {
-			at = e.At.Format(time.RFC3339)
+	return withStore(ctx, s, log, func(repo *redisrepo.Repo) error {
+		entries, err := repo.Audit(ctx, id)
+		if err != nil {
+			return err
 		}
-		vote := map[redisrepo.Vote]string{redisrepo.Up: "up", redisrepo.Down: "down", redisrepo.None: "none"}[e.Vote]
-		fmt.Printf("%s\t%s\t%s\t%s\n", e.Voter, vote, at, cmp.Or(e.Bucket, "-"))
-	}
-	return nil
+		for _, e := range entries {
+			at := "-"
+			if e.At != nil {
+				at = e.At.Format(time.RFC3339)
+			}
+			vote := map[redisrepo.Vote]string{redisrepo.Up: "up", redisrepo.Down: "down", redisrepo.None: "none"}[e.Vote]
+			fmt.Printf("%s\t%s\t%s\t%s\n", e.Voter, vote, at, cmp.Or(e.Bucket, "-"))
+		}
+		return nil
+	})
 }

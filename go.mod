@@ -43,3 +43,5 @@ ignore (
 	./clients/node_modules
 	./web/node_modules
 )
+
+tool github.com/99designs/gqlgen

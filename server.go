@@ -1,4 +1,4 @@
-// Command frontpage serves a site where people post articles and vote on them.
+// Command frontpage serves a site where users post articles and vote on them.
 package main
 
 import (
@@ -19,37 +19,33 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"frontpage/demo"
 	"frontpage/endpoint"
 	"frontpage/graph"
 	"frontpage/redisrepo"
+	"frontpage/settings"
 	"frontpage/store"
 	"frontpage/web"
 )
 
-//go:generate go run github.com/99designs/gqlgen
+//go:generate go tool gqlgen
 
 const (
-	// shutdownTimeout is how long requests that run may take to end. With the
-	// time that the store needs to close, the process ends within ten seconds.
+	// shutdownTimeout is how long running requests may take to finish. With the time that the store
+	// needs to close, the process ends within ten seconds.
 	shutdownTimeout = 4 * time.Second
 	readyTimeout    = time.Second
+
+	description = "A site where users post articles and vote on them: GraphQL over Redis. Every setting is an environment variable or a flag; the flag takes precedence."
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
 
-// run is the program. Its exit code is 2 for a setting or an argument that is
-// not valid, and 1 when the command failed.
+// run runs the program and returns its exit code: 2 for an invalid setting or argument, 1 if the
+// command failed.
 func run(args []string) int {
-	var s settings
-	parser, err := kong.New(&s, kong.Name("frontpage"), kong.Vars(defaults()),
-		kong.Description("A site where people post articles and vote on them: GraphQL over Redis."))
-	if err != nil {
-		panic(err) // the settings above
-	}
-	command, err := parser.Parse(args)
+	var p program
+	command, err := settings.Parse(&p, args, description, thisBuild().String())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "frontpage:", err)
 		return 2
@@ -57,10 +53,10 @@ func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	s.setMemory()
-	log := s.logger()
+	setMemory(p.GCPercent, p.MemoryLimitMiB<<20)
+	log := p.Logger()
 	command.BindTo(ctx, (*context.Context)(nil))
-	if err := command.Run(&s, log); err != nil {
+	if err := command.Run(&p.Settings, log); err != nil {
 		fmt.Fprintln(os.Stderr, "frontpage:", err)
 		return 1
 	}
@@ -80,100 +76,119 @@ func open(ctx context.Context, o store.Options, rules redisrepo.Rules, options .
 	return st, repo, nil
 }
 
-type serve struct {
-	Demo bool `env:"DEMO" help:"Fill an empty site with some articles to look at."`
-}
+type serve struct{}
 
-// Run serves until ctx ends, and then finishes what runs.
-func (serve serve) Run(ctx context.Context, s *settings, log *slog.Logger) (err error) {
-	options, err := s.options()
+// Run serves until ctx ends, and then lets running requests finish.
+func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (err error) {
+	thisBuild().log(log)
+	encryption, err := s.TLS()
 	if err != nil {
 		return err
 	}
-	encryption, err := s.encryption()
+	options, err := s.Endpoint(graph.Schema())
 	if err != nil {
 		return err
 	}
-	listening, stopListening := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopListening()
-	options.Identity, err = s.verifier(listening, log)
+	background, stopBackground := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopBackground()
+	options.Identity, err = s.Verifier(background, log)
 	if err != nil {
 		return err
 	}
-	listener, err := listen(s.Addr, s.development())
+	listener, err := listen(s.Addr, s.Development())
 	if err != nil {
 		return err
 	}
-	st, repo, err := open(ctx, s.storeOptions(log), s.rules(), redisrepo.OnRerank(func(changed string) {
-		log.Warn("the rules have changed: all articles are ranked anew", "changed", changed)
+	defer func() { _ = listener.Close() }() // http.Server closes it, too, once it serves
+	st, repo, err := open(ctx, s.StoreOptions(log), s.SiteRules(), redisrepo.OnRerank(func(changed string) {
+		log.Warn("rules changed: re-ranking all articles", "changed", changed)
 	}))
 	if err != nil {
-		return errors.Join(err, listener.Close())
+		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
 	log.Info("the store is " + st.String())
-	if s.development() {
+	if s.Development() {
 		log.Warn(options.Identity.String() + "; only this machine can connect")
 	} else {
 		log.Info(options.Identity.String())
 	}
-	if serve.Demo {
+	if s.Demo {
 		added, err := demo.Fill(ctx, repo)
 		if err != nil {
 			return err
 		}
-		log.Info("articles to look at", "added", added)
+		log.Info("sample articles", "added", added)
 	}
-	var background sync.WaitGroup
-	background.Go(func() {
-		repo.Listen(listening, func(err error) { log.Warn("live updates", "err", err) })
+	var updates sync.WaitGroup
+	updates.Go(func() {
+		repo.Listen(background, func(err error) { log.Warn("live updates", "err", err) })
 	})
-	defer background.Wait()
-	defer stopListening()
+	defer func() { stopBackground(); updates.Wait() }() // before the store is closed
 
 	api := graph.NewHandler(repo, log, options)
+	server := newServer(routes(repo, log, api, web.Handler(s.Pages())), options, encryption, log)
+	server.Protocols.SetUnencryptedHTTP2(s.H2C)
+	if s.Development() {
+		server.Handler = localNamesOnly(server.Handler)
+	}
+	failed := make(chan error, 1)
+	go func() {
+		if encryption != nil {
+			failed <- server.ServeTLS(listener, "", "")
+		} else {
+			failed <- server.Serve(listener)
+		}
+	}()
+	announce(s, listener.Addr(), log)
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+		return shutdown(ctx, server, api, log)
+	}
+}
+
+// newServer returns a server for http or, if encryption is not nil, https.
+func newServer(handler http.Handler, options endpoint.Options, encryption *tls.Config, log *slog.Logger) *http.Server {
 	server := &http.Server{
-		Handler:           routes(repo, log, api, web.Handler(s.pageOptions())),
+		Handler:           handler,
+		TLSConfig:         encryption,
 		ReadHeaderTimeout: 5 * time.Second,
-		// These are for finished answers: a stream takes its own.
+		// These bound requests and finished responses: a stream sets its own deadlines.
 		ReadTimeout:    10 * time.Second,
 		WriteTimeout:   options.Timeout + 25*time.Second,
 		IdleTimeout:    2 * time.Minute,
 		ConnContext:    endpoint.WithConn,
 		MaxHeaderBytes: int(min(options.BodyLimit, 16<<20)) + 64<<10, // room for the longest query string
 		ErrorLog:       errorLog(log),
+		Protocols:      new(http.Protocols),
 	}
-	if s.development() {
-		server.Handler = ownNames(server.Handler)
-	}
-	server.Protocols = new(http.Protocols)
 	server.Protocols.SetHTTP1(true)
 	server.Protocols.SetHTTP2(true)
-	server.Protocols.SetUnencryptedHTTP2(s.H2C == "on")
-	scheme := "http"
-	failed := make(chan error, 1)
-	if encryption != nil {
-		scheme, server.TLSConfig = "https", encryption
-		go func() { failed <- server.ServeTLS(listener, "", "") }()
-	} else {
-		go func() { failed <- server.Serve(listener) }()
-	}
-	site := scheme + "://" + listener.Addr().String()
-	var serving []any
-	if s.Site == "on" {
-		serving = append(serving, "site", site+"/")
-	}
-	if s.Explorer == "on" {
-		serving = append(serving, "explorer", site+"/graphiql")
-	}
-	log.Info("serving", append(serving, "endpoint", site+"/query")...)
+	return server
+}
 
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serve: %w", err)
-	case <-ctx.Done():
+// announce logs the addresses that can be opened.
+func announce(s *settings.Settings, address net.Addr, log *slog.Logger) {
+	origin := "http://" + address.String()
+	if s.TLSCertFile != "" {
+		origin = "https://" + address.String()
 	}
-	log.Info("stopping: no new requests, those that run may finish")
+	var addresses []any
+	if s.Site {
+		addresses = append(addresses, "site", origin+"/")
+	}
+	if s.Explorer {
+		addresses = append(addresses, "explorer", origin+"/graphiql")
+	}
+	log.Info("serving", append(addresses, "endpoint", origin+"/query")...)
+}
+
+// shutdown refuses new requests, ends all streams and gives running requests shutdownTimeout to
+// finish. Requests that take longer are cut off, which is not an error.
+func shutdown(ctx context.Context, server *http.Server, api *endpoint.Handler, log *slog.Logger) error {
+	log.Info("stopping: no new requests are accepted, running ones may finish")
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	streams := make(chan error, 1)
@@ -186,20 +201,7 @@ func (serve serve) Run(ctx context.Context, s *settings, log *slog.Logger) (err 
 	return nil
 }
 
-// encryption is how to serve by https; nil when that was not asked for.
-func (s *settings) encryption() (*tls.Config, error) {
-	if s.TLSCertFile == "" {
-		return nil, nil
-	}
-	certificate, err := tls.LoadX509KeyPair(s.TLSCertFile, s.TLSKeyFile)
-	if err != nil {
-		return nil, fmt.Errorf("--tls-cert-file, --tls-key-file: %w", err)
-	}
-	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}, nil
-}
-
-// errorLog takes what net/http has to say, but for handshakes that fail, of which
-// anybody can make thousands.
+// errorLog logs the errors of net/http, except failed TLS handshakes: any client can cause thousands.
 func errorLog(log *slog.Logger) *stdlog.Logger {
 	lines := slog.NewLogLogger(log.Handler(), slog.LevelWarn)
 	return stdlog.New(writerFunc(func(line []byte) (int, error) {
@@ -214,26 +216,33 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(line []byte) (int, error) { return f(line) }
 
-// listen refuses what others could reach in development mode, where everybody
-// may be anybody.
+// listen listens on addr. In development mode, in which callers may claim any name, addr must be a
+// loopback address.
 func listen(addr string, development bool) (net.Listener, error) {
 	resolved, err := net.ResolveTCPAddr("tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("--addr: %w", err)
+		return nil, settings.Invalid(err, "addr")
 	}
 	if development && !resolved.IP.IsLoopback() {
-		return nil, fmt.Errorf("--addr: %s is not a loopback address, and without sign-in whoever reaches the server can be any user: use 127.0.0.1:%d, or set JWT_SECRET, JWKS_URL or PROXY_USER_HEADER", addr, resolved.Port)
+		return nil, settings.Invalid(fmt.Errorf("%s is not a loopback address, and without sign-in every client can claim to be any user: "+
+			"use 127.0.0.1:%d, or set JWT_SECRET, JWKS_URL or PROXY_USER_HEADER", addr, resolved.Port), "addr")
 	}
 	listener, err := net.ListenTCP("tcp", resolved)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		other := *resolved
+		other.Port = resolved.Port%65535 + 1
+		err = fmt.Errorf("another program uses port %d: choose another port, as in ADDR=%v frontpage", resolved.Port, &other)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("--addr: %w", err)
+		return nil, settings.Invalid(err, "addr")
 	}
 	return listener, nil
 }
 
-// ownNames serves under the names of this machine only. A page of elsewhere can
-// have its own name point here, and so be taken for a page of this site.
-func ownNames(next http.Handler) http.Handler {
+// localNamesOnly serves only requests that address this machine as localhost or by a loopback
+// address. The name of a foreign page can be made to resolve to this machine; without this check the
+// browser would take this server for that page's own.
+func localNamesOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		host, _, err := net.SplitHostPort(req.Host)
 		if err != nil {
@@ -241,8 +250,8 @@ func ownNames(next http.Handler) http.Handler {
 		}
 		host = strings.TrimSuffix(strings.ToLower(host), ".")
 		address, err := netip.ParseAddr(host)
-		if own := err == nil && address.IsLoopback() || host == "localhost" || strings.HasSuffix(host, ".localhost"); !own {
-			http.Error(w, "in development mode this server is localhost, or 127.0.0.1: it does not answer to other names", http.StatusMisdirectedRequest)
+		if local := err == nil && address.IsLoopback() || host == "localhost" || strings.HasSuffix(host, ".localhost"); !local {
+			http.Error(w, "in development mode this server accepts only requests to localhost or 127.0.0.1", http.StatusMisdirectedRequest)
 			return
 		}
 		next.ServeHTTP(w, req)
@@ -261,7 +270,7 @@ func routes(repo *redisrepo.Repo, log *slog.Logger, api, pages http.Handler) htt
 		defer cancel()
 		if err := repo.Ready(ctx); err != nil {
 			log.WarnContext(ctx, "not ready", "err", err)
-			http.Error(w, "the store does not answer", http.StatusServiceUnavailable)
+			http.Error(w, "the store does not reply", http.StatusServiceUnavailable)
 			return
 		}
 		fmt.Fprintln(w, "ready")

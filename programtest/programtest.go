@@ -107,7 +107,13 @@ var endpointLine = regexp.MustCompile(`endpoint"?[=:]"?(https?://[^\s"]+)/query`
 // test unless Stop ended it before.
 func Start(t testing.TB, env ...string) *Server {
 	t.Helper()
-	s := &Server{Cmd: Command(t, env), t: t, logEnd: make(chan struct{})}
+	return StartCommand(t, Command(t, env))
+}
+
+// StartCommand is Start for a command that is made already, for example with flags.
+func StartCommand(t testing.TB, cmd *exec.Cmd) *Server {
+	t.Helper()
+	s := &Server{Cmd: cmd, t: t, logEnd: make(chan struct{})}
 	stderr, err := s.Cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"frontpage/redistest"
 )
 
-func TestImportAndCheck(t *testing.T) {
+func TestImportAddsEachRowOnceAndCheckFindsInconsistencies(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
 	env := []string{"REDIS_URL=" + redis.URL()}
@@ -74,7 +74,7 @@ func TestImportAndCheck(t *testing.T) {
 	}
 }
 
-func TestUndelete(t *testing.T) {
+func TestUndeleteRestoresTheArticleWithItsRank(t *testing.T) {
 	t.Parallel()
 	env := []string{"REDIS_URL=" + redistest.Start(t).URL(), "INTERESTING_VOTES=3"}
 	s := start(t, env...)
@@ -99,11 +99,11 @@ func TestUndelete(t *testing.T) {
 	if gone := s.as("bob", "", everything); strings.Contains(gone, "article:2") || strings.Contains(gone, "g2") {
 		t.Errorf("deleted: %s", gone)
 	}
-	if out, _, code := programtest.Run(t, env, "check"); code != 0 || !strings.Contains(out, "2 articles, 1 deleted ones") {
+	if out, _, code := programtest.Run(t, env, "check"); code != 0 || !strings.Contains(out, "checked 2 articles, 1 deleted articles") {
 		t.Errorf("check: %d %s", code, out)
 	}
 	out, said, code := programtest.Run(t, env, "undelete", "article:2")
-	if code != 0 || !regexp.MustCompile(`^article:2 is back: "article 2", 3 votes, score \d+\n$`).MatchString(out) {
+	if code != 0 || !regexp.MustCompile(`^restored article:2: "article 2", 3 votes, score \d+\n$`).MatchString(out) {
 		t.Errorf("undelete: %d %s %s", code, out, said)
 	}
 	if after := s.as("bob", "", everything); after != before {
@@ -112,7 +112,7 @@ func TestUndelete(t *testing.T) {
 	if got := s.as("dave", "", `mutation { vote(input: {article: 2}) { article { votes } changed } }`); got != `{"data":{"vote":{"article":{"votes":4},"changed":true}}}` {
 		t.Error(got)
 	}
-	if out, _, code := programtest.Run(t, env, "check"); code != 0 || !strings.Contains(out, "3 articles, 0 deleted ones and 5 groups checked: 0 violations") {
+	if out, _, code := programtest.Run(t, env, "check"); code != 0 || !strings.Contains(out, "checked 3 articles, 0 deleted articles and 5 groups: 0 violations") {
 		t.Errorf("check: %d %s", code, out)
 	}
 	if got := s.as("mod", "moderator", `{ moderationLog { nodes { kind by articleId article { votes } } } }`); got != `{"data":{"moderationLog":{"nodes":[`+
@@ -143,7 +143,7 @@ func TestUndelete(t *testing.T) {
 	}
 }
 
-func TestAudit(t *testing.T) {
+func TestAuditListsVotersWithHashedAddresses(t *testing.T) {
 	t.Parallel()
 	env := []string{"REDIS_URL=" + redistest.Start(t).URL()}
 	quiet := start(t, env...)

@@ -11,7 +11,7 @@ import (
 	"frontpage/redistest"
 )
 
-func TestAVoteThroughOneServerReachesWatchersOfAnother(t *testing.T) {
+func TestVoteOnOneServerReachesWatchersOfAnother(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
 	here, there := start(t, "REDIS_URL="+redis.URL()), start(t, "REDIS_URL="+redis.URL())
@@ -52,7 +52,7 @@ func TestAVoteThroughOneServerReachesWatchersOfAnother(t *testing.T) {
 	}
 }
 
-func TestTheServerStopsWithOpenStreams(t *testing.T) {
+func TestShutdownEndsOpenStreams(t *testing.T) {
 	t.Parallel()
 	s := start(t, "REDIS_URL="+redistest.Start(t).URL())
 	events := s.events(`subscription { articlePosted { id } }`)

@@ -28,7 +28,7 @@ func signed(key string) string {
 
 // Whatever people do, and whatever goes wrong meanwhile, the log does not say
 // who they are, where they are, or what they have sent.
-func TestTheLogNamesNobody(t *testing.T) {
+func TestLogContainsNoUserAddressOrInput(t *testing.T) {
 	t.Parallel()
 	secret := strings.Repeat("s3cret", 6)
 	good, bad := signed(secret), signed("another")

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestPagesAreToldOfTheSettings(t *testing.T) {
+func TestPagesContainTheirSettings(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		env  []string
@@ -31,7 +31,7 @@ func TestPagesAreToldOfTheSettings(t *testing.T) {
 	}
 }
 
-func TestPagesCanBeTakenAway(t *testing.T) {
+func TestPagesCanBeSwitchedOff(t *testing.T) {
 	t.Parallel()
 	s := start(t, "REDIS_URL=memory://", "SITE=off")
 	for path, want := range map[string]int{"/": 404, "/new": 404, "/assets/site.js": 404, "/graphiql": 200, "/query?query={__typename}": 200} {
@@ -48,7 +48,7 @@ func TestPagesCanBeTakenAway(t *testing.T) {
 }
 
 // The second start finds articles and leaves them alone.
-func TestDemo(t *testing.T) {
+func TestDemoFillsAnEmptySiteOnce(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	for range 2 {

@@ -38,7 +38,7 @@ func (s *server) useIt() {
 	}
 }
 
-func TestServeOnEachStore(t *testing.T) {
+func TestServesOnEachStore(t *testing.T) {
 	t.Parallel()
 	t.Run("a private redis-server, whose data outlive the process", func(t *testing.T) {
 		t.Parallel()
@@ -70,7 +70,7 @@ func TestServeOnEachStore(t *testing.T) {
 	})
 }
 
-func TestTheLongestQueryString(t *testing.T) {
+func TestQueryStringUpToTheBodyLimitIsAccepted(t *testing.T) {
 	t.Parallel()
 	s := start(t, "REDIS_URL=memory://")
 	const limit = 131072
@@ -105,7 +105,7 @@ func TestReadinessFollowsTheStore(t *testing.T) {
 	s.Stop()
 }
 
-func TestSIGTERMFinishesWhatRuns(t *testing.T) {
+func TestSIGTERMLetsRunningRequestsFinish(t *testing.T) {
 	t.Parallel()
 	s := start(t, "REDIS_URL=memory://")
 	connection, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
@@ -140,7 +140,7 @@ func TestSIGTERMFinishesWhatRuns(t *testing.T) {
 }
 
 // A client that takes its time does not keep its connection for it.
-func TestASlowRequestIsCutOff(t *testing.T) {
+func TestSlowRequestIsCutOff(t *testing.T) {
 	t.Parallel()
 	s := start(t, "REDIS_URL=memory://")
 	var waiting []net.Conn

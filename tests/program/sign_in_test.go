@@ -28,7 +28,7 @@ const (
 var signs = []string{"development mode", "tokens signed with a shared secret", "tokens signed with a key from", "of a trusted proxy"}
 
 // The start names the one way to sign in, and no secret is ever shown.
-func TestTheStartNamesOneWayToSignIn(t *testing.T) {
+func TestLogNamesTheSignInModeAndNoSecret(t *testing.T) {
 	t.Parallel()
 	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, testKeys) }))
 	t.Cleanup(issuer.Close)
@@ -97,13 +97,10 @@ func TestTheStartNamesOneWayToSignIn(t *testing.T) {
 }
 
 // Reachable by others is only who has a way to sign in.
-func TestOnlyWithSignInOthersCanConnect(t *testing.T) {
+func TestOtherMachinesCanConnectOnlyWithSignIn(t *testing.T) {
 	t.Parallel()
 	for _, addr := range []string{"0.0.0.0:0", ":0", "[::]:0"} {
-		out, err := programtest.Command(t, []string{"REDIS_URL=memory://", "ADDR=" + addr}).CombinedOutput()
-		if text := string(out); err == nil || !strings.Contains(text, "--addr") || !strings.Contains(text, "JWT_SECRET") || strings.Count(text, "\n") != 1 {
-			t.Errorf("%s without sign-in: %v %s", addr, err, out)
-		}
+		invalid{[]string{"ADDR=" + addr}, "addr", []string{"JWT_SECRET"}}.check(t, 1)
 		s := start(t, "REDIS_URL=memory://", "ADDR="+addr, "JWT_SECRET="+testSecret)
 		for _, host := range []string{"", "frontpage.example", "192.0.2.1:8080"} {
 			header := []string{"Authorization", "Bearer " + tokenFor("alice")}
@@ -125,7 +122,7 @@ func TestOnlyWithSignInOthersCanConnect(t *testing.T) {
 }
 
 // A page of elsewhere whose name was made to point here is not answered.
-func TestForeignNamesInDevelopmentMode(t *testing.T) {
+func TestDevelopmentModeRejectsForeignHostNames(t *testing.T) {
 	t.Parallel()
 	s := start(t, "REDIS_URL=memory://")
 	_, port, _ := strings.Cut(strings.TrimPrefix(s.URL, "http://"), ":")

@@ -74,7 +74,7 @@ func (s *server) eventsBy(client *http.Client) (protocol, body string) {
 	return res.Proto, text
 }
 
-func TestTLS(t *testing.T) {
+func TestCertificateMakesTheServerServeHTTPS(t *testing.T) {
 	t.Parallel()
 	cert, key, trust := certificate(t)
 	s := start(t, "REDIS_URL=memory://", "TLS_CERT_FILE="+cert, "TLS_KEY_FILE="+key, "JWT_SECRET="+testSecret)
@@ -130,7 +130,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-func TestHTTP2WithoutTLS(t *testing.T) {
+func TestH2CAcceptsHTTP2WithoutTLS(t *testing.T) {
 	t.Parallel()
 	two := client(t, &tls.Config{}, func(p *http.Protocols) { p.SetUnencryptedHTTP2(true) })
 	on := start(t, "REDIS_URL=memory://", "H2C=on")

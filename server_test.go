@@ -1,0 +1,63 @@
+package main
+
+import (
+	"log/slog"
+	"net"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"frontpage/redistest"
+	"frontpage/settings"
+)
+
+// parse reads the settings of a program started with these arguments.
+func parse(t *testing.T, args ...string) *settings.Settings {
+	t.Helper()
+	var p program
+	if _, err := settings.Parse(&p, args, "", ""); err != nil {
+		t.Fatal(err)
+	}
+	return &p.Settings
+}
+
+func TestListenerIsClosedWhenTheDemoFails(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t)
+	if err := redis.Client.Set(t.Context(), "groups:", "of the wrong type", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	probe, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := probe.Addr().String()
+	if err := probe.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := parse(t, "--demo", "--redis-url="+redis.URL(), "--addr="+address)
+	if err := (serve{}).Run(t.Context(), s, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "WRONGTYPE") {
+		t.Fatalf("the demo did not fail: %v", err)
+	}
+	again, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatalf("the listener is still open: %v", err)
+	}
+	_ = again.Close()
+}
+
+func TestVersionNamesCommitAndModification(t *testing.T) {
+	t.Parallel()
+	info := &debug.BuildInfo{GoVersion: "go1.26.0", Main: debug.Module{Version: "v1.2.3"}, Settings: []debug.BuildSetting{
+		{Key: "vcs.revision", Value: "0123456789abcdef"}, {Key: "vcs.modified", Value: "true"},
+	}}
+	for want, got := range map[string]build{
+		"frontpage v1.2.3\ncommit 0123456789abcdef (modified)\ngo1.26.0\ndata layout 1": readBuild(info, true),
+		"frontpage (devel)\ncommit unknown\ngo1.26.0\ndata layout 1":                    readBuild(&debug.BuildInfo{GoVersion: "go1.26.0"}, true),
+		"frontpage (devel)\ncommit unknown\nunknown\ndata layout 1":                     readBuild(nil, false),
+	} {
+		if got.String() != want {
+			t.Errorf("the version is %q, want %q", got, want)
+		}
+	}
+}

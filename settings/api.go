@@ -1,0 +1,93 @@
+package settings
+
+import (
+	"os"
+	"time"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"frontpage/endpoint"
+)
+
+// API are the settings of GraphQL over HTTP.
+type API struct {
+	BodyLimit           int64         `env:"BODY_LIMIT" default:"${body_limit}" help:"Maximum size of a request's body, and of a query string, bytes."`
+	RequestTimeout      time.Duration `env:"REQUEST_TIMEOUT" default:"${request_timeout}" help:"Maximum time for one query or mutation, at least 1ms."`
+	TokenLimit          int           `env:"TOKEN_LIMIT" default:"${token_limit}" help:"Maximum number of tokens in a document."`
+	DepthLimit          int           `env:"DEPTH_LIMIT" default:"${depth_limit}" help:"Maximum nesting depth of fields. Introspection has a limit of its own."`
+	AliasLimit          int           `env:"ALIAS_LIMIT" default:"${alias_limit}" help:"Maximum number of aliases in an operation."`
+	RootFieldLimit      int           `env:"ROOT_FIELD_LIMIT" default:"${root_field_limit}" help:"Maximum number of fields at the root of an operation."`
+	DirectiveLimit      int           `env:"DIRECTIVE_LIMIT" default:"${directive_limit}" help:"Maximum number of directives in an operation."`
+	FieldLimit          int           `env:"FIELD_LIMIT" default:"${field_limit}" help:"Maximum number of fields in an operation."`
+	ComplexityLimit     int           `env:"COMPLEXITY_LIMIT" default:"${complexity_limit}" help:"Maximum number of objects and scalars in a response, computed from the sizes of its lists."`
+	PingInterval        time.Duration `env:"PING_INTERVAL" default:"${ping_interval}" help:"Interval of the pings on open streams, and maximum time for one write to a stream, at least 100ms."`
+	StreamsPerAddress   int           `env:"STREAMS_PER_ADDRESS" default:"${streams_per_address}" help:"Maximum number of WebSockets and event streams of one address."`
+	StreamsPerViewer    int           `env:"STREAMS_PER_VIEWER" default:"${streams_per_viewer}" help:"Maximum number of WebSockets and event streams of one user."`
+	OperationsPerSocket int           `env:"OPERATIONS_PER_SOCKET" default:"${operations_per_socket}" help:"Maximum number of concurrent operations on one WebSocket."`
+	Introspection       bool          `env:"INTROSPECTION" default:"true" negatable:"" help:"Let clients query the schema. Without it, error messages suggest no names either."`
+	GETPreflight        bool          `env:"GET_PREFLIGHT" name:"get-preflight" negatable:"" help:"Require the header GraphQL-Require-Preflight or Apollo-Require-Preflight in a GET."`
+	CORSOrigins         []string      `env:"CORS_ORIGINS" name:"cors-origins" placeholder:"ORIGIN" help:"Origins, such as https://example.org, whose pages may use the API, or * for all. The site's own always may."`
+	TrustedDocuments    string        `env:"TRUSTED_DOCUMENTS" placeholder:"FILE" help:"JSON object of GraphQL documents by hash. If set, no other document is accepted."`
+}
+
+// endpointFlags are the flags of the options that endpoint validates.
+var endpointFlags = map[string]string{
+	"BodyLimit":          "body-limit",
+	"Timeout":            "request-timeout",
+	"Origins":            "cors-origins",
+	"Limits.Tokens":      "token-limit",
+	"Limits.Depth":       "depth-limit",
+	"Limits.Aliases":     "alias-limit",
+	"Limits.RootFields":  "root-field-limit",
+	"Limits.Directives":  "directive-limit",
+	"Limits.Fields":      "field-limit",
+	"Limits.Cost":        "complexity-limit",
+	"Limits.PageSize":    "page-size",
+	"Streams.Ping":       "ping-interval",
+	"Streams.PerAddress": "streams-per-address",
+	"Streams.PerViewer":  "streams-per-viewer",
+	"Streams.Operations": "operations-per-socket",
+	"Rates.Cost":         "rate-cost",
+	"Rates.Votes":        "rate-votes",
+	"Rates.Posts":        "rate-posts",
+	"Rates.Changes":      "rate-changes",
+	"Rates.Addresses":    "rate-addresses",
+}
+
+// endpointOptions returns the options of the endpoint, without trusted documents and Identity.
+func (s *Settings) endpointOptions() endpoint.Options {
+	return endpoint.Options{
+		BodyLimit:     s.BodyLimit,
+		Timeout:       s.RequestTimeout,
+		Introspection: s.Introspection,
+		GETPreflight:  s.GETPreflight,
+		Origins:       s.CORSOrigins,
+		Proxies:       s.TrustedProxies,
+		AuditSecret:   s.AuditSecret,
+		Rates:         s.Rates.values(s.Development()),
+		Streams: endpoint.StreamLimits{
+			Ping: s.PingInterval, PerAddress: s.StreamsPerAddress, PerViewer: s.StreamsPerViewer, Operations: s.OperationsPerSocket,
+		},
+		Limits: endpoint.Limits{
+			Tokens: s.TokenLimit, Depth: s.DepthLimit, Aliases: s.AliasLimit, RootFields: s.RootFieldLimit,
+			Directives: s.DirectiveLimit, Fields: s.FieldLimit, Cost: s.ComplexityLimit, PageSize: s.PageSize,
+		},
+	}
+}
+
+// Endpoint returns the options of the endpoint, without Identity. It reads the trusted documents, which
+// must be valid for schema.
+func (s *Settings) Endpoint(schema *ast.Schema) (endpoint.Options, error) {
+	o := s.endpointOptions()
+	if s.TrustedDocuments == "" {
+		return o, nil
+	}
+	file, err := os.ReadFile(s.TrustedDocuments)
+	if err == nil {
+		o.Trusted, err = endpoint.ReadTrusted(file, schema, o.Limits)
+	}
+	if err != nil {
+		return o, Invalid(err, "trusted-documents")
+	}
+	return o, nil
+}

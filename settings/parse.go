@@ -1,0 +1,146 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+// Parse parses arguments and environment into program, a pointer to a struct that embeds Settings and
+// has a field for each command. version is what --version prints. An invalid setting is an *Error.
+func Parse(program any, args []string, description, version string) (*kong.Context, error) {
+	var failed *Error
+	parser, err := kong.New(program,
+		kong.Name("frontpage"), kong.Description(description), kong.Vars{"version": version}, defaults(),
+		kong.ExplicitGroups(groups), kong.ConfigureHelp(kong.HelpOptions{FlagsLast: true, Compact: true}),
+		kong.KindMapper(reflect.Bool, boolMapper{&failed}),
+		kong.KindMapper(reflect.Int, mapper(&failed, strconv.Atoi, "a whole number")),
+		kong.KindMapper(reflect.Int64, mapper(&failed, parseInt64, "a whole number")),
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), mapper(&failed, parseDuration, "a duration such as 7d, 1d12h, 90s or 400ms")),
+		kong.TypeMapper(reflect.TypeFor[netip.Prefix](), mapper(&failed, netip.ParsePrefix, "a range of addresses such as 10.0.0.0/8 or 192.0.2.1/32")),
+		kong.TypeMapper(reflect.TypeFor[slog.Level](), mapper(&failed, parseLevel, "debug, info, warn or error")),
+		kong.TypeMapper(reflect.TypeFor[Rate](), mapper(&failed, parseRate, rateForm)),
+	)
+	if err != nil {
+		panic(err) // the grammar does not depend on input
+	}
+	command, err := parser.Parse(args)
+	if failed != nil {
+		return nil, failed // kong formats the error of a variable, and so loses its type
+	}
+	if invalid := new(Error); errors.As(err, &invalid) {
+		return nil, invalid
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: see frontpage --help", err)
+	}
+	return command, nil
+}
+
+// mapper reads a value with parse. form completes the error: "7" is not ... .
+func mapper[T any](failed **Error, parse func(string) (T, error), form string) kong.MapperFunc {
+	return func(ctx *kong.DecodeContext, target reflect.Value) error {
+		var text string
+		if err := ctx.Scan.PopValueInto(form, &text); err != nil {
+			return err
+		}
+		value, err := parse(text)
+		if err != nil {
+			*failed = Invalid(fmt.Errorf("%q is not %s", text, form), ctx.Value.Name)
+			return *failed
+		}
+		target.Set(reflect.ValueOf(value))
+		return nil
+	}
+}
+
+func parseInt64(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
+
+func parseLevel(text string) (level slog.Level, err error) {
+	err = level.UnmarshalText([]byte(text))
+	return level, err
+}
+
+// boolMapper accepts true and false, and the older spellings. A flag without a value is true.
+type boolMapper struct{ failed **Error }
+
+// IsBool tells kong that the flag needs no value.
+func (boolMapper) IsBool() bool { return true }
+
+// Decode reads a value.
+func (m boolMapper) Decode(ctx *kong.DecodeContext, target reflect.Value) error {
+	value := true
+	if ctx.Scan.Peek().Type == kong.FlagValueToken {
+		switch given := ctx.Scan.Pop().Value.(type) {
+		case bool: // of --no-FLAG
+			value = given
+		default:
+			text := fmt.Sprint(given)
+			switch strings.ToLower(text) {
+			case "true", "on", "yes", "1":
+			case "false", "off", "no", "0":
+				value = false
+			default:
+				*m.failed = Invalid(fmt.Errorf("%q is neither true nor false", text), ctx.Value.Name)
+				return *m.failed
+			}
+		}
+	}
+	target.SetBool(value)
+	return nil
+}
+
+const (
+	day     = 24 * time.Hour
+	maxDays = int64(1<<63-1) / int64(day)
+)
+
+var errDuration = errors.New("invalid duration")
+
+// parseDuration is time.ParseDuration with days: 7d, 1d12h. A day is 24 hours.
+func parseDuration(text string) (time.Duration, error) {
+	number, rest, found := strings.Cut(text, "d")
+	if !found {
+		return time.ParseDuration(text)
+	}
+	days, err := strconv.ParseUint(number, 10, 63)
+	if err != nil || int64(days) > maxDays || strings.HasPrefix(rest, "-") || strings.HasPrefix(rest, "+") { // #nosec G115 -- 63 bits
+		return 0, errDuration
+	}
+	d := time.Duration(days) * day // #nosec G115 -- at most maxDays
+	if rest == "" {
+		return d, nil
+	}
+	more, err := time.ParseDuration(rest)
+	if err != nil || d+more < d {
+		return 0, errDuration
+	}
+	return d + more, nil
+}
+
+// formatDuration writes a duration as parseDuration reads it, in days from one day on, without the
+// parts that are zero: 7d, 1d12h, 5m.
+func formatDuration(d time.Duration) string {
+	if d < day {
+		text := d.String()
+		if strings.HasSuffix(text, "m0s") {
+			text = strings.TrimSuffix(text, "0s")
+		}
+		if strings.HasSuffix(text, "h0m") {
+			text = strings.TrimSuffix(text, "0m")
+		}
+		return text
+	}
+	text := fmt.Sprintf("%dd", d/day)
+	if d%day != 0 {
+		text += formatDuration(d % day)
+	}
+	return text
+}

@@ -1,0 +1,50 @@
+package settings
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"frontpage/redisrepo"
+)
+
+// Rules are the settings of the rules of the site.
+type Rules struct {
+	VoteScore        int            `env:"VOTE_SCORE" default:"${vote_score}" help:"Worth of one vote in the ranking, seconds, 1 to 1000000000. After a change the next start re-ranks all articles."`
+	VotingWindow     time.Duration  `env:"VOTING_WINDOW" default:"${voting_window}" help:"How long after its posting an article can be voted on, whole seconds, at least 1s."`
+	PosterVotes      bool           `env:"POSTER_VOTES" default:"true" negatable:"" help:"Count the vote of an article's poster, as its first vote."`
+	InterestingVotes int            `env:"INTERESTING_VOTES" default:"${interesting_votes}" help:"Net votes that put an article into the group interesting, at least 1."`
+	PageSize         int            `env:"PAGE_SIZE" default:"${page_size}" help:"Articles on a page if a query gives no size, 1 to ${max_page_size}."`
+	LinkWindow       *time.Duration `env:"LINK_WINDOW" placeholder:"DURATION" help:"How long after its posting a link cannot be posted again, whole seconds; 0 allows it at once. Default: the voting window."`
+	Downvotes        bool           `env:"DOWNVOTES" default:"true" negatable:"" help:"Allow downvotes."`
+	GroupCacheTTL    time.Duration  `env:"GROUP_CACHE_TTL" default:"${group_cache_ttl}" help:"How long the listing of a group is kept in the store after its last use, at least 1s."`
+}
+
+// SiteRules returns the rules of the site.
+func (r *Rules) SiteRules() redisrepo.Rules {
+	rules := redisrepo.Rules{
+		VoteScore:        r.VoteScore,
+		VotingWindow:     r.VotingWindow,
+		PosterVotes:      r.PosterVotes,
+		InterestingVotes: r.InterestingVotes,
+		PageSize:         r.PageSize,
+		GroupCacheTTL:    r.GroupCacheTTL,
+		LinkWindow:       r.VotingWindow,
+		Downvotes:        r.Downvotes,
+	}
+	if r.LinkWindow != nil {
+		rules.LinkWindow = *r.LinkWindow
+	}
+	return rules
+}
+
+// check lets the rules validate themselves.
+func (r *Rules) check() error {
+	err := r.SiteRules().Validate()
+	var invalid *redisrepo.RuleError
+	if errors.As(err, &invalid) {
+		flag := strings.ToLower(strings.ReplaceAll(invalid.Rule, " ", "-"))
+		return Invalid(errors.New(invalid.Problem), flag)
+	}
+	return err
+}

@@ -1,0 +1,69 @@
+package settings
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"frontpage/web"
+)
+
+// Serving are the settings of the HTTP server and of the pages that it serves.
+type Serving struct {
+	Addr        string `env:"ADDR" default:"127.0.0.1:8080" help:"Address to listen on, HOST:PORT. In development mode it must be a loopback address. Port 0 picks a free port."`
+	TLSCertFile string `env:"TLS_CERT_FILE" name:"tls-cert-file" placeholder:"FILE" help:"Certificate in PEM format. With it, and its key in TLS_KEY_FILE, the server serves https."`
+	TLSKeyFile  string `env:"TLS_KEY_FILE" name:"tls-key-file" placeholder:"FILE" help:"Private key of that certificate."`
+	H2C         bool   `env:"H2C" name:"h2c" negatable:"" help:"Accept HTTP/2 without TLS, for a proxy that speaks it."`
+	Site        bool   `env:"SITE" default:"true" negatable:"" help:"Serve the site at /."`
+	Explorer    bool   `env:"EXPLORER" default:"true" negatable:"" help:"Serve GraphiQL at /graphiql."`
+	SignInURL   string `env:"SIGN_IN_URL" name:"sign-in-url" placeholder:"URL" help:"Where the site sends users to sign in. It contains {return}, which becomes the address to send them back to; with tokens, followed by #token=TOKEN."`
+	Demo        bool   `env:"DEMO" help:"Fill an empty site with sample articles when the server starts."`
+}
+
+func (s *Serving) check() error {
+	if (s.TLSCertFile == "") != (s.TLSKeyFile == "") {
+		return Invalid(errors.New("one is set and the other is not"), "tls-cert-file", "tls-key-file")
+	}
+	if s.SignInURL == "" {
+		return nil
+	}
+	u, err := url.Parse(strings.ReplaceAll(s.SignInURL, "{return}", ""))
+	address := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+	path := err == nil && u.Scheme == "" && u.Host == "" && strings.HasPrefix(u.Path, "/")
+	if !address && !path {
+		return Invalid(fmt.Errorf("%q is neither an http or https URL nor a path that begins with /", s.SignInURL), "sign-in-url")
+	}
+	if !strings.Contains(s.SignInURL, "{return}") {
+		return Invalid(errors.New("{return} is missing, the place for the address to come back to"), "sign-in-url")
+	}
+	return nil
+}
+
+// TLS reads the certificate to serve https with. It returns nil if none is set.
+func (s *Serving) TLS() (*tls.Config, error) {
+	if s.TLSCertFile == "" {
+		return nil, nil
+	}
+	certificate, err := tls.LoadX509KeyPair(s.TLSCertFile, s.TLSKeyFile)
+	if err != nil {
+		return nil, Invalid(err, "tls-cert-file", "tls-key-file")
+	}
+	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}, nil
+}
+
+// Pages returns the options of the site and the explorer.
+func (s *Settings) Pages() web.Options {
+	o := web.Options{
+		Site: s.Site, Explorer: s.Explorer, SignIn: web.ByToken, SignInURL: s.SignInURL,
+		Downvotes: s.Downvotes, VoteScore: s.VoteScore,
+	}
+	switch {
+	case s.Development():
+		o.SignIn = web.ByName
+	case s.ProxyUserHeader != "":
+		o.SignIn = web.ByProxy
+	}
+	return o
+}

@@ -1,0 +1,120 @@
+// Package settings reads the flags and environment variables of the program, checks them, and turns
+// them into the options of the other packages. Each setting is an environment variable, such as
+// VOTING_WINDOW, and a flag of the same name, --voting-window, which takes precedence.
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"frontpage/endpoint"
+	"frontpage/redisrepo"
+)
+
+// Settings are the settings of all commands.
+type Settings struct {
+	Serving `embed:"" group:"serving"`
+	Store   `embed:"" group:"store"`
+	Rules   `embed:"" group:"rules"`
+	SignIn  `embed:"" group:"sign-in"`
+	API     `embed:"" group:"api"`
+	Rates   `embed:"" group:"rates"`
+	Process `embed:"" group:"process"`
+}
+
+// groups are the sections of --help, in the order of the fields of Settings.
+var groups = []kong.Group{
+	{Key: "serving", Title: "Serving:"},
+	{Key: "store", Title: "Store:"},
+	{Key: "rules", Title: "Rules of the site, which must be the same in all processes on one store:"},
+	{Key: "sign-in", Title: "Sign-in. If none of JWT_SECRET, JWT_SECRET_FILE, JWKS_URL, JWKS_FILE and PROXY_USER_HEADER is set, the server runs in development mode: callers may claim any name, and only this machine can connect:"},
+	{Key: "api", Title: "API:"},
+	{Key: "rates", Title: "Rate limits, and the record of votes:"},
+	{Key: "process", Title: "Log and memory:"},
+}
+
+// Error is a setting that is invalid or cannot be used.
+type Error struct {
+	Flags []string // such as voting-window
+	Cause error
+}
+
+// Invalid returns the error of the settings with these flags.
+func Invalid(cause error, flags ...string) *Error { return &Error{Flags: flags, Cause: cause} }
+
+// Error names each setting by variable and flag: "VOTING_WINDOW (--voting-window): ...".
+func (e *Error) Error() string {
+	names := make([]string, len(e.Flags))
+	for i, flag := range e.Flags {
+		names[i] = Name(flag)
+	}
+	return strings.Join(names, ", ") + ": " + e.Cause.Error()
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// Variable returns the environment variable of a flag: VOTING_WINDOW for voting-window.
+func Variable(flag string) string { return strings.ToUpper(strings.ReplaceAll(flag, "-", "_")) }
+
+// Name returns what messages call a setting: "VOTING_WINDOW (--voting-window)".
+func Name(flag string) string { return Variable(flag) + " (--" + flag + ")" }
+
+// Validate returns an *Error for the first setting that is out of its range or does not go with
+// another one.
+func (s *Settings) Validate() error {
+	for _, validate := range []func() error{
+		s.Rules.check, s.Store.check, s.Serving.check, s.SignIn.check, s.Rates.check, s.Process.check, s.checkEndpoint, s.checkSignInURL,
+	} {
+		if err := validate(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkEndpoint lets the options of the endpoint validate themselves.
+func (s *Settings) checkEndpoint() error {
+	err := s.endpointOptions().Validate()
+	var invalid *endpoint.OptionError
+	if errors.As(err, &invalid) {
+		return Invalid(errors.New(invalid.Problem), endpointFlags[invalid.Option])
+	}
+	return err
+}
+
+func (s *Settings) checkSignInURL() error {
+	if s.SignInURL != "" && s.Development() {
+		return Invalid(errors.New("in development mode callers may claim any name: set JWT_SECRET, JWKS_URL or PROXY_USER_HEADER, too"), "sign-in-url")
+	}
+	return nil
+}
+
+// defaults are the values of the placeholders in the default tags.
+func defaults() kong.Vars {
+	r, o := redisrepo.DefaultRules(), endpoint.DefaultOptions()
+	return kong.Vars{
+		"vote_score":            fmt.Sprint(r.VoteScore),
+		"voting_window":         formatDuration(r.VotingWindow),
+		"interesting_votes":     fmt.Sprint(r.InterestingVotes),
+		"page_size":             fmt.Sprint(r.PageSize),
+		"max_page_size":         fmt.Sprint(redisrepo.MaxPageSize),
+		"group_cache_ttl":       formatDuration(r.GroupCacheTTL),
+		"body_limit":            fmt.Sprint(o.BodyLimit),
+		"request_timeout":       formatDuration(o.Timeout),
+		"token_limit":           fmt.Sprint(o.Limits.Tokens),
+		"depth_limit":           fmt.Sprint(o.Limits.Depth),
+		"alias_limit":           fmt.Sprint(o.Limits.Aliases),
+		"root_field_limit":      fmt.Sprint(o.Limits.RootFields),
+		"directive_limit":       fmt.Sprint(o.Limits.Directives),
+		"field_limit":           fmt.Sprint(o.Limits.Fields),
+		"complexity_limit":      fmt.Sprint(o.Limits.Cost),
+		"ping_interval":         formatDuration(o.Streams.Ping),
+		"streams_per_address":   fmt.Sprint(o.Streams.PerAddress),
+		"streams_per_viewer":    fmt.Sprint(o.Streams.PerViewer),
+		"operations_per_socket": fmt.Sprint(o.Streams.Operations),
+	}
+}

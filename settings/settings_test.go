@@ -1,0 +1,58 @@
+package settings_test
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+
+	"frontpage/settings"
+)
+
+// program is a command line with nothing but the settings.
+type program struct {
+	settings.Settings `embed:""`
+
+	Serve struct{} `cmd:"" default:"withargs"`
+}
+
+func TestVariableIsNamedLikeItsFlag(t *testing.T) {
+	t.Parallel()
+	var p program
+	command, err := settings.Parse(&p, nil, "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, flag := range command.Model.Flags {
+		if flag.Name != "help" && !reflect.DeepEqual(flag.Envs, []string{settings.Variable(flag.Name)}) {
+			t.Errorf("--%s has the variables %q, want %s", flag.Name, flag.Envs, settings.Variable(flag.Name))
+		}
+		if flag.Help == "" && flag.Name != "help" || flag.Group == nil && flag.Name != "help" {
+			t.Errorf("--%s has no help or no group", flag.Name)
+		}
+	}
+}
+
+func TestInvalidSettingIsATypedError(t *testing.T) {
+	t.Parallel()
+	for arg, want := range map[string]string{
+		"--voting-window=7":    `VOTING_WINDOW (--voting-window): "7" is not a duration such as 7d, 1d12h, 90s or 400ms`,
+		"--vote-score=0":       "VOTE_SCORE (--vote-score): 0 is not between 1 and 1000000000 seconds",
+		"--depth-limit=0":      "DEPTH_LIMIT (--depth-limit): 0 is below 1",
+		"--rate-addresses=0":   "RATE_ADDRESSES (--rate-addresses): 0 is not between 1 and 1000000000",
+		"--tls-key-file=x.pem": "TLS_CERT_FILE (--tls-cert-file), TLS_KEY_FILE (--tls-key-file): one is set and the other is not",
+		"--log-level=loud":     `LOG_LEVEL (--log-level): "loud" is not debug, info, warn or error`,
+	} {
+		var p program
+		_, err := settings.Parse(&p, []string{arg}, "", "")
+		if invalid := new(settings.Error); !errors.As(err, &invalid) || err.Error() != want {
+			t.Errorf("%s: %v, want %s", arg, err, want)
+		}
+	}
+	var p program
+	if _, err := settings.Parse(&p, []string{"--nonsense"}, "", ""); !errors.As(err, new(*kong.ParseError)) || !strings.Contains(err.Error(), "frontpage --help") {
+		t.Errorf("an unknown flag: %v", err)
+	}
+}

@@ -1,0 +1,66 @@
+package settings
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"frontpage/endpoint"
+	"frontpage/identity"
+)
+
+// SignIn are the settings of authentication.
+type SignIn struct {
+	JWTSecret        string         `env:"JWT_SECRET" name:"jwt-secret" placeholder:"TEXT" help:"Secret that signs tokens by HS256, at least 32 bytes. On the command line other users of the machine can read it: use the variable or a file."`
+	JWTSecretFile    string         `env:"JWT_SECRET_FILE" name:"jwt-secret-file" placeholder:"FILE" help:"File with that secret."`
+	JWKSURL          string         `env:"JWKS_URL" name:"jwks-url" placeholder:"URL" help:"Where the issuer of tokens publishes its keys, for RS256, ES256 and EdDSA."`
+	JWKSFile         string         `env:"JWKS_FILE" name:"jwks-file" placeholder:"FILE" help:"File with such keys."`
+	JWTIssuer        string         `env:"JWT_ISSUER" name:"jwt-issuer" placeholder:"TEXT" help:"Required value of a token's claim iss. Must be set with keys, may be set with a secret."`
+	JWTAudience      []string       `env:"JWT_AUDIENCE" name:"jwt-audience" placeholder:"TEXT" help:"Values of which a token's claim aud must contain one. Must be set with keys, may be set with a secret."`
+	JWTRolesClaim    string         `env:"JWT_ROLES_CLAIM" name:"jwt-roles-claim" default:"roles" help:"Claim with the user's roles; dots lead into objects, as in realm_access.roles. The role moderator makes a moderator."`
+	JWTLeeway        time.Duration  `env:"JWT_LEEWAY" name:"jwt-leeway" default:"30s" help:"How far the clock of the issuer may be off, 0 or more."`
+	JWKSRefresh      time.Duration  `env:"JWKS_REFRESH" name:"jwks-refresh" default:"5m" help:"How often the keys are loaded again, at least 1s."`
+	ProxyUserHeader  string         `env:"PROXY_USER_HEADER" placeholder:"NAME" help:"Header in which an authenticating proxy names the user, such as X-Forwarded-User."`
+	ProxyRolesHeader string         `env:"PROXY_ROLES_HEADER" placeholder:"NAME" help:"Header in which it lists the user's roles, such as X-Forwarded-Groups."`
+	TrustedProxies   []netip.Prefix `env:"TRUSTED_PROXIES" placeholder:"PREFIX" help:"Addresses of the proxies, such as 10.0.0.0/8. From these, the headers above and X-Forwarded-For are believed."`
+}
+
+// Development reports whether no authentication is configured, so that callers may claim any name.
+func (s *SignIn) Development() bool {
+	return s.JWTSecret == "" && s.JWTSecretFile == "" && s.JWKSURL == "" && s.JWKSFile == "" && s.ProxyUserHeader == ""
+}
+
+func (s *SignIn) check() error {
+	if s.JWTLeeway < 0 {
+		return Invalid(fmt.Errorf("%v is below 0", s.JWTLeeway), "jwt-leeway")
+	}
+	if s.JWKSRefresh < time.Second {
+		return Invalid(fmt.Errorf("%v is below 1s", s.JWKSRefresh), "jwks-refresh")
+	}
+	return nil
+}
+
+// Verifier authenticates callers as set. It reads the files and fetches the keys, and loads the keys
+// again until ctx ends.
+func (s *SignIn) Verifier(ctx context.Context, log *slog.Logger) (*identity.Verifier, error) {
+	o := identity.Options{
+		Secret: s.JWTSecret, SecretFile: s.JWTSecretFile, JWKSURL: s.JWKSURL, JWKSFile: s.JWKSFile,
+		Issuer: s.JWTIssuer, Audience: s.JWTAudience, RolesClaim: s.JWTRolesClaim,
+		Leeway:      max(s.JWTLeeway, time.Nanosecond), // 0 would be the default
+		Refresh:     s.JWKSRefresh,
+		ProxyHeader: s.ProxyUserHeader, RolesHeader: s.ProxyRolesHeader,
+		Development: s.Development(), Log: log,
+		ValidName: endpoint.ValidName,
+		Names: map[string]string{
+			"Secret": Name("jwt-secret"), "SecretFile": Name("jwt-secret-file"), "JWKSURL": Name("jwks-url"), "JWKSFile": Name("jwks-file"),
+			"Issuer": Name("jwt-issuer"), "Audience": Name("jwt-audience"), "Leeway": Name("jwt-leeway"), "Refresh": Name("jwks-refresh"),
+			"ProxyHeader": Name("proxy-user-header"), "RolesHeader": Name("proxy-roles-header"), "Proxies": Name("trusted-proxies"),
+		},
+	}
+	if s.ProxyUserHeader != "" {
+		o.Proxies = s.TrustedProxies
+	}
+	return identity.New(ctx, o)
+}
