@@ -120,7 +120,7 @@ func TestUndeleteRestoresTheArticleWithItsRank(t *testing.T) {
 		t.Error(got)
 	}
 	s.Stop()
-	for name, says := range map[string]string{"99": "there is no article:99", "article:02": "is not an article id", "user:alice": "is not the id of an article", "2": "article:2 is not deleted"} {
+	for name, says := range map[string]string{"99": "there is no article:99", "article:02": "is not an article id", "user:alice": "is not an article id", "2": "article:2 is not deleted"} {
 		for _, do := range []string{"undelete", "audit"} {
 			if do == "audit" && name == "2" {
 				continue
