@@ -1,37 +1,38 @@
--- listing.lua: read a part of a listing, by rank or by the places of articles.
--- A group's listing is built when there is none.
+-- listing.lua: read a page of a listing, by rank or by cursors. The listing of a group is built if it does
+-- not exist.
 --
 -- KEYS[1]  the listing         zset  of all articles, of one poster, or of a group
--- KEYS[2]  group:NAME          set   the group's articles; the last three are for a group only
+-- KEYS[2]  group:NAME          set   the group's articles; only the listing of a group has KEYS[2] to [4]
 -- KEYS[3]  score: or time:     zset  the ranking of all articles in the same order
 -- KEYS[4]  groups:             zset  the names of all groups
 -- ARGV[1]  REV for the highest first, or empty
--- ARGV[2]  most articles to reply
--- ARGV[3]  FIRST or LAST: from which end of the part they are taken
--- ARGV[4]  articles to pass over at the beginning of the listing
--- ARGV[5]  score of a place to start behind, or empty
--- ARGV[6]  and its member, which need not be in the listing
--- ARGV[7]  score of a place to end in front of, or empty
--- ARGV[8]  and its member, which need not be in the listing
+-- ARGV[2]  maximum number of articles to reply
+-- ARGV[3]  FIRST or LAST: which of the articles between the cursors are replied
+-- ARGV[4]  articles to skip at the start of the listing; 0 with cursors
+-- ARGV[5]  score of the cursor to start after, or empty
+-- ARGV[6]  its member, which need not be in the listing
+-- ARGV[7]  score of the cursor to end before, or empty
+-- ARGV[8]  its member, which need not be in the listing
 -- ARGV[9]  how long a group's listing is kept after its last use, milliseconds
--- ARGV[10] the group's name, or empty when it is not to be entered in KEYS[4]
+-- ARGV[10] the group's name, or empty if it does not belong in KEYS[4]
 --
--- Replies {rank of the first replied, size of the listing, member, score, ...}
--- Safe to run twice: it changes nothing but what can be built again.
+-- Replies {rank of the first article replied, size of the listing, member, score, ...}
+-- Safe to run twice: it changes only what can be rebuilt.
 
-local listing, group, ranking = KEYS[1], KEYS[2], KEYS[3]
-local reverse = ARGV[1] == 'REV'
-local most = tonumber(ARGV[2])
+local listing, group, ranking, group_names = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local reverse, most, last, skip = ARGV[1] == 'REV', tonumber(ARGV[2]), ARGV[3] == 'LAST', tonumber(ARGV[4])
+local after_score, after_member, before_score, before_member = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
+local ttl, name = tonumber(ARGV[9]), ARGV[10]
 
 local function range(first, last)
   if reverse then return redis.call('ZRANGE', listing, first, last, 'REV', 'WITHSCORES') end
   return redis.call('ZRANGE', listing, first, last, 'WITHSCORES')
 end
 
--- place tells how many members come before (score, member), and whether that
--- itself is in the listing, as 0 or 1. Members of one score are sorted by their
--- bytes: a member that is not among them has its place found by halving.
-local function place(score, member)
+-- rank_of returns how many members come before a cursor, and 1 if the cursor's member is in the listing
+-- with that score, else 0. Members with the same score are sorted by their bytes; for a member that is
+-- not among them the rank is found by binary search.
+local function rank_of(score, member)
   local found = redis.call('ZSCORE', listing, member)
   if found and tonumber(found) == tonumber(score) then
     return redis.call(reverse and 'ZREVRANK' or 'ZRANK', listing, member), 1
@@ -54,13 +55,13 @@ end
 
 local function read()
   local size = redis.call('ZCARD', listing)
-  local start, stop = tonumber(ARGV[4]), size
-  if ARGV[5] ~= '' then
-    local before, itself = place(ARGV[5], ARGV[6])
-    start = before + itself
+  local start, stop = skip, size
+  if after_score ~= '' then
+    local rank, itself = rank_of(after_score, after_member)
+    start = rank + itself
   end
-  if ARGV[7] ~= '' then stop = place(ARGV[7], ARGV[8]) end
-  if ARGV[3] == 'LAST' then
+  if before_score ~= '' then stop = rank_of(before_score, before_member) end
+  if last then
     start = math.max(start, stop - most)
   else
     stop = math.min(stop, start + most)
@@ -73,9 +74,9 @@ end
 
 if not group then return read() end
 
--- foreign tells whether somebody wrote beside these scripts, as the book's code
--- does: by the size of the group, and by the articles that are about to be shown.
-local function foreign(page)
+-- outdated reports whether a legacy client changed the group or its articles, which leaves the listing
+-- as it was. It compares the size of the group and the articles on the page.
+local function outdated(page)
   if page[2] ~= redis.call('SCARD', group) then return true end
   for i = 3, #page, 2 do
     if redis.call('ZSCORE', ranking, page[i]) ~= page[i + 1] then return true end
@@ -84,17 +85,16 @@ local function foreign(page)
   return false
 end
 
--- The kept time is renewed, and the listing compared, once a second at most:
--- a listing that is read all the time is not written all the time.
-local ttl = tonumber(ARGV[9])
+-- The expiry is renewed, and the listing compared, at most once a second, so that frequent reads do not
+-- cause as many writes.
 local left = redis.call('PTTL', listing)
 local page = left > 0 and read()
 if page and left > ttl - math.min(1000, ttl / 10) then return page end
 
-if not page or foreign(page) then
-  -- Weight 0 for the group: the book's AGGREGATE MAX lifts scores below 1 to 1.
+if not page or outdated(page) then
+  -- Weight 0 for the group: AGGREGATE MAX, as legacy clients use it, would raise scores below 1 to 1.
   redis.call('ZINTERSTORE', listing, 2, group, ranking, 'WEIGHTS', 0, 1)
-  if ARGV[10] ~= '' and redis.call('SCARD', group) > 0 then redis.call('ZADD', KEYS[4], 0, ARGV[10]) end
+  if name ~= '' and redis.call('SCARD', group) > 0 then redis.call('ZADD', group_names, 0, name) end
   page = read()
 end
 redis.call('PEXPIRE', listing, ttl)

@@ -1,34 +1,34 @@
--- rate.lua: count what somebody does, unless it is more than is allowed.
+-- rate.lua: record charges, unless they exceed the limits of their rules.
 --
--- KEYS[1...] limit:NAME:WHO  string  amount in the window that the key lives
--- ARGV[1]    the rule without which nothing is done, or empty
--- ARGV[2...] four for each key: its rule, the most in a window, the window in
---            milliseconds, the amount
+-- KEYS[1...] limit:RULE:SUBJECT  string  amount in the current window; the key lives as long as that
+-- ARGV[1]    the gate: a rule that, when exceeded, keeps everything from being recorded; or empty
+-- ARGV[2...] four for each key: its rule, the maximum amount in a window, the window in milliseconds, the
+--            amount to record
 --
 -- Replies {'OK', {{kept, amount in the window, milliseconds left of it}, ...}}
---         with one for each key; kept is 0 when its rule, which may have several keys, is
---         broken. Of a broken rule nothing is counted, and nothing at all when
---         it is ARGV[1].
--- Safe to run twice: the second run counts again, so that less is allowed.
+--         with one for each key; kept is 0 if the key's rule, which may have several keys, is exceeded.
+--         Of an exceeded rule nothing is recorded, and nothing at all if it is the gate.
+-- Safe to run twice: the second run records the amounts again, so less is left.
 
-local counts, broken = {}, {}
+local gate = ARGV[1]
+local counts, exceeded = {}, {}
 for i, key in ipairs(KEYS) do
   local rule, most, amount = ARGV[4 * i - 2], tonumber(ARGV[4 * i - 1]), tonumber(ARGV[4 * i + 1])
   counts[i] = whole(redis.call('GET', key) or '0')
   if not counts[i] then return redis.error_reply('CORRUPT count of the rule ' .. rule) end
-  if counts[i] + amount > most then broken[rule] = true end
+  if counts[i] + amount > most then exceeded[rule] = true end
 end
 
 local replies = {}
 for i, key in ipairs(KEYS) do
   local rule, window, amount = ARGV[4 * i - 2], ARGV[4 * i], ARGV[4 * i + 1]
-  if not broken[ARGV[1]] and not broken[rule] then
+  if not exceeded[gate] and not exceeded[rule] then
     counts[i] = redis.call('INCRBY', key, amount)
   end
   local left = redis.call('PTTL', key)
-  if left == -1 then -- it is new
+  if left == -1 then -- a new key
     redis.call('PEXPIRE', key, window)
   end
-  replies[i] = {broken[rule] and 0 or 1, counts[i], left > 0 and left or tonumber(window)}
+  replies[i] = {exceeded[rule] and 0 or 1, counts[i], left > 0 and left or tonumber(window)}
 end
 return {'OK', replies}

@@ -1,7 +1,7 @@
--- shared.lua: what the writing scripts have in common; it stands in front of each.
+-- shared.lua: the functions that the scripts share; it is prepended to each of them.
 --
--- KEYS    the last ones are group:NAME, score:NAME and time:NAME for every
---         name of the list that the script is given; the two listings need not exist
+-- KEYS    the last ones are group:NAME, score:NAME and time:NAME of each group that the script is
+--         given; the two listings need not exist
 -- ARGV    none
 -- Replies none
 -- Safe to run twice: it only defines functions.
@@ -12,7 +12,7 @@ local function words(text)
   return list
 end
 
--- by_bytes sorts names as Go does: < would ask the locale of the server.
+-- by_bytes compares names as Go does: < would depend on the locale of the server.
 local function by_bytes(a, b)
   for i = 1, math.min(#a, #b) do
     local x, y = string.byte(a, i), string.byte(b, i)
@@ -21,7 +21,7 @@ local function by_bytes(a, b)
   return #a < #b
 end
 
--- groups_at maps each of names to its three keys, which start at KEYS[first].
+-- groups_at maps each name to its three keys, which start at KEYS[first].
 local function groups_at(first, names)
   local groups = {}
   for i, name in ipairs(names) do
@@ -31,44 +31,62 @@ local function groups_at(first, names)
   return groups
 end
 
--- now_or is the test clock's second, or the server's.
+-- now_or returns clock, Unix seconds, or the time of the server if it is empty.
 local function now_or(clock)
   return clock ~= '' and clock or redis.call('TIME')[1]
 end
 
+-- whole parses an integer, and returns nil for any other text.
 local function whole(text)
   return text and string.match(text, '^%-?%d+$') and tonumber(text)
 end
 
--- tell publishes that an article changed, as the text
+-- publish publishes the change of an article as the text
 --
 --   kind member revision votes downvotes score group group ...
 --
--- and a second line: when somebody voted, the position and the voter; when it
--- was deleted, the time, Unix seconds, and who did it. The revision counts the changes of one article, so whoever has two states of it
--- knows the later. Shards of a cluster have their own kind of channel.
-local function tell(channel, kind, member, revision, votes, downvotes, score, groups, more)
+-- and, for two kinds, a second line: of a vote, the position and the voter; of a deletion, the time, Unix
+-- seconds, and the actor. The revision is the number of the article's changes, so the receiver of two
+-- states knows the later one. A channel with a tag is a sharded one.
+local function publish(channel, kind, member, revision, votes, downvotes, score, groups, more)
   local command = string.sub(channel, 1, 1) == '{' and 'SPUBLISH' or 'PUBLISH'
   redis.call(command, channel, string.format('%s %s %.0f %.0f %.0f %s %s%s',
     kind, member, revision, votes, downvotes, score, groups, more and '\n' .. more or ''))
 end
 
--- record appends to the moderation log, which then drops its oldest entries
--- beyond about most. What follows are the names and values of further fields.
-local function record(log, most, kind, member, by, at, ...)
-  redis.call('XADD', log, 'MAXLEN', '~', most, '*', 'kind', kind, 'article', member, 'by', by, 'at', at, ...)
+-- log_moderation appends an entry to the moderation log, which then drops its oldest entries beyond about
+-- max_entries. The remaining arguments are names and values of further fields.
+local function log_moderation(log, max_entries, kind, member, by, at, ...)
+  redis.call('XADD', log, 'MAXLEN', '~', max_entries, '*', 'kind', kind, 'article', member, 'by', by, 'at', at, ...)
 end
 
--- touch reads every key of a group, so that one of a wrong type ends the script
--- before its first write, and tells which of the listings exist.
-local function touch(group, member)
+-- must_be_zset ends the script with an error if a key has another type. A script that failed between two
+-- writes would leave the first one, so every key is checked before the first write.
+local function must_be_zset(...)
+  for _, key in ipairs({...}) do redis.call('ZCARD', key) end
+end
+
+-- must_be_stream is must_be_zset for a stream.
+local function must_be_stream(key)
+  redis.call('XLEN', key)
+end
+
+-- keep_until returns how long the voters of an article are still kept: seconds, rounded up, from now to
+-- margin after the end of its voting window. It is not positive if that time is over.
+local function keep_until(time, window, margin, now)
+  return math.ceil(tonumber(time) + tonumber(window) + tonumber(margin) - tonumber(now))
+end
+
+-- check_group ends the script with an error if a key of a group has another type than it must have (see
+-- must_be_zset), and notes which of the group's listings exist.
+local function check_group(group, member)
   redis.call('SISMEMBER', group.members, member)
   group.has_score = redis.call('ZCARD', group.by_score) > 0
   group.has_time = redis.call('ZCARD', group.by_time) > 0
 end
 
--- enter and leave keep a touched group and its existing listings in step.
--- Scores are the texts that Redis gave, so none is rounded on its way.
+-- enter and leave change a checked group and its existing listings together. Scores are passed as the text
+-- that Redis returned, so none is rounded on the way.
 local function enter(group, member, score, time)
   redis.call('SADD', group.members, member)
   if group.has_score then redis.call('ZADD', group.by_score, score, member) end
@@ -81,17 +99,16 @@ local function leave(group, member)
   redis.call('ZREM', group.by_time, member)
 end
 
--- known_groups tells what groups the article is in, as a text of sorted names,
--- or nil when the caller has to look again: its list is not the hash's.
+-- groups_of returns the groups of an article, as a text of sorted names, or nil if they are not what the
+-- caller expected: then the script does not have the keys of the right groups.
 --
--- A hash of the book's code has no list. Then the caller must offer all the
--- groups there are, so that the sets themselves can answer, and the poster, so
--- that the article can be entered among what the poster posted.
-local function known_groups(hash_groups, seen, groups, index, member, poster_known)
-  if hash_groups then return hash_groups == seen and seen or nil end
-  if not poster_known or table.concat(redis.call('ZRANGE', index, 0, -1), ' ') ~= seen then return nil end
+-- The hash of a legacy client does not list the groups. Then the caller must expect all groups, so that
+-- their sets can be looked at, and the right poster, so that the article can be added to the poster's.
+local function groups_of(hash_groups, expected, groups, group_names, member, poster_matches)
+  if hash_groups then return hash_groups == expected and expected or nil end
+  if not poster_matches or table.concat(redis.call('ZRANGE', group_names, 0, -1), ' ') ~= expected then return nil end
   local found = {}
-  for _, name in ipairs(words(seen)) do
+  for _, name in ipairs(words(expected)) do
     if redis.call('SISMEMBER', groups[name].members, member) == 1 then found[#found + 1] = name end
   end
   return table.concat(found, ' ')

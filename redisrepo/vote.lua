@@ -1,114 +1,119 @@
 -- vote.lua: set one user's position on one article: up, down or none.
 --
--- KEYS[1]   article:ID       hash  the article
--- KEYS[2]   voted:ID         set   who voted up
--- KEYS[3]   downvoted:ID     set   who voted down
--- KEYS[4]   time:            zset  posting times, Unix seconds
--- KEYS[5]   score:           zset  the ranking, Unix seconds
--- KEYS[6]   groups:          zset  the names of all groups
--- KEYS[7]   posted:NAME      zset  what ARGV[10] posted; unused when that is unknown
--- KEYS[8]   changes:         channel  is told what changed
--- KEYS[9]   audit:ID         hash  how everybody voted last, and from where; unused without ARGV[11]
+-- KEYS[1]   article:ID     hash     the article
+-- KEYS[2]   voted:ID       set      the upvoters
+-- KEYS[3]   downvoted:ID   set      the downvoters
+-- KEYS[4]   time:          zset     posting times, Unix seconds
+-- KEYS[5]   score:         zset     the ranking, Unix seconds
+-- KEYS[6]   groups:        zset     the names of all groups
+-- KEYS[7]   posted:NAME    zset     the articles of ARGV[10]; unused if that is not the poster
+-- KEYS[8]   changes:       channel  on which the change is published
+-- KEYS[9]   audit:ID       hash     the last vote of each voter, with time and bucket; unused without ARGV[11]
 -- KEYS[10...] three keys of the group interesting, then of each name in ARGV[9]
 -- ARGV[1]   the article's member
 -- ARGV[2]   the voter's member
 -- ARGV[3]   the position: 1 up, -1 down, 0 none
 -- ARGV[4]   worth of one vote, seconds
 -- ARGV[5]   voting window, seconds
--- ARGV[6]   how much longer the voters are kept, seconds
+-- ARGV[6]   how much longer than the window the voters are kept, seconds
 -- ARGV[7]   net votes that make an article interesting
 -- ARGV[8]   now, Unix seconds; empty: the server's clock
--- ARGV[9]   the article's groups as the caller knows them, sorted names, blanks between
--- ARGV[10]  the poster's member as the caller knows it, or empty
--- ARGV[11]  what the voter's address is known by; empty: it is not recorded
+-- ARGV[9]   the article's groups as the caller expects them: sorted names, separated by spaces
+-- ARGV[10]  the poster's member as the caller expects it, or empty
+-- ARGV[11]  pseudonym of the voter's address; empty: the vote is not recorded
 --
--- Replies {'OK', position before, {field, value, ...}}  the hash as it stands now
---         {'NOT_FOUND'}               no such article, or it is deleted
+-- Replies {'OK', position before, {field, value, ...}}  the hash after the vote
+--         {'NOT_FOUND'}               the article does not exist or is deleted
 --         {'CLOSED', posting time}    the voting window is over, or the voters are forgotten
---         {'FIXED'}                   the poster's vote is recorded for good
---         {'STALE', groups, poster}   ARGV[9] and [10] were not these: call again with them
+--         {'FIXED'}                   the poster's vote does not count and cannot be changed
+--         {'STALE', groups, poster}   ARGV[9] and [10] differ from these: call again with them
 -- Safe to run twice: the second run finds the position set and changes nothing.
 
 local article, voted, downvoted = KEYS[1], KEYS[2], KEYS[3]
+local times, scores, group_names = KEYS[4], KEYS[5], KEYS[6]
+local posted, changes, audit = KEYS[7], KEYS[8], KEYS[9]
 local member, voter, position = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local vote_score, window, margin = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local vote_score, window, margin = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
+local interesting_votes, now = tonumber(ARGV[7]), ARGV[8]
+local expected_groups, expected_poster, bucket = ARGV[9], ARGV[10], ARGV[11]
 
-local time = redis.call('ZSCORE', KEYS[4], member)
+local time = redis.call('ZSCORE', times, member)
 local hash = redis.call('HMGET', article, 'votes', 'downvotes', 'groups', 'poster', 'uncounted', 'time', 'revision')
 if not time or not hash[6] then return {'NOT_FOUND'} end
-local votes, downvotes, poster, ours = whole(hash[1] or '0'), whole(hash[2] or '0'), hash[4] or '', hash[3]
-if not votes or not downvotes or not whole(hash[7] or '0') or not redis.call('ZSCORE', KEYS[5], member) then
+local votes, downvotes, poster, hash_groups = whole(hash[1] or '0'), whole(hash[2] or '0'), hash[4] or '', hash[3]
+if not votes or not downvotes or not whole(hash[7] or '0') or not redis.call('ZSCORE', scores, member) then
   return redis.error_reply('CORRUPT votes, revision or score of ' .. member)
 end
 
-local now = tonumber(now_or(ARGV[8]))
+now = tonumber(now_or(now))
 if now > tonumber(time) + window then return {'CLOSED', time} end
 
-local names = words(ARGV[9])
+local names = words(expected_groups)
 table.insert(names, 1, 'interesting')
 local groups = groups_at(10, names)
-local mine = known_groups(ours, ARGV[9], groups, KEYS[6], member, poster == ARGV[10])
-if not mine then
-  return {'STALE', ours or table.concat(redis.call('ZRANGE', KEYS[6], 0, -1), ' '), poster}
+local current = groups_of(hash_groups, expected_groups, groups, group_names, member, poster == expected_poster)
+if not current then
+  return {'STALE', hash_groups or table.concat(redis.call('ZRANGE', group_names, 0, -1), ' '), poster}
 end
 
 local up = redis.call('SISMEMBER', voted, voter)
 local down = redis.call('SISMEMBER', downvoted, voter)
 local uncounted = hash[5] == '1'
-local ups = votes + downvotes
-local nameless = ours and 0 or 1 -- the first vote on an article of the book's code is its poster's
-local has_ups, has_downs = redis.call('EXISTS', voted) == 1, redis.call('EXISTS', downvoted) == 1
-if (ups > nameless or uncounted) and not has_ups or downvotes > 0 and not has_downs then
-  return {'CLOSED', time} -- the window was shorter once: who voted is not known any more
+local upvotes = votes + downvotes
+local unlisted = hash_groups and 0 or 1 -- the poster's vote on an article of a legacy client, which counts it only
+local has_upvoters, has_downvoters = redis.call('EXISTS', voted) == 1, redis.call('EXISTS', downvoted) == 1
+if (upvotes > unlisted or uncounted) and not has_upvoters or downvotes > 0 and not has_downvoters then
+  return {'CLOSED', time} -- the window was shorter once, so the voters have been forgotten
 end
 
 local before = up - down
 if uncounted and voter == poster and position ~= before then return {'FIXED'} end
 
-names = words(mine)
+names = words(current)
 table.insert(names, 1, 'interesting')
-for _, name in ipairs(names) do touch(groups[name], member) end
-if ARGV[11] ~= '' then redis.call('HLEN', KEYS[9]) end
+for _, name in ipairs(names) do check_group(groups[name], member) end
+if bucket ~= '' then redis.call('HLEN', audit) end
 
-if not ours then -- take over an article of the book's code
-  redis.call('ZCARD', KEYS[7])
-  redis.call('HSET', article, 'groups', mine, 'downvotes', downvotes)
-  redis.call('ZADD', KEYS[7], time, member)
-  if not has_ups and ups > 0 then -- the book counts the poster's vote as the first
+local kept = keep_until(time, window, margin, now)
+if not hash_groups then -- add what the legacy client did not write
+  must_be_zset(posted)
+  redis.call('HSET', article, 'groups', current, 'downvotes', downvotes)
+  redis.call('ZADD', posted, time, member)
+  if not has_upvoters and upvotes > 0 then -- legacy clients count the poster's vote as the first
     redis.call('SADD', voted, poster)
-    redis.call('EXPIRE', voted, math.ceil(tonumber(time) + window + margin - now))
+    redis.call('EXPIRE', voted, kept)
   end
 end
 
-if position ~= before or up + down == 2 then -- in both sets: the book's code voted over a vote down
+if position ~= before or up + down == 2 then -- 2: a legacy client upvoted over a downvote
   if up == 1 then redis.call('SREM', voted, voter) end
   if down == 1 then redis.call('SREM', downvoted, voter) end
   local set = position == 1 and voted or position == -1 and downvoted
   if set then
     redis.call('SADD', set, voter)
-    redis.call('EXPIRE', set, math.ceil(tonumber(time) + window + margin - now))
+    redis.call('EXPIRE', set, kept)
   end
-  if ARGV[11] ~= '' then
-    redis.call('HSET', KEYS[9], voter, string.format('%d %.0f %s', position, now, ARGV[11]))
-    redis.call('EXPIRE', KEYS[9], math.ceil(tonumber(time) + window + margin - now))
+  if bucket ~= '' then
+    redis.call('HSET', audit, voter, string.format('%d %.0f %s', position, now, bucket))
+    redis.call('EXPIRE', audit, kept)
   end
   local step = position - before
   votes = redis.call('HINCRBY', article, 'votes', step)
   if (position == -1) ~= (down == 1) then
     downvotes = redis.call('HINCRBY', article, 'downvotes', position == -1 and 1 or -1)
   end
-  local score = redis.call('ZINCRBY', KEYS[5], step * vote_score, member)
+  local score = redis.call('ZINCRBY', scores, step * vote_score, member)
   for _, name in ipairs(names) do
     if groups[name].has_score then
       redis.call('ZADD', groups[name].by_score, 'XX', 'INCR', step * vote_score, member)
     end
   end
-  if votes >= tonumber(ARGV[7]) then
+  if votes >= interesting_votes then
     enter(groups.interesting, member, score, time)
   else
     leave(groups.interesting, member)
   end
-  tell(KEYS[8], 'voted', member, redis.call('HINCRBY', article, 'revision', 1), votes, downvotes, score, mine,
+  publish(changes, 'voted', member, redis.call('HINCRBY', article, 'revision', 1), votes, downvotes, score, current,
     ARGV[3] .. ' ' .. voter)
 end
 
