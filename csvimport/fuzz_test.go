@@ -108,7 +108,7 @@ func wantReport(t *testing.T, report string, sum csvimport.Summary, lines int) {
 func (s site) all(t *testing.T) []*redisrepo.Article {
 	t.Helper()
 	size := redisrepo.MaxPageSize
-	ids, err := s.List(t.Context(), redisrepo.Site(redisrepo.ByTime, redisrepo.Ascending), 1, &size)
+	ids, err := s.List(t.Context(), redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Ascending), 1, &size)
 	if err != nil {
 		t.Fatal(err)
 	}
