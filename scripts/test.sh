@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 . scripts/install.sh
-install_missing redis-server:redis-server gcc:"gcc libc6-dev"
+install_missing redis-server:redis-server gcc:"gcc libc6-dev" curl:curl
 CGO_ENABLED=1 go test -race "$@" ./...
 [ $# = 0 ] || exit 0
 . web/needs.sh
