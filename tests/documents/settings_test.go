@@ -2,47 +2,103 @@ package documents_test
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"frontpage/programtest"
 )
 
-// docs/operations.md lists the settings in the tables under its heading Settings.
-func TestSettingsTableMatchesHelp(t *testing.T) {
+// setting is one as --help or the documents describe it.
+type setting struct {
+	variable     string
+	defaultValue string // empty if it has none, or if the text says so
+	text         string // of --help
+}
+
+var (
+	// flag matches the line of --help on which a flag begins: --NAME, --NAME=VALUE or --[no-]NAME.
+	flag     = regexp.MustCompile(`^  --(\[no-\])?[a-z0-9-]+(?:=(\S+))?`)
+	variable = regexp.MustCompile(`\(\$([A-Z0-9_]+)\)`)
+	row      = regexp.MustCompile("^\\| `([A-Z0-9_]+)` \\| (?:`?([^|`]+)`?)? ?\\|")
+)
+
+// helpGroups are the settings in each group of --help.
+func helpGroups(help string) (groups [][]setting) {
+	var current *setting
+	for _, line := range strings.Split(help, "\n") {
+		if line != "" && line[0] != ' ' {
+			groups = append(groups, nil)
+		}
+		if m := flag.FindStringSubmatch(line); m != nil {
+			current = &setting{}
+			if value := strings.Trim(m[2], `"`); value != strings.ToUpper(value) || regexp.MustCompile(`\d`).MatchString(value) {
+				current.defaultValue = value
+			}
+		}
+		if current == nil {
+			continue
+		}
+		current.text += " " + strings.TrimSpace(line)
+		if m := variable.FindStringSubmatch(line); m != nil {
+			current.variable = m[1]
+			groups[len(groups)-1] = append(groups[len(groups)-1], *current)
+			current = nil
+		}
+	}
+	return slices.DeleteFunc(groups, func(group []setting) bool { return len(group) == 0 })
+}
+
+// tableGroups are the settings in the tables under each heading of the document.
+func tableGroups(document string) (groups [][]setting) {
+	for _, line := range strings.Split(document, "\n") {
+		if strings.HasPrefix(line, "#") {
+			groups = append(groups, nil)
+		}
+		if m := row.FindStringSubmatch(line); m != nil {
+			groups[len(groups)-1] = append(groups[len(groups)-1], setting{variable: m[1], defaultValue: strings.TrimSpace(m[2])})
+		}
+	}
+	return slices.DeleteFunc(groups, func(group []setting) bool { return len(group) == 0 })
+}
+
+// docs/operations.md lists the settings as --help does: the same groups in the same order, with the same defaults.
+func TestSettingsTablesMatchHelp(t *testing.T) {
 	t.Parallel()
-	help := ""
-	for _, args := range [][]string{{"--help"}, {"serve", "--help"}} {
-		out, stderr, code := programtest.Run(t, nil, args...)
-		if code != 0 {
-			t.Fatalf("%v: exit code %d\n%s", args, code, stderr)
+	help, stderr, code := programtest.Run(t, nil, "--help")
+	if code != 0 {
+		t.Fatalf("--help: exit code %d\n%s", code, stderr)
+	}
+	_, document, _ := strings.Cut(read(t, "docs/operations.md"), "\n## Settings\n")
+	shown, listed := helpGroups(help), tableGroups(document)
+	if len(shown) != len(listed) || len(shown) < 5 {
+		t.Fatalf("--help has %d groups, docs/operations.md has %d, want the same number, at least 5\n%s", len(shown), len(listed), help)
+	}
+	for i := range shown {
+		names := func(group []setting) (list []string) {
+			for _, s := range group {
+				list = append(list, s.variable)
+			}
+			return list
 		}
-		help += out
-	}
-	known := map[string]bool{}
-	for _, m := range regexp.MustCompile(`\(\$([A-Z0-9_]+)\)`).FindAllStringSubmatch(help, -1) {
-		known[m[1]] = true
-	}
-	if len(known) < 50 {
-		t.Errorf("--help names %d settings, want at least 50:\n%s", len(known), help)
-	}
-	_, tables, found := strings.Cut(read(t, "docs/operations.md"), "\n## Settings\n")
-	if !found {
-		t.Fatal("docs/operations.md has no settings")
-	}
-	documented := map[string]bool{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `([A-Z0-9_]+)` \\|").FindAllStringSubmatch(tables, -1) {
-		if documented[m[1]] {
-			t.Errorf("docs/operations.md has %s twice", m[1])
+		if want, got := names(shown[i]), names(listed[i]); !slices.Equal(got, want) {
+			t.Errorf("group %d of docs/operations.md:\n got %v\nwant %v", i+1, got, want)
+			continue
 		}
-		documented[m[1]] = true
-		if !known[m[1]] {
-			t.Errorf("docs/operations.md has %s, which --help does not name", m[1])
-		}
-	}
-	for _, name := range sorted(known) {
-		if !documented[name] {
-			t.Errorf("docs/operations.md does not have %s", name)
+		for j, s := range listed[i] {
+			want := shown[i][j]
+			switch boolean := s.defaultValue == "true" || s.defaultValue == "false"; {
+			case want.defaultValue != "":
+				if s.defaultValue != want.defaultValue {
+					t.Errorf("%s: the default in docs/operations.md is %q, in --help %q", s.variable, s.defaultValue, want.defaultValue)
+				}
+			case strings.Contains(want.text, "Default: ") && !boolean:
+				if !strings.Contains(want.text, "Default: "+s.defaultValue) {
+					t.Errorf("%s: the default in docs/operations.md is %q, but --help says:%s", s.variable, s.defaultValue, want.text)
+				}
+			case s.defaultValue != "" && !boolean:
+				t.Errorf("%s: docs/operations.md has the default %q, --help has none", s.variable, s.defaultValue)
+			}
 		}
 	}
 }
