@@ -192,8 +192,8 @@ var endpointLine = regexp.MustCompile(`endpoint=(https?://\S+)/query`)
 func (s *session) start(text string) {
 	s.t.Helper()
 	s.stop()
-	cmd := s.shell(context.Background(), text)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that stop reaches the program within the shell
+	cmd := s.shell(context.Background(), "trap : TERM\n"+text) // the shell waits for the program, which stop ends
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}      // so that stop reaches the program within the shell
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		s.t.Fatal(err)
@@ -230,8 +230,10 @@ func (s *session) stop() {
 	if err := syscall.Kill(-s.server.Process.Pid, syscall.SIGTERM); err != nil {
 		s.t.Errorf("stop the server: %v", err)
 	}
-	<-s.log
-	_ = s.server.Wait() // the shell was ended by the signal
+	log := <-s.log
+	if err := s.server.Wait(); err != nil {
+		s.t.Errorf("the server ended with %v\n%s", err, log)
+	}
 	s.server, s.url = nil, ""
 }
 
