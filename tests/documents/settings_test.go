@@ -1,12 +1,16 @@
 package documents_test
 
 import (
+	"cmp"
+	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"frontpage/programtest"
+	"frontpage/settings"
 )
 
 // setting is one as --help or the documents describe it.
@@ -62,6 +66,20 @@ func tableGroups(document string) (groups [][]setting) {
 	return slices.DeleteFunc(groups, func(group []setting) bool { return len(group) == 0 })
 }
 
+// booleans are the defaults of the boolean settings by variable: --help does not show them.
+func booleans(of reflect.Type) map[string]string {
+	found := map[string]string{}
+	for i := range of.NumField() {
+		switch field := of.Field(i); {
+		case field.Anonymous:
+			maps.Copy(found, booleans(field.Type))
+		case field.Type.Kind() == reflect.Bool:
+			found[field.Tag.Get("env")] = cmp.Or(field.Tag.Get("default"), "false")
+		}
+	}
+	return found
+}
+
 // docs/operations.md lists the settings as --help does: the same groups in the same order, with the same defaults.
 func TestSettingsTablesMatchHelp(t *testing.T) {
 	t.Parallel()
@@ -70,6 +88,10 @@ func TestSettingsTablesMatchHelp(t *testing.T) {
 		t.Fatalf("--help: exit code %d\n%s", code, stderr)
 	}
 	_, document, _ := strings.Cut(read(t, "docs/operations.md"), "\n## Settings\n")
+	known := booleans(reflect.TypeFor[settings.Settings]())
+	if len(known) < 6 {
+		t.Errorf("%d boolean settings were found, want at least 6", len(known))
+	}
 	shown, listed := helpGroups(help), tableGroups(document)
 	if len(shown) != len(listed) || len(shown) < 5 {
 		t.Fatalf("--help has %d groups, docs/operations.md has %d, want the same number, at least 5\n%s", len(shown), len(listed), help)
@@ -87,16 +109,20 @@ func TestSettingsTablesMatchHelp(t *testing.T) {
 		}
 		for j, s := range listed[i] {
 			want := shown[i][j]
-			switch boolean := s.defaultValue == "true" || s.defaultValue == "false"; {
+			switch boolean := known[s.variable]; {
+			case boolean != "":
+				if s.defaultValue != boolean {
+					t.Errorf("%s: the default in docs/operations.md is %q, want %q", s.variable, s.defaultValue, boolean)
+				}
 			case want.defaultValue != "":
 				if s.defaultValue != want.defaultValue {
 					t.Errorf("%s: the default in docs/operations.md is %q, in --help %q", s.variable, s.defaultValue, want.defaultValue)
 				}
-			case strings.Contains(want.text, "Default: ") && !boolean:
+			case strings.Contains(want.text, "Default: "):
 				if !strings.Contains(want.text, "Default: "+s.defaultValue) {
 					t.Errorf("%s: the default in docs/operations.md is %q, but --help says:%s", s.variable, s.defaultValue, want.text)
 				}
-			case s.defaultValue != "" && !boolean:
+			case s.defaultValue != "":
 				t.Errorf("%s: docs/operations.md has the default %q, --help has none", s.variable, s.defaultValue)
 			}
 		}
