@@ -29,7 +29,7 @@ test.describe("axe finds no accessibility problems", () => {
 
       test("on lists and articles", async ({ page, server }) => {
         await page.goto("/");
-        await rows(page).nth(2).getByRole("button", { name: "Why this rank" }).click();
+        await rows(page).nth(2).getByRole("button", { name: "Why here" }).click();
         await up(rows(page).nth(1)).click();
         await down(rows(page).nth(3)).click();
         await expect(down(rows(page).nth(3))).toHaveAttribute("aria-pressed", "true");
@@ -138,7 +138,7 @@ test("the tab order is the reading order", async ({ page, server }) => {
     "ben",
     "go",
     "web",
-    "Why this rank: One",
+    "Why here: One",
     "GraphQL API",
   ]);
 });

@@ -127,7 +127,7 @@ test.describe("on a narrow screen", () => {
     for (const path of ["/", "/new", `/g/${groups[0]}`, `/u/${name}`]) {
       await page.goto(path);
       await expect(rows(page)).toHaveCount(2);
-      await rows(page).first().getByRole("button", { name: "Why this rank" }).click();
+      await rows(page).first().getByRole("button", { name: "Why here" }).click();
       await expect(page.locator(".why")).toBeVisible();
       await fits();
     }

@@ -104,12 +104,12 @@ test("the time left to vote is shown, and that voting has ended", async ({ page,
   await expect(page.getByRole("button", { name: "Vote up" })).toBeDisabled();
 });
 
-test("'why this rank?' explains time, votes and score as in the API", async ({ page, server }) => {
+test("'why here?' explains time, votes and score as in the API", async ({ page, server }) => {
   const [above, article] = (await server.articles()).slice(3, 5);
   if (!above || !article) throw new Error("too few articles");
   await page.goto("/");
   const row = shown(page, article);
-  await row.getByRole("button", { name: "Why this rank" }).click();
+  await row.getByRole("button", { name: "Why here" }).click();
 
   const bonus = article.votes * 432;
   expect(article.score).toBe(Date.parse(article.createdAt) / 1000 + bonus);
@@ -139,7 +139,7 @@ test("'why this rank?' explains time, votes and score as in the API", async ({ p
     `${more} more vote${more > 1 ? "s" : ""} would move it above`,
   );
 
-  await row.getByRole("button", { name: "Why this rank" }).click();
+  await row.getByRole("button", { name: "Why here" }).click();
   await expect(row.locator(".why")).toHaveCount(0);
 });
 

@@ -139,6 +139,7 @@ test.describe("by token", () => {
       await page.goto("/healthz");
       await storeToken(page, token("ada"));
       await page.goto("/submit");
+      await signedIn(page, "ada");
       await page.getByLabel("Title").fill("Often");
       await page.getByLabel("Text").fill("Words.");
       await page.getByRole("button", { name: "Post" }).click();

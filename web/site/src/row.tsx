@@ -48,10 +48,10 @@ export function Row({ article, now, rank, above }: RowProps) {
             class="plain"
             aria-expanded={explained}
             aria-controls={why}
-            aria-label={`Why this rank: ${article.title}`}
+            aria-label={`Why here: ${article.title}`}
             onClick={() => setExplained(!explained)}
           >
-            why this rank?
+            why here?
           </button>
         </Facts>
         <div id={why}>{explained && <Why article={article} now={now} above={above} />}</div>
