@@ -1,0 +1,42 @@
+#!/bin/bash
+# What CI runs, on a clean clone: generated code, cross builds, lint, vulnerabilities, tests, benchmarks,
+# fuzz targets, clients. It installs what is missing where apt is available.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+step() { echo "== $1 (after ${SECONDS} s)" >&2; }
+
+step "generated code"
+generated() { cat graph/generated.go graph/schema.resolvers.go | sha256sum; }
+before=$(generated)
+go generate ./...
+if [ "$before" != "$(generated)" ] || [ -e graph/models_gen.go ]; then
+	echo "go generate changes the generated code: run it and commit the result" >&2
+	exit 1
+fi
+
+step "cross builds"
+for system in windows darwin; do
+	GOOS=$system go build -o /dev/null .
+done
+
+step "lint"
+scripts/lint.sh
+
+step "vulnerabilities"
+scripts/vulnerabilities.sh
+
+step "tests"
+scripts/test.sh
+
+step "benchmarks" # they must run; how fast is for people to compare
+go test -run '^$' -bench '/1000$' -benchtime 1x ./tests/benchmarks
+
+step "fuzz targets"
+scripts/fuzz.sh 3
+
+step "clients"
+. web/needs.sh
+clients/run.sh
+
+step "done"
