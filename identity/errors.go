@@ -8,7 +8,7 @@ const (
 	Expired     Code = "TOKEN_EXPIRED"     // the token was valid and has expired: get a new one
 	Invalid     Code = "TOKEN_INVALID"     // the token will never be accepted
 	KeyUnknown  Code = "TOKEN_KEY_UNKNOWN" // the token names a key that is not loaded yet: retry in a few seconds
-	NameInvalid Code = "USER_NAME_INVALID" // a header does not hold exactly one valid user name
+	NameInvalid Code = "USER_NAME_INVALID" // the header is not exactly one valid user name
 	Untrusted   Code = "PROXY_UNTRUSTED"   // the proxy's header came from an address that is not a proxy's
 )
 
