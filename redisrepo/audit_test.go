@@ -64,7 +64,7 @@ func TestAudit(t *testing.T) {
 		t.Errorf("Audit of a deleted article = %q, want %q", got, want)
 	}
 	s.do("PERSIST audit:1")
-	if got := strings.Join(s.violations(), "\n"); got != "audit:1: never ends" {
+	if got := strings.Join(s.violations(), "\n"); got != "audit:1: does not expire" {
 		t.Errorf("Check reports %s", got)
 	}
 	_, err := s.Audit(s.ctx, 99)

@@ -11,33 +11,31 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Checked is how much Check has read.
+// Checked is how much Check read.
 type Checked struct {
-	Articles int // without the deleted ones
+	Articles int // without deleted ones
 	Deleted  int
 	Groups   int
 }
 
-// Check reads the whole store and reports every fact that contradicts another,
-// as a sentence with the keys in it:
+// Check reads the whole store and reports every inconsistency, as a sentence with the keys in it. In a
+// consistent store:
 //
 //   - time:, score: and the hashes name the same articles;
 //   - score is time + VoteScore for each vote, as equal doubles;
-//   - while voting is open the sets of voters are as large as the counts, beside
-//     a poster's vote that is not counted, have no common member, and end;
-//   - an article is in the sets of its groups, in the index of what its poster
-//     posted, and in the group of the interesting ones just when it has the votes;
-//   - a group's set holds existing articles, and its kept listings are the
-//     intersection with the ranking;
-//   - a deleted article has a hash that says so, is in none of these places, and
-//     its voters are as above;
-//   - no article has a number that is still to be given out.
+//   - while voting is open, the sets of voters have as many members as the counts say, plus one for a
+//     poster's vote that does not count; they have no common member, and they expire;
+//   - an article is in the sets of its groups and among its poster's articles, and in the group
+//     interesting if and only if it has the votes;
+//   - a group's set holds existing articles, and its stored listings are its intersections with the
+//     rankings;
+//   - a deleted article has a hash that says so, is in none of these places, and its voters are as above;
+//   - no article has a number that has not been given out.
 //
-// An article is read in one transaction, so Check may run while people vote.
-// What only the book's code writes is not held against it: it keeps no index,
-// and may put articles into groups that their hash does not list. Only a kept
-// listing that it voted beside is reported until it is read again. Check changes
-// nothing. Its error is that of a store that does not answer.
+// Each article is read in one transaction, so Check may run while votes are cast. It does not report what
+// legacy clients leave out: they maintain no indexes, and may add articles to groups that the hash does
+// not list. But a stored listing that a legacy client's vote left outdated is reported until the listing
+// is read again. Check changes nothing. It fails only if the store does not answer.
 func (r *Repo) Check(ctx context.Context, report func(violation string)) (Checked, error) {
 	c := checker{Repo: r, report: report}
 	for _, p := range r.partitions {
@@ -59,8 +57,8 @@ func (c *checker) reportf(format string, args ...any) { c.report(fmt.Sprintf(for
 
 func (c *checker) partition(ctx context.Context, p partition) error {
 	c.highest = 0
-	// Every article is checked where time: or deleted: names it; the other two
-	// places only have to name no further ones.
+	// Every article is checked where time: or deleted: names it; score: and the hashes only have to name
+	// no others.
 	times := c.client.ZScan(ctx, p.ranking(ByTime), 0, "", batchSize).Iterator()
 	err := batches(ctx, times, 2, func(members []string) error {
 		n, err := c.articles(ctx, p, p.ranking(ByTime), members, c.article)
@@ -106,18 +104,16 @@ func (c *checker) partition(ctx context.Context, p partition) error {
 	})
 }
 
-// wrongType reports a scanned key that is of another type; of other errors it
-// returns the error.
+// wrongType reports a key of the wrong type. It returns any other error.
 func (c *checker) wrongType(key string, err error) error {
 	if redis.HasErrorPrefix(err, "WRONGTYPE") {
-		c.reportf("%s: is of another type", key)
+		c.reportf("%s: has the wrong type", key)
 		return nil
 	}
 	return err
 }
 
-// unlisted reports articles that time: does not hold, though where does. The
-// hash of a deleted one is to be in deleted:.
+// unlisted reports articles that are in where, but not in time:. A deleted article may have a hash.
 func (c *checker) unlisted(ctx context.Context, p partition, where string, keys []string) error {
 	times, scores := make([]*redis.FloatCmd, len(keys)), make([]*redis.FloatCmd, len(keys))
 	hashes, gone := make([]*redis.IntCmd, len(keys)), make([]*redis.FloatCmd, len(keys))
@@ -161,8 +157,8 @@ func (c *checker) counter(ctx context.Context, p partition) error {
 	return nil
 }
 
-// transaction reads at one moment. A value that is missing, or a key of another
-// type than it should be, is a fact and not an error: it will contradict another.
+// transaction reads at one moment. A missing value or a key of the wrong type is not an error: the
+// comparison of the facts will report it.
 func (c *checker) transaction(ctx context.Context, queue func(redis.Pipeliner)) error {
 	commands, err := c.client.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
 		queue(pipe)

@@ -10,25 +10,24 @@ import (
 
 // facts are what the store says about one article at one moment.
 type facts struct {
-	hash               *redis.MapStringStringCmd
-	time, score        *redis.FloatCmd
-	voted, downvoted   *redis.IntCmd
-	votedTTL, downTTL  *redis.DurationCmd
-	both               *redis.StringSliceCmd
-	posterVoted        *redis.BoolCmd
-	posted             *redis.FloatCmd
-	interesting        *redis.BoolCmd
-	auditTTL           *redis.DurationCmd
-	deleted            *redis.FloatCmd
-	groups             []*redis.BoolCmd
-	indexed            []*redis.FloatCmd
-	knownPoster, known string // what the last three were asked with
+	hash              *redis.MapStringStringCmd
+	time, score       *redis.FloatCmd
+	voted, downvoted  *redis.IntCmd
+	votedTTL, downTTL *redis.DurationCmd
+	both              *redis.StringSliceCmd
+	posterVoted       *redis.BoolCmd  // read for poster
+	posterTime        *redis.FloatCmd // its time among the articles of poster
+	interesting       *redis.BoolCmd
+	auditTTL          *redis.DurationCmd
+	deleted           *redis.FloatCmd
+	groups            []*redis.BoolCmd  // for each of groupText
+	indexed           []*redis.FloatCmd // for each of groupText
+	poster, groupText string            // from an earlier read of the hash
 }
 
-// articles checks a batch that a sorted set names, and returns how many articles
-// that are. Which keys an article has is in its hash, so that is read before the
-// transaction, and again within: articles that were regrouped in between are
-// looked at once more.
+// articles checks a batch of members of a sorted set, and returns how many are articles. The keys of an
+// article depend on its hash, so that is read before the transaction, and again within it: articles that
+// were regrouped in between are read again.
 func (c *checker) articles(ctx context.Context, p partition, where string, members []string, check func(partition, ArticleID, facts)) (int, error) {
 	ids := make([]ArticleID, 0, len(members))
 	for _, member := range members {
@@ -66,7 +65,7 @@ func (c *checker) articles(ctx context.Context, p partition, where string, membe
 		var again []ArticleID
 		for i, id := range ids {
 			f, hash := batch[i], batch[i].hash.Val()
-			if hash[fieldGroups] != f.known || hash[fieldPoster] != f.knownPoster {
+			if hash[fieldGroups] != f.groupText || hash[fieldPoster] != f.poster {
 				again = append(again, id)
 				continue
 			}
@@ -88,12 +87,12 @@ func (c *checker) queue(ctx context.Context, pipe redis.Pipeliner, p partition, 
 		downTTL:     pipe.PTTL(ctx, p.downvoted(id)),
 		both:        pipe.SInter(ctx, p.downvoted(id), p.voted(id)),
 		posterVoted: pipe.SIsMember(ctx, p.voted(id), poster),
-		posted:      pipe.ZScore(ctx, p.posted(userOf(poster)), id.String()),
+		posterTime:  pipe.ZScore(ctx, p.posted(userOf(poster)), id.String()),
 		interesting: pipe.SIsMember(ctx, p.group(Interesting), id.String()),
 		auditTTL:    pipe.PTTL(ctx, p.audit(id)),
 		deleted:     pipe.ZScore(ctx, p.deleted(), id.String()),
-		known:       groups,
-		knownPoster: poster,
+		poster:      poster,
+		groupText:   groups,
 	}
 	for _, name := range groupNames(groups) {
 		f.groups = append(f.groups, pipe.SIsMember(ctx, p.group(name), id.String()))
@@ -123,19 +122,18 @@ func (c *checker) article(p partition, id ArticleID, f facts) {
 		c.reportf("%s: is not in %s", key, p.ranking(ByScore))
 		return
 	}
-	if posted, _ := parseNumber(f.hash.Val()[fieldTime]); posted != f.time.Val() {
-		c.reportf("%s: time is %v, but %s says %v", key, posted, p.ranking(ByTime), f.time.Val())
+	if postedAt, _ := parseNumber(f.hash.Val()[fieldTime]); postedAt != f.time.Val() {
+		c.reportf("%s: time is %v, but %s says %v", key, postedAt, p.ranking(ByTime), f.time.Val())
 	}
 	if f.score.Val() != a.Score {
 		c.reportf("%s: score is %.17g, not %.17g: time %v and %d votes", key, f.score.Val(), a.Score, f.time.Val(), a.Votes)
 	}
 	c.voters(p, a, f)
 
-	_, ours := f.hash.Val()[fieldGroups]
-	if !ours {
-		return
+	if _, complete := f.hash.Val()[fieldGroups]; !complete {
+		return // only legacy clients wrote it
 	}
-	if f.posted.Err() != nil || f.posted.Val() != f.time.Val() {
+	if f.posterTime.Err() != nil || f.posterTime.Val() != f.time.Val() {
 		c.reportf("%s: is not in %s with its time", key, p.posted(a.Poster.Name))
 	}
 	if f.interesting.Val() != a.IsInteresting {
@@ -173,33 +171,33 @@ func (c *checker) deleted(p partition, id ArticleID, f facts) {
 		return
 	}
 	if *a.DeletedBy == "" {
-		c.reportf("%s: is deleted, but by nobody", key)
+		c.reportf("%s: is deleted, but deleted_by is missing", key)
 	}
 	if at, _ := parseNumber(f.hash.Val()[fieldDeleted]); at != f.deleted.Val() {
 		c.reportf("%s: deleted is %v, but %s says %v", key, at, p.deleted(), f.deleted.Val())
 	}
-	if f.posted.Err() == nil {
+	if f.posterTime.Err() == nil {
 		c.reportf("%s: is deleted, but in %s", key, p.posted(a.Poster.Name))
 	}
-	// That it is in no ranking and no group is seen where those are read: they
-	// hold nothing that is not in time:.
+	// The checks of score: and of the groups report it if it is there, since they report all articles that
+	// are not in time:.
 	c.voters(p, a, f)
 }
 
 // voters checks the sets of one article against its counts.
 func (c *checker) voters(p partition, a *Article, f facts) {
 	key := p.article(a.ID)
-	if f.votedTTL.Val() == forever {
-		c.reportf("%s: never ends", p.voted(a.ID))
+	if f.votedTTL.Val() == noExpiry {
+		c.reportf("%s: does not expire", p.voted(a.ID))
 	}
-	if f.downTTL.Val() == forever {
-		c.reportf("%s: never ends", p.downvoted(a.ID))
+	if f.downTTL.Val() == noExpiry {
+		c.reportf("%s: does not expire", p.downvoted(a.ID))
 	}
-	if f.auditTTL.Val() == forever {
-		c.reportf("%s: never ends", p.audit(a.ID))
+	if f.auditTTL.Val() == noExpiry {
+		c.reportf("%s: does not expire", p.audit(a.ID))
 	}
 	if len(f.both.Val()) > 0 {
-		c.reportf("%s: voted up and down: %v", key, f.both.Val())
+		c.reportf("%s: %v are in both sets of voters", key, f.both.Val())
 	}
 	uncounted := 0
 	if !a.posterVotes {
@@ -208,10 +206,9 @@ func (c *checker) voters(p partition, a *Article, f facts) {
 	open := !c.now().Truncate(time.Second).After(a.VotingEndsAt)
 	exist := f.voted.Val() > 0 || f.downvoted.Val() > 0
 	if !open && !exist {
-		return // forgotten, as they should be
+		return // the voters are forgotten
 	}
-	// A set outlives the window; the two end at the same moment, but one that
-	// was never filled is not there.
+	// The sets expire together, after the window; but a set without members does not exist.
 	if open || f.votedTTL.Val() > 0 {
 		if f.voted.Val() != int64(a.Upvotes+uncounted) {
 			c.reportf("%s: has %d members, not %d", p.voted(a.ID), f.voted.Val(), a.Upvotes+uncounted)
@@ -227,5 +224,5 @@ func (c *checker) voters(p partition, a *Article, f facts) {
 	}
 }
 
-// forever is how go-redis gives the PTTL of a key that does not expire.
-const forever = -1
+// noExpiry is the PTTL of a key that does not expire, as go-redis returns it.
+const noExpiry = -1

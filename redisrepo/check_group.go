@@ -7,7 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// group checks one set, and the listings that are kept of it.
+// group checks the set of a group and its stored listings.
 func (c *checker) group(ctx context.Context, p partition, name GroupName) error {
 	members := c.client.SScan(ctx, p.group(name), 0, "", batchSize).Iterator()
 	err := batches(ctx, members, 1, func(ids []string) error { return c.members(ctx, p, name, ids) })
@@ -16,26 +16,25 @@ func (c *checker) group(ctx context.Context, p partition, name GroupName) error 
 	}
 	for _, order := range []Order{ByScore, ByTime} {
 		listing := p.listing(order, name)
-		var kept, want *redis.ZSliceCmd
+		var stored, want *redis.ZSliceCmd
 		var exists *redis.IntCmd
 		err := c.transaction(ctx, func(pipe redis.Pipeliner) {
 			exists = pipe.Exists(ctx, listing)
-			kept = pipe.ZRangeWithScores(ctx, listing, 0, -1)
+			stored = pipe.ZRangeWithScores(ctx, listing, 0, -1)
 			want = pipe.ZInterWithScores(ctx, &redis.ZStore{Keys: []string{p.group(name), p.ranking(order)}, Weights: []float64{0, 1}})
 		})
 		if err != nil {
 			return err
 		}
-		if exists.Val() == 1 && !slices.Equal(kept.Val(), want.Val()) {
+		if exists.Val() == 1 && !slices.Equal(stored.Val(), want.Val()) {
 			c.reportf("%s: is not the intersection of %s and %s", listing, p.group(name), p.ranking(order))
 		}
 	}
 	return nil
 }
 
-// members checks that a group's articles exist. A deleted one may be in a group
-// that its hash does not list: the book's code put it there, and so it is not
-// known to whoever deletes it.
+// members checks that a group's articles exist. A deleted article may be in a group that its hash does not
+// list: a legacy client put it there, and Delete could not know.
 func (c *checker) members(ctx context.Context, p partition, name GroupName, ids []string) error {
 	stays, times := make([]*redis.BoolCmd, len(ids)), make([]*redis.FloatCmd, len(ids))
 	deleted, groups := make([]*redis.FloatCmd, len(ids)), make([]*redis.StringCmd, len(ids))
@@ -51,8 +50,8 @@ func (c *checker) members(ctx context.Context, p partition, name GroupName, ids 
 		return err
 	}
 	for i, id := range ids {
-		foreign := name != Interesting && deleted[i].Err() == nil && !slices.Contains(groupNames(groups[i].Val()), name)
-		if stays[i].Val() && times[i].Err() != nil && !foreign {
+		legacy := name != Interesting && deleted[i].Err() == nil && !slices.Contains(groupNames(groups[i].Val()), name)
+		if stays[i].Val() && times[i].Err() != nil && !legacy {
 			c.reportf("%s: holds %s, which is not in %s", p.group(name), id, p.ranking(ByTime))
 		}
 	}

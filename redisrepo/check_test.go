@@ -84,13 +84,13 @@ func TestCheck(t *testing.T) {
 			"downvoted:1: has 0 members, not 1",
 			"voted:1: has 0 members, not 3",
 		}},
-		"a voter in both sets": {corrupt: "SMOVE voted:1 downvoted:1 user:bob\nSADD voted:1 user:bob\nHINCRBY article:1 downvotes 1\nHINCRBY article:1 votes -1\nZINCRBY score: -432 article:1\nZINCRBY score:a -432 article:1\nZINCRBY score:b -432 article:1\nSREM group:interesting article:1\nDEL score:interesting time:interesting", want: []string{"article:1: voted up and down: [user:bob]"}},
+		"a voter in both sets": {corrupt: "SMOVE voted:1 downvoted:1 user:bob\nSADD voted:1 user:bob\nHINCRBY article:1 downvotes 1\nHINCRBY article:1 votes -1\nZINCRBY score: -432 article:1\nZINCRBY score:a -432 article:1\nZINCRBY score:b -432 article:1\nSREM group:interesting article:1\nDEL score:interesting time:interesting", want: []string{"article:1: [user:bob] are in both sets of voters"}},
 		"the uncounted poster lost": {corrupt: "SREM voted:5 user:frank\nSADD voted:5 user:mallory", want: []string{
+			"voted:5: does not expire",
 			"voted:5: lacks the poster",
-			"voted:5: never ends",
 		}},
-		"voters for ever":      {corrupt: "PERSIST voted:1", want: []string{"voted:1: never ends"}},
-		"voters down for ever": {corrupt: "PERSIST downvoted:1", want: []string{"downvoted:1: never ends"}},
+		"voters for ever":      {corrupt: "PERSIST voted:1", want: []string{"voted:1: does not expire"}},
+		"voters down for ever": {corrupt: "PERSIST downvoted:1", want: []string{"downvoted:1: does not expire"}},
 		"a posting time lost": {corrupt: "ZREM time: article:2", want: []string{
 			"article:2: is in a hash, but not in time:",
 			"article:2: is in score:, but not in time:",
@@ -137,11 +137,11 @@ func TestCheck(t *testing.T) {
 		"the counter no number":             {corrupt: "SET article: x", want: []string{`article:: is not a number: "x"`}},
 		"the counter a list": {corrupt: "DEL article:\nRPUSH article: x", want: []string{
 			"article: is 0, but article:5 exists",
-			"article:: is of another type",
+			"article:: has the wrong type",
 		}},
-		"a hash of another type": {corrupt: "SET article:2 x", want: []string{"article:2: is in time:, but has no hash"}},
-		"voters of another type": {corrupt: "SET voted:1 x EX 1000", want: []string{"voted:1: has 0 members, not 3"}},
-		"posting times of another type": {corrupt: "SET time: x", want: []string{
+		"a hash of the wrong type": {corrupt: "SET article:2 x", want: []string{"article:2: is in time:, but has no hash"}},
+		"voters of the wrong type": {corrupt: "SET voted:1 x EX 1000", want: []string{"voted:1: has 0 members, not 3"}},
+		"posting times of the wrong type": {corrupt: "SET time: x", want: []string{
 			"article:1: is in a hash, but not in time:",
 			"article:1: is in score:, but not in time:",
 			"article:2: is in a hash, but not in time:",
@@ -158,35 +158,35 @@ func TestCheck(t *testing.T) {
 			"group:b: holds article:4, which is not in time:",
 			"group:interesting: holds article:1, which is not in time:",
 			"group:interesting: holds article:3, which is not in time:",
-			"time:: is of another type",
+			"time:: has the wrong type",
 			"time:a: is not the intersection of group:a and time:",
 			"time:b: is not the intersection of group:b and time:",
 			"time:interesting: is not the intersection of group:interesting and time:",
 		}},
-		"scores of another type": {corrupt: "SET score: x", want: []string{
+		"scores of the wrong type": {corrupt: "SET score: x", want: []string{
 			"article:1: is not in score:",
 			"article:2: is not in score:",
 			"article:3: is not in score:",
 			"article:4: is not in score:",
 			"article:5: is not in score:",
-			"score:: is of another type",
+			"score:: has the wrong type",
 			"score:a: is not the intersection of group:a and score:",
 			"score:b: is not the intersection of group:b and score:",
 			"score:interesting: is not the intersection of group:interesting and score:",
 		}},
-		"a group of another type": {corrupt: "SET group:b x", want: []string{
+		"a group of the wrong type": {corrupt: "SET group:b x", want: []string{
 			"article:1: is not in group:b",
-			"group:b: is of another type",
+			"group:b: has the wrong type",
 			"score:b: is not the intersection of group:b and score:",
 			"time:b: is not the intersection of group:b and time:",
 		}},
-		"a listing of another type": {corrupt: "SET score:b x", want: []string{"score:b: is not the intersection of group:b and score:"}},
-		"an index of another type": {corrupt: "SET groups: x", want: []string{
+		"a listing of the wrong type": {corrupt: "SET score:b x", want: []string{"score:b: is not the intersection of group:b and score:"}},
+		"an index of the wrong type": {corrupt: "SET groups: x", want: []string{
 			"article:1: its group a is not in groups:",
 			"article:1: its group b is not in groups:",
 			"article:2: its group a is not in groups:",
 		}},
-		"a user's index of another type": {corrupt: "SET posted:frank x", want: []string{"article:5: is not in posted:frank with its time"}},
+		"a user's index of the wrong type": {corrupt: "SET posted:frank x", want: []string{"article:5: is not in posted:frank with its time"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -226,17 +226,17 @@ func TestCheckOfADeletedArticle(t *testing.T) {
 		"a deleted one that is not listed":    {corrupt: "ZREM deleted: article:6", want: []string{"article:6: is in a hash, but not in time:"}},
 		"a deleted one that is not":           {corrupt: "HDEL article:6 deleted deleted_by", want: []string{"article:6: is in deleted:, but its hash does not say so"}},
 		"one that only says that it is":       {corrupt: "HSET article:2 deleted 5 deleted_by user:x", want: []string{"article:2: is deleted, but in time:"}},
-		"one deleted by nobody":               {corrupt: "HDEL article:6 deleted_by", want: []string{"article:6: is deleted, but by nobody"}},
+		"one deleted by nobody":               {corrupt: "HDEL article:6 deleted_by", want: []string{"article:6: is deleted, but deleted_by is missing"}},
 		"one deleted at another time":         {corrupt: "HSET article:6 deleted 5", want: []string{"article:6: deleted is 5, but deleted: says 1.7723664e+09"}},
 		"a deleted one without a hash":        {corrupt: "DEL article:6", want: []string{"article:6: is in deleted:, but has no hash"}},
 		"a deleted one with a hash of no use": {corrupt: "HSET article:6 votes x", want: []string{`article:6: votes: strconv.ParseFloat: parsing "x": invalid syntax`}},
 		"a deletion at no time":               {corrupt: "HSET article:6 deleted x", want: []string{`article:6: deleted: strconv.ParseFloat: parsing "x": invalid syntax`}},
 		"a deleted one that lost a voter":     {corrupt: "SREM voted:6 user:bob", want: []string{"voted:6: has 1 members, not 2"}},
-		"the deleted of another type": {corrupt: "SET deleted: x", want: []string{
+		"the deleted of the wrong type": {corrupt: "SET deleted: x", want: []string{
 			"article:6: is in a hash, but not in time:",
-			"deleted:: is of another type",
+			"deleted:: has the wrong type",
 		}},
-		"what was recorded for ever": {corrupt: "HSET audit:1 user:bob x", want: []string{"audit:1: never ends"}},
+		"what was recorded for ever": {corrupt: "HSET audit:1 user:bob x", want: []string{"audit:1: does not expire"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
