@@ -153,7 +153,8 @@ func parseDeletion(at, by string) (*deletion, error) {
 func (r *Repo) apply(a *Article, s state) {
 	a.revision = s.revision
 	a.Score = a.postedAt + float64(r.rules.VoteScore)*s.votes
-	a.Votes, a.Upvotes, a.Downvotes = int(s.votes), int(s.votes+s.downvotes), int(s.downvotes)
+	a.Votes, a.Downvotes = int(s.votes), int(s.downvotes)
+	a.Upvotes = a.Votes + a.Downvotes
 	a.IsInteresting = a.Votes >= r.rules.InterestingVotes
 	a.DeletedAt, a.DeletedBy = nil, nil
 	if s.deleted != nil {

@@ -27,7 +27,7 @@ func audited(s *site, id redisrepo.ArticleID) (texts []string) {
 	return texts
 }
 
-func TestAudit(t *testing.T) {
+func TestAuditListsVotersWithTimeAndBucket(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	a := s.post("alice")
@@ -71,7 +71,7 @@ func TestAudit(t *testing.T) {
 	wantRefused(t, err, "NOT_FOUND article")
 }
 
-func TestAuditOfManyVoters(t *testing.T) {
+func TestAuditListsAllOfManyVoters(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	s.imports(old(1, time.Hour, 700))

@@ -36,7 +36,7 @@ func checkable(t *testing.T) *site {
 	return s
 }
 
-func TestCheck(t *testing.T) {
+func TestCheckReportsInconsistencies(t *testing.T) {
 	t.Parallel()
 	const closed = week + time.Minute
 	tests := map[string]struct {
@@ -208,7 +208,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestCheckOfADeletedArticle(t *testing.T) {
+func TestCheckReportsInconsistentDeletions(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		corrupt string
@@ -255,7 +255,7 @@ func TestCheckOfADeletedArticle(t *testing.T) {
 	}
 }
 
-func TestCheckReadsEverything(t *testing.T) {
+func TestCheckReadsTheWholeStore(t *testing.T) {
 	t.Parallel()
 	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
 		t.Run(fmt.Sprint(tags), func(t *testing.T) {
@@ -304,7 +304,7 @@ func (h *meddle) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 	}
 }
 
-func TestCheckLooksAgainAtWhatWasRegrouped(t *testing.T) {
+func TestCheckReadsRegroupedArticlesAgain(t *testing.T) {
 	t.Parallel()
 	s := checkable(t)
 	hook := &meddle{command: "hmget", do: func() { s.regroup(s.article(2), []string{"b"}, nil) }}
@@ -316,7 +316,7 @@ func TestCheckLooksAgainAtWhatWasRegrouped(t *testing.T) {
 	}
 }
 
-func TestCheckKnowsWhereAnArticleBelongs(t *testing.T) {
+func TestCheckReportsArticlesInTheWrongPartition(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, redisrepo.WithPartitions("{a}", "{b}"))
 	s.imports(old(4, 3*week, 1))
@@ -331,7 +331,7 @@ func TestCheckKnowsWhereAnArticleBelongs(t *testing.T) {
 	}
 }
 
-func TestCheckSaysThatTheStoreDoesNotAnswer(t *testing.T) {
+func TestCheckFailsIfTheStoreDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	s := checkable(t)
 	s.server.Kill()

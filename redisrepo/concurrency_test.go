@@ -15,7 +15,7 @@ func two(t *testing.T) [2]*site {
 	return [2]*site{s, s.reopened(s.client(), nil)}
 }
 
-func TestOneVoteAHundredTimesAtOnce(t *testing.T) {
+func TestConcurrentRepeatsOfAVoteCountOnce(t *testing.T) {
 	t.Parallel()
 	s := two(t)
 	a := s[0].post("alice", "go")
@@ -38,7 +38,7 @@ func TestOneVoteAHundredTimesAtOnce(t *testing.T) {
 	s[0].wantClean()
 }
 
-func TestAHundredVotersAtOnce(t *testing.T) {
+func TestConcurrentVotersAllCount(t *testing.T) {
 	t.Parallel()
 	s := two(t)
 	a := s[0].post("alice", "go")
@@ -58,7 +58,7 @@ func TestAHundredVotersAtOnce(t *testing.T) {
 	s[0].wantList(best("interesting"))
 }
 
-func TestOnePostAHundredTimesAtOnce(t *testing.T) {
+func TestConcurrentPostsWithOneKeyMakeOneArticle(t *testing.T) {
 	t.Parallel()
 	s := two(t)
 	d := draft("title", "go")
@@ -81,7 +81,7 @@ func TestOnePostAHundredTimesAtOnce(t *testing.T) {
 	s[0].wantClean()
 }
 
-func TestAHundredPostsAtOnce(t *testing.T) {
+func TestConcurrentPostsGetDifferentNumbers(t *testing.T) {
 	t.Parallel()
 	s := two(t)
 	s[0].list(best("go"))
@@ -96,7 +96,7 @@ func TestAHundredPostsAtOnce(t *testing.T) {
 	s[0].wantClean()
 }
 
-func TestAHundredRegroupingsAtOnce(t *testing.T) {
+func TestConcurrentRegroupingsAllApply(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		articles, groups int
@@ -142,7 +142,7 @@ func TestAHundredRegroupingsAtOnce(t *testing.T) {
 
 // A vote has to know the article's groups, which others change between its
 // question and its answer.
-func TestVotesWhileTheArticleIsRegrouped(t *testing.T) {
+func TestVotesCountWhileTheArticleIsRegrouped(t *testing.T) {
 	t.Parallel()
 	s := two(t)
 	a := s[0].post("alice", "keep")
@@ -177,7 +177,7 @@ func TestVotesWhileTheArticleIsRegrouped(t *testing.T) {
 	s[0].wantClean()
 }
 
-func TestCheckWhilePeopleVote(t *testing.T) {
+func TestCheckReportsNothingWhileVotesAreCast(t *testing.T) {
 	t.Parallel()
 	s := two(t)
 	var articles []*redisrepo.Article

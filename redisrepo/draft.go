@@ -138,7 +138,10 @@ func isWebLink(link string, isControl func(rune) bool) bool {
 		authority = rest[:end]
 	}
 	u, err := url.Parse("//" + authority)
-	return err == nil && u.Hostname() != ""
+	if err != nil || u.Hostname() == "" {
+		return false
+	}
+	return strings.HasPrefix(u.Host, "[") || !strings.Contains(u.Hostname(), ":") // only an IPv6 address has colons
 }
 
 // parseGroups returns the canonical names without repeats, in the given order, or a Refusal with an

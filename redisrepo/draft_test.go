@@ -8,7 +8,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-func TestPostChecksTheDraft(t *testing.T) {
+func TestPostRefusesInvalidDrafts(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, links0)
 	x := func(n int) string { return strings.Repeat("x", n) }
@@ -122,7 +122,7 @@ func TestPostChecksTheDraft(t *testing.T) {
 	}
 }
 
-func TestARefusedDraftWritesNothing(t *testing.T) {
+func TestRefusedDraftWritesNothing(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	before := s.dump()

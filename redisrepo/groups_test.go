@@ -16,7 +16,7 @@ var (
 )
 
 // A listing that exists is kept in step by every write; one that does not is built.
-func TestWritesShowInAGroupAtOnce(t *testing.T) {
+func TestWritesUpdateGroupListingsAtOnce(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		write func(s *site, a, b *redisrepo.Article) // both in go, a posted a second before b
@@ -90,7 +90,7 @@ func TestWritesShowInAGroupAtOnce(t *testing.T) {
 	}
 }
 
-func TestAnEmptyGroupLeavesNoKey(t *testing.T) {
+func TestEmptyGroupLeavesNoKey(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	before := s.dump()
@@ -108,7 +108,7 @@ func TestAnEmptyGroupLeavesNoKey(t *testing.T) {
 	}
 }
 
-func TestAGroupEndsWithItsLastArticle(t *testing.T) {
+func TestGroupEndsWithItsLastArticle(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	a := s.post("alice", "keep")
@@ -122,7 +122,7 @@ func TestAGroupEndsWithItsLastArticle(t *testing.T) {
 	}
 }
 
-func TestAListingIsKeptAsLongAsTheRulesSay(t *testing.T) {
+func TestListingIsKeptForGroupCacheTTL(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	s.post("alice", "go")
@@ -150,7 +150,7 @@ func TestAListingIsKeptAsLongAsTheRulesSay(t *testing.T) {
 	}
 }
 
-func TestAListingThatIsNotReadGoes(t *testing.T) {
+func TestUnreadListingExpires(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(r *redisrepo.Rules) { r.GroupCacheTTL = time.Second })
 	a := s.post("alice", "go")
@@ -172,7 +172,7 @@ func TestAListingThatIsNotReadGoes(t *testing.T) {
 
 // What the book's code writes to a listing that is read all the time is seen
 // once the listing is due for a comparison.
-func TestForeignWritesAreSeenInAHotListing(t *testing.T) {
+func TestLegacyWritesShowInAStoredListing(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		write string
@@ -206,7 +206,7 @@ func TestForeignWritesAreSeenInAHotListing(t *testing.T) {
 	}
 }
 
-func TestAHotListingIsNotComparedAtEachRead(t *testing.T) {
+func TestStoredListingIsComparedAtMostOnceASecond(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	s.post("alice", "go")
@@ -219,7 +219,7 @@ func TestAHotListingIsNotComparedAtEachRead(t *testing.T) {
 	}
 }
 
-func TestAHotListingIsBuiltOnce(t *testing.T) {
+func TestStoredListingIsBuiltOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	for range 3 {

@@ -24,7 +24,7 @@ func (s *site) imports(articles ...redisrepo.Imported) {
 	}
 }
 
-func TestImport(t *testing.T) {
+func TestImportStoresArticles(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		rules           func(*redisrepo.Rules)
@@ -97,7 +97,7 @@ func TestImport(t *testing.T) {
 	}
 }
 
-func TestImportRefuses(t *testing.T) {
+func TestImportRefusesInvalidArticles(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	tests := map[string]struct {
@@ -148,7 +148,7 @@ func TestImportRefuses(t *testing.T) {
 	s.wantClean()
 }
 
-func TestImportAgainAddsNothing(t *testing.T) {
+func TestRepeatedImportAddsNothing(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	batch := []redisrepo.Imported{old(3, time.Hour, 5, "go"), old(4, 3*week, 7), old(9, time.Hour, -2)}
@@ -167,7 +167,7 @@ func TestImportAgainAddsNothing(t *testing.T) {
 	}
 }
 
-func TestImportLeavesOtherArticlesAlone(t *testing.T) {
+func TestImportDoesNotChangeOtherArticles(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	s.imports(old(3, time.Hour, 5, "go"))
@@ -186,7 +186,7 @@ func TestImportLeavesOtherArticlesAlone(t *testing.T) {
 	}
 }
 
-func TestImportMovesTheCounterPastTheHighest(t *testing.T) {
+func TestImportMovesTheCounterPastTheHighestNumber(t *testing.T) {
 	t.Parallel()
 	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
 		t.Run(fmt.Sprint(tags), func(t *testing.T) {

@@ -27,7 +27,7 @@ type ballot struct {
 
 // A server that is killed while people vote has counted every vote that it
 // acknowledged, and none twice.
-func TestAKilledServerLosesNoVote(t *testing.T) {
+func TestKilledServerLosesNoAcknowledgedVote(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 5 })
 	var articles []redisrepo.ArticleID
@@ -140,7 +140,7 @@ func (b *ballot) allows(vote redisrepo.Vote) bool {
 	return vote == b.acknowledged
 }
 
-func TestAServerThatIsGone(t *testing.T) {
+func TestUnreachableServerIsErrUnavailable(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	a, b := s.post("alice", "go"), s.post("alice", "x")
@@ -191,7 +191,7 @@ func TestAServerThatIsGone(t *testing.T) {
 	s.wantClean()
 }
 
-func TestACallerThatGoesAwayIsNoOutage(t *testing.T) {
+func TestCanceledCallIsNotErrUnavailable(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	a := s.post("alice")

@@ -88,7 +88,7 @@ func withBook(t *testing.T, change func(*redisrepo.Rules)) *site {
 	return s.reopened(s.server.Client, nil)
 }
 
-func TestReadWhatTheBookWrote(t *testing.T) {
+func TestArticlesOfLegacyClientsAreRead(t *testing.T) {
 	t.Parallel()
 	s := withBook(t, nil)
 	a := s.article(1)
@@ -132,7 +132,7 @@ func TestReadWhatTheBookWrote(t *testing.T) {
 
 // The first write through Repo takes an article of the book's code over. It may
 // come with any other.
-func TestWriteToWhatTheBookWrote(t *testing.T) {
+func TestArticlesOfLegacyClientsAreWritten(t *testing.T) {
 	t.Parallel()
 	type set = []redisrepo.GroupName
 	both := set{"go", "programming"}
@@ -210,7 +210,7 @@ func TestWriteToWhatTheBookWrote(t *testing.T) {
 }
 
 // The book's code sees no votes down, so its vote may come on top of one.
-func TestTheBookVotesOverAVoteDown(t *testing.T) {
+func TestLegacyUpvoteOverADownvoteCancelsOut(t *testing.T) {
 	t.Parallel()
 	tests := map[redisrepo.Vote]struct {
 		up, down int
@@ -240,7 +240,7 @@ func TestTheBookVotesOverAVoteDown(t *testing.T) {
 	}
 }
 
-func TestTheBookReadsWhatWeWrite(t *testing.T) {
+func TestLegacyClientsReadOurArticles(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 3 })
 	want := func(got []string, want string) {
@@ -280,7 +280,7 @@ func TestTheBookReadsWhatWeWrite(t *testing.T) {
 	s.wantClean()
 }
 
-func TestAGroupOfTheBookIsKnownOnceItIsListed(t *testing.T) {
+func TestLegacyGroupIsIndexedWhenItIsListed(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	bookRegroup(s, bookPost(s, "user:alice"), []string{"go"}, nil)
@@ -294,7 +294,7 @@ func TestAGroupOfTheBookIsKnownOnceItIsListed(t *testing.T) {
 	s.wantClean()
 }
 
-func TestTheBookKnowsNoLimitOfGroups(t *testing.T) {
+func TestLegacyArticleMayExceedMaxGroups(t *testing.T) {
 	t.Parallel()
 	s := withBook(t, nil)
 	for i := range 12 {
@@ -314,7 +314,7 @@ func TestTheBookKnowsNoLimitOfGroups(t *testing.T) {
 }
 
 // Voters of the book's code are kept for its week, whatever our window is.
-func TestTheBooksVotersAreForgotten(t *testing.T) {
+func TestLegacyVotersAreForgottenAfterTheWindow(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		voters []string
@@ -348,7 +348,7 @@ func TestTheBooksVotersAreForgotten(t *testing.T) {
 	}
 }
 
-func TestTheBookTakesAnArticleOutOfAGroup(t *testing.T) {
+func TestLegacyRemovalFromAGroupIsFollowed(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	out, in := s.post("alice", "go"), s.post("alice", "go")

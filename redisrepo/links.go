@@ -14,7 +14,7 @@ import (
 // normalizeLink returns the normalized form of a link. Two links with the same form lead to the same
 // page, as far as can be known without following them.
 //
-// It drops the scheme, since a page is the same by http and https; the scheme's default port; a dot at
+// It drops the scheme, since a page is the same by http and https; the scheme's default port; dots at
 // the end of the host; slashes at the end of the path; the fragment; empty parameters; and tracking
 // parameters (see isTracking). The host is in lower case, parameters are sorted by name, and characters
 // are percent-encoded only where they must be.
@@ -55,7 +55,7 @@ func normalizeAuthority(scheme, authority string) string {
 	if at := strings.LastIndex(authority, "@"); at >= 0 {
 		user, host = authority[:at+1], authority[at+1:]
 	}
-	host = strings.ToLower(norm.NFC.String(unescape(host)))
+	host = norm.NFC.String(strings.ToLower(norm.NFC.String(unescape(host))))
 	port := ""
 	if colon := strings.LastIndex(host, ":"); colon > strings.LastIndex(host, "]") { // colons in brackets belong to an IPv6 address
 		host, port = host[:colon], host[colon:]
@@ -63,10 +63,14 @@ func normalizeAuthority(scheme, authority string) string {
 	if port == ":" || scheme == "http" && port == ":80" || scheme == "https" && port == ":443" {
 		port = ""
 	}
-	return user + strings.TrimSuffix(host, ".") + port
+	return user + strings.TrimRight(host, ".") + port
 }
 
+// unescape decodes a host name. It leaves an IPv6 address, in brackets, as it is.
 func unescape(host string) string {
+	if strings.HasPrefix(host, "[") {
+		return host
+	}
 	if plain, err := url.PathUnescape(host); err == nil {
 		return plain
 	}
@@ -97,6 +101,16 @@ func isTracking(name string) bool {
 // ASCII, and writes encodings in upper case. A reserved character differs from its encoding, so both
 // stay; so does a percent sign that does not begin an encoding.
 func normalizeEscapes(text string) string {
+	for {
+		next := normalizeEscapesOnce(text)
+		if next == text {
+			return text
+		}
+		text = next // decoding may complete another encoding: %%341 becomes %41
+	}
+}
+
+func normalizeEscapesOnce(text string) string {
 	const digits = "0123456789ABCDEF"
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {

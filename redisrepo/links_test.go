@@ -22,7 +22,7 @@ func wantDuplicate(t *testing.T, err error, first redisrepo.ArticleID) {
 
 func linked(link string) redisrepo.Draft { return redisrepo.Draft{Title: link, Link: &link} }
 
-func TestWhatIsTheSameLink(t *testing.T) {
+func TestLinksWithOneNormalizedFormAreDuplicates(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		first, second string
@@ -91,7 +91,7 @@ func TestWhatIsTheSameLink(t *testing.T) {
 	}
 }
 
-func TestALinkIsReservedForAWhile(t *testing.T) {
+func TestLinkIsReservedForLinkWindow(t *testing.T) {
 	t.Parallel()
 	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
 		t.Run(fmt.Sprint(tags), func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestALinkIsReservedForAWhile(t *testing.T) {
 }
 
 // A key may belong to another partition than the link.
-func TestKeysAndLinksInPartitions(t *testing.T) {
+func TestIdempotencyKeysAndLinksWorkAcrossPartitions(t *testing.T) {
 	t.Parallel()
 	partitions := redisrepo.WithPartitions("{a}", "{b}", "{c}")
 	s := newSite(t, nil, partitions)
@@ -205,7 +205,7 @@ func TestKeysAndLinksInPartitions(t *testing.T) {
 	s.wantClean()
 }
 
-func TestOneLinkTwoHundredTimesAtOnce(t *testing.T) {
+func TestConcurrentPostsOfOneLinkMakeOneArticle(t *testing.T) {
 	t.Parallel()
 	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
 		for _, keyed := range []bool{false, true} {
@@ -245,7 +245,7 @@ func TestOneLinkTwoHundredTimesAtOnce(t *testing.T) {
 	}
 }
 
-func TestAnImportAsksForNoLink(t *testing.T) {
+func TestImportNeitherChecksNorReservesLinks(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	s.imports(old(5, time.Hour, 1), old(6, time.Hour, 1))

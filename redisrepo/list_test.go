@@ -10,7 +10,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-func TestListPages(t *testing.T) {
+func TestListReturnsNumberedPages(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		page    int
@@ -67,7 +67,7 @@ func TestListPages(t *testing.T) {
 
 // Articles with equal scores are in the order of the bytes of their ids,
 // wherever they are kept.
-func TestTiesAreInTheOrderOfIDs(t *testing.T) {
+func TestTiesAreSortedByIDBytes(t *testing.T) {
 	t.Parallel()
 	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
 		t.Run(fmt.Sprint(tags), func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-func TestHowManyArticlesAreWatched(t *testing.T) {
+func TestWatchAcceptsOneToMaxWatchedArticles(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	for n, ok := range map[int]bool{0: false, 1: true, redisrepo.MaxWatched: true, redisrepo.MaxWatched + 1: false} {
@@ -25,7 +25,7 @@ func TestHowManyArticlesAreWatched(t *testing.T) {
 	}
 }
 
-func TestEveryWatchedArticleHasItsTurn(t *testing.T) {
+func TestEveryWatchedArticleGetsItsTurn(t *testing.T) {
 	t.Parallel()
 	s := two(t)
 	l := s[0].listen()
@@ -53,7 +53,7 @@ func TestEveryWatchedArticleHasItsTurn(t *testing.T) {
 }
 
 // What is on the channel may be of a later version, or of anybody.
-func TestMessagesThatAreNotUnderstood(t *testing.T) {
+func TestInvalidMessagesAreReportedAndSkipped(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	l, a := s.listen(), s.post("alice", "go")
@@ -89,7 +89,7 @@ func TestMessagesThatAreNotUnderstood(t *testing.T) {
 }
 
 // A message may come after the state that it tells of was read.
-func TestWhatChangedBeforeIsNotTold(t *testing.T) {
+func TestEarlierChangesAreNotDelivered(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	l, a := s.listen(), s.post("alice", "go")
@@ -109,7 +109,7 @@ func TestWhatChangedBeforeIsNotTold(t *testing.T) {
 	}
 }
 
-func TestAClosedWatchCostsNothing(t *testing.T) {
+func TestClosedWatchHoldsNothing(t *testing.T) {
 	t.Parallel()
 	s, counted := newSite(t, nil), new(counter)
 	other := s.reopened(s.client(counted), nil)
@@ -154,7 +154,7 @@ func TestAClosedWatchCostsNothing(t *testing.T) {
 }
 
 // What watchers are told is what was heard: nothing is read, however many they are.
-func TestWatchersCostNoReads(t *testing.T) {
+func TestWatchersCauseNoReads(t *testing.T) {
 	t.Parallel()
 	const articles, votes = 25, 500
 	for _, watchers := range []int{1, 200} {

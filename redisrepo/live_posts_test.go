@@ -14,7 +14,7 @@ import (
 	"frontpage/store"
 )
 
-func TestPostsAreTold(t *testing.T) {
+func TestPostsAreDelivered(t *testing.T) {
 	t.Parallel()
 	s := two(t)
 	old := s[1].post("alice", "go")
@@ -42,7 +42,7 @@ func TestPostsAreTold(t *testing.T) {
 	l.wantReports(0)
 }
 
-func TestWhatWasThereBeforeListenIsNoPost(t *testing.T) {
+func TestArticlesFromBeforeListenAreNotPosts(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	s.post("alice")
@@ -56,14 +56,14 @@ func TestWhatWasThereBeforeListenIsNoPost(t *testing.T) {
 	l.wantTaken(w, a.ID)
 }
 
-func TestNothingIsPostedAsInteresting(t *testing.T) {
+func TestWatchPostsRefusesInteresting(t *testing.T) {
 	t.Parallel()
 	_, err := newSite(t, nil).WatchPosts("interesting")
 	wantRefused(t, err, "INVALID group")
 }
 
 // A post is shown as it stands by then, and until it was shown.
-func TestAPostIsToldInItsNewestState(t *testing.T) {
+func TestPostIsDeliveredInItsNewestState(t *testing.T) {
 	t.Parallel()
 	s := two(t)
 	l := s[0].listen()
@@ -90,7 +90,7 @@ func TestAPostIsToldInItsNewestState(t *testing.T) {
 }
 
 // Those who do not take miss the oldest; nobody is told of them in another order.
-func TestPostsThatNobodyTakes(t *testing.T) {
+func TestSlowWatcherKeepsTheNewestPosts(t *testing.T) {
 	t.Parallel()
 	s := two(t)
 	l := s[0].listen()
@@ -111,7 +111,7 @@ func TestPostsThatNobodyTakes(t *testing.T) {
 	l.wantTaken(goers, even...)
 }
 
-func TestPartitionsAreListenedTo(t *testing.T) {
+func TestListenReceivesFromAllPartitions(t *testing.T) {
 	t.Parallel()
 	tags := []string{"{a}", "{b}", "{c}"}
 	s := newSite(t, nil, redisrepo.WithPartitions(tags...))
@@ -157,7 +157,7 @@ func TestPartitionsAreListenedTo(t *testing.T) {
 }
 
 // The store in memory is no Redis.
-func TestWatchersOfTheStoreInMemory(t *testing.T) {
+func TestWatchesWorkOnTheEmbeddedStore(t *testing.T) {
 	t.Parallel()
 	memory, err := store.Open(t.Context(), store.Options{URL: "memory://", Timeout: 5 * time.Second, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // Whoever made the change: what is told is the article as it stands then.
-func TestWatchersAreToldTheWholeArticle(t *testing.T) {
+func TestWholeArticleIsDelivered(t *testing.T) {
 	t.Parallel()
 	writes := map[string]func(s *site, a *redisrepo.Article){
 		"a vote":                         func(s *site, a *redisrepo.Article) { s.vote(a.ID, "bob", up) },
@@ -54,7 +54,7 @@ func TestWatchersAreToldTheWholeArticle(t *testing.T) {
 
 // However many vote, a watcher is shown one state in 250 ms, none older than
 // another or than what this Repo told anybody before, and the last one.
-func TestABurstOfVotes(t *testing.T) {
+func TestBurstOfVotesIsDeliveredTogether(t *testing.T) {
 	t.Parallel()
 	s := two(t)
 	l := s[0].listen()
@@ -144,7 +144,7 @@ func TestNewestIsTheStateAtTheTimeOfSending(t *testing.T) {
 }
 
 // Article ids that nobody has posted yet may be posted later.
-func TestArticlesThatDoNotExistAreWatched(t *testing.T) {
+func TestMissingArticlesCanBeWatched(t *testing.T) {
 	t.Parallel()
 	s := two(t)
 	l := s[0].listen()

@@ -17,7 +17,7 @@ func watchedVote(l *listener, counted *counter, user redisrepo.UserName, a *redi
 	return *vote, counted.reset().trips
 }
 
-func TestAWatchedVoteIsReadOnce(t *testing.T) {
+func TestWatchedVoteIsReadOnce(t *testing.T) {
 	t.Parallel()
 	other, counted := newSite(t, nil), new(counter)
 	id := other.post("alice").ID
@@ -57,7 +57,7 @@ func TestAWatchedVoteIsReadOnce(t *testing.T) {
 	}
 }
 
-func TestAVoteOfThisProcessIsKnownAtOnce(t *testing.T) {
+func TestOwnVoteUpdatesTheWatchedVoteAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil) // nothing listens
 	a := s.post("alice")
@@ -72,7 +72,7 @@ func TestAVoteOfThisProcessIsKnownAtOnce(t *testing.T) {
 	}
 }
 
-func TestAWatchedVoteAfterAnOutage(t *testing.T) {
+func TestWatchedVoteIsReadAgainAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	l, other, f := cutSite(t)
 	id := other.post("alice").ID
@@ -92,7 +92,7 @@ func TestAWatchedVoteAfterAnOutage(t *testing.T) {
 	}
 }
 
-func TestAWatchedVoteIsForgottenWithTheOthers(t *testing.T) {
+func TestWatchedVoteIsForgottenWithTheVoters(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	a := s.post("alice")

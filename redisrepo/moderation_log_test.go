@@ -25,7 +25,7 @@ func (s *site) log() (texts []string) {
 	return texts
 }
 
-func TestWhatIsLogged(t *testing.T) {
+func TestModerationLogRecordsActionsOfModerators(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	a := s.post("alice", "a", "b")
@@ -63,7 +63,7 @@ func TestWhatIsLogged(t *testing.T) {
 	}
 }
 
-func TestTheLogIsWalked(t *testing.T) {
+func TestModerationLogIsPaged(t *testing.T) {
 	t.Parallel()
 	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
 		t.Run(fmt.Sprint(tags), func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestTheLogIsWalked(t *testing.T) {
 	}
 }
 
-func TestTheLogIsBounded(t *testing.T) {
+func TestModerationLogIsBounded(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	a := s.post("alice")

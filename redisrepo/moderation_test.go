@@ -28,7 +28,7 @@ func everywhere() []redisrepo.Listing {
 	return listings
 }
 
-func TestADeletedArticleIsGoneAndComesBackAsItWas(t *testing.T) {
+func TestUndeleteRestoresADeletedArticle(t *testing.T) {
 	t.Parallel()
 	for _, tags := range [][]string{{""}, {"{a}", "{b}"}} {
 		for _, kept := range []bool{true, false} {
@@ -120,7 +120,7 @@ func TestADeletedArticleIsGoneAndComesBackAsItWas(t *testing.T) {
 	}
 }
 
-func TestWhoMayDelete(t *testing.T) {
+func TestOnlyPosterAndModeratorsDelete(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	a, b := s.post("alice"), s.post("alice")
@@ -147,7 +147,7 @@ func TestWhoMayDelete(t *testing.T) {
 	s.wantClean()
 }
 
-func TestArticlesOfTheBookAreDeleted(t *testing.T) {
+func TestArticlesOfLegacyClientsAreDeleted(t *testing.T) {
 	t.Parallel()
 	s := withBook(t, nil)
 	before := s.article(1)
@@ -170,7 +170,7 @@ func TestArticlesOfTheBookAreDeleted(t *testing.T) {
 }
 
 // Rules that changed while an article was deleted are those that it comes back under.
-func TestADeletedArticleUnderChangedRules(t *testing.T) {
+func TestUndeletedArticleFollowsChangedRules(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	a := s.post("alice", "go")
@@ -193,7 +193,7 @@ func TestADeletedArticleUnderChangedRules(t *testing.T) {
 	s.wantClean()
 }
 
-func TestAnUndeletedArticleIsClosedInTime(t *testing.T) {
+func TestUndeletedArticleKeepsItsVotingWindow(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	a := s.post("alice")
@@ -204,7 +204,7 @@ func TestAnUndeletedArticleIsClosedInTime(t *testing.T) {
 	wantRefused(t, err, "VOTING_CLOSED article")
 }
 
-func TestWhatModerationPublishes(t *testing.T) {
+func TestModerationPublishesChanges(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	s.post("alice", "b", "a")
@@ -222,7 +222,7 @@ func TestWhatModerationPublishes(t *testing.T) {
 	}
 }
 
-func TestDeletionsAreTold(t *testing.T) {
+func TestDeletionsAreDelivered(t *testing.T) {
 	t.Parallel()
 	for _, tags := range [][]string{{""}, {"{a}", "{b}"}} {
 		for _, by := range []string{"the same", "another"} {
@@ -266,7 +266,7 @@ func TestDeletionsAreTold(t *testing.T) {
 }
 
 // What was deleted in an outage is told after it, and what comes back in one is no post.
-func TestDeletionsOfAnOutageAreTold(t *testing.T) {
+func TestDeletionsDuringAnOutageAreDelivered(t *testing.T) {
 	eachOutage(t, func(l *listener, other *site, begin, end func()) {
 		hidden := other.post("alice", "go")
 		other.delete(hidden.ID, moderator)
@@ -293,7 +293,7 @@ func TestDeletionsOfAnOutageAreTold(t *testing.T) {
 	})
 }
 
-func TestAPostThatIsDeletedBeforeItIsTaken(t *testing.T) {
+func TestPostDeletedBeforeTakeIsSkipped(t *testing.T) {
 	t.Parallel()
 	s := two(t)
 	l := s[0].listen()
@@ -313,7 +313,7 @@ func TestAPostThatIsDeletedBeforeItIsTaken(t *testing.T) {
 }
 
 // Votes, regroupings, deletions and undeletions of a few articles at once.
-func TestVotesWhileArticlesAreDeleted(t *testing.T) {
+func TestConcurrentVotesAndDeletionsStayConsistent(t *testing.T) {
 	t.Parallel()
 	s := two(t)
 	var articles []*redisrepo.Article
@@ -370,7 +370,7 @@ func TestVotesWhileArticlesAreDeleted(t *testing.T) {
 	}
 }
 
-func TestOneDeletionAHundredTimesAtOnce(t *testing.T) {
+func TestConcurrentDeletionsAreLoggedOnce(t *testing.T) {
 	t.Parallel()
 	s := two(t)
 	a := s[0].post("alice", "go")
@@ -393,7 +393,7 @@ func TestOneDeletionAHundredTimesAtOnce(t *testing.T) {
 	s[0].wantClean()
 }
 
-func TestWithoutDownvotes(t *testing.T) {
+func TestDownvotesCanBeDisabled(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	a := s.post("alice")

@@ -127,7 +127,7 @@ func TestParseGroupName(t *testing.T) {
 }
 
 // A group's name comes back as its id: the canonical form has to be its own.
-func TestTheCanonicalFormOfAGroupNameIsItsOwn(t *testing.T) {
+func TestCanonicalGroupNameIsAFixedPoint(t *testing.T) {
 	t.Parallel()
 	for c := rune(0); c <= 0x1ffff; c++ {
 		name, err := redisrepo.ParseGroupName("a" + string(c))
@@ -146,7 +146,7 @@ func TestTheCanonicalFormOfAGroupNameIsItsOwn(t *testing.T) {
 	}
 }
 
-func TestIDs(t *testing.T) {
+func TestIDsOfUsersAndGroups(t *testing.T) {
 	t.Parallel()
 	a := redisrepo.Article{ID: 17}
 	user, group := redisrepo.User{Name: "ada"}, redisrepo.Group{Name: "go"}

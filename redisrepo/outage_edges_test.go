@@ -10,7 +10,7 @@ import (
 
 // One outage is reported once, also when Redis can be subscribed to before it
 // can be read, as it can while it loads its data.
-func TestAnOutageIsReportedOnce(t *testing.T) {
+func TestOutageIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		command string
@@ -48,7 +48,7 @@ func TestAnOutageIsReportedOnce(t *testing.T) {
 }
 
 // What is as it was is no news, even to who was never told anything.
-func TestAnOutageInWhichNothingChangedIsNotTold(t *testing.T) {
+func TestOutageWithoutChangesDeliversNothing(t *testing.T) {
 	eachOutage(t, func(l *listener, other *site, begin, end func()) {
 		a, b := other.post("alice", "go"), other.post("alice")
 		l.pass()
@@ -61,7 +61,7 @@ func TestAnOutageInWhichNothingChangedIsNotTold(t *testing.T) {
 }
 
 // An import is not news when it comes, and does not become news by an outage.
-func TestImportsAreNoNewsAfterAnOutage(t *testing.T) {
+func TestImportsDuringAnOutageAreNotPosts(t *testing.T) {
 	eachOutage(t, func(l *listener, other *site, begin, end func()) {
 		other.post("alice")
 		l.pass()
@@ -76,7 +76,7 @@ func TestImportsAreNoNewsAfterAnOutage(t *testing.T) {
 
 // A watch of what was posted in an outage follows the votes of the outage, too,
 // though the news of both come at once.
-func TestAPostOfAnOutageThatIsWatched(t *testing.T) {
+func TestWatchedPostOfAnOutageIsDelivered(t *testing.T) {
 	t.Parallel()
 	other := newSite(t, nil)
 	f, h := &fails{tried: make(chan struct{}, 1000)}, newHolds()
@@ -106,7 +106,7 @@ func TestAPostOfAnOutageThatIsWatched(t *testing.T) {
 
 // While the listener still reads what it missed, somebody may have been told
 // more: nobody is shown less after that.
-func TestNothingOlderIsShownAfterACut(t *testing.T) {
+func TestNothingOlderIsDeliveredAfterADisconnection(t *testing.T) {
 	t.Parallel()
 	other := newSite(t, nil)
 	h := newHolds()
@@ -145,7 +145,7 @@ func TestNothingOlderIsShownAfterACut(t *testing.T) {
 	}
 }
 
-func TestListenEndsAtOnce(t *testing.T) {
+func TestListenEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]func(l *listener, f *fails){
 		"while Redis answers": func(*listener, *fails) {},

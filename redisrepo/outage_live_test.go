@@ -52,7 +52,7 @@ func eachOutage(t *testing.T, test func(l *listener, other *site, begin, end fun
 	}
 }
 
-func TestWhatChangedInAnOutageIsToldAfterIt(t *testing.T) {
+func TestChangesDuringAnOutageAreDeliveredAfterIt(t *testing.T) {
 	eachOutage(t, func(l *listener, other *site, begin, end func()) {
 		a, b, still := other.post("alice", "go"), other.post("alice"), other.post("alice")
 		other.vote(still.ID, "zoe", up)
@@ -82,7 +82,7 @@ func TestWhatChangedInAnOutageIsToldAfterIt(t *testing.T) {
 }
 
 // Redis has the last word, also when it has lost what was told.
-func TestAfterAnOutageRedisMayHaveGoneBack(t *testing.T) {
+func TestOlderStateOfRedisIsDeliveredAfterACrash(t *testing.T) {
 	eachOutage(t, func(l *listener, other *site, begin, end func()) {
 		a := other.post("alice", "go")
 		other.vote(a.ID, "bob", up)
@@ -109,7 +109,7 @@ func TestAfterAnOutageRedisMayHaveGoneBack(t *testing.T) {
 	})
 }
 
-func TestPostsOfAnOutageAreToldOnce(t *testing.T) {
+func TestPostsDuringAnOutageAreDeliveredOnce(t *testing.T) {
 	eachOutage(t, func(l *listener, other *site, begin, end func()) {
 		post := func(groups ...string) redisrepo.ArticleID {
 			other.clock.advance(time.Second)
@@ -152,7 +152,7 @@ func TestPostsOfAnOutageAreToldOnce(t *testing.T) {
 }
 
 // A connection that fails while people vote loses nothing, however often.
-func TestACutConnectionLosesNothing(t *testing.T) {
+func TestDisconnectionLosesNoChange(t *testing.T) {
 	t.Parallel()
 	l, other, _ := cutSite(t)
 	a := other.post("alice")
@@ -174,7 +174,7 @@ func TestACutConnectionLosesNothing(t *testing.T) {
 	l.wantReports(len(people) - 1)
 }
 
-func TestARedisThatHangsIsNoticed(t *testing.T) {
+func TestHangingRedisIsNoticed(t *testing.T) {
 	t.Parallel()
 	l, other, _ := cutSite(t)
 	a := other.post("alice")
@@ -193,7 +193,7 @@ func TestARedisThatHangsIsNoticed(t *testing.T) {
 	l.wantReports(1)
 }
 
-func TestToWatchWhileRedisIsGone(t *testing.T) {
+func TestWatchWhileRedisIsUnreachable(t *testing.T) {
 	t.Parallel()
 	l, other, f := cutSite(t)
 	a, b := other.post("alice"), other.post("alice")

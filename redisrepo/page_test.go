@@ -48,7 +48,7 @@ func walkAll[E any](t *testing.T, size int, backward bool, total int, read func(
 	}
 }
 
-func TestGroupsAreWalkedByName(t *testing.T) {
+func TestGroupsArePagedByName(t *testing.T) {
 	t.Parallel()
 	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
 		t.Run(fmt.Sprint(tags), func(t *testing.T) {
@@ -103,7 +103,7 @@ func manyTies(s *site, articles int) {
 	}
 }
 
-func TestWalksEqualPages(t *testing.T) {
+func TestWalkEqualsNumberedPages(t *testing.T) {
 	t.Parallel()
 	const articles = 60
 	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
@@ -138,7 +138,7 @@ func TestWalksEqualPages(t *testing.T) {
 	}
 }
 
-func TestBetweenTwoCursors(t *testing.T) {
+func TestWalkBetweenTwoCursors(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	manyTies(s, 20)
@@ -169,7 +169,7 @@ func TestBetweenTwoCursors(t *testing.T) {
 
 // The place of an article stays where it was when the article moves, or when
 // the place is among others of the same score.
-func TestWalkOnBehindAnArticleThatMoved(t *testing.T) {
+func TestWalkAfterAnArticleThatMoved(t *testing.T) {
 	t.Parallel()
 	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
 		s := newSite(t, nil, redisrepo.WithPartitions(tags...))
@@ -242,7 +242,7 @@ func TestWalkWhileVotesArrive(t *testing.T) {
 	voting.Wait()
 }
 
-func TestBadSpansAreRefused(t *testing.T) {
+func TestInvalidPageRequestsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	manyTies(s, 5)
@@ -293,7 +293,7 @@ func wantRefusal(t *testing.T, name string, err error, field string) {
 	}
 }
 
-func TestMembersThatAreNoArticlesArePassedOver(t *testing.T) {
+func TestMembersThatAreNotArticlesAreSkipped(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	id := s.post("alice").ID

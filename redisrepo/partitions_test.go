@@ -13,7 +13,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-func TestNewRefusesOtherData(t *testing.T) {
+func TestNewRefusesAnotherLayout(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		data, told []string
@@ -105,7 +105,7 @@ func (h *oneTag) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 	}
 }
 
-func TestAWriteStaysInOnePartition(t *testing.T) {
+func TestWriteStaysInOnePartition(t *testing.T) {
 	t.Parallel()
 	tags := []string{"{a}", "{b}", "{c}"}
 	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 2 }, redisrepo.WithPartitions(tags...))

@@ -9,7 +9,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-func TestWhatAPostStores(t *testing.T) {
+func TestPostStoresTheHashAndIndexes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	a, err := s.Post(s.ctx, "alice", redisrepo.Draft{Title: " Go ", Link: new("https://go.dev"), Text: new(" a\nb "), Groups: []string{"lang", "Go", "GO", "c-x"}})
@@ -42,7 +42,7 @@ voted:1: [user:alice], ends: true
 	s.wantClean()
 }
 
-func TestTheClockOfRedis(t *testing.T) {
+func TestDefaultClockIsThatOfRedis(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	repo, err := redisrepo.New(s.ctx, s.server.Client, s.rules)
@@ -73,7 +73,7 @@ func TestTheClockOfRedis(t *testing.T) {
 	}
 }
 
-func TestANumberThatIsTakenIsPassedOver(t *testing.T) {
+func TestTakenNumbersAreSkipped(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	for range 3 {
@@ -103,7 +103,7 @@ func TestANumberThatIsTakenIsPassedOver(t *testing.T) {
 	}
 }
 
-func TestNumbersEndAt32Bits(t *testing.T) {
+func TestArticleNumbersEndAt32Bits(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	s.do("SET article: 2147483646")
@@ -116,7 +116,7 @@ func TestNumbersEndAt32Bits(t *testing.T) {
 	s.wantList(redisrepo.PostedBy("alice"), 1<<31-1)
 }
 
-func TestIdempotencyKeys(t *testing.T) {
+func TestIdempotencyKeyFindsTheFirstPost(t *testing.T) {
 	t.Parallel()
 	keyed := func(key string, d redisrepo.Draft) redisrepo.Draft {
 		d.IdempotencyKey = &key
@@ -174,7 +174,7 @@ func TestIdempotencyKeys(t *testing.T) {
 	}
 }
 
-func TestAnIdempotencyKeyIsKeptADay(t *testing.T) {
+func TestIdempotencyKeyIsKeptForADay(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	d := draft("title")

@@ -12,7 +12,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-func TestEachDatabaseHasItsChannel(t *testing.T) {
+func TestEachDatabaseHasItsOwnChannel(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	options := *s.server.Client.Options()

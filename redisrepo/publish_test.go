@@ -45,7 +45,7 @@ func scored(text string, votes int) string {
 	return strings.Replace(text, "=", fmt.Sprint(opened.Unix()+432*int64(votes)), 1)
 }
 
-func TestWhatWritesPublish(t *testing.T) {
+func TestWritesPublishChanges(t *testing.T) {
 	t.Parallel()
 	type told struct {
 		text  string // with = for the score
@@ -157,7 +157,7 @@ func TestWhatWritesPublish(t *testing.T) {
 
 // The book's times have fractions, so the score is the text of Redis, and the
 // groups are those that the sets say.
-func TestWhatIsPublishedOfTheBooksArticles(t *testing.T) {
+func TestWritesToLegacyArticlesPublishChanges(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		write func(s *site)

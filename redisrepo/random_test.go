@@ -20,7 +20,7 @@ var (
 
 // Random operations give what the oracle says. Few seconds pass and a vote is
 // worth few of them, so many articles tie.
-func TestRandomOperations(t *testing.T) {
+func TestRandomOperationsMatchTheOracle(t *testing.T) {
 	t.Parallel()
 	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
 		for _, byPosters := range []bool{true, false} {

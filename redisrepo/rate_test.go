@@ -57,7 +57,7 @@ func TestChargesOfOneRuleAreAllOrNothing(t *testing.T) {
 	}
 }
 
-func TestAWindowEndsAndDoesNotGrow(t *testing.T) {
+func TestRateWindowEndsAndIsNotExtended(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	s.charged(charge("votes", 2, 1, "alice"))
@@ -82,7 +82,7 @@ func TestAWindowEndsAndDoesNotGrow(t *testing.T) {
 	}
 }
 
-func TestAFloodThroughTwoProcessesIsCountedExactly(t *testing.T) {
+func TestTwoProcessesShareExactCounts(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	sites := []*site{s, s.reopened(s.client(), nil)}
@@ -105,7 +105,7 @@ func TestAFloodThroughTwoProcessesIsCountedExactly(t *testing.T) {
 	}
 }
 
-func TestChargesWithPartitions(t *testing.T) {
+func TestChargesWorkWithPartitions(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, redisrepo.WithPartitions("{a}", "{b}"))
 	if got := s.charged(charge("votes", 2, 1, "alice"), charge("votes", 2, 1, "")); got != "true 1 true 1 " {

@@ -7,7 +7,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-func TestArticlesByIDHasASlotForEachID(t *testing.T) {
+func TestArticlesByIDReturnsAnElementForEachID(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, redisrepo.WithPartitions("{a}", "{b}", "{c}"))
 	var posted []redisrepo.ArticleID

@@ -8,7 +8,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-func TestRegroup(t *testing.T) {
+func TestRegroupAddsAndRemovesGroups(t *testing.T) {
 	t.Parallel()
 	names := func(from, to int) (names []string) {
 		for i := from; i < to; i++ {

@@ -10,7 +10,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-func TestChangedRulesApplyToWhatIsThere(t *testing.T) {
+func TestChangedRulesApplyToExistingArticles(t *testing.T) {
 	t.Parallel()
 	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
 		t.Run(fmt.Sprint(tags), func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestChangedRulesApplyToWhatIsThere(t *testing.T) {
 	}
 }
 
-func TestALongerWindowOpensNoArticleWhoseVotersAreForgotten(t *testing.T) {
+func TestLongerWindowDoesNotReopenArticlesWithoutVoters(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(r *redisrepo.Rules) { r.VotingWindow = time.Hour })
 	a := s.post("alice")
@@ -78,7 +78,7 @@ func TestALongerWindowOpensNoArticleWhoseVotersAreForgotten(t *testing.T) {
 	}
 }
 
-func TestAShorterWindowForgetsVoters(t *testing.T) {
+func TestShorterWindowForgetsVoters(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	old := s.post("alice")
@@ -96,7 +96,7 @@ func TestAShorterWindowForgetsVoters(t *testing.T) {
 }
 
 // Opening reads all articles only when the rules are others than last time.
-func TestTheSameRulesAreNotAppliedAgain(t *testing.T) {
+func TestUnchangedRulesAreNotAppliedAgain(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	s.post("alice")

@@ -67,7 +67,7 @@ type setup struct {
 	bare, grouped, foreign redisrepo.ArticleID // without groups, in two, posted by the book's code
 }
 
-func TestRoundTrips(t *testing.T) {
+func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
 	t.Parallel()
 	ids := func(s setup) []redisrepo.ArticleID {
 		return []redisrepo.ArticleID{s.bare, s.grouped, s.foreign, 99}
@@ -143,7 +143,7 @@ func TestRoundTrips(t *testing.T) {
 }
 
 // Once every script is loaded anew, nothing fails.
-func TestAServerThatForgotTheScripts(t *testing.T) {
+func TestScriptsAreLoadedAgainAfterARestart(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	s.do("SCRIPT FLUSH")
@@ -178,7 +178,7 @@ func keyedPost(s *site) {
 }
 
 // A key of another partition than the link's is claimed on the way.
-func TestRoundTripsOfAKeyedPostInPartitions(t *testing.T) {
+func TestKeyedPostInPartitionsMakesTwoRoundTrips(t *testing.T) {
 	t.Parallel()
 	partitions := redisrepo.WithPartitions("{a}", "{b}", "{c}")
 	counted := new(counter)

@@ -48,7 +48,7 @@ func luaFiles(t *testing.T) (files []lua) {
 	return files
 }
 
-func TestTheHeaderOfAScriptAgreesWithItsBody(t *testing.T) {
+func TestScriptHeadersMatchTheirBodies(t *testing.T) {
 	t.Parallel()
 	for _, f := range luaFiles(t) {
 		t.Run(f.name, func(t *testing.T) {
@@ -120,7 +120,7 @@ func statuses(pattern *regexp.Regexp, text string) (found []string) {
 	return slices.Compact(found)
 }
 
-func TestScriptsDoNothingThatDependsOnTheServer(t *testing.T) {
+func TestScriptsAreDeterministic(t *testing.T) {
 	t.Parallel()
 	banned := map[string]*regexp.Regexp{
 		"looks for keys that it was not given":     regexp.MustCompile(`(?i)['"](keys|scan|randomkey|eval|flushall|flushdb)['"]`),

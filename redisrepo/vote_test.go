@@ -22,7 +22,7 @@ func uncounted(r *redisrepo.Rules) { r.PosterVotes = false }
 // links0 lets every link be posted again.
 func links0(r *redisrepo.Rules) { r.LinkWindow = 0 }
 
-func TestVote(t *testing.T) {
+func TestVoteSetsThePosition(t *testing.T) {
 	t.Parallel()
 	type cast struct {
 		after   time.Duration // since posting
@@ -140,7 +140,7 @@ func show(a *redisrepo.Article) string {
 	return fmt.Sprintf("%+v link %q text %q deleted %s", b, text(a.Link), text(a.Text), deleted)
 }
 
-func TestVoteRefusesWhatIsNotThere(t *testing.T) {
+func TestVoteRefusesMissingArticlesAndInvalidPositions(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	before := s.dump()
@@ -221,7 +221,7 @@ func TestVotingIsClosedWhenTheVotersAreForgotten(t *testing.T) {
 	}
 }
 
-func TestAnArticleRemembersWhetherItsPosterCounts(t *testing.T) {
+func TestArticleKeepsItsPosterVotesRule(t *testing.T) {
 	t.Parallel()
 	counting := newSite(t, nil)
 	not := counting.reopened(counting.server.Client, uncounted)
@@ -247,7 +247,7 @@ func TestAnArticleRemembersWhetherItsPosterCounts(t *testing.T) {
 	not.wantClean()
 }
 
-func TestInteresting(t *testing.T) {
+func TestInterestingFollowsTheVotes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 3 })
 	a, other := s.post("alice", "go"), s.post("alice")
@@ -285,7 +285,7 @@ func TestInteresting(t *testing.T) {
 	}
 }
 
-func TestAnArticleCanBeInterestingFromTheStart(t *testing.T) {
+func TestArticleCanBeInterestingFromTheStart(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 1 })
 	s.wantList(best("interesting"))

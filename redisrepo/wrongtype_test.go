@@ -177,7 +177,7 @@ func captured(t *testing.T, after int, call func(*site, redis.UniversalClient) e
 	return s, hook.args
 }
 
-func TestScriptsRefuseWhatIsCorrupt(t *testing.T) {
+func TestScriptsRefuseCorruptValues(t *testing.T) {
 	t.Parallel()
 	vote := func(s *site) error {
 		_, err := s.Vote(s.ctx, 1, "bob", up, "")

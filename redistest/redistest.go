@@ -1,8 +1,10 @@
-// Package redistest gives each test a Redis of its own.
+// Package redistest starts a Redis server for a test or an example.
 package redistest
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -13,36 +15,52 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Server is a private redis-server on a unix socket, without a port.
+// Server is a private redis-server that listens on a unix socket only.
 type Server struct {
-	Client *redis.Client // closed with the test; set up like the one of package store
+	Client *redis.Client // configured like the client of package store
 
-	tb      testing.TB
+	tb      testing.TB // nil if Open started the server
 	folder  string
 	process *exec.Cmd
 }
 
-// Start runs redis-server until the test ends. It keeps an append-only file,
-// so that Restart finds what was acknowledged. A missing executable fails the test.
+// Start runs redis-server until the test ends. A missing executable fails the test.
 func Start(tb testing.TB) *Server {
 	tb.Helper()
-	// Not tb.TempDir: a unix socket's path has at most 107 bytes.
-	folder, err := os.MkdirTemp("", "redistest")
+	s, err := Open()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s := &Server{tb: tb, folder: folder}
-	tb.Cleanup(func() {
-		_ = os.RemoveAll(folder)
-	})
+	s.tb = tb
+	tb.Cleanup(s.Close)
+	return s
+}
+
+// Open runs redis-server until Close. It keeps an append-only file, so that after Kill and Restart it has
+// all the writes that it acknowledged.
+func Open() (*Server, error) {
+	// Not testing.TB.TempDir: the path of a unix socket has at most 107 bytes.
+	folder, err := os.MkdirTemp("", "redistest")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{folder: folder}
 	s.Client = redis.NewClient(&redis.Options{
 		Network: "unix", Addr: s.Socket(), ContextTimeoutEnabled: true, MaxRetries: 1,
 		DialerRetries: 1, DialTimeout: time.Second, ReadTimeout: 5 * time.Second, PoolSize: 64,
 	})
-	tb.Cleanup(func() { _ = s.Client.Close() })
-	s.Restart()
-	tb.Cleanup(s.Kill)
-	return s
+	if err := s.run(); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close kills the server, closes its Client and removes its files.
+func (s *Server) Close() {
+	s.Kill()
+	_ = s.Client.Close()
+	_ = os.RemoveAll(s.folder)
 }
 
 // Socket is the path of the unix socket.
@@ -51,7 +69,7 @@ func (s *Server) Socket() string { return filepath.Join(s.folder, "s") }
 // URL is the address in the form of REDIS_URL.
 func (s *Server) URL() string { return "unix://" + s.Socket() }
 
-// Kill ends the server at once, as a crash does.
+// Kill kills the server without a shutdown, as a crash would.
 func (s *Server) Kill() {
 	if s.process != nil {
 		_ = s.process.Process.Kill()
@@ -60,13 +78,21 @@ func (s *Server) Kill() {
 	}
 }
 
-// Restart starts the server after Kill, and waits until it answers.
+// Restart starts the server after Kill, and waits until it answers. A server that does not answer fails
+// the test.
 func (s *Server) Restart() {
 	s.tb.Helper()
+	if err := s.run(); err != nil {
+		s.tb.Fatal(err)
+	}
+}
+
+func (s *Server) run() error {
 	s.process = exec.Command("redis-server", "--port", "0", "--unixsocket", s.Socket(), "--dir", s.folder,
 		"--appendonly", "yes", "--appendfsync", "no", "--save", "", "--loglevel", "warning", "--logfile", "log")
 	if err := s.process.Start(); err != nil {
-		s.tb.Fatalf("start redis-server: %v", err)
+		s.process = nil
+		return fmt.Errorf("start redis-server: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -77,17 +103,18 @@ func (s *Server) Restart() {
 		case <-tick.C:
 		case <-ctx.Done():
 			log, _ := os.ReadFile(filepath.Join(s.folder, "log"))
-			s.tb.Fatalf("redis-server does not answer; its log says:\n%s", log)
+			return errors.New("redis-server does not answer; its log:\n" + string(log))
 		}
 	}
+	return nil
 }
 
-// answers asks on a connection of its own: the pool of a client remembers for
-// a while that dialing failed.
+// answers uses a connection of its own, because a pool of connections does not dial for a while after
+// dialing has failed.
 func (s *Server) answers(ctx context.Context) bool {
 	connection, err := net.Dial("unix", s.Socket())
 	if err != nil {
-		return false // the client would log it
+		return false // without the log line that go-redis would write
 	}
 	_ = connection.Close()
 	probe := redis.NewClient(&redis.Options{Network: "unix", Addr: s.Socket(), PoolSize: 1, MaxRetries: -1, DialerRetries: 1})

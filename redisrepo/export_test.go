@@ -1,0 +1,34 @@
+package redisrepo
+
+import "unicode"
+
+// The parsers that the fuzz tests call directly, because through the API each call would write to Redis.
+
+func NormalizeLink(link string) string { return normalizeLink(link) }
+
+func IsWebLink(link string) bool { return isWebLink(link, unicode.IsControl) }
+
+func EncodeCursor(l Listing, score float64, member string) string {
+	return l.encodeCursor(cursor{score: score, member: member})
+}
+
+func DecodeCursor(l Listing, text string) (score float64, member string, ok bool) {
+	c, err := l.decodeCursor("after", text)
+	return c.score, c.member, err == nil
+}
+
+// ParseMessage returns the article that a message describes.
+func ParseMessage(text string) (*Article, error) {
+	m, err := parseMessage(text)
+	if err != nil {
+		return nil, err
+	}
+	a := &Article{ID: m.id}
+	(&Repo{rules: DefaultRules()}).apply(a, m.state)
+	return a, nil
+}
+
+// Decode decodes the hash of article:1.
+func Decode(hash map[string]string) (*Article, error) {
+	return (&Repo{rules: DefaultRules()}).decode(1, hash)
+}

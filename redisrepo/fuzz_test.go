@@ -1,0 +1,193 @@
+package redisrepo_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+)
+
+// wantSafeRefusal fails the test unless err is a refusal that is safe to show.
+func wantSafeRefusal(t *testing.T, err error) {
+	t.Helper()
+	var refusal redisrepo.Refusal
+	if !errors.As(err, &refusal) || len(refusal) == 0 {
+		t.Fatalf("err = %v, want a refusal", err)
+	}
+}
+
+func FuzzParseArticleID(f *testing.F) {
+	for _, seed := range []string{"article:17", "17", "article:", "0", "-1", "+1", "017", "2147483647", "2147483648", "article:article:1", "１"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		id, err := redisrepo.ParseArticleID(s)
+		if err != nil {
+			wantSafeRefusal(t, err)
+			return
+		}
+		if again, err := redisrepo.ParseArticleID(id.String()); err != nil || again != id {
+			t.Errorf("ParseArticleID(%q) = %v, which parses to %v, %v", s, id, again, err)
+		}
+		if strings.TrimPrefix(id.String(), "article:") != strings.TrimPrefix(s, "article:") {
+			t.Errorf("ParseArticleID(%q) = %v: an article has two ids", s, id)
+		}
+	})
+}
+
+func FuzzParseUserName(f *testing.F) {
+	for _, seed := range []string{"alice", "", " alice", "a b", "a\nb", strings.Repeat("é", 64), strings.Repeat("é", 65), "\xff", "user:alice", "\u00a0a"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		name, err := redisrepo.ParseUserName(s)
+		if err != nil {
+			wantSafeRefusal(t, err)
+			return
+		}
+		if string(name) != s {
+			t.Errorf("ParseUserName(%q) = %q, want the name unchanged", s, name)
+		}
+		if id := (redisrepo.User{Name: name}).ID(); id != "user:"+s {
+			t.Errorf("the id of %q is %q", name, id)
+		}
+	})
+}
+
+func FuzzParseGroupName(f *testing.F) {
+	for _, seed := range []string{"go", "Go", "Straße", "İ", "ᏸ", "a b", "", "interesting", "e\u0301", "\u0345", strings.Repeat("ŉ", 40), "a-b_c.1", "\xff"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		name, err := redisrepo.ParseGroupName(s)
+		if err != nil {
+			wantSafeRefusal(t, err)
+			return
+		}
+		if again, err := redisrepo.ParseGroupName(string(name)); err != nil || again != name {
+			t.Errorf("ParseGroupName(%q) = %q, which parses to %q, %v", s, name, again, err)
+		}
+		if strings.ContainsAny(string(name), " :\n{}") || name == "" {
+			t.Errorf("ParseGroupName(%q) = %q, which cannot be part of a key", s, name)
+		}
+	})
+}
+
+func FuzzNormalizeLink(f *testing.F) {
+	for _, seed := range []string{
+		"https://example.com", "http://Example.COM:80/a/?b=1&a=2#c", "https://user:pw@h.example./%7Ea/%2f?utm_source=x&&q=%zz",
+		"https://[::1]:443/x", "https://bücher.example/ü", "http://e\u0301.example/", "https://example.com/?a=1&a=0", "HTTPS://%65xample.com:/",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, link string) {
+		if !redisrepo.IsWebLink(link) {
+			return
+		}
+		scheme, _, _ := strings.Cut(link, "://")
+		once := redisrepo.NormalizeLink(link)
+		if twice := redisrepo.NormalizeLink(scheme + "://" + once); twice != once {
+			t.Errorf("the normalized form of %q, %q, has the normalized form %q", link, once, twice)
+		}
+	})
+}
+
+// Only a cursor that a listing gave is accepted, and only by that listing.
+func FuzzCursor(f *testing.F) {
+	repo, err := redisrepo.New(f.Context(), redistest.Start(f).Client, redisrepo.DefaultRules())
+	if err != nil {
+		f.Fatal(err)
+	}
+	for i, votes := range []int{0, 3, -2} {
+		imported := redisrepo.Imported{
+			ID: redisrepo.ArticleID(i + 1), Poster: "alice", PostedAt: time.Unix(1_700_000_000, 0), Votes: votes,
+			Draft: redisrepo.Draft{Title: "title", Groups: []string{"go"}},
+		}
+		if _, errs := repo.Import(f.Context(), []redisrepo.Imported{imported}); errs[0] != nil {
+			f.Fatal(errs[0])
+		}
+	}
+	lists := []redisrepo.Listing{
+		redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending), redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Ascending),
+		redisrepo.InGroup("go", redisrepo.ByScore, redisrepo.Descending), redisrepo.PostedBy("alice"),
+	}
+	for _, l := range lists {
+		edges, _, err := repo.Walk(f.Context(), l, redisrepo.PageRequest{})
+		if err != nil || len(edges) != 3 {
+			f.Fatalf("Walk = %v, %v", edges, err)
+		}
+		for _, edge := range edges {
+			f.Add(edge.Cursor)
+		}
+	}
+	groups, _, err := repo.Groups(f.Context(), redisrepo.PageRequest{})
+	if err != nil || len(groups) != 1 {
+		f.Fatalf("Groups = %v, %v", groups, err)
+	}
+	f.Add(groups[0].Cursor)
+	f.Add("")
+	f.Add("not a cursor")
+	f.Fuzz(func(t *testing.T, cursor string) {
+		accepted := 0
+		page := redisrepo.PageRequest{After: &cursor}
+		for _, l := range lists {
+			if err := repo.CheckPage(l, page); err != nil {
+				wantSafeRefusal(t, err)
+				continue
+			}
+			accepted++
+			score, member, ok := redisrepo.DecodeCursor(l, cursor)
+			score2, member2, ok2 := redisrepo.DecodeCursor(l, redisrepo.EncodeCursor(l, score, member))
+			if !ok || !ok2 || score2 != score || member2 != member {
+				t.Errorf("(%v, %q, %t) is decoded again as (%v, %q, %t)", score, member, ok, score2, member2, ok2)
+			}
+		}
+		if accepted > 1 {
+			t.Errorf("%d listings accept the cursor %q", accepted, cursor)
+		}
+	})
+}
+
+// A message may come from a later version, or from a program that is no part of Frontpage.
+func FuzzParseMessage(f *testing.F) {
+	for _, seed := range []string{
+		"hello", "posted article:1 1 1 0 1700000432 ", "voted article:2 7 2 1 1700000864 go web\n1 bob", "deleted article:3 2 1 0 5 go\n1700000000 user:mod",
+		"deleted article:3 2 1 0 5\nx", "voted article:2 7 NaN 1e999 1", "later article:1 1 1 1 1 a b c", "", "a b c d e f",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		a, err := redisrepo.ParseMessage(text)
+		if err != nil {
+			return
+		}
+		if a.Upvotes-a.Downvotes != a.Votes {
+			t.Errorf("of %q, %d upvotes and %d downvotes are %d votes", text, a.Upvotes, a.Downvotes, a.Votes)
+		}
+	})
+}
+
+// A legacy client can write any text into the fields of a hash.
+func FuzzDecodeHash(f *testing.F) {
+	f.Add("title", "https://example.com", "user:alice", "1700000000.5", "1", "", "go web", "")
+	f.Add("", "", "", "", "", "", "", "")
+	f.Add("title", "", "alice", "NaN", "-1e15", "Inf", "  ", "1e300")
+	f.Fuzz(func(t *testing.T, title, link, poster, at, votes, downvotes, groups, deleted string) {
+		hash := map[string]string{
+			"title": title, "link": link, "poster": poster, "time": at, "votes": votes, "downvotes": downvotes, "groups": groups, "deleted": deleted,
+		}
+		a, err := redisrepo.Decode(hash)
+		if err != nil {
+			return
+		}
+		if a.Title != title || a.Upvotes-a.Downvotes != a.Votes || (a.DeletedAt != nil) != (deleted != "") {
+			t.Errorf("the hash %v is decoded as %+v", hash, a)
+		}
+		if a.VotingEndsAt.Before(a.CreatedAt) {
+			t.Errorf("voting on an article of %v ends at %v", a.CreatedAt, a.VotingEndsAt)
+		}
+	})
+}
