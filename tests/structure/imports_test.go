@@ -1,52 +1,174 @@
+// Package structure_test holds the structure of the repository: which package may import which, and how
+// its texts are written.
 package structure_test
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/vektah/gqlparser/v2"
+	graphql "github.com/vektah/gqlparser/v2/ast"
 	"golang.org/x/mod/semver"
 )
 
-// Imports run one way: server -> graph -> identity, redisrepo -> go-redis.
-func TestImportsRunOneWay(t *testing.T) {
+const (
+	root   = "../.."
+	module = "frontpage"
+)
+
+// allowed lists, for each package, all packages of this module that it may import, tests aside.
+var allowed = map[string][]string{
+	".":         {"csvimport", "demo", "endpoint", "graph", "redisrepo", "settings", "store", "web"},
+	"settings":  {"endpoint", "identity", "redisrepo", "store", "web"},
+	"graph":     {"endpoint", "redisrepo"},
+	"endpoint":  {"identity", "redisrepo"},
+	"redisrepo": {},
+	"identity":  {},
+	"store":     {},
+	"web":       {},
+	"csvimport": {"redisrepo"},
+	"demo":      {"csvimport", "redisrepo"},
+
+	// For tests only.
+	"redistest":        {},
+	"programtest":      {},
+	"sitetest":         {"endpoint", "graph", "identity", "redisrepo", "redistest", "store"},
+	"tests/benchmarks": {},
+	"tests/documents":  {},
+	"tests/program":    {},
+	"tests/structure":  {},
+}
+
+// forbidden lists packages of other modules, and of the standard library, that a package must not import
+// itself.
+var forbidden = map[string][]string{
+	"graph":     {"net/http", "github.com/redis/go-redis/v9", "github.com/coder/websocket"},
+	"redisrepo": {"net/http", "os", "github.com/99designs/gqlgen/graphql", "github.com/vektah/gqlparser/v2"},
+	"identity":  {"github.com/redis/go-redis/v9", "github.com/99designs/gqlgen/graphql"},
+}
+
+func TestPackagesImportOnlyWhatIsAllowed(t *testing.T) {
 	t.Parallel()
-	forbidden := map[string][]string{
-		"frontpage/identity":  {"frontpage/graph", "frontpage/endpoint", "frontpage/redisrepo", "frontpage/store", "frontpage/csvimport", "github.com/99designs/gqlgen/graphql"},
-		"frontpage/redisrepo": {"frontpage/graph", "frontpage/identity", "frontpage/store", "frontpage/csvimport", "github.com/99designs/gqlgen", "github.com/vektah/gqlparser/v2", "net/http"},
-		"frontpage/graph":     {"frontpage/store", "frontpage/csvimport"},
-		"frontpage/store":     {"frontpage/graph", "frontpage/redisrepo", "frontpage/identity", "frontpage/csvimport"},
-		"frontpage/csvimport": {"frontpage/graph", "frontpage/store"},
-		"frontpage/web":       {"frontpage/graph", "frontpage/redisrepo", "frontpage/identity", "frontpage/store"},
-		"frontpage/demo":      {"frontpage/graph", "frontpage/store"},
-		"frontpage":           {"frontpage/redistest", "testing"},
-	}
-	for from, targets := range forbidden {
-		packages := goList(t, "-deps", from)
-		for _, target := range targets {
-			if slices.Contains(packages, target) {
-				t.Errorf("%s imports %s", from, target)
+	seen := map[string]bool{}
+	for _, line := range goList(t, "-f", `{{.ImportPath}}{{range .Imports}},{{.}}{{end}}`, "./...") {
+		imports := strings.Split(line, ",")
+		from := strings.TrimPrefix(strings.TrimPrefix(imports[0], module), "/")
+		if from == "" {
+			from = "."
+		}
+		seen[from] = true
+		list, listed := allowed[from]
+		if !listed {
+			t.Errorf("package %s is not in the list of allowed imports: add it, with what it may import", from)
+		}
+		for _, imported := range imports[1:] {
+			if to, ours := strings.CutPrefix(imported, module+"/"); ours && !slices.Contains(list, to) {
+				t.Errorf("%s imports %s, which is not in its list", from, to)
+			}
+			if slices.Contains(forbidden[from], imported) {
+				t.Errorf("%s imports %s", from, imported)
 			}
 		}
 	}
-	if direct := goList(t, "-f", `{{join .Imports "\n"}}`, "frontpage/graph"); slices.Contains(direct, "github.com/redis/go-redis/v9") {
-		t.Error("graph imports go-redis: its errors could leak")
+	for from := range allowed {
+		if !seen[from] {
+			t.Errorf("the list of allowed imports names %s, which does not exist", from)
+		}
 	}
 }
 
-// One request can kill a server with an older parser, which is what gqlgen asks for.
+func TestProgramContainsNothingForTests(t *testing.T) {
+	t.Parallel()
+	for _, linked := range goList(t, "-deps", ".") {
+		name := strings.TrimPrefix(linked, module+"/")
+		if name == "testing" || name == "redistest" || name == "sitetest" || name == "programtest" || strings.HasPrefix(linked, module+"/tests/") {
+			t.Errorf("the program links %s", linked)
+		}
+	}
+}
+
+// generic are names of the schema that package endpoint uses with another meaning.
+var generic = map[string]string{
+	"RateLimit": "the header",
+	"code":      "the member of an error's extensions",
+	"cost":      "the name of the rate, and the key of its extension",
+	"id":        "the member of a WebSocket message",
+	"votes":     "the name of the rate",
+}
+
+// Package endpoint would serve any schema: it names no type and no field of this one.
+func TestEndpointNamesNothingOfTheSchema(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join(root, "schema.graphqls"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, err := gqlparser.LoadSchema(&graphql.Source{Name: "schema.graphqls", Input: string(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]bool{}
+	for name, definition := range schema.Types {
+		if definition.BuiltIn || strings.HasPrefix(name, "__") {
+			continue
+		}
+		named[name] = true
+		for _, field := range definition.Fields {
+			named[field.Name] = !strings.HasPrefix(field.Name, "__")
+		}
+	}
+	if len(named) < 50 {
+		t.Fatalf("%d names were found in the schema, want at least 50", len(named))
+	}
+	files, err := filepath.Glob(filepath.Join(root, "endpoint", "*.go"))
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		positions := token.NewFileSet()
+		file, err := parser.ParseFile(positions, name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			literal, ok := n.(*ast.BasicLit)
+			if !ok || literal.Kind != token.STRING {
+				return true
+			}
+			if text, err := strconv.Unquote(literal.Value); err == nil && named[text] && generic[text] == "" {
+				t.Errorf("%v: %q is a name of the schema", positions.Position(literal.Pos()), text)
+			}
+			return true
+		})
+	}
+}
+
+// An older parser, which gqlgen asks for, can be made to end the process by one request.
 func TestGraphQLParserIsNewEnough(t *testing.T) {
 	t.Parallel()
-	const least = "v2.5.64"
-	if found := goList(t, "-m", "-f", "{{.Version}}", "github.com/vektah/gqlparser/v2")[0]; semver.Compare(found, least) < 0 {
-		t.Errorf("gqlparser is %s, not %s or newer", found, least)
+	const minimum = "v2.5.64"
+	if found := goList(t, "-m", "-f", "{{.Version}}", "github.com/vektah/gqlparser/v2")[0]; semver.Compare(found, minimum) < 0 {
+		t.Errorf("gqlparser is %s, want %s or newer", found, minimum)
 	}
 }
 
+// goList runs go list in the root of the module and returns the words of its output.
 func goList(t *testing.T, args ...string) []string {
 	t.Helper()
-	out, err := exec.Command("go", append([]string{"list"}, args...)...).Output()
+	list := exec.Command("go", append([]string{"list"}, args...)...)
+	list.Dir = root
+	out, err := list.Output()
 	if err != nil {
 		t.Fatalf("go list %v: %v", args, err)
 	}
