@@ -54,7 +54,7 @@ func TestLinksLeadToFilesAndHeadings(t *testing.T) {
 	}
 }
 
-// A name in backticks that looks like a file, a folder, a test or a setting is one.
+// A name in backticks that looks like a file, a folder, a target of make, a test or a setting is one.
 func TestNamesInDocumentsExist(t *testing.T) {
 	t.Parallel()
 	files := repositoryFiles(t)
@@ -77,6 +77,8 @@ func TestNamesInDocumentsExist(t *testing.T) {
 	}
 	source := regexp.MustCompile(`^[\w./-]+\.(go|lua|graphqls|tsx?|mjs|sh|dot|yml)$`)
 	test := regexp.MustCompile(`^(?:[a-z/]+\.)?((?:Test|Fuzz|Benchmark)[A-Z]\w*)$`)
+	target := regexp.MustCompile(`^make ([a-z]+)$`)
+	makefile := read(t, "Makefile")
 	constant := regexp.MustCompile(`^[A-Z][A-Z0-9]*(_[A-Z0-9]+)+$`)
 	for _, document := range documents(t) {
 		if document == "SECURITY.md" {
@@ -95,6 +97,10 @@ func TestNamesInDocumentsExist(t *testing.T) {
 			case strings.HasSuffix(quoted, "/`") && regexp.MustCompile(`^[a-z]+$`).MatchString(name):
 				if !isFile(name) {
 					t.Errorf("%s names the folder %s, which does not exist", document, quoted)
+				}
+			case target.MatchString(name):
+				if !strings.Contains(makefile, "\n"+target.FindStringSubmatch(name)[1]+":") {
+					t.Errorf("%s names %s, which is no target", document, quoted)
 				}
 			case test.MatchString(name):
 				if !strings.Contains(sources, "func "+test.FindStringSubmatch(name)[1]+"(") {
