@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/errcode"
@@ -111,11 +110,7 @@ func cut(message string) string {
 	if len(message) <= maxMessage {
 		return message
 	}
-	end := maxMessage
-	for !utf8.RuneStart(message[end]) {
-		end--
-	}
-	return message[:end] + "..."
+	return strings.ToValidUTF8(message[:maxMessage], "") + "..."
 }
 
 // cutPath shortens the names in a path. Where it leads into variables, the client chose them.

@@ -111,7 +111,7 @@ func TestPostsAndChangesAreLimited(t *testing.T) {
 			first := e[0].(map[string]any)
 			wait, _ := first["retryAfter"].(float64)
 			want := map[string]any{"__typename": "RateLimitedError", "code": "RATE_LIMITED", "field": nil, "retryAfter": wait,
-				"message": fmt.Sprintf("that is too many at once: try again in %.0f s", wait)}
+				"message": fmt.Sprintf("rate limit exceeded: try again in %.0f s", wait)}
 			if payload[strings.Fields(nothing)[0]] != nil || !reflect.DeepEqual(first, want) || wait < 1 || wait > 60 {
 				t.Errorf("%s: %s %v", mutation, name, payload)
 			}

@@ -9,18 +9,16 @@ import (
 	"time"
 )
 
-// bucketTime is how long an address has the same bucket: long enough to see one
-// that votes for many, and no longer than voting is open by default.
+// bucketTime is how long an address keeps its bucket: long enough to notice one that votes for many users, and no longer
+// than voting is open by default.
 const bucketTime = 7 * 24 * time.Hour
 
-// buckets conceal addresses from those who look for fraud: of two votes of a
-// week they can see whether they came from one address, and not from which. The
-// secret is the salt; without one there are no buckets.
+// buckets conceal the addresses of voters from operators who look for fraud: they see whether two votes of one week came
+// from the same address, but not from which. The value is the secret key; without one, no buckets are recorded.
 type buckets []byte
 
-// of is the bucket of an address now, 12 hex digits: HMAC-SHA256 of the week and
-// the address.
-func (secret buckets) of(address netip.Addr) string {
+// bucket returns the current bucket of an address, 12 hex digits: HMAC-SHA256 of the week and the address.
+func (secret buckets) bucket(address netip.Addr) string {
 	if len(secret) == 0 || !address.IsValid() {
 		return ""
 	}

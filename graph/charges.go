@@ -7,18 +7,21 @@ import (
 	"frontpage/endpoint"
 )
 
-// ruleOf says by which rule a mutation is counted.
+// ruleOf maps each mutation to the rule that counts it.
 var ruleOf = map[string]string{
-	"vote": endpoint.RuleVotes, "post": endpoint.RulePosts, "regroup": endpoint.RuleChanges, "deleteArticle": endpoint.RuleChanges,
+	"vote":          endpoint.RuleVotes,
+	"post":          endpoint.RulePosts,
+	"regroup":       endpoint.RuleChanges,
+	"deleteArticle": endpoint.RuleChanges,
 }
 
-// RateLimit is the quota of complexity points of the caller.
+// RateLimit is the caller's quota of complexity points.
 type RateLimit struct {
 	Limit, Cost, Remaining int
 	ResetAt                time.Time
 }
 
-// rateLimit returns the caller's quota; nil when there is no limit.
+// rateLimit returns the caller's quota, or nil if the cost is not limited.
 func rateLimit(ctx context.Context) *RateLimit {
 	charge, balance, ok := endpoint.CostBalance(ctx)
 	if !ok {
@@ -26,6 +29,6 @@ func rateLimit(ctx context.Context) *RateLimit {
 	}
 	return &RateLimit{
 		Limit: charge.Most, Cost: charge.Amount, Remaining: max(charge.Most-balance.Used, 0),
-		ResetAt: time.Now().Add(balance.Left + time.Second - 1).UTC().Truncate(time.Second), // not too early
+		ResetAt: time.Now().Add(balance.Left + time.Second - 1).UTC().Truncate(time.Second), // rounded up
 	}
 }

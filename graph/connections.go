@@ -6,7 +6,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-// ArticleConnection is a part of a list of articles.
+// ArticleConnection is a page of a list of articles.
 type ArticleConnection struct {
 	Edges    []*ArticleEdge
 	PageInfo redisrepo.PageInfo
@@ -14,55 +14,56 @@ type ArticleConnection struct {
 	listing redisrepo.Listing
 }
 
-// ArticleEdge is an article and its place in a list.
+// ArticleEdge is an article and its position in a list.
 type ArticleEdge struct {
 	Cursor string
 	Node   *redisrepo.Article
 }
 
-// Nodes are the articles without their places.
+// Nodes returns the articles without their positions.
 func (c *ArticleConnection) Nodes() []*redisrepo.Article {
-	nodes := make([]*redisrepo.Article, len(c.Edges))
-	for i, edge := range c.Edges {
-		nodes[i] = edge.Node
-	}
-	return nodes
+	return nodesOf(c.Edges, func(e *ArticleEdge) *redisrepo.Article { return e.Node })
 }
 
-// GroupConnection is a part of the list of groups.
+// GroupConnection is a page of the list of groups.
 type GroupConnection struct {
 	Edges    []*GroupEdge
 	PageInfo redisrepo.PageInfo
 }
 
-// GroupEdge is a group and its place in the list.
+// GroupEdge is a group and its position in the list.
 type GroupEdge struct {
 	Cursor string
 	Node   *redisrepo.Group
 }
 
-// Nodes are the groups without their places.
+// Nodes returns the groups without their positions.
 func (c *GroupConnection) Nodes() []*redisrepo.Group {
-	nodes := make([]*redisrepo.Group, len(c.Edges))
-	for i, edge := range c.Edges {
-		nodes[i] = edge.Node
+	return nodesOf(c.Edges, func(e *GroupEdge) *redisrepo.Group { return e.Node })
+}
+
+// nodesOf returns the nodes of edges.
+func nodesOf[E, N any](edges []*E, node func(*E) *N) []*N {
+	nodes := make([]*N, len(edges))
+	for i, edge := range edges {
+		nodes[i] = node(edge)
 	}
 	return nodes
 }
 
-func span(first *int32, after *string, last *int32, before *string) redisrepo.PageRequest {
+func pageRequest(first *int32, after *string, last *int32, before *string) redisrepo.PageRequest {
 	return redisrepo.PageRequest{First: asInt(first), After: after, Last: asInt(last), Before: before}
 }
 
-// walk answers a part of a listing. What is not asked for is not read: neither
-// the articles for their cursors, nor the listing for its total.
-func (r *Resolver) walk(ctx context.Context, l redisrepo.Listing, s redisrepo.PageRequest) (*ArticleConnection, error) {
+// articlePage returns a page of a listing. It reads only what is selected: no articles if only cursors are, and no
+// listing if only the total is.
+func (r *Resolver) articlePage(ctx context.Context, l redisrepo.Listing, p redisrepo.PageRequest) (*ArticleConnection, error) {
 	c := &ArticleConnection{listing: l}
 	reads := selected(ctx, "ArticleConnection.edges") || selected(ctx, "ArticleConnection.nodes")
 	if !reads && !selected(ctx, "ArticleConnection.pageInfo") {
-		return c, r.repo.CheckPage(l, s)
+		return c, r.repo.CheckPage(l, p)
 	}
-	edges, info, err := r.repo.Walk(ctx, l, s)
+	edges, info, err := r.repo.Walk(ctx, l, p)
 	if err != nil {
 		return nil, err
 	}
@@ -87,9 +88,9 @@ func (r *Resolver) walk(ctx context.Context, l redisrepo.Listing, s redisrepo.Pa
 	return c, nil
 }
 
-// walkGroups answers a part of the list of groups.
-func (r *Resolver) walkGroups(ctx context.Context, s redisrepo.PageRequest) (*GroupConnection, error) {
-	edges, info, err := r.repo.Groups(ctx, s)
+// groupPage returns a page of the list of groups.
+func (r *Resolver) groupPage(ctx context.Context, p redisrepo.PageRequest) (*GroupConnection, error) {
+	edges, info, err := r.repo.Groups(ctx, p)
 	if err != nil {
 		return nil, err
 	}

@@ -6,8 +6,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-// listCosts says what the lists of the schema cost. pageSize is the length of
-// one that does not say.
+// listCosts returns the costs of the schema's lists. pageSize is the assumed length of a list whose size is not given.
 func listCosts(pageSize int) ComplexityRoot {
 	var c ComplexityRoot
 	page := func(child int, _ redisrepo.Order, _ redisrepo.Direction, _ int32, size *int32) int {
@@ -27,9 +26,8 @@ func listCosts(pageSize int) ComplexityRoot {
 	return c
 }
 
-// listCost is the cost of a list of elements that cost child each, besides one
-// for being there. The first size that is given counts, unless it is one that
-// will be refused.
+// listCost returns the cost of a list whose elements cost child each, and 1 more each for the element itself. The
+// first size that is given counts; one that will be refused counts as the nearest valid one.
 func listCost(child, length int, sizes ...*int32) int {
 	for _, size := range sizes {
 		if size != nil {

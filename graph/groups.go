@@ -6,8 +6,8 @@ import (
 	"frontpage/redisrepo"
 )
 
-// groupsOf makes the groups of each article. Names alone are in the article;
-// only a query that asks for counts pays for them, one round trip for all.
+// groupsOf returns the groups of each article. Their names are in the article; a query that selects their counts costs
+// one round trip for all of them.
 func (r *Resolver) groupsOf(ctx context.Context, articles []*redisrepo.Article) ([][]*redisrepo.Group, error) {
 	var names []redisrepo.GroupName
 	for _, article := range articles {

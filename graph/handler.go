@@ -1,5 +1,5 @@
-// Package graph says what the schema means: its resolvers, its costs, and which
-// mutation counts by which rule. Package endpoint serves it.
+// Package graph gives the schema its meaning: its resolvers, the costs of its lists, the rates of its mutations, and
+// which answers subscriptions can share. Package endpoint serves it; this package knows neither HTTP nor Redis.
 package graph
 
 import (
@@ -11,20 +11,21 @@ import (
 	"frontpage/redisrepo"
 )
 
-// Removes @defer: over a plain POST, gqlgen answers null for a deferred field that is not null.
+// Removes @defer from the schema: over a plain POST, gqlgen (v0.17.95) answers null for a deferred field that is not
+// null.
 func init() { delete(parsedSchema.Directives, "defer") }
 
-// Schema is the schema that NewHandler serves.
+// Schema returns the schema that NewHandler serves.
 func Schema() *ast.Schema { return parsedSchema }
 
-// NewHandler makes the endpoint of a site. Subscriptions have events while
-// repo.Listen runs. Faults are written to log.
+// NewHandler makes the endpoint of a site. Subscriptions receive events while repo.Listen runs. Faults are written to
+// log.
 func NewHandler(repo *redisrepo.Repo, log *slog.Logger, o endpoint.Options) *endpoint.Handler {
 	resolver := &Resolver{repo: repo, log: log, buckets: buckets(o.AuditSecret)}
 	return endpoint.New(endpoint.Schema{
 		ExecutableSchema: NewExecutableSchema(Config{Resolvers: resolver, Complexity: listCosts(o.Limits.PageSize)}),
 		Around:           resolver.withLoader,
 		Rule:             ruleOf,
-		SameForAll:       asksTheSame,
+		SameForAll:       sharedBy,
 	}, repo, log, o)
 }

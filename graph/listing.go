@@ -8,7 +8,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-// list answers a page of a listing.
+// list returns a numbered page of a listing.
 func (r *Resolver) list(ctx context.Context, l redisrepo.Listing, page int32, size *int32) ([]*redisrepo.Article, error) {
 	ids, err := r.repo.List(ctx, l, int(page), asInt(size))
 	if err != nil {
@@ -18,8 +18,8 @@ func (r *Resolver) list(ctx context.Context, l redisrepo.Listing, page int32, si
 	return slices.DeleteFunc(articles, func(a *redisrepo.Article) bool { return a == nil }), err
 }
 
-// loadAll waits for articles. The slot of one that there is not, or that cannot
-// be read, is nil: one bad article must not take a page away from everybody.
+// loadAll waits for articles. The result is nil for one that is missing or that cannot be decoded: one bad article
+// must not make a page fail.
 func (r *Resolver) loadAll(ctx context.Context, ids []redisrepo.ArticleID) ([]*redisrepo.Article, error) {
 	articles := make([]*redisrepo.Article, len(ids))
 	for i, thunk := range load(ctx, ids...) {
@@ -28,7 +28,7 @@ func (r *Resolver) loadAll(ctx context.Context, ids []redisrepo.ArticleID) ([]*r
 		switch {
 		case err == nil:
 			articles[i] = article
-		case errors.As(err, &refusal): // deleted, or never there
+		case errors.As(err, &refusal): // deleted, or it never existed
 		case errors.Is(err, redisrepo.ErrUnavailable) || ctx.Err() != nil:
 			return nil, err
 		default:
@@ -38,7 +38,7 @@ func (r *Resolver) loadAll(ctx context.Context, ids []redisrepo.ArticleID) ([]*r
 	return articles, nil
 }
 
-// articleIfAny is an article, or nil when there is none.
+// articleIfAny returns an article, or nil if it is missing.
 func articleIfAny(ctx context.Context, id redisrepo.ArticleID) (*redisrepo.Article, error) {
 	article, err := load(ctx, id)[0]()
 	var refusal redisrepo.Refusal

@@ -12,8 +12,7 @@ import (
 
 type loaderKey struct{}
 
-// withLoader gives each response a loader of its own: what is loaded belongs to
-// one answer, and a subscription has many.
+// withLoader gives each response its own loader, whose cache must not outlive it: a subscription has many responses.
 func (r *Resolver) withLoader(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 	// Most of what a loader costs is its channel, and mutations need none.
 	loader := sync.OnceValue(func() *dataloader.Loader[redisrepo.ArticleID, *redisrepo.Article] {
@@ -22,7 +21,7 @@ func (r *Resolver) withLoader(ctx context.Context, next graphql.ResponseHandler)
 	return next(context.WithValue(ctx, loaderKey{}, loader))
 }
 
-// fetch is the loader's batch: one pipeline of HGETALL.
+// fetch reads a batch of articles in one round trip.
 func (r *Resolver) fetch(ctx context.Context, ids []redisrepo.ArticleID) []*dataloader.Result[*redisrepo.Article] {
 	articles, errs := r.repo.ArticlesByID(ctx, ids)
 	results := make([]*dataloader.Result[*redisrepo.Article], len(ids))
@@ -32,8 +31,8 @@ func (r *Resolver) fetch(ctx context.Context, ids []redisrepo.ArticleID) []*data
 	return results
 }
 
-// load starts to load the articles and gives a function that waits for each.
-// The batch is sent at once: all its keys are known, so there is nothing to wait for.
+// load starts loading articles, and returns a function for each that waits for it. The batch is sent at once, since
+// all its keys are known.
 func load(ctx context.Context, ids ...redisrepo.ArticleID) []dataloader.Thunk[*redisrepo.Article] {
 	loader := ctx.Value(loaderKey{}).(func() *dataloader.Loader[redisrepo.ArticleID, *redisrepo.Article])()
 	thunks := make([]dataloader.Thunk[*redisrepo.Article], len(ids))

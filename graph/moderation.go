@@ -7,33 +7,29 @@ import (
 	"frontpage/redisrepo"
 )
 
-// ModerationConnection is a part of the moderation log.
+// ModerationConnection is a page of the moderation log.
 type ModerationConnection struct {
 	Edges    []*ModerationEdge
 	PageInfo redisrepo.PageInfo
 }
 
-// ModerationEdge is an entry and its place in the log.
+// ModerationEdge is an entry and its position in the log.
 type ModerationEdge struct {
 	Cursor string
 	Node   *redisrepo.ModerationEntry
 }
 
-// Nodes are the entries without their places.
+// Nodes returns the entries without their positions.
 func (c *ModerationConnection) Nodes() []*redisrepo.ModerationEntry {
-	nodes := make([]*redisrepo.ModerationEntry, len(c.Edges))
-	for i, edge := range c.Edges {
-		nodes[i] = edge.Node
-	}
-	return nodes
+	return nodesOf(c.Edges, func(e *ModerationEdge) *redisrepo.ModerationEntry { return e.Node })
 }
 
-// moderationLog answers a part of the log to moderators.
-func (r *Resolver) moderationLog(ctx context.Context, s redisrepo.PageRequest) (*ModerationConnection, error) {
+// moderationLog returns a page of the log to moderators.
+func (r *Resolver) moderationLog(ctx context.Context, p redisrepo.PageRequest) (*ModerationConnection, error) {
 	if !endpoint.ViewerOf(ctx).Moderator {
 		return nil, endpoint.Forbidden("the moderation log is for moderators")
 	}
-	entries, info, err := r.repo.ModerationLog(ctx, s)
+	entries, info, err := r.repo.ModerationLog(ctx, p)
 	if err != nil {
 		return nil, err
 	}

@@ -11,13 +11,13 @@ import (
 // Node is anything that has an id: an article, a group or a user.
 type Node any
 
-// maxNodes is how many things can be asked for by their ids at once.
+// maxNodes is the maximum number of ids in one call of nodes.
 const maxNodes = 100
 
-// nodes finds things by their global ids, all the articles in one round trip.
+// nodes returns what global ids name, nil if it is missing, and reads all articles in one round trip.
 func (r *Resolver) nodes(ctx context.Context, ids []string) ([]Node, error) {
 	if len(ids) > maxNodes {
-		return nil, badInput(fmt.Sprintf("nodes takes at most %d ids, these are %d", maxNodes, len(ids)))
+		return nil, badInput(fmt.Sprintf("nodes takes at most %d ids, not %d", maxNodes, len(ids)))
 	}
 	found := make([]Node, len(ids))
 	var articles []redisrepo.ArticleID

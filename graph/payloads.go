@@ -14,13 +14,13 @@ type RegroupInput struct {
 	Add, Remove []string
 }
 
-// PostPayload is what became of a post.
+// PostPayload is the result of a post.
 type PostPayload struct {
 	Article    *redisrepo.Article
 	UserErrors []UserError
 }
 
-// VotePayload is what became of a vote.
+// VotePayload is the result of a vote.
 type VotePayload struct {
 	Article    *redisrepo.Article
 	Previous   *redisrepo.Vote
@@ -28,16 +28,16 @@ type VotePayload struct {
 	UserErrors []UserError
 }
 
-// RegroupPayload is what became of a change of groups.
+// RegroupPayload is the result of a change of groups.
 type RegroupPayload struct {
 	Article    *redisrepo.Article
 	UserErrors []UserError
 }
 
-// DeleteArticleInput is a deletion.
+// DeleteArticleInput names the article to delete.
 type DeleteArticleInput struct{ Article redisrepo.ArticleID }
 
-// DeleteArticlePayload is what became of a deletion.
+// DeleteArticlePayload is the result of a deletion.
 type DeleteArticlePayload struct {
 	DeletedID  *redisrepo.ArticleID
 	UserErrors []UserError

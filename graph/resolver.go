@@ -6,7 +6,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-// Resolver answers the fields of the schema that a struct does not hold.
+// Resolver resolves the fields of the schema that are not fields of a struct.
 type Resolver struct {
 	repo    *redisrepo.Repo
 	log     *slog.Logger

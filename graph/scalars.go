@@ -23,7 +23,7 @@ func UnmarshalArticleID(v any) (redisrepo.ArticleID, error) {
 	case string:
 		return redisrepo.ParseArticleID(v)
 	default:
-		// An Int literal, which any ID may be. What is no ID at all is refused here, too.
+		// An ID may be written as an Int literal.
 		s, err := graphql.UnmarshalID(v)
 		if err != nil {
 			return 0, badInput("an ID is a string or an integer")
@@ -35,7 +35,7 @@ func UnmarshalArticleID(v any) (redisrepo.ArticleID, error) {
 // MarshalURL writes a link.
 func MarshalURL(link string) graphql.Marshaler { return graphql.MarshalString(link) }
 
-// UnmarshalURL reads a link as it is: what a link may be is a rule of posting.
+// UnmarshalURL reads a link without checking it: that is part of posting.
 func UnmarshalURL(v any) (string, error) {
 	link, ok := v.(string)
 	if !ok {

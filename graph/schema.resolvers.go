@@ -52,7 +52,7 @@ func (r *groupResolver) Articles(ctx context.Context, obj *redisrepo.Group, orde
 }
 
 func (r *groupResolver) ArticlesConnection(ctx context.Context, obj *redisrepo.Group, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error) {
-	return r.walk(ctx, redisrepo.InGroup(obj.Name, order, direction), span(first, after, last, before))
+	return r.articlePage(ctx, redisrepo.InGroup(obj.Name, order, direction), pageRequest(first, after, last, before))
 }
 
 func (r *groupConnectionResolver) TotalCount(ctx context.Context, obj *GroupConnection) (int32, error) {
@@ -69,51 +69,50 @@ func (r *moderationEntryResolver) Article(ctx context.Context, objs []*redisrepo
 }
 
 func (r *mutationResolver) Post(ctx context.Context, input redisrepo.Draft) (*PostPayload, error) {
-	var article *redisrepo.Article
-	viewer, err := requireViewer(ctx, endpoint.RulePosts)
-	if err == nil {
-		article, err = r.repo.Post(ctx, viewer.Name, input)
-	}
-	broken, err := userErrors(err)
-	return &PostPayload{Article: article, UserErrors: broken}, err
+	var payload PostPayload
+	var err error
+	payload.UserErrors, err = signedIn(ctx, endpoint.RulePosts, func(v endpoint.Viewer) (err error) {
+		payload.Article, err = r.repo.Post(ctx, v.Name, input)
+		return err
+	})
+	return &payload, err
 }
 
 func (r *mutationResolver) Vote(ctx context.Context, input VoteInput) (*VotePayload, error) {
-	viewer, err := requireViewer(ctx, endpoint.RuleVotes)
-	if err != nil {
-		broken, err := userErrors(err)
-		return &VotePayload{UserErrors: broken}, err
-	}
-	result, err := r.repo.Vote(ctx, input.Article, viewer.Name, input.Direction, r.buckets.of(viewer.Network()))
-	broken, err := userErrors(err)
-	payload := &VotePayload{Article: result.Article, Changed: result.Changed, UserErrors: broken}
-	if result.Article != nil {
-		payload.Previous = &result.Previous
-	}
-	return payload, err
+	var payload VotePayload
+	var err error
+	payload.UserErrors, err = signedIn(ctx, endpoint.RuleVotes, func(v endpoint.Viewer) error {
+		result, err := r.repo.Vote(ctx, input.Article, v.Name, input.Direction, r.buckets.bucket(v.Network()))
+		payload.Article, payload.Changed = result.Article, result.Changed
+		if result.Article != nil {
+			payload.Previous = &result.Previous
+		}
+		return err
+	})
+	return &payload, err
 }
 
 func (r *mutationResolver) Regroup(ctx context.Context, input RegroupInput) (*RegroupPayload, error) {
-	var article *redisrepo.Article
-	viewer, err := requireViewer(ctx, endpoint.RuleChanges)
-	if err == nil {
-		article, err = r.repo.Regroup(ctx, input.Article, actor(viewer), input.Add, input.Remove)
-	}
-	broken, err := userErrors(err)
-	return &RegroupPayload{Article: article, UserErrors: broken}, err
+	var payload RegroupPayload
+	var err error
+	payload.UserErrors, err = signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) (err error) {
+		payload.Article, err = r.repo.Regroup(ctx, input.Article, actor(v), input.Add, input.Remove)
+		return err
+	})
+	return &payload, err
 }
 
 func (r *mutationResolver) DeleteArticle(ctx context.Context, input DeleteArticleInput) (*DeleteArticlePayload, error) {
-	viewer, err := requireViewer(ctx, endpoint.RuleChanges)
-	if err == nil {
-		_, err = r.repo.Delete(ctx, input.Article, actor(viewer))
-	}
-	payload := &DeleteArticlePayload{}
-	if err == nil {
-		payload.DeletedID = &input.Article
-	}
-	payload.UserErrors, err = userErrors(err)
-	return payload, err
+	var payload DeleteArticlePayload
+	var err error
+	payload.UserErrors, err = signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) error {
+		_, err := r.repo.Delete(ctx, input.Article, actor(v))
+		if err == nil {
+			payload.DeletedID = &input.Article
+		}
+		return err
+	})
+	return &payload, err
 }
 
 func (r *queryResolver) Articles(ctx context.Context, order redisrepo.Order, direction redisrepo.Direction, page int32, pageSize *int32) ([]*redisrepo.Article, error) {
@@ -121,7 +120,7 @@ func (r *queryResolver) Articles(ctx context.Context, order redisrepo.Order, dir
 }
 
 func (r *queryResolver) ArticlesConnection(ctx context.Context, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error) {
-	return r.walk(ctx, redisrepo.AllArticles(order, direction), span(first, after, last, before))
+	return r.articlePage(ctx, redisrepo.AllArticles(order, direction), pageRequest(first, after, last, before))
 }
 
 func (r *queryResolver) Article(ctx context.Context, id string) (*redisrepo.Article, error) {
@@ -145,7 +144,7 @@ func (r *queryResolver) Group(ctx context.Context, name string) (*redisrepo.Grou
 }
 
 func (r *queryResolver) Groups(ctx context.Context, first *int32, after *string, last *int32, before *string) (*GroupConnection, error) {
-	return r.walkGroups(ctx, span(first, after, last, before))
+	return r.groupPage(ctx, pageRequest(first, after, last, before))
 }
 
 func (r *queryResolver) User(ctx context.Context, name string) (*redisrepo.User, error) {
@@ -181,7 +180,7 @@ func (r *queryResolver) RateLimit(ctx context.Context) (*RateLimit, error) {
 }
 
 func (r *queryResolver) ModerationLog(ctx context.Context, first *int32, after *string, last *int32, before *string) (*ModerationConnection, error) {
-	return r.moderationLog(ctx, span(first, after, last, before))
+	return r.moderationLog(ctx, pageRequest(first, after, last, before))
 }
 
 func (r *subscriptionResolver) ArticleChanged(ctx context.Context, ids []string) (<-chan *redisrepo.Article, error) {
@@ -209,7 +208,7 @@ func (r *subscriptionResolver) ArticlePosted(ctx context.Context, group *string)
 }
 
 func (r *userResolver) ArticlesConnection(ctx context.Context, obj *redisrepo.User, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error) {
-	return r.walk(ctx, redisrepo.PostedBy(obj.Name), span(first, after, last, before))
+	return r.articlePage(ctx, redisrepo.PostedBy(obj.Name), pageRequest(first, after, last, before))
 }
 
 func (r *Resolver) Article() ArticleResolver { return &articleResolver{r} }

@@ -2,7 +2,7 @@ package graph
 
 import "github.com/vektah/gqlparser/v2/ast"
 
-// sameForAll are the fields that an article's state decides by itself, by type.
+// sameForAll are the fields that depend on the state of an article alone, by type.
 var sameForAll = map[string]map[string]bool{
 	"Subscription": {"articleChanged": true, "articlePosted": true},
 	"Article": {
@@ -15,21 +15,21 @@ var sameForAll = map[string]map[string]bool{
 	"Node":  {"id": true},
 }
 
-// asksTheSame reports whether a selection is answered the same for everybody who
-// asks about one state of an article. A directive may depend on variables.
-func asksTheSame(set ast.SelectionSet) bool {
+// sharedBy reports whether all viewers get the same answer to a selection about the same state of an article. A
+// directive may depend on variables.
+func sharedBy(set ast.SelectionSet) bool {
 	for _, selection := range set {
 		switch s := selection.(type) {
 		case *ast.Field:
-			if len(s.Directives) > 0 || s.Name != "__typename" && !sameForAll[s.ObjectDefinition.Name][s.Name] || !asksTheSame(s.SelectionSet) {
+			if len(s.Directives) > 0 || s.Name != "__typename" && !sameForAll[s.ObjectDefinition.Name][s.Name] || !sharedBy(s.SelectionSet) {
 				return false
 			}
 		case *ast.InlineFragment:
-			if len(s.Directives) > 0 || !asksTheSame(s.SelectionSet) {
+			if len(s.Directives) > 0 || !sharedBy(s.SelectionSet) {
 				return false
 			}
 		case *ast.FragmentSpread:
-			if len(s.Directives) > 0 || !asksTheSame(s.Definition.SelectionSet) {
+			if len(s.Directives) > 0 || !sharedBy(s.Definition.SelectionSet) {
 				return false
 			}
 		}

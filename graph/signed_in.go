@@ -7,19 +7,20 @@ import (
 	"frontpage/redisrepo"
 )
 
-// requireViewer refuses anonymous callers and those that exceeded a rule's rate.
-func requireViewer(ctx context.Context, rule string) (endpoint.Viewer, error) {
+// signedIn calls do for an authenticated viewer who has not exceeded the rate of rule. It returns the user errors of
+// a payload, which is an empty list if all went well, or a fault.
+func signedIn(ctx context.Context, rule string, do func(endpoint.Viewer) error) ([]UserError, error) {
 	v := endpoint.ViewerOf(ctx)
 	if v.Name == "" {
-		return v, redisrepo.Refusal{{Code: unauthenticated, Message: "sign in first"}}
+		return []UserError{&BasicUserError{Code: unauthenticated, Message: "sign in first"}}, nil
 	}
 	if wait := endpoint.Exceeded(ctx, rule); wait > 0 {
-		return v, &rateError{wait}
+		return []UserError{rateLimitedError(wait)}, nil
 	}
-	return v, nil
+	return userErrors(do(v))
 }
 
-// actor is the viewer as one who changes articles.
+// actor returns the viewer as one who changes articles.
 func actor(v endpoint.Viewer) redisrepo.Actor {
 	return redisrepo.Actor{Name: v.Name, Moderator: v.Moderator}
 }

@@ -1,0 +1,224 @@
+package endpoint
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/formatter"
+	"github.com/vektah/gqlparser/v2/parser"
+)
+
+func FuzzNegotiate(f *testing.F) {
+	for _, accept := range []string{
+		"", "*/*", "application/json", "text/event-stream", "text/*;q=0.5, application/graphql-response+json;q=0.9",
+		"application/json;q=0, */*;q=0.1", "application/json;q=NaN", "APPLICATION/JSON;Q=1", `application/json;a="b,c"`, ",,;q=",
+	} {
+		f.Add(accept)
+	}
+	f.Fuzz(func(t *testing.T, accept string) {
+		a := negotiate([]string{accept})
+		if a.media != mediaJSON && a.media != mediaGraphQL {
+			t.Errorf("the media type is %q", a.media)
+		}
+		if a.eventsFirst && !a.events || a.events && !a.ok {
+			t.Errorf("contradiction: %+v", a)
+		}
+		for _, offer := range []string{mediaJSON, mediaGraphQL, mediaEvents} {
+			if quality, _ := qualityOf(offer, accept); !(quality >= 0 && quality <= 1) {
+				t.Errorf("the quality of %s is %v", offer, quality)
+			}
+		}
+		if lines := negotiate(strings.Split(accept, ",")); lines != a {
+			t.Errorf("one header gives %+v, one for each range %+v", a, lines)
+		}
+		if more := negotiate([]string{accept, "application/unknown"}); accept != "" && more != a {
+			t.Errorf("an unknown range changes %+v to %+v", a, more)
+		}
+	})
+}
+
+func FuzzMessage(f *testing.F) {
+	for _, text := range []string{
+		`{"type":"connection_init"}`, `{"type":"connection_init","payload":{"Authorization":"Bearer x"}}`, `{"type":"ping","payload":null}`,
+		`{"type":"subscribe","id":"1","payload":{"query":"{ a }","variables":{"n":1e400}}}`, `{"type":"complete","id":"1","payload":[]}`,
+		`{"TYPE":"ping"}`, `{"type":"ping","type":"pong"}`, `{"type":"subscribe","id":"\ud800","payload":{"documentId":"sha256:"}}`, `[]`, `null`, "\xff",
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, payload, problem := parseMessage(data)
+		if problem != "" {
+			return
+		}
+		kind, id := m.text("type"), m.text("id")
+		if (kind == typeSubscribe || kind == typeComplete) && id == "" {
+			t.Errorf("%s without an id is accepted", kind)
+		}
+		again, payloadAgain, problem := parseMessage(asJSON(m))
+		if problem != "" || again.text("type") != kind || again.text("id") != id || !reflect.DeepEqual(payloadAgain, payload) {
+			t.Errorf("printed and parsed again, %s is %s: %s", data, asJSON(again), problem)
+		}
+		if kind == typeSubscribe {
+			params, problem := parseSubscribe(m, http.Header{})
+			if problem == "" && params.Query == "" && params.Extensions[persistedExtension] == nil {
+				t.Errorf("%s: accepted without a document", data)
+			}
+		}
+		answer := appendMessage(nil, typeNext, asJSON(id), m["payload"])
+		if !json.Valid(answer) || !utf8.Valid(answer) {
+			t.Errorf("the answer is not JSON: %s", answer)
+		}
+	})
+}
+
+// tallies counts the operations of a document, in order.
+func tallies(document *ast.QueryDocument) (list []tally) {
+	m := newMeasure(document)
+	for _, o := range document.Operations {
+		list = append(list, m.operation(o))
+	}
+	return list
+}
+
+func FuzzMeasure(f *testing.F) {
+	for _, text := range []string{
+		`{ a }`, `query Q($n: Int = 5 @d) @d { a: b(c: [1, {x: "y"}]) @skip(if: true) { ...F ... on T @d { e } } } fragment F on T @d { g { ...F } }`,
+		`{ ...A } fragment A on T { ...B ...B } fragment B on T { ...C ...C } fragment C on T { a b c }`, `subscription { __type(name: "T") { fields { name } } }`,
+		`{ ...A } fragment A on T { ...B } fragment B on T { ...A a }`, "{ a(b: \"\"\"block \\\"\"\" string\"\"\") } # comment", `{ a(n: 1.5e-7, m: -0, e: E, v: $v) }`,
+	} {
+		f.Add(text)
+	}
+	limits := DefaultLimits()
+	f.Fuzz(func(t *testing.T, text string) {
+		document, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, limits.Tokens)
+		if err != nil || len(document.Operations) == 0 {
+			return
+		}
+		for _, o := range document.Operations {
+			for _, variable := range o.VariableDefinitions {
+				variable.Directives = nil // gqlparser's formatter does not print them
+			}
+		}
+		counted := tallies(document)
+		for _, n := range counted {
+			if n.depth < 0 || n.depth > limits.Tokens || n.fields < n.width || max(n.fields, n.aliases, n.directives) > maxTally {
+				t.Fatalf("%+v of %q", n, text)
+			}
+		}
+		// What is executed may be printed before: it must not become larger or smaller.
+		var printed strings.Builder
+		formatter.NewFormatter(&printed).FormatQueryDocument(document)
+		again, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: printed.String()}, 0)
+		if err != nil {
+			return // gqlparser's formatter does not print all that its parser accepts
+		}
+		if after := tallies(again); !slices.Equal(after, counted) {
+			t.Errorf("%q is counted as %+v, printed as %q it is %+v", text, counted, printed.String(), after)
+		}
+		// More fields never count less.
+		document.Operations[0].SelectionSet = append(document.Operations[0].SelectionSet, &ast.Field{Name: "more", Alias: "another"})
+		if more := tallies(document)[0]; more.fields < counted[0].fields || more.fields < maxTally && more.fields != counted[0].fields+1 ||
+			more.aliases < maxTally && more.aliases != counted[0].aliases+1 || more.depth < counted[0].depth {
+			t.Errorf("%q: with one more alias, %+v became %+v", text, counted[0], more)
+		}
+	})
+}
+
+// The cache counts documents by an estimate of their tokens: it must not be less than half of the parser's number.
+func FuzzCountTokens(f *testing.F) {
+	for _, text := range []string{`{a}`, `{a(b:1 c:"d e")}`, "{a #b\n}", `{a(b:"""c""")}`, `query Q($n: [Int!]! = [1,2]) { ...F @d }`} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if _, err := parser.ParseQuery(&ast.Source{Input: text}); err != nil {
+			return
+		}
+		if _, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, 2*countTokens(text)+1); err != nil {
+			t.Errorf("%q has more than twice %d tokens: %v", text, countTokens(text), err)
+		}
+	})
+}
+
+func FuzzClientAddress(f *testing.F) {
+	for _, header := range []string{
+		"", "198.51.100.1", "10.0.0.1, 10.0.0.2", "198.51.100.1:80, 10.0.0.1", "[2001:db8::1]:80", "::ffff:10.0.0.1", "fe80::1%eth0", "unknown, 10.0.0.1", ",",
+	} {
+		f.Add(header)
+	}
+	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+	f.Fuzz(func(t *testing.T, header string) {
+		at := func(remote string, forwarded ...string) netip.Addr {
+			return clientAddress(&http.Request{RemoteAddr: remote, Header: http.Header{"X-Forwarded-For": forwarded}}, proxies)
+		}
+		client := netip.MustParseAddr("203.0.113.7")
+		if got := at("203.0.113.7:99", header); got != client {
+			t.Errorf("connected directly, %v is taken for %v", client, got)
+		}
+		if got := at("10.0.0.1:99", header, client.String()+", 10.0.0.2"); got != client {
+			t.Errorf("behind two proxies, %v is taken for %v", client, got)
+		}
+		got := at("10.0.0.1:99", header)
+		if !got.IsValid() || got.Is4In6() || got.Zone() != "" {
+			t.Errorf("the address is %v", got)
+		}
+		// The address is one of the header's, or a proxy.
+		if !proxies[0].Contains(got) && !slices.ContainsFunc(strings.Split(header, ","), func(hop string) bool { a, ok := parseHop(hop); return ok && a == got }) {
+			t.Errorf("%v is not in the header", got)
+		}
+	})
+}
+
+func FuzzReadQuery(f *testing.F) {
+	for _, query := range []string{
+		"query={a}", "query=%7Ba%7D&variables={}&operationName=A", "documentId=sha256:x", "extensions={}", "variables=[]&query=a", "query=%ff", "a;b", "query=a&query=b",
+	} {
+		f.Add(query)
+	}
+	transport := &httpTransport{bodyLimit: 1 << 20}
+	f.Fuzz(func(t *testing.T, raw string) {
+		req := httptest.NewRequest(http.MethodGet, "/", nil)
+		req.URL.RawQuery = raw
+		params, refused := transport.read(httptest.NewRecorder(), req)
+		if refused != nil {
+			if refused.status < 400 || refused.code == "" {
+				t.Errorf("refused with %d %s", refused.status, refused.code)
+			}
+			return
+		}
+		if !utf8.ValidString(params.Query) || !utf8.ValidString(params.OperationName) {
+			t.Errorf("%q is not UTF-8", params.Query)
+		}
+		// By POST, the same request is read as the same.
+		body := asJSON(map[string]any{"query": params.Query, "operationName": params.OperationName, "variables": params.Variables, "extensions": params.Extensions})
+		post := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(string(body)))
+		post.Header.Set("Content-Type", mediaJSON)
+		posted, refused := transport.read(httptest.NewRecorder(), post)
+		if refused != nil || posted.Query != params.Query || posted.OperationName != params.OperationName ||
+			len(posted.Variables) != len(params.Variables) || len(params.Variables) > 0 && !reflect.DeepEqual(posted.Variables, params.Variables) {
+			t.Errorf("by POST, %s is %+v, refused: %v", body, posted, refused)
+		}
+	})
+}
+
+func FuzzCut(f *testing.F) {
+	f.Add(strings.Repeat("x", maxMessage+1))
+	f.Add(strings.Repeat("é", maxMessage))
+	f.Add(strings.Repeat("\x80", 2*maxMessage))
+	f.Fuzz(func(t *testing.T, message string) {
+		short := cut(message)
+		if len(short) > maxMessage+len("...") || utf8.ValidString(message) && !utf8.ValidString(short) || len(message) <= maxMessage && short != message {
+			t.Errorf("%q is cut to %q", message, short)
+		}
+		if reason := cutReason(message); len(reason) > 90 || !utf8.ValidString(reason) && utf8.ValidString(message) {
+			t.Errorf("%q is cut to the reason %q", message, reason)
+		}
+	})
+}
