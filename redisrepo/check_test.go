@@ -15,7 +15,7 @@ import (
 )
 
 // checkable is a site with something of everything: article:1 is interesting
-// and in a and b, article:2 in a, article:3 long closed, article:4 the book's in
+// and in a and b, article:2 in a, article:3 long closed, article:4 a legacy client's in
 // b, article:5 of a poster who does not count.
 func checkable(t *testing.T) *site {
 	t.Helper()
@@ -71,7 +71,7 @@ func TestCheckReportsInconsistencies(t *testing.T) {
 			"voted:1: has 3 members, not 4",
 		}},
 		"votes of the closed": {corrupt: "HINCRBY article:3 votes 1", want: []string{"article:3: score is 1770554160, not 1770554592: time 1.770552e+09 and 6 votes"}},
-		"votes of the book's": {corrupt: "HINCRBY article:4 votes 1", want: []string{
+		"votes of a legacy article": {corrupt: "HINCRBY article:4 votes 1", want: []string{
 			"article:4: score is 1772366832.123457, not 1772367264.123457: time 1.772366400123457e+09 and 2 votes",
 			"voted:4: has 1 members, not 2",
 		}},
@@ -219,14 +219,14 @@ func TestCheckReportsInconsistentDeletions(t *testing.T) {
 		"a deleted one by time":      {corrupt: "ZADD time: 1772366400 article:6", want: []string{"article:6: is deleted, but in time:"}},
 		"a deleted one in a group": {corrupt: "SADD group:c article:6", want: []string{
 			"group:c: holds article:6, which is not in time:"}},
-		"a deleted one in a group of the book's code": {corrupt: "SADD group:d article:6"},
+		"a deleted one in a group of a legacy client": {corrupt: "SADD group:d article:6"},
 		"a deleted one among the interesting": {corrupt: "SADD group:interesting article:6", want: []string{
 			"group:interesting: holds article:6, which is not in time:"}},
 		"a deleted one among what is posted":  {corrupt: "ZADD posted:erin 1 article:6", want: []string{"article:6: is deleted, but in posted:erin"}},
 		"a deleted one that is not listed":    {corrupt: "ZREM deleted: article:6", want: []string{"article:6: is in a hash, but not in time:"}},
 		"a deleted one that is not":           {corrupt: "HDEL article:6 deleted deleted_by", want: []string{"article:6: is in deleted:, but its hash does not say so"}},
 		"one that only says that it is":       {corrupt: "HSET article:2 deleted 5 deleted_by user:x", want: []string{"article:2: is deleted, but in time:"}},
-		"one deleted by nobody":               {corrupt: "HDEL article:6 deleted_by", want: []string{"article:6: is deleted, but deleted_by is missing"}},
+		"one without deleted_by":              {corrupt: "HDEL article:6 deleted_by", want: []string{"article:6: is deleted, but deleted_by is missing"}},
 		"one deleted at another time":         {corrupt: "HSET article:6 deleted 5", want: []string{"article:6: deleted is 5, but deleted: says 1.7723664e+09"}},
 		"a deleted one without a hash":        {corrupt: "DEL article:6", want: []string{"article:6: is in deleted:, but has no hash"}},
 		"a deleted one with a hash of no use": {corrupt: "HSET article:6 votes x", want: []string{`article:6: votes: strconv.ParseFloat: parsing "x": invalid syntax`}},
@@ -282,7 +282,7 @@ func TestCheckReadsTheWholeStore(t *testing.T) {
 	}
 }
 
-// meddle is a hook that does something once, behind the first pipeline with the command.
+// meddle is a hook that does something once, after the first pipeline with the command.
 type meddle struct {
 	command string
 	do      func()

@@ -191,7 +191,7 @@ func TestCheckReportsNothingWhileVotesAreCast(t *testing.T) {
 	busy.Store(20)
 	together(21, func(worker int) {
 		if worker == 20 {
-			defer checks.Add(2) // nobody waits for a check that failed
+			defer checks.Add(2) // no goroutine waits for a check that failed
 			for busy.Load() > 0 {
 				s[0].wantClean()
 				checks.Add(1)

@@ -94,17 +94,17 @@ func TestEmptyGroupLeavesNoKey(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	before := s.dump()
-	s.wantList(best("nobody"))
+	s.wantList(best("empty"))
 	s.wantList(best("interesting"))
-	s.wantList(redisrepo.PostedBy("nobody"))
-	if counts, err := s.ArticleCounts(s.ctx, []redisrepo.GroupName{"nobody"}); err != nil || counts[0] != 0 {
+	s.wantList(redisrepo.PostedBy("empty"))
+	if counts, err := s.ArticleCounts(s.ctx, []redisrepo.GroupName{"empty"}); err != nil || counts[0] != 0 {
 		t.Errorf("ArticleCounts = %v, %v", counts, err)
 	}
 	if groups, err := s.groups(); err != nil || len(groups) != 0 {
 		t.Errorf("Groups = %v, %v", groups, err)
 	}
 	if after := s.dump(); after != before {
-		t.Errorf("reading left keys behind:\n%s", after)
+		t.Errorf("reading left keys:\n%s", after)
 	}
 }
 
@@ -170,7 +170,7 @@ func TestUnreadListingExpires(t *testing.T) {
 	s.wantClean()
 }
 
-// What the book's code writes to a listing that is read all the time is seen
+// What a legacy client writes to a listing that is read all the time is seen
 // once the listing is due for a comparison.
 func TestLegacyWritesShowInAStoredListing(t *testing.T) {
 	t.Parallel()

@@ -30,7 +30,7 @@ func (silent) Printf(context.Context, string, ...any) {}
 // opened is when the clock of every test starts.
 var opened = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
-// site is a Repo over a Redis of its own. Its time stands still but for the test.
+// site is a Repo over a Redis of its own. Its clock moves only when the test moves it.
 type site struct {
 	*redisrepo.Repo
 	t      *testing.T
@@ -48,7 +48,7 @@ func (c *clock) now() time.Time          { return opened.Add(time.Duration(c.sin
 func (c *clock) advance(d time.Duration) { c.sinceOpened.Add(int64(d)) }
 func (c *clock) set(d time.Duration)     { c.sinceOpened.Store(int64(d)) }
 
-// newSite opens an empty site by the book's rules, as change leaves them.
+// newSite opens an empty site under the default rules, changed by change.
 func newSite(t *testing.T, change func(*redisrepo.Rules), options ...redisrepo.Option) *site {
 	t.Helper()
 	server := redistest.Start(t)
@@ -129,7 +129,7 @@ func (s *site) article(id redisrepo.ArticleID) *redisrepo.Article {
 	return articles[0]
 }
 
-// positions are the user's votes on the articles; "?" is one that is not known any more.
+// positions are the user's votes on the articles; "?" is one that has been forgotten.
 func (s *site) positions(user redisrepo.UserName, ids ...redisrepo.ArticleID) string {
 	s.t.Helper()
 	articles, errs := s.ArticlesByID(s.ctx, ids)
@@ -191,7 +191,7 @@ func (s *site) wantClean() {
 	}
 }
 
-// moderator is somebody who may do what posters may.
+// moderator is an actor who may do what posters may.
 var moderator = redisrepo.Actor{Name: "mod", Moderator: true}
 
 func (s *site) delete(id redisrepo.ArticleID, by redisrepo.Actor) *redisrepo.Article {

@@ -25,7 +25,7 @@ type ballot struct {
 	unsure       []redisrepo.Vote // sent since, without a reply
 }
 
-// A server that is killed while people vote has counted every vote that it
+// A server that is killed while votes are cast has counted every vote that it
 // acknowledged, and none twice.
 func TestKilledServerLosesNoAcknowledgedVote(t *testing.T) {
 	t.Parallel()
@@ -127,7 +127,7 @@ func TestKilledServerLosesNoAcknowledgedVote(t *testing.T) {
 	}
 	fresh.wantClean()
 	if failed.Load() == 0 {
-		t.Error("no vote failed: the server was not killed while people voted")
+		t.Error("no vote failed: the server was not killed while votes were cast")
 	}
 }
 

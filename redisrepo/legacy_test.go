@@ -76,9 +76,9 @@ func bookGroup(s *site, group, order string) []string {
 	return bookList(s, order+group)
 }
 
-// withBook is a site whose store the book's code has used alone: article:1 of
+// withLegacy is a site whose store only legacy clients have used: article:1 of
 // user:alice, in the groups go and programming, with a vote of user:bob.
-func withBook(t *testing.T, change func(*redisrepo.Rules)) *site {
+func withLegacy(t *testing.T, change func(*redisrepo.Rules)) *site {
 	t.Helper()
 	s := newSite(t, change)
 	s.do("DEL meta:")
@@ -90,7 +90,7 @@ func withBook(t *testing.T, change func(*redisrepo.Rules)) *site {
 
 func TestArticlesOfLegacyClientsAreRead(t *testing.T) {
 	t.Parallel()
-	s := withBook(t, nil)
+	s := withLegacy(t, nil)
 	a := s.article(1)
 	if got, want := fmt.Sprintf("%q %q %v %s +%d -%d =%d %v %d", a.Title, *a.Link, a.Text, a.Poster.Name, a.Upvotes, a.Downvotes, a.Votes, a.Groups, a.CreatedAt.Sub(opened).Microseconds()),
 		`"A title" "http://book.example" <nil> alice +2 -0 =2 [] 123457`; got != want {
@@ -130,7 +130,7 @@ func TestArticlesOfLegacyClientsAreRead(t *testing.T) {
 	s.wantClean()
 }
 
-// The first write through Repo takes an article of the book's code over. It may
+// The first write through Repo completes an article of a legacy client. It may
 // come with any other.
 func TestArticlesOfLegacyClientsAreWritten(t *testing.T) {
 	t.Parallel()
@@ -151,7 +151,7 @@ func TestArticlesOfLegacyClientsAreWritten(t *testing.T) {
 		"the poster's vote taken back":  {write: func(s *site) { s.vote(1, "alice", none) }, up: 1, groups: both},
 		"the poster's switch":           {write: func(s *site) { s.vote(1, "alice", down) }, up: 1, down: 1, groups: both},
 		"the poster's, where they fall": {rules: uncounted, write: func(s *site) { s.vote(1, "alice", none) }, up: 1, groups: both},
-		"a vote, then the book's": {write: func(s *site) {
+		"a vote, then a legacy one": {write: func(s *site) {
 			s.vote(1, "carol", down)
 			bookVote(s, "user:dave", 1)
 			bookVote(s, "user:dave", 1)
@@ -170,7 +170,7 @@ func TestArticlesOfLegacyClientsAreWritten(t *testing.T) {
 		"into a group":       {write: func(s *site) { regroup(s, 1, "new") }, up: 2, groups: set{"go", "new", "programming"}},
 		"into a group again": {write: func(s *site) { regroup(s, 1, "go") }, up: 2, groups: both},
 		"out of a group":     {write: func(s *site) { s.regroup(s.article(1), nil, []string{"go"}) }, up: 2, groups: set{"programming"}},
-		"regrouped by the book": {write: func(s *site) {
+		"regrouped by a legacy client": {write: func(s *site) {
 			bookRegroup(s, 1, []string{"ruby"}, []string{"go"})
 			s.wantList(best("ruby"), 1) // from now on the group is known
 			s.vote(1, "carol", up)
@@ -185,7 +185,7 @@ func TestArticlesOfLegacyClientsAreWritten(t *testing.T) {
 		for _, listed := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, listings built: %t", name, listed), func(t *testing.T) {
 				t.Parallel()
-				s := withBook(t, tt.rules)
+				s := withLegacy(t, tt.rules)
 				if listed {
 					bookGroup(s, "go", "score:")
 					bookGroup(s, "go", "time:")
@@ -209,7 +209,7 @@ func TestArticlesOfLegacyClientsAreWritten(t *testing.T) {
 	}
 }
 
-// The book's code sees no votes down, so its vote may come on top of one.
+// A legacy client knows no downvotes, so its vote may come on top of one.
 func TestLegacyUpvoteOverADownvoteCancelsOut(t *testing.T) {
 	t.Parallel()
 	tests := map[redisrepo.Vote]struct {
@@ -246,7 +246,7 @@ func TestLegacyClientsReadOurArticles(t *testing.T) {
 	want := func(got []string, want string) {
 		t.Helper()
 		if got := strings.Join(got, ", "); got != want {
-			t.Errorf("the book lists %q, want %q", got, want)
+			t.Errorf("the legacy client lists %q, want %q", got, want)
 		}
 	}
 	a, b := s.post("alice", "go"), s.post("alice", "go")
@@ -264,7 +264,7 @@ func TestLegacyClientsReadOurArticles(t *testing.T) {
 	s.wantList(best("go"), b.ID, a.ID)
 	s.wantClean()
 
-	// The book keeps no group of the interesting ones; the next vote does.
+	// Legacy clients do not maintain the group interesting; the next vote does.
 	bookVote(s, "user:dave", b.ID)
 	s.wantList(best("interesting"))
 	s.vote(b.ID, "erin", up)
@@ -296,7 +296,7 @@ func TestLegacyGroupIsIndexedWhenItIsListed(t *testing.T) {
 
 func TestLegacyArticleMayExceedMaxGroups(t *testing.T) {
 	t.Parallel()
-	s := withBook(t, nil)
+	s := withLegacy(t, nil)
 	for i := range 12 {
 		bookRegroup(s, 1, []string{fmt.Sprint("g", i)}, nil)
 	}
@@ -313,7 +313,7 @@ func TestLegacyArticleMayExceedMaxGroups(t *testing.T) {
 	s.wantClean()
 }
 
-// Voters of the book's code are kept for its week, whatever our window is.
+// A legacy client keeps voters for a week, whatever the rules say.
 func TestLegacyVotersAreForgottenAfterTheWindow(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

@@ -81,7 +81,7 @@ func (r *Repo) queueListing(ctx context.Context, pipe redis.Pipeliner, p partiti
 		end = "LAST"
 	}
 	if l.group == Interesting {
-		indexed = "" // the list of groups does not hold it
+		indexed = "" // it is not in the list of groups
 	}
 	afterScore, afterMember := q.after.args()
 	beforeScore, beforeMember := q.before.args()

@@ -39,20 +39,20 @@ func TestEveryWatchedArticleGetsItsTurn(t *testing.T) {
 	}
 	seen := map[redisrepo.ArticleID]bool{}
 	for turn := range ids {
-		if turn < 3 { // one that changes all the time is not told in place of others
+		if turn < 3 { // one that changes all the time is not delivered instead of others
 			s[1].vote(ids[0], redisrepo.UserName(fmt.Sprint("voter", turn)), up)
 			l.pass()
 		}
 		a := take(w)
 		if a == nil || seen[a.ID] {
-			t.Fatalf("turn %d: took %v, which was told: %t", turn, a, a != nil)
+			t.Fatalf("turn %d: took %v, which was notified: %t", turn, a, a != nil)
 		}
 		seen[a.ID] = true
 	}
 	l.wantTaken(w, ids[0])
 }
 
-// What is on the channel may be of a later version, or of anybody.
+// A message may come from a later version, or from any program.
 func TestInvalidMessagesAreReportedAndSkipped(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
@@ -82,7 +82,7 @@ func TestInvalidMessagesAreReportedAndSkipped(t *testing.T) {
 	l.publish("", "retitled article:1 7 7 7 7 x y")
 	want := s.raw.HGet(s.ctx, "article:1", "title").Val()
 	if got := next(t, w); got.Title != want || got.Votes != 1 || !reflect.DeepEqual(got.Groups, a.Groups) {
-		t.Errorf("told %s, want %s", show(got), want)
+		t.Errorf("delivered %s, want %s", show(got), want)
 	}
 	l.wantTaken(posts)
 	l.wantReports(0)
@@ -121,7 +121,7 @@ func TestClosedWatchHoldsNothing(t *testing.T) {
 	s.vote(a.ID, "bob", up)
 	s.post("alice", "go")
 	l.pass()
-	next(t, watches[2]) // the others have news that nobody took
+	next(t, watches[2]) // the others have changes that were not taken
 	open.Close()
 	for _, w := range watches {
 		w.Close()
@@ -133,7 +133,7 @@ func TestClosedWatchHoldsNothing(t *testing.T) {
 
 	l.pass()
 	counted.reset()
-	s.do("CLIENT KILL TYPE pubsub") // what is watched would be read anew
+	s.do("CLIENT KILL TYPE pubsub") // what is watched would be read again
 	l.settle()
 	s.vote(a.ID, "carol", up)
 	s.post("alice", "go")
@@ -153,7 +153,7 @@ func TestClosedWatchHoldsNothing(t *testing.T) {
 	}
 }
 
-// What watchers are told is what was heard: nothing is read, however many they are.
+// Watchers get what the messages say: nothing is read, however many watchers there are.
 func TestWatchersCauseNoReads(t *testing.T) {
 	t.Parallel()
 	const articles, votes = 25, 500

@@ -88,7 +88,7 @@ func await[T any](t *testing.T, c <-chan T, what string) {
 	select {
 	case <-c:
 	case <-time.After(patience):
-		t.Fatalf("waited in vain for %s", what)
+		t.Fatalf("timed out waiting for %s", what)
 	}
 }
 
@@ -102,7 +102,7 @@ func eventually(t *testing.T, what string, so func() bool) {
 		select {
 		case <-tick.C:
 		case <-timeout:
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("timed out waiting for %s", what)
 		}
 	}
 }
@@ -144,8 +144,8 @@ func (l *listener) settle() {
 // sentinel is an article that only pass changes.
 const sentinel redisrepo.ArticleID = 2_000_000_000
 
-// pass returns when watchers have been told of all that was published before: an
-// article that is changed twice is told 250 ms later than others.
+// pass returns when watchers have been notified of all that was published before: an
+// article that is changed twice is delivered 250 ms later than others.
 func (l *listener) pass() {
 	l.t.Helper()
 	l.settle()
@@ -159,7 +159,7 @@ func (l *listener) pass() {
 			continue
 		}
 	}
-	w.Close() // waits for the round in which it was told to end
+	w.Close() // waits for the round in which it was notified
 }
 
 func (l *listener) watch(ids ...redisrepo.ArticleID) *redisrepo.Watch {
@@ -224,7 +224,7 @@ func until(t *testing.T, w *redisrepo.Watch, votes int) *redisrepo.Article {
 	}
 }
 
-// wantTaken wants the watch to have just these to take, in order, once all is told.
+// wantTaken wants the watch to have exactly these to take, in order, once all are notified.
 func (l *listener) wantTaken(w *redisrepo.Watch, want ...redisrepo.ArticleID) {
 	l.t.Helper()
 	l.pass()

@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// fails lets a client dial, and answers its commands, until it is told not to.
+// fails lets a client dial, and answers its commands, until it is switched off.
 type fails struct {
 	dial    atomic.Bool
 	command atomic.Value // the name of those that fail

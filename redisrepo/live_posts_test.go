@@ -19,7 +19,7 @@ func TestPostsAreDelivered(t *testing.T) {
 	s := two(t)
 	old := s[1].post("alice", "go")
 	l := s[0].listen()
-	all, twin, goers, nobody := l.watchPosts(""), l.watchPosts(""), l.watchPosts("go"), l.watchPosts("nobody")
+	all, twin, goers, other := l.watchPosts(""), l.watchPosts(""), l.watchPosts("go"), l.watchPosts("empty")
 	l.wantTaken(all)
 	a := s[0].post("alice", "go", "x")
 	l.pass()
@@ -38,7 +38,7 @@ func TestPostsAreDelivered(t *testing.T) {
 	l.wantTaken(all, a.ID, b.ID, c.ID)
 	l.wantTaken(twin, a.ID, b.ID, c.ID)
 	l.wantTaken(goers, a.ID, c.ID)
-	l.wantTaken(nobody)
+	l.wantTaken(other)
 	l.wantReports(0)
 }
 
@@ -89,7 +89,7 @@ func TestPostIsDeliveredInItsNewestState(t *testing.T) {
 	w.Close()
 }
 
-// Those who do not take miss the oldest; nobody is told of them in another order.
+// A slow watcher misses the oldest posts; no watcher gets them in another order.
 func TestSlowWatcherKeepsTheNewestPosts(t *testing.T) {
 	t.Parallel()
 	s := two(t)
@@ -126,7 +126,7 @@ func TestListenReceivesFromAllPartitions(t *testing.T) {
 	}
 	for range found {
 		if a := next(t, posts); !found[a.ID] {
-			t.Errorf("told of %s", show(a))
+			t.Errorf("delivered of %s", show(a))
 		}
 	}
 	l.wantTaken(posts)
@@ -135,7 +135,7 @@ func TestListenReceivesFromAllPartitions(t *testing.T) {
 		for _, id := range byPartition {
 			other.vote(id, redisrepo.UserName(fmt.Sprint("voter", i)), up)
 			if got, want := until(t, w, 2+i), l.article(id); !reflect.DeepEqual(got, want) {
-				t.Errorf("told %+v, want %+v", got, want)
+				t.Errorf("delivered %+v, want %+v", got, want)
 			}
 		}
 	}
@@ -148,7 +148,7 @@ func TestListenReceivesFromAllPartitions(t *testing.T) {
 	l.pass()
 	for range byPartition {
 		if a := take(w); a == nil || a.Downvotes != 1 {
-			t.Errorf("after a reconnection, told %v", a)
+			t.Errorf("after a reconnection, delivered %v", a)
 		}
 	}
 	l.wantTaken(w)
@@ -170,7 +170,7 @@ func TestWatchesWorkOnTheEmbeddedStore(t *testing.T) {
 	posts := l.watchPosts("go")
 	a := other.post("alice", "go")
 	if got := next(t, posts); !reflect.DeepEqual(got, a) {
-		t.Errorf("told of the post %+v, want %+v", got, a)
+		t.Errorf("delivered the post %+v, want %+v", got, a)
 	}
 	w := l.watch(a.ID)
 	for i, write := range []func(){
@@ -181,16 +181,16 @@ func TestWatchesWorkOnTheEmbeddedStore(t *testing.T) {
 		write()
 		l.pass()
 		if got, want := take(w), l.article(a.ID); !reflect.DeepEqual(got, want) {
-			t.Errorf("write %d: told %+v, want %+v", i, got, want)
+			t.Errorf("write %d: delivered %+v, want %+v", i, got, want)
 		}
 	}
 	deleted := other.delete(a.ID, moderator)
 	if got := next(t, w); show(got) != show(deleted) {
-		t.Errorf("told %s, want %s", show(got), show(deleted))
+		t.Errorf("delivered %s, want %s", show(got), show(deleted))
 	}
 	back := other.undelete(a.ID)
 	if got := next(t, w); show(got) != show(back) {
-		t.Errorf("told %s, want %s", show(got), show(back))
+		t.Errorf("delivered %s, want %s", show(got), show(back))
 	}
 	s.wantList(best("go"), a.ID)
 	_, err = s.Post(s.ctx, "bob", redisrepo.Draft{Title: "again", Link: a.Link})

@@ -11,7 +11,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-// Whoever made the change: what is told is the article as it stands then.
+// Whatever made the change, the article is delivered as it is then.
 func TestWholeArticleIsDelivered(t *testing.T) {
 	t.Parallel()
 	writes := map[string]func(s *site, a *redisrepo.Article){
@@ -21,7 +21,7 @@ func TestWholeArticleIsDelivered(t *testing.T) {
 		"votes that make it interesting": func(s *site, a *redisrepo.Article) { s.vote(a.ID, "bob", up); s.vote(a.ID, "carol", up) },
 		"into a group":                   func(s *site, a *redisrepo.Article) { s.regroup(a, []string{"new"}, nil) },
 		"out of its groups":              func(s *site, a *redisrepo.Article) { s.regroup(a, nil, []string{"go", "x"}) },
-		"a vote on what was of the book's": func(s *site, a *redisrepo.Article) {
+		"a vote on a legacy article": func(s *site, a *redisrepo.Article) {
 			s.vote(bookPost(s, "user:alice"), "x", up)
 			s.vote(a.ID, "bob", up)
 		},
@@ -41,10 +41,10 @@ func TestWholeArticleIsDelivered(t *testing.T) {
 				l.pass()
 				got := take(w)
 				if want := l.article(a.ID); !reflect.DeepEqual(got, want) || reflect.DeepEqual(got, a) {
-					t.Errorf("told %+v, want %+v", got, want)
+					t.Errorf("delivered %+v, want %+v", got, want)
 				}
 				if again := take(w); again != nil {
-					t.Errorf("told again: %s", show(again))
+					t.Errorf("delivered again: %s", show(again))
 				}
 				l.wantReports(0)
 			})
@@ -53,17 +53,17 @@ func TestWholeArticleIsDelivered(t *testing.T) {
 }
 
 // However many vote, a watcher is shown one state in 250 ms, none older than
-// another or than what this Repo told anybody before, and the last one.
+// another or than what this Repo returned before, and the last one.
 func TestBurstOfVotesIsDeliveredTogether(t *testing.T) {
 	t.Parallel()
 	s := two(t)
 	l := s[0].listen()
 	a := s[1].post("alice", "go")
 	const votes, watchers = 2_000, 3
-	var told atomic.Int64 // the most upvotes that this Repo returned
+	var delivered atomic.Int64 // the most upvotes that this Repo returned
 	tell := func(a *redisrepo.Article) {
 		for n := int64(a.Upvotes); ; {
-			if before := told.Load(); n <= before || told.CompareAndSwap(before, n) {
+			if before := delivered.Load(); n <= before || delivered.CompareAndSwap(before, n) {
 				return
 			}
 		}
@@ -79,10 +79,10 @@ func TestBurstOfVotesIsDeliveredTogether(t *testing.T) {
 				select {
 				case <-w.Wake():
 				case <-timeout:
-					t.Errorf("the last state told has %d votes up, want %d", last, votes+1)
+					t.Errorf("the last state delivered has %d votes up, want %d", last, votes+1)
 					return
 				}
-				least := max(int(told.Load()), last)
+				least := max(int(delivered.Load()), last)
 				d, ok := w.Take()
 				if !ok {
 					continue
@@ -91,14 +91,14 @@ func TestBurstOfVotesIsDeliveredTogether(t *testing.T) {
 				if takes++; shown.Upvotes < least {
 					t.Errorf("took %d votes up after %d", shown.Upvotes, least)
 				}
-				least = max(int(told.Load()), shown.Upvotes)
+				least = max(int(delivered.Load()), shown.Upvotes)
 				if last = d.Newest().Upvotes; last < least {
 					t.Errorf("right before it is sent, the newest state has %d upvotes, after one with %d", last, least)
 				}
 				d.Done(true)
 			}
 			if most := int(time.Since(begun)/(250*time.Millisecond)) + 2; takes > most {
-				t.Errorf("told %d times in %v, want at most %d", takes, time.Since(begun), most)
+				t.Errorf("delivered %d times in %v, want at most %d", takes, time.Since(begun), most)
 			}
 			if again := take(w); again != nil {
 				t.Errorf("after the last state it is shown %s", show(again))
@@ -143,7 +143,7 @@ func TestNewestIsTheStateAtTheTimeOfSending(t *testing.T) {
 	l.wantTaken(w, b.ID)
 }
 
-// Article ids that nobody has posted yet may be posted later.
+// An id without an article may get one later.
 func TestMissingArticlesCanBeWatched(t *testing.T) {
 	t.Parallel()
 	s := two(t)
@@ -165,7 +165,7 @@ func TestMissingArticlesCanBeWatched(t *testing.T) {
 		votes[a.ID] += a.Votes
 	}
 	if want := map[redisrepo.ArticleID]int{1: 2, 2: 2}; !reflect.DeepEqual(votes, want) {
-		t.Errorf("votes told = %v, want %v", votes, want)
+		t.Errorf("votes delivered = %v, want %v", votes, want)
 	}
 	w.Close()
 	l.wantReports(0)

@@ -85,7 +85,7 @@ func TestWatchedVoteIsReadAgainAfterAnOutage(t *testing.T) {
 	other.vote(id, "bob", up)
 	f.dial.Store(false)
 	if got := next(t, w); got.Votes != 2 {
-		t.Errorf("told %d votes", got.Votes)
+		t.Errorf("delivered %d votes", got.Votes)
 	}
 	if vote, err := l.WatchedVote(l.ctx, "bob", a); err != nil || *vote != up {
 		t.Errorf("WatchedVote = %v, %v", vote, err)

@@ -149,7 +149,7 @@ func TestOnlyPosterAndModeratorsDelete(t *testing.T) {
 
 func TestArticlesOfLegacyClientsAreDeleted(t *testing.T) {
 	t.Parallel()
-	s := withBook(t, nil)
+	s := withLegacy(t, nil)
 	before := s.article(1)
 	s.delete(1, moderator)
 	for _, group := range []redisrepo.GroupName{"go", "programming"} {
@@ -240,7 +240,7 @@ func TestDeletionsAreDelivered(t *testing.T) {
 				w, posts := l.watch(a.ID), l.watchPosts("")
 				deleted := writer.delete(a.ID, moderator)
 				if got := next(t, w); show(got) != show(deleted) || got.DeletedAt == nil {
-					t.Errorf("told %s, want %s", show(got), show(deleted))
+					t.Errorf("delivered %s, want %s", show(got), show(deleted))
 				}
 				l.wantTaken(w)
 				_, err := writer.Vote(writer.ctx, a.ID, "bob", up, "")
@@ -251,12 +251,12 @@ func TestDeletionsAreDelivered(t *testing.T) {
 				back := writer.undelete(a.ID)
 				for _, w := range []*redisrepo.Watch{w, late} {
 					if got := next(t, w); show(got) != show(back) || got.DeletedAt != nil {
-						t.Errorf("told %s, want %s", show(got), show(back))
+						t.Errorf("delivered %s, want %s", show(got), show(back))
 					}
 				}
 				writer.vote(a.ID, "bob", up)
 				if got := until(t, w, 2); got.DeletedAt != nil {
-					t.Errorf("told %s", show(got))
+					t.Errorf("delivered %s", show(got))
 				}
 				l.wantTaken(posts)
 				l.wantReports(0)
@@ -265,7 +265,7 @@ func TestDeletionsAreDelivered(t *testing.T) {
 	}
 }
 
-// What was deleted in an outage is told after it, and what comes back in one is no post.
+// A deletion during an outage is delivered after it; an undeleted article is not a post.
 func TestDeletionsDuringAnOutageAreDelivered(t *testing.T) {
 	eachOutage(t, func(l *listener, other *site, begin, end func()) {
 		hidden := other.post("alice", "go")
@@ -278,7 +278,7 @@ func TestDeletionsDuringAnOutageAreDelivered(t *testing.T) {
 		other.undelete(hidden.ID)
 		end()
 		if got := next(l.t, w); show(got) != show(deleted) {
-			l.t.Errorf("told %s, want %s", show(got), show(deleted))
+			l.t.Errorf("delivered %s, want %s", show(got), show(deleted))
 		}
 		l.wantTaken(w)
 		l.wantTaken(posts)
@@ -286,7 +286,7 @@ func TestDeletionsDuringAnOutageAreDelivered(t *testing.T) {
 		back := other.undelete(a.ID)
 		end()
 		if got := next(l.t, w); show(got) != show(back) {
-			l.t.Errorf("told %s, want %s", show(got), show(back))
+			l.t.Errorf("delivered %s, want %s", show(got), show(back))
 		}
 		l.wantTaken(w)
 		l.wantTaken(posts)

@@ -17,11 +17,11 @@ type oracle struct {
 	famous    int   // votes that make an article interesting
 	byPosters bool  // whether a poster's own vote counts
 	reserved  int64 // how long a link is
-	articles  []*told
+	articles  []*article
 }
 
-// told is an article.
-type told struct {
+// article is an article as the oracle knows it.
+type article struct {
 	id      redisrepo.ArticleID
 	poster  redisrepo.UserName
 	at      int64
@@ -29,11 +29,11 @@ type told struct {
 	votes   map[redisrepo.UserName]redisrepo.Vote
 	groups  map[string]bool
 	link    string
-	deleted redisrepo.UserName // who did it, or nobody
+	deleted redisrepo.UserName // the actor; empty: not deleted
 }
 
-func (o *oracle) post(id redisrepo.ArticleID, poster redisrepo.UserName, groups []string) *told {
-	t := &told{
+func (o *oracle) post(id redisrepo.ArticleID, poster redisrepo.UserName, groups []string) *article {
+	t := &article{
 		id: id, poster: poster, at: o.now, counted: o.byPosters,
 		votes: map[redisrepo.UserName]redisrepo.Vote{poster: redisrepo.Up}, groups: map[string]bool{},
 	}
@@ -45,7 +45,7 @@ func (o *oracle) post(id redisrepo.ArticleID, poster redisrepo.UserName, groups 
 }
 
 // first is the article that a link is reserved for, or nil.
-func (o *oracle) first(link string) *told {
+func (o *oracle) first(link string) *article {
 	for _, t := range o.articles {
 		if t.link == link && o.now < t.at+o.reserved {
 			return t
@@ -54,7 +54,7 @@ func (o *oracle) first(link string) *told {
 	return nil
 }
 
-func (o *oracle) delete(t *told, by redisrepo.Actor) (refused string) {
+func (o *oracle) delete(t *article, by redisrepo.Actor) (refused string) {
 	may := by.Moderator || by.Name == t.poster
 	switch {
 	case t.deleted != "" && !may:
@@ -67,7 +67,7 @@ func (o *oracle) delete(t *told, by redisrepo.Actor) (refused string) {
 	return ""
 }
 
-func (o *oracle) undelete(t *told, by redisrepo.Actor) (refused string) {
+func (o *oracle) undelete(t *article, by redisrepo.Actor) (refused string) {
 	if !by.Moderator {
 		return "FORBIDDEN article"
 	}
@@ -76,7 +76,7 @@ func (o *oracle) undelete(t *told, by redisrepo.Actor) (refused string) {
 }
 
 // vote returns the position before, and the code of a refusal.
-func (o *oracle) vote(t *told, voter redisrepo.UserName, vote redisrepo.Vote) (before redisrepo.Vote, refused string) {
+func (o *oracle) vote(t *article, voter redisrepo.UserName, vote redisrepo.Vote) (before redisrepo.Vote, refused string) {
 	before = t.votes[voter]
 	switch {
 	case t.deleted != "":
@@ -90,7 +90,7 @@ func (o *oracle) vote(t *told, voter redisrepo.UserName, vote redisrepo.Vote) (b
 	return before, ""
 }
 
-func (o *oracle) regroup(t *told, by redisrepo.Actor, add, remove []string) (refused string) {
+func (o *oracle) regroup(t *article, by redisrepo.Actor, add, remove []string) (refused string) {
 	if t.deleted != "" {
 		return "NOT_FOUND article"
 	}
@@ -106,7 +106,7 @@ func (o *oracle) regroup(t *told, by redisrepo.Actor, add, remove []string) (ref
 	return ""
 }
 
-func (t *told) count() (ups, downs int) {
+func (t *article) count() (ups, downs int) {
 	for voter, vote := range t.votes {
 		switch {
 		case voter == t.poster && !t.counted:
@@ -119,36 +119,36 @@ func (t *told) count() (ups, downs int) {
 	return ups, downs
 }
 
-func (o *oracle) score(t *told) int64 {
+func (o *oracle) score(t *article) int64 {
 	ups, downs := t.count()
 	return t.at + o.worth*int64(ups-downs)
 }
 
-func (o *oracle) interesting(t *told) bool {
+func (o *oracle) interesting(t *article) bool {
 	ups, downs := t.count()
 	return ups-downs >= o.famous
 }
 
 // in tells whether the article is in the group; all are in the one without a name.
-func (o *oracle) in(t *told, group string) bool {
+func (o *oracle) in(t *article, group string) bool {
 	return group == "" || t.groups[group] || group == "interesting" && o.interesting(t)
 }
 
 // list is what belongs, in order.
-func (o *oracle) list(order redisrepo.Order, direction redisrepo.Direction, belongs func(*told) bool) []redisrepo.ArticleID {
-	var found []*told
+func (o *oracle) list(order redisrepo.Order, direction redisrepo.Direction, belongs func(*article) bool) []redisrepo.ArticleID {
+	var found []*article
 	for _, t := range o.articles {
 		if t.deleted == "" && belongs(t) {
 			found = append(found, t)
 		}
 	}
-	key := func(t *told) int64 {
+	key := func(t *article) int64 {
 		if order == redisrepo.ByTime {
 			return t.at
 		}
 		return o.score(t)
 	}
-	slices.SortFunc(found, func(a, b *told) int {
+	slices.SortFunc(found, func(a, b *article) int {
 		return cmp.Or(cmp.Compare(key(a), key(b)), cmp.Compare(fmt.Sprintf("article:%d", a.id), fmt.Sprintf("article:%d", b.id)))
 	})
 	if direction == redisrepo.Descending {

@@ -41,13 +41,13 @@ func TestOutageIsReportedOnce(t *testing.T) {
 			b := other.post("alice")
 			until(t, w, 2)
 			if got := next(t, posts); got.ID != b.ID {
-				t.Errorf("told of %v, want %v", got.ID, b.ID)
+				t.Errorf("delivered %v, want %v", got.ID, b.ID)
 			}
 		})
 	}
 }
 
-// What is as it was is no news, even to who was never told anything.
+// An unchanged article is not delivered, even to a watcher that never got anything.
 func TestOutageWithoutChangesDeliversNothing(t *testing.T) {
 	eachOutage(t, func(l *listener, other *site, begin, end func()) {
 		a, b := other.post("alice", "go"), other.post("alice")
@@ -86,7 +86,7 @@ func TestWatchedPostOfAnOutageIsDelivered(t *testing.T) {
 	posts, busy := l.watchPosts(""), l.watch(first.ID)
 	h.read.on.Store(true)
 	l.publish("", "unheard article:1 1 1 0 0 ")
-	await(t, h.read.reached, "a read that keeps watchers from being told")
+	await(t, h.read.reached, "a read that keeps watchers from being notified")
 	l.cut(f)
 	a := other.post("alice")
 	w := l.watch(a.ID)
@@ -96,16 +96,16 @@ func TestWatchedPostOfAnOutageIsDelivered(t *testing.T) {
 	close(h.read.free)
 	l.pass()
 	if got := take(w); got == nil || got.Votes != 2 {
-		t.Errorf("watching it, told %v, want 2 votes", got)
+		t.Errorf("watching it, delivered %v, want 2 votes", got)
 	}
 	if got := take(posts); got == nil || got.Votes != 2 {
-		t.Errorf("watching for posts, told %v, want 2 votes", got)
+		t.Errorf("watching for posts, delivered %v, want 2 votes", got)
 	}
 	busy.Close()
 }
 
-// While the listener still reads what it missed, somebody may have been told
-// more: nobody is shown less after that.
+// While the listener still reads what it missed, a client may have got a newer state: no watcher gets an
+// older one after that.
 func TestNothingOlderIsDeliveredAfterADisconnection(t *testing.T) {
 	t.Parallel()
 	other := newSite(t, nil)
@@ -121,7 +121,7 @@ func TestNothingOlderIsDeliveredAfterADisconnection(t *testing.T) {
 	l.do("CLIENT KILL TYPE pubsub")
 	await(t, h.look.reached, "the search for posts")
 	await(t, h.read.reached, "the read of what is watched")
-	told := s.vote(a.ID, "carol", up).Article
+	delivered := s.vote(a.ID, "carol", up).Article
 	close(h.read.free) // of the state before
 	shown := 0
 	look := func() {
@@ -129,8 +129,8 @@ func TestNothingOlderIsDeliveredAfterADisconnection(t *testing.T) {
 		if got == nil {
 			return
 		}
-		if shown = got.Upvotes; shown < told.Upvotes {
-			t.Errorf("shown %d votes up, after somebody was told of %d", shown, told.Upvotes)
+		if shown = got.Upvotes; shown < delivered.Upvotes {
+			t.Errorf("delivered %d upvotes, after a client got %d", shown, delivered.Upvotes)
 		}
 	}
 	select {
@@ -140,8 +140,8 @@ func TestNothingOlderIsDeliveredAfterADisconnection(t *testing.T) {
 	}
 	close(h.look.free)
 	l.pass()
-	if look(); shown != told.Upvotes {
-		t.Errorf("shown %d votes up in the end, want %d", shown, told.Upvotes)
+	if look(); shown != delivered.Upvotes {
+		t.Errorf("shown %d votes up in the end, want %d", shown, delivered.Upvotes)
 	}
 }
 

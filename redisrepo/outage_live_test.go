@@ -76,12 +76,12 @@ func TestChangesDuringAnOutageAreDeliveredAfterIt(t *testing.T) {
 		}
 		other.vote(b.ID, "bob", up)
 		if got := next(l.t, w); got.ID != b.ID || got.Votes != 2 || len(got.Groups) != 3 {
-			l.t.Errorf("told %s, want 2 votes in 3 groups", show(got))
+			l.t.Errorf("delivered %s, want 2 votes in 3 groups", show(got))
 		}
 	})
 }
 
-// Redis has the last word, also when it has lost what was told.
+// Redis has the last word, also when it has lost what was delivered.
 func TestOlderStateOfRedisIsDeliveredAfterACrash(t *testing.T) {
 	eachOutage(t, func(l *listener, other *site, begin, end func()) {
 		a := other.post("alice", "go")
@@ -90,7 +90,7 @@ func TestOlderStateOfRedisIsDeliveredAfterACrash(t *testing.T) {
 		w := l.watch(a.ID)
 		other.vote(a.ID, "carol", up)
 		if got := until(l.t, w, 3); got.Upvotes != 3 {
-			l.t.Errorf("told %s, want 3 votes", show(got))
+			l.t.Errorf("delivered %s, want 3 votes", show(got))
 		}
 		begin()
 		other.do("HSET", a.ID.String(), "votes", 1, "revision", 1)
@@ -98,12 +98,12 @@ func TestOlderStateOfRedisIsDeliveredAfterACrash(t *testing.T) {
 		other.do("SREM voted:1 user:bob user:carol")
 		end()
 		if got := until(l.t, w, 1); got.Upvotes != 1 || got.Score != float64(opened.Unix()+432) {
-			l.t.Errorf("told %s, want 1 vote", show(got))
+			l.t.Errorf("delivered %s, want 1 vote", show(got))
 		}
 		l.wantTaken(w)
-		other.vote(a.ID, "dave", down) // revision 2 is not the one that was told before
+		other.vote(a.ID, "dave", down) // revision 2 is not the one that was delivered before
 		if got := next(l.t, w); got.Votes != 0 || got.Downvotes != 1 {
-			l.t.Errorf("told %s, want 0 votes", show(got))
+			l.t.Errorf("delivered %s, want 0 votes", show(got))
 		}
 		l.wantReports(1)
 	})
@@ -139,19 +139,19 @@ func TestPostsDuringAnOutageAreDeliveredOnce(t *testing.T) {
 		other.do("ZREM time:", missed[60].String()) // then an older one is among the 100 newest
 		end()
 		l.pass()
-		told := 0
+		delivered := 0
 		for a := take(all); a != nil; a = take(all) {
-			if told++; a.ID < missed[9] || a.ID == missed[60] {
-				l.t.Errorf("told of %v, which is not among the newest", a.ID)
+			if delivered++; a.ID < missed[9] || a.ID == missed[60] {
+				l.t.Errorf("delivered %v, which is not among the newest", a.ID)
 			}
 		}
-		if told != 100 {
-			l.t.Errorf("told of %d posts, want the 100 newest", told)
+		if delivered != 100 {
+			l.t.Errorf("delivered %d posts, want the 100 newest", delivered)
 		}
 	})
 }
 
-// A connection that fails while people vote loses nothing, however often.
+// A connection that fails while votes are cast loses no change, however often it fails.
 func TestDisconnectionLosesNoChange(t *testing.T) {
 	t.Parallel()
 	l, other, _ := cutSite(t)
@@ -163,10 +163,10 @@ func TestDisconnectionLosesNoChange(t *testing.T) {
 		other.vote(a.ID, voter, up)
 		b := other.post("alice")
 		if got := until(t, w, 2+i); got.Upvotes != 2+i {
-			t.Errorf("told %s", show(got))
+			t.Errorf("delivered %s", show(got))
 		}
 		if got := next(t, posts); got.ID != b.ID {
-			t.Errorf("told of %v, want %v", got.ID, b.ID)
+			t.Errorf("delivered %v, want %v", got.ID, b.ID)
 		}
 		l.settle()
 	}
@@ -187,7 +187,7 @@ func TestHangingRedisIsNoticed(t *testing.T) {
 	l.signal(pid, syscall.SIGCONT)
 	other.vote(a.ID, "bob", up)
 	if got := until(t, w, 2); got.ID != a.ID {
-		t.Errorf("told %s, want 2 votes", show(got))
+		t.Errorf("delivered %s, want 2 votes", show(got))
 	}
 	l.wantTaken(w)
 	l.wantReports(1)
@@ -213,6 +213,6 @@ func TestWatchWhileRedisIsUnreachable(t *testing.T) {
 	w := l.watch(b.ID)
 	other.vote(b.ID, "bob", up)
 	if got := until(t, w, 2); got.ID != b.ID {
-		t.Errorf("told %s, want 2 votes", show(got))
+		t.Errorf("delivered %s, want 2 votes", show(got))
 	}
 }

@@ -152,16 +152,16 @@ func TestWalkBetweenTwoCursors(t *testing.T) {
 		span redisrepo.PageRequest
 		want []redisrepo.Edge
 	}{
-		"all of them":    {redisrepo.PageRequest{After: &all[4].Cursor, Before: &all[9].Cursor}, all[5:9]},
-		"the first":      {redisrepo.PageRequest{After: &all[4].Cursor, Before: &all[9].Cursor, First: &three}, all[5:8]},
-		"the last":       {redisrepo.PageRequest{After: &all[4].Cursor, Before: &all[9].Cursor, Last: &three}, all[6:9]},
-		"nothing":        {redisrepo.PageRequest{After: &all[4].Cursor, Before: &all[5].Cursor}, nil},
-		"turned round":   {redisrepo.PageRequest{After: &all[9].Cursor, Before: &all[4].Cursor}, nil},
-		"and backward":   {redisrepo.PageRequest{After: &all[9].Cursor, Before: &all[4].Cursor, Last: &three}, nil},
-		"behind the end": {redisrepo.PageRequest{After: &all[19].Cursor}, nil},
+		"all of them":   {redisrepo.PageRequest{After: &all[4].Cursor, Before: &all[9].Cursor}, all[5:9]},
+		"the first":     {redisrepo.PageRequest{After: &all[4].Cursor, Before: &all[9].Cursor, First: &three}, all[5:8]},
+		"the last":      {redisrepo.PageRequest{After: &all[4].Cursor, Before: &all[9].Cursor, Last: &three}, all[6:9]},
+		"nothing":       {redisrepo.PageRequest{After: &all[4].Cursor, Before: &all[5].Cursor}, nil},
+		"turned round":  {redisrepo.PageRequest{After: &all[9].Cursor, Before: &all[4].Cursor}, nil},
+		"and backward":  {redisrepo.PageRequest{After: &all[9].Cursor, Before: &all[4].Cursor, Last: &three}, nil},
+		"after the end": {redisrepo.PageRequest{After: &all[19].Cursor}, nil},
 	} {
 		got, info, err := s.Walk(s.ctx, listing, tt.span)
-		if err != nil || !slices.Equal(got, tt.want) || !info.HasPreviousPage || info.HasNextPage != (name != "behind the end") {
+		if err != nil || !slices.Equal(got, tt.want) || !info.HasPreviousPage || info.HasNextPage != (name != "after the end") {
 			t.Errorf("%s: %v %+v %v, want %v", name, got, info, err, tt.want)
 		}
 	}
@@ -181,13 +181,13 @@ func TestWalkAfterAnArticleThatMoved(t *testing.T) {
 			}
 			for i, moved := range before {
 				s.vote(moved.ID, "carol", redisrepo.Up)
-				behind, _, err := s.Walk(s.ctx, listing, redisrepo.PageRequest{After: &moved.Cursor, First: new(100)})
+				after, _, err := s.Walk(s.ctx, listing, redisrepo.PageRequest{After: &moved.Cursor, First: new(100)})
 				if err != nil {
 					t.Fatal(err)
 				}
-				behind = slices.DeleteFunc(behind, func(e redisrepo.Edge) bool { return e.ID == moved.ID })
-				if !slices.Equal(behind, before[i+1:]) {
-					t.Errorf("%v: behind %v: %v, want %v", tags, moved.ID, behind, before[i+1:])
+				after = slices.DeleteFunc(after, func(e redisrepo.Edge) bool { return e.ID == moved.ID })
+				if !slices.Equal(after, before[i+1:]) {
+					t.Errorf("%v: after %v: %v, want %v", tags, moved.ID, after, before[i+1:])
 				}
 				s.vote(moved.ID, "carol", redisrepo.None)
 			}

@@ -16,20 +16,20 @@ import (
 func TestNewRefusesAnotherLayout(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		data, told []string
-		corrupt    string
-		ok         bool
+		data, options []string
+		corrupt       string
+		ok            bool
 	}{
-		"the same":               {data: []string{""}, told: []string{""}, ok: true},
-		"the same three":         {data: []string{"{a}", "{b}", "{c}"}, told: []string{"{a}", "{b}", "{c}"}, ok: true},
-		"one more":               {data: []string{"{a}", "{b}"}, told: []string{"{a}", "{b}", "{c}"}},
-		"one more than the only": {data: []string{""}, told: []string{"", "{b}"}},
-		"one less":               {data: []string{"{a}", "{b}"}, told: []string{"{a}"}},
-		"another order":          {data: []string{"{a}", "{b}"}, told: []string{"{b}", "{a}"}},
-		"one twice":              {data: []string{"{a}", "{b}"}, told: []string{"{a}", "{a}"}},
+		"the same":               {data: []string{""}, options: []string{""}, ok: true},
+		"the same three":         {data: []string{"{a}", "{b}", "{c}"}, options: []string{"{a}", "{b}", "{c}"}, ok: true},
+		"one more":               {data: []string{"{a}", "{b}"}, options: []string{"{a}", "{b}", "{c}"}},
+		"one more than the only": {data: []string{""}, options: []string{"", "{b}"}},
+		"one less":               {data: []string{"{a}", "{b}"}, options: []string{"{a}"}},
+		"another order":          {data: []string{"{a}", "{b}"}, options: []string{"{b}", "{a}"}},
+		"one twice":              {data: []string{"{a}", "{b}"}, options: []string{"{a}", "{a}"}},
 		"none":                   {data: []string{""}},
-		"another layout":         {data: []string{""}, told: []string{""}, corrupt: "HSET meta: layout 2"},
-		"another kind of data":   {data: []string{""}, told: []string{""}, corrupt: "DEL meta:\nSET meta: x"},
+		"another layout":         {data: []string{""}, options: []string{""}, corrupt: "HSET meta: layout 2"},
+		"another kind of data":   {data: []string{""}, options: []string{""}, corrupt: "DEL meta:\nSET meta: x"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestNewRefusesAnotherLayout(t *testing.T) {
 				s.do(line)
 			}
 			before := s.dump()
-			_, err := redisrepo.New(s.ctx, s.server.Client, s.rules, redisrepo.WithPartitions(tt.told...))
+			_, err := redisrepo.New(s.ctx, s.server.Client, s.rules, redisrepo.WithPartitions(tt.options...))
 			if (err == nil) != tt.ok {
 				t.Errorf("New = %v", err)
 			}

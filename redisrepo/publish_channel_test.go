@@ -37,7 +37,7 @@ func TestEachDatabaseHasItsOwnChannel(t *testing.T) {
 	s.vote(1, "carol", down)
 	l.vote(1, "dave", up)
 	if a := next(t, w); a.Votes != 2 || a.Poster.Name != "alice" {
-		t.Errorf("told %s, want 2 votes of alice's", show(a))
+		t.Errorf("delivered %s, want 2 votes of alice's", show(a))
 	}
 }
 

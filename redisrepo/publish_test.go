@@ -40,14 +40,14 @@ func (s *site) overhear(channel string) func() []string {
 	}
 }
 
-// scored puts the score of so many net votes in the place of =.
+// scored replaces = by the score of so many net votes.
 func scored(text string, votes int) string {
 	return strings.Replace(text, "=", fmt.Sprint(opened.Unix()+432*int64(votes)), 1)
 }
 
 func TestWritesPublishChanges(t *testing.T) {
 	t.Parallel()
-	type told struct {
+	type published struct {
 		text  string // with = for the score
 		votes int
 	}
@@ -55,30 +55,30 @@ func TestWritesPublishChanges(t *testing.T) {
 	tests := map[string]struct {
 		rules func(*redisrepo.Rules)
 		write func(s *site) // article:1 is alice's, in a and b
-		want  []told
+		want  []published
 	}{
-		"a post":                       {write: func(s *site) { s.post("bob", "d", "c") }, want: []told{{"posted article:2 1 1 0 = c d", 1}}},
-		"a post without groups":        {write: func(s *site) { s.post("bob") }, want: []told{{"posted article:2 1 1 0 = ", 1}}},
-		"a post without a vote":        {rules: uncounted, write: func(s *site) { s.post("bob", "c") }, want: []told{{"posted article:2 1 0 0 = c", 0}}},
-		"a vote up":                    {write: func(s *site) { s.vote(1, "bob", up) }, want: []told{{"voted article:1 2 2 0 = a b\n1 user:bob", 2}}},
-		"a vote down":                  {write: func(s *site) { s.vote(1, "bob", down) }, want: []told{{"voted article:1 2 0 1 = a b\n-1 user:bob", 0}}},
-		"more votes down than up":      {write: func(s *site) { s.vote(1, "bob", down); s.vote(1, "carol", down) }, want: []told{{"voted article:1 2 0 1 = a b\n-1 user:bob", 0}, {"voted article:1 3 -1 2 = a b\n-1 user:carol", -1}}},
-		"a switch down":                {write: func(s *site) { s.vote(1, "bob", up); s.vote(1, "bob", down) }, want: []told{{"voted article:1 2 2 0 = a b\n1 user:bob", 2}, {"voted article:1 3 0 1 = a b\n-1 user:bob", 0}}},
-		"a switch up":                  {write: func(s *site) { s.vote(1, "bob", down); s.vote(1, "bob", up) }, want: []told{{"voted article:1 2 0 1 = a b\n-1 user:bob", 0}, {"voted article:1 3 2 0 = a b\n1 user:bob", 2}}},
-		"a vote taken back":            {write: func(s *site) { s.vote(1, "bob", down); s.vote(1, "bob", none) }, want: []told{{"voted article:1 2 0 1 = a b\n-1 user:bob", 0}, {"voted article:1 3 1 0 = a b\n0 user:bob", 1}}},
-		"the poster's vote taken back": {write: func(s *site) { s.vote(1, "alice", none) }, want: []told{{"voted article:1 2 0 0 = a b\n0 user:alice", 0}}},
+		"a post":                       {write: func(s *site) { s.post("bob", "d", "c") }, want: []published{{"posted article:2 1 1 0 = c d", 1}}},
+		"a post without groups":        {write: func(s *site) { s.post("bob") }, want: []published{{"posted article:2 1 1 0 = ", 1}}},
+		"a post without a vote":        {rules: uncounted, write: func(s *site) { s.post("bob", "c") }, want: []published{{"posted article:2 1 0 0 = c", 0}}},
+		"a vote up":                    {write: func(s *site) { s.vote(1, "bob", up) }, want: []published{{"voted article:1 2 2 0 = a b\n1 user:bob", 2}}},
+		"a vote down":                  {write: func(s *site) { s.vote(1, "bob", down) }, want: []published{{"voted article:1 2 0 1 = a b\n-1 user:bob", 0}}},
+		"more votes down than up":      {write: func(s *site) { s.vote(1, "bob", down); s.vote(1, "carol", down) }, want: []published{{"voted article:1 2 0 1 = a b\n-1 user:bob", 0}, {"voted article:1 3 -1 2 = a b\n-1 user:carol", -1}}},
+		"a switch down":                {write: func(s *site) { s.vote(1, "bob", up); s.vote(1, "bob", down) }, want: []published{{"voted article:1 2 2 0 = a b\n1 user:bob", 2}, {"voted article:1 3 0 1 = a b\n-1 user:bob", 0}}},
+		"a switch up":                  {write: func(s *site) { s.vote(1, "bob", down); s.vote(1, "bob", up) }, want: []published{{"voted article:1 2 0 1 = a b\n-1 user:bob", 0}, {"voted article:1 3 2 0 = a b\n1 user:bob", 2}}},
+		"a vote taken back":            {write: func(s *site) { s.vote(1, "bob", down); s.vote(1, "bob", none) }, want: []published{{"voted article:1 2 0 1 = a b\n-1 user:bob", 0}, {"voted article:1 3 1 0 = a b\n0 user:bob", 1}}},
+		"the poster's vote taken back": {write: func(s *site) { s.vote(1, "alice", none) }, want: []published{{"voted article:1 2 0 0 = a b\n0 user:alice", 0}}},
 		"a vote that makes it interesting": {rules: func(r *redisrepo.Rules) { r.InterestingVotes = 2 },
-			write: func(s *site) { s.vote(1, "bob", up) }, want: []told{{"voted article:1 2 2 0 = a b\n1 user:bob", 2}}},
-		"the book's vote over one down, then ours": {
+			write: func(s *site) { s.vote(1, "bob", up) }, want: []published{{"voted article:1 2 2 0 = a b\n1 user:bob", 2}}},
+		"a legacy vote over a downvote, then ours": {
 			write: func(s *site) { s.vote(1, "bob", down); bookVote(s, "user:bob", 1); s.vote(1, "bob", none) },
-			want:  []told{{"voted article:1 2 0 1 = a b\n-1 user:bob", 0}, {"voted article:1 3 1 0 = a b\n0 user:bob", 1}}},
-		"a repeated vote":         {write: func(s *site) { s.vote(1, "bob", up); s.vote(1, "bob", up) }, want: []told{{"voted article:1 2 2 0 = a b\n1 user:bob", 2}}},
+			want:  []published{{"voted article:1 2 0 1 = a b\n-1 user:bob", 0}, {"voted article:1 3 1 0 = a b\n0 user:bob", 1}}},
+		"a repeated vote":         {write: func(s *site) { s.vote(1, "bob", up); s.vote(1, "bob", up) }, want: []published{{"voted article:1 2 2 0 = a b\n1 user:bob", 2}}},
 		"no vote taken back":      {write: func(s *site) { s.vote(1, "bob", none) }},
 		"the poster's vote":       {write: func(s *site) { s.vote(1, "alice", up) }},
-		"into a group":            {write: func(s *site) { regroup(s, 1, "ab") }, want: []told{{"regrouped article:1 2 1 0 = a ab b", 1}}},
-		"out of a group":          {write: func(s *site) { s.regroup(s.article(1), nil, []string{"a"}) }, want: []told{{"regrouped article:1 2 1 0 = b", 1}}},
-		"out of all groups":       {write: func(s *site) { s.regroup(s.article(1), nil, []string{"a", "b"}) }, want: []told{{"regrouped article:1 2 1 0 = ", 1}}},
-		"a repeated regrouping":   {write: func(s *site) { regroup(s, 1, "c"); regroup(s, 1, "c") }, want: []told{{"regrouped article:1 2 1 0 = a b c", 1}}},
+		"into a group":            {write: func(s *site) { regroup(s, 1, "ab") }, want: []published{{"regrouped article:1 2 1 0 = a ab b", 1}}},
+		"out of a group":          {write: func(s *site) { s.regroup(s.article(1), nil, []string{"a"}) }, want: []published{{"regrouped article:1 2 1 0 = b", 1}}},
+		"out of all groups":       {write: func(s *site) { s.regroup(s.article(1), nil, []string{"a", "b"}) }, want: []published{{"regrouped article:1 2 1 0 = ", 1}}},
+		"a repeated regrouping":   {write: func(s *site) { regroup(s, 1, "c"); regroup(s, 1, "c") }, want: []published{{"regrouped article:1 2 1 0 = a b c", 1}}},
 		"a regrouping for naught": {write: func(s *site) { s.regroup(s.article(1), []string{"a"}, []string{"x"}) }},
 		"a repeated post": {write: func(s *site) {
 			for range 2 {
@@ -90,7 +90,7 @@ func TestWritesPublishChanges(t *testing.T) {
 			other.Title = "other"
 			_, err := s.Post(s.ctx, "bob", other)
 			wantRefused(s.t, err, "CONFLICT idempotencyKey")
-		}, want: []told{{"posted article:2 1 1 0 = ", 1}}},
+		}, want: []published{{"posted article:2 1 1 0 = ", 1}}},
 		"a refused post": {write: func(s *site) {
 			_, err := s.Post(s.ctx, "bob", draft(""))
 			wantRefused(s.t, err, "INVALID title")
@@ -116,7 +116,7 @@ func TestWritesPublishChanges(t *testing.T) {
 			s.do("DEL", "group:a")
 			s.do("SET", "group:a", "x")
 			if _, err := s.Vote(s.ctx, 1, "bob", up, ""); err == nil {
-				s.t.Error("a vote over a key of a wrong type is no error")
+				s.t.Error("a vote over a key of the wrong type succeeds")
 			}
 		}},
 		"an import": {write: func(s *site) {
@@ -125,7 +125,7 @@ func TestWritesPublishChanges(t *testing.T) {
 			}
 			s.article(50)
 			s.article(51)
-		}, want: []told{{text: "imported article:50 1 3 0 1772364096 a"}, {text: "imported article:51 1 3 0 1766924496 "}}},
+		}, want: []published{{text: "imported article:50 1 3 0 1772364096 a"}, {text: "imported article:51 1 3 0 1766924496 "}}},
 		"reads": {write: func(s *site) {
 			s.list(best("a"))
 			s.list(redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending))
@@ -155,7 +155,7 @@ func TestWritesPublishChanges(t *testing.T) {
 	}
 }
 
-// The book's times have fractions, so the score is the text of Redis, and the
+// Legacy times have fractions, so the score is the text of Redis, and the
 // groups are those that the sets say.
 func TestWritesToLegacyArticlesPublishChanges(t *testing.T) {
 	t.Parallel()
@@ -172,7 +172,7 @@ func TestWritesToLegacyArticlesPublishChanges(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := withBook(t, nil)
+			s := withLegacy(t, nil)
 			published := s.overhear("changes:0")
 			tt.write(s)
 			score := s.do("EVAL", "return redis.call('ZSCORE', KEYS[1], ARGV[1])", 1, "score:", "article:1").(string)

@@ -47,8 +47,8 @@ func TestRandomOperationsMatchTheOracle(t *testing.T) {
 // walk is a random walk of a site and of the oracle beside it.
 type walk struct {
 	*site
-	other *site // a second process, whose memory of groups is outdated at times
-	told  *oracle
+	other  *site // a second process, whose memory of groups is outdated at times
+	oracle *oracle
 	*rand.Rand
 	tags []string
 }
@@ -60,8 +60,8 @@ func newWalk(t *testing.T, seed uint64, byPosters bool, tags []string) *walk {
 	}, partitions)
 	return &walk{
 		site: s, other: s.reopened(s.server.Client, nil, partitions), tags: tags,
-		told: &oracle{now: opened.Unix(), window: 20, worth: 2, famous: 3, byPosters: byPosters, reserved: 3600},
-		Rand: rand.New(rand.NewPCG(seed, 0)),
+		oracle: &oracle{now: opened.Unix(), window: 20, worth: 2, famous: 3, byPosters: byPosters, reserved: 3600},
+		Rand:   rand.New(rand.NewPCG(seed, 0)),
 	}
 }
 
@@ -73,10 +73,10 @@ func (w *walk) step() {
 	}
 	user := people[w.IntN(len(people))]
 	switch n := w.IntN(100); {
-	case n < 12 || len(w.told.articles) == 0:
+	case n < 12 || len(w.oracle.articles) == 0:
 		groups := w.some(themes)
 		link := fmt.Sprint("https://example.com/", w.IntN(60))
-		first := w.told.first(link)
+		first := w.oracle.first(link)
 		a, err := repo.Post(w.ctx, user, redisrepo.Draft{Title: "title", Link: &link, Groups: groups})
 		if first != nil {
 			wantDuplicate(w.t, err, first.id)
@@ -84,17 +84,17 @@ func (w *walk) step() {
 		} else if err != nil {
 			w.t.Fatalf("Post: %v", err)
 		}
-		for _, t := range w.told.articles {
+		for _, t := range w.oracle.articles {
 			if t.id == a.ID {
 				w.t.Errorf("number %v is given out twice", a.ID)
 			}
 		}
-		t := w.told.post(a.ID, user, groups)
+		t := w.oracle.post(a.ID, user, groups)
 		t.link = link
 		w.wantArticle(a, t)
 	case n < 66:
 		t, vote := w.article(), redisrepo.Vote(w.IntN(3)-1)
-		before, refused := w.told.vote(t, user, vote)
+		before, refused := w.oracle.vote(t, user, vote)
 		result, err := repo.Vote(w.ctx, t.id, user, vote, "")
 		if w.agree(err, refused) {
 			if result.Previous != before || result.Changed != (before != vote) {
@@ -106,9 +106,9 @@ func (w *walk) step() {
 		t, by := w.article(), w.actor(user)
 		do, refused := repo.Delete, ""
 		if w.IntN(2) == 0 || t.deleted != "" {
-			do, refused = repo.Undelete, w.told.undelete(t, by)
+			do, refused = repo.Undelete, w.oracle.undelete(t, by)
 		} else {
-			refused = w.told.delete(t, by)
+			refused = w.oracle.delete(t, by)
 		}
 		if a, err := do(w.ctx, t.id, by); w.agree(err, refused) {
 			w.wantArticle(a, t)
@@ -124,27 +124,27 @@ func (w *walk) step() {
 			add = themes[:1]
 		}
 		by := w.actor(user)
-		refused := w.told.regroup(t, by, add, remove)
+		refused := w.oracle.regroup(t, by, add, remove)
 		if a, err := repo.Regroup(w.ctx, t.id, by, add, remove); w.agree(err, refused) {
 			w.wantArticle(a, t)
 		}
 	case n < 95:
 		step := []int64{1, 1, 1, 2, 2, 2, 3, 4, 7, 4000}[w.IntN(10)]
-		w.told.now += step
+		w.oracle.now += step
 		w.clock.advance(time.Duration(step) * time.Second)
-	default: // a listing ends, as if nobody had read it for a while
+	default: // a listing ends, as if it had not been read for a while
 		key := w.tags[w.IntN(len(w.tags))] + []string{"score:", "time:"}[w.IntN(2)] + append(themes, "interesting")[w.IntN(len(themes)+1)]
 		w.do("DEL", key)
 	}
 }
 
 // article is one that was posted, more often a young one.
-func (w *walk) article() *told {
-	n := len(w.told.articles)
+func (w *walk) article() *article {
+	n := len(w.oracle.articles)
 	if w.IntN(3) > 0 {
-		return w.told.articles[n-1-w.IntN(min(n, 8))]
+		return w.oracle.articles[n-1-w.IntN(min(n, 8))]
 	}
-	return w.told.articles[w.IntN(n)]
+	return w.oracle.articles[w.IntN(n)]
 }
 
 func (w *walk) actor(user redisrepo.UserName) redisrepo.Actor {
@@ -171,14 +171,14 @@ func (w *walk) agree(err error, refused string) bool {
 	return err == nil && refused == ""
 }
 
-func (w *walk) wantArticle(a *redisrepo.Article, t *told) {
+func (w *walk) wantArticle(a *redisrepo.Article, t *article) {
 	w.t.Helper()
 	ups, downs := t.count()
 	if (a.DeletedAt != nil) != (t.deleted != "") || a.DeletedBy != nil && *a.DeletedBy != t.deleted {
 		w.t.Errorf("%v was deleted at %v by %v, want by %q", a.ID, a.DeletedAt, a.DeletedBy, t.deleted)
 	}
 	got := fmt.Sprint(a.ID, a.Poster.Name, a.CreatedAt.Unix(), a.Score, a.Upvotes, a.Downvotes, a.Votes, a.Groups, a.IsInteresting)
-	if want := fmt.Sprint(t.id, t.poster, t.at, float64(w.told.score(t)), ups, downs, ups-downs, slices.Sorted(maps.Keys(t.groups)), w.told.interesting(t)); got != want {
+	if want := fmt.Sprint(t.id, t.poster, t.at, float64(w.oracle.score(t)), ups, downs, ups-downs, slices.Sorted(maps.Keys(t.groups)), w.oracle.interesting(t)); got != want {
 		w.t.Errorf("article = %s, want %s", got, want)
 	}
 }
@@ -186,7 +186,7 @@ func (w *walk) wantArticle(a *redisrepo.Article, t *told) {
 // compare looks at everything there is to see.
 func (w *walk) compare() {
 	w.t.Helper()
-	groups := append([]string{"", "interesting", "nobody"}, themes...)
+	groups := append([]string{"", "interesting", "empty"}, themes...)
 	for _, group := range groups {
 		for _, order := range orders {
 			for _, direction := range []redisrepo.Direction{redisrepo.Descending, redisrepo.Ascending} {
@@ -194,23 +194,23 @@ func (w *walk) compare() {
 				if group != "" {
 					l = redisrepo.InGroup(redisrepo.GroupName(group), order, direction)
 				}
-				w.comparePages(l, w.told.list(order, direction, func(t *told) bool { return w.told.in(t, group) }))
+				w.comparePages(l, w.oracle.list(order, direction, func(t *article) bool { return w.oracle.in(t, group) }))
 			}
 		}
 	}
 	for _, user := range people {
-		want := w.told.list(redisrepo.ByTime, redisrepo.Descending, func(t *told) bool { return t.poster == user })
+		want := w.oracle.list(redisrepo.ByTime, redisrepo.Descending, func(t *article) bool { return t.poster == user })
 		w.comparePages(redisrepo.PostedBy(user), want)
 	}
 
 	var want []string
-	names := append([]string{"interesting", "nobody"}, themes...)
+	names := append([]string{"interesting", "empty"}, themes...)
 	counts, err := w.ArticleCounts(w.ctx, groupNames(names))
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	for i, name := range names {
-		n := len(w.told.list(redisrepo.ByTime, redisrepo.Ascending, func(t *told) bool { return w.told.in(t, name) }))
+		n := len(w.oracle.list(redisrepo.ByTime, redisrepo.Ascending, func(t *article) bool { return w.oracle.in(t, name) }))
 		if counts[i] != n {
 			w.t.Errorf("ArticleCounts of %s = %d, want %d", name, counts[i], n)
 		}
@@ -245,8 +245,8 @@ func (w *walk) comparePages(l redisrepo.Listing, want []redisrepo.ArticleID) {
 func (w *walk) compareArticles() {
 	w.t.Helper()
 	var ids []redisrepo.ArticleID
-	var listed []*told
-	for _, t := range w.told.articles {
+	var listed []*article
+	for _, t := range w.oracle.articles {
 		if t.deleted == "" {
 			ids, listed = append(ids, t.id), append(listed, t)
 			continue
@@ -270,7 +270,7 @@ func (w *walk) compareArticles() {
 		var want strings.Builder
 		for _, t := range listed {
 			switch {
-			case w.told.now > t.at+w.told.window+3600:
+			case w.oracle.now > t.at+w.oracle.window+3600:
 				want.WriteByte('?')
 			default:
 				want.WriteByte("-0+"[t.votes[user]+1])

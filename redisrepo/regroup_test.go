@@ -33,21 +33,21 @@ func TestRegroupAddsAndRemovesGroups(t *testing.T) {
 		"out of what it is not in":        {posted: []string{"go"}, remove: []string{"x", "y"}, want: []redisrepo.GroupName{"go"}},
 		"out of interesting's neighbour":  {posted: []string{"interesting2"}, remove: []string{"interesting2"}},
 
-		"into 10 groups":                 {add: names(0, 10), want: groupNames(names(0, 10))},
-		"into 11 groups":                 {add: names(0, 11), refused: []string{"TOO_LONG add"}},
-		"into the 11th":                  {posted: names(0, 10), add: []string{"x"}, refused: []string{"TOO_LONG add"}},
-		"into the 11th, out of another":  {posted: names(0, 10), add: []string{"g9", "x"}, remove: []string{"g0"}, want: groupNames(append(names(1, 10), "x"))},
-		"into 100 names of one group":    {add: slices.Repeat([]string{"go"}, 100), want: []redisrepo.GroupName{"go"}},
-		"into 101 names of one group":    {add: slices.Repeat([]string{"go"}, 101), refused: []string{"TOO_LONG add"}},
-		"out of 100 groups":              {posted: []string{"go"}, remove: names(0, 100), want: []redisrepo.GroupName{"go"}},
-		"out of 101 groups":              {posted: []string{"go"}, remove: names(0, 101), refused: []string{"TOO_LONG remove"}},
-		"into interesting":               {add: []string{"Interesting"}, refused: []string{"INVALID add.0"}},
-		"out of interesting":             {remove: []string{"go", "interesting"}, refused: []string{"INVALID remove.1"}},
-		"into and out of the same":       {add: []string{"a", "Go"}, remove: []string{"b", "gO"}, refused: []string{"INVALID remove.1"}},
-		"nowhere":                        {refused: []string{"INVALID add"}},
-		"all bad names at once":          {add: []string{"", "ok", "a b"}, remove: []string{"/", "interesting"}, refused: []string{"INVALID add.0", "INVALID add.2", "INVALID remove.0", "INVALID remove.1"}},
-		"somebody else's article":        {user: "bob", add: []string{"go"}, refused: []string{"FORBIDDEN article"}},
-		"somebody else's, much the same": {user: "Alice", add: []string{"go"}, refused: []string{"FORBIDDEN article"}},
+		"into 10 groups":                      {add: names(0, 10), want: groupNames(names(0, 10))},
+		"into 11 groups":                      {add: names(0, 11), refused: []string{"TOO_LONG add"}},
+		"into the 11th":                       {posted: names(0, 10), add: []string{"x"}, refused: []string{"TOO_LONG add"}},
+		"into the 11th, out of another":       {posted: names(0, 10), add: []string{"g9", "x"}, remove: []string{"g0"}, want: groupNames(append(names(1, 10), "x"))},
+		"into 100 names of one group":         {add: slices.Repeat([]string{"go"}, 100), want: []redisrepo.GroupName{"go"}},
+		"into 101 names of one group":         {add: slices.Repeat([]string{"go"}, 101), refused: []string{"TOO_LONG add"}},
+		"out of 100 groups":                   {posted: []string{"go"}, remove: names(0, 100), want: []redisrepo.GroupName{"go"}},
+		"out of 101 groups":                   {posted: []string{"go"}, remove: names(0, 101), refused: []string{"TOO_LONG remove"}},
+		"into interesting":                    {add: []string{"Interesting"}, refused: []string{"INVALID add.0"}},
+		"out of interesting":                  {remove: []string{"go", "interesting"}, refused: []string{"INVALID remove.1"}},
+		"into and out of the same":            {add: []string{"a", "Go"}, remove: []string{"b", "gO"}, refused: []string{"INVALID remove.1"}},
+		"nowhere":                             {refused: []string{"INVALID add"}},
+		"all bad names at once":               {add: []string{"", "ok", "a b"}, remove: []string{"/", "interesting"}, refused: []string{"INVALID add.0", "INVALID add.2", "INVALID remove.0", "INVALID remove.1"}},
+		"another user's article":              {user: "bob", add: []string{"go"}, refused: []string{"FORBIDDEN article"}},
+		"another user's, with a similar name": {user: "Alice", add: []string{"go"}, refused: []string{"FORBIDDEN article"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -94,4 +94,4 @@ func groupNames(names []string) []redisrepo.GroupName {
 	return groups
 }
 
-// A listing that nobody wrote to is compared, and not built again.
+// An unchanged listing is compared, and not built again.

@@ -64,7 +64,7 @@ func (c *counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 type setup struct {
 	*site                                      // what is counted
 	beside                 *site               // another process on the store
-	bare, grouped, foreign redisrepo.ArticleID // without groups, in two, posted by the book's code
+	bare, grouped, foreign redisrepo.ArticleID // without groups, in two, posted by a legacy client
 }
 
 func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
@@ -90,18 +90,18 @@ func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
 		"a vote on what was regrouped elsewhere": {
 			before: func(s setup) { s.beside.regroup(s.article(s.grouped), []string{"c"}, nil) },
 			call:   func(s setup) { s.vote(s.grouped, "bob", up) }, want: calls{2, 2, "evalsha evalsha"}},
-		"a vote on an article of the book": {call: func(s setup) { s.vote(s.foreign, "bob", up) }, want: calls{2, 2, "evalsha evalsha"}},
-		"a second vote on one of the book": {
+		"a vote on a legacy article": {call: func(s setup) { s.vote(s.foreign, "bob", up) }, want: calls{2, 2, "evalsha evalsha"}},
+		"a second vote on a legacy article": {
 			before: func(s setup) { s.vote(s.foreign, "bob", up) },
 			call:   func(s setup) { s.vote(s.foreign, "carol", up) }, want: calls{1, 1, "evalsha"}},
 		"a regrouping":                      {call: func(s setup) { regroup(s.site, s.bare, "c") }, want: calls{1, 1, "evalsha"}},
 		"a regrouping of what is in groups": {call: func(s setup) { regroup(s.site, s.grouped, "c") }, want: calls{2, 2, "evalsha evalsha"}},
-		"a regrouping of one of the book":   {call: func(s setup) { regroup(s.site, s.foreign, "c") }, want: calls{2, 2, "evalsha evalsha"}},
+		"a regrouping of a legacy article":  {call: func(s setup) { regroup(s.site, s.foreign, "c") }, want: calls{2, 2, "evalsha evalsha"}},
 		"a deletion by the poster": {
 			before: func(s setup) { s.article(s.grouped) },
 			call:   func(s setup) { s.delete(s.grouped, alice()) }, want: calls{1, 1, "evalsha"}},
 		"a deletion by a moderator":          {call: func(s setup) { s.delete(s.grouped, moderator) }, want: calls{2, 2, "evalsha evalsha"}},
-		"a deletion of one of the book":      {call: func(s setup) { s.delete(s.foreign, moderator) }, want: calls{2, 2, "evalsha evalsha"}},
+		"a deletion of a legacy article":     {call: func(s setup) { s.delete(s.foreign, moderator) }, want: calls{2, 2, "evalsha evalsha"}},
 		"an undeletion":                      {before: func(s setup) { s.beside.delete(s.grouped, moderator) }, call: func(s setup) { s.undelete(s.grouped) }, want: calls{2, 2, "evalsha evalsha"}},
 		"a vote from an address":             {call: func(s setup) { _, _ = s.Vote(s.ctx, s.bare, "bob", up, "b") }, want: calls{1, 1, "evalsha"}},
 		"a post with a key":                  {call: func(s setup) { keyedPost(s.site) }, want: calls{2, 2, "incr evalsha"}},
@@ -142,7 +142,7 @@ func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
 	}
 }
 
-// Once every script is loaded anew, nothing fails.
+// Once every script is loaded again, nothing fails.
 func TestScriptsAreLoadedAgainAfterARestart(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)

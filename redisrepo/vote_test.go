@@ -19,7 +19,7 @@ const (
 
 func uncounted(r *redisrepo.Rules) { r.PosterVotes = false }
 
-// links0 lets every link be posted again.
+// links0 disables the reservation of links.
 func links0(r *redisrepo.Rules) { r.LinkWindow = 0 }
 
 func TestVoteSetsThePosition(t *testing.T) {
@@ -40,21 +40,21 @@ func TestVoteSetsThePosition(t *testing.T) {
 	}{
 		"the poster's vote is the first": {up: 1},
 		"a first vote counts":            {casts: []cast{{voter: "bob", vote: up}}, up: 2},
-		"a first vote down counts":       {casts: []cast{{voter: "bob", vote: down}}, up: 1, down: 1},
+		"a first downvote counts":        {casts: []cast{{voter: "bob", vote: down}}, up: 1, down: 1},
 		"many vote": {casts: []cast{
 			{voter: "bob", vote: up}, {voter: "carol", vote: down}, {voter: "dave", vote: up}, {voter: "erin", vote: down}, {voter: "frank", vote: down},
 		}, up: 3, down: 3},
-		"a repeated vote changes nothing":      {casts: []cast{{voter: "bob", vote: up}, {voter: "bob", vote: up, from: up}}, up: 2},
-		"a repeated vote down changes nothing": {casts: []cast{{voter: "bob", vote: down}, {voter: "bob", vote: down, from: down}}, up: 1, down: 1},
-		"a switch is worth two votes":          {casts: []cast{{voter: "bob", vote: down}, {voter: "bob", vote: up, from: down}}, up: 2},
-		"a switch down is worth two votes":     {casts: []cast{{voter: "bob", vote: up}, {voter: "bob", vote: down, from: up}}, up: 1, down: 1},
-		"a vote can be taken back":             {casts: []cast{{voter: "bob", vote: up}, {voter: "bob", vote: none, from: up}}, up: 1},
-		"a vote down can be taken back":        {casts: []cast{{voter: "bob", vote: down}, {voter: "bob", vote: none, from: down}}, up: 1},
-		"none without a vote changes nothing":  {casts: []cast{{voter: "bob", vote: none}}, up: 1},
-		"the poster takes the vote back":       {casts: []cast{{voter: "alice", vote: none, from: up}}},
-		"the poster votes down":                {casts: []cast{{voter: "alice", vote: down, from: up}}, down: 1},
-		"the poster votes up again":            {casts: []cast{{voter: "alice", vote: none, from: up}, {voter: "alice", vote: up}}, up: 1},
-		"names differ by case":                 {casts: []cast{{voter: "Alice", vote: up}}, up: 2},
+		"a repeated vote changes nothing":     {casts: []cast{{voter: "bob", vote: up}, {voter: "bob", vote: up, from: up}}, up: 2},
+		"a repeated downvote changes nothing": {casts: []cast{{voter: "bob", vote: down}, {voter: "bob", vote: down, from: down}}, up: 1, down: 1},
+		"a switch is worth two votes":         {casts: []cast{{voter: "bob", vote: down}, {voter: "bob", vote: up, from: down}}, up: 2},
+		"a switch down is worth two votes":    {casts: []cast{{voter: "bob", vote: up}, {voter: "bob", vote: down, from: up}}, up: 1, down: 1},
+		"a vote can be withdrawn":             {casts: []cast{{voter: "bob", vote: up}, {voter: "bob", vote: none, from: up}}, up: 1},
+		"a downvote can be withdrawn":         {casts: []cast{{voter: "bob", vote: down}, {voter: "bob", vote: none, from: down}}, up: 1},
+		"none without a vote changes nothing": {casts: []cast{{voter: "bob", vote: none}}, up: 1},
+		"the poster withdraws the vote":       {casts: []cast{{voter: "alice", vote: none, from: up}}},
+		"the poster votes down":               {casts: []cast{{voter: "alice", vote: down, from: up}}, down: 1},
+		"the poster votes up again":           {casts: []cast{{voter: "alice", vote: none, from: up}, {voter: "alice", vote: up}}, up: 1},
+		"names differ by case":                {casts: []cast{{voter: "Alice", vote: up}}, up: 2},
 
 		"the last second still counts": {casts: []cast{{after: week, voter: "bob", vote: up}}, up: 2},
 		"one second later does not":    {casts: []cast{{after: week + time.Second, voter: "bob", vote: up, refused: closed}}, up: 1},

@@ -87,10 +87,10 @@ func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
 			_, err := s.Post(s.ctx, "alice", d)
 			return err
 		}, unneeded: []int{2, 3}},
-		"vote":                         {call: vote(1), after: 1, unneeded: []int{6, 7, 9}},
-		"vote on one of the book's":    {call: vote(2), after: 1, unneeded: []int{9, 17, 18}},
-		"regroup":                      {call: regroup(1), after: 1, unneeded: []int{5, 7}},
-		"regrouping one of the book's": {call: regroup(2), after: 1, unneeded: []int{7}},
+		"vote":                        {call: vote(1), after: 1, unneeded: []int{6, 7, 9}},
+		"vote on a legacy article":    {call: vote(2), after: 1, unneeded: []int{9, 17, 18}},
+		"regroup":                     {call: regroup(1), after: 1, unneeded: []int{5, 7}},
+		"regrouping a legacy article": {call: regroup(2), after: 1, unneeded: []int{7}},
 		"applying other rules": {call: func(s *site, client redis.UniversalClient) error {
 			rules := s.rules
 			rules.VoteScore, rules.InterestingVotes = 1, 3
@@ -105,8 +105,8 @@ func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
 			_, err := s.Regroup(s.ctx, 1, moderator, []string{"c"}, []string{"a"})
 			return err
 		}, after: 1, unneeded: []int{5}},
-		"delete":                     {call: deletes(1), after: 1},
-		"deleting one of the book's": {call: deletes(2), after: 1, unneeded: []int{16, 17}},
+		"delete":                    {call: deletes(1), after: 1},
+		"deleting a legacy article": {call: deletes(2), after: 1, unneeded: []int{16, 17}},
 		"undelete": {call: func(s *site, _ redis.UniversalClient) error {
 			s.delete(1, moderator)
 			for _, group := range []redisrepo.GroupName{"a", "b", "interesting"} {
@@ -151,7 +151,7 @@ func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
 	}
 }
 
-// captured is a site with an article of ours and one of the book's, and the
+// captured is a site with an article of ours and a legacy one, and the
 // command that the call is about to send to it.
 func captured(t *testing.T, after int, call func(*site, redis.UniversalClient) error) (*site, []any) {
 	t.Helper()
