@@ -23,8 +23,8 @@ import (
 
 // BenchmarkSite measures a front page of 25 and a vote at three sizes of a
 // site: through the GraphQL handler, through the repository alone, and through
-// a bare net/http handler that does the same work in Redis and answers the same
-// fields, which is the ceiling. No sockets but the one to Redis.
+// a bare net/http handler that does the same work in Redis and responds with the same
+// fields, which is the upper bound. The only socket is the one to Redis.
 func BenchmarkSite(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // as the server does by default
 	for _, articles := range []int{1_000, 100_000, 1_000_000} {
@@ -114,7 +114,7 @@ func benchSite(b *testing.B, articles int) (redis.UniversalClient, *redisrepo.Re
 	return client, repo
 }
 
-// request makes copies of one GraphQL request.
+// request returns a function that makes requests of one query.
 func request(b *testing.B, query string) func() *http.Request {
 	b.Helper()
 	body, err := json.Marshal(map[string]string{"query": query})
@@ -139,8 +139,7 @@ func serveEach(b *testing.B, handler http.Handler, next func(int) *http.Request)
 	}
 }
 
-// barePage answers what the benchmark's query asks for, without GraphQL and
-// without our repository.
+// barePage responds with the fields of the benchmark's query, without GraphQL and without redisrepo.
 func barePage(client redis.UniversalClient) http.Handler {
 	type row struct{ ID, Title, Link, Score, Votes, CreatedAt, Poster string }
 	page := func(ctx context.Context) ([]row, error) {

@@ -31,8 +31,7 @@ const (
 func TestMain(m *testing.M) { os.Exit(programtest.Main(m)) }
 
 // BenchmarkWatchers opens WebSockets that each watch the 25 articles of a front
-// page, lets 500 votes a second arrive for 20 seconds, and reports what becomes
-// of them. The server is a process of its own, on the same machine as the
+// page, casts 500 votes a second for 20 seconds, and reports delays, messages and memory. The server is a process of its own, on the same machine as the
 // watchers and the voters. Run it with -benchtime 1x.
 func BenchmarkWatchers(b *testing.B) {
 	for _, watchers := range []int{500, 5000} {
@@ -113,7 +112,7 @@ func measureWatchers(b *testing.B, watchers int) {
 	server.Stop()
 }
 
-// shown is what a watcher learned of one article.
+// shown is one event of a watcher.
 type shown struct {
 	votes int
 	at    time.Time
@@ -145,7 +144,7 @@ func (w *watching) connect(ctx context.Context, b *testing.B, url string, ids []
 	return conn
 }
 
-// read counts messages, and takes those of the first watchers apart.
+// read counts messages, and decodes those of the first watchers.
 func (w *watching) read(ctx context.Context, conn *websocket.Conn, number int) {
 	for {
 		_, from, err := conn.Reader(ctx)
@@ -185,7 +184,7 @@ func (w *watching) read(ctx context.Context, conn *websocket.Conn, number int) {
 	}
 }
 
-// ready waits until every watcher has heard of a vote on every article.
+// ready waits until every watcher has an event of every article.
 func (w *watching) ready(b *testing.B, redis *redistest.Server, ids []redisrepo.ArticleID, watchers int) {
 	repo, err := redisrepo.New(b.Context(), redis.Client, redisrepo.DefaultRules())
 	if err != nil {
@@ -203,7 +202,7 @@ func (w *watching) ready(b *testing.B, redis *redistest.Server, ids []redisrepo.
 		select {
 		case <-tick.C:
 		case <-late:
-			b.Fatal("the watchers hear nothing")
+			b.Fatal("the watchers get no events")
 		}
 	}
 	<-tick.C
@@ -228,7 +227,7 @@ func (w *watching) await(b *testing.B, last map[redisrepo.ArticleID]int) {
 			return
 		}
 		if time.Now().After(late) {
-			b.Fatal("the watchers do not learn of the last votes")
+			b.Fatal("the watchers do not get the last votes")
 		}
 	}
 }
@@ -313,7 +312,7 @@ func voteOnce(client *http.Client, url string, id redisrepo.ArticleID, user stri
 		}
 	}
 	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil || answer.Data.Vote.Article.Votes == 0 {
-		return 0, fmt.Errorf("a vote was answered %+v, %w", answer, err)
+		return 0, fmt.Errorf("response to a vote: %+v, %w", answer, err)
 	}
 	_, _ = io.Copy(io.Discard, res.Body)
 	return answer.Data.Vote.Article.Votes, nil

@@ -34,11 +34,11 @@ func TestImportAddsEachRowOnceAndCheckFindsInconsistencies(t *testing.T) {
 		cmd.Stderr = &refused
 		out, err := cmd.Output()
 		if err != nil || !strings.Contains(string(out), want) || !strings.Contains(string(out), "2 refused") {
-			t.Errorf("import: %v, not %q: %s%s", err, want, out, refused.String())
+			t.Errorf("import: %v, want %q in %s%s", err, want, out, refused.String())
 		}
 		for _, line := range []string{"line 1202: ", "line 1203: "} {
 			if !strings.Contains(refused.String(), line) {
-				t.Errorf("no %q in %q", line, refused.String())
+				t.Errorf("the report lacks %q: %q", line, refused.String())
 			}
 		}
 	}
@@ -49,7 +49,7 @@ func TestImportAddsEachRowOnceAndCheckFindsInconsistencies(t *testing.T) {
 	for _, args := range [][]string{{"check"}, {"import", file}} {
 		out, err := programtest.Command(t, append(env, "VOTE_SCORE=100"), args...).CombinedOutput()
 		if err == nil || !strings.Contains(string(out), "vote_score was 432 and is 100") || redis.Client.ZScore(t.Context(), "score:", "article:300").Val() != before {
-			t.Errorf("%v under other rules must refuse and change nothing: %v %s", args, err, out)
+			t.Errorf("%v under other rules: want an error and no change: %v %s", args, err, out)
 		}
 	}
 	if err := redis.Client.HIncrBy(t.Context(), "article:10", "votes", 1).Err(); err != nil {
@@ -57,7 +57,7 @@ func TestImportAddsEachRowOnceAndCheckFindsInconsistencies(t *testing.T) {
 	}
 	var exit *exec.ExitError
 	if out, err := programtest.Command(t, env, "check").Output(); !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(out), "article:10: score") {
-		t.Errorf("check of a broken store: %v %s", err, out)
+		t.Errorf("check of an inconsistent store: %v %s", err, out)
 	}
 	s := start(t, env...)
 	if got := s.ask(`{ group(name: "example3.org") { articleCount articles(order: TIME, pageSize: 2) { number } } }`); got != `{"data":{"group":{"articleCount":171,"articles":[{"number":1203},{"number":1196}]}}}` {
@@ -91,13 +91,13 @@ func TestUndeleteRestoresTheArticleWithItsRank(t *testing.T) {
 		t.Errorf("before: %s", before)
 	}
 	if _, said, code := programtest.Run(t, env, "undelete", "2"); code != 1 || !strings.Contains(said, "article:2 is not deleted") {
-		t.Errorf("what is not deleted: %d %s", code, said)
+		t.Errorf("undelete of an article that is not deleted: exit code %d: %s", code, said)
 	}
 	if got := s.as("mod", "moderator", `mutation { deleteArticle(input: {article: 2}) { deletedId } }`); got != `{"data":{"deleteArticle":{"deletedId":"article:2"}}}` {
 		t.Error(got)
 	}
 	if gone := s.as("bob", "", everything); strings.Contains(gone, "article:2") || strings.Contains(gone, "g2") {
-		t.Errorf("deleted: %s", gone)
+		t.Errorf("after deletion: %s", gone)
 	}
 	if out, _, code := programtest.Run(t, env, "check"); code != 0 || !strings.Contains(out, "checked 2 articles, 1 deleted articles") {
 		t.Errorf("check: %d %s", code, out)
@@ -107,7 +107,7 @@ func TestUndeleteRestoresTheArticleWithItsRank(t *testing.T) {
 		t.Errorf("undelete: %d %s %s", code, out, said)
 	}
 	if after := s.as("bob", "", everything); after != before {
-		t.Errorf("brought back: %s\nbefore: %s", after, before)
+		t.Errorf("after undelete: %s\nbefore: %s", after, before)
 	}
 	if got := s.as("dave", "", `mutation { vote(input: {article: 2}) { article { votes } changed } }`); got != `{"data":{"vote":{"article":{"votes":4},"changed":true}}}` {
 		t.Error(got)
@@ -135,7 +135,7 @@ func TestUndeleteRestoresTheArticleWithItsRank(t *testing.T) {
 			t.Errorf("%s on memory: %d %s", do, code, said)
 		}
 		if _, _, code := programtest.Run(t, env, do); code != 2 {
-			t.Errorf("%s of nothing: %d", do, code)
+			t.Errorf("%s without an argument: exit code %d, want 2", do, code)
 		}
 		if out, said, code := programtest.Run(t, append(env, "VOTE_SCORE=1"), do, "1"); code != 1 || out != "" || !strings.Contains(said, "vote_score") {
 			t.Errorf("%s under other rules: %d %s %s", do, code, out, said)
@@ -172,10 +172,10 @@ func TestAuditListsVotersWithHashedAddresses(t *testing.T) {
 			}
 		}
 		if len(buckets) != 1 {
-			t.Errorf("one address has the buckets %v", buckets)
+			t.Errorf("one address has the hashes %v, want one", buckets)
 		}
 		if strings.Contains(out+said, "127.0.0.1") || strings.Contains(out+said, "sesame") {
-			t.Errorf("an address or a secret is shown: %s%s", out, said)
+			t.Errorf("the output contains an address or a secret: %s%s", out, said)
 		}
 	}
 	check()
@@ -183,6 +183,6 @@ func TestAuditListsVotersWithHashedAddresses(t *testing.T) {
 	check() // the voters of what is deleted are kept
 	quiet.Stop()
 	if log := recording.Stop(); strings.Contains(log, "sesame") || strings.Contains(log, "carol") {
-		t.Errorf("the log has a secret or a voter: %s", log)
+		t.Errorf("the log contains a secret or a voter: %s", log)
 	}
 }

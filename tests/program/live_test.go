@@ -20,7 +20,7 @@ func TestVoteOnOneServerReachesWatchersOfAnother(t *testing.T) {
 	}
 	events := here.events(`subscription { articleChanged(ids: ["article:1"]) { votes } }`)
 	socket := here.socket("subscription { articleChanged(ids: [1]) { votes } }")
-	// When the two have begun is not known here: so votes are cast until both have an event.
+	// The test cannot see when the two subscriptions begin, so it votes until both have an event.
 	arrived := make(chan string, 2)
 	go func() {
 		for events.Scan() {
@@ -77,6 +77,6 @@ func TestShutdownEndsOpenStreams(t *testing.T) {
 		t.Errorf("the stream ended with %v after %q", err, rest.String())
 	}
 	if !strings.Contains(log, "msg=stopped") || strings.Contains(log, "cut off") {
-		t.Errorf("the log says %s", log)
+		t.Errorf("the log is not that of a clean stop: %s", log)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"frontpage/redistest"
 )
 
-// signed is a token of mallory's.
+// signed returns a token of the user mallory, signed with key.
 func signed(key string) string {
 	part := base64.RawURLEncoding.EncodeToString
 	text := part([]byte(`{"alg":"HS256"}`)) + "." + part(fmt.Appendf(nil, `{"sub":"mallory","exp":%d}`, time.Now().Add(time.Hour).Unix()))
@@ -26,8 +26,8 @@ func signed(key string) string {
 	return text + "." + part(mac.Sum(nil))
 }
 
-// Whatever people do, and whatever goes wrong meanwhile, the log does not say
-// who they are, where they are, or what they have sent.
+// At every log level, with requests that succeed and requests that fail, the log contains no user name, no
+// address and nothing that a client has sent.
 func TestLogContainsNoUserAddressOrInput(t *testing.T) {
 	t.Parallel()
 	secret := strings.Repeat("s3cret", 6)
@@ -71,13 +71,13 @@ func TestLogContainsNoUserAddressOrInput(t *testing.T) {
 				}
 			}
 			if !strings.Contains(log, "WRONGTYPE") || !strings.Contains(log, "unavailable") || (tt.env != nil) != strings.Contains(log, "TOKEN_INVALID") {
-				t.Errorf("too little went wrong:\n%s", log)
+				t.Errorf("the log lacks the expected faults:\n%s", log)
 			}
 		})
 	}
 }
 
-// doEverything asks for what works and for what does not, from 127.0.0.77.
+// doEverything sends valid and invalid operations from the address 127.0.0.77.
 func (s *server) doEverything(header http.Header) {
 	s.t.Helper()
 	from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 77)}}

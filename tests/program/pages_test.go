@@ -14,7 +14,7 @@ func TestPagesContainTheirSettings(t *testing.T) {
 	}{
 		{nil, `{"signIn":"name","signInURL":"","explorer":true,"downvotes":true,"voteScore":432}`},
 		{
-			[]string{"JWT_SECRET=" + testSecret, "SIGN_IN_URL=/login?to={return}", "EXPLORER=off"},
+			[]string{"JWT_SECRET=" + testSecret, "SIGN_IN_URL=/login?to={return}", "EXPLORER=false"},
 			`{"signIn":"token","signInURL":"/login?to={return}","explorer":false,"downvotes":true,"voteScore":432}`,
 		},
 		{
@@ -25,7 +25,7 @@ func TestPagesContainTheirSettings(t *testing.T) {
 		s := start(t, append([]string{"REDIS_URL=memory://"}, tt.env...)...)
 		want := strings.ReplaceAll(tt.says, `"`, "&#34;")
 		if status, page := s.page("/"); status != http.StatusOK || !strings.Contains(page, want) {
-			t.Errorf("%q: status %d, no %s in\n%s", tt.env, status, want, page)
+			t.Errorf("%q: status %d, the page lacks %s:\n%s", tt.env, status, want, page)
 		}
 		s.Stop()
 	}
@@ -33,21 +33,21 @@ func TestPagesContainTheirSettings(t *testing.T) {
 
 func TestPagesCanBeSwitchedOff(t *testing.T) {
 	t.Parallel()
-	s := start(t, "REDIS_URL=memory://", "SITE=off")
+	s := start(t, "REDIS_URL=memory://", "SITE=false")
 	for path, want := range map[string]int{"/": 404, "/new": 404, "/assets/site.js": 404, "/graphiql": 200, "/query?query={__typename}": 200} {
 		if got := s.status(path); got != want {
 			t.Errorf("without the site, %s: status %d, want %d", path, got, want)
 		}
 	}
 	s.Stop()
-	s = start(t, "REDIS_URL=memory://", "EXPLORER=off")
+	s = start(t, "REDIS_URL=memory://", "EXPLORER=false")
 	if status := s.status("/graphiql"); status != http.StatusNotFound {
 		t.Errorf("without the explorer, /graphiql: status %d", status)
 	}
 	s.Stop()
 }
 
-// The second start finds articles and leaves them alone.
+// The second start finds articles, and adds none.
 func TestDemoFillsAnEmptySiteOnce(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()

@@ -40,13 +40,13 @@ func (s *server) useIt() {
 
 func TestServesOnEachStore(t *testing.T) {
 	t.Parallel()
-	t.Run("a private redis-server, whose data outlive the process", func(t *testing.T) {
+	t.Run("private redis-server keeps its data", func(t *testing.T) {
 		t.Parallel()
 		data := filepath.Join(t.TempDir(), "data")
 		s := start(t, "DATA_DIR="+data)
 		s.useIt()
 		if log := s.Stop(); !strings.Contains(log, data) {
-			t.Errorf("the log does not say where the data are:\n%s", log)
+			t.Errorf("the log does not say where the data is:\n%s", log)
 		}
 		again := start(t, "DATA_DIR="+data)
 		if got := again.ask(frontPage); got != frontPage1 {
@@ -54,7 +54,7 @@ func TestServesOnEachStore(t *testing.T) {
 		}
 		again.Stop()
 	})
-	t.Run("a Redis that is named", func(t *testing.T) {
+	t.Run("Redis named by a URL", func(t *testing.T) {
 		t.Parallel()
 		s := start(t, "REDIS_URL="+redistest.Start(t).URL())
 		s.useIt()
@@ -114,7 +114,7 @@ func TestSIGTERMLetsRunningRequestsFinish(t *testing.T) {
 	}
 	defer func() { _ = connection.Close() }()
 	body, _ := json.Marshal(map[string]string{"query": postOne})
-	// The server says 100 when it has begun to read the body, and so to answer.
+	// The server sends 100 once the handler reads the body, so the request is running.
 	fmt.Fprintf(connection, "POST /query HTTP/1.1\r\nHost: localhost\r\nX-User-ID: alice\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", len(body))
 	answers := bufio.NewReader(connection)
 	if line, err := answers.ReadString('\n'); err != nil || !strings.Contains(line, "100") {
@@ -123,7 +123,7 @@ func TestSIGTERMLetsRunningRequestsFinish(t *testing.T) {
 	if err := s.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	for { // until nothing new is accepted
+	for { // until new connections are refused
 		probe, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
 		if err != nil {
 			break
@@ -139,7 +139,7 @@ func TestSIGTERMLetsRunningRequestsFinish(t *testing.T) {
 	s.Wait()
 }
 
-// A client that takes its time does not keep its connection for it.
+// A client that sends slowly loses its connection.
 func TestSlowRequestIsCutOff(t *testing.T) {
 	t.Parallel()
 	s := start(t, "REDIS_URL=memory://")

@@ -24,10 +24,10 @@ const (
 	isNobody = `{"data":{"viewer":null}}`
 )
 
-// signs are how the log names each way to sign in.
+// signs are the texts by which the log names each sign-in mode.
 var signs = []string{"development mode", "tokens signed with a shared secret", "tokens signed with a key from", "of a trusted proxy"}
 
-// The start names the one way to sign in, and no secret is ever shown.
+// The log names exactly one sign-in mode. No response, log line or help text contains a secret.
 func TestLogNamesTheSignInModeAndNoSecret(t *testing.T) {
 	t.Parallel()
 	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, testKeys) }))
@@ -35,7 +35,7 @@ func TestLogNamesTheSignInModeAndNoSecret(t *testing.T) {
 	for name, tt := range map[string]struct {
 		env    []string
 		sign   string
-		header []string // that makes one alice; empty: none does
+		header []string // that authenticates alice; empty: none does
 	}{
 		"development":       {nil, signs[0], []string{"X-User-ID", "alice"}},
 		"a secret":          {[]string{"JWT_SECRET=" + testSecret}, signs[1], []string{"Authorization", "Bearer " + tokenFor("alice")}},
@@ -86,17 +86,17 @@ func TestLogNamesTheSignInModeAndNoSecret(t *testing.T) {
 				t.Errorf("the log names %q, want %q:\n%s", named, tt.sign, log)
 			}
 			if all := said + log; strings.Contains(all, "sesame") || strings.Contains(all, base64.StdEncoding.EncodeToString([]byte(testSecret))) {
-				t.Errorf("a secret is shown:\n%s", all)
+				t.Errorf("the output contains a secret:\n%s", all)
 			}
 		})
 	}
 	out, err := programtest.Command(t, []string{"JWT_SECRET=" + testSecret, "AUDIT_SECRET=" + auditSecret, "REDIS_URL=redis://u:open-sesame@127.0.0.1:1"}, "--help").CombinedOutput()
 	if err != nil || strings.Contains(string(out), "sesame") || !strings.Contains(string(out), "JWT_SECRET") {
-		t.Errorf("%v: the help shows a secret, or no setting:\n%s", err, out)
+		t.Errorf("%v: the help contains a secret, or lacks a setting:\n%s", err, out)
 	}
 }
 
-// Reachable by others is only who has a way to sign in.
+// In development mode the server refuses to listen on an address that others can reach.
 func TestOtherMachinesCanConnectOnlyWithSignIn(t *testing.T) {
 	t.Parallel()
 	for _, addr := range []string{"0.0.0.0:0", ":0", "[::]:0"} {
@@ -108,7 +108,7 @@ func TestOtherMachinesCanConnectOnlyWithSignIn(t *testing.T) {
 				header = append(header, "Host", host)
 			}
 			if res, body := s.whoAmI(http.DefaultClient, header...); res.StatusCode != 200 || body != isAlice {
-				t.Errorf("%s by the name %q: %d %s", addr, host, res.StatusCode, body)
+				t.Errorf("%s with the Host %q: %d %s", addr, host, res.StatusCode, body)
 			}
 		}
 		if res, body := s.whoAmI(http.DefaultClient, "X-User-ID", "alice"); res.StatusCode != 200 || body != isNobody {
@@ -121,7 +121,7 @@ func TestOtherMachinesCanConnectOnlyWithSignIn(t *testing.T) {
 	}
 }
 
-// A page of elsewhere whose name was made to point here is not answered.
+// A foreign page whose host name resolves to this machine gets no response from the API (DNS rebinding).
 func TestDevelopmentModeRejectsForeignHostNames(t *testing.T) {
 	t.Parallel()
 	s := start(t, "REDIS_URL=memory://")

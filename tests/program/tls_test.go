@@ -20,8 +20,8 @@ import (
 	"github.com/coder/websocket"
 )
 
-// certificate makes one for this machine, signed by itself: the files, and who
-// trusts it.
+// certificate makes a self-signed certificate for this machine. It returns the files, and a client
+// configuration that trusts it.
 func certificate(t *testing.T) (cert, key string, trust *tls.Config) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -45,7 +45,7 @@ func certificate(t *testing.T) (cert, key string, trust *tls.Config) {
 	return fileOf(t, string(certPEM)), fileOf(t, string(keyPEM)), &tls.Config{RootCAs: roots}
 }
 
-// client speaks the protocols alone that it is given.
+// client returns a client that speaks only the protocols selected by set.
 func client(t *testing.T, trust *tls.Config, set func(*http.Protocols)) *http.Client {
 	t.Helper()
 	transport := &http.Transport{TLSClientConfig: trust.Clone(), Protocols: new(http.Protocols)}
@@ -54,7 +54,7 @@ func client(t *testing.T, trust *tls.Config, set func(*http.Protocols)) *http.Cl
 	return &http.Client{Transport: transport}
 }
 
-// eventsBy reads the first two lines of an event stream and the answer behind them.
+// eventsBy returns the protocol and the lines of an event stream with one query.
 func (s *server) eventsBy(client *http.Client) (protocol, body string) {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.URL+"/query?query="+url.QueryEscape(`{ viewer { name } }`), nil)
@@ -79,7 +79,7 @@ func TestCertificateMakesTheServerServeHTTPS(t *testing.T) {
 	cert, key, trust := certificate(t)
 	s := start(t, "REDIS_URL=memory://", "TLS_CERT_FILE="+cert, "TLS_KEY_FILE="+key, "JWT_SECRET="+testSecret)
 	if !strings.HasPrefix(s.URL, "https://127.0.0.1:") {
-		t.Errorf("it serves at %s", s.URL)
+		t.Errorf("the server serves at %s, want https", s.URL)
 	}
 	alice := []string{"Authorization", "Bearer " + tokenFor("alice")}
 	one := client(t, trust, func(p *http.Protocols) { p.SetHTTP1(true) })
@@ -117,23 +117,23 @@ func TestCertificateMakesTheServerServeHTTPS(t *testing.T) {
 	}
 	if res, err := (&http.Client{Transport: &http.Transport{}}).Get(s.URL + "/healthz"); err == nil {
 		_ = res.Body.Close()
-		t.Error("who does not trust the certificate is served")
+		t.Error("a client that does not trust the certificate gets a response")
 	}
 	old := trust.Clone()
 	old.MaxVersion = tls.VersionTLS11
 	if conn, err := tls.Dial("tcp", strings.TrimPrefix(s.URL, "https://"), old); err == nil {
 		_ = conn.Close()
-		t.Error("TLS 1.1 is spoken")
+		t.Error("TLS 1.1 is accepted")
 	}
 	if log := s.Stop(); strings.Contains(log, "sesame") || strings.Contains(log, "PRIVATE") {
-		t.Errorf("a secret is in the log: %s", log)
+		t.Errorf("the log contains a secret: %s", log)
 	}
 }
 
 func TestH2CAcceptsHTTP2WithoutTLS(t *testing.T) {
 	t.Parallel()
 	two := client(t, &tls.Config{}, func(p *http.Protocols) { p.SetUnencryptedHTTP2(true) })
-	on := start(t, "REDIS_URL=memory://", "H2C=on")
+	on := start(t, "REDIS_URL=memory://", "H2C=true")
 	if res, body := on.whoAmI(two, "X-User-ID", "alice"); res.Proto != "HTTP/2.0" || body != isAlice {
 		t.Errorf("%s %s", res.Proto, body)
 	}
@@ -141,10 +141,10 @@ func TestH2CAcceptsHTTP2WithoutTLS(t *testing.T) {
 		t.Errorf("events: %s %s", protocol, body)
 	}
 	if res, body := on.whoAmI(http.DefaultClient, "X-User-ID", "alice"); res.Proto != "HTTP/1.1" || body != isAlice {
-		t.Errorf("HTTP/1.1 beside it: %s %s", res.Proto, body)
+		t.Errorf("HTTP/1.1 with H2C: %s %s", res.Proto, body)
 	}
 	if res, _ := on.whoAmI(two, "Host", "evil.example"); res.StatusCode != 421 {
-		t.Errorf("a foreign name by HTTP/2: %d", res.StatusCode)
+		t.Errorf("foreign Host by HTTP/2: status %d, want 421", res.StatusCode)
 	}
 	_ = on.socket("{ viewer { name } }")
 	on.Stop()
@@ -155,7 +155,7 @@ func TestH2CAcceptsHTTP2WithoutTLS(t *testing.T) {
 	}
 	if res, err := two.Do(req); err == nil {
 		_ = res.Body.Close()
-		t.Errorf("HTTP/2 is spoken though it is off: %s", res.Proto)
+		t.Errorf("HTTP/2 is accepted without H2C: %s", res.Proto)
 	}
 	off.Stop()
 }
