@@ -93,7 +93,7 @@ func TestOnlyWhatRunsIsPersisted(t *testing.T) {
 	if ttl := s.Client.TTL(t.Context(), key).Val().Hours(); ttl < 700 || s.Client.Get(t.Context(), key).Val() != front {
 		t.Errorf("%s is kept for %v hours", key, ttl)
 	}
-	// What somebody else put in its place is not run.
+	// What another client put there is not run.
 	if err := s.Client.Set(t.Context(), key, `{ viewer { id } }`, 0).Err(); err != nil {
 		t.Fatal(err)
 	}

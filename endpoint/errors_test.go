@@ -91,7 +91,7 @@ func TestEveryKindOfError(t *testing.T) {
 		query  string
 		code   string
 		errors int
-		log    string // what its only line has; empty: there is none
+		log    string // what its only line has; empty if nothing is logged
 	}{
 		"parse":                       {failing{}, `query Op { viewer {`, "GRAPHQL_PARSE_FAILED", 1, ""},
 		"validation":                  {failing{}, `query Op { viewer { nothing } }`, "GRAPHQL_VALIDATION_FAILED", 1, ""},

@@ -37,21 +37,21 @@ func TestTheHeaderOfAProxy(t *testing.T) {
 		want   string
 	}{
 		"a proxy":                         {proxy, whoAmI, []string{"X-Forwarded-User", "bob"}, "bob"},
-		"a proxy, nobody":                 {proxy, whoAmI, nil, "nobody"},
-		"a proxy, an empty name":          {proxy, whoAmI, []string{"X-Forwarded-User", ""}, "nobody"},
+		"a proxy, anonymous":              {proxy, whoAmI, nil, "anonymous"},
+		"a proxy, an empty name":          {proxy, whoAmI, []string{"X-Forwarded-User", ""}, "anonymous"},
 		"a proxy, a bad name":             {proxy, whoAmI, []string{"X-Forwarded-User", strings.Repeat("u", 65)}, "USER_NAME_INVALID"},
 		"a proxy, two names":              {proxy, whoAmI, []string{"X-Forwarded-User", "bob", "x-forwarded-user", "eve"}, "USER_NAME_INVALID"},
-		"a proxy, a moderator":            {proxy, log, []string{"X-Forwarded-User", "bob", "X-Forwarded-Groups", "staff,moderator"}, "nobody"},
+		"a proxy, a moderator":            {proxy, log, []string{"X-Forwarded-User", "bob", "X-Forwarded-Groups", "staff,moderator"}, "anonymous"},
 		"a proxy, no moderator":           {proxy, log, []string{"X-Forwarded-User", "bob", "X-Forwarded-Groups", "staff,moderators"}, "FORBIDDEN"},
-		"a proxy, roles of nobody":        {proxy, log, []string{"X-Forwarded-Groups", "moderator"}, "FORBIDDEN"},
+		"a proxy, roles without a name":   {proxy, log, []string{"X-Forwarded-Groups", "moderator"}, "FORBIDDEN"},
 		"a proxy, roles of another kind":  {proxy, log, []string{"X-Forwarded-User", "bob", "X-User-Roles", "moderator"}, "FORBIDDEN"},
-		"another, nobody":                 {other, whoAmI, nil, "nobody"},
+		"another, anonymous":              {other, whoAmI, nil, "anonymous"},
 		"another":                         {other, whoAmI, []string{"X-Forwarded-User", "bob"}, "PROXY_UNTRUSTED"},
 		"another, an empty name":          {other, whoAmI, []string{"X-Forwarded-User", ""}, "PROXY_UNTRUSTED"},
 		"another, in the proxy's name":    {other, whoAmI, []string{"X-Forwarded-User", "bob", "X-Forwarded-For", "127.0.0.9"}, "PROXY_UNTRUSTED"},
 		"another, roles alone":            {other, log, []string{"X-Forwarded-Groups", "moderator"}, "FORBIDDEN"},
-		"another, the development header": {other, whoAmI, []string{"X-User-ID", "bob"}, "nobody"},
-		"another, a token":                {other, whoAmI, []string{"Authorization", "Bearer " + sitetest.Token()}, "nobody"},
+		"another, the development header": {other, whoAmI, []string{"X-User-ID", "bob"}, "anonymous"},
+		"another, a token":                {other, whoAmI, []string{"Authorization", "Bearer " + sitetest.Token()}, "anonymous"},
 	} {
 		res, body, err := s.AskBy(tt.client, tt.query, tt.header...)
 		if err != nil {

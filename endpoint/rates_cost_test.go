@@ -92,7 +92,7 @@ func TestPointsOfComplexityAreLimited(t *testing.T) {
 	}
 	res, body := s.Get(query)
 	if want := `{"data":{"rateLimit":{"limit":200,"cost":6,"remaining":168},"viewer":null}}`; body != want || !strings.HasPrefix(res.Header.Get("RateLimit"), `"cost-address";r=168;t=`) {
-		t.Errorf("nobody: %s %q, want %s", body, res.Header.Get("RateLimit"), want)
+		t.Errorf("anonymous: %s %q, want %s", body, res.Header.Get("RateLimit"), want)
 	}
 }
 

@@ -80,8 +80,8 @@ func TestAnAddressIsLimitedToo(t *testing.T) {
 	}
 }
 
-// What somebody asks for who is nobody counts for the address alone.
-func TestNobodyHasTheLimitOfAnAddress(t *testing.T) {
+// An anonymous client counts for its address alone.
+func TestAnonymousClientsCountByAddressOnly(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 2}))
 	statuses := map[int]int{}

@@ -26,13 +26,13 @@ func TestHeadersThatDoNotCount(t *testing.T) {
 		header []string
 		want   string
 	}{
-		{free, []string{"Authorization", "Bearer nonsense"}, "nobody"},
-		{free, []string{"Authorization", "Bearer " + sitetest.Token()}, "nobody"},
+		{free, []string{"Authorization", "Bearer nonsense"}, "anonymous"},
+		{free, []string{"Authorization", "Bearer " + sitetest.Token()}, "anonymous"},
 		{free, []string{"Authorization", "Basic x", "X-User-ID", "bob"}, "bob"},
-		{byToken, []string{"X-User-ID", "bob"}, "nobody"},
+		{byToken, []string{"X-User-ID", "bob"}, "anonymous"},
 		{byToken, []string{"X-User-ID", "bob", "Authorization", "Bearer " + sitetest.Token()}, "alice"},
-		{byToken, []string{"X-User-ID", strings.Repeat("u", 65)}, "nobody"},
-		{byToken, []string{"Cookie", "token=" + sitetest.Token()}, "nobody"},
+		{byToken, []string{"X-User-ID", strings.Repeat("u", 65)}, "anonymous"},
+		{byToken, []string{"Cookie", "token=" + sitetest.Token()}, "anonymous"},
 		{byToken, []string{"X-User-ID", "bob", "X-User-Roles", "moderator", "Authorization", "Bearer " + sitetest.Token()}, "alice"},
 	} {
 		if _, body := tt.at.Get(whoAmI, tt.header...); nameIn(t, body) != tt.want {
@@ -88,7 +88,7 @@ func TestBadNamesInDevelopmentMode(t *testing.T) {
 			t.Errorf("%s: %v %v", name, before, how)
 		}
 	}
-	if _, body := s.Get(whoAmI, "X-User-ID", ""); nameIn(t, body) != "nobody" {
+	if _, body := s.Get(whoAmI, "X-User-ID", ""); nameIn(t, body) != "anonymous" {
 		t.Errorf("an empty name: %s", body)
 	}
 }

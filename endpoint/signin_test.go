@@ -108,13 +108,13 @@ func nameIn(t *testing.T, body string) string {
 		t.Fatalf("%v: %.300s", err, body)
 	}
 	if a.Data.Viewer == nil {
-		return "nobody"
+		return "anonymous"
 	}
 	return a.Data.Viewer.Name
 }
 
-// Whatever is shown, and in whatever way, counts wholly or is refused: nobody is
-// taken for nobody.
+// Credentials, however they are sent, are accepted or rejected: invalid ones never
+// fall back to anonymous.
 func TestTokensInEveryWay(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
@@ -144,8 +144,8 @@ func TestTokensInEveryWay(t *testing.T) {
 		"a little late":                {at: s, shown: sitetest.Token("exp", sitetest.UnixIn(-10*time.Second)), want: "alice"},
 		"a little early":               {at: s, shown: sitetest.Token("nbf", sitetest.UnixIn(10*time.Second)), want: "alice"},
 		"bearer in small letters":      {at: s, values: []string{"bearer " + hs}, want: "alice"},
-		"nothing":                      {at: s, values: []string{}, want: "nobody"},
-		"nothing, by keys":             {at: k, values: []string{}, want: "nobody"},
+		"nothing":                      {at: s, values: []string{}, want: "anonymous"},
+		"nothing, by keys":             {at: k, values: []string{}, want: "anonymous"},
 		"expired":                      {at: s, shown: sitetest.Token("exp", sitetest.UnixIn(-time.Hour)), want: expired},
 		"expired, by keys":             {at: k, shown: sitetest.SignToken(`{"alg":"ES256","kid":"ec"}`, sitetest.Claims("exp", sitetest.UnixIn(-time.Hour)), keys.EC), want: expired},
 		"not yet valid":                {at: s, shown: sitetest.Token("nbf", sitetest.UnixIn(time.Hour)), want: invalid},

@@ -62,7 +62,7 @@ func TestQueriesAndMutationsAsEvents(t *testing.T) {
 			want = s.AskText("", query)
 		}
 		if query[0] == 'm' {
-			want = strings.Replace(want, "true", "false", 1) // nobody is signed in
+			want = strings.Replace(want, "true", "false", 1) // the caller is anonymous
 		}
 		if res.StatusCode != 200 || res.Header.Get("Content-Type") != typeEvents || body != begin+want+end {
 			t.Errorf("%s: %d %v\n%s", query, res.StatusCode, res.Header, body)

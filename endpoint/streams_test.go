@@ -103,7 +103,7 @@ func TestStreamsOfAViewer(t *testing.T) {
 		}
 		full()
 		s.Socket("", "X-User-ID", "other than "+name[:2])
-		for range 3 { // nobody has no limit
+		for range 3 { // anonymous clients have no limit of their own
 			s.Socket("")
 		}
 		_ = w.Conn.CloseNow()
@@ -149,7 +149,7 @@ func TestOperationsOfASocket(t *testing.T) {
 	for range 3 { // an answered operation makes room, too
 		w.Subscribe("c", `{ __typename }`, "")
 		if f := w.Until(sitetest.Finished("c"))["c"]; len(f) != 2 || f[0].Type != "next" || f[1].Type != "complete" {
-			t.Errorf("in the place of another: %v", f)
+			t.Errorf("instead of another: %v", f)
 		}
 	}
 	other := s.Socket("")

@@ -71,7 +71,7 @@ func TestAnEventWithoutRedis(t *testing.T) {
 		return a.Data.ArticleChanged.Votes, a.Data.ArticleChanged.ViewerVote, code
 	}
 	s.Settle(id, func() (string, int) { n, _, _ := read(); return "a", n }, "a")
-	// The first of these is told at once, the last a quarter of a second later.
+	// The first of these is sent at once, the last a quarter of a second later.
 	for range 3 {
 		s.VoteUp(id)
 	}

@@ -106,10 +106,10 @@ func TestBrokenRulesAreUserErrors(t *testing.T) {
 		s.Want("alice", `mutation { post(input: {title: "first", text: "x", idempotencyKey: "k"}) { article { id } } }`, `{"post": {"article": {"id": "article:2"}}}`)
 		long := strings.Repeat("x", 10_001)
 		tests := map[string]struct{ user, mutation, want string }{
-			"post, nobody":            {"", `post(input: {title: "t", text: "x"})`, "UNAUTHENTICATED"},
-			"vote, nobody":            {"", `vote(input: {article: "1"})`, "UNAUTHENTICATED"},
-			"regroup, nobody":         {"", `regroup(input: {article: "1", add: ["x"]})`, "UNAUTHENTICATED"},
-			"delete, nobody":          {"", `deleteArticle(input: {article: "1"})`, "UNAUTHENTICATED"},
+			"post, anonymous":         {"", `post(input: {title: "t", text: "x"})`, "UNAUTHENTICATED"},
+			"vote, anonymous":         {"", `vote(input: {article: "1"})`, "UNAUTHENTICATED"},
+			"regroup, anonymous":      {"", `regroup(input: {article: "1", add: ["x"]})`, "UNAUTHENTICATED"},
+			"delete, anonymous":       {"", `deleteArticle(input: {article: "1"})`, "UNAUTHENTICATED"},
 			"deleting a foreign":      {"bob", `deleteArticle(input: {article: "1"})`, "FORBIDDEN article"},
 			"deleting nothing":        {"bob", `deleteArticle(input: {article: "article:99"})`, "NOT_FOUND article"},
 			"an empty title":          {"bob", `post(input: {title: " ", text: "x"})`, "INVALID title"},
@@ -208,7 +208,7 @@ func TestBadArgumentsAreTopLevelErrors(t *testing.T) {
 		}
 		a = s.Ask(strings.Repeat("u", 65), `{ articles { id } }`)
 		if len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "USER_NAME_INVALID" || a.Data != nil {
-			t.Errorf("a viewer whose name is too long is refused, and not taken for nobody: %v", a)
+			t.Errorf("a viewer whose name is too long is refused, and not treated as anonymous: %v", a)
 		}
 	})
 }

@@ -65,7 +65,7 @@ func TestARepeatedPostIsNoDuplicate(t *testing.T) {
 }
 
 // Of 200 that post one link at once, on two servers, one does, and the others
-// are told which.
+// get its id.
 func TestOneLinkAtOnce(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
@@ -120,7 +120,7 @@ func TestOneLinkAtOnce(t *testing.T) {
 		}
 	}
 	if others != posters-1 {
-		t.Errorf("%d are told of %s", others, winner)
+		t.Errorf("%d got the id of %s", others, winner)
 	}
 	sites[0].Want("", `{ articlesConnection { totalCount nodes { id } } }`, fmt.Sprintf(`{"articlesConnection": {"totalCount": 1, "nodes": [{"id": %q}]}}`, winner))
 	if left := client.Keys(t.Context(), "link:*").Val(); len(left) != 1 || client.TTL(t.Context(), left[0]).Val() > 7*24*time.Hour {

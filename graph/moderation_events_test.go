@@ -90,10 +90,10 @@ func TestWatchersLearnOfADeletion(t *testing.T) {
 			}
 		}
 		if *got.DeletedAt != "2026-01-02T03:04:05Z" || got.ViewerCanVote || got.Votes != 2 || got.Title != "t" || got.ViewerVote != "UP" || len(got.Groups) != 2 {
-			t.Errorf("watcher %d is told %+v", i, got)
+			t.Errorf("watcher %d got %+v", i, got)
 		}
 	}
-	// What is done to it now is refused, and none is told of it: the next event is of the other.
+	// What is done to it now is refused, and causes no event: the next event is of the other.
 	for _, refused := range []string{`vote(input: {article: 1})`, `regroup(input: {article: 1, add: ["x"]})`} {
 		here.Ask("alice", `mutation { `+refused+` { userErrors { code } } }`)
 	}
@@ -102,14 +102,14 @@ func TestWatchersLearnOfADeletion(t *testing.T) {
 	for i, next := range next {
 		for got := next(); got.ID != "article:2" || got.Votes < n; got = next() {
 			if got.ID == "article:1" {
-				t.Errorf("watcher %d is told of a deleted article again: %+v", i, got)
+				t.Errorf("watcher %d got an event of a deleted article again: %+v", i, got)
 			}
 		}
 	}
 }
 
-// Who begins to watch a deleted article is told of nothing, and brought back it
-// is told of with its votes.
+// A watcher of a deleted article gets no event until it is undeleted, and then one
+// with its votes.
 func TestWatchersOfADeletedArticle(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client

@@ -48,11 +48,11 @@ func TestWhoMayDelete(t *testing.T) {
 			return fmt.Sprintf(`{"deleteArticle":{"deletedId":"article:%d","userErrors":[]}}`, id)
 		}
 		for _, tt := range []struct{ name, user, roles, id, want string }{
-			{"nobody", "", "", "1", `{"deleteArticle":{"deletedId":null,"userErrors":[{"code":"UNAUTHENTICATED","field":null}]}}`},
-			{"nobody who says moderator", "", "moderator", "1", `{"deleteArticle":{"deletedId":null,"userErrors":[{"code":"UNAUTHENTICATED","field":null}]}}`},
+			{"anonymous", "", "", "1", `{"deleteArticle":{"deletedId":null,"userErrors":[{"code":"UNAUTHENTICATED","field":null}]}}`},
+			{"anonymous with the moderator role", "", "moderator", "1", `{"deleteArticle":{"deletedId":null,"userErrors":[{"code":"UNAUTHENTICATED","field":null}]}}`},
 			{"a stranger", "bob", "", "1", forbidden},
 			{"a stranger with other roles", "bob", "Moderator, admin moderators", "1", forbidden},
-			{"somebody of almost her name", "Alice", "", "1", forbidden},
+			{"a user whose name differs in case", "Alice", "", "1", forbidden},
 			{"the poster", "alice", "", "1", done(1)},
 			{"the poster again", "alice", "", "article:1", done(1)},
 			{"a moderator what is deleted", "mod", "moderator", "1", done(1)},
@@ -187,7 +187,7 @@ func TestTheModerationLogIsForModerators(t *testing.T) {
 	w := s.Socket(`{"X-User-ID":"mod","X-User-Roles":"moderator"}`)
 	w.Subscribe("a", query, "")
 	w.Want("next", "a", `{"data":{"moderationLog":{"nodes":[{"by":"mod"}]}}}`)
-	// A payload that names somebody takes the roles of the handshake away.
+	// A payload with a name replaces the roles of the handshake.
 	w = s.Socket(`{"X-User-ID":"bob"}`, "X-User-ID", "mod", "X-User-Roles", "moderator")
 	w.Subscribe("a", query, "")
 	if f := w.Read(); f.Type != "next" || !strings.Contains(string(f.Payload), "FORBIDDEN") {

@@ -24,7 +24,7 @@ type walker struct {
 	ids    []string
 }
 
-// walkUsers: mod is a moderator, mallory never posts, and "" is nobody.
+// walkUsers: mod is a moderator, mallory never posts, and "" is anonymous.
 var walkUsers = []string{"alice", "bob", "carol", "mallory", "mod", ""}
 
 func pick[T any](random *rand.Rand, list []T) T { return list[random.IntN(len(list))] }

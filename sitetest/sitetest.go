@@ -28,10 +28,10 @@ import (
 	"frontpage/store"
 )
 
-// posted is when the clock of a site starts.
+// Start is when the clock of a site starts.
 var Start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// site is a server on a store of its own.
+// Site is a server on its own store.
 type Site struct {
 	T      *testing.T
 	Client redis.UniversalClient
@@ -41,13 +41,13 @@ type Site struct {
 	Trips  *Trips
 
 	Handler *endpoint.Handler
-	Voters  atomic.Int64 // how many up has made up
+	Voters  atomic.Int64 // number of users that VoteUp has made up
 }
 
-// patience is how long a test waits for what should come soon.
+// Patience is how long a test waits for what should happen soon.
 const Patience = 20 * time.Second
 
-// eachStore runs a test on a real Redis and on the stand-in in memory.
+// EachStore runs a test on a real Redis and on the stand-in in memory.
 func EachStore(t *testing.T, test func(*testing.T, *Site)) {
 	t.Helper()
 	t.Parallel()
@@ -71,7 +71,7 @@ func New(t *testing.T, client redis.UniversalClient, rules redisrepo.Rules, chan
 	return NewOn(t, func(*http.Server) {}, client, rules, change...)
 }
 
-// newSiteOn is newSite on an HTTP server with other settings.
+// NewOn is New on an HTTP server with other settings.
 func NewOn(t *testing.T, configure func(*http.Server), client redis.UniversalClient, rules redisrepo.Rules, change ...func(*endpoint.Options)) *Site {
 	t.Helper()
 	options := endpoint.DefaultOptions()
@@ -135,7 +135,7 @@ type Answer struct {
 	Errors []Error
 }
 
-// ask sends one operation; an empty user is nobody. vars are pairs of name and value.
+// Ask sends one operation; an empty user is anonymous. vars are pairs of name and value.
 func (s *Site) Ask(user, query string, vars ...any) Answer {
 	s.T.Helper()
 	var a Answer
@@ -145,7 +145,7 @@ func (s *Site) Ask(user, query string, vars ...any) Answer {
 	return a
 }
 
-// raw is ask for the text of the answer.
+// AskText is Ask for the text of the answer.
 func (s *Site) AskText(user, query string, vars ...any) string {
 	s.T.Helper()
 	variables := map[string]any{}
@@ -176,7 +176,7 @@ func (s *Site) AskText(user, query string, vars ...any) string {
 	return string(text)
 }
 
-// send makes any request. header is pairs of name and value.
+// Send makes any request. header is pairs of name and value.
 func (s *Site) Send(method, target, body string, header ...string) (*http.Response, string) {
 	s.T.Helper()
 	req, err := http.NewRequestWithContext(s.T.Context(), method, s.URL+target, strings.NewReader(body))
@@ -198,19 +198,19 @@ func (s *Site) Send(method, target, body string, header ...string) (*http.Respon
 	return res, string(text)
 }
 
-// get sends a query by GET.
+// Get sends a query by GET.
 func (s *Site) Get(query string, header ...string) (*http.Response, string) {
 	s.T.Helper()
 	return s.Send(http.MethodGet, "?query="+url.QueryEscape(query), "", header...)
 }
 
-// postJSON sends a body by POST.
+// PostJSON sends a body by POST.
 func (s *Site) PostJSON(body string, header ...string) (*http.Response, string) {
 	s.T.Helper()
 	return s.Send(http.MethodPost, "", body, append(header, "Content-Type", "application/json")...)
 }
 
-// codeOf is the code of the first error of an answer.
+// CodeOf returns the code of the first error of an answer.
 func CodeOf(t *testing.T, body string) string {
 	t.Helper()
 	var a Answer
@@ -223,7 +223,7 @@ func CodeOf(t *testing.T, body string) string {
 	return a.Errors[0].Extensions.Code
 }
 
-// want asks and compares the data, written as JSON, of an answer without errors.
+// Want asks and compares the data, written as JSON, of an answer without errors.
 func (s *Site) Want(user, query, data string, vars ...any) {
 	s.T.Helper()
 	a := s.Ask(user, query, vars...)
@@ -237,7 +237,7 @@ func (s *Site) Want(user, query, data string, vars ...any) {
 	}
 }
 
-// post posts an article with a title as user, and returns its id.
+// Post posts an article with a title as user, and returns its id.
 func (s *Site) Post(user, title string, groups ...string) string {
 	s.T.Helper()
 	a := s.Ask(user, `mutation($t: String!, $g: [String!]!) { post(input: {title: $t, text: "x", groups: $g}) { article { id } userErrors { message } } }`,
@@ -260,7 +260,7 @@ func (s *Site) Vote(user, id, direction string) {
 	}
 }
 
-// trips counts what goes to Redis, besides how new connections introduce
+// Trips counts what goes to Redis, besides how new connections introduce
 // themselves. What Listen sends is counted apart.
 type Trips struct {
 	listening chan struct{} // has a value when Listen got an answer
@@ -301,7 +301,7 @@ func (c *Trips) Read() (int, []string) {
 	return c.count, c.commands
 }
 
-// listened returns what Listen sent.
+// Listened returns what Listen sent.
 func (c *Trips) Listened() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -331,7 +331,7 @@ func (c *Trips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	}
 }
 
-// safeBuffer is a log that a test may read while the server writes it.
+// Log is a log that a test may read while the server writes it.
 type Log struct {
 	mu     sync.Mutex
 	buffer bytes.Buffer
@@ -363,7 +363,7 @@ func Tally(commands []string) string {
 	return strings.Join(counts, ", ")
 }
 
-// must returns value, and panics with err.
+// Must returns value, and panics with err.
 func Must[T any](value T, err error) T {
 	if err != nil {
 		panic(err)

@@ -15,21 +15,21 @@ import (
 
 const Subprotocol = "graphql-transport-ws"
 
-// wire is the client's end of a WebSocket.
+// Socket is the client's end of a WebSocket.
 type Socket struct {
 	t    *testing.T
 	site *Site
 	Conn *websocket.Conn
 }
 
-// frame is a message of the server.
+// Message is a message of the server.
 type Message struct {
 	Type    string
 	ID      string
 	Payload json.RawMessage
 }
 
-// dial opens a WebSocket. header is pairs of name and value.
+// Dial opens a WebSocket. header is pairs of name and value.
 func (s *Site) Dial(options websocket.DialOptions, header ...string) (*websocket.Conn, *http.Response, error) {
 	ctx, cancel := context.WithTimeout(s.T.Context(), Patience)
 	defer cancel()
@@ -40,7 +40,7 @@ func (s *Site) Dial(options websocket.DialOptions, header ...string) (*websocket
 	return websocket.Dial(ctx, s.URL, &options)
 }
 
-// open opens a WebSocket that has not begun.
+// OpenSocket opens a WebSocket that has not begun.
 func (s *Site) OpenSocket(header ...string) *Socket {
 	s.T.Helper()
 	conn, _, err := s.Dial(websocket.DialOptions{Subprotocols: []string{Subprotocol}}, header...)
@@ -56,7 +56,7 @@ func (s *Site) SocketOver(conn *websocket.Conn) *Socket {
 	return &Socket{s.T, s, conn}
 }
 
-// socket opens a WebSocket and begins, with a payload when it is not empty.
+// Socket opens a WebSocket and begins, with a payload when it is not empty.
 func (s *Site) Socket(payload string, header ...string) *Socket {
 	s.T.Helper()
 	w := s.OpenSocket(header...)
@@ -84,7 +84,7 @@ func (w *Socket) Send(text string) {
 	}
 }
 
-// start subscribes to an operation of any kind. vars is an object, or empty.
+// Subscribe subscribes to an operation of any kind. vars is an object, or empty.
 func (w *Socket) Subscribe(id, query, vars string) {
 	w.t.Helper()
 	if vars == "" {
@@ -112,7 +112,7 @@ func (w *Socket) Read() Message {
 	return f
 }
 
-// want reads a message and compares it as text.
+// Want reads a message and compares it as text.
 func (w *Socket) Want(kind, id, payload string) {
 	w.t.Helper()
 	if f := w.Read(); f.Type != kind || f.ID != id || string(f.Payload) != payload {
@@ -120,7 +120,7 @@ func (w *Socket) Want(kind, id, payload string) {
 	}
 }
 
-// closed reads until the socket is closed, and returns what came before.
+// ReadClose reads until the socket is closed, and returns what came before.
 func (w *Socket) ReadClose() (before []Message, how websocket.CloseError) {
 	w.t.Helper()
 	for {
@@ -135,7 +135,7 @@ func (w *Socket) ReadClose() (before []Message, how websocket.CloseError) {
 	}
 }
 
-// watch subscribes to an article's votes and waits until it is told of them.
+// Watch subscribes to an article's votes and waits for the first event.
 // It returns how many there are then.
 func (w *Socket) Watch(op, article string) int {
 	w.t.Helper()
@@ -143,8 +143,8 @@ func (w *Socket) Watch(op, article string) int {
 	return w.Settle(article, op)
 }
 
-// settle is for watchers that have subscribed: no answer says when they have. It
-// votes until all are told, and returns the number that all were told last.
+// Settle is for watchers that have subscribed: no answer says when they have. It
+// votes until all have an event, and returns the number of votes in the last one.
 func (w *Socket) Settle(article string, ops ...string) int {
 	w.t.Helper()
 	return w.site.Settle(article, func() (string, int) {
@@ -153,7 +153,7 @@ func (w *Socket) Settle(article string, ops ...string) int {
 	}, ops...)
 }
 
-// told reads until a watcher is told of at least n votes.
+// ReadVotes reads until a watcher has an event with at least n votes.
 func (w *Socket) ReadVotes(op string, n int) {
 	w.t.Helper()
 	for {
@@ -199,7 +199,7 @@ func (s *Site) Settle(article string, read func() (string, int), ops ...string) 
 	return n
 }
 
-// votesOf is the number in an event that has one, and has no errors.
+// VotesOf returns the number in an event that has one, and has no errors.
 func VotesOf(t *testing.T, event string) int {
 	t.Helper()
 	var a struct {
@@ -215,7 +215,7 @@ func VotesOf(t *testing.T, event string) int {
 	return 0
 }
 
-// up votes for an article as somebody who has not yet. It returns its votes.
+// VoteUp votes for an article as a user who has not voted yet. It returns its votes.
 func (s *Site) VoteUp(article string) int {
 	s.T.Helper()
 	var a struct {
@@ -230,7 +230,7 @@ func (s *Site) VoteUp(article string) int {
 	return a.Data.Vote.Article.Votes
 }
 
-// eventually tries until it works.
+// Eventually tries until it works.
 func Eventually(t *testing.T, what string, works func() bool) {
 	t.Helper()
 	limit := time.After(Patience)
@@ -245,7 +245,7 @@ func Eventually(t *testing.T, what string, works func() bool) {
 	}
 }
 
-// until reads messages until done is satisfied, and sorts them by id.
+// Until reads messages until done is satisfied, and sorts them by id.
 func (w *Socket) Until(done func(map[string][]Message) bool) map[string][]Message {
 	w.t.Helper()
 	byID := map[string][]Message{}
@@ -256,7 +256,7 @@ func (w *Socket) Until(done func(map[string][]Message) bool) map[string][]Messag
 	return byID
 }
 
-// finished is the condition that operations have ended.
+// Finished is the condition that operations have ended.
 func Finished(ids ...string) func(map[string][]Message) bool {
 	return func(byID map[string][]Message) bool {
 		for _, id := range ids {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// stream is the client's end of server-sent events.
+// Stream is the client's end of server-sent events.
 type Stream struct {
 	t        *testing.T
 	site     *Site
@@ -20,7 +20,7 @@ type Stream struct {
 	Comments int
 }
 
-// stream asks for server-sent events by GET, on a connection of its own.
+// Stream asks for server-sent events by GET, on a connection of its own.
 func (s *Site) Stream(query string, header ...string) *Stream {
 	s.T.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -52,7 +52,7 @@ func (e *Stream) line() string {
 	return strings.TrimSuffix(line, "\n")
 }
 
-// comment reads a comment, which must be next.
+// Comment reads a comment, which must be next.
 func (e *Stream) Comment() {
 	e.t.Helper()
 	if a, b := e.line(), e.line(); a != ":" || b != "" {
@@ -61,7 +61,7 @@ func (e *Stream) Comment() {
 	e.Comments++
 }
 
-// next reads an event and the comments before it.
+// Next reads an event and the comments before it.
 func (e *Stream) Next() (name, data string) {
 	e.t.Helper()
 	line := e.line()
@@ -86,7 +86,7 @@ func (e *Stream) Want(name, data string) {
 	}
 }
 
-// votes reads an event of one article's votes.
+// Votes reads an event of one article's votes.
 func (e *Stream) Votes() int {
 	e.t.Helper()
 	name, data := e.Next()
@@ -96,7 +96,7 @@ func (e *Stream) Votes() int {
 	return VotesOf(e.t, data)
 }
 
-// settle is that of a wire.
+// Settle is that of a Socket.
 func (e *Stream) Settle(article string) int {
 	e.t.Helper()
 	return e.site.Settle(article, func() (string, int) { return "", e.Votes() }, "")
