@@ -119,7 +119,11 @@ func (k *keys) refresh(ctx context.Context) error {
 			level = slog.LevelDebug // warned before
 		}
 		k.failing = true
-		k.log.Log(ctx, level, "cannot load the keys for tokens: the last ones stay in use", "source", k.source, "keys", len(*k.current.Load()), "err", err)
+		message := "cannot load the keys for tokens: the last ones stay in use"
+		if len(*k.current.Load()) == 0 {
+			message = "cannot load the keys for tokens: no token is accepted until they are loaded"
+		}
+		k.log.Log(ctx, level, message, "source", k.source, "keys", len(*k.current.Load()), "err", err)
 		return fmt.Errorf("load keys from %s: %w", k.source, err)
 	}
 	if k.failing || len(*k.current.Load()) == 0 {

@@ -10,7 +10,7 @@ import (
 // name returns what errors call the option.
 func (o Options) name(field string) string { return cmp.Or(o.Names[field], field) }
 
-// list names several options: "A, B and C".
+// list names several options, for example "A, B and C".
 func (o Options) list(conjunction string, fields ...string) string {
 	names := make([]string, len(fields))
 	for i, field := range fields {
@@ -50,7 +50,7 @@ func (o Options) validate() error {
 	case len(chosen) > 1:
 		return fmt.Errorf("set only one of %s", o.list("and", chosen...))
 	case (o.ProxyHeader != "" || o.Development) && len(claims) > 0:
-		return fmt.Errorf("%s: only tokens have an issuer and an audience: set one of %s, too", o.list("and", claims...), o.list("and", byToken...))
+		return fmt.Errorf("%s: only tokens have an issuer and an audience: set one of %s, too", o.list("and", claims...), o.list("or", byToken...))
 	case (o.JWKSURL != "" || o.JWKSFile != "") && len(missing) > 0:
 		return fmt.Errorf("%s needs %s: other services may trust the same keys", o.name(chosen[0]), o.list("and", missing...))
 	case o.ProxyHeader == "" && len(proxy) > 0:

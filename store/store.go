@@ -127,10 +127,10 @@ func openRemote(ctx context.Context, o Options, scheme, rest string) (*Store, er
 	}
 	s := &Store{Client: client, Kind: Remote, Address: address, log: o.Log, stop: func() {}}
 	if err := s.await(ctx, remoteReplies, remoteLoads, nil); err != nil {
-		return nil, errors.Join(fmt.Errorf("connect to %s: %w", address, o.explain(scheme, err)), s.Close())
+		return nil, errors.Join(fmt.Errorf("%s: connect to %s: %w", o.name("URL"), address, o.explain(scheme, err)), s.Close())
 	}
 	if err := s.inspect(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("use %s: %w", address, err), s.Close())
+		return nil, errors.Join(fmt.Errorf("%s: %s: %w", o.name("URL"), address, err), s.Close())
 	}
 	return s, nil
 }
