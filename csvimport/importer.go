@@ -87,7 +87,7 @@ func (im *importer) each(ctx context.Context, visit func(row) error) error {
 			return im.stopped(err)
 		}
 		r, err := im.rows.next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {

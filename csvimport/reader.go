@@ -39,7 +39,7 @@ func openRows(file io.ReadSeeker) (*reader, error) {
 	}
 	const mark = "\ufeff" // written by Excel before UTF-8
 	begin, err := bufio.NewReader(file).Peek(len(mark))
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	if string(begin) != mark {
@@ -50,7 +50,7 @@ func openRows(file io.ReadSeeker) (*reader, error) {
 	}
 	header, err := r.next()
 	switch {
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		return nil, fmt.Errorf("the file is empty: its first line must name the columns %s", strings.Join(required, ", "))
 	case err == nil && header.err == nil:
 		r.columns, err = parseHeader(header.fields)

@@ -71,7 +71,7 @@ var ways = map[string]func(*sitetest.Site, []string) string{
 				s.T.Errorf("the reason does not say why: %q", how.Reason)
 			}
 			return code
-		} else {
+		} else { //nolint:revive // f belongs to the chain
 			return fmt.Sprint("neither in nor out: ", f, err)
 		}
 	},

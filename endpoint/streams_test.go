@@ -43,7 +43,7 @@ func TestStreamsOfAnAddress(t *testing.T) {
 		for _, query := range []string{watchAll, `{ __typename }`} {
 			res, body := s.Get(query, "Accept", "text/event-stream")
 			var a sitetest.Answer
-			if json.Unmarshal([]byte(body), &a); res.StatusCode != 429 || len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "STREAM_LIMIT_EXCEEDED" ||
+			if _ = json.Unmarshal([]byte(body), &a); res.StatusCode != 429 || len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "STREAM_LIMIT_EXCEEDED" ||
 				a.Errors[0].Extensions.Allowed != 2 || a.Errors[0].Extensions.Asked != 3 {
 				t.Errorf("a third stream: %d %s", res.StatusCode, body)
 			}

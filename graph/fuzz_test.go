@@ -36,7 +36,7 @@ func FuzzArticleID(f *testing.F) {
 }
 
 func FuzzFloat(f *testing.F) {
-	for _, n := range []float64{0, -0.0, 1767323477, 1e300, 5e-324, 1.5} {
+	for _, n := range []float64{0, math.Copysign(0, -1), 1767323477, 1e300, 5e-324, 1.5} {
 		f.Add(n)
 	}
 	f.Fuzz(func(t *testing.T, n float64) {

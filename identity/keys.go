@@ -143,7 +143,7 @@ func fromFile(path string) func(context.Context) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer file.Close()
+		defer func() { _ = file.Close() }()
 		return readLimited(file)
 	}
 }
@@ -162,7 +162,7 @@ func fromURL(address string, transport http.RoundTripper) func(context.Context) 
 		if err != nil {
 			return nil, err
 		}
-		defer resp.Body.Close()
+		defer func() { _ = resp.Body.Close() }()
 		if resp.StatusCode != http.StatusOK {
 			return nil, fmt.Errorf("the response has status %d", resp.StatusCode)
 		}

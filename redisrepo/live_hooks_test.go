@@ -60,7 +60,7 @@ func (f *fails) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 				err = loading{}
 			}
 		}
-		if _, failed := err.(loading); failed {
+		if errors.As(err, new(loading)) {
 			f.tried <- struct{}{}
 		}
 		return err

@@ -2,6 +2,7 @@ package redisrepo_test
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -287,8 +288,8 @@ func TestInvalidPageRequestsAreRefused(t *testing.T) {
 
 func wantRefusal(t *testing.T, name string, err error, field string) {
 	t.Helper()
-	refusal, ok := err.(redisrepo.Refusal)
-	if !ok || refusal[0].Code != redisrepo.Invalid || !slices.Equal(refusal[0].Field, []string{field}) {
+	var refusal redisrepo.Refusal
+	if !errors.As(err, &refusal) || refusal[0].Code != redisrepo.Invalid || !slices.Equal(refusal[0].Field, []string{field}) {
 		t.Errorf("%s: %v, want a refusal of %s", name, err, field)
 	}
 }

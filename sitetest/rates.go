@@ -18,11 +18,12 @@ import (
 	"frontpage/redisrepo"
 )
 
+// WithRates sets rate limits.
 func WithRates(r endpoint.Rates) func(*endpoint.Options) {
 	return func(o *endpoint.Options) { o.Rates = r }
 }
 
-// imported puts n articles of poster into the store, numbered from 1.
+// Import puts n articles of poster into the store, numbered from 1.
 func Import(t *testing.T, client redis.UniversalClient, poster string, n int) *redisrepo.Repo {
 	t.Helper()
 	repo, err := redisrepo.New(t.Context(), client, redisrepo.DefaultRules(), redisrepo.WithClock(func() time.Time { return Start }))
@@ -44,7 +45,7 @@ func Import(t *testing.T, client redis.UniversalClient, poster string, n int) *r
 	return repo
 }
 
-// from makes requests come from an address of this machine, 127.0.0.0/8.
+// ClientFrom makes requests come from an address of this machine, 127.0.0.0/8.
 func ClientFrom(t *testing.T, address string) *http.Client {
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
 	transport := &http.Transport{MaxIdleConnsPerHost: 64, DialContext: func(ctx context.Context, network, to string) (net.Conn, error) {
@@ -54,7 +55,7 @@ func ClientFrom(t *testing.T, address string) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// by sends a query from a client. header is pairs of name and value.
+// AskBy sends a query from a client. header is pairs of name and value.
 func (s *Site) AskBy(client *http.Client, query string, header ...string) (*http.Response, string, error) {
 	body, err := json.Marshal(map[string]string{"query": query})
 	if err != nil {
@@ -77,7 +78,7 @@ func (s *Site) AskBy(client *http.Client, query string, header ...string) (*http
 	return res, string(text), err
 }
 
-// limitKeys are the counters in the store: their names without limit:.
+// RateKeys are the counters in the store: their names without limit:.
 func RateKeys(t *testing.T, client redis.UniversalClient) []string {
 	t.Helper()
 	keys, err := client.Keys(t.Context(), "limit:*").Result()
@@ -91,7 +92,7 @@ func RateKeys(t *testing.T, client redis.UniversalClient) []string {
 	return keys
 }
 
-// outcome is what became of the mutations of a document, by their aliases:
+// Outcomes is what became of the mutations of a document, by their aliases:
 // "done", or the codes of the user errors.
 func (s *Site) Outcomes(user, document string) map[string]string {
 	s.T.Helper()
@@ -109,6 +110,7 @@ func (s *Site) Outcomes(user, document string) map[string]string {
 	return outcome
 }
 
+// TallyOutcomes summarizes outcomes by their count.
 func TallyOutcomes(outcome map[string]string) string {
 	codes := []string{}
 	for _, code := range outcome {

@@ -1,3 +1,5 @@
+// Package sitetest puts a site behind a handler for a test, with a Redis of its own, and speaks to it
+// by HTTP, event streams and WebSockets.
 package sitetest
 
 import (
@@ -66,6 +68,7 @@ func EachStore(t *testing.T, test func(*testing.T, *Site)) {
 	})
 }
 
+// New makes a site on the Redis of client. change edits the options of the endpoint.
 func New(t *testing.T, client redis.UniversalClient, rules redisrepo.Rules, change ...func(*endpoint.Options)) *Site {
 	t.Helper()
 	return NewOn(t, func(*http.Server) {}, client, rules, change...)
@@ -119,8 +122,10 @@ func NewOn(t *testing.T, configure func(*http.Server), client redis.UniversalCli
 	return s
 }
 
+// Advance moves the site's clock forward.
 func (s *Site) Advance(d time.Duration) { s.clock.Add(int64(d / time.Second)) }
 
+// Error is an error of a response.
 type Error struct {
 	Message    string
 	Path       []any
@@ -130,6 +135,7 @@ type Error struct {
 	}
 }
 
+// Answer is a GraphQL response.
 type Answer struct {
 	Data   map[string]any
 	Errors []Error
@@ -251,6 +257,7 @@ func (s *Site) Post(user, title string, groups ...string) string {
 	return id
 }
 
+// Vote votes as user; a refusal fails the test.
 func (s *Site) Vote(user, id, direction string) {
 	s.T.Helper()
 	a := s.Ask(user, `mutation($a: ID!, $d: VoteDirection!) { vote(input: {article: $a, direction: $d}) { userErrors { message } } }`, "a", id, "d", direction)
@@ -273,6 +280,7 @@ type Trips struct {
 // listenKey marks the context of Listen.
 type listenKey struct{}
 
+// Reset forgets the commands counted so far.
 func (c *Trips) Reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -308,8 +316,10 @@ func (c *Trips) Listened() []string {
 	return slices.Clone(c.heard)
 }
 
+// DialHook is for redis.Hook.
 func (c *Trips) DialHook(next redis.DialHook) redis.DialHook { return next }
 
+// ProcessHook is for redis.Hook.
 func (c *Trips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, command redis.Cmder) error {
 		c.add(ctx, command)
@@ -324,6 +334,7 @@ func (c *Trips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
+// ProcessPipelineHook is for redis.Hook.
 func (c *Trips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, commands []redis.Cmder) error {
 		c.add(ctx, commands...)
@@ -349,6 +360,7 @@ func (b *Log) String() string {
 	return b.buffer.String()
 }
 
+// Tally counts equal commands.
 func Tally(commands []string) string {
 	slices.Sort(commands)
 	var counts []string

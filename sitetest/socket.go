@@ -13,6 +13,7 @@ import (
 	"github.com/coder/websocket"
 )
 
+// Subprotocol is the WebSocket subprotocol of the endpoint.
 const Subprotocol = "graphql-transport-ws"
 
 // Socket is the client's end of a WebSocket.
@@ -50,6 +51,7 @@ func (s *Site) OpenSocket(header ...string) *Socket {
 	return s.SocketOver(conn)
 }
 
+// SocketOver wraps an open connection.
 func (s *Site) SocketOver(conn *websocket.Conn) *Socket {
 	conn.SetReadLimit(8 << 20)
 	s.T.Cleanup(func() { _ = conn.CloseNow() })
@@ -64,6 +66,7 @@ func (s *Site) Socket(payload string, header ...string) *Socket {
 	return w
 }
 
+// Begin sends connection_init with the payload and reads the acknowledgement.
 func (w *Socket) Begin(payload string) {
 	w.t.Helper()
 	if payload != "" {
@@ -75,6 +78,7 @@ func (w *Socket) Begin(payload string) {
 	}
 }
 
+// Send sends a text message.
 func (w *Socket) Send(text string) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
@@ -93,6 +97,7 @@ func (w *Socket) Subscribe(id, query, vars string) {
 	w.Send(fmt.Sprintf(`{"type":"subscribe","id":%q,"payload":{"query":%q,"variables":%s}}`, id, query, vars))
 }
 
+// TryRead reads one message.
 func (w *Socket) TryRead() (f Message, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
@@ -163,6 +168,7 @@ func (w *Socket) ReadVotes(op string, n int) {
 	}
 }
 
+// Settle votes until every watcher reports that it sees the votes.
 func (s *Site) Settle(article string, read func() (string, int), ops ...string) int {
 	s.T.Helper()
 	stop, done, n := make(chan struct{}), make(chan struct{}), 0

@@ -79,6 +79,7 @@ func (e *Stream) Next() (name, data string) {
 	return name, strings.TrimPrefix(data, " ")
 }
 
+// Want fails the test unless the next event has this name and data.
 func (e *Stream) Want(name, data string) {
 	e.t.Helper()
 	if n, d := e.Next(); n != name || d != data {

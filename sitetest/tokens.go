@@ -25,18 +25,20 @@ import (
 )
 
 const (
+	// TokenIssuer and the values below are what the tests put into tokens.
 	TokenIssuer   = "https://issuer.example/"
 	TokenAudience = "frontpage"
 	TokenSecret   = "sesame-0123456789abcdef-0123456789abcdef"
 )
 
-// keyring are an issuer's private keys.
+// Keyring are an issuer's private keys.
 type Keyring struct {
 	RSA, StrangeRSA *rsa.PrivateKey
 	EC, StrangeEC   *ecdsa.PrivateKey
 	Ed25519         ed25519.PrivateKey
 }
 
+// NewKeyring makes keys for signing tokens.
 func NewKeyring(t *testing.T) *Keyring {
 	t.Helper()
 	var k Keyring
@@ -54,7 +56,7 @@ func NewKeyring(t *testing.T) *Keyring {
 	return &k
 }
 
-// file writes the public keys as a key set.
+// File writes the public keys as a key set.
 func (k *Keyring) File(t *testing.T) string {
 	t.Helper()
 	set := `{"keys":[` + JWK("rsa", k.RSA) + "," + JWK("ec", k.EC) + "," + JWK("ed", k.Ed25519) + `]}`
@@ -65,7 +67,7 @@ func (k *Keyring) File(t *testing.T) string {
 	return path
 }
 
-// publicPEM is the public RSA key as a file of it often looks.
+// PublicPEM is the public RSA key as a file of it often looks.
 func (k *Keyring) PublicPEM(t *testing.T) string {
 	t.Helper()
 	der, err := x509.MarshalPKIXPublicKey(k.RSA.Public())
@@ -75,9 +77,10 @@ func (k *Keyring) PublicPEM(t *testing.T) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
 }
 
+// Base64URL encodes without padding.
 func Base64URL(text []byte) string { return base64.RawURLEncoding.EncodeToString(text) }
 
-// jwkOf is a public key as a key set has it.
+// JWK is a public key as a key set has it.
 func JWK(id string, private crypto.Signer) string {
 	switch public := private.Public().(type) {
 	case *rsa.PublicKey:
@@ -94,7 +97,7 @@ func JWK(id string, private crypto.Signer) string {
 	panic("no such key")
 }
 
-// tokenOf makes a token of any header and claims. The key alone says how it is
+// SignToken makes a token of any header and claims. The key alone says how it is
 // signed: a text by HS256, others by RS256, ES256 or EdDSA, nil not at all.
 func SignToken(header, claims string, key any) string {
 	text := Base64URL([]byte(header)) + "." + Base64URL([]byte(claims))
@@ -122,7 +125,7 @@ func SignToken(header, claims string, key any) string {
 	return text + "." + Base64URL(signature)
 }
 
-// claimsOf are good ones of alice, for an hour, with changes: pairs of a name and
+// Claims are valid claims of alice, for an hour, with changes: pairs of a name and
 // a value in JSON, which is empty when there shall be no such claim.
 func Claims(changes ...string) string {
 	names := []string{"iss", "aud", "sub", "exp"}
@@ -142,15 +145,16 @@ func Claims(changes ...string) string {
 	return "{" + strings.Join(members, ",") + "}"
 }
 
-// unixIn is a time as tokens have it.
+// UnixIn is a time as tokens have it.
 func UnixIn(d time.Duration) string { return fmt.Sprint(time.Now().Add(d).Unix()) }
 
+// HeaderHS is the header of a token signed with a secret.
 const HeaderHS = `{"alg":"HS256","typ":"JWT"}`
 
-// hsToken is a token signed with the secret, with changes to its claims.
+// Token is a token signed with the secret, with changes to its claims.
 func Token(changes ...string) string { return SignToken(HeaderHS, Claims(changes...), TokenSecret) }
 
-// recognise makes identity options those of a site.
+// WithIdentity sets how callers are authenticated.
 func WithIdentity(t *testing.T, o identity.Options) func(*endpoint.Options) {
 	t.Helper()
 	o.ValidName = endpoint.ValidName
@@ -161,6 +165,7 @@ func WithIdentity(t *testing.T, o identity.Options) func(*endpoint.Options) {
 	return func(options *endpoint.Options) { options.Identity = v }
 }
 
+// WithSecret accepts tokens signed with the shared secret of the tests.
 func WithSecret(t *testing.T) func(*endpoint.Options) {
 	t.Helper()
 	return WithIdentity(t, identity.Options{Secret: TokenSecret, Issuer: TokenIssuer, Audience: []string{TokenAudience}})

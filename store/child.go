@@ -105,7 +105,7 @@ func (c *child) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer out.Close() // the child has its own descriptor
+	defer func() { _ = out.Close() }() // the child has its own descriptor
 	// #nosec G204 -- the program is the redis-server or valkey-server of PATH
 	cmd := exec.CommandContext(ctx, c.path,
 		"--port", "0", "--unixsocket", c.socket, "--unixsocketperm", "700", "--daemonize", "no",

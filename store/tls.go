@@ -100,7 +100,7 @@ func (o Options) explain(scheme string, err error) error {
 		help = "the client certificate sent was that of " + o.name("CertFile") + " " + o.TLS.CertFile
 	case errors.As(cause, new(tls.RecordHeaderError)):
 		help = "the server does not use TLS on this port"
-	case cause == context.DeadlineExceeded && isTLS(scheme): // in the handshake: a failed dial has another error
+	case cause == context.DeadlineExceeded && isTLS(scheme): //nolint:errorlint // in the handshake: a failed dial has another error, which wraps this one
 		help = "no reply to the TLS handshake: the port may be without TLS, or ?dial_timeout=2s may help"
 	case errors.Is(cause, io.EOF) && scheme == "redis":
 		help = "the server closed the connection: if it uses TLS on this port, " + o.name("URL") + " must begin with rediss://"
