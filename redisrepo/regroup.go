@@ -23,7 +23,7 @@ func (r *Repo) Regroup(ctx context.Context, id ArticleID, by Actor, add, remove 
 		return nil, err
 	}
 	p := r.partition(id)
-	answer, err := r.runWithGroups(ctx, id, "", func(e expected) (reply, error) {
+	answer, err := r.runWithGroups(id, "", func(e expected) (reply, error) {
 		keys := append(make([]string, 0, 32),
 			p.article(id),              // KEYS[1] article
 			p.ranking(ByTime),          // KEYS[2] times

@@ -56,7 +56,7 @@ func (r *Repo) Vote(ctx context.Context, id ArticleID, voter UserName, vote Vote
 		return VoteResult{}, refuse(Forbidden, "direction", "this site has no downvotes: vote up, or withdraw your vote")
 	}
 	p := r.partition(id)
-	answer, err := r.runWithGroups(ctx, id, "", func(e expected) (reply, error) {
+	answer, err := r.runWithGroups(id, "", func(e expected) (reply, error) {
 		keys := append(make([]string, 0, 16),
 			p.article(id),              // KEYS[1] article
 			p.voted(id),                // KEYS[2] voted
@@ -115,7 +115,7 @@ var errGroupsKeepChanging = errors.New("the article's groups change faster than 
 
 // runWithGroups calls a script with the article's cached groups and an expected poster, and, if it
 // replies STALE, with the ones that it replied.
-func (r *Repo) runWithGroups(ctx context.Context, id ArticleID, poster string, call func(expected) (reply, error)) (reply, error) {
+func (r *Repo) runWithGroups(id ArticleID, poster string, call func(expected) (reply, error)) (reply, error) {
 	e := expected{poster: poster}
 	e.groups, _ = r.groups.Get(id)
 	for range maxStaleReplies {

@@ -24,8 +24,8 @@ import (
 	"frontpage/identity"
 )
 
+// What the tests put into tokens.
 const (
-	// TokenIssuer and the values below are what the tests put into tokens.
 	TokenIssuer   = "https://issuer.example/"
 	TokenAudience = "frontpage"
 	TokenSecret   = "sesame-0123456789abcdef-0123456789abcdef"
