@@ -26,7 +26,7 @@ func persisted(hash string) string {
 
 const front = `{ articles { id } }`
 
-func TestAutomaticPersistedQueries(t *testing.T) {
+func TestPersistedQueryRunsByItsHash(t *testing.T) {
 	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
 		by := persisted(hashOf(front))
 		const missing = `{"errors":[{"message":"PersistedQueryNotFound","extensions":{"code":"PERSISTED_QUERY_NOT_FOUND"}}]}`
@@ -76,7 +76,7 @@ func TestAutomaticPersistedQueries(t *testing.T) {
 	})
 }
 
-func TestOnlyWhatRunsIsPersisted(t *testing.T) {
+func TestOnlyValidDocumentsArePersisted(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	for _, query := range []string{`{ nothing }`, `{ `, `{` + aliases(16) + ` }`, `{ articles { groups { articles { id } } } }`, `{ __typename } # ` + strings.Repeat("x", 20_000)} {
@@ -103,7 +103,7 @@ func TestOnlyWhatRunsIsPersisted(t *testing.T) {
 	}
 }
 
-func TestPersistedQueriesWithoutRedis(t *testing.T) {
+func TestPersistedQueriesWorkWithoutRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := sitetest.New(t, server.Client, redisrepo.DefaultRules())

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestTheCacheIsBoundedByBytes(t *testing.T) {
+func TestDocumentCacheIsBoundedByBytes(t *testing.T) {
 	t.Parallel()
 	c := newDocumentCache[int]()
 	long := "#" + strings.Repeat("x", maxDocument-10)
@@ -43,7 +43,7 @@ func TestTheCacheIsBoundedByBytes(t *testing.T) {
 	}
 }
 
-func TestTokens(t *testing.T) {
+func TestCountTokens(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int{"": 0, " \n,": 0, "{a}": 3, `query Q($n: Int = 5) { a_b(c: [1, 2]) { ...d } }`: 27, "ä ö": 2} {
 		if got := countTokens(text); got != want {

@@ -78,7 +78,7 @@ func serving(t *testing.T, schema graphql.ExecutableSchema, log io.Writer, o end
 
 // Of every error a stranger sees one of the public codes and nothing of its
 // text; every fault is in the log once, with the operation and the path.
-func TestEveryKindOfError(t *testing.T) {
+func TestErrorsShowOnlyPublicCodes(t *testing.T) {
 	t.Parallel()
 	viewer := func(err error) failing {
 		return failing{viewer: func(context.Context) (*redisrepo.User, error) { return nil, err }}
@@ -143,7 +143,7 @@ func ask(handler http.Handler, query string) string {
 	return res.Body.String()
 }
 
-func TestTheDeadlineIsTheRequests(t *testing.T) {
+func TestTimeoutEndsResolvers(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	options := endpoint.DefaultOptions()
@@ -159,7 +159,7 @@ func TestTheDeadlineIsTheRequests(t *testing.T) {
 }
 
 // Outside of any resolver, too, a request gets an answer and the log a line.
-func TestNoAnswerAndPanicOutsideOfResolvers(t *testing.T) {
+func TestFailuresOutsideResolversGetAResponse(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		cancel bool

@@ -92,7 +92,7 @@ func TestAcceptDecidesStatusAndContentType(t *testing.T) {
 	}
 }
 
-func TestRequestsThatAreNotGraphQL(t *testing.T) {
+func TestInvalidHTTPRequestsAreRejected(t *testing.T) {
 	t.Parallel()
 	limit := endpoint.DefaultOptions().BodyLimit
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
@@ -166,7 +166,7 @@ func TestRequestsThatAreNotGraphQL(t *testing.T) {
 	}
 }
 
-func TestALargeBodyWithoutALength(t *testing.T) {
+func TestChunkedBodyOverTheLimitIsRejected(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	limit := endpoint.DefaultOptions().BodyLimit
@@ -188,7 +188,7 @@ func TestALargeBodyWithoutALength(t *testing.T) {
 	}
 }
 
-func TestVariablesAndOperationNameByEitherMethod(t *testing.T) {
+func TestVariablesAndOperationNameWorkByGETAndPOST(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	s.Post("alice", "one")
@@ -205,7 +205,7 @@ func TestVariablesAndOperationNameByEitherMethod(t *testing.T) {
 	}
 }
 
-func TestAGETCanNeedAPreflight(t *testing.T) {
+func TestGETNeedsPreflightHeaderIfConfigured(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.GETPreflight = true })
 	if res, body := s.Get(`{ __typename }`); res.StatusCode != 403 || sitetest.CodeOf(t, body) != "PREFLIGHT_REQUIRED" {
@@ -219,7 +219,7 @@ func TestAGETCanNeedAPreflight(t *testing.T) {
 	s.Want("", `{ __typename }`, `{"__typename": "Query"}`)
 }
 
-func TestOrigins(t *testing.T) {
+func TestOnlyAllowedOriginsGetCORSHeaders(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	closed := sitetest.New(t, client, redisrepo.DefaultRules())
@@ -244,7 +244,7 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-func TestLongAnswersAreCompressed(t *testing.T) {
+func TestLongResponsesAreCompressed(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	for i := range 10 {
@@ -269,7 +269,7 @@ func TestLongAnswersAreCompressed(t *testing.T) {
 	}
 }
 
-func TestADeadlineReachesRedis(t *testing.T) {
+func TestTimeoutEndsRedisCommands(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := sitetest.New(t, server.Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Timeout = 50 * time.Millisecond })

@@ -11,7 +11,7 @@ import (
 )
 
 // gqlparser lets an object pass for a scalar or an enum.
-func TestObjectsAreInputsOnly(t *testing.T) {
+func TestObjectAsScalarOrEnumIsRejected(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	for _, query := range []string{
@@ -34,7 +34,7 @@ func TestObjectsAreInputsOnly(t *testing.T) {
 	}
 }
 
-func TestTextsThatAreNotUTF8AreRefused(t *testing.T) {
+func TestInvalidUTF8IsRejected(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	res, body := s.PostJSON("{\"query\": \"{ user(name: \\\"caf\xe9\\\") { id } }\"}")
@@ -47,7 +47,7 @@ func TestTextsThatAreNotUTF8AreRefused(t *testing.T) {
 	}
 }
 
-func TestPathsAreCut(t *testing.T) {
+func TestPathsInErrorsAreCut(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	body := s.AskText("alice", `mutation($i: PostInput!) { post(input: $i) { userErrors { code } } }`, "i", map[string]any{"title": "t", strings.Repeat("f", 60_000): 1})

@@ -24,7 +24,7 @@ func aliases(n int) string {
 }
 
 // Each limit lets its number pass and refuses one more, and says so.
-func TestLimits(t *testing.T) {
+func TestDocumentOverALimitIsRejected(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	small := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) {
@@ -105,7 +105,7 @@ func TestIntrospectionHasItsOwnLimits(t *testing.T) {
 	}
 }
 
-func TestWithoutIntrospectionNoNameIsTold(t *testing.T) {
+func TestDisabledIntrospectionRevealsNoNames(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Introspection = false })
 	for _, query := range []string{standardIntrospection, `{ __type(name: "Article") { name } }`, `{ viewer { id } ... { __schema { queryType { name } } } }`} {
@@ -137,7 +137,7 @@ func TestWithoutIntrospectionNoNameIsTold(t *testing.T) {
 }
 
 // Requests that have brought servers of this kind down, or to their knees.
-func TestAttacks(t *testing.T) {
+func TestMaliciousDocumentsCauseNoServerError(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	for i := range 25 {

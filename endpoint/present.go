@@ -72,7 +72,7 @@ func explain(err error, shown *gqlerror.Error, limits Limits) *refusal {
 		return &refusal{code: codeBadInput, message: broken.Error()}
 	case errors.As(err, &overflow), errors.As(err, &syntax):
 		return &refusal{code: codeBadInput, message: "an Int is a whole number of 32 bits"}
-	// The text of gqlparser v2.5.64. When it changes, TestLimits fails for tokens.
+	// The text of gqlparser v2.5.64. When it changes, TestDocumentOverALimitIsRejected fails for tokens.
 	case code == errcode.ParseFailed && strings.HasPrefix(shown.Message, "exceeded token limit"):
 		return overLimit(codeTokenLimit, "tokens or more", limits.Tokens+1, limits.Tokens)
 	case shown.Rule == rules.MaxIntrospectionDepth.Name:
@@ -85,7 +85,7 @@ func explain(err error, shown *gqlerror.Error, limits Limits) *refusal {
 
 // lostBatch recognises the error that gqlgen reports for every other element of a list after a batch resolver
 // panicked for the first one. The panic is logged. The text is that of gqlgen v0.17.95; when it changes,
-// TestEveryKindOfError fails for a panic of a batch.
+// TestErrorsShowOnlyPublicCodes fails for a panic of a batch.
 func lostBatch(e *gqlerror.Error) bool {
 	return strings.HasPrefix(e.Message, "batch resolver ") && strings.Contains(e.Message, "returned unexpected result type")
 }

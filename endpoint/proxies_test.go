@@ -24,7 +24,7 @@ func prefixes(texts ...string) (list []netip.Prefix) {
 	return list
 }
 
-func TestTheHeaderOfAProxy(t *testing.T) {
+func TestUserHeaderIsAcceptedFromProxiesOnly(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), sitetest.WithIdentity(t, identity.Options{
 		ProxyHeader: "X-Forwarded-User", RolesHeader: "X-Forwarded-Groups", Proxies: prefixes("127.0.0.8/31")}))
@@ -121,7 +121,7 @@ var forwarded = map[string]struct {
 	"no proxy, a proxy's chain": {"127.0.0.77", []string{"203.0.113.9, 10.1.2.3, 127.0.0.1"}, "127.0.0.77"},
 }
 
-func TestTheAddressBehindProxies(t *testing.T) {
+func TestClientAddressIsTheLastUntrustedHop(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	s := sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 1000, Window: time.Minute}, Addresses: 1}),
@@ -142,7 +142,7 @@ func TestTheAddressBehindProxies(t *testing.T) {
 }
 
 // A client that makes up addresses stays one client, for limits and for streams.
-func TestMadeUpAddressesAreOneClient(t *testing.T) {
+func TestForgedAddressesCountAsOneClient(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 1}),
 		func(o *endpoint.Options) { o.Proxies, o.Streams.PerAddress = prefixes("127.0.0.1/32"), 2 })

@@ -41,7 +41,7 @@ func left(t *testing.T, header http.Header) (user, address, seconds int) {
 	return numbers[1], numbers[3], max(numbers[2], numbers[4])
 }
 
-func TestPointsOfComplexityAreLimited(t *testing.T) {
+func TestComplexityPointsAreLimited(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), pointsOf(20))
 	const policy = `"cost";q=20;w=60, "cost-address";q=200;w=60`
@@ -97,7 +97,7 @@ func TestPointsOfComplexityAreLimited(t *testing.T) {
 }
 
 // Who waits until resetAt, or as long as the headers say, does not come too early.
-func TestTheRateLimitEndsNotAfterItSays(t *testing.T) {
+func TestResetAtMatchesTheEndOfTheWindow(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	s := sitetest.New(t, client, redisrepo.DefaultRules(), pointsOf(2000))
@@ -112,7 +112,7 @@ func TestTheRateLimitEndsNotAfterItSays(t *testing.T) {
 	}
 }
 
-func TestPointsOfComplexityOnASocket(t *testing.T) {
+func TestComplexityPointsAreLimitedOnASocket(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), pointsOf(8))
 	id := s.Post("poster", "t")
@@ -146,7 +146,7 @@ func TestPointsOfComplexityOnASocket(t *testing.T) {
 	s.Want("", `{ article(id: 1) { votes } }`, `{"article": {"votes": 4}}`)
 }
 
-func TestWhatIsRefusedCostsNothing(t *testing.T) {
+func TestRefusedRequestsCostNothing(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	s := sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 1000, Window: time.Minute}, Votes: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 10}))
@@ -187,7 +187,7 @@ func TestWhatIsRefusedCostsNothing(t *testing.T) {
 	}
 }
 
-func TestLimitsNeedTheStore(t *testing.T) {
+func TestRateLimitsFailClosedWithoutRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := sitetest.New(t, server.Client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 1000, Window: time.Minute}, Votes: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 10}))
@@ -216,7 +216,7 @@ func TestLimitsNeedTheStore(t *testing.T) {
 }
 
 // What costs is operations: a client that connects again and again is bounded by streams.
-func TestTheHandshakeOfASocketCostsNothing(t *testing.T) {
+func TestHandshakeCostsNoPoints(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	s := sitetest.New(t, client, redisrepo.DefaultRules(), pointsOf(1))

@@ -15,7 +15,7 @@ import (
 
 // Who has used up one limit does not get around another by breaking both in one
 // document, with the limit of points on or off.
-func TestABrokenLimitHidesNoOther(t *testing.T) {
+func TestExceededLimitDoesNotDisableAnother(t *testing.T) {
 	t.Parallel()
 	for name, cost := range map[string]endpoint.Rate{"with points": {Most: 100_000, Window: time.Minute}, "without points": {}} {
 		t.Run(name, func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestABrokenLimitHidesNoOther(t *testing.T) {
 	}
 }
 
-func TestAnAddressIsLimitedToo(t *testing.T) {
+func TestUsersOfOneAddressShareItsLimit(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	sitetest.Import(t, client, "poster", 3)

@@ -12,7 +12,7 @@ import (
 )
 
 // All limits together cost one round trip, and none when they are off.
-func TestLimitsCostOneRoundTrip(t *testing.T) {
+func TestRateLimitsCostOneRoundTrip(t *testing.T) {
 	t.Parallel()
 	minute := endpoint.Rate{Most: 100_000, Window: time.Minute}
 	all := endpoint.Rates{Cost: minute, Votes: minute, Posts: minute, Changes: minute, Addresses: 10}

@@ -18,7 +18,7 @@ import (
 )
 
 // One user floods two servers on one store: what is counted is the limit exactly.
-func TestAFloodOfVotes(t *testing.T) {
+func TestConcurrentVotesNeverExceedTheLimit(t *testing.T) {
 	t.Parallel()
 	const articles, most, window = 20_000, 500, 10 * time.Minute
 	client := redistest.Start(t).Client
@@ -142,7 +142,7 @@ func TestPostsAndChangesAreLimited(t *testing.T) {
 	}
 }
 
-func TestALimitEndsWithItsWindow(t *testing.T) {
+func TestLimitIsResetAfterItsWindow(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Votes: endpoint.Rate{Most: 2, Window: time.Second}, Addresses: 10}))
 	s.Post("alice", "t")
@@ -158,7 +158,7 @@ func TestALimitEndsWithItsWindow(t *testing.T) {
 	}
 }
 
-func TestSeveralMutationsCountAsSeveral(t *testing.T) {
+func TestEachMutationOfADocumentIsCounted(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	sitetest.Import(t, client, "poster", 40)

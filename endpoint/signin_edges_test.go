@@ -17,7 +17,7 @@ import (
 
 func asClose(err error, how *websocket.CloseError) bool { return errors.As(err, how) }
 
-func TestHeadersThatDoNotCount(t *testing.T) {
+func TestIdentityHeadersOfOtherModesAreIgnored(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	free, byToken := sitetest.New(t, client, redisrepo.DefaultRules()), sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithSecret(t))
@@ -49,7 +49,7 @@ func TestHeadersThatDoNotCount(t *testing.T) {
 	}
 }
 
-func TestBadNamesInDevelopmentMode(t *testing.T) {
+func TestInvalidNamesAreRejectedInDevelopmentMode(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	long := strings.Repeat("whisper", 10)
@@ -94,7 +94,7 @@ func TestBadNamesInDevelopmentMode(t *testing.T) {
 }
 
 // SECURITY.md: the log has no names, and of what is refused no part.
-func TestTheLogHasNoPartOfWhoIsRefused(t *testing.T) {
+func TestLogContainsNoRejectedCredentials(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	free, byToken := sitetest.New(t, client, redisrepo.DefaultRules()), sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithSecret(t))
@@ -124,7 +124,7 @@ func TestTheLogHasNoPartOfWhoIsRefused(t *testing.T) {
 }
 
 // A token's expiry ends what it opened. The leeway of 30 s belongs to its time.
-func TestATokenExpiresWhileStreamsAreOpen(t *testing.T) {
+func TestExpiredTokenEndsOpenStreams(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), sitetest.WithSecret(t))
 	began := time.Now()

@@ -115,7 +115,7 @@ func nameIn(t *testing.T, body string) string {
 
 // Credentials, however they are sent, are accepted or rejected: invalid ones never
 // fall back to anonymous.
-func TestTokensInEveryWay(t *testing.T) {
+func TestTokensAreVerifiedOverEveryTransport(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	keys := sitetest.NewKeyring(t)

@@ -20,7 +20,7 @@ const (
 	request = `{"type":"subscribe","id":"a","payload":{"query":"subscription { articlePosted { id } }"}}`
 )
 
-func TestCloseCodes(t *testing.T) {
+func TestProtocolErrorClosesTheSocketWithItsCode(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	limit := int(endpoint.DefaultOptions().BodyLimit)
@@ -97,7 +97,7 @@ func TestCloseCodes(t *testing.T) {
 	}
 }
 
-func TestASocketSpeaksOneSubprotocol(t *testing.T) {
+func TestSocketNeedsTheSubprotocol(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	for _, offered := range [][]string{nil, {"graphql-ws"}} {
@@ -116,7 +116,7 @@ func TestASocketSpeaksOneSubprotocol(t *testing.T) {
 	s.SocketOver(conn).Begin("")
 }
 
-func TestASocketMustBeginInTime(t *testing.T) {
+func TestSocketWithoutInitIsClosed(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	began := s.Socket("")
@@ -134,7 +134,7 @@ func TestASocketMustBeginInTime(t *testing.T) {
 	began.Want("pong", "", "")
 }
 
-func TestASocketThatAnswersPingsStays(t *testing.T) {
+func TestSocketThatAnswersPingsStaysOpen(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Streams.Ping = 250 * time.Millisecond })
 	id := s.Post("alice", "t")

@@ -76,7 +76,7 @@ func free(s *sitetest.Site) bool {
 	return err == nil
 }
 
-func TestASocketThatAnswersNoPingIsClosed(t *testing.T) {
+func TestSocketWithoutPongsIsClosed(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), one)
 	began := time.Now()
@@ -120,7 +120,7 @@ func flood(s *sitetest.Site, ids []string) {
 	})
 }
 
-func TestAnEventStreamThatIsNotReadIsClosed(t *testing.T) {
+func TestUnreadEventStreamIsClosed(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), one)
 	subscription, ids := big(s)
@@ -146,7 +146,7 @@ func TestAnEventStreamThatIsNotReadIsClosed(t *testing.T) {
 	flood(s, ids)
 }
 
-func TestASocketWhoseEventsAreNotReadIsClosed(t *testing.T) {
+func TestUnreadSocketIsClosed(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), one)
 	subscription, ids := big(s)

@@ -11,7 +11,7 @@ import (
 	"frontpage/sitetest"
 )
 
-func TestPingsAreAnswered(t *testing.T) {
+func TestPingIsAnsweredByPong(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	w := s.OpenSocket()
@@ -32,7 +32,7 @@ func TestPingsAreAnswered(t *testing.T) {
 	pings()
 }
 
-func TestAnInvalidOperationIsOneError(t *testing.T) {
+func TestInvalidOperationGetsOneError(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	id := s.Post("alice", "t")
@@ -66,7 +66,7 @@ func TestAnInvalidOperationIsOneError(t *testing.T) {
 	}
 }
 
-func TestASubscriptionThatCannotBeginSaysSoAndCompletes(t *testing.T) {
+func TestFailedSubscriptionReportsAnErrorAndCompletes(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	w := s.Socket("")
@@ -98,7 +98,7 @@ func decoded(t *testing.T, payload []byte) (a sitetest.Answer) {
 	return a
 }
 
-func TestQueriesAndMutationsOverASocket(t *testing.T) {
+func TestQueriesAndMutationsRunOverASocket(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	id := s.Post("alice", "t")
@@ -121,7 +121,7 @@ func TestQueriesAndMutationsOverASocket(t *testing.T) {
 	}
 }
 
-func TestAnIDIsFreeAfterComplete(t *testing.T) {
+func TestOperationIDIsFreeAfterComplete(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	id := s.Post("alice", "t")
@@ -146,7 +146,7 @@ func TestAnIDIsFreeAfterComplete(t *testing.T) {
 	w.Watch("goes", id)
 }
 
-func TestASubscriptionHasOneField(t *testing.T) {
+func TestSubscriptionWithTwoFieldsIsRejected(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	w := s.Socket("")

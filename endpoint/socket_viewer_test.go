@@ -15,7 +15,7 @@ import (
 	"frontpage/sitetest"
 )
 
-func TestWhoIsAskingOnASocket(t *testing.T) {
+func TestInitPayloadOverridesHandshakeIdentity(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	id := s.Post("alice", "t")
@@ -61,7 +61,7 @@ func TestWhoIsAskingOnASocket(t *testing.T) {
 	}
 }
 
-func TestOriginsOfSockets(t *testing.T) {
+func TestOnlyAllowedOriginsMayOpenSockets(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	closed := sitetest.New(t, client, redisrepo.DefaultRules())
@@ -113,7 +113,7 @@ func TestOriginsOfSockets(t *testing.T) {
 	}
 }
 
-func TestAPageOnAnIPv6AddressMayOpenSockets(t *testing.T) {
+func TestIPv6OriginMayOpenSockets(t *testing.T) {
 	t.Parallel()
 	const origin = "http://[::1]:3000"
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Origins = []string{origin} })

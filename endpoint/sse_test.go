@@ -16,7 +16,7 @@ import (
 
 const typeEvents = "text/event-stream; charset=utf-8"
 
-func TestAnEventStream(t *testing.T) {
+func TestEventStreamSendsEventsAndComments(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Streams.Ping = 200 * time.Millisecond })
 	text := strings.Repeat("long ", 1000)
@@ -50,7 +50,7 @@ func TestAnEventStream(t *testing.T) {
 	large.Want("next", fmt.Sprintf(`{"data":{"articleChanged":{"votes":%d,"text":%q}}}`, n-1, text))
 }
 
-func TestQueriesAndMutationsAsEvents(t *testing.T) {
+func TestQueriesAndMutationsRunAsEventStreams(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	s.Post("alice", "t")
@@ -86,7 +86,7 @@ func TestQueriesAndMutationsAsEvents(t *testing.T) {
 	}
 }
 
-func TestAMutationByGETIsNoEventStream(t *testing.T) {
+func TestEventStreamAllowsNoMutationByGET(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	id := s.Post("alice", "t")
@@ -99,7 +99,7 @@ func TestAMutationByGETIsNoEventStream(t *testing.T) {
 	s.Want("bob", `{ article(id: 1) { id votes viewerVote } }`, `{"article": {"id": "`+id+`", "votes": 1, "viewerVote": "NONE"}}`)
 }
 
-func TestWhoGetsAnEventStream(t *testing.T) {
+func TestAcceptSelectsEventStreams(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	tests := []struct{ accept, query, subscription string }{
@@ -145,7 +145,7 @@ func TestWhoGetsAnEventStream(t *testing.T) {
 	}
 }
 
-func TestAStreamOutlivesTheTimesOfTheServer(t *testing.T) {
+func TestEventStreamOutlivesServerTimeouts(t *testing.T) {
 	t.Parallel()
 	s := sitetest.NewOn(t, func(server *http.Server) {
 		server.ReadTimeout, server.WriteTimeout = 300*time.Millisecond, 300*time.Millisecond

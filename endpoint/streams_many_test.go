@@ -16,7 +16,7 @@ import (
 )
 
 // Not parallel: it counts goroutines.
-func TestAThousandClientsComeAndGo(t *testing.T) {
+func TestDisconnectedClientsLeakNothing(t *testing.T) {
 	const articles = 10
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) {
 		// What Ping is for is not to clean up behind these clients.

@@ -32,7 +32,7 @@ func tryOpen(s *sitetest.Site) (w *sitetest.Socket, status int, code string) {
 	return nil, res.StatusCode, sitetest.CodeOf(s.T, string(body))
 }
 
-func TestStreamsOfAnAddress(t *testing.T) {
+func TestStreamsPerAddressAreLimited(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Streams.PerAddress = 2 })
 	full := func() {
@@ -83,7 +83,7 @@ func TestStreamsOfAnAddress(t *testing.T) {
 	}
 }
 
-func TestStreamsOfAViewer(t *testing.T) {
+func TestStreamsPerViewerAreLimited(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Streams.PerViewer = 1 })
 	for _, name := range []string{"bob", "zoë"} {
@@ -123,7 +123,7 @@ func TestStreamsOfAViewer(t *testing.T) {
 	}
 }
 
-func TestOperationsOfASocket(t *testing.T) {
+func TestOperationsPerSocketAreLimited(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Streams.Operations = 2 })
 	id := s.Post("alice", "t")
@@ -157,7 +157,7 @@ func TestOperationsOfASocket(t *testing.T) {
 }
 
 // Browsers fail on a reason that is not UTF-8, and do not tell the code.
-func TestALongNameDoesNotSpoilTheCloseCode(t *testing.T) {
+func TestCloseReasonIsValidUTF8ForLongNames(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Streams.PerViewer = 1 })
 	for _, name := range []string{strings.Repeat("ü", 64), "x" + strings.Repeat("ü", 63), strings.Repeat("🗳", 64)} {

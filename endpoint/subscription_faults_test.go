@@ -13,7 +13,7 @@ import (
 	"frontpage/sitetest"
 )
 
-func TestWatchersOutliveRedis(t *testing.T) {
+func TestWatchersSurviveRedisRestarts(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := sitetest.New(t, server.Client, redisrepo.DefaultRules())
@@ -44,7 +44,7 @@ func TestWatchersOutliveRedis(t *testing.T) {
 	}
 }
 
-func TestAnEventWithoutRedis(t *testing.T) {
+func TestEventsRecoverAfterARedisOutage(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := sitetest.New(t, server.Client, redisrepo.DefaultRules())

@@ -11,7 +11,7 @@ import (
 	"frontpage/sitetest"
 )
 
-func TestAnArticleFromPostToRegroup(t *testing.T) {
+func TestPostVoteAndRegroupReturnTheNewState(t *testing.T) {
 	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
 		const fields = `id number title link text poster { id name } createdAt score votes upvotes downvotes isInteresting groups { id name articleCount } votingEndsAt viewerVote viewerCanVote`
 		s.Want("alice", `mutation { post(input: {title: " Go 1.26 ", link: "https://go.dev/blog", groups: ["Go", "release-notes", "GO"]}) { article { `+fields+` } userErrors { code } } }`,
@@ -45,7 +45,7 @@ func TestAnArticleFromPostToRegroup(t *testing.T) {
 	})
 }
 
-func TestListingsInEveryOrder(t *testing.T) {
+func TestListingsFollowOrderAndDirection(t *testing.T) {
 	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
 		// Posted in one second, so that time is all ties, sorted as bytes: 10 before 9.
 		for i := 1; i <= 30; i++ {
@@ -167,7 +167,7 @@ func TestBrokenRulesAreUserErrors(t *testing.T) {
 	})
 }
 
-func TestBadArgumentsAreTopLevelErrors(t *testing.T) {
+func TestInvalidArgumentsAreTopLevelErrors(t *testing.T) {
 	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
 		s.Post("alice", "t")
 		for query, code := range map[string]string{
@@ -222,7 +222,7 @@ func TestPagesPastTheEndAreEmpty(t *testing.T) {
 	})
 }
 
-func TestHundredVotersAtOnce(t *testing.T) {
+func TestConcurrentVotesAreAllCounted(t *testing.T) {
 	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
 		id := s.Post("alice", "t", "go")
 		s.Ask("", `{ group(name: "go") { articles { id } } }`)

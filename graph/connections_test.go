@@ -8,7 +8,7 @@ import (
 	"frontpage/sitetest"
 )
 
-func TestConnections(t *testing.T) {
+func TestConnectionsPageInBothDirections(t *testing.T) {
 	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
 		for i := 1; i <= 30; i++ {
 			s.Post("alice", fmt.Sprint("article ", i), "all", fmt.Sprint("g", i%3))
@@ -95,7 +95,7 @@ func walk(s *sitetest.Site, query string, backward bool, size int) []string {
 	}
 }
 
-func TestNodes(t *testing.T) {
+func TestNodesFollowTheOrderOfIDs(t *testing.T) {
 	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
 		s.Post("alice", "t", "go")
 		s.Want("bob", `{ nodes(ids: ["user:zoë", "article:9", "article:1", "group:Go", "1"]) { __typename id ... on Article { title viewerVote } ... on Group { articleCount } ... on User { name } } }`,
@@ -106,7 +106,7 @@ func TestNodes(t *testing.T) {
 	})
 }
 
-func TestBadConnectionArguments(t *testing.T) {
+func TestInvalidConnectionArgumentsAreRejected(t *testing.T) {
 	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
 		for range 3 {
 			s.Post("alice", "t", "go")

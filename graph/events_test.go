@@ -16,7 +16,7 @@ import (
 )
 
 // No event is older than what was answered before it on the same socket.
-func TestEventsAreNoOlderThanAnswers(t *testing.T) {
+func TestEventsAreNoOlderThanResponses(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	id := s.Post("alice", "t")
@@ -79,7 +79,7 @@ func TestEventsAreNoOlderThanAnswers(t *testing.T) {
 	}
 }
 
-func TestEventsCostNoCommands(t *testing.T) {
+func TestEventsSendNoRedisCommands(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := sitetest.New(t, server.Client, redisrepo.DefaultRules())
@@ -119,7 +119,7 @@ func TestEventsCostNoCommands(t *testing.T) {
 }
 
 // What one event has loaded is not shown by the next.
-func TestEachEventLoadsAnew(t *testing.T) {
+func TestEachEventLoadsFreshData(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	id := s.Post("alice", "t", "go")

@@ -10,7 +10,7 @@ import (
 	"frontpage/sitetest"
 )
 
-func TestAFaultIsLoggedAndNotShown(t *testing.T) {
+func TestFaultIsLoggedButNotShown(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := sitetest.New(t, server.Client, redisrepo.DefaultRules())
@@ -26,7 +26,7 @@ func TestAFaultIsLoggedAndNotShown(t *testing.T) {
 	}
 }
 
-func TestAnArticleThatCannotBeReadIsLeftOut(t *testing.T) {
+func TestUnreadableArticleIsLeftOutOfListings(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := sitetest.New(t, server.Client, redisrepo.DefaultRules())
@@ -41,7 +41,7 @@ func TestAnArticleThatCannotBeReadIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestRedisGoneAndBack(t *testing.T) {
+func TestRedisOutageIsReportedAndSurvived(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := sitetest.New(t, server.Client, redisrepo.DefaultRules())

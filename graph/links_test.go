@@ -16,7 +16,7 @@ func link(url string) string {
 	return fmt.Sprintf(`mutation { post(input: {title: "t", link: %q}) { article { id } userErrors { __typename code field ... on DuplicateLinkError { articleId article { title votes } } } } }`, url)
 }
 
-func TestALinkIsPostedOnce(t *testing.T) {
+func TestDuplicateLinkIsRefused(t *testing.T) {
 	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
 		s.Want("alice", link("https://go.dev/blog/"), `{"post": {"article": {"id": "article:1"}, "userErrors": []}}`)
 		duplicate := func(article string) string {
@@ -43,7 +43,7 @@ func TestALinkIsPostedOnce(t *testing.T) {
 	})
 }
 
-func TestALinkIsFreeWithoutAWindow(t *testing.T) {
+func TestDuplicateLinksAreAllowedWithoutLinkWindow(t *testing.T) {
 	t.Parallel()
 	rules := redisrepo.DefaultRules()
 	rules.LinkWindow = 0
@@ -54,7 +54,7 @@ func TestALinkIsFreeWithoutAWindow(t *testing.T) {
 }
 
 // A repeated post with its key is the same post, whose link is its own.
-func TestARepeatedPostIsNoDuplicate(t *testing.T) {
+func TestRepeatedIdempotencyKeyIsNotADuplicateLink(t *testing.T) {
 	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
 		const post = `mutation { post(input: {title: "t", link: "https://go.dev/", idempotencyKey: "k"}) { article { id } userErrors { code } } }`
 		for range 3 {
@@ -66,7 +66,7 @@ func TestARepeatedPostIsNoDuplicate(t *testing.T) {
 
 // Of 200 that post one link at once, on two servers, one does, and the others
 // get its id.
-func TestOneLinkAtOnce(t *testing.T) {
+func TestConcurrentPostsOfOneLinkCreateOneArticle(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	sites := []*sitetest.Site{sitetest.New(t, client, redisrepo.DefaultRules()), sitetest.New(t, client, redisrepo.DefaultRules())}

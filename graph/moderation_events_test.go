@@ -37,7 +37,7 @@ func toldOf(t *testing.T, event string) told {
 
 // Watchers of an article learn that it is deleted, on this server and another,
 // and of nothing after that.
-func TestWatchersLearnOfADeletion(t *testing.T) {
+func TestDeletionIsTheLastEventOfAnArticle(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	here, there := sitetest.New(t, client, redisrepo.DefaultRules()), sitetest.New(t, client, redisrepo.DefaultRules())
@@ -110,7 +110,7 @@ func TestWatchersLearnOfADeletion(t *testing.T) {
 
 // A watcher of a deleted article gets no event until it is undeleted, and then one
 // with its votes.
-func TestWatchersOfADeletedArticle(t *testing.T) {
+func TestDeletedArticleHasNoEventsUntilUndeleted(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	s := sitetest.New(t, client, redisrepo.DefaultRules())
@@ -159,7 +159,7 @@ func TestWatchersOfADeletedArticle(t *testing.T) {
 }
 
 // The log is walked by cursor in both directions, while it grows.
-func TestTheModerationLogByPages(t *testing.T) {
+func TestModerationLogPagesInBothDirections(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	s := sitetest.New(t, client, redisrepo.DefaultRules())

@@ -37,7 +37,7 @@ func deletion(id any) string {
 	return fmt.Sprintf(`mutation { deleteArticle(input: {article: "%v"}) { deletedId userErrors { code field } } }`, id)
 }
 
-func TestWhoMayDelete(t *testing.T) {
+func TestOnlyPosterAndModeratorsMayDelete(t *testing.T) {
 	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
 		for i := range 4 {
 			s.Post("alice", fmt.Sprint("article ", i+1))
@@ -76,7 +76,7 @@ func TestWhoMayDelete(t *testing.T) {
 	})
 }
 
-func TestADeletedArticleIsGone(t *testing.T) {
+func TestDeletedArticleIsGoneEverywhere(t *testing.T) {
 	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
 		for i := range 3 {
 			s.Post("alice", fmt.Sprint("article ", i+1), "all", fmt.Sprint("only", i+1))
@@ -125,7 +125,7 @@ func TestADeletedArticleIsGone(t *testing.T) {
 	})
 }
 
-func TestModeratorsRegroup(t *testing.T) {
+func TestModeratorsMayRegroupAndAreLogged(t *testing.T) {
 	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
 		s.Post("alice", "t", "go", "news")
 		s.Post("mod", "a moderator's own", "go")
@@ -144,7 +144,7 @@ func TestModeratorsRegroup(t *testing.T) {
 	})
 }
 
-func TestASiteWithoutVotesDown(t *testing.T) {
+func TestDownvotesAreRefusedWhenDisabled(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	rules := redisrepo.DefaultRules()
@@ -164,7 +164,7 @@ func TestASiteWithoutVotesDown(t *testing.T) {
 }
 
 // The log is for moderators, by whatever way they ask.
-func TestTheModerationLogIsForModerators(t *testing.T) {
+func TestModerationLogIsForModeratorsOnly(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	s.Post("alice", "t")

@@ -147,7 +147,7 @@ func (w *walker) everything(user string) {
 
 // Whatever users send in whatever order: none changes another's article but a
 // moderator, none sees another's vote, and nothing that was deleted comes back.
-func TestARandomWalkOfManyUsers(t *testing.T) {
+func TestRandomOperationsMatchTheModel(t *testing.T) {
 	t.Parallel()
 	const seed, steps = 20260102, 4000
 	client := redistest.Start(t).Client

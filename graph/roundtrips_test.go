@@ -10,7 +10,7 @@ import (
 )
 
 // Every query costs a known number of round trips, however long the page is.
-func TestRoundTrips(t *testing.T) {
+func TestQueriesCostKnownRoundTrips(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	for i := range 25 {
