@@ -22,7 +22,7 @@ type AuditEntry struct {
 // the order of their votes. Time and bucket are known for votes that were cast with a bucket. An hour
 // after the voting window all of it is forgotten. Imported votes have no named voters and are left out.
 //
-// It refuses with NotFound an article that does not exist.
+// If the article does not exist, the Refusal is NotFound.
 func (r *Repo) Audit(ctx context.Context, id ArticleID) ([]AuditEntry, error) {
 	if _, errs := r.readArticles(ctx, []ArticleID{id}); errs[0] != nil {
 		return nil, errs[0]

@@ -57,8 +57,8 @@ func (c *checker) reportf(format string, args ...any) { c.report(fmt.Sprintf(for
 
 func (c *checker) partition(ctx context.Context, p partition) error {
 	c.highest = 0
-	// Every article is checked where time: or deleted: names it; score: and the hashes only have to name
-	// no others.
+	// The articles in time: and deleted: are checked one by one. After that, score: and the hashes must
+	// only name no others.
 	times := c.client.ZScan(ctx, p.ranking(ByTime), 0, "", batchSize).Iterator()
 	err := batches(ctx, times, 2, func(members []string) error {
 		n, err := c.articles(ctx, p, p.ranking(ByTime), members, c.article)
@@ -113,34 +113,36 @@ func (c *checker) wrongType(key string, err error) error {
 	return err
 }
 
-// unlisted reports articles that are in where, but not in time:. A deleted article may have a hash.
+// unlisted reports articles that are in where, but not in time:. A deleted article may have a hash. An
+// article that has left where since it was scanned is not reported.
 func (c *checker) unlisted(ctx context.Context, p partition, where string, keys []string) error {
 	times, scores := make([]*redis.FloatCmd, len(keys)), make([]*redis.FloatCmd, len(keys))
-	hashes, gone := make([]*redis.IntCmd, len(keys)), make([]*redis.FloatCmd, len(keys))
+	hashes, deleted := make([]*redis.IntCmd, len(keys)), make([]*redis.FloatCmd, len(keys))
 	err := c.transaction(ctx, func(pipe redis.Pipeliner) {
 		for i, key := range keys {
 			member := strings.TrimPrefix(key, string(p))
 			times[i] = pipe.ZScore(ctx, p.ranking(ByTime), member)
 			scores[i] = pipe.ZScore(ctx, p.ranking(ByScore), member)
 			hashes[i] = pipe.Exists(ctx, p.key(member))
-			gone[i] = pipe.ZScore(ctx, p.deleted(), member)
+			deleted[i] = pipe.ZScore(ctx, p.deleted(), member)
 		}
 	})
 	if err != nil {
 		return err
 	}
 	for i, key := range keys {
-		stays := hashes[i].Val() == 1 && gone[i].Err() != nil
+		isThere := hashes[i].Val() == 1 && deleted[i].Err() != nil
 		if where == p.ranking(ByScore) {
-			stays = scores[i].Err() == nil
+			isThere = scores[i].Err() == nil
 		}
-		if stays && times[i].Err() != nil {
+		if isThere && times[i].Err() != nil {
 			c.reportf("%s: is in %s, but not in %s", key, where, p.ranking(ByTime))
 		}
 	}
 	return nil
 }
 
+// counter reports a counter that is below the number of an existing article.
 func (c *checker) counter(ctx context.Context, p partition) error {
 	given, err := c.client.Get(ctx, p.counter()).Result()
 	if err := c.wrongType(p.counter(), err); err != nil && !errors.Is(err, redis.Nil) {
@@ -157,8 +159,8 @@ func (c *checker) counter(ctx context.Context, p partition) error {
 	return nil
 }
 
-// transaction reads at one moment. A missing value or a key of the wrong type is not an error: the
-// comparison of the facts will report it.
+// transaction runs the commands that queue adds, all at one moment. A missing value or a key of the wrong
+// type is not an error: the checks of the values report it.
 func (c *checker) transaction(ctx context.Context, queue func(redis.Pipeliner)) error {
 	commands, err := c.client.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
 		queue(pipe)

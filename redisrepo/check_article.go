@@ -14,9 +14,9 @@ type facts struct {
 	time, score       *redis.FloatCmd
 	voted, downvoted  *redis.IntCmd
 	votedTTL, downTTL *redis.DurationCmd
-	both              *redis.StringSliceCmd
-	posterVoted       *redis.BoolCmd  // read for poster
-	posterTime        *redis.FloatCmd // its time among the articles of poster
+	both              *redis.StringSliceCmd // users in both sets of voters
+	posterVoted       *redis.BoolCmd        // read for poster
+	posterTime        *redis.FloatCmd       // its time among the articles of poster
 	interesting       *redis.BoolCmd
 	auditTTL          *redis.DurationCmd
 	deleted           *redis.FloatCmd
@@ -76,6 +76,7 @@ func (c *checker) articles(ctx context.Context, p partition, where string, membe
 	return n, nil
 }
 
+// queue queues the commands that read the facts of one article.
 func (c *checker) queue(ctx context.Context, pipe redis.Pipeliner, p partition, id ArticleID, groups, poster string) facts {
 	f := facts{
 		hash:        pipe.HGetAll(ctx, p.article(id)),
@@ -101,6 +102,7 @@ func (c *checker) queue(ctx context.Context, pipe redis.Pipeliner, p partition, 
 	return f
 }
 
+// article checks an article that is in time:.
 func (c *checker) article(p partition, id ArticleID, f facts) {
 	key := p.article(id)
 	if f.time.Err() != nil {
@@ -136,11 +138,14 @@ func (c *checker) article(p partition, id ArticleID, f facts) {
 	if f.posterTime.Err() != nil || f.posterTime.Val() != f.time.Val() {
 		c.reportf("%s: is not in %s with its time", key, p.posted(a.Poster.Name))
 	}
-	if f.interesting.Val() != a.IsInteresting {
-		c.reportf("%s: %d votes, but in %s: %t", key, a.Votes, p.group(Interesting), f.interesting.Val())
+	switch {
+	case a.IsInteresting && !f.interesting.Val():
+		c.reportf("%s: is not in %s, but has %d votes", key, p.group(Interesting), a.Votes)
+	case !a.IsInteresting && f.interesting.Val():
+		c.reportf("%s: is in %s, but has only %d votes", key, p.group(Interesting), a.Votes)
 	}
 	if !slices.IsSorted(a.Groups) || len(slices.Compact(slices.Clone(a.Groups))) != len(a.Groups) {
-		c.reportf("%s: groups are not different names in order: %v", key, a.Groups)
+		c.reportf("%s: groups are not sorted or not unique: %v", key, a.Groups)
 	}
 	for i, name := range a.Groups {
 		if !f.groups[i].Val() {
@@ -152,7 +157,7 @@ func (c *checker) article(p partition, id ArticleID, f facts) {
 	}
 }
 
-// deleted checks an article that deleted: names.
+// deleted checks an article that is in the sorted set deleted:.
 func (c *checker) deleted(p partition, id ArticleID, f facts) {
 	key := p.article(id)
 	if f.deleted.Err() != nil || f.time.Err() == nil {
@@ -179,12 +184,12 @@ func (c *checker) deleted(p partition, id ArticleID, f facts) {
 	if f.posterTime.Err() == nil {
 		c.reportf("%s: is deleted, but in %s", key, p.posted(a.Poster.Name))
 	}
-	// The checks of score: and of the groups report it if it is there, since they report all articles that
-	// are not in time:.
+	// If it is still in score: or in a group, the checks of those report it, as they report every article
+	// that is not in time:.
 	c.voters(p, a, f)
 }
 
-// voters checks the sets of one article against its counts.
+// voters checks the sets of an article's voters against its counts.
 func (c *checker) voters(p partition, a *Article, f facts) {
 	key := p.article(a.ID)
 	if f.votedTTL.Val() == noExpiry {

@@ -33,14 +33,15 @@ func (c *checker) group(ctx context.Context, p partition, name GroupName) error 
 	return nil
 }
 
-// members checks that a group's articles exist. A deleted article may be in a group that its hash does not
-// list: a legacy client put it there, and Delete could not know.
+// members checks that a group's articles exist, except those that have left the group since it was
+// scanned. A deleted article may be in a group that its hash does not list: a legacy client put it there,
+// and Delete could not know.
 func (c *checker) members(ctx context.Context, p partition, name GroupName, ids []string) error {
-	stays, times := make([]*redis.BoolCmd, len(ids)), make([]*redis.FloatCmd, len(ids))
+	isMember, times := make([]*redis.BoolCmd, len(ids)), make([]*redis.FloatCmd, len(ids))
 	deleted, groups := make([]*redis.FloatCmd, len(ids)), make([]*redis.StringCmd, len(ids))
 	err := c.transaction(ctx, func(pipe redis.Pipeliner) {
 		for i, id := range ids {
-			stays[i] = pipe.SIsMember(ctx, p.group(name), id)
+			isMember[i] = pipe.SIsMember(ctx, p.group(name), id)
 			times[i] = pipe.ZScore(ctx, p.ranking(ByTime), id)
 			deleted[i] = pipe.ZScore(ctx, p.deleted(), id)
 			groups[i] = pipe.HGet(ctx, p.key(id), fieldGroups)
@@ -51,7 +52,7 @@ func (c *checker) members(ctx context.Context, p partition, name GroupName, ids 
 	}
 	for i, id := range ids {
 		legacy := name != Interesting && deleted[i].Err() == nil && !slices.Contains(groupNames(groups[i].Val()), name)
-		if stays[i].Val() && times[i].Err() != nil && !legacy {
+		if isMember[i].Val() && times[i].Err() != nil && !legacy {
 			c.reportf("%s: holds %s, which is not in %s", p.group(name), id, p.ranking(ByTime))
 		}
 	}

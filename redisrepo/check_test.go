@@ -14,9 +14,8 @@ import (
 	"frontpage/redisrepo"
 )
 
-// checkable is a site with something of everything: article:1 is interesting
-// and in a and b, article:2 in a, article:3 long closed, article:4 a legacy client's in
-// b, article:5 of a poster who does not count.
+// checkable is a site with something of everything: article:1 is interesting and in a and b, article:2 in a,
+// article:3 long closed, article:4 a legacy client's in b, article:5 of a poster who does not count.
 func checkable(t *testing.T) *site {
 	t.Helper()
 	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 2 })
@@ -126,10 +125,10 @@ func TestCheckReportsInconsistencies(t *testing.T) {
 		"a group without its article":       {corrupt: "SREM group:b article:1\nDEL score:b time:b", want: []string{"article:1: is not in group:b"}},
 		"a group with a missing article":    {corrupt: "SADD group:b article:9", want: []string{"group:b: holds article:9, which is not in time:"}},
 		"a group that is not listed":        {corrupt: "ZREM groups: b", want: []string{"article:1: its group b is not in groups:"}},
-		"groups out of order":               {corrupt: "HSET article:1 groups\x00b a", want: []string{"article:1: groups are not different names in order: [b a]"}},
-		"a group twice":                     {corrupt: "HSET article:1 groups\x00a a b", want: []string{"article:1: groups are not different names in order: [a a b]"}},
-		"not in interesting":                {corrupt: "SREM group:interesting article:1\nDEL score:interesting time:interesting", want: []string{"article:1: 2 votes, but in group:interesting: false"}},
-		"wrongly in interesting":            {corrupt: "SADD group:interesting article:2\nDEL score:interesting time:interesting", want: []string{"article:2: 1 votes, but in group:interesting: true"}},
+		"groups out of order":               {corrupt: "HSET article:1 groups\x00b a", want: []string{"article:1: groups are not sorted or not unique: [b a]"}},
+		"a group twice":                     {corrupt: "HSET article:1 groups\x00a a b", want: []string{"article:1: groups are not sorted or not unique: [a a b]"}},
+		"not in interesting":                {corrupt: "SREM group:interesting article:1\nDEL score:interesting time:interesting", want: []string{"article:1: is not in group:interesting, but has 2 votes"}},
+		"wrongly in interesting":            {corrupt: "SADD group:interesting article:2\nDEL score:interesting time:interesting", want: []string{"article:2: is in group:interesting, but has only 1 votes"}},
 		"not among what is posted":          {corrupt: "ZREM posted:alice article:2", want: []string{"article:2: is not in posted:alice with its time"}},
 		"posted at another time":            {corrupt: "ZADD posted:alice 1 article:2", want: []string{"article:2: is not in posted:alice with its time"}},
 		"the counter set back":              {corrupt: "SET article: 4", want: []string{"article: is 4, but article:5 exists"}},

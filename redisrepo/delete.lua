@@ -29,7 +29,8 @@ local posted, deleted, log, changes = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local member, by, is_moderator = ARGV[1], ARGV[2], ARGV[3] == '1'
 local expected_groups, expected_poster, max_entries, now = ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 
-local hash = redis.call('HMGET', article, 'groups', 'poster', 'time', 'votes', 'downvotes', 'revision', 'deleted')
+local hash = redis.call('HMGET', article,
+  'groups', 'poster', 'time', 'votes', 'downvotes', 'revision', 'deleted')
 local time, score = redis.call('ZSCORE', times, member), redis.call('ZSCORE', scores, member)
 local poster = hash[2] or ''
 local may = is_moderator or poster == by
@@ -64,7 +65,7 @@ end
 redis.call('HSET', article, 'groups', current, 'deleted', now, 'deleted_by', by)
 redis.call('ZADD', deleted, now, member)
 log_moderation(log, max_entries, 'deleted', member, by, now)
-publish(changes, 'deleted', member, redis.call('HINCRBY', article, 'revision', 1), votes, downvotes, score, current,
-  now .. ' ' .. by)
+publish(changes, 'deleted', member, redis.call('HINCRBY', article, 'revision', 1),
+  votes, downvotes, score, current, now .. ' ' .. by)
 
 return {'OK', redis.call('HGETALL', article)}

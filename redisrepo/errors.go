@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Code is the kind of a refused request's error.
+// Code says why a call is refused.
 type Code string
 
 // The closed set of codes.
@@ -19,7 +19,7 @@ const (
 	Invalid       Code = "INVALID"        // a value has the wrong form
 	TooLong       Code = "TOO_LONG"       // a value exceeds its limit
 	NotFound      Code = "NOT_FOUND"      // the article does not exist
-	Forbidden     Code = "FORBIDDEN"      // other users may do this, but not this one
+	Forbidden     Code = "FORBIDDEN"      // the rules of the site, or the user's role, do not allow it
 	VotingClosed  Code = "VOTING_CLOSED"  // the article's voting window is over
 	Conflict      Code = "CONFLICT"       // the idempotency key was used for another post
 	DuplicateLink Code = "DUPLICATE_LINK" // the link was posted within Rules.LinkWindow

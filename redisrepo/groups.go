@@ -27,7 +27,7 @@ type GroupEdge struct {
 
 // Groups reads a page of the list of non-empty groups, sorted by the bytes of their names, in one
 // round trip. A group that a legacy client made after the store was first opened appears once its
-// articles have been listed by this package. Groups refuses what Walk refuses.
+// articles have been listed by this package. Invalid requests are refused as by Walk.
 func (r *Repo) Groups(ctx context.Context, p PageRequest) ([]GroupEdge, PageInfo, error) {
 	q, err := parseRequest(p, r.rules.PageSize, decodeGroupCursor)
 	if err != nil {

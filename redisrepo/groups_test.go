@@ -170,8 +170,8 @@ func TestUnreadListingExpires(t *testing.T) {
 	s.wantClean()
 }
 
-// What a legacy client writes to a listing that is read all the time is seen
-// once the listing is due for a comparison.
+// What a legacy client writes to a listing that is read all the time is seen once the listing is due for a
+// comparison.
 func TestLegacyWritesShowInAStoredListing(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

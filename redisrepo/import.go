@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// maxImportVotes is the maximum number of net votes, up or down, of an imported article: while its
-// voting is open, a placeholder is stored for each voter.
+// maxImportVotes is the maximum number of net votes, up or down, of an imported article. It is limited
+// because a placeholder is stored for each voter while voting is open.
 const maxImportVotes = 1_000_000
 
 // Imported is an article from another site, with its votes.

@@ -21,8 +21,8 @@ const Interesting GroupName = "interesting"
 // partition is the hash tag at the start of every key of its articles. On a single Redis it is empty,
 // so the keys are those of legacy clients.
 //
-// Its methods are the only Go code that builds keys. Two places besides know a detail of a key: Check
-// scans for the prefixes of articles and groups, and shared.lua recognizes a tag by its brace.
+// Its methods are the only Go code that builds keys. Two other places know a detail of a key: Check scans
+// for the prefixes of articles and groups, and shared.lua recognizes a tag by its brace.
 type partition string
 
 func (p partition) key(parts ...string) string { return string(p) + strings.Join(parts, "") }
@@ -47,7 +47,7 @@ func (p partition) limit(rule, subject string) string { return p.key("limit:", r
 // channels, so the name holds the number of the database.
 func (p partition) changes(database int) string { return p.key("changes:", strconv.Itoa(database)) }
 
-// sharded reports whether the channel is a sharded one.
+// sharded reports whether the partition's channel is a sharded one.
 func (p partition) sharded() bool { return p != "" }
 
 // ranking is the sorted set of all the partition's articles in one order.

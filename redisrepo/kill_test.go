@@ -25,8 +25,7 @@ type ballot struct {
 	unsure       []redisrepo.Vote // sent since, without a reply
 }
 
-// A server that is killed while votes are cast has counted every vote that it
-// acknowledged, and none twice.
+// A server that is killed while votes are cast has counted every vote that it acknowledged, and none twice.
 func TestKilledServerLosesNoAcknowledgedVote(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 5 })

@@ -130,8 +130,7 @@ func TestArticlesOfLegacyClientsAreRead(t *testing.T) {
 	s.wantClean()
 }
 
-// The first write through Repo completes an article of a legacy client. It may
-// come with any other.
+// The first write through Repo completes an article of a legacy client. It may come with any other.
 func TestArticlesOfLegacyClientsAreWritten(t *testing.T) {
 	t.Parallel()
 	type set = []redisrepo.GroupName

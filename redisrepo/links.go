@@ -57,7 +57,8 @@ func normalizeAuthority(scheme, authority string) string {
 	}
 	host = norm.NFC.String(strings.ToLower(norm.NFC.String(unescape(host))))
 	port := ""
-	if colon := strings.LastIndex(host, ":"); colon > strings.LastIndex(host, "]") { // colons in brackets belong to an IPv6 address
+	// Colons in brackets belong to an IPv6 address.
+	if colon := strings.LastIndex(host, ":"); colon > strings.LastIndex(host, "]") {
 		host, port = host[:colon], host[colon:]
 	}
 	if port == ":" || scheme == "http" && port == ":80" || scheme == "https" && port == ":443" {

@@ -30,11 +30,10 @@ func PostedBy(user UserName) Listing {
 	return Listing{order: ByTime, direction: Descending, poster: user}
 }
 
-// List returns a page of a listing by its number, from 1. A nil size stands for Rules.PageSize.
-// Articles with equal scores or times are sorted by the bytes of their ids. A page past the end is
-// empty.
+// List returns a page of a listing by its number, from 1. A nil size stands for Rules.PageSize. Articles with
+// equal scores or times are sorted by the bytes of their ids. A page past the end is empty.
 //
-// It refuses with Invalid a page below 1 and a size outside 1 to MaxPageSize.
+// If the page is below 1, or the size outside 1 to MaxPageSize, the Refusal is Invalid.
 func (r *Repo) List(ctx context.Context, l Listing, page int, size *int) ([]ArticleID, error) {
 	count := r.rules.PageSize
 	if size != nil {
@@ -46,7 +45,7 @@ func (r *Repo) List(ctx context.Context, l Listing, page int, size *int) ([]Arti
 	if count < 1 || count > MaxPageSize {
 		return nil, refuse(Invalid, "pageSize", "a page has 1 to %d articles, not %d", MaxPageSize, count)
 	}
-	first := min(page-1, math.MaxInt32) * count // beyond the maximum number of articles
+	first := min(page-1, math.MaxInt32) * count // no overflow; there are at most MaxInt32 articles
 	q := listRequest{request: request[cursor]{size: count}, skip: first}
 	if len(r.partitions) > 1 { // any article before the page may be in any partition
 		q.size, q.skip = first+count, 0
@@ -76,8 +75,8 @@ type Edge struct {
 // kept its score. An article is seen twice only if its score moved it past the cursor, against the
 // direction of paging: by a withdrawn vote, for example, if the highest scores come first.
 //
-// It refuses with Invalid sizes outside 1 to MaxPageSize, First combined with Last, and cursors that
-// are damaged or belong to another list.
+// The Refusal is Invalid if a size is outside 1 to MaxPageSize, if First is combined with Last, or if a
+// cursor is damaged or belongs to another list.
 func (r *Repo) Walk(ctx context.Context, l Listing, p PageRequest) ([]Edge, PageInfo, error) {
 	q, err := r.listRequest(l, p)
 	if err != nil {
@@ -108,8 +107,8 @@ func (r *Repo) listRequest(l Listing, p PageRequest) (listRequest, error) {
 	return listRequest{request: q, needEnds: true}, err
 }
 
-// articleOf reports false for a member that is not an article. Only a program that is not a client of
-// these keys can have added it: Check reports it, and readers skip it.
+// articleOf reports false for a member that is not an article. Neither this package nor a legacy client
+// adds one: Check reports it, and readers skip it.
 func articleOf(z redis.Z) (ArticleID, bool) {
 	member := z.Member.(string)
 	id, err := ParseArticleID(member)

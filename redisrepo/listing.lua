@@ -74,8 +74,8 @@ end
 
 if not group then return read() end
 
--- outdated reports whether a legacy client changed the group or its articles, which leaves the listing
--- as it was. It compares the size of the group and the articles on the page.
+-- outdated reports whether a legacy client changed the group or its articles, which does not change the
+-- listing. It compares the size of the group and the articles on the page.
 local function outdated(page)
   if page[2] ~= redis.call('SCARD', group) then return true end
   for i = 3, #page, 2 do

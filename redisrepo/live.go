@@ -15,7 +15,7 @@ import (
 //   - notifyWatches (live_notify.go) takes the due topics, reads the stale ones from Redis, and signals
 //     their watches, at most once per watchInterval for each topic.
 //   - A Watch (live_watch.go) then returns the newest state of its articles to its watcher.
-//   - live_votes.go caches the positions of the watchers themselves.
+//   - live_votes.go caches the watchers' own votes.
 //
 // A topic is stale if its newest state is in Redis only, and lost if messages about it may have been
 // lost, so that even an older state in Redis replaces the known one. A topic lives as long as it has
@@ -44,12 +44,12 @@ type topic struct {
 	lost      bool      // messages may have been lost: what Redis has replaces latest, even if it is older
 	isPost    bool      // watches for new articles are to be notified
 
-	votes        map[UserName]Vote // cached positions of watchers
-	voteCount    int               // votes that were noticed so far
+	votes        map[UserName]Vote // cached votes of watchers
+	voteCount    int               // number of votes noticed so far
 	voteRevision int64             // revision of the last change that was received: votes is complete up to it
 }
 
-// addWatch makes the articles the topics of a watch, and returns those whose state is not known yet.
+// addWatch adds a watch to the topics of the articles, and returns those whose state is not known yet.
 func (l *live) addWatch(w *Watch, ids []ArticleID) (unread []ArticleID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -132,7 +132,7 @@ func same(a, b *Article) bool {
 		slices.Equal(a.Groups, b.Groups) && (a.DeletedAt == nil) == (b.DeletedAt == nil)
 }
 
-// start makes the known states those that the watch has seen.
+// start marks the known states as seen by the watch, so that it delivers later ones only.
 func (l *live) start(w *Watch) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()

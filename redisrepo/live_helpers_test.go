@@ -30,8 +30,7 @@ type listener struct {
 	fault   chan struct{} // has a value when there is one more
 }
 
-// listen runs Listen until the test ends, and returns when it hears. Tags are
-// those of the partitions.
+// listen runs Listen until the test ends, and returns when it hears. Tags are those of the partitions.
 func (s *site) listen(tags ...string) *listener {
 	s.t.Helper()
 	if len(tags) == 0 {

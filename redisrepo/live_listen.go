@@ -30,9 +30,9 @@ const (
 
 // Listen notifies watches of the changes that the scripts publish, until ctx ends. It holds one
 // subscription for each partition, however many watches there are. When a subscription is lost, it
-// subscribes again and reads all watched articles, since messages may have been lost. Of the articles
-// posted meanwhile it finds those among the 100 newest; it cannot tell imported ones from them. report
-// gets each failure once for as long as it lasts.
+// subscribes again and reads all watched articles, since messages may have been lost. It finds articles
+// that were posted meanwhile if they are among the 100 newest, and cannot tell them from imported ones.
+// report gets each failure once for as long as it lasts.
 func (r *Repo) Listen(ctx context.Context, report func(error)) {
 	var all sync.WaitGroup
 	for _, p := range r.partitions {
@@ -201,8 +201,8 @@ type message struct {
 	vote  string // position and voter; empty if the change is not a vote
 }
 
-// parseMessage parses a message other than hello. It leaves out what it does not know, since a later
-// version may have published it.
+// parseMessage parses a message other than hello. It ignores what it does not know, since a later version
+// may have published it.
 func parseMessage(text string) (m message, err error) {
 	line, more, _ := strings.Cut(text, "\n")
 	words := strings.Fields(line)
@@ -253,7 +253,7 @@ func (r *Repo) handleMessage(text string, s *seenPosts) error {
 	case kindUndeleted:
 		s.add(m.id) // not a new article
 		r.applyChange(m.id, m.state, "")
-	default: // of a later version
+	default: // a kind of a later version
 		r.live.markStale(m.id)
 	}
 	return nil

@@ -64,8 +64,7 @@ func (l *live) announcePost(id ArticleID) {
 	l.schedule(t)
 }
 
-// markLost has the watched articles that match read from Redis, since messages about them may have
-// been lost.
+// markLost has the watched articles that match read from Redis, since messages about them may have been lost.
 func (l *live) markLost(matches func(ArticleID) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,9 +77,8 @@ func (l *live) markLost(matches func(ArticleID) bool) {
 	}
 }
 
-// notifyWatches notifies the watches of due topics until ctx ends: at once after a quiet time, and
-// otherwise at the end of each watchInterval, so that a watcher gets the changes of an interval
-// together.
+// notifyWatches notifies the watches of due topics until ctx ends: at once after a quiet time, and otherwise
+// at the end of each watchInterval, so that a watcher gets the changes of an interval together.
 func (r *Repo) notifyWatches(ctx context.Context, report func(error)) {
 	began := time.Now()
 	failing := false
@@ -111,8 +109,8 @@ func (r *Repo) notifyWatches(ctx context.Context, report func(error)) {
 	}
 }
 
-// takeDue removes the topics from due whose watches may be notified now, and returns them, and the
-// time until the next others may be, or 0.
+// takeDue removes and returns the due topics whose watches may be notified now. next is the time until
+// another one's may be, or 0 if no other topic is due.
 func (l *live) takeDue(now time.Time) (ready []*topic, next time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -2,9 +2,9 @@ package redisrepo
 
 import "context"
 
-// WatchedVote is Votes for one article that is being watched. A position that was read once is cached
-// and kept up to date, since Listen receives every vote: watching an article with one's own position
-// costs no reads, however many watchers there are.
+// WatchedVote is Votes for one article that is being watched. A position that was read once is cached and
+// kept up to date by Listen, which receives every vote. However many users watch an article, showing each
+// their own vote costs no further reads.
 func (r *Repo) WatchedVote(ctx context.Context, voter UserName, a *Article) (*Vote, error) {
 	cached, voteCount := r.live.cachedVote(a, voter)
 	if cached != nil && !r.now().After(a.VotingEndsAt.Add(voterMargin)) {
@@ -26,9 +26,8 @@ var votePositions = map[string]Vote{"1": Up, "-1": Down, "0": None}
 // maxCachedVotes is the maximum number of cached positions on one article.
 const maxCachedVotes = 100_000
 
-// cachedVote returns the position of a user if it is cached and belongs to this state of the article,
-// and the number of votes noticed so far. A state may be known before the message of the vote that
-// led to it arrives.
+// cachedVote returns the position of a user if it is cached and belongs to this state of the article, and the
+// number of votes noticed so far. A state may be known before the message of the vote that led to it arrives.
 func (l *live) cachedVote(a *Article, voter UserName) (*Vote, int) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()

@@ -21,7 +21,7 @@ type Watch struct {
 
 	// Only for a watch of articles.
 	watched []watched
-	at      int // index of the next article to look at, so that each gets its turn
+	at      int // index of the article that Take looks at first, so that each gets its turn
 
 	// Only for a watch of posts.
 	group *GroupName // the group to watch, empty for all posts; nil if articles are watched
@@ -40,7 +40,7 @@ type watched struct {
 // an article with DeletedAt, and then nothing unless the article is undeleted. An id without an article
 // is not an error; nothing is delivered for it. Changes before WatchArticles returns are not delivered.
 //
-// It refuses with Invalid fewer than 1 and more than MaxWatched ids.
+// Fewer than 1 or more than MaxWatched ids are refused as Invalid.
 func (r *Repo) WatchArticles(ctx context.Context, ids []ArticleID) (*Watch, error) {
 	if len(ids) < 1 || len(ids) > MaxWatched {
 		return nil, refuse(Invalid, "ids", "1 to %d articles can be watched at once, these are %d", MaxWatched, len(ids))
@@ -59,11 +59,11 @@ func (r *Repo) WatchArticles(ctx context.Context, ids []ArticleID) (*Watch, erro
 	return w, nil
 }
 
-// WatchPosts watches for new articles in a group, or in all groups and none if the group is empty.
-// Imported and undeleted articles are not new, and deleted ones are skipped. If a watcher is too slow,
-// the 100 newest posts wait for it and older ones are dropped.
+// WatchPosts watches for new articles in a group or, if the group is empty, for all new articles. Imported
+// and undeleted articles are not new, and deleted ones are skipped. If a watcher is too slow, the 100
+// newest posts wait for it and older ones are dropped.
 //
-// It refuses with Invalid the group Interesting, into which nothing is posted.
+// The group Interesting, into which nothing is posted, is refused as Invalid.
 func (r *Repo) WatchPosts(group GroupName) (*Watch, error) {
 	if group == Interesting {
 		return nil, refuse(Invalid, "group", "nothing is posted into the group %s: watch its articles for changes", Interesting)
@@ -124,9 +124,8 @@ func (w *Watch) takePost() (d Delivery, ok bool) {
 	return Delivery{}, false
 }
 
-// Newest returns the newest state of the article that this process knows. If it is sent at once, it is
-// not older than any state that this process has sent to any client. Even a new article may be deleted
-// by then.
+// Newest returns the newest state of the article that this process knows. If it is sent at once, it is not
+// older than any state that this process has sent to any client. Even a new article may be deleted by then.
 func (d *Delivery) Newest() *Article {
 	if latest := d.topic.latest.Load(); latest != d.article {
 		d.article = latest

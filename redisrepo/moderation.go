@@ -17,8 +17,8 @@ type Actor struct {
 // DeletedAt and DeletedBy. Its data is kept for Undelete, and its link stays reserved. Deleting a
 // deleted article is a no-op, not an error.
 //
-// It refuses with NotFound an article that does not exist, and with Forbidden an actor who is neither
-// its poster nor a moderator. To such actors a deleted article is NotFound.
+// The Refusal is NotFound if the article does not exist, and Forbidden if the actor is neither its poster
+// nor a moderator. To such an actor a deleted article is NotFound.
 func (r *Repo) Delete(ctx context.Context, id ArticleID, by Actor) (*Article, error) {
 	return r.moderate(ctx, "delete", deleteScript, id, by, func(e expected) []any {
 		return []any{
@@ -37,8 +37,7 @@ func (r *Repo) Delete(ctx context.Context, id ArticleID, by Actor) (*Article, er
 // votes give it, and returns it. Voting continues for what is left of its window. Undeleting an article
 // that is not deleted is a no-op, not an error.
 //
-// It refuses with NotFound an article that does not exist, and with Forbidden an actor who is not a
-// moderator.
+// The Refusal is NotFound if the article does not exist, and Forbidden if the actor is not a moderator.
 func (r *Repo) Undelete(ctx context.Context, id ArticleID, by Actor) (*Article, error) {
 	if !by.Moderator {
 		return nil, refuse(Forbidden, "article", "only moderators can undelete %v", id)
@@ -89,8 +88,8 @@ func (r *Repo) moderate(ctx context.Context, doing string, script *redis.Script,
 	}
 }
 
-// Deleted reads a deleted article, for moderators. It refuses with NotFound an article that does not
-// exist or is not deleted.
+// Deleted reads a deleted article, for moderators. If the article does not exist or is not deleted, the
+// Refusal is NotFound.
 func (r *Repo) Deleted(ctx context.Context, id ArticleID) (*Article, error) {
 	articles, errs := r.readArticles(ctx, []ArticleID{id})
 	if errs[0] != nil {

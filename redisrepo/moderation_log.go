@@ -33,9 +33,8 @@ type ModerationEntry struct {
 // moderationList is the name of the log in its cursors.
 const moderationList = "moderation"
 
-// ModerationLog reads a page of the moderation log, newest entry first, in one round trip. The log
-// keeps the last 100,000 entries of each partition, or slightly more. ModerationLog refuses what Walk
-// refuses.
+// ModerationLog reads a page of the moderation log, newest entry first, in one round trip. The log keeps the
+// last 100,000 entries of each partition, or slightly more. Invalid requests are refused as by Walk.
 func (r *Repo) ModerationLog(ctx context.Context, p PageRequest) ([]ModerationEntry, PageInfo, error) {
 	q, err := parseRequest(p, r.rules.PageSize, decodeLogCursor)
 	if err != nil {
@@ -112,7 +111,8 @@ type logCursor struct {
 func newLogCursor(id string, partition int) logCursor {
 	milliseconds, sequence, _ := strings.Cut(id, "-")
 	c := logCursor{partition: partition}
-	c.milliseconds, _ = strconv.ParseUint(milliseconds, 10, 64) // invalid in a foreign cursor only, which decodeLogCursor notices
+	// An id of Redis is always valid. For the id of a forged cursor, decodeLogCursor compares the result.
+	c.milliseconds, _ = strconv.ParseUint(milliseconds, 10, 64)
 	c.sequence, _ = strconv.ParseUint(sequence, 10, 64)
 	return c
 }
@@ -125,13 +125,13 @@ func (c logCursor) id() string {
 	return strconv.FormatUint(c.milliseconds, 10) + "-" + strconv.FormatUint(c.sequence, 10)
 }
 
-// newestAfter is the newest id in a partition's stream that follows the cursor, newest first. The
-// stream's entry of the same id is older than the cursor if the partition is lower.
+// newestAfter is the newest id in a partition's stream that follows the cursor, newest first. Of entries
+// with equal ids, the one in the higher partition comes first.
 func (c logCursor) newestAfter(partition int, inclusive bool) string {
 	return c.bound(partition < c.partition || inclusive && partition == c.partition)
 }
 
-// oldestBefore is the oldest id in a partition's stream that precedes the cursor, newest first.
+// oldestBefore is the oldest id in a partition's stream that precedes the cursor, in the same order.
 func (c logCursor) oldestBefore(partition int, inclusive bool) string {
 	return c.bound(partition > c.partition || inclusive && partition == c.partition)
 }

@@ -23,8 +23,8 @@ type ArticleID int64
 
 func (id ArticleID) String() string { return articlePrefix + id.number() }
 
-// ParseArticleID parses "article:17", and "17" for short. It refuses any other spelling with Invalid, so
-// that an article has one id.
+// ParseArticleID parses "article:17", and "17" for short. Any other spelling is refused as Invalid, so that
+// an article has one id.
 func ParseArticleID(s string) (ArticleID, error) {
 	digits := strings.TrimPrefix(s, articlePrefix)
 	n, err := strconv.ParseInt(digits, 10, 64)
@@ -39,7 +39,7 @@ func ParseArticleID(s string) (ArticleID, error) {
 // spaces. Names are compared byte by byte.
 type UserName string
 
-// ParseUserName checks a name. It refuses it with Invalid or TooLong.
+// ParseUserName checks a name. The Refusal is Invalid or TooLong.
 func ParseUserName(s string) (UserName, error) {
 	switch n := utf8.RuneCountInString(s); {
 	case n > maxUserName:
@@ -55,7 +55,7 @@ func ParseUserName(s string) (UserName, error) {
 type GroupName string
 
 // ParseGroupName checks a name of 1 to 64 letters, digits, "-", "_" and ".", and returns its canonical
-// form. It refuses it with Invalid or TooLong.
+// form. The Refusal is Invalid or TooLong.
 func ParseGroupName(s string) (GroupName, error) {
 	name := norm.NFC.String(strings.Map(foldCherokee, cases.Fold().String(norm.NFC.String(s))))
 	// The limit applies to the canonical form: folding may turn one letter into two.
@@ -76,7 +76,8 @@ func foldCherokee(c rune) rune {
 	return c
 }
 
-// notInGroupName allows combining marks: in many scripts a letter cannot be written without them.
+// notInGroupName reports whether a group name cannot contain the character. It can contain combining
+// marks: in many scripts a letter cannot be written without them.
 func notInGroupName(c rune) bool {
 	return !unicode.IsLetter(c) && !unicode.IsMark(c) && !unicode.IsDigit(c) && c != '-' && c != '_' && c != '.'
 }

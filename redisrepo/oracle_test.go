@@ -8,8 +8,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-// oracle is the rules of a site in the plainest words: every question is
-// answered by looking at every vote.
+// oracle is the rules of a site in the plainest words: every question is answered by looking at every vote.
 type oracle struct {
 	now       int64 // Unix seconds
 	window    int64

@@ -8,8 +8,8 @@ import (
 	"frontpage/redisrepo"
 )
 
-// One outage is reported once, also when Redis can be subscribed to before it
-// can be read, as it can while it loads its data.
+// One outage is reported once, also when Redis can be subscribed to before it can be read, as it can while it
+// loads its data.
 func TestOutageIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -107,9 +107,8 @@ type between[C any] struct {
 
 // readPage reads a page of a list whose items have no ranks, in one round trip.
 //
-// queue queues the command that reads a part of the list in one partition, and returns a function for
-// its result. compare gives the order of the list; items that compare as equal, from several
-// partitions, are one.
+// queue queues the command that reads a part of the list in one partition, and returns a function for its
+// result. compare gives the order of the list; items that compare as equal, from several partitions, are one.
 func readPage[T, C any](ctx context.Context, r *Repo, q request[C], compare func(a, b T) int,
 	queue func(pipe redis.Pipeliner, partition int, b between[C]) func() []T,
 ) (page[T], error) {

@@ -14,9 +14,8 @@ import (
 	"frontpage/redisrepo"
 )
 
-// walkAll collects a whole list in parts of a size, from the beginning or from the
-// end, and checks the page information on the way. total is how many there are,
-// unless that changes on the way.
+// walkAll collects a whole list in parts of a size, from the beginning or from the end, and checks the page
+// information on the way. total is how many there are, unless that changes on the way.
 func walkAll[E any](t *testing.T, size int, backward bool, total int, read func(redisrepo.PageRequest) ([]E, redisrepo.PageInfo, error)) []E {
 	t.Helper()
 	var all []E
@@ -168,8 +167,8 @@ func TestWalkBetweenTwoCursors(t *testing.T) {
 	}
 }
 
-// The place of an article stays where it was when the article moves, or when
-// the place is among others of the same score.
+// The place of an article stays where it was when the article moves, or when the place is among others of the
+// same score.
 func TestWalkAfterAnArticleThatMoved(t *testing.T) {
 	t.Parallel()
 	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {

@@ -57,8 +57,7 @@ func TestNewRefusesAnotherLayout(t *testing.T) {
 	})
 }
 
-// oneTag is a hook that wants all keys of a script to have the same tag, as
-// Redis Cluster does.
+// oneTag is a hook that wants all keys of a script to have the same tag, as Redis Cluster does.
 type oneTag struct {
 	t    *testing.T
 	tags []string

@@ -22,10 +22,10 @@ import (
 // With an idempotency key, a repeat within a day returns the article of the first call. It is refused
 // with Conflict if the drafts differ, and with NotFound if the article has been deleted since.
 //
-// An invalid draft is refused with all its errors: Invalid or TooLong. A link that was posted within
-// Rules.LinkWindow is refused with DuplicateLink and the first article, which may be a deleted one. After
-// any other error the article may or may not have been stored; only with an idempotency key is the call
-// safe to repeat.
+// The Refusal of an invalid draft lists all its errors: Invalid or TooLong. For a link that was posted
+// within Rules.LinkWindow it is DuplicateLink and names the first article, which may be a deleted one.
+// After any other error the article may or may not have been stored; only with an idempotency key is the
+// call safe to repeat.
 func (r *Repo) Post(ctx context.Context, poster UserName, d Draft) (*Article, error) {
 	s, err := d.check(postRules)
 	if err != nil {
@@ -112,13 +112,13 @@ type postOptions struct {
 	key      string        // idempotency key; empty: none
 	digest   string        // digest of the submission; empty without an idempotency key
 	link     string        // digest of the link; empty without a link
-	reserved time.Duration // how long the link is refused to others; 0: not at all
+	reserved time.Duration // how long the link cannot be posted again; 0: not at all
 	kind     string        // of the published change
 }
 
 // choosePartition returns the index of the partition to post to. The same link always goes to the same
-// partition, and without a link, so does the same idempotency key. If the key's partition differs from
-// the link's, claim is the record of the key, which must be claimed there first.
+// partition; without a link, so does the same idempotency key. If the key's partition differs from the
+// link's, claim is the record in the key's partition, which the post must write first.
 func (r *Repo) choosePartition(poster UserName, o postOptions) (index int, claim string) {
 	n := len(r.partitions)
 	keyed := partitionOf(n, "%s:%s", poster, o.key)
@@ -135,7 +135,7 @@ func (r *Repo) choosePartition(poster UserName, o postOptions) (index int, claim
 	return index, claim
 }
 
-// claimedArticle is the article in the record of a claim, whose number is not known yet.
+// claimedArticle stands for the article in the record of a claim: its number is not known yet.
 const claimedArticle = "-"
 
 // drawNumber draws an article number. If there is a claim to make, it also claims the idempotency key for

@@ -35,7 +35,7 @@
 --
 -- Replies {'CREATED', {field, value, ...}}  the hash of the new article
 --         {'TAKEN', {field, value, ...}}    the number belongs to this article; nothing is written
---         {'REPEATED', member}              the idempotency key was used for this article, with the same digest
+--         {'REPEATED', member}              the idempotency key was used for this article, with this digest
 --         {'CONFLICT'}                      the idempotency key was used with another digest
 --         {'DUPLICATE', member}             the link is reserved for this article; nothing is written
 -- Safe to run twice: the second run replies TAKEN or REPEATED and changes nothing.
@@ -81,9 +81,9 @@ redis.call('HSET', article, 'title', title, 'link', link, 'poster', poster, 'tim
 if text ~= '' then redis.call('HSET', article, 'text', text) end
 if not counted then redis.call('HSET', article, 'uncounted', '1') end
 
--- Voters are stored only while voting is open. Those of an import are placeholders: no user can have such
--- a member.
-local kept = keep_until(time, window, margin, now)
+-- Voters are stored only while voting is open. Those of an import are placeholders, import:1 and so on,
+-- which differ from the members of users.
+local kept = time_to_keep(time, window, margin, now)
 if kept >= margin then
   local set, placeholders = votes < 0 and downvoted or voted, math.abs(votes)
   if not counted then

@@ -155,8 +155,7 @@ func TestWritesPublishChanges(t *testing.T) {
 	}
 }
 
-// Legacy times have fractions, so the score is the text of Redis, and the
-// groups are those that the sets say.
+// Legacy times have fractions, so the score is the text of Redis, and the groups are those that the sets say.
 func TestWritesToLegacyArticlesPublishChanges(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

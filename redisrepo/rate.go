@@ -9,7 +9,7 @@ import (
 
 // Charge is an amount of an activity that a rule limits.
 type Charge struct {
-	Rule   string        // name of the rule; it may have several charges, which stand or fall together
+	Rule   string        // name of the rule; of its charges in one call, all or none are recorded
 	Most   int           // maximum amount in a window
 	Window time.Duration // from its first charge, whole milliseconds
 	Amount int

@@ -1,13 +1,13 @@
 -- rate.lua: record charges, unless they exceed the limits of their rules.
 --
--- KEYS[1...] limit:RULE:SUBJECT  string  amount in the current window; the key lives as long as that
+-- KEYS[1...] limit:RULE:SUBJECT  string  amount in the current window; expires with the window
 -- ARGV[1]    the gate: a rule that, when exceeded, keeps everything from being recorded; or empty
 -- ARGV[2...] four for each key: its rule, the maximum amount in a window, the window in milliseconds, the
 --            amount to record
 --
 -- Replies {'OK', {{kept, amount in the window, milliseconds left of it}, ...}}
---         with one for each key; kept is 0 if the key's rule, which may have several keys, is exceeded.
---         Of an exceeded rule nothing is recorded, and nothing at all if it is the gate.
+--         one for each key; kept is 0 if the key's rule, which may have several keys, is exceeded. Then
+--         nothing is recorded for that rule and, if it is the gate, for any other.
 -- Safe to run twice: the second run records the amounts again, so less is left.
 
 local gate = ARGV[1]

@@ -14,8 +14,8 @@ import (
 //
 // A moderator can regroup the articles of others. Such a change is entered in the moderation log.
 //
-// It refuses with NotFound an article that does not exist, with Forbidden an actor who is neither its
-// poster nor a moderator, and with Invalid or TooLong invalid names, a name in both lists, the group
+// The Refusal is NotFound if the article does not exist, and Forbidden if the actor is neither its poster
+// nor a moderator. It is Invalid or TooLong for an invalid name, a name in both lists, the group
 // Interesting, and a result of more than MaxGroups groups.
 func (r *Repo) Regroup(ctx context.Context, id ArticleID, by Actor, add, remove []string) (*Article, error) {
 	adding, removing, err := parseRegroup(add, remove)
@@ -69,15 +69,15 @@ func (r *Repo) Regroup(ctx context.Context, id ArticleID, by Actor, add, remove 
 const maxRegroupNames = 100
 
 func parseRegroup(add, remove []string) (adding, removing []GroupName, err error) {
-	var broken, refused Refusal
+	var broken, invalid Refusal
 	parse := func(field string, names []string) []GroupName {
 		if len(names) > maxRegroupNames {
 			broken = append(broken, refuse(TooLong, field, "at most %d groups can be named at once, these are %d", maxRegroupNames, len(names))...)
 			return nil
 		}
 		groups, err := parseGroups(field, names)
-		if errors.As(err, &refused) {
-			broken = append(broken, refused...)
+		if errors.As(err, &invalid) {
+			broken = append(broken, invalid...)
 		}
 		return groups
 	}

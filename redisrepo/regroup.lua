@@ -83,7 +83,8 @@ if joined ~= current then
   if moderated then
     log_moderation(log, max_entries, 'regrouped', member, by, now_or(now), 'before', current, 'after', joined)
   end
-  publish(changes, 'regrouped', member, redis.call('HINCRBY', article, 'revision', 1), votes, downvotes, score, joined)
+  publish(changes, 'regrouped', member, redis.call('HINCRBY', article, 'revision', 1),
+    votes, downvotes, score, joined)
 end
 
 return {'OK', redis.call('HGETALL', article)}

@@ -25,28 +25,32 @@
 //	                         the last 100,000 entries or slightly more
 //	audit:<n>        hash    user:<name> to position, time and address bucket of the last
 //	                         recorded vote; expires with the voters
-//	post:<user>:<k>  string  idempotency record of a post, expires after a day; holds - instead of
-//	                         the article while that is in another partition, that of the link
+//	post:<user>:<k>  string  article posted with idempotency key k and a digest of its draft, expires
+//	                         after a day; - instead of the article if its link put it into another
+//	                         partition, which has the full record
 //	link:<digest>    string  first article with a link and its posting time, expires after
 //	                         LinkWindow; 32 hex digits of the SHA-256 of the normalized link
 //	query:<hhh>      string  GraphQL document whose SHA-256 starts with these hex digits, expires
 //	                         30 days after its last use
-//	limit:<rule>:<w> string  amount used by a user or an address, expires with the rule's window
-//	meta:            hash    layout version, partitions, index of the partition, and the rules
+//	limit:<rule>:<s> string  amount that s, user:<name> or address:<address>, used under a rule;
+//	                         expires with the rule's window
+//	meta:            hash    layout version, number of partitions, index of this one, and the rules
 //	                         that the data is ranked by
-//	changes:<db>     channel changes, see shared.lua; a sharded channel if the partition has a tag
+//	changes:<db>     channel changes of articles, see publish in shared.lua; a sharded channel if the
+//	                         partition has a tag
 //
 // # Legacy clients
 //
 // A legacy client is a program that runs the code of Redis in Action, chapter 1, on the same store.
 // It knows the keys article:, article:<n>, time:, score:, voted:<n> and group:<name>, and the hash
-// fields title, link, poster, time and votes. These have the meaning that it gives them, so it can
-// read and write the store while this package does. An article that it posted lacks the other fields
-// and indexes until the first write through this package adds them.
+// fields title, link, poster, time and votes. This package uses them with the same meaning, so both
+// can read and write one store at the same time. An article that a legacy client posted lacks the other
+// fields and indexes until the first write through this package adds them.
 //
 // # Writes
 //
-// Every write is one Lua script: it is done completely or not at all, and safe to repeat.
+// Every change of an article is one Lua script, which takes effect completely or not at all and is safe
+// to run twice.
 //
 // # Partitions
 //
@@ -214,7 +218,7 @@ func (r *Repo) partition(id ArticleID) partition {
 	return r.partitions[int(id)%len(r.partitions)]
 }
 
-// now is the time for values that are only shown; scripts decide by scriptNow.
+// now is this process's time, good enough for values that are shown. Scripts decide by scriptNow.
 func (r *Repo) now() time.Time {
 	if r.clock != nil {
 		return r.clock()

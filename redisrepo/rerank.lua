@@ -16,8 +16,8 @@
 -- ARGV[5]  net votes that make an article interesting
 -- ARGV[6]  now, Unix seconds; empty: the server's clock
 --
--- Replies {'OK'}         its rank, the expiry of its voters and its place in the group interesting follow
---                        the rules; of a deleted article, which has no rank, only the expiry does
+-- Replies {'OK'}         the article's rank, its membership of the group interesting and the expiry of its
+--                        voters follow the rules; a deleted article has only the latter
 --         {'NOT_FOUND'}  the article does not exist
 -- Safe to run twice: the second run changes nothing.
 
@@ -37,7 +37,7 @@ check_group(interesting, member)
 if not deleted then
   redis.call('ZADD', scores, tonumber(time) + vote_score * votes, member)
 end
-local kept = keep_until(time, window, margin, now_or(now))
+local kept = time_to_keep(time, window, margin, now_or(now))
 for _, key in ipairs({voted, downvoted, audit}) do redis.call('EXPIRE', key, kept) end
 if deleted then return {'OK'} end
 if votes >= interesting_votes then

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The numbers of Redis in Action, chapter 1, and those that follow from them.
+// Limits and times that are the same on every site.
 const (
 	day = 24 * time.Hour
 
@@ -14,9 +14,8 @@ const (
 	// MaxPageSize is the maximum number of articles on a page.
 	MaxPageSize = 100
 
-	// voterMargin is how much longer than the voting window an article's voters are kept, so that a
-	// late vote is refused before the voters are forgotten, even after a failover to a server whose
-	// clock is off.
+	// voterMargin is how much longer than the voting window an article's voters are kept, so that a late vote
+	// is refused before the voters are forgotten, even after a failover to a server whose clock is off.
 	voterMargin = time.Hour
 	// moderationEntries is the approximate maximum number of entries in the moderation log of one partition.
 	moderationEntries = 100_000
@@ -41,9 +40,8 @@ type Rules struct {
 	Downvotes  bool          // whether downvotes are allowed
 }
 
-// DefaultRules returns the rules of Redis in Action: 200 votes are worth a day, voting is open for a
-// week, a page has 25 articles. Two rules are additions: a link can be posted once a week, and
-// downvotes are allowed.
+// DefaultRules returns the rules of Redis in Action: 200 votes are worth a day, voting is open for a week, a
+// page has 25 articles. Two rules are additions: a link can be posted once a week, and downvotes are allowed.
 func DefaultRules() Rules {
 	return Rules{
 		VoteScore:        int(day/time.Second) / 200,

@@ -51,7 +51,7 @@ func (r *Repo) loadScripts(ctx context.Context) error {
 // that was restarted does not know them any more: then they are loaded and all commands run again,
 // which is safe for every script.
 //
-// The caller looks at the replies of the commands, of which any may be redis.Nil.
+// Replies of redis.Nil are not errors: the caller checks the commands for them.
 func (r *Repo) pipeline(ctx context.Context, queue func(redis.Pipeliner)) error {
 	run := func() error {
 		commands, err := r.client.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -93,7 +93,7 @@ var errNoStatus = errors.New("the script's reply has no status")
 
 func (a reply) status() string { return a.text(0) }
 
-// text is element i, or empty if that is no text.
+// text is element i, or empty if that is not a string.
 func (a reply) text(i int) string {
 	if i >= len(a) {
 		return ""

@@ -45,7 +45,7 @@ end
 --
 --   kind member revision votes downvotes score group group ...
 --
--- and, for two kinds, a second line: of a vote, the position and the voter; of a deletion, the time, Unix
+-- and, for two kinds, a second line: for a vote, the position and the voter; for a deletion, the time, Unix
 -- seconds, and the actor. The revision is the number of the article's changes, so the receiver of two
 -- states knows the later one. A channel with a tag is a sharded one.
 local function publish(channel, kind, member, revision, votes, downvotes, score, groups, more)
@@ -57,7 +57,8 @@ end
 -- log_moderation appends an entry to the moderation log, which then drops its oldest entries beyond about
 -- max_entries. The remaining arguments are names and values of further fields.
 local function log_moderation(log, max_entries, kind, member, by, at, ...)
-  redis.call('XADD', log, 'MAXLEN', '~', max_entries, '*', 'kind', kind, 'article', member, 'by', by, 'at', at, ...)
+  redis.call('XADD', log, 'MAXLEN', '~', max_entries, '*',
+    'kind', kind, 'article', member, 'by', by, 'at', at, ...)
 end
 
 -- must_be_zset ends the script with an error if a key has another type. A script that failed between two
@@ -71,9 +72,9 @@ local function must_be_stream(key)
   redis.call('XLEN', key)
 end
 
--- keep_until returns how long the voters of an article are still kept: seconds, rounded up, from now to
+-- time_to_keep returns how long the voters of an article are still kept: seconds, rounded up, from now to
 -- margin after the end of its voting window. It is not positive if that time is over.
-local function keep_until(time, window, margin, now)
+local function time_to_keep(time, window, margin, now)
   return math.ceil(tonumber(time) + tonumber(window) + tonumber(margin) - tonumber(now))
 end
 
@@ -102,11 +103,13 @@ end
 -- groups_of returns the groups of an article, as a text of sorted names, or nil if they are not what the
 -- caller expected: then the script does not have the keys of the right groups.
 --
--- The hash of a legacy client does not list the groups. Then the caller must expect all groups, so that
--- their sets can be looked at, and the right poster, so that the article can be added to the poster's.
+-- A hash that only legacy clients wrote does not list the groups. Then the caller must expect all groups,
+-- so that the script can look into their sets, and the right poster, so that it can add the article to the
+-- poster's articles.
 local function groups_of(hash_groups, expected, groups, group_names, member, poster_matches)
   if hash_groups then return hash_groups == expected and expected or nil end
-  if not poster_matches or table.concat(redis.call('ZRANGE', group_names, 0, -1), ' ') ~= expected then return nil end
+  if not poster_matches then return nil end
+  if table.concat(redis.call('ZRANGE', group_names, 0, -1), ' ') ~= expected then return nil end
   local found = {}
   for _, name in ipairs(words(expected)) do
     if redis.call('SISMEMBER', groups[name].members, member) == 1 then found[#found + 1] = name end

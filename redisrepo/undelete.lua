@@ -29,7 +29,8 @@ local posted, deleted, log, changes = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local member, by, expected_groups, expected_poster = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local vote_score, interesting_votes, max_entries, now = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7], ARGV[8]
 
-local hash = redis.call('HMGET', article, 'groups', 'poster', 'time', 'votes', 'downvotes', 'revision', 'deleted')
+local hash = redis.call('HMGET', article,
+  'groups', 'poster', 'time', 'votes', 'downvotes', 'revision', 'deleted')
 local listed = redis.call('ZSCORE', times, member)
 if not hash[3] or not hash[7] and not listed then return {'NOT_FOUND'} end
 if not hash[7] then return {'OK', redis.call('HGETALL', article)} end
@@ -58,6 +59,7 @@ if votes >= interesting_votes then enter(groups.interesting, member, score, time
 redis.call('HDEL', article, 'deleted', 'deleted_by')
 redis.call('ZREM', deleted, member)
 log_moderation(log, max_entries, 'undeleted', member, by, now_or(now))
-publish(changes, 'undeleted', member, redis.call('HINCRBY', article, 'revision', 1), votes, downvotes, score, group_text)
+publish(changes, 'undeleted', member, redis.call('HINCRBY', article, 'revision', 1),
+  votes, downvotes, score, group_text)
 
 return {'OK', redis.call('HGETALL', article)}

@@ -43,11 +43,11 @@ type VoteResult struct {
 // bucket is a pseudonym of the voter's address. If it is not empty and the vote changes something, the
 // time of the vote and the bucket are recorded for Audit, for as long as the voters are kept.
 //
-// It refuses with Invalid a value that is not a position, with NotFound an article that does not exist,
-// with VotingClosed an article that was posted more than VotingWindow ago or whose voters have been
-// forgotten, and with Forbidden a poster changing a vote that does not count. Under rules without
-// Downvotes it refuses every downvote with Forbidden; earlier ones stay, and can be withdrawn or switched.
-// After any other error the vote may or may not have been counted; it is safe to repeat.
+// The Refusal is Invalid if the value is not a position, NotFound if the article does not exist, and
+// VotingClosed if it was posted more than VotingWindow ago or its voters have been forgotten. It is
+// Forbidden for a poster who would change a vote that does not count and, under rules without Downvotes,
+// for every downvote; earlier downvotes stay, and can be withdrawn or switched. After any other error the
+// vote may or may not have been counted; it is safe to repeat.
 func (r *Repo) Vote(ctx context.Context, id ArticleID, voter UserName, vote Vote, bucket string) (VoteResult, error) {
 	if vote < Down || vote > Up {
 		return VoteResult{}, refuse(Invalid, "direction", "a vote is up, down or none, not %d", int(vote))
@@ -107,14 +107,14 @@ func (r *Repo) Vote(ctx context.Context, id ArticleID, voter UserName, vote Vote
 // all keys that it touches, and these depend on the article's groups and poster.
 type expected struct{ groups, poster string }
 
-// maxStaleReplies is how often a script is called again because the article's groups have changed since
-// they were read. Each time, another client must have regrouped it within a round trip.
+// maxStaleReplies is how often a script is called for an article whose groups have changed since they were
+// read. Each time, another client must have regrouped it within a round trip.
 const maxStaleReplies = 32
 
 var errGroupsKeepChanging = errors.New("the article's groups change faster than they can be read")
 
-// runWithGroups calls a script with the article's cached groups and an expected poster, and, if it
-// replies STALE, with the ones that it replied.
+// runWithGroups calls a script with the article's cached groups and an expected poster. While it replies
+// STALE, it is called again with the groups and the poster of the reply.
 func (r *Repo) runWithGroups(id ArticleID, poster string, call func(expected) (reply, error)) (reply, error) {
 	e := expected{poster: poster}
 	e.groups, _ = r.groups.Get(id)

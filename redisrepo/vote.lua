@@ -8,7 +8,7 @@
 -- KEYS[6]   groups:        zset     the names of all groups
 -- KEYS[7]   posted:NAME    zset     the articles of ARGV[10]; unused if that is not the poster
 -- KEYS[8]   changes:       channel  on which the change is published
--- KEYS[9]   audit:ID       hash     the last vote of each voter, with time and bucket; unused without ARGV[11]
+-- KEYS[9]   audit:ID       hash     each voter's last vote, its time and bucket; unused without ARGV[11]
 -- KEYS[10...] three keys of the group interesting, then of each name in ARGV[9]
 -- ARGV[1]   the article's member
 -- ARGV[2]   the voter's member
@@ -38,9 +38,11 @@ local interesting_votes, now = tonumber(ARGV[7]), ARGV[8]
 local expected_groups, expected_poster, bucket = ARGV[9], ARGV[10], ARGV[11]
 
 local time = redis.call('ZSCORE', times, member)
-local hash = redis.call('HMGET', article, 'votes', 'downvotes', 'groups', 'poster', 'uncounted', 'time', 'revision')
+local hash = redis.call('HMGET', article,
+  'votes', 'downvotes', 'groups', 'poster', 'uncounted', 'time', 'revision')
 if not time or not hash[6] then return {'NOT_FOUND'} end
-local votes, downvotes, poster, hash_groups = whole(hash[1] or '0'), whole(hash[2] or '0'), hash[4] or '', hash[3]
+local votes, downvotes = whole(hash[1] or '0'), whole(hash[2] or '0')
+local hash_groups, poster = hash[3], hash[4] or ''
 if not votes or not downvotes or not whole(hash[7] or '0') or not redis.call('ZSCORE', scores, member) then
   return redis.error_reply('CORRUPT votes, revision or score of ' .. member)
 end
@@ -60,9 +62,10 @@ local up = redis.call('SISMEMBER', voted, voter)
 local down = redis.call('SISMEMBER', downvoted, voter)
 local uncounted = hash[5] == '1'
 local upvotes = votes + downvotes
-local unlisted = hash_groups and 0 or 1 -- the poster's vote on an article of a legacy client, which counts it only
+-- The first upvote on a legacy client's article is its poster's, so it is known without the set, too.
+local known_upvotes = hash_groups and 0 or 1
 local has_upvoters, has_downvoters = redis.call('EXISTS', voted) == 1, redis.call('EXISTS', downvoted) == 1
-if (upvotes > unlisted or uncounted) and not has_upvoters or downvotes > 0 and not has_downvoters then
+if (upvotes > known_upvotes or uncounted) and not has_upvoters or downvotes > 0 and not has_downvoters then
   return {'CLOSED', time} -- the window was shorter once, so the voters have been forgotten
 end
 
@@ -74,7 +77,7 @@ table.insert(names, 1, 'interesting')
 for _, name in ipairs(names) do check_group(groups[name], member) end
 if bucket ~= '' then redis.call('HLEN', audit) end
 
-local kept = keep_until(time, window, margin, now)
+local kept = time_to_keep(time, window, margin, now)
 if not hash_groups then -- add what the legacy client did not write
   must_be_zset(posted)
   redis.call('HSET', article, 'groups', current, 'downvotes', downvotes)
@@ -113,8 +116,8 @@ if position ~= before or up + down == 2 then -- 2: a legacy client upvoted over 
   else
     leave(groups.interesting, member)
   end
-  publish(changes, 'voted', member, redis.call('HINCRBY', article, 'revision', 1), votes, downvotes, score, current,
-    ARGV[3] .. ' ' .. voter)
+  publish(changes, 'voted', member, redis.call('HINCRBY', article, 'revision', 1),
+    votes, downvotes, score, current, ARGV[3] .. ' ' .. voter)
 end
 
 return {'OK', before, redis.call('HGETALL', article)}

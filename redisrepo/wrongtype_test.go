@@ -151,8 +151,8 @@ func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
 	}
 }
 
-// captured is a site with an article of ours and a legacy one, and the
-// command that the call is about to send to it.
+// captured is a site with an article of ours and a legacy one, and the command that the call is about to send
+// to it.
 func captured(t *testing.T, after int, call func(*site, redis.UniversalClient) error) (*site, []any) {
 	t.Helper()
 	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 2 })
