@@ -50,8 +50,11 @@ func Example() {
 		fmt.Println(a.ID, a.Title)
 	}
 	// Output:
-	// posted article:1 [reading] posted article:2 [reading] bob's vote was none and is now up: 2 votes
-	// article:1 Redis in Action article:2 The Go Blog
+	// posted article:1 [reading]
+	// posted article:2 [reading]
+	// bob's vote was none and is now up: 2 votes
+	// article:1 Redis in Action
+	// article:2 The Go Blog
 }
 
 // A Refusal lists everything that is wrong with a call, and is safe to show. Any other error is not.
