@@ -28,7 +28,7 @@ type program struct {
 	Check        check      `cmd:"" help:"Check the store for inconsistencies. Exit code 1 if there are any."`
 	Undelete     undelete   `cmd:"" help:"Restore a deleted article, with its rank."`
 	Audit        audit      `cmd:"" help:"List who voted on an article and, if AUDIT_SECRET is set, when and from which address (as a keyed hash)."`
-	PrintVersion version    `cmd:"" name:"version" help:"Print version, commit, Go version and the layout of the data."`
+	PrintVersion version    `cmd:"" name:"version" help:"Print version, commit, Go version and data layout."`
 
 	Version kong.VersionFlag `help:"Print the version, like the command version."`
 }
@@ -48,7 +48,7 @@ func withStore(ctx context.Context, s *settings.Settings, log *slog.Logger, use 
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
 	if st.Kind == store.Memory {
-		return settings.Invalid(errors.New("the store is memory, whose data would end with this command: install redis-server, or name a Redis"), "redis-url")
+		return settings.Invalid(errors.New("the data is in memory and would be lost when this command ends: install redis-server, or set REDIS_URL to a running Redis"), "redis-url")
 	}
 	log.Info("the store is " + st.String())
 	return use(repo)

@@ -11,7 +11,7 @@ import (
 
 // API are the settings of GraphQL over HTTP.
 type API struct {
-	BodyLimit           int64         `env:"BODY_LIMIT" default:"${body_limit}" help:"Maximum size of a request's body, and of a query string, bytes."`
+	BodyLimit           int64         `env:"BODY_LIMIT" default:"${body_limit}" help:"Maximum size of a request body, a query string or a WebSocket message, bytes."`
 	RequestTimeout      time.Duration `env:"REQUEST_TIMEOUT" default:"${request_timeout}" help:"Maximum time for one query or mutation, at least 1ms."`
 	TokenLimit          int           `env:"TOKEN_LIMIT" default:"${token_limit}" help:"Maximum number of tokens in a document."`
 	DepthLimit          int           `env:"DEPTH_LIMIT" default:"${depth_limit}" help:"Maximum nesting depth of fields. Introspection has a limit of its own."`
@@ -19,15 +19,15 @@ type API struct {
 	RootFieldLimit      int           `env:"ROOT_FIELD_LIMIT" default:"${root_field_limit}" help:"Maximum number of fields at the root of an operation."`
 	DirectiveLimit      int           `env:"DIRECTIVE_LIMIT" default:"${directive_limit}" help:"Maximum number of directives in an operation."`
 	FieldLimit          int           `env:"FIELD_LIMIT" default:"${field_limit}" help:"Maximum number of fields in an operation."`
-	ComplexityLimit     int           `env:"COMPLEXITY_LIMIT" default:"${complexity_limit}" help:"Maximum number of objects and scalars in a response, computed from the sizes of its lists."`
+	ComplexityLimit     int           `env:"COMPLEXITY_LIMIT" default:"${complexity_limit}" help:"Maximum number of objects and scalars in a response, computed from the page sizes before the operation runs."`
 	PingInterval        time.Duration `env:"PING_INTERVAL" default:"${ping_interval}" help:"Interval of the pings on open streams, and maximum time for one write to a stream, at least 100ms."`
-	StreamsPerAddress   int           `env:"STREAMS_PER_ADDRESS" default:"${streams_per_address}" help:"Maximum number of WebSockets and event streams of one address."`
-	StreamsPerViewer    int           `env:"STREAMS_PER_VIEWER" default:"${streams_per_viewer}" help:"Maximum number of WebSockets and event streams of one user."`
+	StreamsPerAddress   int           `env:"STREAMS_PER_ADDRESS" default:"${streams_per_address}" help:"Maximum number of WebSockets and event streams per address."`
+	StreamsPerViewer    int           `env:"STREAMS_PER_VIEWER" default:"${streams_per_viewer}" help:"Maximum number of WebSockets and event streams per user."`
 	OperationsPerSocket int           `env:"OPERATIONS_PER_SOCKET" default:"${operations_per_socket}" help:"Maximum number of concurrent operations on one WebSocket."`
-	Introspection       bool          `env:"INTROSPECTION" default:"true" negatable:"" help:"Let clients query the schema. Without it, error messages suggest no names either."`
+	Introspection       bool          `env:"INTROSPECTION" default:"true" negatable:"" help:"Let clients query the schema. If off, error messages suggest no names either."`
 	GETPreflight        bool          `env:"GET_PREFLIGHT" name:"get-preflight" negatable:"" help:"Require the header GraphQL-Require-Preflight or Apollo-Require-Preflight in a GET."`
-	CORSOrigins         []string      `env:"CORS_ORIGINS" name:"cors-origins" placeholder:"ORIGIN" help:"Origins, such as https://example.org, whose pages may use the API, or * for all. The site's own always may."`
-	TrustedDocuments    string        `env:"TRUSTED_DOCUMENTS" placeholder:"FILE" help:"JSON object of GraphQL documents by hash. If set, no other document is accepted."`
+	CORSOrigins         []string      `env:"CORS_ORIGINS" name:"cors-origins" placeholder:"ORIGIN" help:"Origins, such as https://example.org, whose pages may use the API; one * in each matches anything. The site's own pages always may."`
+	TrustedDocuments    string        `env:"TRUSTED_DOCUMENTS" placeholder:"FILE" help:"File with a JSON object of GraphQL documents by hash. If set, no other document is accepted."`
 }
 
 // endpointFlags are the flags of the options that endpoint validates.

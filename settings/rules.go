@@ -10,14 +10,14 @@ import (
 
 // Rules are the settings of the rules of the site.
 type Rules struct {
-	VoteScore        int            `env:"VOTE_SCORE" default:"${vote_score}" help:"Worth of one vote in the ranking, seconds, 1 to 1000000000. After a change the next start re-ranks all articles."`
-	VotingWindow     time.Duration  `env:"VOTING_WINDOW" default:"${voting_window}" help:"How long after its posting an article can be voted on, whole seconds, at least 1s."`
-	PosterVotes      bool           `env:"POSTER_VOTES" default:"true" negatable:"" help:"Count the vote of an article's poster, as its first vote."`
+	VoteScore        int            `env:"VOTE_SCORE" default:"${vote_score}" help:"What a vote adds to the score, seconds, 1 to 1000000000. After a change the next start re-ranks all articles."`
+	VotingWindow     time.Duration  `env:"VOTING_WINDOW" default:"${voting_window}" help:"How long after posting an article can be voted on, whole seconds, at least 1s."`
+	PosterVotes      bool           `env:"POSTER_VOTES" default:"true" negatable:"" help:"Count the poster's own vote as the first."`
 	InterestingVotes int            `env:"INTERESTING_VOTES" default:"${interesting_votes}" help:"Net votes that put an article into the group interesting, at least 1."`
-	PageSize         int            `env:"PAGE_SIZE" default:"${page_size}" help:"Articles on a page if a query gives no size, 1 to ${max_page_size}."`
-	LinkWindow       *time.Duration `env:"LINK_WINDOW" placeholder:"DURATION" help:"How long after its posting a link cannot be posted again, whole seconds; 0 allows it at once. Default: the voting window."`
+	PageSize         int            `env:"PAGE_SIZE" default:"${page_size}" help:"Articles on a page by default, 1 to ${max_page_size}."`
+	LinkWindow       *time.Duration `env:"LINK_WINDOW" placeholder:"DURATION" help:"How long a link cannot be posted again, whole seconds; 0 turns this off. Default: the voting window."`
 	Downvotes        bool           `env:"DOWNVOTES" default:"true" negatable:"" help:"Allow downvotes."`
-	GroupCacheTTL    time.Duration  `env:"GROUP_CACHE_TTL" default:"${group_cache_ttl}" help:"How long the listing of a group is kept in the store after its last use, at least 1s."`
+	GroupCacheTTL    time.Duration  `env:"GROUP_CACHE_TTL" default:"${group_cache_ttl}" help:"How long the sorted listing of a group is cached in the store after its last use, at least 1s."`
 }
 
 // SiteRules returns the rules of the site.

@@ -13,13 +13,13 @@ import (
 // Serving are the settings of the HTTP server and of the pages that it serves.
 type Serving struct {
 	Addr        string `env:"ADDR" default:"127.0.0.1:8080" help:"Address to listen on, HOST:PORT. In development mode it must be a loopback address. Port 0 picks a free port."`
-	TLSCertFile string `env:"TLS_CERT_FILE" name:"tls-cert-file" placeholder:"FILE" help:"Certificate in PEM format. With it, and its key in TLS_KEY_FILE, the server serves https."`
+	TLSCertFile string `env:"TLS_CERT_FILE" name:"tls-cert-file" placeholder:"FILE" help:"Certificate in PEM format, for serving https. Needs TLS_KEY_FILE."`
 	TLSKeyFile  string `env:"TLS_KEY_FILE" name:"tls-key-file" placeholder:"FILE" help:"Private key of that certificate."`
-	H2C         bool   `env:"H2C" name:"h2c" negatable:"" help:"Accept HTTP/2 without TLS, for a proxy that speaks it."`
+	H2C         bool   `env:"H2C" name:"h2c" negatable:"" help:"Accept HTTP/2 without TLS, for a proxy that terminates TLS."`
 	Site        bool   `env:"SITE" default:"true" negatable:"" help:"Serve the site at /."`
 	Explorer    bool   `env:"EXPLORER" default:"true" negatable:"" help:"Serve GraphiQL at /graphiql."`
-	SignInURL   string `env:"SIGN_IN_URL" name:"sign-in-url" placeholder:"URL" help:"Where the site sends users to sign in. It contains {return}, which becomes the address to send them back to; with tokens, followed by #token=TOKEN."`
-	Demo        bool   `env:"DEMO" help:"Fill an empty site with sample articles when the server starts."`
+	SignInURL   string `env:"SIGN_IN_URL" name:"sign-in-url" placeholder:"URL" help:"URL or path of the sign-in page to which the site sends users. It must contain {return}, which is replaced by the URL to redirect them back to; with tokens, append #token=TOKEN to that URL."`
+	Demo        bool   `env:"DEMO" help:"Fill an empty store with sample articles at the start."`
 }
 
 func (s *Serving) check() error {

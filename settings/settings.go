@@ -32,7 +32,7 @@ var groups = []kong.Group{
 	{Key: "rules", Title: "Rules of the site, which must be the same in all processes on one store:"},
 	{Key: "sign-in", Title: "Sign-in. If none of JWT_SECRET, JWT_SECRET_FILE, JWKS_URL, JWKS_FILE and PROXY_USER_HEADER is set, the server runs in development mode: callers may claim any name, and only this machine can connect:"},
 	{Key: "api", Title: "API:"},
-	{Key: "rates", Title: "Rate limits, and the record of votes:"},
+	{Key: "rates", Title: "Rate limits and audit:"},
 	{Key: "process", Title: "Log and memory:"},
 }
 

@@ -13,18 +13,18 @@ import (
 
 // SignIn are the settings of authentication.
 type SignIn struct {
-	JWTSecret        string         `env:"JWT_SECRET" name:"jwt-secret" placeholder:"TEXT" help:"Secret that signs tokens by HS256, at least 32 bytes. On the command line other users of the machine can read it: use the variable or a file."`
+	JWTSecret        string         `env:"JWT_SECRET" name:"jwt-secret" placeholder:"TEXT" help:"Secret of HS256 tokens, at least 32 bytes. Other users of the machine can see a flag: use the variable or a file."`
 	JWTSecretFile    string         `env:"JWT_SECRET_FILE" name:"jwt-secret-file" placeholder:"FILE" help:"File with that secret."`
-	JWKSURL          string         `env:"JWKS_URL" name:"jwks-url" placeholder:"URL" help:"Where the issuer of tokens publishes its keys, for RS256, ES256 and EdDSA."`
-	JWKSFile         string         `env:"JWKS_FILE" name:"jwks-file" placeholder:"FILE" help:"File with such keys."`
-	JWTIssuer        string         `env:"JWT_ISSUER" name:"jwt-issuer" placeholder:"TEXT" help:"Required value of a token's claim iss. Must be set with keys, may be set with a secret."`
-	JWTAudience      []string       `env:"JWT_AUDIENCE" name:"jwt-audience" placeholder:"TEXT" help:"Values of which a token's claim aud must contain one. Must be set with keys, may be set with a secret."`
-	JWTRolesClaim    string         `env:"JWT_ROLES_CLAIM" name:"jwt-roles-claim" default:"roles" help:"Claim with the user's roles; dots lead into objects, as in realm_access.roles. The role moderator makes a moderator."`
-	JWTLeeway        time.Duration  `env:"JWT_LEEWAY" name:"jwt-leeway" default:"30s" help:"How far the clock of the issuer may be off, 0 or more."`
+	JWKSURL          string         `env:"JWKS_URL" name:"jwks-url" placeholder:"URL" help:"URL of the token issuer's public keys (JWKS), for RS256, ES256 and EdDSA."`
+	JWKSFile         string         `env:"JWKS_FILE" name:"jwks-file" placeholder:"FILE" help:"File with the issuer's public keys."`
+	JWTIssuer        string         `env:"JWT_ISSUER" name:"jwt-issuer" placeholder:"TEXT" help:"Value that a token's claim iss must have. Required with keys, optional with a secret."`
+	JWTAudience      []string       `env:"JWT_AUDIENCE" name:"jwt-audience" placeholder:"TEXT" help:"Values of which a token's claim aud must contain at least one. Required with keys, optional with a secret."`
+	JWTRolesClaim    string         `env:"JWT_ROLES_CLAIM" name:"jwt-roles-claim" default:"roles" help:"Claim that lists the user's roles; dots separate nested names, as in realm_access.roles. Users with the role moderator are moderators."`
+	JWTLeeway        time.Duration  `env:"JWT_LEEWAY" name:"jwt-leeway" default:"30s" help:"Accepted difference between the issuer's clock and ours, 0 or more."`
 	JWKSRefresh      time.Duration  `env:"JWKS_REFRESH" name:"jwks-refresh" default:"5m" help:"How often the keys are loaded again, at least 1s."`
 	ProxyUserHeader  string         `env:"PROXY_USER_HEADER" placeholder:"NAME" help:"Header in which an authenticating proxy names the user, such as X-Forwarded-User."`
-	ProxyRolesHeader string         `env:"PROXY_ROLES_HEADER" placeholder:"NAME" help:"Header in which it lists the user's roles, such as X-Forwarded-Groups."`
-	TrustedProxies   []netip.Prefix `env:"TRUSTED_PROXIES" placeholder:"PREFIX" help:"Addresses of the proxies, such as 10.0.0.0/8. From these, the headers above and X-Forwarded-For are believed."`
+	ProxyRolesHeader string         `env:"PROXY_ROLES_HEADER" placeholder:"NAME" help:"Header in which the proxy lists the user's roles, such as X-Forwarded-Groups."`
+	TrustedProxies   []netip.Prefix `env:"TRUSTED_PROXIES" placeholder:"PREFIX" help:"Addresses of the proxies, such as 10.0.0.0/8. The headers above and X-Forwarded-For are trusted only from these."`
 }
 
 // Development reports whether no authentication is configured, so that callers may claim any name.

@@ -11,11 +11,11 @@ import (
 // Store are the settings of the store.
 type Store struct {
 	RedisURL      string        `env:"REDIS_URL" placeholder:"URL" help:"The store: redis://, rediss:// (TLS), unix://, redis+sentinel://h1,h2/master, rediss+sentinel:// (TLS), spawn:///dir (a private redis-server) or memory://. If unset: a private redis-server with its data in DATA_DIR if redis-server or valkey-server is installed, otherwise memory."`
-	RedisTimeout  time.Duration `env:"REDIS_TIMEOUT" default:"400ms" help:"Maximum wait for a reply of the store, at least 1ms."`
-	RedisCAFile   string        `env:"REDIS_CA_FILE" name:"redis-ca-file" placeholder:"FILE" help:"Certificates, in PEM format, of the authorities trusted to sign that of a rediss:// server, instead of the system's."`
+	RedisTimeout  time.Duration `env:"REDIS_TIMEOUT" default:"400ms" help:"Maximum wait for a reply from the store, at least 1ms."`
+	RedisCAFile   string        `env:"REDIS_CA_FILE" name:"redis-ca-file" placeholder:"FILE" help:"CA certificates, in PEM format, that verify a rediss:// server, instead of the system's."`
 	RedisCertFile string        `env:"REDIS_CERT_FILE" placeholder:"FILE" help:"Client certificate for a rediss:// server that requires one, with its key in REDIS_KEY_FILE."`
 	RedisKeyFile  string        `env:"REDIS_KEY_FILE" placeholder:"FILE" help:"Private key of that certificate."`
-	DataDir       string        `env:"DATA_DIR" default:"./data" help:"Directory in which a private redis-server keeps its data."`
+	DataDir       string        `env:"DATA_DIR" default:"./data" help:"Data directory of the private redis-server."`
 }
 
 func (s *Store) check() error {
