@@ -42,8 +42,8 @@ func openMemory(ctx context.Context, o Options) (*Store, error) {
 	if err := s.Client.Ping(ctx).Err(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open a store in memory: %w", err), s.Close())
 	}
-	o.Log.WarnContext(ctx, "all data is in memory and lost when this process ends; good for trying out with a few thousand articles",
-		"to keep it", "install redis-server, or set "+o.name("URL")+" to a running Redis")
+	o.Log.WarnContext(ctx, "all data is in memory and lost when this process ends; to keep it, install redis-server or set "+
+		o.name("URL")+" to a running Redis")
 	return s, nil
 }
 
