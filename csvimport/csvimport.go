@@ -1,7 +1,7 @@
 // Package csvimport imports articles from CSV files.
 //
-// The first line of a file names its columns, in any order and case: id, title, link, votes, poster and posted_at are
-// required, text and groups are optional, others are ignored. In a row
+// The first line of a file names its columns, in any order and case: id, title, link, votes, poster and
+// posted_at are required, text and groups are optional, others are ignored. In a row
 //
 //   - id is the article's number;
 //   - votes is its net votes, a whole number;
@@ -23,8 +23,8 @@ import (
 
 // Options say how a file is imported. The zero value imports its values as they are.
 type Options struct {
-	// GroupByHost also puts each article into a group named after the host of its link, without "www.". If the host
-	// is not a valid group name, the article is stored without that group and Report gets a line.
+	// GroupByHost also puts each article into a group named after the host of its link, without "www.". If
+	// the host is not a valid group name, the article is stored without that group and Report gets a line.
 	GroupByHost bool
 	// ShiftToNow moves all times by the same amount, so that the newest is now.
 	ShiftToNow bool
@@ -53,13 +53,13 @@ func (s Summary) String() string {
 	return fmt.Sprintf("%s; took %v", text, s.Took.Round(time.Millisecond))
 }
 
-// Run imports the rows of a file in order and in batches, so its memory does not grow with the file. A row that breaks
-// a rule is reported with its line and the import continues; after a broken quote it continues with the next line. A
-// row whose article is already stored, with the same poster, title, link and text, is skipped: running the import
-// again, with any options, adds nothing twice.
+// Run imports the rows of a file in order and in batches, so its memory does not grow with the file. A row
+// that breaks a rule is reported with its line and the import continues; after a broken quote it continues
+// with the next line. A row whose article is already stored, with the same poster, title, link and text, is
+// skipped: running the import again, with any options, adds nothing twice.
 //
-// The error is about the header, or says after which line Redis, the file or the end of ctx stopped the import. The
-// Summary is valid in any case.
+// The error is about the header, or says after which line Redis, the file or the end of ctx stopped the
+// import. The Summary is valid in any case.
 func Run(ctx context.Context, repo *redisrepo.Repo, file io.ReadSeeker, o Options) (Summary, error) {
 	if o.Now == nil {
 		o.Now = time.Now

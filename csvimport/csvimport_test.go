@@ -18,7 +18,7 @@ import (
 
 func TestImportedArticlesRankByVotesAndTime(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newTestSite(t)
 	file := manyRows(2500)
 	sum, refused := s.imports(t, file, csvimport.Options{GroupByHost: true})
 	same(t, "Summary", sum, csvimport.Summary{Read: 2500, Added: 2500})
@@ -58,7 +58,7 @@ func TestImportedArticlesRankByVotesAndTime(t *testing.T) {
 
 func TestRunningAgainAddsNothing(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newTestSite(t)
 	file := manyRows(1200)
 	s.imports(t, file, csvimport.Options{ShiftToNow: true})
 	before := s.article(t, 1).CreatedAt
@@ -72,7 +72,7 @@ func TestRunningAgainAddsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum, _ := site{repo, s.redis}.imports(t, file, csvimport.Options{ShiftToNow: true, Now: later})
+	sum, _ := testSite{repo, s.redis}.imports(t, file, csvimport.Options{ShiftToNow: true, Now: later})
 	same(t, "Summary an hour later", sum, csvimport.Summary{Read: 1200, Skipped: 1200})
 	same(t, "posting time", s.article(t, 1).CreatedAt, before)
 }
@@ -86,7 +86,7 @@ func TestShiftToNowMovesAllTimesAlike(t *testing.T) {
 	bad := "x,Bad,,1,alice,1600000000\n4,Bad,,1,alice,1441518960000\n5,\"Bad,,1,alice,1600000000\n"
 	t.Run("the newest is now and the others keep their distance", func(t *testing.T) {
 		t.Parallel()
-		s := newSite(t)
+		s := newTestSite(t)
 		sum, refused := s.imports(t, file+bad, csvimport.Options{ShiftToNow: true})
 		same(t, "Summary", sum, csvimport.Summary{Read: 6, Added: 3, Refused: 3})
 		same(t, "reported", strings.Count(refused, "\n"), 3)
@@ -96,17 +96,17 @@ func TestShiftToNowMovesAllTimesAlike(t *testing.T) {
 	})
 	t.Run("not before 1970", func(t *testing.T) {
 		t.Parallel()
-		_, refused := newSite(t).imports(t, header+"1,T,,1,alice,0\n2,T,,1,alice,9999-12-31T23:59:59Z\n", csvimport.Options{ShiftToNow: true})
+		_, refused := newTestSite(t).imports(t, header+"1,T,,1,alice,0\n2,T,,1,alice,9999-12-31T23:59:59Z\n", csvimport.Options{ShiftToNow: true})
 		same(t, "refused", refused, "line 2: posted_at: \"0\" would be shifted to before 1970\n")
 	})
 	t.Run("nothing to shift", func(t *testing.T) {
 		t.Parallel()
-		sum, _ := newSite(t).imports(t, header+bad, csvimport.Options{ShiftToNow: true})
+		sum, _ := newTestSite(t).imports(t, header+bad, csvimport.Options{ShiftToNow: true})
 		same(t, "Summary", sum, csvimport.Summary{Read: 3, Refused: 3})
 	})
 	t.Run("only when asked for", func(t *testing.T) {
 		t.Parallel()
-		s := newSite(t)
+		s := newTestSite(t)
 		s.imports(t, file, csvimport.Options{})
 		same(t, "time", s.article(t, 3).CreatedAt, time.Unix(1_000_000_000, 0).UTC())
 	})
@@ -122,7 +122,7 @@ func TestTheHeaderMustNameTheColumns(t *testing.T) {
 		"a duplicate":     {"id,title,link,votes,poster,posted_at, ID\n", `header: two columns are named "id"`},
 		"a broken quote":  {"id,title,\"link,votes,poster,posted_at\n", "header: a quote is not closed, or a quote within a field is not doubled"},
 	}
-	s := newSite(t)
+	s := newTestSite(t)
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			sum, err := csvimport.Run(t.Context(), s.Repo, strings.NewReader(tt.file), csvimport.Options{})
@@ -144,29 +144,30 @@ func TestTheHeaderMustNameTheColumns(t *testing.T) {
 		defer func() { _, _ = in.Close(), out.Close() }()
 		_, err = csvimport.Run(t.Context(), s.Repo, in, csvimport.Options{})
 		if err == nil || !strings.HasPrefix(err.Error(), "the file must be seekable") {
-			t.Errorf("Run: %v, want that the file must be seekable", err)
+			t.Errorf("Run: %v, want an error that requires a seekable file", err)
 		}
 	})
 }
 
-// Whatever stops an import, the rows before are stored, the error names the last of them, and another run adds the rest.
+// Whatever stops an import, the rows before are stored, the error names the last of them, and another run
+// adds the rest.
 func TestAStoppedImportCanBeContinued(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		stop func(site, context.CancelFunc) error
+		stop func(testSite, context.CancelFunc) error
 		want error
 	}{
-		"its context": {func(_ site, cancel context.CancelFunc) error { cancel(); return nil }, context.Canceled},
-		"Redis":       {func(s site, _ context.CancelFunc) error { s.redis.Kill(); return nil }, redisrepo.ErrUnavailable},
-		"the file":    {func(site, context.CancelFunc) error { return errDisk }, errDisk},
-		"a broken store": {func(s site, _ context.CancelFunc) error {
+		"its context": {func(_ testSite, cancel context.CancelFunc) error { cancel(); return nil }, context.Canceled},
+		"Redis":       {func(s testSite, _ context.CancelFunc) error { s.redis.Kill(); return nil }, redisrepo.ErrUnavailable},
+		"the file":    {func(testSite, context.CancelFunc) error { return errDisk }, errDisk},
+		"a broken store": {func(s testSite, _ context.CancelFunc) error {
 			return s.redis.Client.Set(context.Background(), "score:", "x", 0).Err()
 		}, nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t)
+			s := newTestSite(t)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			file := manyRows(2500)
@@ -195,7 +196,7 @@ func TestAStoppedImportCanBeContinued(t *testing.T) {
 
 func TestAReadErrorIsNotTakenForTheEndOfTheFile(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newTestSite(t)
 	file := "\ufeff" + header + "1,T,,1,alice,1\n2,\"Open,,1,alice,1\n3,T,,1,alice,1\n"
 	for call := 1; ; call++ {
 		disk := &failing{ReadSeeker: strings.NewReader(file), call: call}
@@ -212,14 +213,14 @@ func TestAReadErrorIsNotTakenForTheEndOfTheFile(t *testing.T) {
 
 func TestRowsInTheBatchOfAFaultAreCounted(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newTestSite(t)
 	if err := s.redis.Client.Set(t.Context(), "group:bad", "not a set", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
 	file := "groups," + header + ",1,T,,1,alice,1\nx,x,T,,1,alice,1\nbad,2,T,,1,alice,1\n,3,T,,1,alice,1\nbad,4,T,,1,alice,1\n"
 	sum, err := csvimport.Run(t.Context(), s.Repo, strings.NewReader(file), csvimport.Options{})
 	if err == nil || !strings.HasPrefix(err.Error(), "stopped after line 3: import article:2: ") {
-		t.Errorf("Run: %v, want that it stopped after line 3", err)
+		t.Errorf("Run: %v, want an error that names line 3", err)
 	}
 	sum.Took = 0
 	same(t, "Summary", sum, csvimport.Summary{Read: 5, Added: 2, Refused: 1})
@@ -228,7 +229,7 @@ func TestRowsInTheBatchOfAFaultAreCounted(t *testing.T) {
 func TestACancelledImportReadsNothing(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	s := newSite(t)
+	s := newTestSite(t)
 	cancel()
 	sum, err := csvimport.Run(ctx, s.Repo, strings.NewReader(manyRows(3)), csvimport.Options{ShiftToNow: true})
 	if !errors.Is(err, context.Canceled) || sum.Read != 0 {
@@ -241,7 +242,7 @@ func TestTheProgressBarIsClearedForReportedRows(t *testing.T) {
 	t.Parallel()
 	var terminal strings.Builder
 	file := manyRows(1200) + "x,,,,,\n"
-	if _, err := csvimport.Run(t.Context(), newSite(t).Repo, strings.NewReader(file), csvimport.Options{Report: &terminal, Progress: &terminal}); err != nil {
+	if _, err := csvimport.Run(t.Context(), newTestSite(t).Repo, strings.NewReader(file), csvimport.Options{Report: &terminal, Progress: &terminal}); err != nil {
 		t.Fatal(err)
 	}
 	shown := terminal.String()
@@ -263,7 +264,7 @@ func TestTheSummaryIsOneLine(t *testing.T) {
 	t.Parallel()
 	ticks := now
 	clock := func() time.Time { ticks = ticks.Add(700400 * time.Microsecond); return ticks }
-	sum, err := csvimport.Run(t.Context(), newSite(t).Repo, strings.NewReader(manyRows(3)+"x,,,,,\n1,Title,,1,alice,1\n4,T,http://[::1],1,alice,1\n"),
+	sum, err := csvimport.Run(t.Context(), newTestSite(t).Repo, strings.NewReader(manyRows(3)+"x,,,,,\n1,Title,,1,alice,1\n4,T,http://[::1],1,alice,1\n"),
 		csvimport.Options{Now: clock, GroupByHost: true})
 	if err != nil {
 		t.Fatal(err)
@@ -271,8 +272,8 @@ func TestTheSummaryIsOneLine(t *testing.T) {
 	same(t, "Summary", sum.String(), "6 rows read: 4 added, 0 already stored, 2 refused, 1 without a group for their host; took 700ms")
 	sum.Ungrouped, sum.Skipped = 0, 1
 	same(t, "Summary", sum.String(), "6 rows read: 4 added, 1 already stored, 2 refused; took 700ms")
-	sum, err = csvimport.Run(t.Context(), newSite(t).Repo, strings.NewReader(header), csvimport.Options{})
+	sum, err = csvimport.Run(t.Context(), newTestSite(t).Repo, strings.NewReader(header), csvimport.Options{})
 	if err != nil || sum.Took <= 0 {
-		t.Errorf("Run with the default clock: took %v, %v", sum.Took, err)
+		t.Errorf("Run with the default clock took %v, %v; want more than 0", sum.Took, err)
 	}
 }

@@ -19,8 +19,8 @@ import (
 // reported is a line of the report about a row.
 var reported = regexp.MustCompile(`^lines? (\d+)(?: to (\d+))?: .+$`)
 
-// FuzzRows imports an arbitrary file. Every row is stored, skipped or refused: a refused row is reported with its line and
-// the reason, and a stored article written to a file again is imported as the same article.
+// FuzzRows imports an arbitrary file. Every row is stored, skipped or refused: a refused row is reported with
+// its line and the reason, and a stored article written to a file again is imported as the same article.
 func FuzzRows(f *testing.F) {
 	for _, seed := range []string{
 		"1,T,,1,alice,1\n", "17,\"A \"\"fine\"\" title\",https://go.dev/x,-3,alice,1700000000\n1,T,,1,bob,2023-11-14T23:13:20.9+01:00\n",
@@ -46,7 +46,7 @@ func FuzzRows(f *testing.F) {
 	f.Fuzz(func(t *testing.T, file []byte, options bool) {
 		var report strings.Builder
 		o := csvimport.Options{GroupByHost: options, Report: &report}
-		s := site{empty(t), server}
+		s := testSite{empty(t), server}
 		sum, err := csvimport.Run(t.Context(), s.Repo, bytes.NewReader(file), o)
 		if err != nil && !strings.HasPrefix(err.Error(), "header: ") && !strings.HasPrefix(err.Error(), "the file is empty") &&
 			!strings.Contains(err.Error(), "blank lines follow") {
@@ -105,7 +105,7 @@ func wantReport(t *testing.T, report string, sum csvimport.Summary, lines int) {
 }
 
 // all returns the articles by time and id.
-func (s site) all(t *testing.T) []*redisrepo.Article {
+func (s testSite) all(t *testing.T) []*redisrepo.Article {
 	t.Helper()
 	size := redisrepo.MaxPageSize
 	ids, err := s.List(t.Context(), redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Ascending), 1, &size)

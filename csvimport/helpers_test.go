@@ -20,23 +20,24 @@ const header = "id,title,link,votes,poster,posted_at\n"
 
 var errDisk = errors.New("the disk is broken")
 
-type site struct {
+// testSite is a site on a Redis of its own.
+type testSite struct {
 	*redisrepo.Repo
 	redis *redistest.Server
 }
 
-func newSite(t *testing.T) site {
+func newTestSite(t *testing.T) testSite {
 	t.Helper()
 	server := redistest.Start(t)
 	repo, err := redisrepo.New(t.Context(), server.Client, redisrepo.DefaultRules(), redisrepo.WithClock(func() time.Time { return now }))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return site{repo, server}
+	return testSite{repo, server}
 }
 
 // imports runs an import that must not be stopped and returns its summary and report.
-func (s site) imports(t *testing.T, file string, o csvimport.Options) (csvimport.Summary, string) {
+func (s testSite) imports(t *testing.T, file string, o csvimport.Options) (csvimport.Summary, string) {
 	t.Helper()
 	var report strings.Builder
 	o.Report = &report
@@ -50,7 +51,7 @@ func (s site) imports(t *testing.T, file string, o csvimport.Options) (csvimport
 	return sum, report.String()
 }
 
-func (s site) article(t *testing.T, id redisrepo.ArticleID) *redisrepo.Article {
+func (s testSite) article(t *testing.T, id redisrepo.ArticleID) *redisrepo.Article {
 	t.Helper()
 	articles, errs := s.ArticlesByID(t.Context(), []redisrepo.ArticleID{id})
 	if errs[0] != nil {
@@ -60,7 +61,7 @@ func (s site) article(t *testing.T, id redisrepo.ArticleID) *redisrepo.Article {
 }
 
 // count checks the store and returns the number of articles.
-func (s site) count(t *testing.T) int {
+func (s testSite) count(t *testing.T) int {
 	t.Helper()
 	checked, err := s.Check(t.Context(), func(violation string) { t.Errorf("Check: %s", violation) })
 	if err != nil {

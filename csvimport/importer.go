@@ -106,8 +106,8 @@ func (im *importer) stopped(err error) error {
 	return fmt.Errorf("stopped after line %d: %w; running the import again skips the rows stored so far", im.done, err)
 }
 
-// flush stores the batch, counts its rows and reports them. The batch includes refused rows so that they are reported
-// in order.
+// flush stores the batch, counts its rows and reports them. The batch includes refused rows so that they are
+// reported in order.
 func (im *importer) flush(ctx context.Context, batch []row) error {
 	articles := make([]redisrepo.Imported, 0, len(batch))
 	for _, r := range batch {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// maxRow is the maximum number of bytes read for one row: several times the longest valid article. It bounds the memory
-// that an unclosed quote can cost.
+// maxRow is the maximum number of bytes read for one row: several times the longest valid article. It bounds
+// the memory that an unclosed quote can cost.
 const maxRow = 256 << 10
 
 var (
@@ -104,8 +104,8 @@ func (r *reader) next() (row, error) {
 	return row{first: r.before + first, last: r.line, fields: fields}, nil
 }
 
-// skip refuses the line as a row of its own and continues after it: what csv parsed as the rest of the row may be many
-// valid ones. begin is the offset of the line after r.line.
+// skip refuses the line as a row of its own and continues after it: what csv parsed as the rest of the row
+// may be many valid ones. begin is the offset of the line after r.line.
 func (r *reader) skip(begin int64, line int, reason error) (row, error) {
 	if _, err := r.file.Seek(begin, io.SeekStart); err != nil {
 		return row{}, err

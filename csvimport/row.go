@@ -33,8 +33,8 @@ func (im *importer) report(r row, text string) {
 	_, _ = fmt.Fprintf(im.Report, "%s: %s\n", r.lines(), text)
 }
 
-// parse sets the article of the row. Its error is a redisrepo.Refusal with all rules that the row breaks, except those
-// that Repo.Import checks.
+// parse sets the article of the row. Its error is a redisrepo.Refusal with all rules that the row breaks,
+// except those that Repo.Import checks.
 func (im *importer) parse(r *row) error {
 	c := im.rows.columns
 	if len(r.fields) != c.count {
@@ -94,8 +94,8 @@ func (im *importer) parseTime(s string) (time.Time, error) {
 	return time.Unix(seconds, 0), nil
 }
 
-// hostGroup returns the group for a link's host. It parses nothing but the host: browsers accept many paths that net/url
-// does not.
+// hostGroup returns the group for a link's host. It parses nothing but the host: browsers accept many paths
+// that net/url does not.
 func hostGroup(link string) (redisrepo.GroupName, error) {
 	_, authority, _ := strings.Cut(link, "://")
 	if end := strings.IndexAny(authority, "/?#"); end >= 0 {

@@ -25,7 +25,7 @@ func TestTheValuesOfARowAreStored(t *testing.T) {
 	for name, file := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t)
+			s := newTestSite(t)
 			sum, _ := s.imports(t, file, csvimport.Options{})
 			same(t, "Summary", sum, csvimport.Summary{Read: 1, Added: 1})
 			a := s.article(t, 17)
@@ -42,7 +42,7 @@ func TestTheValuesOfARowAreStored(t *testing.T) {
 
 func TestLinkTextAndGroupsAreOptional(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newTestSite(t)
 	_, refused := s.imports(t, header+"2147483647,Ask\u0085 HN,,0,alice,0\n", csvimport.Options{GroupByHost: true})
 	same(t, "refused", refused, "")
 	a := s.article(t, 2147483647)
@@ -87,7 +87,7 @@ func TestARefusedRowIsReportedAndTheImportContinues(t *testing.T) {
 			want += r.want + "\n"
 		}
 	}
-	s := newSite(t)
+	s := newTestSite(t)
 	sum, refused := s.imports(t, file, csvimport.Options{})
 	if refused != want {
 		t.Errorf("report:\n%s\nwant:\n%s", refused, want)
@@ -98,13 +98,13 @@ func TestARefusedRowIsReportedAndTheImportContinues(t *testing.T) {
 
 func TestARefusedGroupIsReportedByItsColumn(t *testing.T) {
 	t.Parallel()
-	_, refused := newSite(t).imports(t, "groups,"+header+"go a/b,1,T,,1,alice,1\n", csvimport.Options{})
+	_, refused := newTestSite(t).imports(t, "groups,"+header+"go a/b,1,T,,1,alice,1\n", csvimport.Options{})
 	same(t, "refused", refused, "line 2: groups: a group name has 1 to 64 letters, digits, '-', '_' or '.': \"a/b\" is invalid\n")
 }
 
 func TestARepeatedRowIsSkipped(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newTestSite(t)
 	row := "7,T,https://go.dev,1,alice,1\n"
 	sum, refused := s.imports(t, header+row+row, csvimport.Options{})
 	same(t, "Summary", sum, csvimport.Summary{Read: 2, Added: 1, Skipped: 1})
@@ -136,7 +136,7 @@ func TestABrokenQuoteRefusesOnlyItsLine(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t)
+			s := newTestSite(t)
 			sum, refused := s.imports(t, header+tt.rows, csvimport.Options{})
 			if !strings.HasPrefix(refused, tt.refused) {
 				t.Errorf("report:\n%.300s\nwant:\n%s", refused, tt.refused)
@@ -150,13 +150,13 @@ func TestABrokenQuoteRefusesOnlyItsLine(t *testing.T) {
 
 func TestBlankLinesAreBounded(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newTestSite(t)
 	blank := strings.Repeat("\r\n", 100<<10)
 	s.imports(t, header+blank+"1,T,,1,alice,1\n", csvimport.Options{})
 	file := header + "\n1,T,,1,alice,1\n" + blank + blank + "2,T,,1,alice,1\n"
 	_, err := csvimport.Run(t.Context(), s.Repo, strings.NewReader(file), csvimport.Options{})
 	if err == nil || !strings.HasPrefix(err.Error(), "stopped after line 0: more than 250 KiB of blank lines follow") {
-		t.Errorf("Run: %v, want that blank lines stop the import", err)
+		t.Errorf("Run: %v, want blank lines to stop the import", err)
 	}
 }
 
@@ -178,7 +178,7 @@ func TestGroupByHostUsesTheHostAlone(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t)
+			s := newTestSite(t)
 			file := header + "x,,,,,\n5,T," + tt.link + ",1,alice,1\n"
 			sum, refused := s.imports(t, file, csvimport.Options{GroupByHost: true})
 			same(t, "groups", fmt.Sprint(s.article(t, 5).Groups), tt.groups)
@@ -198,18 +198,18 @@ func TestGroupByHostUsesTheHostAlone(t *testing.T) {
 
 func TestAnInvalidLinkIsReportedOnce(t *testing.T) {
 	t.Parallel()
-	_, refused := newSite(t).imports(t, header+"1,T,http://a b.com/,1,alice,1\n", csvimport.Options{GroupByHost: true})
+	_, refused := newTestSite(t).imports(t, header+"1,T,http://a b.com/,1,alice,1\n", csvimport.Options{GroupByHost: true})
 	same(t, "refused", refused, "line 2: link: the link is not an absolute http or https URL: \"http://a b.com/\"\n")
 }
 
 func TestTheHostCountsAsOneOfTheGroups(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newTestSite(t)
 	file := "groups," + header + "go GO.dev,5,T,https://go.dev,1,alice,1\na b c d e f g h i j,6,T,https://go.dev,1,alice,1\n"
 	_, refused := s.imports(t, file, csvimport.Options{GroupByHost: true})
 	same(t, "groups", fmt.Sprint(s.article(t, 5).Groups), "[go go.dev]")
 	same(t, "refused", refused, "line 3: groups: an article is in at most 10 groups, these are 11\n")
-	s = newSite(t)
+	s = newTestSite(t)
 	s.imports(t, file, csvimport.Options{})
 	same(t, "groups without the option", fmt.Sprint(s.article(t, 5).Groups), fmt.Sprint([]redisrepo.GroupName{"go", "go.dev"}))
 }

@@ -14,8 +14,8 @@ import (
 //go:embed articles.csv
 var articles string
 
-// Fill adds about 60 articles with votes to an empty site and returns how many it added. They were posted in the last six
-// days, the newest now, and all are open for voting.
+// Fill adds about 60 articles with votes to an empty site and returns how many it added. They were posted in
+// the last six days, the newest now, and all are open for voting.
 //
 // On a site that has articles, or had some that were deleted, Fill is a no-op.
 //

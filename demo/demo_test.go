@@ -18,7 +18,7 @@ import (
 
 func TestAnEmptySiteGetsAllArticles(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newTestSite(t)
 	before := time.Now().Truncate(time.Second)
 	s.fill(t, rows(t))
 	after := time.Now()
@@ -67,7 +67,7 @@ func TestAnEmptySiteGetsAllArticles(t *testing.T) {
 // By score, the first page mixes new articles with those that have many votes.
 func TestTheFirstPageMixesAgesAndVotes(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newTestSite(t)
 	s.fill(t, rows(t))
 	first := s.list(t, redisrepo.ByScore)[:25]
 	days, interesting := make(map[time.Duration]int), 0
@@ -95,7 +95,7 @@ func TestTheFirstPageMixesAgesAndVotes(t *testing.T) {
 
 func TestArticlesOfTheDemoCanBeVotedOn(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newTestSite(t)
 	s.fill(t, rows(t))
 	for _, a := range s.list(t, redisrepo.ByTime) {
 		result, err := s.Vote(t.Context(), a.ID, "visitor", redisrepo.Up, "")
@@ -109,7 +109,7 @@ func TestArticlesOfTheDemoCanBeVotedOn(t *testing.T) {
 
 func TestFillingAgainAddsNothing(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newTestSite(t)
 	s.fill(t, rows(t))
 	s.fill(t, 0)
 	same(t, "articles", s.count(t), rows(t))
@@ -117,7 +117,7 @@ func TestFillingAgainAddsNothing(t *testing.T) {
 
 func TestASiteWithArticlesIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newTestSite(t)
 	text := "Mine"
 	own, err := s.Post(t.Context(), "visitor", redisrepo.Draft{Title: "Mine", Text: &text})
 	if err != nil {
@@ -135,7 +135,7 @@ func TestASiteWithArticlesIsLeftAlone(t *testing.T) {
 
 func TestDeletedArticlesAreNotAddedAgain(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newTestSite(t)
 	s.fill(t, rows(t))
 	for _, a := range s.list(t, redisrepo.ByTime) {
 		if _, err := s.Delete(t.Context(), a.ID, redisrepo.Actor{Name: "moderator", Moderator: true}); err != nil {
@@ -148,7 +148,7 @@ func TestDeletedArticlesAreNotAddedAgain(t *testing.T) {
 
 func TestConcurrentFillsAddEachArticleOnce(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newTestSite(t)
 	added, errs := make([]int, 4), make([]error, 4)
 	var wait sync.WaitGroup
 	for i := range added {
@@ -170,12 +170,12 @@ func TestAFailedFillReturnsTheReason(t *testing.T) {
 		yesterday := redisrepo.WithClock(func() time.Time { return time.Now().AddDate(0, 0, -1) })
 		_, err := demo.Fill(t.Context(), open(t, redistest.Start(t), yesterday))
 		if err == nil || !strings.Contains(err.Error(), "posted_at: it was posted in the future") {
-			t.Errorf("Fill: %v, want the broken rule", err)
+			t.Errorf("Fill: %v, want an error with the rule that the row breaks", err)
 		}
 	})
 	t.Run("Redis is gone", func(t *testing.T) {
 		t.Parallel()
-		s := newSite(t)
+		s := newTestSite(t)
 		s.redis.Kill()
 		if _, err := demo.Fill(t.Context(), s.Repo); !errors.Is(err, redisrepo.ErrUnavailable) {
 			t.Errorf("Fill: %v, want %v", err, redisrepo.ErrUnavailable)
@@ -183,7 +183,7 @@ func TestAFailedFillReturnsTheReason(t *testing.T) {
 	})
 	t.Run("its context ended", func(t *testing.T) {
 		t.Parallel()
-		s := newSite(t)
+		s := newTestSite(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := demo.Fill(ctx, s.Repo); !errors.Is(err, context.Canceled) {
@@ -192,15 +192,16 @@ func TestAFailedFillReturnsTheReason(t *testing.T) {
 	})
 }
 
-type site struct {
+// testSite is a site on a Redis of its own.
+type testSite struct {
 	*redisrepo.Repo
 	redis *redistest.Server
 }
 
-func newSite(t *testing.T) site {
+func newTestSite(t *testing.T) testSite {
 	t.Helper()
 	server := redistest.Start(t)
-	return site{open(t, server), server}
+	return testSite{open(t, server), server}
 }
 
 func open(t *testing.T, server *redistest.Server, options ...redisrepo.Option) *redisrepo.Repo {
@@ -212,7 +213,7 @@ func open(t *testing.T, server *redistest.Server, options ...redisrepo.Option) *
 	return repo
 }
 
-func (s site) fill(t *testing.T, want int) {
+func (s testSite) fill(t *testing.T, want int) {
 	t.Helper()
 	added, err := demo.Fill(t.Context(), s.Repo)
 	if err != nil {
@@ -222,7 +223,7 @@ func (s site) fill(t *testing.T, want int) {
 }
 
 // list returns all articles of the site in descending order.
-func (s site) list(t *testing.T, order redisrepo.Order) []*redisrepo.Article {
+func (s testSite) list(t *testing.T, order redisrepo.Order) []*redisrepo.Article {
 	t.Helper()
 	size := redisrepo.MaxPageSize
 	ids, err := s.List(t.Context(), redisrepo.AllArticles(order, redisrepo.Descending), 1, &size)
@@ -237,7 +238,7 @@ func (s site) list(t *testing.T, order redisrepo.Order) []*redisrepo.Article {
 }
 
 // count checks the store and returns the number of articles.
-func (s site) count(t *testing.T) int {
+func (s testSite) count(t *testing.T) int {
 	t.Helper()
 	checked, err := s.Check(t.Context(), func(violation string) { t.Errorf("Check: %s", violation) })
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 // differs between processors.
 const lastSecond = 253402300799
 
-// claims are those of one token. They are a map because encoding/json matches a struct's fields case-insensitively.
+// claims are the claims of one token. They are a map because encoding/json matches a struct's fields
+// case-insensitively.
 type claims struct{ jwt.MapClaims }
 
 // UnmarshalJSON rejects duplicate claims: another program that checked the token may have read the other value.
@@ -68,7 +69,8 @@ func (c *claims) roles(path string) (roles []string) {
 	return roles
 }
 
-// at returns the value at a path, or nil. A claim whose name is the whole path, such as a URL, takes precedence.
+// at returns the value at a path, or nil. A claim whose name is the whole path, such as a URL, takes
+// precedence.
 func at(object map[string]any, path string) any {
 	if value, found := object[path]; found {
 		return value

@@ -12,8 +12,9 @@ const (
 	Untrusted   Code = "PROXY_UNTRUSTED"   // the proxy's header came from an address that is not a proxy's
 )
 
-// Refusal rejects a caller. It is the only error that the methods of a Verifier return. Its Message is safe to show to
-// the client: it holds no part of the token and no text of a library. The error that it wraps is for the log only.
+// Refusal rejects a caller. It is the only error that the methods of a Verifier return. Its Message is safe
+// to show to the client: it holds no part of the token and no text of a library. The error that it wraps is
+// for the log only.
 type Refusal struct {
 	Code    Code
 	Message string // one sentence in lower case, without a full stop

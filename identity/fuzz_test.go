@@ -31,8 +31,8 @@ func wantRefusal(t *testing.T, got identity.Caller, err error, secrets ...string
 	}
 }
 
-// FuzzClaims signs arbitrary claims. Accepted ones name a valid user and have not expired, and the caller is what another
-// decoder reads from them.
+// FuzzClaims signs arbitrary claims. Accepted ones name a valid user and have not expired, and the caller is
+// what another decoder reads from them.
 func FuzzClaims(f *testing.F) {
 	for _, seed := range []string{
 		claims(), claims("sub", `"Zoë 花"`), claims("sub", `" alice"`), claims("sub", `""`), claims("sub", `17`),
@@ -103,8 +103,8 @@ func FuzzAuthorization(f *testing.F) {
 	})
 }
 
-// FuzzProxyHeaders sends arbitrary headers from an arbitrary address: a name counts from the proxies only, and only if it
-// is valid.
+// FuzzProxyHeaders sends arbitrary headers from an arbitrary address: a name counts from the proxies only,
+// and only if it is valid.
 func FuzzProxyHeaders(f *testing.F) {
 	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24"), netip.MustParsePrefix("fd00::/8")}
 	for _, from := range []string{"10.0.0.7:50000", "10.0.1.7:1", "[fd00::1%eth0]:1", "[::ffff:10.0.0.7]:1", "@", "", "10.0.0.7"} {
@@ -143,7 +143,7 @@ func FuzzProxyHeaders(f *testing.F) {
 			t.Errorf("got %+v, %v; want %q", got, err, name)
 		}
 		if got.Moderator && !strings.Contains(roles, "moderator") {
-			t.Errorf("a moderator by the roles %q", roles)
+			t.Errorf("Moderator = true with the roles %q, want false", roles)
 		}
 		if direct, err := v.FromRequest(request(from)); err != nil || direct != (identity.Caller{}) {
 			t.Errorf("without headers: %+v, %v; want an anonymous caller", direct, err)

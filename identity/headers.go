@@ -14,9 +14,9 @@ const (
 	moderator        = "moderator" // the only role
 )
 
-// FromRequest authenticates the sender of a request. The caller is anonymous if the header with the token or the name
-// is missing, or if the header with the name is empty. Anything else that is not exactly one valid name or token is
-// rejected with a *Refusal, and so is a proxy's header from any other address.
+// FromRequest authenticates the sender of a request. The caller is anonymous if the header with the token or
+// the name is missing, or if the header with the name is empty. Anything else that is not exactly one valid
+// name or token is rejected with a *Refusal, and so is a proxy's header from any other address.
 func (v *Verifier) FromRequest(req *http.Request) (Caller, error) {
 	if v.proxied && len(req.Header.Values(v.nameHeader)) > 0 && !v.fromProxy(req.RemoteAddr) {
 		return Caller{}, &Refusal{Code: Untrusted, Message: "the header " + v.nameHeader + " is accepted from this server's proxies only"}
@@ -24,10 +24,10 @@ func (v *Verifier) FromRequest(req *http.Request) (Caller, error) {
 	return v.fromHeader(req.Header)
 }
 
-// FromInit authenticates the client of a WebSocket. payload is that of its connection_init message, req its handshake.
-// The payload may hold the same header as the request, its name in any case. It then takes precedence: the header of
-// the handshake is ignored. A proxy's header is accepted in the handshake only. null in the payload means that the
-// header is missing.
+// FromInit authenticates the client of a WebSocket. payload is that of its connection_init message, req its
+// handshake. The payload may hold the same header as the request, its name in any case. It then takes
+// precedence: the header of the handshake is ignored. A proxy's header is accepted in the handshake only.
+// null in the payload means that the header is missing.
 func (v *Verifier) FromInit(payload map[string]any, req *http.Request) (Caller, error) {
 	if v.proxied {
 		return v.FromRequest(req)
@@ -95,8 +95,8 @@ func (v *Verifier) fromHeader(header http.Header) (Caller, error) {
 	return Caller{Name: name, Moderator: slices.Contains(roles, moderator)}, nil
 }
 
-// fromProxy reports whether a connection comes from one of the proxies. One over a unix socket has no address and does
-// not.
+// fromProxy reports whether a connection comes from one of the proxies. A connection over a unix socket has
+// no address and is not one of theirs.
 func (v *Verifier) fromProxy(remote string) bool {
 	from, err := netip.ParseAddrPort(remote)
 	if err != nil {

@@ -163,6 +163,6 @@ func TestConnectionInitTakesPrecedenceOverTheHandshake(t *testing.T) {
 	}
 	caller, err := development.FromInit(map[string]any{"X-User-ID": "bob", "x-user-roles": "moderator"}, request(anywhere))
 	if want(t, caller, err, "bob", ""); !caller.Moderator {
-		t.Error("the roles of the payload are ignored")
+		t.Error("Moderator = false, want the role of the payload to make a moderator")
 	}
 }

@@ -98,8 +98,8 @@ type (
 	ps256 struct{ *rsa.PrivateKey }
 )
 
-// sign creates a token from any header and claims. The key alone determines the algorithm: a string means HS256, other
-// keys RS256, ES256 or EdDSA, and nil no signature.
+// sign creates a token from any header and claims. The key alone determines the algorithm: a string means
+// HS256, other keys RS256, ES256 or EdDSA, and nil no signature.
 func sign(header, claims string, key any) string {
 	text := encode([]byte(header)) + "." + encode([]byte(claims))
 	hash := sha256.Sum256([]byte(text))
@@ -141,8 +141,8 @@ func header(alg, id string) string {
 	return `{"alg":"` + alg + `","kid":"` + id + `"}`
 }
 
-// claims are valid claims of alice for an hour, with changes: pairs of a name and a value in JSON. An empty value removes
-// the claim.
+// claims are valid claims of alice for an hour, with changes: pairs of a name and a value in JSON. An empty
+// value removes the claim.
 func claims(changes ...string) string {
 	names := []string{"iss", "aud", "sub", "exp"}
 	values := map[string]string{"iss": `"` + issuer + `"`, "aud": `"` + audience + `"`, "sub": `"alice"`, "exp": seconds(time.Hour)}

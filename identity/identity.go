@@ -1,6 +1,6 @@
-// Package identity authenticates the callers of HTTP requests and WebSockets: by a signed token, by a header that an
-// authenticating proxy sets or, for development, by a header that any client can set. Invalid credentials are
-// rejected; they never fall back to anonymous.
+// Package identity authenticates the callers of HTTP requests and WebSockets: by a signed token, by a header
+// that an authenticating proxy sets or, for development, by a header that any client can set. Invalid
+// credentials are rejected; they never fall back to anonymous.
 package identity
 
 import (
@@ -19,8 +19,8 @@ type Caller struct {
 	Expires   time.Time // when the token stops being accepted; zero if no token was sent
 }
 
-// Options say how callers are authenticated. ValidName is required, and exactly one of Secret, SecretFile, JWKSURL,
-// JWKSFile, ProxyHeader and Development.
+// Options say how callers are authenticated. ValidName is required, and exactly one of Secret, SecretFile,
+// JWKSURL, JWKSFile, ProxyHeader and Development.
 type Options struct {
 	// ValidName returns an error if a user cannot have this name. Its message is shown to the client. It is not
 	// called with empty names, which are never accepted.
@@ -37,25 +37,25 @@ type Options struct {
 	// JWKSFile is a file with such a key set, reloaded as often as a URL would be.
 	JWKSFile string
 
-	// Issuer is the required value of a token's iss claim. It must be set with JWKSURL and JWKSFile, because many
-	// services may trust one issuer's keys; with a secret, empty means that iss is not checked.
+	// Issuer is the required value of a token's iss claim. It must be set with JWKSURL and JWKSFile, because
+	// many services may trust one issuer's keys; with a secret, empty means that iss is not checked.
 	Issuer string
 	// Audience lists the names of this server: a token's aud claim must contain one of them. It is required and
 	// optional as Issuer is.
 	Audience []string
-	// RolesClaim is the claim that holds the user's roles: an array of strings, or one string with blanks between
-	// the roles. A nested claim is written as a path, such as realm_access.roles. Empty means roles.
+	// RolesClaim is the claim that holds the user's roles: an array of strings, or one string with blanks
+	// between the roles. A nested claim is written as a path, such as realm_access.roles. Empty means roles.
 	RolesClaim string
 	// Leeway is the accepted difference between the issuer's clock and ours. 0 means 30 s.
 	Leeway time.Duration
 	// Refresh is the time between two loads of the keys. 0 means 5 min.
 	Refresh time.Duration
-	// Pause is the minimum time between two loads, also after a failed one or when a token names an unknown key.
-	// 0 means 10 s, or Refresh if that is less.
+	// Pause is the minimum time between two loads, also after a failed one or when a token names an unknown
+	// key. 0 means 10 s, or Refresh if that is less.
 	Pause time.Duration
 
-	// ProxyHeader is the header in which an authenticating proxy names the user. The proxy must set or remove it,
-	// and RolesHeader, in every request.
+	// ProxyHeader is the header in which an authenticating proxy names the user. The proxy must set or remove
+	// it, and RolesHeader, in every request.
 	ProxyHeader string
 	// RolesHeader is the header in which the proxy lists the user's roles, separated by blanks or commas. Empty
 	// means that there are no moderators.
@@ -63,8 +63,8 @@ type Options struct {
 	// Proxies are the addresses from which ProxyHeader is accepted.
 	Proxies []netip.Prefix
 
-	// Development trusts the headers X-User-ID and X-User-Roles of every client. The program must make sure that
-	// only this machine can connect.
+	// Development trusts the headers X-User-ID and X-User-Roles of every client. The program must make sure
+	// that only this machine can connect.
 	Development bool
 
 	// Log receives what happens to the keys. nil discards it.
@@ -74,13 +74,13 @@ type Options struct {
 	// Transport fetches JWKSURL. nil means http.DefaultTransport.
 	Transport http.RoundTripper
 
-	// Names are what errors call the options that an operator sets, for example "Secret": "JWT_SECRET". An option
-	// that is missing here is called by its field's name.
+	// Names are what errors call the options that an operator sets, for example "Secret": "JWT_SECRET". An
+	// option that is missing here is called by its field's name.
 	Names map[string]string
 }
 
-// Verifier authenticates callers. It is safe for concurrent use, and its methods never wait for the network or a
-// file.
+// Verifier authenticates callers. It is safe for concurrent use, and its methods never wait for the network
+// or a file.
 type Verifier struct {
 	mode      string
 	validName func(string) error
@@ -95,9 +95,10 @@ type Verifier struct {
 
 // New creates a Verifier. It returns an error if options conflict or are missing, or if a file cannot be used.
 //
-// Keys from a URL are fetched before New returns. If the issuer does not return a usable key set within five seconds,
-// New logs a warning and succeeds: tokens are rejected with KeyUnknown until a fetch succeeds. After that, the last
-// usable set stays in use however long the issuer is down. Keys are reloaded in the background until ctx ends.
+// Keys from a URL are fetched before New returns. If the issuer does not return a usable key set within five
+// seconds, New logs a warning and succeeds: tokens are rejected with KeyUnknown until a fetch succeeds. After
+// that, the last usable set stays in use however long the issuer is down. Keys are reloaded in the background
+// until ctx ends.
 func New(ctx context.Context, o Options) (*Verifier, error) {
 	if err := o.validate(); err != nil {
 		return nil, err

@@ -90,7 +90,7 @@ func TestStringNamesTheModeAndNoSecret(t *testing.T) {
 	} {
 		line := open(t, o).String()
 		if line == "" || strings.ContainsAny(line, "\n") || strings.Contains(line, secret) || seen[line] {
-			t.Errorf("String() = %q", line)
+			t.Errorf("String() = %q, want one line without the secret, different for each mode", line)
 		}
 		seen[line] = true
 	}

@@ -20,9 +20,9 @@ const (
 	maxKeySet   = 1 << 20 // bytes
 )
 
-// keys are the issuer's, reloaded in the background. The HTTP client of jwkset is not used: it makes a token with an
-// unknown key wait for the fetch, accepts an empty set, rejects a whole set for one damaged key, and reads responses of
-// any size.
+// keys are the issuer's, reloaded in the background. The HTTP client of jwkset is not used: it makes a token
+// with an unknown key wait for the fetch, accepts an empty set, rejects a whole set for one damaged key, and
+// reads responses of any size.
 type keys struct {
 	source       string // URL or file, for messages
 	load         func(context.Context) ([]byte, error)
@@ -53,8 +53,8 @@ func openKeys(ctx context.Context, o Options) (*keys, error) {
 	return k, nil
 }
 
-// find returns the keys that may have signed a token and whether a key with the id exists. Without an id, every key for
-// the algorithm may have signed it.
+// find returns the keys that may have signed a token and whether a key with the id exists. Without an id,
+// every key for the algorithm may have signed it.
 func (k *keys) find(id, alg string) (named bool, candidates []jwt.VerificationKey) {
 	for _, key := range *k.current.Load() {
 		if id != "" && key.id != id {

@@ -119,7 +119,7 @@ var (
 	reusedToken             = sign(header("EdDSA", "first"), claims(), second)
 )
 
-func TestKeysAreRotated(t *testing.T) {
+func TestKeysAreAcceptedWhileTheIssuerReturnsThem(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, log := &server{answer: responds(200, firstSet)}, new(record)
@@ -252,7 +252,7 @@ func TestTheLastKeysStayInUseDuringAnOutage(t *testing.T) {
 				wantAtOnce(t, v, firstToken, "")
 				wantAtOnce(t, v, secondToken, "")
 				if log.count("loaded the keys") != 2 {
-					t.Error("the log does not say that keys were loaded again")
+					t.Errorf("log = %s, want two lines about loaded keys", log.text.String())
 				}
 				s.fetched()
 				pass(2 * pause)

@@ -26,8 +26,8 @@ type key struct {
 	public any
 }
 
-// parseKeys parses a JSON Web Key Set. It ignores keys that are not for signatures, weak, damaged or of an unknown
-// type, and returns why in ignored. A set without a usable key is an error.
+// parseKeys parses a JSON Web Key Set. It ignores keys that are not for signatures, weak, damaged or of an
+// unknown type, and returns why in ignored. A set without a usable key is an error.
 func parseKeys(text []byte) (keys []key, ignored, err error) {
 	var set struct{ Keys []json.RawMessage }
 	if err := json.Unmarshal(text, &set); err != nil {
@@ -57,8 +57,8 @@ func parseKey(text json.RawMessage) (key, error) {
 	if in.USE != "" && in.USE != jwkset.UseSig || len(in.KEYOPS) > 0 && !slices.Contains(in.KEYOPS, jwkset.KeyOpsVerify) {
 		return key{}, errors.New("it is not for verifying signatures")
 	}
-	// Only the public part: trust does not come from certificates in the set, and a damaged one must not make the
-	// key unusable.
+	// Only the public part: trust does not come from certificates in the set, and a damaged one must not make
+	// the key unusable.
 	parsed, err := jwkset.NewJWKFromMarshal(jwkset.JWKMarshal{KTY: in.KTY, CRV: in.CRV, X: in.X, Y: in.Y, N: in.N, E: in.E},
 		jwkset.JWKMarshalOptions{}, jwkset.JWKValidateOptions{})
 	if err != nil {

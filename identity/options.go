@@ -23,8 +23,8 @@ func (o Options) list(conjunction string, fields ...string) string {
 	return strings.Join(names[:last], ", ") + " " + conjunction + " " + names[last]
 }
 
-// set returns those of the fields whose value is true.
-func set(fields []string, values ...bool) (found []string) {
+// where returns those of the fields whose value is true.
+func where(fields []string, values ...bool) (found []string) {
 	for i, value := range values {
 		if value {
 			found = append(found, fields[i])
@@ -37,11 +37,11 @@ func set(fields []string, values ...bool) (found []string) {
 func (o Options) validate() error {
 	byToken := []string{"Secret", "SecretFile", "JWKSURL", "JWKSFile"}
 	modes := append(byToken[:4:4], "ProxyHeader", "Development")
-	chosen := set(modes, o.Secret != "", o.SecretFile != "", o.JWKSURL != "", o.JWKSFile != "", o.ProxyHeader != "", o.Development)
-	claims := set([]string{"Issuer", "Audience"}, o.Issuer != "", len(o.Audience) > 0)
-	missing := set([]string{"Issuer", "Audience"}, o.Issuer == "", len(o.Audience) == 0)
-	proxy := set([]string{"RolesHeader", "Proxies"}, o.RolesHeader != "", len(o.Proxies) > 0)
-	negative := set([]string{"Leeway", "Refresh", "Pause"}, o.Leeway < 0, o.Refresh < 0, o.Pause < 0)
+	chosen := where(modes, o.Secret != "", o.SecretFile != "", o.JWKSURL != "", o.JWKSFile != "", o.ProxyHeader != "", o.Development)
+	claims := where([]string{"Issuer", "Audience"}, o.Issuer != "", len(o.Audience) > 0)
+	missing := where([]string{"Issuer", "Audience"}, o.Issuer == "", len(o.Audience) == 0)
+	proxy := where([]string{"RolesHeader", "Proxies"}, o.RolesHeader != "", len(o.Proxies) > 0)
+	negative := where([]string{"Leeway", "Refresh", "Pause"}, o.Leeway < 0, o.Refresh < 0, o.Pause < 0)
 	switch {
 	case o.ValidName == nil:
 		return errors.New("ValidName is missing")

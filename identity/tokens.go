@@ -114,8 +114,8 @@ func notInToken(c rune) bool {
 	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' && c != '.'
 }
 
-// key returns the secret or the keys that may have signed the token. Other members of the header that name keys, such
-// as jwk, jku and x5u, are ignored.
+// key returns the secret or the keys that may have signed the token. Other members of the header that name
+// keys, such as jwk, jku and x5u, are ignored.
 func (t *tokens) key(token *jwt.Token) (any, error) {
 	if _, found := token.Header["crit"]; found {
 		return nil, errCritical // it lists extensions that the server must support, and none is supported
@@ -142,9 +142,10 @@ func (t *tokens) key(token *jwt.Token) (any, error) {
 	return nil, errKeyUnknown
 }
 
-// refusals maps errors of the library to refusals. If a token has several faults, the first entry that matches is
-// reported. Expired comes after the other claims, because it tells the client that a new token from the same issuer
-// would be accepted. jwt joins ErrTokenUnverifiable to any error of the key function, so it must come last.
+// refusals maps errors of the library to refusals. If a token has several faults, the first entry that
+// matches is reported. Expired comes after the other claims, because it tells the client that a new token
+// from the same issuer would be accepted. jwt joins ErrTokenUnverifiable to any error of the key function, so
+// it must come last.
 var refusals = []struct {
 	cause   error
 	code    Code

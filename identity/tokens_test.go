@@ -221,7 +221,7 @@ func TestATokenExpiresAfterTheLeeway(t *testing.T) {
 	caller, err := byToken(v, token)
 	want(t, caller, err, "alice", "")
 	if left := caller.Expires.Sub(now); left != time.Hour+time.Minute {
-		t.Errorf("Expires is in %v, want an hour and the leeway", left)
+		t.Errorf("Expires is in %v, want %v: an hour and the leeway", left, time.Hour+time.Minute)
 	}
 	at = caller.Expires.Add(-time.Nanosecond)
 	_, err = byToken(v, token)

@@ -13,8 +13,8 @@ import (
 // database is the suffix of an address with a database other than 0.
 var database = regexp.MustCompile(` \(database \d+\)$`)
 
-// FuzzURL checks that neither an address nor an error shows the password, written with or without percent-encoding, and
-// that an address parses to itself.
+// FuzzURL checks that neither an address nor an error shows the password, written with or without
+// percent-encoding, and that an address parses to itself.
 func FuzzURL(f *testing.F) {
 	const secret = "s3cret"
 	schemes := []string{"redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel"}

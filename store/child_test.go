@@ -21,8 +21,8 @@ import (
 	"frontpage/store"
 )
 
-// childEnv names a directory. If set, the test binary opens a store there, prints the process ID and the socket of
-// its Redis, and waits to be killed.
+// childEnv names a directory. If set, the test binary opens a store there, prints the process ID and the
+// socket of its Redis, and waits to be killed.
 const childEnv = "STORE_TEST_DIR"
 
 func TestMain(m *testing.M) {
@@ -90,7 +90,7 @@ func TestChildKeepsDataAfterClose(t *testing.T) {
 		}
 		pid, socket := redisPID(s), s.Client.(*redis.Client).Options().Addr
 		if n := s.Client.Incr(t.Context(), "opened").Val(); o.URL == "" && n != 1 || o.URL != "" && n < 2 {
-			t.Errorf("%q: the counter is %d", o.URL, n)
+			t.Errorf("%q: counter = %d, want 1 at first and more when the store is opened again", o.URL, n)
 		}
 		if s.Kind != store.Child || s.Address != dir || !strings.Contains(s.String(), dir) || !strings.Contains(s.String(), s.Version) {
 			t.Errorf("Kind = %v, String() = %q, want a child with its version and directory", s.Kind, s)
@@ -211,8 +211,8 @@ func TestChildThatOutlivesItsParentKeepsTheLock(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	parent, pid, socket := startParent(t, dir)
-	// Running an endless script, Redis ignores SIGTERM. This stands for systems that do not signal the child when
-	// its parent dies.
+	// Running an endless script, Redis ignores SIGTERM. This stands for systems that do not signal the child
+	// when its parent dies.
 	client := redis.NewClient(&redis.Options{Network: "unix", Addr: socket, ContextTimeoutEnabled: true, MaxRetries: -1})
 	defer client.Close()
 	go client.Eval(t.Context(), "while true do end", nil)
@@ -256,7 +256,7 @@ func TestFailedStartReportsTheLogOfRedis(t *testing.T) {
 		t.Errorf("error = %q, want the last lines of Redis' log", text)
 	}
 	if took := time.Since(before); took > patience/2 {
-		t.Errorf("the failure took %v", took)
+		t.Errorf("Open took %v to fail, want at most %v", took, patience/2)
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// sizes are the ranges of the parameters for which go-redis allocates memory when a client is created. It panics if one
-// is negative or too large. A pipeline_pool_size of -1 means no pool for pipelines.
+// sizes are the ranges of the parameters for which go-redis allocates memory when a client is created. It
+// panics if one is negative or too large. A pipeline_pool_size of -1 means no pool for pipelines.
 var sizes = []struct {
 	parameter        string
 	minimum, maximum int
@@ -30,8 +30,8 @@ var sizes = []struct {
 	{"pipeline_write_buffer_size", 0, 64 << 20},
 }
 
-// complete checks the parameters of the URL and adds those that it leaves out. The latter make a command fail well within
-// a second when Redis is gone.
+// complete checks the parameters of the URL and adds those that it leaves out. The latter make a command fail
+// well within a second when Redis is gone.
 func complete(u *url.URL, timeout time.Duration) error {
 	query := u.Query()
 	for _, size := range sizes {

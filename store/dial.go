@@ -42,8 +42,8 @@ func (c deadConn) Write([]byte) (int, error) { return 0, c.err }
 // cancelled.
 func (c deadConn) SyscallConn() (syscall.RawConn, error) { return nil, c.err }
 
-// dialError is a net.Error that does not unwrap: go-redis retries a command whose error wraps a failed dial, and
-// would wait for two dials.
+// dialError is a net.Error that does not unwrap: go-redis retries a command whose error wraps a failed dial,
+// and would wait for two dials.
 type dialError struct{ error }
 
 func (dialError) Timeout() bool   { return true }

@@ -45,8 +45,8 @@ func (c *child) prepare(ctx context.Context, o Options) (release func(), err err
 // lockWait is how long to wait for a child that is still shutting down after its parent was killed.
 const lockWait = 5 * time.Second
 
-// lockDir locks the directory until the returned file is closed here and in every process that inherited it. The
-// file is never removed: otherwise two processes could lock two files of the same name.
+// lockDir locks the directory until the returned file is closed here and in every process that inherited it.
+// The file is never removed: otherwise two processes could lock two files of the same name.
 func lockDir(ctx context.Context, dir string, o Options) (*os.File, error) {
 	file, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600) // #nosec G304 -- the directory is a setting
 	if err != nil {

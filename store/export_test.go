@@ -2,7 +2,8 @@ package store
 
 import "strings"
 
-// ParseURL parses Options.URL as Open does for a remote store, without connecting, and returns the address to show.
+// ParseURL parses Options.URL as Open does for a remote store, without connecting, and returns the address to
+// show.
 func ParseURL(url string) (string, error) {
 	scheme, rest, _ := strings.Cut(url, "://")
 	client, address, err := remoteClient(Options{Timeout: defaultTimeout}, scheme, rest)

@@ -33,7 +33,7 @@ func TestMemoryWarnsAndExpiresKeys(t *testing.T) {
 
 	now, err := s.Client.Eval(t.Context(), "return tonumber(redis.call('TIME')[1])", nil).Int64()
 	if off := time.Now().Unix() - now; err != nil || off < 0 || off > 5 {
-		t.Errorf("TIME in a script is %d seconds late, %v", off, err)
+		t.Errorf("TIME in a script is %d seconds late, %v; want 0 to 5", off, err)
 	}
 }
 
@@ -54,6 +54,6 @@ func TestMemoryIsUsedWithoutRedisOnPath(t *testing.T) {
 		t.Errorf("Kind = %v, want memory", s.Kind)
 	}
 	if text := openError(t, store.Options{URL: "spawn://", DataDir: t.TempDir()}); !strings.Contains(text, "no redis-server or valkey-server on PATH") {
-		t.Errorf("spawn:// without redis-server: %s", text)
+		t.Errorf("error without redis-server = %q, want it to name what is not on PATH", text)
 	}
 }

@@ -72,7 +72,7 @@ func fakeServer(t *testing.T, ping, info func(*server.Peer)) string {
 
 func pong(c *server.Peer) { c.WriteInline("PONG") }
 
-func TestRemoteStore(t *testing.T) {
+func TestRemoteStoreIsDescribedAndUsesItsDatabase(t *testing.T) {
 	t.Parallel()
 	r := startServer(t, "--appendonly", "yes")
 	var log record
@@ -80,13 +80,13 @@ func TestRemoteStore(t *testing.T) {
 	set(t, s, "key", "value")
 	wantValue(t, s, "key", "value")
 	if s.Kind != store.Remote || !strings.HasPrefix(s.Version, "Redis 7.") || s.Address != r.url()+" (database 3)" {
-		t.Errorf("Kind, Version, Address = %v, %q, %q", s.Kind, s.Version, s.Address)
+		t.Errorf("Kind, Version, Address = %v, %q, %q, want remote, Redis 7 and the socket with database 3", s.Kind, s.Version, s.Address)
 	}
 	if line := s.String(); !strings.Contains(line, s.Address) || !strings.Contains(line, "append-only file") || strings.Contains(line, "\n") {
-		t.Errorf("String() = %q", line)
+		t.Errorf("String() = %q, want one line with the address and the append-only file", line)
 	}
 	if log.String() != "" {
-		t.Errorf("opening a durable server logs %s", log.String())
+		t.Errorf("log of opening a durable server = %s, want nothing", log.String())
 	}
 	other := open(t, store.Options{URL: r.url()})
 	if n := other.Client.Exists(t.Context(), "key").Val(); n != 0 {
@@ -105,7 +105,7 @@ func TestServersThatMayLoseDataAreReported(t *testing.T) {
 		}
 	}
 	if line := s.String(); !strings.Contains(line, "loses") {
-		t.Errorf("String() = %q", line)
+		t.Errorf("String() = %q, want it to say that a crash loses data", line)
 	}
 }
 
@@ -115,7 +115,7 @@ func TestPasswordIsNeverShown(t *testing.T) {
 	s := open(t, store.Options{URL: "unix://:s3cret%2F1@" + r.socket})
 	set(t, s, "key", "value")
 	if strings.Contains(s.String(), "s3cret") || strings.Contains(s.Address, "s3cret") {
-		t.Errorf("String() = %q, Address = %q: the password is in it", s, s.Address)
+		t.Errorf("String() = %q, Address = %q, want no password in them", s, s.Address)
 	}
 	for _, credentials := range []string{"", ":wr0ng@", "user:wr0ng@"} {
 		before := time.Now()
@@ -124,7 +124,7 @@ func TestPasswordIsNeverShown(t *testing.T) {
 			t.Errorf("error = %q, want the socket in it and no password", text)
 		}
 		if took := time.Since(before); took > 3*time.Second {
-			t.Errorf("the error took %v: Open retried a rejected password", took)
+			t.Errorf("Open took %v to fail, want at most 3 s: a rejected password is not retried", took)
 		}
 	}
 }
@@ -151,7 +151,7 @@ func TestUnreachableServerIsAnError(t *testing.T) {
 				t.Errorf("%s: error = %q, want %q in it and no password", name, text, tt.want)
 			}
 			if took := time.Since(before); took > 6*time.Second {
-				t.Errorf("%s: the error took %v", name, took)
+				t.Errorf("%s: Open took %v to fail, want at most 6 s", name, took)
 			}
 		})
 	}
@@ -190,7 +190,7 @@ func TestUnusableURLIsRefusedWithoutShowingIt(t *testing.T) {
 		"redis+sentinel://user:s3cret@a,b/m?route_by_latency=true": "route_by_latency",
 	} {
 		if text := openError(t, store.Options{URL: url, DataDir: t.TempDir()}); !strings.Contains(text, want) || strings.Contains(text, "s3") || strings.Contains(text, "cret") {
-			t.Errorf("%s: error = %q, want %q in it and nothing of the password", url, text, want)
+			t.Errorf("%s: error = %q, want %q in it and no part of the password", url, text, want)
 		}
 	}
 }
@@ -227,7 +227,7 @@ func TestServerWithoutINFOIsAccepted(t *testing.T) {
 	var log record
 	s := open(t, store.Options{URL: "redis://" + addr, Log: log.logger(slog.LevelInfo)})
 	if log.String() != "" || s.Version != "" || !strings.Contains(s.String(), "does not report") {
-		t.Errorf("log = %q, Version = %q, String() = %q", log.String(), s.Version, s)
+		t.Errorf("log = %q, Version = %q, String() = %q, want no log, no version and unknown persistence", log.String(), s.Version, s)
 	}
 }
 
@@ -245,7 +245,7 @@ func TestOpenWaitsWhileRedisLoadsItsData(t *testing.T) {
 	var log record
 	open(t, store.Options{URL: "redis://" + addr, Log: log.logger(slog.LevelInfo)})
 	if time.Now().Before(ready) || !strings.Contains(log.String(), "load its data") {
-		t.Errorf("Open returned too early, or did not log that it waits: %q", log.String())
+		t.Errorf("Open returned %v before the data was loaded, with the log %q; want it to wait and to log that", time.Until(ready), log.String())
 	}
 }
 
@@ -253,11 +253,11 @@ func TestRedisClusterIsRefused(t *testing.T) {
 	t.Parallel()
 	r := startServer(t, "--cluster-enabled", "yes", "--port", unusedPort(t), "--cluster-port", unusedPort(t))
 	if text := openError(t, store.Options{URL: r.url()}); !strings.Contains(text, "Redis Cluster is not supported") {
-		t.Errorf("error = %q, want that Redis Cluster is not supported", text)
+		t.Errorf("error = %q, want it to say that Redis Cluster is not supported", text)
 	}
 }
 
-func TestStoreBehindSentinel(t *testing.T) {
+func TestSentinelURLConnectsToTheMaster(t *testing.T) {
 	t.Parallel()
 	port, sentinelPort := unusedPort(t), unusedPort(t)
 	startServer(t, "--port", port, "--requirepass", "s3cret")
@@ -267,7 +267,7 @@ func TestStoreBehindSentinel(t *testing.T) {
 	set(t, s, "key", "value")
 	o := s.Client.(*redis.Client).Options()
 	if o.PoolSize != 7 || o.DB != 2 || o.ReadTimeout != 400*time.Millisecond || !o.ContextTimeoutEnabled || o.DialerRetries != 1 {
-		t.Errorf("client options = %+v", o)
+		t.Errorf("client options = %+v, want those of the URL and the defaults", o)
 	}
 	if want := "redis+sentinel://" + closed + ",127.0.0.1:" + sentinelPort + "/main (database 2)"; s.Address != want {
 		t.Errorf("Address = %q, want %q", s.Address, want)
@@ -283,11 +283,11 @@ func TestParametersOfTheURLOverrideDefaults(t *testing.T) {
 	plain := open(t, store.Options{URL: r.url(), Timeout: 123 * time.Millisecond}).Client.(*redis.Client).Options()
 	if plain.ReadTimeout != 123*time.Millisecond || plain.WriteTimeout != plain.ReadTimeout || plain.PoolTimeout != plain.ReadTimeout ||
 		plain.DialTimeout != 300*time.Millisecond || plain.MaxRetries != 1 || plain.PoolSize < 32 || !plain.ContextTimeoutEnabled || plain.DialerRetries != 1 {
-		t.Errorf("client options = %+v", plain)
+		t.Errorf("client options = %+v, want the defaults with timeouts of 123 ms", plain)
 	}
 	tuned := open(t, store.Options{URL: r.url() + "?pool_size=5&read_timeout=1s&max_retries=-1&dial_timeout=2s"}).Client.(*redis.Client).Options()
 	if tuned.PoolSize != 5 || tuned.ReadTimeout != time.Second || tuned.MaxRetries != 0 || tuned.DialTimeout != 2*time.Second ||
 		tuned.WriteTimeout != 400*time.Millisecond {
-		t.Errorf("client options = %+v", tuned)
+		t.Errorf("client options = %+v, want those of the URL and else the defaults", tuned)
 	}
 }

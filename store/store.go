@@ -34,8 +34,8 @@ type Options struct {
 	//	spawn:///dir    a child with its data in /dir, which is not percent-decoded; spawn:// alone means DataDir
 	//	memory://
 	//
-	// Empty, it means a child with its data in DataDir if redis-server or valkey-server is on PATH, and memory://
-	// otherwise.
+	// Empty, it means a child with its data in DataDir if redis-server or valkey-server is on PATH, and
+	// memory:// otherwise.
 	//
 	// The first three accept go-redis' settings as parameters, such as ?pool_size=5&read_timeout=1s, which
 	// override those of this package. One of them, skip_verify=true, accepts any certificate from the server.
@@ -47,7 +47,8 @@ type Options struct {
 	// accessible to this user only.
 	DataDir string
 
-	// TLS is for rediss:// and rediss+sentinel://, which use TLS 1.2 or newer. With any other URL it is an error.
+	// TLS is for rediss:// and rediss+sentinel://, which use TLS 1.2 or newer. With any other URL it is an
+	// error.
 	TLS TLS
 
 	// Timeout is the maximum wait for one reply, and for a free connection. 0 means 400 ms.
@@ -57,8 +58,8 @@ type Options struct {
 	// discards everything.
 	Log *slog.Logger
 
-	// Names are what messages call the options that an operator sets: URL, DataDir, CAFile, CertFile and KeyFile,
-	// for example "URL": "REDIS_URL". An option that is missing here is called by its field's name.
+	// Names are what messages call the options that an operator sets: URL, DataDir, CAFile, CertFile and
+	// KeyFile, for example "URL": "REDIS_URL". An option that is missing here is called by its field's name.
 	Names map[string]string
 }
 
@@ -81,13 +82,14 @@ const defaultTimeout = 400 * time.Millisecond
 
 // Open opens the store and returns once it replies.
 //
-// A server named by a URL that does not reply within five seconds is an error: Open never falls back to another
-// store or to a connection without TLS. A certificate that either side rejects is an error at once. A server that
-// is loading its data gets up to a minute, a child as long as it needs. Redis before 6.2, Redis Cluster and a
-// directory that another process uses are errors, too. A server that may lose data is not an error: Open logs a
-// warning.
+// A server named by a URL that does not reply within five seconds is an error: Open never falls back to
+// another store or to a connection without TLS. A certificate that either side rejects is an error at once. A
+// server that is loading its data gets up to a minute, a child as long as it needs. Redis before 6.2, Redis
+// Cluster and a directory that another process uses are errors, too. A server that may lose data is not an
+// error: Open logs a warning.
 //
-// No error holds a user name or a password. go-redis has one logger for the whole process: the latest Open sets it.
+// No error holds a user name or a password. go-redis has one logger for the whole process: the latest Open
+// sets it.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

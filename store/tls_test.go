@@ -137,7 +137,7 @@ func TestTLSVerifiesBothSides(t *testing.T) {
 					t.Errorf("error = %q, want %q in it and no password", text, tt.want)
 				}
 				if took := time.Since(before); took > 6*time.Second {
-					t.Errorf("the error took %v", took)
+					t.Errorf("Open took %v to fail, want at most 6 s", took)
 				}
 				return
 			}
