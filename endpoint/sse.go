@@ -35,6 +35,12 @@ func (t *httpTransport) stream(w http.ResponseWriter, req *http.Request, op *ope
 	if req.Method == http.MethodHead {
 		return nil
 	}
+	var subscribed *subscription
+	if refused == nil && op.subscribes() {
+		// Before the first byte of the response: a client that has read it misses no event.
+		subscribed = t.streams.begin(op)
+		defer subscribed.close()
+	}
 	to := &eventStream{w: w, control: http.NewResponseController(w), timeout: t.streams.limits.Ping}
 	if to.open() != nil {
 		return nil
@@ -44,8 +50,8 @@ func (t *httpTransport) stream(w http.ResponseWriter, req *http.Request, op *ope
 	}
 	switch {
 	case refused != nil:
-	case op.subscribes():
-		t.watch(to, op)
+	case subscribed != nil:
+		t.watch(to, subscribed)
 		return nil
 	default:
 		refused = op.once(t.timeout)
@@ -75,9 +81,7 @@ func WithConn(ctx context.Context, conn net.Conn) context.Context {
 }
 
 // watch sends the events of a subscription until it ends or the client leaves.
-func (t *httpTransport) watch(to *eventStream, op *operation) {
-	s := t.streams.begin(op)
-	defer s.close()
+func (t *httpTransport) watch(to *eventStream, s *subscription) {
 	if s.watch == nil {
 		if s.first != nil && to.response(s.first) == nil {
 			_ = to.complete()
@@ -85,7 +89,7 @@ func (t *httpTransport) watch(to *eventStream, op *operation) {
 		return
 	}
 	var expired <-chan time.Time
-	if expires := ViewerOf(op.ctx).Expires; !expires.IsZero() {
+	if expires := ViewerOf(s.ctx).Expires; !expires.IsZero() {
 		timer := time.NewTimer(time.Until(expires))
 		defer timer.Stop()
 		expired = timer.C

@@ -1,8 +1,10 @@
 package endpoint_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -162,3 +164,43 @@ func TestEventStreamOutlivesServerTimeouts(t *testing.T) {
 		t.Errorf("an event shows %d votes, not %d", got, n)
 	}
 }
+
+// A client that has read the beginning of a stream misses no event. The writer casts a vote while the handler
+// sends that beginning.
+func TestEventStreamWatchesBeforeItOpens(t *testing.T) {
+	t.Parallel()
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s.Post("alice", "t")
+	ctx, cancel := context.WithTimeout(t.Context(), sitetest.Patience)
+	defer cancel()
+	query := url.Values{"query": {`subscription { articleChanged(ids: [1]) { votes } }`}}
+	req := httptest.NewRequestWithContext(ctx, http.MethodGet, "/query?"+query.Encode(), nil)
+	req.Header.Set("Accept", "text/event-stream")
+	w := &openingWriter{ResponseRecorder: httptest.NewRecorder(), opened: func() { s.VoteUp("1") }, sent: cancel}
+	s.Handler.ServeHTTP(w, req)
+	want := ":\n\nevent: next\ndata: {\"data\":{\"articleChanged\":{\"votes\":2}}}\n\n"
+	if got := w.Body.String(); got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+// openingWriter calls opened in its first write, and sent after the second.
+type openingWriter struct {
+	*httptest.ResponseRecorder
+	opened, sent func()
+	writes       int
+}
+
+func (w *openingWriter) Write(text []byte) (int, error) {
+	w.writes++
+	switch w.writes {
+	case 1:
+		w.opened()
+	case 2:
+		defer w.sent()
+	}
+	return w.ResponseRecorder.Write(text)
+}
+
+func (w *openingWriter) SetReadDeadline(time.Time) error  { return nil }
+func (w *openingWriter) SetWriteDeadline(time.Time) error { return nil }
