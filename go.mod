@@ -43,5 +43,3 @@ ignore (
 	./clients/node_modules
 	./web/node_modules
 )
-
-tool github.com/99designs/gqlgen

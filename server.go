@@ -28,7 +28,7 @@ import (
 	"frontpage/web"
 )
 
-//go:generate go tool gqlgen
+//go:generate go run github.com/99designs/gqlgen
 
 const (
 	// shutdownTimeout is how long running requests may take to finish. With the time that the store

@@ -33,7 +33,7 @@ step "benchmarks" # they must run; how fast is for people to compare
 go test -run '^$' -bench '/1000$' -benchtime 1x ./tests/benchmarks
 
 step "fuzz targets"
-scripts/fuzz.sh 3
+scripts/fuzz.sh 2
 
 step "clients"
 . web/needs.sh

@@ -68,7 +68,8 @@ func parseLevel(text string) (level slog.Level, err error) {
 	return level, err
 }
 
-// boolMapper accepts true and false, and the older spellings. A flag without a value is true.
+// boolMapper accepts true and false, and the older spellings, of which on and off may also follow a blank:
+// --site off. A flag without a value is true.
 type boolMapper struct{ failed **Error }
 
 // IsBool tells kong that the flag needs no value.
@@ -77,7 +78,7 @@ func (boolMapper) IsBool() bool { return true }
 // Decode reads a value.
 func (m boolMapper) Decode(ctx *kong.DecodeContext, target reflect.Value) error {
 	value := true
-	if ctx.Scan.Peek().Type == kong.FlagValueToken {
+	if next := ctx.Scan.Peek(); next.Type == kong.FlagValueToken || next.Type == kong.UntypedToken && (next.Value == "on" || next.Value == "off") {
 		switch given := ctx.Scan.Pop().Value.(type) {
 		case bool: // of --no-FLAG
 			value = given

@@ -207,13 +207,13 @@ func TestBooleanSettingAcceptsOldSpellings(t *testing.T) {
 			t.Errorf("EXPLORER=%s switches the explorer off", spelling)
 		}
 	}
-	for _, flag := range []string{"--no-explorer", "--explorer=false", "--explorer=off"} {
-		if shown([]string{flag}) {
+	for _, flag := range [][]string{{"--no-explorer"}, {"--explorer=false"}, {"--explorer=off"}, {"--explorer", "off"}} {
+		if shown(flag) {
 			t.Errorf("%s leaves the explorer on", flag)
 		}
 	}
-	for _, flag := range []string{"--explorer", "--explorer=true", "--explorer=on"} {
-		if !shown([]string{flag}, "EXPLORER=false") {
+	for _, flag := range [][]string{{"--explorer"}, {"--explorer=true"}, {"--explorer=on"}, {"--explorer", "on"}} {
+		if !shown(flag, "EXPLORER=false") {
 			t.Errorf("%s does not override EXPLORER=false", flag)
 		}
 	}
