@@ -45,7 +45,7 @@ func Import(t *testing.T, client redis.UniversalClient, poster string, n int) *r
 	return repo
 }
 
-// ClientFrom makes requests come from an address of this machine, 127.0.0.0/8.
+// ClientFrom returns a client whose requests come from address, which is one of 127.0.0.0/8.
 func ClientFrom(t *testing.T, address string) *http.Client {
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
 	transport := &http.Transport{MaxIdleConnsPerHost: 64, DialContext: func(ctx context.Context, network, to string) (net.Conn, error) {
@@ -55,7 +55,7 @@ func ClientFrom(t *testing.T, address string) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// AskBy sends a query from a client. header is pairs of name and value.
+// AskBy sends a query by POST through client. header holds pairs of name and value.
 func (s *Site) AskBy(client *http.Client, query string, header ...string) (*http.Response, string, error) {
 	body, err := json.Marshal(map[string]string{"query": query})
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *Site) AskBy(client *http.Client, query string, header ...string) (*http
 	return res, string(text), err
 }
 
-// RateKeys are the counters in the store: their names without limit:.
+// RateKeys returns the keys of all rate limit counters in the store, sorted and without their prefix "limit:".
 func RateKeys(t *testing.T, client redis.UniversalClient) []string {
 	t.Helper()
 	keys, err := client.Keys(t.Context(), "limit:*").Result()
@@ -92,8 +92,7 @@ func RateKeys(t *testing.T, client redis.UniversalClient) []string {
 	return keys
 }
 
-// Outcomes is what became of the mutations of a document, by their aliases:
-// "done", or the codes of the user errors.
+// Outcomes runs a document of mutations as user. It returns, for each alias, "done" or the code of its user error.
 func (s *Site) Outcomes(user, document string) map[string]string {
 	s.T.Helper()
 	a := s.Ask(user, document)
@@ -110,7 +109,7 @@ func (s *Site) Outcomes(user, document string) map[string]string {
 	return outcome
 }
 
-// TallyOutcomes summarizes outcomes by their count.
+// TallyOutcomes counts equal outcomes, for example "RATE_LIMITED 3, done 1".
 func TallyOutcomes(outcome map[string]string) string {
 	codes := []string{}
 	for _, code := range outcome {

@@ -1,5 +1,5 @@
-// Package sitetest puts a site behind a handler for a test, with a Redis of its own, and speaks to it
-// by HTTP, event streams and WebSockets.
+// Package sitetest serves a site for a test, and sends it requests as clients do: over HTTP, as event streams and over
+// WebSockets.
 package sitetest
 
 import (
@@ -30,10 +30,10 @@ import (
 	"frontpage/store"
 )
 
-// Start is when the clock of a site starts.
+// Start is the first time of a site's clock, which only Advance moves.
 var Start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// Site is a server on its own store.
+// Site is a running server and its store.
 type Site struct {
 	T      *testing.T
 	Client redis.UniversalClient
@@ -43,13 +43,13 @@ type Site struct {
 	Trips  *Trips
 
 	Handler *endpoint.Handler
-	Voters  atomic.Int64 // number of users that VoteUp has made up
+	Voters  atomic.Int64 // number of users that VoteUp has invented
 }
 
-// Patience is how long a test waits for what should happen soon.
+// Patience is how long a test waits for an event before it fails.
 const Patience = 20 * time.Second
 
-// EachStore runs a test on a real Redis and on the stand-in in memory.
+// EachStore runs a test on a Redis server and on the in-memory store.
 func EachStore(t *testing.T, test func(*testing.T, *Site)) {
 	t.Helper()
 	t.Parallel()
@@ -68,13 +68,13 @@ func EachStore(t *testing.T, test func(*testing.T, *Site)) {
 	})
 }
 
-// New makes a site on the Redis of client. change edits the options of the endpoint.
+// New starts a site that stores its data through client. Each change edits the options of the endpoint.
 func New(t *testing.T, client redis.UniversalClient, rules redisrepo.Rules, change ...func(*endpoint.Options)) *Site {
 	t.Helper()
 	return NewOn(t, func(*http.Server) {}, client, rules, change...)
 }
 
-// NewOn is New on an HTTP server with other settings.
+// NewOn is like New, and lets configure change the settings of the HTTP server.
 func NewOn(t *testing.T, configure func(*http.Server), client redis.UniversalClient, rules redisrepo.Rules, change ...func(*endpoint.Options)) *Site {
 	t.Helper()
 	options := endpoint.DefaultOptions()
@@ -96,7 +96,7 @@ func NewOn(t *testing.T, configure func(*http.Server), client redis.UniversalCli
 	client.AddHook(s.Trips)
 	s.Handler = graph.NewHandler(repo, slog.New(slog.NewTextHandler(s.Log, &slog.HandlerOptions{Level: slog.LevelDebug})), options)
 	server := httptest.NewUnstartedServer(s.Handler)
-	server.Config.MaxHeaderBytes = 8 << 20 // what is refused shall be refused by the handler
+	server.Config.MaxHeaderBytes = 8 << 20 // so that large headers reach the handler, which refuses them
 	server.Config.WriteTimeout = time.Minute
 	configure(server.Config)
 	server.Start()
@@ -107,7 +107,7 @@ func NewOn(t *testing.T, configure func(*http.Server), client redis.UniversalCli
 		limit, cancel := context.WithTimeout(context.Background(), Patience)
 		defer cancel()
 		if err := s.Handler.Shutdown(limit); err != nil {
-			t.Errorf("the streams do not end: %v", err)
+			t.Errorf("streams are still open: %v", err)
 		}
 		server.Close()
 		stopListening()
@@ -116,7 +116,7 @@ func NewOn(t *testing.T, configure func(*http.Server), client redis.UniversalCli
 	select {
 	case <-s.Trips.listening:
 	case <-time.After(Patience):
-		t.Fatal("Listen does not subscribe")
+		t.Fatal("Listen did not subscribe in time")
 	}
 	s.URL = server.URL
 	return s
@@ -141,7 +141,7 @@ type Answer struct {
 	Errors []Error
 }
 
-// Ask sends one operation; an empty user is anonymous. vars are pairs of name and value.
+// Ask runs one operation as user; an empty user is anonymous. vars holds pairs of name and value.
 func (s *Site) Ask(user, query string, vars ...any) Answer {
 	s.T.Helper()
 	var a Answer
@@ -151,7 +151,7 @@ func (s *Site) Ask(user, query string, vars ...any) Answer {
 	return a
 }
 
-// AskText is Ask for the text of the answer.
+// AskText is like Ask, but returns the text of the response.
 func (s *Site) AskText(user, query string, vars ...any) string {
 	s.T.Helper()
 	variables := map[string]any{}
@@ -182,7 +182,7 @@ func (s *Site) AskText(user, query string, vars ...any) string {
 	return string(text)
 }
 
-// Send makes any request. header is pairs of name and value.
+// Send sends any request. header holds pairs of name and value.
 func (s *Site) Send(method, target, body string, header ...string) (*http.Response, string) {
 	s.T.Helper()
 	req, err := http.NewRequestWithContext(s.T.Context(), method, s.URL+target, strings.NewReader(body))
@@ -192,7 +192,7 @@ func (s *Site) Send(method, target, body string, header ...string) (*http.Respon
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Add(header[i], header[i+1])
 	}
-	res, err := http.DefaultTransport.RoundTrip(req) // unlike a client, it follows and adds nothing
+	res, err := http.DefaultTransport.RoundTrip(req) // unlike http.Client, it follows no redirects
 	if err != nil {
 		s.T.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func (s *Site) PostJSON(body string, header ...string) (*http.Response, string) 
 	return s.Send(http.MethodPost, "", body, append(header, "Content-Type", "application/json")...)
 }
 
-// CodeOf returns the code of the first error of an answer.
+// CodeOf returns the code of the first error of a response, or "" if it has no errors.
 func CodeOf(t *testing.T, body string) string {
 	t.Helper()
 	var a Answer
@@ -229,7 +229,7 @@ func CodeOf(t *testing.T, body string) string {
 	return a.Errors[0].Extensions.Code
 }
 
-// Want asks and compares the data, written as JSON, of an answer without errors.
+// Want runs an operation, and fails the test unless the response has this data, a JSON object, and no errors.
 func (s *Site) Want(user, query, data string, vars ...any) {
 	s.T.Helper()
 	a := s.Ask(user, query, vars...)
@@ -267,10 +267,10 @@ func (s *Site) Vote(user, id, direction string) {
 	}
 }
 
-// Trips counts what goes to Redis, besides how new connections introduce
-// themselves. What Listen sends is counted apart.
+// Trips counts round trips to Redis and their commands, except for the handshakes of new connections. Those of Listen
+// are counted apart.
 type Trips struct {
-	listening chan struct{} // has a value when Listen got an answer
+	listening chan struct{} // has a value once a command of Listen has succeeded
 	mu        sync.Mutex
 	count     int
 	commands  []string
@@ -303,13 +303,14 @@ func (c *Trips) add(ctx context.Context, commands ...redis.Cmder) {
 	}
 }
 
+// Read returns the number of round trips since Reset, and the names of their commands.
 func (c *Trips) Read() (int, []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.count, c.commands
 }
 
-// Listened returns what Listen sent.
+// Listened returns the names of the commands that Listen has sent since Reset.
 func (c *Trips) Listened() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -342,7 +343,7 @@ func (c *Trips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	}
 }
 
-// Log is a log that a test may read while the server writes it.
+// Log is a buffer of log lines that a test may read while the server writes to it.
 type Log struct {
 	mu     sync.Mutex
 	buffer bytes.Buffer
@@ -360,7 +361,7 @@ func (b *Log) String() string {
 	return b.buffer.String()
 }
 
-// Tally counts equal commands.
+// Tally counts equal commands, for example "hgetall 25, zrange 1". It sorts commands in place.
 func Tally(commands []string) string {
 	slices.Sort(commands)
 	var counts []string
@@ -375,7 +376,7 @@ func Tally(commands []string) string {
 	return strings.Join(counts, ", ")
 }
 
-// Must returns value, and panics with err.
+// Must returns value, and panics if err is not nil.
 func Must[T any](value T, err error) T {
 	if err != nil {
 		panic(err)

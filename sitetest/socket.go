@@ -30,7 +30,7 @@ type Message struct {
 	Payload json.RawMessage
 }
 
-// Dial opens a WebSocket. header is pairs of name and value.
+// Dial opens a WebSocket. header holds pairs of name and value.
 func (s *Site) Dial(options websocket.DialOptions, header ...string) (*websocket.Conn, *http.Response, error) {
 	ctx, cancel := context.WithTimeout(s.T.Context(), Patience)
 	defer cancel()
@@ -41,7 +41,7 @@ func (s *Site) Dial(options websocket.DialOptions, header ...string) (*websocket
 	return websocket.Dial(ctx, s.URL, &options)
 }
 
-// OpenSocket opens a WebSocket that has not begun.
+// OpenSocket opens a WebSocket without sending connection_init.
 func (s *Site) OpenSocket(header ...string) *Socket {
 	s.T.Helper()
 	conn, _, err := s.Dial(websocket.DialOptions{Subprotocols: []string{Subprotocol}}, header...)
@@ -58,7 +58,7 @@ func (s *Site) SocketOver(conn *websocket.Conn) *Socket {
 	return &Socket{s.T, s, conn}
 }
 
-// Socket opens a WebSocket and begins, with a payload when it is not empty.
+// Socket opens a WebSocket and sends connection_init, with the payload if it is not empty.
 func (s *Site) Socket(payload string, header ...string) *Socket {
 	s.T.Helper()
 	w := s.OpenSocket(header...)
@@ -74,7 +74,7 @@ func (w *Socket) Begin(payload string) {
 	}
 	w.Send(`{"type":"connection_init"` + payload + `}`)
 	if f := w.Read(); f.Type != "connection_ack" {
-		w.t.Fatalf("connection_init is answered %v", f)
+		w.t.Fatalf("connection_init: got %v, want connection_ack", f)
 	}
 }
 
@@ -88,7 +88,7 @@ func (w *Socket) Send(text string) {
 	}
 }
 
-// Subscribe subscribes to an operation of any kind. vars is an object, or empty.
+// Subscribe sends an operation of any kind. vars is a JSON object, or empty.
 func (w *Socket) Subscribe(id, query, vars string) {
 	w.t.Helper()
 	if vars == "" {
@@ -108,6 +108,7 @@ func (w *Socket) TryRead() (f Message, err error) {
 	return f, err
 }
 
+// Read reads one message, and fails the test if there is an error.
 func (w *Socket) Read() Message {
 	w.t.Helper()
 	f, err := w.TryRead()
@@ -125,7 +126,7 @@ func (w *Socket) Want(kind, id, payload string) {
 	}
 }
 
-// ReadClose reads until the socket is closed, and returns what came before.
+// ReadClose reads until the socket is closed, and returns the messages before that.
 func (w *Socket) ReadClose() (before []Message, how websocket.CloseError) {
 	w.t.Helper()
 	for {
@@ -134,22 +135,21 @@ func (w *Socket) ReadClose() (before []Message, how websocket.CloseError) {
 			return before, how
 		}
 		if err != nil {
-			w.t.Fatalf("not closed: %v", err)
+			w.t.Fatalf("got %v, want a close frame", err)
 		}
 		before = append(before, f)
 	}
 }
 
-// Watch subscribes to an article's votes and waits for the first event.
-// It returns how many there are then.
+// Watch subscribes to an article's votes and waits until events arrive. It returns the number of votes then.
 func (w *Socket) Watch(op, article string) int {
 	w.t.Helper()
 	w.Subscribe(op, `subscription($a: ID!) { articleChanged(ids: [$a]) { votes } }`, fmt.Sprintf(`{"a":%q}`, article))
 	return w.Settle(article, op)
 }
 
-// Settle is for watchers that have subscribed: no answer says when they have. It
-// votes until all have an event, and returns the number of votes in the last one.
+// Settle waits until the subscriptions ops receive events, because the protocol does not confirm a subscription. It
+// votes for the article meanwhile, and returns the number of votes that all of them have shown at last.
 func (w *Socket) Settle(article string, ops ...string) int {
 	w.t.Helper()
 	return w.site.Settle(article, func() (string, int) {
@@ -158,7 +158,7 @@ func (w *Socket) Settle(article string, ops ...string) int {
 	}, ops...)
 }
 
-// ReadVotes reads until a watcher has an event with at least n votes.
+// ReadVotes reads until an event of op shows at least n votes.
 func (w *Socket) ReadVotes(op string, n int) {
 	w.t.Helper()
 	for {
@@ -168,7 +168,8 @@ func (w *Socket) ReadVotes(op string, n int) {
 	}
 }
 
-// Settle votes until every watcher reports that it sees the votes.
+// Settle votes for an article until each of ops has an event, and reads until each shows all votes. It returns their
+// number. read returns the operation and the votes of the next event.
 func (s *Site) Settle(article string, read func() (string, int), ops ...string) int {
 	s.T.Helper()
 	stop, done, n := make(chan struct{}), make(chan struct{}), 0
@@ -205,7 +206,7 @@ func (s *Site) Settle(article string, read func() (string, int), ops ...string) 
 	return n
 }
 
-// VotesOf returns the number in an event that has one, and has no errors.
+// VotesOf returns the votes that an event shows. An event with errors fails the test.
 func VotesOf(t *testing.T, event string) int {
 	t.Helper()
 	var a struct {
@@ -213,7 +214,7 @@ func VotesOf(t *testing.T, event string) int {
 		Errors []Error
 	}
 	if err := json.Unmarshal([]byte(event), &a); err != nil || len(a.Errors) > 0 || len(a.Data) != 1 {
-		t.Fatalf("no event: %v %.300s", err, event)
+		t.Fatalf("want an event that shows votes: %v, got %.300s", err, event)
 	}
 	for _, article := range a.Data {
 		return article.Votes
@@ -221,7 +222,7 @@ func VotesOf(t *testing.T, event string) int {
 	return 0
 }
 
-// VoteUp votes for an article as a user who has not voted yet. It returns its votes.
+// VoteUp votes for an article as a user who has not voted yet. It returns the article's votes.
 func (s *Site) VoteUp(article string) int {
 	s.T.Helper()
 	var a struct {
@@ -231,12 +232,12 @@ func (s *Site) VoteUp(article string) int {
 	}
 	body := s.AskText(fmt.Sprint("voter", s.Voters.Add(1)), `mutation($a: ID!) { vote(input: {article: $a}) { article { votes } } }`, "a", article)
 	if err := json.Unmarshal([]byte(body), &a); err != nil || a.Data.Vote.Article.Votes == 0 {
-		s.T.Fatalf("no vote: %v %s", err, body)
+		s.T.Fatalf("vote: %v, got %s", err, body)
 	}
 	return a.Data.Vote.Article.Votes
 }
 
-// Eventually tries until it works.
+// Eventually waits until works returns true, and fails the test after Patience. what describes the condition.
 func Eventually(t *testing.T, what string, works func() bool) {
 	t.Helper()
 	limit := time.After(Patience)
@@ -246,12 +247,12 @@ func Eventually(t *testing.T, what string, works func() bool) {
 		select {
 		case <-tick.C:
 		case <-limit:
-			t.Fatalf("in %v it never came to this: %s", Patience, what)
+			t.Fatalf("condition not met within %v: %s", Patience, what)
 		}
 	}
 }
 
-// Until reads messages until done is satisfied, and sorts them by id.
+// Until reads messages until done returns true, and returns them by id.
 func (w *Socket) Until(done func(map[string][]Message) bool) map[string][]Message {
 	w.t.Helper()
 	byID := map[string][]Message{}
@@ -262,7 +263,7 @@ func (w *Socket) Until(done func(map[string][]Message) bool) map[string][]Messag
 	return byID
 }
 
-// Finished is the condition that operations have ended.
+// Finished returns a condition for Until: all operations with these ids have ended.
 func Finished(ids ...string) func(map[string][]Message) bool {
 	return func(byID map[string][]Message) bool {
 		for _, id := range ids {

@@ -47,7 +47,7 @@ func (e *Stream) line() string {
 	defer time.AfterFunc(Patience, e.Cancel).Stop()
 	line, err := e.Body.ReadString('\n')
 	if err != nil {
-		e.t.Fatalf("the stream ends with %q: %v", line, err)
+		e.t.Fatalf("the stream ended after %q: %v", line, err)
 	}
 	return strings.TrimSuffix(line, "\n")
 }
@@ -56,7 +56,7 @@ func (e *Stream) line() string {
 func (e *Stream) Comment() {
 	e.t.Helper()
 	if a, b := e.line(), e.line(); a != ":" || b != "" {
-		e.t.Fatalf("no comment: %q %q", a, b)
+		e.t.Fatalf("got %q %q, want a comment", a, b)
 	}
 	e.Comments++
 }
@@ -67,14 +67,14 @@ func (e *Stream) Next() (name, data string) {
 	line := e.line()
 	for ; line == ":"; line = e.line() {
 		if blank := e.line(); blank != "" {
-			e.t.Fatalf("behind a comment: %q", blank)
+			e.t.Fatalf("after a comment: got %q, want a blank line", blank)
 		}
 		e.Comments++
 	}
 	name, isEvent := strings.CutPrefix(line, "event: ")
 	data, isData := strings.CutPrefix(e.line(), "data:")
 	if blank := e.line(); !isEvent || !isData || blank != "" {
-		e.t.Fatalf("no event: %q %q %q", line, data, blank)
+		e.t.Fatalf("got %q %q %q, want an event, its data and a blank line", line, data, blank)
 	}
 	return name, strings.TrimPrefix(data, " ")
 }
@@ -92,12 +92,12 @@ func (e *Stream) Votes() int {
 	e.t.Helper()
 	name, data := e.Next()
 	if name != "next" {
-		e.t.Fatalf("%s %s", name, data)
+		e.t.Fatalf("got event %s %s, want next", name, data)
 	}
 	return VotesOf(e.t, data)
 }
 
-// Settle is that of a Socket.
+// Settle is like Socket.Settle, for the only subscription of the stream.
 func (e *Stream) Settle(article string) int {
 	e.t.Helper()
 	return e.site.Settle(article, func() (string, int) { return "", e.Votes() }, "")

@@ -24,14 +24,14 @@ import (
 	"frontpage/identity"
 )
 
-// What the tests put into tokens.
+// The issuer, audience and secret of the tests' tokens.
 const (
 	TokenIssuer   = "https://issuer.example/"
 	TokenAudience = "frontpage"
 	TokenSecret   = "sesame-0123456789abcdef-0123456789abcdef"
 )
 
-// Keyring are an issuer's private keys.
+// Keyring holds an issuer's private keys, and strange ones that the issuer does not publish.
 type Keyring struct {
 	RSA, StrangeRSA *rsa.PrivateKey
 	EC, StrangeEC   *ecdsa.PrivateKey
@@ -56,7 +56,7 @@ func NewKeyring(t *testing.T) *Keyring {
 	return &k
 }
 
-// File writes the public keys as a key set.
+// File writes the public keys to a file as a JSON Web Key Set, and returns its path.
 func (k *Keyring) File(t *testing.T) string {
 	t.Helper()
 	set := `{"keys":[` + JWK("rsa", k.RSA) + "," + JWK("ec", k.EC) + "," + JWK("ed", k.Ed25519) + `]}`
@@ -67,7 +67,7 @@ func (k *Keyring) File(t *testing.T) string {
 	return path
 }
 
-// PublicPEM is the public RSA key as a file of it often looks.
+// PublicPEM returns the public RSA key in PEM.
 func (k *Keyring) PublicPEM(t *testing.T) string {
 	t.Helper()
 	der, err := x509.MarshalPKIXPublicKey(k.RSA.Public())
@@ -80,7 +80,7 @@ func (k *Keyring) PublicPEM(t *testing.T) string {
 // Base64URL encodes without padding.
 func Base64URL(text []byte) string { return base64.RawURLEncoding.EncodeToString(text) }
 
-// JWK is a public key as a key set has it.
+// JWK returns the public key of private as a JSON Web Key.
 func JWK(id string, private crypto.Signer) string {
 	switch public := private.Public().(type) {
 	case *rsa.PublicKey:
@@ -94,11 +94,11 @@ func JWK(id string, private crypto.Signer) string {
 	case ed25519.PublicKey:
 		return fmt.Sprintf(`{"kty":"OKP","crv":"Ed25519","kid":%q,"x":%q}`, id, Base64URL(public))
 	}
-	panic("no such key")
+	panic("unsupported type of key")
 }
 
-// SignToken makes a token of any header and claims. The key alone says how it is
-// signed: a text by HS256, others by RS256, ES256 or EdDSA, nil not at all.
+// SignToken makes a token of any header and claims. The type of key decides the algorithm, whatever the header says:
+// HS256 for a string; RS256, ES256 or EdDSA for a private key; no signature for nil.
 func SignToken(header, claims string, key any) string {
 	text := Base64URL([]byte(header)) + "." + Base64URL([]byte(claims))
 	hash := sha256.Sum256([]byte(text))
@@ -125,8 +125,8 @@ func SignToken(header, claims string, key any) string {
 	return text + "." + Base64URL(signature)
 }
 
-// Claims are valid claims of alice, for an hour, with changes: pairs of a name and
-// a value in JSON, which is empty when there shall be no such claim.
+// Claims returns valid claims of alice that expire in an hour. changes holds pairs of a name and a JSON value; an empty
+// value removes the claim.
 func Claims(changes ...string) string {
 	names := []string{"iss", "aud", "sub", "exp"}
 	values := map[string]string{"iss": `"` + TokenIssuer + `"`, "aud": `"` + TokenAudience + `"`, "sub": `"alice"`, "exp": UnixIn(time.Hour)}
@@ -145,13 +145,13 @@ func Claims(changes ...string) string {
 	return "{" + strings.Join(members, ",") + "}"
 }
 
-// UnixIn is a time as tokens have it.
+// UnixIn returns the Unix time at d from now, in seconds as in claims.
 func UnixIn(d time.Duration) string { return fmt.Sprint(time.Now().Add(d).Unix()) }
 
 // HeaderHS is the header of a token signed with a secret.
 const HeaderHS = `{"alg":"HS256","typ":"JWT"}`
 
-// Token is a token signed with the secret, with changes to its claims.
+// Token returns a token signed with TokenSecret, with changes to its claims.
 func Token(changes ...string) string { return SignToken(HeaderHS, Claims(changes...), TokenSecret) }
 
 // WithIdentity sets how callers are authenticated.
