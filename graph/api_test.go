@@ -40,14 +40,14 @@ func TestPostVoteAndRegroupReturnTheNewState(t *testing.T) {
 			`{"article": {"title": "Go 1.26", "viewerVote": null, "viewerCanVote": false}, "none": null, "user": {"id": "user:zoë", "name": "zoë"}, "viewer": null}`)
 		s.Want("bob", `{ viewer { id name } }`, `{"viewer": {"id": "user:bob", "name": "bob"}}`)
 		if body := s.AskText("", `{ article(id: 1) { score } }`); body != `{"data":{"article":{"score":1767323477}}}` {
-			t.Errorf("a score is written in digits: %s", body)
+			t.Errorf("got %s, want the score in digits", body)
 		}
 	})
 }
 
 func TestListingsFollowOrderAndDirection(t *testing.T) {
 	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
-		// Posted in one second, so that time is all ties, sorted as bytes: 10 before 9.
+		// All are posted in the same second, so that TIME has only ties. These are ordered by bytes: 10 before 9.
 		for i := 1; i <= 30; i++ {
 			s.Post("alice", fmt.Sprint("article ", i), "all")
 		}
@@ -76,7 +76,7 @@ func TestListingsFollowOrderAndDirection(t *testing.T) {
 					data := s.Ask("", fmt.Sprintf(`{ articles(%s, page: %d, pageSize: 12) { id } group(name: "all") { articles(%[1]s, page: %[2]d, pageSize: 12) { id } } }`, arguments, page)).Data
 					ids := idsOf(data["articles"])
 					if inGroup := idsOf(data["group"].(map[string]any)["articles"]); !slices.Equal(ids, inGroup) {
-						t.Errorf("%s page %d: the group of all articles lists %v, the site %v", arguments, page, inGroup, ids)
+						t.Errorf("%s, page %d: got %v in the group of all articles, want %v as on the site", arguments, page, inGroup, ids)
 					}
 					pages = append(pages, ids...)
 				}
@@ -86,7 +86,7 @@ func TestListingsFollowOrderAndDirection(t *testing.T) {
 			}
 		}
 		if ids := idsOf(s.Ask("", `{ articles { id } }`).Data["articles"]); len(ids) != 25 || ids[0] != "article:7" {
-			t.Errorf("the front page is %v, not 25 articles by score", ids)
+			t.Errorf("front page: got %v, want 25 articles by score", ids)
 		}
 	})
 }
@@ -106,31 +106,31 @@ func TestBrokenRulesAreUserErrors(t *testing.T) {
 		s.Want("alice", `mutation { post(input: {title: "first", text: "x", idempotencyKey: "k"}) { article { id } } }`, `{"post": {"article": {"id": "article:2"}}}`)
 		long := strings.Repeat("x", 10_001)
 		tests := map[string]struct{ user, mutation, want string }{
-			"post, anonymous":         {"", `post(input: {title: "t", text: "x"})`, "UNAUTHENTICATED"},
-			"vote, anonymous":         {"", `vote(input: {article: "1"})`, "UNAUTHENTICATED"},
-			"regroup, anonymous":      {"", `regroup(input: {article: "1", add: ["x"]})`, "UNAUTHENTICATED"},
-			"delete, anonymous":       {"", `deleteArticle(input: {article: "1"})`, "UNAUTHENTICATED"},
-			"deleting a foreign":      {"bob", `deleteArticle(input: {article: "1"})`, "FORBIDDEN article"},
-			"deleting nothing":        {"bob", `deleteArticle(input: {article: "article:99"})`, "NOT_FOUND article"},
-			"an empty title":          {"bob", `post(input: {title: " ", text: "x"})`, "INVALID title"},
-			"a title too long":        {"bob", `post(input: {title: "` + long[:201] + `", text: "x"})`, "TOO_LONG title"},
-			"a title of two lines":    {"bob", `post(input: {title: "a\nb", text: "x"})`, "INVALID title"},
-			"a script as link":        {"bob", `post(input: {title: "t", link: "javascript:alert(1)"})`, "INVALID link"},
-			"a relative link":         {"bob", `post(input: {title: "t", link: "/x"})`, "INVALID link"},
-			"a link too long":         {"bob", `post(input: {title: "t", link: "https://a.b/` + long[:2000] + `"})`, "TOO_LONG link"},
-			"a text too long":         {"bob", `post(input: {title: "t", text: "` + long + `"})`, "TOO_LONG text"},
-			"neither link nor text":   {"bob", `post(input: {title: "t"})`, "INVALID link"},
-			"a group without a name":  {"bob", `post(input: {title: "t", text: "x", groups: ["ok", ""]})`, "INVALID groups 1"},
-			"a reserved group":        {"bob", `post(input: {title: "t", text: "x", groups: ["Interesting"]})`, "INVALID groups 0"},
-			"too many groups":         {"bob", `post(input: {title: "t", text: "x", groups: ["a","b","c","d","e","f","g","h","i","j","k"]})`, "TOO_LONG groups"},
-			"two rules at once":       {"bob", `post(input: {title: "", link: "x"})`, "INVALID title, INVALID link"},
-			"a key used for another":  {"alice", `post(input: {title: "second", text: "x", idempotencyKey: "k"})`, "CONFLICT idempotencyKey"},
-			"an empty key":            {"bob", `post(input: {title: "t", text: "x", idempotencyKey: ""})`, "INVALID idempotencyKey"},
-			"a vote on nothing":       {"bob", `vote(input: {article: "article:99"})`, "NOT_FOUND article"},
-			"regrouping nothing":      {"bob", `regroup(input: {article: "article:99", add: ["x"]})`, "NOT_FOUND article"},
-			"regrouping a foreign":    {"bob", `regroup(input: {article: "1", add: ["x"]})`, "FORBIDDEN article"},
-			"regrouping without name": {"alice", `regroup(input: {article: "1"})`, "INVALID add"},
-			"adding and removing":     {"alice", `regroup(input: {article: "1", add: ["x"], remove: ["X"]})`, "INVALID remove 0"},
+			"post, anonymous":                   {"", `post(input: {title: "t", text: "x"})`, "UNAUTHENTICATED"},
+			"vote, anonymous":                   {"", `vote(input: {article: "1"})`, "UNAUTHENTICATED"},
+			"regroup, anonymous":                {"", `regroup(input: {article: "1", add: ["x"]})`, "UNAUTHENTICATED"},
+			"delete, anonymous":                 {"", `deleteArticle(input: {article: "1"})`, "UNAUTHENTICATED"},
+			"deleting another user's article":   {"bob", `deleteArticle(input: {article: "1"})`, "FORBIDDEN article"},
+			"deleting a missing article":        {"bob", `deleteArticle(input: {article: "article:99"})`, "NOT_FOUND article"},
+			"an empty title":                    {"bob", `post(input: {title: " ", text: "x"})`, "INVALID title"},
+			"a title that is too long":          {"bob", `post(input: {title: "` + long[:201] + `", text: "x"})`, "TOO_LONG title"},
+			"a title of two lines":              {"bob", `post(input: {title: "a\nb", text: "x"})`, "INVALID title"},
+			"a script as a link":                {"bob", `post(input: {title: "t", link: "javascript:alert(1)"})`, "INVALID link"},
+			"a relative link":                   {"bob", `post(input: {title: "t", link: "/x"})`, "INVALID link"},
+			"a link that is too long":           {"bob", `post(input: {title: "t", link: "https://a.b/` + long[:2000] + `"})`, "TOO_LONG link"},
+			"a text that is too long":           {"bob", `post(input: {title: "t", text: "` + long + `"})`, "TOO_LONG text"},
+			"neither link nor text":             {"bob", `post(input: {title: "t"})`, "INVALID link"},
+			"a group without a name":            {"bob", `post(input: {title: "t", text: "x", groups: ["ok", ""]})`, "INVALID groups 1"},
+			"a reserved group":                  {"bob", `post(input: {title: "t", text: "x", groups: ["Interesting"]})`, "INVALID groups 0"},
+			"too many groups":                   {"bob", `post(input: {title: "t", text: "x", groups: ["a","b","c","d","e","f","g","h","i","j","k"]})`, "TOO_LONG groups"},
+			"two rules at once":                 {"bob", `post(input: {title: "", link: "x"})`, "INVALID title, INVALID link"},
+			"a key used for another post":       {"alice", `post(input: {title: "second", text: "x", idempotencyKey: "k"})`, "CONFLICT idempotencyKey"},
+			"an empty key":                      {"bob", `post(input: {title: "t", text: "x", idempotencyKey: ""})`, "INVALID idempotencyKey"},
+			"a vote on a missing article":       {"bob", `vote(input: {article: "article:99"})`, "NOT_FOUND article"},
+			"regrouping a missing article":      {"bob", `regroup(input: {article: "article:99", add: ["x"]})`, "NOT_FOUND article"},
+			"regrouping another user's article": {"bob", `regroup(input: {article: "1", add: ["x"]})`, "FORBIDDEN article"},
+			"regrouping without groups":         {"alice", `regroup(input: {article: "1"})`, "INVALID add"},
+			"adding and removing one group":     {"alice", `regroup(input: {article: "1", add: ["x"], remove: ["X"]})`, "INVALID remove 0"},
 		}
 		for name, tt := range tests {
 			changed := "article { id }"
@@ -150,15 +150,15 @@ func TestBrokenRulesAreUserErrors(t *testing.T) {
 					}
 					got = append(got, code)
 					if e["message"] == "" {
-						t.Errorf("%s: no message", name)
+						t.Errorf("%s: got no message", name)
 					}
 				}
 				if payload.(map[string]any)["article"] != nil || strings.Join(got, ", ") != tt.want {
-					t.Errorf("%s: refused with %q, want %q: %v", name, got, tt.want, payload)
+					t.Errorf("%s: got user errors %q, want %q: %v", name, got, tt.want, payload)
 				}
 			}
 			if len(a.Errors) > 0 || len(a.Data) != 1 {
-				t.Errorf("%s: %v", name, a)
+				t.Errorf("%s: got %v, want one payload and no errors", name, a)
 			}
 		}
 		s.Advance(7*24*time.Hour + time.Second)
@@ -193,22 +193,22 @@ func TestInvalidArgumentsAreTopLevelErrors(t *testing.T) {
 		} {
 			a := s.Ask("bob", query)
 			if len(a.Errors) == 0 || a.Errors[0].Extensions.Code != code || a.Errors[0].Message == "" {
-				t.Errorf("%.80s: %v, want %s", query, a.Errors, code)
+				t.Errorf("%.80s: got %v, want %s", query, a.Errors, code)
 			}
 		}
 		a := s.Ask("bob", `mutation($l: URL) { post(input: {title: "t", link: $l}) { article { id } } }`, "l", 5)
 		if len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "BAD_USER_INPUT" {
-			t.Errorf("a number as URL: %v", a)
+			t.Errorf("a number as a URL: got %v, want BAD_USER_INPUT", a)
 		}
 		if a := s.Ask("\tbad", `{ viewer { id } articles { id } }`); len(a.Errors) > 0 {
-			t.Errorf("blanks around a header's value do not count: %v", a.Errors)
+			t.Errorf("blanks around a header's value: got %v, want no errors", a.Errors)
 		}
 		if log := s.Log.String(); log != "" {
-			t.Errorf("what clients get wrong is no fault of the server: %s", log)
+			t.Errorf("got log %s, want nothing logged for client errors", log)
 		}
 		a = s.Ask(strings.Repeat("u", 65), `{ articles { id } }`)
 		if len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "USER_NAME_INVALID" || a.Data != nil {
-			t.Errorf("a viewer whose name is too long is refused, and not treated as anonymous: %v", a)
+			t.Errorf("a name that is too long: got %v, want USER_NAME_INVALID and no data", a)
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"frontpage/sitetest"
 )
 
-// bucketsOf are the buckets of an article's voters, by name.
+// bucketsOf returns the buckets of an article's voters, by name.
 func bucketsOf(s *sitetest.Site, article redisrepo.ArticleID) map[string]string {
 	s.T.Helper()
 	repo, err := redisrepo.New(s.T.Context(), s.Client, redisrepo.DefaultRules())
@@ -27,7 +27,7 @@ func bucketsOf(s *sitetest.Site, article redisrepo.ArticleID) map[string]string 
 	buckets := map[string]string{}
 	for _, e := range entries {
 		if (e.At == nil) != (e.Bucket == "") {
-			s.T.Errorf("a time without a bucket, or a bucket without a time: %+v", e)
+			s.T.Errorf("got %+v, want both a time and a bucket, or neither", e)
 		}
 		buckets[string(e.Voter)] = e.Bucket
 	}
@@ -56,7 +56,7 @@ func TestBucketsConcealAddresses(t *testing.T) {
 			c = elsewhere
 		}
 		if _, body, err := at.AskBy(c, up, header...); err != nil || body != `{"data":{"vote":{"changed":true}}}` {
-			t.Errorf("%s %v", body, err)
+			t.Errorf("vote: got %s, %v, want it to be counted", body, err)
 		}
 	}
 	vote(s, 0, "X-User-ID", "a", "X-Forwarded-For", "203.0.113.9")
@@ -69,31 +69,31 @@ func TestBucketsConcealAddresses(t *testing.T) {
 	vote(none, 0, "X-User-ID", "without a secret", "X-Forwarded-For", "203.0.113.9")
 	got := bucketsOf(s, 1)
 	if got["poster"] != "" || got["without a secret"] != "" {
-		t.Errorf("recorded without a vote, or without a secret: %v", got)
+		t.Errorf("got %v, want no bucket without a vote or without a secret", got)
 	}
 	a, b := got["a"], got["no proxy"]
 	if got["b"] != a || got["c"] != a || got["no proxy either"] != b {
-		t.Errorf("one address has several buckets: %v", got)
+		t.Errorf("got %v, want one bucket for each address", got)
 	}
 	different := []string{a, b, got["another"], got["another secret"]}
 	slices.Sort(different)
 	if len(slices.Compact(different)) != 4 {
-		t.Errorf("several addresses have one bucket: %v", got)
+		t.Errorf("got %v, want different buckets for different addresses and secrets", got)
 	}
 	for _, bucket := range different {
 		if !regexp.MustCompile(`^[0-9a-f]{12}$`).MatchString(bucket) {
-			t.Errorf("%q is no bucket", bucket)
+			t.Errorf("got bucket %q, want 12 hex digits", bucket)
 		}
 	}
 	record := client.HGet(t.Context(), "audit:1", "user:a").Val()
 	if !strings.Contains(record, a) || strings.Contains(record, "203.0.113.9") {
-		t.Errorf("the record is %q", record)
+		t.Errorf("got record %q, want the bucket and no address", record)
 	}
-	// Over a socket it is the address of its handshake.
+	// A vote over a socket comes from the address of the handshake.
 	conn := s.Socket(`{"X-User-ID":"socket"}`, "X-Forwarded-For", "203.0.113.9")
 	conn.Subscribe("a", up, "")
 	conn.Want("next", "a", `{"data":{"vote":{"changed":true}}}`)
 	if got := bucketsOf(s, 1)["socket"]; got != a {
-		t.Errorf("over a socket the bucket is %q, want %q", got, a)
+		t.Errorf("over a socket: got bucket %q, want %q", got, a)
 	}
 }

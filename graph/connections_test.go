@@ -34,15 +34,15 @@ func TestConnectionsPageInBothDirections(t *testing.T) {
 		}
 		newest := idsOf(s.Ask("", `{ articles(order: TIME, pageSize: 100) { id } }`).Data["articles"])
 		if got := walk(s, `{ user(name: "alice") { articlesConnection(%s) { `+fields+` } } }`, false, 13); !slices.Equal(got, newest) {
-			t.Errorf("alice posted %v, want %v", got, newest)
+			t.Errorf("articles of alice: got %v, want %v", got, newest)
 		}
 		s.Want("", `{ user(name: "bob") { articlesConnection { nodes { id } totalCount pageInfo { startCursor endCursor hasNextPage hasPreviousPage } } } }`,
 			`{"user": {"articlesConnection": {"nodes": [], "totalCount": 0, "pageInfo": {"startCursor": null, "endCursor": null, "hasNextPage": false, "hasPreviousPage": false}}}}`)
 		if got := len(idsOf(s.Ask("", `{ articlesConnection { nodes { id } } }`).Data["articlesConnection"].(map[string]any)["nodes"])); got != 25 {
-			t.Errorf("without sizes: %d articles", got)
+			t.Errorf("without first and last: got %d articles, want 25", got)
 		}
 
-		// Fragments, as Relay's compiler writes them, are looked through.
+		// Fields within fragments are found, too: Relay's compiler writes such queries.
 		s.Want("", `query { groups(first: 2) { ...list } g: group(name: "all") { ...counted } node(id: "group:g1") { ... on Group { ...counted } } }
 			fragment list on GroupConnection { totalCount edges { node { ...counted } } pageInfo { hasNextPage } }
 			fragment counted on Group { name articleCount }`,
@@ -51,7 +51,7 @@ func TestConnectionsPageInBothDirections(t *testing.T) {
 	})
 }
 
-// walk collects the ids of a connection, whose query has a place for arguments.
+// walk pages through a connection of 30 articles and returns their ids. query is a format for the arguments.
 func walk(s *sitetest.Site, query string, backward bool, size int) []string {
 	s.T.Helper()
 	var all []string
@@ -76,7 +76,7 @@ func walk(s *sitetest.Site, query string, backward bool, size int) []string {
 			ids = append(ids, edge.(map[string]any)["node"].(map[string]any)["id"].(string))
 		}
 		if !slices.Equal(ids, idsOf(data["nodes"])) || data["totalCount"] != 30.0 {
-			s.T.Errorf("edges %v, nodes %v, total %v", ids, data["nodes"], data["totalCount"])
+			s.T.Errorf("got edges %v, nodes %v and the total %v, want equal ids and 30", ids, data["nodes"], data["totalCount"])
 		}
 		info := data["pageInfo"].(map[string]any)
 		if backward {
@@ -143,7 +143,7 @@ func TestInvalidConnectionArgumentsAreRejected(t *testing.T) {
 		} {
 			a := s.Ask("", query)
 			if len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "BAD_USER_INPUT" || a.Errors[0].Message == "" {
-				t.Errorf("%.120s: %v", query, a)
+				t.Errorf("%.120s: got %v, want BAD_USER_INPUT", query, a)
 			}
 		}
 	})

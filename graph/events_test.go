@@ -15,7 +15,7 @@ import (
 	"frontpage/sitetest"
 )
 
-// No event is older than what was answered before it on the same socket.
+// An event is never older than a response that was sent before it on the same socket.
 func TestEventsAreNoOlderThanResponses(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
@@ -24,14 +24,14 @@ func TestEventsAreNoOlderThanResponses(t *testing.T) {
 	ops := make([]string, 10)
 	for i := range ops {
 		ops[i] = fmt.Sprint("watcher", i)
-		// An event takes a while to be made, in which others are answered.
+		// Making an event takes a while, in which other operations are answered.
 		w.Subscribe(ops[i], `subscription { articleChanged(ids: [1]) { votes viewerVote } }`, "")
 	}
 	n := w.Settle(id, ops...)
 	var voters sync.WaitGroup
 	for range 4 {
 		voters.Go(func() {
-			tick := time.NewTicker(20 * time.Millisecond) // or all would be in one event
+			tick := time.NewTicker(20 * time.Millisecond) // otherwise one event would show them all
 			defer tick.Stop()
 			for range 75 {
 				s.VoteUp(id)
@@ -56,7 +56,7 @@ func TestEventsAreNoOlderThanResponses(t *testing.T) {
 		case slices.Contains(ops, f.ID):
 			votes := sitetest.VotesOf(t, string(f.Payload))
 			if votes < floor || votes < last[f.ID] {
-				t.Fatalf("an event shows %d votes, after an answer with %d and an event with %d", votes, floor, last[f.ID])
+				t.Fatalf("got an event of %d votes after a response with %d and an event with %d", votes, floor, last[f.ID])
 			}
 			last[f.ID] = votes
 			events++
@@ -75,7 +75,7 @@ func TestEventsAreNoOlderThanResponses(t *testing.T) {
 		}
 	}
 	if answers < events || events < 2*len(ops) {
-		t.Errorf("%d events among %d answers prove nothing", events, answers)
+		t.Errorf("got %d events among %d responses, which is too few to prove anything", events, answers)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestEventsSendNoRedisCommands(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Network: "unix", Addr: server.Socket()})
 	t.Cleanup(func() { _ = client.Close() })
 	other := sitetest.New(t, client, redisrepo.DefaultRules())
-	other.Voters.Store(1000) // not the same as of the first
+	other.Voters.Store(1000) // so that its voters are not those of the first site
 	id := s.Post("alice", "t", "go")
 	const fields = `votes id number title text link score upvotes downvotes isInteresting groups { name } poster { name } createdAt viewerCanVote`
 	w := s.Socket("", "X-User-ID", "alice")
@@ -111,14 +111,14 @@ func TestEventsSendNoRedisCommands(t *testing.T) {
 			}
 		}
 		if n, commands := s.Trips.Read(); n != 0 || len(s.Trips.Listened()) != 0 {
-			t.Errorf("3 votes cost %d watchers %v and %v", len(ops), commands, s.Trips.Listened())
+			t.Errorf("3 votes with %d watchers: got commands %v, and %v by Listen, want none", len(ops), commands, s.Trips.Listened())
 		}
 	}
 	check(1)
 	check(50)
 }
 
-// What one event has loaded is not shown by the next.
+// Data that was loaded for one event is not reused for the next.
 func TestEachEventLoadsFreshData(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
@@ -145,7 +145,7 @@ func TestEachEventLoadsFreshData(t *testing.T) {
 			}
 		}
 		if err := json.Unmarshal(f.Payload, &a); err != nil || len(a.Data.ArticleChanged.Groups) != 1 {
-			t.Fatalf("%v %s", err, f.Payload)
+			t.Fatalf("want an event with one group: %v, got %s", err, f.Payload)
 		}
 		article := a.Data.ArticleChanged
 		shown, count, inner = article.Votes, article.Groups[0].ArticleCount, article.Groups[0].Articles[0].Votes
@@ -157,7 +157,7 @@ func TestEachEventLoadsFreshData(t *testing.T) {
 		for next(); shown < n; next() {
 		}
 		if inner < shown || count != i+2 {
-			t.Errorf("an event of %d votes shows %d in the group of %d", shown, inner, count)
+			t.Errorf("an event of %d votes: got %d votes in its group of %d articles, want %d articles", shown, inner, count, i+2)
 		}
 	}
 }

@@ -19,10 +19,10 @@ func TestFaultIsLoggedButNotShown(t *testing.T) {
 	}
 	a := s.Ask("", `{ articles { id } }`)
 	if len(a.Errors) != 1 || a.Errors[0].Message != "internal error" || a.Errors[0].Extensions.Code != "INTERNAL" {
-		t.Errorf("shown: %v", a.Errors)
+		t.Errorf("got %v, want one error INTERNAL", a.Errors)
 	}
 	if log := s.Log.String(); strings.Count(log, "\n") != 1 || !strings.Contains(log, "WRONGTYPE") || !strings.Contains(log, "path=articles") {
-		t.Errorf("logged: %q", log)
+		t.Errorf("got log %q, want one line with the cause and the path", log)
 	}
 }
 
@@ -37,7 +37,7 @@ func TestUnreadableArticleIsLeftOutOfListings(t *testing.T) {
 	}
 	s.Want("", `{ articles { id } }`, `{"articles": [{"id": "article:1"}]}`)
 	if log := s.Log.String(); !strings.Contains(log, "article=article:2") {
-		t.Errorf("logged: %q", log)
+		t.Errorf("got log %q, want the id of the unreadable article", log)
 	}
 }
 
@@ -51,10 +51,10 @@ func TestRedisOutageIsReportedAndSurvived(t *testing.T) {
 		began := time.Now()
 		a := s.Ask("bob", query)
 		if len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "UNAVAILABLE" || strings.Contains(a.Errors[0].Message, server.Socket()) {
-			t.Errorf("%s: %v", query, a)
+			t.Errorf("%s: got %v, want UNAVAILABLE without the address of Redis", query, a)
 		}
 		if took := time.Since(began); took > 5*time.Second {
-			t.Errorf("%s: failed after %v", query, took)
+			t.Errorf("%s: failed after %v, want at most 5s", query, took)
 		}
 	}
 	server.Restart()

@@ -18,7 +18,7 @@ func FuzzArticleID(f *testing.F) {
 		id, err := graph.UnmarshalArticleID(text)
 		number, numberErr := graph.UnmarshalArticleID(json.Number(text))
 		if (err == nil) != (numberErr == nil) || number != id {
-			t.Errorf("%q is %v, %v as a string, and %v, %v as a number", text, id, err, number, numberErr)
+			t.Errorf("%q: got %v, %v from a string, but %v, %v from a number", text, id, err, number, numberErr)
 		}
 		if err != nil {
 			return
@@ -30,7 +30,7 @@ func FuzzArticleID(f *testing.F) {
 			t.Fatal(err)
 		}
 		if parsed, err := graph.UnmarshalArticleID(again); parsed != id || err != nil {
-			t.Errorf("%q is %v, whose text %s is %v, %v", text, id, printed.String(), parsed, err)
+			t.Errorf("%q: got %v, which is printed as %s and parsed again as %v, %v", text, id, printed.String(), parsed, err)
 		}
 	})
 }
@@ -46,7 +46,7 @@ func FuzzFloat(f *testing.F) {
 		var printed bytes.Buffer
 		graph.MarshalFloat(n).MarshalGQL(&printed)
 		if parsed, err := strconv.ParseFloat(printed.String(), 64); parsed != n || err != nil || !json.Valid(printed.Bytes()) {
-			t.Errorf("%v is printed as %s", n, printed.String())
+			t.Errorf("%v: got %s, want JSON of the same number", n, printed.String())
 		}
 	})
 }

@@ -31,9 +31,9 @@ func TestDuplicateLinkIsRefused(t *testing.T) {
 		payload := a.Data["post"].(map[string]any)
 		other, _ := payload["article"].(map[string]any)
 		if other == nil || other["id"] == "article:1" {
-			t.Errorf("another link: %v", a)
+			t.Errorf("another link: got %v, want a new article", a)
 		}
-		// A deletion does not make the link free, and tells nothing of the article.
+		// A deletion does not free the link, and the refusal shows nothing of the deleted article.
 		moderate(s, deletion(1), `{"deleteArticle":{"deletedId":"article:1","userErrors":[]}}`)
 		for _, user := range []string{"alice", "bob", "mod"} {
 			s.Want(user, link("https://go.dev/blog"), duplicate("null"))
@@ -53,7 +53,7 @@ func TestDuplicateLinksAreAllowedWithoutLinkWindow(t *testing.T) {
 	}
 }
 
-// A repeated post with its key is the same post, whose link is its own.
+// A post that is repeated with its idempotency key is the same post, not a duplicate of its own link.
 func TestRepeatedIdempotencyKeyIsNotADuplicateLink(t *testing.T) {
 	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
 		const post = `mutation { post(input: {title: "t", link: "https://go.dev/", idempotencyKey: "k"}) { article { id } userErrors { code } } }`
@@ -64,8 +64,7 @@ func TestRepeatedIdempotencyKeyIsNotADuplicateLink(t *testing.T) {
 	})
 }
 
-// Of 200 that post one link at once, on two servers, one does, and the others
-// get its id.
+// When 200 users post one link at once over two servers, one article is created, and the other users get its id.
 func TestConcurrentPostsOfOneLinkCreateOneArticle(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
@@ -89,7 +88,7 @@ func TestConcurrentPostsOfOneLinkCreateOneArticle(t *testing.T) {
 				Errors []sitetest.Error
 			}
 			if err != nil || json.Unmarshal([]byte(body), &a) != nil || len(a.Errors) > 0 {
-				t.Errorf("%v %s", err, body)
+				t.Errorf("want a response without errors: %v, got %s", err, body)
 				return
 			}
 			switch p := a.Data.Post; {
@@ -98,7 +97,7 @@ func TestConcurrentPostsOfOneLinkCreateOneArticle(t *testing.T) {
 			case p.Article == nil && len(p.UserErrors) == 1 && p.UserErrors[0].Code == "DUPLICATE_LINK":
 				named[i] = p.UserErrors[0].ArticleID
 			default:
-				t.Errorf("%s", body)
+				t.Errorf("got %s, want an article or DUPLICATE_LINK", body)
 			}
 		})
 	}
@@ -107,23 +106,23 @@ func TestConcurrentPostsOfOneLinkCreateOneArticle(t *testing.T) {
 	winner, others := "", 0
 	for _, id := range posted {
 		if id != "" && winner != "" {
-			t.Errorf("%s and %s are posted", winner, id)
+			t.Errorf("got articles %s and %s, want one", winner, id)
 		}
 		winner += id
 	}
 	for _, id := range named {
 		if id != "" && id != winner {
-			t.Errorf("%s is named, %s posted", id, winner)
+			t.Errorf("got a duplicate of %s, want %s", id, winner)
 		}
 		if id != "" {
 			others++
 		}
 	}
 	if others != posters-1 {
-		t.Errorf("%d got the id of %s", others, winner)
+		t.Errorf("%d users got the id of %s, want %d", others, winner, posters-1)
 	}
 	sites[0].Want("", `{ articlesConnection { totalCount nodes { id } } }`, fmt.Sprintf(`{"articlesConnection": {"totalCount": 1, "nodes": [{"id": %q}]}}`, winner))
 	if left := client.Keys(t.Context(), "link:*").Val(); len(left) != 1 || client.TTL(t.Context(), left[0]).Val() > 7*24*time.Hour {
-		t.Errorf("the links that are taken: %v", left)
+		t.Errorf("got the link keys %v, want one that expires within 7 days", left)
 	}
 }

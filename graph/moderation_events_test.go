@@ -14,8 +14,8 @@ import (
 
 const watchDeletion = `subscription { articleChanged(ids: ["article:1", "article:2"]) { id votes title groups { name } deletedAt viewerVote viewerCanVote } }`
 
-// told is what watchers get of an article.
-type told struct {
+// deletionEvent is an article as an event of watchDeletion shows it.
+type deletionEvent struct {
 	ID, Title, ViewerVote string
 	Votes                 int
 	DeletedAt             *string
@@ -23,43 +23,42 @@ type told struct {
 	Groups                []struct{ Name string }
 }
 
-func toldOf(t *testing.T, event string) told {
+func parseDeletionEvent(t *testing.T, event string) deletionEvent {
 	t.Helper()
 	var a struct {
-		Data   struct{ ArticleChanged told }
+		Data   struct{ ArticleChanged deletionEvent }
 		Errors []sitetest.Error
 	}
 	if err := json.Unmarshal([]byte(event), &a); err != nil || len(a.Errors) > 0 {
-		t.Fatalf("no event: %v %s", err, event)
+		t.Fatalf("want an event: %v, got %s", err, event)
 	}
 	return a.Data.ArticleChanged
 }
 
-// Watchers of an article learn that it is deleted, on this server and another,
-// and of nothing after that.
+// Watchers of an article get an event when it is deleted, on this server and on another, and none after that.
 func TestDeletionIsTheLastEventOfAnArticle(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	here, there := sitetest.New(t, client, redisrepo.DefaultRules()), sitetest.New(t, client, redisrepo.DefaultRules())
 	here.Post("alice", "t", "go", "news")
 	here.Post("alice", "another")
-	var next []func() told
+	var next []func() deletionEvent
 	for _, s := range []*sitetest.Site{here, there} {
 		w := s.Socket(`{"X-User-ID":"bob"}`)
 		w.Subscribe("a", watchDeletion, "")
-		next = append(next, func() told { return toldOf(t, string(w.Read().Payload)) })
+		next = append(next, func() deletionEvent { return parseDeletionEvent(t, string(w.Read().Payload)) })
 		e := s.Stream(watchDeletion, "X-User-ID", "bob")
 		e.Comment()
-		next = append(next, func() told {
+		next = append(next, func() deletionEvent {
 			name, data := e.Next()
 			if name != "next" {
-				t.Fatalf("%s %s", name, data)
+				t.Fatalf("got event %s %s, want next", name, data)
 			}
-			return toldOf(t, data)
+			return parseDeletionEvent(t, data)
 		})
 	}
 	here.Vote("bob", "article:1", "UP")
-	// All watch once each was told of a vote on the other article.
+	// A watcher that gets an event of the other article has subscribed.
 	for i, next := range next {
 		settled := make(chan struct{})
 		go func() {
@@ -78,22 +77,22 @@ func TestDeletionIsTheLastEventOfAnArticle(t *testing.T) {
 		}
 		close(settled)
 		if t.Failed() {
-			t.Fatalf("watcher %d", i)
+			t.Fatalf("watcher %d has not subscribed", i)
 		}
 	}
 	moderate(here, deletion(1), `{"deleteArticle":{"deletedId":"article:1","userErrors":[]}}`)
 	for i, next := range next {
-		var got told
+		var got deletionEvent
 		for got = next(); got.ID != "article:1" || got.DeletedAt == nil; got = next() {
 			if got.ID == "article:1" && got.Votes != 2 {
-				t.Errorf("watcher %d: %+v", i, got)
+				t.Errorf("watcher %d: got %+v, want 2 votes", i, got)
 			}
 		}
 		if *got.DeletedAt != "2026-01-02T03:04:05Z" || got.ViewerCanVote || got.Votes != 2 || got.Title != "t" || got.ViewerVote != "UP" || len(got.Groups) != 2 {
-			t.Errorf("watcher %d got %+v", i, got)
+			t.Errorf("watcher %d: got %+v, want the last state of the article and deletedAt", i, got)
 		}
 	}
-	// What is done to it now is refused, and causes no event: the next event is of the other.
+	// Mutations of a deleted article are refused and cause no event: the next event is of the other article.
 	for _, refused := range []string{`vote(input: {article: 1})`, `regroup(input: {article: 1, add: ["x"]})`} {
 		here.Ask("alice", `mutation { `+refused+` { userErrors { code } } }`)
 	}
@@ -102,14 +101,13 @@ func TestDeletionIsTheLastEventOfAnArticle(t *testing.T) {
 	for i, next := range next {
 		for got := next(); got.ID != "article:2" || got.Votes < n; got = next() {
 			if got.ID == "article:1" {
-				t.Errorf("watcher %d got an event of a deleted article again: %+v", i, got)
+				t.Errorf("watcher %d: got another event of a deleted article: %+v", i, got)
 			}
 		}
 	}
 }
 
-// A watcher of a deleted article gets no event until it is undeleted, and then one
-// with its votes.
+// A watcher of a deleted article gets no event until the article is undeleted, and then one with its votes.
 func TestDeletedArticleHasNoEventsUntilUndeleted(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
@@ -132,10 +130,10 @@ func TestDeletedArticleHasNoEventsUntilUndeleted(t *testing.T) {
 			}
 		}
 	}()
-	first := toldOf(t, string(w.Read().Payload))
+	first := parseDeletionEvent(t, string(w.Read().Payload))
 	close(stop)
 	if first.ID != "article:2" {
-		t.Errorf("the first event is %+v", first)
+		t.Errorf("first event: got %+v, want one of article:2", first)
 	}
 	repo, err := redisrepo.New(t.Context(), client, redisrepo.DefaultRules())
 	if err != nil {
@@ -145,10 +143,10 @@ func TestDeletedArticleHasNoEventsUntilUndeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for {
-		got := toldOf(t, string(w.Read().Payload))
+		got := parseDeletionEvent(t, string(w.Read().Payload))
 		if got.ID == "article:1" {
 			if got.DeletedAt != nil || got.Votes != 1 {
-				t.Errorf("brought back it is %+v", got)
+				t.Errorf("after the undeletion: got %+v, want 1 vote and no deletedAt", got)
 			}
 			break
 		}
@@ -158,7 +156,7 @@ func TestDeletedArticleHasNoEventsUntilUndeleted(t *testing.T) {
 		`{"article": {"votes": 2, "viewerVote": "UP", "deletedAt": null}, "articles": [{"id": "article:2"}, {"id": "article:1"}]}`)
 }
 
-// The log is walked by cursor in both directions, while it grows.
+// Cursors lead through the log in both directions, also while it grows.
 func TestModerationLogPagesInBothDirections(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
@@ -195,7 +193,7 @@ func TestModerationLogPagesInBothDirections(t *testing.T) {
 				down = append(down, edge.Node.ArticleID)
 			}
 			if p.PageInfo.HasPreviousPage != (after != "") || len(p.Edges) == 0 || *p.PageInfo.StartCursor != p.Edges[0].Cursor {
-				t.Fatalf("%+v", p)
+				t.Fatalf("paging forward: got page %+v", p)
 			}
 			after, more = fmt.Sprintf(`, after: %q`, *p.PageInfo.EndCursor), p.PageInfo.HasNextPage
 		}
@@ -205,31 +203,31 @@ func TestModerationLogPagesInBothDirections(t *testing.T) {
 				up = append(up, p.Edges[len(p.Edges)-1-i].Node.ArticleID)
 			}
 			if p.PageInfo.HasNextPage != (before != "") || len(p.Edges) == 0 {
-				t.Fatalf("%+v", p)
+				t.Fatalf("paging backward: got page %+v", p)
 			}
 			before, more = fmt.Sprintf(`, before: %q`, *p.PageInfo.StartCursor), p.PageInfo.HasPreviousPage
 		}
 		for i := range n {
 			if want := fmt.Sprintf("article:%d", n-i); len(down) != n || len(up) != n || down[i] != want || up[n-1-i] != want {
-				t.Fatalf("by %d: down %v, up %v", size, down, up)
+				t.Fatalf("pages of %d: got %v forward and %v backward, want %d entries by age", size, down, up, n)
 			}
 		}
 	}
 	first := page(`first: 5`)
 	moderate(s, deletion(n+1), fmt.Sprintf(`{"deleteArticle":{"deletedId":"article:%d","userErrors":[]}}`, n+1))
 	if rest := page(fmt.Sprintf(`first: 1, after: %q`, *first.PageInfo.EndCursor)); rest.Edges[0].Node.ArticleID != "article:18" {
-		t.Errorf("behind a page, after another entry: %+v", rest)
+		t.Errorf("next page after a new entry: got %+v, want article:18", rest)
 	}
 	for _, arguments := range []string{`first: 0`, `first: 101`, `last: -1`, `first: 1, last: 1`, `after: "x"`, `before: ""`, `after: "bW9kZXJhdGlvbg"`} {
 		a := as(s, "mod", "moderator", `{ moderationLog(`+arguments+`) { nodes { by } } }`)
 		if len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "BAD_USER_INPUT" {
-			t.Errorf("%s: %v", arguments, a)
+			t.Errorf("%s: got %v, want BAD_USER_INPUT", arguments, a)
 		}
 	}
-	// A page of the log with its articles has them in one round trip.
+	// All articles of a page of the log are read in one round trip.
 	s.Trips.Reset()
 	as(s, "mod", "moderator", `{ moderationLog(first: 20) { nodes { article { id } } } }`)
 	if trips, commands := s.Trips.Read(); trips != 2 || strings.Count(strings.Join(commands, " "), "hgetall") != 20 {
-		t.Errorf("%d round trips with %v", trips, sitetest.Tally(commands))
+		t.Errorf("got %d round trips with %v, want 2 with 20 articles", trips, sitetest.Tally(commands))
 	}
 }

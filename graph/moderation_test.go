@@ -13,7 +13,7 @@ import (
 	"frontpage/sitetest"
 )
 
-// as asks with roles, which count in development mode.
+// as runs a query as a user with roles, which development mode accepts.
 func as(s *sitetest.Site, user, roles, query string) sitetest.Answer {
 	s.T.Helper()
 	_, body := s.PostJSON(string(sitetest.Must(json.Marshal(map[string]string{"query": query}))), "X-User-ID", user, "X-User-Roles", roles)
@@ -24,7 +24,7 @@ func as(s *sitetest.Site, user, roles, query string) sitetest.Answer {
 	return a
 }
 
-// moderate asks as a moderator, and compares the data.
+// moderate runs a query as a moderator and compares the data.
 func moderate(s *sitetest.Site, query, want string) {
 	s.T.Helper()
 	a := as(s, "mod", "moderator", query)
@@ -50,25 +50,25 @@ func TestOnlyPosterAndModeratorsMayDelete(t *testing.T) {
 		for _, tt := range []struct{ name, user, roles, id, want string }{
 			{"anonymous", "", "", "1", `{"deleteArticle":{"deletedId":null,"userErrors":[{"code":"UNAUTHENTICATED","field":null}]}}`},
 			{"anonymous with the moderator role", "", "moderator", "1", `{"deleteArticle":{"deletedId":null,"userErrors":[{"code":"UNAUTHENTICATED","field":null}]}}`},
-			{"a stranger", "bob", "", "1", forbidden},
-			{"a stranger with other roles", "bob", "Moderator, admin moderators", "1", forbidden},
+			{"another user", "bob", "", "1", forbidden},
+			{"another user with other roles", "bob", "Moderator, admin moderators", "1", forbidden},
 			{"a user whose name differs in case", "Alice", "", "1", forbidden},
 			{"the poster", "alice", "", "1", done(1)},
 			{"the poster again", "alice", "", "article:1", done(1)},
-			{"a moderator what is deleted", "mod", "moderator", "1", done(1)},
-			{"a stranger what is deleted", "bob", "", "1", missing},
+			{"a moderator, already deleted", "mod", "moderator", "1", done(1)},
+			{"another user, already deleted", "bob", "", "1", missing},
 			{"a moderator", "mod", "moderator", "2", done(2)},
 			{"a moderator again", "mod", "admin moderator", "2", done(2)},
-			{"the poster what a moderator deleted", "alice", "", "2", done(2)},
-			{"a moderator what there is not", "mod", "moderator", "99", missing},
+			{"the poster, deleted by a moderator", "alice", "", "2", done(2)},
+			{"a moderator, missing article", "mod", "moderator", "99", missing},
 		} {
 			a := as(s, tt.user, tt.roles, deletion(tt.id))
 			if got := sitetest.Must(json.Marshal(a.Data)); len(a.Errors) > 0 || string(got) != tt.want {
-				t.Errorf("%s: %s %v, want %s", tt.name, got, a.Errors, tt.want)
+				t.Errorf("%s: got %s %v, want %s", tt.name, got, a.Errors, tt.want)
 			}
 		}
 		s.Want("", `{ articles(order: TIME, direction: ASC) { number } }`, `{"articles": [{"number": 3}, {"number": 4}]}`)
-		// Both in one document, and each entered once.
+		// Deleting an article twice in one document adds one entry to the log.
 		s.Want("alice", `mutation { a: deleteArticle(input: {article: 3}) { deletedId } b: deleteArticle(input: {article: 3}) { deletedId } }`,
 			`{"a": {"deletedId": "article:3"}, "b": {"deletedId": "article:3"}}`)
 		moderate(s, `{ moderationLog { nodes { kind articleId by } } }`, `{"moderationLog":{"nodes":[{"articleId":"article:3","by":"alice","kind":"DELETED"},`+
@@ -82,7 +82,7 @@ func TestDeletedArticleIsGoneEverywhere(t *testing.T) {
 			s.Post("alice", fmt.Sprint("article ", i+1), "all", fmt.Sprint("only", i+1))
 		}
 		s.Vote("bob", "article:2", "UP")
-		// The listings of the groups are kept, so that deletion has to find them.
+		// This query also stores the listings of the groups in Redis: the deletion has to update them.
 		const everything = `{
 			score: articles { id } time: articles(order: TIME) { id } part: articlesConnection { nodes { id } totalCount }
 			group(name: "all") { articleCount score: articles { id } time: articles(order: TIME) { id } articlesConnection { edges { node { id } } totalCount } }
@@ -90,7 +90,7 @@ func TestDeletedArticleIsGoneEverywhere(t *testing.T) {
 			user(name: "alice") { articlesConnection { nodes { id } totalCount } }
 			article(id: 2) { id } node(id: "article:2") { id } nodes(ids: ["3", "2", "group:only2", "1"]) { id } }`
 		if before := s.AskText("", everything); strings.Count(before, `"article:2"`) != 11 || !strings.Contains(before, "only2") {
-			t.Errorf("before: %s", before)
+			t.Errorf("before the deletion: got %s, want the article in 11 places", before)
 		}
 		moderate(s, deletion(2), `{"deleteArticle":{"deletedId":"article:2","userErrors":[]}}`)
 		listed := `[{"id":"article:3"},{"id":"article:1"}]`
@@ -100,7 +100,7 @@ func TestDeletedArticleIsGoneEverywhere(t *testing.T) {
 			`"user":{"articlesConnection":{"nodes":` + listed + `,"totalCount":2}},"article":null,"node":null,"nodes":[{"id":"article:3"},null,{"id":"group:only2"},{"id":"article:1"}]}}`
 		for _, user := range []string{"", "alice", "bob", "mod"} {
 			if got := s.AskText(user, everything); got != want {
-				t.Errorf("%q sees %s\nwant %s", user, got, want)
+				t.Errorf("%q: got %s\nwant %s", user, got, want)
 			}
 		}
 		for _, user := range []string{"alice", "bob", "carol", "mod"} {
@@ -111,16 +111,16 @@ func TestDeletedArticleIsGoneEverywhere(t *testing.T) {
 			for _, roles := range []string{"", "moderator"} {
 				a := as(s, user, roles, `mutation { regroup(input: {article: 2, add: ["back"]}) { article { id } userErrors { code } } }`)
 				if got := string(sitetest.Must(json.Marshal(a.Data))); got != `{"regroup":{"article":null,"userErrors":[{"code":"NOT_FOUND"}]}}` {
-					t.Errorf("%s %s regroups what is deleted: %s", user, roles, got)
+					t.Errorf("user %q with the roles %q: got %s, want NOT_FOUND for a deleted article", user, roles, got)
 				}
 			}
 		}
 		if s.AskText("", everything) != want {
-			t.Error("something of it is back")
+			t.Error("the deleted article is visible again")
 		}
-		// The next post does not take its number.
+		// The number of a deleted article is not reused.
 		if id := s.Post("alice", "next"); id != "article:4" {
-			t.Errorf("the next article is %s", id)
+			t.Errorf("next article: got %s, want article:4", id)
 		}
 	})
 }
@@ -133,7 +133,7 @@ func TestModeratorsMayRegroupAndAreLogged(t *testing.T) {
 		s.Want("bob", regroup, `{"regroup": {"article": null, "userErrors": [{"code": "FORBIDDEN", "field": ["article"]}]}}`)
 		const done = `{"regroup":{"article":{"groups":[{"name":"news"},{"name":"rust"}]},"userErrors":[]}}`
 		moderate(s, regroup, done)
-		moderate(s, regroup, done) // changes nothing, and is not entered
+		moderate(s, regroup, done) // a no-op, which is not logged
 		s.Want("alice", `mutation { regroup(input: {article: 1, remove: ["news"]}) { userErrors { code } } }`, `{"regroup": {"userErrors": []}}`)
 		moderate(s, `mutation { regroup(input: {article: 2, remove: ["go"]}) { userErrors { code } } }`, `{"regroup":{"userErrors":[]}}`)
 		moderate(s, `{ moderationLog { nodes { kind articleId article { id } by at groupsBefore groupsAfter } } }`,
@@ -163,7 +163,7 @@ func TestDownvotesAreRefusedWhenDisabled(t *testing.T) {
 	s.Want("", `{ article(id: 1) { votes downvotes } }`, `{"article": {"votes": 3, "downvotes": 0}}`)
 }
 
-// The log is for moderators, by whatever way they ask.
+// Only moderators may read the log, over any transport and by either way to authenticate.
 func TestModerationLogIsForModeratorsOnly(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
@@ -173,12 +173,12 @@ func TestModerationLogIsForModeratorsOnly(t *testing.T) {
 	for _, tt := range []struct{ user, roles string }{{"", ""}, {"", "moderator"}, {"alice", ""}, {"mod", ""}, {"mod", "MODERATOR"}, {"mod", "user"}} {
 		a := as(s, tt.user, tt.roles, query)
 		if len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "FORBIDDEN" || a.Data != nil || slices.ContainsFunc(a.Errors, func(e sitetest.Error) bool { return strings.Contains(e.Message, "mod ") }) {
-			t.Errorf("%v: %v", tt, a)
+			t.Errorf("%v: got %v, want FORBIDDEN", tt, a)
 		}
 	}
 	for _, header := range [][]string{{"X-User-ID", "mod", "X-User-Roles", "moderator"}, {"X-User-ID", "mod", "X-User-Roles", "staff,moderator"}} {
 		if _, body := s.Get(query, header...); body != `{"data":{"moderationLog":{"nodes":[{"by":"mod"}]}}}` {
-			t.Errorf("%v: %s", header, body)
+			t.Errorf("%v: got %s, want the log", header, body)
 		}
 		w := s.Socket("", header...)
 		w.Subscribe("a", query, "")
@@ -191,10 +191,10 @@ func TestModerationLogIsForModeratorsOnly(t *testing.T) {
 	w = s.Socket(`{"X-User-ID":"bob"}`, "X-User-ID", "mod", "X-User-Roles", "moderator")
 	w.Subscribe("a", query, "")
 	if f := w.Read(); f.Type != "next" || !strings.Contains(string(f.Payload), "FORBIDDEN") {
-		t.Errorf("bob by a moderator's handshake: %s %s", f.Type, f.Payload)
+		t.Errorf("bob on a moderator's handshake: got %s %s, want FORBIDDEN", f.Type, f.Payload)
 	}
 	byToken := sitetest.New(t, s.Client, redisrepo.DefaultRules(), sitetest.WithSecret(t), func(o *endpoint.Options) { o.Introspection = false })
 	if _, body := byToken.Get(query, "Authorization", "Bearer "+sitetest.Token("roles", `["moderator"]`)); body != `{"data":{"moderationLog":{"nodes":[{"by":"mod"}]}}}` {
-		t.Errorf("by token: %s", body)
+		t.Errorf("by token: got %s, want the log", body)
 	}
 }

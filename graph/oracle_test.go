@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// believed is what a site should be by the calls that it was sent.
-type believed struct {
-	articles map[string]*believedArticle
-	links    map[string]string // the article that was there first
+// model is the expected state of a site after the operations that were sent to it.
+type model struct {
+	articles map[string]*modelArticle
+	links    map[string]string // id of the first article with the link
 	entries  []string          // of the moderation log, oldest first
 }
 
-type believedArticle struct {
+type modelArticle struct {
 	id, poster string
 	groups     map[string]bool
 	votes      map[string]int
 	deleted    bool
 }
 
-func (a *believedArticle) net() (net int) {
+func (a *modelArticle) net() (net int) {
 	for _, vote := range a.votes {
 		net += vote
 	}
@@ -30,8 +30,8 @@ func (a *believedArticle) net() (net int) {
 
 var directions = map[int]string{1: "UP", -1: "DOWN", 0: "NONE"}
 
-// shown is an article as card asks for it, as the user sees it.
-func (a *believedArticle) shown(user string) string {
+// shown returns an article as user sees it, with the fields of card.
+func (a *modelArticle) shown(user string) string {
 	own := `null`
 	if user != "" {
 		own = fmt.Sprintf("%q", directions[a.votes[user]])
@@ -50,7 +50,8 @@ func refusal(member, code string) string {
 	return fmt.Sprintf(`{"data":{%q:{"article":null,"userErrors":[{"code":%q}]}}}`, member, code)
 }
 
-func (b *believed) vote(user, id string, vote int) string {
+// vote applies a vote and returns the expected response.
+func (b *model) vote(user, id string, vote int) string {
 	a := b.articles[id]
 	switch {
 	case user == "":
@@ -62,7 +63,8 @@ func (b *believed) vote(user, id string, vote int) string {
 	return fmt.Sprintf(`{"data":{"vote":{"article":%s,"userErrors":[]}}}`, a.shown(user))
 }
 
-func (b *believed) regroup(user string, moderator bool, id, add, remove string) string {
+// regroup applies a change of groups and returns the expected response.
+func (b *model) regroup(user string, moderator bool, id, add, remove string) string {
 	a := b.articles[id]
 	switch {
 	case user == "":
@@ -80,7 +82,8 @@ func (b *believed) regroup(user string, moderator bool, id, add, remove string) 
 	return fmt.Sprintf(`{"data":{"regroup":{"article":%s,"userErrors":[]}}}`, a.shown(user))
 }
 
-func (b *believed) delete(user string, moderator bool, id string) string {
+// delete applies a deletion and returns the expected response.
+func (b *model) delete(user string, moderator bool, id string) string {
 	a := b.articles[id]
 	own := a != nil && (a.poster == user || moderator)
 	switch {
@@ -98,8 +101,8 @@ func (b *believed) delete(user string, moderator bool, id string) string {
 	return fmt.Sprintf(`{"data":{"deleteArticle":{"article":%q,"userErrors":[]}}}`, id)
 }
 
-// post takes the answer, which alone knows the new id.
-func (b *believed) post(user, link, group, answered string) string {
+// post applies a post and returns the expected response. The id of a new article is taken from the actual one.
+func (b *model) post(user, link, group, answered string) string {
 	if user == "" {
 		return refusal("post", "UNAUTHENTICATED")
 	}
@@ -113,15 +116,15 @@ func (b *believed) post(user, link, group, answered string) string {
 	_, rest, _ := strings.Cut(answered, `"article":{"id":"`)
 	id, _, _ := strings.Cut(rest, `"`)
 	if b.articles[id] != nil {
-		return "an id that is new, and not " + id
+		return "a new id instead of " + id
 	}
-	a := &believedArticle{id: id, poster: user, groups: map[string]bool{group: true}, votes: map[string]int{user: 1}}
+	a := &modelArticle{id: id, poster: user, groups: map[string]bool{group: true}, votes: map[string]int{user: 1}}
 	b.articles[id], b.links[link] = a, id
 	return fmt.Sprintf(`{"data":{"post":{"article":%s,"userErrors":[]}}}`, a.shown(user))
 }
 
-// list is what a user sees of all, by id.
-func (b *believed) list(user string) map[string]string {
+// list returns all articles as user sees them, by id.
+func (b *model) list(user string) map[string]string {
 	list := map[string]string{}
 	for id, a := range b.articles {
 		if !a.deleted {

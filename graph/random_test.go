@@ -15,12 +15,12 @@ import (
 
 const walkInteresting = 3
 
-// walker sends random calls to one of two servers on a store.
+// walker sends random operations to several servers on one store, and compares the responses with a model.
 type walker struct {
 	t      *testing.T
 	random *rand.Rand
 	sites  []*sitetest.Site
-	b      *believed
+	b      *model
 	ids    []string
 }
 
@@ -79,7 +79,7 @@ func (w *walker) step() (query, got, want string) {
 	return query, got, want
 }
 
-// everything compares the whole site as a user sees it.
+// everything compares the whole site, as user sees it, with the model.
 func (w *walker) everything(user string) {
 	w.t.Helper()
 	want, got := w.b.list(user), map[string]string{}
@@ -131,29 +131,29 @@ func (w *walker) everything(user string) {
 	if !reflect.DeepEqual(got, want) {
 		for id := range want {
 			if got[id] != want[id] {
-				w.t.Errorf("%q sees %s, want %s", user, got[id], want[id])
+				w.t.Errorf("%q: got %s, want %s", user, got[id], want[id])
 			}
 		}
 		for id := range got {
 			if want[id] == "" {
-				w.t.Errorf("%q sees %s, which is not there", user, got[id])
+				w.t.Errorf("%q: got %s, want no such article", user, got[id])
 			}
 		}
 	}
 	if !reflect.DeepEqual(sizes, wantSizes) {
-		w.t.Errorf("the groups have %v articles, want %v", sizes, wantSizes)
+		w.t.Errorf("sizes of groups: got %v, want %v", sizes, wantSizes)
 	}
 }
 
-// Whatever users send in whatever order: none changes another's article but a
-// moderator, none sees another's vote, and nothing that was deleted comes back.
+// In any order of operations, only its poster and moderators change an article, no user sees another user's vote, and a
+// deleted article stays deleted.
 func TestRandomOperationsMatchTheModel(t *testing.T) {
 	t.Parallel()
 	const seed, steps = 20260102, 4000
 	client := redistest.Start(t).Client
 	rules := redisrepo.DefaultRules()
 	rules.InterestingVotes = walkInteresting
-	w := &walker{t: t, random: rand.New(rand.NewPCG(seed, seed)), b: &believed{articles: map[string]*believedArticle{}, links: map[string]string{}},
+	w := &walker{t: t, random: rand.New(rand.NewPCG(seed, seed)), b: &model{articles: map[string]*modelArticle{}, links: map[string]string{}},
 		sites: []*sitetest.Site{sitetest.New(t, client, rules), sitetest.New(t, client, rules)}}
 	done := map[string]int{}
 	for i := range steps {
@@ -184,7 +184,7 @@ func TestRandomOperationsMatchTheModel(t *testing.T) {
 	slices.Reverse(newest)
 	for i, entry := range log.Data.ModerationLog.Nodes {
 		if got := entry.Kind + " " + entry.ArticleID + " by " + entry.By; got != newest[i] {
-			t.Fatalf("entry %d of the log is %s, want %s", i, got, newest[i])
+			t.Fatalf("entry %d of the log: got %s, want %s", i, got, newest[i])
 		}
 	}
 	repo, err := redisrepo.New(t.Context(), client, rules)
@@ -199,6 +199,6 @@ func TestRandomOperationsMatchTheModel(t *testing.T) {
 		}
 	}
 	if err != nil || checked.Deleted != deleted || checked.Articles != len(w.b.articles)-deleted || deleted < 10 || checked.Articles < 20 || len(newest) < 100 {
-		t.Errorf("%v: %+v, want %d articles and %d deleted ones; %d entries; steps %v", err, checked, len(w.b.articles)-deleted, deleted, len(newest), done)
+		t.Errorf("check: got %+v, %v, want %d articles and %d deleted ones; %d log entries; steps %v", checked, err, len(w.b.articles)-deleted, deleted, len(newest), done)
 	}
 }

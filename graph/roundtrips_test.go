@@ -9,7 +9,7 @@ import (
 	"frontpage/sitetest"
 )
 
-// Every query costs a known number of round trips, however long the page is.
+// Each query costs a known number of round trips, however long its page is.
 func TestQueriesCostKnownRoundTrips(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
@@ -19,7 +19,7 @@ func TestQueriesCostKnownRoundTrips(t *testing.T) {
 	tests := []struct {
 		name  string
 		query string
-		trips int    // 0: not said
+		trips int    // -1: not checked
 		want  string // commands and how many of each
 	}{
 		{"a page", `{ articles { id title link text score votes createdAt poster { name } groups { name } } }`, 2, "hgetall 25, zrange 1"},
@@ -32,15 +32,15 @@ func TestQueriesCostKnownRoundTrips(t *testing.T) {
 		{"a user", `{ user(name: "alice") { id name } viewer { id } }`, 0, ""},
 		{"a post", `mutation { post(input: {title: "t", text: "x", groups: ["all"]}) { article { id groups { name } } } }`, 2, "evalsha 1, incr 1"},
 		{"a vote", `mutation { vote(input: {article: 7}) { article { id votes score } } }`, 1, "evalsha 1"},
-		{"a vote, looking at one's own", `mutation { vote(input: {article: 7, direction: NONE}) { article { viewerVote } } }`, 2, "evalsha 1, sismember 2"},
+		{"a vote that returns viewerVote", `mutation { vote(input: {article: 7, direction: NONE}) { article { viewerVote } } }`, 2, "evalsha 1, sismember 2"},
 		{"a refused post", `mutation { post(input: {title: ""}) { userErrors { code } } }`, 0, ""},
-		{"a part of a connection", `{ articlesConnection(first: 10) { edges { cursor node { id } } nodes { title } pageInfo { hasNextPage } } }`, 2, "evalsha 1, hgetall 10"},
-		{"a part with the total", `{ articlesConnection(first: 10) { nodes { id } totalCount } }`, 3, "evalsha 1, hgetall 10, zcard 1"},
+		{"a page of a connection", `{ articlesConnection(first: 10) { edges { cursor node { id } } nodes { title } pageInfo { hasNextPage } } }`, 2, "evalsha 1, hgetall 10"},
+		{"a page with the total", `{ articlesConnection(first: 10) { nodes { id } totalCount } }`, 3, "evalsha 1, hgetall 10, zcard 1"},
 		{"a total alone", `{ articlesConnection { totalCount } }`, 1, "zcard 1"},
 		{"page information alone", `{ group(name: "all") { articlesConnection { pageInfo { endCursor } } } }`, 1, "evalsha 1"},
 		{"groups by name", `{ groups(first: 10) { nodes { name } } }`, 1, "zrange 1"},
 		{"groups with counts", `{ groups(first: 10) { nodes { articleCount } } }`, 2, "scard 10, zrange 1"},
-		{"things by id", `{ nodes(ids: ["1", "2", "group:all", "3", "user:alice"]) { id } }`, 1, "hgetall 3"},
+		{"nodes by id", `{ nodes(ids: ["1", "2", "group:all", "3", "user:alice"]) { id } }`, 1, "hgetall 3"},
 		{"an empty page", `{ articles(page: 9) { id viewerVote } }`, 1, "zrange 1"},
 		{"regrouping", `mutation { regroup(input: {article: 7, add: ["x"]}) { userErrors { code } } }`, 1, "evalsha 1"},
 		{"two equal pages, whose articles are loaded once", `{ a: articles { id } b: articles { id title } }`, -1, "hgetall 25, zrange 2"},
@@ -48,11 +48,11 @@ func TestQueriesCostKnownRoundTrips(t *testing.T) {
 	for _, tt := range tests {
 		s.Trips.Reset()
 		if a := s.Ask("alice", tt.query); len(a.Errors) > 0 {
-			t.Errorf("%s: %v", tt.name, a.Errors)
+			t.Errorf("%s: got %v, want no errors", tt.name, a.Errors)
 		}
 		n, commands := s.Trips.Read()
 		if got := sitetest.Tally(commands); got != tt.want || tt.trips >= 0 && n != tt.trips {
-			t.Errorf("%s: %d round trips with %s, want %d with %s", tt.name, n, got, tt.trips, tt.want)
+			t.Errorf("%s: got %d round trips with %s, want %d with %s", tt.name, n, got, tt.trips, tt.want)
 		}
 	}
 }
