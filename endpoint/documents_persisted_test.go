@@ -33,44 +33,44 @@ func TestPersistedQueryRunsByItsHash(t *testing.T) {
 		const found = `{"data":{"articles":[]}}`
 		for _, accept := range []string{"application/json", "application/graphql-response+json"} {
 			if res, body := s.PostJSON(`{`+by+`}`, "Accept", accept); res.StatusCode != 200 || body != missing {
-				t.Errorf("before it is known: %d %s", res.StatusCode, body)
+				t.Errorf("before the text was sent: got %d %s, want 200 %s", res.StatusCode, body, missing)
 			}
 		}
 		if _, body := s.PostJSON(fmt.Sprintf(`{"query":%q,%s}`, front, by)); body != found {
-			t.Errorf("with its text: %s", body)
+			t.Errorf("with its text: got %s, want %s", body, found)
 		}
 		if _, body := s.PostJSON(`{` + by + `}`); body != found {
-			t.Errorf("by POST: %s", body)
+			t.Errorf("by POST: got %s, want %s", body, found)
 		}
 		if _, body := s.Send("GET", "?extensions="+url.QueryEscape(strings.TrimPrefix(by, `"extensions":`)), ""); body != found {
-			t.Errorf("by GET: %s", body)
+			t.Errorf("by GET: got %s, want %s", body, found)
 		}
 		if _, body := s.PostJSON(fmt.Sprintf(`{"documentId":"sha256:%s"}`, hashOf(front))); body != found {
-			t.Errorf("by documentId: %s", body)
+			t.Errorf("by documentId: got %s, want %s", body, found)
 		}
 		s.Trips.Reset()
 		s.PostJSON(`{` + by + `}`)
 		if n, commands := s.Trips.Read(); n != 1 {
-			t.Errorf("a known one costs trips besides its own: %v", commands)
+			t.Errorf("a known hash: got commands %v, want one round trip", commands)
 		}
 		other := sitetest.New(t, s.Client, redisrepo.DefaultRules())
 		if _, body := other.PostJSON(`{` + by + `}`); body != found {
-			t.Errorf("in another process: %s", body)
+			t.Errorf("in another process: got %s, want %s", body, found)
 		}
 
 		for name, body := range map[string]string{
-			"another hash":    fmt.Sprintf(`{"query":%q,%s}`, front, persisted(hashOf("x"))),
-			"another version": `{"extensions":{"persistedQuery":{"version":2,"sha256Hash":"x"}}}`,
-			"no hash":         `{"extensions":{"persistedQuery":{"version":1}}}`,
-			"no object":       `{"extensions":{"persistedQuery":5}}`,
+			"the hash of another text": fmt.Sprintf(`{"query":%q,%s}`, front, persisted(hashOf("x"))),
+			"an unsupported version":   `{"extensions":{"persistedQuery":{"version":2,"sha256Hash":"x"}}}`,
+			"no hash":                  `{"extensions":{"persistedQuery":{"version":1}}}`,
+			"a number":                 `{"extensions":{"persistedQuery":5}}`,
 		} {
 			if res, text := s.PostJSON(body); res.StatusCode != 400 || sitetest.CodeOf(t, text) != "BAD_REQUEST" {
-				t.Errorf("%s: %d %s", name, res.StatusCode, text)
+				t.Errorf("%s: got %d %s, want 400 BAD_REQUEST", name, res.StatusCode, text)
 			}
 		}
 		for _, hash := range []string{"x", strings.Repeat("*", 64), strings.Repeat("A", 64)} {
 			if _, text := s.PostJSON(`{` + persisted(hash) + `}`); text != missing {
-				t.Errorf("%s: %s", hash, text)
+				t.Errorf("hash %s: got %s, want %s", hash, text, missing)
 			}
 		}
 	})
@@ -82,24 +82,24 @@ func TestOnlyValidDocumentsArePersisted(t *testing.T) {
 	for _, query := range []string{`{ nothing }`, `{ `, `{` + aliases(16) + ` }`, `{ articles { groups { articles { id } } } }`, `{ __typename } # ` + strings.Repeat("x", 20_000)} {
 		s.PostJSON(fmt.Sprintf(`{"query":%q,%s}`, query, persisted(hashOf(query))))
 		if _, body := s.PostJSON(`{` + persisted(hashOf(query)) + `}`); sitetest.CodeOf(t, body) != "PERSISTED_QUERY_NOT_FOUND" {
-			t.Errorf("%.50s: %s", query, body)
+			t.Errorf("%.50s: got %s, want PERSISTED_QUERY_NOT_FOUND", query, body)
 		}
 	}
 	if keys := s.Client.Keys(t.Context(), "query:*").Val(); len(keys) != 0 {
-		t.Errorf("stored: %v", keys)
+		t.Errorf("got keys %v, want none for documents that do not run", keys)
 	}
 	s.PostJSON(fmt.Sprintf(`{"query":%q,%s}`, front, persisted(hashOf(front))))
 	key := "query:" + hashOf(front)[:3]
 	if ttl := s.Client.TTL(t.Context(), key).Val().Hours(); ttl < 700 || s.Client.Get(t.Context(), key).Val() != front {
-		t.Errorf("%s is kept for %v hours", key, ttl)
+		t.Errorf("%s: got a TTL of %v hours, want the text for at least 700", key, ttl)
 	}
-	// What another client put there is not run.
+	// A stored text that does not have its hash is not run.
 	if err := s.Client.Set(t.Context(), key, `{ viewer { id } }`, 0).Err(); err != nil {
 		t.Fatal(err)
 	}
 	other := sitetest.New(t, s.Client, redisrepo.DefaultRules())
 	if _, body := other.PostJSON(`{` + persisted(hashOf(front)) + `}`); sitetest.CodeOf(t, body) != "PERSISTED_QUERY_NOT_FOUND" {
-		t.Error(body)
+		t.Errorf("a stored text of another hash: got %s, want PERSISTED_QUERY_NOT_FOUND", body)
 	}
 }
 
@@ -110,18 +110,18 @@ func TestPersistedQueriesWorkWithoutRedis(t *testing.T) {
 	server.Kill()
 	const query = `{ __typename }`
 	if _, body := s.PostJSON(`{` + persisted(hashOf(query)) + `}`); sitetest.CodeOf(t, body) != "PERSISTED_QUERY_NOT_FOUND" {
-		t.Error(body)
+		t.Errorf("before the text was sent: got %s, want PERSISTED_QUERY_NOT_FOUND", body)
 	}
 	for range 2 {
 		if _, body := s.PostJSON(fmt.Sprintf(`{"query":%q,%s}`, query, persisted(hashOf(query)))); body != `{"data":{"__typename":"Query"}}` {
-			t.Error(body)
+			t.Errorf("with its text: got %s, want data", body)
 		}
 	}
 	if _, body := s.PostJSON(`{` + persisted(hashOf(query)) + `}`); body != `{"data":{"__typename":"Query"}}` {
-		t.Errorf("this process remembers it: %s", body)
+		t.Errorf("by its hash, in the same process: got %s, want data", body)
 	}
 	if log := s.Log.String(); strings.Count(log, "\n") != 2 || strings.Contains(log, "level=ERROR") {
-		t.Errorf("logged: %s", log)
+		t.Errorf("got log %s, want 2 warnings", log)
 	}
 }
 
@@ -130,7 +130,7 @@ func TestOnlyTrustedDocumentsRun(t *testing.T) {
 	limits := endpoint.DefaultLimits()
 	for _, file := range []string{`[]`, `{"a": 5}`, `{"a": "{ nothing }"}`, `{"a": "{"}`, `{"a": ""}`, `{"a": "{` + aliases(16) + `}"}`} {
 		if _, err := endpoint.ReadTrusted([]byte(file), graph.Schema(), limits); err == nil {
-			t.Errorf("%s is taken", file)
+			t.Errorf("%s: got no error", file)
 		}
 	}
 	trusted, err := endpoint.ReadTrusted(fmt.Appendf(nil, `{%q: %q, "short": "mutation V($a: ID!) { vote(input: {article: $a}) { changed } }"}`, hashOf(front), front), graph.Schema(), limits)
@@ -151,10 +151,10 @@ func TestOnlyTrustedDocumentsRun(t *testing.T) {
 		fmt.Sprintf(`{"query":"{ viewer { id } }",%s}`, persisted(hashOf(front))): `"code":"DOCUMENT_NOT_TRUSTED"`,
 	} {
 		if _, body := s.PostJSON(request); !strings.Contains(body, want) {
-			t.Errorf("%s: %s, want %s", request, body, want)
+			t.Errorf("%s: got %s, want %s", request, body, want)
 		}
 	}
 	if n, commands := s.Trips.Read(); n > 0 && strings.Contains(fmt.Sprint(commands), "get") {
-		t.Errorf("trusted documents need no store: %v", commands)
+		t.Errorf("got commands %v, want none that reads a document", commands)
 	}
 }

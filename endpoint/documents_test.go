@@ -15,23 +15,23 @@ func TestDocumentCacheIsBoundedByBytes(t *testing.T) {
 		c.Add(t.Context(), fmt.Sprint(long, i), i) // twice counts once
 	}
 	if n := c.documents.entries.Len(); c.documents.bytes > documentBytes || n < documentBytes/(maxDocument+perDocument+2*perToken) {
-		t.Errorf("%d documents, %d bytes", n, c.documents.bytes)
+		t.Errorf("got %d long documents of %d bytes, want a full cache of at most %d bytes", n, c.documents.bytes, documentBytes)
 	}
 	if _, ok := c.Get(t.Context(), long+"1999"); !ok {
-		t.Error("the newest is not there")
+		t.Error("the newest document is missing")
 	}
 	if _, ok := c.Get(t.Context(), long+"0"); ok {
-		t.Error("the oldest is still there")
+		t.Error("the oldest document was not dropped")
 	}
 	c.Add(t.Context(), long+long, 1)
 	if _, ok := c.Get(t.Context(), long+long); ok {
-		t.Error("a document that is too long is remembered")
+		t.Error("a document that is too long was kept")
 	}
 	for i := range 100_000 {
 		c.Add(t.Context(), fmt.Sprint(i), i)
 	}
 	if n := c.documents.entries.Len(); n > documentBytes/perDocument || c.documents.bytes > documentBytes {
-		t.Errorf("%d short documents, %d bytes", n, c.documents.bytes)
+		t.Errorf("got %d short documents of %d bytes, want at most %d bytes", n, c.documents.bytes, documentBytes)
 	}
 	sum := 0
 	for _, key := range c.documents.entries.Keys() {
@@ -39,7 +39,7 @@ func TestDocumentCacheIsBoundedByBytes(t *testing.T) {
 		sum += e.bytes
 	}
 	if sum != c.documents.bytes {
-		t.Errorf("%d bytes are counted as %d", sum, c.documents.bytes)
+		t.Errorf("got a count of %d bytes, want %d", c.documents.bytes, sum)
 	}
 }
 
@@ -47,7 +47,7 @@ func TestCountTokens(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int{"": 0, " \n,": 0, "{a}": 3, `query Q($n: Int = 5) { a_b(c: [1, 2]) { ...d } }`: 27, "ä ö": 2} {
 		if got := countTokens(text); got != want {
-			t.Errorf("%s: %d, want %d", text, got, want)
+			t.Errorf("%q: got %d, want %d", text, got, want)
 		}
 	}
 }

@@ -26,7 +26,7 @@ import (
 
 const secret = "10.1.2.3:6379 article:7"
 
-// failing answers as each test says. The methods that no test uses are nil.
+// failing is a root resolver whose fields return what a test sets. Methods that no test uses are nil.
 type failing struct {
 	graph.ResolverRoot
 	viewer   func(context.Context) (*redisrepo.User, error)
@@ -66,7 +66,7 @@ type panicking struct{ graphql.ExecutableSchema }
 
 func (panicking) Exec(context.Context) graphql.ResponseHandler { panic(secret) }
 
-// serving makes the endpoint of a schema without a store.
+// serving returns the endpoint of a schema, without a store.
 func serving(t *testing.T, schema graphql.ExecutableSchema, log io.Writer, o endpoint.Options) http.Handler {
 	t.Helper()
 	var err error
@@ -76,8 +76,8 @@ func serving(t *testing.T, schema graphql.ExecutableSchema, log io.Writer, o end
 	return endpoint.New(endpoint.Schema{ExecutableSchema: schema}, nil, slog.New(slog.NewTextHandler(log, nil)), o)
 }
 
-// Of every error a stranger sees one of the public codes and nothing of its
-// text; every fault is in the log once, with the operation and the path.
+// Clients see one of the public codes of an error and nothing of its text. Each fault is logged once, with the operation
+// and the path.
 func TestErrorsShowOnlyPublicCodes(t *testing.T) {
 	t.Parallel()
 	viewer := func(err error) failing {
@@ -91,43 +91,43 @@ func TestErrorsShowOnlyPublicCodes(t *testing.T) {
 		query  string
 		code   string
 		errors int
-		log    string // what its only line has; empty if nothing is logged
+		log    string // part of the only line; empty if nothing is logged
 	}{
-		"parse":                       {failing{}, `query Op { viewer {`, "GRAPHQL_PARSE_FAILED", 1, ""},
-		"validation":                  {failing{}, `query Op { viewer { nothing } }`, "GRAPHQL_VALIDATION_FAILED", 1, ""},
-		"variable":                    {failing{}, `query Op($n: Int!) { articles(page: $n) { id } }`, "GRAPHQL_VALIDATION_FAILED", 1, ""},
-		"too much":                    {failing{}, `query Op { ` + strings.Repeat("a: __typename ", 16) + `}`, "ALIAS_LIMIT_EXCEEDED", 1, ""},
-		"scalar":                      {failing{}, `query Op { articles(page: 3000000000) { id } }`, "BAD_USER_INPUT", 1, ""},
-		"refusal":                     {viewer(redisrepo.Refusal{{Code: redisrepo.Invalid, Message: "it is blue"}}), viewerQuery, "BAD_USER_INPUT", 1, ""},
-		"resolver":                    {viewer(errors.New(secret)), viewerQuery, "INTERNAL", 1, "level=ERROR"},
-		"wrapped":                     {viewer(fmt.Errorf("a: %w", fmt.Errorf("b: %w", errors.New(secret)))), viewerQuery, "INTERNAL", 1, "level=ERROR"},
-		"one of gqlgen's":             {viewer(gqlerror.Errorf("%s", secret)), viewerQuery, "INTERNAL", 1, "level=ERROR"},
-		"one with a code":             {viewer(&gqlerror.Error{Message: secret, Extensions: map[string]any{"code": "MINE", "key": secret}}), viewerQuery, "INTERNAL", 1, "level=ERROR"},
-		"a list":                      {viewer(gqlerror.List{gqlerror.Errorf("%s", secret), gqlerror.Errorf("%s", secret)}), viewerQuery, "INTERNAL", 2, "level=ERROR"},
-		"Redis gone":                  {viewer(fmt.Errorf("%w: dial %s", redisrepo.ErrUnavailable, secret)), viewerQuery, "UNAVAILABLE", 1, "level=WARN"},
-		"deadline":                    {viewer(fmt.Errorf("%s: %w", secret, context.DeadlineExceeded)), viewerQuery, "TIMEOUT", 1, "level=WARN"},
-		"cancelled":                   {viewer(fmt.Errorf("%s: %w", secret, context.Canceled)), viewerQuery, "UNAVAILABLE", 1, ""},
-		"panic":                       {failing{viewer: func(context.Context) (*redisrepo.User, error) { panic(secret) }}, viewerQuery, "INTERNAL", 1, "level=ERROR"},
-		"null where it must not be":   {failing{articles: func() ([]*redisrepo.Article, error) { return []*redisrepo.Article{nil}, nil }}, `query Op { articles { id } }`, "INTERNAL", 1, "level=ERROR"},
-		"panic of a batch":            {failing{articles: list, votes: func([]*redisrepo.Article) ([]*redisrepo.Vote, error) { panic(secret) }}, votesQuery, "INTERNAL", 25, "level=ERROR"},
-		"error of a batch":            {failing{articles: list, votes: func([]*redisrepo.Article) ([]*redisrepo.Vote, error) { return nil, errors.New(secret) }}, votesQuery, "INTERNAL", 25, "level=ERROR"},
-		"Redis gone for a batch":      {failing{articles: list, votes: func([]*redisrepo.Article) ([]*redisrepo.Vote, error) { return nil, redisrepo.ErrUnavailable }}, votesQuery, "UNAVAILABLE", 25, "level=WARN"},
-		"a batch of the wrong length": {failing{articles: list, votes: func([]*redisrepo.Article) ([]*redisrepo.Vote, error) { return nil, nil }}, votesQuery, "INTERNAL", 25, "level=ERROR"},
+		"parse":                         {failing{}, `query Op { viewer {`, "GRAPHQL_PARSE_FAILED", 1, ""},
+		"validation":                    {failing{}, `query Op { viewer { nothing } }`, "GRAPHQL_VALIDATION_FAILED", 1, ""},
+		"variable":                      {failing{}, `query Op($n: Int!) { articles(page: $n) { id } }`, "GRAPHQL_VALIDATION_FAILED", 1, ""},
+		"limit":                         {failing{}, `query Op { ` + strings.Repeat("a: __typename ", 16) + `}`, "ALIAS_LIMIT_EXCEEDED", 1, ""},
+		"scalar out of range":           {failing{}, `query Op { articles(page: 3000000000) { id } }`, "BAD_USER_INPUT", 1, ""},
+		"refusal":                       {viewer(redisrepo.Refusal{{Code: redisrepo.Invalid, Message: "it is blue"}}), viewerQuery, "BAD_USER_INPUT", 1, ""},
+		"resolver":                      {viewer(errors.New(secret)), viewerQuery, "INTERNAL", 1, "level=ERROR"},
+		"wrapped":                       {viewer(fmt.Errorf("a: %w", fmt.Errorf("b: %w", errors.New(secret)))), viewerQuery, "INTERNAL", 1, "level=ERROR"},
+		"gqlerror":                      {viewer(gqlerror.Errorf("%s", secret)), viewerQuery, "INTERNAL", 1, "level=ERROR"},
+		"gqlerror with a code":          {viewer(&gqlerror.Error{Message: secret, Extensions: map[string]any{"code": "MINE", "key": secret}}), viewerQuery, "INTERNAL", 1, "level=ERROR"},
+		"list of errors":                {viewer(gqlerror.List{gqlerror.Errorf("%s", secret), gqlerror.Errorf("%s", secret)}), viewerQuery, "INTERNAL", 2, "level=ERROR"},
+		"Redis unavailable":             {viewer(fmt.Errorf("%w: dial %s", redisrepo.ErrUnavailable, secret)), viewerQuery, "UNAVAILABLE", 1, "level=WARN"},
+		"deadline":                      {viewer(fmt.Errorf("%s: %w", secret, context.DeadlineExceeded)), viewerQuery, "TIMEOUT", 1, "level=WARN"},
+		"cancelled":                     {viewer(fmt.Errorf("%s: %w", secret, context.Canceled)), viewerQuery, "UNAVAILABLE", 1, ""},
+		"panic":                         {failing{viewer: func(context.Context) (*redisrepo.User, error) { panic(secret) }}, viewerQuery, "INTERNAL", 1, "level=ERROR"},
+		"null in a list of non-null":    {failing{articles: func() ([]*redisrepo.Article, error) { return []*redisrepo.Article{nil}, nil }}, `query Op { articles { id } }`, "INTERNAL", 1, "level=ERROR"},
+		"panic of a batch":              {failing{articles: list, votes: func([]*redisrepo.Article) ([]*redisrepo.Vote, error) { panic(secret) }}, votesQuery, "INTERNAL", 25, "level=ERROR"},
+		"error of a batch":              {failing{articles: list, votes: func([]*redisrepo.Article) ([]*redisrepo.Vote, error) { return nil, errors.New(secret) }}, votesQuery, "INTERNAL", 25, "level=ERROR"},
+		"Redis unavailable for a batch": {failing{articles: list, votes: func([]*redisrepo.Article) ([]*redisrepo.Vote, error) { return nil, redisrepo.ErrUnavailable }}, votesQuery, "UNAVAILABLE", 25, "level=WARN"},
+		"a batch of the wrong length":   {failing{articles: list, votes: func([]*redisrepo.Article) ([]*redisrepo.Vote, error) { return nil, nil }}, votesQuery, "INTERNAL", 25, "level=ERROR"},
 	}
 	for name, tt := range tests {
 		var log bytes.Buffer
 		server := serving(t, schemaOf(tt.root), &log, endpoint.DefaultOptions())
 		body := ask(server, tt.query)
 		if strings.Contains(body, secret) || strings.Contains(body, ".go:") || strings.Contains(body, "batch") {
-			t.Errorf("%s: shown: %s", name, body)
+			t.Errorf("%s: got %s, want nothing internal in it", name, body)
 		}
 		if got := strings.Count(body, `"code":"`); got != tt.errors || strings.Count(body, `"code":"`+tt.code+`"`) != tt.errors {
-			t.Errorf("%s: %d errors, want %d of %s: %s", name, got, tt.errors, tt.code, body)
+			t.Errorf("%s: got %d errors, want %d of %s: %s", name, got, tt.errors, tt.code, body)
 		}
 		lines := strings.Count(log.String(), "\n")
 		if tt.log == "" && lines != 0 || tt.log != "" && (lines != 1 || !strings.Contains(log.String(), tt.log) ||
 			!strings.Contains(log.String(), "operation=Op") || !strings.Contains(log.String(), "path=")) {
-			t.Errorf("%s: logged %d lines: %s", name, lines, log.String())
+			t.Errorf("%s: got %d log lines, want one with %q or none if that is empty: %s", name, lines, tt.log, log.String())
 		}
 	}
 }
@@ -154,11 +154,11 @@ func TestTimeoutEndsResolvers(t *testing.T) {
 	}}
 	body := ask(serving(t, schemaOf(root), &log, options), `query Op { viewer { id } }`)
 	if body != `{"errors":[{"message":"the request took too long: try again, or ask for less","path":["viewer"],"locations":[{"line":1,"column":12}],"extensions":{"code":"TIMEOUT"}}],"data":{"viewer":null}}` {
-		t.Error(body)
+		t.Errorf("got %s, want TIMEOUT for the field", body)
 	}
 }
 
-// Outside of any resolver, too, a request gets an answer and the log a line.
+// A request that fails outside of resolvers gets a response, too, and a panic there is logged.
 func TestFailuresOutsideResolversGetAResponse(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -185,10 +185,10 @@ func TestFailuresOutsideResolversGetAResponse(t *testing.T) {
 		server.ServeHTTP(res, req)
 		body := res.Body.String()
 		if res.Code != tt.status || !strings.Contains(body, `"code":"`+tt.code+`"`) || strings.Contains(body, secret) || strings.Contains(body, "null") {
-			t.Errorf("%s: %d %s", name, res.Code, body)
+			t.Errorf("%s: got %d %s, want %d %s", name, res.Code, body, tt.status, tt.code)
 		}
 		if lines := strings.Count(log.String(), "\n"); tt.cancel && lines != 0 || !tt.cancel && lines != 1 {
-			t.Errorf("%s: logged: %s", name, log.String())
+			t.Errorf("%s: got log %s, want one line for a panic and none otherwise", name, log.String())
 		}
 	}
 }

@@ -26,21 +26,21 @@ func FuzzNegotiate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, accept string) {
 		a := negotiate([]string{accept})
 		if a.media != mediaJSON && a.media != mediaGraphQL {
-			t.Errorf("the media type is %q", a.media)
+			t.Errorf("got media type %q", a.media)
 		}
 		if a.eventsFirst && !a.events || a.events && !a.ok {
-			t.Errorf("contradiction: %+v", a)
+			t.Errorf("got %+v, want events if eventsFirst, and ok if events", a)
 		}
 		for _, offer := range []string{mediaJSON, mediaGraphQL, mediaEvents} {
 			if quality, _ := qualityOf(offer, accept); !(quality >= 0 && quality <= 1) {
-				t.Errorf("the quality of %s is %v", offer, quality)
+				t.Errorf("quality of %s: got %v, want 0 to 1", offer, quality)
 			}
 		}
 		if lines := negotiate(strings.Split(accept, ",")); lines != a {
-			t.Errorf("one header gives %+v, one for each range %+v", a, lines)
+			t.Errorf("got %+v for one header, but %+v for one header per range", a, lines)
 		}
 		if more := negotiate([]string{accept, "application/unknown"}); accept != "" && more != a {
-			t.Errorf("an unknown range changes %+v to %+v", a, more)
+			t.Errorf("got %+v, but %+v with an unknown range", a, more)
 		}
 	})
 }
@@ -60,11 +60,11 @@ func FuzzMessage(f *testing.F) {
 		}
 		kind, id := m.text("type"), m.text("id")
 		if (kind == typeSubscribe || kind == typeComplete) && id == "" {
-			t.Errorf("%s without an id is accepted", kind)
+			t.Errorf("%s is accepted without an id", kind)
 		}
 		again, payloadAgain, problem := parseMessage(asJSON(m))
 		if problem != "" || again.text("type") != kind || again.text("id") != id || !reflect.DeepEqual(payloadAgain, payload) {
-			t.Errorf("printed and parsed again, %s is %s: %s", data, asJSON(again), problem)
+			t.Errorf("%s: got %s when printed and parsed again: %s", data, asJSON(again), problem)
 		}
 		if kind == typeSubscribe {
 			params, problem := parseSubscribe(m, http.Header{})
@@ -74,12 +74,12 @@ func FuzzMessage(f *testing.F) {
 		}
 		answer := appendMessage(nil, typeNext, asJSON(id), m["payload"])
 		if !json.Valid(answer) || !utf8.Valid(answer) {
-			t.Errorf("the answer is not JSON: %s", answer)
+			t.Errorf("got message %s, want JSON", answer)
 		}
 	})
 }
 
-// tallies counts the operations of a document, in order.
+// tallies measures each operation of a document, in order.
 func tallies(document *ast.QueryDocument) (list []tally) {
 	m := newMeasure(document)
 	for _, o := range document.Operations {
@@ -110,10 +110,10 @@ func FuzzMeasure(f *testing.F) {
 		counted := tallies(document)
 		for _, n := range counted {
 			if n.depth < 0 || n.depth > limits.Tokens || n.fields < n.width || max(n.fields, n.aliases, n.directives) > maxTally {
-				t.Fatalf("%+v of %q", n, text)
+				t.Fatalf("got %+v, which is out of range, for %q", n, text)
 			}
 		}
-		// What is executed may be printed before: it must not become larger or smaller.
+		// Printing a document and parsing it again must not change what is counted.
 		var printed strings.Builder
 		formatter.NewFormatter(&printed).FormatQueryDocument(document)
 		again, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: printed.String()}, 0)
@@ -121,18 +121,18 @@ func FuzzMeasure(f *testing.F) {
 			return // gqlparser's formatter does not print all that its parser accepts
 		}
 		if after := tallies(again); !slices.Equal(after, counted) {
-			t.Errorf("%q is counted as %+v, printed as %q it is %+v", text, counted, printed.String(), after)
+			t.Errorf("%q: got %+v, but printed as %q it is %+v", text, counted, printed.String(), after)
 		}
 		// More fields never count less.
 		document.Operations[0].SelectionSet = append(document.Operations[0].SelectionSet, &ast.Field{Name: "more", Alias: "another"})
 		if more := tallies(document)[0]; more.fields < counted[0].fields || more.fields < maxTally && more.fields != counted[0].fields+1 ||
 			more.aliases < maxTally && more.aliases != counted[0].aliases+1 || more.depth < counted[0].depth {
-			t.Errorf("%q: with one more alias, %+v became %+v", text, counted[0], more)
+			t.Errorf("%q: got %+v, but with one more aliased field %+v", text, counted[0], more)
 		}
 	})
 }
 
-// The cache counts documents by an estimate of their tokens: it must not be less than half of the parser's number.
+// The document cache estimates the number of tokens. The estimate must be at least half of what the parser counts.
 func FuzzCountTokens(f *testing.F) {
 	for _, text := range []string{`{a}`, `{a(b:1 c:"d e")}`, "{a #b\n}", `{a(b:"""c""")}`, `query Q($n: [Int!]! = [1,2]) { ...F @d }`} {
 		f.Add(text)
@@ -142,7 +142,7 @@ func FuzzCountTokens(f *testing.F) {
 			return
 		}
 		if _, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, 2*countTokens(text)+1); err != nil {
-			t.Errorf("%q has more than twice %d tokens: %v", text, countTokens(text), err)
+			t.Errorf("%q: got an estimate of %d tokens, want at least half of their number: %v", text, countTokens(text), err)
 		}
 	})
 }
@@ -160,18 +160,18 @@ func FuzzClientAddress(f *testing.F) {
 		}
 		client := netip.MustParseAddr("203.0.113.7")
 		if got := at("203.0.113.7:99", header); got != client {
-			t.Errorf("connected directly, %v is taken for %v", client, got)
+			t.Errorf("connected directly: got %v, want %v", got, client)
 		}
 		if got := at("10.0.0.1:99", header, client.String()+", 10.0.0.2"); got != client {
-			t.Errorf("behind two proxies, %v is taken for %v", client, got)
+			t.Errorf("through two proxies: got %v, want %v", got, client)
 		}
 		got := at("10.0.0.1:99", header)
 		if !got.IsValid() || got.Is4In6() || got.Zone() != "" {
-			t.Errorf("the address is %v", got)
+			t.Errorf("got address %v, want a valid one without a zone that is not IPv4 in IPv6", got)
 		}
 		// The address is one of the header's, or a proxy.
 		if !proxies[0].Contains(got) && !slices.ContainsFunc(strings.Split(header, ","), func(hop string) bool { a, ok := parseHop(hop); return ok && a == got }) {
-			t.Errorf("%v is not in the header", got)
+			t.Errorf("got %v, want an address of the header or of a proxy", got)
 		}
 	})
 }
@@ -189,21 +189,21 @@ func FuzzReadQuery(f *testing.F) {
 		params, refused := transport.read(httptest.NewRecorder(), req)
 		if refused != nil {
 			if refused.status < 400 || refused.code == "" {
-				t.Errorf("refused with %d %s", refused.status, refused.code)
+				t.Errorf("got a refusal with %d %q, want an error status and a code", refused.status, refused.code)
 			}
 			return
 		}
 		if !utf8.ValidString(params.Query) || !utf8.ValidString(params.OperationName) {
-			t.Errorf("%q is not UTF-8", params.Query)
+			t.Errorf("got query %q, want UTF-8", params.Query)
 		}
-		// By POST, the same request is read as the same.
+		// The same request by POST is parsed alike.
 		body := asJSON(map[string]any{"query": params.Query, "operationName": params.OperationName, "variables": params.Variables, "extensions": params.Extensions})
 		post := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(string(body)))
 		post.Header.Set("Content-Type", mediaJSON)
 		posted, refused := transport.read(httptest.NewRecorder(), post)
 		if refused != nil || posted.Query != params.Query || posted.OperationName != params.OperationName ||
 			len(posted.Variables) != len(params.Variables) || len(params.Variables) > 0 && !reflect.DeepEqual(posted.Variables, params.Variables) {
-			t.Errorf("by POST, %s is %+v, refused: %v", body, posted, refused)
+			t.Errorf("by POST, %s: got %+v, refused: %v, want the same as by GET", body, posted, refused)
 		}
 	})
 }
@@ -215,10 +215,10 @@ func FuzzCut(f *testing.F) {
 	f.Fuzz(func(t *testing.T, message string) {
 		short := cut(message)
 		if len(short) > maxMessage+len("...") || utf8.ValidString(message) && !utf8.ValidString(short) || len(message) <= maxMessage && short != message {
-			t.Errorf("%q is cut to %q", message, short)
+			t.Errorf("%q: got %q", message, short)
 		}
 		if reason := cutReason(message); len(reason) > 90 || !utf8.ValidString(reason) && utf8.ValidString(message) {
-			t.Errorf("%q is cut to the reason %q", message, reason)
+			t.Errorf("%q: got the close reason %q", message, reason)
 		}
 	})
 }

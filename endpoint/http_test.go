@@ -36,7 +36,7 @@ func TestAcceptDecidesStatusAndContentType(t *testing.T) {
 		{"application/json;q=0.5, application/graphql-response+json;q=0.4", typeJSON},
 		{"text/html, */*;q=0.1", typeJSON},
 		{"application/json;q=0, */*", typeGraphQL},
-		// urql's and Apollo Client's own.
+		// What urql and Apollo Client send.
 		{"application/graphql-response+json, application/graphql+json, application/json, text/event-stream, multipart/mixed", typeGraphQL},
 		{"multipart/mixed;deferSpec=20220824, application/graphql-response+json, application/json;q=0.9", typeGraphQL},
 		{"text/html", ""},
@@ -73,20 +73,20 @@ func TestAcceptDecidesStatusAndContentType(t *testing.T) {
 			head, empty := s.Send(http.MethodHead, "?query="+url.QueryEscape(d.query), "", header...)
 			for _, res := range []*http.Response{got, posted, head} {
 				if res.StatusCode != want || res.Header.Get("Content-Type") != media || res.Header.Get("Content-Length") != fmt.Sprint(len(body)) {
-					t.Errorf("Accept %q, %s %s: %d %v", a.accept, res.Request.Method, d.query, res.StatusCode, res.Header)
+					t.Errorf("Accept %q, %s %s: got %d %v, want %d %s", a.accept, res.Request.Method, d.query, res.StatusCode, res.Header, want, media)
 				}
 				if vary := strings.Join(res.Header.Values("Vary"), ", "); vary != "Accept-Encoding, Accept" {
-					t.Errorf("Vary: %q", vary)
+					t.Errorf("got Vary %q", vary)
 				}
 			}
 			if getBody != body || empty != "" {
-				t.Errorf("GET %s, POST %s, HEAD %s", getBody, body, empty)
+				t.Errorf("got %s by GET, %s by POST and %q by HEAD, want equal bodies, and none by HEAD", getBody, body, empty)
 			}
 			if want == 406 {
 				d.body = `"code":"NOT_ACCEPTABLE"`
 			}
 			if !strings.Contains(body, d.body) || want != 200 && strings.Contains(body, `"data"`) {
-				t.Errorf("%s: %s, not %s", d.query, body, d.body)
+				t.Errorf("%s: got %s, want %s", d.query, body, d.body)
 			}
 		}
 	}
@@ -106,17 +106,17 @@ func TestInvalidHTTPRequestsAreRejected(t *testing.T) {
 		{"a form", "POST", "", "query={__typename}", "application/x-www-form-urlencoded", 415, "UNSUPPORTED_MEDIA_TYPE"},
 		{"multipart", "POST", "", "--x--", "multipart/form-data; boundary=x", 415, "UNSUPPORTED_MEDIA_TYPE"},
 		{"text/plain, which a form can send", "POST", "", `{"query":"{__typename}"}`, "text/plain", 415, "UNSUPPORTED_MEDIA_TYPE"},
-		{"no type", "POST", "", `{"query":"{__typename}"}`, "", 415, "UNSUPPORTED_MEDIA_TYPE"},
+		{"no content type", "POST", "", `{"query":"{__typename}"}`, "", 415, "UNSUPPORTED_MEDIA_TYPE"},
 		{"another charset", "POST", "", `{"query":"{__typename}"}`, "application/json; charset=latin1", 415, "UNSUPPORTED_MEDIA_TYPE"},
-		{"UTF-8", "POST", "", `{"query":"{__typename}"}`, "application/json; charset=UTF-8", 200, ""},
-		{"no JSON", "POST", "", secret, "application/json", 400, "BAD_REQUEST"},
-		{"half of it", "POST", "", `{"query":"` + secret, "application/json", 400, "BAD_REQUEST"},
-		{"nothing", "POST", "", "", "application/json", 400, "BAD_REQUEST"},
+		{"UTF-8 as charset", "POST", "", `{"query":"{__typename}"}`, "application/json; charset=UTF-8", 200, ""},
+		{"not JSON", "POST", "", secret, "application/json", 400, "BAD_REQUEST"},
+		{"truncated JSON", "POST", "", `{"query":"` + secret, "application/json", 400, "BAD_REQUEST"},
+		{"an empty body", "POST", "", "", "application/json", 400, "BAD_REQUEST"},
 		{"null", "POST", "", "null", "application/json", 400, "BAD_REQUEST"},
 		{"a batch", "POST", "", `[{"query":"{__typename}"}]`, "application/json", 400, "BAD_REQUEST"},
-		{"more behind it", "POST", "", `{"query":"{__typename}"} x`, "application/json", 400, "BAD_REQUEST"},
-		{"two of it", "POST", "", `{"query":"{__typename}"}{}`, "application/json", 400, "BAD_REQUEST"},
-		{"blanks behind it", "POST", "", `{"query":"{__typename}"}` + "\r\n ", "application/json", 200, ""},
+		{"text after the JSON", "POST", "", `{"query":"{__typename}"} x`, "application/json", 400, "BAD_REQUEST"},
+		{"two JSON values", "POST", "", `{"query":"{__typename}"}{}`, "application/json", 400, "BAD_REQUEST"},
+		{"blanks after the JSON", "POST", "", `{"query":"{__typename}"}` + "\r\n ", "application/json", 200, ""},
 		{"no query", "POST", "", `{"variables":{}}`, "application/json", 400, "BAD_REQUEST"},
 		{"a query of another type", "POST", "", `{"query":{"a":"` + secret + `"}}`, "application/json", 400, "BAD_REQUEST"},
 		{"variables of another type", "POST", "", `{"query":"{__typename}","variables":["` + secret + `"]}`, "application/json", 400, "BAD_REQUEST"},
@@ -124,7 +124,7 @@ func TestInvalidHTTPRequestsAreRejected(t *testing.T) {
 		{"too large", "POST", "", `{"query":"{__typename}"}` + padding, "application/json", 413, "BODY_LIMIT_EXCEEDED"},
 		{"no query by GET", "GET", "?variables={}", "", "", 400, "BAD_REQUEST"},
 		{"variables by GET", "GET", "?query={__typename}&variables=5", "", "", 400, "BAD_REQUEST"},
-		{"a broken URL", "GET", "?query=%zz", "", "", 400, "BAD_REQUEST"},
+		{"a malformed URL", "GET", "?query=%zz", "", "", 400, "BAD_REQUEST"},
 		{"a long URL", "GET", "?query={__typename}&x=" + strings.Repeat("x", int(limit)), "", "", 414, "BODY_LIMIT_EXCEEDED"},
 		{"a mutation by GET", "GET", "?query=" + url.QueryEscape(`mutation { vote(input: {article: 1}) { changed } }`), "", "", 405, "METHOD_NOT_ALLOWED"},
 		{"PUT", "PUT", "", `{"query":"{__typename}"}`, "application/json", 405, "METHOD_NOT_ALLOWED"},
@@ -139,30 +139,30 @@ func TestInvalidHTTPRequestsAreRejected(t *testing.T) {
 		s.Trips.Reset()
 		res, body := s.Send(tt.method, tt.target, tt.body, header...)
 		if res.StatusCode != tt.status {
-			t.Errorf("%s: status %d, want %d: %s", tt.name, res.StatusCode, tt.status, body)
+			t.Errorf("%s: got %d, want %d: %s", tt.name, res.StatusCode, tt.status, body)
 		}
 		if tt.status == 204 {
 			if body != "" || res.Header.Get("Allow") != "GET, HEAD, POST, OPTIONS" {
-				t.Errorf("%s: %s %v", tt.name, body, res.Header)
+				t.Errorf("%s: got %q %v, want no body, and Allow", tt.name, body, res.Header)
 			}
 			continue
 		}
 		if got := sitetest.CodeOf(t, body); got != tt.code {
-			t.Errorf("%s: %s, want %s", tt.name, body, tt.code)
+			t.Errorf("%s: got %s, want %s", tt.name, body, tt.code)
 		}
 		if res.Header.Get("Content-Type") != typeJSON || strings.Contains(body, secret) || res.Header.Get("X-Content-Type-Options") != "nosniff" {
-			t.Errorf("%s: %v %s", tt.name, res.Header, body)
+			t.Errorf("%s: got %v %s, want JSON that quotes nothing of the body", tt.name, res.Header, body)
 		}
 		allow := map[string]string{"PUT": "GET, HEAD, POST, OPTIONS", "DELETE": "GET, HEAD, POST, OPTIONS", "a mutation by GET": "POST"}[tt.name]
 		if res.Header.Get("Allow") != allow {
-			t.Errorf("%s: Allow %q, want %q", tt.name, res.Header.Get("Allow"), allow)
+			t.Errorf("%s: got Allow %q, want %q", tt.name, res.Header.Get("Allow"), allow)
 		}
 		if n, commands := s.Trips.Read(); n != 0 {
-			t.Errorf("%s went to Redis: %v", tt.name, commands)
+			t.Errorf("%s: got commands %v, want none", tt.name, commands)
 		}
 	}
 	if log := s.Log.String(); log != "" {
-		t.Errorf("what clients get wrong is no fault of the server: %s", log)
+		t.Errorf("got log %s, want nothing logged for client errors", log)
 	}
 }
 
@@ -184,7 +184,7 @@ func TestChunkedBodyOverTheLimitIsRejected(t *testing.T) {
 	text, _ := io.ReadAll(res.Body)
 	want := fmt.Sprintf(`{"errors":[{"message":"the request is too large","extensions":{"allowed":%d,"asked":%d,"code":"BODY_LIMIT_EXCEEDED"}}]}`, limit, limit+1)
 	if res.StatusCode != http.StatusRequestEntityTooLarge || string(text) != want {
-		t.Errorf("%d %s", res.StatusCode, text)
+		t.Errorf("got %d %s, want 413 %s", res.StatusCode, text, want)
 	}
 }
 
@@ -195,13 +195,13 @@ func TestVariablesAndOperationNameWorkByGETAndPOST(t *testing.T) {
 	const query = `query A($n: Int) { articles(pageSize: $n) { id } } query B { viewer { id } }`
 	const want = `{"data":{"articles":[{"id":"article:1"}]}}`
 	if _, body := s.PostJSON(fmt.Sprintf(`{"query":%q,"operationName":"A","variables":{"n":5},"extensions":null}`, query)); body != want {
-		t.Error(body)
+		t.Errorf("by POST: got %s, want %s", body, want)
 	}
 	if _, body := s.Send("GET", "?operationName=A&variables="+url.QueryEscape(`{"n":5}`)+"&query="+url.QueryEscape(query), ""); body != want {
-		t.Error(body)
+		t.Errorf("by GET: got %s, want %s", body, want)
 	}
 	if _, body := s.Get(query); sitetest.CodeOf(t, body) != "GRAPHQL_VALIDATION_FAILED" {
-		t.Errorf("no operation is named: %s", body)
+		t.Errorf("without operationName: got %s, want GRAPHQL_VALIDATION_FAILED", body)
 	}
 }
 
@@ -209,11 +209,11 @@ func TestGETNeedsPreflightHeaderIfConfigured(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.GETPreflight = true })
 	if res, body := s.Get(`{ __typename }`); res.StatusCode != 403 || sitetest.CodeOf(t, body) != "PREFLIGHT_REQUIRED" {
-		t.Errorf("%d %s", res.StatusCode, body)
+		t.Errorf("without a header: got %d %s, want 403 PREFLIGHT_REQUIRED", res.StatusCode, body)
 	}
 	for _, header := range []string{"GraphQL-Require-Preflight", "Apollo-Require-Preflight"} {
 		if _, body := s.Get(`{ __typename }`, header, "1"); body != `{"data":{"__typename":"Query"}}` {
-			t.Error(body)
+			t.Errorf("with %s: got %s, want data", header, body)
 		}
 	}
 	s.Want("", `{ __typename }`, `{"__typename": "Query"}`)
@@ -228,18 +228,18 @@ func TestOnlyAllowedOriginsGetCORSHeaders(t *testing.T) {
 	for origin, allowed := range map[string]string{"https://friend.example": "https://friend.example", "https://foe.example": ""} {
 		res, _ := open.Send("OPTIONS", "", "", append(ask, "Origin", origin)...)
 		if got := res.Header.Get("Access-Control-Allow-Origin"); res.StatusCode != 204 || got != allowed {
-			t.Errorf("%s: %d %v", origin, res.StatusCode, res.Header)
+			t.Errorf("preflight from %s: got %d %v, want 204 and the allowed origin %q", origin, res.StatusCode, res.Header, allowed)
 		}
 		res, body := open.PostJSON(`{"query":"{__typename}"}`, "Origin", origin)
 		if got := res.Header.Get("Access-Control-Allow-Origin"); got != allowed || body == "" || res.Header.Get("Access-Control-Allow-Credentials") != "" {
-			t.Errorf("%s: %v", origin, res.Header)
+			t.Errorf("from %s: got %v, want the allowed origin %q and no credentials", origin, res.Header, allowed)
 		}
 		if vary := strings.Join(res.Header.Values("Vary"), ", "); vary != "Origin, Accept-Encoding, Accept" {
-			t.Errorf("Vary: %s", vary)
+			t.Errorf("got Vary %q", vary)
 		}
 		res, _ = closed.Send("OPTIONS", "", "", append(ask, "Origin", origin)...)
 		if got := res.Header.Get("Access-Control-Allow-Origin"); got != "" {
-			t.Errorf("without a list, %s is let in: %s", origin, got)
+			t.Errorf("without allowed origins, from %s: got the allowed origin %q, want none", origin, got)
 		}
 	}
 }
@@ -255,16 +255,16 @@ func TestLongResponsesAreCompressed(t *testing.T) {
 	for accepts, want := range map[string]string{"": "", "gzip": "gzip", "zstd": "zstd", "zstd, gzip": "gzip", "zstd, gzip;q=0.9": "zstd", "br": "", "identity": ""} {
 		res, body := s.Get(long, "Accept-Encoding", accepts)
 		if got := res.Header.Get("Content-Encoding"); got != want || want != "" && (len(body) >= len(plain)/2 || body == "") || want == "" && body != plain {
-			t.Errorf("Accept-Encoding %q: %q, %d bytes of %d", accepts, got, len(body), len(plain))
+			t.Errorf("Accept-Encoding %q: got %q and %d of %d bytes, want %q", accepts, got, len(body), len(plain), want)
 		}
 		if vary := strings.Join(res.Header.Values("Vary"), ", "); vary != "Accept-Encoding, Accept" {
-			t.Errorf("Vary: %s", vary)
+			t.Errorf("got Vary %q", vary)
 		}
 		if res, _ := s.Get(`{ __typename }`, "Accept-Encoding", accepts); res.Header.Get("Content-Encoding") != "" || res.Header.Get("Content-Length") != "31" {
-			t.Errorf("a short answer: %v", res.Header)
+			t.Errorf("a short response: got %v, want it uncompressed", res.Header)
 		}
 		if res, _ := s.Get(`{ nothing }`, "Accept-Encoding", accepts, "Accept", "application/graphql-response+json"); res.StatusCode != 400 {
-			t.Errorf("an error: %d", res.StatusCode)
+			t.Errorf("an error: got %d, want 400", res.StatusCode)
 		}
 	}
 }
@@ -281,13 +281,13 @@ func TestTimeoutEndsRedisCommands(t *testing.T) {
 		began := time.Now()
 		body := s.AskText("bob", query)
 		if sitetest.CodeOf(t, body) != "TIMEOUT" || strings.Contains(body, server.Socket()) {
-			t.Errorf("%s: %s", query, body)
+			t.Errorf("%s: got %s, want TIMEOUT without the address of Redis", query, body)
 		}
 		if took := time.Since(began); took > 2*time.Second {
-			t.Errorf("%s: ended after %v", query, took)
+			t.Errorf("%s: ended after %v, want at most 2s", query, took)
 		}
 	}
 	if log := s.Log.String(); strings.Count(log, "\n") != 2 || strings.Count(log, "operation=Slow") != 2 || strings.Contains(log, "level=ERROR") {
-		t.Errorf("logged: %s", log)
+		t.Errorf("got log %s, want one warning for each operation", log)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"frontpage/sitetest"
 )
 
-// gqlparser lets an object pass for a scalar or an enum.
+// gqlparser itself accepts an object as a value of a scalar or an enum.
 func TestObjectAsScalarOrEnumIsRejected(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
@@ -26,11 +26,11 @@ func TestObjectAsScalarOrEnumIsRejected(t *testing.T) {
 	} {
 		a := s.Ask("alice", query)
 		if len(a.Errors) == 0 || a.Errors[0].Extensions.Code != "GRAPHQL_VALIDATION_FAILED" {
-			t.Errorf("%s: %v", query, a)
+			t.Errorf("%s: got %v, want GRAPHQL_VALIDATION_FAILED", query, a)
 		}
 	}
 	if log := s.Log.String(); log != "" {
-		t.Errorf("what clients get wrong is no fault of the server: %s", log)
+		t.Errorf("got log %s, want nothing logged for client errors", log)
 	}
 }
 
@@ -39,11 +39,11 @@ func TestInvalidUTF8IsRejected(t *testing.T) {
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	res, body := s.PostJSON("{\"query\": \"{ user(name: \\\"caf\xe9\\\") { id } }\"}")
 	if res.StatusCode != 415 || sitetest.CodeOf(t, body) != "UNSUPPORTED_MEDIA_TYPE" {
-		t.Errorf("a body: %d %s", res.StatusCode, body)
+		t.Errorf("in a body: got %d %s, want 415 UNSUPPORTED_MEDIA_TYPE", res.StatusCode, body)
 	}
 	res, body = s.Send(http.MethodGet, "?query=%7Buser(name:%22caf%e9%22)%7Bid%7D%7D", "")
 	if res.StatusCode != 400 || sitetest.CodeOf(t, body) != "BAD_REQUEST" {
-		t.Errorf("a query string: %d %s", res.StatusCode, body)
+		t.Errorf("in a query string: got %d %s, want 400 BAD_REQUEST", res.StatusCode, body)
 	}
 }
 
@@ -52,6 +52,6 @@ func TestPathsInErrorsAreCut(t *testing.T) {
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	body := s.AskText("alice", `mutation($i: PostInput!) { post(input: $i) { userErrors { code } } }`, "i", map[string]any{"title": "t", strings.Repeat("f", 60_000): 1})
 	if len(body) > 2_000 {
-		t.Errorf("an error of %d bytes", len(body))
+		t.Errorf("got a response of %d bytes, want at most 2000", len(body))
 	}
 }

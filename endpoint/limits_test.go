@@ -12,7 +12,7 @@ import (
 	"frontpage/sitetest"
 )
 
-// every is every field of an article.
+// every selects all fields of an article.
 const every = `id number title link text poster { id name } createdAt score votes upvotes downvotes isInteresting groups { id name articleCount } votingEndsAt viewerVote viewerCanVote `
 
 func aliases(n int) string {
@@ -23,7 +23,7 @@ func aliases(n int) string {
 	return b.String()
 }
 
-// Each limit lets its number pass and refuses one more, and says so.
+// Each limit accepts its number and refuses one more, with both numbers in the error.
 func TestDocumentOverALimitIsRejected(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
@@ -34,7 +34,7 @@ func TestDocumentOverALimitIsRejected(t *testing.T) {
 	for _, tt := range []struct {
 		s              *sitetest.Site
 		query          string
-		code           string // empty: it passes
+		code           string // empty: accepted
 		asked, allowed int
 	}{
 		{s, `{` + aliases(15) + ` }`, "", 0, 0},
@@ -68,26 +68,26 @@ func TestDocumentOverALimitIsRejected(t *testing.T) {
 		if tt.code == "" {
 			for _, e := range a.Errors {
 				if e.Extensions.Code != "BAD_USER_INPUT" {
-					t.Errorf("%.100s: %v", tt.query, e)
+					t.Errorf("%.100s: got %v, want it to be accepted", tt.query, e)
 				}
 			}
 			continue
 		}
 		if len(a.Errors) != 1 {
-			t.Errorf("%.100s: %d errors: %.300v", tt.query, len(a.Errors), a.Errors)
+			t.Errorf("%.100s: got %d errors, want 1: %.300v", tt.query, len(a.Errors), a.Errors)
 			continue
 		}
 		e := a.Errors[0]
 		if e.Extensions.Code != tt.code || e.Extensions.Asked != tt.asked || e.Extensions.Allowed != tt.allowed {
-			t.Errorf("%.100s: %+v, want %s, %d of %d", tt.query, e, tt.code, tt.asked, tt.allowed)
+			t.Errorf("%.100s: got %+v, want %s, %d of %d", tt.query, e, tt.code, tt.asked, tt.allowed)
 		}
 		if numbers := fmt.Sprintf("%d", tt.asked); tt.asked > 0 && (!strings.Contains(e.Message, numbers) || !strings.Contains(e.Message, fmt.Sprint(tt.allowed))) {
-			t.Errorf("%.100s: %q does not say how much was asked and is allowed", tt.query, e.Message)
+			t.Errorf("%.100s: got %q, want it to say what was asked and what is allowed", tt.query, e.Message)
 		}
 	}
 }
 
-// deep is twelve levels, the last of them given.
+// deep returns a query of twelve levels. last is the selection at the twelfth.
 func deep(last string) string {
 	const pair = `articlesConnection(first: 1) { edges { node { `
 	return `{ ` + pair + `poster { ` + pair + `poster { ` + pair + last + strings.Repeat(` }`, 12)
@@ -97,11 +97,11 @@ func TestIntrospectionHasItsOwnLimits(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	if a := s.Ask("", standardIntrospection); len(a.Errors) > 0 || a.Data["__schema"] == nil {
-		t.Errorf("the standard query: %v", a.Errors)
+		t.Errorf("the standard introspection query: got %v, want no errors", a.Errors)
 	}
 	a := s.Ask("", `{ __schema { types { fields { type { fields { type { fields { name } } } } } } } }`)
 	if len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "INTROSPECTION_DEPTH_LIMIT_EXCEEDED" || a.Errors[0].Extensions.Allowed != 2 {
-		t.Errorf("a circular one: %v", a.Errors)
+		t.Errorf("types within types: got %v, want INTROSPECTION_DEPTH_LIMIT_EXCEEDED", a.Errors)
 	}
 }
 
@@ -111,7 +111,7 @@ func TestDisabledIntrospectionRevealsNoNames(t *testing.T) {
 	for _, query := range []string{standardIntrospection, `{ __type(name: "Article") { name } }`, `{ viewer { id } ... { __schema { queryType { name } } } }`} {
 		a := s.Ask("", query)
 		if len(a.Errors) == 0 || a.Errors[0].Extensions.Code != "INTROSPECTION_DISABLED" || a.Data != nil {
-			t.Errorf("%.50s: %v", query, a)
+			t.Errorf("%.50s: got %v, want INTROSPECTION_DISABLED", query, a)
 		}
 	}
 	for query, hidden := range map[string]string{
@@ -130,20 +130,20 @@ func TestDisabledIntrospectionRevealsNoNames(t *testing.T) {
 	} {
 		body := s.AskText("", query)
 		if sitetest.CodeOf(t, body) != "GRAPHQL_VALIDATION_FAILED" || strings.Contains(body, hidden) || strings.Contains(strings.ToLower(body), "did you mean") {
-			t.Errorf("%s: %s", query, body)
+			t.Errorf("%s: got %s, want GRAPHQL_VALIDATION_FAILED without %q", query, body, hidden)
 		}
 	}
 	s.Want("", `{ __typename }`, `{"__typename": "Query"}`)
 }
 
-// Requests that have brought servers of this kind down, or to their knees.
+// Requests like these have crashed or exhausted other GraphQL servers.
 func TestMaliciousDocumentsCauseNoServerError(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	for i := range 25 {
 		s.Post("alice", fmt.Sprint("article ", i), "all")
 	}
-	// Fragments that spread the next one twice: 2^levels of the last.
+	// twice makes a chain of fragments that each spread the next one twice: the last is spread 2^levels times.
 	twice := func(levels int, on, start, spread, last string) string {
 		var b strings.Builder
 		fmt.Fprintf(&b, start, "f0")
@@ -168,34 +168,34 @@ func TestMaliciousDocumentsCauseNoServerError(t *testing.T) {
 	}
 	introspection := twice(22, "__Type", `{ __schema { types { ...%s } } }`, `...NEXT ...NEXT`, `name`)
 	attacks := map[string]string{
-		"750,000 selections in each other":         strings.Repeat("{a", 750_000),
-		"1,000,000 lists in each other":            "{a(b:" + strings.Repeat("[", 1_000_000),
-		"750,000 selections in each other, closed": strings.Repeat("{a", 500_000) + strings.Repeat("}", 500_000),
-		"introspection by fragments, 22 levels":    introspection,
-		"introspection by fragments, 30 levels":    twice(30, "__Type", `{ __schema { types { ...%s } } }`, `...NEXT ...NEXT`, `name`),
-		"types of types by fragments, 30 levels":   twice(30, "__Type", `{ __type(name: "Article") { ...%s } }`, `ofType { ...NEXT } ofType { ...NEXT }`, `name`),
-		"complexity by fragments, 24 levels":       twice(24, "Query", `{ ...%s }`, `...NEXT ...NEXT`, `viewer { id }`),
-		"complexity by fragments, 30 levels":       twice(30, "Query", `{ ...%s }`, `...NEXT ...NEXT`, `viewer { id }`),
-		"depth by fragments":                       twice(30, "Group", `{ group(name: "all") { ...%s } }`, `articles { groups { ...NEXT } }`, `name`),
-		"fragments in a circle":                    `{ ...a } fragment a on Query { ...b } fragment b on Query { ...a }`,
-		"one field 3,000 times":                    "{" + strings.Repeat("articles{page} ", 3000) + "}",
-		"one valid field 3,000 times":              "{" + strings.Repeat("articles{id} ", 3000) + "}",
-		"__typename 10,000 times":                  "{" + strings.Repeat("__typename ", 10_000) + "}",
-		"500 fragments of 39 spreads":              "{ ...f0 }" + fragments.String(),
-		"10,000 aliases":                           "{" + aliases(10_000) + " }",
-		"10,000 unknown directives":                "{ __typename " + strings.Repeat("@aa ", 10_000) + "}",
-		"700 unknown directives":                   "{ __typename " + strings.Repeat("@aa ", 700) + "}",
-		"100 aliases of a page with groups":        "{" + pages.String() + " }",
-		"types of the schema under 15 aliases":     "{ __schema {" + strings.ReplaceAll(aliases(15), "__typename", "types { name description fields { name description type { fields { name description args { name description } } } } }") + " } }",
-		"60,000 comments":                          "{ __typename " + strings.Repeat("#\n", 60_000) + "}",
-		"a string of 100,000 characters":           `{ user(name: "` + strings.Repeat("x", 100_000) + `") { id } }`,
-		"a block string of 100,000 line ends":      `{ user(name: """` + strings.Repeat("\n", 100_000) + `""") { id } }`,
-		"a name of 100,000 characters":             `{ ` + strings.Repeat("x", 100_000) + ` }`,
-		"20 pages of 100":                          "{" + strings.ReplaceAll(aliases(15), "__typename", "articles(pageSize: 100) { id title }") + " }",
-		"lists in lists":                           `{ articles(pageSize: 100) { groups { articles(pageSize: 100) { groups { articles(pageSize: 100) { id } } } } } }`,
-		"no selection":                             `{}`,
-		"nothing but blanks":                       strings.Repeat(" ", 100_000),
-		"bytes that are no text":                   "{ \xff\xfe\x00 }",
+		"750,000 nested selections":              strings.Repeat("{a", 750_000),
+		"1,000,000 nested lists":                 "{a(b:" + strings.Repeat("[", 1_000_000),
+		"500,000 nested selections, closed":      strings.Repeat("{a", 500_000) + strings.Repeat("}", 500_000),
+		"introspection by fragments, 22 levels":  introspection,
+		"introspection by fragments, 30 levels":  twice(30, "__Type", `{ __schema { types { ...%s } } }`, `...NEXT ...NEXT`, `name`),
+		"types of types by fragments, 30 levels": twice(30, "__Type", `{ __type(name: "Article") { ...%s } }`, `ofType { ...NEXT } ofType { ...NEXT }`, `name`),
+		"complexity by fragments, 24 levels":     twice(24, "Query", `{ ...%s }`, `...NEXT ...NEXT`, `viewer { id }`),
+		"complexity by fragments, 30 levels":     twice(30, "Query", `{ ...%s }`, `...NEXT ...NEXT`, `viewer { id }`),
+		"depth by fragments":                     twice(30, "Group", `{ group(name: "all") { ...%s } }`, `articles { groups { ...NEXT } }`, `name`),
+		"circular fragments":                     `{ ...a } fragment a on Query { ...b } fragment b on Query { ...a }`,
+		"one field 3,000 times":                  "{" + strings.Repeat("articles{page} ", 3000) + "}",
+		"one valid field 3,000 times":            "{" + strings.Repeat("articles{id} ", 3000) + "}",
+		"__typename 10,000 times":                "{" + strings.Repeat("__typename ", 10_000) + "}",
+		"500 fragments of 39 spreads":            "{ ...f0 }" + fragments.String(),
+		"10,000 aliases":                         "{" + aliases(10_000) + " }",
+		"10,000 unknown directives":              "{ __typename " + strings.Repeat("@aa ", 10_000) + "}",
+		"700 unknown directives":                 "{ __typename " + strings.Repeat("@aa ", 700) + "}",
+		"100 aliases of a page with groups":      "{" + pages.String() + " }",
+		"types of the schema under 15 aliases":   "{ __schema {" + strings.ReplaceAll(aliases(15), "__typename", "types { name description fields { name description type { fields { name description args { name description } } } } }") + " } }",
+		"60,000 comments":                        "{ __typename " + strings.Repeat("#\n", 60_000) + "}",
+		"a string of 100,000 characters":         `{ user(name: "` + strings.Repeat("x", 100_000) + `") { id } }`,
+		"a block string of 100,000 line ends":    `{ user(name: """` + strings.Repeat("\n", 100_000) + `""") { id } }`,
+		"a name of 100,000 characters":           `{ ` + strings.Repeat("x", 100_000) + ` }`,
+		"20 pages of 100":                        "{" + strings.ReplaceAll(aliases(15), "__typename", "articles(pageSize: 100) { id title }") + " }",
+		"nested lists":                           `{ articles(pageSize: 100) { groups { articles(pageSize: 100) { groups { articles(pageSize: 100) { id } } } } } }`,
+		"an empty selection":                     `{}`,
+		"only blanks":                            strings.Repeat(" ", 100_000),
+		"invalid UTF-8":                          "{ \xff\xfe\x00 }",
 	}
 	for name, query := range attacks {
 		body, err := json.Marshal(map[string]string{"query": query})
@@ -210,12 +210,12 @@ func TestMaliciousDocumentsCauseNoServerError(t *testing.T) {
 		}{{res.StatusCode, posted}, {got.StatusCode, gotBody}} {
 			code := sitetest.CodeOf(t, answered.body)
 			if answered.status >= 500 || code == "INTERNAL" || code == "UNAVAILABLE" || len(answered.body) > 1<<20 {
-				t.Errorf("%s: %d, %d bytes: %.300s", name, answered.status, len(answered.body), answered.body)
+				t.Errorf("%s: got %d and %d bytes: %.300s", name, answered.status, len(answered.body), answered.body)
 			}
 		}
 	}
 	variables := map[string]string{
-		"lists in lists":             strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000),
+		"nested lists":               strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000),
 		"40,000 strings":             `["` + strings.Repeat(`","`, 40_000) + `"]`,
 		"a number of 100,000 digits": strings.Repeat("9", 100_000),
 	}
@@ -226,17 +226,17 @@ func TestMaliciousDocumentsCauseNoServerError(t *testing.T) {
 			`query($v: ID!) { article(id: $v) { id } }`} {
 			res, body := s.PostJSON(fmt.Sprintf(`{"query":%q,"variables":{"v":%s}}`, query, value), "X-User-ID", "alice")
 			if res.StatusCode >= 500 || strings.Contains(body, "INTERNAL") || len(body) > 10_000 {
-				t.Errorf("%s in %s: %d %.300s", name, query, res.StatusCode, body)
+				t.Errorf("%s in %s: got %d %.300s", name, query, res.StatusCode, body)
 			}
 		}
 	}
 	s.Want("", `{ articles(pageSize: 1) { __typename } }`, `{"articles": [{"__typename": "Article"}]}`)
 	if log := s.Log.String(); log != "" {
-		t.Errorf("an attack is no fault of the server: %.500s", log)
+		t.Errorf("got log %.500s, want nothing logged for client errors", log)
 	}
 }
 
-// standardIntrospection is what tools send (graphql-js, getIntrospectionQuery).
+// standardIntrospection is the query that tools send: getIntrospectionQuery of graphql-js.
 const standardIntrospection = `query IntrospectionQuery { __schema { queryType { name kind } mutationType { name kind } subscriptionType { name kind }
 	types { ...FullType } directives { name description locations args { ...InputValue } } } }
 fragment FullType on __Type { kind name description

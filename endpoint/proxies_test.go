@@ -36,22 +36,22 @@ func TestUserHeaderIsAcceptedFromProxiesOnly(t *testing.T) {
 		header []string
 		want   string
 	}{
-		"a proxy":                         {proxy, whoAmI, []string{"X-Forwarded-User", "bob"}, "bob"},
-		"a proxy, anonymous":              {proxy, whoAmI, nil, "anonymous"},
-		"a proxy, an empty name":          {proxy, whoAmI, []string{"X-Forwarded-User", ""}, "anonymous"},
-		"a proxy, a bad name":             {proxy, whoAmI, []string{"X-Forwarded-User", strings.Repeat("u", 65)}, "USER_NAME_INVALID"},
-		"a proxy, two names":              {proxy, whoAmI, []string{"X-Forwarded-User", "bob", "x-forwarded-user", "eve"}, "USER_NAME_INVALID"},
-		"a proxy, a moderator":            {proxy, log, []string{"X-Forwarded-User", "bob", "X-Forwarded-Groups", "staff,moderator"}, "anonymous"},
-		"a proxy, no moderator":           {proxy, log, []string{"X-Forwarded-User", "bob", "X-Forwarded-Groups", "staff,moderators"}, "FORBIDDEN"},
-		"a proxy, roles without a name":   {proxy, log, []string{"X-Forwarded-Groups", "moderator"}, "FORBIDDEN"},
-		"a proxy, roles of another kind":  {proxy, log, []string{"X-Forwarded-User", "bob", "X-User-Roles", "moderator"}, "FORBIDDEN"},
-		"another, anonymous":              {other, whoAmI, nil, "anonymous"},
-		"another":                         {other, whoAmI, []string{"X-Forwarded-User", "bob"}, "PROXY_UNTRUSTED"},
-		"another, an empty name":          {other, whoAmI, []string{"X-Forwarded-User", ""}, "PROXY_UNTRUSTED"},
-		"another, in the proxy's name":    {other, whoAmI, []string{"X-Forwarded-User", "bob", "X-Forwarded-For", "127.0.0.9"}, "PROXY_UNTRUSTED"},
-		"another, roles alone":            {other, log, []string{"X-Forwarded-Groups", "moderator"}, "FORBIDDEN"},
-		"another, the development header": {other, whoAmI, []string{"X-User-ID", "bob"}, "anonymous"},
-		"another, a token":                {other, whoAmI, []string{"Authorization", "Bearer " + sitetest.Token()}, "anonymous"},
+		"a proxy":                                 {proxy, whoAmI, []string{"X-Forwarded-User", "bob"}, "bob"},
+		"a proxy, anonymous":                      {proxy, whoAmI, nil, "anonymous"},
+		"a proxy, an empty name":                  {proxy, whoAmI, []string{"X-Forwarded-User", ""}, "anonymous"},
+		"a proxy, a bad name":                     {proxy, whoAmI, []string{"X-Forwarded-User", strings.Repeat("u", 65)}, "USER_NAME_INVALID"},
+		"a proxy, two names":                      {proxy, whoAmI, []string{"X-Forwarded-User", "bob", "x-forwarded-user", "eve"}, "USER_NAME_INVALID"},
+		"a proxy, a moderator":                    {proxy, log, []string{"X-Forwarded-User", "bob", "X-Forwarded-Groups", "staff,moderator"}, "anonymous"},
+		"a proxy, no moderator":                   {proxy, log, []string{"X-Forwarded-User", "bob", "X-Forwarded-Groups", "staff,moderators"}, "FORBIDDEN"},
+		"a proxy, roles without a name":           {proxy, log, []string{"X-Forwarded-Groups", "moderator"}, "FORBIDDEN"},
+		"a proxy, the development roles header":   {proxy, log, []string{"X-Forwarded-User", "bob", "X-User-Roles", "moderator"}, "FORBIDDEN"},
+		"another address, anonymous":              {other, whoAmI, nil, "anonymous"},
+		"another address":                         {other, whoAmI, []string{"X-Forwarded-User", "bob"}, "PROXY_UNTRUSTED"},
+		"another address, an empty name":          {other, whoAmI, []string{"X-Forwarded-User", ""}, "PROXY_UNTRUSTED"},
+		"another address, forged X-Forwarded-For": {other, whoAmI, []string{"X-Forwarded-User", "bob", "X-Forwarded-For", "127.0.0.9"}, "PROXY_UNTRUSTED"},
+		"another address, roles alone":            {other, log, []string{"X-Forwarded-Groups", "moderator"}, "FORBIDDEN"},
+		"another address, the development header": {other, whoAmI, []string{"X-User-ID", "bob"}, "anonymous"},
+		"another address, a token":                {other, whoAmI, []string{"Authorization", "Bearer " + sitetest.Token()}, "anonymous"},
 	} {
 		res, body, err := s.AskBy(tt.client, tt.query, tt.header...)
 		if err != nil {
@@ -62,24 +62,24 @@ func TestUserHeaderIsAcceptedFromProxiesOnly(t *testing.T) {
 			got = nameIn(t, body)
 		}
 		if unauthorized := tt.want == "PROXY_UNTRUSTED" || tt.want == "USER_NAME_INVALID"; got != tt.want || unauthorized != (res.StatusCode == 401) {
-			t.Errorf("%s: %d %s, want %s", name, res.StatusCode, body, tt.want)
+			t.Errorf("%s: got %d %s, want %s", name, res.StatusCode, body, tt.want)
 		}
 	}
 	socket := func(client *http.Client, header http.Header) (*websocket.Conn, *http.Response, error) {
 		return websocket.Dial(t.Context(), s.URL, &websocket.DialOptions{Subprotocols: []string{sitetest.Subprotocol}, HTTPClient: client, HTTPHeader: header})
 	}
 	if _, res, err := socket(other, http.Header{"X-Forwarded-User": {"bob"}}); err == nil || res == nil || res.StatusCode != 401 {
-		t.Errorf("another's socket: %v %v", res, err)
+		t.Errorf("a socket from another address: got %v, %v, want 401", res, err)
 	}
 	for name, tt := range map[string]struct {
 		client *http.Client
 		header http.Header
 		want   string
 	}{
-		"a proxy's socket":                 {proxy, http.Header{"X-Forwarded-User": {"bob"}}, `{"data":{"viewer":{"name":"bob"}}}`},
-		"a proxy's socket without a name":  {proxy, nil, `{"data":{"viewer":null}}`},
-		"another's socket without a name":  {other, nil, `{"data":{"viewer":null}}`},
-		"another's socket of another mode": {other, http.Header{"X-User-Id": {"bob"}}, `{"data":{"viewer":null}}`},
+		"a proxy's socket":                                 {proxy, http.Header{"X-Forwarded-User": {"bob"}}, `{"data":{"viewer":{"name":"bob"}}}`},
+		"a proxy's socket without a name":                  {proxy, nil, `{"data":{"viewer":null}}`},
+		"another address's socket without a name":          {other, nil, `{"data":{"viewer":null}}`},
+		"another address's socket, the development header": {other, http.Header{"X-User-Id": {"bob"}}, `{"data":{"viewer":null}}`},
 	} {
 		conn, _, err := socket(tt.client, tt.header)
 		if err != nil {
@@ -87,38 +87,38 @@ func TestUserHeaderIsAcceptedFromProxiesOnly(t *testing.T) {
 			continue
 		}
 		w := s.SocketOver(conn)
-		w.Begin(`{"X-Forwarded-User":"eve","X-User-ID":"eve","Authorization":"Bearer x"}`) // which no proxy sent
+		w.Begin(`{"X-Forwarded-User":"eve","X-User-ID":"eve","Authorization":"Bearer x"}`) // ignored: no proxy has sent it
 		w.Subscribe("a", whoAmI, "")
 		w.Want("next", "a", tt.want)
 	}
 }
 
-// forwarded are chains of addresses, and which of them is the client's for a
-// server whose proxies are 127.0.0.1 and 10.0.0.0/8.
+// forwarded holds values of X-Forwarded-For, and the address of the client for a server whose proxies are 127.0.0.1 and
+// 10.0.0.0/8.
 var forwarded = map[string]struct {
 	from  string
 	chain []string
 	want  string
 }{
-	"no chain":                  {"127.0.0.1", nil, "127.0.0.1"},
-	"an empty one":              {"127.0.0.1", []string{""}, "127.0.0.1"},
-	"one address":               {"127.0.0.1", []string{"203.0.113.9"}, "203.0.113.9"},
-	"a spoofed one before":      {"127.0.0.1", []string{"198.51.100.1, 203.0.113.9"}, "203.0.113.9"},
-	"many spoofed ones":         {"127.0.0.1", []string{"10.0.0.1, 127.0.0.1,198.51.100.1,198.51.100.2 , 203.0.113.9"}, "203.0.113.9"},
-	"spoofed in another header": {"127.0.0.1", []string{"198.51.100.1", "203.0.113.9"}, "203.0.113.9"},
-	"two proxies":               {"127.0.0.1", []string{"198.51.100.1, 203.0.113.9, 10.1.2.3"}, "203.0.113.9"},
-	"three proxies":             {"127.0.0.1", []string{"198.51.100.1, 203.0.113.9, 10.1.2.3", "10.200.0.1"}, "203.0.113.9"},
-	"a proxy alone":             {"127.0.0.1", []string{"10.1.2.3"}, "10.1.2.3"},
-	"nonsense before a proxy":   {"127.0.0.1", []string{"198.51.100.1, unknown, 10.1.2.3"}, "10.1.2.3"},
-	"nonsense last":             {"127.0.0.1", []string{"203.0.113.9, unknown"}, "127.0.0.1"},
-	"an address of IPv6":        {"127.0.0.1", []string{"2001:db8:1:2:3:4:5:6"}, "2001:db8:1:2::"},
-	"its neighbour":             {"127.0.0.1", []string{"2001:db8:1:2:ffff::1"}, "2001:db8:1:2::"},
-	"IPv4 as IPv6":              {"127.0.0.1", []string{"198.51.100.1, ::ffff:203.0.113.9"}, "203.0.113.9"},
-	"a proxy as IPv6":           {"127.0.0.1", []string{"203.0.113.9, ::ffff:10.1.2.3"}, "203.0.113.9"},
-	"a zone":                    {"127.0.0.1", []string{"fe80::1%eth0"}, "fe80::"},
-	"no proxy":                  {"127.0.0.77", nil, "127.0.0.77"},
-	"no proxy, a chain":         {"127.0.0.77", []string{"203.0.113.9"}, "127.0.0.77"},
-	"no proxy, a proxy's chain": {"127.0.0.77", []string{"203.0.113.9, 10.1.2.3, 127.0.0.1"}, "127.0.0.77"},
+	"no header":                       {"127.0.0.1", nil, "127.0.0.1"},
+	"an empty header":                 {"127.0.0.1", []string{""}, "127.0.0.1"},
+	"one address":                     {"127.0.0.1", []string{"203.0.113.9"}, "203.0.113.9"},
+	"a spoofed address before":        {"127.0.0.1", []string{"198.51.100.1, 203.0.113.9"}, "203.0.113.9"},
+	"many spoofed addresses":          {"127.0.0.1", []string{"10.0.0.1, 127.0.0.1,198.51.100.1,198.51.100.2 , 203.0.113.9"}, "203.0.113.9"},
+	"spoofed in another header":       {"127.0.0.1", []string{"198.51.100.1", "203.0.113.9"}, "203.0.113.9"},
+	"two proxies":                     {"127.0.0.1", []string{"198.51.100.1, 203.0.113.9, 10.1.2.3"}, "203.0.113.9"},
+	"three proxies":                   {"127.0.0.1", []string{"198.51.100.1, 203.0.113.9, 10.1.2.3", "10.200.0.1"}, "203.0.113.9"},
+	"a proxy alone":                   {"127.0.0.1", []string{"10.1.2.3"}, "10.1.2.3"},
+	"nonsense before a proxy":         {"127.0.0.1", []string{"198.51.100.1, unknown, 10.1.2.3"}, "10.1.2.3"},
+	"nonsense last":                   {"127.0.0.1", []string{"203.0.113.9, unknown"}, "127.0.0.1"},
+	"IPv6 as /64":                     {"127.0.0.1", []string{"2001:db8:1:2:3:4:5:6"}, "2001:db8:1:2::"},
+	"another IPv6 of the same /64":    {"127.0.0.1", []string{"2001:db8:1:2:ffff::1"}, "2001:db8:1:2::"},
+	"IPv4 as IPv6":                    {"127.0.0.1", []string{"198.51.100.1, ::ffff:203.0.113.9"}, "203.0.113.9"},
+	"a proxy as IPv6":                 {"127.0.0.1", []string{"203.0.113.9, ::ffff:10.1.2.3"}, "203.0.113.9"},
+	"a zone":                          {"127.0.0.1", []string{"fe80::1%eth0"}, "fe80::"},
+	"no proxy":                        {"127.0.0.77", nil, "127.0.0.77"},
+	"no proxy, a header":              {"127.0.0.77", []string{"203.0.113.9"}, "127.0.0.77"},
+	"no proxy, a header with proxies": {"127.0.0.77", []string{"203.0.113.9, 10.1.2.3, 127.0.0.1"}, "127.0.0.77"},
 }
 
 func TestClientAddressIsTheLastUntrustedHop(t *testing.T) {
@@ -133,15 +133,15 @@ func TestClientAddressIsTheLastUntrustedHop(t *testing.T) {
 			header = append(header, "X-Forwarded-For", hops)
 		}
 		if _, body, err := s.AskBy(sitetest.ClientFrom(t, tt.from), whoAmI, header...); err != nil || sitetest.CodeOf(t, body) != "" {
-			t.Errorf("%s: %s %v", name, body, err)
+			t.Errorf("%s: got %s, %v, want data", name, body, err)
 		}
 		if got, want := sitetest.RateKeys(t, client), []string{"cost:address:" + tt.want}; !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: counted for %v, want %v", name, got, want)
+			t.Errorf("%s: got the counters %v, want %v", name, got, want)
 		}
 	}
 }
 
-// A client that makes up addresses stays one client, for limits and for streams.
+// A client that forges addresses counts as one client, for rate limits and for streams.
 func TestForgedAddressesCountAsOneClient(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 1}),
@@ -155,22 +155,22 @@ func TestForgedAddressesCountAsOneClient(t *testing.T) {
 			t.Fatal(err)
 		}
 		if statuses[res.StatusCode]++; res.StatusCode != 200 && sitetest.CodeOf(t, body) != "RATE_LIMITED" {
-			t.Error(body)
+			t.Errorf("got %s, want RATE_LIMITED", body)
 		}
 	}
 	if want := map[int]int{200: 5, 429: 4}; !reflect.DeepEqual(statuses, want) {
-		t.Errorf("the answers are %v, want %v", statuses, want)
+		t.Errorf("got statuses %v, want %v", statuses, want)
 	}
 	if res, _, err := s.AskBy(here, whoAmI, "X-Forwarded-For", "203.0.113.10"); err != nil || res.StatusCode != 200 {
-		t.Errorf("another client of the same proxy: %v %v", res, err)
+		t.Errorf("another client of the same proxy: got %v, %v, want 200", res, err)
 	}
 	for i, want := range []int{200, 200, 429} {
 		e := s.Stream(watchAll, "X-Forwarded-For", netip.AddrFrom4([4]byte{198, 51, 100, byte(i)}).String()+", 203.0.113.20")
 		if e.Res.StatusCode != want {
-			t.Errorf("stream %d of an address: %d, want %d", i, e.Res.StatusCode, want)
+			t.Errorf("stream %d of an address: got %d, want %d", i, e.Res.StatusCode, want)
 		}
 	}
 	if e := s.Stream(watchAll, "X-Forwarded-For", "203.0.113.21"); e.Res.StatusCode != 200 {
-		t.Errorf("a stream of another address: %d", e.Res.StatusCode)
+		t.Errorf("a stream of another address: got %d, want 200", e.Res.StatusCode)
 	}
 }

@@ -26,13 +26,13 @@ func pointsOf(most int) func(*endpoint.Options) {
 
 var rateHeader = regexp.MustCompile(`^"cost";r=(\d+);t=(\d+), "cost-address";r=(\d+);t=(\d+)$`)
 
-// left reads the header RateLimit: what user and address have left, and the
-// longest time until all is back.
+// left parses the header RateLimit: the points that the user and the address have left, and the seconds until both are
+// reset.
 func left(t *testing.T, header http.Header) (user, address, seconds int) {
 	t.Helper()
 	m := rateHeader.FindStringSubmatch(header.Get("RateLimit"))
 	if m == nil {
-		t.Fatalf("RateLimit: %q", header.Get("RateLimit"))
+		t.Fatalf("got RateLimit %q, want it to match %s", header.Get("RateLimit"), rateHeader)
 	}
 	numbers := make([]int, len(m))
 	for i, text := range m[1:] {
@@ -52,10 +52,10 @@ func TestComplexityPointsAreLimited(t *testing.T) {
 		want := fmt.Sprintf(`{"data":{"rateLimit":{"limit":20,"cost":6,"remaining":%d},"viewer":{"name":"bob"}}}`, 20-6*i)
 		user, address, seconds := left(t, res.Header)
 		if body != want || res.Header.Get("RateLimit-Policy") != policy || user != 20-6*i || address != 200-6*i || seconds < 1 || seconds > 60 || res.Header.Get("Retry-After") != "" {
-			t.Errorf("%s %v\nwant %s", body, res.Header, want)
+			t.Errorf("got %s %v\nwant %s", body, res.Header, want)
 		}
 	}
-	// 2 are left, so that 6 are too many. To ask again costs nothing.
+	// Only 2 points are left: each of these operations costs more. Refused operations cost nothing.
 	for name, send := range map[string]func(header ...string) (*http.Response, string){
 		"GET": func(header ...string) (*http.Response, string) { return s.Get(query, append(header, bob...)...) },
 		"HEAD": func(header ...string) (*http.Response, string) {
@@ -76,38 +76,38 @@ func TestComplexityPointsAreLimited(t *testing.T) {
 			wait, err := strconv.Atoi(res.Header.Get("Retry-After"))
 			user, address, seconds := left(t, res.Header)
 			if res.StatusCode != 429 || err != nil || wait < 1 || wait > 60 || user != 2 || address != 182 || seconds < wait || res.Header.Get("RateLimit-Policy") != policy {
-				t.Errorf("%s as %s: %d %v", name, accept, res.StatusCode, res.Header)
+				t.Errorf("%s as %s: got %d %v, want 429 and what is left", name, accept, res.StatusCode, res.Header)
 			}
 			want := fmt.Sprintf(`{"errors":[{"message":"rate limit exceeded: try again in %d s","extensions":{"code":"RATE_LIMITED"}}]}`, wait)
 			if name != "HEAD" && body != want || strings.Contains(res.Header.Get("Content-Type"), "event") {
-				t.Errorf("%s as %s: %s %s\nwant %s", name, accept, res.Header.Get("Content-Type"), body, want)
+				t.Errorf("%s as %s: got %s %s\nwant %s", name, accept, res.Header.Get("Content-Type"), body, want)
 			}
 		}
 	}
 	if res, body := s.Get(`{ viewer { name } }`, bob...); res.StatusCode != 200 || body != `{"data":{"viewer":{"name":"bob"}}}` {
-		t.Errorf("what is left: %d %s", res.StatusCode, body)
+		t.Errorf("an operation of 2 points: got %d %s, want 200", res.StatusCode, body)
 	}
 	if res, body := s.Get(query, "X-User-ID", "carol"); res.StatusCode != 200 {
-		t.Errorf("another user: %d %s", res.StatusCode, body)
+		t.Errorf("another user: got %d %s, want 200", res.StatusCode, body)
 	}
 	res, body := s.Get(query)
 	if want := `{"data":{"rateLimit":{"limit":200,"cost":6,"remaining":168},"viewer":null}}`; body != want || !strings.HasPrefix(res.Header.Get("RateLimit"), `"cost-address";r=168;t=`) {
-		t.Errorf("anonymous: %s %q, want %s", body, res.Header.Get("RateLimit"), want)
+		t.Errorf("anonymous: got %s %q, want %s", body, res.Header.Get("RateLimit"), want)
 	}
 }
 
-// Who waits until resetAt, or as long as the headers say, does not come too early.
+// resetAt is the end of the window, rounded up to a second: a client that waits for it does not come too early.
 func TestResetAtMatchesTheEndOfTheWindow(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	s := sitetest.New(t, client, redisrepo.DefaultRules(), pointsOf(2000))
-	for range 10 { // as the fractions of a second differ
+	for range 10 { // at different fractions of a second
 		a := s.Ask("bob", `{ rateLimit { resetAt } }`)
 		asked := time.Now()
 		resets := asked.Add(client.PTTL(t.Context(), "limit:cost:user:bob").Val())
 		shown, err := time.Parse(time.RFC3339, a.Data["rateLimit"].(map[string]any)["resetAt"].(string))
 		if err != nil || shown.Before(resets.Add(-10*time.Millisecond)) || shown.After(resets.Add(1100*time.Millisecond)) {
-			t.Errorf("%v: the points are back at %v, and resetAt is %v", err, resets, shown)
+			t.Errorf("got resetAt %v, %v, want at most a second after %v", shown, err, resets)
 		}
 	}
 }
@@ -120,12 +120,12 @@ func TestComplexityPointsAreLimitedOnASocket(t *testing.T) {
 	w.Subscribe("watch", `subscription { articleChanged(ids: [1]) { votes } }`, "") // 2
 	w.Subscribe("a", `{ rateLimit { cost remaining } }`, "")                        // 3
 	if f := w.Read(); f.Type != "next" || f.ID != "a" || !strings.Contains(string(f.Payload), `{"data":{"rateLimit":{"cost":3,"remaining":`) {
-		t.Errorf("%s %s %s", f.Type, f.ID, f.Payload)
+		t.Errorf("got %s %s %s, want the cost of the query", f.Type, f.ID, f.Payload)
 	}
 	w.Want("complete", "a", "")
 	for began := time.Now(); s.Client.Get(t.Context(), "limit:cost:user:bob").Val() != "5"; { // both are charged, in either order
 		if time.Since(began) > sitetest.Patience {
-			t.Fatal("the two are not charged")
+			t.Fatal("the two operations were not charged")
 		}
 	}
 	for _, query := range []string{`{ a: rateLimit { cost } b: rateLimit { cost } }`, `mutation { vote(input: {article: 1}) { changed previous userErrors { code } } }`, `subscription { articlePosted { id title text } }`} {
@@ -133,10 +133,10 @@ func TestComplexityPointsAreLimitedOnASocket(t *testing.T) {
 		f := w.Read()
 		var wait int
 		if _, err := fmt.Sscanf(string(f.Payload), `[{"message":"rate limit exceeded: try again in %d s","extensions":{"code":"RATE_LIMITED"}}]`, &wait); f.Type != "error" || f.ID != "b" || err != nil || wait < 1 || wait > 60 {
-			t.Errorf("%s: %s %s %s", query, f.Type, f.ID, f.Payload)
+			t.Errorf("%s: got %s %s %s, want RATE_LIMITED", query, f.Type, f.ID, f.Payload)
 		}
 	}
-	// The socket stays, and what runs on it: events are free.
+	// The socket and its subscription stay open: events cost nothing.
 	for i := range 3 {
 		s.Vote(fmt.Sprint("voter ", i), id, "UP")
 	}
@@ -161,12 +161,12 @@ func TestRefusedRequestsCostNothing(t *testing.T) {
 			send()
 		}
 		if strings.HasPrefix(query, "subscription { articlePosted") {
-			continue // over a socket it is good
+			continue // valid over a socket
 		}
 		w := s.Socket(`{"X-User-ID":"bob"}`)
 		w.Subscribe("a", query, "")
 		if f := w.Read(); f.Type != "error" {
-			t.Errorf("%s: %v", query, f)
+			t.Errorf("%s: got %v, want an error", query, f)
 		}
 	}
 	for _, refused := range [][]string{
@@ -175,15 +175,15 @@ func TestRefusedRequestsCostNothing(t *testing.T) {
 		{http.MethodGet, "?extensions=" + url.QueryEscape(`{"persistedQuery":{"version":1,"sha256Hash":"`+strings.Repeat("0", 64)+`"}}`), ""},
 	} {
 		if res, body := s.Send(refused[0], refused[1], refused[2], "X-User-ID", "bob", "Content-Type", "application/json"); res.Header.Get("RateLimit") != "" {
-			t.Errorf("%v: %s %v", refused, body, res.Header)
+			t.Errorf("%v: got %s %v, want no RateLimit", refused, body, res.Header)
 		}
 	}
 	s.Get(whoAmI, "X-User-ID", strings.Repeat("u", 65))
 	if keys := sitetest.RateKeys(t, client); len(keys) > 0 {
-		t.Errorf("counted: %v", keys)
+		t.Errorf("got the counters %v, want none", keys)
 	}
 	if s.Get(whoAmI, bob...); len(sitetest.RateKeys(t, client)) != 2 {
-		t.Errorf("a good one is not counted: %v", sitetest.RateKeys(t, client))
+		t.Errorf("a valid query: got the counters %v, want 2", sitetest.RateKeys(t, client))
 	}
 }
 
@@ -197,25 +197,25 @@ func TestRateLimitsFailClosedWithoutRedis(t *testing.T) {
 		for _, accept := range []string{"application/json", "text/event-stream"} {
 			res, body := s.PostJSON(fmt.Sprintf(`{"query":%q}`, query), "X-User-ID", "bob", "Accept", accept)
 			if res.StatusCode != 503 || sitetest.CodeOf(t, body) != "UNAVAILABLE" || strings.Contains(body, "data") || strings.Contains(body, server.Socket()) || res.Header.Get("RateLimit") != "" {
-				t.Errorf("%s: %d %s", query, res.StatusCode, body)
+				t.Errorf("%s: got %d %s, want 503 UNAVAILABLE", query, res.StatusCode, body)
 			}
 		}
 		w.Subscribe("a", query, "")
 		if f := w.Read(); f.Type != "error" || !strings.Contains(string(f.Payload), `"UNAVAILABLE"`) {
-			t.Errorf("%s: %s %s", query, f.Type, f.Payload)
+			t.Errorf("%s: got %s %s, want UNAVAILABLE", query, f.Type, f.Payload)
 		}
 	}
 	server.Restart()
 	if keys := sitetest.RateKeys(t, server.Client); len(keys) > 0 {
-		t.Errorf("counted: %v", keys)
+		t.Errorf("got the counters %v, want none", keys)
 	}
-	sitetest.Eventually(t, "the store is back", func() bool {
+	sitetest.Eventually(t, "the store is available again", func() bool {
 		res, _ := s.Get(whoAmI, "X-User-ID", "bob")
 		return res.StatusCode == 200
 	})
 }
 
-// What costs is operations: a client that connects again and again is bounded by streams.
+// Only operations cost points. Connections are limited as streams.
 func TestHandshakeCostsNoPoints(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
@@ -231,6 +231,6 @@ func TestHandshakeCostsNoPoints(t *testing.T) {
 		s.SocketOver(conn).Begin("")
 	}
 	if keys := sitetest.RateKeys(t, client); len(keys) > 0 {
-		t.Errorf("counted: %v", keys)
+		t.Errorf("got the counters %v, want none", keys)
 	}
 }

@@ -13,11 +13,11 @@ import (
 	"frontpage/sitetest"
 )
 
-// Who has used up one limit does not get around another by breaking both in one
-// document, with the limit of points on or off.
+// A user who has used up one limit does not get around another by exceeding both in one document, whether or not the
+// cost is limited.
 func TestExceededLimitDoesNotDisableAnother(t *testing.T) {
 	t.Parallel()
-	for name, cost := range map[string]endpoint.Rate{"with points": {Most: 100_000, Window: time.Minute}, "without points": {}} {
+	for name, cost := range map[string]endpoint.Rate{"cost limited": {Most: 100_000, Window: time.Minute}, "cost unlimited": {}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			client := redistest.Start(t).Client
@@ -36,7 +36,7 @@ func TestExceededLimitDoesNotDisableAnother(t *testing.T) {
 				}
 			}
 			if want := map[string]int{"vote": 1, "post": 2, "change": 2}; !reflect.DeepEqual(done, want) {
-				t.Errorf("ten documents did %v, the limits are %v", done, want)
+				t.Errorf("ten documents: got %v, want %v", done, want)
 			}
 		})
 	}
@@ -68,9 +68,9 @@ func TestUsersOfOneAddressShareItsLimit(t *testing.T) {
 		user    string
 		article int
 	}{
-		{0, "a", 1}, {0, "a", 2}, {0, "a", 3}, // the user's own limit, which costs the address nothing
-		{0, "b", 1}, {0, "b", 2}, {0, "c", 1}, {0, "c", 2}, {0, "d", 1}, {0, "e", 1}, // six of the address
-		{1, "a", 3}, {1, "d", 1}, {1, "d", 2}, {1, "d", 3}, // elsewhere, where the user's limit is the same
+		{0, "a", 1}, {0, "a", 2}, {0, "a", 3}, // over the user's own limit, which is not charged to the address
+		{0, "b", 1}, {0, "b", 2}, {0, "c", 1}, {0, "c", 2}, {0, "d", 1}, {0, "e", 1}, // over the address's limit of six
+		{1, "a", 3}, {1, "d", 1}, {1, "d", 2}, {1, "d", 3}, // from another address: the user's limit is the same
 	} {
 		got = append(got, vote(step.client, step.user, step.article))
 	}
@@ -80,7 +80,7 @@ func TestUsersOfOneAddressShareItsLimit(t *testing.T) {
 	}
 }
 
-// An anonymous client counts for its address alone.
+// Anonymous clients are charged by address alone.
 func TestAnonymousClientsCountByAddressOnly(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 2}))
@@ -88,13 +88,13 @@ func TestAnonymousClientsCountByAddressOnly(t *testing.T) {
 	for range 8 { // each of 4 points
 		res, body := s.Get(`{ a: viewer { name } b: viewer { name } }`)
 		if statuses[res.StatusCode]++; res.StatusCode == 429 && sitetest.CodeOf(t, body) != "RATE_LIMITED" {
-			t.Error(body)
+			t.Errorf("got %s, want RATE_LIMITED", body)
 		}
 	}
 	if want := map[int]int{200: 5, 429: 3}; !reflect.DeepEqual(statuses, want) {
-		t.Errorf("the answers are %v, want %v", statuses, want)
+		t.Errorf("got statuses %v, want %v", statuses, want)
 	}
 	if res, _ := s.Get(`{ viewer { name } }`, "X-User-ID", "bob"); res.StatusCode != 429 {
-		t.Errorf("a user of the same address: %d", res.StatusCode)
+		t.Errorf("a user of the same address: got %d, want 429", res.StatusCode)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"frontpage/sitetest"
 )
 
-// All limits together cost one round trip, and none when they are off.
+// All rate limits together cost one round trip, and none if they are off.
 func TestRateLimitsCostOneRoundTrip(t *testing.T) {
 	t.Parallel()
 	minute := endpoint.Rate{Most: 100_000, Window: time.Minute}
@@ -19,8 +19,8 @@ func TestRateLimitsCostOneRoundTrip(t *testing.T) {
 	for _, tt := range []struct {
 		query   string
 		alone   int // round trips without limits
-		limited int // and with all of them
-		votes   int // with that of votes alone
+		limited int // with all limits
+		votes   int // with the limit of votes alone
 	}{
 		{`{ viewer { name } }`, 0, 1, 0},
 		{`{ rateLimit { remaining } }`, 0, 1, 0},
@@ -36,21 +36,21 @@ func TestRateLimitsCostOneRoundTrip(t *testing.T) {
 		for name, at := range map[string]struct {
 			rates endpoint.Rates
 			want  int
-		}{"without limits": {endpoint.Rates{}, tt.alone}, "with all": {all, tt.limited}, "with votes": {endpoint.Rates{Votes: minute, Addresses: 10}, tt.votes}} {
+		}{"without limits": {endpoint.Rates{}, tt.alone}, "with all limits": {all, tt.limited}, "with the limit of votes": {endpoint.Rates{Votes: minute, Addresses: 10}, tt.votes}} {
 			client := redistest.Start(t).Client
 			s := sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithRates(at.rates))
 			for range 2 {
 				s.Post("alice", "t", "all")
 			}
-			s.AskText("alice", tt.query) // it knows the scripts, and the document is known
+			s.AskText("alice", tt.query) // loads the scripts and caches the document
 			s.Trips.Reset()
 			s.AskText("alice", tt.query)
 			if n, commands := s.Trips.Read(); n != at.want {
-				t.Errorf("%s, %s: %d round trips with %v, want %d", tt.query, name, n, sitetest.Tally(commands), at.want)
+				t.Errorf("%s, %s: got %d round trips with %v, want %d", tt.query, name, n, sitetest.Tally(commands), at.want)
 			}
 			if at.rates.Cost.Most == 0 && tt.votes == tt.alone {
 				if keys := sitetest.RateKeys(t, client); len(keys) > 0 {
-					t.Errorf("%s, %s: counted: %v", tt.query, name, keys)
+					t.Errorf("%s, %s: got the counters %v, want none", tt.query, name, keys)
 				}
 			}
 		}
@@ -66,6 +66,6 @@ func TestRateLimitsCostOneRoundTrip(t *testing.T) {
 		socket.Want("complete", fmt.Sprint(i), "")
 	}
 	if n, commands := w.Trips.Read(); n != 3 {
-		t.Errorf("three operations on a socket: %d round trips with %v", n, commands)
+		t.Errorf("three operations on a socket: got %d round trips with %v, want 3", n, commands)
 	}
 }

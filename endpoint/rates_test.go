@@ -17,7 +17,7 @@ import (
 	"frontpage/sitetest"
 )
 
-// One user floods two servers on one store: what is counted is the limit exactly.
+// When one user floods two servers on one store with votes, exactly as many are counted as the limit allows.
 func TestConcurrentVotesNeverExceedTheLimit(t *testing.T) {
 	t.Parallel()
 	const articles, most, window = 20_000, 500, 10 * time.Minute
@@ -46,7 +46,7 @@ func TestConcurrentVotesNeverExceedTheLimit(t *testing.T) {
 					}
 				}
 				if err != nil || json.Unmarshal([]byte(body), &a) != nil || strings.Contains(body, `"errors"`) {
-					t.Errorf("no answer: %v %s", err, body)
+					t.Errorf("want a response without errors: %v, got %s", err, body)
 					return
 				}
 				switch vote := a.Data.Vote; {
@@ -56,17 +56,17 @@ func TestConcurrentVotesNeverExceedTheLimit(t *testing.T) {
 					vote.UserErrors[0].RetryAfter >= 1 && vote.UserErrors[0].RetryAfter <= int(window/time.Second):
 					refused.Add(1)
 				default:
-					t.Errorf("neither counted nor refused: %s", body)
+					t.Errorf("got %s, want a vote that is counted or RATE_LIMITED", body)
 				}
 			}
 		})
 	}
 	all.Wait()
 	if took := time.Since(began); took > window {
-		t.Fatalf("it took %v: the test proves nothing", took)
+		t.Fatalf("it took %v, longer than the window: the test proves nothing", took)
 	}
 	if changed.Load() != most || refused.Load() != articles-most {
-		t.Errorf("%d counted and %d refused, want %d and %d", changed.Load(), refused.Load(), most, articles-most)
+		t.Errorf("got %d votes counted and %d refused, want %d and %d", changed.Load(), refused.Load(), most, articles-most)
 	}
 	sum, voted := 0, 0
 	for i := 1; i <= articles; i += 1000 {
@@ -89,7 +89,7 @@ func TestConcurrentVotesNeverExceedTheLimit(t *testing.T) {
 		}
 	}
 	if sum != most || voted != most {
-		t.Errorf("%d votes are in the articles and %d in the sets of voters, want %d", sum, voted, most)
+		t.Errorf("got %d votes in the articles and %d in the sets of voters, want %d", sum, voted, most)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestPostsAndChangesAreLimited(t *testing.T) {
 			payload := payload.(map[string]any)
 			e, _ := payload["userErrors"].([]any)
 			if len(e) != 1 {
-				t.Errorf("%s: %v", mutation, a)
+				t.Errorf("%s: got %v, want one user error", mutation, a)
 				return
 			}
 			first := e[0].(map[string]any)
@@ -113,11 +113,11 @@ func TestPostsAndChangesAreLimited(t *testing.T) {
 			want := map[string]any{"__typename": "RateLimitedError", "code": "RATE_LIMITED", "field": nil, "retryAfter": wait,
 				"message": fmt.Sprintf("rate limit exceeded: try again in %.0f s", wait)}
 			if payload[strings.Fields(nothing)[0]] != nil || !reflect.DeepEqual(first, want) || wait < 1 || wait > 60 {
-				t.Errorf("%s: %s %v", mutation, name, payload)
+				t.Errorf("%s: %s: got %v, want RATE_LIMITED", mutation, name, payload)
 			}
 		}
 		if len(a.Errors) > 0 || len(a.Data) != 1 {
-			t.Errorf("%s: %v", mutation, a)
+			t.Errorf("%s: got %v, want one payload and no errors", mutation, a)
 		}
 	}
 	for i := range 3 {
@@ -125,7 +125,7 @@ func TestPostsAndChangesAreLimited(t *testing.T) {
 	}
 	refused("alice", `post(input: {title: "fourth", text: "x"})`, "article { id }")
 	s.Post("bob", "another's")
-	// Regroupings and deletions are counted together, also those that change nothing.
+	// Regroupings and deletions are counted together, including no-ops.
 	const groups = `mutation { regroup(input: {article: 1, add: ["x"]}) { userErrors { code } } }`
 	s.Want("alice", groups, `{"regroup": {"userErrors": []}}`)
 	s.Want("alice", groups, `{"regroup": {"userErrors": []}}`)
@@ -134,10 +134,10 @@ func TestPostsAndChangesAreLimited(t *testing.T) {
 	refused("alice", `regroup(input: {article: 2, add: ["y"]})`, "article { id }")
 	s.Want("", `{ articles(order: TIME, direction: ASC) { id groups { name } } }`,
 		`{"articles": [{"id": "article:2", "groups": []}, {"id": "article:3", "groups": []}, {"id": "article:4", "groups": []}]}`)
-	s.Vote("alice", "article:4", "UP") // has no limit here
+	s.Vote("alice", "article:4", "UP") // votes are not limited here
 	for _, key := range sitetest.RateKeys(t, client) {
 		if left := client.PTTL(t.Context(), "limit:"+key).Val(); left <= 0 || left > time.Minute {
-			t.Errorf("the counter %s lives %v", key, left)
+			t.Errorf("counter %s: got a TTL of %v, want at most a minute", key, left)
 		}
 	}
 }
@@ -147,14 +147,14 @@ func TestLimitIsResetAfterItsWindow(t *testing.T) {
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Votes: endpoint.Rate{Most: 2, Window: time.Second}, Addresses: 10}))
 	s.Post("alice", "t")
 	began, done := time.Now(), 0
-	sitetest.Eventually(t, "three windows have passed", func() bool {
+	sitetest.Eventually(t, "6 votes are accepted", func() bool {
 		if s.Outcomes("bob", `mutation { vote(input: {article: 1}) { userErrors { code } } }`)["vote"] == "done" {
 			done++
 		}
 		return done == 6
 	})
 	if took := time.Since(began); took < 2*time.Second {
-		t.Errorf("6 votes in %v, of 2 in a second", took)
+		t.Errorf("6 votes in %v, want at least 2s at 2 per second", took)
 	}
 }
 
@@ -172,14 +172,14 @@ func TestEachMutationOfADocumentIsCounted(t *testing.T) {
 		{`mutation {` + vote("a", 1) + vote("b", 2) + vote("c", 3) + vote("d", 4) + vote("e", 5) + vote("f", 6) + `}`, "RATE_LIMITED 6"},
 		{`mutation { ...M ...M } fragment M on Mutation {` + vote("a", 1) + vote("b", 2) + vote("c", 3) + vote("d", 4) + vote("e", 5) + vote("f", 6) + `}`, "RATE_LIMITED 6"},
 		{`mutation { ... on Mutation {` + vote("a", 1) + vote("b", 1) + vote("c", 1) + `} ... {` + vote("d", 1) + vote("e", 1) + vote("f", 1) + `} }`, "RATE_LIMITED 6"},
-		{`mutation {` + vote("a", 1) + vote("a", 1) + vote("a", 1) + vote("a", 1) + vote("a", 1) + vote("a", 1) + `}`, "done 1"}, // it is one
+		{`mutation {` + vote("a", 1) + vote("a", 1) + vote("a", 1) + vote("a", 1) + vote("a", 1) + vote("a", 1) + `}`, "done 1"}, // equal fields are merged
 		{`mutation {` + vote("a", 1) + strings.Repeat(`x: vote(input: {article: 1}) @skip(if: true)`+broken, 6) + `}`, "done 1"},
-		// Each kind has its own limit, and what is under it is done.
+		// Each kind of mutation has its own limit: those within theirs run.
 		{`mutation {` + vote("a", 1) + `p: post(input: {title: "1", text: "x"})` + broken + `q: post(input: {title: "2", text: "x"})` + broken + `r: post(input: {title: "3", text: "x"})` + broken + `}`, "RATE_LIMITED 3, done 1"},
 		{`mutation {` + vote("a", 1) + vote("b", 2) + vote("c", 3) + vote("d", 4) + vote("e", 5) + vote("f", 6) + `p: post(input: {title: "1", text: "x"})` + broken + `}`, "RATE_LIMITED 6, done 1"},
 	} {
 		if got := sitetest.TallyOutcomes(s.Outcomes(fmt.Sprint("user", i), tt.document)); got != tt.want {
-			t.Errorf("%s: %s, want %s", tt.document, got, tt.want)
+			t.Errorf("%s: got %s, want %s", tt.document, got, tt.want)
 		}
 	}
 	counts := map[string]string{}
@@ -190,6 +190,6 @@ func TestEachMutationOfADocumentIsCounted(t *testing.T) {
 	want := map[string]string{"votes:user:user0": "5", "votes:user:user4": "1", "votes:user:user5": "1", "votes:user:user6": "1", "posts:user:user7": "1",
 		"votes:address:" + address: "8", "posts:address:" + address: "1"}
 	if !reflect.DeepEqual(counts, want) {
-		t.Errorf("counted %v, want %v", counts, want)
+		t.Errorf("got the counters %v, want %v", counts, want)
 	}
 }

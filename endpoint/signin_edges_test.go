@@ -36,15 +36,15 @@ func TestIdentityHeadersOfOtherModesAreIgnored(t *testing.T) {
 		{byToken, []string{"X-User-ID", "bob", "X-User-Roles", "moderator", "Authorization", "Bearer " + sitetest.Token()}, "alice"},
 	} {
 		if _, body := tt.at.Get(whoAmI, tt.header...); nameIn(t, body) != tt.want {
-			t.Errorf("%.60q: %s, want %s", tt.header, body, tt.want)
+			t.Errorf("%.60q: got %s, want %s", tt.header, body, tt.want)
 		}
 	}
-	// The role is in the token, too, and not in a header.
+	// Roles come from the token, too, and not from a header.
 	const log = `{ moderationLog { nodes { by } } }`
 	for claims, want := range map[string]string{`["moderator"]`: "", `["Moderator","admin"]`: "FORBIDDEN", `"reader moderator"`: "", `true`: "FORBIDDEN"} {
 		_, body := byToken.Get(log, "Authorization", "Bearer "+sitetest.Token("roles", claims), "X-User-Roles", "moderator")
 		if got := sitetest.CodeOf(t, body); got != want {
-			t.Errorf("the roles %s: %s, want %q", claims, body, want)
+			t.Errorf("the roles %s: got %s, want code %q", claims, body, want)
 		}
 	}
 }
@@ -54,29 +54,29 @@ func TestInvalidNamesAreRejectedInDevelopmentMode(t *testing.T) {
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	long := strings.Repeat("whisper", 10)
 	for name, header := range map[string][]string{
-		"too long":             {"X-User-ID", long},
-		"a control character":  {"X-User-ID", "whisper\u0085"},
-		"bad UTF-8":            {"X-User-ID", "whisper\xff"},
-		"two names":            {"X-User-ID", "whisper", "X-User-ID", "bob"},
-		"two lists of roles":   {"X-User-ID", "whisper", "X-User-Roles", "moderator", "X-User-Roles", "x"},
-		"no-break space at it": {"X-User-ID", "whisper\u00a0"},
+		"too long":            {"X-User-ID", long},
+		"a control character": {"X-User-ID", "whisper\u0085"},
+		"invalid UTF-8":       {"X-User-ID", "whisper\xff"},
+		"two names":           {"X-User-ID", "whisper", "X-User-ID", "bob"},
+		"two lists of roles":  {"X-User-ID", "whisper", "X-User-Roles", "moderator", "X-User-Roles", "x"},
+		"a no-break space":    {"X-User-ID", "whisper\u00a0"},
 	} {
 		post, body := s.PostJSON(`{"query":"`+whoAmI+`"}`, header...)
 		get, getBody := s.Get(whoAmI, header...)
 		events, eventsBody := s.Get(whoAmI, append(header, "Accept", "text/event-stream")...)
 		for _, res := range []*http.Response{post, get, events} {
 			if res.StatusCode != 401 || res.Header.Get("Content-Type") != typeJSON || res.Header.Get("WWW-Authenticate") == "" {
-				t.Errorf("%s: %d %v", name, res.StatusCode, res.Header)
+				t.Errorf("%s: got %d %v, want 401", name, res.StatusCode, res.Header)
 			}
 		}
 		if sitetest.CodeOf(t, body) != "USER_NAME_INVALID" || getBody != body || eventsBody != body {
-			t.Errorf("%s: %s, %s, %s", name, body, getBody, eventsBody)
+			t.Errorf("%s: got %s, %s, %s, want the same USER_NAME_INVALID", name, body, getBody, eventsBody)
 		}
 	}
 	for name, payload := range map[string]string{
 		"too long":            fmt.Sprintf(`{"X-User-ID":%q}`, long),
 		"a control character": `{"X-User-ID":"whisper\u0007"}`,
-		"a blank in front":    `{"X-User-ID":" whisper"}`,
+		"a leading blank":     `{"X-User-ID":" whisper"}`,
 		"a number":            `{"X-User-ID":5}`,
 		"a list":              `{"X-User-ID":["whisper"]}`,
 		"two names":           `{"X-User-ID":"whisper","x-user-id":"bob"}`,
@@ -85,15 +85,15 @@ func TestInvalidNamesAreRejectedInDevelopmentMode(t *testing.T) {
 		w := s.OpenSocket("X-User-ID", "bob")
 		w.Send(`{"type":"connection_init","payload":` + payload + `}`)
 		if before, how := w.ReadClose(); len(before) > 0 || how.Code != 4403 || !strings.HasPrefix(how.Reason, "USER_NAME_INVALID: ") {
-			t.Errorf("%s: %v %v", name, before, how)
+			t.Errorf("%s: got %v and %v, want 4403 USER_NAME_INVALID", name, before, how)
 		}
 	}
 	if _, body := s.Get(whoAmI, "X-User-ID", ""); nameIn(t, body) != "anonymous" {
-		t.Errorf("an empty name: %s", body)
+		t.Errorf("an empty name: got %s, want anonymous", body)
 	}
 }
 
-// SECURITY.md: the log has no names, and of what is refused no part.
+// SECURITY.md promises that the log contains no names and no part of rejected credentials.
 func TestLogContainsNoRejectedCredentials(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
@@ -113,17 +113,17 @@ func TestLogContainsNoRejectedCredentials(t *testing.T) {
 	}
 	for mode, log := range map[string]string{"in development mode": free.Log.String(), "by token": byToken.Log.String()} {
 		if strings.Count(log, "not authenticated") < 4 {
-			t.Errorf("%s: refusals are not in the log: %s", mode, log)
+			t.Errorf("%s: got log %s, want a line for each refusal", mode, log)
 		}
 		for line := range strings.Lines(log) {
 			if strings.Contains(line, "whisper") {
-				t.Errorf("%s the log says %s", mode, line)
+				t.Errorf("%s: got log line %s, want no part of the credentials", mode, line)
 			}
 		}
 	}
 }
 
-// A token's expiry ends what it opened. The leeway of 30 s belongs to its time.
+// When a token has expired, including its leeway of 30 s, the streams that it opened end.
 func TestExpiredTokenEndsOpenStreams(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), sitetest.WithSecret(t))
@@ -142,7 +142,7 @@ func TestExpiredTokenEndsOpenStreams(t *testing.T) {
 	for name, w := range map[string]*sitetest.Socket{"by the handshake": byHeader, "by the payload": byPayload, "without an operation": quiet} {
 		before, how := w.ReadClose()
 		if len(before) > 0 || how.Code != 4403 || !strings.HasPrefix(how.Reason, "TOKEN_EXPIRED: ") {
-			t.Errorf("%s: %v after %v", name, how, before)
+			t.Errorf("%s: got %v after %v, want 4403 TOKEN_EXPIRED", name, how, before)
 		}
 		if early := time.Until(ends); early > 0 {
 			t.Errorf("%s: ended %v before the token expired", name, early)
@@ -151,13 +151,13 @@ func TestExpiredTokenEndsOpenStreams(t *testing.T) {
 	rest := new(strings.Builder)
 	defer time.AfterFunc(sitetest.Patience, events.Cancel).Stop()
 	if _, err := events.Body.WriteTo(rest); err != nil || strings.Contains(rest.String(), "event:") {
-		t.Errorf("the event stream ended with %v after %q", err, rest)
+		t.Errorf("event stream: got %q, %v, want its end without events", rest, err)
 	}
 	if late := time.Since(ends); late < 0 || late > 10*time.Second {
-		t.Errorf("the streams ended %v after the token expired", late)
+		t.Errorf("the streams ended %v after the token expired, want at most 10s", late)
 	}
 	if res, body := s.Get(whoAmI, "Authorization", short); res.StatusCode != 401 || sitetest.CodeOf(t, body) != "TOKEN_EXPIRED" {
-		t.Errorf("the same token again: %d %s", res.StatusCode, body)
+		t.Errorf("the expired token: got %d %s, want 401 TOKEN_EXPIRED", res.StatusCode, body)
 	}
 	lasting.Subscribe("b", whoAmI, "")
 	lasting.Want("next", "b", `{"data":{"viewer":{"name":"alice"}}}`)

@@ -34,20 +34,20 @@ func TestProtocolErrorClosesTheSocketWithItsCode(t *testing.T) {
 		{"a second init with a payload", []string{begin, `{"type":"connection_init","payload":{}}`}, 4429},
 		{"an id in use", []string{begin, request, request}, 4409},
 		{"a long id in use", []string{begin, strings.Replace(request, `"a"`, `"`+strings.Repeat("ü", 500)+`"`, 1), strings.Replace(request, `"a"`, `"`+strings.Repeat("ü", 500)+`"`, 1)}, 4409},
-		{"no JSON", []string{"x"}, 4400},
-		{"nothing", []string{""}, 4400},
-		{"half of it", []string{begin[:20]}, 4400},
-		{"two of it", []string{begin + begin}, 4400},
+		{"not JSON", []string{"x"}, 4400},
+		{"an empty message", []string{""}, 4400},
+		{"truncated JSON", []string{begin[:20]}, 4400},
+		{"two JSON values", []string{begin + begin}, 4400},
 		{"an array", []string{"[" + begin + "]"}, 4400},
 		{"null", []string{"null"}, 4400},
 		{"a number", []string{"5"}, 4400},
 		{"a string", []string{`"ping"`}, 4400},
 		{"no type", []string{"{}"}, 4400},
 		{"a number as type", []string{`{"type":5}`}, 4400},
-		{"another type", []string{`{"type":"start","id":"a"}`}, 4400},
-		{"next", []string{begin, `{"type":"next","id":"a","payload":{}}`}, 4400},
-		{"error", []string{begin, `{"type":"error","id":"a","payload":[]}`}, 4400},
-		{"connection_ack", []string{begin, `{"type":"connection_ack"}`}, 4400},
+		{"an unknown type", []string{`{"type":"start","id":"a"}`}, 4400},
+		{"next from a client", []string{begin, `{"type":"next","id":"a","payload":{}}`}, 4400},
+		{"error from a client", []string{begin, `{"type":"error","id":"a","payload":[]}`}, 4400},
+		{"connection_ack from a client", []string{begin, `{"type":"connection_ack"}`}, 4400},
 		{"invalid UTF-8", []string{begin, "{\"type\":\"ping\",\"payload\":{\"x\":\"\xff\"}}"}, 4400},
 		{"init with an array", []string{`{"type":"connection_init","payload":[]}`}, 4400},
 		{"ping with an array", []string{`{"type":"ping","payload":[]}`}, 4400},
@@ -73,14 +73,14 @@ func TestProtocolErrorClosesTheSocketWithItsCode(t *testing.T) {
 		}
 		before, how := w.ReadClose()
 		if how.Code != tt.code || how.Reason == "" || !utf8.ValidString(how.Reason) {
-			t.Errorf("%s: closed with %d %q, want %d", tt.name, how.Code, how.Reason, tt.code)
+			t.Errorf("%s: got %d %q, want %d", tt.name, how.Code, how.Reason, tt.code)
 		}
 		acks := 0
 		if tt.messages[0] == begin {
 			acks = 1
 		}
 		if len(before) != acks || acks == 1 && before[0].Type != "connection_ack" {
-			t.Errorf("%s: before it is closed come %v", tt.name, before)
+			t.Errorf("%s: got %v before the close, want %d acknowledgements", tt.name, before, acks)
 		}
 	}
 	w := s.OpenSocket()
@@ -88,12 +88,12 @@ func TestProtocolErrorClosesTheSocketWithItsCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, how := w.ReadClose(); how.Code != 4400 {
-		t.Errorf("binary garbage: %v", how)
+		t.Errorf("a binary message: got %v, want 4400", how)
 	}
 	w = s.Socket("")
 	w.Send(`{"type":"ping","payload":{"x":"` + strings.Repeat("x", limit-100) + `"}}`)
 	if f := w.Read(); f.Type != "pong" || len(f.Payload) != limit-100+len(`{"x":""}`) {
-		t.Errorf("a message that is just not too large: %.100v", f)
+		t.Errorf("the largest message: got %.100v, want a pong with its payload", f)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestSocketNeedsTheSubprotocol(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, how := s.SocketOver(conn).ReadClose(); how.Code != 4406 {
-			t.Errorf("offered %v: %v", offered, how)
+			t.Errorf("offered %v: got %v, want 4406", offered, how)
 		}
 	}
 	conn, _, err := s.Dial(websocket.DialOptions{Subprotocols: []string{"graphql-ws", sitetest.Subprotocol}})
@@ -125,12 +125,12 @@ func TestSocketWithoutInitIsClosed(t *testing.T) {
 	late.Want("pong", "", "")
 	opened := time.Now()
 	if _, how := late.ReadClose(); how.Code != 4408 {
-		t.Errorf("closed with %v", how)
+		t.Errorf("got %v, want 4408", how)
 	}
 	if took := time.Since(opened); took < 2*time.Second {
-		t.Errorf("closed after %v", took)
+		t.Errorf("closed after %v, want at least 2s", took)
 	}
-	began.Send(`{"type":"ping"}`) // it is older than 3 s, and open
+	began.Send(`{"type":"ping"}`) // older than 3 s and still open
 	began.Want("pong", "", "")
 }
 
@@ -158,13 +158,13 @@ func TestSocketThatAnswersPingsStaysOpen(t *testing.T) {
 		select {
 		case <-pings:
 		case f := <-events:
-			t.Fatalf("after %d pings: %v", i, f)
+			t.Fatalf("after %d pings: got %v, want no message", i, f)
 		case <-time.After(sitetest.Patience):
-			t.Fatalf("there were %d pings", i)
+			t.Fatalf("got %d pings, want 12", i)
 		}
 	}
 	n := s.VoteUp(id)
 	if f := <-events; sitetest.VotesOf(t, string(f.Payload)) != n {
-		t.Errorf("%v, want %d votes", f, n)
+		t.Errorf("got %v, want %d votes", f, n)
 	}
 }

@@ -20,13 +20,13 @@ import (
 	"frontpage/sitetest"
 )
 
-// rawSocket is a WebSocket that reads nothing but the answer to its handshake.
+// rawSocket opens a WebSocket that reads only the response to its handshake.
 func rawSocket(s *sitetest.Site, messages ...string) net.Conn {
 	s.T.Helper()
 	conn := slow(s)
 	handshake := "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" +
 		"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: " + sitetest.Subprotocol + "\r\n\r\n"
-	for _, text := range messages { // in one write with the handshake: what comes early must not get lost
+	for _, text := range messages { // in one write with the handshake: early messages must not get lost
 		handshake += masked(text)
 	}
 	if _, err := conn.Write([]byte(handshake)); err != nil {
@@ -34,12 +34,12 @@ func rawSocket(s *sitetest.Site, messages ...string) net.Conn {
 	}
 	res, err := http.ReadResponse(bufio.NewReaderSize(conn, 16), nil)
 	if err != nil || res.StatusCode != http.StatusSwitchingProtocols {
-		s.T.Fatalf("%v %v", res, err)
+		s.T.Fatalf("handshake: got %v, %v, want 101", res, err)
 	}
 	return conn
 }
 
-// slow is a connection that holds little of what is not read.
+// slow opens a connection with a small receive buffer: the server notices soon that the client does not read.
 func slow(s *sitetest.Site) net.Conn {
 	s.T.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
@@ -52,20 +52,20 @@ func slow(s *sitetest.Site) net.Conn {
 	return conn
 }
 
-// masked is a text as a client's frame, under the mask 0.
+// masked returns a client's text frame, with the mask 0.
 func masked(text string) string {
 	frame := []byte{0x81, 0x80 | 126}
 	frame = binary.BigEndian.AppendUint16(frame, uint16(len(text)))
 	return string(append(frame, 0, 0, 0, 0)) + text
 }
 
-// one lets an address have a single stream, so that one shows when another is gone.
+// one allows a single stream for each address, so that free shows whether it has ended.
 func one(o *endpoint.Options) {
 	o.Streams.PerAddress = 1
 	o.Streams.Ping = 250 * time.Millisecond
 }
 
-// free reports whether a stream can be opened.
+// free reports whether another stream can be opened.
 func free(s *sitetest.Site) bool {
 	conn, res, err := s.Dial(websocket.DialOptions{Subprotocols: []string{sitetest.Subprotocol}})
 	if err == nil {
@@ -82,16 +82,16 @@ func TestSocketWithoutPongsIsClosed(t *testing.T) {
 	began := time.Now()
 	rawSocket(s, begin, request)
 	if free(s) && time.Since(began) < 250*time.Millisecond {
-		t.Fatal("it was not counted")
+		t.Fatal("the socket was not counted")
 	}
-	sitetest.Eventually(t, "the socket is gone", func() bool { return free(s) })
+	sitetest.Eventually(t, "the socket is closed", func() bool { return free(s) })
 	if took := time.Since(began); took < 250*time.Millisecond {
-		t.Errorf("gone after %v", took)
+		t.Errorf("closed after %v, want at least 250ms", took)
 	}
 }
 
-// big makes articles whose texts fill the buffers of a connection, and the
-// selection that has them sent many times over.
+// big posts articles whose texts fill the buffers of a connection, and returns a subscription that selects each text
+// many times.
 func big(s *sitetest.Site) (subscription string, ids []string) {
 	s.T.Helper()
 	text := strings.Repeat("🗳", 10_000)
@@ -106,13 +106,13 @@ func big(s *sitetest.Site) (subscription string, ids []string) {
 	return fmt.Sprintf(`subscription { articleChanged(ids: [%s]) { votes%s } }`, `"`+strings.Join(ids, `", "`)+`"`, selection.String()), ids
 }
 
-// flood makes large events until the only stream is closed.
+// flood causes large events until the only stream is closed.
 func flood(s *sitetest.Site, ids []string) {
 	s.T.Helper()
 	if free(s) {
-		s.T.Fatal("the stream is not counted")
+		s.T.Fatal("the stream was not counted")
 	}
-	sitetest.Eventually(s.T, "the stream is gone", func() bool {
+	sitetest.Eventually(s.T, "the stream is closed", func() bool {
 		for _, id := range ids {
 			s.VoteUp(id)
 		}
@@ -131,10 +131,10 @@ func TestUnreadEventStreamIsClosed(t *testing.T) {
 	reader := bufio.NewReaderSize(conn, 16)
 	res, err := http.ReadResponse(reader, nil)
 	if err != nil || res.Header.Get("Content-Type") != typeEvents {
-		t.Fatalf("%v %v", res, err)
+		t.Fatalf("got %v, %v, want an event stream", res, err)
 	}
 	signs := bufio.NewReaderSize(res.Body, 16)
-	for comments := 0; comments < 5; { // it lives as long as it is read
+	for comments := 0; comments < 5; { // it stays open as long as it is read
 		line, err := signs.ReadString('\n')
 		if err != nil {
 			t.Fatal(err)
@@ -151,7 +151,7 @@ func TestUnreadSocketIsClosed(t *testing.T) {
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), one)
 	subscription, ids := big(s)
 	conn := rawSocket(s, begin, fmt.Sprintf(`{"type":"subscribe","id":"a","payload":{"query":%q}}`, subscription))
-	// It answers pings that it has not read, whose texts are their numbers.
+	// The client answers pings before it reads them: their payloads are consecutive numbers.
 	var pongs []byte
 	for i := range 100 {
 		text := fmt.Sprint(i)
@@ -170,7 +170,7 @@ func TestUnreadSocketIsClosed(t *testing.T) {
 			}
 		}
 	}()
-	for pings := 0; pings < 5; { // it lives as long as it is read
+	for pings := 0; pings < 5; { // it stays open as long as it is read
 		var header [2]byte
 		if _, err := io.ReadFull(conn, header[:]); err != nil {
 			t.Fatalf("after %d pings: %v", pings, err)

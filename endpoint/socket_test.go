@@ -61,7 +61,7 @@ func TestInvalidOperationGetsOneError(t *testing.T) {
 		bad := byID["bad"]
 		var errs []sitetest.Error
 		if len(bad) != 1 || bad[0].Type != "error" || json.Unmarshal(bad[0].Payload, &errs) != nil || len(errs) == 0 || errs[0].Extensions.Code != code {
-			t.Errorf("%s is answered %v, want one error %s", payload, bad, code)
+			t.Errorf("%s: got %v, want one error %s", payload, bad, code)
 		}
 	}
 }
@@ -77,14 +77,14 @@ func TestFailedSubscriptionReportsAnErrorAndCompletes(t *testing.T) {
 		w.Subscribe("a", query, "")
 		f := w.Read()
 		if a := decoded(t, f.Payload); f.Type != "next" || f.ID != "a" || len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "BAD_USER_INPUT" || a.Data != nil {
-			t.Errorf("%.50s: %v", field, f)
+			t.Errorf("%.50s: got %v, want BAD_USER_INPUT", field, f)
 		}
 		w.Want("complete", "a", "")
 
 		e := s.Stream(query)
 		name, data := e.Next()
 		if name != "next" || sitetest.CodeOf(t, data) != "BAD_USER_INPUT" {
-			t.Errorf("%.50s: %s %s", field, name, data)
+			t.Errorf("%.50s: got %s %s, want BAD_USER_INPUT", field, name, data)
 		}
 		e.Want("complete", "")
 	}
@@ -136,11 +136,11 @@ func TestOperationIDIsFreeAfterComplete(t *testing.T) {
 		n := s.VoteUp(id)
 		w.Subscribe("barrier", `{ __typename }`, "")
 		byID := w.Until(func(byID map[string][]sitetest.Message) bool {
-			told := len(byID["stays"]) > 0 && sitetest.VotesOf(t, string(byID["stays"][len(byID["stays"])-1].Payload)) == n
-			return told && sitetest.Finished("barrier")(byID)
+			received := len(byID["stays"]) > 0 && sitetest.VotesOf(t, string(byID["stays"][len(byID["stays"])-1].Payload)) == n
+			return received && sitetest.Finished("barrier")(byID)
 		})
 		if late := byID["goes"]; len(late) > 0 {
-			t.Fatalf("after the client completed it: %v", late)
+			t.Fatalf("after complete: got %v, want no message", late)
 		}
 	}
 	w.Watch("goes", id)
@@ -154,9 +154,9 @@ func TestSubscriptionWithTwoFieldsIsRejected(t *testing.T) {
 	f := w.Read()
 	var errs []sitetest.Error
 	if f.Type != "error" || json.Unmarshal(f.Payload, &errs) != nil || len(errs) == 0 || errs[0].Extensions.Code != "GRAPHQL_VALIDATION_FAILED" {
-		t.Errorf("%s %s", f.Type, f.Payload)
+		t.Errorf("got %s %s, want GRAPHQL_VALIDATION_FAILED", f.Type, f.Payload)
 	}
 	if log := s.Log.String(); log != "" {
-		t.Errorf("what clients get wrong is no fault of the server: %s", log)
+		t.Errorf("got log %s, want nothing logged for client errors", log)
 	}
 }

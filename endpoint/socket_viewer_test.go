@@ -53,11 +53,11 @@ func TestInitPayloadOverridesHandshakeIdentity(t *testing.T) {
 	w := s.OpenSocket("X-User-ID", "bob")
 	w.Send(fmt.Sprintf(`{"type":"connection_init","payload":{"X-User-ID":%q}}`, bad))
 	if before, how := w.ReadClose(); len(before) > 0 || how.Code != 4403 || !strings.HasPrefix(how.Reason, "USER_NAME_INVALID: ") {
-		t.Errorf("a bad name in the payload: %v, %v", before, how)
+		t.Errorf("an invalid name in the payload: got %v and %v, want 4403 USER_NAME_INVALID", before, how)
 	}
 	_, res, err := s.Dial(websocket.DialOptions{Subprotocols: []string{sitetest.Subprotocol}}, "X-User-ID", bad)
 	if err == nil || res == nil || res.StatusCode != http.StatusUnauthorized {
-		t.Errorf("a bad name in the handshake: %v %v", res, err)
+		t.Errorf("an invalid name in the handshake: got %v, %v, want 401", res, err)
 	}
 }
 
@@ -78,7 +78,7 @@ func TestOnlyAllowedOriginsMayOpenSockets(t *testing.T) {
 		if err == nil {
 			s.SocketOver(conn).Begin("")
 		} else if res == nil || res.StatusCode != http.StatusForbidden {
-			t.Errorf("%s: %v", origin, err)
+			t.Errorf("%s: got %v, want 403", origin, err)
 		}
 		return err == nil
 	}
@@ -108,7 +108,7 @@ func TestOnlyAllowedOriginsMayOpenSockets(t *testing.T) {
 	}
 	for origin := range want {
 		if !reflect.DeepEqual(got[origin], want[origin]) {
-			t.Errorf("from %q: without a list, with one, with *: %v, want %v", origin, got[origin], want[origin])
+			t.Errorf("from %q, without allowed origins, with some and with *: got %v, want %v", origin, got[origin], want[origin])
 		}
 	}
 }
@@ -118,7 +118,7 @@ func TestIPv6OriginMayOpenSockets(t *testing.T) {
 	const origin = "http://[::1]:3000"
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Origins = []string{origin} })
 	if res, _ := s.PostJSON(`{"query":"{__typename}"}`, "Origin", origin); res.Header.Get("Access-Control-Allow-Origin") != origin {
-		t.Errorf("over HTTP: %v", res.Header)
+		t.Errorf("over HTTP: got %v, want the origin to be allowed", res.Header)
 	}
 	conn, _, err := s.Dial(websocket.DialOptions{Subprotocols: []string{sitetest.Subprotocol}}, "Origin", origin)
 	if err != nil {

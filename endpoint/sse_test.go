@@ -23,19 +23,19 @@ func TestEventStreamSendsEventsAndComments(t *testing.T) {
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Streams.Ping = 200 * time.Millisecond })
 	text := strings.Repeat("long ", 1000)
 	s.Ask("alice", `mutation($t: String!) { post(input: {title: "t", text: $t}) { article { id } } }`, "t", text)
-	// EventSource's Accept; what is compressed would be kept back, and not be read here.
+	// An EventSource sends the same Accept. A compressed event would be held back, and could not be read here.
 	e := s.Stream(`subscription { articleChanged(ids: [1]) { votes } }`, "Accept-Encoding", "gzip, zstd")
 	header := e.Res.Header
 	if e.Res.StatusCode != 200 || header.Get("Content-Type") != typeEvents || header.Get("Content-Encoding") != "" || header.Get("Content-Length") != "" ||
 		!strings.Contains(header.Get("Cache-Control"), "no-transform") || header.Get("X-Accel-Buffering") != "no" {
-		t.Errorf("%d %v", e.Res.StatusCode, header)
+		t.Errorf("got %d %v, want an event stream without compression", e.Res.StatusCode, header)
 	}
 	e.Comment()
 	e.Settle("1")
 	for range 5 {
 		n := s.VoteUp("1")
 		if got := e.Votes(); got != n {
-			t.Errorf("an event shows %d votes, not %d", got, n)
+			t.Errorf("got an event of %d votes, want %d", got, n)
 		}
 	}
 	began := time.Now()
@@ -43,7 +43,7 @@ func TestEventStreamSendsEventsAndComments(t *testing.T) {
 		e.Comment()
 	}
 	if took := time.Since(began); took < 700*time.Millisecond {
-		t.Errorf("5 signs of life in %v", took)
+		t.Errorf("5 comments in %v, want at least 700ms", took)
 	}
 
 	large := s.Stream(`subscription { articleChanged(ids: [1]) { votes text } }`, "Accept-Encoding", "gzip, zstd")
@@ -67,23 +67,23 @@ func TestQueriesAndMutationsRunAsEventStreams(t *testing.T) {
 			want = strings.Replace(want, "true", "false", 1) // the caller is anonymous
 		}
 		if res.StatusCode != 200 || res.Header.Get("Content-Type") != typeEvents || body != begin+want+end {
-			t.Errorf("%s: %d %v\n%s", query, res.StatusCode, res.Header, body)
+			t.Errorf("%s: got %d %v\n%s\nwant %s", query, res.StatusCode, res.Header, body, begin+want+end)
 		}
 	}
 	const query = `{ article(id: 1) { votes } }`
 	if _, body := s.Get(query, "Accept", "text/event-stream"); body != begin+`{"data":{"article":{"votes":1}}}`+end {
-		t.Errorf("by GET: %s", body)
+		t.Errorf("by GET: got %s, want the same events", body)
 	}
 	for _, query := range []string{query, `subscription { articlePosted { id } }`} {
 		res, body := s.Send("HEAD", "?query="+url.QueryEscape(query), "", "Accept", "text/event-stream")
 		if res.StatusCode != 200 || res.Header.Get("Content-Type") != typeEvents || body != "" {
-			t.Errorf("HEAD: %d %v %q", res.StatusCode, res.Header, body)
+			t.Errorf("by HEAD: got %d %v %q, want the header alone", res.StatusCode, res.Header, body)
 		}
 	}
-	// What cannot be read is answered as ever.
+	// A request that cannot be parsed gets a single response.
 	for _, body := range []string{"x", `{"variables":{}}`} {
 		if res, text := s.PostJSON(body, "Accept", "text/event-stream"); res.StatusCode != 400 || sitetest.CodeOf(t, text) != "BAD_REQUEST" {
-			t.Errorf("%s: %d %s", body, res.StatusCode, text)
+			t.Errorf("%s: got %d %s, want 400 BAD_REQUEST", body, res.StatusCode, text)
 		}
 	}
 }
@@ -95,7 +95,7 @@ func TestEventStreamAllowsNoMutationByGET(t *testing.T) {
 	for _, accept := range []string{"application/json", "application/json, text/event-stream", "text/event-stream, */*", "text/event-stream"} {
 		res, body := s.Get(`mutation { vote(input: {article: 1}) { changed } }`, "Accept", accept, "X-User-ID", "bob")
 		if res.StatusCode != 405 || res.Header.Get("Allow") != "POST" || !strings.Contains(body, "METHOD_NOT_ALLOWED") {
-			t.Errorf("Accept %s: %d %v %s", accept, res.StatusCode, res.Header, body)
+			t.Errorf("Accept %s: got %d %v %s, want 405", accept, res.StatusCode, res.Header, body)
 		}
 	}
 	s.Want("bob", `{ article(id: 1) { id votes viewerVote } }`, `{"article": {"id": "`+id+`", "votes": 1, "viewerVote": "NONE"}}`)
@@ -137,11 +137,11 @@ func TestAcceptSelectsEventStreams(t *testing.T) {
 					got = fmt.Sprint(res.StatusCode)
 				}
 				if got != want {
-					t.Errorf("Accept %s, %s %s: %s, want %s: %s", tt.accept, res.Request.Method, query, got, want, body)
+					t.Errorf("Accept %s, %s %s: got %s, want %s: %s", tt.accept, res.Request.Method, query, got, want, body)
 				}
 			}
 			if want == "400" && sitetest.CodeOf(t, body) != "BAD_REQUEST" {
-				t.Errorf("Accept %s: %s", tt.accept, body)
+				t.Errorf("Accept %s: got %s, want BAD_REQUEST", tt.accept, body)
 			}
 		}
 	}
@@ -161,7 +161,7 @@ func TestEventStreamOutlivesServerTimeouts(t *testing.T) {
 	}
 	n := s.VoteUp(id)
 	if got := e.Votes(); got != n {
-		t.Errorf("an event shows %d votes, not %d", got, n)
+		t.Errorf("got an event of %d votes, want %d", got, n)
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 func TestDisconnectedClientsLeakNothing(t *testing.T) {
 	const articles = 10
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) {
-		// What Ping is for is not to clean up behind these clients.
+		// These clients must be noticed without pings.
 		o.Streams.PerAddress, o.Streams.PerViewer, o.Streams.Ping = 100, 100, time.Hour
 	})
 	for range articles + 1 {
@@ -37,7 +37,7 @@ func TestDisconnectedClientsLeakNothing(t *testing.T) {
 				_ = w.Conn.CloseNow()
 			case 2:
 				_ = w.Conn.Close(1000, "")
-			default: // it answers nothing more, but for its end
+			default: // an invalid message, for which the server closes the socket
 				w.Send(`{"type":"complete","id":"a"}`)
 				w.Send(`{`)
 				w.ReadClose()
@@ -63,9 +63,9 @@ func TestDisconnectedClientsLeakNothing(t *testing.T) {
 		all.Wait()
 		http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 	}
-	crowd(20) // the pool of Redis has its connections
+	crowd(20) // fills the pool of connections to Redis
 	least, same := runtime.NumGoroutine(), 0
-	sitetest.Eventually(t, "the first have gone", func() bool {
+	sitetest.Eventually(t, "the goroutines of the first clients have ended", func() bool {
 		if now := runtime.NumGoroutine(); now < least {
 			least, same = now, 0
 		}
@@ -85,7 +85,7 @@ func TestDisconnectedClientsLeakNothing(t *testing.T) {
 		return now <= least
 	})
 
-	// Listen reads all that is watched when it has lost its connection.
+	// When Listen has lost its connection, it reads all watched articles.
 	last := fmt.Sprint(articles + 1)
 	s.Socket("").Watch("a", last)
 	s.Trips.Reset()
@@ -95,8 +95,8 @@ func TestDisconnectedClientsLeakNothing(t *testing.T) {
 	read := func() int {
 		return len(slices.DeleteFunc(s.Trips.Listened(), func(name string) bool { return name != "hgetall" }))
 	}
-	sitetest.Eventually(t, "what is watched is read", func() bool { return read() > 0 })
+	sitetest.Eventually(t, "the watched articles are read", func() bool { return read() > 0 })
 	if n := read(); n != 1 {
-		t.Errorf("%d articles are watched, not 1", n)
+		t.Errorf("got %d watched articles, want 1", n)
 	}
 }

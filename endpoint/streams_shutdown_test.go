@@ -29,28 +29,28 @@ func TestShutdownEndsStreams(t *testing.T) {
 	for name, w := range map[string]*sitetest.Socket{"watching": w, "idle": idle, "not begun": unbegun} {
 		before, how := w.ReadClose()
 		if how.Code != 1001 || len(before) > 0 {
-			t.Errorf("%s: %v, before %v", name, how, before)
+			t.Errorf("%s: got %v after %v, want 1001 after no message", name, how, before)
 		}
 	}
 	if rest, err := io.ReadAll(e.Body); err != nil || strings.Trim(string(rest), ":\n") != "" {
-		t.Errorf("the event stream ends with %q: %v", rest, err)
+		t.Errorf("event stream: got %q, %v, want its end without events", rest, err)
 	}
 	if err := <-ended; err != nil {
-		t.Error(err)
+		t.Errorf("Shutdown: %v", err)
 	}
 	if took := time.Since(began); took > 3*time.Second {
-		t.Errorf("it took %v", took)
+		t.Errorf("Shutdown took %v, want at most 3s", took)
 	}
 	if _, status, code := tryOpen(s); status != 503 || code != "UNAVAILABLE" {
-		t.Errorf("a new socket: %d %s", status, code)
+		t.Errorf("a new socket: got %d %s, want 503 UNAVAILABLE", status, code)
 	}
 	if res, body := s.Get(watchAll, "Accept", "text/event-stream"); res.StatusCode != 503 || sitetest.CodeOf(t, body) != "UNAVAILABLE" {
-		t.Errorf("a new event stream: %d %s", res.StatusCode, body)
+		t.Errorf("a new event stream: got %d %s, want 503 UNAVAILABLE", res.StatusCode, body)
 	}
-	s.Vote("bob", id, "UP") // what has an end is answered
+	s.Vote("bob", id, "UP") // mutations still run
 }
 
-// The server has a few seconds to stop, whatever one client does.
+// A client that reads and sends nothing delays Shutdown by seconds at most.
 func TestShutdownDoesNotWaitForASilentClient(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
@@ -62,17 +62,17 @@ func TestShutdownDoesNotWaitForASilentClient(t *testing.T) {
 	began := time.Now()
 	go func() { ended <- s.Handler.Shutdown(t.Context()) }()
 	if _, how := w.ReadClose(); how.Code != 1001 {
-		t.Errorf("another client: %v", how)
+		t.Errorf("another client: got %v, want 1001", how)
 	}
 	if err := <-ended; err != nil {
-		t.Error(err)
+		t.Errorf("Shutdown: %v", err)
 	}
 	if took := time.Since(began); took > 3*time.Second {
-		t.Errorf("it took %v", took)
+		t.Errorf("Shutdown took %v, want at most 3s", took)
 	}
 }
 
-// Nor does it wait for one that has not taken in the last events yet.
+// The same is true of a client that is still receiving events.
 func TestShutdownDoesNotWaitForASlowWatcher(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
@@ -93,10 +93,10 @@ func TestShutdownDoesNotWaitForASlowWatcher(t *testing.T) {
 	s.VoteUp(ids[0])
 	began := time.Now()
 	if err := s.Handler.Shutdown(t.Context()); err != nil {
-		t.Error(err)
+		t.Errorf("Shutdown: %v", err)
 	}
 	if took := time.Since(began); took > 3*time.Second {
-		t.Errorf("it took %v", took)
+		t.Errorf("Shutdown took %v, want at most 3s", took)
 	}
 }
 
@@ -114,21 +114,21 @@ func TestShutdownLetsAMutationFinish(t *testing.T) {
 	}
 	s.Trips.Reset()
 	w.Subscribe("a", `mutation { vote(input: {article: "1"}) { changed } }`, "")
-	sitetest.Eventually(t, "the mutation is at Redis", func() bool { n, _ := s.Trips.Read(); return n == 1 })
+	sitetest.Eventually(t, "the mutation has reached Redis", func() bool { n, _ := s.Trips.Read(); return n == 1 })
 	ended := make(chan error, 1)
 	go func() { ended <- s.Handler.Shutdown(t.Context()) }()
 	sitetest.Eventually(t, "Shutdown has begun", func() bool {
 		_, status, _ := tryOpen(s)
 		return status == http.StatusServiceUnavailable
 	})
-	for range 50 { // new sockets are refused a moment before this one knows
+	for range 50 { // new sockets are refused slightly before this one is notified
 		w.Send(`{"type":"ping"}`)
 		w.Want("pong", "", "")
 	}
 	w.Subscribe("late", `{ __typename }`, "")
 	select {
 	case err := <-ended:
-		t.Fatalf("Shutdown returns while a mutation runs: %v", err)
+		t.Fatalf("Shutdown returned while a mutation was running: %v", err)
 	default:
 	}
 	if err := control.Do(t.Context(), "CLIENT", "UNPAUSE").Err(); err != nil {
@@ -137,9 +137,9 @@ func TestShutdownLetsAMutationFinish(t *testing.T) {
 	w.Want("next", "a", `{"data":{"vote":{"changed":true}}}`)
 	w.Want("complete", "a", "")
 	if before, how := w.ReadClose(); how.Code != 1001 || len(before) > 0 {
-		t.Errorf("%v, before %v", how, before)
+		t.Errorf("got %v after %v, want 1001 after no message", how, before)
 	}
 	if err := <-ended; err != nil {
-		t.Error(err)
+		t.Errorf("Shutdown: %v", err)
 	}
 }

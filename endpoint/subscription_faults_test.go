@@ -26,7 +26,7 @@ func TestWatchersSurviveRedisRestarts(t *testing.T) {
 		server.Kill()
 		w.Subscribe("b", `{ article(id: 1) { votes } }`, "")
 		if f := w.Until(sitetest.Finished("b"))["b"][0]; sitetest.CodeOf(t, string(f.Payload)) != "UNAVAILABLE" {
-			t.Errorf("without Redis: %s", f.Payload)
+			t.Errorf("without Redis: got %s, want UNAVAILABLE", f.Payload)
 		}
 		server.Restart()
 		client := redis.NewClient(&redis.Options{Network: "unix", Addr: server.Socket()})
@@ -39,7 +39,7 @@ func TestWatchersSurviveRedisRestarts(t *testing.T) {
 		for e.Votes() < n {
 		}
 		if took := time.Since(began); took > 5*time.Second {
-			t.Errorf("told after %v", took)
+			t.Errorf("notified after %v, want at most 5s", took)
 		}
 	}
 }
@@ -63,7 +63,7 @@ func TestEventsRecoverAfterARedisOutage(t *testing.T) {
 			Errors []sitetest.Error
 		}
 		if err := json.Unmarshal(f.Payload, &a); err != nil || f.Type != "next" || f.ID != "a" || a.Data.ArticleChanged.Votes == 0 {
-			t.Fatalf("%v %s %s", err, f.Type, f.Payload)
+			t.Fatalf("want an event with votes: %v, got %s %s", err, f.Type, f.Payload)
 		}
 		if len(a.Errors) > 0 {
 			code = a.Errors[0].Extensions.Code
@@ -71,16 +71,16 @@ func TestEventsRecoverAfterARedisOutage(t *testing.T) {
 		return a.Data.ArticleChanged.Votes, a.Data.ArticleChanged.ViewerVote, code
 	}
 	s.Settle(id, func() (string, int) { n, _, _ := read(); return "a", n }, "a")
-	// The first of these is sent at once, the last a quarter of a second later.
+	// The event of the first vote is sent at once, that of the last a quarter of a second later.
 	for range 3 {
 		s.VoteUp(id)
 	}
 	server.Kill()
-	for range 5 { // an event is made without Redis, or waits for it
+	for range 5 { // events that are made now fail, or wait for Redis
 		w.Subscribe("b", `{ viewer { id } article(id: 1) { votes } }`, "")
 		for _, f := range w.Until(sitetest.Finished("b"))["a"] {
 			if code := sitetest.CodeOf(t, string(f.Payload)); code != "" && code != "UNAVAILABLE" {
-				t.Fatalf("an event has the code %s", code)
+				t.Fatalf("an event: got code %s, want UNAVAILABLE or none", code)
 			}
 		}
 	}
@@ -96,7 +96,7 @@ func TestEventsRecoverAfterARedisOutage(t *testing.T) {
 			continue
 		}
 		if vote != "UP" || code != "" {
-			t.Errorf("viewerVote %s, code %s", vote, code)
+			t.Errorf("got viewerVote %q and code %q, want UP and no error", vote, code)
 		}
 		return
 	}

@@ -45,7 +45,7 @@ func TestValidateNamesTheOptionThatIsOutOfRange(t *testing.T) {
 		change(&options)
 		var invalid *endpoint.OptionError
 		if err := options.Validate(); !errors.As(err, &invalid) || invalid.Option != option {
-			t.Errorf("%s: the error is %v", option, err)
+			t.Errorf("%s: got %v, want an OptionError for it", option, err)
 		}
 	}
 }
