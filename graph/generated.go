@@ -1099,11 +1099,11 @@ type Query {
     order: ArticleOrder! = SCORE
     "Sort direction."
     direction: OrderDirection! = DESC
-    "Maximum number of articles from the start, or after the cursor given as after: 1 to 100. Default, if last is not set either: the site's page size."
+    "Return at most this many articles, 1 to 100, from the start of the list or, with ` + "`" + `after` + "`" + `, after that cursor. Default, if ` + "`" + `last` + "`" + ` is not set: the site's page size."
     first: Int
     "Start after this cursor, which must come from the same list."
     after: String
-    "Maximum number of articles from the end, or before the cursor given as before: 1 to 100. Cannot be combined with first."
+    "Return at most this many articles, 1 to 100, from the end of the list or, with ` + "`" + `before` + "`" + `, before that cursor. Cannot be combined with ` + "`" + `first` + "`" + `."
     last: Int
     "End before this cursor, which must come from the same list."
     before: String
@@ -1115,23 +1115,23 @@ type Query {
   """
   A group by name: 1 to 64 letters, digits, "-", "_" or ".", case-insensitive. Every
   valid name is a group, which is empty until an article is added to it. The group
-  "interesting" holds the articles with many votes: the site adds and removes them.
+  ` + "`" + `interesting` + "`" + ` has the articles with many votes: the site adds and removes them.
   """
   group(name: String!): Group
 
-  "The groups that have articles, sorted by name, without the group interesting."
+  "The groups that have articles, sorted by name, except ` + "`" + `interesting` + "`" + `."
   groups(
-    "Maximum number of groups from the start, or after the cursor given as after: 1 to 100. Default, if last is not set either: the site's page size."
+    "Return at most this many groups, 1 to 100, from the start of the list or, with ` + "`" + `after` + "`" + `, after that cursor. Default, if ` + "`" + `last` + "`" + ` is not set: the site's page size."
     first: Int
     "Start after this cursor, which must come from the same list."
     after: String
-    "Maximum number of groups from the end, or before the cursor given as before: 1 to 100. Cannot be combined with first."
+    "Return at most this many groups, 1 to 100, from the end of the list or, with ` + "`" + `before` + "`" + `, before that cursor. Cannot be combined with ` + "`" + `first` + "`" + `."
     last: Int
     "End before this cursor, which must come from the same list."
     before: String
   ): GroupConnection!
 
-  "A user by name. Every valid name is a user, who may have no articles."
+  "A user by name. Every valid name is a user, with or without articles."
   user(name: String!): User
 
   "The authenticated user, or null for anonymous callers."
@@ -1154,11 +1154,11 @@ type Query {
   first. Moderators only: other callers get an error with the code FORBIDDEN.
   """
   moderationLog(
-    "Maximum number of entries from the start, or after the cursor given as after: 1 to 100. Default, if last is not set either: the site's page size."
+    "Return at most this many entries, 1 to 100, from the start of the list or, with ` + "`" + `after` + "`" + `, after that cursor. Default, if ` + "`" + `last` + "`" + ` is not set: the site's page size."
     first: Int
     "Start after this cursor, which must come from the same list."
     after: String
-    "Maximum number of entries from the end, or before the cursor given as before: 1 to 100. Cannot be combined with first."
+    "Return at most this many entries, 1 to 100, from the end of the list or, with ` + "`" + `before` + "`" + `, before that cursor. Cannot be combined with ` + "`" + `first` + "`" + `."
     last: Int
     "End before this cursor, which must come from the same list."
     before: String
@@ -1212,7 +1212,7 @@ type Subscription {
 
   "New articles as they are posted. If the client reads too slowly, only the newest 100 unread ones are kept."
   articlePosted(
-    "Only articles posted to this group. Default: all articles. The group interesting never has events, because articles enter it later."
+    "Only articles posted to this group. Default: all articles. The group ` + "`" + `interesting` + "`" + ` never has events, because articles enter it after they are posted."
     group: String
   ): Article!
 }
@@ -1273,13 +1273,13 @@ type Article implements Node {
   upvotes: Int!
   "Number of downvotes."
   downvotes: Int!
-  "Whether the article has enough net votes to be in the group interesting: 200 unless configured otherwise."
+  "Whether the article has enough net votes to be in the group ` + "`" + `interesting` + "`" + `: 200 unless configured otherwise."
   isInteresting: Boolean!
-  "The article's groups, sorted by name, without the group interesting."
+  "The article's groups, sorted by name, except ` + "`" + `interesting` + "`" + `."
   groups: [Group!]!
   "The last second in which a vote is accepted: a week after posting, unless configured otherwise."
   votingEndsAt: Time!
-  "The viewer's vote. Null for anonymous callers, and when it is no longer known: the site forgets who voted once voting has ended."
+  "The viewer's vote. Null for anonymous callers, and when it is no longer known: the site forgets who voted an hour after voting has ended."
   viewerVote: VoteDirection
   "Whether a vote of the viewer would be accepted now. False for anonymous callers."
   viewerCanVote: Boolean!
@@ -1312,18 +1312,18 @@ type Group implements Node {
     order: ArticleOrder! = SCORE
     "Sort direction."
     direction: OrderDirection! = DESC
-    "Maximum number of articles from the start, or after the cursor given as after: 1 to 100. Default, if last is not set either: the site's page size."
+    "Return at most this many articles, 1 to 100, from the start of the list or, with ` + "`" + `after` + "`" + `, after that cursor. Default, if ` + "`" + `last` + "`" + ` is not set: the site's page size."
     first: Int
     "Start after this cursor, which must come from the same list."
     after: String
-    "Maximum number of articles from the end, or before the cursor given as before: 1 to 100. Cannot be combined with first."
+    "Return at most this many articles, 1 to 100, from the end of the list or, with ` + "`" + `before` + "`" + `, before that cursor. Cannot be combined with ` + "`" + `first` + "`" + `."
     last: Int
     "End before this cursor, which must come from the same list."
     before: String
   ): ArticleConnection!
 }
 
-"A user, who posts articles and votes."
+"A user who posts articles and votes."
 type User implements Node {
   "Global id, such as user:alice."
   id: ID!
@@ -1331,11 +1331,11 @@ type User implements Node {
   name: String!
   "The articles that the user posted, newest first, paged by cursor."
   articlesConnection(
-    "Maximum number of articles from the start, or after the cursor given as after: 1 to 100. Default, if last is not set either: the site's page size."
+    "Return at most this many articles, 1 to 100, from the start of the list or, with ` + "`" + `after` + "`" + `, after that cursor. Default, if ` + "`" + `last` + "`" + ` is not set: the site's page size."
     first: Int
     "Start after this cursor, which must come from the same list."
     after: String
-    "Maximum number of articles from the end, or before the cursor given as before: 1 to 100. Cannot be combined with first."
+    "Return at most this many articles, 1 to 100, from the end of the list or, with ` + "`" + `before` + "`" + `, before that cursor. Cannot be combined with ` + "`" + `first` + "`" + `."
     last: Int
     "End before this cursor, which must come from the same list."
     before: String
@@ -1354,9 +1354,9 @@ type ArticleConnection {
   totalCount: Int!
 }
 
-"An article and its position in a list."
+"An article and its position in the list."
 type ArticleEdge {
-  "The position, for the arguments after and before."
+  "The position, for the arguments ` + "`" + `after` + "`" + ` and ` + "`" + `before` + "`" + `."
   cursor: String!
   "The article."
   node: Article!
@@ -1376,7 +1376,7 @@ type GroupConnection {
 
 "A group and its position in the list."
 type GroupEdge {
-  "The position, for the arguments after and before."
+  "The position, for the arguments ` + "`" + `after` + "`" + ` and ` + "`" + `before` + "`" + `."
   cursor: String!
   "The group."
   node: Group!
@@ -1394,7 +1394,7 @@ type PageInfo {
   endCursor: String
 }
 
-"The state of a caller's cost limit."
+"The state of the caller's cost limit."
 type RateLimit {
   "Maximum number of complexity points per window."
   limit: Int!
@@ -1418,7 +1418,7 @@ type ModerationConnection {
 
 "A log entry and its position in the log."
 type ModerationEdge {
-  "The position, for the arguments after and before."
+  "The position, for the arguments ` + "`" + `after` + "`" + ` and ` + "`" + `before` + "`" + `."
   cursor: String!
   "The log entry."
   node: ModerationEntry!
@@ -1506,7 +1506,7 @@ type DeleteArticlePayload {
 type PostPayload {
   "The new article, or null if the post was refused: see userErrors."
   article: Article
-  "Why the post was refused. If not empty, nothing was stored."
+  "Why the post was refused. If not empty, nothing has changed."
   userErrors: [UserError!]!
 }
 
@@ -1530,7 +1530,7 @@ type RegroupPayload {
   userErrors: [UserError!]!
 }
 
-"A rule that a mutation's input violates, and that the user can act on."
+"A reason why a mutation was refused, on which the user can act."
 interface UserError {
   "The kind of error, stable for programs."
   code: UserErrorCode!

@@ -31,13 +31,13 @@ type Card struct {
 	Score float64 `json:"score"`
 	// When the article was posted.
 	CreatedAt time.Time `json:"createdAt"`
-	// Whether the article has enough net votes to be in the group interesting: 200 unless configured otherwise.
+	// Whether the article has enough net votes to be in the group `interesting`: 200 unless configured otherwise.
 	IsInteresting bool `json:"isInteresting"`
 	// The user who posted the article.
 	Poster CardPosterUser `json:"poster"`
-	// The article's groups, sorted by name, without the group interesting.
+	// The article's groups, sorted by name, except `interesting`.
 	Groups []CardGroupsGroup `json:"groups"`
-	// The viewer's vote. Null for anonymous callers, and when it is no longer known: the site forgets who voted once voting has ended.
+	// The viewer's vote. Null for anonymous callers, and when it is no longer known: the site forgets who voted an hour after voting has ended.
 	ViewerVote *VoteDirection `json:"viewerVote"`
 }
 
@@ -89,7 +89,7 @@ func (v *CardGroupsGroup) GetName() string { return v.Name }
 // CardPosterUser includes the requested fields of the GraphQL type User.
 // The GraphQL type's documentation follows.
 //
-// A user, who posts articles and votes.
+// A user who posts articles and votes.
 type CardPosterUser struct {
 	// The user's name: 1 to 64 characters, unique on this site.
 	Name string `json:"name"`
@@ -357,7 +357,7 @@ func (v *FrontPageResponse) GetViewer() *FrontPageViewerUser { return v.Viewer }
 // FrontPageViewerUser includes the requested fields of the GraphQL type User.
 // The GraphQL type's documentation follows.
 //
-// A user, who posts articles and votes.
+// A user who posts articles and votes.
 type FrontPageViewerUser struct {
 	// The user's name: 1 to 64 characters, unique on this site.
 	Name string `json:"name"`
@@ -426,7 +426,7 @@ func (v *PostInput) GetIdempotencyKey() *string { return v.IdempotencyKey }
 type PostPostPostPayload struct {
 	// The new article, or null if the post was refused: see userErrors.
 	Article *PostPostPostPayloadArticle `json:"article"`
-	// Why the post was refused. If not empty, nothing was stored.
+	// Why the post was refused. If not empty, nothing has changed.
 	UserErrors []PostPostPostPayloadUserErrorsUserError `json:"-"`
 }
 
@@ -717,7 +717,7 @@ func (v *PostPostPostPayloadUserErrorsRateLimitedError) GetField() []string { re
 // PostPostPostPayloadUserErrorsRateLimitedError
 // The GraphQL type's documentation follows.
 //
-// A rule that a mutation's input violates, and that the user can act on.
+// A reason why a mutation was refused, on which the user can act.
 type PostPostPostPayloadUserErrorsUserError interface {
 	implementsGraphQLInterfacePostPostPostPayloadUserErrorsUserError()
 	// GetTypename returns the receiver's concrete GraphQL type-name (see interface doc for possible values).
@@ -1285,7 +1285,7 @@ func (v *RegroupRegroupRegroupPayloadUserErrorsRateLimitedError) GetField() []st
 // RegroupRegroupRegroupPayloadUserErrorsRateLimitedError
 // The GraphQL type's documentation follows.
 //
-// A rule that a mutation's input violates, and that the user can act on.
+// A reason why a mutation was refused, on which the user can act.
 type RegroupRegroupRegroupPayloadUserErrorsUserError interface {
 	implementsGraphQLInterfaceRegroupRegroupRegroupPayloadUserErrorsUserError()
 	// GetTypename returns the receiver's concrete GraphQL type-name (see interface doc for possible values).
@@ -1785,7 +1785,7 @@ func (v *VoteVoteVotePayloadUserErrorsRateLimitedError) GetField() []string { re
 // VoteVoteVotePayloadUserErrorsRateLimitedError
 // The GraphQL type's documentation follows.
 //
-// A rule that a mutation's input violates, and that the user can act on.
+// A reason why a mutation was refused, on which the user can act.
 type VoteVoteVotePayloadUserErrorsUserError interface {
 	implementsGraphQLInterfaceVoteVoteVotePayloadUserErrorsUserError()
 	// GetTypename returns the receiver's concrete GraphQL type-name (see interface doc for possible values).
@@ -1911,9 +1911,9 @@ func (v *WalkArticlesConnectionArticleConnection) GetPageInfo() WalkArticlesConn
 // WalkArticlesConnectionArticleConnectionEdgesArticleEdge includes the requested fields of the GraphQL type ArticleEdge.
 // The GraphQL type's documentation follows.
 //
-// An article and its position in a list.
+// An article and its position in the list.
 type WalkArticlesConnectionArticleConnectionEdgesArticleEdge struct {
-	// The position, for the arguments after and before.
+	// The position, for the arguments `after` and `before`.
 	Cursor string `json:"cursor"`
 	// The article.
 	Node WalkArticlesConnectionArticleConnectionEdgesArticleEdgeNodeArticle `json:"node"`
