@@ -144,8 +144,7 @@ func (a *audit) Run(ctx context.Context, s *settings.Settings, log *slog.Logger)
 			if e.At != nil {
 				at = e.At.Format(time.RFC3339)
 			}
-			vote := map[redisrepo.Vote]string{redisrepo.Up: "up", redisrepo.Down: "down", redisrepo.None: "none"}[e.Vote]
-			fmt.Printf("%s\t%s\t%s\t%s\n", e.Voter, vote, at, cmp.Or(e.Bucket, "-"))
+			fmt.Printf("%s\t%v\t%s\t%s\n", e.Voter, e.Vote, at, cmp.Or(e.Bucket, "-"))
 		}
 		return nil
 	})

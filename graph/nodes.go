@@ -8,9 +8,6 @@ import (
 	"frontpage/redisrepo"
 )
 
-// Node is anything that has an id: an article, a group or a user.
-type Node any
-
 // maxNodes is the maximum number of ids in one call of nodes.
 const maxNodes = 100
 

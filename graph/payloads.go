@@ -2,6 +2,9 @@ package graph
 
 import "frontpage/redisrepo"
 
+// Node is anything that has an id: an article, a group or a user.
+type Node any
+
 // VoteInput is a vote.
 type VoteInput struct {
 	Article   redisrepo.ArticleID
