@@ -14,7 +14,7 @@ const (
 	mediaEvents  = "text/event-stream"
 )
 
-// acceptance is which responses a client accepts.
+// acceptance describes the responses that a client accepts.
 type acceptance struct {
 	ok          bool   // at least one supported media type is acceptable
 	media       string // of a single response

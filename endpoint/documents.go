@@ -20,10 +20,10 @@ func newDocumentCache[V any]() documentCache[V] {
 	return documentCache[V]{newByteCache[string, V](documentBytes, perDocument)}
 }
 
-// Get is one half of gqlgen's graphql.Cache.
+// Get implements graphql.Cache.
 func (c documentCache[V]) Get(_ context.Context, key string) (V, bool) { return c.documents.get(key) }
 
-// Add is the other half: the key is a document's text, and the value its parsed form.
+// Add implements graphql.Cache. text is a document, and value its parsed form.
 func (c documentCache[V]) Add(_ context.Context, text string, value V) {
 	c.add(text, value, len(text), perToken*countTokens(text))
 }

@@ -14,7 +14,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-// persistedExtension is where a request names a document by its hash.
+// persistedExtension is the extension in which a request names a document by its hash.
 const persistedExtension = "persistedQuery"
 
 // persistedQueries implements Apollo's automatic persisted queries: a client sends the SHA-256 of a document, and
@@ -28,10 +28,10 @@ type persistedQueries struct {
 	texts documentCache[string] // by hash
 }
 
-// ExtensionName is for gqlgen.
+// ExtensionName implements graphql.HandlerExtension.
 func (persistedQueries) ExtensionName() string { return "PersistedQueries" }
 
-// Validate is for gqlgen.
+// Validate implements graphql.HandlerExtension.
 func (persistedQueries) Validate(graphql.ExecutableSchema) error { return nil }
 
 // MutateOperationParameters replaces a hash by its text. A store that is unavailable is treated as one that does

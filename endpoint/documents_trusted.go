@@ -41,13 +41,13 @@ func ReadTrusted(file []byte, schema *ast.Schema, limits Limits) (*Trusted, erro
 	return t, nil
 }
 
-// ExtensionName is for gqlgen.
+// ExtensionName implements graphql.HandlerExtension.
 func (*Trusted) ExtensionName() string { return "TrustedDocuments" }
 
-// Validate is for gqlgen.
+// Validate implements graphql.HandlerExtension.
 func (*Trusted) Validate(graphql.ExecutableSchema) error { return nil }
 
-// MutateOperationParameters replaces an id by its text, and refuses a text that is not in the list.
+// MutateOperationParameters replaces an id by its document, and refuses a document that is not in the list.
 func (t *Trusted) MutateOperationParameters(_ context.Context, params *graphql.RawParams) *gqlerror.Error {
 	if params.Query == "" {
 		id, refused := persistedHash(params)

@@ -1,6 +1,6 @@
 // Package endpoint serves a gqlgen schema over HTTP, server-sent events and WebSocket. It authenticates callers,
-// limits what they may ask for and how often, and decides what they see of an error. It knows no name of the schema
-// that it serves: what depends on it comes with Schema, or by the functions that resolvers call.
+// limits what they may ask for and how often, and decides what they see of an error. It contains no name of a type or
+// field of the schema: what depends on the schema is passed in Schema, or by resolvers that call this package.
 package endpoint
 
 import (
@@ -53,9 +53,9 @@ func DefaultOptions() Options {
 // Schema is what an endpoint serves.
 type Schema struct {
 	graphql.ExecutableSchema
-	// Around is called for each response, each event of a subscription included. It may be nil.
+	// Around is called for each response, including each event of a subscription. It may be nil.
 	Around graphql.ResponseMiddleware
-	// Rule maps each mutation that is rated to its rule: RuleVotes, RulePosts or RuleChanges.
+	// Rule maps each mutation that is limited to its rule: RuleVotes, RulePosts or RuleChanges.
 	Rule map[string]string
 	// SameForAll reports whether the events of a subscription with these fields depend on the article alone, and
 	// neither on variables nor on the viewer. Such events are made once for all subscriptions with the same
@@ -70,8 +70,7 @@ type Handler struct {
 	streams *streams
 }
 
-// New makes the endpoint of a schema. Subscriptions receive events while repo.Listen runs. Faults are written to
-// log.
+// New returns the endpoint of a schema. Subscriptions receive events while repo.Listen runs. Faults are written to log.
 func New(schema Schema, repo *redisrepo.Repo, log *slog.Logger, o Options) *Handler {
 	streams := newStreams(o.Streams, schema.SameForAll)
 	server := newServer(schema, log, streams, &meter{rates: o.Rates, ruleOf: schema.Rule, repo: repo}, o)

@@ -23,7 +23,7 @@ type httpTransport struct {
 	meter     *meter
 }
 
-// methods is the header Allow of the endpoint.
+// methods is the value of the header Allow.
 const methods = "GET, HEAD, POST, OPTIONS"
 
 // Supports accepts every request that no earlier transport accepted.

@@ -8,7 +8,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// status is the HTTP status of a response; refused is nil if the operation ran. Clients that accept
+// status returns the HTTP status of a response; refused is nil if the operation ran. Clients that accept
 // application/json read the response whatever its status, but proxies may replace one that is not 200. The
 // draft of GraphQL over HTTP of August 2026 asks for 294 and 422 in places; the audits of graphql-http do not yet.
 func status(media string, refused *refusal, response *graphql.Response) int {
@@ -22,7 +22,7 @@ func status(media string, refused *refusal, response *graphql.Response) int {
 	}
 }
 
-// write sends a response. Its data is finished JSON and sent as it is.
+// write sends a response.
 func write(w http.ResponseWriter, media string, refused *refusal, response *graphql.Response) {
 	body := appendResponse(make([]byte, 0, len(response.Data)+512), response)
 	header := w.Header()

@@ -21,7 +21,7 @@ type Limits struct {
 	PageSize   int // assumed size of a list whose size is not given: the site's page size
 }
 
-// DefaultLimits leave room for every query of a site like this, and none for documents that cost a server seconds.
+// DefaultLimits allow every query of a site like this, and no document that costs a server seconds.
 // The standard introspection query has 184 tokens; a page of 100 articles with every field costs about 6,000.
 func DefaultLimits() Limits {
 	return Limits{
@@ -67,13 +67,13 @@ func noIntrospection(events *core.Events, addError core.AddErrFunc) {
 
 func introspects(field *ast.Field) bool { return field.Name == "__schema" || field.Name == "__type" }
 
-// because makes a validator's error a refusal.
+// because turns a validator's error into a refusal.
 func because(refused *refusal) core.ErrorOption {
 	return func(err *gqlerror.Error) { err.Message, err.Err = refused.message, refused }
 }
 
 // rule measures each operation and refuses it for every limit that it exceeds. It does so before the walk enters
-// the operation, and then empties the document, because other rules take quadratic time.
+// the operation, and then empties a refused document, because other rules take quadratic time.
 func (l Limits) rule(events *core.Events, addError core.AddErrFunc) {
 	var measured *ast.OperationDefinition
 	var m *measure

@@ -9,7 +9,7 @@ import (
 )
 
 // costLimit refuses an operation whose response could be too large: each scalar and each object costs 1, and a
-// list as many times its element as it may have elements. It is gqlgen's extension.ComplexityLimit with numbers in
+// list costs its maximum length times the cost of an element. It is gqlgen's extension.ComplexityLimit with numbers in
 // the refusal. The calculation expands every spread of a fragment, so it relies on the other limits, which are
 // checked before.
 type costLimit struct {
@@ -17,10 +17,10 @@ type costLimit struct {
 	schema  graphql.ExecutableSchema
 }
 
-// ExtensionName is for gqlgen.
+// ExtensionName implements graphql.HandlerExtension.
 func (*costLimit) ExtensionName() string { return "CostLimit" }
 
-// Validate is for gqlgen.
+// Validate implements graphql.HandlerExtension.
 func (*costLimit) Validate(graphql.ExecutableSchema) error { return nil }
 
 // MutateOperationContext measures an operation and remembers its cost.

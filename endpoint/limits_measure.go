@@ -2,7 +2,7 @@ package endpoint
 
 import "github.com/vektah/gqlparser/v2/ast"
 
-// tally is what a selection set asks for.
+// tally counts what a selection set asks for. width is the number of its own fields, without nested ones.
 type tally struct{ depth, width, fields, aliases, directives int }
 
 // maxTally is where counting stops: with fragments that spread each other twice, the count doubles with each
@@ -17,7 +17,7 @@ func (t *tally) add(other tally) {
 	t.directives = min(t.directives+other.directives, maxTally)
 }
 
-// measure counts each fragment of a document once, so that it takes time in proportion to the document's length.
+// measure counts each fragment of a document once, so that its time is proportional to the document's length.
 type measure struct {
 	document *ast.QueryDocument
 	known    map[*ast.FragmentDefinition]tally

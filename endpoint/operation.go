@@ -12,7 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// operation is a query, mutation or subscription on its way to its response. Either transport fills it.
+// operation is a query, mutation or subscription that was received over either transport.
 type operation struct {
 	exec     graphql.GraphExecutor
 	ctx      context.Context
@@ -46,7 +46,7 @@ func (o *operation) reads() bool { return o.asked.Operation.Operation != ast.Mut
 // subscribes reports whether the operation has many responses.
 func (o *operation) subscribes() bool { return o.asked.Operation.Operation == ast.Subscription }
 
-// rootFields are the fields at the root of a valid operation that are not skipped.
+// rootFields returns the fields at the root of a valid operation that are not skipped.
 func rootFields(o *graphql.OperationContext) []graphql.CollectedField {
 	var root *ast.Definition
 	switch first := o.Operation.SelectionSet[0].(type) {

@@ -65,7 +65,7 @@ func (r *refusal) list() gqlerror.List {
 	return presentable(r)
 }
 
-// presentable makes an error what gqlgen dispatches.
+// presentable returns an error in the form that gqlgen dispatches.
 func presentable(err error) gqlerror.List { return gqlerror.List{gqlerror.Wrap(err)} }
 
 // response presents the refusal as the response of an operation.

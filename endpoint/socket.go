@@ -92,7 +92,7 @@ func (t *socketTransport) Do(w http.ResponseWriter, req *http.Request, exec grap
 	}()
 }
 
-// enter counts the socket unless it is a foreign page's. Browsers send no CORS preflight for WebSockets.
+// enter checks the origin, since browsers send no CORS preflight for WebSockets, and counts the socket.
 func (t *socketTransport) enter(req *http.Request) (leave func(), refused *refusal) {
 	if origin := req.Header.Get("Origin"); origin != "" && (t.origins == nil || !t.origins.OriginAllowed(req)) {
 		if page, err := url.Parse(origin); err != nil || !strings.EqualFold(page.Host, req.Host) {
@@ -110,17 +110,17 @@ type upgrade struct {
 	conn    *boundedConn
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap implements the interface that http.ResponseController looks for.
 func (u *upgrade) Unwrap() http.ResponseWriter { return u.ResponseWriter }
 
-// Hijack is for websocket.Accept.
+// Hijack implements http.Hijacker for websocket.Accept.
 func (u *upgrade) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffered, err := http.NewResponseController(u.ResponseWriter).Hijack()
 	if err != nil {
 		return nil, nil, err
 	}
 	u.conn = &boundedConn{Conn: conn, timeout: u.timeout}
-	// What the client has sent already must stay in the buffer.
+	// What the client has sent already must not be lost.
 	early, err := buffered.Reader.Peek(buffered.Reader.Buffered())
 	if err != nil {
 		return nil, nil, err

@@ -13,7 +13,7 @@ import (
 	"frontpage/identity"
 )
 
-// socket is one WebSocket. The goroutine of serve owns the fields without another owner.
+// socket is one WebSocket. Fields that no comment says are guarded belong to the goroutine of serve.
 type socket struct {
 	*socketTransport
 	conn    *websocket.Conn
@@ -64,7 +64,7 @@ func newSocket(t *socketTransport, conn *websocket.Conn, bounded *boundedConn, r
 func (s *socket) serve() {
 	defer s.running.Wait()
 	defer s.cancel()
-	// AfterFunc returns the function that unregisters goAway: the deferred call is that one.
+	// Only the function that AfterFunc returns is deferred: it unregisters goAway.
 	defer context.AfterFunc(s.streams.stopping, s.goAway)()
 	s.init = time.AfterFunc(initTimeout, func() { s.close(closeInitTimeout, "Connection initialisation timeout") })
 	defer s.release()

@@ -12,7 +12,7 @@ import (
 
 // stream responds with server-sent events, in what graphql-sse calls distinct connections mode, which a browser's
 // EventSource can read as well: an event "next" for each response, then an event "complete". It returns a refusal
-// if the stream may not open. An operation that was refused already has the refusal as its only event.
+// if the stream may not open. If the operation was refused, that refusal is the only event.
 //
 // When the server stops or the client's token expires, the stream ends without "complete", so that clients
 // connect again.
@@ -46,7 +46,7 @@ func (t *httpTransport) stream(w http.ResponseWriter, req *http.Request, op *ope
 		return nil
 	}
 	if conn, ok := req.Context().Value(connKey{}).(interface{ SetWriteBuffer(int) error }); ok {
-		_ = conn.SetWriteBuffer(sendBuffer) // works without
+		_ = conn.SetWriteBuffer(sendBuffer) // an optimization: the stream works without it
 	}
 	switch {
 	case refused != nil:

@@ -10,25 +10,25 @@ import (
 	"frontpage/redisrepo"
 )
 
-// subscription is one that runs, over either transport. The path of an event:
+// subscription is a running subscription over either transport. The path of an event:
 //
-//  1. A watch has news, and its Wake has a value.
-//  2. The transport, when its client can take more, calls take: for each article with news it makes an answer, or
-//     finds one that another subscription with the same question has made.
+//  1. A watched article changes, and the channel Wake of its watch has a value.
+//  2. The transport, once its client can take more, calls take. For each changed article it makes an answer, or finds
+//     one that another subscription with the same question has made.
 //  3. Right before writing, the transport calls renew, which makes the answer again if the article has changed.
 //  4. After writing, done ends the deliveries.
 //
-// An answer is made by handing the article to gqlgen through the channel that the resolver returned by Watched, and
-// asking gqlgen for the next response. Nothing waits in that channel: changes between two events are one event.
+// To make an answer, the article is sent to gqlgen through the channel that the resolver got from Watched, and gqlgen
+// is asked for the next response. Nothing waits in that channel: changes between two events become one event.
 type subscription struct {
 	*operation
 	streams  *streams
 	shared   bool              // the answer depends on the article alone: subscriptions with the same question share it
 	question [sha256.Size]byte // hash of the document and the name of the operation
-	posts    bool              // new articles are watched for, so that deleted ones are passed over
+	posts    bool              // it watches for new articles and skips deleted ones
 	watch    *redisrepo.Watch  // nil if the subscription could not begin: first says why
 	first    *graphql.Response
-	articles chan *redisrepo.Article // what next answers about
+	articles chan *redisrepo.Article // next takes an article from it and answers about it
 	next     graphql.ResponseHandler
 }
 
@@ -70,8 +70,8 @@ func (s *subscription) close() {
 	}
 }
 
-// Watched is what the resolver of a subscription returns: it hands its watch to the transport, which fills the
-// channel.
+// Watched is called by the resolver of a subscription, which returns its results. It hands the watch to the transport,
+// which sends articles to the channel.
 func Watched(ctx context.Context, watch *redisrepo.Watch, err error) (<-chan *redisrepo.Article, error) {
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func Watched(ctx context.Context, watch *redisrepo.Watch, err error) (<-chan *re
 // IsEvent reports whether ctx belongs to an event of a subscription.
 func IsEvent(ctx context.Context) bool { return ctx.Value(subscriptionKey{}) != nil }
 
-// take makes an event for each article that has news.
+// take makes an event for each article that has changed.
 func (s *subscription) take() []event {
 	var events []event
 	for d, ok := s.watch.Take(); ok; d, ok = s.watch.Take() {
@@ -108,7 +108,7 @@ func (s *subscription) renew(e *event) []byte {
 	return e.body
 }
 
-// make answers about the newest state of an article, by a shared answer if possible.
+// make returns the answer about the newest state of an article, a shared one if possible.
 func (s *subscription) make(d *redisrepo.Delivery) answer {
 	if !s.shared {
 		s.streams.readSlots <- struct{}{}
@@ -122,7 +122,7 @@ func (s *subscription) make(d *redisrepo.Delivery) answer {
 	}
 	s.streams.makeSlots <- struct{}{}
 	defer func() { <-s.streams.makeSlots }()
-	// All watchers of an article wake at once. The first to get a slot has made the answer, and meanwhile the
+	// All watchers of an article wake at once. The first one to get a slot may have made the answer meanwhile, or the
 	// article may have changed.
 	article = d.Newest()
 	if made, ok := s.streams.answers.get(key, article); ok {
@@ -135,6 +135,7 @@ func (s *subscription) make(d *redisrepo.Delivery) answer {
 	return a
 }
 
+// execute makes the answer about an article.
 func (s *subscription) execute(article *redisrepo.Article) answer {
 	if s.posts && article.DeletedAt != nil {
 		return answer{article: article}

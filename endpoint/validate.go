@@ -21,12 +21,13 @@ func outOfRange(option, format string, args ...any) error {
 	return &OptionError{Option: option, Problem: fmt.Sprintf(format, args...)}
 }
 
-// lower is the least value that an option may have.
+// lower is an option with a minimum.
 type lower struct {
 	option         string
 	value, minimum int
 }
 
+// atLeast returns an *OptionError for the first option below its minimum.
 func atLeast(options []lower) error {
 	for _, o := range options {
 		if o.value < o.minimum {

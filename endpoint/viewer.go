@@ -33,13 +33,13 @@ func ViewerOf(ctx context.Context) Viewer {
 	return v
 }
 
-// ValidName is the rule for the names of users, for identity.Options.
+// ValidName returns an error if name is not a valid name of a user. It is meant for identity.Options.
 func ValidName(name string) error {
 	_, err := redisrepo.ParseUserName(name)
 	return err
 }
 
-// withCaller returns the viewer with another identity.
+// withCaller returns the viewer with the identity of a caller.
 func (v Viewer) withCaller(c identity.Caller) Viewer {
 	v.Name, v.Moderator, v.Expires = redisrepo.UserName(c.Name), c.Moderator, c.Expires
 	return v
@@ -71,7 +71,7 @@ func signIn(by *identity.Verifier, proxies []netip.Prefix, log *slog.Logger, nex
 	})
 }
 
-// notAuthenticated is the refusal of invalid credentials.
+// notAuthenticated returns the refusal of invalid credentials, and logs its code.
 func notAuthenticated(ctx context.Context, log *slog.Logger, err error) *refusal {
 	var shown *identity.Refusal
 	if !errors.As(err, &shown) {

@@ -7,7 +7,7 @@ import (
 	"frontpage/endpoint"
 )
 
-// ruleOf maps each mutation to the rule that counts it.
+// ruleOf maps each mutation to the rule of the rate limits that counts it.
 var ruleOf = map[string]string{
 	"vote":          endpoint.RuleVotes,
 	"post":          endpoint.RulePosts,

@@ -14,11 +14,11 @@ type UserError interface{ IsUserError() }
 // BasicUserError is a user error that has nothing to add to its code.
 type BasicUserError redisrepo.Error
 
-// IsUserError makes it one of the types of the schema's interface.
+// IsUserError marks it as a type of the schema's interface UserError.
 func (*BasicUserError) IsUserError() {}
 
-// The codes of the schema that redisrepo does not have: it takes the name of a user for granted, and counts no
-// requests.
+// The codes of the schema that redisrepo does not return: it neither authenticates users nor limits the rates of
+// mutations.
 const (
 	unauthenticated redisrepo.Code = "UNAUTHENTICATED"
 	rateLimited     redisrepo.Code = "RATE_LIMITED"
@@ -59,7 +59,7 @@ func userErrors(err error) ([]UserError, error) {
 	return shown, nil
 }
 
-// badInput rejects a value that is not of its type.
+// badInput returns the refusal of an invalid argument.
 func badInput(message string) error {
 	return redisrepo.Refusal{{Code: redisrepo.Invalid, Message: message}}
 }

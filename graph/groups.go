@@ -24,6 +24,7 @@ func (r *Resolver) groupsOf(ctx context.Context, articles []*redisrepo.Article) 
 	return groups, nil
 }
 
+// groups returns groups by name, with their numbers of articles if counted.
 func (r *Resolver) groups(ctx context.Context, names []redisrepo.GroupName, counted bool) ([]*redisrepo.Group, error) {
 	groups := make([]*redisrepo.Group, len(names))
 	for i, name := range names {

@@ -14,7 +14,7 @@ type loaderKey struct{}
 
 // withLoader gives each response its own loader, whose cache must not outlive it: a subscription has many responses.
 func (r *Resolver) withLoader(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-	// Most of what a loader costs is its channel, and mutations need none.
+	// The loader is made at its first use: its channel is expensive, and mutations need none.
 	loader := sync.OnceValue(func() *dataloader.Loader[redisrepo.ArticleID, *redisrepo.Article] {
 		return dataloader.NewBatchedLoader(r.fetch, dataloader.WithInputCapacity[redisrepo.ArticleID, *redisrepo.Article](redisrepo.MaxPageSize))
 	})

@@ -317,10 +317,10 @@ func (c *Trips) Listened() []string {
 	return slices.Clone(c.heard)
 }
 
-// DialHook is for redis.Hook.
+// DialHook implements redis.Hook.
 func (c *Trips) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-// ProcessHook is for redis.Hook.
+// ProcessHook implements redis.Hook.
 func (c *Trips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, command redis.Cmder) error {
 		c.add(ctx, command)
@@ -335,7 +335,7 @@ func (c *Trips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// ProcessPipelineHook is for redis.Hook.
+// ProcessPipelineHook implements redis.Hook.
 func (c *Trips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, commands []redis.Cmder) error {
 		c.add(ctx, commands...)
