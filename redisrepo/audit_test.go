@@ -10,7 +10,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-// audited are the entries as text.
+// audited returns the entries of the audit as text.
 func audited(s *site, id redisrepo.ArticleID) (texts []string) {
 	s.t.Helper()
 	entries, err := s.Audit(s.ctx, id)
@@ -39,7 +39,7 @@ func TestAuditListsVotersWithTimeAndBucket(t *testing.T) {
 		}
 	}
 	if s.vote(a.ID, "zoe", up); s.do("EXISTS audit:1") != int64(0) {
-		t.Error("a vote from nowhere is recorded")
+		t.Error("a vote without a bucket is recorded")
 	}
 	from("bob", up, "b1")
 	from("bob", up, "b2") // changes nothing
@@ -56,7 +56,7 @@ func TestAuditListsVotersWithTimeAndBucket(t *testing.T) {
 		t.Errorf("Audit = %q, want %q", got, want)
 	}
 	if left := s.ttl("audit:1"); left > week+time.Hour || left < week {
-		t.Errorf("audit:1 ends in %v", left)
+		t.Errorf("audit:1 expires in %v, want as long as the voters", left)
 	}
 	s.wantClean()
 	s.delete(a.ID, moderator)
@@ -65,7 +65,7 @@ func TestAuditListsVotersWithTimeAndBucket(t *testing.T) {
 	}
 	s.do("PERSIST audit:1")
 	if got := strings.Join(s.violations(), "\n"); got != "audit:1: does not expire" {
-		t.Errorf("Check reports %s", got)
+		t.Errorf("Check reports %s, want that audit:1 does not expire", got)
 	}
 	_, err := s.Audit(s.ctx, 99)
 	wantRefused(t, err, "NOT_FOUND article")
@@ -82,6 +82,6 @@ func TestAuditListsAllOfManyVoters(t *testing.T) {
 	}
 	got := audited(s, 1)
 	if len(got) != 301 || got[0] != "zoe +1" || got[300] != "voter99 +1 0s bucket" {
-		t.Errorf("Audit has %d entries, from %s to %s", len(got), got[0], got[len(got)-1])
+		t.Errorf("Audit has %d entries, from %s to %s; want 301, from zoe to voter99", len(got), got[0], got[len(got)-1])
 	}
 }

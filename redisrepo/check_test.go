@@ -14,8 +14,9 @@ import (
 	"frontpage/redisrepo"
 )
 
-// checkable is a site with something of everything: article:1 is interesting and in a and b, article:2 in a,
-// article:3 long closed, article:4 a legacy client's in b, article:5 of a poster who does not count.
+// checkable opens a site with an article of each kind: article:1 is interesting and in the groups a and b,
+// article:2 is in a, voting on article:3 is long over, a legacy client put article:4 into b, and the poster's
+// vote on article:5 does not count.
 func checkable(t *testing.T) *site {
 	t.Helper()
 	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 2 })
@@ -116,8 +117,8 @@ func TestCheckReportsInconsistencies(t *testing.T) {
 		}},
 		"a score without an article":        {corrupt: "ZADD score: 1 article:6", want: []string{"article:6: is in score:, but not in time:"}},
 		"a hash without an article":         {corrupt: "HSET article:6 title x", want: []string{"article:6: is in a hash, but not in time:"}},
-		"what is no article":                {corrupt: "ZADD time: 1 article:x", want: []string{"article:x: is in time:, but no article can have that id"}},
-		"what is no member":                 {corrupt: "ZADD time: 1 7", want: []string{"7: is in time:, but no article can have that id"}},
+		"a member without a number":         {corrupt: "ZADD time: 1 article:x", want: []string{"article:x: is in time:, but no article can have that id"}},
+		"a bare number":                     {corrupt: "ZADD time: 1 7", want: []string{"7: is in time:, but no article can have that id"}},
 		"a kept listing with another score": {corrupt: "ZADD score:a 1 article:2", want: []string{"score:a: is not the intersection of group:a and score:"}},
 		"a kept listing with another time":  {corrupt: "ZADD time:b 1 article:1", want: []string{"time:b: is not the intersection of group:b and time:"}},
 		"a kept listing without one":        {corrupt: "ZREM time:a article:2", want: []string{"time:a: is not the intersection of group:a and time:"}},
@@ -129,7 +130,7 @@ func TestCheckReportsInconsistencies(t *testing.T) {
 		"a group twice":                     {corrupt: "HSET article:1 groups\x00a a b", want: []string{"article:1: groups are not sorted or not unique: [a a b]"}},
 		"not in interesting":                {corrupt: "SREM group:interesting article:1\nDEL score:interesting time:interesting", want: []string{"article:1: is not in group:interesting, but has 2 votes"}},
 		"wrongly in interesting":            {corrupt: "SADD group:interesting article:2\nDEL score:interesting time:interesting", want: []string{"article:2: is in group:interesting, but has only 1 votes"}},
-		"not among what is posted":          {corrupt: "ZREM posted:alice article:2", want: []string{"article:2: is not in posted:alice with its time"}},
+		"not among the poster's articles":   {corrupt: "ZREM posted:alice article:2", want: []string{"article:2: is not in posted:alice with its time"}},
 		"posted at another time":            {corrupt: "ZADD posted:alice 1 article:2", want: []string{"article:2: is not in posted:alice with its time"}},
 		"the counter set back":              {corrupt: "SET article: 4", want: []string{"article: is 4, but article:5 exists"}},
 		"the counter lost":                  {corrupt: "DEL article:", want: []string{"article: is 0, but article:5 exists"}},
@@ -221,16 +222,16 @@ func TestCheckReportsInconsistentDeletions(t *testing.T) {
 		"a deleted one in a group of a legacy client": {corrupt: "SADD group:d article:6"},
 		"a deleted one among the interesting": {corrupt: "SADD group:interesting article:6", want: []string{
 			"group:interesting: holds article:6, which is not in time:"}},
-		"a deleted one among what is posted":  {corrupt: "ZADD posted:erin 1 article:6", want: []string{"article:6: is deleted, but in posted:erin"}},
-		"a deleted one that is not listed":    {corrupt: "ZREM deleted: article:6", want: []string{"article:6: is in a hash, but not in time:"}},
-		"a deleted one that is not":           {corrupt: "HDEL article:6 deleted deleted_by", want: []string{"article:6: is in deleted:, but its hash does not say so"}},
-		"one that only says that it is":       {corrupt: "HSET article:2 deleted 5 deleted_by user:x", want: []string{"article:2: is deleted, but in time:"}},
-		"one without deleted_by":              {corrupt: "HDEL article:6 deleted_by", want: []string{"article:6: is deleted, but deleted_by is missing"}},
-		"one deleted at another time":         {corrupt: "HSET article:6 deleted 5", want: []string{"article:6: deleted is 5, but deleted: says 1.7723664e+09"}},
-		"a deleted one without a hash":        {corrupt: "DEL article:6", want: []string{"article:6: is in deleted:, but has no hash"}},
-		"a deleted one with a hash of no use": {corrupt: "HSET article:6 votes x", want: []string{`article:6: votes: strconv.ParseFloat: parsing "x": invalid syntax`}},
-		"a deletion at no time":               {corrupt: "HSET article:6 deleted x", want: []string{`article:6: deleted: strconv.ParseFloat: parsing "x": invalid syntax`}},
-		"a deleted one that lost a voter":     {corrupt: "SREM voted:6 user:bob", want: []string{"voted:6: has 1 members, not 2"}},
+		"deleted, but among the poster's articles": {corrupt: "ZADD posted:erin 1 article:6", want: []string{"article:6: is deleted, but in posted:erin"}},
+		"a deleted one that is not in deleted:":    {corrupt: "ZREM deleted: article:6", want: []string{"article:6: is in a hash, but not in time:"}},
+		"in deleted:, but not deleted":             {corrupt: "HDEL article:6 deleted deleted_by", want: []string{"article:6: is in deleted:, but its hash does not say so"}},
+		"deleted in its hash only":                 {corrupt: "HSET article:2 deleted 5 deleted_by user:x", want: []string{"article:2: is deleted, but in time:"}},
+		"one without deleted_by":                   {corrupt: "HDEL article:6 deleted_by", want: []string{"article:6: is deleted, but deleted_by is missing"}},
+		"one deleted at another time":              {corrupt: "HSET article:6 deleted 5", want: []string{"article:6: deleted is 5, but deleted: says 1.7723664e+09"}},
+		"a deleted one without a hash":             {corrupt: "DEL article:6", want: []string{"article:6: is in deleted:, but has no hash"}},
+		"a deleted one with an invalid hash":       {corrupt: "HSET article:6 votes x", want: []string{`article:6: votes: strconv.ParseFloat: parsing "x": invalid syntax`}},
+		"an invalid time of deletion":              {corrupt: "HSET article:6 deleted x", want: []string{`article:6: deleted: strconv.ParseFloat: parsing "x": invalid syntax`}},
+		"a deleted one that lost a voter":          {corrupt: "SREM voted:6 user:bob", want: []string{"voted:6: has 1 members, not 2"}},
 		"the deleted of the wrong type": {corrupt: "SET deleted: x", want: []string{
 			"article:6: is in a hash, but not in time:",
 			"deleted:: has the wrong type",
@@ -281,7 +282,7 @@ func TestCheckReadsTheWholeStore(t *testing.T) {
 	}
 }
 
-// meddle is a hook that does something once, after the first pipeline with the command.
+// meddle is a hook that calls a function once, after the first pipeline with a command.
 type meddle struct {
 	command string
 	do      func()

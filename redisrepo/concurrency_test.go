@@ -9,7 +9,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-// two is the site in the hands of two processes, each with a memory of its own.
+// two opens one site in two Repos, as two processes would: each has its own caches.
 func two(t *testing.T) [2]*site {
 	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 50 })
 	return [2]*site{s, s.reopened(s.client(), nil)}
@@ -33,7 +33,7 @@ func TestConcurrentRepeatsOfAVoteCountOnce(t *testing.T) {
 		}
 	})
 	if n := changed.Load(); n != 1 {
-		t.Errorf("%d votes changed something, want 1", n)
+		t.Errorf("%d votes have Changed = true, want 1", n)
 	}
 	s[0].wantClean()
 }
@@ -75,7 +75,7 @@ func TestConcurrentPostsWithOneKeyMakeOneArticle(t *testing.T) {
 	s[0].wantList(redisrepo.PostedBy("alice"), ids[0])
 	for i, id := range ids {
 		if id != ids[0] {
-			t.Errorf("post %d is %v, another is %v", i, id, ids[0])
+			t.Errorf("post %d made %v, want %v as post 0", i, id, ids[0])
 		}
 	}
 	s[0].wantClean()

@@ -10,7 +10,7 @@ import (
 
 func TestPostRefusesInvalidDrafts(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, links0)
+	s := newSite(t, noLinkWindow)
 	x := func(n int) string { return strings.Repeat("x", n) }
 	wide := func(n int) string { return strings.Repeat("世", n) }
 	link := func(link string) redisrepo.Draft { return redisrepo.Draft{Title: "t", Link: &link} }
@@ -110,13 +110,13 @@ func TestPostRefusesInvalidDrafts(t *testing.T) {
 			}
 			wantEqual(t, a, s.article(a.ID))
 			if a.Title != strings.TrimSpace(tt.draft.Title) {
-				t.Errorf("Title = %q", a.Title)
+				t.Errorf("Title = %q, want the title of the draft, trimmed", a.Title)
 			}
 			if want := tt.draft.Link; (a.Link == nil) != (want == nil) || want != nil && *a.Link != strings.TrimSpace(*want) {
-				t.Errorf("Link = %v", a.Link)
+				t.Errorf("Link = %v, want the link of the draft, trimmed", a.Link)
 			}
 			if want := tt.draft.Text; (a.Text == nil) != (want == nil) || want != nil && *a.Text != *want {
-				t.Errorf("Text = %v", a.Text)
+				t.Errorf("Text = %v, want the text of the draft", a.Text)
 			}
 		})
 	}
@@ -129,6 +129,6 @@ func TestRefusedDraftWritesNothing(t *testing.T) {
 	_, err := s.Post(s.ctx, "alice", redisrepo.Draft{Title: "t", IdempotencyKey: new("k")})
 	wantRefused(t, err, "INVALID link")
 	if after := s.dump(); after != before {
-		t.Errorf("something was written:\n%s", after)
+		t.Errorf("the store holds\n%s\nwant it unchanged:\n%s", after, before)
 	}
 }

@@ -33,7 +33,7 @@ func FuzzParseArticleID(f *testing.F) {
 			t.Errorf("ParseArticleID(%q) = %v, which parses to %v, %v", s, id, again, err)
 		}
 		if strings.TrimPrefix(id.String(), "article:") != strings.TrimPrefix(s, "article:") {
-			t.Errorf("ParseArticleID(%q) = %v: an article has two ids", s, id)
+			t.Errorf("ParseArticleID(%q) = %v, want one spelling for each id", s, id)
 		}
 	})
 }
@@ -52,7 +52,7 @@ func FuzzParseUserName(f *testing.F) {
 			t.Errorf("ParseUserName(%q) = %q, want the name unchanged", s, name)
 		}
 		if id := (redisrepo.User{Name: name}).ID(); id != "user:"+s {
-			t.Errorf("the id of %q is %q", name, id)
+			t.Errorf("id of %q = %q, want user: and the name", name, id)
 		}
 	})
 }
@@ -71,7 +71,7 @@ func FuzzParseGroupName(f *testing.F) {
 			t.Errorf("ParseGroupName(%q) = %q, which parses to %q, %v", s, name, again, err)
 		}
 		if strings.ContainsAny(string(name), " :\n{}") || name == "" {
-			t.Errorf("ParseGroupName(%q) = %q, which cannot be part of a key", s, name)
+			t.Errorf("ParseGroupName(%q) = %q, want a name that can be part of a key", s, name)
 		}
 	})
 }
@@ -90,7 +90,7 @@ func FuzzNormalizeLink(f *testing.F) {
 		scheme, _, _ := strings.Cut(link, "://")
 		once := redisrepo.NormalizeLink(link)
 		if twice := redisrepo.NormalizeLink(scheme + "://" + once); twice != once {
-			t.Errorf("the normalized form of %q, %q, has the normalized form %q", link, once, twice)
+			t.Errorf("the normalized form of %q is %q, whose own is %q, want the same", link, once, twice)
 		}
 	})
 }
@@ -142,16 +142,16 @@ func FuzzCursor(f *testing.F) {
 			score, member, ok := redisrepo.DecodeCursor(l, cursor)
 			score2, member2, ok2 := redisrepo.DecodeCursor(l, redisrepo.EncodeCursor(l, score, member))
 			if !ok || !ok2 || score2 != score || member2 != member {
-				t.Errorf("(%v, %q, %t) is decoded again as (%v, %q, %t)", score, member, ok, score2, member2, ok2)
+				t.Errorf("(%v, %q, %t) was encoded and is decoded as (%v, %q, %t)", score, member, ok, score2, member2, ok2)
 			}
 		}
 		if accepted > 1 {
-			t.Errorf("%d listings accept the cursor %q", accepted, cursor)
+			t.Errorf("%d listings accept the cursor %q, want at most 1", accepted, cursor)
 		}
 	})
 }
 
-// A message may come from a later version, or from a program that is no part of Frontpage.
+// A message may come from a later version, or from a program that does not belong to Frontpage.
 func FuzzParseMessage(f *testing.F) {
 	for _, seed := range []string{
 		"hello", "posted article:1 1 1 0 1700000432 ", "voted article:2 7 2 1 1700000864 go web\n1 bob", "deleted article:3 2 1 0 5 go\n1700000000 user:mod",
@@ -165,7 +165,7 @@ func FuzzParseMessage(f *testing.F) {
 			return
 		}
 		if a.Upvotes-a.Downvotes != a.Votes {
-			t.Errorf("of %q, %d upvotes and %d downvotes are %d votes", text, a.Upvotes, a.Downvotes, a.Votes)
+			t.Errorf("ParseMessage(%q) has %d upvotes, %d downvotes and %d net votes, want these to agree", text, a.Upvotes, a.Downvotes, a.Votes)
 		}
 	})
 }
@@ -184,10 +184,10 @@ func FuzzDecodeHash(f *testing.F) {
 			return
 		}
 		if a.Title != title || a.Upvotes-a.Downvotes != a.Votes || (a.DeletedAt != nil) != (deleted != "") {
-			t.Errorf("the hash %v is decoded as %+v", hash, a)
+			t.Errorf("the hash %v is decoded as %+v, want counts that agree", hash, a)
 		}
 		if a.VotingEndsAt.Before(a.CreatedAt) {
-			t.Errorf("voting on an article of %v ends at %v", a.CreatedAt, a.VotingEndsAt)
+			t.Errorf("voting on an article posted at %v ends at %v, want a later time", a.CreatedAt, a.VotingEndsAt)
 		}
 	})
 }

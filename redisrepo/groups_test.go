@@ -67,7 +67,7 @@ func TestWritesUpdateGroupListingsAtOnce(t *testing.T) {
 					s.list(redisrepo.InGroup("go", order, redisrepo.Descending))
 				}
 				if kept := s.do("EXISTS score:go time:go"); kept != int64(len(built)) {
-					t.Fatalf("%v listings are kept, want %d", kept, len(built))
+					t.Fatalf("%v listings are stored, want %d", kept, len(built))
 				}
 				tt.write(s, a, b)
 				s.wantClean()
@@ -98,13 +98,13 @@ func TestEmptyGroupLeavesNoKey(t *testing.T) {
 	s.wantList(best("interesting"))
 	s.wantList(redisrepo.PostedBy("empty"))
 	if counts, err := s.ArticleCounts(s.ctx, []redisrepo.GroupName{"empty"}); err != nil || counts[0] != 0 {
-		t.Errorf("ArticleCounts = %v, %v", counts, err)
+		t.Errorf("ArticleCounts = %v, %v, want 0", counts, err)
 	}
 	if groups, err := s.groups(); err != nil || len(groups) != 0 {
-		t.Errorf("Groups = %v, %v", groups, err)
+		t.Errorf("Groups = %v, %v, want none", groups, err)
 	}
 	if after := s.dump(); after != before {
-		t.Errorf("reading left keys:\n%s", after)
+		t.Errorf("after reading, the store holds\n%s\nwant no new keys", after)
 	}
 }
 
@@ -133,19 +133,19 @@ func TestListingIsKeptForGroupCacheTTL(t *testing.T) {
 		}
 		s.list(read)
 		if left := s.ttl(key); left > time.Minute || left < time.Minute-10*time.Second {
-			t.Errorf("%s ends in %v, want a minute", key, left)
+			t.Errorf("%s expires in %v, want a minute", key, left)
 		}
 		s.do("PEXPIRE", key, 20_000)
 		s.list(read)
 		if left := s.ttl(key); left > time.Minute || left < time.Minute-10*time.Second {
-			t.Errorf("read again, %s ends in %v, want a minute", key, left)
+			t.Errorf("read again, %s expires in %v, want a minute", key, left)
 		}
 		s.do("PEXPIRE", key, 20_000)
 		s.vote(1, "bob", up)
 		s.vote(1, "bob", none)
 		s.post("alice", "go")
 		if left := s.ttl(key); left > 20*time.Second || left < 10*time.Second {
-			t.Errorf("written, but not read, %s ends in %v, want 20 seconds", key, left)
+			t.Errorf("written, but not read, %s expires in %v, want 20 seconds", key, left)
 		}
 	}
 }
@@ -158,11 +158,11 @@ func TestUnreadListingExpires(t *testing.T) {
 	deadline, cancel := time.After(10*time.Second), time.NewTicker(20*time.Millisecond)
 	defer cancel.Stop()
 	for s.do("EXISTS score:go") == int64(1) {
-		s.vote(a.ID, "bob", up) // what is written to a listing does not keep it
+		s.vote(a.ID, "bob", up) // a write to a listing does not renew its expiry
 		s.vote(a.ID, "bob", none)
 		select {
 		case <-deadline:
-			t.Fatal("score:go is still there")
+			t.Fatal("score:go still exists, want it to have expired")
 		case <-cancel.C:
 		}
 	}
@@ -215,7 +215,7 @@ func TestStoredListingIsComparedAtMostOnceASecond(t *testing.T) {
 	s.do("PEXPIRE score:go 60000")
 	s.wantList(best("go"), 1)
 	if left := s.ttl("score:go"); left > time.Minute {
-		t.Errorf("score:go ends in %v", left)
+		t.Errorf("score:go expires in %v, want an unchanged expiry", left)
 	}
 }
 
@@ -232,6 +232,6 @@ func TestStoredListingIsBuiltOnce(t *testing.T) {
 		s.vote(1, "bob", none)
 	}
 	if built := regexp.MustCompile(`cmdstat_zinterstore:calls=(\d+)`).FindStringSubmatch(s.do("INFO commandstats").(string)); len(built) != 2 || built[1] != "1" {
-		t.Errorf("built %q times, want once", built)
+		t.Errorf("ZINTERSTORE calls = %q, want 1", built)
 	}
 }

@@ -27,7 +27,7 @@ type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
-// opened is when the clock of every test starts.
+// opened is the time at which the clock of every site starts.
 var opened = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
 // site is a Repo over a Redis of its own. Its clock moves only when the test moves it.
@@ -36,10 +36,10 @@ type site struct {
 	t      *testing.T
 	ctx    context.Context
 	server *redistest.Server
-	raw    *redis.Client // beside the Repo's own, so that hooks there see the Repo alone
+	raw    *redis.Client // not the Repo's client, so that hooks there see only what the Repo sends
 	rules  redisrepo.Rules
 	clock  *clock
-	links  *atomic.Int64 // given out by fresh
+	links  *atomic.Int64 // number of the last link that fresh made
 }
 
 type clock struct{ sinceOpened atomic.Int64 }
@@ -58,7 +58,7 @@ func newSite(t *testing.T, change func(*redisrepo.Rules), options ...redisrepo.O
 	return s.reopened(server.Client, change, options...)
 }
 
-// reopened is the same store and clock in the hands of another Repo.
+// reopened opens the same store with the same clock in another Repo.
 func (s *site) reopened(client redis.UniversalClient, change func(*redisrepo.Rules), options ...redisrepo.Option) *site {
 	s.t.Helper()
 	other := *s
@@ -88,7 +88,7 @@ func draft(title string, groups ...string) redisrepo.Draft {
 	return redisrepo.Draft{Title: title, Link: new("https://example.com/" + title), Groups: groups}
 }
 
-// fresh is a draft with a link of its own.
+// fresh returns a draft with a link that no other draft has.
 func (s *site) fresh(groups ...string) redisrepo.Draft {
 	return redisrepo.Draft{Title: "title", Link: new(fmt.Sprint("https://example.com/", s.links.Add(1))), Groups: groups}
 }
@@ -129,7 +129,7 @@ func (s *site) article(id redisrepo.ArticleID) *redisrepo.Article {
 	return articles[0]
 }
 
-// positions are the user's votes on the articles; "?" is one that has been forgotten.
+// positions returns the user's votes on the articles, one character each; "?" stands for a forgotten one.
 func (s *site) positions(user redisrepo.UserName, ids ...redisrepo.ArticleID) string {
 	s.t.Helper()
 	articles, errs := s.ArticlesByID(s.ctx, ids)
@@ -151,7 +151,7 @@ func (s *site) positions(user redisrepo.UserName, ids ...redisrepo.ArticleID) st
 	return b.String()
 }
 
-// list is the first page.
+// list returns the first page of a listing.
 func (s *site) list(l redisrepo.Listing) []redisrepo.ArticleID {
 	s.t.Helper()
 	ids, err := s.List(s.ctx, l, 1, nil)
@@ -173,7 +173,7 @@ func (s *site) wantList(l redisrepo.Listing, want ...redisrepo.ArticleID) {
 	}
 }
 
-// violations are what Check reports, sorted.
+// violations returns what Check reports, sorted.
 func (s *site) violations() []string {
 	s.t.Helper()
 	var found []string
@@ -191,7 +191,7 @@ func (s *site) wantClean() {
 	}
 }
 
-// moderator is an actor who may do what posters may.
+// moderator is an actor who posted no article, but may do what posters may.
 var moderator = redisrepo.Actor{Name: "mod", Moderator: true}
 
 func (s *site) delete(id redisrepo.ArticleID, by redisrepo.Actor) *redisrepo.Article {
@@ -212,7 +212,7 @@ func (s *site) undelete(id redisrepo.ArticleID) *redisrepo.Article {
 	return a
 }
 
-// do runs a command of redis-cli, words separated by blanks.
+// do runs a command as redis-cli does: words separated by blanks, then the arguments in more.
 func (s *site) do(command string, more ...any) any {
 	s.t.Helper()
 	var args []any
@@ -226,13 +226,13 @@ func (s *site) do(command string, more ...any) any {
 	return reply
 }
 
-// ttl is how long the key still lives; below 0 it does not exist or never ends.
+// ttl returns how long the key still lives. Below 0 it does not exist or does not expire.
 func (s *site) ttl(key string) time.Duration {
 	s.t.Helper()
 	return time.Duration(s.do("PTTL", key).(int64)) * time.Millisecond
 }
 
-// dump is the whole store as text: each key with its type, content and whether it ends.
+// dump returns the whole store as text: each key with its type, its content and whether it expires.
 func (s *site) dump() string {
 	s.t.Helper()
 	keys, err := s.raw.Keys(s.ctx, "*").Result()
@@ -253,7 +253,7 @@ func (s *site) dump() string {
 		case "zset":
 			content = s.raw.ZRangeWithScores(s.ctx, key, 0, -1).Val()
 		case "stream":
-			var entries []any // their ids are of the server's clock
+			var entries []any // without their ids, which come from the server's clock
 			for _, entry := range s.raw.XRange(s.ctx, key, "-", "+").Val() {
 				entries = append(entries, entry.Values)
 			}
@@ -268,7 +268,8 @@ func (s *site) dump() string {
 	return b.String()
 }
 
-// wantRefused wants a refusal with just these codes and fields, such as "INVALID title".
+// wantRefused fails the test unless err is a refusal with exactly these codes and fields, such as
+// "INVALID title".
 func wantRefused(t *testing.T, err error, want ...string) {
 	t.Helper()
 	var refusal redisrepo.Refusal
@@ -279,7 +280,7 @@ func wantRefused(t *testing.T, err error, want ...string) {
 	for i, e := range refusal {
 		got[i] = strings.TrimSpace(string(e.Code) + " " + strings.Join(e.Field, "."))
 		if e.Message == "" || strings.HasSuffix(e.Message, ".") {
-			t.Errorf("message of %s is not a sentence without a full stop: %q", got[i], e.Message)
+			t.Errorf("message of %s = %q, want a sentence without a full stop", got[i], e.Message)
 		}
 	}
 	if !slices.Equal(got, want) {
@@ -287,7 +288,7 @@ func wantRefused(t *testing.T, err error, want ...string) {
 	}
 }
 
-// together runs n calls at once.
+// together runs n calls at once and waits for them.
 func together(n int, call func(i int)) {
 	var ready, done sync.WaitGroup
 	start := make(chan struct{})
@@ -304,7 +305,7 @@ func together(n int, call func(i int)) {
 	done.Wait()
 }
 
-// groups are the first 100 groups, with their counts.
+// groups returns the first 100 groups with their counts.
 func (s *site) groups() ([]*redisrepo.Group, error) {
 	most := 100
 	edges, _, err := s.Groups(s.ctx, redisrepo.PageRequest{First: &most})

@@ -8,12 +8,12 @@ import (
 	"frontpage/redisrepo"
 )
 
-// old is an article that was posted that long before now.
+// old returns an article that was posted age before now.
 func old(id redisrepo.ArticleID, age time.Duration, votes int, groups ...string) redisrepo.Imported {
 	return redisrepo.Imported{ID: id, Poster: "zoe", PostedAt: opened.Add(-age), Votes: votes, Draft: draft("old", groups...)}
 }
 
-// imports wants each article to be stored.
+// imports imports articles, each of which must be new.
 func (s *site) imports(articles ...redisrepo.Imported) {
 	s.t.Helper()
 	added, errs := s.Import(s.ctx, articles)
@@ -63,13 +63,13 @@ func TestImportStoresArticles(t *testing.T) {
 			a := s.article(30)
 			if got, want := fmt.Sprintln(a.Votes, a.Downvotes, a.Upvotes, a.CreatedAt, a.Score, a.Poster.Name, a.Groups, a.IsInteresting),
 				fmt.Sprintln(tt.votes, max(0, -tt.votes), max(0, tt.votes), opened.Add(-tt.age), float64(a.CreatedAt.Unix()+432*int64(tt.votes)), "zoe", "[b go]", tt.interesting); got != want {
-				t.Errorf("article = %swant %s", got, want)
+				t.Errorf("article = %s, want %s", got, want)
 			}
 			if voted, down := s.do("SCARD voted:30"), s.do("SCARD downvoted:30"); voted != tt.voted || down != tt.down {
-				t.Errorf("%d voters up, %d down, want %d, %d", voted, down, tt.voted, tt.down)
+				t.Errorf("stored voters: %d up, %d down; want %d, %d", voted, down, tt.voted, tt.down)
 			}
 			if got := s.positions("zoe", 30); tt.poster != "" && got != tt.poster {
-				t.Errorf("the poster's position = %s, want %s", got, tt.poster)
+				t.Errorf("position of the poster = %s, want %s", got, tt.poster)
 			}
 			for _, l := range []redisrepo.Listing{best("go"), redisrepo.PostedBy("zoe"), redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending)} {
 				s.wantList(l, 30)
@@ -90,7 +90,7 @@ func TestImportStoresArticles(t *testing.T) {
 			}
 			s.wantClean()
 			if b := s.post("alice"); b.ID != 31 {
-				t.Errorf("after article:30 comes %v", b.ID)
+				t.Errorf("the post after article:30 is %v, want article:31", b.ID)
 			}
 			s.wantClean()
 		})
@@ -135,15 +135,15 @@ func TestImportRefusesInvalidArticles(t *testing.T) {
 			if want := tests[name].refused; want != nil {
 				wantRefused(t, errs[i], want...)
 			} else if errs[i] != nil {
-				t.Errorf("err = %v", errs[i])
+				t.Errorf("err = %v, want none", errs[i])
 			}
 			if added[i] != (errs[i] == nil) {
-				t.Errorf("added = %t, err = %v", added[i], errs[i])
+				t.Errorf("added = %t, err = %v, want true only without an error", added[i], errs[i])
 			}
 		})
 	}
 	if got := len(s.list(redisrepo.PostedBy("zoe"))); got != 6 {
-		t.Errorf("%d articles are stored, want 6", got)
+		t.Errorf("the site has %d articles, want 6", got)
 	}
 	s.wantClean()
 }
@@ -159,7 +159,7 @@ func TestRepeatedImportAddsNothing(t *testing.T) {
 	added, errs := s.Import(s.ctx, append(batch, redisrepo.Imported{ID: a.ID, Poster: "alice", PostedAt: opened, Draft: redisrepo.Draft{Title: a.Title, Link: a.Link}}))
 	for i := range added {
 		if added[i] || errs[i] != nil {
-			t.Errorf("slot %d = %t, %v, want no addition and no error", i, added[i], errs[i])
+			t.Errorf("added[%d], errs[%[1]d] = %t, %v, want false and no error", i, added[i], errs[i])
 		}
 	}
 	if after := s.dump(); after != before {
@@ -177,7 +177,7 @@ func TestImportDoesNotChangeOtherArticles(t *testing.T) {
 	added, errs := s.Import(s.ctx, []redisrepo.Imported{poster, title, link})
 	for i := range added {
 		if added[i] {
-			t.Errorf("slot %d was added", i)
+			t.Errorf("added[%d] = true, want false", i)
 		}
 		wantRefused(t, errs[i], "CONFLICT id")
 	}
@@ -198,14 +198,14 @@ func TestImportMovesTheCounterPastTheHighestNumber(t *testing.T) {
 			for range 20 {
 				a := s.post("alice")
 				if seen[a.ID] || a.ID < 30 {
-					t.Errorf("the number of %v was used or passed before", a.ID)
+					t.Errorf("Post = %v, want a higher number than the imported and earlier ones", a.ID)
 				}
 				seen[a.ID] = true
 			}
 			s.imports(old(3, time.Hour, 1)) // below: the counter stays
 			s.wantClean()
 			if a := s.post("alice"); seen[a.ID] {
-				t.Errorf("%v is posted twice", a.ID)
+				t.Errorf("Post = %v again, want a new number", a.ID)
 			}
 		})
 	}

@@ -16,13 +16,13 @@ import (
 const (
 	kills        = 4
 	votesBetween = 2_000 // acknowledged, between two kills
-	crowd        = 8     // goroutines, each voting for users of its own
+	crowd        = 8     // goroutines, each of which casts the votes of its own users
 )
 
 // ballot is what one user may have voted on one article.
 type ballot struct {
 	acknowledged redisrepo.Vote
-	unsure       []redisrepo.Vote // sent since, without a reply
+	unsure       []redisrepo.Vote // sent after that, without a reply
 }
 
 // A server that is killed while votes are cast has counted every vote that it acknowledged, and none twice.
@@ -114,7 +114,7 @@ func TestKilledServerLosesNoAcknowledgedVote(t *testing.T) {
 					b = new(ballot)
 				}
 				if !b.allows(vote) {
-					t.Errorf("%s on %v: %d, but %d was acknowledged, then %v without a reply", user, id, vote, b.acknowledged, b.unsure)
+					t.Errorf("vote of %s on %v = %d, want %d, the last acknowledged one, or one of %v, sent without a reply", user, id, vote, b.acknowledged, b.unsure)
 				}
 			}
 		}
@@ -126,7 +126,7 @@ func TestKilledServerLosesNoAcknowledgedVote(t *testing.T) {
 	}
 	fresh.wantClean()
 	if failed.Load() == 0 {
-		t.Error("no vote failed: the server was not killed while votes were cast")
+		t.Error("no vote failed, want the server to be killed while votes are cast")
 	}
 }
 
@@ -184,7 +184,7 @@ func TestUnreachableServerIsErrUnavailable(t *testing.T) {
 	}
 	for name, call := range calls {
 		if err := call(); err != nil {
-			t.Errorf("%s with the server back: %v", name, err)
+			t.Errorf("%s after the restart: %v", name, err)
 		}
 	}
 	s.wantClean()
@@ -197,6 +197,6 @@ func TestCanceledCallIsNotErrUnavailable(t *testing.T) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
 	if _, err := s.Vote(ctx, a.ID, "bob", up, ""); !errors.Is(err, context.Canceled) || errors.Is(err, redisrepo.ErrUnavailable) {
-		t.Errorf("Vote: %v, want context.Canceled alone", err)
+		t.Errorf("Vote: %v, want context.Canceled and not ErrUnavailable", err)
 	}
 }

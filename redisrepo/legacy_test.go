@@ -11,8 +11,8 @@ import (
 	"frontpage/redisrepo"
 )
 
-// The functions book… send the commands of Redis in Action, chapter 1, as its
-// Python does: times have fractions there, and users are user:NAME.
+// The functions book… send the commands that the Python code of Redis in Action, chapter 1, sends: times have
+// fractions, and users are named user:NAME.
 
 func bookNow(s *site) string {
 	return strconv.FormatFloat(float64(s.clock.now().Unix())+0.123457, 'f', -1, 64)
@@ -57,7 +57,7 @@ func bookRegroup(s *site, id redisrepo.ArticleID, add, remove []string) {
 	}
 }
 
-// bookList is get_articles, and bookGroup is get_group_articles, page 1.
+// bookList is the first page of get_articles, and bookGroup that of get_group_articles.
 func bookList(s *site, order string) []string {
 	s.t.Helper()
 	members := s.raw.ZRevRange(s.ctx, order, 0, 24).Val()
@@ -100,7 +100,7 @@ func TestArticlesOfLegacyClientsAreRead(t *testing.T) {
 		t.Errorf("Score = %f, want %f", a.Score, want)
 	}
 	if ends := a.VotingEndsAt.Sub(opened); ends != week {
-		t.Errorf("voting ends %v after the whole second of posting, want %v", ends, week)
+		t.Errorf("voting ends %v after the second of posting, want %v", ends, week)
 	}
 	for _, l := range []redisrepo.Listing{
 		redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending), redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Ascending),
@@ -121,10 +121,10 @@ func TestArticlesOfLegacyClientsAreRead(t *testing.T) {
 	s.do("ZADD time:", opened.Unix(), "article:2")
 	s.do("ZADD score:", opened.Unix(), "article:2")
 	if a := s.article(2); a.Title != "" || *a.Link != "http://bare.example" || a.Votes != 0 || a.Poster.Name != "" {
-		t.Errorf("an article with a link alone = %s", show(a))
+		t.Errorf("article with only a link = %s, want no title, votes and poster", show(a))
 	}
 	if a := s.vote(2, "bob", up).Article; a.Votes != 1 {
-		t.Errorf("voted on, an article with a link alone = %s", show(a))
+		t.Errorf("article with only a link after a vote = %s, want 1 vote", show(a))
 	}
 	s.do("INCR article:")
 	s.wantClean()
@@ -171,7 +171,7 @@ func TestArticlesOfLegacyClientsAreWritten(t *testing.T) {
 		"out of a group":     {write: func(s *site) { s.regroup(s.article(1), nil, []string{"go"}) }, up: 2, groups: set{"programming"}},
 		"regrouped by a legacy client": {write: func(s *site) {
 			bookRegroup(s, 1, []string{"ruby"}, []string{"go"})
-			s.wantList(best("ruby"), 1) // from now on the group is known
+			s.wantList(best("ruby"), 1) // adds the group to the list of groups
 			s.vote(1, "carol", up)
 		}, up: 3, groups: set{"programming", "ruby"}},
 		"a vote and a regrouping": {write: func(s *site) {
@@ -208,7 +208,7 @@ func TestArticlesOfLegacyClientsAreWritten(t *testing.T) {
 	}
 }
 
-// A legacy client knows no downvotes, so its vote may come on top of one.
+// A legacy client does not know downvotes, so its upvote may be added to a downvote.
 func TestLegacyUpvoteOverADownvoteCancelsOut(t *testing.T) {
 	t.Parallel()
 	tests := map[redisrepo.Vote]struct {
@@ -257,7 +257,7 @@ func TestLegacyClientsReadOurArticles(t *testing.T) {
 	s.wantClean()
 
 	bookVote(s, "user:carol", b.ID)
-	bookVote(s, "user:bob", a.ID) // who has voted
+	bookVote(s, "user:bob", a.ID) // has voted already
 	want(bookList(s, "score:"), "article:2 2 votes, article:1 2 votes")
 	s.do("PEXPIRE score:go 58000")
 	s.wantList(best("go"), b.ID, a.ID)
@@ -274,7 +274,7 @@ func TestLegacyClientsReadOurArticles(t *testing.T) {
 
 	c := bookPost(s, "user:alice")
 	if d := s.post("alice"); d.ID != c+1 {
-		t.Errorf("after %v comes %v", c, d.ID)
+		t.Errorf("the post after %v is %v, want the next number", c, d.ID)
 	}
 	s.wantClean()
 }
@@ -313,14 +313,14 @@ func TestLegacyArticleMayExceedMaxGroups(t *testing.T) {
 }
 
 // A legacy client keeps voters for a week, whatever the rules say.
-func TestLegacyVotersAreForgottenAfterTheWindow(t *testing.T) {
+func TestVotingOnALegacyArticleClosesWithoutItsVoters(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		voters []string
 		opens  bool
 	}{
-		"the poster alone is known for sure": {opens: true},
-		"others might vote twice":            {voters: []string{"user:bob"}},
+		"only the poster has voted": {opens: true},
+		"another user has voted":    {voters: []string{"user:bob"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -337,10 +337,10 @@ func TestLegacyVotersAreForgottenAfterTheWindow(t *testing.T) {
 				return
 			}
 			if err != nil || result.Article.Upvotes != 1 || result.Article.Downvotes != 1 {
-				t.Fatalf("Vote = %+v, %v", result, err)
+				t.Fatalf("Vote = %+v, %v, want 1 upvote and 1 downvote", result, err)
 			}
 			if got := s.positions("alice", id); got != "+" {
-				t.Errorf("the poster's position = %s, want +", got)
+				t.Errorf("position of the poster = %s, want +", got)
 			}
 			s.wantClean()
 		})

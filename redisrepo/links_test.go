@@ -10,13 +10,13 @@ import (
 	"frontpage/redisrepo"
 )
 
-// wantDuplicate wants a refusal that names the first article.
+// wantDuplicate fails the test unless err is a refusal that names the first article.
 func wantDuplicate(t *testing.T, err error, first redisrepo.ArticleID) {
 	t.Helper()
 	wantRefused(t, err, "DUPLICATE_LINK link")
 	var refusal redisrepo.Refusal
 	if errors.As(err, &refusal) && (refusal[0].Article == nil || *refusal[0].Article != first) {
-		t.Errorf("the first article is %v, want %v", refusal[0].Article, first)
+		t.Errorf("Article = %v, want %v", refusal[0].Article, first)
 	}
 }
 
@@ -45,13 +45,13 @@ func TestLinksWithOneNormalizedFormAreDuplicates(t *testing.T) {
 		"no parameters":                     {first: "https://a.example/x", second: "https://a.example/x?"},
 		"empty parameters":                  {first: "https://a.example/x?a=1", second: "https://a.example/x?&a=1&&"},
 		"parameters in another order":       {first: "https://a.example/x?a=1&b=2&c", second: "https://a.example/x?c&b=2&a=1"},
-		"where the reader came from":        {first: "https://a.example/x?id=3", second: "https://a.example/x?utm_source=y&UTM_Medium=z&id=3&fbclid=q&gclid=&mc_cid&ref_src=w"},
-		"only where the reader came from":   {first: "https://a.example/x", second: "https://a.example/x?utm_source=y"},
+		"tracking parameters":               {first: "https://a.example/x?id=3", second: "https://a.example/x?utm_source=y&UTM_Medium=z&id=3&fbclid=q&gclid=&mc_cid&ref_src=w"},
+		"nothing but a tracking parameter":  {first: "https://a.example/x", second: "https://a.example/x?utm_source=y"},
 		"an encoded letter":                 {first: "https://a.example/~x-1", second: "https://a.example/%7e%78%2D%31"},
 		"an encoding in small digits":       {first: "https://a.example/a%2Fb", second: "https://a.example/a%2fb"},
 		"a path in Unicode":                 {first: "https://a.example/ü", second: "https://a.example/%c3%BC"},
 		"an encoded parameter":              {first: "https://a.example/?q=ü", second: "https://a.example/?%71=%C3%BC"},
-		"blanks around it":                  {first: "https://a.example/x", second: " https://a.example/x\n"},
+		"blanks around the link":            {first: "https://a.example/x", second: " https://a.example/x\n"},
 		"another host":                      {first: "https://a.example/x", second: "https://b.example/x", other: true},
 		"www.":                              {first: "https://a.example/x", second: "https://www.a.example/x", other: true},
 		"another port":                      {first: "https://a.example/x", second: "https://a.example:8443/x", other: true},
@@ -60,13 +60,13 @@ func TestLinksWithOneNormalizedFormAreDuplicates(t *testing.T) {
 		"another path":                      {first: "https://a.example/x", second: "https://a.example/y", other: true},
 		"a path in large letters":           {first: "https://a.example/x", second: "https://a.example/X", other: true},
 		"an encoded slash":                  {first: "https://a.example/a/b", second: "https://a.example/a%2Fb", other: true},
-		"what is no encoding":               {first: "https://a.example/a%zz", second: "https://a.example/a%z", other: true},
+		"an invalid encoding":               {first: "https://a.example/a%zz", second: "https://a.example/a%z", other: true},
 		"another value":                     {first: "https://a.example/?id=1", second: "https://a.example/?id=2", other: true},
 		"another parameter":                 {first: "https://a.example/?id=1", second: "https://a.example/?ID=1", other: true},
 		"a parameter without a value":       {first: "https://a.example/?id", second: "https://a.example/?id=", other: true},
 		"parameters of one name":            {first: "https://a.example/?a=1&a=2", second: "https://a.example/?a=2&a=1", other: true},
-		"a parameter that sounds like one":  {first: "https://a.example/", second: "https://a.example/?utm=1", other: true},
-		"a reader's name in the path":       {first: "https://a.example/", second: "https://a.example/utm_source=1", other: true},
+		"a name like a tracking parameter":  {first: "https://a.example/", second: "https://a.example/?utm=1", other: true},
+		"a tracking parameter in the path":  {first: "https://a.example/", second: "https://a.example/utm_source=1", other: true},
 		"a user":                            {first: "https://a.example/", second: "https://me@a.example/", other: true},
 		"a path that looks like parameters": {first: "https://a.example/a?b", second: "https://a.example/a%3Fb", other: true},
 	}
@@ -83,7 +83,7 @@ func TestLinksWithOneNormalizedFormAreDuplicates(t *testing.T) {
 				if !tt.other {
 					wantDuplicate(t, err, first.ID)
 				} else if err != nil {
-					t.Errorf("the second is %v, %v", second, err)
+					t.Errorf("second post = %v, %v, want it to be stored", second, err)
 				}
 				s.do("FLUSHALL")
 			}
@@ -121,13 +121,13 @@ func TestLinkIsReservedForLinkWindow(t *testing.T) {
 				wantDuplicate(t, err, first.ID)
 			}
 			if after := len(s.raw.Keys(s.ctx, "*").Val()); after != keys {
-				t.Errorf("there are %d keys, were %d:\n%s\nwas\n%s", after, keys, s.dump(), before)
+				t.Errorf("the store has %d keys, want %d:\n%s\nwant\n%s", after, keys, s.dump(), before)
 			}
-			// One's own key comes first.
+			// The idempotency key is checked before the link.
 			if again, err := s.Post(s.ctx, "alice", d); err != nil || again.ID != first.ID {
-				t.Errorf("the same post again: %v, %v", again, err)
+				t.Errorf("Post again = %v, %v, want the first article", again, err)
 			}
-			// What has no link is not asked.
+			// An article without a link is not a duplicate.
 			for range 2 {
 				if _, err := s.Post(s.ctx, "bob", redisrepo.Draft{Title: "t", Text: new("text")}); err != nil {
 					t.Error(err)
@@ -158,13 +158,13 @@ func TestLinkIsReservedForLinkWindow(t *testing.T) {
 			}
 			_, err = post("carol", unkeyed)
 			wantDuplicate(t, err, second.ID)
-			off := s.reopened(s.server.Client, links0, partitions)
+			off := s.reopened(s.server.Client, noLinkWindow, partitions)
 			if _, err := off.Post(s.ctx, "carol", linked("https://a.example/x")); err != nil {
-				t.Errorf("with the rule turned off: %v", err)
+				t.Errorf("Post with LinkWindow 0: %v", err)
 			}
 			for _, key := range s.raw.Keys(s.ctx, "*link:*").Val() {
 				if left := s.ttl(key); left <= 0 || left > day {
-					t.Errorf("%s ends in %v", key, left)
+					t.Errorf("%s expires in %v, want at most a day", key, left)
 				}
 			}
 			s.wantClean()
@@ -172,7 +172,7 @@ func TestLinkIsReservedForLinkWindow(t *testing.T) {
 	}
 }
 
-// A key may belong to another partition than the link.
+// The partition of an idempotency key may differ from that of the link.
 func TestIdempotencyKeysAndLinksWorkAcrossPartitions(t *testing.T) {
 	t.Parallel()
 	partitions := redisrepo.WithPartitions("{a}", "{b}", "{c}")
@@ -185,12 +185,12 @@ func TestIdempotencyKeysAndLinksWorkAcrossPartitions(t *testing.T) {
 		dup.Link = taken.Link
 		_, err := s.Post(s.ctx, "alice", dup)
 		wantDuplicate(t, err, taken.ID)
-		first, err := s.Post(s.ctx, "alice", d) // the key was used for nothing yet
+		first, err := s.Post(s.ctx, "alice", d) // the first use of the key
 		if err != nil {
 			t.Fatalf("key %d: %v", i, err)
 		}
 		if again, err := s.Post(s.ctx, "alice", d); err != nil || again.ID != first.ID {
-			t.Errorf("key %d again: %v, %v", i, again, err)
+			t.Errorf("Post with key %d again = %v, %v, want the first article", i, again, err)
 		}
 		for _, link := range []*string{new("https://example.com/other"), taken.Link, nil} {
 			other := d
@@ -200,7 +200,7 @@ func TestIdempotencyKeysAndLinksWorkAcrossPartitions(t *testing.T) {
 		}
 	}
 	if n, err := s.Count(s.ctx, redisrepo.PostedBy("alice")); err != nil || n != 40 {
-		t.Errorf("alice posted %d, %v", n, err)
+		t.Errorf("Count of alice's articles = %d, %v, want one for each key", n, err)
 	}
 	s.wantClean()
 }
@@ -229,7 +229,7 @@ func TestConcurrentPostsOfOneLinkMakeOneArticle(t *testing.T) {
 					}
 				})
 				if n := refused.Load(); n != 199 {
-					t.Errorf("%d were refused, want 199", n)
+					t.Errorf("%d posts were refused, want 199", n)
 				}
 				for _, err := range errs {
 					if err != nil {
@@ -237,7 +237,7 @@ func TestConcurrentPostsOfOneLinkMakeOneArticle(t *testing.T) {
 					}
 				}
 				if n, err := s.Count(s.ctx, redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Descending)); err != nil || n != 1 {
-					t.Errorf("there are %d articles, %v", n, err)
+					t.Errorf("Count = %d, %v, want 1", n, err)
 				}
 				s.wantClean()
 			})
@@ -254,7 +254,7 @@ func TestImportNeitherChecksNorReservesLinks(t *testing.T) {
 	}
 	s.delete(5, moderator)
 	if added, errs := s.Import(s.ctx, []redisrepo.Imported{old(5, time.Hour, 1)}); added[0] || errs[0] != nil {
-		t.Errorf("Import of what is deleted = %v, %v", added, errs)
+		t.Errorf("Import of a deleted article = %v, %v, want no addition and no error", added, errs)
 	}
 	if _, err := s.Deleted(s.ctx, 5); err != nil {
 		t.Error(err)

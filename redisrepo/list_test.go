@@ -65,7 +65,7 @@ func TestListReturnsNumberedPages(t *testing.T) {
 	}
 }
 
-// Articles with equal scores are in the order of the bytes of their ids, wherever they are kept.
+// Articles with equal scores are sorted by the bytes of their ids, whatever their partition.
 func TestTiesAreSortedByIDBytes(t *testing.T) {
 	t.Parallel()
 	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {

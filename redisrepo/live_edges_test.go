@@ -20,7 +20,7 @@ func TestWatchAcceptsOneToMaxWatchedArticles(t *testing.T) {
 		if _, err := s.WatchArticles(s.ctx, ids); !ok {
 			wantRefused(t, err, "INVALID ids")
 		} else if err != nil {
-			t.Errorf("%d articles: %v", n, err)
+			t.Errorf("WatchArticles with %d ids: %v", n, err)
 		}
 	}
 }
@@ -39,13 +39,13 @@ func TestEveryWatchedArticleGetsItsTurn(t *testing.T) {
 	}
 	seen := map[redisrepo.ArticleID]bool{}
 	for turn := range ids {
-		if turn < 3 { // one that changes all the time is not delivered instead of others
+		if turn < 3 { // an article that changes all the time must not keep others from being delivered
 			s[1].vote(ids[0], redisrepo.UserName(fmt.Sprint("voter", turn)), up)
 			l.pass()
 		}
 		a := take(w)
 		if a == nil || seen[a.ID] {
-			t.Fatalf("turn %d: took %v, which was notified: %t", turn, a, a != nil)
+			t.Fatalf("turn %d: took %v (repeated: %t), want an article that was not taken yet", turn, a, a != nil)
 		}
 		seen[a.ID] = true
 	}
@@ -68,7 +68,7 @@ func TestInvalidMessagesAreReportedAndSkipped(t *testing.T) {
 		l.settle()
 		l.mutex.Lock()
 		if len(l.reports) != 1 {
-			t.Errorf("%.40q: %d reports, want 1: %v", message, len(l.reports), l.reports)
+			t.Errorf("message %.40q: %d reports, want 1: %v", message, len(l.reports), l.reports)
 		}
 		l.reports = nil
 		l.mutex.Unlock()
@@ -77,7 +77,7 @@ func TestInvalidMessagesAreReportedAndSkipped(t *testing.T) {
 	l.publish("", "hello")
 	l.wantTaken(w)
 
-	// Of an unknown kind only the id is believed.
+	// From a message of an unknown kind only the id is used: the article is read.
 	s.do("HSET article:1 title renamed revision 2")
 	l.publish("", "retitled article:1 7 7 7 7 x y")
 	want := s.raw.HGet(s.ctx, "article:1", "title").Val()
@@ -88,7 +88,7 @@ func TestInvalidMessagesAreReportedAndSkipped(t *testing.T) {
 	l.wantReports(0)
 }
 
-// A message may come after the state that it tells of was read.
+// A message may arrive after the state that it describes was read.
 func TestEarlierChangesAreNotDelivered(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
@@ -109,7 +109,7 @@ func TestEarlierChangesAreNotDelivered(t *testing.T) {
 	}
 }
 
-func TestClosedWatchHoldsNothing(t *testing.T) {
+func TestClosedWatchIsNotRead(t *testing.T) {
 	t.Parallel()
 	s, counted := newSite(t, nil), new(counter)
 	other := s.reopened(s.client(counted), nil)
@@ -121,7 +121,7 @@ func TestClosedWatchHoldsNothing(t *testing.T) {
 	s.vote(a.ID, "bob", up)
 	s.post("alice", "go")
 	l.pass()
-	next(t, watches[2]) // the others have changes that were not taken
+	next(t, watches[2]) // the other watches have changes that were not taken
 	open.Close()
 	for _, w := range watches {
 		w.Close()
@@ -133,27 +133,27 @@ func TestClosedWatchHoldsNothing(t *testing.T) {
 
 	l.pass()
 	counted.reset()
-	s.do("CLIENT KILL TYPE pubsub") // what is watched would be read again
+	s.do("CLIENT KILL TYPE pubsub") // after it, watched articles are read again
 	l.settle()
 	s.vote(a.ID, "carol", up)
 	s.post("alice", "go")
-	l.publish("", "unheard article:1 1 1 0 0 go")
-	l.publish("", "unheard article:2 1 1 0 0 go")
+	l.publish("", "unknown article:1 1 1 0 0 go")
+	l.publish("", "unknown article:2 1 1 0 0 go")
 	l.pass()
-	reads := counted.reset() // of pass itself is one
+	reads := counted.reset() // one of them is that of pass itself
 	if n := strings.Count(reads.names, "hgetall"); n != 1 {
 		t.Errorf("%d articles were read, want 1: %s", n, reads.names)
 	}
 	for i, w := range watches {
 		select {
 		case <-w.Wake():
-			t.Errorf("watch %d is woken after it was closed", i)
+			t.Errorf("watch %d was woken after Close", i)
 		default:
 		}
 	}
 }
 
-// Watchers get what the messages say: nothing is read, however many watchers there are.
+// Watchers get the states in the messages: nothing is read, however many watchers there are.
 func TestWatchersCauseNoReads(t *testing.T) {
 	t.Parallel()
 	const articles, votes = 25, 500

@@ -13,7 +13,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-// patience is how long a test waits for what must happen.
+// patience is how long a test waits for something that must happen.
 const patience = 20 * time.Second
 
 // listener is a site whose Repo listens.
@@ -26,11 +26,11 @@ type listener struct {
 	passes int
 
 	mutex   sync.Mutex
-	reports []error       // but for those of probes
-	fault   chan struct{} // has a value when there is one more
+	reports []error       // except those of probes
+	fault   chan struct{} // has a value for each report
 }
 
-// listen runs Listen until the test ends, and returns when it hears. Tags are those of the partitions.
+// listen runs Listen until the test ends, and returns when it is subscribed. tags are those of the partitions.
 func (s *site) listen(tags ...string) *listener {
 	s.t.Helper()
 	if len(tags) == 0 {
@@ -70,7 +70,7 @@ func (l *listener) report(err error) {
 	}
 }
 
-// wantReports wants so many since the last time.
+// wantReports fails the test unless want failures were reported since its last call.
 func (l *listener) wantReports(want int) {
 	l.t.Helper()
 	l.mutex.Lock()
@@ -91,7 +91,7 @@ func await[T any](t *testing.T, c <-chan T, what string) {
 	}
 }
 
-// eventually tries until it is so.
+// eventually waits until so returns true.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -106,18 +106,18 @@ func eventually(t *testing.T, what string, so func() bool) {
 	}
 }
 
-// publish is the raw command for the partition's kind of channel.
+// publish publishes a message on a partition's channel.
 func (l *listener) publish(tag, text string) {
 	command := "PUBLISH"
 	if tag != "" {
 		command = "SPUBLISH"
 	}
-	// A server that is away is asked again.
+	// If the server is down, the caller publishes again.
 	_ = l.raw.Do(l.ctx, command, tag+"changes:0", text).Err()
 }
 
-// settle returns when every channel is subscribed, and all that was published
-// before has been heard: it publishes what cannot be read, until it is reported.
+// settle returns when every channel is subscribed and every message published before has been handled: it
+// publishes invalid messages, the probes, until one is reported.
 func (l *listener) settle() {
 	l.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -125,16 +125,16 @@ func (l *listener) settle() {
 	timeout := time.After(patience)
 	for _, tag := range l.tags {
 		first := l.probes + 1
-		for heard := false; !heard; {
+		for handled := false; !handled; {
 			l.probes++
 			l.publish(tag, fmt.Sprintf("posted probe-%d- 1 1 0 0 ", l.probes))
 			select {
 			case probe := <-l.proved:
 				n, _ := strconv.Atoi(probe)
-				heard = n >= first
+				handled = n >= first
 			case <-tick.C:
 			case <-timeout:
-				l.t.Fatalf("%schanges:0 is not listened to", tag)
+				l.t.Fatalf("timed out waiting for a subscription of %schanges:0", tag)
 			}
 		}
 	}
@@ -143,8 +143,8 @@ func (l *listener) settle() {
 // sentinel is an article that only pass changes.
 const sentinel redisrepo.ArticleID = 2_000_000_000
 
-// pass returns when watchers have been notified of all that was published before: an
-// article that is changed twice is delivered 250 ms later than others.
+// pass returns when watchers have been notified of everything published before. It changes the sentinel twice:
+// the second change is delivered 250 ms after the first, when the others have been.
 func (l *listener) pass() {
 	l.t.Helper()
 	l.settle()
@@ -179,7 +179,7 @@ func (l *listener) watchPosts(group redisrepo.GroupName) *redisrepo.Watch {
 	return w
 }
 
-// take takes an article as if it were sent at once; nil when there is nothing to take.
+// take takes an article as if it were sent at once. It returns nil if there is nothing to take.
 func take(w *redisrepo.Watch) *redisrepo.Article {
 	d, ok := w.Take()
 	if !ok {
@@ -189,7 +189,7 @@ func take(w *redisrepo.Watch) *redisrepo.Article {
 	return d.Newest()
 }
 
-// next waits until there is something to take.
+// next waits until there is something to take, and takes it.
 func next(t *testing.T, w *redisrepo.Watch) *redisrepo.Article {
 	t.Helper()
 	d := delivery(t, w)
@@ -197,7 +197,7 @@ func next(t *testing.T, w *redisrepo.Watch) *redisrepo.Article {
 	return d.Newest()
 }
 
-// delivery waits until there is something to take.
+// delivery waits until there is something to take, and returns it before it is sent.
 func delivery(t *testing.T, w *redisrepo.Watch) redisrepo.Delivery {
 	t.Helper()
 	timeout := time.After(patience)
@@ -208,12 +208,12 @@ func delivery(t *testing.T, w *redisrepo.Watch) redisrepo.Delivery {
 		select {
 		case <-w.Wake():
 		case <-timeout:
-			t.Fatal("there is nothing to take")
+			t.Fatal("timed out waiting for something to take")
 		}
 	}
 }
 
-// until takes until the article has so many votes.
+// until takes until an article has the votes.
 func until(t *testing.T, w *redisrepo.Watch, votes int) *redisrepo.Article {
 	t.Helper()
 	for {
@@ -223,7 +223,7 @@ func until(t *testing.T, w *redisrepo.Watch, votes int) *redisrepo.Article {
 	}
 }
 
-// wantTaken wants the watch to have exactly these to take, in order, once all are notified.
+// wantTaken fails the test unless the watch has exactly these articles to take, in order.
 func (l *listener) wantTaken(w *redisrepo.Watch, want ...redisrepo.ArticleID) {
 	l.t.Helper()
 	l.pass()

@@ -12,10 +12,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// fails lets a client dial, and answers its commands, until it is switched off.
+// fails is a hook that makes dials or commands of a client fail while it is switched on.
 type fails struct {
 	dial    atomic.Bool
-	command atomic.Value // the name of those that fail
+	command atomic.Value // the name of the commands that fail
 	tried   chan struct{}
 	dialled atomic.Int64
 	refused atomic.Int64
@@ -23,7 +23,7 @@ type fails struct {
 
 var errCut = errors.New("the line is cut")
 
-// loading is what Redis says while it reads its data: it can be subscribed to then.
+// loading is the error of Redis while it loads its data. Clients can subscribe to channels then.
 type loading struct{}
 
 func (loading) Error() string { return "LOADING Redis is loading the dataset in memory" }
@@ -67,7 +67,7 @@ func (f *fails) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	}
 }
 
-// cut ends the subscription; it stays cut until f dials again.
+// cut ends the subscription, which stays lost while f makes dials fail.
 func (l *listener) cut(f *fails) {
 	l.t.Helper()
 	f.dial.Store(true)
@@ -75,7 +75,7 @@ func (l *listener) cut(f *fails) {
 	await(l.t, l.fault, "a report of the cut")
 }
 
-// signal sends one to the server.
+// signal sends a signal to the server.
 func (l *listener) signal(pid int, signal syscall.Signal) {
 	l.t.Helper()
 	if err := syscall.Kill(pid, signal); err != nil {

@@ -62,7 +62,7 @@ func TestWatchPostsRefusesInteresting(t *testing.T) {
 	wantRefused(t, err, "INVALID group")
 }
 
-// A post is shown as it stands by then, and until it was shown.
+// A post is delivered in the state that it has when it is sent.
 func TestPostIsDeliveredInItsNewestState(t *testing.T) {
 	t.Parallel()
 	s := two(t)
@@ -75,7 +75,7 @@ func TestPostIsDeliveredInItsNewestState(t *testing.T) {
 	l.pass()
 	d, ok := w.Take()
 	if !ok {
-		t.Fatal("there is nothing to take")
+		t.Fatal("Take returned nothing, want the post")
 	}
 	if taken, want := d.Newest(), l.article(a.ID); !reflect.DeepEqual(taken, want) || taken.Votes != 2 {
 		t.Fatalf("took %+v, want %+v", taken, want)
@@ -89,7 +89,7 @@ func TestPostIsDeliveredInItsNewestState(t *testing.T) {
 	w.Close()
 }
 
-// A slow watcher misses the oldest posts; no watcher gets them in another order.
+// A slow watcher misses the oldest posts. Every watcher gets posts in order.
 func TestSlowWatcherKeepsTheNewestPosts(t *testing.T) {
 	t.Parallel()
 	s := two(t)
@@ -156,7 +156,7 @@ func TestListenReceivesFromAllPartitions(t *testing.T) {
 	l.wantReports(3)
 }
 
-// The store in memory is no Redis.
+// The store in memory is miniredis, not Redis.
 func TestWatchesWorkOnTheEmbeddedStore(t *testing.T) {
 	t.Parallel()
 	memory, err := store.Open(t.Context(), store.Options{URL: "memory://", Timeout: 5 * time.Second, Log: slog.New(slog.DiscardHandler)})
@@ -201,7 +201,7 @@ func TestWatchesWorkOnTheEmbeddedStore(t *testing.T) {
 	l.pass()
 	take(w)
 	if got := fmt.Sprint(audited(s, a.ID)); got != "[alice +1 bob +1 carol -1 dave +1 0s b]" {
-		t.Errorf("Audit = %s", got)
+		t.Errorf("Audit = %s, want the recorded votes", got)
 	}
 	first, info, err := s.ModerationLog(s.ctx, redisrepo.PageRequest{First: new(1)})
 	if err != nil || len(first) != 1 || first[0].Kind != redisrepo.LogUndeleted || !info.HasNextPage {

@@ -11,7 +11,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-// Whatever made the change, the article is delivered as it is then.
+// Whatever changed, the whole article is delivered in its state after the change.
 func TestWholeArticleIsDelivered(t *testing.T) {
 	t.Parallel()
 	writes := map[string]func(s *site, a *redisrepo.Article){
@@ -44,7 +44,7 @@ func TestWholeArticleIsDelivered(t *testing.T) {
 					t.Errorf("delivered %+v, want %+v", got, want)
 				}
 				if again := take(w); again != nil {
-					t.Errorf("delivered again: %s", show(again))
+					t.Errorf("delivered again: %s, want nothing", show(again))
 				}
 				l.wantReports(0)
 			})
@@ -61,7 +61,7 @@ func TestBurstOfVotesIsDeliveredTogether(t *testing.T) {
 	a := s[1].post("alice", "go")
 	const votes, watchers = 2_000, 3
 	var delivered atomic.Int64 // the most upvotes that this Repo returned
-	tell := func(a *redisrepo.Article) {
+	noteReturned := func(a *redisrepo.Article) {
 		for n := int64(a.Upvotes); ; {
 			if before := delivered.Load(); n <= before || delivered.CompareAndSwap(before, n) {
 				return
@@ -79,7 +79,7 @@ func TestBurstOfVotesIsDeliveredTogether(t *testing.T) {
 				select {
 				case <-w.Wake():
 				case <-timeout:
-					t.Errorf("the last state delivered has %d votes up, want %d", last, votes+1)
+					t.Errorf("the last state delivered has %d upvotes, want %d", last, votes+1)
 					return
 				}
 				least := max(int(delivered.Load()), last)
@@ -89,11 +89,11 @@ func TestBurstOfVotesIsDeliveredTogether(t *testing.T) {
 				}
 				shown := d.Newest()
 				if takes++; shown.Upvotes < least {
-					t.Errorf("took %d votes up after %d", shown.Upvotes, least)
+					t.Errorf("took %d upvotes, want at least %d, which were returned before", shown.Upvotes, least)
 				}
 				least = max(int(delivered.Load()), shown.Upvotes)
 				if last = d.Newest().Upvotes; last < least {
-					t.Errorf("right before it is sent, the newest state has %d upvotes, after one with %d", last, least)
+					t.Errorf("Newest has %d upvotes, want at least %d, which were returned before", last, least)
 				}
 				d.Done(true)
 			}
@@ -101,19 +101,19 @@ func TestBurstOfVotesIsDeliveredTogether(t *testing.T) {
 				t.Errorf("delivered %d times in %v, want at most %d", takes, time.Since(begun), most)
 			}
 			if again := take(w); again != nil {
-				t.Errorf("after the last state it is shown %s", show(again))
+				t.Errorf("after the last state, delivered %s, want nothing", show(again))
 			}
 		})
 	}
 	together(17, func(worker int) {
 		for i := range votes / 16 {
 			if worker == 16 {
-				tell(s[0].article(a.ID))
+				noteReturned(s[0].article(a.ID))
 				continue
 			}
 			voted := s[worker%2].vote(a.ID, redisrepo.UserName(fmt.Sprint("voter", worker, "-", i)), up)
 			if worker%2 == 0 {
-				tell(voted.Article)
+				noteReturned(voted.Article)
 			}
 		}
 	})
@@ -143,7 +143,7 @@ func TestNewestIsTheStateAtTheTimeOfSending(t *testing.T) {
 	l.wantTaken(w, b.ID)
 }
 
-// An id without an article may get one later.
+// An article with the id may be posted later.
 func TestMissingArticlesCanBeWatched(t *testing.T) {
 	t.Parallel()
 	s := two(t)
@@ -154,7 +154,7 @@ func TestMissingArticlesCanBeWatched(t *testing.T) {
 	s[1].post("alice")
 	s[0].post("alice")
 	l.pass()
-	for take(w) != nil { // whether a post is a change is not promised
+	for take(w) != nil { // the post itself may or may not be delivered as a change
 		continue
 	}
 	s[1].vote(1, "bob", up)

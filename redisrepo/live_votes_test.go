@@ -6,7 +6,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-// watchedVote is the user's position on a watched article, and what it cost.
+// watchedVote returns the user's position on a watched article and the round trips that reading it took.
 func watchedVote(l *listener, counted *counter, user redisrepo.UserName, a *redisrepo.Article) (redisrepo.Vote, int) {
 	l.t.Helper()
 	counted.reset()
@@ -25,12 +25,12 @@ func TestWatchedVoteIsReadOnce(t *testing.T) {
 	w := l.watch(id)
 	a := l.article(id)
 	if vote, trips := watchedVote(l, counted, "bob", a); vote != none || trips != 1 {
-		t.Errorf("at first %d, %d round trips", vote, trips)
+		t.Errorf("WatchedVote at first = %d in %d round trips, want one read", vote, trips)
 	}
 	if vote, trips := watchedVote(l, counted, "alice", a); vote != up || trips != 1 {
 		t.Errorf("the poster's %d, %d round trips", vote, trips)
 	}
-	// Until a message has come, what is known may not be all.
+	// Until a message has arrived, a cached position may be outdated.
 	other.vote(id, "carol", up)
 	next(t, w)
 	for _, user := range []redisrepo.UserName{"bob", "alice"} {
@@ -45,7 +45,7 @@ func TestWatchedVoteIsReadOnce(t *testing.T) {
 			continue
 		}
 		want := 0
-		if step.by == l.site { // two replies of this process may come in the wrong order
+		if step.by == l.site { // replies of one process may arrive in another order than their votes
 			want = 1
 		}
 		if vote, trips := watchedVote(l, counted, "bob", a); vote != step.vote || trips != want {
@@ -59,7 +59,7 @@ func TestWatchedVoteIsReadOnce(t *testing.T) {
 
 func TestOwnVoteUpdatesTheWatchedVoteAtOnce(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil) // nothing listens
+	s := newSite(t, nil) // without Listen
 	a := s.post("alice")
 	if _, err := s.WatchArticles(s.ctx, []redisrepo.ArticleID{a.ID}); err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func TestWatchedVoteIsReadAgainAfterAnOutage(t *testing.T) {
 	other.vote(id, "bob", up)
 	f.dial.Store(false)
 	if got := next(t, w); got.Votes != 2 {
-		t.Errorf("delivered %d votes", got.Votes)
+		t.Errorf("delivered %d votes, want those after the outage", got.Votes)
 	}
 	if vote, err := l.WatchedVote(l.ctx, "bob", a); err != nil || *vote != up {
 		t.Errorf("WatchedVote = %v, %v", vote, err)

@@ -36,8 +36,8 @@ func TestModerationLogRecordsActionsOfModerators(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	regroup(alice(), []string{"c"}, nil)                                             // the poster's own
-	regroup(redisrepo.Actor{Name: "alice", Moderator: true}, nil, []string{"c"})     // and though she is one
+	regroup(alice(), []string{"c"}, nil)                                             // by the poster: not logged
+	regroup(redisrepo.Actor{Name: "alice", Moderator: true}, nil, []string{"c"})     // by the poster, who is a moderator: not logged either
 	regroup(moderator, []string{"a"}, []string{"x"})                                 // changes nothing
 	regroup(moderator, nil, []string{"a", "b"})                                      // 4s
 	regroup(redisrepo.Actor{Name: "two words", Moderator: true}, []string{"b"}, nil) // 5s
@@ -57,7 +57,7 @@ func TestModerationLogRecordsActionsOfModerators(t *testing.T) {
 	if got := s.log(); !slices.Equal(got, want) {
 		t.Errorf("log = %q, want %q", got, want)
 	}
-	s.do("XADD moderation: * by stranger") // passed over
+	s.do("XADD moderation: * by stranger") // skipped by readers
 	if got := s.log(); !slices.Equal(got, want) {
 		t.Errorf("log = %q, want %q", got, want)
 	}
@@ -70,10 +70,10 @@ func TestModerationLogIsPaged(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, nil, redisrepo.WithPartitions(tags...))
 			if entries, info, err := s.ModerationLog(s.ctx, redisrepo.PageRequest{}); err != nil || len(entries) != 0 || info != (redisrepo.PageInfo{}) {
-				t.Errorf("an empty log = %v, %+v, %v", entries, info, err)
+				t.Errorf("ModerationLog of an empty log = %v, %+v, %v", entries, info, err)
 			}
 			const total = 30
-			for i := range total { // many of one millisecond
+			for i := range total { // many of them in one millisecond
 				key := tags[i%len(tags)] + "moderation:"
 				s.do("XADD", key, fmt.Sprintf("%d-%d", 1000+i/10, i%10/len(tags)+1), "kind", "deleted", "article", fmt.Sprint("article:", i+1), "by", "user:mod", "at", opened.Unix())
 			}
@@ -103,7 +103,7 @@ func TestModerationLogIsPaged(t *testing.T) {
 			s.post("alice", "go")
 			groups, _, _ := s.Groups(s.ctx, redisrepo.PageRequest{})
 			for name, span := range map[string]redisrepo.PageRequest{
-				"a cursor of groups": {After: &groups[0].Cursor}, "what is none": {After: new("x")},
+				"a cursor of groups": {After: &groups[0].Cursor}, "not a cursor": {After: new("x")},
 			} {
 				_, _, err := s.ModerationLog(s.ctx, span)
 				wantRefusal(t, name, err, "after")

@@ -54,19 +54,19 @@ func TestUndeleteRestoresADeletedArticle(t *testing.T) {
 
 				deleted := s.delete(a.ID, moderator)
 				if !deleted.DeletedAt.Equal(opened.Add(time.Minute)) || *deleted.DeletedBy != "mod" || deleted.Votes != 3 || !slices.Equal(deleted.Groups, a.Groups) || deleted.Score != a.Score {
-					t.Errorf("Delete = %s", show(deleted))
+					t.Errorf("Delete = %s, want %s, deleted by mod after a minute", show(deleted), show(a))
 				}
 				for _, l := range everywhere() {
 					s.wantList(l)
 					if n, err := s.Count(s.ctx, l); err != nil || n != 0 {
-						t.Errorf("Count of %+v = %d, %v", l, n, err)
+						t.Errorf("Count of %+v = %d, %v, want 0", l, n, err)
 					}
 					if edges, _, err := s.Walk(s.ctx, l, redisrepo.PageRequest{}); err != nil || len(edges) != 0 {
-						t.Errorf("Walk of %+v = %v, %v", l, edges, err)
+						t.Errorf("Walk of %+v = %v, %v, want nothing", l, edges, err)
 					}
 				}
 				if groups, err := s.groups(); err != nil || len(groups) != 0 {
-					t.Errorf("Groups = %v, %v", groups, err)
+					t.Errorf("Groups = %v, %v, want none", groups, err)
 				}
 				_, errs := s.ArticlesByID(s.ctx, []redisrepo.ArticleID{a.ID})
 				wantRefused(t, errs[0], "NOT_FOUND article")
@@ -77,19 +77,19 @@ func TestUndeleteRestoresADeletedArticle(t *testing.T) {
 				_, err = s.Delete(s.ctx, a.ID, redisrepo.Actor{Name: "bob"})
 				wantRefused(t, err, "NOT_FOUND article")
 				if s.CanVote("frank", deleted) {
-					t.Error("CanVote on a deleted article")
+					t.Error("CanVote of a deleted article = true, want false")
 				}
-				for _, by := range []redisrepo.Actor{alice(), moderator} { // by others who may
+				for _, by := range []redisrepo.Actor{alice(), moderator} { // both may see it
 					if again := s.delete(a.ID, by); show(again) != show(deleted) {
 						t.Errorf("Delete again = %s, want %s", show(again), show(deleted))
 					}
 				}
 				if read, err := s.Deleted(s.ctx, a.ID); err != nil || show(read) != show(deleted) {
-					t.Errorf("Deleted = %v, %v", read, err)
+					t.Errorf("Deleted = %v, %v, want %s", read, err, show(deleted))
 				}
 				s.wantClean()
 				if checked, err := s.Check(s.ctx, func(string) {}); err != nil || checked.Articles != 0 || checked.Deleted != 1 {
-					t.Errorf("Check = %+v, %v", checked, err)
+					t.Errorf("Check = %+v, %v, want 1 deleted article and no other", checked, err)
 				}
 
 				back := s.undelete(a.ID)
@@ -100,7 +100,7 @@ func TestUndeleteRestoresADeletedArticle(t *testing.T) {
 					s.wantList(l, a.ID)
 				}
 				if again := s.undelete(a.ID); !reflect.DeepEqual(again, back) {
-					t.Errorf("Undelete again = %s", show(again))
+					t.Errorf("Undelete again = %s, want %s", show(again), show(back))
 				}
 				_, err = s.Deleted(s.ctx, a.ID)
 				wantRefused(t, err, "NOT_FOUND article")
@@ -109,7 +109,7 @@ func TestUndeleteRestoresADeletedArticle(t *testing.T) {
 					after := s.dump()
 					for line := range strings.Lines(before) {
 						if !strings.Contains(line, "revision:") && !strings.Contains(after, line) {
-							t.Errorf("of what was there before, this is not as it was: %s", line)
+							t.Errorf("after Undelete, the store lacks a line of before: %s", line)
 						}
 					}
 				}
@@ -136,7 +136,7 @@ func TestOnlyPosterAndModeratorsDelete(t *testing.T) {
 	_, err = s.Deleted(s.ctx, 99)
 	wantRefused(t, err, "NOT_FOUND article")
 	if after := s.dump(); after != before {
-		t.Errorf("something was written:\n%s", after)
+		t.Errorf("the store holds\n%s\nwant it unchanged:\n%s", after, before)
 	}
 	if d := s.delete(a.ID, alice()); *d.DeletedBy != "alice" {
 		t.Errorf("DeletedBy = %v", *d.DeletedBy)
@@ -156,12 +156,12 @@ func TestArticlesOfLegacyClientsAreDeleted(t *testing.T) {
 		s.wantList(best(group))
 	}
 	if s.do("EXISTS group:go group:programming") != int64(0) {
-		t.Error("it is still in a group")
+		t.Error("the keys of the groups exist, want the article to be in none")
 	}
 	s.wantClean()
 	back := s.undelete(1)
 	if back.Score != before.Score || !back.CreatedAt.Equal(before.CreatedAt) || fmt.Sprint(back.Groups) != "[go programming]" {
-		t.Errorf("Undelete = %s, was %s", show(back), show(before))
+		t.Errorf("Undelete = %s, want the score, time and groups of %s", show(back), show(before))
 	}
 	s.wantList(best("go"), 1)
 	s.wantList(redisrepo.PostedBy("alice"), 1)
@@ -169,7 +169,7 @@ func TestArticlesOfLegacyClientsAreDeleted(t *testing.T) {
 	s.wantClean()
 }
 
-// Rules that changed while an article was deleted are those that it comes back under.
+// An article that is undeleted follows the rules that changed while it was deleted.
 func TestUndeletedArticleFollowsChangedRules(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
@@ -183,11 +183,11 @@ func TestUndeletedArticleFollowsChangedRules(t *testing.T) {
 	s.wantClean()
 	for _, key := range []string{"voted:1", "downvoted:1", "audit:1"} {
 		if left := s.ttl(key); left > day+time.Hour || left < day {
-			t.Errorf("%s ends in %v", key, left)
+			t.Errorf("%s expires in %v, want a day and an hour", key, left)
 		}
 	}
 	if back := s.undelete(a.ID); back.Score != float64(opened.Unix()+7) || !back.IsInteresting {
-		t.Errorf("Undelete = %s", show(back))
+		t.Errorf("Undelete = %s, want the score of one vote, and interesting", show(back))
 	}
 	s.wantList(best("interesting"), a.ID)
 	s.wantClean()
@@ -246,7 +246,7 @@ func TestDeletionsAreDelivered(t *testing.T) {
 				_, err := writer.Vote(writer.ctx, a.ID, "bob", up, "")
 				wantRefused(t, err, "NOT_FOUND article")
 				l.wantTaken(w)
-				late := l.watch(a.ID) // it is deleted by then
+				late := l.watch(a.ID) // begins when the article is deleted already
 				l.wantTaken(late)
 				back := writer.undelete(a.ID)
 				for _, w := range []*redisrepo.Watch{w, late} {
@@ -256,7 +256,7 @@ func TestDeletionsAreDelivered(t *testing.T) {
 				}
 				writer.vote(a.ID, "bob", up)
 				if got := until(t, w, 2); got.DeletedAt != nil {
-					t.Errorf("delivered %s", show(got))
+					t.Errorf("delivered %s, want 2 votes and not deleted", show(got))
 				}
 				l.wantTaken(posts)
 				l.wantReports(0)
@@ -366,7 +366,7 @@ func TestConcurrentVotesAndDeletionsStayConsistent(t *testing.T) {
 		t.Errorf("go has %d articles, want 4", n)
 	}
 	if refused.Load() == 0 {
-		t.Error("nothing met a deleted article")
+		t.Error("no call was refused, want some to meet a deleted article")
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-func TestParseArticleID(t *testing.T) {
+func TestArticleIDHasOneSpellingAndItsNumber(t *testing.T) {
 	t.Parallel()
 	tests := map[string]redisrepo.ArticleID{ // 0: refused
 		"article:17": 17, "17": 17, "1": 1, "article:1": 1, "2147483647": 1<<31 - 1, "article:2147483647": 1<<31 - 1,
@@ -39,7 +39,7 @@ func TestParseArticleID(t *testing.T) {
 	}
 }
 
-func TestParseUserName(t *testing.T) {
+func TestInvalidUserNamesAreRefused(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ name, refused string }{
 		"a letter":                      {name: "a"},
@@ -50,15 +50,15 @@ func TestParseUserName(t *testing.T) {
 		"64 characters of many bytes":   {name: strings.Repeat("世", 64)},
 		"65 characters":                 {name: strings.Repeat("x", 65), refused: "TOO_LONG"},
 		"65 characters of many bytes":   {name: strings.Repeat("世", 65), refused: "TOO_LONG"},
-		"nothing":                       {name: "", refused: "INVALID"},
+		"an empty name":                 {name: "", refused: "INVALID"},
 		"a blank":                       {name: " ", refused: "INVALID"},
-		"a blank in front":              {name: " a", refused: "INVALID"},
+		"a space before the name":       {name: " a", refused: "INVALID"},
 		"a space after the name":        {name: "a ", refused: "INVALID"},
 		"a wide space after the name":   {name: "a\u3000", refused: "INVALID"},
 		"a line break":                  {name: "a\nb", refused: "INVALID"},
 		"a zero byte":                   {name: "a\x00b", refused: "INVALID"},
 		"a control character of Latin1": {name: "a\u0085b", refused: "INVALID"},
-		"what is not UTF-8":             {name: "a\xffb", refused: "INVALID"},
+		"invalid UTF-8":                 {name: "a\xffb", refused: "INVALID"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestParseUserName(t *testing.T) {
 	}
 }
 
-func TestParseGroupName(t *testing.T) {
+func TestGroupNamesAreFoldedAndInvalidOnesRefused(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		name    string
@@ -100,16 +100,16 @@ func TestParseGroupName(t *testing.T) {
 		"65 characters":                        {name: strings.Repeat("x", 65), refused: "TOO_LONG"},
 		"65 characters of many bytes":          {name: strings.Repeat("世", 65), refused: "TOO_LONG"},
 		"66 characters when folded":            {name: strings.Repeat("ß", 33), refused: "TOO_LONG"},
-		"nothing":                              {name: "", refused: "INVALID"},
+		"an empty name":                        {name: "", refused: "INVALID"},
 		"a blank":                              {name: "a b", refused: "INVALID"},
-		"a blank in front":                     {name: " a", refused: "INVALID"},
+		"a space before the name":              {name: " a", refused: "INVALID"},
 		"a slash":                              {name: "a/b", refused: "INVALID"},
 		"a colon":                              {name: "group:go", refused: "INVALID"},
 		"braces":                               {name: "{a}", refused: "INVALID"},
 		"an asterisk":                          {name: "*", refused: "INVALID"},
 		"a zero byte":                          {name: "a\x00", refused: "INVALID"},
 		"an emoji":                             {name: "🎉", refused: "INVALID"},
-		"what is not UTF-8":                    {name: "a\xff", refused: "INVALID"},
+		"invalid UTF-8":                        {name: "a\xff", refused: "INVALID"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestParseGroupName(t *testing.T) {
 	}
 }
 
-// A group's name comes back as its id: the canonical form has to be its own.
+// The canonical form of a canonical name is the name itself, since ids hold canonical names.
 func TestCanonicalGroupNameIsAFixedPoint(t *testing.T) {
 	t.Parallel()
 	for c := rune(0); c <= 0x1ffff; c++ {
@@ -146,7 +146,7 @@ func TestCanonicalGroupNameIsAFixedPoint(t *testing.T) {
 	}
 }
 
-func TestIDsOfUsersAndGroups(t *testing.T) {
+func TestIDsOfUsersAndGroupsHoldTheirNames(t *testing.T) {
 	t.Parallel()
 	a := redisrepo.Article{ID: 17}
 	user, group := redisrepo.User{Name: "ada"}, redisrepo.Group{Name: "go"}

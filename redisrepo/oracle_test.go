@@ -15,7 +15,7 @@ type oracle struct {
 	worth     int64 // of a vote
 	famous    int   // votes that make an article interesting
 	byPosters bool  // whether a poster's own vote counts
-	reserved  int64 // how long a link is
+	reserved  int64 // how long a link cannot be posted again
 	articles  []*article
 }
 
@@ -43,7 +43,7 @@ func (o *oracle) post(id redisrepo.ArticleID, poster redisrepo.UserName, groups 
 	return t
 }
 
-// first is the article that a link is reserved for, or nil.
+// first returns the article that a link is reserved for, or nil.
 func (o *oracle) first(link string) *article {
 	for _, t := range o.articles {
 		if t.link == link && o.now < t.at+o.reserved {
@@ -128,12 +128,12 @@ func (o *oracle) interesting(t *article) bool {
 	return ups-downs >= o.famous
 }
 
-// in tells whether the article is in the group; all are in the one without a name.
+// in reports whether the article is in the group. Every article is in the group with the empty name.
 func (o *oracle) in(t *article, group string) bool {
 	return group == "" || t.groups[group] || group == "interesting" && o.interesting(t)
 }
 
-// list is what belongs, in order.
+// list returns the articles that belong, in order.
 func (o *oracle) list(order redisrepo.Order, direction redisrepo.Direction, belongs func(*article) bool) []redisrepo.ArticleID {
 	var found []*article
 	for _, t := range o.articles {

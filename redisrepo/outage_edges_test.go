@@ -32,8 +32,8 @@ func TestOutageIsReportedOnce(t *testing.T) {
 				await(t, f.tried, "an attempt")
 			}
 			l.mutex.Lock()
-			if n := len(l.reports); n < 1 || n > 2 { // of the connection, and of the command
-				t.Errorf("%d reports after 6 attempts: %v", n, l.reports)
+			if n := len(l.reports); n < 1 || n > 2 { // one about the connection, and one about the command
+				t.Errorf("%d reports after 6 attempts, want 1 or 2: %v", n, l.reports)
 			}
 			l.mutex.Unlock()
 			f.command.Store("")
@@ -60,7 +60,7 @@ func TestOutageWithoutChangesDeliversNothing(t *testing.T) {
 	})
 }
 
-// An import is not news when it comes, and does not become news by an outage.
+// An imported article is not a post, not even if it was imported during an outage.
 func TestImportsDuringAnOutageAreNotPosts(t *testing.T) {
 	eachOutage(t, func(l *listener, other *site, begin, end func()) {
 		other.post("alice")
@@ -85,7 +85,7 @@ func TestWatchedPostOfAnOutageIsDelivered(t *testing.T) {
 	l.pass()
 	posts, busy := l.watchPosts(""), l.watch(first.ID)
 	h.read.on.Store(true)
-	l.publish("", "unheard article:1 1 1 0 0 ")
+	l.publish("", "unknown article:1 1 1 0 0 ")
 	await(t, h.read.reached, "a read that keeps watchers from being notified")
 	l.cut(f)
 	a := other.post("alice")
@@ -120,9 +120,9 @@ func TestNothingOlderIsDeliveredAfterADisconnection(t *testing.T) {
 	h.read.on.Store(true)
 	l.do("CLIENT KILL TYPE pubsub")
 	await(t, h.look.reached, "the search for posts")
-	await(t, h.read.reached, "the read of what is watched")
+	await(t, h.read.reached, "the read of the watched articles")
 	delivered := s.vote(a.ID, "carol", up).Article
-	close(h.read.free) // of the state before
+	close(h.read.free) // with the state before the votes
 	shown := 0
 	look := func() {
 		got := take(w)
@@ -130,18 +130,18 @@ func TestNothingOlderIsDeliveredAfterADisconnection(t *testing.T) {
 			return
 		}
 		if shown = got.Upvotes; shown < delivered.Upvotes {
-			t.Errorf("delivered %d upvotes, after a client got %d", shown, delivered.Upvotes)
+			t.Errorf("delivered %d upvotes, want at least %d, which a client got before", shown, delivered.Upvotes)
 		}
 	}
 	select {
 	case <-w.Wake():
 		look()
-	case <-time.After(time.Second): // to tell nothing yet is right, too
+	case <-time.After(time.Second): // delivering nothing yet is right, too
 	}
 	close(h.look.free)
 	l.pass()
 	if look(); shown != delivered.Upvotes {
-		t.Errorf("shown %d votes up in the end, want %d", shown, delivered.Upvotes)
+		t.Errorf("delivered %d upvotes in the end, want %d", shown, delivered.Upvotes)
 	}
 }
 

@@ -18,14 +18,14 @@ func cutSite(t *testing.T) (l *listener, other *site, f *fails) {
 	return other.reopened(other.client(f), nil).listen(), other, f
 }
 
-// outages are ways in which Listen hears nothing for a while.
+// outages are the ways in which Listen receives nothing for a while.
 var outages = map[string]struct{ begin, end func(*listener, *fails) }{
 	"Redis is killed": {
 		begin: func(l *listener, f *fails) {
 			f.dial.Store(true)
 			l.server.Kill()
 			await(l.t, l.fault, "a report")
-			l.server.Restart() // for others; we do not see it yet
+			l.server.Restart() // for other processes; ours is still disconnected
 		},
 		end: func(_ *listener, f *fails) { f.dial.Store(false) },
 	},
@@ -80,7 +80,7 @@ func TestChangesDuringAnOutageAreDeliveredAfterIt(t *testing.T) {
 	})
 }
 
-// Redis has the last word, also when it has lost what was delivered.
+// The state in Redis is delivered even if Redis has lost a newer one that was delivered before.
 func TestOlderStateOfRedisIsDeliveredAfterACrash(t *testing.T) {
 	eachOutage(t, func(l *listener, other *site, begin, end func()) {
 		a := other.post("alice", "go")
@@ -114,7 +114,7 @@ func TestPostsDuringAnOutageAreDeliveredOnce(t *testing.T) {
 			other.clock.advance(time.Second)
 			return other.post("alice", groups...).ID
 		}
-		for range 120 { // more than are looked through
+		for range 120 { // more than Listen searches
 			post("go")
 		}
 		l.pass()
@@ -141,7 +141,7 @@ func TestPostsDuringAnOutageAreDeliveredOnce(t *testing.T) {
 		delivered := 0
 		for a := take(all); a != nil; a = take(all) {
 			if delivered++; a.ID < missed[9] || a.ID == missed[60] {
-				l.t.Errorf("delivered %v, which is not among the newest", a.ID)
+				l.t.Errorf("delivered %v, want only the newest posts", a.ID)
 			}
 		}
 		if delivered != 100 {
@@ -192,7 +192,7 @@ func TestHangingRedisIsNoticed(t *testing.T) {
 	l.wantReports(1)
 }
 
-func TestWatchWhileRedisIsUnreachable(t *testing.T) {
+func TestWatchFailsWhileRedisIsUnreachable(t *testing.T) {
 	t.Parallel()
 	l, other, f := cutSite(t)
 	a, b := other.post("alice"), other.post("alice")
@@ -205,7 +205,7 @@ func TestWatchWhileRedisIsUnreachable(t *testing.T) {
 	ctx, cancel := context.WithCancel(l.ctx)
 	cancel()
 	if _, err := l.WatchArticles(ctx, []redisrepo.ArticleID{b.ID}); err == nil {
-		t.Error("WatchArticles for a caller who went away: no error")
+		t.Error("WatchArticles with a canceled context succeeded, want an error")
 	}
 	l.server.Restart()
 	f.dial.Store(false)

@@ -14,8 +14,8 @@ import (
 	"frontpage/redisrepo"
 )
 
-// walkAll collects a whole list in parts of a size, from the beginning or from the end, and checks the page
-// information on the way. total is how many there are, unless that changes on the way.
+// walkAll reads a whole list in pages of a size, from the start or from the end, and checks the PageInfo of
+// each. total is the number of items, unless it changes meanwhile.
 func walkAll[E any](t *testing.T, size int, backward bool, total int, read func(redisrepo.PageRequest) ([]E, redisrepo.PageInfo, error)) []E {
 	t.Helper()
 	var all []E
@@ -80,7 +80,7 @@ func TestGroupsArePagedByName(t *testing.T) {
 	}
 }
 
-// listings are one of each kind.
+// listings returns a listing of each kind.
 func listings() map[string]redisrepo.Listing {
 	all := map[string]redisrepo.Listing{"posted by alice": redisrepo.PostedBy("alice")}
 	for _, order := range []redisrepo.Order{redisrepo.ByScore, redisrepo.ByTime} {
@@ -92,7 +92,7 @@ func listings() map[string]redisrepo.Listing {
 	return all
 }
 
-// manyTies posts articles in few seconds and votes so that few scores exist.
+// manyTies posts articles within few seconds and votes on them, so that many have equal scores and times.
 func manyTies(s *site, articles int) {
 	for i := range articles {
 		s.clock.set(time.Duration(i%3) * 432 * time.Second)
@@ -138,7 +138,7 @@ func TestWalkEqualsNumberedPages(t *testing.T) {
 	}
 }
 
-func TestWalkBetweenTwoCursors(t *testing.T) {
+func TestWalkBetweenTwoCursorsReturnsOnlyWhatIsBetween(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	manyTies(s, 20)
@@ -167,9 +167,8 @@ func TestWalkBetweenTwoCursors(t *testing.T) {
 	}
 }
 
-// The place of an article stays where it was when the article moves, or when the place is among others of the
-// same score.
-func TestWalkAfterAnArticleThatMoved(t *testing.T) {
+// A cursor marks the place that the article had, even if it has moved or shares its score with others.
+func TestWalkContinuesWhereAMovedArticleWas(t *testing.T) {
 	t.Parallel()
 	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
 		s := newSite(t, nil, redisrepo.WithPartitions(tags...))
@@ -195,7 +194,7 @@ func TestWalkAfterAnArticleThatMoved(t *testing.T) {
 	}
 }
 
-func TestWalkWhileVotesArrive(t *testing.T) {
+func TestWalkListsEachUnmovedArticleOnceWhileVotesArrive(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	const articles = 400
@@ -234,7 +233,7 @@ func TestWalkWhileVotesArrive(t *testing.T) {
 		}
 		for id := redisrepo.ArticleID(1); id <= articles; id++ {
 			if n := seen[id]; n > 1 || n == 0 && id%2 == 1 {
-				t.Errorf("%s: %v was met %d times", name, id, n)
+				t.Errorf("%s: %v was listed %d times, want 1, or 0 if it moved up", name, id, n)
 			}
 		}
 	}

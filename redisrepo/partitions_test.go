@@ -52,7 +52,7 @@ func TestNewRefusesAnotherLayout(t *testing.T) {
 		t.Parallel()
 		s := newSite(t, nil)
 		if _, err := redisrepo.New(s.ctx, s.server.Client, s.rules, redisrepo.WithPartitions("{a}", "{a}")); err == nil {
-			t.Error("New: no error")
+			t.Error("New succeeded, want an error")
 		}
 	})
 }
@@ -78,7 +78,7 @@ func (h *oneTag) look(command redis.Cmder) {
 		key := arg.(string)
 		at := slices.IndexFunc(h.tags, func(tag string) bool { return strings.HasPrefix(key, tag) })
 		if at < 0 || first != "" && first != h.tags[at] {
-			h.t.Errorf("a script is given %q", args[3:])
+			h.t.Errorf("the keys of a script = %q, want the same tag", args[3:])
 			return
 		}
 		first = h.tags[at]
@@ -124,10 +124,10 @@ func TestWriteStaysInOnePartition(t *testing.T) {
 	s.imports(old(500, 0, 3, "go"), old(501, 0, 3, "go"), old(502, 0, 3, "go"))
 	for _, tag := range tags {
 		if hook.seen[tag] < 10 {
-			t.Errorf("%d scripts ran in %s", hook.seen[tag], tag)
+			t.Errorf("%d scripts ran in %s, want at least 10", hook.seen[tag], tag)
 		}
 		if n := s.do("ZCARD", tag+"time:").(int64); n < 5 {
-			t.Errorf("%d articles are in %s", n, tag)
+			t.Errorf("%d articles are in %s, want at least 5", n, tag)
 		}
 	}
 	for _, key := range s.raw.Keys(s.ctx, "*").Val() {

@@ -56,7 +56,7 @@ func TestDefaultClockIsThatOfRedis(t *testing.T) {
 	}
 	after := s.raw.Time(s.ctx).Val().Unix()
 	if posted := a.CreatedAt.Unix(); posted < before || posted > after {
-		t.Errorf("posted at %d, not between %d and %d", posted, before, after)
+		t.Errorf("posted at %d, want between %d and %d", posted, before, after)
 	}
 	if result, err := repo.Vote(s.ctx, a.ID, "bob", up, ""); err != nil || result.Article.Votes != 2 || !repo.CanVote("bob", a) {
 		t.Errorf("Vote = %+v, %v", result, err)
@@ -92,14 +92,14 @@ func TestTakenNumbersAreSkipped(t *testing.T) {
 		s.do("HSET", fmt.Sprint("article:", i+5), "title", "x")
 	}
 	if a, err := s.Post(s.ctx, "bob", draft("other")); err == nil {
-		t.Errorf("Post = %v, want an error after 100 taken numbers", a)
+		t.Errorf("Post = %v, want an error after drawing 100 taken numbers", a)
 	}
 	for i := range 101 {
 		s.do("DEL", fmt.Sprint("article:", i+5))
 	}
 	s.do("SET article: 4")
 	if after := s.dump(); after != before {
-		t.Errorf("something was written:\n%s", after)
+		t.Errorf("the store holds\n%s\nwant it unchanged:\n%s", after, before)
 	}
 }
 
@@ -108,7 +108,7 @@ func TestArticleNumbersEndAt32Bits(t *testing.T) {
 	s := newSite(t, nil)
 	s.do("SET article: 2147483646")
 	if a := s.post("alice"); a.ID != 1<<31-1 {
-		t.Errorf("the last number = %v", a.ID)
+		t.Errorf("Post = %v, want the last number", a.ID)
 	}
 	if a, err := s.Post(s.ctx, "alice", draft("title")); err == nil {
 		t.Errorf("Post = %v, want an error", a.ID)
@@ -130,7 +130,7 @@ func TestIdempotencyKeyFindsTheFirstPost(t *testing.T) {
 	}{
 		"the same draft is the same article":       {poster: "a", draft: keyed("b:c", draft("title", "x", "y")), same: true},
 		"the order of groups makes no other draft": {poster: "a", draft: keyed("b:c", draft("title", "Y", "x", "x")), same: true},
-		"blanks around a title make no other":      {poster: "a", draft: keyed("b:c", redisrepo.Draft{Title: " title ", Link: new("https://example.com/title"), Groups: []string{"x", "y"}}), same: true},
+		"blanks around a title are ignored":        {poster: "a", draft: keyed("b:c", redisrepo.Draft{Title: " title ", Link: new("https://example.com/title"), Groups: []string{"x", "y"}}), same: true},
 		"another title is a conflict":              {poster: "a", draft: keyed("b:c", redisrepo.Draft{Title: "other", Link: new("https://example.com/title"), Groups: []string{"x", "y"}}), refused: "CONFLICT idempotencyKey"},
 		"another link is a conflict":               {poster: "a", draft: keyed("b:c", redisrepo.Draft{Title: "title", Link: new("https://example.com/other"), Groups: []string{"x", "y"}}), refused: "CONFLICT idempotencyKey"},
 		"another text is a conflict":               {poster: "a", draft: keyed("b:c", redisrepo.Draft{Title: "title", Link: new("https://example.com/title"), Text: new("x"), Groups: []string{"x", "y"}}), refused: "CONFLICT idempotencyKey"},
@@ -145,7 +145,7 @@ func TestIdempotencyKeyFindsTheFirstPost(t *testing.T) {
 		for name, tt := range tests {
 			t.Run(fmt.Sprint(name, tags), func(t *testing.T) {
 				t.Parallel()
-				s := newSite(t, links0, redisrepo.WithPartitions(tags...))
+				s := newSite(t, noLinkWindow, redisrepo.WithPartitions(tags...))
 				first, err := s.Post(s.ctx, "a", keyed("b:c", draft("title", "x", "y")))
 				if err != nil {
 					t.Fatal(err)
@@ -166,7 +166,7 @@ func TestIdempotencyKeyFindsTheFirstPost(t *testing.T) {
 					want = 1
 				}
 				if ids := s.list(redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Ascending)); len(ids) != want {
-					t.Errorf("the site holds %v, want %d", ids, want)
+					t.Errorf("articles = %v, want %d", ids, want)
 				}
 				s.wantClean()
 			})
@@ -187,10 +187,10 @@ func TestIdempotencyKeyIsKeptForADay(t *testing.T) {
 		t.Fatalf("records = %v, want %v", records, want)
 	}
 	if left := s.ttl(records[0]); left > day || left < day-time.Minute {
-		t.Errorf("the record ends in %v", left)
+		t.Errorf("the record expires in %v, want a day", left)
 	}
 	s.do("DEL", records[0])
-	s = s.reopened(s.server.Client, links0)
+	s = s.reopened(s.server.Client, noLinkWindow)
 	if again, err := s.Post(s.ctx, "alice", d); err != nil || again.ID != 2 {
 		t.Errorf("Post a day later = %v, %v, want a new article", again, err)
 	}

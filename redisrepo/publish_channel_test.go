@@ -21,28 +21,28 @@ func TestEachDatabaseHasItsOwnChannel(t *testing.T) {
 	t.Cleanup(func() { _ = client.Close() })
 	zero, one := s.overhear("changes:0"), s.overhear("changes:1")
 	second := s.reopened(client, nil)
-	opened := len(one()) // what New says
+	opened := len(one()) // messages that New publishes
 	second.post("alice")
 	if got := zero(); len(got) != 0 {
-		t.Errorf("database 1 is published as %q on the channel of 0", got)
+		t.Errorf("published %q on the channel of database 0, want nothing", got)
 	}
 	if got, want := one(), scored("posted article:1 1 1 0 = ", 1); opened != 1 || len(got) != 1 || got[0] != want {
-		t.Errorf("published %q after %d, want %q after 1", got, opened, want)
+		t.Errorf("published %q after %d messages of New, want %q after 1", got, opened, want)
 	}
 
-	l := second.listen0(t, s)
+	l := second.listenOnDatabase1(t, s)
 	w := l.watch(1)
 	s.post("zoe") // article:1 of the other database
 	s.vote(1, "bob", down)
 	s.vote(1, "carol", down)
 	l.vote(1, "dave", up)
 	if a := next(t, w); a.Votes != 2 || a.Poster.Name != "alice" {
-		t.Errorf("delivered %s, want 2 votes of alice's", show(a))
+		t.Errorf("delivered %s, want 2 votes on the article of alice", show(a))
 	}
 }
 
-// listen0 starts Listen over database 1, which raw clients of s do not see.
-func (s *site) listen0(t *testing.T, beside *site) *listener {
+// listenOnDatabase1 starts Listen on database 1. The clients of beside are on database 0.
+func (s *site) listenOnDatabase1(t *testing.T, beside *site) *listener {
 	l := &listener{site: s, proved: make(chan string, 1), fault: make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -52,7 +52,7 @@ func (s *site) listen0(t *testing.T, beside *site) *listener {
 	}()
 	t.Cleanup(func() { cancel(); await(t, done, "the end of Listen") })
 	eventually(t, "a subscription", func() bool {
-		return beside.do("PUBLISH", "changes:1", "posted probe-1- 1 1 0 0 ") == int64(2) // another is overhear
+		return beside.do("PUBLISH", "changes:1", "posted probe-1- 1 1 0 0 ") == int64(2) // the other one is the subscription of overhear
 	})
 	await(t, l.proved, "a report of the probe")
 	return l
@@ -64,7 +64,7 @@ func TestNewRefusesAUserWhoMayNotPublish(t *testing.T) {
 		"without channels":      "on nopass ~* resetchannels +@all",
 		"with others":           "on nopass ~* resetchannels &other:* +@all",
 		"without the commands":  "on nopass ~* &* +@all -publish -spublish",
-		"with what is enough":   "on nopass ~* resetchannels &changes:0 +@all",
+		"the channel is enough": "on nopass ~* resetchannels &changes:0 +@all",
 		"with shards' channels": "on nopass ~* resetchannels &{a}changes:0 +@all",
 	} {
 		for _, tag := range []string{"", "{a}"} {
@@ -91,7 +91,7 @@ func TestNewRefusesAUserWhoMayNotPublish(t *testing.T) {
 					return
 				}
 				if err == nil || errors.Is(err, redisrepo.ErrUnavailable) || !strings.Contains(err.Error(), "publish") {
-					t.Errorf("New = %v, want a fault about publishing", err)
+					t.Errorf("New = %v, want an error about publishing that is not ErrUnavailable", err)
 				}
 				if after := s.dump(); after != before {
 					t.Errorf("the store holds\n%s\nwant\n%s", after, before)

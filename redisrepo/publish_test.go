@@ -13,8 +13,8 @@ import (
 	"frontpage/redisrepo"
 )
 
-// overhear subscribes to a channel. What it returns waits for all that was
-// published until then, and returns it.
+// overhear subscribes to a channel and returns a function that returns all messages published since its last
+// call.
 func (s *site) overhear(channel string) func() []string {
 	s.t.Helper()
 	subscription := s.raw.Subscribe(s.ctx, channel)
@@ -40,7 +40,7 @@ func (s *site) overhear(channel string) func() []string {
 	}
 }
 
-// scored replaces = by the score of so many net votes.
+// scored replaces = in a message by the score of an article with the net votes.
 func scored(text string, votes int) string {
 	return strings.Replace(text, "=", fmt.Sprint(opened.Unix()+432*int64(votes)), 1)
 }

@@ -18,8 +18,8 @@ var (
 	themes = []string{"a", "b-c", "b.c", "go", "日本"}
 )
 
-// Random operations give what the oracle says. Few seconds pass and a vote is
-// worth few of them, so many articles tie.
+// Random operations have the results that the oracle predicts. Few seconds pass and a vote is worth few of
+// them, so many articles tie.
 func TestRandomOperationsMatchTheOracle(t *testing.T) {
 	t.Parallel()
 	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
@@ -44,10 +44,10 @@ func TestRandomOperationsMatchTheOracle(t *testing.T) {
 	}
 }
 
-// walk is a random walk of a site and of the oracle beside it.
+// walk is a sequence of random operations on a site and on its oracle.
 type walk struct {
 	*site
-	other  *site // a second process, whose memory of groups is outdated at times
+	other  *site // a second process, whose cached groups are outdated at times
 	oracle *oracle
 	*rand.Rand
 	tags []string
@@ -86,7 +86,7 @@ func (w *walk) step() {
 		}
 		for _, t := range w.oracle.articles {
 			if t.id == a.ID {
-				w.t.Errorf("number %v is given out twice", a.ID)
+				w.t.Errorf("Post = %v, want a number that was not given out before", a.ID)
 			}
 		}
 		t := w.oracle.post(a.ID, user, groups)
@@ -98,7 +98,7 @@ func (w *walk) step() {
 		result, err := repo.Vote(w.ctx, t.id, user, vote, "")
 		if w.agree(err, refused) {
 			if result.Previous != before || result.Changed != (before != vote) {
-				w.t.Errorf("Vote %d on %v by %s = %+v, was %d", vote, t.id, user, result, before)
+				w.t.Errorf("Vote %d on %v by %s = %+v, want Previous %d", vote, t.id, user, result, before)
 			}
 			w.wantArticle(result.Article, t)
 		}
@@ -138,7 +138,7 @@ func (w *walk) step() {
 	}
 }
 
-// article is one that was posted, more often a young one.
+// article returns a random article, preferably a young one.
 func (w *walk) article() *article {
 	n := len(w.oracle.articles)
 	if w.IntN(3) > 0 {
@@ -160,7 +160,8 @@ func (w *walk) some(names []string) (some []string) {
 	return some
 }
 
-// agree wants the refusal, or none, and tells whether there was none.
+// agree fails the test unless err is the expected refusal, or nil if refused is empty. It reports whether err
+// is nil.
 func (w *walk) agree(err error, refused string) bool {
 	w.t.Helper()
 	if refused != "" {
@@ -183,7 +184,7 @@ func (w *walk) wantArticle(a *redisrepo.Article, t *article) {
 	}
 }
 
-// compare looks at everything there is to see.
+// compare compares everything that can be read with the oracle.
 func (w *walk) compare() {
 	w.t.Helper()
 	groups := append([]string{"", "interesting", "empty"}, themes...)

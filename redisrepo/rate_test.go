@@ -15,7 +15,7 @@ func charge(rule string, most, amount int, user redisrepo.UserName) redisrepo.Ch
 	return redisrepo.Charge{Rule: rule, Most: most, Window: time.Minute, Amount: amount, User: user, Address: netip.MustParseAddr("192.0.2.1")}
 }
 
-// charged is what became of charges: whether each was kept, and the use.
+// charged records charges and returns the Kept and Used of each as text.
 func (s *site) charged(charges ...redisrepo.Charge) string {
 	s.t.Helper()
 	balances, err := s.Charge(s.ctx, "cost", charges)
@@ -44,7 +44,7 @@ func TestChargesOfOneRuleAreAllOrNothing(t *testing.T) {
 		{[]redisrepo.Charge{charge("cost", 10, 6, "alice"), charge("cost", 20, 6, "")}, "true 10 true 10 "},
 		// The address is at its limit, the user is not.
 		{[]redisrepo.Charge{charge("cost", 10, 6, "bob"), charge("cost", 15, 6, "")}, "false 0 false 10 "},
-		// A broken rule takes nothing from another, unless it is the first.
+		// An exceeded rule does not affect the others, unless it is the gate.
 		{[]redisrepo.Charge{charge("cost", 10, 5, "bob"), charge("votes", 1, 2, "bob"), charge("posts", 1, 1, "bob")}, "true 5 false 0 true 1 "},
 		{[]redisrepo.Charge{charge("cost", 10, 6, "bob"), charge("votes", 1, 1, "bob")}, "false 5 true 0 "},
 		{[]redisrepo.Charge{charge("votes", 1, 2, "bob"), charge("posts", 2, 1, "bob")}, "false 0 true 2 "},
@@ -52,7 +52,7 @@ func TestChargesOfOneRuleAreAllOrNothing(t *testing.T) {
 		{nil, ""},
 	} {
 		if got := s.charged(step.charges...); got != step.want {
-			t.Errorf("%d: %s, want %s", i, got, step.want)
+			t.Errorf("step %d: charged %s, want %s", i, got, step.want)
 		}
 	}
 }
@@ -65,24 +65,24 @@ func TestRateWindowEndsAndIsNotExtended(t *testing.T) {
 	s.do("PEXPIRE", key, 30_000)
 	s.charged(charge("votes", 2, 1, "alice"))
 	if left := s.ttl(key); left > 30*time.Second || left < 20*time.Second {
-		t.Errorf("the window was moved: %v are left", left)
+		t.Errorf("the window ends in %v, want 20 to 30 s: a charge must not extend it", left)
 	}
 	if got := s.charged(charge("votes", 2, 1, "alice")); got != "false 2 " {
-		t.Error(got)
+		t.Errorf("charged %s, want false 2", got)
 	}
-	s.do("DEL", key) // as when its time is over
+	s.do("DEL", key) // as if it had expired
 	if got := s.charged(charge("votes", 2, 1, "alice")); got != "true 1 " {
-		t.Error(got)
+		t.Errorf("charged %s in the next window, want true 1", got)
 	}
-	// A key that lost its end gets one again.
+	// A key that lost its expiry gets one again.
 	s.do("PERSIST", key)
 	s.charged(charge("votes", 2, 1, "alice"))
 	if s.ttl(key) <= 0 {
-		t.Error("the count never ends")
+		t.Error("the key does not expire, want it to expire with the window")
 	}
 }
 
-func TestTwoProcessesShareExactCounts(t *testing.T) {
+func TestProcessesTogetherNeverExceedALimit(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	sites := []*site{s, s.reopened(s.client(), nil)}
@@ -98,10 +98,10 @@ func TestTwoProcessesShareExactCounts(t *testing.T) {
 		}
 	})
 	if kept.Load() != 100 {
-		t.Errorf("%d were let through, want 100", kept.Load())
+		t.Errorf("%d charges were kept, want 100", kept.Load())
 	}
 	if addresses := s.raw.Keys(s.ctx, "limit:*").Val(); len(addresses) != 2 || !slices.Contains(addresses, "limit:votes:address:192.0.2.1") {
-		t.Errorf("keys %q", addresses)
+		t.Errorf("keys = %q, want one of alice and one of her address", addresses)
 	}
 }
 
@@ -109,9 +109,9 @@ func TestChargesWorkWithPartitions(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, redisrepo.WithPartitions("{a}", "{b}"))
 	if got := s.charged(charge("votes", 2, 1, "alice"), charge("votes", 2, 1, "")); got != "true 1 true 1 " {
-		t.Error(got)
+		t.Errorf("charged %s, want true 1 true 1", got)
 	}
 	if n := s.do("EXISTS {a}limit:votes:user:alice {a}limit:votes:address:192.0.2.1"); n != int64(2) {
-		t.Errorf("%v of the keys are in the first partition", n)
+		t.Errorf("%v of the keys are in the first partition, want 2", n)
 	}
 }

@@ -23,7 +23,7 @@ func TestArticlesByIDReturnsAnElementForEachID(t *testing.T) {
 	}
 	for i, id := range ids {
 		if good := i == 0 || i == 2 || i == 4; good != (errs[i] == nil) || good != (articles[i] != nil) || good && articles[i].ID != id {
-			t.Errorf("slot %d of %v = %v, %v", i, id, articles[i], errs[i])
+			t.Errorf("element %d, of %v, = %v, %v", i, id, articles[i], errs[i])
 		}
 	}
 	wantRefused(t, errs[1], "NOT_FOUND article")

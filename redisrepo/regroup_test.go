@@ -63,7 +63,7 @@ func TestRegroupAddsAndRemovesGroups(t *testing.T) {
 			if tt.refused != nil {
 				wantRefused(t, err, tt.refused...)
 				if after := s.dump(); after != before {
-					t.Errorf("something was written:\n%s", after)
+					t.Errorf("the store holds\n%s\nwant it unchanged:\n%s", after, before)
 				}
 				return
 			}

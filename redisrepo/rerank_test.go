@@ -18,7 +18,7 @@ func TestChangedRulesApplyToExistingArticles(t *testing.T) {
 			partitions := redisrepo.WithPartitions(tags...)
 			s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 3 }, partitions)
 			var ids []redisrepo.ArticleID
-			for i := range 250 { // more than are read at a time
+			for i := range 250 { // more than one batch
 				a := s.post("alice", "go", []string{"even", "odd"}[i%2])
 				ids = append(ids, a.ID)
 				s.clock.advance(time.Second)
@@ -43,14 +43,15 @@ func TestChangedRulesApplyToExistingArticles(t *testing.T) {
 			if a.Score != float64(opened.Unix()+300) || a.VotingEndsAt.Sub(opened) != day {
 				t.Errorf("Score = %f, voting ends at %v, want %d and a day later", a.Score, a.VotingEndsAt, opened.Unix()+300)
 			}
-			// 100 seconds no longer lift the first above what was posted minutes later.
+			// 100 s for each vote no longer rank the first article above articles that were posted minutes
+			// later.
 			if top := s.list(best("go")); !slices.Equal(top[:2], []redisrepo.ArticleID{ids[248], ids[247]}) {
 				t.Errorf("go = %v, want %v and %v first", top, ids[248], ids[247])
 			}
 			key := fmt.Sprint(tags[int(last)%len(tags)], "downvoted:", int(last))
 			const want = day + time.Hour
 			if left := s.ttl(key); left > want || left < want-time.Minute {
-				t.Errorf("%s ends in %v, want %v", key, left, want)
+				t.Errorf("%s expires in %v, want %v", key, left, want)
 			}
 
 			s = s.reopened(s.server.Client, func(r *redisrepo.Rules) { r.InterestingVotes = 200 }, partitions)
@@ -66,7 +67,7 @@ func TestLongerWindowDoesNotReopenArticlesWithoutVoters(t *testing.T) {
 	a := s.post("alice")
 	s.vote(a.ID, "bob", up)
 	s.clock.set(3 * time.Hour)
-	// Redis goes by its own clock; this is what it does when the time has come.
+	// Redis expires keys by its own clock; this is what it does at that time.
 	s.do("DEL voted:1 downvoted:1")
 	young := s.post("alice")
 	s = s.reopened(s.server.Client, func(r *redisrepo.Rules) { r.VotingWindow = week })
@@ -95,7 +96,7 @@ func TestShorterWindowForgetsVoters(t *testing.T) {
 	s.wantClean()
 }
 
-// Opening reads all articles only when the rules are others than last time.
+// New reads all articles only if the rules have changed since the last time.
 func TestUnchangedRulesAreNotAppliedAgain(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
@@ -104,10 +105,10 @@ func TestUnchangedRulesAreNotAppliedAgain(t *testing.T) {
 	client := s.client(calls)
 	s.reopened(client, nil)
 	if names := calls.reset().names; strings.Contains(names, "zscan") {
-		t.Errorf("opened with %s", names)
+		t.Errorf("New under the same rules sent %s, want no scan of the articles", names)
 	}
 	s.reopened(client, func(r *redisrepo.Rules) { r.VoteScore = 1 })
 	if names := calls.reset().names; !strings.Contains(names, "zscan") {
-		t.Errorf("opened under other rules with %s", names)
+		t.Errorf("New under other rules sent %s, want a scan of the articles", names)
 	}
 }

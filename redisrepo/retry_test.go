@@ -14,8 +14,8 @@ import (
 	"frontpage/redisrepo"
 )
 
-// twice is a hook that sends every script a second time, as a client does that
-// has lost the reply. The caller is given the second reply, or the first.
+// twice is a hook that sends every script a second time, as a client does that has lost the reply. The caller
+// gets the second reply if second is set, else the first.
 type twice struct{ second bool }
 
 func (twice) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -59,7 +59,7 @@ func (h twice) answer(command redis.Cmder, again *redis.Cmd) error {
 	return command.Err()
 }
 
-// Whatever is sent twice ends as if it had been sent once.
+// A script that is sent twice has the same effect as one that is sent once.
 func TestScriptsAreSafeToRunTwice(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
@@ -70,7 +70,7 @@ func TestScriptsAreSafeToRunTwice(t *testing.T) {
 			}
 			type outcome struct {
 				log   []string // what calls returned
-				votes []string // what they said about the vote before
+				votes []string // the Previous of their votes
 				dump  string
 			}
 			play := func(hooks ...redis.Hook) (o outcome) {
@@ -104,12 +104,12 @@ func TestScriptsAreSafeToRunTwice(t *testing.T) {
 	}
 }
 
-// anything makes one random call and says what it returned.
+// anything makes one random call and returns its results as text.
 func anything(s *site, random *rand.Rand) (did, vote string) {
 	user := people[random.IntN(3)]
 	id := redisrepo.ArticleID(random.IntN(12) + 1)
 	theme := themes[random.IntN(3)]
-	tell := func(a *redisrepo.Article, err error) string {
+	describe := func(a *redisrepo.Article, err error) string {
 		if err != nil {
 			return err.Error()
 		}
@@ -122,11 +122,11 @@ func anything(s *site, random *rand.Rand) (did, vote string) {
 		if n > 0 {
 			d.IdempotencyKey = new(fmt.Sprint("key", random.IntN(4)))
 		}
-		return "Post: " + tell(s.Post(s.ctx, user, d)), ""
+		return "Post: " + describe(s.Post(s.ctx, user, d)), ""
 	case 3, 4:
-		return "Regroup: " + tell(s.Regroup(s.ctx, id, actor, []string{theme}, nil)), ""
+		return "Regroup: " + describe(s.Regroup(s.ctx, id, actor, []string{theme}, nil)), ""
 	case 5:
-		return "Regroup: " + tell(s.Regroup(s.ctx, id, actor, nil, []string{theme})), ""
+		return "Regroup: " + describe(s.Regroup(s.ctx, id, actor, nil, []string{theme})), ""
 	case 6:
 		_, errs := s.Import(s.ctx, []redisrepo.Imported{
 			{ID: id + 3, Poster: user, PostedAt: s.clock.now().Add(-time.Second), Votes: random.IntN(9) - 4, Draft: draft("import")},
@@ -145,9 +145,9 @@ func anything(s *site, random *rand.Rand) (did, vote string) {
 		}
 		return "", ""
 	case 10, 11:
-		return "Delete: " + tell(s.Delete(s.ctx, id, actor)), ""
+		return "Delete: " + describe(s.Delete(s.ctx, id, actor)), ""
 	case 12, 13:
-		return "Undelete: " + tell(s.Undelete(s.ctx, id, actor)), ""
+		return "Undelete: " + describe(s.Undelete(s.ctx, id, actor)), ""
 	case 14:
 		result, err := s.Vote(s.ctx, id, user, redisrepo.Vote(random.IntN(3)-1), "bucket")
 		if err != nil {

@@ -20,7 +20,7 @@ type counter struct {
 
 type calls struct {
 	trips, commands int
-	names           string // of the commands, blanks between
+	names           string // of the commands, separated by blanks
 }
 
 func (c *counter) add(commands ...redis.Cmder) {
@@ -33,7 +33,7 @@ func (c *counter) add(commands ...redis.Cmder) {
 	}
 }
 
-// reset returns what was counted since the last time.
+// reset returns the counts since its last call.
 func (c *counter) reset() calls {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -43,7 +43,7 @@ func (c *counter) reset() calls {
 }
 
 func (c *counter) DialHook(next redis.DialHook) redis.DialHook {
-	// What a connection begins with is sent through these hooks, too.
+	// The first commands of a connection are sent through these hooks, too.
 	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
 }
 
@@ -62,65 +62,65 @@ func (c *counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 }
 
 type setup struct {
-	*site                                      // what is counted
-	beside                 *site               // another process on the store
-	bare, grouped, foreign redisrepo.ArticleID // without groups, in two, posted by a legacy client
+	*site                                          // the process whose commands are counted
+	beside                     *site               // another process on the same store
+	ungrouped, grouped, legacy redisrepo.ArticleID // in no group, in two groups, posted by a legacy client
 }
 
 func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
 	t.Parallel()
 	ids := func(s setup) []redisrepo.ArticleID {
-		return []redisrepo.ArticleID{s.bare, s.grouped, s.foreign, 99}
+		return []redisrepo.ArticleID{s.ungrouped, s.grouped, s.legacy, 99}
 	}
 	tests := map[string]struct {
 		before, call func(s setup)
 		want         calls
 	}{
-		"a post":                   {call: func(s setup) { s.post("alice", "a", "b", "c") }, want: calls{2, 2, "incr evalsha"}},
-		"a vote":                   {call: func(s setup) { s.vote(s.bare, "bob", up) }, want: calls{1, 1, "evalsha"}},
-		"a vote on what is closed": {before: func(s setup) { s.clock.set(2 * week) }, call: func(s setup) { _, _ = s.Vote(s.ctx, s.grouped, "bob", up, "") }, want: calls{1, 1, "evalsha"}},
-		"a vote on what is in groups": {
+		"a post":                  {call: func(s setup) { s.post("alice", "a", "b", "c") }, want: calls{2, 2, "incr evalsha"}},
+		"a vote":                  {call: func(s setup) { s.vote(s.ungrouped, "bob", up) }, want: calls{1, 1, "evalsha"}},
+		"a vote after the window": {before: func(s setup) { s.clock.set(2 * week) }, call: func(s setup) { _, _ = s.Vote(s.ctx, s.grouped, "bob", up, "") }, want: calls{1, 1, "evalsha"}},
+		"a vote on an article in groups": {
 			call: func(s setup) { s.vote(s.grouped, "bob", up) }, want: calls{2, 2, "evalsha evalsha"}},
-		"a vote on what was read": {
+		"a vote on an article that was read": {
 			before: func(s setup) { s.article(s.grouped) },
 			call:   func(s setup) { s.vote(s.grouped, "bob", up) }, want: calls{1, 1, "evalsha"}},
-		"a vote on what was voted on": {
+		"a second vote": {
 			before: func(s setup) { s.vote(s.grouped, "bob", up) },
 			call:   func(s setup) { s.vote(s.grouped, "bob", down) }, want: calls{1, 1, "evalsha"}},
-		"a vote on what was regrouped elsewhere": {
+		"a vote on an article that was regrouped elsewhere": {
 			before: func(s setup) { s.beside.regroup(s.article(s.grouped), []string{"c"}, nil) },
 			call:   func(s setup) { s.vote(s.grouped, "bob", up) }, want: calls{2, 2, "evalsha evalsha"}},
-		"a vote on a legacy article": {call: func(s setup) { s.vote(s.foreign, "bob", up) }, want: calls{2, 2, "evalsha evalsha"}},
+		"a vote on a legacy article": {call: func(s setup) { s.vote(s.legacy, "bob", up) }, want: calls{2, 2, "evalsha evalsha"}},
 		"a second vote on a legacy article": {
-			before: func(s setup) { s.vote(s.foreign, "bob", up) },
-			call:   func(s setup) { s.vote(s.foreign, "carol", up) }, want: calls{1, 1, "evalsha"}},
-		"a regrouping":                      {call: func(s setup) { regroup(s.site, s.bare, "c") }, want: calls{1, 1, "evalsha"}},
-		"a regrouping of what is in groups": {call: func(s setup) { regroup(s.site, s.grouped, "c") }, want: calls{2, 2, "evalsha evalsha"}},
-		"a regrouping of a legacy article":  {call: func(s setup) { regroup(s.site, s.foreign, "c") }, want: calls{2, 2, "evalsha evalsha"}},
+			before: func(s setup) { s.vote(s.legacy, "bob", up) },
+			call:   func(s setup) { s.vote(s.legacy, "carol", up) }, want: calls{1, 1, "evalsha"}},
+		"a regrouping":                         {call: func(s setup) { regroup(s.site, s.ungrouped, "c") }, want: calls{1, 1, "evalsha"}},
+		"a regrouping of an article in groups": {call: func(s setup) { regroup(s.site, s.grouped, "c") }, want: calls{2, 2, "evalsha evalsha"}},
+		"a regrouping of a legacy article":     {call: func(s setup) { regroup(s.site, s.legacy, "c") }, want: calls{2, 2, "evalsha evalsha"}},
 		"a deletion by the poster": {
 			before: func(s setup) { s.article(s.grouped) },
 			call:   func(s setup) { s.delete(s.grouped, alice()) }, want: calls{1, 1, "evalsha"}},
-		"a deletion by a moderator":          {call: func(s setup) { s.delete(s.grouped, moderator) }, want: calls{2, 2, "evalsha evalsha"}},
-		"a deletion of a legacy article":     {call: func(s setup) { s.delete(s.foreign, moderator) }, want: calls{2, 2, "evalsha evalsha"}},
-		"an undeletion":                      {before: func(s setup) { s.beside.delete(s.grouped, moderator) }, call: func(s setup) { s.undelete(s.grouped) }, want: calls{2, 2, "evalsha evalsha"}},
-		"a vote from an address":             {call: func(s setup) { _, _ = s.Vote(s.ctx, s.bare, "bob", up, "b") }, want: calls{1, 1, "evalsha"}},
-		"a post with a key":                  {call: func(s setup) { keyedPost(s.site) }, want: calls{2, 2, "incr evalsha"}},
-		"the moderation log":                 {call: func(s setup) { _ = s.log() }, want: calls{1, 1, "xrevrange"}},
-		"a listing":                          {call: func(s setup) { s.list(redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending)) }, want: calls{1, 1, "zrange"}},
-		"a listing of a group":               {call: func(s setup) { s.list(best("a")) }, want: calls{1, 1, "evalsha"}},
-		"a listing of a user's":              {call: func(s setup) { s.list(redisrepo.PostedBy("alice")) }, want: calls{1, 1, "zrange"}},
-		"articles":                           {call: func(s setup) { s.ArticlesByID(s.ctx, ids(s)) }, want: calls{1, 4, "hgetall hgetall hgetall hgetall"}},
-		"no articles":                        {call: func(s setup) { s.ArticlesByID(s.ctx, nil) }},
-		"counts":                             {call: func(s setup) { _, _ = s.ArticleCounts(s.ctx, []redisrepo.GroupName{"a", "b"}) }, want: calls{1, 2, "scard scard"}},
-		"no counts":                          {call: func(s setup) { _, _ = s.ArticleCounts(s.ctx, nil) }},
-		"groups":                             {call: func(s setup) { _, _, _ = s.Groups(s.ctx, redisrepo.PageRequest{}) }, want: calls{1, 1, "zrange"}},
-		"positions":                          {call: func(s setup) { votesOf(s.site, s.bare, s.grouped) }, want: calls{1, 4, "sismember sismember sismember sismember"}},
-		"positions that are forgotten":       {before: func(s setup) { s.clock.set(2 * week) }, call: func(s setup) { votesOf(s.site, s.bare) }},
-		"an import":                          {call: func(s setup) { s.Import(s.ctx, oldArticles(3)) }, want: calls{1, 3, "evalsha evalsha evalsha"}},
-		"an import to a server without them": {before: flush, call: func(s setup) { s.Import(s.ctx, oldArticles(1)) }, want: calls{10, 10, "evalsha" + loads + " evalsha"}},
-		"a listing of a group without them":  {before: flush, call: func(s setup) { s.list(best("a")) }, want: calls{10, 10, "evalsha" + loads + " evalsha"}},
-		"a vote without them":                {before: flush, call: func(s setup) { s.vote(s.bare, "bob", up) }, want: calls{2, 2, "evalsha eval"}},
-		"a post without them":                {before: flush, call: func(s setup) { s.post("alice") }, want: calls{3, 3, "incr evalsha eval"}},
+		"a deletion by a moderator":        {call: func(s setup) { s.delete(s.grouped, moderator) }, want: calls{2, 2, "evalsha evalsha"}},
+		"a deletion of a legacy article":   {call: func(s setup) { s.delete(s.legacy, moderator) }, want: calls{2, 2, "evalsha evalsha"}},
+		"an undeletion":                    {before: func(s setup) { s.beside.delete(s.grouped, moderator) }, call: func(s setup) { s.undelete(s.grouped) }, want: calls{2, 2, "evalsha evalsha"}},
+		"a vote with a bucket":             {call: func(s setup) { _, _ = s.Vote(s.ctx, s.ungrouped, "bob", up, "b") }, want: calls{1, 1, "evalsha"}},
+		"a post with a key":                {call: func(s setup) { keyedPost(s.site) }, want: calls{2, 2, "incr evalsha"}},
+		"the moderation log":               {call: func(s setup) { _ = s.log() }, want: calls{1, 1, "xrevrange"}},
+		"a listing":                        {call: func(s setup) { s.list(redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending)) }, want: calls{1, 1, "zrange"}},
+		"a listing of a group":             {call: func(s setup) { s.list(best("a")) }, want: calls{1, 1, "evalsha"}},
+		"a listing of a user's articles":   {call: func(s setup) { s.list(redisrepo.PostedBy("alice")) }, want: calls{1, 1, "zrange"}},
+		"articles":                         {call: func(s setup) { s.ArticlesByID(s.ctx, ids(s)) }, want: calls{1, 4, "hgetall hgetall hgetall hgetall"}},
+		"no articles":                      {call: func(s setup) { s.ArticlesByID(s.ctx, nil) }},
+		"counts":                           {call: func(s setup) { _, _ = s.ArticleCounts(s.ctx, []redisrepo.GroupName{"a", "b"}) }, want: calls{1, 2, "scard scard"}},
+		"no counts":                        {call: func(s setup) { _, _ = s.ArticleCounts(s.ctx, nil) }},
+		"groups":                           {call: func(s setup) { _, _, _ = s.Groups(s.ctx, redisrepo.PageRequest{}) }, want: calls{1, 1, "zrange"}},
+		"positions":                        {call: func(s setup) { votesOf(s.site, s.ungrouped, s.grouped) }, want: calls{1, 4, "sismember sismember sismember sismember"}},
+		"forgotten positions":              {before: func(s setup) { s.clock.set(2 * week) }, call: func(s setup) { votesOf(s.site, s.ungrouped) }},
+		"an import":                        {call: func(s setup) { s.Import(s.ctx, oldArticles(3)) }, want: calls{1, 3, "evalsha evalsha evalsha"}},
+		"an import without loaded scripts": {before: flush, call: func(s setup) { s.Import(s.ctx, oldArticles(1)) }, want: calls{10, 10, "evalsha" + loads + " evalsha"}},
+		"a listing of a group without loaded scripts": {before: flush, call: func(s setup) { s.list(best("a")) }, want: calls{10, 10, "evalsha" + loads + " evalsha"}},
+		"a vote without loaded scripts":               {before: flush, call: func(s setup) { s.vote(s.ungrouped, "bob", up) }, want: calls{2, 2, "evalsha eval"}},
+		"a post without loaded scripts":               {before: flush, call: func(s setup) { s.post("alice") }, want: calls{3, 3, "incr evalsha eval"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
 			beside := newSite(t, nil)
 			counted := new(counter)
 			s := setup{site: beside.reopened(beside.client(counted), nil), beside: beside}
-			s.bare, s.grouped, s.foreign = beside.post("alice").ID, beside.post("alice", "a", "b").ID, bookPost(beside, "user:alice")
+			s.ungrouped, s.grouped, s.legacy = beside.post("alice").ID, beside.post("alice", "a", "b").ID, bookPost(beside, "user:alice")
 			if tt.before != nil {
 				tt.before(s)
 			}
@@ -142,7 +142,7 @@ func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
 	}
 }
 
-// Once every script is loaded again, nothing fails.
+// A restarted Redis has no scripts: each call loads the ones that it needs.
 func TestScriptsAreLoadedAgainAfterARestart(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
@@ -177,7 +177,7 @@ func keyedPost(s *site) {
 	}
 }
 
-// A key of another partition than the link's is claimed on the way.
+// If the key's partition differs from the link's, the key is claimed in the round trip that draws the number.
 func TestKeyedPostInPartitionsMakesTwoRoundTrips(t *testing.T) {
 	t.Parallel()
 	partitions := redisrepo.WithPartitions("{a}", "{b}", "{c}")
@@ -185,7 +185,7 @@ func TestKeyedPostInPartitionsMakesTwoRoundTrips(t *testing.T) {
 	beside := newSite(t, nil, partitions)
 	s := beside.reopened(beside.client(counted), nil, partitions)
 	seen := map[calls]bool{}
-	for range 40 { // of 40 links some are in the partition of the key
+	for range 40 { // some of 40 links belong to the partition of their key
 		counted.reset()
 		d := s.fresh()
 		d.IdempotencyKey = new("key " + *d.Link)
@@ -195,7 +195,7 @@ func TestKeyedPostInPartitionsMakesTwoRoundTrips(t *testing.T) {
 		seen[counted.reset()] = true
 	}
 	if len(seen) != 2 || !seen[calls{2, 2, "incr evalsha"}] || !seen[calls{2, 4, "set get incr evalsha"}] {
-		t.Errorf("posts took %v", seen)
+		t.Errorf("commands of the posts = %v, want both kinds: with a claim and without", seen)
 	}
 }
 

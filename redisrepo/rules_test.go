@@ -7,7 +7,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-func TestDefaultRules(t *testing.T) {
+func TestDefaultRulesAreThoseOfRedisInAction(t *testing.T) {
 	t.Parallel()
 	want := redisrepo.Rules{
 		VoteScore: 432, VotingWindow: week, PosterVotes: true,
@@ -40,7 +40,7 @@ func TestNewRefusesRulesOutOfBounds(t *testing.T) {
 		"a page over the largest":               {change: func(r *redisrepo.Rules) { r.PageSize = redisrepo.MaxPageSize + 1 }},
 		"listings kept for less than a second":  {change: func(r *redisrepo.Rules) { r.GroupCacheTTL = time.Second - 1 }},
 		"listings kept for a second":            {change: func(r *redisrepo.Rules) { r.GroupCacheTTL = time.Second }, ok: true},
-		"links that are not reserved":           {change: links0, ok: true},
+		"links that are not reserved":           {change: noLinkWindow, ok: true},
 		"links reserved for a second":           {change: func(r *redisrepo.Rules) { r.LinkWindow = time.Second }, ok: true},
 		"links reserved for a fraction":         {change: func(r *redisrepo.Rules) { r.LinkWindow = 1500 * time.Millisecond }},
 		"links reserved for less than nothing":  {change: func(r *redisrepo.Rules) { r.LinkWindow = -time.Second }},

@@ -21,7 +21,7 @@ var (
 	assigned     = regexp.MustCompile(`(?m)(?:^|\bthen\b|\bdo\b|\belse\b|;)[ \t]*(\w+(?:, *\w+)*) *=[^=]`)
 )
 
-// lua is a script's file, taken apart.
+// lua is a script's file, split into its header comment and the rest.
 type lua struct{ name, header, body string }
 
 func luaFiles(t *testing.T) (files []lua) {
@@ -92,11 +92,11 @@ func TestScriptHeadersMatchTheirBodies(t *testing.T) {
 			}
 			for _, m := range slotUsed.FindAllStringSubmatch(f.header, -1) {
 				if !defined[m[1]+m[2]] {
-					t.Errorf("the header speaks of %s and does not say what it is", m[0])
+					t.Errorf("the header mentions %s, but does not define it", m[0])
 				}
 			}
 			if got, want := statuses(replyNamed, f.header), statuses(replyGiven, f.body); !slices.Equal(got, want) {
-				t.Errorf("the header has replies %v, the body %v", got, want)
+				t.Errorf("replies in the header = %v, want those of the body, %v", got, want)
 			}
 			for _, want := range []string{"-- " + f.name + ": ", "\n-- Replies ", "\n-- Safe to run twice: "} {
 				if !strings.Contains("\n"+f.header, want) {
@@ -143,7 +143,7 @@ func TestScriptsAreDeterministic(t *testing.T) {
 			t.Parallel()
 			for what, pattern := range banned {
 				if found := pattern.FindString(f.body); found != "" {
-					t.Errorf("it %s: %s", what, found)
+					t.Errorf("the script %s: %s", what, found)
 				}
 			}
 			locals := map[string]bool{}
@@ -154,7 +154,7 @@ func TestScriptsAreDeterministic(t *testing.T) {
 			for _, m := range assigned.FindAllStringSubmatch(f.body, -1) {
 				for name := range strings.SplitSeq(m[1], ",") {
 					if name = strings.TrimSpace(name); !locals[name] {
-						t.Errorf("it sets %s, which is not local", name)
+						t.Errorf("the script sets %s, which is not local", name)
 					}
 				}
 			}

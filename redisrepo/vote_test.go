@@ -19,8 +19,8 @@ const (
 
 func uncounted(r *redisrepo.Rules) { r.PosterVotes = false }
 
-// links0 disables the reservation of links.
-func links0(r *redisrepo.Rules) { r.LinkWindow = 0 }
+// noLinkWindow lets a link be posted at any time.
+func noLinkWindow(r *redisrepo.Rules) { r.LinkWindow = 0 }
 
 func TestVoteSetsThePosition(t *testing.T) {
 	t.Parallel()
@@ -36,7 +36,7 @@ func TestVoteSetsThePosition(t *testing.T) {
 	tests := map[string]struct {
 		rules    func(*redisrepo.Rules)
 		casts    []cast
-		up, down int // counted in the end; alice's own as the poster among them
+		up, down int // counts in the end, with the vote of alice, the poster
 	}{
 		"the poster's vote is the first": {up: 1},
 		"a first vote counts":            {casts: []cast{{voter: "bob", vote: up}}, up: 2},
@@ -119,11 +119,11 @@ func TestVoteSetsThePosition(t *testing.T) {
 func wantEqual(t *testing.T, a, b *redisrepo.Article) {
 	t.Helper()
 	if x, y := show(a), show(b); x != y {
-		t.Errorf("articles differ:\n%s\n%s", x, y)
+		t.Errorf("article =\n%s\nwant\n%s", x, y)
 	}
 }
 
-// show is all that is in an article.
+// show returns all fields of an article as text.
 func show(a *redisrepo.Article) string {
 	b := *a
 	b.Link, b.Text, b.DeletedAt, b.DeletedBy = nil, nil, nil, nil
@@ -150,11 +150,11 @@ func TestVoteRefusesMissingArticlesAndInvalidPositions(t *testing.T) {
 	wantRefused(t, err, "NOT_FOUND article")
 	articles, errs := s.ArticlesByID(s.ctx, []redisrepo.ArticleID{1})
 	if articles[0] != nil {
-		t.Errorf("ArticlesByID = %v", articles[0])
+		t.Errorf("ArticlesByID = %v, want nil", articles[0])
 	}
 	wantRefused(t, errs[0], "NOT_FOUND article")
 	if after := s.dump(); after != before {
-		t.Errorf("something was written:\n%s", after)
+		t.Errorf("the store holds\n%s\nwant it unchanged:\n%s", after, before)
 	}
 	s.post("alice")
 	before = s.dump()
@@ -163,7 +163,7 @@ func TestVoteRefusesMissingArticlesAndInvalidPositions(t *testing.T) {
 		wantRefused(t, err, "INVALID direction")
 	}
 	if after := s.dump(); after != before {
-		t.Errorf("something was written:\n%s", after)
+		t.Errorf("the store holds\n%s\nwant it unchanged:\n%s", after, before)
 	}
 }
 
@@ -177,7 +177,7 @@ func TestVotersAreKeptAnHourLongerThanTheWindow(t *testing.T) {
 	for _, key := range []string{"voted:1", "downvoted:1"} {
 		const want = 6*24*time.Hour + time.Hour
 		if left := s.ttl(key); left > want || left < want-time.Minute {
-			t.Errorf("%s ends in %v, want %v", key, left, want)
+			t.Errorf("%s expires in %v, want %v", key, left, want)
 		}
 	}
 	s.clock.set(week + time.Hour)
@@ -215,7 +215,7 @@ func TestVotingIsClosedWhenTheVotersAreForgotten(t *testing.T) {
 			_, err := s.Vote(s.ctx, a.ID, "bob", up, "")
 			wantRefused(t, err, "VOTING_CLOSED article")
 			if after := s.dump(); after != before {
-				t.Errorf("something was written:\n%s", after)
+				t.Errorf("the store holds\n%s\nwant it unchanged:\n%s", after, before)
 			}
 		})
 	}
@@ -232,7 +232,7 @@ func TestArticleKeepsItsPosterVotesRule(t *testing.T) {
 		t.Errorf("votes of an article posted while posters counted = %d, want bob's 1", a.Votes)
 	}
 	if !not.CanVote("alice", old) {
-		t.Error("CanVote: the poster whose vote is counted cannot vote")
+		t.Error("CanVote of a poster whose vote counts = false, want true")
 	}
 	counting.vote(young.ID, "bob", up)
 	_, err := counting.Vote(counting.ctx, young.ID, "alice", none, "")
@@ -241,7 +241,7 @@ func TestArticleKeepsItsPosterVotesRule(t *testing.T) {
 		t.Errorf("votes of an article posted while posters did not count = %d, want bob's 1", a.Votes)
 	}
 	if counting.CanVote("alice", young) {
-		t.Error("CanVote: the poster whose vote is not counted can vote")
+		t.Error("CanVote of a poster whose vote does not count = true, want false")
 	}
 	counting.wantClean()
 	not.wantClean()

@@ -12,7 +12,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-// capture is a hook that keeps a script from being sent, after some that are.
+// capture is a hook that lets some scripts pass and captures the next one instead of sending it.
 type capture struct {
 	after int
 	args  []any
@@ -55,7 +55,7 @@ func (h *capture) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	}
 }
 
-// A key of another type than it should be is found before anything is written.
+// A script that finds a key of the wrong type fails before it writes anything.
 func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
 	t.Parallel()
 	vote := func(id redisrepo.ArticleID) func(s *site, _ redis.UniversalClient) error {
@@ -78,8 +78,8 @@ func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
 	}
 	tests := map[string]struct {
 		call     func(*site, redis.UniversalClient) error
-		after    int   // how often the script asks for more before
-		unneeded []int // keys that are not looked at, or replaced
+		after    int   // number of STALE replies before the call that is captured
+		unneeded []int // keys that the script does not read, or replaces
 	}{
 		"post": {call: func(s *site, _ redis.UniversalClient) error {
 			d := draft("title", "a", "c")
@@ -141,7 +141,7 @@ func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
 					continue
 				}
 				if !redis.HasErrorPrefix(err, "WRONGTYPE") {
-					t.Errorf("KEYS[%d] %s: err = %v, want one of a wrong type", key, wrong, err)
+					t.Errorf("KEYS[%d] %s: err = %v, want WRONGTYPE", key, wrong, err)
 				}
 				if after := s.dump(); after != before {
 					t.Errorf("KEYS[%d] %s: the store holds\n%s\nwant\n%s", key, wrong, after, before)
@@ -151,8 +151,8 @@ func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
 	}
 }
 
-// captured is a site with an article of ours and a legacy one, and the command that the call is about to send
-// to it.
+// captured returns a site with an article of Frontpage and one of a legacy client, and the command that call
+// is about to send to it.
 func captured(t *testing.T, after int, call func(*site, redis.UniversalClient) error) (*site, []any) {
 	t.Helper()
 	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 2 })
@@ -191,11 +191,11 @@ func TestScriptsRefuseCorruptValues(t *testing.T) {
 		corrupt string
 		call    func(s *site) error
 	}{
-		"votes that are no number":     {corrupt: "HSET article:1 votes x", call: vote},
-		"votes in fractions":           {corrupt: "HSET article:1 votes 1.5", call: vote},
-		"downvotes that are no number": {corrupt: "HSET article:1 downvotes x", call: vote},
-		"no score":                     {corrupt: "ZREM score: article:1", call: vote},
-		"a counter that is no number":  {corrupt: "SET article: x", call: post},
+		"votes that are no number":       {corrupt: "HSET article:1 votes x", call: vote},
+		"votes in fractions":             {corrupt: "HSET article:1 votes 1.5", call: vote},
+		"downvotes that are no number":   {corrupt: "HSET article:1 downvotes x", call: vote},
+		"no score":                       {corrupt: "ZREM score: article:1", call: vote},
+		"a counter that is not a number": {corrupt: "SET article: x", call: post},
 		"a counter, for an import": {corrupt: "SET article: x", call: func(s *site) error {
 			_, errs := s.Import(s.ctx, oldArticles(1))
 			return errs[0]
@@ -210,10 +210,10 @@ func TestScriptsRefuseCorruptValues(t *testing.T) {
 			before := s.dump()
 			var refusal redisrepo.Refusal
 			if err := tt.call(s); err == nil || errors.As(err, &refusal) || errors.Is(err, redisrepo.ErrUnavailable) {
-				t.Errorf("err = %v, want a fault", err)
+				t.Errorf("err = %v, want an error that is not a refusal", err)
 			}
 			if after := s.dump(); after != before {
-				t.Errorf("something was written:\n%s", after)
+				t.Errorf("the store holds\n%s\nwant it unchanged:\n%s", after, before)
 			}
 		})
 	}
