@@ -39,7 +39,7 @@ func TestAuditListsVotersWithTimeAndBucket(t *testing.T) {
 		}
 	}
 	if s.vote(a.ID, "zoe", up); s.do("EXISTS audit:1") != int64(0) {
-		t.Error("a vote without a bucket is recorded")
+		t.Error("a vote without a bucket was recorded, want no record")
 	}
 	from("bob", up, "b1")
 	from("bob", up, "b2") // changes nothing

@@ -30,7 +30,7 @@ func FuzzParseArticleID(f *testing.F) {
 			return
 		}
 		if again, err := redisrepo.ParseArticleID(id.String()); err != nil || again != id {
-			t.Errorf("ParseArticleID(%q) = %v, which parses to %v, %v", s, id, again, err)
+			t.Errorf("ParseArticleID(%q) = %v, which parses to %v, %v; want the same id", s, id, again, err)
 		}
 		if strings.TrimPrefix(id.String(), "article:") != strings.TrimPrefix(s, "article:") {
 			t.Errorf("ParseArticleID(%q) = %v, want one spelling for each id", s, id)
@@ -68,7 +68,7 @@ func FuzzParseGroupName(f *testing.F) {
 			return
 		}
 		if again, err := redisrepo.ParseGroupName(string(name)); err != nil || again != name {
-			t.Errorf("ParseGroupName(%q) = %q, which parses to %q, %v", s, name, again, err)
+			t.Errorf("ParseGroupName(%q) = %q, which parses to %q, %v; want the same name", s, name, again, err)
 		}
 		if strings.ContainsAny(string(name), " :\n{}") || name == "" {
 			t.Errorf("ParseGroupName(%q) = %q, want a name that can be part of a key", s, name)
@@ -117,7 +117,7 @@ func FuzzCursor(f *testing.F) {
 	for _, l := range lists {
 		edges, _, err := repo.Walk(f.Context(), l, redisrepo.PageRequest{})
 		if err != nil || len(edges) != 3 {
-			f.Fatalf("Walk = %v, %v", edges, err)
+			f.Fatalf("Walk = %v, %v, want the article", edges, err)
 		}
 		for _, edge := range edges {
 			f.Add(edge.Cursor)
@@ -125,7 +125,7 @@ func FuzzCursor(f *testing.F) {
 	}
 	groups, _, err := repo.Groups(f.Context(), redisrepo.PageRequest{})
 	if err != nil || len(groups) != 1 {
-		f.Fatalf("Groups = %v, %v", groups, err)
+		f.Fatalf("Groups = %v, %v, want the group", groups, err)
 	}
 	f.Add(groups[0].Cursor)
 	f.Add("")
@@ -142,7 +142,7 @@ func FuzzCursor(f *testing.F) {
 			score, member, ok := redisrepo.DecodeCursor(l, cursor)
 			score2, member2, ok2 := redisrepo.DecodeCursor(l, redisrepo.EncodeCursor(l, score, member))
 			if !ok || !ok2 || score2 != score || member2 != member {
-				t.Errorf("(%v, %q, %t) was encoded and is decoded as (%v, %q, %t)", score, member, ok, score2, member2, ok2)
+				t.Errorf("(%v, %q, %t) was encoded and is decoded as (%v, %q, %t), want the same", score, member, ok, score2, member2, ok2)
 			}
 		}
 		if accepted > 1 {

@@ -19,7 +19,7 @@ func (s *site) imports(articles ...redisrepo.Imported) {
 	added, errs := s.Import(s.ctx, articles)
 	for i, a := range articles {
 		if !added[i] || errs[i] != nil {
-			s.t.Fatalf("Import of %v = %t, %v", a.ID, added[i], errs[i])
+			s.t.Fatalf("Import of %v = %t, %v, want true and no error", a.ID, added[i], errs[i])
 		}
 	}
 }
@@ -83,10 +83,10 @@ func TestImportStoresArticles(t *testing.T) {
 			if tt.closed {
 				wantRefused(t, err, "VOTING_CLOSED article")
 			} else if err != nil || s.article(30).Votes != tt.votes+1 {
-				t.Errorf("Vote: %v, votes = %d", err, s.article(30).Votes)
+				t.Errorf("Vote: %v, votes = %d, want %d", err, s.article(30).Votes, tt.votes+1)
 			}
 			if _, err := s.Vote(s.ctx, 30, "zoe", down, ""); (err != nil) != (tt.closed || tt.refused) {
-				t.Errorf("Vote of the poster: %v", err)
+				t.Errorf("Vote of the poster: %v, want an error: %t", err, tt.closed || tt.refused)
 			}
 			s.wantClean()
 			if b := s.post("alice"); b.ID != 31 {

@@ -83,7 +83,7 @@ func TestKilledServerLosesNoAcknowledgedVote(t *testing.T) {
 			case <-limit.Done():
 				over.Store(true)
 				workers.Wait()
-				t.Fatalf("%d votes were acknowledged, %d failed", acknowledged.Load(), failed.Load())
+				t.Fatalf("timed out: %d votes were acknowledged and %d failed", acknowledged.Load(), failed.Load())
 			}
 		}
 		s.server.Kill()

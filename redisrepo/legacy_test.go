@@ -200,7 +200,7 @@ func TestArticlesOfLegacyClientsAreWritten(t *testing.T) {
 				}
 				counts, err := s.ArticleCounts(s.ctx, []redisrepo.GroupName{"go"})
 				if in := slices.Contains(tt.groups, "go") || tt.groups == nil; err != nil || (counts[0] == 1) != in {
-					t.Errorf("articles in go = %v, %v", counts, err)
+					t.Errorf("ArticleCounts of go = %v, %v, want the article counted: %t", counts, err, in)
 				}
 				s.wantClean()
 			})
@@ -284,7 +284,7 @@ func TestLegacyGroupIsIndexedWhenItIsListed(t *testing.T) {
 	s := newSite(t, nil)
 	bookRegroup(s, bookPost(s, "user:alice"), []string{"go"}, nil)
 	if groups, err := s.groups(); err != nil || len(groups) != 0 {
-		t.Errorf("Groups = %v, %v", groups, err)
+		t.Errorf("Groups = %v, %v, want none", groups, err)
 	}
 	s.wantList(best("go"), 1)
 	if groups, err := s.groups(); err != nil || len(groups) != 1 || groups[0].Name != "go" {

@@ -187,7 +187,7 @@ func TestIdempotencyKeysAndLinksWorkAcrossPartitions(t *testing.T) {
 		wantDuplicate(t, err, taken.ID)
 		first, err := s.Post(s.ctx, "alice", d) // the first use of the key
 		if err != nil {
-			t.Fatalf("key %d: %v", i, err)
+			t.Fatalf("Post with key %d: %v", i, err)
 		}
 		if again, err := s.Post(s.ctx, "alice", d); err != nil || again.ID != first.ID {
 			t.Errorf("Post with key %d again = %v, %v, want the first article", i, again, err)

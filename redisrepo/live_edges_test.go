@@ -147,7 +147,7 @@ func TestClosedWatchIsNotRead(t *testing.T) {
 	for i, w := range watches {
 		select {
 		case <-w.Wake():
-			t.Errorf("watch %d was woken after Close", i)
+			t.Errorf("watch %d was woken after Close, want no more signals", i)
 		default:
 		}
 	}
@@ -173,7 +173,7 @@ func TestWatchersCauseNoReads(t *testing.T) {
 				watches[i] = l.watch(ids...)
 			}
 			if read := counted.reset(); read.trips != 1 || read.commands != articles {
-				t.Errorf("to begin with, %d commands in %d trips were sent: %s", read.commands, read.trips, read.names)
+				t.Errorf("WatchArticles sent %d commands in %d round trips: %s; want one command for each article in 1 round trip", read.commands, read.trips, read.names)
 			}
 			for i := range votes {
 				s.vote(ids[i%articles], redisrepo.UserName(fmt.Sprint("voter", i)), up)
@@ -186,7 +186,7 @@ func TestWatchersCauseNoReads(t *testing.T) {
 				}
 			}
 			if read := counted.reset(); read.commands != 0 {
-				t.Errorf("%d commands were sent: %s", read.commands, read.names)
+				t.Errorf("%d commands were sent: %s; want none", read.commands, read.names)
 			}
 		})
 	}

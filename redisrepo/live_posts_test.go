@@ -126,7 +126,7 @@ func TestListenReceivesFromAllPartitions(t *testing.T) {
 	}
 	for range found {
 		if a := next(t, posts); !found[a.ID] {
-			t.Errorf("delivered of %s", show(a))
+			t.Errorf("delivered %s, want only the posted articles", show(a))
 		}
 	}
 	l.wantTaken(posts)
@@ -148,7 +148,7 @@ func TestListenReceivesFromAllPartitions(t *testing.T) {
 	l.pass()
 	for range byPartition {
 		if a := take(w); a == nil || a.Downvotes != 1 {
-			t.Errorf("after a reconnection, delivered %v", a)
+			t.Errorf("after a reconnection, delivered %v, want an article with 1 downvote", a)
 		}
 	}
 	l.wantTaken(w)
@@ -205,13 +205,13 @@ func TestWatchesWorkOnTheEmbeddedStore(t *testing.T) {
 	}
 	first, info, err := s.ModerationLog(s.ctx, redisrepo.PageRequest{First: new(1)})
 	if err != nil || len(first) != 1 || first[0].Kind != redisrepo.LogUndeleted || !info.HasNextPage {
-		t.Errorf("log = %+v, %+v, %v", first, info, err)
+		t.Errorf("first page of the log = %+v, %+v, %v, want the undeletion and a next page", first, info, err)
 	}
 	second, info, err := s.ModerationLog(s.ctx, redisrepo.PageRequest{First: new(1), After: info.EndCursor})
 	if err != nil || len(second) != 1 || second[0].Kind != redisrepo.LogDeleted || info.HasNextPage || !info.HasPreviousPage {
-		t.Errorf("log = %+v, %+v, %v", second, info, err)
+		t.Errorf("second page of the log = %+v, %+v, %v, want the deletion and no next page", second, info, err)
 	}
-	s.do("DEL", sentinel.String()) // of pass
+	s.do("DEL", sentinel.String()) // pass created it
 	s.wantClean()
 	l.wantTaken(w)
 	l.wantReports(0)

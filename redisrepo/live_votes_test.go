@@ -25,10 +25,10 @@ func TestWatchedVoteIsReadOnce(t *testing.T) {
 	w := l.watch(id)
 	a := l.article(id)
 	if vote, trips := watchedVote(l, counted, "bob", a); vote != none || trips != 1 {
-		t.Errorf("WatchedVote at first = %d in %d round trips, want one read", vote, trips)
+		t.Errorf("WatchedVote of bob = %d in %d round trips, want 0 in 1", vote, trips)
 	}
 	if vote, trips := watchedVote(l, counted, "alice", a); vote != up || trips != 1 {
-		t.Errorf("the poster's %d, %d round trips", vote, trips)
+		t.Errorf("WatchedVote of alice = %d in %d round trips, want 1 in 1", vote, trips)
 	}
 	// Until a message has arrived, a cached position may be outdated.
 	other.vote(id, "carol", up)
@@ -49,10 +49,10 @@ func TestWatchedVoteIsReadOnce(t *testing.T) {
 			want = 1
 		}
 		if vote, trips := watchedVote(l, counted, "bob", a); vote != step.vote || trips != want {
-			t.Errorf("after a vote %d: %d, %d round trips", step.vote, vote, trips)
+			t.Errorf("WatchedVote of bob after the vote = %d in %d round trips, want %d in %d", vote, trips, step.vote, want)
 		}
 		if vote, trips := watchedVote(l, counted, "alice", a); vote != up || trips != 0 {
-			t.Errorf("the poster's after it: %d, %d round trips", vote, trips)
+			t.Errorf("WatchedVote of alice after the vote = %d in %d round trips, want 1 in 0", vote, trips)
 		}
 	}
 }
@@ -79,16 +79,16 @@ func TestWatchedVoteIsReadAgainAfterAnOutage(t *testing.T) {
 	w := l.watch(id)
 	a := l.article(id)
 	if vote, err := l.WatchedVote(l.ctx, "bob", a); err != nil || *vote != none {
-		t.Fatal(vote, err)
+		t.Fatalf("WatchedVote = %v, %v, want none", vote, err)
 	}
 	l.cut(f)
 	other.vote(id, "bob", up)
 	f.dial.Store(false)
 	if got := next(t, w); got.Votes != 2 {
-		t.Errorf("delivered %d votes, want those after the outage", got.Votes)
+		t.Errorf("delivered %d votes, want 2", got.Votes)
 	}
 	if vote, err := l.WatchedVote(l.ctx, "bob", a); err != nil || *vote != up {
-		t.Errorf("WatchedVote = %v, %v", vote, err)
+		t.Errorf("WatchedVote after the outage = %v, %v, want up", vote, err)
 	}
 }
 

@@ -70,7 +70,7 @@ func TestModerationLogIsPaged(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, nil, redisrepo.WithPartitions(tags...))
 			if entries, info, err := s.ModerationLog(s.ctx, redisrepo.PageRequest{}); err != nil || len(entries) != 0 || info != (redisrepo.PageInfo{}) {
-				t.Errorf("ModerationLog of an empty log = %v, %+v, %v", entries, info, err)
+				t.Errorf("ModerationLog of an empty log = %v, %+v, %v, want an empty page", entries, info, err)
 			}
 			const total = 30
 			for i := range total { // many of them in one millisecond
@@ -79,7 +79,7 @@ func TestModerationLogIsPaged(t *testing.T) {
 			}
 			all, _, err := s.ModerationLog(s.ctx, redisrepo.PageRequest{First: new(100)})
 			if err != nil || len(all) != total {
-				t.Fatalf("log = %v, %v", all, err)
+				t.Fatalf("ModerationLog = %v, %v, want %d entries", all, err, total)
 			}
 			id := func(e redisrepo.ModerationEntry) string { return e.Cursor }
 			for _, backward := range []bool{false, true} {
@@ -88,7 +88,7 @@ func TestModerationLogIsPaged(t *testing.T) {
 						return s.ModerationLog(s.ctx, span)
 					})
 					if !slices.EqualFunc(got, all, func(a, b redisrepo.ModerationEntry) bool { return id(a) == id(b) }) {
-						t.Errorf("by %d, backward %t: %v", size, backward, got)
+						t.Errorf("pages of %d, backward %t: %v, want %v", size, backward, got, all)
 					}
 				}
 			}
@@ -96,7 +96,7 @@ func TestModerationLogIsPaged(t *testing.T) {
 				for j := i + 1; j < len(all); j += 5 {
 					got, info, err := s.ModerationLog(s.ctx, redisrepo.PageRequest{First: new(100), After: &all[i].Cursor, Before: &all[j].Cursor})
 					if err != nil || len(got) != j-i-1 || !info.HasPreviousPage || !info.HasNextPage {
-						t.Fatalf("between %d and %d: %d entries, %+v, %v", i, j, len(got), info, err)
+						t.Fatalf("between entries %d and %d: %d entries, %+v, %v, want %d", i, j, len(got), info, err, j-i-1)
 					}
 				}
 			}
@@ -123,9 +123,9 @@ func TestModerationLogIsBounded(t *testing.T) {
 	s.do("EVAL", "for i = 1, 101000 do redis.call('XADD', KEYS[1], string.format('%d-1', i), 'kind', 'deleted') end", 1, "moderation:")
 	s.delete(a.ID, moderator)
 	if n := s.do("XLEN moderation:").(int64); n < 100_000 || n > 100_200 {
-		t.Errorf("the log has %d entries", n)
+		t.Errorf("the log has %d entries, want 100,000 or slightly more", n)
 	}
 	if got := s.log(); len(got) != 1 {
-		t.Errorf("log = %q", got)
+		t.Errorf("log = %q, want the deletion alone", got)
 	}
 }

@@ -109,7 +109,7 @@ func TestUndeleteRestoresADeletedArticle(t *testing.T) {
 					after := s.dump()
 					for line := range strings.Lines(before) {
 						if !strings.Contains(line, "revision:") && !strings.Contains(after, line) {
-							t.Errorf("after Undelete, the store lacks a line of before: %s", line)
+							t.Errorf("after Undelete, the store lacks what it had before the deletion: %s", line)
 						}
 					}
 				}
@@ -139,10 +139,10 @@ func TestOnlyPosterAndModeratorsDelete(t *testing.T) {
 		t.Errorf("the store holds\n%s\nwant it unchanged:\n%s", after, before)
 	}
 	if d := s.delete(a.ID, alice()); *d.DeletedBy != "alice" {
-		t.Errorf("DeletedBy = %v", *d.DeletedBy)
+		t.Errorf("DeletedBy = %v, want alice", *d.DeletedBy)
 	}
 	if d := s.delete(b.ID, redisrepo.Actor{Name: "command line", Moderator: true}); *d.DeletedBy != "command line" {
-		t.Errorf("DeletedBy = %v", *d.DeletedBy)
+		t.Errorf("DeletedBy = %v, want command line", *d.DeletedBy)
 	}
 	s.wantClean()
 }
@@ -348,7 +348,7 @@ func TestConcurrentVotesAndDeletionsStayConsistent(t *testing.T) {
 			if errors.As(err, &refusal) && refusal[0].Code == redisrepo.NotFound {
 				refused.Add(1)
 			} else if err != nil {
-				t.Errorf("worker %d: %v", worker, err)
+				t.Errorf("call of worker %d: %v", worker, err)
 			}
 			if i%20 == 0 {
 				s.list(best("go"))
@@ -388,7 +388,7 @@ func TestConcurrentDeletionsAreLoggedOnce(t *testing.T) {
 	})
 	log, _, err := s[0].ModerationLog(s[0].ctx, redisrepo.PageRequest{})
 	if err != nil || len(log) != 1 || len(by) != 1 || !by[log[0].By] {
-		t.Errorf("log = %+v, %v; deleted by %v", log, err, by)
+		t.Errorf("log = %+v, %v; deleted by %v; want one entry by the one deleter", log, err, by)
 	}
 	s[0].wantClean()
 }
@@ -409,7 +409,7 @@ func TestDownvotesCanBeDisabled(t *testing.T) {
 	}
 	s.vote(a.ID, "bob", none)
 	if got := s.vote(a.ID, "carol", up).Article; got.Votes != 2 || got.Downvotes != 0 {
-		t.Errorf("votes = %s", show(got))
+		t.Errorf("article = %s, want 2 votes and no downvote", show(got))
 	}
 	s.wantClean()
 }

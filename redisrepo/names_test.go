@@ -25,7 +25,7 @@ func TestArticleIDHasOneSpellingAndItsNumber(t *testing.T) {
 			if want == 0 {
 				wantRefused(t, err, "INVALID")
 				if len(err.Error()) > 200 {
-					t.Errorf("the message has %d bytes", len(err.Error()))
+					t.Errorf("the message has %d bytes, want at most 200", len(err.Error()))
 				}
 				return
 			}
@@ -33,7 +33,7 @@ func TestArticleIDHasOneSpellingAndItsNumber(t *testing.T) {
 				t.Fatalf("ParseArticleID(%q) = %v, %v, want %d", s, got, err, want)
 			}
 			if again, err := redisrepo.ParseArticleID(got.String()); again != got || err != nil {
-				t.Errorf("ParseArticleID(%q) = %v, %v", got.String(), again, err)
+				t.Errorf("ParseArticleID(%q) = %v, %v, want %v", got.String(), again, err, got)
 			}
 		})
 	}
@@ -69,7 +69,7 @@ func TestInvalidUserNamesAreRefused(t *testing.T) {
 				return
 			}
 			if err != nil || string(got) != tt.name {
-				t.Errorf("ParseUserName(%q) = %q, %v", tt.name, got, err)
+				t.Errorf("ParseUserName(%q) = %q, %v, want the name unchanged", tt.name, got, err)
 			}
 		})
 	}
@@ -135,12 +135,12 @@ func TestCanonicalGroupNameIsAFixedPoint(t *testing.T) {
 			continue
 		}
 		if again, err := redisrepo.ParseGroupName(string(name)); err != nil || again != name {
-			t.Errorf("%U: %q, then %q, %v", c, name, again, err)
+			t.Errorf("%U: the canonical name %q parses to %q, %v, want the same", c, name, again, err)
 		}
 		for _, other := range []rune{unicode.ToUpper(c), unicode.ToLower(c)} {
-			// The dotted and the dotless i of Turkish are letters of their own.
+			// The dotted and the dotless i of Turkish are different letters.
 			if folded, err := redisrepo.ParseGroupName("a" + string(other)); c != 'İ' && c != 'ı' && (err != nil || folded != name) {
-				t.Errorf("%U is %q, but %U is %q, %v", c, name, other, folded, err)
+				t.Errorf("%U parses to %q and %U to %q, %v, want the same name", c, name, other, folded, err)
 			}
 		}
 	}

@@ -162,7 +162,7 @@ func TestDisconnectionLosesNoChange(t *testing.T) {
 		other.vote(a.ID, voter, up)
 		b := other.post("alice")
 		if got := until(t, w, 2+i); got.Upvotes != 2+i {
-			t.Errorf("delivered %s", show(got))
+			t.Errorf("delivered %s, want %d upvotes", show(got), 2+i)
 		}
 		if got := next(t, posts); got.ID != b.ID {
 			t.Errorf("delivered %v, want %v", got.ID, b.ID)

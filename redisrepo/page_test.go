@@ -37,13 +37,13 @@ func walkAll[E any](t *testing.T, size int, backward bool, total int, read func(
 			all, span.After = append(all, part...), info.EndCursor
 		}
 		if total >= 0 && (more != (len(all) < total) || less != (done > 0)) {
-			t.Errorf("by %d, backward %t: at %d of %d: more %t, less %t", size, backward, len(all), total, more, less)
+			t.Errorf("pages of %d, backward %t: at item %d of %d there are more: %t, and earlier ones: %t; want the opposite of one", size, backward, len(all), total, more, less)
 		}
 		if !more {
 			return all
 		}
 		if len(part) != size {
-			t.Fatalf("by %d, backward %t: a part of %d, and more", size, backward, len(part))
+			t.Fatalf("pages of %d, backward %t: a page of %d items is not the last, want a full one", size, backward, len(part))
 		}
 	}
 }
@@ -69,12 +69,12 @@ func TestGroupsArePagedByName(t *testing.T) {
 						got = append(got, string(edge.Name))
 					}
 					if !slices.Equal(got, want) {
-						t.Errorf("by %d, backward %t: %v, want %v", size, backward, got, want)
+						t.Errorf("pages of %d, backward %t: %v, want %v", size, backward, got, want)
 					}
 				}
 			}
 			if n, err := s.GroupCount(s.ctx); err != nil || n != len(want) {
-				t.Errorf("%d groups, %v", n, err)
+				t.Errorf("GroupCount = %d, %v, want %d", n, err, len(want))
 			}
 		})
 	}
@@ -115,7 +115,7 @@ func TestWalkEqualsNumberedPages(t *testing.T) {
 				hundred := 100
 				want, err := s.List(s.ctx, listing, 1, &hundred)
 				if err != nil || len(want) != articles {
-					t.Fatalf("%s: %d %v", name, len(want), err)
+					t.Fatalf("%s: List returned %d articles, %v, want %d", name, len(want), err, articles)
 				}
 				for _, size := range []int{1, 7, 59, 60, 61, 100} {
 					for _, backward := range []bool{false, true} {
@@ -126,12 +126,12 @@ func TestWalkEqualsNumberedPages(t *testing.T) {
 							got = append(got, edge.ID)
 						}
 						if !slices.Equal(got, want) {
-							t.Errorf("%s by %d, backward %t:\n got %v\nwant %v", name, size, backward, got, want)
+							t.Errorf("%s, pages of %d, backward %t:\n got %v\nwant %v", name, size, backward, got, want)
 						}
 					}
 				}
 				if n, err := s.Count(s.ctx, listing); err != nil || n != articles {
-					t.Errorf("%s: count %d %v", name, n, err)
+					t.Errorf("%s: Count = %d, %v, want %d", name, n, err, articles)
 				}
 			}
 		})
@@ -313,7 +313,7 @@ func TestMembersThatAreNotArticlesAreSkipped(t *testing.T) {
 			more, span.After = info.HasNextPage, info.EndCursor
 		}
 		if !slices.Equal(got, []redisrepo.ArticleID{id}) {
-			t.Errorf("by %d: %v", size, got)
+			t.Errorf("pages of %d: %v, want %v alone", size, got, id)
 		}
 	}
 }

@@ -41,7 +41,7 @@ func TestNewRefusesAnotherLayout(t *testing.T) {
 			before := s.dump()
 			_, err := redisrepo.New(s.ctx, s.server.Client, s.rules, redisrepo.WithPartitions(tt.options...))
 			if (err == nil) != tt.ok {
-				t.Errorf("New = %v", err)
+				t.Errorf("New = %v, want no error: %t", err, tt.ok)
 			}
 			if after := s.dump(); after != before {
 				t.Errorf("the store holds\n%s\nwant\n%s", after, before)
@@ -132,13 +132,13 @@ func TestWriteStaysInOnePartition(t *testing.T) {
 	}
 	for _, key := range s.raw.Keys(s.ctx, "*").Val() {
 		if !slices.ContainsFunc(tags, func(tag string) bool { return strings.HasPrefix(key, tag) }) {
-			t.Errorf("%s is in no partition", key)
+			t.Errorf("key %s has no tag, want one of %q", key, tags)
 		}
 	}
 	for _, tag := range tags {
 		for _, member := range s.raw.ZRange(s.ctx, tag+"time:", 0, -1).Val() {
 			if id, err := redisrepo.ParseArticleID(member); err != nil || tags[int(id)%3] != tag {
-				t.Errorf("%s is in %s", member, tag)
+				t.Errorf("%s is in the partition %s, want the one of its number", member, tag)
 			}
 		}
 	}

@@ -59,7 +59,7 @@ func TestDefaultClockIsThatOfRedis(t *testing.T) {
 		t.Errorf("posted at %d, want between %d and %d", posted, before, after)
 	}
 	if result, err := repo.Vote(s.ctx, a.ID, "bob", up, ""); err != nil || result.Article.Votes != 2 || !repo.CanVote("bob", a) {
-		t.Errorf("Vote = %+v, %v", result, err)
+		t.Errorf("Vote = %+v, %v, want 2 votes and CanVote", result, err)
 	}
 	week := int64(week.Seconds())
 	for _, tt := range []struct {
@@ -156,7 +156,7 @@ func TestIdempotencyKeyFindsTheFirstPost(t *testing.T) {
 				if tt.refused != "" {
 					wantRefused(t, err, tt.refused)
 				} else if err != nil || (second.ID == first.ID) != tt.same {
-					t.Fatalf("the second is %+v, %v; the first was %v", second, err, first.ID)
+					t.Fatalf("second Post = %+v, %v, want the first article, %v: %t", second, err, first.ID, tt.same)
 				}
 				if tt.same {
 					wantEqual(t, second, s.article(first.ID))

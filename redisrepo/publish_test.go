@@ -116,7 +116,7 @@ func TestWritesPublishChanges(t *testing.T) {
 			s.do("DEL", "group:a")
 			s.do("SET", "group:a", "x")
 			if _, err := s.Vote(s.ctx, 1, "bob", up, ""); err == nil {
-				s.t.Error("a vote over a key of the wrong type succeeds")
+				s.t.Error("a vote succeeded over a key of the wrong type, want an error")
 			}
 		}},
 		"an import": {write: func(s *site) {

@@ -34,7 +34,7 @@ func TestRandomOperationsMatchTheOracle(t *testing.T) {
 							w.compare()
 						}
 						if t.Failed() {
-							t.Fatalf("after step %d", step)
+							t.Fatalf("the site and the oracle differ after step %d", step)
 						}
 					}
 					w.wantClean()

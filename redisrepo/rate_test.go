@@ -26,7 +26,7 @@ func (s *site) charged(charges ...redisrepo.Charge) string {
 	for i, b := range balances {
 		text += fmt.Sprintf("%t %d ", b.Kept, b.Used)
 		if b.Left <= 0 || b.Left > charges[i].Window {
-			s.t.Errorf("%v are left of a window of %v", b.Left, charges[i].Window)
+			s.t.Errorf("Left = %v in a window of %v, want more than 0 and at most the window", b.Left, charges[i].Window)
 		}
 	}
 	return text

@@ -19,11 +19,11 @@ func TestArticlesByIDReturnsAnElementForEachID(t *testing.T) {
 	ids := []redisrepo.ArticleID{posted[4], 999, posted[0], posted[1], posted[4], posted[2]}
 	articles, errs := s.ArticlesByID(s.ctx, ids)
 	if len(articles) != len(ids) || len(errs) != len(ids) {
-		t.Fatalf("%d articles, %d errors for %d ids", len(articles), len(errs), len(ids))
+		t.Fatalf("ArticlesByID returned %d articles and %d errors, want %d of each", len(articles), len(errs), len(ids))
 	}
 	for i, id := range ids {
 		if good := i == 0 || i == 2 || i == 4; good != (errs[i] == nil) || good != (articles[i] != nil) || good && articles[i].ID != id {
-			t.Errorf("element %d, of %v, = %v, %v", i, id, articles[i], errs[i])
+			t.Errorf("element %d, of %v, = %v, %v, want the article: %t", i, id, articles[i], errs[i], good)
 		}
 	}
 	wantRefused(t, errs[1], "NOT_FOUND article")

@@ -88,7 +88,7 @@ func TestShorterWindowForgetsVoters(t *testing.T) {
 	s.clock.set(2*day + time.Hour)
 	s = s.reopened(s.server.Client, func(r *redisrepo.Rules) { r.VotingWindow = day })
 	if s.do("EXISTS voted:1") != int64(0) || s.do("EXISTS voted:2") != int64(1) {
-		t.Errorf("sets of voters: %v", s.raw.Keys(s.ctx, "voted:*").Val())
+		t.Errorf("sets of voters = %v, want voted:2 and not voted:1", s.raw.Keys(s.ctx, "voted:*").Val())
 	}
 	_, err := s.Vote(s.ctx, old.ID, "bob", up, "")
 	wantRefused(t, err, "VOTING_CLOSED article")

@@ -160,7 +160,7 @@ func TestScriptsAreLoadedAgainAfterARestart(t *testing.T) {
 	s.wantList(best("go"), a.ID)
 	s.do("SCRIPT FLUSH")
 	if added, errs := s.Import(s.ctx, oldArticles(3)); errs[0] != nil || !added[0] || !added[1] || !added[2] {
-		t.Errorf("Import = %v, %v", added, errs)
+		t.Errorf("Import = %v, %v, want all articles added", added, errs)
 	}
 	s.wantClean()
 }

@@ -52,7 +52,7 @@ func TestNewRefusesRulesOutOfBounds(t *testing.T) {
 			rules := redisrepo.DefaultRules()
 			tt.change(&rules)
 			if _, err := redisrepo.New(t.Context(), s.server.Client, rules); (err == nil) != tt.ok {
-				t.Errorf("New = %v", err)
+				t.Errorf("New = %v, want no error: %t", err, tt.ok)
 			}
 		})
 	}

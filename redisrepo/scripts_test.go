@@ -28,7 +28,7 @@ func luaFiles(t *testing.T) (files []lua) {
 	t.Helper()
 	names, err := filepath.Glob("*.lua")
 	if err != nil || len(names) < 6 {
-		t.Fatalf("scripts = %v, %v", names, err)
+		t.Fatalf("scripts = %v, %v, want at least 6", names, err)
 	}
 	for _, name := range names {
 		text, err := os.ReadFile(name)

@@ -86,7 +86,7 @@ func TestVoteSetsThePosition(t *testing.T) {
 			for _, c := range tt.casts {
 				s.clock.set(c.after)
 				if can := s.CanVote(c.voter, a); can != (c.refused == "" && (s.rules.PosterVotes || c.voter != "alice")) {
-					t.Errorf("CanVote(%s) after %v = %t", c.voter, c.after, can)
+					t.Errorf("CanVote(%s) after %v = %t, want %t", c.voter, c.after, can, !can)
 				}
 				result, err := s.Vote(s.ctx, a.ID, c.voter, c.vote, "")
 				if c.refused != "" {
