@@ -18,8 +18,9 @@ type Trusted struct {
 	texts map[string]bool
 }
 
-// ReadTrusted reads a JSON object of documents by id, as the compilers of GraphQL clients write it; ids are mostly
-// hashes. It returns an error for a document that is invalid or exceeds a limit that does not depend on variables.
+// ReadTrusted reads a JSON object of documents by id, as the compilers of GraphQL clients write it; ids are
+// mostly hashes. It returns an error for a document that is invalid or exceeds a limit that does not depend
+// on variables.
 func ReadTrusted(file []byte, schema *ast.Schema, limits Limits) (*Trusted, error) {
 	t := &Trusted{texts: map[string]bool{}}
 	if err := json.Unmarshal(file, &t.byID); err != nil {

@@ -1,6 +1,7 @@
-// Package endpoint serves a gqlgen schema over HTTP, server-sent events and WebSocket. It authenticates callers,
-// limits what they may ask for and how often, and decides what they see of an error. It contains no name of a type or
-// field of the schema: what depends on the schema is passed in Schema, or by resolvers that call this package.
+// Package endpoint serves a gqlgen schema over HTTP, server-sent events and WebSocket. It authenticates
+// callers, limits what they may ask for and how often, and decides what they see of an error. It contains no
+// name of a type or field of the schema: what depends on the schema is passed in Schema, or by resolvers that
+// call this package.
 package endpoint
 
 import (
@@ -70,7 +71,8 @@ type Handler struct {
 	streams *streams
 }
 
-// New returns the endpoint of a schema. Subscriptions receive events while repo.Listen runs. Faults are written to log.
+// New returns the endpoint of a schema. Subscriptions receive events while repo.Listen runs. Faults are
+// written to log.
 func New(schema Schema, repo *redisrepo.Repo, log *slog.Logger, o Options) *Handler {
 	streams := newStreams(o.Streams, schema.SameForAll)
 	server := newServer(schema, log, streams, &meter{rates: o.Rates, ruleOf: schema.Rule, repo: repo}, o)
@@ -89,9 +91,9 @@ func New(schema Schema, repo *redisrepo.Repo, log *slog.Logger, o Options) *Hand
 	return &Handler{handler, streams}
 }
 
-// Shutdown ends all streams, so that their clients connect to another server, and refuses new ones. Queries and
-// mutations on a WebSocket may finish first. It returns when all streams are closed, or with ctx.Err() when ctx ends
-// first.
+// Shutdown ends all streams, so that their clients connect to another server, and refuses new ones. Queries
+// and mutations on a WebSocket may finish first. It returns when all streams are closed, or with ctx.Err()
+// when ctx ends first.
 func (h *Handler) Shutdown(ctx context.Context) error { return h.streams.shutdown(ctx) }
 
 // newServer makes the transports, and the checks that every operation passes.
@@ -132,8 +134,8 @@ func compress(next http.Handler) http.Handler {
 	return wrap(next)
 }
 
-// allowedOrigins lets scripts of other origins use the endpoint; it is nil if none may. Credentials are not allowed:
-// callers authenticate by a header, which a page sets itself, not by cookies.
+// allowedOrigins lets scripts of other origins use the endpoint; it is nil if none may. Credentials are not
+// allowed: callers authenticate by a header, which a page sets itself, not by cookies.
 func allowedOrigins(origins []string) *cors.Cors {
 	if len(origins) == 0 {
 		return nil // to the library, an empty list means any origin

@@ -76,8 +76,8 @@ func serving(t *testing.T, schema graphql.ExecutableSchema, log io.Writer, o end
 	return endpoint.New(endpoint.Schema{ExecutableSchema: schema}, nil, slog.New(slog.NewTextHandler(log, nil)), o)
 }
 
-// Clients see one of the public codes of an error and nothing of its text. Each fault is logged once, with the operation
-// and the path.
+// Clients see one of the public codes of an error and nothing of its text. Each fault is logged once, with
+// the operation and the path.
 func TestErrorsShowOnlyPublicCodes(t *testing.T) {
 	t.Parallel()
 	viewer := func(err error) failing {

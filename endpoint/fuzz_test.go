@@ -132,7 +132,8 @@ func FuzzMeasure(f *testing.F) {
 	})
 }
 
-// The document cache estimates the number of tokens. The estimate must be at least half of what the parser counts.
+// The document cache estimates the number of tokens. The estimate must be at least half of what the parser
+// counts.
 func FuzzCountTokens(f *testing.F) {
 	for _, text := range []string{`{a}`, `{a(b:1 c:"d e")}`, "{a #b\n}", `{a(b:"""c""")}`, `query Q($n: [Int!]! = [1,2]) { ...F @d }`} {
 		f.Add(text)

@@ -10,7 +10,8 @@ import (
 
 // status returns the HTTP status of a response; refused is nil if the operation ran. Clients that accept
 // application/json read the response whatever its status, but proxies may replace one that is not 200. The
-// draft of GraphQL over HTTP of August 2026 asks for 294 and 422 in places; the audits of graphql-http do not yet.
+// draft of GraphQL over HTTP of August 2026 asks for 294 and 422 in places; the audits of graphql-http do not
+// yet.
 func status(media string, refused *refusal, response *graphql.Response) int {
 	switch {
 	case refused != nil && refused.status != 0:

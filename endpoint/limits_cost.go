@@ -8,10 +8,10 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// costLimit refuses an operation whose response could be too large: each scalar and each object costs 1, and a
-// list costs its maximum length times the cost of an element. It is gqlgen's extension.ComplexityLimit with numbers in
-// the refusal. The calculation expands every spread of a fragment, so it relies on the other limits, which are
-// checked before.
+// costLimit refuses an operation whose response could be too large: each scalar and each object costs 1, and
+// a list costs its maximum length times the cost of an element. It is gqlgen's extension.ComplexityLimit with
+// numbers in the refusal. The calculation expands every spread of a fragment, so it relies on the other
+// limits, which are checked before.
 type costLimit struct {
 	allowed int
 	schema  graphql.ExecutableSchema

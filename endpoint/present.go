@@ -27,8 +27,8 @@ func tookTooLong(status int) *refusal {
 	return &refusal{code: codeTimeout, message: "the request took too long: try again, or ask for less", status: status}
 }
 
-// presentError is the only place where an error is turned into a client-visible one. Anything not known to be safe
-// is logged and reported as internal.
+// presentError is the only place where an error is turned into a client-visible one. Anything not known to be
+// safe is logged and reported as internal.
 func presentError(log *slog.Logger, limits Limits) graphql.ErrorPresenterFunc {
 	return func(ctx context.Context, err error) *gqlerror.Error {
 		shown := graphql.DefaultErrorPresenter(ctx, err)
@@ -98,8 +98,8 @@ func inner(e *gqlerror.Error) any {
 	return e.Message
 }
 
-// expired reports whether ctx is past its deadline. A connection has the same deadline, and may fail before ctx is
-// done.
+// expired reports whether ctx is past its deadline. A connection has the same deadline, and may fail before
+// ctx is done.
 func expired(ctx context.Context) bool {
 	deadline, limited := ctx.Deadline()
 	return limited && !time.Now().Before(deadline)

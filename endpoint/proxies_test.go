@@ -93,8 +93,8 @@ func TestUserHeaderIsAcceptedFromProxiesOnly(t *testing.T) {
 	}
 }
 
-// forwarded holds values of X-Forwarded-For, and the address of the client for a server whose proxies are 127.0.0.1 and
-// 10.0.0.0/8.
+// forwarded holds values of X-Forwarded-For, and the address of the client for a server whose proxies are
+// 127.0.0.1 and 10.0.0.0/8.
 var forwarded = map[string]struct {
 	from  string
 	chain []string

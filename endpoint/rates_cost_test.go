@@ -26,8 +26,8 @@ func pointsOf(most int) func(*endpoint.Options) {
 
 var rateHeader = regexp.MustCompile(`^"cost";r=(\d+);t=(\d+), "cost-address";r=(\d+);t=(\d+)$`)
 
-// left parses the header RateLimit: the points that the user and the address have left, and the seconds until both are
-// reset.
+// left parses the header RateLimit: the points that the user and the address have left, and the seconds until
+// both are reset.
 func left(t *testing.T, header http.Header) (user, address, seconds int) {
 	t.Helper()
 	m := rateHeader.FindStringSubmatch(header.Get("RateLimit"))

@@ -13,8 +13,8 @@ import (
 	"frontpage/sitetest"
 )
 
-// A user who has used up one limit does not get around another by exceeding both in one document, whether or not the
-// cost is limited.
+// A user who has used up one limit does not get around another by exceeding both in one document, whether or
+// not the cost is limited.
 func TestExceededLimitDoesNotDisableAnother(t *testing.T) {
 	t.Parallel()
 	for name, cost := range map[string]endpoint.Rate{"cost limited": {Most: 100_000, Window: time.Minute}, "cost unlimited": {}} {

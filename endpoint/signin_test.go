@@ -18,8 +18,8 @@ import (
 
 const whoAmI = `{ viewer { name } }`
 
-// ways holds the ways to send credentials. Each sends whoAmI with these values of Authorization, and returns the viewer's
-// name or the code of the refusal.
+// ways holds the ways to send credentials. Each sends whoAmI with these values of Authorization, and returns
+// the viewer's name or the code of the refusal.
 var ways = map[string]func(*sitetest.Site, []string) string{
 	"POST": func(s *sitetest.Site, values []string) string {
 		res, body := s.PostJSON(`{"query":"`+whoAmI+`"}`, authorizations(values)...)
@@ -84,7 +84,8 @@ func authorizations(values []string) (header []string) {
 	return header
 }
 
-// codeOrName returns the code of a refusal, which must be a JSON response with status 401, or else the viewer's name.
+// codeOrName returns the code of a refusal, which must be a JSON response with status 401, or else the
+// viewer's name.
 func codeOrName(t *testing.T, status int, media, body string) string {
 	t.Helper()
 	switch code := sitetest.CodeOf(t, body); {

@@ -40,9 +40,9 @@ const (
 
 // socketTransport serves WebSockets.
 //
-// It replaces gqlgen's Websocket transport, which keeps net/http's buffers and goroutine for each connection, sets
-// no write deadline, limits neither connections nor operations, and queues events for a slow client instead of
-// sending the newest state once the client can take it.
+// It replaces gqlgen's Websocket transport, which keeps net/http's buffers and goroutine for each connection,
+// sets no write deadline, limits neither connections nor operations, and queues events for a slow client
+// instead of sending the newest state once the client can take it.
 type socketTransport struct {
 	log       *slog.Logger
 	bodyLimit int64

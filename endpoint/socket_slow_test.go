@@ -90,8 +90,8 @@ func TestSocketWithoutPongsIsClosed(t *testing.T) {
 	}
 }
 
-// big posts articles whose texts fill the buffers of a connection, and returns a subscription that selects each text
-// many times.
+// big posts articles whose texts fill the buffers of a connection, and returns a subscription that selects
+// each text many times.
 func big(s *sitetest.Site) (subscription string, ids []string) {
 	s.T.Helper()
 	text := strings.Repeat("🗳", 10_000)

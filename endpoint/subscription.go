@@ -18,8 +18,9 @@ import (
 //  3. Right before writing, the transport calls renew, which makes the answer again if the article has changed.
 //  4. After writing, done ends the deliveries.
 //
-// To make an answer, the article is sent to gqlgen through the channel that the resolver got from Watched, and gqlgen
-// is asked for the next response. Nothing waits in that channel: changes between two events become one event.
+// To make an answer, the article is sent to gqlgen through the channel that the resolver got from Watched,
+// and gqlgen is asked for the next response. Nothing waits in that channel: changes between two events become
+// one event.
 type subscription struct {
 	*operation
 	streams  *streams
@@ -70,8 +71,8 @@ func (s *subscription) close() {
 	}
 }
 
-// Watched is called by the resolver of a subscription, which returns its results. It hands the watch to the transport,
-// which sends articles to the channel.
+// Watched is called by the resolver of a subscription, which returns its results. It hands the watch to the
+// transport, which sends articles to the channel.
 func Watched(ctx context.Context, watch *redisrepo.Watch, err error) (<-chan *redisrepo.Article, error) {
 	if err != nil {
 		return nil, err
@@ -122,8 +123,8 @@ func (s *subscription) make(d *redisrepo.Delivery) answer {
 	}
 	s.streams.makeSlots <- struct{}{}
 	defer func() { <-s.streams.makeSlots }()
-	// All watchers of an article wake at once. The first one to get a slot may have made the answer meanwhile, or the
-	// article may have changed.
+	// All watchers of an article wake at once. The first one to get a slot may have made the answer
+	// meanwhile, or the article may have changed.
 	article = d.Newest()
 	if made, ok := s.streams.answers.get(key, article); ok {
 		return made

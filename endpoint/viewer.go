@@ -85,9 +85,9 @@ func notAuthenticated(ctx context.Context, log *slog.Logger, err error) *refusal
 	return &refusal{code: string(shown.Code), message: shown.Message, status: http.StatusUnauthorized}
 }
 
-// clientAddress returns the address that a request comes from. Each proxy appends the address that connected to it
-// to X-Forwarded-For, so the client's is the last one there that is not a proxy's: the client itself may have
-// written anything before it.
+// clientAddress returns the address that a request comes from. Each proxy appends the address that connected
+// to it to X-Forwarded-For, so the client's is the last one there that is not a proxy's: the client itself
+// may have written anything before it.
 func clientAddress(req *http.Request, proxies []netip.Prefix) netip.Addr {
 	at, err := netip.ParseAddrPort(req.RemoteAddr)
 	if err != nil {

@@ -55,8 +55,8 @@ func pageRequest(first *int32, after *string, last *int32, before *string) redis
 	return redisrepo.PageRequest{First: asInt(first), After: after, Last: asInt(last), Before: before}
 }
 
-// articlePage returns a page of a listing. It reads only what is selected: no articles if only cursors are, and no
-// listing if only the total is.
+// articlePage returns a page of a listing. It reads only what is selected: no articles if only cursors are,
+// and no listing if only the total is.
 func (r *Resolver) articlePage(ctx context.Context, l redisrepo.Listing, p redisrepo.PageRequest) (*ArticleConnection, error) {
 	c := &ArticleConnection{listing: l}
 	reads := selected(ctx, "ArticleConnection.edges") || selected(ctx, "ArticleConnection.nodes")

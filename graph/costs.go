@@ -6,7 +6,8 @@ import (
 	"frontpage/redisrepo"
 )
 
-// listCosts returns the costs of the schema's lists. pageSize is the assumed length of a list whose size is not given.
+// listCosts returns the costs of the schema's lists. pageSize is the assumed length of a list whose size is
+// not given.
 func listCosts(pageSize int) ComplexityRoot {
 	var c ComplexityRoot
 	page := func(child int, _ redisrepo.Order, _ redisrepo.Direction, _ int32, size *int32) int {

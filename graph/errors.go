@@ -42,7 +42,8 @@ type DuplicateLinkError struct {
 	ArticleID redisrepo.ArticleID
 }
 
-// userErrors returns the user errors of a refusal, and any other error as it is. Without an error the list is empty.
+// userErrors returns the user errors of a refusal, and any other error as it is. Without an error the list is
+// empty.
 func userErrors(err error) ([]UserError, error) {
 	shown := []UserError{}
 	var refusal redisrepo.Refusal

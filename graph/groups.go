@@ -6,8 +6,8 @@ import (
 	"frontpage/redisrepo"
 )
 
-// groupsOf returns the groups of each article. Their names are in the article; a query that selects their counts costs
-// one round trip for all of them.
+// groupsOf returns the groups of each article. Their names are in the article; a query that selects their
+// counts costs one round trip for all of them.
 func (r *Resolver) groupsOf(ctx context.Context, articles []*redisrepo.Article) ([][]*redisrepo.Group, error) {
 	var names []redisrepo.GroupName
 	for _, article := range articles {

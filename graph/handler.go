@@ -1,6 +1,6 @@
-// Package graph gives the schema its meaning: its resolvers, the costs of its lists, the rate limits that count its
-// mutations, and which answers subscriptions can share. Package endpoint serves it. This package uses neither HTTP nor
-// Redis directly.
+// Package graph gives the schema its meaning: its resolvers, the costs of its lists, the rate limits that
+// count its mutations, and which answers subscriptions can share. Package endpoint serves it. This package
+// uses neither HTTP nor Redis directly.
 package graph
 
 import (
@@ -12,15 +12,15 @@ import (
 	"frontpage/redisrepo"
 )
 
-// Removes @defer from the schema: over a plain POST, gqlgen (v0.17.95) answers null for deferred fields, even for those
-// of a non-null type.
+// Removes @defer from the schema: over a plain POST, gqlgen (v0.17.95) answers null for deferred fields, even
+// for those of a non-null type.
 func init() { delete(parsedSchema.Directives, "defer") }
 
 // Schema returns the schema that NewHandler serves.
 func Schema() *ast.Schema { return parsedSchema }
 
-// NewHandler returns the endpoint of a site. Subscriptions receive events while repo.Listen runs. Faults are written to
-// log.
+// NewHandler returns the endpoint of a site. Subscriptions receive events while repo.Listen runs. Faults are
+// written to log.
 func NewHandler(repo *redisrepo.Repo, log *slog.Logger, o endpoint.Options) *endpoint.Handler {
 	resolver := &Resolver{repo: repo, log: log, buckets: buckets(o.AuditSecret)}
 	return endpoint.New(endpoint.Schema{

@@ -18,8 +18,8 @@ func (r *Resolver) list(ctx context.Context, l redisrepo.Listing, page int32, si
 	return slices.DeleteFunc(articles, func(a *redisrepo.Article) bool { return a == nil }), err
 }
 
-// loadAll loads articles. An element is nil if its article is missing or cannot be decoded: one bad article must not
-// make a page fail.
+// loadAll loads articles. An element is nil if its article is missing or cannot be decoded: one bad article
+// must not make a page fail.
 func (r *Resolver) loadAll(ctx context.Context, ids []redisrepo.ArticleID) ([]*redisrepo.Article, error) {
 	articles := make([]*redisrepo.Article, len(ids))
 	for i, thunk := range load(ctx, ids...) {

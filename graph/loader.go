@@ -12,7 +12,8 @@ import (
 
 type loaderKey struct{}
 
-// withLoader gives each response its own loader, whose cache must not outlive it: a subscription has many responses.
+// withLoader gives each response its own loader, whose cache must not outlive it: a subscription has many
+// responses.
 func (r *Resolver) withLoader(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 	// The loader is made at its first use: its channel is expensive, and mutations need none.
 	loader := sync.OnceValue(func() *dataloader.Loader[redisrepo.ArticleID, *redisrepo.Article] {
@@ -31,8 +32,8 @@ func (r *Resolver) fetch(ctx context.Context, ids []redisrepo.ArticleID) []*data
 	return results
 }
 
-// load starts loading articles, and returns a function for each that waits for it. The batch is sent at once, since
-// all its keys are known.
+// load starts loading articles, and returns a function for each that waits for it. The batch is sent at once,
+// since all its keys are known.
 func load(ctx context.Context, ids ...redisrepo.ArticleID) []dataloader.Thunk[*redisrepo.Article] {
 	loader := ctx.Value(loaderKey{}).(func() *dataloader.Loader[redisrepo.ArticleID, *redisrepo.Article])()
 	thunks := make([]dataloader.Thunk[*redisrepo.Article], len(ids))

@@ -145,8 +145,8 @@ func (w *walker) everything(user string) {
 	}
 }
 
-// In any order of operations, only its poster and moderators change an article, no user sees another user's vote, and a
-// deleted article stays deleted.
+// In any order of operations, only its poster and moderators change an article, no user sees another user's
+// vote, and a deleted article stays deleted.
 func TestRandomOperationsMatchTheModel(t *testing.T) {
 	t.Parallel()
 	const seed, steps = 20260102, 4000

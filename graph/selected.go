@@ -7,8 +7,8 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// selected reports whether the query selects a field below the current one. Each step of the path is a field with its
-// type, such as Group.articleCount.
+// selected reports whether the query selects a field below the current one. Each step of the path is a field
+// with its type, such as Group.articleCount.
 func selected(ctx context.Context, path ...string) bool {
 	return selects(graphql.GetOperationContext(ctx), graphql.GetFieldContext(ctx).Field, path)
 }

@@ -15,8 +15,8 @@ var sameForAll = map[string]map[string]bool{
 	"Node":  {"id": true},
 }
 
-// sharedBy reports whether all viewers get the same answer to a selection about the same state of an article. It is
-// false for a selection with directives, which may depend on variables.
+// sharedBy reports whether all viewers get the same answer to a selection about the same state of an article.
+// It is false for a selection with directives, which may depend on variables.
 func sharedBy(set ast.SelectionSet) bool {
 	for _, selection := range set {
 		switch s := selection.(type) {

@@ -7,8 +7,8 @@ import (
 	"frontpage/redisrepo"
 )
 
-// signedIn calls do for an authenticated viewer who has not exceeded the rate of rule. It returns the user errors of
-// a payload, which is an empty list if all went well, or a fault.
+// signedIn calls do for an authenticated viewer who has not exceeded the rate of rule. It returns the user
+// errors of a payload, which is an empty list if all went well, or a fault.
 func signedIn(ctx context.Context, rule string, do func(endpoint.Viewer) error) ([]UserError, error) {
 	v := endpoint.ViewerOf(ctx)
 	if v.Name == "" {

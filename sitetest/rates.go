@@ -92,7 +92,8 @@ func RateKeys(t *testing.T, client redis.UniversalClient) []string {
 	return keys
 }
 
-// Outcomes runs a document of mutations as user. It returns, for each alias, "done" or the code of its user error.
+// Outcomes runs a document of mutations as user. It returns, for each alias, "done" or the code of its user
+// error.
 func (s *Site) Outcomes(user, document string) map[string]string {
 	s.T.Helper()
 	a := s.Ask(user, document)

@@ -1,5 +1,5 @@
-// Package sitetest serves a site for a test, and sends it requests as clients do: over HTTP, as event streams and over
-// WebSockets.
+// Package sitetest serves a site for a test, and sends it requests as clients do: over HTTP, as event streams
+// and over WebSockets.
 package sitetest
 
 import (
@@ -267,8 +267,8 @@ func (s *Site) Vote(user, id, direction string) {
 	}
 }
 
-// Trips counts round trips to Redis and their commands, except for the handshakes of new connections. Those of Listen
-// are counted apart.
+// Trips counts round trips to Redis and their commands, except for the handshakes of new connections. Those
+// of Listen are counted apart.
 type Trips struct {
 	listening chan struct{} // has a value once a command of Listen has succeeded
 	mu        sync.Mutex

@@ -148,8 +148,9 @@ func (w *Socket) Watch(op, article string) int {
 	return w.Settle(article, op)
 }
 
-// Settle waits until the subscriptions ops receive events, because the protocol does not confirm a subscription. It
-// votes for the article meanwhile, and returns the number of votes that all of them have shown at last.
+// Settle waits until the subscriptions ops receive events, because the protocol does not confirm a
+// subscription. It votes for the article meanwhile, and returns the number of votes that all of them have
+// shown at last.
 func (w *Socket) Settle(article string, ops ...string) int {
 	w.t.Helper()
 	return w.site.Settle(article, func() (string, int) {
@@ -168,8 +169,8 @@ func (w *Socket) ReadVotes(op string, n int) {
 	}
 }
 
-// Settle votes for an article until each of ops has an event, and reads until each shows all votes. It returns their
-// number. read returns the operation and the votes of the next event.
+// Settle votes for an article until each of ops has an event, and reads until each shows all votes. It
+// returns their number. read returns the operation and the votes of the next event.
 func (s *Site) Settle(article string, read func() (string, int), ops ...string) int {
 	s.T.Helper()
 	stop, done, n := make(chan struct{}), make(chan struct{}), 0

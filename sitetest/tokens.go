@@ -97,8 +97,8 @@ func JWK(id string, private crypto.Signer) string {
 	panic("unsupported type of key")
 }
 
-// SignToken makes a token of any header and claims. The type of key decides the algorithm, whatever the header says:
-// HS256 for a string; RS256, ES256 or EdDSA for a private key; no signature for nil.
+// SignToken makes a token of any header and claims. The type of key decides the algorithm, whatever the
+// header says: HS256 for a string; RS256, ES256 or EdDSA for a private key; no signature for nil.
 func SignToken(header, claims string, key any) string {
 	text := Base64URL([]byte(header)) + "." + Base64URL([]byte(claims))
 	hash := sha256.Sum256([]byte(text))
@@ -125,8 +125,8 @@ func SignToken(header, claims string, key any) string {
 	return text + "." + Base64URL(signature)
 }
 
-// Claims returns valid claims of alice that expire in an hour. changes holds pairs of a name and a JSON value; an empty
-// value removes the claim.
+// Claims returns valid claims of alice that expire in an hour. changes holds pairs of a name and a JSON
+// value; an empty value removes the claim.
 func Claims(changes ...string) string {
 	names := []string{"iss", "aud", "sub", "exp"}
 	values := map[string]string{"iss": `"` + TokenIssuer + `"`, "aud": `"` + TokenAudience + `"`, "sub": `"alice"`, "exp": UnixIn(time.Hour)}
