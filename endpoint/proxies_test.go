@@ -83,7 +83,7 @@ func TestUserHeaderIsAcceptedFromProxiesOnly(t *testing.T) {
 	} {
 		conn, _, err := socket(tt.client, tt.header)
 		if err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want an open socket", name, err)
 			continue
 		}
 		w := s.SocketOver(conn)

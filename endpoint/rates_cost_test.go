@@ -226,7 +226,7 @@ func TestHandshakeCostsNoPoints(t *testing.T) {
 		conn, res, err := websocket.Dial(ctx, s.URL, &websocket.DialOptions{Subprotocols: []string{sitetest.Subprotocol}, HTTPHeader: http.Header{"X-User-Id": {"bob"}}})
 		if err != nil {
 			text, _ := io.ReadAll(res.Body)
-			t.Fatalf("%v %s", err, text)
+			t.Fatalf("handshake: got %v, %s, want 101", err, text)
 		}
 		s.SocketOver(conn).Begin("")
 	}

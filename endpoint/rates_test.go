@@ -80,7 +80,7 @@ func TestConcurrentVotesNeverExceedTheLimit(t *testing.T) {
 			case n%2 == 0:
 				votes := 0
 				if _, err := fmt.Sscan(fields[len(fields)-1], &votes); err != nil {
-					t.Fatal(command)
+					t.Fatalf("got %v, want a number of votes", command)
 				}
 				sum += votes - 1
 			case fields[len(fields)-1] == "true":

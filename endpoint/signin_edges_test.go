@@ -145,7 +145,7 @@ func TestExpiredTokenEndsOpenStreams(t *testing.T) {
 			t.Errorf("%s: got %v after %v, want 4403 TOKEN_EXPIRED", name, how, before)
 		}
 		if early := time.Until(ends); early > 0 {
-			t.Errorf("%s: ended %v before the token expired", name, early)
+			t.Errorf("%s: ended %v before the token expired, want no earlier end", name, early)
 		}
 	}
 	rest := new(strings.Builder)

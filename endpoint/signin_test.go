@@ -105,7 +105,7 @@ func nameIn(t *testing.T, body string) string {
 		Data struct{ Viewer *struct{ Name string } }
 	}
 	if err := json.Unmarshal([]byte(body), &a); err != nil {
-		t.Fatalf("%v: %.300s", err, body)
+		t.Fatalf("want a GraphQL response: %v, got %.300s", err, body)
 	}
 	if a.Data.Viewer == nil {
 		return "anonymous"

@@ -93,7 +93,7 @@ func TestFailedSubscriptionReportsAnErrorAndCompletes(t *testing.T) {
 func decoded(t *testing.T, payload []byte) (a sitetest.Answer) {
 	t.Helper()
 	if err := json.Unmarshal(payload, &a); err != nil {
-		t.Fatalf("%v: %s", err, payload)
+		t.Fatalf("want a GraphQL response: %v, got %s", err, payload)
 	}
 	return a
 }

@@ -19,7 +19,7 @@ func as(s *sitetest.Site, user, roles, query string) sitetest.Answer {
 	_, body := s.PostJSON(string(sitetest.Must(json.Marshal(map[string]string{"query": query}))), "X-User-ID", user, "X-User-Roles", roles)
 	var a sitetest.Answer
 	if err := json.Unmarshal([]byte(body), &a); err != nil {
-		s.T.Fatalf("%v %s", err, body)
+		s.T.Fatalf("want a GraphQL response: %v, got %s", err, body)
 	}
 	return a
 }

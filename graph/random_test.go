@@ -120,7 +120,7 @@ func (w *walker) everything(user string) {
 		}
 		body := w.send(user, fmt.Sprintf(`{ articles(pageSize: 100, page: %d, order: TIME) %s }`, page, card))
 		if err := json.Unmarshal([]byte(body), &a); err != nil || len(a.Data.Articles) == 0 && page == 1 {
-			w.t.Fatalf("%v %s", err, body)
+			w.t.Fatalf("want a page of articles: %v, got %s", err, body)
 		}
 		for _, article := range a.Data.Articles {
 			var id struct{ ID string }

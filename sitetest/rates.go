@@ -98,7 +98,7 @@ func (s *Site) Outcomes(user, document string) map[string]string {
 	s.T.Helper()
 	a := s.Ask(user, document)
 	if len(a.Errors) > 0 {
-		s.T.Fatalf("%s: %v", document, a.Errors)
+		s.T.Fatalf("%s: got %v, want no errors", document, a.Errors)
 	}
 	outcome := map[string]string{}
 	for alias, payload := range a.Data {

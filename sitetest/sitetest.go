@@ -146,7 +146,7 @@ func (s *Site) Ask(user, query string, vars ...any) Answer {
 	s.T.Helper()
 	var a Answer
 	if body := s.AskText(user, query, vars...); json.Unmarshal([]byte(body), &a) != nil {
-		s.T.Fatalf("%s: %s", query, body)
+		s.T.Fatalf("%s: got %s, want a GraphQL response", query, body)
 	}
 	return a
 }
@@ -221,7 +221,7 @@ func CodeOf(t *testing.T, body string) string {
 	t.Helper()
 	var a Answer
 	if err := json.Unmarshal([]byte(body), &a); err != nil {
-		t.Fatalf("%v: %.200s", err, body)
+		t.Fatalf("want a GraphQL response: %v, got %.200s", err, body)
 	}
 	if len(a.Errors) == 0 {
 		return ""
@@ -252,7 +252,7 @@ func (s *Site) Post(user, title string, groups ...string) string {
 	article, _ := payload["article"].(map[string]any)
 	id, _ := article["id"].(string)
 	if id == "" {
-		s.T.Fatalf("post %q: %v", title, a)
+		s.T.Fatalf("post %q: got %v, want an article", title, a)
 	}
 	return id
 }
@@ -263,7 +263,7 @@ func (s *Site) Vote(user, id, direction string) {
 	a := s.Ask(user, `mutation($a: ID!, $d: VoteDirection!) { vote(input: {article: $a, direction: $d}) { userErrors { message } } }`, "a", id, "d", direction)
 	payload, _ := a.Data["vote"].(map[string]any)
 	if broken, _ := payload["userErrors"].([]any); len(a.Errors) > 0 || len(broken) > 0 {
-		s.T.Fatalf("vote %s on %s: %v", direction, id, a)
+		s.T.Fatalf("vote %s on %s: got %v, want no errors", direction, id, a)
 	}
 }
 
