@@ -23,7 +23,7 @@ func (*costLimit) ExtensionName() string { return "CostLimit" }
 // Validate implements graphql.HandlerExtension.
 func (*costLimit) Validate(graphql.ExecutableSchema) error { return nil }
 
-// MutateOperationContext measures an operation and remembers its cost.
+// MutateOperationContext measures an operation and stores its cost for costOf.
 func (c *costLimit) MutateOperationContext(ctx context.Context, o *graphql.OperationContext) *gqlerror.Error {
 	asked := complexity.Calculate(ctx, c.schema, o.Operation, o.Variables)
 	o.Stats.SetExtension(costExtension, asked)

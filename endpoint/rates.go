@@ -159,7 +159,7 @@ func CostBalance(ctx context.Context) (charge redisrepo.Charge, balance redisrep
 	return b.charges[i], b.balances[i], true
 }
 
-// Exceeded returns how long to wait until a rule allows the operation's mutations, or 0 if it does now.
+// Exceeded returns how long to wait until a rule allows the mutations of the operation, or 0 if it allows them now.
 func Exceeded(ctx context.Context, rule string) time.Duration { return billOf(ctx).wait(rule) }
 
 // seconds rounds up, so that a client that waits for them does not come too early.

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// MaxRate bounds the numbers of a rate. They are multiplied with each other.
+// MaxRate is the maximum of Rate.Most and of Rates.Addresses. The limit of an address is their product.
 const MaxRate = 1_000_000_000
 
 // OptionError says that an option is out of its range.
