@@ -236,7 +236,7 @@ func TestCheckReportsInconsistentDeletions(t *testing.T) {
 			"article:6: is in a hash, but not in time:",
 			"deleted:: has the wrong type",
 		}},
-		"what was recorded for ever": {corrupt: "HSET audit:1 user:bob x", want: []string{"audit:1: does not expire"}},
+		"an audit that does not expire": {corrupt: "HSET audit:1 user:bob x", want: []string{"audit:1: does not expire"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

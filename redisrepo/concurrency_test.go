@@ -140,7 +140,7 @@ func TestConcurrentRegroupingsAllApply(t *testing.T) {
 	}
 }
 
-// A vote has to know the article's groups, which others change between its question and its answer.
+// A vote must name the article's groups, which another client may change after they were read.
 func TestVotesCountWhileTheArticleIsRegrouped(t *testing.T) {
 	t.Parallel()
 	s := two(t)

@@ -15,7 +15,7 @@ var (
 	orders  = []redisrepo.Order{redisrepo.ByScore, redisrepo.ByTime}
 )
 
-// A listing that exists is kept in step by every write; one that does not is built.
+// Every write updates the stored listings. A listing that is not stored is built when it is read.
 func TestWritesUpdateGroupListingsAtOnce(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -30,19 +30,19 @@ func TestWritesUpdateGroupListingsAtOnce(t *testing.T) {
 		"a vote down": {
 			write: func(s *site, _, b *redisrepo.Article) { s.vote(b.ID, "bob", down) },
 			want:  []redisrepo.ArticleID{1, 2}, time: []redisrepo.ArticleID{2, 1}},
-		"a vote for what is elsewhere": {
+		"a vote on an article of another group": {
 			write: func(s *site, _, _ *redisrepo.Article) { s.vote(s.post("alice", "elsewhere").ID, "bob", up) },
 			want:  []redisrepo.ArticleID{2, 1}},
 		"a post": {
 			write: func(s *site, _, _ *redisrepo.Article) { s.post("alice", "GO") },
 			want:  []redisrepo.ArticleID{3, 2, 1}},
-		"a post elsewhere": {
+		"a post into another group": {
 			write: func(s *site, _, _ *redisrepo.Article) { s.post("alice", "elsewhere") },
 			want:  []redisrepo.ArticleID{2, 1}},
 		"a regrouping into it": {
 			write: func(s *site, _, _ *redisrepo.Article) { s.regroup(s.post("alice"), []string{"Go"}, nil) },
 			want:  []redisrepo.ArticleID{3, 2, 1}},
-		"a regrouping of what is in it": {
+		"a regrouping of an article that is in it": {
 			write: func(s *site, a, _ *redisrepo.Article) { s.regroup(a, []string{"go", "x"}, []string{"y"}) },
 			want:  []redisrepo.ArticleID{2, 1}},
 		"a regrouping out of it": {
@@ -170,8 +170,8 @@ func TestUnreadListingExpires(t *testing.T) {
 	s.wantClean()
 }
 
-// What a legacy client writes to a listing that is read all the time is seen once the listing is due for a
-// comparison.
+// The next comparison of a stored listing finds what a legacy client wrote, even if the listing is read all the
+// time.
 func TestLegacyWritesShowInAStoredListing(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -219,6 +219,7 @@ func TestStoredListingIsComparedAtMostOnceASecond(t *testing.T) {
 	}
 }
 
+// An unchanged listing is compared, and not built again.
 func TestStoredListingIsBuiltOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)

@@ -73,7 +73,7 @@ func (s *site) reopened(client redis.UniversalClient, change func(*redisrepo.Rul
 	return &other
 }
 
-// client connects to the site's server with hooks of its own.
+// client returns another client of the site's server, with the hooks.
 func (s *site) client(hooks ...redis.Hook) *redis.Client {
 	options := *s.server.Client.Options()
 	client := redis.NewClient(&options)

@@ -105,7 +105,7 @@ func TestImportRefusesInvalidArticles(t *testing.T) {
 		refused []string // nil when accepted
 	}{
 		"nothing to object to":       {change: func(*redisrepo.Imported) {}},
-		"a bare title":               {change: func(a *redisrepo.Imported) { a.Draft.Link = nil }},
+		"a title alone":              {change: func(a *redisrepo.Imported) { a.Draft.Link = nil }},
 		"wrongly decoded characters": {change: func(a *redisrepo.Imported) { a.Draft.Title, a.Draft.Text = "donâ\u0080\u0099t", new("\u0085") }},
 		"the most votes":             {change: func(a *redisrepo.Imported) { a.Votes, a.PostedAt = 1_000_000, opened.Add(-2*week) }},
 		"the most votes down":        {change: func(a *redisrepo.Imported) { a.Votes, a.PostedAt = -1_000_000, opened.Add(-2*week) }},

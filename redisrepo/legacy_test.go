@@ -76,8 +76,8 @@ func bookGroup(s *site, group, order string) []string {
 	return bookList(s, order+group)
 }
 
-// withLegacy is a site whose store only legacy clients have used: article:1 of
-// user:alice, in the groups go and programming, with a vote of user:bob.
+// withLegacy opens a site whose store only legacy clients have used: article:1 of user:alice, in the groups go
+// and programming, with a vote of user:bob.
 func withLegacy(t *testing.T, change func(*redisrepo.Rules)) *site {
 	t.Helper()
 	s := newSite(t, change)
@@ -117,10 +117,10 @@ func TestArticlesOfLegacyClientsAreRead(t *testing.T) {
 	}
 	s.wantClean()
 
-	s.do("HSET article:2 link http://bare.example time", opened.Unix())
+	s.do("HSET article:2 link http://link-only.example time", opened.Unix())
 	s.do("ZADD time:", opened.Unix(), "article:2")
 	s.do("ZADD score:", opened.Unix(), "article:2")
-	if a := s.article(2); a.Title != "" || *a.Link != "http://bare.example" || a.Votes != 0 || a.Poster.Name != "" {
+	if a := s.article(2); a.Title != "" || *a.Link != "http://link-only.example" || a.Votes != 0 || a.Poster.Name != "" {
 		t.Errorf("article with only a link = %s, want no title, votes and poster", show(a))
 	}
 	if a := s.vote(2, "bob", up).Article; a.Votes != 1 {
@@ -130,7 +130,7 @@ func TestArticlesOfLegacyClientsAreRead(t *testing.T) {
 	s.wantClean()
 }
 
-// The first write through Repo completes an article of a legacy client. It may come with any other.
+// The first write through Repo, of any kind, completes an article of a legacy client.
 func TestArticlesOfLegacyClientsAreWritten(t *testing.T) {
 	t.Parallel()
 	type set = []redisrepo.GroupName
@@ -143,8 +143,8 @@ func TestArticlesOfLegacyClientsAreWritten(t *testing.T) {
 	}{
 		"a vote":                        {write: func(s *site) { s.vote(1, "carol", up) }, up: 3, groups: both},
 		"a vote down":                   {write: func(s *site) { s.vote(1, "carol", down) }, up: 2, down: 1, groups: both},
-		"a vote that is there":          {write: func(s *site) { s.vote(1, "bob", up) }, up: 2, groups: both},
-		"a vote that is not there":      {write: func(s *site) { s.vote(1, "carol", none) }, up: 2, groups: both},
+		"a repeated vote":               {write: func(s *site) { s.vote(1, "bob", up) }, up: 2, groups: both},
+		"a withdrawal without a vote":   {write: func(s *site) { s.vote(1, "carol", none) }, up: 2, groups: both},
 		"a vote taken back":             {write: func(s *site) { s.vote(1, "bob", none) }, up: 1, groups: both},
 		"a switch":                      {write: func(s *site) { s.vote(1, "bob", down) }, up: 1, down: 1, groups: both},
 		"the poster's vote taken back":  {write: func(s *site) { s.vote(1, "alice", none) }, up: 1, groups: both},

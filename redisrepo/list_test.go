@@ -20,7 +20,7 @@ func TestListReturnsNumberedPages(t *testing.T) {
 	}{
 		"the first page has the site's size":  {page: 1, want: []redisrepo.ArticleID{7, 6, 5}},
 		"the second goes on":                  {page: 2, want: []redisrepo.ArticleID{4, 3, 2}},
-		"the last is what is left":            {page: 3, want: []redisrepo.ArticleID{1}},
+		"the last page is shorter":            {page: 3, want: []redisrepo.ArticleID{1}},
 		"past the end is empty":               {page: 4},
 		"far past the end is empty":           {page: math.MaxInt32},
 		"as far as one can go is nothing":     {page: math.MaxInt},

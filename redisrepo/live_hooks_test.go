@@ -21,7 +21,7 @@ type fails struct {
 	refused atomic.Int64
 }
 
-var errCut = errors.New("the line is cut")
+var errCut = errors.New("the connection is cut")
 
 // loading is the error of Redis while it loads its data. Clients can subscribe to channels then.
 type loading struct{}
@@ -93,14 +93,14 @@ func (l *listener) pid() int {
 	return pid
 }
 
-// holds lets replies wait, when it is set to: one of zrange, which looks for
-// posts, and one of hgetall in a pipeline, which reads articles.
+// holds is a hook that holds back one reply of each kind while its on is set: look one of zrange, which searches
+// for posts, and read one of hgetall in a pipeline, which reads articles.
 type holds struct{ look, read held }
 
 type held struct {
 	on      atomic.Bool
 	reached chan struct{}
-	free    chan struct{} // goes on when it is closed
+	free    chan struct{} // closed to let the reply go on
 }
 
 func newHolds() *holds {

@@ -52,8 +52,8 @@ func TestWholeArticleIsDelivered(t *testing.T) {
 	}
 }
 
-// However many vote, a watcher is shown one state in 250 ms, none older than
-// another or than what this Repo returned before, and the last one.
+// However many users vote, a watcher gets at most one state in 250 ms and in the end the last one. None is older
+// than an earlier one, or than a state that this Repo returned before.
 func TestBurstOfVotesIsDeliveredTogether(t *testing.T) {
 	t.Parallel()
 	s := two(t)

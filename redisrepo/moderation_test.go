@@ -16,7 +16,7 @@ import (
 
 func alice() redisrepo.Actor { return redisrepo.Actor{Name: "alice"} }
 
-// everywhere are all listings that an article of alice in go and x can be in.
+// everywhere returns all listings that an article of alice in the groups go and x can be in.
 func everywhere() []redisrepo.Listing {
 	listings := []redisrepo.Listing{redisrepo.PostedBy("alice")}
 	for _, order := range orders {

@@ -92,7 +92,7 @@ func TestGroupNamesAreFoldedAndInvalidOnesRefused(t *testing.T) {
 		"small Cherokee Ye is folded to large": {name: "ᏸ", want: "Ᏸ"},
 		"a composed accent":                    {name: "caf\u00e9", want: "caf\u00e9"},
 		"a combining accent is composed":       {name: "cafe\u0301", want: "caf\u00e9"},
-		"a letter with a mark of its own":      {name: "हिन्दी", want: "हिन्दी"},
+		"letters with combining marks":         {name: "हिन्दी", want: "हिन्दी"},
 		"digits of another script":             {name: "٣", want: "٣"},
 		"64 characters":                        {name: strings.Repeat("x", 64), want: redisrepo.GroupName(strings.Repeat("x", 64))},
 		"64 characters of many bytes":          {name: strings.Repeat("世", 64), want: redisrepo.GroupName(strings.Repeat("世", 64))},

@@ -8,7 +8,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-// oracle is the rules of a site in the plainest words: every question is answered by looking at every vote.
+// oracle implements the rules of a site as simply as possible: it computes every answer from all votes.
 type oracle struct {
 	now       int64 // Unix seconds
 	window    int64

@@ -8,7 +8,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-// One outage is reported once, also when Redis can be subscribed to before it can be read, as it can while it
+// One outage is reported once, even if Redis accepts subscriptions before other commands, as it does while it
 // loads its data.
 func TestOutageIsReportedOnce(t *testing.T) {
 	t.Parallel()
@@ -74,8 +74,8 @@ func TestImportsDuringAnOutageAreNotPosts(t *testing.T) {
 	})
 }
 
-// A watch of what was posted in an outage follows the votes of the outage, too,
-// though the news of both come at once.
+// A watch of an article that was posted during an outage delivers the votes of the outage, too, even if the post
+// and the votes become known at the same time.
 func TestWatchedPostOfAnOutageIsDelivered(t *testing.T) {
 	t.Parallel()
 	other := newSite(t, nil)
@@ -104,8 +104,8 @@ func TestWatchedPostOfAnOutageIsDelivered(t *testing.T) {
 	busy.Close()
 }
 
-// While the listener still reads what it missed, a client may have got a newer state: no watcher gets an
-// older one after that.
+// A client may get a newer state while the listener still reads what it missed. After that, no watcher gets an
+// older one.
 func TestNothingOlderIsDeliveredAfterADisconnection(t *testing.T) {
 	t.Parallel()
 	other := newSite(t, nil)

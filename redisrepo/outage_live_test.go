@@ -10,7 +10,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-// cutSite is a site whose Repo listens on a line that f can cut, and another process on the same store.
+// cutSite opens a site whose Repo listens over connections that f can cut, and another process on its store.
 func cutSite(t *testing.T) (l *listener, other *site, f *fails) {
 	t.Helper()
 	other = newSite(t, nil)

@@ -57,7 +57,7 @@ func TestNewRefusesAnotherLayout(t *testing.T) {
 	})
 }
 
-// oneTag is a hook that wants all keys of a script to have the same tag, as Redis Cluster does.
+// oneTag is a hook that fails the test unless all keys of a script have the same tag, as Redis Cluster requires.
 type oneTag struct {
 	t    *testing.T
 	tags []string

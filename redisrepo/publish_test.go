@@ -95,7 +95,7 @@ func TestWritesPublishChanges(t *testing.T) {
 			_, err := s.Post(s.ctx, "bob", draft(""))
 			wantRefused(s.t, err, "INVALID title")
 		}},
-		"a vote that is too late": {write: func(s *site) {
+		"a vote after the window": {write: func(s *site) {
 			s.clock.set(week + time.Second)
 			_, err := s.Vote(s.ctx, 1, "bob", up, "")
 			wantRefused(s.t, err, "VOTING_CLOSED article")
@@ -104,7 +104,7 @@ func TestWritesPublishChanges(t *testing.T) {
 			_, err := s.Vote(s.ctx, 99, "bob", up, "")
 			wantRefused(s.t, err, "NOT_FOUND article")
 		}},
-		"a poster's vote that is fixed": {rules: uncounted, write: func(s *site) {
+		"a poster's vote that does not count": {rules: uncounted, write: func(s *site) {
 			_, err := s.Vote(s.ctx, 1, "alice", none, "")
 			wantRefused(s.t, err, "FORBIDDEN article")
 		}},
@@ -155,18 +155,19 @@ func TestWritesPublishChanges(t *testing.T) {
 	}
 }
 
-// Legacy times have fractions, so the score is the text of Redis, and the groups are those that the sets say.
+// Legacy times have fractions, so the message holds the score as Redis writes it. The groups come from their
+// sets.
 func TestWritesToLegacyArticlesPublishChanges(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		write func(s *site)
 		want  string // with = for the score
 	}{
-		"a vote":               {func(s *site) { s.vote(1, "carol", up) }, "voted article:1 1 3 0 = go programming\n1 user:carol"},
-		"a vote down":          {func(s *site) { s.vote(1, "carol", down) }, "voted article:1 1 1 1 = go programming\n-1 user:carol"},
-		"a vote that is there": {func(s *site) { s.vote(1, "bob", up) }, ""},
-		"into a group":         {func(s *site) { regroup(s, 1, "new") }, "regrouped article:1 1 2 0 = go new programming"},
-		"into a group again":   {func(s *site) { regroup(s, 1, "go") }, ""},
+		"a vote":             {func(s *site) { s.vote(1, "carol", up) }, "voted article:1 1 3 0 = go programming\n1 user:carol"},
+		"a vote down":        {func(s *site) { s.vote(1, "carol", down) }, "voted article:1 1 1 1 = go programming\n-1 user:carol"},
+		"a repeated vote":    {func(s *site) { s.vote(1, "bob", up) }, ""},
+		"into a group":       {func(s *site) { regroup(s, 1, "new") }, "regrouped article:1 1 2 0 = go new programming"},
+		"into a group again": {func(s *site) { regroup(s, 1, "go") }, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -23,15 +23,15 @@ func TestRegroupAddsAndRemovesGroups(t *testing.T) {
 		want        []redisrepo.GroupName
 		refused     []string
 	}{
-		"into a group":                    {add: []string{"go"}, want: []redisrepo.GroupName{"go"}},
-		"names are folded":                {add: []string{"Go", "gO"}, want: []redisrepo.GroupName{"go"}},
-		"names are sorted by their bytes": {posted: []string{"b", "ä"}, add: []string{"a_b", "a-c", "ab", "a.b", "a"}, want: []redisrepo.GroupName{"a", "a-c", "a.b", "a_b", "ab", "b", "ä"}},
-		"out of a group":                  {posted: []string{"go", "x"}, remove: []string{"GO"}, want: []redisrepo.GroupName{"x"}},
-		"out of all":                      {posted: []string{"go"}, remove: []string{"go"}},
-		"from one to another":             {posted: []string{"go"}, add: []string{"x"}, remove: []string{"go"}, want: []redisrepo.GroupName{"x"}},
-		"into what it is in":              {posted: []string{"go"}, add: []string{"go"}, want: []redisrepo.GroupName{"go"}},
-		"out of what it is not in":        {posted: []string{"go"}, remove: []string{"x", "y"}, want: []redisrepo.GroupName{"go"}},
-		"out of interesting's neighbour":  {posted: []string{"interesting2"}, remove: []string{"interesting2"}},
+		"into a group":                     {add: []string{"go"}, want: []redisrepo.GroupName{"go"}},
+		"names are folded":                 {add: []string{"Go", "gO"}, want: []redisrepo.GroupName{"go"}},
+		"names are sorted by their bytes":  {posted: []string{"b", "ä"}, add: []string{"a_b", "a-c", "ab", "a.b", "a"}, want: []redisrepo.GroupName{"a", "a-c", "a.b", "a_b", "ab", "b", "ä"}},
+		"out of a group":                   {posted: []string{"go", "x"}, remove: []string{"GO"}, want: []redisrepo.GroupName{"x"}},
+		"out of all":                       {posted: []string{"go"}, remove: []string{"go"}},
+		"from one to another":              {posted: []string{"go"}, add: []string{"x"}, remove: []string{"go"}, want: []redisrepo.GroupName{"x"}},
+		"into a group that it is in":       {posted: []string{"go"}, add: []string{"go"}, want: []redisrepo.GroupName{"go"}},
+		"out of a group that it is not in": {posted: []string{"go"}, remove: []string{"x", "y"}, want: []redisrepo.GroupName{"go"}},
+		"out of interesting's neighbour":   {posted: []string{"interesting2"}, remove: []string{"interesting2"}},
 
 		"into 10 groups":                      {add: names(0, 10), want: groupNames(names(0, 10))},
 		"into 11 groups":                      {add: names(0, 11), refused: []string{"TOO_LONG add"}},
@@ -93,5 +93,3 @@ func groupNames(names []string) []redisrepo.GroupName {
 	}
 	return groups
 }
-
-// An unchanged listing is compared, and not built again.
