@@ -57,7 +57,7 @@ func TestModerationLogRecordsActionsOfModerators(t *testing.T) {
 	if got := s.log(); !slices.Equal(got, want) {
 		t.Errorf("log = %q, want %q", got, want)
 	}
-	s.do("XADD moderation: * by stranger") // skipped by readers
+	s.do("XADD moderation: * by unknown") // skipped by readers
 	if got := s.log(); !slices.Equal(got, want) {
 		t.Errorf("log = %q, want %q", got, want)
 	}

@@ -61,7 +61,7 @@ func TestChangesDuringAnOutageAreDeliveredAfterIt(t *testing.T) {
 		l.wantTaken(w, still.ID)
 		for i := range 3 {
 			begin()
-			voter := people[i+1]
+			voter := users[i+1]
 			other.vote(a.ID, voter, up)
 			other.regroup(b, []string{string(voter)}, nil)
 			end()
@@ -157,7 +157,7 @@ func TestDisconnectionLosesNoChange(t *testing.T) {
 	a := other.post("alice")
 	l.pass()
 	w, posts := l.watch(a.ID), l.watchPosts("")
-	for i, voter := range people[1:] {
+	for i, voter := range users[1:] {
 		l.do("CLIENT KILL TYPE pubsub")
 		other.vote(a.ID, voter, up)
 		b := other.post("alice")
@@ -170,7 +170,7 @@ func TestDisconnectionLosesNoChange(t *testing.T) {
 		l.settle()
 	}
 	l.wantTaken(posts)
-	l.wantReports(len(people) - 1)
+	l.wantReports(len(users) - 1)
 }
 
 func TestHangingRedisIsNoticed(t *testing.T) {

@@ -108,7 +108,7 @@ func TestWritesPublishChanges(t *testing.T) {
 			_, err := s.Vote(s.ctx, 1, "alice", none, "")
 			wantRefused(s.t, err, "FORBIDDEN article")
 		}},
-		"a stranger's regrouping": {write: func(s *site) {
+		"another user's regrouping": {write: func(s *site) {
 			_, err := s.Regroup(s.ctx, 1, redisrepo.Actor{Name: "bob"}, []string{"c"}, nil)
 			wantRefused(s.t, err, "FORBIDDEN article")
 		}},

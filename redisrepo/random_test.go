@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	people = []redisrepo.UserName{"alice", "bob", "carol", "dave", "erin", "{a}", "user:x"}
+	users  = []redisrepo.UserName{"alice", "bob", "carol", "dave", "erin", "{a}", "user:x"}
 	themes = []string{"a", "b-c", "b.c", "go", "日本"}
 )
 
@@ -71,7 +71,7 @@ func (w *walk) step() {
 	if w.IntN(2) == 0 {
 		repo = w.other
 	}
-	user := people[w.IntN(len(people))]
+	user := users[w.IntN(len(users))]
 	switch n := w.IntN(100); {
 	case n < 12 || len(w.oracle.articles) == 0:
 		groups := w.some(themes)
@@ -199,7 +199,7 @@ func (w *walk) compare() {
 			}
 		}
 	}
-	for _, user := range people {
+	for _, user := range users {
 		want := w.oracle.list(redisrepo.ByTime, redisrepo.Descending, func(t *article) bool { return t.poster == user })
 		w.comparePages(redisrepo.PostedBy(user), want)
 	}
@@ -267,7 +267,7 @@ func (w *walk) compareArticles() {
 	for i, a := range articles {
 		w.wantArticle(a, listed[i])
 	}
-	for _, user := range people {
+	for _, user := range users {
 		var want strings.Builder
 		for _, t := range listed {
 			switch {

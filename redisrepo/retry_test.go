@@ -106,7 +106,7 @@ func TestScriptsAreSafeToRunTwice(t *testing.T) {
 
 // anything makes one random call and returns its results as text.
 func anything(s *site, random *rand.Rand) (did, vote string) {
-	user := people[random.IntN(3)]
+	user := users[random.IntN(3)]
 	id := redisrepo.ArticleID(random.IntN(12) + 1)
 	theme := themes[random.IntN(3)]
 	describe := func(a *redisrepo.Article, err error) string {

@@ -29,7 +29,7 @@ scripts/vulnerabilities.sh
 step "tests"
 scripts/test.sh
 
-step "benchmarks" # they must run; how fast is for people to compare
+step "benchmarks" # they must run; their speed is not judged
 go test -run '^$' -bench '/1000$' -benchtime 1x ./tests/benchmarks
 
 step "fuzz targets"
