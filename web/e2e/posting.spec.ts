@@ -1,7 +1,7 @@
 import { expect, test } from "./fixtures";
 import { expectIds, message, onOperation } from "./helpers";
 
-test("a link is posted to groups, and the form suggests existing ones", async ({ page, server }) => {
+test("a link is posted to groups, and the form suggests existing groups", async ({ page, server }) => {
   await server.post({ title: "Older", groups: ["go", "golang", "web"] });
   await page.goto("/");
   await page.getByRole("link", { name: "Submit", exact: true }).click();

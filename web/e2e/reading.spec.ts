@@ -74,7 +74,7 @@ test("an article's page shows its text with clickable web links", async ({ page,
   await expect(page.getByRole("heading")).toHaveText("Article not found");
 });
 
-test("only interesting articles are marked, and they are in a group", async ({ page, server }) => {
+test("only interesting articles are marked and listed in the group interesting", async ({ page, server }) => {
   const all = await server.articles();
   await page.goto("/");
   await expect(rows(page)).toHaveCount(25);
@@ -89,7 +89,7 @@ test("only interesting articles are marked, and they are in a group", async ({ p
   );
 });
 
-test("the time left to vote is shown, and that voting has ended", async ({ page, server }) => {
+test("the page shows the time left to vote, or that voting has ended", async ({ page, server }) => {
   const article = await server.post({ title: "Quick" });
   await page.clock.install();
   await page.goto(`/a/${article.number}`);

@@ -63,7 +63,7 @@ beforeEach(() => {
   vi.stubGlobal("fetch", fetch);
 });
 afterEach(() => {
-  for (const request of requests) request.fail(); // or requests queued behind it would run in the next test
+  for (const request of requests) request.fail(); // or the requests queued after it would run in the next test
   for (const end of ends) end();
   ends = [];
   vi.restoreAllMocks();

@@ -13,9 +13,9 @@ import type { Session } from "./session";
 import { site } from "./site";
 import { count, type Tally } from "./tally";
 
-/** Events of the live connection. None fire after it was ended. */
+/** Events of the live connection. None fires after `end`. */
 export interface Events {
-  /** It is open. After a reconnection, what the page shows may be out of date. */
+  /** The connection is open. After a reconnection, the page may be out of date. */
   connected(): void;
   closed(): void;
   /** The server rejected the credentials. */
@@ -23,7 +23,7 @@ export interface Events {
 }
 
 const endpoint = "/query";
-// The server cannot verify the token yet, because it still loads the key: the token is kept.
+// The server cannot verify the token yet, because it has not loaded the key: the page keeps the token.
 const unknownKey = "TOKEN_KEY_UNKNOWN";
 const pongTimeout = 5000; // milliseconds
 const retryWait = 5000; // milliseconds
@@ -105,8 +105,8 @@ export function connect(session: Session, events: Events): { client: Client; end
       },
     },
   });
-  // Browsers do not keep a page with an open socket for the back button, and a socket takes a while to notice
-  // that the browser is offline.
+  // Browsers do not keep a page with an open socket in the back/forward cache, and a socket takes a while to
+  // detect that the browser is offline.
   const interrupt = () => socket.terminate();
   addEventListener("pagehide", interrupt);
   addEventListener("offline", interrupt);

@@ -3,7 +3,7 @@ import { navigate, paths } from "./router";
 import { signInAddress } from "./session";
 import { site } from "./site";
 
-/** The top of every page. `checking` is true until the server has told whether the visitor is signed in. */
+/** The top of every page. `checking` is true until it is known whether the visitor is signed in. */
 export function Header({ path, checking }: { path: string; checking: boolean }) {
   const { viewer } = usePage();
   return (

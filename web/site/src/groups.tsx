@@ -19,7 +19,7 @@ export function GroupsPage() {
   );
 }
 
-/** One hundred groups, then the following ones on request. */
+/** Up to 100 groups, and the next ones on request. */
 function Part({ after }: { after?: string }) {
   const [more, setMore] = useState(false);
   const [{ data, error }, execute] = useQuery({

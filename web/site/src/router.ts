@@ -62,8 +62,8 @@ export const paths = {
 
 /**
  * An entry of the browser's history. `key` identifies it, so that a page can detect a new visit.
- * `arrival` tells whether the visitor followed a link, used the back or forward button, or
- * reloaded the page; the last two restore the page as it was left.
+ * `arrival` is how the visitor arrived: "new" by a link, "back" by the back or forward button, "loaded"
+ * by a reload. The last two restore the page as it was left.
  */
 export interface Visit {
   key: string;

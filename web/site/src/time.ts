@@ -20,7 +20,7 @@ export function ago(then: number, now: number): string {
   return time ? `${time} ago` : "just now";
 }
 
-/** Returns the time from which votes are refused, in Unix milliseconds: the end of the last second. */
+/** Returns when voting closes, in Unix milliseconds: the end of the second in which it ends. */
 export function closing(article: { votingEndsAt: string }): number {
   return Date.parse(article.votingEndsAt) + 1000;
 }
