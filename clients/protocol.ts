@@ -221,8 +221,8 @@ const cases: Case[] = [
 ];
 
 /**
- * Groups messages by operation: only those of one operation are ordered. Votes are left out, since their
- * number is random.
+ * Groups messages by operation: only those of one operation are ordered. Votes are left out, because
+ * their number depends on timing.
  */
 function byOperation(received: Message[]): Record<string, unknown[]> {
   const sorted: Record<string, unknown[]> = {};

@@ -27,7 +27,7 @@ trap tear_down EXIT
 npm ci --loglevel error
 
 (cd .. && go build -o "$site/frontpage" .)
-# Two articles per second, so that paging meets equal scores.
+# Two articles per second, so that paging has to deal with equal scores.
 {
 	echo id,title,link,votes,poster,posted_at,groups
 	for i in $(seq 500); do

@@ -228,7 +228,7 @@ main(async () => {
     postedArticles(),
     origins(),
   ]);
-  // Alone, because it would delay the others.
+  // Runs alone, because it would delay the others.
   await burstOfVotes();
   console.log("graphql-ws: queries, mutations, and both subscriptions, also together with invalid queries");
 });

@@ -1,4 +1,4 @@
-// The scenario that each client library runs through, and what it must see.
+// The scenario that each client library runs, and the results that it must get.
 import assert from "node:assert/strict";
 import { pause, vote } from "./live";
 
