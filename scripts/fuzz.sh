@@ -9,7 +9,7 @@ targets=0
 for package in $(grep -rl --include='*_test.go' --exclude-dir=node_modules '^func Fuzz' . | xargs -n 1 dirname | sort -u); do
 	for target in $(go test -list '^Fuzz' "$package" | grep '^Fuzz'); do
 		echo "$package $target"
-		# -fuzzminimizetime bounds what would otherwise take a minute for each interesting input.
+		# Without -fuzzminimizetime, go test may spend a minute on minimizing each interesting input.
 		go test -vet=off -run '^$' -fuzz "^$target\$" -fuzztime "${seconds}s" -fuzzminimizetime 1s "$package" | grep -v '^fuzz: elapsed' || {
 			echo "scripts/fuzz.sh: $target of $package failed" >&2
 			exit 1

@@ -10,7 +10,7 @@ if [ ! -x "$folder/golangci-lint" ]; then
 	GOBIN=$folder go install "github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$version"
 fi
 "$folder/golangci-lint" run ./...
-# Other systems have files of their own.
+# Some files are built only on other systems.
 for system in windows darwin; do
 	GOOS=$system go vet . ./store
 done

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Looks for known vulnerabilities in what the code calls. VULN_DB names another copy of the database.
-# Without any database nothing is checked: the script warns, and succeeds.
+# Looks for known vulnerabilities in what the code calls. VULN_DB is the URL of a copy of the database.
+# If no database can be reached, nothing is checked: the script prints a warning and succeeds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
