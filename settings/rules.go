@@ -15,7 +15,7 @@ type Rules struct {
 	PosterVotes      bool           `env:"POSTER_VOTES" default:"true" negatable:"" help:"Count the poster's own vote as the first."`
 	InterestingVotes int            `env:"INTERESTING_VOTES" default:"${interesting_votes}" help:"Net votes that put an article into the group interesting, at least 1."`
 	PageSize         int            `env:"PAGE_SIZE" default:"${page_size}" help:"Articles on a page by default, 1 to ${max_page_size}."`
-	LinkWindow       *time.Duration `env:"LINK_WINDOW" placeholder:"DURATION" help:"How long a link cannot be posted again, whole seconds; 0 turns this off. Default: the voting window."`
+	LinkWindow       *time.Duration `env:"LINK_WINDOW" placeholder:"DURATION" help:"How long after a post its link cannot be posted again, whole seconds; 0 turns this off. Default: the voting window."`
 	Downvotes        bool           `env:"DOWNVOTES" default:"true" negatable:"" help:"Allow downvotes."`
 	GroupCacheTTL    time.Duration  `env:"GROUP_CACHE_TTL" default:"${group_cache_ttl}" help:"How long the sorted listing of a group is cached in the store after its last use, at least 1s."`
 }
@@ -38,7 +38,7 @@ func (r *Rules) SiteRules() redisrepo.Rules {
 	return rules
 }
 
-// check lets the rules validate themselves.
+// check validates the rules.
 func (r *Rules) check() error {
 	err := r.SiteRules().Validate()
 	var invalid *redisrepo.RuleError

@@ -20,7 +20,7 @@ type SignIn struct {
 	JWTIssuer        string         `env:"JWT_ISSUER" name:"jwt-issuer" placeholder:"TEXT" help:"Value that a token's claim iss must have. Required with keys, optional with a secret."`
 	JWTAudience      []string       `env:"JWT_AUDIENCE" name:"jwt-audience" placeholder:"TEXT" help:"Values of which a token's claim aud must contain at least one. Required with keys, optional with a secret."`
 	JWTRolesClaim    string         `env:"JWT_ROLES_CLAIM" name:"jwt-roles-claim" default:"roles" help:"Claim that lists the user's roles; dots separate nested names, as in realm_access.roles. Users with the role moderator are moderators."`
-	JWTLeeway        time.Duration  `env:"JWT_LEEWAY" name:"jwt-leeway" default:"30s" help:"Accepted difference between the issuer's clock and ours, 0 or more."`
+	JWTLeeway        time.Duration  `env:"JWT_LEEWAY" name:"jwt-leeway" default:"30s" help:"Accepted difference between the clocks of the issuer and this server, 0 or more."`
 	JWKSRefresh      time.Duration  `env:"JWKS_REFRESH" name:"jwks-refresh" default:"5m" help:"How often the keys are loaded again, at least 1s."`
 	ProxyUserHeader  string         `env:"PROXY_USER_HEADER" placeholder:"NAME" help:"Header in which an authenticating proxy names the user, such as X-Forwarded-User."`
 	ProxyRolesHeader string         `env:"PROXY_ROLES_HEADER" placeholder:"NAME" help:"Header in which the proxy lists the user's roles, such as X-Forwarded-Groups."`
@@ -42,13 +42,13 @@ func (s *SignIn) check() error {
 	return nil
 }
 
-// Verifier authenticates callers as set. It reads the files and fetches the keys, and loads the keys
-// again until ctx ends.
+// Verifier returns a verifier that authenticates callers as configured. It reads the files, fetches the
+// keys, and keeps loading them again until ctx ends.
 func (s *SignIn) Verifier(ctx context.Context, log *slog.Logger) (*identity.Verifier, error) {
 	o := identity.Options{
 		Secret: s.JWTSecret, SecretFile: s.JWTSecretFile, JWKSURL: s.JWKSURL, JWKSFile: s.JWKSFile,
 		Issuer: s.JWTIssuer, Audience: s.JWTAudience, RolesClaim: s.JWTRolesClaim,
-		Leeway:      max(s.JWTLeeway, time.Nanosecond), // 0 would be the default
+		Leeway:      max(s.JWTLeeway, time.Nanosecond), // identity.New would replace 0 by its default
 		Refresh:     s.JWKSRefresh,
 		ProxyHeader: s.ProxyUserHeader, RolesHeader: s.ProxyRolesHeader,
 		Development: s.Development(), Log: log,
