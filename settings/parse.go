@@ -29,11 +29,11 @@ func Parse(program any, args []string, description, version string) (*kong.Conte
 		kong.TypeMapper(reflect.TypeFor[Rate](), mapper(&failed, parseRate, rateForm)),
 	)
 	if err != nil {
-		panic(err) // the grammar does not depend on input
+		panic(err) // the flags and commands are fixed, so this is a bug
 	}
 	command, err := parser.Parse(args)
 	if failed != nil {
-		return nil, failed // kong formats the error of a variable, and so loses its type
+		return nil, failed // kong turns the error of a variable into text, which loses its type
 	}
 	if invalid := new(Error); errors.As(err, &invalid) {
 		return nil, invalid
@@ -44,7 +44,8 @@ func Parse(program any, args []string, description, version string) (*kong.Conte
 	return command, nil
 }
 
-// mapper reads a value with parse. form completes the error: "7" is not ... .
+// mapper returns a mapper that reads a value with parse. form describes a valid value, for the error
+// "7" is not FORM.
 func mapper[T any](failed **Error, parse func(string) (T, error), form string) kong.MapperFunc {
 	return func(ctx *kong.DecodeContext, target reflect.Value) error {
 		var text string
@@ -68,8 +69,8 @@ func parseLevel(text string) (level slog.Level, err error) {
 	return level, err
 }
 
-// boolMapper accepts true and false, and the older spellings, of which on and off may also follow a blank:
-// --site off. A flag without a value is true.
+// boolMapper accepts true and false, and the older spellings on, off, yes, no, 1 and 0. Of these, on and
+// off may also be an argument of their own: --site off. A flag without a value is true.
 type boolMapper struct{ failed **Error }
 
 // IsBool tells kong that the flag needs no value.
@@ -80,7 +81,7 @@ func (m boolMapper) Decode(ctx *kong.DecodeContext, target reflect.Value) error 
 	value := true
 	if next := ctx.Scan.Peek(); next.Type == kong.FlagValueToken || next.Type == kong.UntypedToken && (next.Value == "on" || next.Value == "off") {
 		switch given := ctx.Scan.Pop().Value.(type) {
-		case bool: // of --no-FLAG
+		case bool: // from --no-FLAG
 			value = given
 		default:
 			text := fmt.Sprint(given)
@@ -126,8 +127,8 @@ func parseDuration(text string) (time.Duration, error) {
 	return d + more, nil
 }
 
-// formatDuration writes a duration as parseDuration reads it, in days from one day on, without the
-// parts that are zero: 7d, 1d12h, 5m.
+// formatDuration formats a duration for parseDuration: with days if it has any, and without parts that
+// are zero, as in 7d, 1d12h, 5m.
 func formatDuration(d time.Duration) string {
 	if d < day {
 		text := d.String()

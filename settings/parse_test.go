@@ -12,12 +12,12 @@ func TestParseDurationReadsDays(t *testing.T) {
 		"168h": 7 * day, "1d0.5s": day + 500*time.Millisecond, "106751d23h": 106751*day + 23*time.Hour,
 	} {
 		if got, err := parseDuration(text); err != nil || got != want {
-			t.Errorf("%s is %v (%v), want %v", text, got, err, want)
+			t.Errorf("%s is parsed as %v (%v), want %v", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"", "7", "d", "d1h", "7D", "-7d", "+7d", "1.5d", "7d-1h", "7d+1h", "7d1", "7d1d", "1h7d", "7 d", "106752d", "106751d24h", "9223372036854775808d"} {
 		if got, err := parseDuration(text); err == nil {
-			t.Errorf("%q is %v, want an error", text, got)
+			t.Errorf("%q is parsed as %v, want an error", text, got)
 		}
 	}
 }
@@ -29,12 +29,12 @@ func TestFormatDurationOmitsZeroParts(t *testing.T) {
 		"0s": 0, "400ms": 400 * time.Millisecond, "12s": 12 * time.Second, "10m": 10 * time.Minute, "20h": 20 * time.Hour, "1m30s": 90 * time.Second,
 	} {
 		if got := formatDuration(d); got != want {
-			t.Errorf("%v is written %s, want %s", d, got, want)
+			t.Errorf("%v is formatted as %s, want %s", d, got, want)
 		}
 	}
 }
 
-// A duration that is written is read as itself.
+// parseDuration reverses formatDuration.
 func FuzzDuration(f *testing.F) {
 	for _, text := range []string{"7d", "1d12h", "90s", "1h30m", "-1s", "106751d23h47m16.854775807s", "1d", "0", "1ns", "00007d", "1d0h"} {
 		f.Add(text)
@@ -46,7 +46,7 @@ func FuzzDuration(f *testing.F) {
 		}
 		again, err := parseDuration(formatDuration(d))
 		if err != nil || again != d {
-			t.Errorf("%q is %d ns, written %s, and read as %d ns (%v)", text, d, formatDuration(d), again, err)
+			t.Errorf("%q is %d ns, is formatted as %s, and that is parsed as %d ns (%v)", text, d, formatDuration(d), again, err)
 		}
 	})
 }
@@ -62,7 +62,7 @@ func FuzzRate(f *testing.F) {
 			return
 		}
 		if off := rate.Most == 0 && rate.Window == 0; !rate.given || off != (text == "off") || !off && (rate.Most < 1 || rate.Most > 1_000_000_000 || rate.Window < time.Second) {
-			t.Errorf("%q is %+v", text, rate)
+			t.Errorf("%q is accepted as %+v, which is out of range", text, rate)
 		}
 	})
 }

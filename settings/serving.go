@@ -36,7 +36,7 @@ func (s *Serving) check() error {
 		return Invalid(fmt.Errorf("%q is neither an http or https URL nor a path that begins with /", s.SignInURL), "sign-in-url")
 	}
 	if !strings.Contains(s.SignInURL, "{return}") {
-		return Invalid(errors.New("{return} is missing, the place for the address to come back to"), "sign-in-url")
+		return Invalid(errors.New("it lacks {return}, which is replaced by the URL to redirect users back to"), "sign-in-url")
 	}
 	return nil
 }

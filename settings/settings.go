@@ -36,13 +36,13 @@ var groups = []kong.Group{
 	{Key: "process", Title: "Log and memory:"},
 }
 
-// Error is a setting that is invalid or cannot be used.
+// Error reports settings that are invalid or cannot be used.
 type Error struct {
 	Flags []string // such as voting-window
 	Cause error
 }
 
-// Invalid returns the error of the settings with these flags.
+// Invalid returns an error that names the settings with these flags.
 func Invalid(cause error, flags ...string) *Error { return &Error{Flags: flags, Cause: cause} }
 
 // Error names each setting by variable and flag: "VOTING_WINDOW (--voting-window): ...".
@@ -63,7 +63,7 @@ func Variable(flag string) string { return strings.ToUpper(strings.ReplaceAll(fl
 // Name returns what messages call a setting: "VOTING_WINDOW (--voting-window)".
 func Name(flag string) string { return Variable(flag) + " (--" + flag + ")" }
 
-// Validate returns an *Error for the first setting that is out of its range or does not go with
+// Validate returns an *Error for the first setting that is out of its range or conflicts with
 // another one.
 func (s *Settings) Validate() error {
 	for _, validate := range []func() error{
@@ -76,7 +76,7 @@ func (s *Settings) Validate() error {
 	return nil
 }
 
-// checkEndpoint lets the options of the endpoint validate themselves.
+// checkEndpoint validates the options of the endpoint.
 func (s *Settings) checkEndpoint() error {
 	err := s.endpointOptions().Validate()
 	var invalid *endpoint.OptionError

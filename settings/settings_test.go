@@ -53,6 +53,6 @@ func TestInvalidSettingIsATypedError(t *testing.T) {
 	}
 	var p program
 	if _, err := settings.Parse(&p, []string{"--nonsense"}, "", ""); !errors.As(err, new(*kong.ParseError)) || !strings.Contains(err.Error(), "frontpage --help") {
-		t.Errorf("an unknown flag: %v", err)
+		t.Errorf("an unknown flag: %v, want a kong.ParseError that points to frontpage --help", err)
 	}
 }
