@@ -33,12 +33,12 @@ type program struct {
 	Version kong.VersionFlag `help:"Print the version, like the command version."`
 }
 
-// batchTimeout is the minimum wait for a reply of the store to commands that send it much work at once.
-// No client waits for them.
+// batchTimeout is the minimum timeout for a reply from the store in all commands but serve: they send it
+// much work at once, and no client waits for them.
 const batchTimeout = 30 * time.Second
 
 // withStore opens the store for a command and closes it after use. A store in memory is an error: its
-// data would end with the command.
+// data would be lost when the command ends.
 func withStore(ctx context.Context, s *settings.Settings, log *slog.Logger, use func(*redisrepo.Repo) error) (err error) {
 	o := s.StoreOptions(log)
 	o.Timeout = max(o.Timeout, batchTimeout)
@@ -96,8 +96,8 @@ func (check) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) er
 	})
 }
 
-// commandLine is the moderator that the log names for what an operator does. No user can have this
-// name: it begins with a blank.
+// commandLine is the moderator that the moderation log names for commands of the operator. No user can
+// have this name, because it begins with a space.
 const commandLine redisrepo.UserName = " command line"
 
 type undelete struct {

@@ -6,21 +6,20 @@ import (
 	"runtime/metrics"
 )
 
-// freeGarbage is how much garbage the heap may hold by GC_PERCENT alone, bytes. A larger live heap may
-// grow by 100 % or GC_PERCENT, whichever is less.
+// freeGarbage is how many bytes of garbage may pile up before the percentage is lowered below GC_PERCENT.
+// It is never lowered below 100 %.
 const freeGarbage = 16 << 20
 
-// setMemory sets how much garbage may pile up: gcPercent of the live heap while that is small, and less
-// when it is large, so that the memory of many open streams is not multiplied by gcPercent. Above limit,
-// in bytes, garbage is collected more often.
+// setMemory sets how much garbage may pile up between two collections: gcPercent of a small live heap, and a
+// lower percentage of a large one, such as that of many open streams. Above limit, in bytes, garbage is
+// collected more often.
 func setMemory(gcPercent int, limit int64) {
 	debug.SetMemoryLimit(limit)
 	paceGC(gcPercent, debug.SetGCPercent(gcPercent))
 }
 
-// paceGC sets the percentage from the size of the live heap, now and after each collection. It learns of
-// a collection by a cleanup on an object that nothing refers to: the collector runs it, and it starts over
-// with a new such object.
+// paceGC sets the percentage from the size of the live heap, now and after each collection. To run
+// after the next collection, it attaches a cleanup that calls it again to an unreachable object.
 func paceGC(maximum, current int) {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)

@@ -31,8 +31,8 @@ import (
 //go:generate go run github.com/99designs/gqlgen
 
 const (
-	// shutdownTimeout is how long running requests may take to finish. With the time that the store
-	// needs to close, the process ends within ten seconds.
+	// shutdownTimeout is how long running requests may take to finish. The process ends within ten
+	// seconds, including the time that the store needs to close.
 	shutdownTimeout = 4 * time.Second
 	readyTimeout    = time.Second
 
@@ -155,7 +155,7 @@ func newServer(handler http.Handler, options endpoint.Options, encryption *tls.C
 		Handler:           handler,
 		TLSConfig:         encryption,
 		ReadHeaderTimeout: 5 * time.Second,
-		// These bound requests and finished responses: a stream sets its own deadlines.
+		// These limit requests and ordinary responses; a stream sets its own deadlines.
 		ReadTimeout:    10 * time.Second,
 		WriteTimeout:   options.Timeout + 25*time.Second,
 		IdleTimeout:    2 * time.Minute,
@@ -169,7 +169,7 @@ func newServer(handler http.Handler, options endpoint.Options, encryption *tls.C
 	return server
 }
 
-// announce logs the addresses that can be opened.
+// announce logs the URLs of the site, the explorer and the endpoint.
 func announce(s *settings.Settings, address net.Addr, log *slog.Logger) {
 	origin := "http://" + address.String()
 	if s.TLSCertFile != "" {
@@ -201,7 +201,8 @@ func shutdown(ctx context.Context, server *http.Server, api *endpoint.Handler, l
 	return nil
 }
 
-// errorLog logs the errors of net/http, except failed TLS handshakes: any client can cause thousands.
+// errorLog logs the errors of net/http, except failed TLS handshakes, of which any client can cause
+// thousands.
 func errorLog(log *slog.Logger) *stdlog.Logger {
 	lines := slog.NewLogLogger(log.Handler(), slog.LevelWarn)
 	return stdlog.New(writerFunc(func(line []byte) (int, error) {
@@ -231,7 +232,7 @@ func listen(addr string, development bool) (net.Listener, error) {
 	if errors.Is(err, syscall.EADDRINUSE) {
 		other := *resolved
 		other.Port = resolved.Port%65535 + 1
-		err = fmt.Errorf("another program uses port %d: choose another port, as in ADDR=%v frontpage", resolved.Port, &other)
+		err = fmt.Errorf("port %d is already in use: choose another one, as in ADDR=%v frontpage", resolved.Port, &other)
 	}
 	if err != nil {
 		return nil, settings.Invalid(err, "addr")
@@ -240,8 +241,8 @@ func listen(addr string, development bool) (net.Listener, error) {
 }
 
 // localNamesOnly serves only requests that address this machine as localhost or by a loopback
-// address. The name of a foreign page can be made to resolve to this machine; without this check the
-// browser would take this server for that page's own.
+// address. Anyone can make the host name of a web page resolve to this machine (DNS rebinding). Without
+// this check a browser would treat this server as that page's own origin.
 func localNamesOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		host, _, err := net.SplitHostPort(req.Host)

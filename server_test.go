@@ -37,7 +37,7 @@ func TestListenerIsClosedWhenTheDemoFails(t *testing.T) {
 	}
 	s := parse(t, "--demo", "--redis-url="+redis.URL(), "--addr="+address)
 	if err := (serve{}).Run(t.Context(), s, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "WRONGTYPE") {
-		t.Fatalf("the demo did not fail: %v", err)
+		t.Fatalf("serve with a groups: key of the wrong type: %v, want WRONGTYPE", err)
 	}
 	again, err := net.Listen("tcp", address)
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 
 const (
 	commandTimeout = 5 * time.Minute
-	stopTimeout    = 10 * time.Second // what the program promises to need at most
+	stopTimeout    = 10 * time.Second // the documented maximum time to stop
 )
 
 var program = filepath.Join(os.TempDir(), fmt.Sprintf("frontpage-test-%d", os.Getpid()))
@@ -41,8 +41,8 @@ var build = sync.OnceValue(func() error {
 	return nil
 })
 
-// noteSources lists the folders of the module. The cache of go test knows only of files and
-// folders that a test opens itself; so a changed source makes it run these tests again.
+// noteSources reads the folders of the module. go test caches a result until a file or folder changes
+// that the test itself has opened: without this, a change of the program would not run its tests again.
 func noteSources() error {
 	module, err := exec.Command("go", "env", "GOMOD").Output()
 	if err != nil {
@@ -62,7 +62,7 @@ func Main(m *testing.M) int {
 	return m.Run()
 }
 
-// Command is the program with these arguments, not yet started. It runs in an empty folder of
+// Command returns the program with these arguments, not yet started. It runs in an empty folder of
 // its own, with PATH and HOME, on any free port of the loopback interface, and with env, which
 // overrides these. It is killed after five minutes or at the end of the test.
 func Command(t testing.TB, env []string, args ...string) *exec.Cmd {
@@ -110,7 +110,7 @@ func Start(t testing.TB, env ...string) *Server {
 	return StartCommand(t, Command(t, env))
 }
 
-// StartCommand is Start for a command that is made already, for example with flags.
+// StartCommand is Start for an existing command, such as one with flags.
 func StartCommand(t testing.TB, cmd *exec.Cmd) *Server {
 	t.Helper()
 	s := &Server{Cmd: cmd, t: t, logEnd: make(chan struct{})}
