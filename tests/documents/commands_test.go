@@ -94,7 +94,7 @@ func TestUncoveredCommandsAreFound(t *testing.T) {
 		"~~~json\n{}\n~~~\n":                                                                            1,
 		"~~~sh\ngo run .\n~~~\n~~~json\n{}\n~~~\n":                                                      1,
 		"<!-- the running command prints -->\n~~~text\na\n~~~\n":                                        1,
-		"<!-- not run -->\n~~~sh\necho a\n~~~\n":                                                        1, // it has no reason
+		"<!-- not run -->\n~~~sh\necho a\n~~~\n":                                                        1, // the reason is missing
 	} {
 		if got := uncovered(blocks(strings.ReplaceAll(document, "~", "`"))); len(got) != want {
 			t.Errorf("%q: problems are %q, want %d", document, got, want)
@@ -102,7 +102,7 @@ func TestUncoveredCommandsAreFound(t *testing.T) {
 	}
 }
 
-// follow does what a reader of the document does. It returns the number of replies that it compared.
+// follow runs the commands of a document, as a user who reads it would, and compares the replies. It returns the number of replies that it compared.
 func follow(t *testing.T, document []block) (compared int) {
 	s := &session{t: t, dir: t.TempDir()}
 	defer s.stop()
@@ -141,7 +141,7 @@ func stable(reply string) string {
 	return seconds.ReplaceAllString(reply, "SECONDS")
 }
 
-// session is a reader with several terminals in one folder.
+// session is a user with several terminals in one folder.
 type session struct {
 	t   *testing.T
 	dir string
@@ -154,7 +154,8 @@ type session struct {
 	cancel context.CancelFunc
 }
 
-// shell is a command in which go run . is the built program and 127.0.0.1:8080 the server.
+// shell returns a command that runs text, with the built program instead of go run . and with the URL of
+// the server instead of http://127.0.0.1:8080.
 func (s *session) shell(ctx context.Context, text string) *exec.Cmd {
 	program := programtest.Command(s.t, nil)
 	text = strings.ReplaceAll(text, "go run .", program.Path)

@@ -46,12 +46,12 @@ func TestDiagramShowsTheRealImports(t *testing.T) {
 	}
 	for _, edge := range sorted(drawn) {
 		if !imports[edge] {
-			t.Errorf("docs/images/packages.dot shows that %s, which is not so", edge)
+			t.Errorf("docs/images/packages.dot shows that %s, which the code does not", edge)
 		}
 	}
 }
 
-// Versions of Graphviz draw the same source a little differently, so the picture is compared by what it shows.
+// Versions of Graphviz draw the same source a little differently, so only the labels and edges are compared.
 func TestDiagramIsDrawnFromItsSource(t *testing.T) {
 	t.Parallel()
 	const draw = "docs/images/packages.svg is out of date: run make diagram"

@@ -13,8 +13,8 @@ func TestREADMEHasAtMost160Lines(t *testing.T) {
 	}
 }
 
-// The form is that of Keep a Changelog: versions, newest first, with lists under a few headings.
-func TestChangelogHasItsForm(t *testing.T) {
+// The format: versions, newest first, with lists under a few headings.
+func TestChangelogHasTheFormatOfKeepAChangelog(t *testing.T) {
 	t.Parallel()
 	line := regexp.MustCompile(strings.Join([]string{
 		`^$`,
@@ -29,7 +29,7 @@ func TestChangelogHasItsForm(t *testing.T) {
 	}
 	for i, l := range strings.Split(text, "\n") {
 		if !line.MatchString(l) {
-			t.Errorf("line %d below Unreleased is not of the form: %s", i+1, l)
+			t.Errorf("line %d below Unreleased has an invalid format: %s", i+1, l)
 		}
 	}
 	for _, entry := range regexp.MustCompile(`(?m)^- (?:.+\n  )*.+$`).FindAllString(text, -1) {

@@ -1,4 +1,4 @@
-// Package documents_test holds the documents against the program: their commands, their links and what they name.
+// Package documents_test compares the documents with the program: commands, links, and names in backticks.
 package documents_test
 
 import (
@@ -16,7 +16,7 @@ const root = "../.."
 
 func TestMain(m *testing.M) { os.Exit(programtest.Main(m)) }
 
-// documents are the paths of all documents, from the root.
+// documents returns the paths of all documents, relative to the root.
 func documents(t *testing.T) []string {
 	t.Helper()
 	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
@@ -39,8 +39,8 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// repositoryFiles are the paths of all files and folders, from the root and with slashes, without
-// what Git and npm keep.
+// repositoryFiles returns the paths of all files and folders, relative to the root and with slashes,
+// except in .git and node_modules.
 func repositoryFiles(t *testing.T) []string {
 	t.Helper()
 	var paths []string

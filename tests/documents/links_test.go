@@ -54,7 +54,7 @@ func TestLinksLeadToFilesAndHeadings(t *testing.T) {
 	}
 }
 
-// A name in backticks that looks like a file, a folder, a target of make, a test or a setting is one.
+// A name in backticks that looks like a file, a folder, a target of make, a test or a setting exists.
 func TestNamesInDocumentsExist(t *testing.T) {
 	t.Parallel()
 	files := repositoryFiles(t)
@@ -100,7 +100,7 @@ func TestNamesInDocumentsExist(t *testing.T) {
 				}
 			case target.MatchString(name):
 				if !strings.Contains(makefile, "\n"+target.FindStringSubmatch(name)[1]+":") {
-					t.Errorf("%s names %s, which is no target", document, quoted)
+					t.Errorf("%s names %s, which is not a target of the Makefile", document, quoted)
 				}
 			case test.MatchString(name):
 				if !strings.Contains(sources, "func "+test.FindStringSubmatch(name)[1]+"(") {
@@ -108,7 +108,7 @@ func TestNamesInDocumentsExist(t *testing.T) {
 				}
 			case constant.MatchString(name):
 				if !strings.Contains(sources, name) {
-					t.Errorf("%s names %s, which is in no source", document, quoted)
+					t.Errorf("%s names %s, which no source file contains", document, quoted)
 				}
 			}
 		}

@@ -13,10 +13,10 @@ import (
 	"frontpage/settings"
 )
 
-// setting is one as --help or the documents describe it.
+// setting is a setting as --help or a document describes it.
 type setting struct {
 	variable     string
-	defaultValue string // empty if it has none, or if the text says so
+	defaultValue string // empty if missing, or if only the text gives it
 	text         string // of --help
 }
 

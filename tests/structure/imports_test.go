@@ -1,5 +1,5 @@
-// Package structure_test holds the structure of the repository: which package may import which, and how
-// its texts are written.
+// Package structure_test checks which package imports which, and the wording of all texts in the
+// repository.
 package structure_test
 
 import (
@@ -74,7 +74,7 @@ func TestPackagesImportOnlyWhatIsAllowed(t *testing.T) {
 				t.Errorf("%s imports %s, which is not in its list", from, to)
 			}
 			if slices.Contains(forbidden[from], imported) {
-				t.Errorf("%s imports %s", from, imported)
+				t.Errorf("%s imports %s, which is forbidden", from, imported)
 			}
 		}
 	}
@@ -85,12 +85,12 @@ func TestPackagesImportOnlyWhatIsAllowed(t *testing.T) {
 	}
 }
 
-func TestProgramContainsNothingForTests(t *testing.T) {
+func TestProgramLinksNoTestHelpers(t *testing.T) {
 	t.Parallel()
 	for _, linked := range goList(t, "-deps", ".") {
 		name := strings.TrimPrefix(linked, module+"/")
 		if name == "testing" || name == "redistest" || name == "sitetest" || name == "programtest" || strings.HasPrefix(linked, module+"/tests/") {
-			t.Errorf("the program links %s", linked)
+			t.Errorf("the program links %s, which is for tests only", linked)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func TestEndpointNamesNothingOfTheSchema(t *testing.T) {
 	}
 	files, err := filepath.Glob(filepath.Join(root, "endpoint", "*.go"))
 	if err != nil || len(files) < 10 {
-		t.Fatalf("%d files, %v", len(files), err)
+		t.Fatalf("%d files were found in endpoint (%v), want at least 10", len(files), err)
 	}
 	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") {
@@ -147,14 +147,14 @@ func TestEndpointNamesNothingOfTheSchema(t *testing.T) {
 				return true
 			}
 			if text, err := strconv.Unquote(literal.Value); err == nil && named[text] && generic[text] == "" {
-				t.Errorf("%v: %q is a name of the schema", positions.Position(literal.Pos()), text)
+				t.Errorf("%v: %q is a name of the schema, which endpoint must not contain", positions.Position(literal.Pos()), text)
 			}
 			return true
 		})
 	}
 }
 
-// An older parser, which gqlgen asks for, can be made to end the process by one request.
+// gqlgen is satisfied with an older version, in which one request can crash the process.
 func TestGraphQLParserIsNewEnough(t *testing.T) {
 	t.Parallel()
 	const minimum = "v2.5.64"

@@ -17,7 +17,7 @@ var unwanted = []string{
 	"does not ho|ld", "there is n|one", "is no er|ror", "in the pl|ace of", "the book's c|ode", "who is as|king", "contradicts it|self", "strang|er", "once mo|re", "has ne|ws",
 }
 
-// unchecked are texts that are not written by hand: builds, generated code and lists of dependencies.
+// unchecked are files that are not written by hand (builds, generated code, lists of dependencies), and data.
 var unchecked = regexp.MustCompile(`^web/dist/|(^|/)generated\.go$|^web/site/src/gql\.ts$|(^|/)package-lock\.json$|(^|/)go\.sum$|(^|/)testdata/|\.(png|svg|csv)$|^LICENSE$`)
 
 // The glossary itself shows what not to write, between these lines.
@@ -25,7 +25,7 @@ var glossary = regexp.MustCompile(`(?s)<!-- glossary: begin -->.*?<!-- glossary:
 
 func TestTextsUseTheWordsOfTheGlossary(t *testing.T) {
 	t.Parallel()
-	// A phrase may go on on the next line, after the mark of a comment.
+	// A phrase may continue on the next line, after a comment marker.
 	gap := `(?:\s|//|--|#|\*)+`
 	parts := make([]string, len(unwanted))
 	for i, phrase := range unwanted {
