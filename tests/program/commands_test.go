@@ -61,15 +61,15 @@ func TestImportAddsEachRowOnceAndCheckFindsInconsistencies(t *testing.T) {
 	}
 	s := start(t, env...)
 	if got := s.ask(`{ group(name: "example3.org") { articleCount articles(order: TIME, pageSize: 2) { number } } }`); got != `{"data":{"group":{"articleCount":171,"articles":[{"number":1203},{"number":1196}]}}}` {
-		t.Error(got)
+		t.Errorf("the group of a host after the import: %s", got)
 	}
 	if got := s.ask(`mutation { post(input: {title: "t", text: "x"}) { article { number } } }`); got != `{"data":{"post":{"article":{"number":1210}}}}` {
-		t.Error(got)
+		t.Errorf("a post after the import: %s, want the next number, 1210", got)
 	}
 	s.Stop()
 	for _, args := range [][]string{{"import", file}, {"check"}} {
 		if out, err := programtest.Command(t, []string{"REDIS_URL=memory://"}, args...).CombinedOutput(); err == nil || !strings.Contains(string(out), "memory") {
-			t.Errorf("%v on memory: %v %s", args, err, out)
+			t.Errorf("%v with a store in memory: %v %s, want an error that says so", args, err, out)
 		}
 	}
 }
@@ -88,16 +88,16 @@ func TestUndeleteRestoresTheArticleWithItsRank(t *testing.T) {
 		go: group(name: "go") { articles { id } } i: group(name: "interesting") { articles { id } } groups { nodes { name } } user(name: "alice") { articlesConnection { totalCount nodes { id } } } }`
 	before := s.as("bob", "", everything)
 	if !strings.HasPrefix(before, `{"data":{"articles":[{"id":"article:2","score":`) || !strings.Contains(before, `"i":{"articles":[{"id":"article:2"}]}`) {
-		t.Errorf("before: %s", before)
+		t.Errorf("before the deletion: %s", before)
 	}
 	if _, said, code := programtest.Run(t, env, "undelete", "2"); code != 1 || !strings.Contains(said, "article:2 is not deleted") {
 		t.Errorf("undelete of an article that is not deleted: exit code %d: %s", code, said)
 	}
 	if got := s.as("mod", "moderator", `mutation { deleteArticle(input: {article: 2}) { deletedId } }`); got != `{"data":{"deleteArticle":{"deletedId":"article:2"}}}` {
-		t.Error(got)
+		t.Errorf("delete: %s", got)
 	}
 	if gone := s.as("bob", "", everything); strings.Contains(gone, "article:2") || strings.Contains(gone, "g2") {
-		t.Errorf("after deletion: %s", gone)
+		t.Errorf("the deleted article or its group is still listed: %s", gone)
 	}
 	if out, _, code := programtest.Run(t, env, "check"); code != 0 || !strings.Contains(out, "checked 2 articles, 1 deleted articles") {
 		t.Errorf("check: %d %s", code, out)
@@ -107,17 +107,17 @@ func TestUndeleteRestoresTheArticleWithItsRank(t *testing.T) {
 		t.Errorf("undelete: %d %s %s", code, out, said)
 	}
 	if after := s.as("bob", "", everything); after != before {
-		t.Errorf("after undelete: %s\nbefore: %s", after, before)
+		t.Errorf("after undelete:\n got %s\nwant %s", after, before)
 	}
 	if got := s.as("dave", "", `mutation { vote(input: {article: 2}) { article { votes } changed } }`); got != `{"data":{"vote":{"article":{"votes":4},"changed":true}}}` {
-		t.Error(got)
+		t.Errorf("a vote on the restored article: %s", got)
 	}
 	if out, _, code := programtest.Run(t, env, "check"); code != 0 || !strings.Contains(out, "checked 3 articles, 0 deleted articles and 5 groups: 0 violations") {
 		t.Errorf("check: %d %s", code, out)
 	}
 	if got := s.as("mod", "moderator", `{ moderationLog { nodes { kind by articleId article { votes } } } }`); got != `{"data":{"moderationLog":{"nodes":[`+
 		`{"kind":"UNDELETED","by":" command line","articleId":"article:2","article":{"votes":4}},{"kind":"DELETED","by":"mod","articleId":"article:2","article":{"votes":4}}]}}}` {
-		t.Error(got)
+		t.Errorf("the moderation log: %s", got)
 	}
 	s.Stop()
 	for name, says := range map[string]string{"99": "there is no article:99", "article:02": "is not an article id", "user:alice": "is not an article id", "2": "article:2 is not deleted"} {
@@ -126,19 +126,19 @@ func TestUndeleteRestoresTheArticleWithItsRank(t *testing.T) {
 				continue
 			}
 			if out, said, code := programtest.Run(t, env, do, name); code != 1 || !strings.Contains(said, says) || out != "" {
-				t.Errorf("%s %s: %d %s %s", do, name, code, out, said)
+				t.Errorf("%s %s: exit code %d, output %q, log %q, want exit code 1 and %q", do, name, code, out, said, says)
 			}
 		}
 	}
 	for _, do := range []string{"undelete", "audit"} {
 		if _, said, code := programtest.Run(t, []string{"REDIS_URL=memory://"}, do, "1"); code != 1 || !strings.Contains(said, "memory") {
-			t.Errorf("%s on memory: %d %s", do, code, said)
+			t.Errorf("%s with a store in memory: exit code %d, want 1 and an error that says so: %s", do, code, said)
 		}
 		if _, _, code := programtest.Run(t, env, do); code != 2 {
 			t.Errorf("%s without an argument: exit code %d, want 2", do, code)
 		}
 		if out, said, code := programtest.Run(t, append(env, "VOTE_SCORE=1"), do, "1"); code != 1 || out != "" || !strings.Contains(said, "vote_score") {
-			t.Errorf("%s under other rules: %d %s %s", do, code, out, said)
+			t.Errorf("%s under other rules: exit code %d, want 1 and an error that names vote_score: %s%s", do, code, out, said)
 		}
 	}
 }
@@ -161,7 +161,7 @@ func TestAuditListsVotersWithHashedAddresses(t *testing.T) {
 		pattern := regexp.MustCompile(`^alice\tup\t-\t-\nbob\tup\t-\t-\n((?:\w+\t\w+\t20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ\t[0-9a-f]{12}\n){3})$`)
 		m := pattern.FindStringSubmatch(out)
 		if code != 0 || m == nil {
-			t.Fatalf("%d %s%s", code, out, said)
+			t.Fatalf("audit: exit code %d, want 0 and a line for each voter:\n%s%s", code, out, said)
 		}
 		buckets := map[string]bool{}
 		for line := range strings.Lines(m[1]) {
@@ -180,7 +180,7 @@ func TestAuditListsVotersWithHashedAddresses(t *testing.T) {
 	}
 	check()
 	quiet.as("alice", "", `mutation { deleteArticle(input: {article: 1}) { deletedId } }`)
-	check() // the voters of what is deleted are kept
+	check() // the voters of a deleted article are kept
 	quiet.Stop()
 	if log := recording.Stop(); strings.Contains(log, "sesame") || strings.Contains(log, "carol") {
 		t.Errorf("the log contains a secret or a voter: %s", log)

@@ -1,4 +1,4 @@
-// Package program_test runs the built program as an operator does, and looks at it from outside only.
+// Package program_test runs the built program as an operator does, and tests only what is visible from outside.
 package program_test
 
 import (
@@ -109,7 +109,7 @@ func (s *server) status(path string) int {
 	return status
 }
 
-// tokenFor is a token of a user for an hour, signed with the secret.
+// tokenFor returns a token of a user, valid for an hour and signed with testSecret.
 func tokenFor(user string) string {
 	encode := base64.RawURLEncoding.EncodeToString
 	text := encode([]byte(`{"alg":"HS256"}`)) + "." + encode(fmt.Appendf(nil, `{"sub":%q,"exp":%d}`, user, time.Now().Add(time.Hour).Unix()))
@@ -142,7 +142,7 @@ func (s *server) events(query string) *bufio.Scanner {
 	s.t.Cleanup(func() { _ = res.Body.Close() })
 	lines := bufio.NewScanner(res.Body)
 	if !lines.Scan() || lines.Text() != ":" { // it is open
-		s.t.Fatalf("%d %q %v", res.StatusCode, lines.Text(), lines.Err())
+		s.t.Fatalf("open an event stream: status %d, first line %q (%v), want a comment", res.StatusCode, lines.Text(), lines.Err())
 	}
 	return lines
 }
@@ -161,7 +161,7 @@ func (s *server) socket(query string) *websocket.Conn {
 		}
 	}
 	if _, message, err := conn.Read(s.t.Context()); err != nil || string(message) != `{"type":"connection_ack"}` {
-		s.t.Fatalf("%s %v", message, err)
+		s.t.Fatalf("open a WebSocket: %s (%v), want connection_ack", message, err)
 	}
 	return conn
 }

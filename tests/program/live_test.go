@@ -16,7 +16,7 @@ func TestVoteOnOneServerReachesWatchersOfAnother(t *testing.T) {
 	redis := redistest.Start(t)
 	here, there := start(t, "REDIS_URL="+redis.URL()), start(t, "REDIS_URL="+redis.URL())
 	if answer := here.ask(`mutation { post(input: {title: "t", text: "x"}) { article { id } } }`); !strings.Contains(answer, "article:1") {
-		t.Fatal(answer)
+		t.Fatalf("post: %s", answer)
 	}
 	events := here.events(`subscription { articleChanged(ids: ["article:1"]) { votes } }`)
 	socket := here.socket("subscription { articleChanged(ids: [1]) { votes } }")
@@ -45,7 +45,7 @@ func TestVoteOnOneServerReachesWatchersOfAnother(t *testing.T) {
 		case got := <-arrived:
 			left--
 			if !strings.Contains(got, `{"data":{"articleChanged":{"votes":`) {
-				t.Fatal(got)
+				t.Fatalf("the watcher received %s, want an event", got)
 			}
 		default:
 		}
@@ -61,20 +61,20 @@ func TestShutdownEndsOpenStreams(t *testing.T) {
 	go func() {
 		_, message, err := socket.Read(t.Context())
 		if err == nil {
-			err = errors.New("a message: " + string(message))
+			err = errors.New("unexpected message: " + string(message))
 		}
 		ended <- err
 	}()
 	log := s.Stop()
 	if err := <-ended; websocket.CloseStatus(err) != websocket.StatusGoingAway {
-		t.Errorf("the socket ended with %v", err)
+		t.Errorf("the WebSocket ended with %v, want status 1001 (going away)", err)
 	}
 	var rest strings.Builder
 	for events.Scan() {
 		rest.WriteString(events.Text())
 	}
 	if err := events.Err(); err != nil && !errors.Is(err, io.EOF) || strings.Contains(rest.String(), "complete") {
-		t.Errorf("the stream ended with %v after %q", err, rest.String())
+		t.Errorf("the event stream ended with %v after %q, want a plain end without complete", err, rest.String())
 	}
 	if !strings.Contains(log, "msg=stopped") || strings.Contains(log, "cut off") {
 		t.Errorf("the log is not that of a clean stop: %s", log)

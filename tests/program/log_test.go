@@ -34,7 +34,7 @@ func TestLogContainsNoUserAddressOrInput(t *testing.T) {
 	good, bad := signed(secret), signed("another")
 	for name, tt := range map[string]struct {
 		env     []string
-		headers []http.Header // each is tried with everything
+		headers []http.Header // doEverything runs with each
 	}{
 		"in development": {headers: []http.Header{{"X-User-Id": {"mallory"}, "Authorization": {"Bearer " + good}}}},
 		"with tokens": {[]string{"JWT_SECRET=" + secret}, []http.Header{
@@ -67,7 +67,7 @@ func TestLogContainsNoUserAddressOrInput(t *testing.T) {
 			parts := strings.Split(good+"."+bad, ".")
 			for _, private := range append(parts, "mallory", "whisper", "s3cret", "127.0.0.77") {
 				if strings.Contains(log, private) {
-					t.Errorf("%s is in the log:\n%s", private, log)
+					t.Errorf("the log contains %s:\n%s", private, log)
 				}
 			}
 			if !strings.Contains(log, "WRONGTYPE") || !strings.Contains(log, "unavailable") || (tt.env != nil) != strings.Contains(log, "TOKEN_INVALID") {

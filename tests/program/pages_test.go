@@ -42,19 +42,19 @@ func TestPagesCanBeSwitchedOff(t *testing.T) {
 	s.Stop()
 	s = start(t, "REDIS_URL=memory://", "EXPLORER=false")
 	if status := s.status("/graphiql"); status != http.StatusNotFound {
-		t.Errorf("without the explorer, /graphiql: status %d", status)
+		t.Errorf("without the explorer, /graphiql: status %d, want 404", status)
 	}
 	s.Stop()
 }
 
-// The second start finds articles, and adds none.
+// The second start finds the articles of the first, and adds none.
 func TestDemoFillsAnEmptySiteOnce(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	for range 2 {
 		s := start(t, "DATA_DIR="+data, "DEMO=true")
 		if got := s.ask("{ articlesConnection { totalCount } }"); got != `{"data":{"articlesConnection":{"totalCount":62}}}` {
-			t.Error(got)
+			t.Errorf("%s, want 62 articles", got)
 		}
 		s.Stop()
 	}

@@ -24,6 +24,7 @@ const (
 	frontPage1 = `{"data":{"articles":[{"id":"article:1","votes":0,"viewerVote":"NONE"}]}}`
 )
 
+// useIt posts, votes and reads, and checks the status of the other paths.
 func (s *server) useIt() {
 	s.t.Helper()
 	for _, step := range [][2]string{{postOne, postedOne}, {voteOne, votedOne}, {frontPage, frontPage1}} {
@@ -50,7 +51,7 @@ func TestServesOnEachStore(t *testing.T) {
 		}
 		again := start(t, "DATA_DIR="+data)
 		if got := again.ask(frontPage); got != frontPage1 {
-			t.Errorf("after a restart: %s", got)
+			t.Errorf("after a restart: %s, want %s", got, frontPage1)
 		}
 		again.Stop()
 	})
@@ -90,17 +91,17 @@ func TestReadinessFollowsTheStore(t *testing.T) {
 	s.useIt()
 	redis.Kill()
 	if ready, healthy := s.status("/readyz"), s.status("/healthz"); ready != 503 || healthy != 200 {
-		t.Errorf("without Redis: ready %d, healthy %d", ready, healthy)
+		t.Errorf("without Redis: /readyz has status %d, want 503; /healthz has %d, want 200", ready, healthy)
 	}
 	if got := s.ask(frontPage); !strings.Contains(got, `"code":"UNAVAILABLE"`) {
-		t.Errorf("without Redis: %s", got)
+		t.Errorf("without Redis: %s, want UNAVAILABLE", got)
 	}
 	redis.Restart()
 	if ready := s.status("/readyz"); ready != 200 {
-		t.Errorf("with Redis again: ready %d", ready)
+		t.Errorf("with Redis again: /readyz has status %d, want 200", ready)
 	}
 	if got := s.ask(frontPage); got != frontPage1 {
-		t.Errorf("with Redis again: %s", got)
+		t.Errorf("with Redis again: %s, want %s", got, frontPage1)
 	}
 	s.Stop()
 }
@@ -118,7 +119,7 @@ func TestSIGTERMLetsRunningRequestsFinish(t *testing.T) {
 	fmt.Fprintf(connection, "POST /query HTTP/1.1\r\nHost: localhost\r\nX-User-ID: alice\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", len(body))
 	answers := bufio.NewReader(connection)
 	if line, err := answers.ReadString('\n'); err != nil || !strings.Contains(line, "100") {
-		t.Fatalf("%q %v", line, err)
+		t.Fatalf("the response begins with %q (%v), want 100 Continue", line, err)
 	}
 	if err := s.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -134,7 +135,7 @@ func TestSIGTERMLetsRunningRequestsFinish(t *testing.T) {
 		t.Fatal(err)
 	}
 	if rest, err := io.ReadAll(answers); err != nil || !strings.Contains(string(rest), postedOne) {
-		t.Errorf("%q %v", rest, err)
+		t.Errorf("the response to the running request is %q (%v), want %s", rest, err, postedOne)
 	}
 	s.Wait()
 }

@@ -17,8 +17,8 @@ import (
 // invalid is an environment with an invalid setting.
 type invalid struct {
 	env   []string
-	flags string   // of the settings that the error must name, separated by blanks
-	says  []string // in the error, besides
+	flags string   // of the settings that the error must name, separated by spaces
+	says  []string // what else the error must contain
 }
 
 // check starts the program. It must end with this exit code and an error in one line, which names each
@@ -167,7 +167,7 @@ func TestInvalidSignInSettingStopsTheStart(t *testing.T) {
 	}
 }
 
-func TestPortInUseErrorNamesAnother(t *testing.T) {
+func TestPortInUseErrorSuggestsAnotherPort(t *testing.T) {
 	t.Parallel()
 	other, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -224,12 +224,12 @@ func TestDurationSettingAcceptsDays(t *testing.T) {
 	data := t.TempDir()
 	env := []string{"DATA_DIR=" + data, "VOTING_WINDOW=1d12h", "LINK_WINDOW=7d", "RATE_POSTS=10/1d"}
 	start(t, env...).Stop()
-	// The same duration in other units is no change of the rules, a different one is.
+	// The same duration in other units is not a change of the rules; another duration is.
 	if _, text, code := programtest.Run(t, []string{"DATA_DIR=" + data, "VOTING_WINDOW=36h"}, "check"); code != 0 {
-		t.Errorf("36h is not 1d12h: %s", text)
+		t.Errorf("36h after 1d12h: exit code %d, want 0: %s", code, text)
 	}
 	if _, text, code := programtest.Run(t, []string{"DATA_DIR=" + data, "VOTING_WINDOW=2d"}, "check"); code != 1 || !strings.Contains(text, "voting_window") {
-		t.Errorf("2d is 1d12h: %d %s", code, text)
+		t.Errorf("2d after 1d12h: exit code %d, want 1 and an error that names voting_window: %s", code, text)
 	}
 }
 
@@ -288,7 +288,7 @@ func TestHelpListsCommandsThenGroupsOfSettings(t *testing.T) {
 		place = at
 	}
 	if strings.Contains(help, "...,...") {
-		t.Errorf("doubled dots in the help:\n%s", help)
+		t.Errorf("the help contains ...,...:\n%s", help)
 	}
 	settings := regexp.MustCompile(`\(\$([A-Z0-9_]+)\)`).FindAllStringSubmatch(help, -1)
 	if len(settings) < 60 {

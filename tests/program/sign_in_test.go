@@ -20,8 +20,8 @@ const (
 )
 
 const (
-	isAlice  = `{"data":{"viewer":{"name":"alice"}}}`
-	isNobody = `{"data":{"viewer":null}}`
+	isAlice     = `{"data":{"viewer":{"name":"alice"}}}`
+	isAnonymous = `{"data":{"viewer":null}}`
 )
 
 // signs are the texts by which the log names each sign-in mode.
@@ -35,7 +35,7 @@ func TestLogNamesTheSignInModeAndNoSecret(t *testing.T) {
 	for name, tt := range map[string]struct {
 		env    []string
 		sign   string
-		header []string // that authenticates alice; empty: none does
+		header []string // authenticates alice; nil if the test has no credentials for this mode
 	}{
 		"development":       {nil, signs[0], []string{"X-User-ID", "alice"}},
 		"a secret":          {[]string{"JWT_SECRET=" + testSecret}, signs[1], []string{"Authorization", "Bearer " + tokenFor("alice")}},
@@ -51,7 +51,7 @@ func TestLogNamesTheSignInModeAndNoSecret(t *testing.T) {
 			if strings.Contains(name, "JSON") {
 				out, err := programtest.Command(t, append(env, "ADDR=nonsense")).CombinedOutput()
 				if err == nil || strings.Contains(string(out), "sesame") {
-					t.Errorf("%v %s", err, out)
+					t.Errorf("an invalid setting with a JSON log: %v, want an error without a secret: %s", err, out)
 				}
 				return
 			}
@@ -59,7 +59,7 @@ func TestLogNamesTheSignInModeAndNoSecret(t *testing.T) {
 			said := ""
 			if tt.header != nil {
 				if _, body := s.whoAmI(http.DefaultClient, tt.header...); body != isAlice {
-					t.Errorf("alice is %s", body)
+					t.Errorf("the viewer is %s, want alice", body)
 				}
 			}
 			for _, header := range [][]string{nil, {"Authorization", "Bearer x.y.z"}, {"Authorization", "Bearer " + tokenFor("eve") + "x"}, {"X-User-ID", strings.Repeat("u", 65)}, {"X-Forwarded-User", " "}} {
@@ -108,14 +108,14 @@ func TestOtherMachinesCanConnectOnlyWithSignIn(t *testing.T) {
 				header = append(header, "Host", host)
 			}
 			if res, body := s.whoAmI(http.DefaultClient, header...); res.StatusCode != 200 || body != isAlice {
-				t.Errorf("%s with the Host %q: %d %s", addr, host, res.StatusCode, body)
+				t.Errorf("%s with the Host %q: status %d, %s, want alice", addr, host, res.StatusCode, body)
 			}
 		}
-		if res, body := s.whoAmI(http.DefaultClient, "X-User-ID", "alice"); res.StatusCode != 200 || body != isNobody {
-			t.Errorf("%s: the header of development mode: %d %s", addr, res.StatusCode, body)
+		if res, body := s.whoAmI(http.DefaultClient, "X-User-ID", "alice"); res.StatusCode != 200 || body != isAnonymous {
+			t.Errorf("%s with the header of development mode: status %d, %s, want an anonymous caller", addr, res.StatusCode, body)
 		}
 		if res, body := s.whoAmI(http.DefaultClient, "Authorization", "Bearer x"); res.StatusCode != 401 || !strings.Contains(body, "TOKEN_INVALID") {
-			t.Errorf("%s: a bad token: %d %s", addr, res.StatusCode, body)
+			t.Errorf("%s with an invalid token: status %d, %s, want 401 and TOKEN_INVALID", addr, res.StatusCode, body)
 		}
 		s.Stop()
 	}
@@ -132,7 +132,7 @@ func TestDevelopmentModeRejectsForeignHostNames(t *testing.T) {
 		"192.0.2.1": 421, "0.0.0.0:" + port: 421, "[::]": 421, "[2001:db8::1]:" + port: 421, "localhost@evil.example": 421,
 	} {
 		if res, body := s.whoAmI(http.DefaultClient, "Host", host, "X-User-ID", "alice"); res.StatusCode != want || want == 421 && strings.Contains(body, "data") {
-			t.Errorf("%s: %d %s, want %d", host, res.StatusCode, body, want)
+			t.Errorf("the Host %s: status %d, %s, want %d", host, res.StatusCode, body, want)
 		}
 	}
 	for _, path := range []string{"/", "/healthz", "/readyz", "/query?query={__typename}"} {
@@ -153,7 +153,7 @@ func TestDevelopmentModeRejectsForeignHostNames(t *testing.T) {
 			}
 			_ = res.Body.Close()
 			if res.StatusCode != 421 {
-				t.Errorf("%s (a socket: %v): %d", path, upgrade, res.StatusCode)
+				t.Errorf("%s (WebSocket handshake: %v): status %d, want 421", path, upgrade, res.StatusCode)
 			}
 		}
 	}

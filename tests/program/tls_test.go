@@ -87,10 +87,10 @@ func TestCertificateMakesTheServerServeHTTPS(t *testing.T) {
 	for want, client := range map[string]*http.Client{"HTTP/1.1": one, "HTTP/2.0": two} {
 		res, body := s.whoAmI(client, alice...)
 		if res.Proto != want || body != isAlice || res.TLS == nil || res.TLS.Version < tls.VersionTLS12 {
-			t.Errorf("%s: %s %s", want, res.Proto, body)
+			t.Errorf("the viewer over %s: protocol %s, %s, want alice and at least TLS 1.2", want, res.Proto, body)
 		}
 		if protocol, body := s.eventsBy(client); protocol != want || body != `:||event: next|data: {"data":{"viewer":null}}||event: complete|data:||` {
-			t.Errorf("events by %s: %s %s", want, protocol, body)
+			t.Errorf("an event stream over %s: protocol %s, lines %s", want, protocol, body)
 		}
 	}
 	conn, _, err := websocket.Dial(t.Context(), "wss"+strings.TrimPrefix(s.URL, "https")+"/query", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}, HTTPClient: one})
@@ -112,7 +112,7 @@ func TestCertificateMakesTheServerServeHTTPS(t *testing.T) {
 	if res, err := http.Get("http" + strings.TrimPrefix(s.URL, "https") + "/healthz"); err == nil {
 		_ = res.Body.Close()
 		if res.StatusCode != 400 {
-			t.Errorf("without TLS: %d", res.StatusCode)
+			t.Errorf("plain HTTP on the HTTPS port: status %d, want 400", res.StatusCode)
 		}
 	}
 	if res, err := (&http.Client{Transport: &http.Transport{}}).Get(s.URL + "/healthz"); err == nil {
@@ -135,16 +135,16 @@ func TestH2CAcceptsHTTP2WithoutTLS(t *testing.T) {
 	two := client(t, &tls.Config{}, func(p *http.Protocols) { p.SetUnencryptedHTTP2(true) })
 	on := start(t, "REDIS_URL=memory://", "H2C=true")
 	if res, body := on.whoAmI(two, "X-User-ID", "alice"); res.Proto != "HTTP/2.0" || body != isAlice {
-		t.Errorf("%s %s", res.Proto, body)
+		t.Errorf("the viewer with H2C: protocol %s, %s, want alice over HTTP/2.0", res.Proto, body)
 	}
 	if protocol, body := on.eventsBy(two); protocol != "HTTP/2.0" || !strings.HasSuffix(body, `||event: complete|data:||`) {
-		t.Errorf("events: %s %s", protocol, body)
+		t.Errorf("an event stream with H2C: protocol %s, lines %s", protocol, body)
 	}
 	if res, body := on.whoAmI(http.DefaultClient, "X-User-ID", "alice"); res.Proto != "HTTP/1.1" || body != isAlice {
-		t.Errorf("HTTP/1.1 with H2C: %s %s", res.Proto, body)
+		t.Errorf("a client of HTTP/1.1 with H2C: protocol %s, %s, want alice", res.Proto, body)
 	}
 	if res, _ := on.whoAmI(two, "Host", "evil.example"); res.StatusCode != 421 {
-		t.Errorf("foreign Host by HTTP/2: status %d, want 421", res.StatusCode)
+		t.Errorf("a foreign Host over HTTP/2: status %d, want 421", res.StatusCode)
 	}
 	_ = on.socket("{ viewer { name } }")
 	on.Stop()
