@@ -21,10 +21,9 @@ import (
 	"frontpage/redistest"
 )
 
-// BenchmarkSite measures a front page of 25 and a vote at three sizes of a
-// site: through the GraphQL handler, through the repository alone, and through
-// a bare net/http handler that does the same work in Redis and responds with the same
-// fields, which is the upper bound. The only socket is the one to Redis.
+// BenchmarkSite measures a front page of 25 articles and a vote at three sizes of a site: through the GraphQL
+// handler, through redisrepo alone, and, as the upper bound, through a bare net/http handler that does the
+// same work in Redis and responds with the same fields. The only socket is the one to Redis.
 func BenchmarkSite(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // as the server does by default
 	for _, articles := range []int{1_000, 100_000, 1_000_000} {

@@ -30,9 +30,9 @@ const (
 
 func TestMain(m *testing.M) { os.Exit(programtest.Main(m)) }
 
-// BenchmarkWatchers opens WebSockets that each watch the 25 articles of a front
-// page, casts 500 votes a second for 20 seconds, and reports delays, messages and memory. The server is a process of its own, on the same machine as the
-// watchers and the voters. Run it with -benchtime 1x.
+// BenchmarkWatchers opens WebSockets that each watch the 25 articles of a front page, casts 500 votes a second
+// for 20 seconds, and reports delays, messages and memory. The server is a process of its own, on the same
+// machine as the watchers and the voters. Run it with -benchtime 1x.
 func BenchmarkWatchers(b *testing.B) {
 	for _, watchers := range []int{500, 5000} {
 		b.Run(fmt.Sprint(watchers), func(b *testing.B) {
