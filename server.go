@@ -122,7 +122,7 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 	}
 	var updates sync.WaitGroup
 	updates.Go(func() {
-		repo.Listen(background, func(err error) { log.Warn("live updates", "err", err) })
+		repo.Listen(background, func(err error) { log.Warn("live updates are interrupted", "err", err) })
 	})
 	defer func() { stopBackground(); updates.Wait() }() // before the store is closed
 
