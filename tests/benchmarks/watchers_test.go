@@ -312,7 +312,7 @@ func voteOnce(client *http.Client, url string, id redisrepo.ArticleID, user stri
 		}
 	}
 	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil || answer.Data.Vote.Article.Votes == 0 {
-		return 0, fmt.Errorf("response to a vote: %+v, %w", answer, err)
+		return 0, fmt.Errorf("response to a vote: %+v, want the votes of the article (%w)", answer, err)
 	}
 	_, _ = io.Copy(io.Discard, res.Body)
 	return answer.Data.Vote.Article.Votes, nil
@@ -330,7 +330,7 @@ func memory(b *testing.B, pid int, line string) int {
 			return kib
 		}
 	}
-	b.Fatalf("no %s", line)
+	b.Fatalf("/proc/%d/status has no line %s", pid, line)
 	return 0
 }
 
