@@ -46,7 +46,7 @@ type Options struct {
 	// RolesClaim is the claim that holds the user's roles: an array of strings, or one string with blanks
 	// between the roles. A nested claim is written as a path, such as realm_access.roles. Empty means roles.
 	RolesClaim string
-	// Leeway is the accepted difference between the issuer's clock and ours. 0 means 30 s.
+	// Leeway is the accepted difference between the clocks of the issuer and of this server. 0 means 30 s.
 	Leeway time.Duration
 	// Refresh is the time between two loads of the keys. 0 means 5 min.
 	Refresh time.Duration
