@@ -101,35 +101,32 @@ func isTracking(name string) bool {
 // normalizeEscapes decodes the encodings of unreserved characters (RFC 3986), encodes what is not
 // ASCII, and writes encodings in upper case. A reserved character differs from its encoding, so both
 // stay; so does a percent sign that does not begin an encoding.
+//
+// It takes one pass, and not one for each level of nested encodings, of which a link can have a thousand:
+// a decoded character may complete another encoding, as in %%341, which is A.
 func normalizeEscapes(text string) string {
-	for {
-		next := normalizeEscapesOnce(text)
-		if next == text {
-			return text
-		}
-		text = next // decoding may complete another encoding: %%341 becomes %41
-	}
-}
-
-func normalizeEscapesOnce(text string) string {
 	const digits = "0123456789ABCDEF"
-	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		escaped := false
-		if c == '%' && i+2 < len(text) {
-			if value, err := hex.DecodeString(text[i+1 : i+3]); err == nil {
-				c, escaped = value[0], true
-				i += 2
-			}
+	out := make([]byte, 0, len(text))
+	for _, c := range []byte(text) {
+		if c >= 0x80 {
+			out = append(out, '%', digits[c>>4], digits[c&15])
+			continue
 		}
-		if c >= 0x80 || escaped && !unreserved(c) {
-			b.Write([]byte{'%', digits[c>>4], digits[c&15]})
-		} else {
-			b.WriteByte(c)
+		out = append(out, c)
+		for start := len(out) - 3; start >= 0 && out[start] == '%'; start = len(out) - 3 {
+			value, err := hex.DecodeString(string(out[start+1:]))
+			if err != nil {
+				break
+			}
+			decoded := value[0]
+			if !unreserved(decoded) {
+				out[start+1], out[start+2] = digits[decoded>>4], digits[decoded&15]
+				break
+			}
+			out = append(out[:start], decoded)
 		}
 	}
-	return b.String()
+	return string(out)
 }
 
 func unreserved(c byte) bool {
