@@ -114,7 +114,11 @@ func newServer(schema graphql.ExecutableSchema, log *slog.Logger, streams *strea
 	server.SetErrorPresenter(presentError(log, o.Limits))
 	server.SetRecoverFunc(recovered(log))
 	server.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-		return next(withReported(ctx))
+		response := next(withReported(ctx))
+		if response != nil {
+			o.Limits.boundResponse(response)
+		}
+		return response
 	})
 	if o.Introspection {
 		server.Use(extension.Introspection{})

@@ -17,9 +17,12 @@ type Limits struct {
 	RootFields int
 	Directives int
 	Fields     int
-	Cost       int // maximum number of objects and scalars in the response, by the sizes of its lists
+	Cost       int // maximum number of objects and scalars in the response, by the sizes of its lists; see PointBytes
 	PageSize   int // assumed size of a list whose size is not given: the site's page size
 }
+
+// maxAlias is the maximum length of an alias, bytes. A response repeats it for each element of a list.
+const maxAlias = 100
 
 // DefaultLimits allow every query of a site like this, and no document that costs a server seconds. The
 // standard introspection query has 184 tokens; a page of 100 articles with every field costs about 6,000.
@@ -108,6 +111,7 @@ func (l Limits) exceededBy(t tally) (exceeded []*refusal) {
 	}{
 		{codeDepthLimit, "levels", t.depth, l.Depth},
 		{codeAliasLimit, "aliases", t.aliases, l.Aliases},
+		{codeAliasLimit, "bytes in an alias", t.longest, maxAlias},
 		{codeRootFieldLimit, "root fields", t.width, l.RootFields},
 		{codeDirectiveLimit, "directives", t.directives, l.Directives},
 		{codeFieldLimit, "fields", t.fields, l.Fields},

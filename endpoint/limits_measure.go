@@ -2,8 +2,9 @@ package endpoint
 
 import "github.com/vektah/gqlparser/v2/ast"
 
-// tally counts what a selection set asks for. width is the number of its own fields, without nested ones.
-type tally struct{ depth, width, fields, aliases, directives int }
+// tally counts what a selection set asks for. width is the number of its own fields, without nested ones, and
+// longest the length of the longest alias, bytes.
+type tally struct{ depth, width, fields, aliases, longest, directives int }
 
 // maxTally is where counting stops: with fragments that spread each other twice, the count doubles with each
 // fragment.
@@ -11,6 +12,7 @@ const maxTally = 1_000_000
 
 func (t *tally) add(other tally) {
 	t.depth = max(t.depth, other.depth)
+	t.longest = max(t.longest, other.longest)
 	t.width = min(t.width+other.width, maxTally)
 	t.fields = min(t.fields+other.fields, maxTally)
 	t.aliases = min(t.aliases+other.aliases, maxTally)
@@ -53,6 +55,7 @@ func (m *measure) selections(set ast.SelectionSet) tally {
 			inside.directives += len(s.Directives)
 			if s.Alias != s.Name {
 				inside.aliases++
+				inside.longest = max(inside.longest, len(s.Alias))
 			}
 			t.add(inside)
 		case *ast.InlineFragment:

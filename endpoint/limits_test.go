@@ -87,6 +87,86 @@ func TestDocumentOverALimitIsRejected(t *testing.T) {
 	}
 }
 
+// A response has at most endpoint.PointBytes for each point of its cost, though its values and aliases are the longest
+// ones, and a short request cannot make a long one.
+func TestResponseSizeIsBoundedByItsCost(t *testing.T) {
+	t.Parallel()
+	client := redistest.Start(t).Client
+	s := sitetest.New(t, client, redisrepo.DefaultRules(), pointsOf(1_000_000_000))
+	poster := strings.Repeat("\U0001F600", 64)
+	var groups []string
+	for i := range redisrepo.MaxGroups {
+		groups = append(groups, strings.Repeat("\U00010428", 63)+string(rune('a'+i)))
+	}
+	repo, err := redisrepo.New(t.Context(), client, redisrepo.DefaultRules())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 100 {
+		text, link := strings.Repeat("\U0001F600", 10_000), fmt.Sprintf("http://example.org/%04d?", i)
+		link += strings.Repeat(`"`, 2_000-len(link))
+		if _, err := repo.Post(t.Context(), redisrepo.UserName(poster), redisrepo.Draft{Title: strings.Repeat("\U0001F600", 200), Text: &text, Link: &link, Groups: groups}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	alias := func(i int) string { return strings.Repeat("a", 98) + fmt.Sprintf("%02d: ", i) }
+	many := func(field string) string {
+		text := ""
+		for i := range 15 {
+			text += alias(i) + field + " "
+		}
+		return text
+	}
+	bad := strings.Repeat("\U000E0001", 40)
+	for _, query := range []string{
+		`articles(pageSize: 100) { ` + every + `}`,
+		`articles(pageSize: 20) { ` + many("text") + `}`,
+		`articles(pageSize: 100) { ` + many("link") + `}`,
+		`articles(pageSize: 100) { ` + many("title") + `}`,
+		`articles(pageSize: 100) { poster { ` + many("id") + `} groups { id name } }`,
+		`articlesConnection(first: 100) { edges { ` + many("cursor") + `} }`,
+		`groups(first: 100) { edges { cursor node { ` + many("id") + `} } }`,
+	} {
+		res, body := s.Get(`{ rateLimit { cost } ` + query + ` }`)
+		var a struct {
+			Data struct{ RateLimit struct{ Cost int } }
+		}
+		if err := json.Unmarshal([]byte(body), &a); err != nil {
+			t.Fatal(err)
+		}
+		if cost := a.Data.RateLimit.Cost; res.StatusCode != 200 || strings.Contains(body, `"errors"`) || cost == 0 || len(body) > cost*endpoint.PointBytes {
+			t.Errorf("%.60s: got %d, %d bytes and a cost of %d, want at most %d bytes for each point: %.200s", query, res.StatusCode, len(body), cost, endpoint.PointBytes, body)
+		}
+	}
+	for _, query := range []string{
+		`mutation($names: [String!]!) { ` + many(`post(input: {title: "", text: "x", groups: $names}) { userErrors { code message field } }`) + `}`,
+		`mutation($names: [String!]!) { ` + many(`regroup(input: {article: 1, add: $names, remove: $names}) { userErrors { code message field } }`) + `}`,
+		`mutation($hundred: [String!]!) { ` + many(`regroup(input: {article: 1, add: $hundred, remove: $hundred}) { userErrors { code message field } }`) + `}`,
+	} {
+		var list []string
+		for range 500 {
+			list = append(list, bad)
+		}
+		if body := s.AskText("alice", query, "names", list, "hundred", list[:100]); len(body) > 15*20*1_000 || sitetest.CodeOf(t, body) == "INTERNAL" {
+			t.Errorf("%.60s: got %d bytes, want at most 20 user errors in each payload: %.300s", query, len(body), body)
+		}
+	}
+	long := strings.Repeat("a", 101)
+	if a := s.Ask("", `{ articles { `+long+`: id } }`); len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "ALIAS_LIMIT_EXCEEDED" || a.Errors[0].Extensions.Asked != 101 {
+		t.Errorf("an alias of 101 bytes: got %v, want ALIAS_LIMIT_EXCEEDED", a.Errors)
+	}
+	// The store may hold longer values than Frontpage writes.
+	client.HSet(t.Context(), "article:1", "title", strings.Repeat("x", 3_000))
+	small := sitetest.New(t, client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Limits.Cost = 2 })
+	if a := small.Ask("", `{ article(id: 1) { title } }`); a.Data != nil && a.Data["article"] == nil || len(a.Errors) > 0 {
+		t.Errorf("a title of 3,000 bytes: got %v, want it", a)
+	}
+	client.HSet(t.Context(), "article:1", "title", strings.Repeat("x", 5_000))
+	if a := small.Ask("", `{ article(id: 1) { title } }`); len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "RESPONSE_LIMIT_EXCEEDED" || a.Data["article"] != nil {
+		t.Errorf("a title of 5,000 bytes: got %v, want RESPONSE_LIMIT_EXCEEDED", a)
+	}
+}
+
 // deep returns a query of twelve levels. last is the selection at the twelfth.
 func deep(last string) string {
 	const pair = `articlesConnection(first: 1) { edges { node { `

@@ -75,9 +75,6 @@ func (o *operation) once(timeout time.Duration) *refusal {
 	return &refusal{code: codeUnavailable, message: cancelled, status: http.StatusServiceUnavailable}
 }
 
-// maxErrors is how many errors of one document are shown. Short documents can have thousands.
-const maxErrors = 20
-
 // limitsFirst drops the other errors of a document that exceeds a limit.
 func limitsFirst(errs gqlerror.List) gqlerror.List {
 	var over gqlerror.List
@@ -89,5 +86,5 @@ func limitsFirst(errs gqlerror.List) gqlerror.List {
 	if over != nil {
 		errs = over
 	}
-	return errs[:min(len(errs), maxErrors)]
+	return errs
 }

@@ -49,13 +49,9 @@ func presentError(log *slog.Logger, limits Limits) graphql.ErrorPresenterFunc {
 				report(ctx, log, slog.LevelError, "resolver failed", shown.Path, "err", inner(shown))
 			}
 		}
-		shown.Message, shown.Err = cut(refused.message), nil
-		shown.Path = cutPath(shown.Path)
-		shown.Extensions = map[string]any{"code": refused.code}
-		if refused.allowed > 0 {
-			shown.Extensions["asked"], shown.Extensions["allowed"] = refused.asked, refused.allowed
-		}
-		return shown
+		presented := refused.shown()
+		presented.Path, presented.Locations = cutPath(shown.Path), shown.Locations
+		return presented
 	}
 }
 

@@ -114,8 +114,10 @@ func TestResetAtMatchesTheEndOfTheWindow(t *testing.T) {
 
 func TestComplexityPointsAreLimitedOnASocket(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), pointsOf(8))
-	id := s.Post("poster", "t")
+	client := redistest.Start(t).Client
+	sitetest.Import(t, client, "poster", 1)
+	s := sitetest.New(t, client, redisrepo.DefaultRules(), pointsOf(8))
+	const id = "article:1"
 	w := s.Socket(`{"X-User-ID":"bob"}`)
 	w.Subscribe("watch", `subscription { articleChanged(ids: [1]) { votes } }`, "") // 2
 	w.Subscribe("a", `{ rateLimit { cost remaining } }`, "")                        // 3

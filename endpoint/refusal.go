@@ -38,6 +38,7 @@ const (
 	codeDirectiveLimit   = "DIRECTIVE_LIMIT_EXCEEDED"
 	codeFieldLimit       = "FIELD_LIMIT_EXCEEDED"
 	codeCostLimit        = "COMPLEXITY_LIMIT_EXCEEDED" // gqlgen's own name for it
+	codeResponseLimit    = "RESPONSE_LIMIT_EXCEEDED"
 	codeIntrospectionMax = "INTROSPECTION_DEPTH_LIMIT_EXCEEDED"
 )
 
@@ -56,6 +57,15 @@ type refusal struct {
 }
 
 func (r *refusal) Error() string { return r.message }
+
+// shown returns the error that a client sees.
+func (r *refusal) shown() *gqlerror.Error {
+	extensions := map[string]any{"code": r.code}
+	if r.allowed > 0 {
+		extensions["asked"], extensions["allowed"] = r.asked, r.allowed
+	}
+	return &gqlerror.Error{Message: cut(r.message), Extensions: extensions}
+}
 
 // list returns the errors to dispatch.
 func (r *refusal) list() gqlerror.List {

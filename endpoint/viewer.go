@@ -62,8 +62,7 @@ func signIn(by *identity.Verifier, proxies []netip.Prefix, log *slog.Logger, nex
 			refused := notAuthenticated(req.Context(), log, err)
 			w.Header().Add("Vary", "Accept")
 			w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
-			shown := &gqlerror.Error{Message: refused.message, Extensions: map[string]any{"code": refused.code}}
-			write(w, negotiate(req.Header.Values("Accept")).media, refused, &graphql.Response{Errors: gqlerror.List{shown}})
+			write(w, negotiate(req.Header.Values("Accept")).media, refused, &graphql.Response{Errors: gqlerror.List{refused.shown()}})
 			return
 		}
 		v := Viewer{Address: clientAddress(req, proxies)}.withCaller(caller)

@@ -24,8 +24,24 @@ func listCosts(pageSize int) ComplexityRoot {
 	c.User.ArticlesConnection, c.Query.Groups, c.Query.ModerationLog = part, part, part
 	c.Query.Nodes = func(child int, ids []string) int { return listCost(child, max(len(ids), 1)) }
 	c.Article.Groups = func(child int) int { return listCost(child, redisrepo.MaxGroups) }
+	c.Article.Link = func(int) int { return linkCost }
+	c.Article.Text = func(int) int { return textCost }
+	names := func(child int) int { return listCost(child, redisrepo.MaxGroups) }
+	c.ModerationEntry.Before, c.ModerationEntry.After = names, names
+	one, several := func(child int) int { return listCost(child, 1) }, func(child int) int { return listCost(child, maxUserErrors) }
+	c.VotePayload.UserErrors, c.DeleteArticlePayload.UserErrors = one, one
+	c.PostPayload.UserErrors, c.RegroupPayload.UserErrors = several, several
+	path := func(child int) int { return listCost(child, 2) } // such as groups, 0
+	c.BasicUserError.Field, c.DuplicateLinkError.Field, c.RateLimitedError.Field = path, path, path
 	return c
 }
+
+// A point of cost stands for at most endpoint.PointBytes of a response. These fields can be longer: a link
+// has 2,000 bytes, each of which may be escaped; a text has 10,000 characters of up to 4 bytes.
+const (
+	linkCost = 2
+	textCost = 20
+)
 
 // listCost returns the cost of a list whose elements cost child each, and 1 more each for the element itself. The
 // first size that is given counts; one that will be refused counts as the nearest valid one.

@@ -42,6 +42,9 @@ type DuplicateLinkError struct {
 	ArticleID redisrepo.ArticleID
 }
 
+// maxUserErrors is the maximum number of user errors in a payload. The cost of an operation counts as many.
+const maxUserErrors = 20
+
 // userErrors returns the user errors of a refusal, and any other error as it is. Without an error the list is
 // empty.
 func userErrors(err error) ([]UserError, error) {
@@ -50,7 +53,10 @@ func userErrors(err error) ([]UserError, error) {
 	if !errors.As(err, &refusal) {
 		return shown, err
 	}
-	for _, e := range refusal {
+	for i, e := range refusal {
+		if left := len(refusal) - i; i == maxUserErrors-1 && left > 1 {
+			return append(shown, &BasicUserError{Code: redisrepo.Invalid, Message: fmt.Sprintf("%d more errors are not shown", left)}), nil
+		}
 		if e.Article != nil {
 			shown = append(shown, &DuplicateLinkError{BasicUserError(*e), *e.Article})
 			continue

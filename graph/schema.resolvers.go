@@ -7,6 +7,7 @@ package graph
 
 import (
 	"context"
+	"fmt"
 
 	"frontpage/endpoint"
 	"frontpage/redisrepo"
@@ -184,6 +185,9 @@ func (r *queryResolver) ModerationLog(ctx context.Context, first *int32, after *
 }
 
 func (r *subscriptionResolver) ArticleChanged(ctx context.Context, ids []string) (<-chan *redisrepo.Article, error) {
+	if len(ids) > redisrepo.MaxWatched { // before looking at any id: a request has room for many thousands
+		return nil, badInput(fmt.Sprintf("1 to %d articles can be watched at once, these are %d", redisrepo.MaxWatched, len(ids)))
+	}
 	articles := make([]redisrepo.ArticleID, len(ids))
 	for i, id := range ids {
 		var err error

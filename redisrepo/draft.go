@@ -144,9 +144,15 @@ func isWebLink(link string, isControl func(rune) bool) bool {
 	return strings.HasPrefix(u.Host, "[") || !strings.Contains(u.Hostname(), ":") // only an IPv6 address has colons
 }
 
+// maxGroupNames is the maximum length of a list of names: a request has room for many thousands.
+const maxGroupNames = 100
+
 // parseGroups returns the canonical names without repeats, in the given order, or a Refusal with an
-// error for each invalid name.
+// error for each invalid name. It looks at no name of a list that is too long.
 func parseGroups(field string, names []string) ([]GroupName, error) {
+	if len(names) > maxGroupNames {
+		return nil, refuse(TooLong, field, "at most %d groups can be named at once, these are %d", maxGroupNames, len(names))
+	}
 	var broken Refusal
 	groups := make([]GroupName, 0, len(names))
 	seen := make(map[GroupName]bool, len(names))

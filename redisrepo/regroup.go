@@ -65,16 +65,9 @@ func (r *Repo) Regroup(ctx context.Context, id ArticleID, by Actor, add, remove 
 	}
 }
 
-// maxRegroupNames is the maximum length of each list of names. It bounds the keys of the script.
-const maxRegroupNames = 100
-
 func parseRegroup(add, remove []string) (adding, removing []GroupName, err error) {
 	var broken, invalid Refusal
 	parse := func(field string, names []string) []GroupName {
-		if len(names) > maxRegroupNames {
-			broken = append(broken, refuse(TooLong, field, "at most %d groups can be named at once, these are %d", maxRegroupNames, len(names))...)
-			return nil
-		}
 		groups, err := parseGroups(field, names)
 		if errors.As(err, &invalid) {
 			broken = append(broken, invalid...)
@@ -83,6 +76,9 @@ func parseRegroup(add, remove []string) (adding, removing []GroupName, err error
 	}
 	adding, removing = parse("add", add), parse("remove", remove)
 	for i, name := range remove {
+		if len(broken) > 0 {
+			break // there may be any number of names
+		}
 		if group, err := ParseGroupName(name); err == nil && slices.Contains(adding, group) {
 			broken = append(broken, refuse(Invalid, "remove."+strconv.Itoa(i), "the group %q is both added and removed", group)...)
 		}
