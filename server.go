@@ -269,12 +269,16 @@ func routes(repo *redisrepo.Repo, log *slog.Logger, api, pages http.Handler) htt
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, req *http.Request) {
 		ctx, cancel := context.WithTimeout(req.Context(), readyTimeout)
 		defer cancel()
-		if err := repo.Ready(ctx); err != nil {
+		switch err := repo.Ready(ctx); {
+		case err == nil:
+			fmt.Fprintln(w, "ready")
+		case errors.Is(err, redisrepo.ErrReadOnly):
+			log.WarnContext(ctx, "ready for reads only", "err", err)
+			fmt.Fprintln(w, "ready for reads: the store refuses writes")
+		default:
 			log.WarnContext(ctx, "not ready", "err", err)
 			http.Error(w, "the store does not reply", http.StatusServiceUnavailable)
-			return
 		}
-		fmt.Fprintln(w, "ready")
 	})
 	return mux
 }

@@ -106,6 +106,8 @@ func TestErrorsShowOnlyPublicCodes(t *testing.T) {
 		"gqlerror with a code":          {viewer(&gqlerror.Error{Message: secret, Extensions: map[string]any{"code": "MINE", "key": secret}}), viewerQuery, "INTERNAL", 1, "level=ERROR"},
 		"list of errors":                {viewer(gqlerror.List{gqlerror.Errorf("%s", secret), gqlerror.Errorf("%s", secret)}), viewerQuery, "INTERNAL", 2, "level=ERROR"},
 		"Redis unavailable":             {viewer(fmt.Errorf("%w: dial %s", redisrepo.ErrUnavailable, secret)), viewerQuery, "UNAVAILABLE", 1, "level=WARN"},
+		"Redis refuses writes":          {viewer(fmt.Errorf("%w: %s", redisrepo.ErrReadOnly, secret)), viewerQuery, "UNAVAILABLE", 1, "level=WARN"},
+		"Redis denies a right":          {viewer(fmt.Errorf("%w: %s", redisrepo.ErrDenied, secret)), viewerQuery, "UNAVAILABLE", 1, "level=ERROR"},
 		"deadline":                      {viewer(fmt.Errorf("%s: %w", secret, context.DeadlineExceeded)), viewerQuery, "TIMEOUT", 1, "level=WARN"},
 		"cancelled":                     {viewer(fmt.Errorf("%s: %w", secret, context.Canceled)), viewerQuery, "UNAVAILABLE", 1, ""},
 		"panic":                         {failing{viewer: func(context.Context) (*redisrepo.User, error) { panic(secret) }}, viewerQuery, "INTERNAL", 1, "level=ERROR"},

@@ -38,9 +38,16 @@ func presentError(log *slog.Logger, limits Limits) graphql.ErrorPresenterFunc {
 		case errors.Is(err, redisrepo.ErrUnavailable) && expired(ctx), errors.Is(err, context.DeadlineExceeded):
 			refused = tookTooLong(0)
 			report(ctx, log, slog.LevelWarn, "request took too long", shown.Path, "err", inner(shown))
+		case errors.Is(err, redisrepo.ErrReadOnly):
+			refused = &refusal{code: codeUnavailable, message: "the store refuses writes for now, reading works: try again later"}
+			report(ctx, log, slog.LevelWarn, "store refuses writes", shown.Path, "err", inner(shown))
 		case errors.Is(err, redisrepo.ErrUnavailable):
 			refused = &refusal{code: codeUnavailable, message: "the store does not answer: try again"}
-			report(ctx, log, slog.LevelWarn, "store unavailable", shown.Path, "err", inner(shown))
+			level := slog.LevelWarn
+			if errors.Is(err, redisrepo.ErrDenied) {
+				level = slog.LevelError // until an operator acts
+			}
+			report(ctx, log, level, "store unavailable", shown.Path, "err", inner(shown))
 		case errors.Is(err, context.Canceled):
 			refused = &refusal{code: codeUnavailable, message: cancelled}
 		default:

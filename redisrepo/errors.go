@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"regexp"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -62,28 +63,66 @@ func refuse(code Code, field string, format string, args ...any) Refusal {
 // safe to repeat.
 var ErrUnavailable = errors.New("the store does not answer")
 
+// Both are ErrUnavailable, too.
+var (
+	// ErrReadOnly is wrapped by the error of a write that Redis refuses while it may serve reads: because
+	// its memory or disk is full, it is a replica, it has too few replicas, or the user lacks a right.
+	ErrReadOnly = fmt.Errorf("%w to writes", ErrUnavailable)
+	// ErrDenied is wrapped by an error that lasts until an operator acts: the login or a right is missing.
+	ErrDenied = fmt.Errorf("%w: login or right missing", ErrUnavailable)
+)
+
 // storeError wraps an error of Redis with the operation that failed.
 func storeError(doing string, err error) error {
-	if unavailable(err) {
-		return fmt.Errorf("%s: %w: %w", doing, ErrUnavailable, err)
+	if class := classify(err); class != nil {
+		return fmt.Errorf("%s: %w: %w", doing, class, err)
 	}
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-func unavailable(err error) bool {
+// classify returns ErrUnavailable, ErrReadOnly or ErrDenied, or nil for any other error.
+func classify(err error) error {
 	var network net.Error
 	switch {
 	case errors.Is(err, context.Canceled):
-		return false // by the caller
+		return nil // by the caller
 	case errors.As(err, &network), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
 		errors.Is(err, context.DeadlineExceeded), errors.Is(err, net.ErrClosed),
 		errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
-		return true
+		return ErrUnavailable
 	}
-	for _, prefix := range []string{"LOADING", "BUSY", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "NOREPLICAS", "MISCONF", "OOM"} {
-		if redis.HasErrorPrefix(err, prefix) {
-			return true
+	var reply redis.Error
+	if !errors.As(err, &reply) {
+		return nil
+	}
+	text := scriptPosition.ReplaceAllString(reply.Error(), "")
+	code, _, _ := strings.Cut(text, " ")
+	if class := classes[code]; class != nil {
+		return class
+	}
+	for _, prefix := range deniedInScript {
+		if strings.HasPrefix(text, prefix) {
+			return ErrDenied
 		}
 	}
-	return false
+	if strings.HasPrefix(text, "ERR max number of clients") {
+		return ErrUnavailable
+	}
+	return nil
+}
+
+var classes = map[string]error{
+	"OOM": ErrReadOnly, "MISCONF": ErrReadOnly, "READONLY": ErrReadOnly, "NOREPLICAS": ErrReadOnly,
+	"NOAUTH": ErrDenied, "NOPERM": ErrDenied, "WRONGPASS": ErrDenied,
+	"LOADING": ErrUnavailable, "BUSY": ErrUnavailable, "MASTERDOWN": ErrUnavailable,
+	"CLUSTERDOWN": ErrUnavailable, "TRYAGAIN": ErrUnavailable,
+}
+
+// scriptPosition is what Redis 6.2 puts before the error of a command that a script called. No text of a user
+// can get there.
+var scriptPosition = regexp.MustCompile(`^(ERR )?Error running script \(call to f_[0-9a-f]+\): (@user_script: ?[0-9]+: )+-?`)
+
+// deniedInScript is how NOPERM starts in scripts of Redis 7.0, of 6.2, and of 7.2 and Valkey.
+var deniedInScript = []string{
+	"ERR The user executing the script can't ", "The user executing the script can't ", "ERR ACL failure in script",
 }

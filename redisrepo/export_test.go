@@ -32,3 +32,6 @@ func ParseMessage(text string) (*Article, error) {
 func Decode(hash map[string]string) (*Article, error) {
 	return (&Repo{rules: DefaultRules()}).decode(1, hash)
 }
+
+// StoreError is the error of a call that fails with an error of Redis.
+func StoreError(err error) error { return storeError("test", err) }

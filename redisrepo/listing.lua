@@ -17,14 +17,25 @@
 -- ARGV[10] the group's name, or empty if it does not belong in KEYS[4]
 --
 -- Replies {rank of the first article replied, size of the listing, member, score, ...}
--- Safe to run twice: it changes only what can be rebuilt.
+-- Safe to run twice: it changes only what can be rebuilt. While Redis refuses writes, it computes the listing of
+-- a group of up to 10,000 articles without storing it, and fails for a larger group.
 
 local listing, group, ranking, group_names = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local reverse, most, last, skip = ARGV[1] == 'REV', tonumber(ARGV[2]), ARGV[3] == 'LAST', tonumber(ARGV[4])
 local after_score, after_member, before_score, before_member = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
 local ttl, name = tonumber(ARGV[9]), ARGV[10]
 
+local computed -- {member, score, ...} in ascending order: the listing, if it cannot be stored
+
 local function range(first, last)
+  if computed then
+    local page, size = {}, #computed / 2
+    for i = first, last do
+      local at = 2 * (reverse and size - 1 - i or i)
+      page[#page + 1], page[#page + 2] = computed[at + 1], computed[at + 2]
+    end
+    return page
+  end
   if reverse then return redis.call('ZRANGE', listing, first, last, 'REV', 'WITHSCORES') end
   return redis.call('ZRANGE', listing, first, last, 'WITHSCORES')
 end
@@ -33,6 +44,18 @@ end
 -- with that score, else 0. Members with the same score are sorted by their bytes; for a member that is
 -- not among them the rank is found by binary search.
 local function rank_of(score, member)
+  if computed then
+    local low, high = 0, #computed / 2
+    while low < high do
+      local middle = math.floor((low + high) / 2)
+      local other = range(middle, middle)
+      local difference = tonumber(other[2]) - tonumber(score)
+      if difference == 0 and other[1] == member then return middle, 1 end
+      local is_less = difference < 0 or difference == 0 and by_bytes(other[1], member)
+      if is_less ~= reverse then low = middle + 1 else high = middle end
+    end
+    return low, 0
+  end
   local found = redis.call('ZSCORE', listing, member)
   if found and tonumber(found) == tonumber(score) then
     return redis.call(reverse and 'ZREVRANK' or 'ZRANK', listing, member), 1
@@ -54,7 +77,7 @@ local function rank_of(score, member)
 end
 
 local function read()
-  local size = redis.call('ZCARD', listing)
+  local size = computed and #computed / 2 or redis.call('ZCARD', listing)
   local start, stop = skip, size
   if after_score ~= '' then
     local rank, itself = rank_of(after_score, after_member)
@@ -91,11 +114,18 @@ local left = redis.call('PTTL', listing)
 local page = left > 0 and read()
 if page and left > ttl - math.min(1000, ttl / 10) then return page end
 
+local function refused(answer) return type(answer) == 'table' and answer.err end
+
 if not page or outdated(page) then
   -- Weight 0 for the group: AGGREGATE MAX, as legacy clients use it, would raise scores below 1 to 1.
-  redis.call('ZINTERSTORE', listing, 2, group, ranking, 'WEIGHTS', 0, 1)
+  local stored = redis.pcall('ZINTERSTORE', listing, 2, group, ranking, 'WEIGHTS', 0, 1)
+  if refused(stored) then
+    if redis.call('SCARD', group) > 10000 then return stored end
+    computed = redis.call('ZINTER', 2, group, ranking, 'WEIGHTS', 0, 1, 'WITHSCORES')
+    return read()
+  end
   if name ~= '' and redis.call('SCARD', group) > 0 then redis.call('ZADD', group_names, 0, name) end
   page = read()
 end
-redis.call('PEXPIRE', listing, ttl)
+redis.pcall('PEXPIRE', listing, ttl) -- if refused, the listing just expires
 return page

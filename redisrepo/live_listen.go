@@ -109,6 +109,9 @@ func (r *Repo) receive(ctx context.Context, p partition, s *seenPosts, report fu
 				continue
 			}
 		}
+		if errors.Is(classify(err), ErrReadOnly) { // with a full disk this is Redis' reply to a ping
+			err = nil
+		}
 		if err != nil {
 			return err
 		}

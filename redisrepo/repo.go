@@ -145,7 +145,7 @@ func New(ctx context.Context, client redis.UniversalClient, rules Rules, options
 		return nil, storeError("load scripts", err)
 	}
 	if err := r.checkMayPublish(ctx); err != nil {
-		return nil, storeError("publish changes", err)
+		return nil, fmt.Errorf("publish changes: %w", err)
 	}
 	if err := r.applyRules(ctx); err != nil {
 		return nil, storeError("apply the rules", err)
@@ -206,10 +206,13 @@ func (r *Repo) indexLegacyGroups(ctx context.Context, p partition) error {
 	return keys.Err()
 }
 
-// Ready returns an error, usually ErrUnavailable, if the store does not answer.
+// Ready returns ErrReadOnly if the store refuses writes, and another error, usually ErrUnavailable, if it does
+// not answer.
 func (r *Repo) Ready(ctx context.Context) error {
-	if err := r.client.Ping(ctx).Err(); err != nil {
-		return storeError("ping", err)
+	for _, p := range r.partitions { // a write, which Redis may refuse, but without effect
+		if err := r.client.HSetNX(ctx, p.meta(), "layout", LayoutVersion).Err(); err != nil {
+			return storeError("write "+p.meta(), err)
+		}
 	}
 	return nil
 }

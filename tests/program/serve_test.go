@@ -103,6 +103,15 @@ func TestReadinessFollowsTheStore(t *testing.T) {
 	if got := s.ask(frontPage); got != frontPage1 {
 		t.Errorf("with Redis again: %s, want %s", got, frontPage1)
 	}
+	if err := redis.Client.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if status, body := s.page("/readyz"); status != 200 || !strings.Contains(body, "refuses writes") {
+		t.Errorf("with full memory: /readyz has status %d and text %q, want 200 and that writes are refused", status, body)
+	}
+	if got := s.ask(frontPage); got != frontPage1 {
+		t.Errorf("with full memory: %s, want %s", got, frontPage1)
+	}
 	s.Stop()
 }
 

@@ -1,0 +1,174 @@
+package redisrepo_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"frontpage/redisrepo"
+)
+
+// redisError is an error reply of Redis.
+type redisError string
+
+func (e redisError) Error() string { return string(e) }
+func (redisError) RedisError()     {}
+
+// The errors of all supported versions, in and outside of scripts, tell whether Redis serves reads. An error that
+// only quotes such a code, in the text of an article for example, is a fault.
+func TestErrorsOfRedisAreClassified(t *testing.T) {
+	t.Parallel()
+	wrapped := func(text string) string {
+		return "ERR Error running script (call to f_6b1bf486c81ceb7edf3c093f4c48582e38c0e791): @user_script:12: " + text
+	}
+	for text, want := range map[string]error{
+		"OOM command not allowed when used memory > 'maxmemory'.":                         redisrepo.ErrReadOnly,
+		"OOM command not allowed. script: a7f30a77, on @user_script:1.":                   redisrepo.ErrReadOnly,
+		wrapped("@user_script: 12: -OOM command not allowed"):                             redisrepo.ErrReadOnly,
+		wrapped("@user_script: 12: -READONLY You can't write against a read only"):        redisrepo.ErrReadOnly,
+		wrapped("@user_script: 12: -MISCONF Redis is configured to save RDB snapshots"):   redisrepo.ErrReadOnly,
+		"NOREPLICAS Not enough good replicas to write.":                                   redisrepo.ErrReadOnly,
+		"NOAUTH Authentication required.":                                                 redisrepo.ErrDenied,
+		"WRONGPASS invalid username-password pair or user is disabled.":                   redisrepo.ErrDenied,
+		"NOPERM this user has no permissions to run the 'get' command":                    redisrepo.ErrDenied,
+		"ERR The user executing the script can't run this command or subcommand script:":  redisrepo.ErrDenied,
+		"ERR ACL failure in script: User default has no permissions to run the 'set'":     redisrepo.ErrDenied,
+		wrapped("@user_script: 12: The user executing the script can't run this command"): redisrepo.ErrDenied,
+		"LOADING Redis is loading the dataset in memory":                                  redisrepo.ErrUnavailable,
+		"BUSY Redis is busy running a script.":                                            redisrepo.ErrUnavailable,
+		"ERR max number of clients reached":                                               redisrepo.ErrUnavailable,
+		"ERR value is not an integer, but OOM ":                                           nil,
+		"OOMPH":                                                                           nil,
+		wrapped("CORRUPT votes of OOM "):                                                  nil,
+		wrapped("WRONGTYPE Operation: -OOM"):                                              nil,
+		"ERR x @user_script: 12: -OOM comma":                                              nil,
+	} {
+		err := redisrepo.StoreError(redisError(text))
+		for _, class := range []error{redisrepo.ErrReadOnly, redisrepo.ErrDenied} {
+			if got := errors.Is(err, class); got != (want == class) {
+				t.Errorf("%s: is %q: %t, want %t", text, class, got, !got)
+			}
+		}
+		if got := errors.Is(err, redisrepo.ErrUnavailable); got != (want != nil) {
+			t.Errorf("%s: is %q: %t, want %t", text, redisrepo.ErrUnavailable, got, !got)
+		}
+	}
+}
+
+// refusals are the ways in which Redis refuses writes while it serves reads, and how they end.
+var refusals = map[string]struct{ begin, end string }{
+	"full memory":       {"CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0"},
+	"too few replicas":  {"CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0"},
+	"read-only replica": {"REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE"},
+	"full disk":         {"BGSAVE", "BGSAVE"},
+}
+
+func TestReadsWorkWhileRedisRefusesWrites(t *testing.T) {
+	t.Parallel()
+	for name, refusal := range refusals {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, nil)
+			var ids []redisrepo.ArticleID
+			for range 7 {
+				s.clock.advance(time.Second)
+				ids = append(ids, s.post("alice", "go", "redis").ID)
+			}
+			s.vote(ids[2], "bob", up)
+			s.vote(ids[3], "bob", down)
+			s.delete(ids[6], moderator)
+			if err := s.KeepDocument(s.ctx, "abcdef", "{ __typename }"); err != nil {
+				t.Fatal(err)
+			}
+			before := s.everything(ids)
+			s.do("DEL score:go time:go score:redis time:redis")
+
+			dump := filepath.Join(filepath.Dir(s.server.Socket()), "dump.rdb")
+			if name == "full disk" {
+				s.do("CONFIG SET save", "3600 1")
+				if err := os.MkdirAll(filepath.Join(dump, "in the way"), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.do(refusal.begin)
+			eventually(t, "refused writes", func() bool { return errors.Is(s.Ready(s.ctx), redisrepo.ErrReadOnly) })
+			if got := s.everything(ids); got != before {
+				t.Errorf("read\n%s\nwant\n%s", got, before)
+			}
+			_, err := s.Vote(s.ctx, ids[0], "carol", up, "")
+			s.wantReadOnly("Vote", err)
+			_, err = s.Post(s.ctx, "carol", s.fresh("go"))
+			s.wantReadOnly("Post", err)
+			_, err = s.Charge(s.ctx, "", []redisrepo.Charge{{Rule: "x", Most: 1, Window: time.Second, Amount: 1, User: "bob"}})
+			s.wantReadOnly("Charge", err)
+
+			if err := os.RemoveAll(dump); err != nil {
+				t.Fatal(err)
+			}
+			s.do(refusal.end)
+			eventually(t, "accepted writes", func() bool { return s.Ready(s.ctx) == nil })
+			s.vote(ids[0], "carol", up)
+			s.wantClean()
+		})
+	}
+}
+
+func (s *site) wantReadOnly(call string, err error) {
+	s.t.Helper()
+	if !errors.Is(err, redisrepo.ErrReadOnly) || !errors.Is(err, redisrepo.ErrUnavailable) {
+		s.t.Errorf("%s: got %v, want ErrReadOnly, which is ErrUnavailable, too", call, err)
+	}
+}
+
+// everything returns what all reads return, as text.
+func (s *site) everything(ids []redisrepo.ArticleID) string {
+	s.t.Helper()
+	var b strings.Builder
+	add := func(what string, value any, err error) {
+		s.t.Helper()
+		if err != nil {
+			s.t.Errorf("%s: %v", what, err)
+		}
+		fmt.Fprintf(&b, "%s: %+v\n", what, value)
+	}
+	two := 2
+	for _, l := range []redisrepo.Listing{
+		best("go"), redisrepo.InGroup("go", redisrepo.ByTime, redisrepo.Ascending),
+		redisrepo.InGroup("go", redisrepo.ByScore, redisrepo.Ascending), redisrepo.PostedBy("alice"),
+		redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending), best(redisrepo.Interesting),
+	} {
+		page, err := s.List(s.ctx, l, 2, &two)
+		add("page", page, err)
+		edges, info, err := s.Walk(s.ctx, l, redisrepo.PageRequest{First: &two})
+		add("first", edges, err)
+		for info.HasNextPage {
+			edges, info, err = s.Walk(s.ctx, l, redisrepo.PageRequest{First: &two, After: info.EndCursor})
+			add("next", edges, err)
+			add("has previous", info.HasPreviousPage, err)
+		}
+		edges, _, err = s.Walk(s.ctx, l, redisrepo.PageRequest{Last: &two, Before: info.StartCursor})
+		add("before", edges, err)
+		count, err := s.Count(s.ctx, l)
+		add("count", count, err)
+	}
+	articles, errs := s.ArticlesByID(s.ctx, ids[:6])
+	for i, a := range articles {
+		add("article", a.Title+fmt.Sprint(a.Votes, a.Groups), errs[i])
+	}
+	fmt.Fprintln(&b, s.positions("bob", ids[:6]...))
+	groups, err := s.groups()
+	for _, group := range groups {
+		add("group", *group, err)
+	}
+	log, _, err := s.ModerationLog(s.ctx, redisrepo.PageRequest{})
+	add("log", len(log), err)
+	audit, err := s.Audit(s.ctx, ids[2])
+	add("audit", len(audit), err)
+	text, err := s.Document(s.ctx, "abcdef")
+	add("document", text, err)
+	return b.String()
+}
