@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -88,7 +89,7 @@ func New(schema Schema, repo *redisrepo.Repo, log *slog.Logger, o Options) *Hand
 	if origins := allowedOrigins(o.Origins); origins != nil {
 		handler = origins.Handler(handler)
 	}
-	return &Handler{handler, streams}
+	return &Handler{uncached(o.Identity.Headers(), handler), streams}
 }
 
 // Shutdown ends all streams, so that their clients connect to another server, and refuses new ones. Queries
@@ -125,6 +126,18 @@ func newServer(schema graphql.ExecutableSchema, log *slog.Logger, streams *strea
 	}
 	server.Use(&costLimit{allowed: o.Limits.Cost, schema: schema})
 	return server
+}
+
+// uncached keeps every response out of caches, and is the only place that decides so. The same URL has another
+// response for each caller, even if this request is anonymous, and a cache before the proxy that authenticates
+// callers does not see who they are: so Vary, which names the headers that identify a caller, is not enough.
+func uncached(identifying []string, next http.Handler) http.Handler {
+	vary := strings.Join(append([]string{"Accept"}, identifying...), ", ")
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		w.Header().Set("Cache-Control", "private, no-store")
+		w.Header().Add("Vary", vary)
+		next.ServeHTTP(w, req)
+	})
 }
 
 // compress compresses responses of at least 1 KB by gzip or zstd, as the client prefers, and by gzip without a

@@ -31,7 +31,6 @@ func (t *httpTransport) Supports(*http.Request) bool { return true }
 
 // Do serves one request. All refusals are written here.
 func (t *httpTransport) Do(w http.ResponseWriter, req *http.Request, exec graphql.GraphExecutor) {
-	w.Header().Add("Vary", "Accept")
 	if req.Method == http.MethodOptions {
 		w.Header().Set("Allow", methods)
 		w.WriteHeader(http.StatusNoContent)

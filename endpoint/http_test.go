@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
 
 	"frontpage/endpoint"
+	"frontpage/identity"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -75,7 +77,7 @@ func TestAcceptDecidesStatusAndContentType(t *testing.T) {
 				if res.StatusCode != want || res.Header.Get("Content-Type") != media || res.Header.Get("Content-Length") != fmt.Sprint(len(body)) {
 					t.Errorf("Accept %q, %s %s: got %d %v, want %d %s", a.accept, res.Request.Method, d.query, res.StatusCode, res.Header, want, media)
 				}
-				if vary := strings.Join(res.Header.Values("Vary"), ", "); vary != "Accept-Encoding, Accept" {
+				if vary := strings.Join(res.Header.Values("Vary"), ", "); vary != "Accept, X-User-ID, X-User-Roles, Accept-Encoding" {
 					t.Errorf("got Vary %q", vary)
 				}
 			}
@@ -234,12 +236,63 @@ func TestOnlyAllowedOriginsGetCORSHeaders(t *testing.T) {
 		if got := res.Header.Get("Access-Control-Allow-Origin"); got != allowed || body == "" || res.Header.Get("Access-Control-Allow-Credentials") != "" {
 			t.Errorf("from %s: got %v, want the allowed origin %q and no credentials", origin, res.Header, allowed)
 		}
-		if vary := strings.Join(res.Header.Values("Vary"), ", "); vary != "Origin, Accept-Encoding, Accept" {
+		if vary := strings.Join(res.Header.Values("Vary"), ", "); vary != "Accept, X-User-ID, X-User-Roles, Origin, Accept-Encoding" {
 			t.Errorf("got Vary %q", vary)
 		}
 		res, _ = closed.Send("OPTIONS", "", "", append(ask, "Origin", origin)...)
 		if got := res.Header.Get("Access-Control-Allow-Origin"); got != "" {
 			t.Errorf("without allowed origins, from %s: got the allowed origin %q, want none", origin, got)
+		}
+	}
+}
+
+// A response by GET may be personal, and the same URL has another one for each caller. No cache may keep it, in any
+// mode of authentication, whether it is anonymous or not, and whatever its status.
+func TestNoResponseIsCacheable(t *testing.T) {
+	t.Parallel()
+	client := redistest.Start(t).Client
+	with := func(o identity.Options) *sitetest.Site {
+		return sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithIdentity(t, o), func(o *endpoint.Options) {
+			o.Origins = []string{"https://friend.example"}
+		})
+	}
+	key := sitetest.NewKeyring(t)
+	for mode, tt := range map[string]struct {
+		s           *sitetest.Site
+		vary        string
+		credentials []string // a header of alice
+	}{
+		"development": {with(identity.Options{Development: true}), "X-User-ID, X-User-Roles", []string{"X-User-ID", "alice"}},
+		"secret":      {with(identity.Options{Secret: sitetest.TokenSecret}), "Authorization", []string{"Authorization", "Bearer " + sitetest.Token()}},
+		"keys":        {with(identity.Options{JWKSFile: key.File(t), Issuer: sitetest.TokenIssuer, Audience: []string{sitetest.TokenAudience}}), "Authorization", []string{"Authorization", "Bearer " + sitetest.SignToken(`{"alg":"RS256","kid":"rsa"}`, sitetest.Claims(), key.RSA)}},
+		"proxy": {with(identity.Options{ProxyHeader: "X-Forwarded-User", RolesHeader: "X-Forwarded-Groups", Proxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}),
+			"X-Forwarded-User, X-Forwarded-Groups", []string{"X-Forwarded-User", "alice"}},
+	} {
+		viewer := "?query=" + url.QueryEscape(`{ viewer { name } }`)
+		for name, send := range map[string]struct {
+			status         int
+			method, target string
+			header         []string
+		}{
+			"anonymous":        {200, http.MethodGet, viewer, nil},
+			"signed in":        {200, http.MethodGet, viewer, tt.credentials},
+			"HEAD":             {200, http.MethodHead, viewer, tt.credentials},
+			"invalid document": {400, http.MethodGet, "?query={", []string{"Accept", "application/graphql-response+json"}},
+			"no document":      {400, http.MethodGet, "", nil},
+			"mutation by GET":  {405, http.MethodGet, "?query=" + url.QueryEscape(`mutation { vote(input: {article: 1}) { changed } }`), nil},
+			"OPTIONS":          {204, http.MethodOptions, "", nil},
+			"preflight":        {204, http.MethodOptions, "", []string{"Origin", "https://friend.example", "Access-Control-Request-Method", "GET"}},
+			"from a friend":    {200, http.MethodGet, viewer, []string{"Origin", "https://friend.example"}},
+			"bad credentials":  {401, http.MethodGet, viewer, []string{strings.Split(tt.vary, ",")[0], "\u00a0"}},
+			"event stream":     {200, http.MethodGet, viewer, append([]string{"Accept", "text/event-stream"}, tt.credentials...)},
+			"compressed":       {200, http.MethodGet, viewer, []string{"Accept-Encoding", "gzip"}},
+			"socket of a foe":  {403, http.MethodGet, "", []string{"Upgrade", "websocket", "Connection", "Upgrade", "Origin", "https://foe.example"}},
+		} {
+			res, body := tt.s.Send(send.method, send.target, "", send.header...)
+			cached, vary := res.Header.Get("Cache-Control"), strings.Join(res.Header.Values("Vary"), ", ")
+			if res.StatusCode != send.status || !strings.HasPrefix(cached, "private, no-store") || !strings.HasPrefix(vary, "Accept, "+tt.vary+", ") {
+				t.Errorf("%s, %s: got %d, Cache-Control %q and Vary %q, want %d, private, no-store and Accept, %s: %s", mode, name, res.StatusCode, cached, vary, send.status, tt.vary, body)
+			}
 		}
 	}
 }
@@ -257,7 +310,7 @@ func TestLongResponsesAreCompressed(t *testing.T) {
 		if got := res.Header.Get("Content-Encoding"); got != want || want != "" && (len(body) >= len(plain)/2 || body == "") || want == "" && body != plain {
 			t.Errorf("Accept-Encoding %q: got %q and %d of %d bytes, want %q", accepts, got, len(body), len(plain), want)
 		}
-		if vary := strings.Join(res.Header.Values("Vary"), ", "); vary != "Accept-Encoding, Accept" {
+		if vary := strings.Join(res.Header.Values("Vary"), ", "); vary != "Accept, X-User-ID, X-User-Roles, Accept-Encoding" {
 			t.Errorf("got Vary %q", vary)
 		}
 		if res, _ := s.Get(`{ __typename }`, "Accept-Encoding", accepts); res.Header.Get("Content-Encoding") != "" || res.Header.Get("Content-Length") != "31" {

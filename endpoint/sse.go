@@ -29,8 +29,8 @@ func (t *httpTransport) stream(w http.ResponseWriter, req *http.Request, op *ope
 	defer leave()
 	header := w.Header()
 	header.Set("Content-Type", mediaEvents+"; charset=utf-8")
-	header.Set("Cache-Control", "no-cache, no-transform")
-	header.Set("X-Accel-Buffering", "no") // otherwise nginx buffers events
+	header.Set("Cache-Control", header.Get("Cache-Control")+", no-transform") // compression would delay events
+	header.Set("X-Accel-Buffering", "no")                                     // otherwise nginx buffers events
 	header.Set("X-Content-Type-Options", "nosniff")
 	if req.Method == http.MethodHead {
 		return nil

@@ -60,7 +60,6 @@ func signIn(by *identity.Verifier, proxies []netip.Prefix, log *slog.Logger, nex
 		caller, err := by.FromRequest(req)
 		if err != nil {
 			refused := notAuthenticated(req.Context(), log, err)
-			w.Header().Add("Vary", "Accept")
 			w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
 			write(w, negotiate(req.Header.Values("Accept")).media, refused, &graphql.Response{Errors: gqlerror.List{refused.shown()}})
 			return

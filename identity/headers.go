@@ -57,6 +57,15 @@ func (v *Verifier) credentialHeader() string {
 	return v.nameHeader
 }
 
+// Headers are the names of the headers that identify a caller: responses depend on them.
+func (v *Verifier) Headers() []string {
+	headers := []string{v.credentialHeader()}
+	if v.rolesHeader != "" {
+		headers = append(headers, v.rolesHeader)
+	}
+	return headers
+}
+
 func (v *Verifier) malformed(header string) *Refusal {
 	if v.tokens != nil {
 		return &Refusal{Code: Invalid, Message: "send the header " + header + " once, in the form: Bearer TOKEN"}
