@@ -2,8 +2,8 @@
 package redistest
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -15,16 +15,22 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Server is a private redis-server that listens on a unix socket only.
+// Server is a private Redis or Valkey that listens on a unix socket only.
 type Server struct {
 	Client *redis.Client // configured like the client of package store
 
 	tb      testing.TB // nil if Open started the server
 	folder  string
+	program string
+	args    []string // in addition to those of every server
 	process *exec.Cmd
 }
 
-// Start runs redis-server until the test ends. A missing executable fails the test.
+// Program returns the server that tests run: the executable that the environment variable REDIS_SERVER names, or
+// redis-server.
+func Program() string { return cmp.Or(os.Getenv("REDIS_SERVER"), "redis-server") }
+
+// Start runs the server until the test ends. A missing executable fails the test.
 func Start(tb testing.TB) *Server {
 	tb.Helper()
 	s, err := Open()
@@ -36,20 +42,20 @@ func Start(tb testing.TB) *Server {
 	return s
 }
 
-// Open runs redis-server until Close. It keeps an append-only file, so that after Kill and Restart it has
-// all the writes that it acknowledged.
-func Open() (*Server, error) {
+// Open runs a server until Close, with args in addition to those that every server has. It keeps an append-only
+// file, so that after Kill and Run it has all the writes that it acknowledged.
+func Open(args ...string) (*Server, error) {
 	// Not testing.TB.TempDir: the path of a unix socket has at most 107 bytes.
 	folder, err := os.MkdirTemp("", "redistest")
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{folder: folder}
+	s := &Server{folder: folder, program: Program(), args: args}
 	s.Client = redis.NewClient(&redis.Options{
 		Network: "unix", Addr: s.Socket(), ContextTimeoutEnabled: true, MaxRetries: 1,
 		DialerRetries: 1, DialTimeout: time.Second, ReadTimeout: 5 * time.Second, PoolSize: 64,
 	})
-	if err := s.run(); err != nil {
+	if err := s.Run(); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -61,6 +67,17 @@ func (s *Server) Close() {
 	s.Kill()
 	_ = s.Client.Close()
 	_ = os.RemoveAll(s.folder)
+}
+
+// Folder is where the server keeps its files.
+func (s *Server) Folder() string { return s.folder }
+
+// Process is the server's process, or nil after Kill.
+func (s *Server) Process() *os.Process {
+	if s.process == nil {
+		return nil
+	}
+	return s.process.Process
 }
 
 // Socket is the path of the unix socket.
@@ -78,21 +95,21 @@ func (s *Server) Kill() {
 	}
 }
 
-// Restart starts the server after Kill, and waits until it answers. A server that does not answer fails
-// the test.
+// Restart is Run. A server that does not answer fails the test.
 func (s *Server) Restart() {
 	s.tb.Helper()
-	if err := s.run(); err != nil {
+	if err := s.Run(); err != nil {
 		s.tb.Fatal(err)
 	}
 }
 
-func (s *Server) run() error {
-	s.process = exec.Command("redis-server", "--port", "0", "--unixsocket", s.Socket(), "--dir", s.folder,
-		"--appendonly", "yes", "--appendfsync", "no", "--save", "", "--loglevel", "warning", "--logfile", "log")
+// Run starts the server after Kill, and waits until it answers.
+func (s *Server) Run() error {
+	s.process = exec.Command(s.program, append([]string{"--port", "0", "--unixsocket", s.Socket(), "--dir", s.folder,
+		"--appendonly", "yes", "--appendfsync", "no", "--save", "", "--loglevel", "warning", "--logfile", "log"}, s.args...)...)
 	if err := s.process.Start(); err != nil {
 		s.process = nil
-		return fmt.Errorf("start redis-server: %w", err)
+		return fmt.Errorf("start %s: %w", s.program, err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -103,7 +120,7 @@ func (s *Server) run() error {
 		case <-tick.C:
 		case <-ctx.Done():
 			log, _ := os.ReadFile(filepath.Join(s.folder, "log"))
-			return errors.New("redis-server does not answer; its log:\n" + string(log))
+			return fmt.Errorf("%s does not answer; its log:\n%s", s.program, log)
 		}
 	}
 	return nil

@@ -43,6 +43,7 @@ var allowed = map[string][]string{
 	"sitetest":         {"endpoint", "graph", "identity", "redisrepo", "redistest", "store"},
 	"tests/benchmarks": {},
 	"tests/documents":  {},
+	"tests/faults":     {"redistest"},
 	"tests/program":    {},
 	"tests/structure":  {},
 }

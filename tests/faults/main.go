@@ -1,0 +1,256 @@
+// Command faults runs several processes of Frontpage against Redis under a seeded schedule of faults, several at
+// once, and then compares each acknowledged operation and each watcher with the store:
+//
+//	go run ./tests/faults -seed 7 -for 20s
+//
+// A seed reproduces the schedule, though not the exact interleaving of requests. Exit code 1 means that a rule was
+// violated; the output names the rule and what happened to the article. It needs redis-server, or the server named by
+// REDIS_SERVER.
+package main
+
+import (
+	"context"
+	_ "embed"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/redistest"
+)
+
+const (
+	processes = 3
+	clients   = 30
+	watchers  = 6
+	perSecond = 10               // posts: fewer than 100 during the longest outage of one process, as watchers can catch up with those
+	recovery  = 30 * time.Second // how long after the last fault everything may take to be right again
+	maxFiles  = 150              // open files and sockets of an idle server
+)
+
+//go:embed testdata/clock.c
+var clockSource []byte
+
+func main() {
+	seed := flag.Uint64("seed", 1, "seed of the schedule")
+	lasts := flag.Duration("for", 20*time.Second, "time during which faults happen")
+	race := flag.Bool("race", false, "build the servers with the race detector")
+	keep := flag.Bool("keep", false, "keep the folder with the logs")
+	flag.Parse()
+	folder, err := os.MkdirTemp("", "faults")
+	if err == nil {
+		err = run(folder, *seed, *lasts, *race)
+	}
+	if *keep || err != nil {
+		fmt.Fprintln(os.Stderr, "logs are in", folder)
+	} else {
+		_ = os.RemoveAll(folder)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(folder string, seed uint64, lasts time.Duration, race bool) error {
+	program := filepath.Join(folder, "frontpage")
+	build := exec.Command("go", "build", fmt.Sprintf("-race=%v", race), "-o", program, "frontpage")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build frontpage: %w\n%s", err, out)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	w, err := newWorld(ctx, folder, program, seed)
+	if err != nil {
+		return err
+	}
+	defer w.redis.Close()
+
+	faults := w.available()
+	slices.Sort(faults)
+	events := schedule(seed, lasts, faults)
+	fmt.Fprintf(os.Stderr, "seed %d: %d faults of %d kinds in %v\n", seed, len(events), len(faults), lasts)
+	for _, e := range events {
+		fmt.Fprintln(os.Stderr, e)
+	}
+	return w.play(events, lasts, seed, program)
+}
+
+// newWorld starts Redis, and servers that are reached through proxies.
+func newWorld(ctx context.Context, folder, program string, seed uint64) (*world, error) {
+	w := &world{ctx: ctx, site: &site{history: newHistory(), posts: time.Tick(time.Second / perSecond),
+		http: &http.Client{Timeout: 15 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: clients}}}}
+	if err := w.wrapRedis(folder); err != nil {
+		return nil, err
+	}
+	var err error
+	w.redis, err = redistest.Open("--auto-aof-rewrite-percentage", "0", "--user", "control", "on", ">control", "~*", "&*", "+@all")
+	if err != nil {
+		return nil, err
+	}
+	redis.SetLogger(silence{}) // a failed dial is what a fault wants
+	w.control = redis.NewClient(&redis.Options{Network: "unix", Addr: w.redis.Socket(), Username: "control", Password: "control",
+		ReadTimeout: 30 * time.Second, DialerRetries: 1})
+	for i := range processes {
+		name := string(rune('A' + i))
+		p, err := newProxy(ctx, w.redis.Socket(), seed+uint64(i))
+		if err != nil {
+			return nil, err
+		}
+		log, err := os.Create(filepath.Join(folder, name+".log"))
+		if err != nil {
+			return nil, err
+		}
+		s := &server{program: program, name: name, proxy: p, log: log, history: w.history}
+		s.hold()()
+		w.servers = append(w.servers, s)
+	}
+	return w, nil
+}
+
+type silence struct{}
+
+func (silence) Printf(context.Context, string, ...any) {}
+
+// wrapRedis has Redis started with a clock that can be stepped, if there is a C compiler, and so that a write beyond
+// the limit of its files is an error and does not end it.
+func (w *world) wrapRedis(folder string) error {
+	library, source, clock := filepath.Join(folder, "clock.so"), filepath.Join(folder, "clock.c"), filepath.Join(folder, "clock")
+	if err := os.WriteFile(source, clockSource, 0o600); err != nil {
+		return err
+	}
+	preload := ""
+	if exec.Command("cc", "-shared", "-fPIC", "-O1", "-o", library, source).Run() == nil {
+		file, err := os.Create(clock)
+		if err != nil {
+			return err
+		}
+		w.clock = file
+		w.step(0)
+		preload = fmt.Sprintf("FAULTS_CLOCK='%s' LD_PRELOAD='%s' ", clock, library)
+	}
+	wrapper := filepath.Join(folder, "redis")
+	script := fmt.Sprintf("#!/bin/sh\ntrap '' XFSZ\n%sexec '%s' \"$@\"\n", preload, redistest.Program())
+	if err := os.WriteFile(wrapper, []byte(script), 0o700); err != nil {
+		return err
+	}
+	return os.Setenv("REDIS_SERVER", wrapper)
+}
+
+// play runs servers, clients, watchers and faults, and then compares.
+func (w *world) play(events []event, lasts time.Duration, seed uint64, program string) error {
+	var servers, users, following sync.WaitGroup
+	serving, stopServers := context.WithCancel(w.ctx)
+	for _, s := range w.servers {
+		servers.Go(func() { s.run(serving) })
+	}
+	defer func() {
+		stopServers()
+		for _, s := range w.servers {
+			s.signal(syscall.SIGTERM)
+		}
+		servers.Wait()
+	}()
+	for _, s := range w.servers {
+		for s.address() == "" {
+			pause(w.ctx, 10*time.Millisecond)
+		}
+	}
+
+	acting, stop := context.WithCancel(w.ctx)
+	end, giveUp := context.WithCancel(w.ctx)
+	defer giveUp()
+	for i := range clients {
+		c := &client{site: w.site, name: fmt.Sprintf("c%d", i), random: rand.New(rand.NewPCG(seed, uint64(100+i))), settled: map[register]bool{}}
+		c.post(end)
+		c.post(end)
+		users.Go(func() { c.run(acting, end) })
+	}
+	var ids []int
+	for _, a := range w.known {
+		ids = append(ids, a.id)
+	}
+	watching, leave := context.WithCancel(w.ctx)
+	defer leave()
+	var all []*watcher
+	for i := range watchers {
+		watcher := &watcher{site: w.site, server: w.servers[i%processes], name: fmt.Sprint(i), ids: ids}
+		following.Go(func() { watcher.run(watching) })
+		all = append(all, watcher)
+	}
+	w.inject(events, lasts)
+	stop()
+	calm := w.history.now()
+	time.AfterFunc(recovery, giveUp)
+	users.Wait()
+
+	store, err := load(end, w.control)
+	if err != nil {
+		return err
+	}
+	w.history.compare(store)
+	stale, missed := w.compareWatchers(end, all, store)
+	w.compareServers(end, store)
+	w.history.check(program, "unix://control:control@"+w.redis.Socket())
+	right := w.history.now()
+	leave()
+	following.Wait()
+	w.http.CloseIdleConnections()
+	var notified int64
+	for _, watcher := range all {
+		notified += watcher.events.Load()
+	}
+	fmt.Fprintf(os.Stderr, "%v\n%d articles, %d registers; watchers: %d events, %d stale, %d missed; compared within %.1f s\n", &w.counts, len(store), len(w.history.writes), notified, stale, missed, (right - calm).Seconds())
+	for _, s := range w.servers {
+		fmt.Fprintf(os.Stderr, "server %s: %d open files, %s\n", s.name, s.descriptors(), s.memory())
+		if n := s.descriptors(); n > maxFiles {
+			w.history.fail("an idle server has few open files", "%d are allowed. Server %s has %d", maxFiles, s.name, n)
+		}
+	}
+	return w.history.verdict(seed)
+}
+
+// inject lets each event happen, and returns when all of them have ended.
+func (w *world) inject(events []event, lasts time.Duration) {
+	began := time.Now()
+	var active sync.WaitGroup
+	for _, e := range events {
+		active.Go(func() {
+			pause(w.ctx, time.Until(began.Add(e.at)))
+			defer w.history.during(e)()
+			end := faults[e.fault](w, e)
+			pause(w.ctx, time.Until(began.Add(e.ends())))
+			end()
+		})
+	}
+	active.Wait()
+	pause(w.ctx, time.Until(began.Add(lasts)))
+}
+
+// verdict reports the violated rules, each with some examples. It is an error if there are any.
+func (h *history) verdict(seed uint64) error {
+	const examples = 3
+	count := map[string]int{}
+	for _, p := range h.problems {
+		if count[p.rule]++; count[p.rule] <= examples {
+			fmt.Fprintf(os.Stderr, "VIOLATION of the rule that %s:\n%s\n", p.rule, p.text)
+		}
+	}
+	for rule, n := range count {
+		fmt.Fprintf(os.Stderr, "%d violations of the rule that %s\n", n, rule)
+	}
+	if n := len(h.problems); n > 0 {
+		return fmt.Errorf("seed %d: %d violations", seed, n)
+	}
+	fmt.Fprintf(os.Stderr, "seed %d: no violation\n", seed)
+	return nil
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// watcher keeps two event streams open: of the changes of some articles, and of all new articles. When a stream ends,
+// it connects again and reads what it watches, as a page does.
+type watcher struct {
+	*site
+	server *server
+	name   string
+	ids    []int
+	events atomic.Int64
+
+	mu        sync.Mutex
+	connected time.Duration // when it last connected; 0 while it is not
+	shown     map[int]answer
+	changed   map[int]bool // those that an event has shown since then
+	posted    map[string]bool
+}
+
+func (w *watcher) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		connection, cancel := context.WithCancel(ctx)
+		w.mu.Lock()
+		w.connected, w.shown, w.changed, w.posted = 0, map[int]answer{}, map[int]bool{}, map[string]bool{}
+		w.mu.Unlock()
+		var streams sync.WaitGroup
+		opened := make(chan struct{}, 2)
+		for _, subscription := range []string{`articleChanged(ids: ` + list(w.ids) + `) `, `articlePosted `} {
+			streams.Go(func() {
+				defer cancel()
+				w.follow(connection, `subscription { `+subscription+fields+` }`, opened)
+			})
+		}
+		for range 2 {
+			select {
+			case <-opened:
+			case <-connection.Done():
+			}
+		}
+		if connection.Err() == nil {
+			w.read(connection)
+		}
+		streams.Wait()
+		cancel()
+		pause(ctx, 100*time.Millisecond)
+	}
+}
+
+// read reads the watched articles, until it gets a response.
+func (w *watcher) read(ctx context.Context) {
+	for ctx.Err() == nil {
+		r, ok := w.ask(ctx, w.server, "", `{ nodes(ids: `+list(w.ids)+`) { ... on Article `+fields+` } }`)
+		if !ok {
+			pause(ctx, 100*time.Millisecond)
+			continue
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.connected = w.history.now()
+		for _, a := range r.Data.Nodes {
+			if a != nil && !w.changed[a.Number] {
+				w.shown[a.Number] = *a
+			}
+		}
+		return
+	}
+}
+
+// follow reads an event stream until it ends.
+func (w *watcher) follow(ctx context.Context, subscription string, opened chan<- struct{}) {
+	body, _ := json.Marshal(map[string]string{"query": subscription})
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.server.address()+"/query", bytes.NewReader(body))
+	if err != nil {
+		return
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "text/event-stream")
+	res, err := w.http.Transport.RoundTrip(req) // without the timeout of other requests
+	if err != nil {
+		return
+	}
+	defer func() { _ = res.Body.Close() }()
+	lines := bufio.NewScanner(res.Body)
+	for first := true; lines.Scan(); first = false {
+		if first {
+			opened <- struct{}{} // from here on no event is missed
+		}
+		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+		var r response
+		if !ok || json.Unmarshal([]byte(data), &r) != nil {
+			continue
+		}
+		for _, e := range r.Errors {
+			if code := e.Extensions.Code; code != "UNAVAILABLE" && code != "TIMEOUT" {
+				w.history.fail(unavailable, "%s for a subscription to server %s", code, w.server.name)
+			}
+			return
+		}
+		w.take(r)
+	}
+}
+
+func (w *watcher) take(r response) {
+	w.events.Add(1)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if a := r.Data.ArticleChanged; a != nil {
+		w.shown[a.Number], w.changed[a.Number] = *a, true
+	}
+	if a := r.Data.ArticlePosted; a != nil {
+		w.posted[a.Title] = true
+	}
+}
+
+// stale returns the watched articles that the watcher sees otherwise than the store has them.
+func (w *watcher) stale(store map[int]*stored) (ids []int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, id := range w.ids {
+		shown, ok := w.shown[id]
+		if has := store[id]; has != nil && (!ok || !has.shows(shown)) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// missed returns the articles that exist, were posted while the watcher was connected, and were not announced to it.
+func (w *watcher) missed(store map[int]*stored) (ids []int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.history.mu.Lock()
+	defer w.history.mu.Unlock()
+	for r, writes := range w.history.writes {
+		has := store[r.article]
+		if r.kind == "article" && has != nil && has.title == r.title && writes[0].value == present && writes[0].start > w.connected && !w.posted[r.title] {
+			ids = append(ids, r.article)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func (w *watcher) isConnected() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.connected > 0
+}
+
+// list is a GraphQL list of article ids.
+func list(ids []int) string {
+	var text strings.Builder
+	for _, id := range ids {
+		fmt.Fprintf(&text, `"article:%d" `, id)
+	}
+	return "[" + text.String() + "]"
+}
