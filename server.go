@@ -76,6 +76,20 @@ func open(ctx context.Context, o store.Options, rules redisrepo.Rules, options .
 	return st, repo, nil
 }
 
+// logProgress returns a function that logs the progress of a long start: the beginning of each step, and
+// then a line a second.
+func logProgress(log *slog.Logger) func(step string, done, total int) {
+	var step string
+	var last time.Time
+	return func(doing string, done, total int) {
+		if doing == step && time.Since(last) < time.Second {
+			return
+		}
+		step, last = doing, time.Now()
+		log.Info("preparing the store: "+doing, "done", done, "of", total)
+	}
+}
+
 type serve struct{}
 
 // Run serves until ctx ends, and then lets running requests finish.
@@ -100,9 +114,10 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 		return err
 	}
 	defer func() { _ = listener.Close() }() // http.Server closes it, too, once it serves
-	st, repo, err := open(ctx, s.StoreOptions(log), s.SiteRules(), redisrepo.OnRerank(func(changed string) {
-		log.Warn("rules changed: re-ranking all articles", "changed", changed)
-	}))
+	st, repo, err := open(ctx, s.StoreOptions(log), s.SiteRules(), redisrepo.OnProgress(logProgress(log)),
+		redisrepo.OnRerank(func(changed string) {
+			log.Warn("rules changed: re-ranking all articles", "changed", changed)
+		}))
 	if err != nil {
 		return err
 	}

@@ -17,17 +17,20 @@
 -- ARGV[5]  the poster's member as the caller expects it, or empty
 -- ARGV[6]  approximate maximum number of entries in the log
 -- ARGV[7]  now, Unix seconds; empty: the server's clock
+-- ARGV[8]  1 if the caller found ARGV[4] in the groups' sets, else 0
 --
 -- Replies {'OK', {field, value, ...}}  the hash of the article, deleted by this call or before
 --         {'NOT_FOUND'}                the article does not exist, or is deleted and the actor may not see it
 --         {'FORBIDDEN'}                the actor is neither the poster nor a moderator
 --         {'STALE', groups, poster}    ARGV[4] and [5] differ from these: call again with them
+--         {'UNLISTED', poster}         the hash does not list the groups: find them, and call again
 -- Safe to run twice: the second run finds the article deleted and changes nothing.
 
 local article, times, scores, group_names = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local posted, deleted, log, changes = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local member, by, is_moderator = ARGV[1], ARGV[2], ARGV[3] == '1'
 local expected_groups, expected_poster, max_entries, now = ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+local found = ARGV[8] == '1'
 
 local hash = redis.call('HMGET', article,
   'groups', 'poster', 'time', 'votes', 'downvotes', 'revision', 'deleted')
@@ -45,9 +48,10 @@ end
 local names = words(expected_groups)
 table.insert(names, 1, 'interesting')
 local groups = groups_at(9, names)
-local current = groups_of(hash[1], expected_groups, groups, group_names, member, true)
+local current = groups_of(hash[1], expected_groups, found, groups, member, poster == expected_poster)
 if not current or poster ~= expected_poster then
-  return {'STALE', hash[1] or table.concat(redis.call('ZRANGE', group_names, 0, -1), ' '), poster}
+  if not hash[1] then return {'UNLISTED', poster} end
+  return {'STALE', hash[1], poster}
 end
 
 names = words(current)

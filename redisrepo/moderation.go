@@ -29,6 +29,7 @@ func (r *Repo) Delete(ctx context.Context, id ArticleID, by Actor) (*Article, er
 			e.poster,          // ARGV[5] expected_poster
 			moderationEntries, // ARGV[6] max_entries
 			r.scriptNow(),     // ARGV[7] now
+			e.found,           // ARGV[8] found
 		}
 	})
 }
@@ -59,7 +60,7 @@ func (r *Repo) Undelete(ctx context.Context, id ArticleID, by Actor) (*Article, 
 // moderate calls delete.lua or undelete.lua, which take the same keys.
 func (r *Repo) moderate(ctx context.Context, doing string, script *redis.Script, id ArticleID, by Actor, args func(expected) []any) (*Article, error) {
 	p := r.partition(id)
-	answer, err := r.runWithGroups(id, by.Name.member(), func(e expected) (reply, error) {
+	answer, err := r.runWithGroups(ctx, id, by.Name.member(), func(e expected) (reply, error) {
 		keys := append(make([]string, 0, 16),
 			p.article(id),              // KEYS[1] article
 			p.ranking(ByTime),          // KEYS[2] times

@@ -23,7 +23,7 @@ func (r *Repo) Regroup(ctx context.Context, id ArticleID, by Actor, add, remove 
 		return nil, err
 	}
 	p := r.partition(id)
-	answer, err := r.runWithGroups(id, "", func(e expected) (reply, error) {
+	answer, err := r.runWithGroups(ctx, id, "", func(e expected) (reply, error) {
 		keys := append(make([]string, 0, 32),
 			p.article(id),              // KEYS[1] article
 			p.ranking(ByTime),          // KEYS[2] times
@@ -45,6 +45,7 @@ func (r *Repo) Regroup(ctx context.Context, id ArticleID, by Actor, add, remove 
 			by.Moderator,        // ARGV[8] is_moderator
 			moderationEntries,   // ARGV[9] max_entries
 			r.scriptNow(),       // ARGV[10] now
+			e.found,             // ARGV[11] found
 		})
 	})
 	if err != nil {

@@ -18,19 +18,21 @@
 -- ARGV[8]  1 if the actor is a moderator, who may regroup the articles of others, else 0
 -- ARGV[9]  approximate maximum number of entries in the log
 -- ARGV[10] now, Unix seconds; empty: the server's clock
+-- ARGV[11] 1 if the caller found ARGV[5] in the groups' sets, else 0
 --
 -- Replies {'OK', {field, value, ...}}  the hash after the change
 --         {'NOT_FOUND'}                the article does not exist or is deleted
 --         {'FORBIDDEN'}                the actor is neither the poster nor a moderator
 --         {'TOO_MANY', number}         the article would be in that many groups
 --         {'STALE', groups, poster}    ARGV[5] and [7] differ from these: call again with them
+--         {'UNLISTED', poster}         the hash does not list the groups: find them, and call again
 -- Safe to run twice: the second run finds the groups changed and changes nothing.
 
 local article, times, scores, group_names = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local posted, changes, log = KEYS[5], KEYS[6], KEYS[7]
 local member, add, remove, max_groups = ARGV[1], words(ARGV[2]), words(ARGV[3]), tonumber(ARGV[4])
 local expected_groups, by, expected_poster = ARGV[5], ARGV[6], ARGV[7]
-local is_moderator, max_entries, now = ARGV[8] == '1', ARGV[9], ARGV[10]
+local is_moderator, max_entries, now, found = ARGV[8] == '1', ARGV[9], ARGV[10], ARGV[11] == '1'
 
 local hash = redis.call('HMGET', article, 'groups', 'poster', 'time', 'votes', 'downvotes', 'revision')
 local time, score = redis.call('ZSCORE', times, member), redis.call('ZSCORE', scores, member)
@@ -47,9 +49,10 @@ for _, list in ipairs({add, remove}) do
   for _, name in ipairs(list) do names[#names + 1] = name end
 end
 local groups = groups_at(8, names)
-local current = groups_of(hash[1], expected_groups, groups, group_names, member, hash[2] == expected_poster)
+local current = groups_of(hash[1], expected_groups, found, groups, member, hash[2] == expected_poster)
 if not current then
-  return {'STALE', hash[1] or table.concat(redis.call('ZRANGE', group_names, 0, -1), ' '), hash[2]}
+  if not hash[1] then return {'UNLISTED', hash[2]} end
+  return {'STALE', hash[1], hash[2]}
 end
 
 local is_in = {}

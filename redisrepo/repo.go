@@ -63,7 +63,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -86,11 +85,15 @@ type Repo struct {
 	clock      func() time.Time // nil: the clock of Redis
 	keepRules  bool
 	onRerank   func(changes string)
+	onProgress func(step string, done, total int)
 	// groups caches the groups of articles, as the text in their hashes. A script must be given all
 	// the keys that it touches, so a write to an article that is not cached may need a second call.
 	// Cached values may be outdated: the scripts compare them.
 	groups *lru.Cache[ArticleID, string]
-	live   live
+	// finders find the groups of articles that are in no cache and whose hashes do not list them, one for
+	// each partition.
+	finders []groupFinder
+	live    live
 }
 
 // Option is an option of New.
@@ -128,7 +131,8 @@ func New(ctx context.Context, client redis.UniversalClient, rules Rules, options
 	if err != nil {
 		return nil, err
 	}
-	r := &Repo{client: client, rules: rules, partitions: []partition{""}, groups: groups, live: live{wake: make(chan struct{}, 1)}}
+	r := &Repo{client: client, rules: rules, partitions: []partition{""}, groups: groups, live: live{wake: make(chan struct{}, 1)},
+		onProgress: func(string, int, int) {}}
 	if single, ok := client.(interface{ Options() *redis.Options }); ok { // a cluster has one database
 		r.database = single.Options().DB
 	}
@@ -138,6 +142,7 @@ func New(ctx context.Context, client redis.UniversalClient, rules Rules, options
 	if len(r.partitions) == 0 {
 		return nil, errors.New("partitions: give at least one tag, which may be empty")
 	}
+	r.finders = make([]groupFinder, len(r.partitions))
 	if err := r.checkMeta(ctx); err != nil {
 		return nil, err
 	}
@@ -188,22 +193,6 @@ func (r *Repo) checkMeta(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// indexLegacyGroups adds the groups of legacy clients to the list of groups. It runs once, on a store
-// that has no meta: yet, and looks at all its keys.
-func (r *Repo) indexLegacyGroups(ctx context.Context, p partition) error {
-	keys := r.client.Scan(ctx, 0, p.group("*"), 1000).Iterator()
-	for keys.Next(ctx) {
-		name, err := ParseGroupName(strings.TrimPrefix(keys.Val(), p.group("")))
-		if err != nil || p.group(name) != keys.Val() || name == Interesting {
-			continue // not the canonical name of a group
-		}
-		if err := r.client.ZAdd(ctx, p.groups(), redis.Z{Member: string(name)}).Err(); err != nil {
-			return err
-		}
-	}
-	return keys.Err()
 }
 
 // Ready returns ErrReadOnly if the store refuses writes, and another error, usually ErrUnavailable, if it does

@@ -64,8 +64,24 @@ func (r *Repo) applyRules(ctx context.Context) error {
 
 func (r *Repo) rerank(ctx context.Context, p partition) error {
 	// Deleted articles have no rank, but their voters are kept.
-	for _, articles := range []string{p.ranking(ByTime), p.deleted()} {
-		if err := r.rerankAll(ctx, p, articles); err != nil {
+	sets := []string{p.ranking(ByTime), p.deleted()}
+	var cards []*redis.IntCmd
+	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
+		cards = nil
+		for _, set := range sets {
+			cards = append(cards, pipe.ZCard(ctx, set))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	total, done := int(cards[0].Val()+cards[1].Val()), 0
+	for _, set := range sets {
+		err := r.rerankAll(ctx, p, set, func(n int) {
+			done += n
+			r.onProgress("ranking all articles", min(done, total), total)
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -80,10 +96,11 @@ func (r *Repo) rerank(ctx context.Context, p partition) error {
 	})
 }
 
-// rerankAll re-ranks the articles of a sorted set.
-func (r *Repo) rerankAll(ctx context.Context, p partition, set string) error {
+// rerankAll re-ranks the articles of a sorted set, and calls ranked with the number of each batch.
+func (r *Repo) rerankAll(ctx context.Context, p partition, set string, ranked func(int)) error {
 	articles := r.client.ZScan(ctx, set, 0, "", batchSize).Iterator()
 	return batches(ctx, articles, 2, func(members []string) error {
+		defer ranked(len(members))
 		return r.pipeline(ctx, func(pipe redis.Pipeliner) {
 			for _, member := range members {
 				id, err := ParseArticleID(member)

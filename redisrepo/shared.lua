@@ -103,16 +103,14 @@ end
 -- groups_of returns the groups of an article, as a text of sorted names, or nil if they are not what the
 -- caller expected: then the script does not have the keys of the right groups.
 --
--- A hash that only legacy clients wrote does not list the groups. Then the caller must expect all groups,
--- so that the script can look into their sets, and the right poster, so that it can add the article to the
--- poster's articles.
-local function groups_of(hash_groups, expected, groups, group_names, member, poster_matches)
+-- A hash that only legacy clients wrote does not list the groups. Then the caller must have found them
+-- outside of the script (found), since it takes a look into the sets of all groups, and must expect the
+-- right poster, so that the script can add the article to the poster's articles.
+local function groups_of(hash_groups, expected, found, groups, member, poster_matches)
   if hash_groups then return hash_groups == expected and expected or nil end
-  if not poster_matches then return nil end
-  if table.concat(redis.call('ZRANGE', group_names, 0, -1), ' ') ~= expected then return nil end
-  local found = {}
+  if not found or not poster_matches then return nil end
   for _, name in ipairs(words(expected)) do
-    if redis.call('SISMEMBER', groups[name].members, member) == 1 then found[#found + 1] = name end
+    if redis.call('SISMEMBER', groups[name].members, member) == 0 then return nil end
   end
-  return table.concat(found, ' ')
+  return expected
 end

@@ -56,17 +56,16 @@ func (r *Repo) Vote(ctx context.Context, id ArticleID, voter UserName, vote Vote
 		return VoteResult{}, refuse(Forbidden, "direction", "this site has no downvotes: vote up, or withdraw your vote")
 	}
 	p := r.partition(id)
-	answer, err := r.runWithGroups(id, "", func(e expected) (reply, error) {
+	answer, err := r.runWithGroups(ctx, id, "", func(e expected) (reply, error) {
 		keys := append(make([]string, 0, 16),
 			p.article(id),              // KEYS[1] article
 			p.voted(id),                // KEYS[2] voted
 			p.downvoted(id),            // KEYS[3] downvoted
 			p.ranking(ByTime),          // KEYS[4] times
 			p.ranking(ByScore),         // KEYS[5] scores
-			p.groups(),                 // KEYS[6] group_names
-			p.posted(userOf(e.poster)), // KEYS[7] posted
-			p.changes(r.database),      // KEYS[8] changes
-			p.audit(id),                // KEYS[9] audit
+			p.posted(userOf(e.poster)), // KEYS[6] posted
+			p.changes(r.database),      // KEYS[7] changes
+			p.audit(id),                // KEYS[8] audit
 		)
 		keys = groupKeys(groupKeys(keys, p, Interesting), p, groupNames(e.groups)...)
 		return r.run(ctx, voteScript, keys, []any{
@@ -81,6 +80,7 @@ func (r *Repo) Vote(ctx context.Context, id ArticleID, voter UserName, vote Vote
 			e.groups,                      // ARGV[9] expected_groups
 			e.poster,                      // ARGV[10] expected_poster
 			bucket,                        // ARGV[11] bucket
+			e.found,                       // ARGV[12] found
 		})
 	})
 	if err != nil {
@@ -105,25 +105,40 @@ func (r *Repo) Vote(ctx context.Context, id ArticleID, voter UserName, vote Vote
 
 // expected is what the caller of a script expects to be in the article's hash: the script must be given
 // all keys that it touches, and these depend on the article's groups and poster.
-type expected struct{ groups, poster string }
+type expected struct {
+	groups, poster string
+	found          bool // whether the groups come from findGroups, since the hash does not list them
+}
 
 // maxStaleReplies is how often a script is called for an article whose groups have changed since they were
-// read. Each time, another client must have regrouped it within a round trip.
+// read or found. Each time, another client must have regrouped it in between.
 const maxStaleReplies = 32
 
 var errGroupsKeepChanging = errors.New("the article's groups change faster than they can be read")
 
 // runWithGroups calls a script with the article's cached groups and an expected poster. While it replies
-// STALE, it is called again with the groups and the poster of the reply.
-func (r *Repo) runWithGroups(id ArticleID, poster string, call func(expected) (reply, error)) (reply, error) {
+// STALE, it is called again with the groups and the poster of the reply; while it replies UNLISTED, with
+// the groups that findGroups finds.
+func (r *Repo) runWithGroups(ctx context.Context, id ArticleID, poster string, call func(expected) (reply, error)) (reply, error) {
 	e := expected{poster: poster}
 	e.groups, _ = r.groups.Get(id)
 	for range maxStaleReplies {
 		answer, err := call(e)
-		if err != nil || answer.status() != "STALE" {
-			return answer, err
+		if err != nil {
+			return nil, err
 		}
-		e = expected{groups: answer.text(1), poster: answer.text(2)}
+		switch answer.status() {
+		case "STALE":
+			e = expected{groups: answer.text(1), poster: answer.text(2)}
+		case "UNLISTED":
+			groups, err := r.findGroups(ctx, id)
+			if err != nil {
+				return nil, fmt.Errorf("find its groups: %w", err)
+			}
+			e = expected{groups: groups, poster: answer.text(1), found: true}
+		default:
+			return answer, nil
+		}
 	}
 	return nil, fmt.Errorf("%w: %w", ErrUnavailable, errGroupsKeepChanging)
 }

@@ -5,11 +5,10 @@
 -- KEYS[3]   downvoted:ID   set      the downvoters
 -- KEYS[4]   time:          zset     posting times, Unix seconds
 -- KEYS[5]   score:         zset     the ranking, Unix seconds
--- KEYS[6]   groups:        zset     the names of all groups
--- KEYS[7]   posted:NAME    zset     the articles of ARGV[10]; unused if that is not the poster
--- KEYS[8]   changes:       channel  on which the change is published
--- KEYS[9]   audit:ID       hash     each voter's last vote, its time and bucket; unused without ARGV[11]
--- KEYS[10...] three keys of the group interesting, then of each name in ARGV[9]
+-- KEYS[6]   posted:NAME    zset     the articles of ARGV[10]; unused if that is not the poster
+-- KEYS[7]   changes:       channel  on which the change is published
+-- KEYS[8]   audit:ID       hash     each voter's last vote, its time and bucket; unused without ARGV[11]
+-- KEYS[9...] three keys of the group interesting, then of each name in ARGV[9]
 -- ARGV[1]   the article's member
 -- ARGV[2]   the voter's member
 -- ARGV[3]   the position: 1 up, -1 down, 0 none
@@ -21,21 +20,24 @@
 -- ARGV[9]   the article's groups as the caller expects them: sorted names, separated by spaces
 -- ARGV[10]  the poster's member as the caller expects it, or empty
 -- ARGV[11]  pseudonym of the voter's address; empty: the vote is not recorded
+-- ARGV[12]  1 if the caller found ARGV[9] in the groups' sets, else 0
 --
 -- Replies {'OK', position before, {field, value, ...}}  the hash after the vote
 --         {'NOT_FOUND'}               the article does not exist or is deleted
 --         {'CLOSED', posting time}    the voting window is over, or the voters are forgotten
 --         {'FIXED'}                   the poster's vote does not count and cannot be changed
 --         {'STALE', groups, poster}   ARGV[9] and [10] differ from these: call again with them
+--         {'UNLISTED', poster}        the hash does not list the groups: find them, and call again
 -- Safe to run twice: the second run finds the position set and changes nothing.
 
 local article, voted, downvoted = KEYS[1], KEYS[2], KEYS[3]
-local times, scores, group_names = KEYS[4], KEYS[5], KEYS[6]
-local posted, changes, audit = KEYS[7], KEYS[8], KEYS[9]
+local times, scores, posted = KEYS[4], KEYS[5], KEYS[6]
+local changes, audit = KEYS[7], KEYS[8]
 local member, voter, position = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local vote_score, window, margin = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
 local interesting_votes, now = tonumber(ARGV[7]), ARGV[8]
 local expected_groups, expected_poster, bucket = ARGV[9], ARGV[10], ARGV[11]
+local found = ARGV[12] == '1'
 
 local time = redis.call('ZSCORE', times, member)
 local hash = redis.call('HMGET', article,
@@ -52,10 +54,11 @@ if now > tonumber(time) + window then return {'CLOSED', time} end
 
 local names = words(expected_groups)
 table.insert(names, 1, 'interesting')
-local groups = groups_at(10, names)
-local current = groups_of(hash_groups, expected_groups, groups, group_names, member, poster == expected_poster)
+local groups = groups_at(9, names)
+local current = groups_of(hash_groups, expected_groups, found, groups, member, poster == expected_poster)
 if not current then
-  return {'STALE', hash_groups or table.concat(redis.call('ZRANGE', group_names, 0, -1), ' '), poster}
+  if not hash_groups then return {'UNLISTED', poster} end
+  return {'STALE', hash_groups, poster}
 end
 
 local up = redis.call('SISMEMBER', voted, voter)

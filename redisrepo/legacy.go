@@ -1,0 +1,175 @@
+package redisrepo
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// OnProgress sets a function that New calls while it prepares a store, after each batch: with the step, and
+// how much of it is done. A store is prepared when it is first opened and when the rules have changed. The
+// total is an estimate if the store is changed meanwhile.
+func OnProgress(f func(step string, done, total int)) Option {
+	return func(r *Repo) { r.onProgress = f }
+}
+
+// scanBatch is the number of keys that one SCAN looks at.
+const scanBatch = 500
+
+// indexLegacyGroups adds the groups of legacy clients to the list of groups. It runs on a store that has no
+// meta: yet, and looks at all its keys. It is safe to interrupt, and to run in several processes at once:
+// meta: is written after it.
+func (r *Repo) indexLegacyGroups(ctx context.Context, p partition) error {
+	total, err := r.client.DBSize(ctx).Result()
+	if err != nil || total == 0 {
+		return err
+	}
+	cursor, done := uint64(0), 0
+	for {
+		keys, next, err := r.client.Scan(ctx, cursor, p.group("*"), scanBatch).Result()
+		if err != nil {
+			return err
+		}
+		var names []redis.Z
+		for _, key := range keys {
+			name, err := ParseGroupName(strings.TrimPrefix(key, p.group("")))
+			if err != nil || p.group(name) != key || name == Interesting {
+				continue // not the canonical name of a group
+			}
+			names = append(names, redis.Z{Member: string(name)})
+		}
+		if len(names) > 0 {
+			if err := r.client.ZAdd(ctx, p.groups(), names...).Err(); err != nil {
+				return err
+			}
+		}
+		done = min(done+scanBatch, int(total))
+		if next == 0 {
+			done = int(total)
+		}
+		r.onProgress("looking for the groups of legacy clients", done, int(total))
+		if cursor = next; cursor == 0 {
+			return nil
+		}
+	}
+}
+
+// groupFinder finds the groups of articles whose hashes do not list them, because only legacy clients wrote
+// them. Such an article may be in any group, so all groups are asked. A pass over them serves every article
+// that waits when it starts, and callers with the same article share its result.
+type groupFinder struct {
+	mutex   sync.Mutex
+	lookups map[ArticleID]*groupLookup // waiting, or in the current pass
+	waiting []ArticleID                // for the next pass
+	running bool                       // whether a goroutine makes passes
+}
+
+type groupLookup struct {
+	done   chan struct{} // closed when the rest is set
+	groups string
+	err    error
+}
+
+// Each command of a pass asks one group for at most maxFoundTogether articles, and each round trip has at
+// most groupsPerTrip commands. Redis serves other clients in between.
+const (
+	maxFoundTogether = 100
+	groupsPerTrip    = 500
+)
+
+// findGroups returns the groups of an article in which its sets say it is, as a text of sorted names. They
+// are those in the list of groups, as they were at some moment of the call or just before it.
+func (r *Repo) findGroups(ctx context.Context, id ArticleID) (string, error) {
+	f := &r.finders[int(id)%len(r.finders)]
+	f.mutex.Lock()
+	lookup := f.lookups[id]
+	if lookup == nil {
+		lookup = &groupLookup{done: make(chan struct{})}
+		if f.lookups == nil {
+			f.lookups = map[ArticleID]*groupLookup{}
+		}
+		f.lookups[id] = lookup
+		f.waiting = append(f.waiting, id)
+	}
+	if !f.running {
+		f.running = true
+		// A caller that gives up must not fail the others.
+		go f.run(context.WithoutCancel(ctx), r, r.partition(id))
+	}
+	f.mutex.Unlock()
+	select {
+	case <-lookup.done:
+		return lookup.groups, lookup.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// run makes passes until no article waits.
+func (f *groupFinder) run(ctx context.Context, r *Repo, p partition) {
+	for {
+		f.mutex.Lock()
+		ids := f.waiting[:min(len(f.waiting), maxFoundTogether)]
+		f.waiting = f.waiting[len(ids):]
+		f.running = len(ids) > 0
+		f.mutex.Unlock()
+		if len(ids) == 0 {
+			return
+		}
+		groups, err := r.askGroups(ctx, p, ids)
+		f.mutex.Lock()
+		for i, id := range ids {
+			lookup := f.lookups[id]
+			lookup.err = err
+			if err == nil {
+				lookup.groups = groupText(groups[i])
+			}
+			delete(f.lookups, id)
+			close(lookup.done)
+		}
+		f.mutex.Unlock()
+	}
+}
+
+// askGroups asks each group in the list of groups which of the articles are in it, and returns the sorted
+// groups of each article. The names are read in the round trips in which the groups before them are asked.
+func (r *Repo) askGroups(ctx context.Context, p partition, ids []ArticleID) ([][]GroupName, error) {
+	members := make([]any, len(ids))
+	for i, id := range ids {
+		members[i] = id.String()
+	}
+	groups := make([][]GroupName, len(ids))
+	page := redis.ZRangeArgs{Key: p.groups(), ByLex: true, Start: "-", Stop: "+", Count: groupsPerTrip}
+	names, err := r.client.ZRangeArgs(ctx, page).Result()
+	for err == nil && len(names) > 0 {
+		var next *redis.StringSliceCmd
+		answers := make([]*redis.BoolSliceCmd, len(names))
+		_, _ = r.client.Pipelined(ctx, func(pipe redis.Pipeliner) error { // the commands have the errors
+			for i, name := range names {
+				answers[i] = pipe.SMIsMember(ctx, p.group(GroupName(name)), members...)
+			}
+			if len(names) == groupsPerTrip {
+				page.Start = "(" + names[len(names)-1]
+				next = pipe.ZRangeArgs(ctx, page)
+			}
+			return nil
+		})
+		for i, answer := range answers {
+			if err := answer.Err(); err != nil && !redis.HasErrorPrefix(err, "WRONGTYPE") { // that is for Check to report
+				return nil, err
+			}
+			for j, isMember := range answer.Val() {
+				if isMember {
+					groups[j] = append(groups[j], GroupName(names[i]))
+				}
+			}
+		}
+		if next == nil {
+			break
+		}
+		names, err = next.Result()
+	}
+	return groups, err
+}
