@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 )
 
 const (
+	socketName = "redis.sock"
 	logName    = "redis.log"
 	stopWithin = 5 * time.Second
 	minPause   = 50 * time.Millisecond // before a restart; doubled up to maxPause
@@ -28,10 +30,12 @@ const (
 type child struct {
 	path   string // the program
 	dir    string
-	socket string
+	socket string   // in dir; a short path to it
+	folder *os.File // dir
 	lock   *os.File
 	log    *slog.Logger
 
+	replied atomic.Bool   // whether the server that now runs has replied
 	settled atomic.Bool   // whether the start has succeeded or failed, whichever came first
 	ended   chan struct{} // closed when no server runs and none will be started
 	err     error         // why the start failed; read it only after ended is closed
@@ -60,6 +64,7 @@ func openChild(ctx context.Context, o Options) (*Store, error) {
 	})}
 	err = s.await(ctx, childReplies, childLoads, c.ended)
 	if err == nil {
+		c.replied.Store(true)
 		err = s.inspect(ctx)
 	}
 	if err == nil && c.settled.CompareAndSwap(false, true) {
@@ -90,7 +95,7 @@ func (c *child) run(ctx context.Context) {
 		if time.Since(started) > time.Minute {
 			pause = minPause
 		}
-		c.log.ErrorContext(ctx, "the private Redis exited: restarting it", "store", c.dir, "err", err)
+		c.log.ErrorContext(ctx, "the private Redis failed: restarting it", "store", c.dir, "err", err)
 		select {
 		case <-ctx.Done():
 			return
@@ -99,8 +104,10 @@ func (c *child) run(ctx context.Context) {
 	}
 }
 
-// serve runs the server once, until it exits or ctx ends. Its error is never nil.
+// serve runs the server once, until it exits, watch finds it useless, or ctx ends. Its error is never nil.
 func (c *child) serve(ctx context.Context) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
 	out, err := os.OpenFile(filepath.Join(c.dir, logName), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 	if err != nil {
 		return err
@@ -108,7 +115,8 @@ func (c *child) serve(ctx context.Context) error {
 	defer func() { _ = out.Close() }() // the child has its own descriptor
 	// #nosec G204 -- the program is the redis-server or valkey-server of PATH
 	cmd := exec.CommandContext(ctx, c.path,
-		"--port", "0", "--unixsocket", c.socket, "--unixsocketperm", "700", "--daemonize", "no",
+		// A relative path: that of a socket has at most 107 bytes, on some systems 103.
+		"--port", "0", "--unixsocket", socketName, "--unixsocketperm", "700", "--daemonize", "no",
 		"--appendonly", "yes", "--appendfsync", "everysec", "--save", "", "--maxmemory-policy", "noeviction",
 		"--hash-max-ziplist-value", "512") // the name that all versions know; keeps hashes with values up to 512 bytes compact
 	cmd.Dir = c.dir // where Redis writes its data
@@ -119,8 +127,14 @@ func (c *child) serve(ctx context.Context) error {
 	cmd.SysProcAttr = processAttributes()
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = stopWithin
-	if err = cmd.Run(); err == nil {
-		err = errors.New("it was shut down from outside")
+	c.replied.Store(false)
+	if err = cmd.Start(); err == nil {
+		var watching sync.WaitGroup
+		watching.Go(func() { end(c.watch(ctx)) })
+		err = cmd.Wait()
+		end(nil)
+		watching.Wait()
+		err = cmp.Or(useless(ctx), err, errors.New("it was shut down from outside"))
 	}
 	return fmt.Errorf("%w; last lines of its %s: %s", err, logName, tail(out))
 }

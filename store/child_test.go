@@ -6,12 +6,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -53,10 +54,10 @@ func redisPID(s *store.Store) int {
 }
 
 // startParent starts another process with an open store in dir.
-func startParent(t *testing.T, dir string) (parent *exec.Cmd, redisPID int, socket string) {
+func startParent(t *testing.T, dir, temporary string) (parent *exec.Cmd, redisPID int, socket string) {
 	t.Helper()
 	parent = exec.Command(os.Args[0])
-	parent.Env = append(os.Environ(), childEnv+"="+dir)
+	parent.Env = append(os.Environ(), childEnv+"="+dir, "TMPDIR="+temporary)
 	parent.Stderr = os.Stderr
 	out, err := parent.StdoutPipe()
 	if err != nil {
@@ -72,7 +73,6 @@ func startParent(t *testing.T, dir string) (parent *exec.Cmd, redisPID int, sock
 	if _, err := fmt.Fscan(out, &redisPID, &socket); err != nil || redisPID == 0 {
 		t.Fatalf("read the output of the other process: %v", err)
 	}
-	t.Cleanup(func() { os.RemoveAll(filepath.Dir(socket)) })
 	return parent, redisPID, socket
 }
 
@@ -104,8 +104,10 @@ func TestChildKeepsDataAfterClose(t *testing.T) {
 		if alive(pid) {
 			t.Errorf("%q: Redis still runs after Close", o.URL)
 		}
-		if _, err := os.Stat(filepath.Dir(socket)); !os.IsNotExist(err) {
-			t.Errorf("%q: the socket's directory still exists: %v", o.URL, err)
+		for _, path := range []string{socket, filepath.Join(dir, "redis.sock")} {
+			if _, err := os.Stat(path); !os.IsNotExist(err) {
+				t.Errorf("%q: the socket %s still exists: %v", o.URL, path, err)
+			}
 		}
 	}
 	if _, err := os.Stat("elsewhere"); !os.IsNotExist(err) {
@@ -156,6 +158,89 @@ func TestChildIsRestartedWhenItExits(t *testing.T) {
 	}
 }
 
+// A cleaner of temporary files, or an operator, may remove the socket.
+func TestChildIsRestartedWhenItsSocketIsGone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var log record
+	s := open(t, store.Options{DataDir: dir, Log: log.logger(slog.LevelInfo)})
+	set(t, s, "key", "value")
+	first := redisPID(s)
+	var clients sync.WaitGroup
+	loaded, cancel := context.WithCancel(t.Context())
+	for range 30 { // more than are connected, so that some need the socket
+		clients.Go(func() {
+			for loaded.Err() == nil {
+				s.Client.Get(loaded, "key")
+			}
+		})
+	}
+	if err := os.Remove(filepath.Join(dir, "redis.sock")); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "restart", func() bool {
+		pid := redisPID(s)
+		return pid != 0 && pid != first
+	})
+	cancel()
+	clients.Wait()
+	wantValue(t, s, "key", "value")
+	if !strings.Contains(log.String(), "its socket is gone") {
+		t.Errorf("log = %s, want it to say that the socket is gone", log.String())
+	}
+}
+
+func TestChildIsRestartedWhenItHangs(t *testing.T) {
+	t.Parallel()
+	var log record
+	s := open(t, store.Options{DataDir: t.TempDir(), Log: log.logger(slog.LevelInfo)})
+	set(t, s, "key", "value")
+	hanging := redisPID(s)
+	if err := syscall.Kill(hanging, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "restart", func() bool {
+		pid := redisPID(s)
+		return pid != 0 && pid != hanging
+	})
+	wantValue(t, s, "key", "value")
+	if !strings.Contains(log.String(), "it does not reply") {
+		t.Errorf("log = %s, want it to say that the server does not reply", log.String())
+	}
+}
+
+func TestNothingIsLeftWhenTheParentIsKilled(t *testing.T) {
+	t.Parallel()
+	for _, dir := range []string{t.TempDir(), filepath.Join(t.TempDir(), strings.Repeat("long", 40))} {
+		temporary := t.TempDir()
+		parent, redis, _ := startParent(t, dir, temporary)
+		for _, pid := range []int{redis, parent.Process.Pid} {
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+		}
+		parent.Wait()
+		s := open(t, store.Options{DataDir: dir})
+		wantValue(t, s, "by", "the killed one")
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for folder, want := range map[string][]string{temporary: nil, dir: {"appendonlydir", "lock", "redis.log"}} {
+			entries, err := os.ReadDir(folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, entry := range entries {
+				names = append(names, strings.Replace(entry.Name(), "appendonly.aof", "appendonlydir", 1)) // before Redis 7
+			}
+			if !slices.Equal(names, want) {
+				t.Errorf("%s has %q, want %q", folder, names, want)
+			}
+		}
+	}
+}
+
 func TestDataDirectoryInUseIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -194,23 +279,18 @@ func TestChildWaitsForALockThatIsReleased(t *testing.T) {
 func TestChildEndsWhenItsParentIsKilled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	parent, _, socket := startParent(t, dir)
+	parent, _, _ := startParent(t, dir, t.TempDir())
 	if err := parent.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	parent.Wait()
-	s := open(t, store.Options{DataDir: dir})
-	if conn, err := net.Dial("unix", socket); err == nil {
-		conn.Close()
-		t.Error("the Redis of the killed process still runs next to the new one")
-	}
-	wantValue(t, s, "by", "the killed one")
+	wantValue(t, open(t, store.Options{DataDir: dir}), "by", "the killed one") // so the lock is free, which the child holds, too
 }
 
 func TestChildThatOutlivesItsParentKeepsTheLock(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	parent, pid, socket := startParent(t, dir)
+	parent, pid, socket := startParent(t, dir, t.TempDir())
 	// Running an endless script, Redis ignores SIGTERM. This stands for systems that do not signal the child
 	// when its parent dies.
 	client := redis.NewClient(&redis.Options{Network: "unix", Addr: socket, ContextTimeoutEnabled: true, MaxRetries: -1})

@@ -9,8 +9,10 @@ import (
 	"time"
 )
 
-// prepare creates and locks the data directory and creates a directory for the socket. release removes the
-// latter and unlocks the former.
+// maxSocketPath is what all systems allow for the path of a socket, in bytes. Linux allows 107.
+const maxSocketPath = 103
+
+// prepare creates and locks the data directory, and checks that clients can reach its socket. release removes the socket and unlocks the directory.
 func (c *child) prepare(ctx context.Context, o Options) (release func(), err error) {
 	if o.DataDir == "" {
 		return nil, fmt.Errorf("%s is not set", o.name("DataDir"))
@@ -21,23 +23,22 @@ func (c *child) prepare(ctx context.Context, o Options) (release func(), err err
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return nil, err
 	}
-	if c.lock, err = lockDir(ctx, c.dir, o); err != nil {
+	if c.folder, err = os.Open(c.dir); err != nil {
 		return nil, err
 	}
-	sockets, err := os.MkdirTemp("", "frontpage-")
-	if err == nil {
-		sockets, err = filepath.Abs(sockets)
+	if c.socket = filepath.Join(shortPath(c.folder), socketName); len(c.socket) > maxSocketPath {
+		return nil, errors.Join(fmt.Errorf("the path %s is too long for a socket: set %s to a shorter one", c.dir, o.name("DataDir")), c.folder.Close())
 	}
-	if err == nil && len(sockets) > 90 { // some systems limit a socket's path to 103 bytes
-		err = errors.Join(fmt.Errorf("the path %s is too long for a socket: set TMPDIR to a shorter one", sockets), os.Remove(sockets))
+	if c.lock, err = lockDir(ctx, c.dir, o); err != nil {
+		return nil, errors.Join(err, c.folder.Close())
 	}
-	if err != nil {
-		return nil, errors.Join(err, c.lock.Close())
-	}
-	c.socket = filepath.Join(sockets, "redis")
 	return func() {
-		if err := errors.Join(os.RemoveAll(sockets), c.lock.Close()); err != nil {
+		// Redis removes its socket, unless it was killed.
+		if err := os.Remove(c.socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 			c.log.WarnContext(ctx, "cannot clean up after the private Redis", "err", err)
+		}
+		if err := errors.Join(c.lock.Close(), c.folder.Close()); err != nil {
+			c.log.WarnContext(ctx, "cannot unlock the data directory", "err", err)
 		}
 	}, nil
 }

@@ -2,9 +2,15 @@
 
 package store
 
-import "syscall"
+import (
+	"os"
+	"syscall"
+)
 
 // processAttributes keep Ctrl-C in a terminal from reaching the child, which has to outlive the last request.
 func processAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }
+
+// shortPath is the path of a directory: this system has no shorter one.
+func shortPath(dir *os.File) string { return dir.Name() }

@@ -1,9 +1,21 @@
 package store
 
-import "syscall"
+import (
+	"fmt"
+	"os"
+	"syscall"
+)
 
 // processAttributes keep Ctrl-C in a terminal from reaching the child, which has to outlive the last request,
 // and end the child if Frontpage is killed.
 func processAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+}
+
+// shortPath returns a path to an open directory that is short enough for a socket in it, however deep it is.
+func shortPath(dir *os.File) string {
+	if len(dir.Name()) < 80 {
+		return dir.Name()
+	}
+	return fmt.Sprintf("/proc/self/fd/%d", dir.Fd())
 }

@@ -198,8 +198,10 @@ func (w *world) play(events []event, lasts time.Duration, seed uint64, program s
 		return err
 	}
 	w.history.compare(store)
-	stale, missed := w.compareWatchers(end, all, store)
 	w.compareServers(end, store)
+	settling, settled := context.WithTimeout(w.ctx, recovery)
+	defer settled()
+	stale, missed := w.compareWatchers(settling, all, store)
 	w.history.check(program, "unix://control:control@"+w.redis.Socket())
 	right := w.history.now()
 	leave()
