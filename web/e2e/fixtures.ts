@@ -11,17 +11,17 @@ export class Watch {
   /** Origins that a test may request in addition to the server's. */
   readonly origins: string[] = [];
   readonly faults: string[] = [];
-  private readonly server: Server;
+  private readonly origin: string;
   private readonly sent = new WeakMap<Page, string[]>();
 
-  constructor(server: Server) {
-    this.server = server;
+  constructor(origin: string) {
+    this.origin = origin;
   }
 
   async follow(context: BrowserContext): Promise<void> {
     const own = (url: URL) =>
       !/^(http|ws)s?:$/.test(url.protocol) ||
-      [this.server.url, ...this.origins].includes(url.origin.replace(/^ws/, "http"));
+      [this.origin, ...this.origins].includes(url.origin.replace(/^ws/, "http"));
     await context.route(
       (url) => !own(url),
       (route) => {
@@ -72,6 +72,8 @@ interface Options {
 
 interface Fixtures {
   server: Server;
+  /** Origin of the pages: the server's, unless a test loads them through a relay. */
+  origin: string;
   watch: Watch;
   /** Opens a window of another user, with separate storage. */
   another(viewer: string): Promise<Page>;
@@ -94,12 +96,13 @@ export const test = base.extend<Options & Fixtures>({
       if (info.status !== info.expectedStatus) await info.attach("server.log", { body: server.log });
     }
   },
-  baseURL: ({ server }, use) => use(server.url),
-  storageState: ({ server, viewer }, use) => use(signedIn(server, viewer)),
+  origin: ({ server }, use) => use(server.url),
+  baseURL: ({ origin }, use) => use(origin),
+  storageState: ({ origin, viewer }, use) => use(signedIn(origin, viewer)),
 
   watch: [
-    async ({ context, server }, use) => {
-      const watch = new Watch(server);
+    async ({ context, origin }, use) => {
+      const watch = new Watch(origin);
       await watch.follow(context);
       await use(watch);
       expect(watch.faults, "no faults in the windows").toEqual([]);
@@ -109,12 +112,12 @@ export const test = base.extend<Options & Fixtures>({
   // Depends on watch, which must be set up before a window opens.
   page: ({ watch: _, context }, use) => context.newPage().then(use),
 
-  another: async ({ browser, server, watch }, use) => {
+  another: async ({ browser, origin, watch }, use) => {
     const contexts: BrowserContext[] = [];
     await use(async (viewer) => {
       const context = await browser.newContext({
-        baseURL: server.url,
-        storageState: signedIn(server, viewer),
+        baseURL: origin,
+        storageState: signedIn(origin, viewer),
       });
       contexts.push(context);
       await watch.follow(context);
@@ -124,7 +127,7 @@ export const test = base.extend<Options & Fixtures>({
   },
 });
 
-function signedIn(server: Server, viewer: string) {
+function signedIn(origin: string, viewer: string) {
   const localStorage = viewer ? [{ name: "frontpage.name", value: viewer }] : [];
-  return { cookies: [], origins: [{ origin: server.url, localStorage }] };
+  return { cookies: [], origins: [{ origin, localStorage }] };
 }

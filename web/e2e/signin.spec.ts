@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Page } from "@playwright/test";
 import { expect, test } from "./fixtures";
-import { message, rows, up, votes } from "./helpers";
+import { gate, message, onOperation, rows, up, votes } from "./helpers";
 
 const secret = "a secret of at least thirty-two bytes";
 
@@ -130,6 +130,69 @@ test.describe("by token", () => {
     await expect(message(page)).toHaveText("You have been signed out. Please sign in again.");
     await signedOut(page);
     await expect(page.getByText("No connection to the server.")).toHaveCount(0);
+  });
+
+  test("posts and votes wait until the server has said who is signed in", async ({ page }) => {
+    const hold = async () => {
+      const { open, opened } = gate();
+      await onOperation(page, "Viewer", async (route) => {
+        await opened;
+        await route.continue();
+      });
+      return open;
+    };
+    await page.goto("/healthz");
+    await storeToken(page, token("ada"));
+    const letPost = await hold();
+    await page.goto("/submit");
+    await page.getByLabel("Title").fill("Early");
+    await page.getByLabel("Text").fill("Words.");
+    await page.getByRole("button", { name: "Post" }).click();
+    await expect(page.getByRole("button", { name: "Posting" })).toBeVisible();
+    await expect(page).toHaveURL("/submit");
+    letPost();
+    await expect(page).toHaveURL("/a/1");
+
+    const article = page.getByRole("article");
+    await page.unroute("**/query");
+    const letVote = await hold();
+    await page.reload();
+    await up(article).click();
+    letVote();
+    await signedIn(page, "ada");
+    await expect(votes(article)).toHaveText("0");
+
+    await page.unroute("**/query");
+    const letLeave = await hold();
+    await page.evaluate(() => localStorage.removeItem("frontpage.token"));
+    await page.reload();
+    await up(article).click();
+    await expect(page).toHaveURL("/a/1");
+    letLeave();
+    await expect(page).toHaveURL("/signin?to=%2Fa%2F1");
+  });
+
+  test("a vote fails, and the page says so, if the server does not say who is signed in", async ({
+    page,
+    watch,
+  }) => {
+    watch.allowed.push(/ERR_FAILED/);
+    await page.goto("/healthz");
+    await storeToken(page, token("ada"));
+    await page.goto("/submit");
+    await page.getByLabel("Title").fill("Early");
+    await page.getByLabel("Text").fill("Words.");
+    await page.getByRole("button", { name: "Post" }).click();
+    const article = page.getByRole("article");
+    await expect(votes(article)).toHaveText("1");
+    await onOperation(page, "Viewer", (route) => route.abort());
+    await page.reload();
+    await up(article).click();
+    await expect(message(page)).toHaveText(
+      "The server cannot be reached. Your vote may not have been counted.",
+    );
+    await expect(page).toHaveURL("/a/1");
+    await expect(votes(article)).toHaveText("1");
   });
 
   test.describe("with a rate limit", () => {

@@ -1,4 +1,4 @@
-import { Provider, useQuery } from "@urql/preact";
+import { Provider, useClient, useQuery } from "@urql/preact";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ArticlePage } from "./article";
 import { connect } from "./client";
@@ -7,12 +7,13 @@ import { Viewer } from "./gql";
 import { GroupsPage } from "./groups";
 import { Keyboard } from "./keyboard";
 import { GroupPage, HomePage, UserPage } from "./lists";
+import { useRepeat } from "./mutations";
 import { PageContext, useTitle } from "./page";
 import { followLinks, parse, useVisit } from "./router";
 import { isAnonymous, isSame, onTokenChange, readSession, signOut } from "./session";
 import { SignInPage } from "./signin";
 import { site } from "./site";
-import { Missing } from "./states";
+import { Missing, Skeleton } from "./states";
 import { SubmitPage } from "./submit";
 
 const messageTime = 6000; // milliseconds
@@ -79,7 +80,18 @@ function Shell({ name, online, connections, message, refresh, say }: ShellProps)
   useEffect(() => {
     if (error) execute({ requestPolicy: "network-only" });
   }, [connections]);
-  const page = useMemo(() => ({ viewer, connections, refresh, say }), [viewer, connections]);
+  const client = useClient();
+  const identify = async () => {
+    if (site.signIn === "name" || (data && !fetching)) return { viewer };
+    const now = await client.query(Viewer, {}, { requestPolicy: "network-only" }).toPromise();
+    return { viewer: now.data?.viewer?.name, error: now.error };
+  };
+  const page = useMemo(
+    () => ({ viewer, identify, connections, refresh, say }),
+    [viewer, data, fetching, client, connections],
+  );
+  const repeated = useRepeat(viewer, say);
+  const waiting = !repeated && (fetching || viewer !== undefined);
   const visit = useVisit();
   const main = useRef<HTMLElement>(null);
   const first = useRef(visit.key);
@@ -105,7 +117,7 @@ function Shell({ name, online, connections, message, refresh, say }: ShellProps)
             "No connection to the server. This page may be out of date until the connection is back."}
         </p>
         <main id="main" class="shell" ref={main} tabIndex={-1}>
-          <Content key={visit.key} />
+          {waiting ? <Skeleton /> : <Content key={visit.key} />}
         </main>
         <Footer />
         <Keyboard />

@@ -1,7 +1,7 @@
-import { useMutation, useQuery, useSubscription } from "@urql/preact";
+import { useQuery, useSubscription } from "@urql/preact";
 import { useEffect, useRef } from "preact/hooks";
-import { oneAtATime } from "./client";
-import { Article, ArticleChanged, Delete } from "./gql";
+import { Article, ArticleChanged } from "./gql";
+import { useSend } from "./mutations";
 import { useNow, usePage, useTitle } from "./page";
 import { explainError } from "./problem";
 import { isHere, navigate, useScroll, useVisit } from "./router";
@@ -95,13 +95,14 @@ function Text({ text }: { text: string }) {
 function DeleteButton({ id }: { id: string }) {
   const { say } = usePage();
   const visit = useVisit();
-  const [{ fetching }, remove] = useMutation(Delete);
+  const { send, sending } = useSend("Delete");
   const confirm = async () => {
-    if (fetching) return;
-    const { data, error } = await remove({ input: { article: id } }, { fetch: oneAtATime });
+    if (sending) return;
+    const { data, error } = await send({ article: id });
     const refused = data?.deleteArticle?.userErrors[0];
     if (refused) return say(`The article was not deleted: ${refused.message}.`);
     if (error) return say(`${explainError(error)} The article may not have been deleted.`);
+    if (!data) return;
     say("Your article has been deleted.");
     if (isHere(visit)) navigate("/", "replace");
   };
@@ -109,7 +110,7 @@ function DeleteButton({ id }: { id: string }) {
     <details>
       <summary>Delete this article</summary>
       <p>It will disappear from all lists.</p>
-      <button type="button" class="button" aria-disabled={fetching} onClick={confirm}>
+      <button type="button" class="button" aria-disabled={sending} onClick={confirm}>
         Delete permanently
       </button>
     </details>

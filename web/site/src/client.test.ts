@@ -2,9 +2,10 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Client, DocumentInput } from "@urql/preact";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { connect, oneAtATime } from "./client";
+import { connect } from "./client";
 import * as operations from "./gql";
 import { Article, type ArticleQuery, Vote, type VoteDirection } from "./gql";
+import { inOrder } from "./requests";
 import type { Session } from "./session";
 
 // A fake WebSocket, controlled by the test.
@@ -126,7 +127,9 @@ async function show(client: Client) {
 }
 
 const vote = (client: Client, direction: VoteDirection) =>
-  client.mutation(Vote, { input: { article: "article:17", direction } }, { fetch: oneAtATime }).toPromise();
+  client
+    .mutation(Vote, { input: { article: "article:17", direction } }, { fetch: inOrder("Vote article:17") })
+    .toPromise();
 
 const counts = (viewerVote: VoteDirection, votes?: number) => ({
   vote: { __typename: "VotePayload", article: voted(viewerVote, votes), userErrors: [] },
@@ -189,36 +192,6 @@ test("a vote on an article that is not cached changes nothing before the respons
   await sent(1);
   requests[0]?.respond(counts("UP"));
   expect((await done).data?.vote?.article).toMatchObject(tally("UP"));
-});
-
-test.each([
-  ["has a response", (request?: Request) => request?.respond({})],
-  ["has an error response", (request?: Request) => request?.respond(null, 500)],
-  ["has failed", (request?: Request) => request?.fail()],
-])("a mutation waits until the previous one %s", async (_, end) => {
-  const first = oneAtATime("/query").catch(() => {});
-  const second = oneAtATime("/query");
-  await sent(1);
-  await pause();
-  expect(requests).toHaveLength(1);
-  end(requests[0]);
-  await sent(2);
-  requests[1]?.respond({});
-  expect((await second).ok).toBe(true);
-  await first;
-});
-
-test("a mutation without a response blocks the next one only until it times out", async () => {
-  const slow = new AbortController();
-  vi.spyOn(AbortSignal, "timeout").mockReturnValueOnce(slow.signal);
-  const first = oneAtATime("/query");
-  const second = oneAtATime("/query");
-  await sent(1);
-  slow.abort(new DOMException("too slow", "TimeoutError"));
-  await expect(first).rejects.toThrow("too slow");
-  await sent(2);
-  requests[1]?.respond({});
-  await second;
 });
 
 test("a name is sent as UTF-8", async () => {

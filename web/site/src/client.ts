@@ -202,18 +202,3 @@ export function reader<Data, Variables extends AnyVariables>(
     },
   };
 }
-
-let last: Promise<unknown> = Promise.resolve();
-
-/**
- * A fetch that sends one request at a time. If two were in flight, the second could arrive first,
- * and a withdrawn vote would remain.
- */
-export const oneAtATime: typeof fetch = (input, init) => {
-  const sent = last.then(() => {
-    const signals = [AbortSignal.timeout(10_000), ...(init?.signal ? [init.signal] : [])];
-    return fetch(input, { ...init, signal: AbortSignal.any(signals) });
-  });
-  last = sent.catch(() => {});
-  return sent;
-};

@@ -1,3 +1,4 @@
+import type { CombinedError } from "@urql/preact";
 import { createContext } from "preact";
 import { useContext, useEffect, useLayoutEffect, useState } from "preact/hooks";
 
@@ -5,6 +6,8 @@ import { useContext, useEffect, useLayoutEffect, useState } from "preact/hooks";
 export interface Page {
   /** Name of the signed-in user; undefined for anonymous visitors. */
   viewer?: string;
+  /** Waits until it is known who is signed in. */
+  identify(): Promise<{ viewer?: string; error?: CombinedError }>;
   /** Number of connections so far. When it changes, what was read before may be out of date. */
   connections: number;
   /** Reads the session again, after signing in or out. */
@@ -13,7 +16,12 @@ export interface Page {
   say(message: string): void;
 }
 
-export const PageContext = createContext<Page>({ connections: 0, refresh() {}, say() {} });
+export const PageContext = createContext<Page>({
+  identify: async () => ({}),
+  connections: 0,
+  refresh() {},
+  say() {},
+});
 export const usePage = () => useContext(PageContext);
 
 const tick = 15_000; // milliseconds

@@ -27,6 +27,22 @@ test.each([
     }),
     wrong,
   ],
+  [
+    "rejected credentials",
+    new CombinedError({
+      graphQLErrors: [{ message: "not shown", extensions: { code: "UNAUTHENTICATED" } }],
+      response: new Response("", { status: 401 }),
+    }),
+    "You have been signed out. Please sign in again.",
+  ],
+  [
+    "a key that is not loaded",
+    new CombinedError({
+      graphQLErrors: [{ message: "not shown", extensions: { code: "TOKEN_KEY_UNKNOWN" } }],
+      response: new Response("", { status: 401 }),
+    }),
+    "The server cannot verify your sign-in yet. Please try again in a few seconds.",
+  ],
   ["UNAVAILABLE", coded("UNAVAILABLE"), noArticles],
   ["TIMEOUT", coded("TIMEOUT"), noArticles],
   ["RATE_LIMITED", coded("RATE_LIMITED"), "Too many requests. Please wait a moment."],

@@ -9,6 +9,8 @@ export function sentence(message: string): string {
 export function explainError(error: CombinedError): string {
   if (error.networkError && !error.response) return "The server cannot be reached.";
   const [first] = error.graphQLErrors;
+  if (error.response?.status === 401 && first?.extensions.code !== "TOKEN_KEY_UNKNOWN")
+    return "You have been signed out. Please sign in again.";
   switch (first?.extensions.code) {
     case "UNAVAILABLE":
     case "TIMEOUT":

@@ -1,10 +1,10 @@
-import { useMutation, useQuery } from "@urql/preact";
+import { useQuery } from "@urql/preact";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { oneAtATime } from "./client";
 import { type Draft, idempotencyKey, keepDraft, readDraft, suggest, toInput, withGroup } from "./draft";
 import { askToSignIn } from "./frame";
-import { Groups, Post, type PostMutation } from "./gql";
+import { Groups, type PostMutation } from "./gql";
+import { useSend } from "./mutations";
 import { usePage, useTitle } from "./page";
 import { explainError, sentence } from "./problem";
 import { isHere, navigate, paths, useVisit } from "./router";
@@ -22,7 +22,7 @@ export function SubmitPage() {
   const form = useRef<HTMLFormElement>(null);
   const [draft, setDraft] = useState(firstDraft);
   const [errors, setErrors] = useState<UserError[]>([]);
-  const [{ fetching }, post] = useMutation(Post);
+  const { send, sending } = useSend("Post");
 
   useEffect(() => keepDraft(draft), [draft]);
   useEffect(() => {
@@ -31,13 +31,9 @@ export function SubmitPage() {
 
   const submit = async (event: Event) => {
     event.preventDefault();
-    if (!viewer) return askToSignIn();
-    if (fetching) return;
+    if (sending) return;
     const input = toInput(draft);
-    const { data, error } = await post(
-      { input: { ...input, idempotencyKey: idempotencyKey(input) } },
-      { fetch: oneAtATime },
-    );
+    const { data, error } = await send({ ...input, idempotencyKey: idempotencyKey(input) });
     setErrors(data?.post?.userErrors ?? []);
     if (data?.post?.article) {
       keepDraft(undefined);
@@ -105,8 +101,8 @@ export function SubmitPage() {
           </p>
         ))}
       </div>
-      <button class="button" type="submit" aria-disabled={fetching}>
-        {fetching ? "Posting…" : "Post"}
+      <button class="button" type="submit" aria-disabled={sending}>
+        {sending ? "Posting…" : "Post"}
       </button>
     </form>
   );

@@ -1,7 +1,5 @@
-import { useMutation } from "@urql/preact";
-import { oneAtATime } from "./client";
-import { askToSignIn } from "./frame";
-import { type RowFragment, Vote, type VoteDirection } from "./gql";
+import type { RowFragment, VoteDirection } from "./gql";
+import { useSend } from "./mutations";
 import { usePage } from "./page";
 import { explainError } from "./problem";
 import { site } from "./site";
@@ -14,14 +12,15 @@ import { closing } from "./time";
  */
 export function Votes({ article, now }: { article: RowFragment; now: number }) {
   const { viewer, say } = usePage();
-  const [, vote] = useMutation(Vote);
+  const { send } = useSend("Vote");
   const open = now < closing(article);
   const own = article.viewerVote;
 
   const press = async (direction: VoteDirection) => {
-    if (!viewer) return askToSignIn();
-    const input = { article: article.id, direction: own === direction ? "NONE" : direction } as const;
-    const { data, error } = await vote({ input }, { fetch: oneAtATime });
+    const { data, error } = await send({
+      article: article.id,
+      direction: own === direction ? "NONE" : direction,
+    });
     const refused = data?.vote?.userErrors[0];
     if (refused) say(`Your vote was not counted: ${refused.message}.`);
     else if (error) say(`${explainError(error)} Your vote may not have been counted.`);
