@@ -11,7 +11,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-const batchSize = 500 // rows per round trip to Redis
+const batchSize = 100 // rows between two updates of the progress bar
 
 type importer struct {
 	Options

@@ -1,6 +1,7 @@
 package redisrepo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,42 +24,170 @@ type Imported struct {
 	Draft    Draft     // checked like a post, except that a title alone is enough
 }
 
-// Import stores articles in one round trip, each completely or not at all. Both results have one
-// element for each article: added reports whether it is new, and a Refusal in errs says why it was not
-// stored. An article that exists already, with the same poster, title and link, stays as it is, deleted
-// or not; this is not an error. Links are neither compared with those of other articles nor reserved.
+// Redis serves no other client during a script, nor between commands that it has received together. So one
+// round trip of Import has at most importArticles articles and adds at most importVoters voters.
+const (
+	importArticles = 50
+	importVoters   = 1000
+)
+
+// Import stores articles, each completely or not at all, and lets Redis serve other clients in between. Both
+// results have one element for each article: added reports whether it is new, and a Refusal in errs says why
+// it was not stored. An article that exists already, with the same poster, title and link, stays as it is,
+// deleted or not; this is not an error. Links are neither compared with those of other articles nor reserved.
 //
-// If an article's voting window is open, its poster becomes one of the upvoters, unless the rules do
-// not count that vote. The other votes belong to placeholders, so every user can still vote. The numbers
+// If an article's voting window is open, its poster becomes one of the upvoters, unless the rules do not
+// count that vote. The other votes belong to placeholders, so every user can still vote. The numbers
 // that Post gives out continue after the highest ID.
 //
 // If Redis does not answer, errs holds that error for each article that may not have been stored. The
-// call is safe to repeat.
+// call is safe to repeat, also after the program was killed. Placeholders of an article that was not stored
+// are not visible, and expire.
 func (r *Repo) Import(ctx context.Context, articles []Imported) (added []bool, errs []error) {
 	added, errs = make([]bool, len(articles)), make([]error, len(articles))
-	submissions, calls := make([]submission, len(articles)), make([]*redis.Cmd, len(articles))
-	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
-		for i, a := range articles {
-			submissions[i], errs[i] = r.checkImport(a)
-			if errs[i] != nil {
-				continue
+	calls := make([]importCall, 0, len(articles))
+	for i, a := range articles {
+		c := importCall{article: a, added: &added[i], err: &errs[i]}
+		if c.submission, *c.err = r.checkImport(a); *c.err == nil {
+			c.placeholders = r.placeholders(a)
+			calls = append(calls, c)
+		}
+	}
+	for len(calls) > 0 {
+		batch := calls[:importedTogether(calls)]
+		calls = calls[len(batch):]
+		if err := r.importBatch(ctx, batch); err != nil {
+			for _, c := range calls { // the store would fail them, too
+				*c.err = err
 			}
-			keys, args := r.postCall(a.ID, a.Poster, submissions[i], postOptions{at: strconv.FormatInt(a.PostedAt.Unix(), 10), votes: a.Votes, kind: kindImported})
-			calls[i] = postScript.EvalSha(ctx, pipe, keys, args...)
+			break
 		}
-	})
-	for i, call := range calls {
-		if call == nil {
-			continue
-		}
-		answer, callErr := call.Slice()
-		if callErr != nil {
-			errs[i] = storeError("import "+articles[i].ID.String(), errors.Join(callErr, err))
-			continue
-		}
-		added[i], errs[i] = importResult(articles[i], submissions[i], answer)
 	}
 	return added, errs
+}
+
+// importCall is an article of an import that passed the checks, and where its results go.
+type importCall struct {
+	article      Imported
+	submission   submission
+	placeholders int // number of voters that have to be added
+	added        *bool
+	err          *error
+}
+
+// call returns the arguments of post.lua.
+func (c importCall) call(r *Repo, prepared bool) (keys []string, args []any) {
+	a := c.article
+	return r.postCall(a.ID, a.Poster, c.submission, postOptions{
+		at: strconv.FormatInt(a.PostedAt.Unix(), 10), votes: a.Votes, kind: kindImported, prepared: prepared,
+	})
+}
+
+// finish interprets the reply of post.lua. It returns the error unless that is a Refusal.
+func (c importCall) finish(answer reply, err error) error {
+	if err != nil {
+		*c.err = storeError("import "+c.article.ID.String(), err)
+		return *c.err
+	}
+	*c.added, *c.err = importResult(c.article, c.submission, answer)
+	if errors.As(*c.err, new(Refusal)) {
+		return nil
+	}
+	return *c.err
+}
+
+// placeholders returns the number of voters, without the poster, that are added for an article.
+func (r *Repo) placeholders(a Imported) int {
+	n := max(a.Votes, -a.Votes)
+	if a.Votes > 0 && r.rules.PosterVotes {
+		n--
+	}
+	// The scripts decide by the clock of Redis. An hour is more than clocks should differ.
+	if n <= importVoters && r.now().After(a.PostedAt.Add(r.rules.VotingWindow+time.Hour)) {
+		return 0
+	}
+	return n
+}
+
+// importedTogether returns the number of calls that the next round trip makes, at least 1.
+func importedTogether(calls []importCall) int {
+	voters := 0
+	for i, c := range calls[:min(len(calls), importArticles)] {
+		if voters += c.placeholders; voters > importVoters {
+			return max(i, 1)
+		}
+	}
+	return min(len(calls), importArticles)
+}
+
+// importBatch makes calls that belong together. It returns an error that will fail further calls, too.
+func (r *Repo) importBatch(ctx context.Context, calls []importCall) (failed error) {
+	if calls[0].placeholders > importVoters {
+		return r.importInSteps(ctx, calls[0])
+	}
+	replies := make([]*redis.Cmd, len(calls))
+	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
+		for i, c := range calls {
+			keys, args := c.call(r, false)
+			replies[i] = postScript.EvalSha(ctx, pipe, keys, args...)
+		}
+	})
+	for i, c := range calls {
+		answer, callErr := replies[i].Slice()
+		if callErr != nil {
+			callErr = errors.Join(callErr, err)
+		}
+		failed = cmp.Or(failed, c.finish(answer, callErr))
+	}
+	return failed
+}
+
+// maxPrepared is how often the voters of an article are added before its import fails. They have to be added
+// again if an import that was killed, or one that runs at the same time, added other voters for its number.
+const maxPrepared = 3
+
+var errOtherVoters = errors.New("another import adds other voters to the same article")
+
+// importInSteps imports an article with more voters than one script may add: first the voters, while the
+// article does not exist, then the article.
+func (r *Repo) importInSteps(ctx context.Context, c importCall) error {
+	for attempt := range maxPrepared {
+		if err := r.addVoters(ctx, c, attempt > 0); err != nil {
+			return c.finish(nil, err)
+		}
+		keys, args := c.call(r, true)
+		answer, err := r.run(ctx, postScript, keys, args)
+		if err != nil || answer.status() != "UNPREPARED" {
+			return c.finish(answer, err)
+		}
+	}
+	return c.finish(nil, errOtherVoters)
+}
+
+// addVoters adds the placeholders of an article that is about to be imported. If restart is set, it first
+// removes those that are there.
+func (r *Repo) addVoters(ctx context.Context, c importCall, restart bool) error {
+	a, p := c.article, r.partition(c.article.ID)
+	for first := 1; first <= c.placeholders; first += importVoters {
+		answer, err := r.run(ctx, votersScript, []string{
+			p.article(a.ID),   // KEYS[1] article
+			p.voted(a.ID),     // KEYS[2] voted
+			p.downvoted(a.ID), // KEYS[3] downvoted
+		}, []any{
+			cmp.Compare(a.Votes, 0), // ARGV[1] upvoters or downvoters
+			first,                   // ARGV[2] first
+			min(first+importVoters-1, c.placeholders), // ARGV[3] last
+			restart && first == 1,                     // ARGV[4] restart
+			a.PostedAt.Unix(),                         // ARGV[5] time
+			seconds(r.rules.VotingWindow),             // ARGV[6] window
+			seconds(voterMargin),                      // ARGV[7] margin
+			r.scriptNow(),                             // ARGV[8] now
+		})
+		if err != nil || answer.status() == "DONE" {
+			return err
+		}
+	}
+	return nil
 }
 
 // importResult interprets the reply of post.lua.

@@ -114,6 +114,7 @@ type postOptions struct {
 	link     string        // digest of the link; empty without a link
 	reserved time.Duration // how long the link cannot be posted again; 0: not at all
 	kind     string        // of the published change
+	prepared bool          // whether addVoters has added the voters of an import
 }
 
 // choosePartition returns the index of the partition to post to. The same link always goes to the same
@@ -219,6 +220,7 @@ func (r *Repo) postCall(id ArticleID, poster UserName, s submission, o postOptio
 		seconds(postRecordTTL),        // ARGV[17] record_ttl
 		o.kind,                        // ARGV[18] kind
 		seconds(o.reserved),           // ARGV[19] reserved
+		o.prepared,                    // ARGV[20] prepared
 	}
 }
 

@@ -32,12 +32,14 @@
 -- ARGV[17]  how long the record of the idempotency key is kept, seconds
 -- ARGV[18]  the kind of the published change: posted, or imported
 -- ARGV[19]  how long the link is reserved, seconds; 0: not at all
+-- ARGV[20]  1 if voters.lua has added the placeholders of an import, else 0: this script adds them
 --
 -- Replies {'CREATED', {field, value, ...}}  the hash of the new article
 --         {'TAKEN', {field, value, ...}}    the number belongs to this article; nothing is written
 --         {'REPEATED', member}              the idempotency key was used for this article, with this digest
 --         {'CONFLICT'}                      the idempotency key was used with another digest
 --         {'DUPLICATE', member}             the link is reserved for this article; nothing is written
+--         {'UNPREPARED'}                    ARGV[20] is 1, but there are other voters; nothing is written
 -- Safe to run twice: the second run replies TAKEN or REPEATED and changes nothing.
 
 local article, voted, downvoted = KEYS[1], KEYS[2], KEYS[3]
@@ -49,7 +51,7 @@ local title, link, text, posted_at = ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local votes, counted, vote_score = tonumber(ARGV[8]), ARGV[9] == '1', tonumber(ARGV[10])
 local window, margin, interesting_votes = ARGV[11], tonumber(ARGV[12]), tonumber(ARGV[13])
 local group_text, now, digest, record_ttl = ARGV[14], ARGV[15], ARGV[16], ARGV[17]
-local kind, reserved = ARGV[18], tonumber(ARGV[19])
+local kind, reserved, prepared = ARGV[18], tonumber(ARGV[19]), ARGV[20] == '1'
 
 if digest ~= '' then
   local stored = redis.call('GET', record)
@@ -75,31 +77,24 @@ if not last then return redis.error_reply('CORRUPT counter of articles') end
 
 local time = posted_at ~= '' and posted_at or now
 
-redis.call('DEL', voted, downvoted)
+-- Voters are stored only while voting is open. All but the poster are placeholders. Before the article exists,
+-- the sets have no other members than those that voters.lua added.
+local kept = time_to_keep(time, window, margin, now)
+local set, other, placeholders = voted, downvoted, votes
+if votes < 0 then set, other, placeholders = downvoted, voted, -votes end
+if counted and votes > 0 then placeholders = votes - 1 end
+if prepared and kept >= margin
+  and (redis.call('SCARD', set) ~= placeholders or redis.call('SCARD', other) > 0) then return {'UNPREPARED'} end
+
+if kept < margin or not prepared then redis.call('UNLINK', voted, downvoted) end
 redis.call('HSET', article, 'title', title, 'link', link, 'poster', poster, 'time', time,
   'votes', votes, 'downvotes', math.max(0, -votes), 'groups', group_text, 'revision', 1)
 if text ~= '' then redis.call('HSET', article, 'text', text) end
 if not counted then redis.call('HSET', article, 'uncounted', '1') end
 
--- Voters are stored only while voting is open. Those of an import are placeholders, import:1 and so on,
--- which differ from the members of users.
-local kept = time_to_keep(time, window, margin, now)
 if kept >= margin then
-  local set, placeholders = votes < 0 and downvoted or voted, math.abs(votes)
-  if not counted then
-    redis.call('SADD', voted, poster)
-  elseif votes > 0 then
-    redis.call('SADD', voted, poster)
-    placeholders = votes - 1
-  end
-  local batch = {}
-  for i = 1, placeholders do
-    batch[#batch + 1] = string.format('import:%d', i)
-    if #batch == 1000 or i == placeholders then
-      redis.call('SADD', set, unpack(batch))
-      batch = {}
-    end
-  end
+  if not counted or votes > 0 then redis.call('SADD', voted, poster) end
+  if not prepared then add_placeholders(set, 1, placeholders) end
   redis.call('EXPIRE', voted, kept)
   redis.call('EXPIRE', downvoted, kept)
 end

@@ -19,6 +19,7 @@ var (
 	rerankScript  = script("shared.lua", "rerank.lua")
 	listingScript = script("shared.lua", "listing.lua")
 	rateScript    = script("shared.lua", "rate.lua")
+	votersScript  = script("shared.lua", "voters.lua")
 
 	deleteScript   = script("shared.lua", "delete.lua")
 	undeleteScript = script("shared.lua", "undelete.lua")

@@ -78,6 +78,19 @@ local function time_to_keep(time, window, margin, now)
   return math.ceil(tonumber(time) + tonumber(window) + tonumber(margin) - tonumber(now))
 end
 
+-- add_placeholders adds the voters import:first to import:last. They stand for the voters of an import, and
+-- differ from the members of users.
+local function add_placeholders(set, first, last)
+  local batch = {}
+  for i = first, last do
+    batch[#batch + 1] = string.format('import:%d', i)
+    if #batch == 1000 or i == last then
+      redis.call('SADD', set, unpack(batch))
+      batch = {}
+    end
+  end
+end
+
 -- check_group ends the script with an error if a key of a group has another type than it must have (see
 -- must_be_zset), and notes which of the group's listings exist.
 local function check_group(group, member)
