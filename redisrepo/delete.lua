@@ -59,6 +59,9 @@ table.insert(names, 1, 'interesting')
 for _, name in ipairs(names) do check_group(groups[name], member) end
 must_be_zset(group_names, posted, deleted)
 must_be_stream(log)
+must_be_allowed(publication(changes), changes, 'HSET', article, 'HINCRBY', article, 'ZREM', times, 'ZREM', scores,
+  'ZREM', posted, 'ZREM', group_names, 'ZADD', deleted, 'XADD', log, 'HGETALL', article)
+for _, name in ipairs(names) do must_be_changeable(groups[name]) end
 
 now = now_or(now)
 for _, key in ipairs({times, scores, posted}) do redis.call('ZREM', key, member) end

@@ -245,7 +245,9 @@ func (s *site) dump() string {
 		var content any
 		switch kind := s.do("TYPE", key); kind {
 		case "hash":
-			content = s.raw.HGetAll(s.ctx, key).Val() // printed in the order of its fields
+			fields := s.raw.HGetAll(s.ctx, key).Val() // printed in the order of the fields
+			delete(fields, "epoch")                   // random
+			content = fields
 		case "set":
 			members := s.raw.SMembers(s.ctx, key).Val()
 			slices.Sort(members)

@@ -118,13 +118,14 @@ local function refused(answer) return type(answer) == 'table' and answer.err end
 
 if not page or outdated(page) then
   -- Weight 0 for the group: AGGREGATE MAX, as legacy clients use it, would raise scores below 1 to 1.
-  local stored = redis.pcall('ZINTERSTORE', listing, 2, group, ranking, 'WEIGHTS', 0, 1)
+  local stored = redis.acl_check_cmd and not redis.acl_check_cmd('PEXPIRE', listing) and {err = 'NOPERM PEXPIRE'}
+    or redis.pcall('ZINTERSTORE', listing, 2, group, ranking, 'WEIGHTS', 0, 1)
   if refused(stored) then
     if redis.call('SCARD', group) > 10000 then return stored end
     computed = redis.call('ZINTER', 2, group, ranking, 'WEIGHTS', 0, 1, 'WITHSCORES')
     return read()
   end
-  if name ~= '' and redis.call('SCARD', group) > 0 then redis.call('ZADD', group_names, 0, name) end
+  if name ~= '' and redis.call('SCARD', group) > 0 then redis.pcall('ZADD', group_names, 0, name) end
   page = read()
 end
 redis.pcall('PEXPIRE', listing, ttl) -- if refused, the listing just expires

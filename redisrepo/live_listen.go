@@ -42,7 +42,7 @@ func (r *Repo) Listen(ctx context.Context, report func(error)) {
 	all.Wait()
 }
 
-// Kinds of changes, the first word of a message. A hello is published by New and is not a change.
+// Kinds of changes, the first word of a message. Earlier versions publish a hello, which is not a change.
 const (
 	kindPosted    = "posted"
 	kindImported  = "imported"
@@ -52,21 +52,6 @@ const (
 	kindUndeleted = "undeleted"
 	hello         = "hello"
 )
-
-// checkMayPublish checks that the Redis user may publish. A script that failed to publish would leave
-// its write half done.
-func (r *Repo) checkMayPublish(ctx context.Context) error {
-	for _, p := range r.partitions {
-		publish := r.client.Publish
-		if p.sharded() {
-			publish = r.client.SPublish
-		}
-		if err := publish(ctx, p.changes(r.database), hello).Err(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // subscribe keeps the channel of a partition subscribed.
 func (r *Repo) subscribe(ctx context.Context, p partition, report func(error)) {

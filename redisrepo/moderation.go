@@ -72,7 +72,7 @@ func (r *Repo) moderate(ctx context.Context, doing string, script *redis.Script,
 			p.changes(r.database),      // KEYS[8] changes
 		)
 		keys = groupKeys(groupKeys(keys, p, Interesting), p, groupNames(e.groups)...)
-		return r.run(ctx, script, keys, args(e))
+		return r.write(ctx, script, keys, args(e))
 	})
 	if err != nil {
 		return nil, storeError(fmt.Sprintf("%s %v", doing, id), err)

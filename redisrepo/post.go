@@ -56,6 +56,9 @@ var errNumberTaken = errors.New("the article number is taken")
 // postOnce draws one number and stores the article under it. The error is errNumberTaken if another
 // article has the number.
 func (r *Repo) postOnce(ctx context.Context, index int, claim string, poster UserName, s submission, o postOptions) (*Article, error) {
+	if err := r.mayWrite(ctx); err != nil {
+		return nil, fmt.Errorf("post: %w", err)
+	}
 	n, record, err := r.drawNumber(ctx, index, claim, o.digest)
 	if err != nil {
 		return nil, storeError("draw a number", err)
@@ -73,7 +76,7 @@ func (r *Repo) postOnce(ctx context.Context, index int, claim string, poster Use
 		return nil, fmt.Errorf("the article numbers are used up: %d", id)
 	}
 	keys, args := r.postCall(id, poster, s, o)
-	answer, err := r.run(ctx, postScript, keys, args)
+	answer, err := r.write(ctx, postScript, keys, args)
 	if err != nil {
 		return nil, storeError("post", err)
 	}
@@ -143,7 +146,7 @@ const claimedArticle = "-"
 // the digest, in the same round trip, and returns the record of the first claim.
 func (r *Repo) drawNumber(ctx context.Context, index int, claim, digest string) (n int64, record string, err error) {
 	if claim == "" {
-		n, err = r.client.Incr(ctx, r.partitions[index].counter()).Result()
+		n, err = r.client.IncrBy(ctx, r.partitions[index].counter(), 1).Result()
 		return n, "", err
 	}
 	var number *redis.IntCmd
@@ -151,7 +154,7 @@ func (r *Repo) drawNumber(ctx context.Context, index int, claim, digest string) 
 	_, err = r.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
 		pipe.SetNX(ctx, claim, claimedArticle+" "+digest, postRecordTTL)
 		claimed = pipe.Get(ctx, claim)
-		number = pipe.Incr(ctx, r.partitions[index].counter())
+		number = pipe.IncrBy(ctx, r.partitions[index].counter(), 1)
 		return nil
 	})
 	if err != nil {

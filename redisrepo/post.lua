@@ -75,6 +75,13 @@ must_be_zset(times, scores, group_names, posted)
 local last = whole(redis.call('GET', counter) or '0')
 if not last then return redis.error_reply('CORRUPT counter of articles') end
 
+must_be_allowed(publication(changes), changes, 'HSET', article, 'DEL', voted, 'SADD', voted, 'EXPIRE', voted,
+  'DEL', downvoted, 'SADD', downvoted, 'EXPIRE', downvoted, 'ZADD', times, 'ZADD', scores, 'ZADD', posted,
+  'ZADD', group_names, 'SET', counter, 'ZSCORE', scores, 'HGETALL', article)
+if digest ~= '' then must_be_allowed('SET', record) end
+if reserved > 0 then must_be_allowed('SET', link_record) end
+for _, group in pairs(groups) do must_be_changeable(group) end
+
 local time = posted_at ~= '' and posted_at or now
 
 -- Voters are stored only while voting is open. All but the poster are placeholders. Before the article exists,

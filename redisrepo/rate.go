@@ -48,7 +48,7 @@ func (r *Repo) Charge(ctx context.Context, gate string, charges []Charge) ([]Bal
 			c.Amount,                // ARGV[4i+1] amount
 		)
 	}
-	answer, err := r.run(ctx, rateScript, keys, args)
+	answer, err := r.write(ctx, rateScript, keys, args)
 	if err != nil {
 		return nil, storeError("charge", err)
 	}

@@ -34,7 +34,7 @@ func (r *Repo) Regroup(ctx context.Context, id ArticleID, by Actor, add, remove 
 			p.moderation(),             // KEYS[7] log
 		)
 		keys = groupKeys(groupKeys(groupKeys(keys, p, groupNames(e.groups)...), p, adding...), p, removing...)
-		return r.run(ctx, regroupScript, keys, []any{
+		return r.write(ctx, regroupScript, keys, []any{
 			id.String(),         // ARGV[1] member
 			groupText(adding),   // ARGV[2] add
 			groupText(removing), // ARGV[3] remove

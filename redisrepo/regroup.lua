@@ -66,7 +66,13 @@ table.sort(list, by_bytes)
 
 for _, group in pairs(groups) do check_group(group, member) end
 must_be_zset(group_names)
-if moderated then must_be_stream(log) end
+if moderated then
+  must_be_stream(log)
+  must_be_allowed('XADD', log)
+end
+must_be_allowed(publication(changes), changes, 'HSET', article, 'HINCRBY', article, 'ZADD', posted,
+  'ZADD', group_names, 'ZREM', group_names, 'HGETALL', article)
+for _, group in pairs(groups) do must_be_changeable(group) end
 if not hash[1] then -- add what the legacy client did not write
   redis.call('ZADD', posted, time, member)
 end

@@ -34,8 +34,8 @@
 //	                         30 days after its last use
 //	limit:<rule>:<s> string  amount that s, user:<name> or address:<address>, used under a rule;
 //	                         expires with the rule's window
-//	meta:            hash    layout version, number of partitions, index of this one, and the rules
-//	                         that the data is ranked by
+//	meta:            hash    layout version, number of partitions, index of this one, the rules that
+//	                         the data is ranked by, and the epoch, a random name of the data's history
 //	changes:<db>     channel changes of articles, see publish in shared.lua; a sharded channel if the
 //	                         partition has a tag
 //
@@ -60,6 +60,7 @@ package redisrepo
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strconv"
@@ -94,6 +95,7 @@ type Repo struct {
 	// each partition.
 	finders []groupFinder
 	live    live
+	rights  rights
 }
 
 // Option is an option of New.
@@ -143,14 +145,14 @@ func New(ctx context.Context, client redis.UniversalClient, rules Rules, options
 		return nil, errors.New("partitions: give at least one tag, which may be empty")
 	}
 	r.finders = make([]groupFinder, len(r.partitions))
-	if err := r.checkMeta(ctx); err != nil {
-		return nil, err
-	}
 	if err := r.loadScripts(ctx); err != nil {
 		return nil, storeError("load scripts", err)
 	}
-	if err := r.checkMayPublish(ctx); err != nil {
-		return nil, fmt.Errorf("publish changes: %w", err)
+	if err := r.checkRights(ctx); err != nil {
+		return nil, fmt.Errorf("check the rights: %w", err)
+	}
+	if err := r.checkMeta(ctx); err != nil {
+		return nil, err
 	}
 	if err := r.applyRules(ctx); err != nil {
 		return nil, storeError("apply the rules", err)
@@ -170,38 +172,56 @@ func (r *Repo) checkMeta(ctx context.Context) error {
 				return storeError("look for groups", err)
 			}
 		}
-		want := map[string]string{
-			"layout":     LayoutVersion,
-			"partitions": strconv.Itoa(len(r.partitions)),
-			"index":      strconv.Itoa(i),
-		}
-		var found *redis.MapStringStringCmd
-		_, err = r.client.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
-			for field, value := range want {
-				pipe.HSetNX(ctx, p.meta(), field, value)
-			}
-			found = pipe.HGetAll(ctx, p.meta())
-			return nil
-		})
+		found, err := r.openStore(ctx, i)
 		if err != nil {
-			return storeError("write "+p.meta(), err)
+			return err
 		}
-		for field, value := range want {
-			if found.Val()[field] != value {
-				return fmt.Errorf("%s: the data has %s %s, this program needs %s", p.meta(), field, found.Val()[field], value)
+		for field, value := range r.layout(i) {
+			if found[field] != value {
+				return fmt.Errorf("%s: the data has %s %s, this program needs %s", p.meta(), field, found[field], value)
 			}
 		}
 	}
 	return nil
 }
 
+// layout is what meta: of a partition must say.
+func (r *Repo) layout(index int) map[string]string {
+	return map[string]string{
+		"layout":     LayoutVersion,
+		"partitions": strconv.Itoa(len(r.partitions)),
+		"index":      strconv.Itoa(index),
+	}
+}
+
+// openStore returns meta: of a partition. It adds the layout and an epoch, if they are missing.
+func (r *Repo) openStore(ctx context.Context, index int) (map[string]string, error) {
+	meta := r.partitions[index].meta()
+	args := []any{fieldEpoch, rand.Text()}
+	for field, value := range r.layout(index) {
+		args = append(args, field, value)
+	}
+	answer, err := r.run(ctx, openScript, []string{meta}, args)
+	if err != nil {
+		return nil, storeError("open "+meta, err)
+	}
+	return answer.hash(1)
+}
+
+// fieldEpoch is the field of meta: with the random name that a store gets when it is created.
+const fieldEpoch = "epoch"
+
 // Ready returns ErrReadOnly if the store refuses writes, and another error, usually ErrUnavailable, if it does
 // not answer.
 func (r *Repo) Ready(ctx context.Context) error {
-	for _, p := range r.partitions { // a write, which Redis may refuse, but without effect
-		if err := r.client.HSetNX(ctx, p.meta(), "layout", LayoutVersion).Err(); err != nil {
-			return storeError("write "+p.meta(), err)
+	for _, p := range r.partitions {
+		// A write, which Redis may refuse, but without effect: there is no such member.
+		if err := r.client.ZAddXX(ctx, p.ranking(ByTime), redis.Z{Member: reserved}).Err(); err != nil {
+			return storeError("write", err)
 		}
+	}
+	if r.rights.missing.Load() {
+		return r.mayWrite(ctx)
 	}
 	return nil
 }

@@ -33,6 +33,8 @@ if deleted then time = hash[2] end
 if not time or not votes then return {'NOT_FOUND'} end
 local interesting = groups_at(7, {'interesting'}).interesting
 check_group(interesting, member)
+must_be_allowed('ZADD', scores, 'ZSCORE', scores, 'EXPIRE', voted, 'EXPIRE', downvoted, 'EXPIRE', audit)
+must_be_changeable(interesting)
 
 if not deleted then
   redis.call('ZADD', scores, tonumber(time) + vote_score * votes, member)

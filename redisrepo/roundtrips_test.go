@@ -76,7 +76,7 @@ func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
 		before, call func(s setup)
 		want         calls
 	}{
-		"a post":                  {call: func(s setup) { s.post("alice", "a", "b", "c") }, want: calls{2, 2, "incr evalsha"}},
+		"a post":                  {call: func(s setup) { s.post("alice", "a", "b", "c") }, want: calls{2, 2, "incrby evalsha"}},
 		"a vote":                  {call: func(s setup) { s.vote(s.ungrouped, "bob", up) }, want: calls{1, 1, "evalsha"}},
 		"a vote after the window": {before: func(s setup) { s.clock.set(2 * week) }, call: func(s setup) { _, _ = s.Vote(s.ctx, s.grouped, "bob", up, "") }, want: calls{1, 1, "evalsha"}},
 		"a vote on an article in groups": {
@@ -104,7 +104,7 @@ func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
 		"a deletion of a legacy article":   {call: func(s setup) { s.delete(s.legacy, moderator) }, want: calls{4, 5, search}},
 		"an undeletion":                    {before: func(s setup) { s.beside.delete(s.grouped, moderator) }, call: func(s setup) { s.undelete(s.grouped) }, want: calls{2, 2, "evalsha evalsha"}},
 		"a vote with a bucket":             {call: func(s setup) { _, _ = s.Vote(s.ctx, s.ungrouped, "bob", up, "b") }, want: calls{1, 1, "evalsha"}},
-		"a post with a key":                {call: func(s setup) { keyedPost(s.site) }, want: calls{2, 2, "incr evalsha"}},
+		"a post with a key":                {call: func(s setup) { keyedPost(s.site) }, want: calls{2, 2, "incrby evalsha"}},
 		"the moderation log":               {call: func(s setup) { _ = s.log() }, want: calls{1, 1, "xrevrange"}},
 		"a listing":                        {call: func(s setup) { s.list(redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending)) }, want: calls{1, 1, "zrange"}},
 		"a listing of a group":             {call: func(s setup) { s.list(best("a")) }, want: calls{1, 1, "evalsha"}},
@@ -117,10 +117,10 @@ func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
 		"positions":                        {call: func(s setup) { votesOf(s.site, s.ungrouped, s.grouped) }, want: calls{1, 4, "sismember sismember sismember sismember"}},
 		"forgotten positions":              {before: func(s setup) { s.clock.set(2 * week) }, call: func(s setup) { votesOf(s.site, s.ungrouped) }},
 		"an import":                        {call: func(s setup) { s.Import(s.ctx, oldArticles(3)) }, want: calls{1, 3, "evalsha evalsha evalsha"}},
-		"an import without loaded scripts": {before: flush, call: func(s setup) { s.Import(s.ctx, oldArticles(1)) }, want: calls{10, 10, "evalsha" + loads + " evalsha"}},
-		"a listing of a group without loaded scripts": {before: flush, call: func(s setup) { s.list(best("a")) }, want: calls{10, 10, "evalsha" + loads + " evalsha"}},
+		"an import without loaded scripts": {before: flush, call: func(s setup) { s.Import(s.ctx, oldArticles(1)) }, want: calls{12, 12, "evalsha" + loads + " evalsha"}},
+		"a listing of a group without loaded scripts": {before: flush, call: func(s setup) { s.list(best("a")) }, want: calls{12, 12, "evalsha" + loads + " evalsha"}},
 		"a vote without loaded scripts":               {before: flush, call: func(s setup) { s.vote(s.ungrouped, "bob", up) }, want: calls{2, 2, "evalsha eval"}},
-		"a post without loaded scripts":               {before: flush, call: func(s setup) { s.post("alice") }, want: calls{3, 3, "incr evalsha eval"}},
+		"a post without loaded scripts":               {before: flush, call: func(s setup) { s.post("alice") }, want: calls{3, 3, "incrby evalsha eval"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestScriptsAreLoadedAgainAfterARestart(t *testing.T) {
 const search = "evalsha zrange smismember smismember evalsha"
 
 // loads are the names of the commands that load all scripts.
-const loads = " script script script script script script script script"
+const loads = " script script script script script script script script script script"
 
 func keyedPost(s *site) {
 	s.t.Helper()
@@ -197,7 +197,7 @@ func TestKeyedPostInPartitionsMakesTwoRoundTrips(t *testing.T) {
 		}
 		seen[counted.reset()] = true
 	}
-	if len(seen) != 2 || !seen[calls{2, 2, "incr evalsha"}] || !seen[calls{2, 4, "set get incr evalsha"}] {
+	if len(seen) != 2 || !seen[calls{2, 2, "incrby evalsha"}] || !seen[calls{2, 4, "set get incrby evalsha"}] {
 		t.Errorf("commands of the posts = %v, want both kinds: with a claim and without", seen)
 	}
 }

@@ -23,6 +23,8 @@ var (
 
 	deleteScript   = script("shared.lua", "delete.lua")
 	undeleteScript = script("shared.lua", "undelete.lua")
+	rightsScript   = script("rights.lua")
+	openScript     = script("open.lua")
 )
 
 // script concatenates files to one script.
@@ -40,7 +42,7 @@ func script(names ...string) *redis.Script {
 
 // loadScripts loads the scripts into the server, so that they can be called by digest in a pipeline.
 func (r *Repo) loadScripts(ctx context.Context) error {
-	for _, s := range []*redis.Script{postScript, voteScript, regroupScript, rerankScript, listingScript, rateScript, deleteScript, undeleteScript} {
+	for _, s := range []*redis.Script{postScript, voteScript, regroupScript, rerankScript, listingScript, rateScript, deleteScript, undeleteScript, rightsScript, openScript} {
 		if err := s.Load(ctx, r.client).Err(); err != nil {
 			return err
 		}

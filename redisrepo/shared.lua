@@ -41,6 +41,9 @@ local function whole(text)
   return text and string.match(text, '^%-?%d+$') and tonumber(text)
 end
 
+-- publication returns the command that publishes on a channel.
+local function publication(channel) return string.sub(channel, 1, 1) == '{' and 'SPUBLISH' or 'PUBLISH' end
+
 -- publish publishes the change of an article as the text
 --
 --   kind member revision votes downvotes score group group ...
@@ -49,8 +52,7 @@ end
 -- seconds, and the actor. The revision is the number of the article's changes, so the receiver of two
 -- states knows the later one. A channel with a tag is a sharded one.
 local function publish(channel, kind, member, revision, votes, downvotes, score, groups, more)
-  local command = string.sub(channel, 1, 1) == '{' and 'SPUBLISH' or 'PUBLISH'
-  redis.call(command, channel, string.format('%s %s %.0f %.0f %.0f %s %s%s',
+  redis.call(publication(channel), channel, string.format('%s %s %.0f %.0f %.0f %s %s%s',
     kind, member, revision, votes, downvotes, score, groups, more and '\n' .. more or ''))
 end
 
@@ -70,6 +72,15 @@ end
 -- must_be_stream is must_be_zset for a stream.
 local function must_be_stream(key)
   redis.call('XLEN', key)
+end
+
+-- must_be_allowed ends the script with an error if the user lacks the right to one of the commands from its first
+-- write on, which are given with their keys in turn. Like must_be_zset, it is called before the first write. Redis 6.2 cannot tell.
+local function must_be_allowed(...)
+  local may, writes = redis.acl_check_cmd, {...}
+  for i = 1, may and #writes or 0, 2 do
+    if not may(writes[i], writes[i + 1]) then error({err = 'NOPERM ' .. writes[i] .. ' ' .. writes[i + 1]}) end
+  end
 end
 
 -- time_to_keep returns how long the voters of an article are still kept: seconds, rounded up, from now to
@@ -92,11 +103,17 @@ local function add_placeholders(set, first, last)
 end
 
 -- check_group ends the script with an error if a key of a group has another type than it must have (see
--- must_be_zset), and notes which of the group's listings exist.
+-- must_be_zset), and notes whether it has the article, and which of the group's listings exist.
 local function check_group(group, member)
-  redis.call('SISMEMBER', group.members, member)
+  group.has_member = redis.call('SISMEMBER', group.members, member) == 1
   group.has_score = redis.call('ZCARD', group.by_score) > 0
   group.has_time = redis.call('ZCARD', group.by_time) > 0
+end
+
+-- must_be_changeable is must_be_allowed for enter and leave.
+local function must_be_changeable(group)
+  must_be_allowed('SADD', group.members, 'SREM', group.members, 'ZADD', group.by_score, 'ZREM', group.by_score,
+    'ZADD', group.by_time, 'ZREM', group.by_time, 'SCARD', group.members)
 end
 
 -- enter and leave change a checked group and its existing listings together. Scores are passed as the text
@@ -108,9 +125,9 @@ local function enter(group, member, score, time)
 end
 
 local function leave(group, member)
-  redis.call('SREM', group.members, member)
-  redis.call('ZREM', group.by_score, member)
-  redis.call('ZREM', group.by_time, member)
+  if group.has_member then redis.call('SREM', group.members, member) end
+  if group.has_score then redis.call('ZREM', group.by_score, member) end
+  if group.has_time then redis.call('ZREM', group.by_time, member) end
 end
 
 -- groups_of returns the groups of an article, as a text of sorted names, or nil if they are not what the

@@ -46,6 +46,9 @@ local groups = groups_at(9, {'interesting', unpack(names)})
 for _, group in pairs(groups) do check_group(group, member) end
 must_be_zset(scores, group_names, posted, deleted)
 must_be_stream(log)
+must_be_allowed(publication(changes), changes, 'HDEL', article, 'HINCRBY', article, 'ZADD', times, 'ZADD', scores,
+  'ZADD', posted, 'ZADD', group_names, 'ZREM', deleted, 'XADD', log, 'ZSCORE', scores, 'HGETALL', article)
+for _, group in pairs(groups) do must_be_changeable(group) end
 
 redis.call('ZADD', times, time, member)
 redis.call('ZADD', scores, tonumber(time) + vote_score * votes, member)

@@ -68,7 +68,7 @@ func (r *Repo) Vote(ctx context.Context, id ArticleID, voter UserName, vote Vote
 			p.audit(id),                // KEYS[8] audit
 		)
 		keys = groupKeys(groupKeys(keys, p, Interesting), p, groupNames(e.groups)...)
-		return r.run(ctx, voteScript, keys, []any{
+		return r.write(ctx, voteScript, keys, []any{
 			id.String(),                   // ARGV[1] member
 			voter.member(),                // ARGV[2] voter
 			int(vote),                     // ARGV[3] position

@@ -80,6 +80,24 @@ table.insert(names, 1, 'interesting')
 for _, name in ipairs(names) do check_group(groups[name], member) end
 if bucket ~= '' then redis.call('HLEN', audit) end
 
+local changed = position ~= before or up + down == 2 -- 2: a legacy client upvoted over a downvote
+if changed then
+  must_be_allowed(publication(changes), changes, 'HINCRBY', article, 'ZINCRBY', scores, 'EXPIRE', voted, 'SADD', voted,
+    'HGETALL', article)
+  if up + down > 0 or position == -1 then
+    must_be_allowed('SREM', voted, 'SREM', downvoted, 'SADD', downvoted, 'EXPIRE', downvoted)
+  end
+  if bucket ~= '' then must_be_allowed('HSET', audit, 'EXPIRE', audit) end
+  for _, name in ipairs(names) do
+    if groups[name].has_score then must_be_allowed('ZADD', groups[name].by_score) end
+  end
+  local interesting = groups.interesting
+  if votes + position - before >= interesting_votes or interesting.has_member or interesting.has_score or interesting.has_time then
+    must_be_changeable(interesting)
+  end
+end
+if not hash_groups then must_be_allowed('HSET', article, 'ZADD', posted, 'SADD', voted, 'EXPIRE', voted) end
+
 local kept = time_to_keep(time, window, margin, now)
 if not hash_groups then -- add what the legacy client did not write
   must_be_zset(posted)
@@ -91,7 +109,7 @@ if not hash_groups then -- add what the legacy client did not write
   end
 end
 
-if position ~= before or up + down == 2 then -- 2: a legacy client upvoted over a downvote
+if changed then
   if up == 1 then redis.call('SREM', voted, voter) end
   if down == 1 then redis.call('SREM', downvoted, voter) end
   local set = position == 1 and voted or position == -1 and downvoted

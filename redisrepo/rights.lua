@@ -1,0 +1,22 @@
+-- rights.lua: find out whether the user may run one command, without any effect.
+--
+-- KEYS[1]    the command's key, if it has one
+-- ARGV[1...] the command and its arguments, with which it fails or changes nothing
+--
+-- Replies {'OK'}             the user may run it
+--         {'DENIED', error}  the user lacks a right
+-- Safe to run twice: it changes nothing.
+
+local key, command = KEYS[1], {unpack(ARGV)}
+if redis.acl_check_cmd then
+  if redis.acl_check_cmd(unpack(command)) then return {'OK'} end
+  return {'DENIED', 'NOPERM ' .. command[1]}
+end
+
+-- Redis 6.2 only tells when the command runs. SADD alone has no form without an effect; its key is a reserved one.
+if command[1] == 'SADD' then redis.call('DEL', key) end
+local answer = redis.pcall(unpack(command))
+if command[1] == 'SADD' then redis.call('DEL', key) end
+local failed = type(answer) == 'table' and answer.err
+if failed and string.find(failed, 'The user executing the script', 1, true) then return {'DENIED', failed} end
+return {'OK'}

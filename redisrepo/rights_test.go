@@ -1,0 +1,254 @@
+package redisrepo_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/redisrepo"
+)
+
+// asked is a hook that records the commands about which rights.lua was asked, and all commands sent.
+type asked struct {
+	mu             sync.Mutex
+	commands, sent map[string]bool
+	calls          [][]any // of rights.lua
+}
+
+func newAsked() *asked { return &asked{commands: map[string]bool{}, sent: map[string]bool{}} }
+
+func (h *asked) add(c redis.Cmder) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	args := c.Args()
+	h.sent[strings.ToUpper(c.Name())] = true
+	if c.Name() != "evalsha" {
+		return
+	}
+	if keys := args[2].(int); keys < 2 && len(args) > 3+keys {
+		if name, ok := args[3+keys].(string); ok && regexp.MustCompile(`^[A-Z]+$`).MatchString(name) && name != "REV" {
+			h.commands[name] = true
+			h.calls = append(h.calls, args)
+		}
+	}
+}
+
+func (*asked) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h *asked) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, c redis.Cmder) error { h.add(c); return next(ctx, c) }
+}
+
+func (h *asked) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		for _, c := range commands {
+			h.add(c)
+		}
+		return next(ctx, commands)
+	}
+}
+
+// useEverything calls everything that reads or writes.
+func (s *site) useEverything() {
+	s.t.Helper()
+	var ids []redisrepo.ArticleID
+	for range 7 {
+		d := s.fresh("go", "redis")
+		d.IdempotencyKey = new(*d.Link)
+		a, err := s.Post(s.ctx, "alice", d)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		ids = append(ids, a.ID)
+	}
+	if _, err := s.Vote(s.ctx, ids[2], "bob", up, "bucket"); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.KeepDocument(s.ctx, "abcdef", "{ __typename }"); err != nil {
+		s.t.Fatal(err)
+	}
+	s.delete(ids[5], moderator)
+	s.undelete(ids[5])
+	s.delete(ids[6], moderator)
+	s.everything(ids)
+	s.imports(old(1000, week/2, 3))
+	s.wantClean()
+}
+
+// The start asks for the right to each command that a script or the Repo runs.
+func TestRightsListEveryCommand(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	h := newAsked()
+	other := s.reopened(s.client(h), func(r *redisrepo.Rules) { r.VoteScore = 7 })
+	l := other.listen()
+	other.useEverything()
+	l.pass()
+	var used []string
+	for name := range h.sent {
+		used = append(used, name)
+	}
+	called := regexp.MustCompile(`(?:p?call|may)\([^'()]*'([A-Z]+)'(?: or '([A-Z]+)')?`)
+	for _, f := range luaFiles(t) {
+		for _, m := range called.FindAllStringSubmatch(f.body, -1) {
+			used = append(used, m[1:]...)
+		}
+		for _, m := range regexp.MustCompile(`'(S?PUBLISH|ZREVRANK|ZRANK)'`).FindAllStringSubmatch(f.body, -1) {
+			used = append(used, m[1])
+		}
+	}
+	slices.Sort(used)
+	asks := append(slices.Collect(maps.Keys(h.commands)), "", "SPUBLISH", "HELLO", "CLIENT") // the last two open connections
+	for _, name := range slices.Compact(used) {
+		if !slices.Contains(asks, name) {
+			t.Errorf("%s is used, but the start does not ask for the right to it", name)
+		}
+	}
+}
+
+// On Redis 6.2 the start runs the commands that it asks for. They change nothing.
+func TestRightsAreCheckedWithoutAnEffect(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	h := newAsked()
+	other := s.reopened(s.client(h), nil)
+	other.useEverything()
+	source, err := os.ReadFile("rights.lua")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := s.dump()
+	for _, call := range h.calls {
+		args := slices.Clone(call)
+		args[0], args[1] = "EVAL", strings.Replace(string(source), "if redis.acl_check_cmd then", "if nil then", 1)
+		if answer, err := s.raw.Do(s.ctx, args...).Slice(); err != nil || answer[0] != "OK" {
+			t.Errorf("%v: replied %v, %v, want OK", call[4:], answer, err)
+		}
+	}
+	if after := s.dump(); len(h.calls) < 100 || after != before {
+		t.Errorf("after %d commands the store holds\n%s\nwant\n%s", len(h.calls), after, before)
+	}
+}
+
+// limited returns a client of a user, who has the rights.
+func (s *site) limited(rights string) *redis.Client {
+	s.do("ACL SETUSER limited on nopass " + rights)
+	options := *s.server.Client.Options()
+	options.Username, options.Password = "limited", "any"
+	client := redis.NewClient(&options)
+	s.t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// The start fails without any one of the rights, names it, and writes nothing.
+func TestStartNamesTheMissingRight(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	s.post("alice", "go")
+	before := s.dump()
+	rules := s.rules
+	rules.VoteScore = 7
+	for rights, want := range map[string]string{
+		"+@all ~* &* -expire":                                    "EXPIRE",
+		"+@all ~* &* -publish":                                   "PUBLISH changes:0",
+		"+@all ~* &* -zinterstore":                               "ZINTERSTORE",
+		"+@all ~* &* -subscribe":                                 "SUBSCRIBE",
+		"+@all ~* &* -xadd":                                      "XADD moderation:",
+		"+@all ~* resetchannels &other":                          "PUBLISH changes:0",
+		"+@all resetkeys %R~audit:* ~[b-zC-Z]* ~article:* &*":    "audit:0",
+		"+@all resetkeys ~[a-kA-K]* ~[m-z]* ~score:* &*":         "l",
+		"+@all resetkeys ~*":                                     "",
+		"-@all +@read +@write +@connection +@pubsub +evalsha ~*": "TIME",
+	} {
+		_, err := redisrepo.New(s.ctx, s.limited("reset on nopass "+rights+channelsOf(rights)), rules, redisrepo.WithClock(s.clock.now), redisrepo.KeepRules())
+		if want == "" {
+			continue // it keeps the rules of the data
+		}
+		var missing *redisrepo.RightError
+		if !errors.As(err, &missing) && !strings.Contains(fmt.Sprint(err), "NOPERM") || !strings.Contains(fmt.Sprint(err), want) && missing != nil && want != "TIME" {
+			t.Errorf("with %s: New = %v, want an error that names %s", rights, err, want)
+		}
+		if errors.Is(err, redisrepo.ErrUnavailable) && missing != nil {
+			t.Errorf("with %s: New = %v, want an error that is not ErrUnavailable", rights, err)
+		}
+	}
+	if after := s.dump(); after != before {
+		t.Errorf("the store holds\n%s\nwant\n%s", after, before)
+	}
+}
+
+func channelsOf(rights string) string {
+	if strings.Contains(rights, "&") {
+		return ""
+	}
+	return " &*"
+}
+
+// A right that is taken away while the site runs leaves nothing half done and nothing twice, whichever it is.
+// When it is back, all works again, and watchers have missed nothing.
+func TestRightsTakenAwayHalveNoWrite(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	other := s.reopened(s.limited("~* &* +@all"), nil)
+	l := other.listen()
+	a := s.post("alice", "go")
+	s.list(best("go"))
+	posts := l.watchPosts("")
+	w := l.watch(a.ID)
+	for _, command := range []string{
+		"hset", "hincrby", "hdel", "sadd", "srem", "del", "expire", "zadd", "zrem", "zincrby", "set", "xadd", "publish", "incrby",
+		"hmget", "zscore", "evalsha", "zinterstore", "pexpire",
+	} {
+		s.do("ACL SETUSER limited -" + command)
+		before := s.dump()
+		key := "key " + command
+		d := s.fresh("go", "redis")
+		d.IdempotencyKey = &key
+		var denied int
+		for what, call := range map[string]func() error{
+			"Post": func() error { _, err := other.Post(s.ctx, "carol", d); return err },
+			"Vote": func() error { _, err := other.Vote(s.ctx, a.ID, redisrepo.UserName("u-"+command), up, "b"); return err },
+			"Regroup": func() error {
+				_, err := other.Regroup(s.ctx, a.ID, moderator, []string{"g-" + command}, nil)
+				return err
+			},
+		} {
+			if err := call(); err != nil {
+				denied++
+				if !errors.Is(err, redisrepo.ErrUnavailable) {
+					t.Errorf("without %s: %s: %v, want ErrUnavailable", command, what, err)
+				}
+			}
+		}
+		if after := s.dump(); denied == 3 && withoutCounter(after) != withoutCounter(before) {
+			t.Errorf("without %s the store holds\n%s\nwant\n%s", command, after, before)
+		}
+		s.do("ACL SETUSER limited +" + command)
+		var b *redisrepo.Article
+		eventually(t, "a post with "+command, func() bool {
+			var err error
+			b, err = other.Post(s.ctx, "carol", d)
+			return err == nil
+		})
+		other.vote(a.ID, redisrepo.UserName("u-"+command), up)
+		if got := next(t, posts); got.ID != b.ID {
+			t.Errorf("with %s again: delivered %v, want %v", command, got.ID, b.ID)
+		}
+		other.regroup(a, nil, []string{"g-" + command})
+		until(t, w, s.article(a.ID).Upvotes)
+	}
+	other.wantClean()
+}
+
+func withoutCounter(dump string) string {
+	return regexp.MustCompile(`(?m)^article:: .*$`).ReplaceAllString(dump, "")
+}
