@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 
+	"frontpage/redisrepo"
 	"frontpage/web"
 )
 
@@ -58,6 +59,8 @@ func (s *Settings) Pages() web.Options {
 	o := web.Options{
 		Site: s.Site, Explorer: s.Explorer, SignIn: web.ByToken, SignInURL: s.SignInURL,
 		Downvotes: s.Downvotes, VoteScore: s.VoteScore,
+		IsGroup: func(name string) bool { _, err := redisrepo.ParseGroupName(name); return err == nil },
+		IsUser:  func(name string) bool { _, err := redisrepo.ParseUserName(name); return err == nil },
 	}
 	switch {
 	case s.Development():

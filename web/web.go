@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"strconv"
 	"strings"
 )
 
@@ -23,6 +24,9 @@ type Options struct {
 	Explorer  bool   `json:"explorer"`  // whether to serve GraphiQL
 	Downvotes bool   `json:"downvotes"` // whether downvotes are allowed
 	VoteScore int    `json:"voteScore"` // seconds that a vote adds to the score
+
+	// Whether a group or a user can have a name. The pages of other names get status 404. nil accepts all names.
+	IsGroup, IsUser func(string) bool `json:"-"`
 }
 
 // SignIn is the way in which visitors sign in.
@@ -44,7 +48,7 @@ const (
 
 // sitePaths are the paths of the site's pages, besides /, as in site/src/router.ts. Other paths get status 404
 // with the site's own error page.
-var sitePaths = []string{"/new", "/groups", "/g/{name}", "/g/{name}/new", "/a/{number}", "/u/{name}", "/submit", "/signin"}
+var sitePaths = []string{"/new", "/groups", "/g/{group}", "/g/{group}/new", "/a/{number}", "/u/{user}", "/submit", "/signin"}
 
 // Handler serves the site at / and GraphiQL at /graphiql, by GET and HEAD.
 func Handler(o Options) http.Handler {
@@ -52,7 +56,7 @@ func Handler(o Options) http.Handler {
 	if o.Site {
 		site := page("dist/site/index.html", sitePolicy, o)
 		for _, path := range sitePaths {
-			mux.Handle("GET "+path, site)
+			mux.Handle("GET "+path, o.checked(site))
 		}
 		mux.Handle("GET /", folder("dist/site", "", site, site))
 	}
@@ -62,6 +66,26 @@ func Handler(o Options) http.Handler {
 		mux.Handle("GET /graphiql/", folder("dist/graphiql", "/graphiql", explorer, nil))
 	}
 	return mux
+}
+
+// checked serves a page, with status 404 if the path has a number or name that nothing can have.
+func (o Options) checked(page *file) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		for wildcard, valid := range map[string]func(string) bool{"number": isArticle, "group": o.IsGroup, "user": o.IsUser} {
+			// The router of the site trims names, too.
+			if value := req.PathValue(wildcard); value != "" && valid != nil && !valid(strings.TrimSpace(value)) {
+				page.notFound(w)
+				return
+			}
+		}
+		page.ServeHTTP(w, req)
+	})
+}
+
+// isArticle reports whether an article can have the number: 1 to 2,147,483,647, without leading zeros.
+func isArticle(number string) bool {
+	n, err := strconv.ParseInt(number, 10, 32)
+	return err == nil && n > 0 && strconv.FormatInt(n, 10) == number
 }
 
 // page returns an embedded page with the options written into it.

@@ -242,6 +242,8 @@ func TestPathsMatchTheRouter(t *testing.T) {
 		{"/g/.%20", 200, sitePage}, // groups named "." and ".."
 		{"/g/..%20/new", 200, sitePage},
 		{"/a/17", 200, sitePage},
+		{"/a/17%20", 200, sitePage},
+		{"/a/2147483647", 200, sitePage},
 		{"/u/alice", 200, sitePage},
 		{"/u/a%2Fb%3F%23", 200, sitePage},
 		{"/u/jane.doe", 200, sitePage},
@@ -262,6 +264,16 @@ func TestPathsMatchTheRouter(t *testing.T) {
 		{"/g/github.com/old", 404, sitePage},
 		{"/g/go/new/more", 404, sitePage},
 		{"/a", 404, sitePage},
+		{"/a/x", 404, sitePage},
+		{"/a/0", 404, sitePage},
+		{"/a/007", 404, sitePage},
+		{"/a/+1", 404, sitePage},
+		{"/a/-1", 404, sitePage},
+		{"/a/1.5", 404, sitePage},
+		{"/a/article:17", 404, sitePage},
+		{"/a/2147483648", 404, sitePage},
+		{"/a/99999999999999999999", 404, sitePage},
+		{"/a/%EF%BC%91", 404, sitePage}, // a full-width digit
 		{"/a/17/new", 404, sitePage},
 		{"/u/alice/new", 404, sitePage},
 		{"/assets", 404, sitePage},
@@ -290,6 +302,22 @@ func TestPathsMatchTheRouter(t *testing.T) {
 		}
 		if have := got.header.Get("Cache-Control"); tt.want != none && have != "no-cache" {
 			t.Errorf("%s: Cache-Control is %q", tt.path, have)
+		}
+	}
+}
+
+func TestPagesOfImpossibleNamesAreNotFound(t *testing.T) {
+	t.Parallel()
+	o := everything
+	o.IsGroup = func(name string) bool { return name == "go" }
+	o.IsUser = func(name string) bool { return name == "a/b" }
+	c := serve(t, o)
+	for path, want := range map[string]int{
+		"/g/go": 200, "/g/go%20": 200, "/g/go/new": 200, "/g/no": 404, "/g/no/new": 404, "/g/%20": 404,
+		"/u/a%2Fb": 200, "/u/go": 404, "/u/%20": 404, "/new": 200,
+	} {
+		if got := c.get(path); got.status != want || !strings.Contains(string(got.body), sitePage) {
+			t.Errorf("%s: status %d, want %d with the site's page", path, got.status, want)
 		}
 	}
 }

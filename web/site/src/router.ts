@@ -42,13 +42,16 @@ export function parse(path: string): Route {
       case "g":
         return { page: "list", order: third ? "TIME" : "SCORE", group: second };
       case "a":
-        return /^\d+$/.test(second) ? { page: "article", id: `article:${second}` } : { page: "missing" };
+        return isArticle(second) ? { page: "article", id: `article:${second}` } : { page: "missing" };
       case "u":
         return { page: "user", name: second };
     }
   }
   return { page: "missing" };
 }
+
+const maxNumber = 2 ** 31 - 1;
+const isArticle = (number: string) => /^[1-9]\d{0,9}$/.test(number) && Number(number) <= maxNumber;
 
 // Browsers resolve the path segments "." and "..". A trailing space, which no name has, prevents that.
 const segment = (name: string) => encodeURIComponent(/^\.\.?$/.test(name) ? `${name} ` : name);
