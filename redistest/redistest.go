@@ -1,8 +1,7 @@
-// Package redistest starts a Redis server for a test or an example.
+// Package redistest starts the redis-server on PATH, which may be a Valkey, for a test or an example.
 package redistest
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -21,14 +20,9 @@ type Server struct {
 
 	tb      testing.TB // nil if Open started the server
 	folder  string
-	program string
 	args    []string // in addition to those of every server
 	process *exec.Cmd
 }
-
-// Program returns the server that tests run: the executable that the environment variable REDIS_SERVER names, or
-// redis-server.
-func Program() string { return cmp.Or(os.Getenv("REDIS_SERVER"), "redis-server") }
 
 // Start runs the server until the test ends. A missing executable fails the test.
 func Start(tb testing.TB) *Server {
@@ -50,7 +44,7 @@ func Open(args ...string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{folder: folder, program: Program(), args: args}
+	s := &Server{folder: folder, args: args}
 	s.Client = redis.NewClient(&redis.Options{
 		Network: "unix", Addr: s.Socket(), ContextTimeoutEnabled: true, MaxRetries: 1,
 		DialerRetries: 1, DialTimeout: time.Second, ReadTimeout: 5 * time.Second, PoolSize: 64,
@@ -105,11 +99,11 @@ func (s *Server) Restart() {
 
 // Run starts the server after Kill, and waits until it answers.
 func (s *Server) Run() error {
-	s.process = exec.Command(s.program, append([]string{"--port", "0", "--unixsocket", s.Socket(), "--dir", s.folder,
+	s.process = exec.Command("redis-server", append([]string{"--port", "0", "--unixsocket", s.Socket(), "--dir", s.folder,
 		"--appendonly", "yes", "--appendfsync", "no", "--save", "", "--loglevel", "warning", "--logfile", "log"}, s.args...)...)
 	if err := s.process.Start(); err != nil {
 		s.process = nil
-		return fmt.Errorf("start %s: %w", s.program, err)
+		return fmt.Errorf("start redis-server: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -120,7 +114,7 @@ func (s *Server) Run() error {
 		case <-tick.C:
 		case <-ctx.Done():
 			log, _ := os.ReadFile(filepath.Join(s.folder, "log"))
-			return fmt.Errorf("%s does not answer; its log:\n%s", s.program, log)
+			return fmt.Errorf("redis-server does not answer; its log:\n%s", log)
 		}
 	}
 	return nil

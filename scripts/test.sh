@@ -3,11 +3,21 @@
 # tests of the site in a browser. Where apt is available, it installs missing programs:
 # redis-server, gcc, Node, npm, curl and Chromium.
 # With arguments, it passes them to go test and runs nothing else: scripts/test.sh -run Vote
+# REDIS_SERVER names the server to test with instead of redis-server: REDIS_SERVER=valkey-server scripts/test.sh
 set -eu
 cd "$(dirname "$0")/.."
 
 . scripts/install.sh
+if [ -n "${REDIS_SERVER:-}" ]; then
+	server=$(command -v "$REDIS_SERVER") || { echo "scripts/test.sh: $REDIS_SERVER is not on PATH" >&2; exit 1; }
+	as_redis=$(mktemp -d)
+	trap 'rm -rf "$as_redis"' EXIT
+	printf '#!/bin/sh\nexec "%s" "$@"\n' "$server" >"$as_redis/redis-server"
+	chmod +x "$as_redis/redis-server"
+	PATH=$as_redis:$PATH
+fi
 install_missing redis-server:redis-server gcc:"gcc libc6-dev" curl:curl
+echo "testing with $(redis-server --version)" >&2
 CGO_ENABLED=1 go test -race "$@" ./...
 [ $# = 0 ] || exit 0
 . web/needs.sh

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -140,6 +141,31 @@ func startRedis(t *testing.T, lines string, args ...string) *realRedis {
 	r.start()
 	t.Cleanup(r.kill)
 	return r
+}
+
+// serverVersion returns the name and version of the redis-server on PATH, which may be a Valkey.
+func serverVersion(t *testing.T) string {
+	t.Helper()
+	out, err := exec.Command("redis-server", "--version").Output()
+	name, rest, ok := strings.Cut(string(out), " server v=")
+	if err != nil || !ok {
+		t.Fatalf("redis-server --version = %q, %v", out, err)
+	}
+	version, _, _ := strings.Cut(rest, " ")
+	return name + " " + version
+}
+
+// appendOnlyFile returns the file in dir that a stopped server appended its writes to.
+func appendOnlyFile(t *testing.T, dir string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "appendonlydir", "*.incr.aof"))
+	if old := filepath.Join(dir, "appendonly.aof"); len(files) == 0 {
+		files, err = filepath.Glob(old) // before Redis 7
+	}
+	if err != nil || len(files) != 1 {
+		t.Fatalf("append-only files = %v, %v, want one", files, err)
+	}
+	return files[0]
 }
 
 func (r *realRedis) url() string { return "unix://" + r.socket }

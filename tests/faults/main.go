@@ -4,8 +4,7 @@
 //	go run ./tests/faults -seed 7 -for 20s
 //
 // A seed reproduces the schedule, though not the exact interleaving of requests. Exit code 1 means that a rule was
-// violated; the output names the rule and what happened to the article. It needs redis-server, or the server named by
-// REDIS_SERVER.
+// violated; the output names the rule and what happened to the article. It needs redis-server on PATH.
 package main
 
 import (
@@ -138,12 +137,19 @@ func (w *world) wrapRedis(folder string) error {
 		w.step(0)
 		preload = fmt.Sprintf("FAULTS_CLOCK='%s' LD_PRELOAD='%s' ", clock, library)
 	}
-	wrapper := filepath.Join(folder, "redis")
-	script := fmt.Sprintf("#!/bin/sh\ntrap '' XFSZ\n%sexec '%s' \"$@\"\n", preload, redistest.Program())
+	redis, err := exec.LookPath("redis-server")
+	if err != nil {
+		return err
+	}
+	wrapper := filepath.Join(folder, "bin", "redis-server")
+	if err := os.Mkdir(filepath.Dir(wrapper), 0o700); err != nil {
+		return err
+	}
+	script := fmt.Sprintf("#!/bin/sh\ntrap '' XFSZ\n%sexec '%s' \"$@\"\n", preload, redis)
 	if err := os.WriteFile(wrapper, []byte(script), 0o700); err != nil {
 		return err
 	}
-	return os.Setenv("REDIS_SERVER", wrapper)
+	return os.Setenv("PATH", filepath.Dir(wrapper)+":"+os.Getenv("PATH"))
 }
 
 // play runs servers, clients, watchers and faults, and then compares.
