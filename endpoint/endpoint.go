@@ -76,7 +76,7 @@ type Handler struct {
 // written to log.
 func New(schema Schema, repo *redisrepo.Repo, log *slog.Logger, o Options) *Handler {
 	streams := newStreams(o.Streams, schema.SameForAll)
-	server := newServer(schema, log, streams, &meter{rates: o.Rates, ruleOf: schema.Rule, repo: repo}, o)
+	server := newServer(schema, log, streams, &meter{rates: o.Rates, ruleOf: schema.Rule, repo: repo, local: newLocalRates()}, o)
 	if o.Trusted != nil {
 		server.Use(o.Trusted)
 	} else {

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -14,7 +15,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-// Rate is how much is allowed in a window, which starts with the first use.
+// Rate is how much is allowed in any window, whenever it starts.
 type Rate struct {
 	Most   int // 0: unlimited
 	Window time.Duration
@@ -84,6 +85,7 @@ type meter struct {
 	rates  Rates
 	ruleOf map[string]string // by mutation
 	repo   *redisrepo.Repo
+	local  *localRates // counts while Redis refuses writes
 }
 
 // charge charges an operation by all rules, in one round trip, and refuses it if it costs more than is left.
@@ -91,9 +93,13 @@ type meter struct {
 // Exceeding the rule of a mutation does not refuse the operation: its resolver asks Exceeded and answers a user
 // error. A document may have several mutations, and each has a payload of its own to say so.
 func (m *meter) charge(o *operation) *refusal {
-	b := bill{charges: m.rates.charges(m.ruleOf, ViewerOf(o.ctx), o.asked)}
+	b := bill{charges: m.rates.charges(m.ruleOf, ViewerOf(o.ctx), o.asked), repo: m.repo}
 	var err error
-	if b.balances, err = m.repo.Charge(o.ctx, RuleCost, b.charges); err != nil {
+	b.balances, err = m.repo.Charge(o.ctx, RuleCost, b.charges)
+	if errors.Is(err, redisrepo.ErrReadOnly) { // reading must go on; the mutations themselves will fail
+		b.balances, b.repo, err = m.local.charge(RuleCost, b.charges, time.Now()), nil, nil
+	}
+	if err != nil {
 		return &refusal{status: http.StatusServiceUnavailable, errors: presentable(err)}
 	}
 	o.ctx = context.WithValue(o.ctx, billKey{}, b)
@@ -110,6 +116,7 @@ func (m *meter) charge(o *operation) *refusal {
 type bill struct {
 	charges  []redisrepo.Charge
 	balances []redisrepo.Balance
+	repo     *redisrepo.Repo // which recorded it; nil: this process alone
 }
 
 type billKey struct{}
@@ -123,8 +130,8 @@ func billOf(ctx context.Context) bill {
 // wait returns how long to wait until an exceeded rule allows the charge, or 0.
 func (b bill) wait(rule string) (wait time.Duration) {
 	for i, balance := range b.balances {
-		if b.charges[i].Rule == rule && !balance.Kept && balance.Used+b.charges[i].Amount > b.charges[i].Most {
-			wait = max(wait, balance.Left)
+		if b.charges[i].Rule == rule {
+			wait = max(wait, balance.Wait)
 		}
 	}
 	return wait
@@ -161,6 +168,26 @@ func CostBalance(ctx context.Context) (charge redisrepo.Charge, balance redisrep
 
 // Exceeded returns how long to wait until a rule allows the mutations of the operation, or 0 if it allows them now.
 func Exceeded(ctx context.Context, rule string) time.Duration { return billOf(ctx).wait(rule) }
+
+// Counted reports whether a rule counts the mutations of the operation.
+func Counted(ctx context.Context, rule string) bool {
+	return slices.ContainsFunc(billOf(ctx).charges, func(c redisrepo.Charge) bool { return c.Rule == rule })
+}
+
+// GiveBack returns what one mutation of the operation was charged by a rule.
+func GiveBack(ctx context.Context, rule string) {
+	b := billOf(ctx)
+	var given []redisrepo.Charge
+	for i, charge := range b.charges {
+		if charge.Rule == rule && b.balances[i].Kept {
+			charge.Amount = -1
+			given = append(given, charge)
+		}
+	}
+	if b.repo != nil {
+		_, _ = b.repo.Charge(ctx, "", given) // if this fails, the charge stays: the mutation is done
+	}
+}
 
 // seconds rounds up, so that a client that waits for them does not come too early.
 func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }

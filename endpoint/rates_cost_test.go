@@ -104,7 +104,7 @@ func TestResetAtMatchesTheEndOfTheWindow(t *testing.T) {
 	for range 10 { // at different fractions of a second
 		a := s.Ask("bob", `{ rateLimit { resetAt } }`)
 		asked := time.Now()
-		resets := asked.Add(client.PTTL(t.Context(), "limit:cost:user:bob").Val())
+		resets := asked.Add(client.PTTL(t.Context(), "rate:cost:user:bob").Val())
 		shown, err := time.Parse(time.RFC3339, a.Data["rateLimit"].(map[string]any)["resetAt"].(string))
 		if err != nil || shown.Before(resets.Add(-10*time.Millisecond)) || shown.After(resets.Add(1100*time.Millisecond)) {
 			t.Errorf("got resetAt %v, %v, want at most a second after %v", shown, err, resets)
@@ -125,7 +125,7 @@ func TestComplexityPointsAreLimitedOnASocket(t *testing.T) {
 		t.Errorf("got %s %s %s, want the cost of the query", f.Type, f.ID, f.Payload)
 	}
 	w.Want("complete", "a", "")
-	for began := time.Now(); s.Client.Get(t.Context(), "limit:cost:user:bob").Val() != "5"; { // both are charged, in either order
+	for began := time.Now(); sitetest.RateCount(t, client, "cost:user:bob") != 5; { // both are charged, in either order
 		if time.Since(began) > sitetest.Patience {
 			t.Fatal("the two operations were not charged")
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"frontpage/endpoint"
+	"frontpage/redisrepo"
 )
 
 // ruleOf maps each mutation to the rule of the rate limits that counts it.
@@ -13,6 +14,20 @@ var ruleOf = map[string]string{
 	"post":          endpoint.RulePosts,
 	"regroup":       endpoint.RuleChanges,
 	"deleteArticle": endpoint.RuleChanges,
+}
+
+// repeatedPost returns the article of an earlier post with the same idempotency key, if posts are limited. It is not
+// charged as a post: a request that got no response can be sent again, however many posts the user has left.
+func (r *Resolver) repeatedPost(ctx context.Context, d redisrepo.Draft) (*redisrepo.Article, error) {
+	v := endpoint.ViewerOf(ctx)
+	if v.Name == "" || d.IdempotencyKey == nil || !endpoint.Counted(ctx, endpoint.RulePosts) {
+		return nil, nil
+	}
+	article, err := r.repo.RepeatedPost(ctx, v.Name, d)
+	if article != nil {
+		endpoint.GiveBack(ctx, endpoint.RulePosts)
+	}
+	return article, err
 }
 
 // RateLimit is the caller's quota of complexity points.

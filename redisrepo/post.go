@@ -48,6 +48,29 @@ func (r *Repo) Post(ctx context.Context, poster UserName, d Draft) (*Article, er
 	return nil, fmt.Errorf("post: %d numbers in a row are taken: the counter was set back", maxAttempts)
 }
 
+// RepeatedPost returns the article that the poster posted before with this draft and its idempotency key, in the time
+// in which Post would return it, or nil. The Refusal is that of Post if the article has been deleted since.
+func (r *Repo) RepeatedPost(ctx context.Context, poster UserName, d Draft) (*Article, error) {
+	s, err := d.check(postRules)
+	if err != nil || d.IdempotencyKey == nil {
+		return nil, nil // Post refuses an invalid draft
+	}
+	o := postOptions{key: *d.IdempotencyKey, digest: s.digest()}
+	if s.link != "" {
+		o.link = linkDigest(s.link)
+	}
+	index, _ := r.choosePartition(poster, o)
+	record, err := r.client.Get(ctx, r.partitions[index].post(poster, o.key)).Result()
+	first, digest, _ := strings.Cut(record, " ")
+	switch {
+	case errors.Is(err, redis.Nil), err == nil && digest != o.digest:
+		return nil, nil
+	case err != nil:
+		return nil, storeError("read the record of an idempotency key", err)
+	}
+	return r.firstPost(ctx, first)
+}
+
 // maxAttempts is the maximum number of article numbers that are drawn for one post.
 const maxAttempts = 100
 

@@ -2,6 +2,7 @@ package redisrepo_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"slices"
 	"sync/atomic"
@@ -25,8 +26,8 @@ func (s *site) charged(charges ...redisrepo.Charge) string {
 	text := ""
 	for i, b := range balances {
 		text += fmt.Sprintf("%t %d ", b.Kept, b.Used)
-		if b.Left <= 0 || b.Left > charges[i].Window {
-			s.t.Errorf("Left = %v in a window of %v, want more than 0 and at most the window", b.Left, charges[i].Window)
+		if fits := b.Wait == 0; b.Kept && !fits || b.Wait < 0 || b.Wait > charges[i].Window || (b.Left > 0) != (b.Used > 0) || b.Left > charges[i].Window {
+			s.t.Errorf("got %+v in a window of %v, want no wait if it was kept, and Left while anything is used", b, charges[i].Window)
 		}
 	}
 	return text
@@ -57,28 +58,114 @@ func TestChargesOfOneRuleAreAllOrNothing(t *testing.T) {
 	}
 }
 
-func TestRateWindowEndsAndIsNotExtended(t *testing.T) {
+// No window, whenever it starts, holds more than the limit, and an amount counts for at most 9/8 of a window. Wait
+// and Left are exact, a refused charge extends neither, and an amount can be given back.
+func TestNoWindowHoldsMoreThanItsLimit(t *testing.T) {
+	t.Parallel()
+	for _, window := range []time.Duration{time.Second, 10 * time.Second, 7 * time.Minute} {
+		t.Run(window.String(), func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, nil)
+			random := rand.New(rand.NewPCG(1, uint64(window)))
+			const most = 20
+			try := func(amount int) redisrepo.Balance {
+				t.Helper()
+				balances, err := s.Charge(s.ctx, "", []redisrepo.Charge{{Rule: "votes", Most: most, Window: window, Amount: amount, User: "alice"}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return balances[0]
+			}
+			type event struct {
+				at     time.Duration
+				amount int
+			}
+			var kept []event
+			in := func(window, end time.Duration) (sum int) { // from end-window, exclusive, to end
+				for _, e := range kept {
+					if e.at > end-window && e.at <= end {
+						sum += e.amount
+					}
+				}
+				return sum
+			}
+			for range 2_000 {
+				s.clock.advance(time.Duration(random.Int64N(1+window.Milliseconds()/int64(1+random.IntN(40)))) * time.Millisecond)
+				amount := random.IntN(most/2) - 1
+				b, now := try(amount), time.Duration(s.clock.sinceOpened.Load())
+				if !b.Kept && random.IntN(2) == 0 { // a millisecond before Wait it is still refused, then not
+					s.clock.advance(b.Wait - time.Millisecond)
+					if early := try(amount); early.Kept || early.Wait != time.Millisecond {
+						t.Fatalf("at %v: got %+v a millisecond before the end of %+v, want it refused", now, early, b)
+					}
+					s.clock.advance(time.Millisecond)
+					if b, now = try(amount), time.Duration(s.clock.sinceOpened.Load()); !b.Kept {
+						t.Fatalf("at %v: got %+v after the wait, want it kept", now, b)
+					}
+				}
+				if b.Kept {
+					kept = append(kept, event{now, amount})
+				}
+				if amount < 0 {
+					kept = kept[:0] // what was given back is no amount of any time: begin again
+					s.do("DEL rate:votes:user:alice")
+					continue
+				}
+				if got := in(window, now); got > most || b.Used < got || b.Used > in(window*9/8, now) {
+					t.Fatalf("at %v: got %d in the window and Used = %d, want at most %d, and no more than in 9/8 of it: %d", now, got, b.Used, most, in(window*9/8, now))
+				}
+				if kept = kept[max(0, len(kept)-100):]; b.Left > window || b.Left <= 0 && b.Used > 0 {
+					t.Fatalf("at %v: got %+v, want Left within the window", now, b)
+				}
+				if random.IntN(50) == 0 {
+					s.clock.advance(b.Left - time.Millisecond)
+					if b := try(0); b.Used == 0 && b.Left != 0 {
+						t.Fatalf("got %+v before Left, want something used", b)
+					}
+					s.clock.advance(time.Millisecond)
+					if b := try(0); b.Used != 0 || b.Left != 0 {
+						t.Fatalf("got %+v after Left, want nothing used", b)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestAmountsCanBeGivenBack(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
-	s.charged(charge("votes", 2, 1, "alice"))
-	const key = "limit:votes:user:alice"
-	s.do("PEXPIRE", key, 30_000)
-	s.charged(charge("votes", 2, 1, "alice"))
-	if left := s.ttl(key); left > 30*time.Second || left < 20*time.Second {
-		t.Errorf("the window ends in %v, want 20 to 30 s: a charge must not extend it", left)
+	s.charged(charge("posts", 10, 3, "alice"))
+	s.clock.advance(20 * time.Second) // into another part of the window
+	s.charged(charge("posts", 10, 2, "alice"))
+	for _, want := range []string{"true 4 ", "true 3 ", "true 2 ", "true 1 "} {
+		if got := s.charged(charge("posts", 10, -1, "alice")); got != want {
+			t.Errorf("charged %s, want %s", got, want)
+		}
 	}
-	if got := s.charged(charge("votes", 2, 1, "alice")); got != "false 2 " {
-		t.Errorf("charged %s, want false 2", got)
+	if got := s.charged(charge("posts", 10, -5, "alice")); got != "true 0 " {
+		t.Errorf("charged %s, want true 0: never less", got)
 	}
-	s.do("DEL", key) // as if it had expired
+}
+
+// A step of the clock of Redis prolongs no window by more than one, also if all charges since are refused.
+func TestClockStepExtendsNoWindowByMoreThanOne(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	s.clock.advance(8 * 24 * time.Hour)
+	s.charged(charge("votes", 2, 2, "alice"))
+	s.clock.set(0)
+	for second := range 60 {
+		if got := s.charged(charge("votes", 2, 1, "alice")); got != "false 2 " {
+			t.Fatalf("after %d s: charged %s, want false 2", second, got)
+		}
+		s.clock.advance(time.Second)
+	}
 	if got := s.charged(charge("votes", 2, 1, "alice")); got != "true 1 " {
-		t.Errorf("charged %s in the next window, want true 1", got)
+		t.Errorf("after a window: charged %s, want true 1", got)
 	}
-	// A key that lost its expiry gets one again.
-	s.do("PERSIST", key)
-	s.charged(charge("votes", 2, 1, "alice"))
-	if s.ttl(key) <= 0 {
-		t.Error("the key does not expire, want it to expire with the window")
+	if left := s.ttl("rate:votes:user:alice"); left <= 0 || left > time.Minute {
+		t.Errorf("the counter expires in %v, want at most a minute", left)
 	}
 }
 
@@ -100,7 +187,7 @@ func TestProcessesTogetherNeverExceedALimit(t *testing.T) {
 	if kept.Load() != 100 {
 		t.Errorf("%d charges were kept, want 100", kept.Load())
 	}
-	if addresses := s.raw.Keys(s.ctx, "limit:*").Val(); len(addresses) != 2 || !slices.Contains(addresses, "limit:votes:address:192.0.2.1") {
+	if addresses := s.raw.Keys(s.ctx, "rate:*").Val(); len(addresses) != 2 || !slices.Contains(addresses, "rate:votes:address:192.0.2.1") {
 		t.Errorf("keys = %q, want one of alice and one of her address", addresses)
 	}
 }
@@ -111,7 +198,7 @@ func TestChargesWorkWithPartitions(t *testing.T) {
 	if got := s.charged(charge("votes", 2, 1, "alice"), charge("votes", 2, 1, "")); got != "true 1 true 1 " {
 		t.Errorf("charged %s, want true 1 true 1", got)
 	}
-	if n := s.do("EXISTS {a}limit:votes:user:alice {a}limit:votes:address:192.0.2.1"); n != int64(2) {
+	if n := s.do("EXISTS {a}rate:votes:user:alice {a}rate:votes:address:192.0.2.1"); n != int64(2) {
 		t.Errorf("%v of the keys are in the first partition, want 2", n)
 	}
 }

@@ -32,8 +32,8 @@
 //	                         LinkWindow; 32 hex digits of the SHA-256 of the normalized link
 //	query:<hhh>      string  GraphQL document whose SHA-256 starts with these hex digits, expires
 //	                         30 days after its last use
-//	limit:<rule>:<s> string  amount that s, user:<name> or address:<address>, used under a rule;
-//	                         expires with the rule's window
+//	rate:<rule>:<s>  string  what s, user:<name> or address:<address>, used under a rule, and when:
+//	                         see rate.lua; expires a window after the last charge
 //	meta:            hash    layout version, number of partitions, index of this one, the rules that
 //	                         the data is ranked by, and the epoch, a random name of the data's history
 //	changes:<db>     channel changes of articles, see publish in shared.lua; a sharded channel if the

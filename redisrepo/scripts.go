@@ -18,7 +18,7 @@ var (
 	regroupScript = script("shared.lua", "regroup.lua")
 	rerankScript  = script("shared.lua", "rerank.lua")
 	listingScript = script("shared.lua", "listing.lua")
-	rateScript    = script("shared.lua", "rate.lua")
+	rateScript    = script("rate.lua") // every request runs it: it needs none of the shared functions
 	votersScript  = script("shared.lua", "voters.lua")
 
 	deleteScript   = script("shared.lua", "delete.lua")

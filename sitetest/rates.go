@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -78,18 +79,34 @@ func (s *Site) AskBy(client *http.Client, query string, header ...string) (*http
 	return res, string(text), err
 }
 
-// RateKeys returns the keys of all rate limit counters in the store, sorted and without their prefix "limit:".
+// RateKeys returns the keys of all rate limit counters in the store, sorted and without their prefix "rate:".
 func RateKeys(t *testing.T, client redis.UniversalClient) []string {
 	t.Helper()
-	keys, err := client.Keys(t.Context(), "limit:*").Result()
+	keys, err := client.Keys(t.Context(), "rate:*").Result()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, key := range keys {
-		keys[i] = strings.TrimPrefix(key, "limit:")
+		keys[i] = strings.TrimPrefix(key, "rate:")
 	}
 	slices.Sort(keys)
 	return keys
+}
+
+// RateCount returns the amount in the counter with this key, without its prefix "rate:".
+func RateCount(t *testing.T, client redis.UniversalClient, key string) (count int) {
+	t.Helper()
+	// The amount of the newest part, two times, and the sum of the older parts: see rate.lua.
+	for i, number := range strings.Fields(client.Get(t.Context(), "rate:"+key).Val()) {
+		n, err := strconv.Atoi(number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 || i == 3 {
+			count += n
+		}
+	}
+	return count
 }
 
 // Outcomes runs a document of mutations as user. It returns, for each alias, "done" or the code of its user

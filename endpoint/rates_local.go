@@ -1,0 +1,74 @@
+package endpoint
+
+import (
+	"sync"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"frontpage/redisrepo"
+)
+
+// localSubjects is how many counters a process keeps while Redis refuses writes; those used least recently are
+// dropped first.
+const localSubjects = 10_000
+
+// localRates counts charges in this process, in windows that begin with their first charge. It is used only while
+// Redis refuses writes: then reading must go on, but not without limits.
+type localRates struct {
+	mu       sync.Mutex
+	counters *simplelru.LRU[subject, localCounter]
+}
+
+// subject is whom and what a counter is about.
+type subject struct {
+	rule, of string
+}
+
+type localCounter struct {
+	ends time.Time
+	used int
+}
+
+func newLocalRates() *localRates {
+	counters, err := simplelru.NewLRU[subject, localCounter](localSubjects, nil)
+	if err != nil {
+		panic(err) // impossible: the size is positive
+	}
+	return &localRates{counters: counters}
+}
+
+// charge is redisrepo.Repo.Charge for this process alone.
+func (l *localRates) charge(gate string, charges []redisrepo.Charge, now time.Time) []redisrepo.Balance {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	exceeded, counters := map[string]bool{}, make([]localCounter, len(charges))
+	for i, c := range charges {
+		counters[i], _ = l.counters.Get(subjectOf(c))
+		if !now.Before(counters[i].ends) {
+			counters[i] = localCounter{ends: now.Add(c.Window)}
+		}
+		exceeded[c.Rule] = exceeded[c.Rule] || counters[i].used+c.Amount > c.Most
+	}
+	balances := make([]redisrepo.Balance, len(charges))
+	for i, c := range charges {
+		left := counters[i].ends.Sub(now)
+		balances[i] = redisrepo.Balance{Kept: !exceeded[c.Rule], Left: left}
+		if counters[i].used+c.Amount > c.Most {
+			balances[i].Wait = left
+		}
+		if !exceeded[gate] && !exceeded[c.Rule] {
+			counters[i].used += c.Amount
+			l.counters.Add(subjectOf(c), counters[i])
+		}
+		balances[i].Used = counters[i].used
+	}
+	return balances
+}
+
+func subjectOf(c redisrepo.Charge) subject {
+	if c.User != "" {
+		return subject{c.Rule, "user:" + string(c.User)}
+	}
+	return subject{c.Rule, c.Address.String()}
+}
