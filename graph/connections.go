@@ -79,11 +79,10 @@ func (r *Resolver) articlePage(ctx context.Context, l redisrepo.Listing, p redis
 	if err != nil {
 		return nil, err
 	}
-	c.Edges = make([]*ArticleEdge, 0, len(edges))
-	for i, article := range articles {
-		if article != nil {
-			c.Edges = append(c.Edges, &ArticleEdge{Cursor: edges[i].Cursor, Node: article})
-		}
+	edges, c.PageInfo, articles = l.SortPage(edges, info, articles)
+	c.Edges = make([]*ArticleEdge, len(edges))
+	for i, edge := range edges {
+		c.Edges[i] = &ArticleEdge{Cursor: edge.Cursor, Node: articles[i]}
 	}
 	return c, nil
 }

@@ -15,7 +15,9 @@ func (r *Resolver) list(ctx context.Context, l redisrepo.Listing, page int32, si
 		return nil, err
 	}
 	articles, err := r.loadAll(ctx, ids)
-	return slices.DeleteFunc(articles, func(a *redisrepo.Article) bool { return a == nil }), err
+	articles = slices.DeleteFunc(articles, func(a *redisrepo.Article) bool { return a == nil })
+	l.Sort(articles)
+	return articles, err
 }
 
 // loadAll loads articles. An element is nil if its article is missing or cannot be decoded: one bad article

@@ -3,6 +3,7 @@ package redisrepo
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -67,6 +68,8 @@ func (r *Repo) List(ctx context.Context, l Listing, page int, size *int) ([]Arti
 type Edge struct {
 	ID     ArticleID
 	Cursor string
+
+	at cursor // decoded
 }
 
 // Walk reads a page of a listing by cursors, in one round trip at any depth.
@@ -86,14 +89,86 @@ func (r *Repo) Walk(ctx context.Context, l Listing, p PageRequest) ([]Edge, Page
 	if err != nil {
 		return nil, PageInfo{}, storeError("walk", err)
 	}
-	cursorOf := func(z redis.Z) string { return l.encodeCursor(cursor{z.Score, z.Member.(string)}) }
+	cursorOf := func(z redis.Z) cursor { return cursor{z.Score, z.Member.(string)} }
 	edges := make([]Edge, 0, len(found.items))
 	for _, z := range found.items {
 		if id, ok := articleOf(z); ok {
-			edges = append(edges, Edge{ID: id, Cursor: cursorOf(z)})
+			edges = append(edges, Edge{ID: id, Cursor: l.encodeCursor(cursorOf(z)), at: cursorOf(z)})
 		}
 	}
-	return edges, found.info(cursorOf), nil
+	return edges, found.info(func(z redis.Z) string { return l.encodeCursor(cursorOf(z)) }), nil
+}
+
+// Sort sorts articles by the state in which they were read. A listing and its articles are read one after the
+// other: votes in between may have moved some.
+func (l Listing) Sort(articles []*Article) {
+	if l.order != ByScore {
+		return
+	}
+	slices.SortFunc(articles, func(a, b *Article) int {
+		if a.Score != b.Score {
+			return l.compare(cursor{score: a.Score}, cursor{score: b.Score})
+		}
+		return l.compare(cursor{member: a.ID.String()}, cursor{member: b.ID.String()})
+	})
+}
+
+// SortPage sorts a page that Walk returned by the state in which its articles were read after it, as Sort does.
+// It removes the edges whose articles are nil.
+//
+// An article that has moved gets a cursor at its new place, but not beyond the ends of the page. So paging from
+// any edge still skips no article that kept its place, and repeats none.
+func (l Listing) SortPage(edges []Edge, info PageInfo, articles []*Article) ([]Edge, PageInfo, []*Article) {
+	type placed struct {
+		Edge
+		article *Article
+		moved   bool
+	}
+	page, anyMoved := make([]placed, 0, len(edges)), false
+	for i, a := range articles {
+		if a == nil {
+			continue
+		}
+		e := placed{Edge: edges[i], article: a}
+		// A vote is worth at least 1. With fractions of legacy clients the sums may differ in the last digit.
+		if l.order == ByScore && math.Abs(a.Score-e.at.score) > 0.5 {
+			e.at.score, e.moved, anyMoved = a.Score, true, true
+		}
+		page = append(page, e)
+	}
+	if anyMoved {
+		slices.SortFunc(page, func(a, b placed) int { return l.compare(a.at, b.at) })
+		first, last := edges[0].at, edges[len(edges)-1].at
+		for i, e := range page {
+			switch {
+			case !e.moved:
+				continue
+			case l.compare(e.at, first) < 0:
+				e.at = l.beside(first, false)
+			case l.compare(e.at, last) > 0:
+				e.at = l.beside(last, true)
+			}
+			page[i].Cursor = l.encodeCursor(e.at)
+		}
+		info.StartCursor, info.EndCursor = &page[0].Cursor, &page[len(page)-1].Cursor
+	}
+	edges, articles = make([]Edge, len(page)), make([]*Article, len(page))
+	for i, e := range page {
+		edges[i], articles[i] = e.Edge, e.article
+	}
+	return edges, info, articles
+}
+
+// beside returns a cursor right before or after another one: no article is between the two.
+func (l Listing) beside(c cursor, after bool) cursor {
+	if after == (l.direction == Ascending) {
+		c.member += "\x00"
+		return c
+	}
+	// Members end with a digit. The one before it, with any bytes that may follow.
+	end := len(c.member) - 1
+	c.member = c.member[:end] + string(rune(c.member[end]-1)) + "\xff"
+	return c
 }
 
 // CheckPage returns the refusal that Walk would return, without reading anything.

@@ -55,12 +55,16 @@ func (r *Repo) readListing(ctx context.Context, l Listing, q listRequest) (page[
 // sort sorts as Redis does: by score, then by the bytes of the member.
 func (l Listing) sort(items []redis.Z) {
 	slices.SortFunc(items, func(a, b redis.Z) int {
-		c := cmp.Or(cmp.Compare(a.Score, b.Score), strings.Compare(a.Member.(string), b.Member.(string)))
-		if l.direction == Descending {
-			return -c
-		}
-		return c
+		return l.compare(cursor{a.Score, a.Member.(string)}, cursor{b.Score, b.Member.(string)})
 	})
+}
+
+func (l Listing) compare(a, b cursor) int {
+	c := cmp.Or(cmp.Compare(a.score, b.score), strings.Compare(a.member, b.member))
+	if l.direction == Descending {
+		return -c
+	}
+	return c
 }
 
 // queueListing queues the command that reads one partition, and returns a function for its reply.
