@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -216,17 +217,26 @@ func shutdown(ctx context.Context, server *http.Server, api *endpoint.Handler, l
 	return nil
 }
 
-// errorLog logs the errors of net/http, except failed TLS handshakes, of which any client can cause
-// thousands.
+// errorLog logs the errors of net/http without addresses of clients. A line with one, such as a failed TLS
+// handshake or a broken HTTP/2 frame, is about what a client did, and is left out. Any client can cause
+// thousands. Panics, and errors of the listener, are logged.
 func errorLog(log *slog.Logger) *stdlog.Logger {
 	lines := slog.NewLogLogger(log.Handler(), slog.LevelWarn)
 	return stdlog.New(writerFunc(func(line []byte) (int, error) {
-		if !bytes.HasPrefix(line, []byte("http: TLS handshake error")) {
+		switch {
+		case bytes.HasPrefix(line, []byte("http: Accept error")): // it has the address of the server
+			lines.Print(string(line))
+		case bytes.Contains(line, []byte(": panic serving ")):
+			lines.Print(string(clientAddress.ReplaceAll(line, []byte("a client"))))
+		case !clientAddress.Match(line):
 			lines.Print(string(line))
 		}
 		return len(line), nil
 	}), "", 0)
 }
+
+// clientAddress matches an IPv4 or IPv6 address with a port, as net/http writes it.
+var clientAddress = regexp.MustCompile(`\[[0-9a-fA-F:.]+(%[^]]*)?\]:\d+|\d+\.\d+\.\d+\.\d+:\d+`)
 
 type writerFunc func([]byte) (int, error)
 

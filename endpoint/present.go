@@ -109,11 +109,13 @@ func expired(ctx context.Context) bool {
 }
 
 // cut shortens a message to maxMessage bytes, between characters.
-func cut(message string) string {
-	if len(message) <= maxMessage {
-		return message
+func cut(message string) string { return cutTo(message, maxMessage) }
+
+func cutTo(text string, length int) string {
+	if len(text) <= length {
+		return text
 	}
-	return strings.ToValidUTF8(message[:maxMessage], "") + "..."
+	return strings.ToValidUTF8(text[:length], "") + "..."
 }
 
 // cutPath shortens the names in a path. Where it leads into variables, the client chose them.

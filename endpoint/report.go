@@ -50,7 +50,7 @@ func report(ctx context.Context, log *slog.Logger, level slog.Level, message str
 			operation = o.Operation.Name
 		}
 	}
-	log.Log(ctx, level, message, append([]any{"operation", cut(operation), "path", path.String()}, more...)...)
+	log.Log(ctx, level, message, append([]any{"operation", cutTo(operation, maxAlias), "path", path.String()}, more...)...)
 }
 
 // fieldPath returns a path without the indices of lists.

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 )
@@ -26,11 +27,13 @@ func (p *Process) check() error {
 	return nil
 }
 
-// Logger returns a logger that writes to standard error.
-func (p *Process) Logger() *slog.Logger {
+// Logger returns a logger that writes to standard error. It bounds the rate of equal lines.
+func (p *Process) Logger() *slog.Logger { return p.loggerTo(os.Stderr) }
+
+func (p *Process) loggerTo(w io.Writer) *slog.Logger {
 	options := &slog.HandlerOptions{Level: p.LogLevel}
 	if p.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(os.Stderr, options))
+		return slog.New(newLimited(slog.NewJSONHandler(w, options)))
 	}
-	return slog.New(slog.NewTextHandler(os.Stderr, options))
+	return slog.New(newLimited(slog.NewTextHandler(w, options)))
 }

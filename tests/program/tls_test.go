@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"io"
 	"math/big"
 	"net"
 	"net/http"
@@ -158,4 +159,52 @@ func TestH2CAcceptsHTTP2WithoutTLS(t *testing.T) {
 		t.Errorf("HTTP/2 is accepted without H2C: %s", res.Proto)
 	}
 	off.Stop()
+}
+
+// Broken HTTP/2 frames, failed handshakes and broken requests leave no address of a client in the log, over TLS and
+// without it.
+func TestBrokenConnectionsLeaveNoAddressInTheLog(t *testing.T) {
+	t.Parallel()
+	cert, key, trust := certificate(t)
+	const preface, settings = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+	broken := map[string]string{
+		"headers on stream 0":  preface + settings + "\x00\x00\x01\x01\x05\x00\x00\x00\x00\x88",
+		"a frame too long":     preface + settings + "\xff\xff\xff\x00\x00\x00\x00\x00\x01",
+		"a push by the client": preface + settings + "\x00\x00\x04\x05\x04\x00\x00\x00\x01\x00\x00\x00\x02",
+		"broken compression":   preface + settings + "\x00\x00\x01\x01\x05\x00\x00\x00\x01\xff",
+		"no settings":          preface + "\x00\x00\x08\x06\x00\x00\x00\x00\x0012345678",
+		"a broken preface":     "PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n",
+		"a broken request":     "GET /%zz HTTP/1.1\r\n\r\n",
+		"no HTTP":              "\x00\x01\x02\r\n\r\n",
+	}
+	from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 77)}, Timeout: 10 * time.Second}
+	for name, env := range map[string][]string{"TLS": {"TLS_CERT_FILE=" + cert, "TLS_KEY_FILE=" + key}, "no TLS": {"H2C=true"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, append(env, "REDIS_URL=memory://", "JWT_SECRET="+testSecret, "LOG_LEVEL=debug")...)
+			address := strings.TrimPrefix(strings.TrimPrefix(s.URL, "https://"), "http://")
+			for sent, text := range broken {
+				for _, protocols := range [][]string{nil, {"h2"}, {"http/1.1"}} { // nil: without TLS
+					conn, err := from.Dial("tcp", address)
+					if err != nil {
+						t.Fatal(err)
+					}
+					_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+					if name == "TLS" && protocols != nil {
+						encrypted := trust.Clone()
+						encrypted.ServerName, encrypted.NextProtos = "localhost", protocols
+						conn = tls.Client(conn, encrypted)
+					}
+					if _, err := conn.Write([]byte(text)); err != nil {
+						t.Errorf("%s by %v: %v", sent, protocols, err)
+					}
+					_, _ = io.Copy(io.Discard, conn) // until the server closes it
+					_ = conn.Close()
+				}
+			}
+			if log := s.Stop(); strings.Contains(log, "127.0.0.77") || !strings.Contains(log, "stopped") {
+				t.Errorf("got the address of a client in the log:\n%s", log)
+			}
+		})
+	}
 }
