@@ -108,6 +108,9 @@ func classify(err error) error {
 	if strings.HasPrefix(text, "ERR max number of clients") {
 		return ErrUnavailable
 	}
+	if strings.HasPrefix(text, "ERR Protocol error: unauthenticated ") { // instead of NOAUTH, for a long command
+		return ErrDenied
+	}
 	return nil
 }
 
@@ -116,6 +119,7 @@ var classes = map[string]error{
 	"NOAUTH": ErrDenied, "NOPERM": ErrDenied, "WRONGPASS": ErrDenied,
 	"LOADING": ErrUnavailable, "BUSY": ErrUnavailable, "MASTERDOWN": ErrUnavailable,
 	"CLUSTERDOWN": ErrUnavailable, "TRYAGAIN": ErrUnavailable,
+	"NOSCRIPT": ErrUnavailable, // for a script that was loaded just before
 }
 
 // scriptPosition is what Redis 6.2 puts before the error of a command that a script called. No text of a user

@@ -226,6 +226,7 @@ func TestStoredListingIsBuiltOnce(t *testing.T) {
 	for range 3 {
 		s.post("alice", "go")
 	}
+	s.do("CONFIG RESETSTAT")
 	for range 4 {
 		s.wantList(best("go"), 3, 2, 1)
 		s.do("PEXPIRE score:go 30000")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,7 +26,8 @@ func TestEachDatabaseHasItsOwnChannel(t *testing.T) {
 	if got := zero(); len(got) != 0 {
 		t.Errorf("published %q on the channel of database 0, want nothing", got)
 	}
-	if got, want := one(), scored("posted article:1 1 1 0 = ", 1); len(got) != 1 || got[0] != want {
+	got := slices.DeleteFunc(one(), func(m string) bool { return m == "hello" }) // with which the start proves the right to publish
+	if want := scored("posted article:1 1 1 0 = ", 1); len(got) != 1 || got[0] != want {
 		t.Errorf("published %q, want only %q", got, want)
 	}
 
@@ -71,6 +73,9 @@ func TestNewRefusesAUserWhoMayNotPublish(t *testing.T) {
 				t.Parallel()
 				s := newSite(t, nil, redisrepo.WithPartitions(tag))
 				a := s.post("alice", "go")
+				if !s.knowsRights() {
+					rights = strings.Replace(rights, " -spublish", "", 1) // which Redis 6.2 does not have
+				}
 				s.do("ACL SETUSER limited " + rights)
 				options := *s.server.Client.Options()
 				options.Username, options.Password = "limited", "any"

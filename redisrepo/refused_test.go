@@ -42,10 +42,12 @@ func TestErrorsOfRedisAreClassified(t *testing.T) {
 		"BUSY Redis is busy running a script.":                                            redisrepo.ErrUnavailable,
 		"ERR max number of clients reached":                                               redisrepo.ErrUnavailable,
 		"ERR value is not an integer, but OOM ":                                           nil,
-		"OOMPH":                                                                           nil,
-		wrapped("CORRUPT votes of OOM "):                                                  nil,
-		wrapped("WRONGTYPE Operation: -OOM"):                                              nil,
-		"ERR x @user_script: 12: -OOM comma":                                              nil,
+		"ERR Protocol error: unauthenticated multibulk length":                            redisrepo.ErrDenied,
+		"NOSCRIPT No matching script. Please use EVAL.":                                   redisrepo.ErrUnavailable,
+		"OOMPH":                              nil,
+		wrapped("CORRUPT votes of OOM "):     nil,
+		wrapped("WRONGTYPE Operation: -OOM"): nil,
+		"ERR x @user_script: 12: -OOM comma": nil,
 	} {
 		err := redisrepo.StoreError(redisError(text))
 		for _, class := range []error{redisrepo.ErrReadOnly, redisrepo.ErrDenied} {

@@ -99,6 +99,9 @@ func (r *Repo) checkRights(ctx context.Context) error {
 			}
 			return missing
 		}
+		if err == nil && reply(answer).status() == "UNKNOWN" {
+			return fmt.Errorf("%s needs a newer Redis: %s", q.command, reply(answer).text(1))
+		}
 	}
 	return err
 }

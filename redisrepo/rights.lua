@@ -5,6 +5,7 @@
 --
 -- Replies {'OK'}             the user may run it
 --         {'DENIED', error}  the user lacks a right
+--         {'UNKNOWN', error} the server does not have the command
 -- Safe to run twice: it changes nothing.
 
 local key, command = KEYS[1], {unpack(ARGV)}
@@ -19,4 +20,5 @@ local answer = redis.pcall(unpack(command))
 if command[1] == 'SADD' then redis.call('DEL', key) end
 local failed = type(answer) == 'table' and answer.err
 if failed and string.find(failed, 'The user executing the script', 1, true) then return {'DENIED', failed} end
+if failed and string.find(failed, 'Unknown Redis command', 1, true) then return {'UNKNOWN', failed} end
 return {'OK'}

@@ -169,6 +169,9 @@ func TestStartNamesTheMissingRight(t *testing.T) {
 		"+@all resetkeys ~*":                                     "",
 		"-@all +@read +@write +@connection +@pubsub +evalsha ~*": "TIME",
 	} {
+		if (strings.Contains(rights, "%R~") || strings.Contains(rights, "-subscribe")) && !s.knowsRights() {
+			continue // Redis 6.2 has no right to read alone, and does not tell a script the one to subscribe
+		}
 		_, err := redisrepo.New(s.ctx, s.limited("reset on nopass "+rights+channelsOf(rights)), rules, redisrepo.WithClock(s.clock.now), redisrepo.KeepRules())
 		if want == "" {
 			continue // it keeps the rules of the data
@@ -198,6 +201,9 @@ func channelsOf(rights string) string {
 func TestRightsTakenAwayHalveNoWrite(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
+	if !s.knowsRights() {
+		t.Skip("on Redis 6.2 the first write without a right may stay half done, as docs/operations.md says")
+	}
 	other := s.reopened(s.limited("~* &* +@all"), nil)
 	l := other.listen()
 	a := s.post("alice", "go")

@@ -140,7 +140,7 @@ func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
 					}
 					continue
 				}
-				if !redis.HasErrorPrefix(err, "WRONGTYPE") {
+				if err == nil || !strings.Contains(err.Error(), "WRONGTYPE") { // Redis 6.2 puts the script's name before it
 					t.Errorf("KEYS[%d] %s: err = %v, want WRONGTYPE", key, wrong, err)
 				}
 				if after := s.dump(); after != before {
