@@ -122,15 +122,19 @@ func (l *live) observe(a *Article) {
 }
 
 // newer reports whether a is a later state than b. Legacy clients change an article without counting
-// its revision.
+// its revision. An article posted later has the number of one that the store has lost.
 func newer(a, b *Article) bool {
-	return b == nil || a.revision > b.revision || a.revision == b.revision && !same(a, b)
+	return b == nil || a.postedAt > b.postedAt ||
+		a.postedAt == b.postedAt && (a.revision > b.revision || a.revision == b.revision && !same(a, b))
 }
 
 func same(a, b *Article) bool {
-	return a.revision == b.revision && a.Score == b.Score && a.Votes == b.Votes && a.Downvotes == b.Downvotes &&
+	return a.postedAt == b.postedAt && a.Title == b.Title && a.Poster == b.Poster &&
+		equal(a.Link, b.Link) && equal(a.Text, b.Text) && a.revision == b.revision && a.Score == b.Score && a.Votes == b.Votes && a.Downvotes == b.Downvotes &&
 		slices.Equal(a.Groups, b.Groups) && (a.DeletedAt == nil) == (b.DeletedAt == nil)
 }
+
+func equal(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // start marks the known states as seen by the watch, so that it delivers later ones only.
 func (l *live) start(w *Watch) {

@@ -153,7 +153,7 @@ func (l *listener) pass() {
 	w := l.watch(sentinel)
 	for range 2 {
 		l.passes++
-		l.publish(tag, fmt.Sprintf("voted %v %d %d 0 0 ", sentinel, l.passes, l.passes))
+		l.publish(tag, fmt.Sprintf("voted %v %d %d 0 %d ", sentinel, l.passes, l.passes, l.passes*l.rules.VoteScore))
 		for next(l.t, w).Votes != l.passes {
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"slices"
 	"strconv"
@@ -35,8 +36,8 @@ const (
 // report gets each failure once for as long as it lasts.
 func (r *Repo) Listen(ctx context.Context, report func(error)) {
 	var all sync.WaitGroup
-	for _, p := range r.partitions {
-		all.Go(func() { r.subscribe(ctx, p, report) })
+	for i := range r.partitions {
+		all.Go(func() { r.subscribe(ctx, i, report) })
 	}
 	r.notifyWatches(ctx, report)
 	all.Wait()
@@ -54,7 +55,7 @@ const (
 )
 
 // subscribe keeps the channel of a partition subscribed.
-func (r *Repo) subscribe(ctx context.Context, p partition, report func(error)) {
+func (r *Repo) subscribe(ctx context.Context, index int, report func(error)) {
 	s, err := newSeenPosts()
 	if err != nil {
 		report(err)
@@ -62,17 +63,18 @@ func (r *Repo) subscribe(ctx context.Context, p partition, report func(error)) {
 	}
 	disconnected := false
 	for ctx.Err() == nil {
-		err := r.receive(ctx, p, s, report, func() { disconnected = false })
+		err := r.receive(ctx, index, s, report, func() { disconnected = false })
 		if ctx.Err() == nil && !disconnected { // report each disconnection once
 			disconnected = true
-			report(storeError("listen to "+p.changes(r.database), err))
+			report(storeError("listen to "+r.partitions[index].changes(r.database), err))
 		}
 		wait(ctx, retryPause)
 	}
 }
 
 // receive handles messages until the connection fails. It calls connected when it has subscribed.
-func (r *Repo) receive(ctx context.Context, p partition, s *seenPosts, report func(error), connected func()) error {
+func (r *Repo) receive(ctx context.Context, index int, s *seenPosts, report func(error), connected func()) error {
+	p := r.partitions[index]
 	subscribe := r.client.Subscribe
 	if p.sharded() {
 		subscribe = r.client.SSubscribe
@@ -84,8 +86,18 @@ func (r *Repo) receive(ctx context.Context, p partition, s *seenPosts, report fu
 			_ = subscription.Close()
 		}
 	}()
+	var checked time.Time
+	check := func() error {
+		checked = time.Now()
+		return r.followHistory(ctx, index, s)
+	}
 	pinged := false
 	for {
+		if s.complete && time.Since(checked) >= maxSilence {
+			if err := check(); err != nil {
+				return err
+			}
+		}
 		message, err := subscription.ReceiveTimeout(ctx, maxSilence)
 		var network net.Error
 		if errors.As(err, &network) && network.Timeout() && !pinged {
@@ -103,8 +115,8 @@ func (r *Repo) receive(ctx context.Context, p partition, s *seenPosts, report fu
 		pinged = false
 		switch m := message.(type) {
 		case *redis.Subscription:
-			r.live.markLost(func(id ArticleID) bool { return r.partition(id) == p })
-			if err := r.findPosts(ctx, p, s); err != nil {
+			r.forget(index)
+			if err := check(); err != nil {
 				return err
 			}
 			connected()
@@ -125,22 +137,51 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// seenPosts are the articles of a partition that are not new any more.
+// seenPosts are the articles of a partition that are not new any more. Numbers are given out again if the store
+// goes back in time, so an article is known by its posting time, too.
 type seenPosts struct {
-	ids      *lru.Cache[ArticleID, struct{}]
+	ids      *lru.Cache[ArticleID, seenPost]
 	highest  ArticleID
-	complete bool // the articles that existed before Listen are among them
+	newest   float64 // latest posting time
+	complete bool    // the articles that existed before Listen are among them
+
+	lost, renewed int // of the history, when findPosts was last called
+}
+
+type seenPost struct {
+	postedAt  float64
+	deleted   bool // seen as deleted; postedAt is unknown
+	announced bool // by a message
 }
 
 func newSeenPosts() (*seenPosts, error) {
-	ids, err := lru.New[ArticleID, struct{}](10 * recentPosts)
+	ids, err := lru.New[ArticleID, seenPost](10 * recentPosts)
 	return &seenPosts{ids: ids}, err
 }
 
-func (s *seenPosts) add(id ArticleID) (isNew bool) {
-	before, _ := s.ids.ContainsOrAdd(id, struct{}{})
-	s.highest = max(s.highest, id)
-	return !before
+// samePost reports whether two posting times of one number belong to the same article. A message's time may be
+// rounded.
+func samePost(a, b float64) bool { return math.Abs(a-b) < 0.5 }
+
+// add adds an article that was found. It is new if its number was not seen, or belonged to another article.
+func (s *seenPosts) add(id ArticleID, postedAt float64) (isNew bool) {
+	before, seen := s.ids.Get(id)
+	isNew = !seen || !before.deleted && !samePost(before.postedAt, postedAt)
+	if isNew || before.deleted {
+		s.ids.Add(id, seenPost{postedAt: postedAt})
+	}
+	s.highest, s.newest = max(s.highest, id), max(s.newest, postedAt)
+	return isNew
+}
+
+// addPosted adds an article that a message announces. Redis publishes each post once: a second message is about
+// another article with the number, but an article that was found before its message came is known.
+func (s *seenPosts) addPosted(id ArticleID, postedAt float64) (isNew, again bool) {
+	before, seen := s.ids.Get(id)
+	again = seen && (before.announced || !before.deleted && !samePost(before.postedAt, postedAt))
+	s.ids.Add(id, seenPost{postedAt: postedAt, announced: true})
+	s.highest, s.newest = max(s.highest, id), max(s.newest, postedAt)
+	return !seen || again || before.deleted, again
 }
 
 // findPosts announces posts whose messages were lost. What it finds the first time is not new.
@@ -150,25 +191,22 @@ func (r *Repo) findPosts(ctx context.Context, p partition, s *seenPosts) error {
 	if err != nil {
 		return err
 	}
-	for _, member := range deleted {
-		if id, err := ParseArticleID(member); err == nil {
-			s.ids.Add(id, struct{}{})
+	for _, z := range deleted {
+		if id, ok := articleOf(z); ok {
+			s.ids.ContainsOrAdd(id, seenPost{deleted: true})
 		}
 	}
-	members, err := r.newest(ctx, p.ranking(ByTime))
+	found, err := r.newest(ctx, p.ranking(ByTime))
 	if err != nil {
 		return err
 	}
-	slices.Reverse(members)
-	// Numbers rise with time, except those of posts that overtake each other. Older articles come
-	// into view after deletions, and are not new.
-	oldest := s.highest - ArticleID(recentPosts*len(r.partitions))
-	for _, member := range members {
-		id, err := ParseArticleID(member)
-		if err != nil {
-			continue // not an article
-		}
-		if s.add(id) && s.complete && id > oldest {
+	slices.Reverse(found)
+	// Numbers rise with time, except those of posts that overtake each other, and after the store went back in
+	// time. Older articles come into view after deletions, and are not new.
+	oldest, newest := s.highest-ArticleID(recentPosts*len(r.partitions)), s.newest
+	for _, z := range found {
+		id, ok := articleOf(z)
+		if ok && s.add(id, z.Score) && s.complete && (id > oldest || z.Score > newest) {
 			r.live.announcePost(id)
 		}
 	}
@@ -177,8 +215,8 @@ func (r *Repo) findPosts(ctx context.Context, p partition, s *seenPosts) error {
 }
 
 // newest returns the recentPosts members of the highest scores, the highest first.
-func (r *Repo) newest(ctx context.Context, set string) ([]string, error) {
-	return r.client.ZRangeArgs(ctx, redis.ZRangeArgs{Key: set, Start: 0, Stop: recentPosts - 1, Rev: true}).Result()
+func (r *Repo) newest(ctx context.Context, set string) ([]redis.Z, error) {
+	return r.client.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: set, Start: 0, Stop: recentPosts - 1, Rev: true}).Result()
 }
 
 // message is a change as publish in shared.lua publishes it.
@@ -186,7 +224,13 @@ type message struct {
 	kind  string
 	id    ArticleID
 	state state
+	score float64
 	vote  string // position and voter; empty if the change is not a vote
+}
+
+// postedAt is the posting time of the message's article: its score without the votes.
+func (m message) postedAt(rules Rules) float64 {
+	return m.score - float64(rules.VoteScore)*m.state.votes
 }
 
 // parseMessage parses a message other than hello. It ignores what it does not know, since a later version
@@ -204,6 +248,8 @@ func parseMessage(text string) (m message, err error) {
 	revision, errR := strconv.ParseInt(words[2], 10, 64)
 	votes, errV := parseNumber(words[3])
 	downvotes, errD := parseNumber(words[4])
+	score, errS := parseNumber(words[5])
+	m.score = score
 	m.state = state{revision: revision, votes: votes, downvotes: downvotes, groups: words[6:]}
 	var errM error
 	switch m.kind {
@@ -213,7 +259,7 @@ func parseMessage(text string) (m message, err error) {
 		at, by, _ := strings.Cut(more, " ")
 		m.state.deleted, errM = parseDeletion(at, by)
 	}
-	if err := errors.Join(errR, errV, errD, errM); err != nil {
+	if err := errors.Join(errR, errV, errD, errS, errM); err != nil {
 		return m, fmt.Errorf("a message about %v on the channel of changes: %w", m.id, err)
 	}
 	return m, nil
@@ -230,17 +276,21 @@ func (r *Repo) handleMessage(text string, s *seenPosts) error {
 	}
 	switch m.kind {
 	case kindPosted:
-		if s.add(m.id) {
+		isNew, again := s.addPosted(m.id, m.postedAt(r.rules))
+		if again {
+			r.live.markLost(func(id ArticleID) bool { return id == m.id })
+		}
+		if isNew {
 			r.live.announcePost(m.id)
 		}
 	case kindImported:
-		s.add(m.id)
+		s.add(m.id, m.postedAt(r.rules))
 		r.live.markStale(m.id)
 	case kindVoted, kindRegrouped, kindDeleted:
-		r.applyChange(m.id, m.state, m.vote)
+		r.applyChange(m)
 	case kindUndeleted:
-		s.add(m.id) // not a new article
-		r.applyChange(m.id, m.state, "")
+		s.add(m.id, m.postedAt(r.rules)) // not a new article
+		r.applyChange(m)
 	default: // a kind of a later version
 		r.live.markStale(m.id)
 	}

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// applyChange applies the state in a message to the newest known state of a watched article. vote is
-// the position and the voter in the message, or empty.
-func (r *Repo) applyChange(id ArticleID, s state, vote string) {
+// applyChange applies the state in a message to the newest known state of a watched article.
+func (r *Repo) applyChange(m message) {
+	id, s := m.id, m.state
 	l := &r.live
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -19,18 +19,21 @@ func (r *Repo) applyChange(id ArticleID, s state, vote string) {
 	if t == nil {
 		return
 	}
-	position, voter, _ := strings.Cut(vote, " ")
+	position, voter, _ := strings.Cut(m.vote, " ")
 	voteChanged := t.setVote(userOf(voter), votePositions[position])
+	goneBack := s.revision <= t.voteRevision // within one connection, messages come in order
 	t.voteRevision = s.revision
 	latest := t.latest.Load()
 	switch {
-	case latest == nil:
+	case latest == nil || t.lost:
 		t.stale = true
-	case t.lost || s.revision > latest.revision:
+	case goneBack || !samePost(latest.postedAt, m.postedAt(r.rules)): // the store has lost what is known
+		t.stale, t.lost = true, true
+		t.votes, t.voteRevision = nil, 0
+	case s.revision > latest.revision:
 		next := *latest
 		r.apply(&next, s)
 		t.latest.Store(&next)
-		t.lost = false
 	case voteChanged:
 		next := *latest // the article is the same, but the voter has a new position to see
 		t.latest.Store(&next)
@@ -160,7 +163,10 @@ func (r *Repo) readStale(ctx context.Context, ready []*topic, report func(error)
 					t.latest.Store(articles[i])
 				}
 				t.lost = false
-			case errors.As(errs[i], &refusal): // the article does not exist
+			case errors.As(errs[i], &refusal): // the article does not exist, perhaps not any more
+				if t.latest.CompareAndSwap(before[i], nil) {
+					t.lost = false
+				}
 			case errors.Is(errs[i], ErrUnavailable):
 				failed = errs[i]
 				t.stale = true
@@ -193,7 +199,7 @@ func (l *live) notify(ready []*topic, next time.Time) {
 		t.isPost = false
 		if a := t.latest.Load(); a != nil && a.DeletedAt == nil {
 			for w := range l.postWatches {
-				if w.matches(a) {
+				if w.matches(a) && !slices.Contains(w.queue, t) {
 					t.refs++
 					w.queue = append(w.queue, t)
 					if len(w.queue) > queueLimit {

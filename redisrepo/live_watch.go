@@ -115,7 +115,7 @@ func (w *Watch) takePost() (d Delivery, ok bool) {
 	for len(w.queue) > 0 {
 		t := w.queue[0]
 		w.queue = w.queue[1:]
-		if a := t.latest.Load(); a.DeletedAt == nil {
+		if a := t.latest.Load(); a != nil && a.DeletedAt == nil {
 			w.taken = append(w.taken, t)
 			return Delivery{watch: w, topic: t, article: a}, true
 		}
@@ -127,7 +127,7 @@ func (w *Watch) takePost() (d Delivery, ok bool) {
 // Newest returns the newest state of the article that this process knows. If it is sent at once, it is not
 // older than any state that this process has sent to any client. Even a new article may be deleted by then.
 func (d *Delivery) Newest() *Article {
-	if latest := d.topic.latest.Load(); latest != d.article {
+	if latest := d.topic.latest.Load(); latest != nil && latest != d.article {
 		d.article = latest
 		if d.watched != nil {
 			d.watched.shown = latest

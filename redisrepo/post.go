@@ -86,6 +86,11 @@ func (r *Repo) postOnce(ctx context.Context, index int, claim string, poster Use
 	if err != nil {
 		return nil, storeError("draw a number", err)
 	}
+	if !r.histories[index].reached(n) {
+		if err := r.checkHistory(ctx, index); err != nil {
+			return nil, err
+		}
+	}
 	if claim != "" {
 		switch first, digest, _ := strings.Cut(record, " "); {
 		case digest != o.digest:

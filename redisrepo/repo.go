@@ -96,6 +96,8 @@ type Repo struct {
 	finders []groupFinder
 	live    live
 	rights  rights
+
+	histories []history // by partition
 }
 
 // Option is an option of New.
@@ -145,6 +147,7 @@ func New(ctx context.Context, client redis.UniversalClient, rules Rules, options
 		return nil, errors.New("partitions: give at least one tag, which may be empty")
 	}
 	r.finders = make([]groupFinder, len(r.partitions))
+	r.histories = make([]history, len(r.partitions))
 	if err := r.loadScripts(ctx); err != nil {
 		return nil, storeError("load scripts", err)
 	}
@@ -176,6 +179,7 @@ func (r *Repo) checkMeta(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		r.histories[i].epoch = found[fieldEpoch]
 		for field, value := range r.layout(i) {
 			if found[field] != value {
 				return fmt.Errorf("%s: the data has %s %s, this program needs %s", p.meta(), field, found[field], value)

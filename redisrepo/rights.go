@@ -153,7 +153,9 @@ func (r *Repo) mayWrite(ctx context.Context) error {
 		r.rights.err, r.rights.checked = r.checkRights(ctx), now
 		if r.rights.err == nil {
 			r.rights.missing.Store(false)
-			r.live.markLost(func(ArticleID) bool { return true }) // another process may have failed to publish
+			for i := range r.partitions {
+				r.forget(i) // another process may have failed to publish
+			}
 			return nil
 		}
 	}

@@ -1,0 +1,190 @@
+package redisrepo_test
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+)
+
+// An empty store takes the place of the one that a process knows. The numbers of its articles are those of lost
+// ones, even with the posting times of those.
+func TestFlushedStoreShowsNothingOfTheLostOne(t *testing.T) {
+	t.Parallel()
+	for name, passes := range map[string]time.Duration{"in the same second": 0, "later": time.Minute} {
+		for _, by := range []string{"the same", "another"} {
+			t.Run(name+" by "+by, func(t *testing.T) {
+				t.Parallel()
+				s := newSite(t, nil)
+				l, writer := s.listen(), s
+				if by == "another" {
+					writer = s.reopened(s.client(), nil)
+				}
+				first, second := writer.post("alice", "go"), writer.post("alice", "go")
+				l.pass()
+				w, posts := l.watch(first.ID, second.ID), l.watchPosts("")
+				writer.vote(first.ID, "bob", up)
+				until(t, w, 2)
+				s.do("FLUSHALL")
+				s.clock.advance(passes)
+				lost := l.watch(second.ID) // of an article that does not exist any more
+				third, err := writer.Post(s.ctx, "carol", draft("third", "go"))
+				if err != nil || third.ID != first.ID {
+					t.Fatalf("Post = %+v, %v, want the number of %v", third, err, first.ID)
+				}
+				if got := next(t, posts); got.ID != third.ID || got.Title != "third" {
+					t.Errorf("announced %v %q, want %v third", got.ID, got.Title, third.ID)
+				}
+				writer.vote(third.ID, "dave", up)
+				for {
+					got := next(t, w)
+					if got.Title != "third" {
+						t.Errorf("delivered %v %q, want third", got.ID, got.Title)
+					}
+					if got.Votes == 2 {
+						break
+					}
+				}
+				l.wantTaken(lost)
+				eventually(t, "an epoch", func() bool { return s.do("HGET meta: epoch") != nil })
+				s.do("DEL " + sentinel.String())
+				s.wantClean()
+			})
+		}
+	}
+}
+
+// A process that only watches finds out as well, and so does one that is quiet: the new epoch is written without a
+// call.
+func TestFlushedStoreIsNoticedByAQuietProcess(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	s.post("alice")
+	before := s.do("HGET meta: epoch")
+	l := s.listen()
+	w := l.watch(1)
+	s.do("FLUSHALL")
+	eventually(t, "another epoch", func() bool {
+		now := s.do("HGET meta: epoch")
+		return now != nil && now != before && s.do("HGET meta: vote_score") != nil
+	})
+	l.wantTaken(w)
+}
+
+// A crash loses the end of the append-only file: numbers are given out again, and votes are lost.
+func TestLostTailShowsNothingOfTheLostArticles(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	l := s.listen()
+	kept := s.post("alice", "go")
+	s.vote(kept.ID, "bob", up)
+	l.pass()
+	folder := filepath.Dir(s.server.Socket())
+	backup := filepath.Join(t.TempDir(), "backup")
+	if err := os.CopyFS(backup, os.DirFS(filepath.Join(folder, "appendonlydir"))); err != nil {
+		t.Fatal(err)
+	}
+	s.clock.advance(time.Minute)
+	posts := l.watchPosts("")
+	lost := s.post("alice", "go")
+	w := l.watch(kept.ID, lost.ID)
+	s.vote(kept.ID, "carol", up)
+	s.vote(lost.ID, "carol", up)
+	if got := next(t, posts); got.ID != lost.ID {
+		t.Fatalf("announced %v, want %v", got.ID, lost.ID)
+	}
+	until(t, w, 3)
+
+	s.server.Kill()
+	if err := os.RemoveAll(filepath.Join(folder, "appendonlydir")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(filepath.Join(folder, "appendonlydir"), os.DirFS(backup)); err != nil {
+		t.Fatal(err)
+	}
+	s.server.Restart()
+	s.clock.advance(time.Minute)
+	var again *redisrepo.Article
+	eventually(t, "a post", func() bool {
+		var err error
+		again, err = s.Post(s.ctx, "dave", draft("again", "go"))
+		return err == nil
+	})
+	if again.ID != lost.ID {
+		t.Fatalf("posted %v, want the lost number %v", again.ID, lost.ID)
+	}
+	if got := next(t, posts); got.ID != again.ID || got.Title != "again" {
+		t.Errorf("announced %v %q, want %v again", got.ID, got.Title, again.ID)
+	}
+	for seen := map[redisrepo.ArticleID]int{}; seen[kept.ID] != 2 || seen[again.ID] != 1; {
+		got := next(t, w)
+		if seen[got.ID] = got.Votes; got.ID == again.ID && got.Title != "again" && got.Title != lost.Title {
+			t.Errorf("delivered %q", got.Title)
+		}
+		if got.ID == again.ID && got.Title == lost.Title && got.Votes != 2 {
+			t.Errorf("delivered %q with %d votes, want again with 1", got.Title, got.Votes)
+		}
+	}
+	s.do("DEL " + sentinel.String())
+	s.wantClean()
+}
+
+// A replica that lags takes over: the same epoch, a lower counter.
+func TestLaggingFailoverShowsNothingOfTheLostArticles(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	replica := redistest.Start(t)
+	var failedOver atomic.Bool
+	options := *s.server.Client.Options()
+	options.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		socket := s.server.Socket()
+		if failedOver.Load() {
+			socket = replica.Socket()
+		}
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", socket)
+	}
+	client := redis.NewClient(&options)
+	t.Cleanup(func() { _ = client.Close() })
+	process := s.reopened(client, nil)
+	kept := s.post("alice", "go")
+	for _, key := range s.raw.Keys(s.ctx, "*").Val() {
+		if err := replica.Client.RestoreReplace(s.ctx, key, 0, s.raw.Dump(s.ctx, key).Val()).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := process.listen()
+	posts := l.watchPosts("")
+	s.clock.advance(time.Minute)
+	lost := s.post("alice", "go")
+	if got := next(t, posts); got.ID != lost.ID {
+		t.Fatalf("announced %v, want %v", got.ID, lost.ID)
+	}
+	w := l.watch(kept.ID, lost.ID)
+	s.vote(lost.ID, "bob", up)
+	until(t, w, 2)
+	failedOver.Store(true)
+	s.server.Kill()
+	s.clock.advance(time.Minute)
+	var again *redisrepo.Article
+	eventually(t, "a post", func() bool {
+		var err error
+		again, err = process.Post(s.ctx, "carol", draft("again", "go"))
+		return err == nil
+	})
+	if again.ID != lost.ID {
+		t.Fatalf("posted %v, want the lost number %v", again.ID, lost.ID)
+	}
+	if got := next(t, posts); got.ID != again.ID || got.Title != "again" {
+		t.Errorf("announced %v %q, want %v again", got.ID, got.Title, again.ID)
+	}
+	eventually(t, "the new article", func() bool { got := take(w); return got != nil && got.Title == "again" && got.Votes == 1 })
+}
