@@ -1514,9 +1514,9 @@ type PostPayload {
 type VotePayload {
   "The article after the vote, or null if the vote was refused: see userErrors."
   article: Article
-  "The viewer's previous vote, or null if the vote was refused."
+  "The viewer's previous vote. Null if the vote was refused, or if it is not known because the vote had to be repeated inside."
   previous: VoteDirection
-  "Whether the vote changed anything. False if it repeated the previous vote or was refused."
+  "Whether the vote changed anything. False if it repeated the previous vote or was refused; true if that is not known."
   changed: Boolean!
   "Why the vote was refused. If not empty, nothing has changed."
   userErrors: [UserError!]!

@@ -89,7 +89,7 @@ func (r *mutationResolver) Vote(ctx context.Context, input VoteInput) (*VotePayl
 	payload.UserErrors, err = signedIn(ctx, endpoint.RuleVotes, func(v endpoint.Viewer) error {
 		result, err := r.repo.Vote(ctx, input.Article, v.Name, input.Direction, r.buckets.bucket(v.Network()))
 		payload.Article, payload.Changed = result.Article, result.Changed
-		if result.Article != nil {
+		if result.Article != nil && !result.Unknown {
 			payload.Previous = &result.Previous
 		}
 		return err

@@ -80,14 +80,18 @@ func storeError(doing string, err error) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
+// isNetwork reports whether the connection failed, so that a reply may have been lost.
+func isNetwork(err error) bool {
+	var network net.Error
+	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
+}
+
 // classify returns ErrUnavailable, ErrReadOnly or ErrDenied, or nil for any other error.
 func classify(err error) error {
-	var network net.Error
 	switch {
 	case errors.Is(err, context.Canceled):
 		return nil // by the caller
-	case errors.As(err, &network), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
-		errors.Is(err, context.DeadlineExceeded), errors.Is(err, net.ErrClosed),
+	case isNetwork(err), errors.Is(err, context.DeadlineExceeded),
 		errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
 		return ErrUnavailable
 	}

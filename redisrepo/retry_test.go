@@ -1,11 +1,15 @@
 package redisrepo_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -53,7 +57,7 @@ func (h twice) again(ctx context.Context, command redis.Cmder) *redis.Cmd {
 
 func (h twice) answer(command redis.Cmder, again *redis.Cmd) error {
 	if h.second {
-		command.(*redis.Cmd).SetVal(again.Val())
+		command.(interface{ SetVal(any) }).SetVal(again.Val())
 		command.SetErr(again.Err())
 	}
 	return command.Err()
@@ -164,3 +168,72 @@ func anything(s *site, random *rand.Rand) (did, vote string) {
 }
 
 func userID(name redisrepo.UserName) string { return redisrepo.User{Name: name}.ID() }
+
+// lostReply is a hook that lets a connection fail after the next vote was executed, before its reply is read.
+type lostReply struct{ armed atomic.Bool }
+
+type lossyConn struct {
+	net.Conn
+	h    *lostReply
+	lose atomic.Bool
+}
+
+func (h *lostReply) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := next(ctx, network, address)
+		return &lossyConn{Conn: conn, h: h}, err
+	}
+}
+
+func (*lostReply) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (*lostReply) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (c *lossyConn) Write(b []byte) (int, error) {
+	if bytes.Contains(b, []byte("evalsha")) && c.h.armed.CompareAndSwap(true, false) {
+		c.lose.Store(true)
+	}
+	return c.Conn.Write(b)
+}
+
+func (c *lossyConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b) // the script has run
+	if c.lose.Load() && err == nil {
+		_ = c.Close()
+		return 0, io.EOF
+	}
+	return n, err
+}
+
+// A vote whose reply was lost is repeated. The second reply cannot tell whether the first call changed the vote, and
+// the result does not claim to know.
+func TestVoteAfterALostReplyClaimsNothing(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	h := new(lostReply)
+	other := s.reopened(s.client(h), nil)
+	a := s.post("alice")
+	other.vote(a.ID, "warm", up) // groups and scripts are known
+	for _, tt := range []struct {
+		lost bool
+		vote redisrepo.Vote
+		want redisrepo.VoteResult
+	}{
+		{true, up, redisrepo.VoteResult{Previous: up, Changed: true, Unknown: true}},
+		{false, up, redisrepo.VoteResult{Previous: up}},
+		{false, down, redisrepo.VoteResult{Previous: up, Changed: true}},
+		{true, none, redisrepo.VoteResult{Previous: none, Changed: true, Unknown: true}},
+	} {
+		h.armed.Store(tt.lost)
+		got := other.vote(a.ID, "bob", tt.vote)
+		if h.armed.Load() {
+			t.Fatal("no reply was lost")
+		}
+		if got.Article = nil; got != tt.want {
+			t.Errorf("%v, lost %t: got %+v, want %+v", tt.vote, tt.lost, got, tt.want)
+		}
+	}
+	s.wantClean()
+}

@@ -128,10 +128,15 @@ const rightsPause = time.Second
 // write runs a script that writes. While the Redis user lacks a right, of which a denied write is the sign, nothing
 // is written at all.
 func (r *Repo) write(ctx context.Context, s *redis.Script, keys []string, args []any) (reply, error) {
+	return r.guard(ctx, func() (reply, error) { return r.run(ctx, s, keys, args) })
+}
+
+// guard calls a function that writes, unless a right is missing.
+func (r *Repo) guard(ctx context.Context, call func() (reply, error)) (reply, error) {
 	if err := r.mayWrite(ctx); err != nil {
 		return nil, err
 	}
-	answer, err := r.run(ctx, s, keys, args)
+	answer, err := call()
 	if errors.Is(classify(err), ErrDenied) {
 		r.rights.missing.Store(true)
 		return nil, fmt.Errorf("%w: %w: %w", ErrReadOnly, ErrDenied, err)

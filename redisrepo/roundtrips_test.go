@@ -119,7 +119,7 @@ func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
 		"an import":                        {call: func(s setup) { s.Import(s.ctx, oldArticles(3)) }, want: calls{1, 3, "evalsha evalsha evalsha"}},
 		"an import without loaded scripts": {before: flush, call: func(s setup) { s.Import(s.ctx, oldArticles(1)) }, want: calls{12, 12, "evalsha" + loads + " evalsha"}},
 		"a listing of a group without loaded scripts": {before: flush, call: func(s setup) { s.list(best("a")) }, want: calls{12, 12, "evalsha" + loads + " evalsha"}},
-		"a vote without loaded scripts":               {before: flush, call: func(s setup) { s.vote(s.ungrouped, "bob", up) }, want: calls{2, 2, "evalsha eval"}},
+		"a vote without loaded scripts":               {before: flush, call: func(s setup) { s.vote(s.ungrouped, "bob", up) }, want: calls{3, 3, "evalsha script evalsha"}},
 		"a post without loaded scripts":               {before: flush, call: func(s setup) { s.post("alice") }, want: calls{3, 3, "incrby evalsha eval"}},
 	}
 	for name, tt := range tests {

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"net"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -90,6 +91,43 @@ func (r *Repo) run(ctx context.Context, s *redis.Script, keys []string, args []a
 		err = errNoStatus
 	}
 	return answer, err
+}
+
+// once is a command that go-redis does not send again after its reply was lost.
+type once struct{ *redis.Cmd }
+
+func (once) NoRetry() bool { return true }
+
+// runKnowing is run, and reports whether the script was called again because the first reply was lost. Then the
+// reply may be about what the first call left.
+func (r *Repo) runKnowing(ctx context.Context, s *redis.Script, keys []string, args []any) (answer reply, again bool, err error) {
+	words := append(make([]any, 0, 3+len(keys)+len(args)), "evalsha", s.Hash(), len(keys))
+	for _, key := range keys {
+		words = append(words, key)
+	}
+	words = append(words, args...)
+	for attempt := 0; ; attempt++ {
+		command := redis.NewCmd(ctx, words...)
+		command.SetFirstKeyPos(3)
+		err = r.client.Process(ctx, once{command})
+		var network *net.OpError
+		switch {
+		case attempt > 0 || err == nil:
+			answer, err = command.Slice()
+			if err == nil && answer.text(0) == "" {
+				err = errNoStatus
+			}
+			return answer, again, err
+		case redis.HasErrorPrefix(err, "NOSCRIPT"):
+			if err = s.Load(ctx, r.client).Err(); err != nil {
+				return nil, false, err
+			}
+		case ctx.Err() != nil || !isNetwork(err):
+			return nil, false, err
+		default:
+			again = !errors.As(err, &network) || network.Op != "dial"
+		}
+	}
 }
 
 var errNoStatus = errors.New("the script's reply has no status")

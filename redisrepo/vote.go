@@ -35,6 +35,10 @@ type VoteResult struct {
 	Article  *Article // after the vote
 	Previous Vote     // the user's position before
 	Changed  bool     // false if the user had the position already
+
+	// Unknown is true if the call had to be repeated because a reply was lost, and the second reply does not tell
+	// whether the user had the position already: Previous then is the position, and Changed is true.
+	Unknown bool
 }
 
 // Vote sets the user's position on an article. Every net vote moves the article by VoteScore seconds of
@@ -56,6 +60,7 @@ func (r *Repo) Vote(ctx context.Context, id ArticleID, voter UserName, vote Vote
 		return VoteResult{}, refuse(Forbidden, "direction", "this site has no downvotes: vote up, or withdraw your vote")
 	}
 	p := r.partition(id)
+	var again bool // whether the script was called again because a reply was lost
 	answer, err := r.runWithGroups(ctx, id, "", func(e expected) (reply, error) {
 		keys := append(make([]string, 0, 16),
 			p.article(id),              // KEYS[1] article
@@ -68,7 +73,7 @@ func (r *Repo) Vote(ctx context.Context, id ArticleID, voter UserName, vote Vote
 			p.audit(id),                // KEYS[8] audit
 		)
 		keys = groupKeys(groupKeys(keys, p, Interesting), p, groupNames(e.groups)...)
-		return r.write(ctx, voteScript, keys, []any{
+		args := []any{
 			id.String(),                   // ARGV[1] member
 			voter.member(),                // ARGV[2] voter
 			int(vote),                     // ARGV[3] position
@@ -81,6 +86,10 @@ func (r *Repo) Vote(ctx context.Context, id ArticleID, voter UserName, vote Vote
 			e.poster,                      // ARGV[10] expected_poster
 			bucket,                        // ARGV[11] bucket
 			e.found,                       // ARGV[12] found
+		}
+		return r.guard(ctx, func() (answer reply, err error) {
+			answer, again, err = r.runKnowing(ctx, voteScript, keys, args)
+			return answer, err
 		})
 	})
 	if err != nil {
@@ -91,10 +100,14 @@ func (r *Repo) Vote(ctx context.Context, id ArticleID, voter UserName, vote Vote
 		before, _ := answer[1].(int64)
 		r.live.forgetVote(id, voter)
 		article, err := r.observeReply(id, answer, 2)
-		return VoteResult{Article: article, Previous: Vote(before), Changed: Vote(before) != vote}, err
+		unknown := again && Vote(before) == vote
+		return VoteResult{Article: article, Previous: Vote(before), Changed: unknown || Vote(before) != vote, Unknown: unknown}, err
 	case "NOT_FOUND":
 		return VoteResult{}, noArticle(id)
 	case "CLOSED":
+		if again { // the first call may have been in time
+			return VoteResult{}, fmt.Errorf("vote on %v: %w", id, ErrUnavailable)
+		}
 		return VoteResult{}, refuse(VotingClosed, "article", "voting on %v is closed: it is open for %v after posting", id, formatWindow(r.rules.VotingWindow))
 	case "FIXED":
 		return VoteResult{}, refuse(Forbidden, "article", "you posted %v: on this site a poster's own vote is not counted and cannot be changed", id)

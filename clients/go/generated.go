@@ -1478,9 +1478,9 @@ func (v *VoteResponse) GetVote() *VoteVoteVotePayload { return v.Vote }
 type VoteVoteVotePayload struct {
 	// The article after the vote, or null if the vote was refused: see userErrors.
 	Article *VoteVoteVotePayloadArticle `json:"article"`
-	// The viewer's previous vote, or null if the vote was refused.
+	// The viewer's previous vote. Null if the vote was refused, or if it is not known because the vote had to be repeated inside.
 	Previous *VoteDirection `json:"previous"`
-	// Whether the vote changed anything. False if it repeated the previous vote or was refused.
+	// Whether the vote changed anything. False if it repeated the previous vote or was refused; true if that is not known.
 	Changed bool `json:"changed"`
 	// Why the vote was refused. If not empty, nothing has changed.
 	UserErrors []VoteVoteVotePayloadUserErrorsUserError `json:"-"`
