@@ -59,10 +59,12 @@ type Schema struct {
 	Around graphql.ResponseMiddleware
 	// Rule maps each mutation that is limited to its rule: RuleVotes, RulePosts or RuleChanges.
 	Rule map[string]string
-	// SameForAll reports whether the events of a subscription with these fields depend on the article alone, and
-	// neither on variables nor on the viewer. Such events are made once for all subscriptions with the same
-	// document. If nil, each subscription makes its own.
+	// SameForAll reports whether the fields of a subscription depend on the article alone, and neither on the
+	// viewer nor on anything that has to be read. Without variables such events are made once for all
+	// subscriptions with the same document. If nil, each subscription makes its own.
 	SameForAll func(ast.SelectionSet) bool
+	// Watched returns how many articles a subscription with these arguments watches. If nil, it is 1.
+	Watched func(arguments map[string]any) int
 }
 
 // Handler serves GraphQL: queries by GET, queries and mutations by POST, and these and subscriptions over
@@ -75,7 +77,7 @@ type Handler struct {
 // New returns the endpoint of a schema. Subscriptions receive events while repo.Listen runs. Faults are
 // written to log.
 func New(schema Schema, repo *redisrepo.Repo, log *slog.Logger, o Options) *Handler {
-	streams := newStreams(o.Streams, schema.SameForAll)
+	streams := newStreams(o.Streams, schema)
 	server := newServer(schema, log, streams, &meter{rates: o.Rates, ruleOf: schema.Rule, repo: repo, local: newLocalRates()}, o)
 	if o.Trusted != nil {
 		server.Use(o.Trusted)

@@ -45,6 +45,7 @@ func (t *httpTransport) Do(w http.ResponseWriter, req *http.Request, exec graphq
 			write(w, accept.media, refused, refused.response(op))
 		}
 	}()
+	defer t.streams.dismiss(op)
 	refused := t.begin(w, req, accept, op)
 	switch {
 	case refused.streamable() && (accept.eventsFirst || refused == nil && op.subscribes()):
@@ -82,7 +83,14 @@ func (t *httpTransport) begin(w http.ResponseWriter, req *http.Request, accept a
 	if op.subscribes() && !accept.events {
 		return badRequest("subscriptions need a stream: accept " + mediaEvents + ", or connect by WebSocket")
 	}
-	refused = t.meter.charge(op)
+	if op.subscribes() {
+		if refused = t.streams.admit(op); refused != nil {
+			return refused
+		}
+		refused = t.streams.begins(op.ctx, t.timeout, func() *refusal { return t.meter.charge(op) })
+	} else {
+		refused = t.meter.charge(op)
+	}
 	billOf(op.ctx).header(w.Header())
 	return refused
 }

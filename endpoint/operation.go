@@ -18,6 +18,7 @@ type operation struct {
 	ctx      context.Context
 	asked    *graphql.OperationContext
 	response *graphql.Response // nil until it has run
+	admitted *weight           // of a subscription that streams counts
 }
 
 // prepare parses, validates and measures an operation. A refused one must not run.

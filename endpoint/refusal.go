@@ -29,6 +29,7 @@ const (
 	codeRate             = "RATE_LIMITED"             // the header Retry-After says how long to wait
 	codeForbidden        = "FORBIDDEN"                // the caller's role does not allow this field
 	codeStreamLimit      = "STREAM_LIMIT_EXCEEDED"    // too many streams for one address or user
+	codeWatchLimit       = "WATCH_LIMIT_EXCEEDED"     // too many watched articles, or too much memory of subscriptions
 	codeOperationLimit   = "OPERATION_LIMIT_EXCEEDED" // too many operations on one WebSocket
 	codeBodyLimit        = "BODY_LIMIT_EXCEEDED"
 	codeTokenLimit       = "TOKEN_LIMIT_EXCEEDED" // #nosec G101 -- tokens of a document, not credentials

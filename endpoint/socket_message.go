@@ -31,7 +31,7 @@ func parseMessage(data []byte) (m message, payload map[string]any, problem strin
 		return nil, nil, "not a JSON object"
 	}
 	kind := m.text("type")
-	payload, ok := m.payload()
+	payload, ok := m.payload(kind)
 	if !ok && kind != typeComplete {
 		return nil, nil, "the payload is not an object"
 	}
@@ -56,9 +56,13 @@ func (m message) text(name string) string {
 	return text
 }
 
-// payload returns the member payload, which is optional but must be an object or null.
-func (m message) payload() (members map[string]any, ok bool) {
+// payload returns the member payload, which is optional but must be an object or null. That of subscribe may be
+// long, and is parsed by parseSubscribe alone.
+func (m message) payload(kind string) (members map[string]any, ok bool) {
 	raw := m["payload"]
+	if kind == typeSubscribe && bytes.HasPrefix(raw, []byte("{")) {
+		return nil, true
+	}
 	return members, len(raw) == 0 || json.Unmarshal(raw, &members) == nil
 }
 

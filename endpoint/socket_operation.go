@@ -2,13 +2,14 @@ package endpoint
 
 import (
 	"context"
-	"time"
+	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// subscribe starts an operation of any kind. It returns false when the socket is closed.
+// subscribe starts an operation of any kind, when the one before has begun. It returns false when the socket is
+// closed.
 func (s *socket) subscribe(m message) bool {
 	params, problem := parseSubscribe(m, s.request.Header)
 	if problem != "" {
@@ -18,6 +19,16 @@ func (s *socket) subscribe(m message) bool {
 		s.close(closeUnauthorized, "Unauthorized")
 		return false
 	}
+	select {
+	case s.starting <- struct{}{}:
+	default:
+		s.lagged.Store(true)
+		select {
+		case s.starting <- struct{}{}:
+		case <-s.ctx.Done():
+			return true
+		}
+	}
 	id := m.text("id")
 	ctx, cancel := context.WithCancel(s.ctx)
 	so := &socketOperation{id: id, name: asJSON(id), cancel: cancel}
@@ -25,18 +36,21 @@ func (s *socket) subscribe(m message) bool {
 	s.mu.Lock()
 	_, inUse := s.operations[id]
 	full := len(s.operations) >= s.streams.limits.Operations
-	if !inUse && !full && !s.stopping {
+	started := !inUse && !full && !s.stopping
+	if started {
 		s.operations[id] = so
 		s.running.Go(func() { s.run(ctx, so, params) })
 	}
 	s.mu.Unlock()
+	if !started {
+		cancel()
+		<-s.starting
+	}
 	switch {
 	case inUse:
-		cancel()
 		s.close(closeIDInUse, "Subscriber for "+cutReason(id)+" already exists")
 		return false
 	case full:
-		cancel()
 		refused := overLimit(codeOperationLimit, "operations", s.streams.limits.Operations+1, s.streams.limits.Operations)
 		refused.message = "too many operations on this socket: complete one"
 		s.write(typeError, so.name, asJSON(s.exec.DispatchError(s.ctx, refused.list()).Errors))
@@ -47,34 +61,45 @@ func (s *socket) subscribe(m message) bool {
 // forget ends an operation that the client completed. Its id can be used again.
 func (s *socket) forget(id string) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if so := s.operations[id]; so != nil {
-		so.cancel()
-		delete(s.operations, id)
+	so := s.operations[id]
+	delete(s.operations, id)
+	s.mu.Unlock()
+	if so != nil {
+		so.end()
 	}
 }
 
-// run executes an operation and sends its responses.
-func (s *socket) run(ctx context.Context, so *socketOperation, params *graphql.RawParams) {
-	defer so.cancel()
-	op := &operation{exec: s.exec, ctx: ctx}
-	defer func() {
-		if cause := recover(); cause != nil {
-			logPanic(op.ctx, s.log, cause)
-			refused := &refusal{code: codeInternal, message: "internal error"}
-			s.fail(so, refused.response(op).Errors)
-		}
-	}()
-	refused := op.prepare(params)
-	if refused == nil {
-		refused = s.meter.charge(op)
+// forgetAll ends the operations of a socket that is closed.
+func (s *socket) forgetAll() {
+	s.mu.Lock()
+	all := s.operations
+	s.operations = nil
+	s.mu.Unlock()
+	for _, so := range all {
+		so.end()
 	}
+}
+
+// end cancels an operation, and closes a subscription.
+func (so *socketOperation) end() {
+	so.cancel()
+	if so.sub != nil {
+		so.sub.close()
+	}
+}
+
+// run executes an operation and sends its response. A subscription's events are sent by send.
+func (s *socket) run(ctx context.Context, so *socketOperation, params *graphql.RawParams) {
+	begun := sync.OnceFunc(func() { <-s.starting })
+	defer begun()
+	op := &operation{exec: s.exec, ctx: ctx}
+	defer s.recovered(so, op)
+	refused := s.start(so, op, params)
 	switch {
 	case refused != nil:
 		s.fail(so, refused.response(op).Errors)
-	case op.subscribes():
-		s.watch(so, op)
-	default:
+	case !op.subscribes():
+		begun()
 		if refused = op.once(s.timeout); refused != nil {
 			op.response = refused.response(op)
 		}
@@ -82,107 +107,88 @@ func (s *socket) run(ctx context.Context, so *socketOperation, params *graphql.R
 	}
 }
 
-// respond sends the only response of an operation.
-func (s *socket) respond(so *socketOperation, response *graphql.Response) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.operations[so.id] == so {
-		delete(s.operations, so.id)
-		s.writeLocked(typeNext, so.name, appendResponse(nil, response))
-		s.writeLocked(typeComplete, so.name, nil)
+// recovered ends an operation that panicked.
+func (s *socket) recovered(so *socketOperation, op *operation) {
+	if cause := recover(); cause != nil {
+		logPanic(op.ctx, s.log, cause)
+		refused := &refusal{code: codeInternal, message: "internal error"}
+		s.fail(so, refused.response(op).Errors)
 	}
 }
 
-// fail says that an operation did not run. It is the only message about it.
-func (s *socket) fail(so *socketOperation, errs gqlerror.List) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.operations[so.id] == so {
-		delete(s.operations, so.id)
-		s.writeLocked(typeError, so.name, asJSON(errs))
+// start prepares and charges an operation, and begins a subscription.
+func (s *socket) start(so *socketOperation, op *operation, params *graphql.RawParams) (refused *refusal) {
+	s.streams.turns.do(ViewerOf(op.ctx).Network(), func(*slot) {
+		if refused = op.prepare(params); refused == nil && op.subscribes() {
+			refused = s.streams.admit(op)
+		}
+	})
+	switch {
+	case refused != nil:
+		return refused
+	case !op.subscribes():
+		return s.meter.charge(op)
 	}
+	refused = s.streams.begins(op.ctx, s.timeout, func() *refusal {
+		refused := s.meter.charge(op)
+		if refused == nil {
+			s.watch(so, op)
+		}
+		return refused
+	})
+	if refused != nil {
+		s.streams.dismiss(op)
+	}
+	return refused
 }
 
-// watch sends the events of a subscription until it ends.
+// watch begins a subscription.
 func (s *socket) watch(so *socketOperation, op *operation) {
 	sub := s.streams.begin(op)
-	defer sub.close()
 	if sub.watch == nil {
+		sub.close()
 		if sub.first != nil {
 			s.respond(so, sub.first)
 		}
 		return
 	}
-	for {
-		select {
-		case <-sub.ctx.Done():
-			return
-		case <-s.streams.stopping.Done():
-			return
-		case <-sub.watch.Wake():
-			if !s.sendEvents(so, sub) {
-				return
-			}
-		}
-	}
-}
-
-// sendEvents sends the pending events in one write, once the client has received the previous ones. It returns
-// false when the subscription has ended.
-func (s *socket) sendEvents(so *socketOperation, sub *subscription) bool {
-	select {
-	case <-s.turn:
-	case <-sub.ctx.Done():
-		return false
-	case <-s.streams.stopping.Done():
-		return false
-	}
-	events := sub.take()
-	size, ok := s.writeEvents(so, sub, events)
-	done(events)
-	s.yield(size)
-	return ok
-}
-
-func (s *socket) writeEvents(so *socketOperation, sub *subscription, events []event) (size int, ok bool) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.operations[so.id] != so || s.stopping {
-		return 0, false
+	current := s.operations[so.id] == so
+	if current {
+		so.sub = sub
 	}
-	if len(events) == 0 {
-		return 0, true
-	}
-	s.bounded.hold()
-	for i := range events {
-		// A response sent on this socket after the event was made may have shown a newer state.
-		if body := sub.renew(&events[i]); body != nil {
-			s.writeLocked(typeNext, so.name, body)
-			size += len(body)
-		}
-	}
-	if s.bounded.release() != nil {
-		s.end()
-	}
-	return size, true
-}
-
-// window is how many bytes of events may be on their way to a client.
-const window = 2 << 10
-
-// yield lets the next subscription send events. It keeps events from queueing on the way to a slow client, where
-// they would become outdated: after a window full of them it sends a ping, waits for the pong, and then as long
-// again, up to 1 s, so that other messages get through. What changes meanwhile is sent in its last state.
-func (s *socket) yield(size int) {
-	if s.unconfirmed += size; s.unconfirmed < window {
-		s.turn <- struct{}{}
+	s.mu.Unlock()
+	if !current { // the client has completed it
+		sub.close()
 		return
 	}
-	go func() {
-		began := time.Now()
-		if s.pong() {
-			s.unconfirmed = 0
-			time.AfterFunc(min(time.Since(began), time.Second), func() { s.turn <- struct{}{} })
-		}
-	}()
+	sub.watch.OnWake(func() { s.wake(so) })
+}
+
+// respond sends the only response of an operation.
+func (s *socket) respond(so *socketOperation, response *graphql.Response) {
+	s.finish(so, func() {
+		s.writeLocked(typeNext, so.name, appendResponse(nil, response))
+		s.writeLocked(typeComplete, so.name, nil)
+	})
+}
+
+// fail says that an operation did not run. It is the only message about it.
+func (s *socket) fail(so *socketOperation, errs gqlerror.List) {
+	s.finish(so, func() { s.writeLocked(typeError, so.name, asJSON(errs)) })
+}
+
+// finish ends an operation with its last messages, unless it has ended.
+func (s *socket) finish(so *socketOperation, last func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	so.cancel()
+	if s.operations[so.id] != so {
+		return
+	}
+	delete(s.operations, so.id)
+	if so.sub != nil {
+		go so.sub.close() // it waits for events that are being sent
+	}
+	last()
 }

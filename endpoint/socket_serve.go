@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -30,8 +31,13 @@ type socket struct {
 	leave   func()      // counts the viewer's stream out; nil until ready
 	running sync.WaitGroup
 
-	turn        chan struct{} // holds one value: its receiver may send events
-	unconfirmed int           // bytes of events sent since the last answered ping; guarded by turn
+	starting    chan struct{} // has a value while an operation begins
+	lagged      atomic.Bool   // messages were left unread for a while, since operations wait for their turn
+	unconfirmed int           // bytes of events sent since the last answered ping; belongs to the sender of events
+
+	wakes   sync.Mutex         // guards the next two fields
+	waiting []*socketOperation // subscriptions that may have events to send
+	sending bool               // the socket waits for its turn, sends events, or waits for a pong
 
 	// The fields below, and writing, are guarded by mu.
 	mu         sync.Mutex
@@ -46,15 +52,16 @@ type socketOperation struct {
 	id     string
 	name   []byte // the id as JSON
 	cancel context.CancelFunc
+	sub    *subscription // nil before it has begun, and for queries and mutations; guarded by socket.mu
+	queued bool          // it is in socket.waiting
 }
 
 func newSocket(t *socketTransport, conn *websocket.Conn, bounded *boundedConn, req *http.Request, exec graphql.GraphExecutor) *socket {
 	s := &socket{
 		socketTransport: t, conn: conn, bounded: bounded, exec: exec,
 		request:    &http.Request{Header: req.Header, RemoteAddr: req.RemoteAddr}, // drop everything else the request keeps alive
-		operations: map[string]*socketOperation{}, turn: make(chan struct{}, 1),
+		operations: map[string]*socketOperation{}, starting: make(chan struct{}, 1),
 	}
-	s.turn <- struct{}{}
 	// The request's own context ends with its handler.
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(req.Context()))
 	return s
@@ -62,6 +69,7 @@ func newSocket(t *socketTransport, conn *websocket.Conn, bounded *boundedConn, r
 
 // serve handles messages until either side closes the socket.
 func (s *socket) serve() {
+	defer s.forgetAll()
 	defer s.running.Wait()
 	defer s.cancel()
 	// Only the function that AfterFunc returns is deferred: it unregisters goAway.
@@ -189,19 +197,26 @@ func (s *socket) close(code websocket.StatusCode, reason string) {
 func (s *socket) ping() {
 	began := time.Now()
 	if s.pong() {
-		s.pinger.Reset(s.streams.limits.Ping - time.Since(began))
+		s.pinger.Reset(max(s.streams.limits.Ping-time.Since(began), 0))
 	}
 }
 
-// pong sends a ping and waits for its pong. Without one in time, it ends the socket.
+// pong sends a ping and waits for its pong. Without one in time, it ends the socket, unless messages of the client
+// had to wait for their turn, and the pong behind them.
 func (s *socket) pong() bool {
-	ctx, cancel := context.WithTimeout(context.Background(), s.streams.limits.Ping)
-	defer cancel()
-	if s.conn.Ping(ctx) != nil {
-		s.end()
-		return false
+	for {
+		ctx, cancel := context.WithTimeout(context.Background(), s.streams.limits.Ping)
+		err := s.conn.Ping(ctx)
+		late := ctx.Err() != nil
+		cancel()
+		if err == nil {
+			return true
+		}
+		if !late || !s.lagged.Swap(false) {
+			s.end()
+			return false
+		}
 	}
-	return true
 }
 
 // goAway closes the socket because the server stops. Queries and mutations may finish first.

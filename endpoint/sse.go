@@ -38,7 +38,10 @@ func (t *httpTransport) stream(w http.ResponseWriter, req *http.Request, op *ope
 	var subscribed *subscription
 	if refused == nil && op.subscribes() {
 		// Before the first byte of the response: a client that has read it misses no event.
-		subscribed = t.streams.begin(op)
+		denied = t.streams.begins(op.ctx, t.timeout, func() *refusal { subscribed = t.streams.begin(op); return nil })
+		if denied != nil {
+			return denied
+		}
 		defer subscribed.close()
 	}
 	to := &eventStream{w: w, control: http.NewResponseController(w), timeout: t.streams.limits.Ping}
@@ -108,7 +111,7 @@ func (t *httpTransport) watch(to *eventStream, s *subscription) {
 		case <-ping.C:
 			err = to.comment()
 		case <-s.watch.Wake():
-			err = to.events(s)
+			err = to.events(t.streams, s)
 		}
 		if err != nil {
 			return // the client is gone, or does not read
@@ -139,28 +142,45 @@ func (e *eventStream) response(response *graphql.Response) error {
 	return e.send(appendEvent(nil, appendResponse(nil, response)))
 }
 
-// events sends the pending events of a subscription.
-func (e *eventStream) events(s *subscription) error {
-	events := s.take()
+// events sends the pending events of a subscription, when it is the stream's turn.
+func (e *eventStream) events(all *streams, s *subscription) (err error) {
+	for more := true; more && err == nil; {
+		all.turns.do(ViewerOf(s.ctx).Network(), func(k *slot) { more, err = e.batch(s, k) })
+	}
+	return err
+}
+
+// batch sends some of the pending events.
+func (e *eventStream) batch(s *subscription, k *slot) (more bool, err error) {
+	events, more := s.take(k)
 	defer done(events)
 	var text []byte
 	for i := range events {
-		if body := s.renew(&events[i]); body != nil {
+		if body := s.renew(&events[i], k); body != nil {
 			text = appendEvent(text, body)
 		}
 	}
-	if text == nil {
-		return nil
+	exceeded := s.exceeded.Load()
+	if exceeded != nil {
+		text = append(appendEvent(text, appendResponse(nil, exceeded.response(s.operation))), completeEvent...)
 	}
-	return e.send(text)
+	if text != nil {
+		k.wait(func() { err = e.send(text) })
+	}
+	if err == nil && exceeded != nil {
+		err = exceeded
+	}
+	return more, err
 }
 
 func appendEvent(to, body []byte) []byte {
 	return append(append(append(to, "event: next\ndata: "...), body...), "\n\n"...)
 }
 
-// complete has an empty data line, because an EventSource drops events without data.
-func (e *eventStream) complete() error { return e.send([]byte("event: complete\ndata:\n\n")) }
+// completeEvent has an empty data line, because an EventSource drops events without data.
+const completeEvent = "event: complete\ndata:\n\n"
+
+func (e *eventStream) complete() error { return e.send([]byte(completeEvent)) }
 
 func (e *eventStream) send(event []byte) error {
 	if err := e.control.SetWriteDeadline(time.Now().Add(e.timeout)); err != nil {

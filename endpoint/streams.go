@@ -19,11 +19,22 @@ type StreamLimits struct {
 	PerViewer  int           // streams of one user
 	Operations int           // simultaneous operations on one WebSocket
 	Ping       time.Duration // interval in which each side shows that it is alive, and maximum time for one write
+
+	// Watched articles, an article counting once for each subscription that watches it.
+	Watched           int // of all subscriptions
+	WatchedPerAddress int
+	WatchedPerViewer  int
+	// Memory is what all subscriptions may hold, bytes. Those of one address, and of one user, may hold a
+	// quarter of it.
+	Memory int64
 }
 
 // DefaultStreamLimits leave room for a company that shares one address.
 func DefaultStreamLimits() StreamLimits {
-	return StreamLimits{PerAddress: 10_000, PerViewer: 100, Operations: 100, Ping: 12 * time.Second}
+	return StreamLimits{
+		PerAddress: 10_000, PerViewer: 100, Operations: 100, Ping: 12 * time.Second,
+		Watched: 1_000_000, WatchedPerAddress: 250_000, WatchedPerViewer: 10_000, Memory: 256 << 20,
+	}
 }
 
 // streams are all open streams of this process, and what their subscriptions share.
@@ -33,22 +44,25 @@ type streams struct {
 	stop     context.CancelFunc
 
 	sameForAll func(ast.SelectionSet) bool // see Schema; nil if no answer is shared
+	watchedBy  func(arguments map[string]any) int
 	answers    *sharedAnswers
-	// A slot is taken while an answer is made: makeSlots for shared ones, readSlots for those that read more than
-	// the article. Otherwise thousands of events would delay votes.
-	makeSlots, readSlots chan struct{}
+	turns      *turns
+	opening    chan struct{} // a slot is taken while a subscription is charged, and its articles are read
+	reading    chan struct{} // a slot is taken while an answer is made that may read more than the article
 
 	mu        sync.Mutex
 	open      sync.WaitGroup
-	addresses map[netip.Addr]int
-	viewers   map[redisrepo.UserName]int
+	total     usage
+	addresses map[netip.Addr]*usage
+	viewers   map[redisrepo.UserName]*usage
 }
 
-func newStreams(limits StreamLimits, sameForAll func(ast.SelectionSet) bool) *streams {
+func newStreams(limits StreamLimits, schema Schema) *streams {
 	s := &streams{
-		limits: limits, addresses: map[netip.Addr]int{}, viewers: map[redisrepo.UserName]int{},
-		makeSlots: make(chan struct{}, runtime.GOMAXPROCS(0)), readSlots: make(chan struct{}, 16*runtime.GOMAXPROCS(0)),
-		answers: newSharedAnswers(), sameForAll: sameForAll,
+		limits: limits, addresses: map[netip.Addr]*usage{}, viewers: map[redisrepo.UserName]*usage{},
+		turns: newTurns(), opening: make(chan struct{}, 16*runtime.GOMAXPROCS(0)),
+		reading: make(chan struct{}, 16*runtime.GOMAXPROCS(0)),
+		answers: newSharedAnswers(), sameForAll: schema.SameForAll, watchedBy: schema.Watched,
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	return s
@@ -62,15 +76,16 @@ func (s *streams) enter(req *http.Request) (leave func(), refused *refusal) {
 	if s.stopping.Err() != nil {
 		return nil, &refusal{code: codeUnavailable, message: "the server is stopping: connect again", status: http.StatusServiceUnavailable}
 	}
-	if s.addresses[address] >= s.limits.PerAddress {
+	if u := s.addresses[address]; u != nil && u.streams >= s.limits.PerAddress {
 		return nil, tooManyStreams("your address", s.limits.PerAddress)
 	}
-	s.addresses[address]++
+	usageOf(s.addresses, address).streams++
 	s.open.Add(1)
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		decrease(s.addresses, address)
+		s.addresses[address].streams--
+		forgetUnused(s.addresses, address)
 		s.open.Done()
 	}, nil
 }
@@ -83,21 +98,16 @@ func (s *streams) enterViewer(ctx context.Context) (leave func(), refused *refus
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.viewers[name] >= s.limits.PerViewer {
+	if u := s.viewers[name]; u != nil && u.streams >= s.limits.PerViewer {
 		return nil, tooManyStreams(string(name), s.limits.PerViewer)
 	}
-	s.viewers[name]++
+	usageOf(s.viewers, name).streams++
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		decrease(s.viewers, name)
+		s.viewers[name].streams--
+		forgetUnused(s.viewers, name)
 	}, nil
-}
-
-func decrease[K comparable](counts map[K]int, key K) {
-	if counts[key]--; counts[key] == 0 {
-		delete(counts, key)
-	}
 }
 
 func tooManyStreams(owner string, allowed int) *refusal {

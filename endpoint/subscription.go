@@ -3,9 +3,13 @@ package endpoint
 import (
 	"context"
 	"crypto/sha256"
+	"maps"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
 
 	"frontpage/redisrepo"
 )
@@ -24,6 +28,7 @@ import (
 type subscription struct {
 	*operation
 	streams  *streams
+	pure     bool              // no field needs more than the article, so making an answer never waits
 	shared   bool              // the answer depends on the article alone: subscriptions with the same question share it
 	question [sha256.Size]byte // hash of the document and the name of the operation
 	posts    bool              // it watches for new articles and skips deleted ones
@@ -31,6 +36,13 @@ type subscription struct {
 	first    *graphql.Response
 	articles chan *redisrepo.Article // next takes an article from it and answers about it
 	next     graphql.ResponseHandler
+
+	mu     sync.Mutex // held while events are made and sent
+	closed bool       // guarded by mu
+
+	making   sync.Mutex              // held while an answer is made
+	buffer   int                     // bytes of the largest answer, which gqlgen keeps; guarded by making
+	exceeded atomic.Pointer[refusal] // why the subscription has to end
 }
 
 type subscriptionKey struct{}
@@ -56,19 +68,61 @@ func (s *streams) begin(o *operation) *subscription {
 		sub.first = sub.next(sub.ctx)
 		return sub
 	}
-	sub.shared = s.sameForAll != nil && s.sameForAll(o.asked.Operation.SelectionSet)
+	sub.pure = s.sameForAll != nil && s.sameForAll(o.asked.Operation.SelectionSet)
 	sub.question = sha256.Sum256([]byte(o.asked.Operation.Name + " " + o.asked.RawQuery))
 	sub.posts = sub.watch.OfPosts()
 	// gqlgen does not set the field of the subscription, and errors below it would lack it in their paths.
 	root := rootFields(o.asked)[0]
 	sub.ctx = graphql.WithFieldContext(sub.ctx, &graphql.FieldContext{Object: root.ObjectDefinition.Name, Field: root})
+	sub.shrink()
 	return sub
 }
 
+// shrink drops what events do not need of the operation: a subscription may stay open for days.
+func (s *subscription) shrink() {
+	s.asked.Extensions = nil
+	needed := map[string]bool{}
+	variablesIn(s.asked.Operation.SelectionSet, true, needed)
+	maps.DeleteFunc(s.asked.Variables, func(name string, _ any) bool { return !needed[name] })
+	s.shared = s.pure && len(needed) == 0
+}
+
+// variablesIn adds the names of the variables that events depend on. Those of the arguments of a field at the root
+// are not among them.
+func variablesIn(set ast.SelectionSet, root bool, names map[string]bool) {
+	directives := func(list ast.DirectiveList) {
+		for _, d := range list {
+			argumentVariables(d.Arguments, names)
+		}
+	}
+	for _, selection := range set {
+		switch s := selection.(type) {
+		case *ast.Field:
+			if !root {
+				argumentVariables(s.Arguments, names)
+			}
+			directives(s.Directives)
+			variablesIn(s.SelectionSet, false, names)
+		case *ast.InlineFragment:
+			directives(s.Directives)
+			variablesIn(s.SelectionSet, root, names)
+		case *ast.FragmentSpread:
+			directives(s.Directives)
+			variablesIn(s.Definition.SelectionSet, root, names)
+		}
+	}
+}
+
+// close ends the subscription. It waits for events that are being sent.
 func (s *subscription) close() {
-	if s.watch != nil {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.watch != nil && !s.closed {
 		s.watch.Close()
 	}
+	s.closed = true
+	s.streams.answers.resign(s)
+	s.streams.dismiss(s.operation)
 }
 
 // Watched is called by the resolver of a subscription, which returns its results. It hands the watch to the
@@ -79,57 +133,90 @@ func Watched(ctx context.Context, watch *redisrepo.Watch, err error) (<-chan *re
 	}
 	s := ctx.Value(subscriptionKey{}).(*subscription)
 	s.watch = watch
+	graphql.GetFieldContext(ctx).Args = nil // gqlgen keeps them for as long as the subscription lasts
 	return s.articles, nil
 }
 
 // IsEvent reports whether ctx belongs to an event of a subscription.
 func IsEvent(ctx context.Context) bool { return ctx.Value(subscriptionKey{}) != nil }
 
-// take makes an event for each article that has changed.
-func (s *subscription) take() []event {
-	var events []event
-	for d, ok := s.watch.Take(); ok; d, ok = s.watch.Take() {
+func argumentVariables(arguments ast.ArgumentList, names map[string]bool) {
+	for _, a := range arguments {
+		valueVariables(a.Value, names)
+	}
+}
+
+func valueVariables(v *ast.Value, names map[string]bool) {
+	if v.Kind == ast.Variable {
+		names[v.Raw] = true
+	}
+	for _, child := range v.Children {
+		valueVariables(child.Value, names)
+	}
+}
+
+// maxBatch is how many bytes of events are made before they are sent. More would wait in memory for a client that
+// does not read.
+const maxBatch = 16 << 10
+
+// take makes an event for each article that has changed, until they are maxBatch. more says that some are left.
+func (s *subscription) take(k *slot) (events []event, more bool) {
+	size := 0
+	for size < maxBatch && s.exceeded.Load() == nil {
+		d, ok := s.watch.Take()
+		if !ok {
+			return events, false
+		}
 		id := d.Newest().ID
 		if slices.ContainsFunc(events, func(e event) bool { return e.article.ID == id }) {
 			d.Done(true) // renew sends this change
-			break
+			return events, true
 		}
+		k.step()
 		e := event{delivery: d}
-		e.answer = s.make(&e.delivery)
+		e.answer = s.make(&e.delivery, k)
+		size += len(e.body)
 		events = append(events, e)
 	}
-	return events
+	return events, true
 }
 
 // renew returns what to send for an event, which it makes again if the article has changed.
-func (s *subscription) renew(e *event) []byte {
+func (s *subscription) renew(e *event, k *slot) []byte {
 	if e.delivery.Newest() != e.article {
-		e.answer = s.make(&e.delivery)
+		e.answer = s.make(&e.delivery, k)
 	}
 	return e.body
 }
 
 // make returns the answer about the newest state of an article, a shared one if possible.
-func (s *subscription) make(d *redisrepo.Delivery) answer {
-	if !s.shared {
-		s.streams.readSlots <- struct{}{}
-		defer func() { <-s.streams.readSlots }()
+func (s *subscription) make(d *redisrepo.Delivery, k *slot) (a answer) {
+	switch {
+	case s.shared:
+		return s.share(d.Newest())
+	case s.pure:
 		return s.execute(d.Newest())
 	}
-	article := d.Newest()
+	k.wait(func() {
+		s.streams.reading <- struct{}{}
+		defer func() { <-s.streams.reading }()
+		a = s.execute(d.Newest())
+	})
+	return a
+}
+
+// share returns an answer that all subscriptions with the same question get. One of them makes it, and has gqlgen's
+// buffers for it.
+func (s *subscription) share(article *redisrepo.Article) answer {
 	key := answerKey{s.question, article.ID}
 	if made, ok := s.streams.answers.get(key, article); ok {
 		return made
 	}
-	s.streams.makeSlots <- struct{}{}
-	defer func() { <-s.streams.makeSlots }()
-	// All watchers of an article wake at once. The first one to get a slot may have made the answer
-	// meanwhile, or the article may have changed.
-	article = d.Newest()
-	if made, ok := s.streams.answers.get(key, article); ok {
-		return made
+	maker := s.streams.answers.maker(s)
+	a := maker.execute(article)
+	if a.body == nil && maker != s { // it has ended
+		a = s.execute(article)
 	}
-	a := s.execute(article)
 	if a.body != nil && !a.failed {
 		s.streams.answers.add(key, a)
 	}
@@ -141,6 +228,8 @@ func (s *subscription) execute(article *redisrepo.Article) answer {
 	if s.posts && article.DeletedAt != nil {
 		return answer{article: article}
 	}
+	s.making.Lock()
+	defer s.making.Unlock()
 	select {
 	case s.articles <- article:
 	case <-s.ctx.Done():
@@ -151,6 +240,10 @@ func (s *subscription) execute(article *redisrepo.Article) answer {
 		return answer{article: article}
 	}
 	body := appendResponse(make([]byte, 0, len(response.Data)+16), response)
+	if more := cap(response.Data) - s.buffer; more > 0 {
+		s.buffer += more
+		s.exceeded.CompareAndSwap(nil, s.streams.grow(s.operation, more))
+	}
 	return answer{article, body, len(response.Errors) > 0}
 }
 

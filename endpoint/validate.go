@@ -81,6 +81,9 @@ func (l StreamLimits) Validate() error {
 		{"Streams.PerAddress", l.PerAddress, 1},
 		{"Streams.PerViewer", l.PerViewer, 1},
 		{"Streams.Operations", l.Operations, 1},
+		{"Streams.Watched", l.Watched, 1},
+		{"Streams.WatchedPerAddress", l.WatchedPerAddress, 1},
+		{"Streams.WatchedPerViewer", l.WatchedPerViewer, 1},
 	})
 }
 

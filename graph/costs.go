@@ -23,6 +23,7 @@ func listCosts(pageSize int) ComplexityRoot {
 	c.Query.ArticlesConnection, c.Group.ArticlesConnection = sortedPart, sortedPart
 	c.User.ArticlesConnection, c.Query.Groups, c.Query.ModerationLog = part, part, part
 	c.Query.Nodes = func(child int, ids []string) int { return listCost(child, max(len(ids), 1)) }
+	c.Subscription.ArticleChanged = func(child int, ids []string) int { return listCost(child, max(len(ids), 1)) }
 	c.Article.Groups = func(child int) int { return listCost(child, redisrepo.MaxGroups) }
 	c.Article.Link = func(int) int { return linkCost }
 	c.Article.Text = func(int) int { return textCost }

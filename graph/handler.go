@@ -28,5 +28,6 @@ func NewHandler(repo *redisrepo.Repo, log *slog.Logger, o endpoint.Options) *end
 		Around:           resolver.withLoader,
 		Rule:             ruleOf,
 		SameForAll:       sharedBy,
+		Watched:          watchedBy,
 	}, repo, log, o)
 }

@@ -15,24 +15,30 @@ var sameForAll = map[string]map[string]bool{
 	"Node":  {"id": true},
 }
 
-// sharedBy reports whether all viewers get the same answer to a selection about the same state of an article.
-// It is false for a selection with directives, which may depend on variables.
+// sharedBy reports whether the fields of a selection depend on the state of an article alone, and need nothing else.
 func sharedBy(set ast.SelectionSet) bool {
 	for _, selection := range set {
 		switch s := selection.(type) {
 		case *ast.Field:
-			if len(s.Directives) > 0 || s.Name != "__typename" && !sameForAll[s.ObjectDefinition.Name][s.Name] || !sharedBy(s.SelectionSet) {
+			if s.Name != "__typename" && !sameForAll[s.ObjectDefinition.Name][s.Name] || !sharedBy(s.SelectionSet) {
 				return false
 			}
 		case *ast.InlineFragment:
-			if len(s.Directives) > 0 || !sharedBy(s.SelectionSet) {
+			if !sharedBy(s.SelectionSet) {
 				return false
 			}
 		case *ast.FragmentSpread:
-			if len(s.Directives) > 0 || !sharedBy(s.Definition.SelectionSet) {
+			if !sharedBy(s.Definition.SelectionSet) {
 				return false
 			}
 		}
 	}
 	return true
+}
+
+// watchedBy returns how many articles a subscription with these arguments watches. The one for new articles counts
+// as one.
+func watchedBy(arguments map[string]any) int {
+	ids, _ := arguments["ids"].([]any)
+	return max(len(ids), 1)
 }

@@ -182,34 +182,39 @@ func (r *Repo) readStale(ctx context.Context, ready []*topic, report func(error)
 
 // notify signals the watches of the topics, and allows the next signal at next.
 func (l *live) notify(ready []*topic, next time.Time) {
+	for _, t := range ready {
+		l.notifyOf(t, next)
+	}
+}
+
+// notifyOf holds the mutex for one topic only: a topic may have thousands of watches, and votes wait for it.
+func (l *live) notifyOf(t *topic, next time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, t := range ready {
-		if t.stale {
-			continue // it could not be read
-		}
-		t.notBefore = next
-		t.notices.Add(1)
-		for w := range t.watches {
-			w.signal()
-		}
-		if !t.isPost {
-			continue
-		}
-		t.isPost = false
-		if a := t.latest.Load(); a != nil && a.DeletedAt == nil {
-			for w := range l.postWatches {
-				if w.matches(a) && !slices.Contains(w.queue, t) {
-					t.refs++
-					w.queue = append(w.queue, t)
-					if len(w.queue) > queueLimit {
-						l.release(w.queue[0])
-						w.queue = w.queue[1:]
-					}
-					w.signal()
+	if t.stale {
+		return // it could not be read
+	}
+	t.notBefore = next
+	t.notices.Add(1)
+	for w := range t.watches {
+		w.signal()
+	}
+	if !t.isPost {
+		return
+	}
+	t.isPost = false
+	if a := t.latest.Load(); a != nil && a.DeletedAt == nil {
+		for w := range l.postWatches {
+			if w.matches(a) && !slices.Contains(w.queue, t) {
+				t.refs++
+				w.queue = append(w.queue, t)
+				if len(w.queue) > queueLimit {
+					l.release(w.queue[0])
+					w.queue = w.queue[1:]
 				}
+				w.signal()
 			}
 		}
-		l.release(t)
 	}
+	l.release(t)
 }

@@ -16,8 +16,9 @@ const queueLimit = 100
 // Watch delivers changed or new articles to one watcher. It delivers only while Listen runs. All methods
 // but Wake belong to one goroutine.
 type Watch struct {
-	live *live
-	wake chan struct{}
+	live   *live
+	wake   chan struct{}
+	onWake func() // instead of wake, if not nil; guarded by live.mu
 
 	// Only for a watch of articles.
 	watched []watched
@@ -78,6 +79,19 @@ func (w *Watch) OfPosts() bool { return w.group != nil }
 
 // Wake returns a channel that has a value if Take may return something.
 func (w *Watch) Wake() <-chan struct{} { return w.wake }
+
+// OnWake has f called instead, whenever Take may return something: a watcher then needs no goroutine while it
+// waits. f must return at once, and must not use the watch.
+func (w *Watch) OnWake(f func()) {
+	w.live.mu.Lock()
+	defer w.live.mu.Unlock()
+	w.onWake = f
+	select {
+	case <-w.wake:
+		f()
+	default:
+	}
+}
 
 // Delivery is one article to send to a watcher. Call Newest right before sending it, and Done after.
 type Delivery struct {
@@ -169,8 +183,12 @@ func (w *Watch) Close() {
 	}
 }
 
-// signal wakes the watcher; it may be awake already.
+// signal wakes the watcher; it may be awake already. The caller holds live.mu.
 func (w *Watch) signal() {
+	if w.onWake != nil {
+		w.onWake()
+		return
+	}
 	select {
 	case w.wake <- struct{}{}:
 	default:

@@ -24,6 +24,9 @@ type API struct {
 	StreamsPerAddress   int           `env:"STREAMS_PER_ADDRESS" default:"${streams_per_address}" help:"Maximum number of WebSockets and event streams per address."`
 	StreamsPerViewer    int           `env:"STREAMS_PER_VIEWER" default:"${streams_per_viewer}" help:"Maximum number of WebSockets and event streams per user."`
 	OperationsPerSocket int           `env:"OPERATIONS_PER_SOCKET" default:"${operations_per_socket}" help:"Maximum number of concurrent operations on one WebSocket."`
+	MaxWatched          int           `env:"MAX_WATCHED" default:"${max_watched}" help:"Maximum number of articles watched by all subscriptions. An article counts once for each subscription that watches it."`
+	WatchedPerAddress   int           `env:"WATCHED_PER_ADDRESS" default:"${watched_per_address}" help:"Maximum number of articles watched per address."`
+	WatchedPerViewer    int           `env:"WATCHED_PER_VIEWER" default:"${watched_per_viewer}" help:"Maximum number of articles watched per user."`
 	Introspection       bool          `env:"INTROSPECTION" default:"true" negatable:"" help:"Let clients query the schema. If off, error messages suggest no names either."`
 	GETPreflight        bool          `env:"GET_PREFLIGHT" name:"get-preflight" negatable:"" help:"Require the header GraphQL-Require-Preflight or Apollo-Require-Preflight in a GET."`
 	CORSOrigins         []string      `env:"CORS_ORIGINS" name:"cors-origins" placeholder:"ORIGIN" help:"Origins, such as https://example.org, whose pages may use the API; one * in each matches anything. The site's own pages always may."`
@@ -32,26 +35,30 @@ type API struct {
 
 // endpointFlags are the flags of the options that endpoint validates.
 var endpointFlags = map[string]string{
-	"BodyLimit":          "body-limit",
-	"Timeout":            "request-timeout",
-	"Origins":            "cors-origins",
-	"Limits.Tokens":      "token-limit",
-	"Limits.Depth":       "depth-limit",
-	"Limits.Aliases":     "alias-limit",
-	"Limits.RootFields":  "root-field-limit",
-	"Limits.Directives":  "directive-limit",
-	"Limits.Fields":      "field-limit",
-	"Limits.Cost":        "complexity-limit",
-	"Limits.PageSize":    "page-size",
-	"Streams.Ping":       "ping-interval",
-	"Streams.PerAddress": "streams-per-address",
-	"Streams.PerViewer":  "streams-per-viewer",
-	"Streams.Operations": "operations-per-socket",
-	"Rates.Cost":         "rate-cost",
-	"Rates.Votes":        "rate-votes",
-	"Rates.Posts":        "rate-posts",
-	"Rates.Changes":      "rate-changes",
-	"Rates.Addresses":    "rate-addresses",
+	"BodyLimit":                 "body-limit",
+	"Timeout":                   "request-timeout",
+	"Origins":                   "cors-origins",
+	"Limits.Tokens":             "token-limit",
+	"Limits.Depth":              "depth-limit",
+	"Limits.Aliases":            "alias-limit",
+	"Limits.RootFields":         "root-field-limit",
+	"Limits.Directives":         "directive-limit",
+	"Limits.Fields":             "field-limit",
+	"Limits.Cost":               "complexity-limit",
+	"Limits.PageSize":           "page-size",
+	"Streams.Ping":              "ping-interval",
+	"Streams.PerAddress":        "streams-per-address",
+	"Streams.PerViewer":         "streams-per-viewer",
+	"Streams.Operations":        "operations-per-socket",
+	"Streams.Watched":           "max-watched",
+	"Streams.WatchedPerAddress": "watched-per-address",
+	"Streams.WatchedPerViewer":  "watched-per-viewer",
+	"Streams.Memory":            "memory-limit-mib",
+	"Rates.Cost":                "rate-cost",
+	"Rates.Votes":               "rate-votes",
+	"Rates.Posts":               "rate-posts",
+	"Rates.Changes":             "rate-changes",
+	"Rates.Addresses":           "rate-addresses",
 }
 
 // endpointOptions returns the options of the endpoint, without trusted documents and Identity.
@@ -67,6 +74,8 @@ func (s *Settings) endpointOptions() endpoint.Options {
 		Rates:         s.Rates.values(s.Development()),
 		Streams: endpoint.StreamLimits{
 			Ping: s.PingInterval, PerAddress: s.StreamsPerAddress, PerViewer: s.StreamsPerViewer, Operations: s.OperationsPerSocket,
+			Watched: s.MaxWatched, WatchedPerAddress: s.WatchedPerAddress, WatchedPerViewer: s.WatchedPerViewer,
+			Memory: s.MemoryLimitMiB << 20 / 4,
 		},
 		Limits: endpoint.Limits{
 			Tokens: s.TokenLimit, Depth: s.DepthLimit, Aliases: s.AliasLimit, RootFields: s.RootFieldLimit,

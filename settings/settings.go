@@ -115,6 +115,9 @@ func defaults() kong.Vars {
 		"ping_interval":         formatDuration(o.Streams.Ping),
 		"streams_per_address":   fmt.Sprint(o.Streams.PerAddress),
 		"streams_per_viewer":    fmt.Sprint(o.Streams.PerViewer),
+		"max_watched":           fmt.Sprint(o.Streams.Watched),
+		"watched_per_address":   fmt.Sprint(o.Streams.WatchedPerAddress),
+		"watched_per_viewer":    fmt.Sprint(o.Streams.WatchedPerViewer),
 		"operations_per_socket": fmt.Sprint(o.Streams.Operations),
 	}
 }
