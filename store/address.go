@@ -31,8 +31,8 @@ func remoteClient(o Options, scheme, rest string) (*redis.Client, string, error)
 		authority, tail = rest[:i], rest[i:]
 	}
 	// An @ here means that the password holds an unencoded / ? or #: its parts would be parsed as a host and
-	// a path, and shown.
-	if scheme != "unix" && strings.Contains(tail, "@") {
+	// a path, and shown. Only the path of a socket without credentials may have one.
+	if strings.Contains(tail, "@") && (scheme != "unix" || authority != "") {
 		return nil, "", o.invalidURL(errMalformed)
 	}
 	if plain, ok := strings.CutSuffix(scheme, "+sentinel"); ok {
