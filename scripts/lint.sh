@@ -10,8 +10,4 @@ if [ ! -x "$folder/golangci-lint" ]; then
 	GOBIN=$folder go install "github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$version"
 fi
 "$folder/golangci-lint" run ./...
-# Some files are built only on other systems.
-for system in windows darwin; do
-	GOOS=$system go vet . ./store
-done
 (cd clients/go && go vet ./...)

@@ -46,6 +46,7 @@ var allowed = map[string][]string{
 	"tests/faults":     {"redistest"},
 	"tests/program":    {},
 	"tests/structure":  {},
+	"tests/systems":    {},
 }
 
 // forbidden lists packages of other modules, and of the standard library, that a package must not import
