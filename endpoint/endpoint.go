@@ -114,7 +114,11 @@ func newServer(schema graphql.ExecutableSchema, log *slog.Logger, streams *strea
 	server.SetParserTokenLimit(o.Limits.Tokens)
 	server.SetDisableSuggestion(!o.Introspection)
 	server.SetValidationRulesFn(validationRules(o.Limits, o.Introspection))
-	server.SetErrorPresenter(presentError(log, o.Limits))
+	var hidden *hiddenNames
+	if !o.Introspection {
+		hidden = newHiddenNames(schema.Schema())
+	}
+	server.SetErrorPresenter(presentError(log, o.Limits, hidden))
 	server.SetRecoverFunc(recovered(log))
 	server.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 		response := next(withReported(ctx))
@@ -126,6 +130,7 @@ func newServer(schema graphql.ExecutableSchema, log *slog.Logger, streams *strea
 	if o.Introspection {
 		server.Use(extension.Introspection{})
 	}
+	server.Use(strictVariables{schema.Schema()})
 	server.Use(&costLimit{allowed: o.Limits.Cost, schema: schema})
 	return server
 }

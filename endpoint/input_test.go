@@ -55,3 +55,28 @@ func TestPathsInErrorsAreCut(t *testing.T) {
 		t.Errorf("got a response of %d bytes, want at most 2000", len(body))
 	}
 }
+
+func TestVariablesHaveTheTypesOfTheirDefinitions(t *testing.T) {
+	t.Parallel()
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	for _, tt := range []struct{ query, variables, want string }{
+		{`query($n: Int) { articles(page: $n) { id } }`, `{"n": 1}`, ""},
+		{`query($n: Int) { articles(page: $n) { id } }`, `{"n": "1"}`, "a string is no Int"},
+		{`query($n: Int) { articles(page: $n) { id } }`, `{"n": 1.5}`, "an Int is a whole number of 32 bits"},
+		{`query($n: Int) { articles(page: $n) { id } }`, `{"n": 1e308}`, "an Int is a whole number of 32 bits"},
+		{`query($n: Int) { articles(page: $n) { id } }`, `{"n": 3000000000}`, "an Int is a whole number of 32 bits"},
+		{`query($s: String!) { user(name: $s) { id } }`, `{"s": "5"}`, ""},
+		{`query($s: String!) { user(name: $s) { id } }`, `{"s": 5}`, "a number is no String"},
+		{`query($i: ID!) { article(id: $i) { id } }`, `{"i": 5}`, ""},
+		{`query($i: ID!) { article(id: $i) { id } }`, `{"i": "5"}`, ""},
+		{`query($i: [ID!]!) { nodes(ids: $i) { id } }`, `{"i": [5, "5"]}`, ""},
+		{`mutation($i: PostInput!) { post(input: $i) { article { id } } }`, `{"i": {"title": 5, "text": "x"}}`, "a number is no String"},
+		{`mutation($i: PostInput!) { post(input: $i) { article { id } } }`, `{"i": {"title": "t", "text": "x", "groups": ["a", 5]}}`, "a number is no String"},
+		{`mutation($g: [String!]) { post(input: {title: "t", text: "x", groups: $g}) { article { id } } }`, `{"g": [5]}`, "a number is no String"},
+	} {
+		_, body := s.PostJSON(`{"query":"`+strings.ReplaceAll(tt.query, `"`, `\"`)+`","variables":`+tt.variables+`}`, "X-User-ID", "alice")
+		if tt.want == "" && strings.Contains(body, `"errors"`) || !strings.Contains(body, tt.want) {
+			t.Errorf("%s with %s: got %s, want %q", tt.query, tt.variables, body, tt.want)
+		}
+	}
+}

@@ -3,10 +3,12 @@ package endpoint_test
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
 	"frontpage/endpoint"
+	"frontpage/graph"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -214,6 +216,103 @@ func TestDisabledIntrospectionRevealsNoNames(t *testing.T) {
 		}
 	}
 	s.Want("", `{ __typename }`, `{"__typename": "Query"}`)
+}
+
+// Without introspection no error about a document or its variables has a name of the schema that is not in the
+// document. There is one document for each rule of the validator, and one for each way in which variables fail.
+func TestErrorsTellNoNameThatWasNotSent(t *testing.T) {
+	t.Parallel()
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Introspection = false })
+	names := map[string]bool{}
+	for _, d := range graph.Schema().Types {
+		names[d.Name] = true
+		for _, f := range d.Fields {
+			names[f.Name] = true
+			for _, a := range f.Arguments {
+				names[a.Name] = true
+			}
+		}
+		for _, v := range d.EnumValues {
+			names[v.Name] = true
+		}
+	}
+	word := regexp.MustCompile(`[_A-Za-z][_0-9A-Za-z]*`)
+	inQuotes := regexp.MustCompile(`"[^"]*"`)
+	for query, variables := range map[string]any{
+		`{ article { id } }`:                                                                         nil,
+		`mutation { post(input: {}) { changed } }`:                                                   nil,
+		`mutation { vote(input: {article: 1, direction: X}) { changed } }`:                           nil,
+		`mutation { vote(input: {article: null}) { changed } }`:                                      nil,
+		`mutation { vote(input: {article: 1, article: 2, x: 3}) { changed } }`:                       nil,
+		`mutation { vote(input: 5) { changed } }`:                                                    nil,
+		`mutation { vote(input: {article: {}}) { changed } }`:                                        nil,
+		`{ articles(order: X) { id } }`:                                                              nil,
+		`{ articles(order: "X") { id } }`:                                                            nil,
+		`{ articles(order: 5) { id } }`:                                                              nil,
+		`{ articles(order: {}) { id } }`:                                                             nil,
+		`{ articles }`:                                                                               nil,
+		`{ articles { id { x } } }`:                                                                  nil,
+		`{ articles(page: "x", pageSize: 1.5) { id } }`:                                              nil,
+		`{ articles(pag: 1) { id } }`:                                                                nil,
+		`{ articlez { id } }`:                                                                        nil,
+		`{ articles { titel } }`:                                                                     nil,
+		`{ nodes(ids: [{a: 1}]) { id } }`:                                                            nil,
+		`{ nodes(ids: 1.5) { id titel } }`:                                                           nil,
+		`{ user(name: 5) { id } group(name: true) { id } }`:                                          nil,
+		`{ articles { ... on User { id } ...f } } fragment f on User { id }`:                         nil,
+		`{ node(id: 1) { ... on PageInfo { hasNextPage } } }`:                                        nil,
+		`{ ...f } fragment f on Articl { id }`:                                                       nil,
+		`{ ...f } fragment f on URL { id }`:                                                          nil,
+		`{ ...f } fragment f on Query { ...f }`:                                                      nil,
+		`{ ...g viewer { id } } fragment f on Query { viewer { id } } fragment f on User { id }`:     nil,
+		`{ viewer { id } } { viewer { id } } query a { viewer { id } } query a { viewer { id } }`:    nil,
+		`{ viewer @x { id } user(name: "a", name: "b") @skip { id @skip(if: 1) @skip(iff: true) } }`: nil,
+		`query @skip(if: true) { viewer { id } }`:                                                    nil,
+		`{ viewer { a: id a: name } }`:                                                               nil,
+		`query($a: Int, $a: Int, $b: Article, $c: Nothing) { articles(page: $a, order: $d) { id } }`: nil,
+		`query($a: Int) { article(id: $a) { id } articles(page: $a) { id } }`:                        nil,
+		`subscription { articlePosted { id } articleChanged(ids: [1]) { id } __typename }`:           nil,
+		`subscription { articleChanged { id } }`:                                                     nil,
+		`{ viewer { id }`:                                                                            nil,
+		`query($v: PostInput!) { __typename @skip(if: $v) }`:                                         map[string]any{"v": 1},
+		`mutation($v: PostInput!) { post(input: $v) { __typename } }`:                                map[string]any{"v": map[string]any{}},
+		`mutation($v:PostInput!) { post(input: $v) { __typename } }`:                                 map[string]any{"v": map[string]any{"a": 1}},
+		`mutation($v :PostInput!) { post(input: $v) { __typename } }`:                                map[string]any{"v": map[string]any{"title": nil}},
+		`mutation($v : PostInput!) { post(input: $v) { __typename } }`:                               map[string]any{"v": map[string]any{"title": 5, "groups": 5}},
+		`mutation($v : PostInput! ) { post(input: $v) { __typename } }`:                              map[string]any{"v": []any{5}},
+		`mutation($v: VoteInput!) { vote(input: $v) { __typename } }`:                                map[string]any{"v": map[string]any{"article": 1, "direction": "X"}},
+		`mutation($v:VoteInput!) { vote(input: $v) { __typename } }`:                                 map[string]any{"v": map[string]any{"article": map[string]any{}}},
+		`query($v: ArticleOrder!) { articles(order: $v) { id } }`:                                    map[string]any{"v": "X"},
+		`query($v:ArticleOrder!) { articles(order: $v) { id } }`:                                     map[string]any{"v": 5},
+		`query($v: Int!) { articles(page: $v) { id } }`:                                              map[string]any{},
+		`query($v:Int!) { articles(page: $v) { id } }`:                                               map[string]any{"v": "x"},
+	} {
+		res, body := s.PostJSON(fmt.Sprintf(`{"query":%s,"variables":%s}`, sitetest.Must(json.Marshal(query)), sitetest.Must(json.Marshal(variables))), "X-User-ID", "alice")
+		var a sitetest.Answer
+		if err := json.Unmarshal([]byte(body), &a); err != nil || len(a.Errors) == 0 || a.Data != nil {
+			t.Errorf("%s: got %d %s, want it refused", query, res.StatusCode, body)
+		}
+		sent := map[string]bool{}
+		for _, w := range word.FindAllString(query, -1) {
+			sent[w] = true
+		}
+		for _, e := range a.Errors {
+			texts := inQuotes.FindAllString(e.Message, -1)
+			for _, step := range e.Path {
+				texts = append(texts, fmt.Sprint(step))
+			}
+			for _, w := range word.FindAllString(e.Message, -1) {
+				if d := graph.Schema().Types[w]; d != nil && !d.BuiltIn {
+					texts = append(texts, w)
+				}
+			}
+			for _, w := range word.FindAllString(strings.Join(texts, " "), -1) {
+				if names[w] && !sent[w] {
+					t.Errorf("%s: got %s, want no %s", query, body, w)
+				}
+			}
+		}
+	}
 }
 
 // Requests like these have crashed or exhausted other GraphQL servers.

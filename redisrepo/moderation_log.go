@@ -3,6 +3,7 @@ package redisrepo
 import (
 	"cmp"
 	"context"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -155,7 +156,10 @@ func decodeLogCursor(field, text string) (logCursor, error) {
 	}
 	if len(parts) == 2 {
 		partition, err := strconv.Atoi(parts[1])
-		if c := newLogCursor(parts[0], partition); err == nil && c.id() == parts[0] {
+		c := newLogCursor(parts[0], partition)
+		// Redis gives no entry the lowest or the highest id, and refuses a range beyond them.
+		extreme := c.milliseconds|c.sequence == 0 || c.milliseconds&c.sequence == math.MaxUint64
+		if err == nil && c.id() == parts[0] && !extreme {
 			return c, nil
 		}
 	}

@@ -1,8 +1,13 @@
 package redisrepo_test
 
 import (
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"hash/crc32"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -127,5 +132,60 @@ func TestModerationLogIsBounded(t *testing.T) {
 	}
 	if got := s.log(); len(got) != 1 {
 		t.Errorf("log = %q, want the deletion alone", got)
+	}
+}
+
+// Any client can make a cursor with a valid checksum. Every one is a place in its list or refused as Invalid.
+func TestForgedCursorsAreAPlaceOrRefused(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	s.delete(s.post("alice", "a", "b").ID, moderator)
+	s.post("alice", "c", "b")
+	forged := func(parts ...string) *string {
+		text := strings.Join(parts, "\n")
+		cursor := base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint32([]byte(text), crc32.ChecksumIEEE([]byte(text))))
+		return &cursor
+	}
+	const most = "18446744073709551615"
+	log := func(p redisrepo.PageRequest) error { _, _, err := s.ModerationLog(s.ctx, p); return err }
+	walk := func(p redisrepo.PageRequest) error {
+		_, _, err := s.Walk(s.ctx, redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending), p)
+		return err
+	}
+	groups := func(p redisrepo.PageRequest) error { _, _, err := s.Groups(s.ctx, p); return err }
+	for _, tt := range []struct {
+		cursor *string
+		read   func(redisrepo.PageRequest) error
+		want   string // the code of the refusal, or empty
+	}{
+		{forged("moderation", "0-0", "0"), log, "INVALID"},
+		{forged("moderation", most+"-"+most, "0"), log, "INVALID"},
+		{forged("moderation", "0-1", "0"), log, ""},
+		{forged("moderation", "1-0", "-9223372036854775808"), log, ""},
+		{forged("moderation", most+"-0", "9223372036854775807"), log, ""},
+		{forged("moderation", "0-"+most, "0"), log, ""},
+		{forged("moderation", most+"0-1", "0"), log, "INVALID"},
+		{forged("moderation", "1-1", "9223372036854775808"), log, "INVALID"},
+		{forged("score:1", "NaN", "article:1"), walk, "INVALID"},
+		{forged("score:1", "1e308", "article:1"), walk, "INVALID"},
+		{forged("score:1", "-9007199254740992", ""), walk, ""},
+		{forged("score:1", "9007199254740992", strings.Repeat("x", 100_000)), walk, ""},
+		{forged("score:1", "5e-324", "\x00\xff"), walk, ""},
+		{forged("groups", ""), groups, ""},
+		{forged("groups", "\x00\xff"+strings.Repeat("x", 100_000)), groups, ""},
+	} {
+		one := 1
+		for _, p := range []redisrepo.PageRequest{{After: tt.cursor}, {Before: tt.cursor}, {After: tt.cursor, Last: &one}, {Before: tt.cursor, Last: &one}, {Before: tt.cursor, After: tt.cursor}} {
+			err := tt.read(p)
+			var refusal redisrepo.Refusal
+			if got := ""; errors.As(err, &refusal) {
+				got = string(refusal[0].Code)
+				if got != tt.want {
+					t.Errorf("%.60s: got %v, want %q", *tt.cursor, err, tt.want)
+				}
+			} else if err != nil || tt.want != "" {
+				t.Errorf("%.60s: got %v, want %q", *tt.cursor, err, tt.want)
+			}
+		}
 	}
 }

@@ -1,0 +1,79 @@
+package endpoint
+
+import (
+	"context"
+	"regexp"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// hiddenNames are the names in a schema that is not public. The messages of the validator quote many of them: of
+// arguments and input fields that are missing, and of the types that it expected.
+type hiddenNames struct {
+	all   map[string]bool
+	types map[string]bool // which messages mention without quotes, too
+}
+
+func newHiddenNames(schema *ast.Schema) *hiddenNames {
+	h := &hiddenNames{map[string]bool{}, map[string]bool{}}
+	for _, definition := range schema.Types {
+		h.all[definition.Name] = true
+		h.types[definition.Name] = !definition.BuiltIn
+		for _, field := range definition.Fields {
+			h.all[field.Name] = true
+			for _, argument := range field.Arguments {
+				h.all[argument.Name] = true
+			}
+		}
+		for _, value := range definition.EnumValues {
+			h.all[value.Name] = true
+		}
+	}
+	for _, directive := range schema.Directives {
+		h.all[directive.Name] = true
+		for _, argument := range directive.Arguments {
+			h.all[argument.Name] = true
+		}
+	}
+	return h
+}
+
+var (
+	quoted = regexp.MustCompile(`"[^"]*"`)
+	name   = regexp.MustCompile(`[_A-Za-z][_0-9A-Za-z]*`)
+)
+
+// hide replaces, in the message and the path of an invalid document or variable, the names that are not in the
+// document. h may be nil: then nothing is hidden.
+func (h *hiddenNames) hide(ctx context.Context, message string, path ast.Path) (string, ast.Path) {
+	if h == nil {
+		return message, path
+	}
+	sent := map[string]bool{}
+	if graphql.HasOperationContext(ctx) {
+		for _, word := range name.FindAllString(graphql.GetOperationContext(ctx).RawQuery, -1) {
+			sent[word] = true
+		}
+	}
+	without := func(hidden map[string]bool) func(string) string {
+		return func(word string) string {
+			if hidden[word] && !sent[word] {
+				return "?"
+			}
+			return word
+		}
+	}
+	message = quoted.ReplaceAllStringFunc(message, func(text string) string {
+		return name.ReplaceAllStringFunc(text, without(h.all))
+	})
+	message = name.ReplaceAllStringFunc(message, without(h.types))
+	var shown ast.Path
+	for _, step := range path {
+		if text, ok := step.(ast.PathName); ok {
+			step = ast.PathName(without(h.all)(string(text)))
+		}
+		shown = append(shown, step)
+	}
+	return message, shown
+}
