@@ -85,14 +85,14 @@ func (c *checker) partition(ctx context.Context, p partition) error {
 	if err := c.wrongType(p.ranking(ByScore), err); err != nil {
 		return err
 	}
-	hashes := c.client.Scan(ctx, 0, p.key(articlePrefix, "?*"), 1000).Iterator()
+	hashes := c.client.Scan(ctx, 0, p.key(articlePrefix, "?*"), scanBatch).Iterator()
 	if err := batches(ctx, hashes, 1, unlisted("a hash")); err != nil {
 		return err
 	}
 	if err := c.counter(ctx, p); err != nil {
 		return err
 	}
-	groups := c.client.Scan(ctx, 0, p.group("?*"), 1000).Iterator()
+	groups := c.client.Scan(ctx, 0, p.group("?*"), scanBatch).Iterator()
 	return batches(ctx, groups, 1, func(keys []string) error {
 		for _, key := range keys {
 			c.done.Groups++

@@ -14,9 +14,9 @@ type facts struct {
 	time, score       *redis.FloatCmd
 	voted, downvoted  *redis.IntCmd
 	votedTTL, downTTL *redis.DurationCmd
-	both              *redis.StringSliceCmd // users in both sets of voters
-	posterVoted       *redis.BoolCmd        // read for poster
-	posterTime        *redis.FloatCmd       // its time among the articles of poster
+	both              []string        // users in both sets of voters
+	posterVoted       *redis.BoolCmd  // read for poster
+	posterTime        *redis.FloatCmd // its time among the articles of poster
 	interesting       *redis.BoolCmd
 	auditTTL          *redis.DurationCmd
 	deleted           *redis.FloatCmd
@@ -69,11 +69,43 @@ func (c *checker) articles(ctx context.Context, p partition, where string, membe
 				again = append(again, id)
 				continue
 			}
+			if f.both, err = c.votedTwice(ctx, p, id, f); err != nil {
+				return n, err
+			}
 			check(p, id, f)
 		}
 		ids = again
 	}
 	return n, nil
+}
+
+// votedTwice returns the members of both sets of voters. SINTER would block Redis if both are large.
+func (c *checker) votedTwice(ctx context.Context, p partition, id ArticleID, f facts) (both []string, err error) {
+	small, large := p.downvoted(id), p.voted(id)
+	if f.voted.Val() < f.downvoted.Val() {
+		small, large = large, small
+	}
+	if min(f.voted.Val(), f.downvoted.Val()) == 0 {
+		return nil, nil
+	}
+	voters := c.client.SScan(ctx, small, 0, "", batchSize).Iterator()
+	err = batches(ctx, voters, 1, func(members []string) error {
+		values := make([]any, len(members))
+		for i, member := range members {
+			values[i] = member
+		}
+		var inSmall, inLarge *redis.BoolSliceCmd
+		err := c.transaction(ctx, func(pipe redis.Pipeliner) { // a voter may have switched since the scan
+			inSmall, inLarge = pipe.SMIsMember(ctx, small, values...), pipe.SMIsMember(ctx, large, values...)
+		})
+		for i, member := range members {
+			if err == nil && inSmall.Val()[i] && inLarge.Val()[i] {
+				both = append(both, member)
+			}
+		}
+		return err
+	})
+	return both, c.wrongType(small, err)
 }
 
 // queue queues the commands that read the facts of one article.
@@ -86,7 +118,6 @@ func (c *checker) queue(ctx context.Context, pipe redis.Pipeliner, p partition, 
 		downvoted:   pipe.SCard(ctx, p.downvoted(id)),
 		votedTTL:    pipe.PTTL(ctx, p.voted(id)),
 		downTTL:     pipe.PTTL(ctx, p.downvoted(id)),
-		both:        pipe.SInter(ctx, p.downvoted(id), p.voted(id)),
 		posterVoted: pipe.SIsMember(ctx, p.voted(id), poster),
 		posterTime:  pipe.ZScore(ctx, p.posted(userOf(poster)), id.String()),
 		interesting: pipe.SIsMember(ctx, p.group(Interesting), id.String()),
@@ -201,8 +232,8 @@ func (c *checker) voters(p partition, a *Article, f facts) {
 	if f.auditTTL.Val() == noExpiry {
 		c.reportf("%s: does not expire", p.audit(a.ID))
 	}
-	if len(f.both.Val()) > 0 {
-		c.reportf("%s: %v are in both sets of voters", key, f.both.Val())
+	if len(f.both) > 0 {
+		c.reportf("%s: %v are in both sets of voters", key, f.both)
 	}
 	uncounted := 0
 	if !a.posterVotes {

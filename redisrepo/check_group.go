@@ -2,47 +2,70 @@ package redisrepo
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// group checks the set of a group and its stored listings.
+// group checks the set of a group and its stored listings, in batches: one command on all of a large group
+// would block Redis.
 func (c *checker) group(ctx context.Context, p partition, name GroupName) error {
+	wrong := map[Order]bool{}
 	members := c.client.SScan(ctx, p.group(name), 0, "", batchSize).Iterator()
-	err := batches(ctx, members, 1, func(ids []string) error { return c.members(ctx, p, name, ids) })
+	err := batches(ctx, members, 1, func(ids []string) error { return c.members(ctx, p, name, ids, wrong) })
 	if err := c.wrongType(p.group(name), err); err != nil {
 		return err
 	}
 	for _, order := range []Order{ByScore, ByTime} {
 		listing := p.listing(order, name)
-		var stored, want *redis.ZSliceCmd
-		var exists *redis.IntCmd
-		err := c.transaction(ctx, func(pipe redis.Pipeliner) {
-			exists = pipe.Exists(ctx, listing)
-			stored = pipe.ZRangeWithScores(ctx, listing, 0, -1)
-			want = pipe.ZInterWithScores(ctx, &redis.ZStore{Keys: []string{p.group(name), p.ranking(order)}, Weights: []float64{0, 1}})
-		})
-		if err != nil {
+		listed := c.client.ZScan(ctx, listing, 0, "", batchSize).Iterator()
+		err := batches(ctx, listed, 2, func(ids []string) error { return c.listed(ctx, p, name, order, ids, wrong) })
+		if err := c.wrongType(listing, err); err != nil {
 			return err
 		}
-		if exists.Val() == 1 && !slices.Equal(stored.Val(), want.Val()) {
+		if wrong[order] {
 			c.reportf("%s: is not the intersection of %s and %s", listing, p.group(name), p.ranking(order))
 		}
 	}
 	return nil
 }
 
-// members checks that a group's articles exist, except those that have left the group since it was
-// scanned. A deleted article may be in a group that its hash does not list: a legacy client put it there,
-// and Delete could not know.
-func (c *checker) members(ctx context.Context, p partition, name GroupName, ids []string) error {
-	isMember, times := make([]*redis.BoolCmd, len(ids)), make([]*redis.FloatCmd, len(ids))
-	deleted, groups := make([]*redis.FloatCmd, len(ids)), make([]*redis.StringCmd, len(ids))
+// listed notes in wrong if a stored listing of a group has an article that is not in the group, or not with
+// this score in the ranking.
+func (c *checker) listed(ctx context.Context, p partition, name GroupName, order Order, ids []string, wrong map[Order]bool) error {
+	stored, want, isMember := make([]*redis.FloatCmd, len(ids)), make([]*redis.FloatCmd, len(ids)), make([]*redis.BoolCmd, len(ids))
 	err := c.transaction(ctx, func(pipe redis.Pipeliner) {
 		for i, id := range ids {
+			stored[i] = pipe.ZScore(ctx, p.listing(order, name), id)
+			want[i] = pipe.ZScore(ctx, p.ranking(order), id)
 			isMember[i] = pipe.SIsMember(ctx, p.group(name), id)
-			times[i] = pipe.ZScore(ctx, p.ranking(ByTime), id)
+		}
+	})
+	for i := range ids {
+		if stored[i].Err() == nil && (!isMember[i].Val() || want[i].Err() != nil || stored[i].Val() != want[i].Val()) {
+			wrong[order] = true
+		}
+	}
+	return err
+}
+
+// members checks that a group's articles exist, except those that have left the group since it was scanned, and
+// notes in wrong which of the group's stored listings lacks one of them. A deleted article may be in a group
+// that its hash does not list: a legacy client put it there, and Delete could not know.
+func (c *checker) members(ctx context.Context, p partition, name GroupName, ids []string, wrong map[Order]bool) error {
+	isMember, deleted, groups := make([]*redis.BoolCmd, len(ids)), make([]*redis.FloatCmd, len(ids)), make([]*redis.StringCmd, len(ids))
+	exists, ranked, listed := map[Order]*redis.IntCmd{}, map[Order][]*redis.FloatCmd{}, map[Order][]*redis.FloatCmd{}
+	err := c.transaction(ctx, func(pipe redis.Pipeliner) {
+		for _, order := range []Order{ByScore, ByTime} {
+			exists[order] = pipe.Exists(ctx, p.listing(order, name))
+			for _, id := range ids {
+				ranked[order] = append(ranked[order], pipe.ZScore(ctx, p.ranking(order), id))
+				listed[order] = append(listed[order], pipe.ZScore(ctx, p.listing(order, name), id))
+			}
+		}
+		for i, id := range ids {
+			isMember[i] = pipe.SIsMember(ctx, p.group(name), id)
 			deleted[i] = pipe.ZScore(ctx, p.deleted(), id)
 			groups[i] = pipe.HGet(ctx, p.key(id), fieldGroups)
 		}
@@ -51,9 +74,17 @@ func (c *checker) members(ctx context.Context, p partition, name GroupName, ids 
 		return err
 	}
 	for i, id := range ids {
+		if !isMember[i].Val() {
+			continue
+		}
 		legacy := name != Interesting && deleted[i].Err() == nil && !slices.Contains(groupNames(groups[i].Val()), name)
-		if isMember[i].Val() && times[i].Err() != nil && !legacy {
+		if ranked[ByTime][i].Err() != nil && !legacy {
 			c.reportf("%s: holds %s, which is not in %s", p.group(name), id, p.ranking(ByTime))
+		}
+		for order, listings := range listed {
+			if exists[order].Val() == 1 && ranked[order][i].Err() == nil && errors.Is(listings[i].Err(), redis.Nil) {
+				wrong[order] = true
+			}
 		}
 	}
 	return nil

@@ -180,7 +180,7 @@ func TestCheckReportsInconsistencies(t *testing.T) {
 			"score:b: is not the intersection of group:b and score:",
 			"time:b: is not the intersection of group:b and time:",
 		}},
-		"a listing of the wrong type": {corrupt: "SET score:b x", want: []string{"score:b: is not the intersection of group:b and score:"}},
+		"a listing of the wrong type": {corrupt: "SET score:b x", want: []string{"score:b: has the wrong type"}},
 		"an index of the wrong type": {corrupt: "SET groups: x", want: []string{
 			"article:1: its group a is not in groups:",
 			"article:1: its group b is not in groups:",

@@ -83,23 +83,20 @@ func (r *Repo) GroupCount(ctx context.Context) (int, error) {
 		}
 		return int(n), nil
 	}
-	var lists []*redis.StringSliceCmd
-	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
-		lists = nil
-		for _, p := range r.partitions {
-			lists = append(lists, pipe.ZRange(ctx, p.groups(), 0, -1))
+	found := make(map[string]bool)
+	for _, p := range r.partitions {
+		names := r.client.ZScan(ctx, p.groups(), 0, "", scanBatch).Iterator()
+		for names.Next(ctx) {
+			found[names.Val()] = true
+			if !names.Next(ctx) { // its score
+				break
+			}
 		}
-	})
-	if err != nil {
-		return 0, storeError("count groups", err)
-	}
-	names := make(map[string]bool)
-	for _, list := range lists {
-		for _, name := range list.Val() {
-			names[name] = true
+		if err := names.Err(); err != nil {
+			return 0, storeError("count groups", err)
 		}
 	}
-	return len(names), nil
+	return len(found), nil
 }
 
 // groupKeys appends the three keys of each group, in the order that the scripts expect.

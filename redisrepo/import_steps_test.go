@@ -130,12 +130,16 @@ func TestKilledImportCanBeRepeated(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, nil)
 			ctx, kill := context.WithCancel(s.ctx)
-			steps := 0
+			opened, steps := false, 0
 			importer := s.reopened(s.client(before{"evalsha", func(context.Context) {
+				if !opened {
+					return
+				}
 				if steps++; steps == 4 {
 					kill()
 				}
 			}}), nil)
+			opened = true
 			added, errs := importer.Import(ctx, []redisrepo.Imported{old(1, time.Hour, 5000, "go"), old(2, time.Hour, 1, "go")})
 			if added[0] || added[1] || !errors.Is(errs[0], context.Canceled) || !errors.Is(errs[1], context.Canceled) {
 				t.Fatalf("Import = %v, %v, want context.Canceled twice", added, errs)

@@ -179,14 +179,16 @@ func TestSearchesForGroupsAreShared(t *testing.T) {
 	t.Parallel()
 	const voters = 32
 	commands := new(counter)
+	var opened atomic.Bool
 	var unlisted atomic.Int64
 	all := make(chan struct{})
 	s := withManyGroups(t, commands, before{"smismember", func(context.Context) { <-all }}, after{"evalsha", func() {
-		if unlisted.Add(1) == voters { // each of them had to learn that the hash lists no groups
+		if opened.Load() && unlisted.Add(1) == voters { // each of them had to learn that the hash lists no groups
 			close(all)
 		}
 	}})
 	commands.reset()
+	opened.Store(true)
 	together(voters, func(i int) {
 		voter := redisrepo.UserName(fmt.Sprint("voter", i))
 		if _, err := s.Vote(s.ctx, redisrepo.ArticleID(1+i%2), voter, up, ""); err != nil {
@@ -228,9 +230,9 @@ func (after) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPi
 func TestGroupsThatChangeDuringTheSearchAreFoundAgain(t *testing.T) {
 	t.Parallel()
 	var s *site
-	var evals atomic.Int64
-	s = withManyGroups(t, before{"evalsha", func(context.Context) {
-		if s != nil && evals.Add(1) == 2 { // the search has ended
+	var searched atomic.Bool
+	s = withManyGroups(t, before{"smismember", func(context.Context) { searched.Store(true) }}, before{"evalsha", func(context.Context) {
+		if searched.CompareAndSwap(true, false) { // the search has ended
 			bookRegroup(s, 1, []string{"g0001"}, []string{"g0900"})
 		}
 	}})

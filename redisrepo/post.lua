@@ -75,8 +75,8 @@ must_be_zset(times, scores, group_names, posted)
 local last = whole(redis.call('GET', counter) or '0')
 if not last then return redis.error_reply('CORRUPT counter of articles') end
 
-must_be_allowed(publication(changes), changes, 'HSET', article, 'DEL', voted, 'SADD', voted, 'EXPIRE', voted,
-  'DEL', downvoted, 'SADD', downvoted, 'EXPIRE', downvoted, 'ZADD', times, 'ZADD', scores, 'ZADD', posted,
+must_be_allowed(publication(changes), changes, 'HSET', article, 'UNLINK', voted, 'SADD', voted, 'EXPIRE', voted,
+  'UNLINK', downvoted, 'SADD', downvoted, 'EXPIRE', downvoted, 'ZADD', times, 'ZADD', scores, 'ZADD', posted,
   'ZADD', group_names, 'SET', counter, 'ZSCORE', scores, 'HGETALL', article)
 if digest ~= '' then must_be_allowed('SET', record) end
 if reserved > 0 then must_be_allowed('SET', link_record) end

@@ -33,14 +33,17 @@ if deleted then time = hash[2] end
 if not time or not votes then return {'NOT_FOUND'} end
 local interesting = groups_at(7, {'interesting'}).interesting
 check_group(interesting, member)
-must_be_allowed('ZADD', scores, 'ZSCORE', scores, 'EXPIRE', voted, 'EXPIRE', downvoted, 'EXPIRE', audit)
+must_be_allowed('ZADD', scores, 'ZSCORE', scores, 'EXPIRE', voted, 'EXPIRE', downvoted, 'EXPIRE', audit,
+  'UNLINK', voted, 'UNLINK', downvoted, 'UNLINK', audit)
 must_be_changeable(interesting)
 
 if not deleted then
   redis.call('ZADD', scores, tonumber(time) + vote_score * votes, member)
 end
 local kept = time_to_keep(time, window, margin, now_or(now))
-for _, key in ipairs({voted, downvoted, audit}) do redis.call('EXPIRE', key, kept) end
+for _, key in ipairs({voted, downvoted, audit}) do
+  if kept > 0 then redis.call('EXPIRE', key, kept) else redis.call('UNLINK', key) end -- in the background
+end
 if deleted then return {'OK'} end
 if votes >= interesting_votes then
   enter(interesting, member, redis.call('ZSCORE', scores, member), time)

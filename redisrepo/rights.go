@@ -20,7 +20,7 @@ var commandsOf = map[string][]string{
 		"HLEN KEY", "HSCAN KEY 0", "EXPIRE KEY a", "EXISTS KEY", "PTTL KEY",
 	},
 	"set": {
-		"SADD KEY a", "SREM KEY a", "SCARD KEY", "SISMEMBER KEY a", "SMISMEMBER KEY a", "SINTER KEY", "SSCAN KEY 0", "DEL KEY", "EXPIRE KEY a", "EXISTS KEY", "PTTL KEY",
+		"SADD KEY a", "SREM KEY a", "SCARD KEY", "SISMEMBER KEY a", "SMISMEMBER KEY a", "SSCAN KEY 0", "DEL KEY", "EXPIRE KEY a", "EXISTS KEY", "PTTL KEY",
 	},
 	"zset": {
 		"ZADD KEY a b", "ZREM KEY /", "ZINCRBY KEY a b", "ZSCORE KEY a", "ZCARD KEY", "ZCOUNT KEY 0 0", "ZRANK KEY a", "ZREVRANK KEY a",
@@ -29,10 +29,11 @@ var commandsOf = map[string][]string{
 	"listing": {"ZINTERSTORE KEY 0 KEY", "PEXPIRE KEY a", "PTTL KEY", "UNLINK KEY"},
 	"string":  {"GET KEY", "SET KEY a EX b", "INCRBY KEY a", "GETEX KEY EX a", "PTTL KEY", "PEXPIRE KEY a"},
 	"claim":   {"DEL KEY"},
+	"voters":  {"UNLINK KEY"},
 	"stream":  {"XADD KEY MAXLEN ~ 1000000 0-0 a b", "XLEN KEY", "XRANGE KEY - + COUNT 1", "XREVRANGE KEY + - COUNT 1"},
 	"channel": {"PUBLISH KEY " + hello, "SUBSCRIBE KEY"},
 	"shard":   {"SPUBLISH KEY " + hello, "SSUBSCRIBE KEY"},
-	"":        {"TIME", "PING", "SCAN 0 COUNT 1", "ZINTER 0 KEY", "MULTI", "EXEC", "SCRIPT LOAD a", "EVAL a 0", "EVALSHA a 0"},
+	"":        {"TIME", "PING", "SCAN 0 COUNT 1", "DBSIZE", "ZINTER 0 KEY", "MULTI", "EXEC", "SCRIPT LOAD a", "EVAL a 0", "EVALSHA a 0"},
 }
 
 // reserved is a name that no group, user or other part of a key has.
@@ -53,6 +54,7 @@ func (p partition) keysOf(database int) map[string][]string {
 		"listing": listings,
 		"string":  {p.counter(), p.post(reserved, reserved), p.link(reserved), p.document("///"), p.rate(reserved, reserved)},
 		"claim":   {p.post(reserved, reserved)},
+		"voters":  {p.voted(0), p.downvoted(0), p.audit(0)},
 		"stream":  {p.moderation()},
 		channel:   {p.changes(database)},
 		"":        {""},
