@@ -70,6 +70,7 @@ func open(ctx context.Context, o store.Options, rules redisrepo.Rules, options .
 	if err != nil {
 		return nil, nil, err
 	}
+	redisrepo.LimitWaiting(st.Client)
 	repo, err := redisrepo.New(ctx, st.Client, rules, options...)
 	if err != nil {
 		return nil, nil, errors.Join(err, st.Close())

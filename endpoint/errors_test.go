@@ -121,6 +121,9 @@ func TestErrorsShowOnlyPublicCodes(t *testing.T) {
 		var log bytes.Buffer
 		server := serving(t, schemaOf(tt.root), &log, endpoint.DefaultOptions())
 		body := ask(server, tt.query)
+		if got, want := strings.Contains(body, `"retryAfterSeconds":1`), strings.HasPrefix(name, "Redis"); got != want {
+			t.Errorf("%s: retryAfterSeconds shown: %t, want %t: %s", name, got, want, body)
+		}
 		if strings.Contains(body, secret) || strings.Contains(body, ".go:") || strings.Contains(body, "batch") {
 			t.Errorf("%s: got %s, want nothing internal in it", name, body)
 		}

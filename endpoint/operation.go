@@ -10,6 +10,8 @@ import (
 	"github.com/99designs/gqlgen/graphql/errcode"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"frontpage/redisrepo"
 )
 
 // operation is a query, mutation or subscription that was received over either transport.
@@ -63,7 +65,7 @@ func rootFields(o *graphql.OperationContext) []graphql.CollectedField {
 
 // once runs a query or a mutation.
 func (o *operation) once(timeout time.Duration) *refusal {
-	ctx, cancel := context.WithTimeout(o.ctx, timeout)
+	ctx, cancel := context.WithTimeout(redisrepo.FailFast(o.ctx), timeout)
 	defer cancel()
 	next, ctx := o.exec.DispatchOperation(ctx, o.asked)
 	if o.response = next(ctx); o.response != nil {

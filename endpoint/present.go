@@ -21,6 +21,9 @@ import (
 // maxMessage is how much of a message is shown, bytes: the parser and the validator quote documents.
 const maxMessage = 300
 
+// retryAfter is when a client should come back after the store did not answer.
+const retryAfter = time.Second
+
 const cancelled = "the request was cancelled"
 
 func tookTooLong(status int) *refusal {
@@ -41,10 +44,10 @@ func presentError(log *slog.Logger, limits Limits, hidden *hiddenNames) graphql.
 			refused = tookTooLong(0)
 			report(ctx, log, slog.LevelWarn, "request took too long", shown.Path, "err", inner(shown))
 		case errors.Is(err, redisrepo.ErrReadOnly):
-			refused = &refusal{code: codeUnavailable, message: "the store refuses writes for now, reading works: try again later"}
+			refused = &refusal{code: codeUnavailable, message: "the store refuses writes for now, reading works: try again later", wait: retryAfter}
 			report(ctx, log, slog.LevelWarn, "store refuses writes", shown.Path, "err", inner(shown))
 		case errors.Is(err, redisrepo.ErrUnavailable):
-			refused = &refusal{code: codeUnavailable, message: "the store does not answer: try again"}
+			refused = &refusal{code: codeUnavailable, message: "the store does not answer: try again", wait: retryAfter}
 			level := slog.LevelWarn
 			if errors.Is(err, redisrepo.ErrDenied) {
 				level = slog.LevelError // until an operator acts

@@ -93,6 +93,9 @@ type meter struct {
 // Exceeding the rule of a mutation does not refuse the operation: its resolver asks Exceeded and answers a user
 // error. A document may have several mutations, and each has a payload of its own to say so.
 func (m *meter) charge(o *operation) *refusal {
+	if !o.subscribes() {
+		o.ctx = redisrepo.FailFast(o.ctx)
+	}
 	b := bill{charges: m.rates.charges(m.ruleOf, ViewerOf(o.ctx), o.asked), repo: m.repo}
 	var err error
 	b.balances, err = m.repo.Charge(o.ctx, RuleCost, b.charges)
@@ -100,7 +103,7 @@ func (m *meter) charge(o *operation) *refusal {
 		b.balances, b.repo, err = m.local.charge(RuleCost, b.charges, time.Now()), nil, nil
 	}
 	if err != nil {
-		return &refusal{status: http.StatusServiceUnavailable, errors: presentable(err)}
+		return &refusal{status: http.StatusServiceUnavailable, errors: presentable(err), wait: retryAfter}
 	}
 	o.ctx = context.WithValue(o.ctx, billKey{}, b)
 	if wait := b.wait(RuleCost); wait > 0 {

@@ -65,6 +65,9 @@ func (r *refusal) shown() *gqlerror.Error {
 	if r.allowed > 0 {
 		extensions["asked"], extensions["allowed"] = r.asked, r.allowed
 	}
+	if r.code == codeUnavailable && r.wait > 0 {
+		extensions["retryAfterSeconds"] = seconds(r.wait)
+	}
 	return &gqlerror.Error{Message: cut(r.message), Extensions: extensions}
 }
 

@@ -91,7 +91,7 @@ func classify(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return nil // by the caller
-	case isNetwork(err), errors.Is(err, context.DeadlineExceeded),
+	case isNetwork(err), errors.Is(err, errNoReply), errors.Is(err, context.DeadlineExceeded),
 		errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
 		return ErrUnavailable
 	}

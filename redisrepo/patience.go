@@ -1,0 +1,85 @@
+package redisrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// errNoReply is the error of a call that Redis did not answer in time, all attempts included.
+var errNoReply = fmt.Errorf("%w in time", ErrUnavailable)
+
+// outage is what one request knows about the store.
+type outage struct{ begun atomic.Bool }
+
+type outageKey struct{}
+
+// FailFast returns a context for one request: after Redis left one of its calls without an answer, its other calls
+// fail at once, so that the request does not wait for each of them.
+func FailFast(ctx context.Context) context.Context {
+	if ctx.Value(outageKey{}) != nil {
+		return ctx
+	}
+	return context.WithValue(ctx, outageKey{}, new(outage))
+}
+
+// patience is a hook that limits how long one call waits: for a connection, a reply, and the repetition of both.
+type patience struct{ limit time.Duration }
+
+// LimitWaiting limits how long each call of a client waits: twice the client's timeout, whatever it waits for.
+func LimitWaiting(client redis.UniversalClient) {
+	if single, ok := client.(*redis.Client); ok && single.Options().ReadTimeout > 0 {
+		single.AddHook(patience{limit: 2 * single.Options().ReadTimeout})
+	}
+}
+
+func (patience) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h patience) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, command redis.Cmder) error {
+		err := h.call(ctx, func(ctx context.Context) error { return next(ctx, command) })
+		if errors.Is(err, errNoReply) {
+			command.SetErr(err)
+		}
+		return err
+	}
+}
+
+func (h patience) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		err := h.call(ctx, func(ctx context.Context) error { return next(ctx, commands) })
+		if errors.Is(err, errNoReply) {
+			for _, command := range commands {
+				command.SetErr(err)
+			}
+		}
+		return err
+	}
+}
+
+func (h patience) call(ctx context.Context, next func(context.Context) error) error {
+	request, _ := ctx.Value(outageKey{}).(*outage)
+	if request != nil && request.begun.Load() {
+		return errNoReply
+	}
+	limited, cancel := context.WithTimeout(ctx, h.limit)
+	defer cancel()
+	err := next(limited)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	if limited.Err() != nil {
+		err = fmt.Errorf("%w: %w", errNoReply, noDeadline{err})
+	}
+	if request != nil && classify(err) == ErrUnavailable {
+		request.begun.Store(true)
+	}
+	return err
+}
+
+// noDeadline is the text of an error: the deadline was not the request's own.
+type noDeadline struct{ error }
