@@ -16,7 +16,7 @@ func main() {
 	}
 	errors := 0
 	for _, system := range os.Args[1:] {
-		fmt.Println("types on", system)
+		fmt.Fprintln(os.Stdout, "types on", system)
 		program, err := packages.Load(&packages.Config{
 			Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedDeps |
 				packages.NeedTypes | packages.NeedTypesSizes | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedModule,
