@@ -51,7 +51,7 @@ func TestErrorsOfRedisAreClassified(t *testing.T) {
 	} {
 		err := redisrepo.StoreError(redisError(text))
 		for _, class := range []error{redisrepo.ErrReadOnly, redisrepo.ErrDenied} {
-			if got := errors.Is(err, class); got != (want == class) {
+			if got := errors.Is(err, class); got != errors.Is(want, class) {
 				t.Errorf("%s: is %q: %t, want %t", text, class, got, !got)
 			}
 		}

@@ -63,8 +63,11 @@ func (s *Server) Close() {
 	_ = os.RemoveAll(s.folder)
 }
 
-// Folder is where the server keeps its files.
-func (s *Server) Folder() string { return s.folder }
+// AppendOnlyFile is the file that the server appends its writes to. To lose the latest ones, truncate it after Kill.
+func (s *Server) AppendOnlyFile() string {
+	files, _ := filepath.Glob(filepath.Join(s.folder, "appendonlydir", "*.incr.aof"))
+	return append(files, filepath.Join(s.folder, "appendonly.aof"))[0] // the latter before Redis 7
+}
 
 // Process is the server's process, or nil after Kill.
 func (s *Server) Process() *os.Process {

@@ -1,6 +1,6 @@
 #!/bin/bash
-# What CI runs, on a clean clone: generated code, types on other systems, lint, vulnerabilities, tests,
-# benchmarks, fuzz targets, clients. It installs what is missing where apt is available.
+# What CI runs, on a clean clone: generated code, types on other systems, lint, vulnerabilities, tests, on Redis and on
+# Valkey, faults, benchmarks, fuzz targets, clients. It installs what is missing where apt is available.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -26,6 +26,18 @@ scripts/vulnerabilities.sh
 
 step "tests"
 scripts/test.sh
+
+step "tests on Valkey"
+if scripts/valkey.sh; then
+	REDIS_SERVER=valkey-server PACKAGES="./store ./redisrepo ./endpoint" scripts/test.sh -count=1
+else
+	echo "WARNING: no valkey-server here: NOT TESTED on Valkey" >&2
+fi
+
+step "faults"
+for seed in 1 2 3; do
+	go run ./tests/faults -seed "$seed" -for 20s
+done
 
 step "benchmarks" # they must run; their speed is not judged
 go test -run '^$' -bench '/1000$' -benchtime 1x ./tests/benchmarks

@@ -3,7 +3,8 @@
 # tests of the site in a browser. Where apt is available, it installs missing programs:
 # redis-server, gcc, Node, npm, curl and Chromium.
 # With arguments, it passes them to go test and runs nothing else: scripts/test.sh -run Vote
-# REDIS_SERVER names the server to test with instead of redis-server: REDIS_SERVER=valkey-server scripts/test.sh
+# REDIS_SERVER is the server to test with instead of redis-server, PACKAGES the packages to test instead of all:
+# REDIS_SERVER=valkey-server PACKAGES="./store ./redisrepo" scripts/test.sh -count=1
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -18,7 +19,8 @@ if [ -n "${REDIS_SERVER:-}" ]; then
 fi
 install_missing redis-server:redis-server gcc:"gcc libc6-dev" curl:curl
 echo "testing with $(redis-server --version)" >&2
-CGO_ENABLED=1 go test -race "$@" ./...
+# shellcheck disable=SC2086 # one word for each package
+CGO_ENABLED=1 go test -race "$@" ${PACKAGES:-./...}
 [ $# = 0 ] || exit 0
 . web/needs.sh
 web/test.sh

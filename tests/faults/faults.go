@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -60,12 +59,17 @@ var faults = map[string]fault{
 	"file:tail": func(w *world, _ event) func() {
 		w.file.Lock()
 		forgotten := w.history.forget(w.history.now())
-		path, size := w.appendOnlyFile()
+		path := w.redis.AppendOnlyFile()
+		info, err := os.Stat(path)
+		if err != nil {
+			w.history.fail(works, "no append-only file: %v", err)
+			return w.file.Unlock
+		}
 		return func() {
 			w.mu.Lock()
 			w.redis.Kill()
 			w.mu.Unlock()
-			if err := os.Truncate(path, size); err != nil {
+			if err := os.Truncate(path, info.Size()); err != nil {
 				w.history.fail(works, "truncate the append-only file: %v", err)
 			}
 			w.restart()
@@ -206,18 +210,6 @@ func (w *world) restart() {
 	if err := w.redis.Run(); err != nil {
 		w.history.fail(works, "Redis does not start: %v", err)
 	}
-}
-
-// appendOnlyFile returns the file that Redis appends to, with its size.
-func (w *world) appendOnlyFile() (path string, size int64) {
-	files, _ := filepath.Glob(filepath.Join(w.redis.Folder(), "appendonlydir", "*.incr.aof"))
-	files = append(files, filepath.Join(w.redis.Folder(), "appendonly.aof")) // before Redis 7
-	info, err := os.Stat(files[0])
-	if err != nil {
-		w.history.fail(works, "no append-only file: %v", err)
-		return files[0], 0
-	}
-	return files[0], info.Size()
 }
 
 // limitFiles sets the size up to which Redis can write files. The program is started with SIGXFSZ ignored, so that a
