@@ -75,7 +75,8 @@ func (h patience) call(ctx context.Context, next func(context.Context) error) er
 	if limited.Err() != nil {
 		err = fmt.Errorf("%w: %w", errNoReply, noDeadline{err})
 	}
-	if request != nil && classify(err) == ErrUnavailable {
+	class := classify(err)
+	if request != nil && errors.Is(class, ErrUnavailable) && !errors.Is(class, ErrReadOnly) && !errors.Is(class, ErrDenied) {
 		request.begun.Store(true)
 	}
 	return err
