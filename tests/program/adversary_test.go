@@ -1,0 +1,249 @@
+package program_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"frontpage/redistest"
+)
+
+// adversary is a client that uses every limit of its address to the full.
+type adversary struct {
+	*server
+	client *http.Client
+	dialer net.Dialer
+
+	mu    sync.Mutex
+	codes map[string]int // of the errors that it got
+}
+
+func newAdversary(s *server) *adversary {
+	a := &adversary{server: s, codes: map[string]int{}}
+	a.dialer.LocalAddr = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)} // others are 127.0.0.1
+	a.client = &http.Client{Transport: &http.Transport{DialContext: a.dialer.DialContext, MaxIdleConnsPerHost: 8}}
+	s.t.Cleanup(a.client.CloseIdleConnections)
+	return a
+}
+
+// count counts the codes in a response.
+func (a *adversary) count(body []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, part := range bytes.Split(body, []byte(`"code":"`))[1:] {
+		code, _, _ := bytes.Cut(part, []byte(`"`))
+		a.codes[string(code)]++
+	}
+}
+
+// send sends a request, and counts the codes of its response.
+func (a *adversary) send(accept, body string) {
+	req, err := http.NewRequestWithContext(a.t.Context(), http.MethodPost, a.URL+"/query", strings.NewReader(body))
+	if err != nil {
+		a.t.Error(err)
+		return
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", accept)
+	res, err := a.client.Do(req)
+	if err != nil {
+		return // refused by closing the connection
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err == nil {
+		a.count(text)
+	}
+}
+
+// subscription returns the body of a request to watch 100 articles, by a document that no other one has.
+func subscription(number string) string {
+	ids := make([]int, 100)
+	for i := range ids {
+		ids[i] = i + 1
+	}
+	body, err := json.Marshal(map[string]any{
+		"query": "subscription S" + number + "($ids: [ID!]!, $all: Boolean!) { articleChanged(ids: $ids) {" +
+			" id title link text @include(if: $all) votes score poster { name } groups { name } } }",
+		"variables": map[string]any{"ids": ids, "all": true},
+	})
+	if err != nil {
+		panic(err)
+	}
+	return string(body)
+}
+
+// watch opens a socket with operations subscriptions. It returns when each began or was refused.
+func (a *adversary) watch(socket, operations int) {
+	conn, res, err := websocket.Dial(a.t.Context(), a.URL+"/query", &websocket.DialOptions{HTTPClient: a.client, Subprotocols: []string{"graphql-transport-ws"}})
+	if err != nil {
+		if res == nil {
+			a.t.Errorf("socket %d: %v", socket, err)
+			return
+		}
+		body, _ := io.ReadAll(res.Body)
+		a.count(body)
+		return
+	}
+	a.t.Cleanup(func() { _ = conn.CloseNow() })
+	conn.SetReadLimit(1 << 20)
+	go func() {
+		_ = conn.Write(a.t.Context(), websocket.MessageText, []byte(`{"type":"connection_init"}`))
+		for i := range operations {
+			text := fmt.Sprintf(`{"type":"subscribe","id":"%d","payload":%s}`, i, subscription(fmt.Sprint(socket, "_", i)))
+			if conn.Write(a.t.Context(), websocket.MessageText, []byte(text)) != nil {
+				return
+			}
+		}
+		_ = conn.Write(a.t.Context(), websocket.MessageText, []byte(`{"type":"ping"}`))
+	}()
+	for {
+		_, data, err := conn.Read(a.t.Context())
+		if err != nil {
+			a.t.Errorf("socket %d: %v", socket, err)
+			return
+		}
+		switch {
+		case bytes.Contains(data, []byte(`"type":"error"`)):
+			a.count(data)
+		case bytes.Contains(data, []byte(`"type":"pong"`)):
+			go func() {
+				for err == nil {
+					_, _, err = conn.Read(a.t.Context())
+				}
+			}()
+			return
+		}
+	}
+}
+
+// stream opens an event stream that is never read.
+func (a *adversary) stream(number int) {
+	conn, err := a.dialer.DialContext(a.t.Context(), "tcp", strings.TrimPrefix(a.URL, "http://"))
+	if err != nil {
+		a.t.Error(err)
+		return
+	}
+	a.t.Cleanup(func() { _ = conn.Close() })
+	body := subscription(fmt.Sprint("E", number))
+	fmt.Fprintf(conn, "POST /query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: text/event-stream\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+}
+
+// header sends a header without an end.
+func (a *adversary) header() {
+	conn, err := a.dialer.DialContext(a.t.Context(), "tcp", strings.TrimPrefix(a.URL, "http://"))
+	if err != nil {
+		a.t.Error(err)
+		return
+	}
+	a.t.Cleanup(func() { _ = conn.Close() })
+	fmt.Fprint(conn, "GET /query HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
+}
+
+// One address uses all of its limits at once. Others notice nothing but a delay, and the server's memory stays
+// bounded.
+func TestAddressAtAllItsLimitsHarmsNoOther(t *testing.T) {
+	t.Parallel()
+	const sockets, operations, streams, allowed = 20, 50, 20, 25_000
+	s := start(t, "REDIS_URL="+redistest.Start(t).URL(), fmt.Sprint("STREAMS_PER_ADDRESS=", sockets+streams), fmt.Sprint("WATCHED_PER_ADDRESS=", allowed))
+	text := strings.Repeat("text ", 100)
+	for i := range 100 {
+		if got := s.ask(fmt.Sprintf(`mutation { post(input: {title: "t%d", text: %q}) { article { id } } }`, i, text)); !strings.Contains(got, "article:") {
+			t.Fatalf("post: %s", got)
+		}
+	}
+	before := s.rss()
+	a := newAdversary(s)
+	stop := make(chan struct{})
+	var begun, attacks sync.WaitGroup
+	for i := range sockets {
+		begun.Go(func() { a.watch(i, operations) })
+	}
+	for i := range streams {
+		begun.Go(func() { a.stream(i) })
+	}
+	for range 50 {
+		begun.Go(a.header)
+	}
+	largest := `{"query":"{ articles(pageSize: 100) { id title text votes score poster { name } groups { name } } }","variables":{"x":"` + strings.Repeat("x", 130_000) + `"}}`
+	for _, body := range []string{
+		largest, largest + strings.Repeat(" ", 2000), `{"query":"{ articles(pageSize: 100) { groups { articles(pageSize: 100) { id } } } }"}`,
+		`{"query":"{ __typename ` + strings.Repeat("a:id ", 800) + ` }"}`, `{"query":"` + strings.Repeat("{", 3000) + `"}`,
+	} {
+		attacks.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					a.send("application/json", body)
+				}
+			}
+		})
+	}
+	opened := make(chan struct{})
+	go func() { begun.Wait(); close(opened) }()
+	var took []time.Duration
+	for i, left := 0, 50; left > 0; i++ { // others vote while the adversary opens its subscriptions, and 50 times more
+		began := time.Now()
+		if got := s.as(fmt.Sprint("voter", i), "", fmt.Sprintf(`mutation { vote(input: {article: %d}) { changed } }`, 1+i%100)); !strings.Contains(got, `"changed":true`) {
+			t.Errorf("another user's vote: got %s, want it to count", got)
+		}
+		took = append(took, time.Since(began))
+		if got := s.ask(`{ articles(pageSize: 1) { id } }`); !strings.Contains(got, `"article:`) {
+			t.Errorf("another user's query: got %s, want an article", got)
+		}
+		select {
+		case <-opened:
+			left--
+		default:
+		}
+	}
+	// Beyond the limits.
+	a.send("text/event-stream", subscription("more"))
+	close(stop)
+	attacks.Wait()
+	after := s.rss()
+	slices.Sort(took)
+	t.Logf("%d votes of others: median %v, slowest %v; memory %d MB, before %d MB; refused: %v", len(took), took[len(took)/2], took[len(took)-1], after>>20, before>>20, a.codes)
+	known := []string{"WATCH_LIMIT_EXCEEDED", "STREAM_LIMIT_EXCEEDED", "BODY_LIMIT_EXCEEDED", "COMPLEXITY_LIMIT_EXCEEDED", "ALIAS_LIMIT_EXCEEDED",
+		"FIELD_LIMIT_EXCEEDED", "TOKEN_LIMIT_EXCEEDED", "GRAPHQL_PARSE_FAILED", "GRAPHQL_VALIDATION_FAILED"}
+	for code, n := range a.codes {
+		if !slices.Contains(known, code) {
+			t.Errorf("the adversary got %d times %s, want only %v", n, code, known)
+		}
+	}
+	// The last one of a socket may be refused after the pong.
+	if least := sockets*(operations-1) - allowed/100; a.codes["WATCH_LIMIT_EXCEEDED"] < least {
+		t.Errorf("got %d refused subscriptions, want at least %d", a.codes["WATCH_LIMIT_EXCEEDED"], least)
+	}
+	if grown := after - before; grown > 200<<20 {
+		t.Errorf("the server took %d MB for one address, want at most 200 MB", grown>>20)
+	}
+}
+
+// rss returns the memory of the server's process, bytes, or 0 where that is not known.
+func (s *server) rss() int {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.Cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(status)) {
+		var kib int
+		if n, _ := fmt.Sscanf(line, "VmRSS: %d kB", &kib); n == 1 {
+			return kib << 10
+		}
+	}
+	return 0
+}
