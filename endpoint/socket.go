@@ -92,10 +92,11 @@ func (t *socketTransport) Do(w http.ResponseWriter, req *http.Request, exec grap
 	}()
 }
 
-// enter checks the origin, since browsers send no CORS preflight for WebSockets, and counts the socket.
+// enter checks the origin, since browsers send no CORS preflight for WebSockets, and counts the socket. A page by http
+// is not the site's own if the site is served by https; a request by http may come from a proxy that ends TLS.
 func (t *socketTransport) enter(req *http.Request) (leave func(), refused *refusal) {
 	if origin := req.Header.Get("Origin"); origin != "" && (t.origins == nil || !t.origins.OriginAllowed(req)) {
-		if page, err := url.Parse(origin); err != nil || !strings.EqualFold(page.Host, req.Host) {
+		if page, err := url.Parse(origin); err != nil || !strings.EqualFold(page.Host, req.Host) || req.TLS != nil && page.Scheme != "https" {
 			return nil, &refusal{code: codeOrigin, message: "pages of this origin may not connect", status: http.StatusForbidden}
 		}
 	}

@@ -35,8 +35,13 @@ func ViewerOf(ctx context.Context) Viewer {
 
 // ValidName returns an error if name is not a valid name of a user. It is meant for identity.Options.
 func ValidName(name string) error {
-	_, err := redisrepo.ParseUserName(name)
-	return err
+	if _, err := redisrepo.ParseUserName(name); err != nil {
+		return err
+	}
+	if !redisrepo.Displayable(name) {
+		return errors.New("the user name looks empty, or contains a character that is invisible or reverses the line")
+	}
+	return nil
 }
 
 // withCaller returns the viewer with the identity of a caller.

@@ -88,6 +88,8 @@ func (r draftRules) checkTitle(given string) (string, Refusal) {
 		return title, refuse(TooLong, "title", "the title has at most %d characters, this one has %d", maxTitle, n)
 	case !utf8.ValidString(title) || strings.ContainsFunc(title, r.isControl):
 		return title, refuse(Invalid, "title", "the title contains a control character: write it on one line of plain text")
+	case r.needsBody && !Displayable(title):
+		return title, refuse(Invalid, "title", "the title looks empty, or contains a character that is invisible or reverses the line")
 	}
 	return title, nil
 }

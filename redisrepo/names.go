@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/cases"
+	"golang.org/x/text/secure/precis"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -48,6 +49,21 @@ func ParseUserName(s string) (UserName, error) {
 		return "", refuse(Invalid, "", "a user name has 1 to %d characters, without control characters and surrounding spaces: %s is invalid", maxUserName, shown(s))
 	}
 	return UserName(s), nil
+}
+
+// Displayable reports whether a name or title shows what it is: it does not look empty, and contains neither
+// invisible characters nor ones that reverse the direction of the line. That is a text of PRECIS' Freeform class
+// (RFC 8264), but emoji may contain the joiners, variation selectors and tags that they consist of.
+func Displayable(s string) bool {
+	visible := strings.Map(func(c rune) rune {
+		if c == '\u200c' || c == '\u200d' || c == '\ufe0e' || c == '\ufe0f' || c >= 0xe0020 && c <= 0xe007f {
+			return -1
+		}
+		return c
+	}, norm.NFC.String(s))
+	_, err := precis.OpaqueString.String(visible)
+	const blankBraille = "\u2800"
+	return err == nil && strings.Trim(visible, blankBraille+" ") != ""
 }
 
 // GroupName is the canonical name of a group: case-folded and in Unicode normalization form C, so that
