@@ -123,7 +123,6 @@ var classes = map[string]error{
 	"NOAUTH": ErrDenied, "NOPERM": ErrDenied, "WRONGPASS": ErrDenied,
 	"LOADING": ErrUnavailable, "BUSY": ErrUnavailable, "MASTERDOWN": ErrUnavailable,
 	"CLUSTERDOWN": ErrUnavailable, "TRYAGAIN": ErrUnavailable,
-	"NOSCRIPT": ErrUnavailable, // for a script that was loaded just before
 }
 
 // scriptPosition is what Redis 6.2 puts before the error of a command that a script called. No text of a user

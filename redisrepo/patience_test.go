@@ -88,3 +88,19 @@ func TestRequestWaitsOnceForASilentRedis(t *testing.T) {
 		}
 	}
 }
+
+// A restarted server does not know the scripts, which is not an outage: the request that finds out loads them.
+func TestFirstRequestAfterARestartLoadsTheScripts(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	client := s.client()
+	redisrepo.LimitWaiting(client)
+	other := s.reopened(client, nil)
+	s.post("alice", "go")
+	for range 2 {
+		s.do("SCRIPT FLUSH")
+		if ids, err := other.List(redisrepo.FailFast(s.ctx), best("go"), 1, nil); err != nil || len(ids) != 1 {
+			t.Errorf("List = %v, %v, want the article", ids, err)
+		}
+	}
+}

@@ -43,7 +43,6 @@ func TestErrorsOfRedisAreClassified(t *testing.T) {
 		"ERR max number of clients reached":                                               redisrepo.ErrUnavailable,
 		"ERR value is not an integer, but OOM ":                                           nil,
 		"ERR Protocol error: unauthenticated multibulk length":                            redisrepo.ErrDenied,
-		"NOSCRIPT No matching script. Please use EVAL.":                                   redisrepo.ErrUnavailable,
 		"OOMPH":                              nil,
 		wrapped("CORRUPT votes of OOM "):     nil,
 		wrapped("WRONGTYPE Operation: -OOM"): nil,

@@ -77,6 +77,9 @@ func (r *Repo) pipeline(ctx context.Context, queue func(redis.Pipeliner)) error 
 		if err = r.loadScripts(ctx); err == nil {
 			err = run()
 		}
+		if redis.HasErrorPrefix(err, "NOSCRIPT") {
+			err = fmt.Errorf("%w: %w", ErrUnavailable, err) // they were flushed again
+		}
 	}
 	return err
 }

@@ -199,14 +199,14 @@ func (w *world) play(events []event, lasts time.Duration, seed uint64, program s
 	time.AfterFunc(recovery, giveUp)
 	users.Wait()
 
-	store, err := load(end, w.control)
+	store, err := load(w.ctx, w.control)
 	if err != nil {
 		return err
 	}
 	w.history.compare(store)
-	w.compareServers(end, store)
 	settling, settled := context.WithTimeout(w.ctx, recovery)
 	defer settled()
+	w.compareServers(settling, store)
 	stale, missed := w.compareWatchers(settling, all, store)
 	w.history.check(program, "unix://control:control@"+w.redis.Socket())
 	right := w.history.now()
