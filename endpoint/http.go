@@ -84,7 +84,7 @@ func (t *httpTransport) begin(w http.ResponseWriter, req *http.Request, accept a
 		return badRequest("subscriptions need a stream: accept " + mediaEvents + ", or connect by WebSocket")
 	}
 	if op.subscribes() {
-		if refused = t.streams.admit(op); refused != nil {
+		if refused = t.streams.admit(op, perEventStream); refused != nil {
 			return refused
 		}
 		refused = t.streams.begins(op.ctx, t.timeout, func() *refusal { return t.meter.charge(op) })

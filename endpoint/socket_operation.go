@@ -120,7 +120,7 @@ func (s *socket) recovered(so *socketOperation, op *operation) {
 func (s *socket) start(so *socketOperation, op *operation, params *graphql.RawParams) (refused *refusal) {
 	s.streams.turns.do(ViewerOf(op.ctx).Network(), func(*slot) {
 		if refused = op.prepare(params); refused == nil && op.subscribes() {
-			refused = s.streams.admit(op)
+			refused = s.streams.admit(op, 0)
 		}
 	})
 	switch {

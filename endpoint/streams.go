@@ -32,7 +32,7 @@ type StreamLimits struct {
 // DefaultStreamLimits leave room for a company that shares one address.
 func DefaultStreamLimits() StreamLimits {
 	return StreamLimits{
-		PerAddress: 10_000, PerViewer: 100, Operations: 100, Ping: 12 * time.Second,
+		PerAddress: 6_000, PerViewer: 100, Operations: 100, Ping: 12 * time.Second,
 		Watched: 1_000_000, WatchedPerAddress: 250_000, WatchedPerViewer: 10_000, Memory: 256 << 20,
 	}
 }

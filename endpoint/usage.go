@@ -15,6 +15,9 @@ import (
 const (
 	perSubscription = 4 << 10
 	perWatched      = 64
+	// perEventStream is what an event stream takes besides its subscription: its connection, its request and their
+	// goroutines. A WebSocket has many subscriptions, so its own share is bounded by StreamLimits.PerAddress.
+	perEventStream = 24 << 10
 )
 
 // usage is what a client holds, or all clients.
@@ -84,9 +87,10 @@ func (u *usage) remove(w weight) {
 	u.subscriptions--
 }
 
-// admit counts a subscription, or refuses it.
-func (s *streams) admit(o *operation) *refusal {
+// admit counts a subscription and the bytes of what only it uses, or refuses it.
+func (s *streams) admit(o *operation, besides int) *refusal {
 	w := s.weigh(o)
+	w.bytes += besides
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	bounds := s.bounds(ViewerOf(o.ctx))

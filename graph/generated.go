@@ -1402,7 +1402,7 @@ type RateLimit {
   cost: Int!
   "Points left in the current window."
   remaining: Int!
-  "When the window ends and the full limit is available again."
+  "When the full limit is available again, if nothing else is charged."
   resetAt: Time!
 }
 
@@ -1454,7 +1454,7 @@ enum ModerationKind {
 
 "A new article. A link or a text is required."
 input PostInput {
-  "1 to 200 characters after trimming, without control characters."
+  "1 to 200 characters after trimming, some of them visible, without control characters and without those that reverse a line."
   title: String!
   "An absolute http or https URL of at most 2,000 bytes."
   link: URL

@@ -390,7 +390,7 @@ func (v *PageResponse) GetArticles() []PageArticlesArticle { return v.Articles }
 
 // A new article. A link or a text is required.
 type PostInput struct {
-	// 1 to 200 characters after trimming, without control characters.
+	// 1 to 200 characters after trimming, some of them visible, without control characters and without those that reverse a line.
 	Title string `json:"title"`
 	// An absolute http or https URL of at most 2,000 bytes.
 	Link *string `json:"link"`

@@ -22,7 +22,7 @@ export type VoteDirection =
 
 /** A new article. A link or a text is required. */
 export type PostInput = {
-  /** 1 to 200 characters after trimming, without control characters. */
+  /** 1 to 200 characters after trimming, some of them visible, without control characters and without those that reverse a line. */
   title: string;
   /** An absolute http or https URL of at most 2,000 bytes. */
   link?: string | null | undefined;
