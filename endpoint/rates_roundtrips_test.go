@@ -42,6 +42,7 @@ func TestRateLimitsCostOneRoundTrip(t *testing.T) {
 			for range 2 {
 				s.Post("alice", "t", "all")
 			}
+			s.StopListening()
 			s.AskText("alice", tt.query) // loads the scripts and caches the document
 			s.Trips.Reset()
 			s.AskText("alice", tt.query)

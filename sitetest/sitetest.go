@@ -44,6 +44,8 @@ type Site struct {
 
 	Handler *endpoint.Handler
 	Voters  atomic.Int64 // number of users that VoteUp has invented
+
+	StopListening func() // ends Listen, so that only requests send commands; there are no events after it
 }
 
 // Patience is how long a test waits for an event before it fails.
@@ -103,6 +105,10 @@ func NewOn(t *testing.T, configure func(*http.Server), client redis.UniversalCli
 	listening, stopListening := context.WithCancel(context.WithValue(context.Background(), listenKey{}, s.Trips))
 	var background sync.WaitGroup
 	background.Go(func() { repo.Listen(listening, func(error) {}) })
+	s.StopListening = func() {
+		stopListening()
+		background.Wait()
+	}
 	t.Cleanup(func() {
 		limit, cancel := context.WithTimeout(context.Background(), Patience)
 		defer cancel()
@@ -110,8 +116,7 @@ func NewOn(t *testing.T, configure func(*http.Server), client redis.UniversalCli
 			t.Errorf("streams are still open: %v", err)
 		}
 		server.Close()
-		stopListening()
-		background.Wait()
+		s.StopListening()
 	})
 	select {
 	case <-s.Trips.listening:
@@ -268,7 +273,7 @@ func (s *Site) Vote(user, id, direction string) {
 }
 
 // Trips counts round trips to Redis and their commands, except for the handshakes of new connections. Those
-// of Listen are counted apart.
+// of Listen are counted apart, without its check once a second whether the store went back in time.
 type Trips struct {
 	listening chan struct{} // has a value once a command of Listen has succeeded
 	mu        sync.Mutex
@@ -297,6 +302,8 @@ func (c *Trips) add(ctx context.Context, commands ...redis.Cmder) {
 	if ctx.Value(listenKey{}) == nil {
 		names = &c.commands
 		c.count++
+	} else if len(commands) == 2 && fmt.Sprint(commands[0].Args(), commands[1].Args()) == "[hget meta: epoch] [get article:]" {
+		return
 	}
 	for _, command := range commands {
 		*names = append(*names, strings.ToLower(command.Name()))
