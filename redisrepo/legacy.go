@@ -146,7 +146,7 @@ func (r *Repo) askGroups(ctx context.Context, p partition, ids []ArticleID) ([][
 	for err == nil && len(names) > 0 {
 		var next *redis.StringSliceCmd
 		answers := make([]*redis.BoolSliceCmd, len(names))
-		_, _ = r.client.Pipelined(ctx, func(pipe redis.Pipeliner) error { // the commands have the errors
+		_, _ = r.pipelined(ctx, func(pipe redis.Pipeliner) { // the commands have the errors
 			for i, name := range names {
 				answers[i] = pipe.SMIsMember(ctx, p.group(GroupName(name)), members...)
 			}
@@ -154,7 +154,6 @@ func (r *Repo) askGroups(ctx context.Context, p partition, ids []ArticleID) ([][
 				page.Start = "(" + names[len(names)-1]
 				next = pipe.ZRangeArgs(ctx, page)
 			}
-			return nil
 		})
 		for i, answer := range answers {
 			if err := answer.Err(); err != nil && !redis.HasErrorPrefix(err, "WRONGTYPE") { // that is for Check to report

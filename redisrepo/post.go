@@ -179,11 +179,10 @@ func (r *Repo) drawNumber(ctx context.Context, index int, claim, digest string) 
 	}
 	var number *redis.IntCmd
 	var claimed *redis.StringCmd
-	_, err = r.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+	_, err = r.pipelined(ctx, func(pipe redis.Pipeliner) {
 		pipe.SetNX(ctx, claim, claimedArticle+" "+digest, postRecordTTL)
 		claimed = pipe.Get(ctx, claim)
 		number = pipe.IncrBy(ctx, r.partitions[index].counter(), 1)
-		return nil
 	})
 	if err != nil {
 		return 0, "", err

@@ -23,11 +23,10 @@ func (r *Repo) readArticles(ctx context.Context, ids []ArticleID) ([]*Article, [
 	articles, errs := make([]*Article, len(ids)), make([]error, len(ids))
 	hashes := make([]*redis.MapStringStringCmd, len(ids))
 	// Every command has its own error: a lost connection fails all of them.
-	_, _ = r.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+	_, _ = r.pipelined(ctx, func(pipe redis.Pipeliner) {
 		for i, id := range ids {
 			hashes[i] = pipe.HGetAll(ctx, r.partition(id).article(id))
 		}
-		return nil
 	})
 	for i, id := range ids {
 		hash, err := hashes[i].Result()

@@ -173,3 +173,23 @@ func (s *site) everything(ids []redisrepo.ArticleID) string {
 	add("document", text, err)
 	return b.String()
 }
+
+// A new connection that may not log in fails each call in the same way, also those of several commands.
+func TestRefusedLoginIsAnOutage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	s.post("alice", "go")
+	other := s.reopened(s.limited("~* &* +@all"), nil)
+	other.list(best("go"))
+	s.do("ACL SETUSER limited resetpass >another")
+	s.do("CLIENT KILL TYPE normal")
+	for name, call := range map[string]func() error{
+		"List": func() error { _, err := other.List(s.ctx, best("go"), 1, nil); return err },
+		"Vote": func() error { _, err := other.Vote(s.ctx, 1, "bob", up, ""); return err },
+		"Read": func() error { _, errs := other.ArticlesByID(s.ctx, []redisrepo.ArticleID{1}); return errs[0] },
+	} {
+		if err := call(); !errors.Is(err, redisrepo.ErrDenied) {
+			t.Errorf("%s = %v, want ErrDenied", name, err)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -51,6 +52,21 @@ func (r *Repo) loadScripts(ctx context.Context) error {
 	return nil
 }
 
+// pipelined runs the commands that queue adds in one round trip. Each has its own error. go-redis sets none if its
+// connection could not log in, so that a reply would look empty.
+func (r *Repo) pipelined(ctx context.Context, queue func(redis.Pipeliner)) ([]redis.Cmder, error) {
+	commands, err := r.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		queue(p)
+		return nil
+	})
+	if err != nil && !slices.ContainsFunc(commands, func(c redis.Cmder) bool { return c.Err() != nil }) {
+		for _, c := range commands {
+			c.SetErr(err)
+		}
+	}
+	return commands, err
+}
+
 // pipeline runs the commands that queue adds in one round trip. Scripts are called by digest. A server
 // that was restarted does not know them any more: then they are loaded and all commands run again,
 // which is safe for every script.
@@ -58,10 +74,7 @@ func (r *Repo) loadScripts(ctx context.Context) error {
 // Replies of redis.Nil are not errors: the caller checks the commands for them.
 func (r *Repo) pipeline(ctx context.Context, queue func(redis.Pipeliner)) error {
 	run := func() error {
-		commands, err := r.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-			queue(p)
-			return nil
-		})
+		commands, err := r.pipelined(ctx, queue)
 		if err == nil {
 			return nil
 		}
@@ -77,9 +90,15 @@ func (r *Repo) pipeline(ctx context.Context, queue func(redis.Pipeliner)) error 
 		if err = r.loadScripts(ctx); err == nil {
 			err = run()
 		}
-		if redis.HasErrorPrefix(err, "NOSCRIPT") {
-			err = fmt.Errorf("%w: %w", ErrUnavailable, err) // they were flushed again
-		}
+	}
+	return flushed(err)
+}
+
+// flushed takes the error of a script that was loaded just before, and flushed again, for an outage. In the replies to
+// a first call it is none.
+func flushed(err error) error {
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return err
 }
@@ -120,7 +139,7 @@ func (r *Repo) runKnowing(ctx context.Context, s *redis.Script, keys []string, a
 			if err == nil && answer.text(0) == "" {
 				err = errNoStatus
 			}
-			return answer, again, err
+			return answer, again, flushed(err)
 		case redis.HasErrorPrefix(err, "NOSCRIPT"):
 			if err = s.Load(ctx, r.client).Err(); err != nil {
 				return nil, false, err

@@ -111,15 +111,15 @@ var faults = map[string]fault{
 	"memory":   reversible([]any{"CONFIG", "SET", "maxmemory", 1}, []any{"CONFIG", "SET", "maxmemory", 0}),
 	"readonly": reversible([]any{"REPLICAOF", "127.0.0.1", 1}, []any{"REPLICAOF", "NO", "ONE"}),
 	"password": func(w *world, _ event) func() {
-		w.do("CONFIG", "SET", "requirepass", "another")
+		w.do("ACL", "SETUSER", "site", "resetpass", ">another")
 		w.disconnect()
-		return func() { w.do("CONFIG", "SET", "requirepass", "") }
+		return func() { w.do("ACL", "SETUSER", "site", "resetpass", ">site") }
 	},
 	"rights": func(w *world, e event) func() {
 		commands := []string{"publish", "expire", "zadd", "sadd", "srem", "hset", "hincrby", "zincrby", "set", "incr", "evalsha", "zrange", "hmget", "subscribe"}
 		command := commands[e.random%uint64(len(commands))]
-		w.do("ACL", "SETUSER", "default", "-"+command)
-		return func() { w.do("ACL", "SETUSER", "default", "+@all") }
+		w.do("ACL", "SETUSER", "site", "-"+command)
+		return func() { w.do("ACL", "SETUSER", "site", "+@all") }
 	},
 	"pause": func(w *world, e event) func() {
 		w.do("CLIENT", "PAUSE", e.lasts.Milliseconds(), "WRITE")

@@ -92,7 +92,9 @@ func newWorld(ctx context.Context, folder, program string, seed uint64) (*world,
 		return nil, err
 	}
 	var err error
-	w.redis, err = redistest.Open("--auto-aof-rewrite-percentage", "0", "--user", "control", "on", ">control", "~*", "&*", "+@all")
+	// The servers are not the default user: Redis loads its file with that one's rights, and drops what it may not do.
+	w.redis, err = redistest.Open("--auto-aof-rewrite-percentage", "0", "--user", "control", "on", ">control", "~*", "&*", "+@all",
+		"--user", "site", "on", ">site", "~*", "&*", "+@all")
 	if err != nil {
 		return nil, err
 	}

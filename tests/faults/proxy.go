@@ -41,7 +41,7 @@ func newProxy(ctx context.Context, socket string, seed uint64) (*proxy, error) {
 	return p, nil
 }
 
-func (p *proxy) url() string { return "redis://" + p.listener.Addr().String() }
+func (p *proxy) url() string { return "redis://site:site@" + p.listener.Addr().String() }
 
 // swallow makes a black hole until the returned function is called. What was sent into it arrives then, as TCP
 // sends again.

@@ -138,7 +138,8 @@ func (w *watcher) stale(store map[int]*stored) (ids []int) {
 	return ids
 }
 
-// missed returns the articles that exist, were posted while the watcher was connected, and were not announced to it.
+// missed returns the articles that exist, were posted while the watcher was connected, and were not announced to it. If
+// the store goes back in time before a process, which was cut off, has heard of a post, it takes the post for an old one.
 func (w *watcher) missed(store map[int]*stored) (ids []int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -146,7 +147,12 @@ func (w *watcher) missed(store map[int]*stored) (ids []int) {
 	defer w.history.mu.Unlock()
 	for r, writes := range w.history.writes {
 		has := store[r.article]
-		if r.kind == "article" && has != nil && has.title == r.title && writes[0].value == present && writes[0].start > w.connected && !w.posted[r.title] {
+		posted := writes[0]
+		if r.kind != "article" || has == nil || has.title != r.title || posted.start < w.connected || w.posted[r.title] {
+			continue
+		}
+		posted.end += longestFault
+		if !w.history.forgotten(posted) {
 			ids = append(ids, r.article)
 		}
 	}
