@@ -80,7 +80,8 @@ func FuzzNormalizeLink(f *testing.F) {
 	for _, seed := range []string{
 		"https://example.com", "http://Example.COM:80/a/?b=1&a=2#c", "https://user:pw@h.example./%7Ea/%2f?utm_source=x&&q=%zz",
 		"https://[::1]:443/x", "https://bücher.example/ü", "http://e\u0301.example/", "https://example.com/?a=1&a=0", "HTTPS://%65xample.com:/",
-		"https://example.com/%%341", "https://example.com/" + strings.Repeat("%3", 900) + "31",
+		"https://example.com/%%341", "https://bl\u00adog。example。:80/./x//%2e%2e/..",
+		"https://\u00ad。/", "https://xn--bcher-kva.a_b.example", "https://example.com/" + strings.Repeat("%3", 900) + "31",
 	} {
 		f.Add(seed)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/net/idna"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -16,11 +17,11 @@ import (
 //
 // It drops the scheme, since a page is the same by http and https; the scheme's default port; dots at
 // the end of the host; slashes at the end of the path; the fragment; empty parameters; and tracking
-// parameters (see isTracking). The host is in lower case, parameters are sorted by name, and characters
-// are percent-encoded only where they must be.
+// parameters (see isTracking). Dot segments are resolved. The host is in lower case and in Punycode,
+// parameters are sorted by name, and characters are percent-encoded only where they must be.
 //
-// Everything else distinguishes links: www. before the host, the case of the path, the order of
-// parameters with the same name, and whether a host is written in Unicode or Punycode.
+// Everything else distinguishes links: www. before the host, the case of the path, and the order of
+// parameters with the same name.
 func normalizeLink(link string) string {
 	scheme, rest, _ := strings.Cut(link, "://")
 	rest, _, _ = strings.Cut(rest, "#")
@@ -28,7 +29,7 @@ func normalizeLink(link string) string {
 	authority, path, _ := strings.Cut(rest, "/")
 
 	form := normalizeAuthority(strings.ToLower(scheme), authority)
-	if path = strings.TrimRight(normalizeEscapes(path), "/"); path != "" {
+	if path = strings.TrimRight(resolveDots(normalizeEscapes(path)), "/"); path != "" {
 		form += "/" + path
 	}
 	var parameters []string
@@ -64,7 +65,39 @@ func normalizeAuthority(scheme, authority string) string {
 	if port == ":" || scheme == "http" && port == ":80" || scheme == "https" && port == ":443" {
 		port = ""
 	}
-	return user + strings.TrimRight(host, ".") + port
+	return user + normalizeHost(strings.TrimRight(host, ".")) + port
+}
+
+// normalizeHost maps a host name as browsers do before they look it up: characters that look like a full stop
+// become one, invisible ones are dropped, and Unicode becomes Punycode. A host that cannot be looked up this
+// way, such as a_b.example, stays as it is.
+func normalizeHost(host string) string {
+	if strings.HasPrefix(host, "[") {
+		return host
+	}
+	mapped, err := idna.Lookup.ToASCII(host)
+	if mapped = strings.TrimRight(mapped, "."); err != nil || mapped == "" {
+		return host
+	}
+	return mapped
+}
+
+// resolveDots removes the segments . and .. from a path without its first slash (RFC 3986, section 5.2.4).
+// Encoded dots are already decoded.
+func resolveDots(path string) string {
+	if !strings.HasPrefix(path, ".") && !strings.Contains(path, "/.") {
+		return path
+	}
+	var segments []string
+	for segment := range strings.SplitSeq(path, "/") {
+		switch {
+		case segment != "." && segment != "..":
+			segments = append(segments, segment)
+		case segment == ".." && len(segments) > 0:
+			segments = segments[:len(segments)-1]
+		}
+	}
+	return strings.Join(segments, "/")
 }
 
 // unescape decodes a host name. It leaves an IPv6 address, in brackets, as it is.
