@@ -19,29 +19,36 @@ const lastSecond = 253402300799
 // case-insensitively.
 type claims struct{ jwt.MapClaims }
 
-// UnmarshalJSON rejects duplicate claims: another program that checked the token may have read the other value.
-func (c *claims) UnmarshalJSON(text []byte) error {
-	c.MapClaims = jwt.MapClaims{}
+// UnmarshalJSON rejects duplicate claims.
+func (c *claims) UnmarshalJSON(text []byte) (err error) {
+	c.MapClaims, err = members(text)
+	return err
+}
+
+// members returns the members of a JSON object. It rejects duplicates: another program that checked the token
+// may have read the other value.
+func members(text []byte) (map[string]any, error) {
+	found := map[string]any{}
 	in := json.NewDecoder(bytes.NewReader(text))
 	if first, err := in.Token(); err != nil || first != json.Delim('{') {
-		return errors.New("the claims are not an object")
+		return nil, errors.New("it is not an object")
 	}
 	for in.More() {
 		token, err := in.Token()
 		name, ok := token.(string)
 		if err != nil || !ok {
-			return errors.New("a claim has no name")
+			return nil, errors.New("a member has no name")
 		}
-		if _, found := c.MapClaims[name]; found {
-			return errors.New("a claim is duplicated")
+		if _, duplicate := found[name]; duplicate {
+			return nil, errors.New("a member is duplicated")
 		}
 		var value any
 		if err := in.Decode(&value); err != nil {
-			return err
+			return nil, err
 		}
-		c.MapClaims[name] = value
+		found[name] = value
 	}
-	return nil
+	return found, nil
 }
 
 // Validate is called by the library in addition to its own checks.
