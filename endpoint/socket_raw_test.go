@@ -83,14 +83,16 @@ func TestProtocolErrorClosesTheSocketWithItsCode(t *testing.T) {
 			t.Errorf("%s: got %v before the close, want %d acknowledgements", tt.name, before, acks)
 		}
 	}
-	w := s.OpenSocket()
-	if err := w.Conn.Write(t.Context(), websocket.MessageBinary, []byte("\x00\x01\xfe\xff")); err != nil {
-		t.Fatal(err)
+	for _, data := range []string{"\x00\x01\xfe\xff", begin} {
+		w := s.OpenSocket()
+		if err := w.Conn.Write(t.Context(), websocket.MessageBinary, []byte(data)); err != nil {
+			t.Fatal(err)
+		}
+		if before, how := w.ReadClose(); how.Code != 4400 || len(before) > 0 {
+			t.Errorf("a binary message %q: got %v, %v, want 4400", data, before, how)
+		}
 	}
-	if _, how := w.ReadClose(); how.Code != 4400 {
-		t.Errorf("a binary message: got %v, want 4400", how)
-	}
-	w = s.Socket("")
+	w := s.Socket("")
 	w.Send(`{"type":"ping","payload":{"x":"` + strings.Repeat("x", limit-100) + `"}}`)
 	if f := w.Read(); f.Type != "pong" || len(f.Payload) != limit-100+len(`{"x":""}`) {
 		t.Errorf("the largest message: got %.100v, want a pong with its payload", f)

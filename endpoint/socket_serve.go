@@ -78,8 +78,14 @@ func (s *socket) serve() {
 	defer s.release()
 	for {
 		// A context that ends would close the connection without a close frame.
-		_, data, err := s.conn.Read(context.Background())
-		if err != nil || !s.handle(data) {
+		kind, data, err := s.conn.Read(context.Background())
+		switch {
+		case err != nil:
+			return
+		case kind != websocket.MessageText:
+			s.reject("send text, not binary data")
+			return
+		case !s.handle(data):
 			return
 		}
 	}
