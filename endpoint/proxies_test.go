@@ -174,3 +174,40 @@ func TestForgedAddressesCountAsOneClient(t *testing.T) {
 		t.Errorf("a stream of another address: got %d, want 200", e.Res.StatusCode)
 	}
 }
+
+func TestUnnamedProxyIsLoggedOnceWithoutItsAddress(t *testing.T) {
+	t.Parallel()
+	const warning = "name the proxy in TRUSTED_PROXIES"
+	for name, tt := range map[string]struct {
+		identity func(*testing.T) func(*endpoint.Options) // nil: development mode
+		from     string
+		header   []string
+		want     int
+	}{
+		"X-Forwarded-For":  {sitetest.WithSecret, "127.0.0.77", []string{"X-Forwarded-For", "203.0.113.9"}, 1},
+		"Forwarded":        {sitetest.WithSecret, "127.0.0.77", []string{"Forwarded", "for=203.0.113.9"}, 1},
+		"neither":          {sitetest.WithSecret, "127.0.0.77", nil, 0},
+		"a named proxy":    {sitetest.WithSecret, "127.0.0.1", []string{"X-Forwarded-For", "203.0.113.9"}, 0},
+		"development mode": {nil, "127.0.0.77", []string{"X-Forwarded-For", "203.0.113.9"}, 0},
+	} {
+		options := []func(*endpoint.Options){func(o *endpoint.Options) { o.Proxies = prefixes("127.0.0.1/32") }}
+		if tt.identity != nil {
+			options = append(options, tt.identity(t))
+		}
+		s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), options...)
+		for range 3 {
+			if _, body, err := s.AskBy(sitetest.ClientFrom(t, tt.from), whoAmI, tt.header...); err != nil || nameIn(t, body) != "anonymous" {
+				t.Errorf("%s: got %s, %v, want an answer", name, body, err)
+			}
+		}
+		log := s.Log.String()
+		if got := strings.Count(log, warning); got != tt.want {
+			t.Errorf("%s: got %d warnings, want %d:\n%s", name, got, tt.want, log)
+		}
+		for line := range strings.Lines(log) {
+			if strings.Contains(line, warning) && (!strings.Contains(line, "level=WARN") || strings.Contains(line, "127.0.0.77") || strings.Contains(line, "203.0.113.9")) {
+				t.Errorf("%s: got %q, want a warning without an address", name, line)
+			}
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -61,7 +62,14 @@ func (v Viewer) Network() netip.Addr {
 
 // signIn authenticates the request. Invalid credentials are rejected even where anonymous access is allowed.
 func signIn(by *identity.Verifier, proxies []netip.Prefix, log *slog.Logger, next http.Handler) http.Handler {
+	var warning sync.Once
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if by.UsesTokens() && fromUnnamedProxy(req, proxies) {
+			warning.Do(func() {
+				log.WarnContext(req.Context(), "a proxy or a client that TRUSTED_PROXIES does not name sent X-Forwarded-For or Forwarded: "+
+					"if it is a proxy, all visitors share one address's limits; name the proxy in TRUSTED_PROXIES")
+			})
+		}
 		caller, err := by.FromRequest(req)
 		if err != nil {
 			refused := notAuthenticated(req.Context(), log, err)
@@ -99,7 +107,7 @@ func clientAddress(req *http.Request, proxies []netip.Prefix) netip.Addr {
 	address := plain(at.Addr())
 	forwarded := strings.Split(strings.Join(req.Header.Values("X-Forwarded-For"), ","), ",")
 	for _, hop := range slices.Backward(forwarded) {
-		if !slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(address) }) {
+		if !isProxy(address, proxies) {
 			break
 		}
 		before, ok := parseHop(hop)
@@ -109,6 +117,20 @@ func clientAddress(req *http.Request, proxies []netip.Prefix) netip.Addr {
 		address = before
 	}
 	return address
+}
+
+// fromUnnamedProxy reports whether a request claims to be forwarded, but comes from an address that is not one
+// of the proxies. Any client can send such a request.
+func fromUnnamedProxy(req *http.Request, proxies []netip.Prefix) bool {
+	if len(req.Header["X-Forwarded-For"]) == 0 && len(req.Header["Forwarded"]) == 0 {
+		return false
+	}
+	from, err := netip.ParseAddrPort(req.RemoteAddr)
+	return err == nil && !isProxy(plain(from.Addr()), proxies)
+}
+
+func isProxy(address netip.Addr, proxies []netip.Prefix) bool {
+	return slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
 // parseHop parses one address of X-Forwarded-For. Some proxies add the port.

@@ -138,3 +138,6 @@ func New(ctx context.Context, o Options) (*Verifier, error) {
 
 // String says in one line how callers are authenticated. It holds no secret.
 func (v *Verifier) String() string { return v.mode }
+
+// UsesTokens reports whether callers are authenticated by tokens, not by a header that names them.
+func (v *Verifier) UsesTokens() bool { return v.tokens != nil }
