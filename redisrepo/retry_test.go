@@ -170,7 +170,10 @@ func anything(s *site, random *rand.Rand) (did, vote string) {
 func userID(name redisrepo.UserName) string { return redisrepo.User{Name: name}.ID() }
 
 // lostReply is a hook that lets a connection fail after the next vote was executed, before its reply is read.
-type lostReply struct{ armed atomic.Bool }
+type lostReply struct {
+	armed atomic.Bool
+	then  func() // called when the reply is lost
+}
 
 type lossyConn struct {
 	net.Conn
@@ -202,9 +205,27 @@ func (c *lossyConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b) // the script has run
 	if c.lose.Load() && err == nil {
 		_ = c.Close()
+		if c.h.then != nil {
+			c.h.then()
+		}
 		return 0, io.EOF
 	}
 	return n, err
+}
+
+// A server that is killed and restarted loses the reply and all scripts at once.
+func TestVoteIsRepeatedOnAServerWithoutScripts(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	h := &lostReply{then: func() { s.client().ScriptFlush(t.Context()) }}
+	other := s.reopened(s.client(h), nil)
+	a := s.post("alice")
+	other.vote(a.ID, "warm", up) // groups and scripts are known
+	h.armed.Store(true)
+	if got := other.vote(a.ID, "bob", up); h.armed.Load() || got.Article.Votes != 3 {
+		t.Errorf("got %+v with reply lost %t, want 3 votes and a lost reply", got.Article, !h.armed.Load())
+	}
+	s.wantClean()
 }
 
 // A vote whose reply was lost is repeated. The second reply cannot tell whether the first call changed the vote, and

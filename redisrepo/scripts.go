@@ -94,8 +94,7 @@ func (r *Repo) pipeline(ctx context.Context, queue func(redis.Pipeliner)) error 
 	return flushed(err)
 }
 
-// flushed takes the error of a script that was loaded just before, and flushed again, for an outage. In the replies to
-// a first call it is none.
+// flushed turns the error of a script that was flushed again right after it was loaded into ErrUnavailable.
 func flushed(err error) error {
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
@@ -128,26 +127,30 @@ func (r *Repo) runKnowing(ctx context.Context, s *redis.Script, keys []string, a
 		words = append(words, key)
 	}
 	words = append(words, args...)
-	for attempt := 0; ; attempt++ {
+	for loaded, repeated := false, false; ; {
 		command := redis.NewCmd(ctx, words...)
 		command.SetFirstKeyPos(3)
 		err = r.client.Process(ctx, once{command})
 		var network *net.OpError
 		switch {
-		case attempt > 0 || err == nil:
+		case redis.HasErrorPrefix(err, "NOSCRIPT") && !loaded: // also after a repeat: the server may have been restarted
+			loaded = true
+			if err = s.Load(ctx, r.client).Err(); err != nil {
+				return nil, false, err
+			}
+		case redis.HasErrorPrefix(err, "NOSCRIPT"):
+			return nil, false, flushed(err)
+		case isNetwork(err) && !repeated && ctx.Err() == nil:
+			repeated = true
+			again = again || !errors.As(err, &network) || network.Op != "dial"
+		case err != nil:
+			return nil, false, err
+		default:
 			answer, err = command.Slice()
 			if err == nil && answer.text(0) == "" {
 				err = errNoStatus
 			}
-			return answer, again, flushed(err)
-		case redis.HasErrorPrefix(err, "NOSCRIPT"):
-			if err = s.Load(ctx, r.client).Err(); err != nil {
-				return nil, false, err
-			}
-		case ctx.Err() != nil || !isNetwork(err):
-			return nil, false, err
-		default:
-			again = !errors.As(err, &network) || network.Op != "dial"
+			return answer, again, err
 		}
 	}
 }

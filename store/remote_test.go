@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -37,6 +38,24 @@ func unusedPort(t *testing.T) string {
 		}
 	}
 	t.Fatal("no port is free")
+	return ""
+}
+
+// unusedClusterPort is unusedPort for a server whose cluster port is 10,000 higher.
+func unusedClusterPort(t *testing.T) string {
+	t.Helper()
+	for range 1000 {
+		port := unusedPort(t)
+		number, err := strconv.Atoi(port)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if listener, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", number+10_000)); err == nil {
+			listener.Close()
+			return port
+		}
+	}
+	t.Fatal("no cluster port is free")
 	return ""
 }
 
@@ -251,7 +270,7 @@ func TestOpenWaitsWhileRedisLoadsItsData(t *testing.T) {
 
 func TestRedisClusterIsRefused(t *testing.T) {
 	t.Parallel()
-	r := startServer(t, "--cluster-enabled", "yes", "--port", unusedPort(t)) // its cluster port is 10,000 higher
+	r := startServer(t, "--cluster-enabled", "yes", "--port", unusedClusterPort(t))
 	if text := openError(t, store.Options{URL: r.url()}); !strings.Contains(text, "Redis Cluster is not supported") {
 		t.Errorf("error = %q, want it to say that Redis Cluster is not supported", text)
 	}
