@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -67,45 +68,68 @@ type question struct {
 	answer       *redis.Cmd
 }
 
+// questionsPerTrip is how many rights one round trip asks for: the server in memory takes long for each, and all of
+// them on a busy machine longer than a reply may.
+const questionsPerTrip = 20
+
 // checkRights checks that the Redis user may run every command on every kind of key. A script that lacked a right
 // halfway would leave its write half done.
 func (r *Repo) checkRights(ctx context.Context) error {
-	var asked []question
-	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
-		asked = nil
-		for _, p := range r.partitions {
-			for kind, keys := range p.keysOf(r.database) {
-				for _, key := range keys {
-					var given []string
-					if key != "" {
-						given = []string{key}
-					}
-					for _, command := range commandsOf[kind] {
-						var args []any
-						for _, word := range strings.Fields(command) {
-							args = append(args, strings.ReplaceAll(word, "KEY", key))
-						}
-						asked = append(asked, question{command, key, rightsScript.EvalSha(ctx, pipe, given, args...)})
-					}
+	var questions []question
+	for _, p := range r.partitions {
+		for kind, keys := range p.keysOf(r.database) {
+			for _, key := range keys {
+				for _, command := range commandsOf[kind] {
+					questions = append(questions, question{command: command, key: key})
 				}
 			}
 		}
-	})
-	for _, q := range asked {
-		answer, err := q.answer.Slice()
-		if errors.Is(classify(err), ErrDenied) || err == nil && reply(answer).status() == "DENIED" {
-			name, _, _ := strings.Cut(q.command, " ")
-			missing := &RightError{Command: name, Key: q.key, Reply: reply(answer).text(1)}
-			if err != nil {
-				missing.Reply = err.Error()
+	}
+	for some := range slices.Chunk(questions, questionsPerTrip) {
+		err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
+			for i := range some {
+				some[i].ask(ctx, pipe)
 			}
-			return missing
+		})
+		for _, q := range some {
+			if missing := q.missing(); missing != nil {
+				return missing
+			}
 		}
-		if err == nil && reply(answer).status() == "UNKNOWN" {
-			return fmt.Errorf("%s needs a newer Redis: %s", q.command, reply(answer).text(1))
+		if err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
+}
+
+func (q *question) ask(ctx context.Context, pipe redis.Pipeliner) {
+	var keys []string
+	if q.key != "" {
+		keys = []string{q.key}
+	}
+	var args []any
+	for _, word := range strings.Fields(q.command) {
+		args = append(args, strings.ReplaceAll(word, "KEY", q.key))
+	}
+	q.answer = rightsScript.EvalSha(ctx, pipe, keys, args...)
+}
+
+// missing returns an error if the answer is that the right or the command is missing.
+func (q *question) missing() error {
+	answer, err := q.answer.Slice()
+	if errors.Is(classify(err), ErrDenied) || err == nil && reply(answer).status() == "DENIED" {
+		name, _, _ := strings.Cut(q.command, " ")
+		missing := &RightError{Command: name, Key: q.key, Reply: reply(answer).text(1)}
+		if err != nil {
+			missing.Reply = err.Error()
+		}
+		return missing
+	}
+	if err == nil && reply(answer).status() == "UNKNOWN" {
+		return fmt.Errorf("%s needs a newer Redis: %s", q.command, reply(answer).text(1))
+	}
+	return nil
 }
 
 // RightError says that the Redis user lacks the right to run a command on a key, or on the channel with that name.
