@@ -179,7 +179,6 @@ const cases: Case[] = [
     },
   })),
   afterInit("an unrequested pong", { type: "pong", payload: { at: 1 } }),
-  afterInit("a message in a binary frame", Buffer.from('{"type":"pong"}')),
   afterInit("complete for an unknown id", { type: "complete", id: "unknown" }),
 
   afterOperation("a query", "{ viewer { name } articlesConnection { __typename } }", "complete"),
