@@ -40,8 +40,8 @@ func newHiddenNames(schema *ast.Schema) *hiddenNames {
 }
 
 var (
-	quoted = regexp.MustCompile(`"[^"]*"`)
-	name   = regexp.MustCompile(`[_A-Za-z][_0-9A-Za-z]*`)
+	quotedText = regexp.MustCompile(`"[^"]*"`)
+	nameInText = regexp.MustCompile(`[_A-Za-z][_0-9A-Za-z]*`)
 )
 
 // hide replaces, in the message and the path of an invalid document or variable, the names that are not in the
@@ -52,7 +52,7 @@ func (h *hiddenNames) hide(ctx context.Context, message string, path ast.Path) (
 	}
 	sent := map[string]bool{}
 	if graphql.HasOperationContext(ctx) {
-		for _, word := range name.FindAllString(graphql.GetOperationContext(ctx).RawQuery, -1) {
+		for _, word := range nameInText.FindAllString(graphql.GetOperationContext(ctx).RawQuery, -1) {
 			sent[word] = true
 		}
 	}
@@ -64,10 +64,10 @@ func (h *hiddenNames) hide(ctx context.Context, message string, path ast.Path) (
 			return word
 		}
 	}
-	message = quoted.ReplaceAllStringFunc(message, func(text string) string {
-		return name.ReplaceAllStringFunc(text, without(h.all))
+	message = quotedText.ReplaceAllStringFunc(message, func(text string) string {
+		return nameInText.ReplaceAllStringFunc(text, without(h.all))
 	})
-	message = name.ReplaceAllStringFunc(message, without(h.types))
+	message = nameInText.ReplaceAllStringFunc(message, without(h.types))
 	var shown ast.Path
 	for _, step := range path {
 		if text, ok := step.(ast.PathName); ok {

@@ -25,7 +25,7 @@ type Limits struct {
 const maxAlias = 100
 
 // DefaultLimits allow every query of a site like this, and no document that costs a server seconds. The
-// standard introspection query has 184 tokens; a page of 100 articles with every field costs about 6,000.
+// standard introspection query has 184 tokens; a page of 100 articles with every field costs about 8,000.
 func DefaultLimits() Limits {
 	return Limits{
 		Tokens: 1500, Depth: 12, Aliases: 15, RootFields: 20, Directives: 20, Fields: 500, Cost: 10_000,

@@ -62,18 +62,20 @@ var ways = map[string]func(*sitetest.Site, []string) string{
 		}
 		w := s.OpenSocket()
 		w.Send(`{"type":"connection_init","payload":` + string(payload) + `}`)
-		if f, err := w.TryRead(); err == nil && f.Type == "connection_ack" {
+		f, err := w.TryRead()
+		how := websocket.CloseError{}
+		switch {
+		case err == nil && f.Type == "connection_ack":
 			w.Subscribe("a", whoAmI, "")
 			return nameIn(s.T, string(w.Read().Payload))
-		} else if how := (websocket.CloseError{}); asClose(err, &how) && how.Code == 4403 {
+		case asClose(err, &how) && how.Code == 4403:
 			code, why, _ := strings.Cut(how.Reason, ": ")
 			if why == "" {
 				s.T.Errorf("got close reason %q, want a message after the code", how.Reason)
 			}
 			return code
-		} else { //nolint:revive // f belongs to the chain
-			return fmt.Sprint("neither acknowledged nor closed: ", f, err)
 		}
+		return fmt.Sprint("neither acknowledged nor closed: ", f, err)
 	},
 }
 

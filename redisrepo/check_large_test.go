@@ -1,7 +1,6 @@
 package redisrepo_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -12,7 +11,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-// unbounded is a hook that notes commands whose cost grows with a key, and the largest pipeline.
+// unbounded notes commands whose cost grows with a key, and the largest pipeline.
 type unbounded struct {
 	largest
 	names []string
@@ -35,20 +34,6 @@ func (u *unbounded) note(commands ...redis.Cmder) {
 	}
 }
 
-func (u *unbounded) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error {
-		u.note(command)
-		return next(ctx, command)
-	}
-}
-
-func (u *unbounded) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		u.note(commands...)
-		return next(ctx, commands)
-	}
-}
-
 // Check, Audit and a start under other rules run beside the site: no command of theirs may grow with an article's
 // votes or a group's size.
 func TestMaintenanceReadsLargeKeysInBatches(t *testing.T) {
@@ -64,7 +49,7 @@ func TestMaintenanceReadsLargeKeysInBatches(t *testing.T) {
 	}
 	s.list(best("go"))
 	hook := new(unbounded)
-	beside := s.reopened(s.client(hook), func(r *redisrepo.Rules) { r.VotingWindow = 2 * week })
+	beside := s.reopened(s.client(observer(hook.note)), func(r *redisrepo.Rules) { r.VotingWindow = 2 * week })
 	beside.wantClean()
 	if entries, err := beside.Audit(s.ctx, 301); err != nil || len(entries) != 251 {
 		t.Errorf("Audit = %d entries, %v, want 251", len(entries), err)

@@ -86,13 +86,13 @@ func (r *Repo) GroupCount(ctx context.Context) (int, error) {
 	found := make(map[string]bool)
 	for _, p := range r.partitions {
 		names := r.client.ZScan(ctx, p.groups(), 0, "", scanBatch).Iterator()
-		for names.Next(ctx) {
-			found[names.Val()] = true
-			if !names.Next(ctx) { // its score
-				break
+		err := batches(ctx, names, 2, func(batch []string) error {
+			for _, name := range batch {
+				found[name] = true
 			}
-		}
-		if err := names.Err(); err != nil {
+			return nil
+		})
+		if err != nil {
 			return 0, storeError("count groups", err)
 		}
 	}

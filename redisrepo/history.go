@@ -36,7 +36,7 @@ func (r *Repo) forget(index int) {
 	h.mu.Lock()
 	h.lost++
 	h.mu.Unlock()
-	r.live.markLost(func(id ArticleID) bool { return int(id)%len(r.partitions) == index })
+	r.live.markLost(func(id ArticleID) bool { return r.index(id) == index })
 }
 
 // checkHistory finds out whether a partition went back in time. Then it forgets the lost future, and gives an empty

@@ -107,18 +107,7 @@ func TestLostTailShowsNothingOfTheLostArticles(t *testing.T) {
 	}
 	s.server.Restart()
 	s.clock.advance(time.Minute)
-	var again *redisrepo.Article
-	eventually(t, "a post", func() bool {
-		var err error
-		again, err = s.Post(s.ctx, "dave", draft("again", "go"))
-		return err == nil
-	})
-	if again.ID != lost.ID {
-		t.Fatalf("posted %v, want the lost number %v", again.ID, lost.ID)
-	}
-	if got := next(t, posts); got.ID != again.ID || got.Title != "again" {
-		t.Errorf("announced %v %q, want %v again", got.ID, got.Title, again.ID)
-	}
+	again := s.postAgain(lost.ID, posts)
 	for seen := map[redisrepo.ArticleID]int{}; seen[kept.ID] != 2 || seen[again.ID] != 1; {
 		got := next(t, w)
 		if seen[got.ID] = got.Votes; got.ID == again.ID && got.Title != "again" && got.Title != lost.Title {
@@ -169,17 +158,24 @@ func TestLaggingFailoverShowsNothingOfTheLostArticles(t *testing.T) {
 	failedOver.Store(true)
 	s.server.Kill()
 	s.clock.advance(time.Minute)
+	process.postAgain(lost.ID, posts)
+	eventually(t, "the new article", func() bool { got := take(w); return got != nil && got.Title == "again" && got.Votes == 1 })
+}
+
+// postAgain posts an article, which gets a lost number, and waits for its announcement.
+func (s *site) postAgain(lost redisrepo.ArticleID, posts *redisrepo.Watch) *redisrepo.Article {
+	s.t.Helper()
 	var again *redisrepo.Article
-	eventually(t, "a post", func() bool {
+	eventually(s.t, "a post", func() bool {
 		var err error
-		again, err = process.Post(s.ctx, "carol", draft("again", "go"))
+		again, err = s.Post(s.ctx, "dave", draft("again", "go"))
 		return err == nil
 	})
-	if again.ID != lost.ID {
-		t.Fatalf("posted %v, want the lost number %v", again.ID, lost.ID)
+	if again.ID != lost {
+		s.t.Fatalf("posted %v, want the lost number %v", again.ID, lost)
 	}
-	if got := next(t, posts); got.ID != again.ID || got.Title != "again" {
-		t.Errorf("announced %v %q, want %v again", got.ID, got.Title, again.ID)
+	if got := next(s.t, posts); got.ID != again.ID || got.Title != "again" {
+		s.t.Errorf("announced %v %q, want %v again", got.ID, got.Title, again.ID)
 	}
-	eventually(t, "the new article", func() bool { got := take(w); return got != nil && got.Title == "again" && got.Votes == 1 })
+	return again
 }

@@ -76,16 +76,7 @@ func TestImportAddsVotersInSteps(t *testing.T) {
 				}
 			}
 			s.wantClean()
-			before := s.dump()
-			added, errs := s.Import(s.ctx, articles)
-			for i := range added {
-				if added[i] || errs[i] != nil {
-					t.Errorf("repeated: added[%d], errs[%[1]d] = %t, %v, want false and no error", i, added[i], errs[i])
-				}
-			}
-			if after := s.dump(); after != before {
-				t.Errorf("after the repeat the store holds\n%s\nwant\n%s", after, before)
-			}
+			s.wantNothingImported(articles...)
 		})
 	}
 }

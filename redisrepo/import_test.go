@@ -155,15 +155,22 @@ func TestRepeatedImportAddsNothing(t *testing.T) {
 	s.imports(batch...)
 	s.vote(3, "bob", up)
 	a := s.post("alice", "go")
+	posted := redisrepo.Imported{ID: a.ID, Poster: "alice", PostedAt: opened, Draft: redisrepo.Draft{Title: a.Title, Link: a.Link}}
+	s.wantNothingImported(append(batch, posted)...)
+}
+
+// wantNothingImported imports articles that the store has.
+func (s *site) wantNothingImported(articles ...redisrepo.Imported) {
+	s.t.Helper()
 	before := s.dump()
-	added, errs := s.Import(s.ctx, append(batch, redisrepo.Imported{ID: a.ID, Poster: "alice", PostedAt: opened, Draft: redisrepo.Draft{Title: a.Title, Link: a.Link}}))
+	added, errs := s.Import(s.ctx, articles)
 	for i := range added {
 		if added[i] || errs[i] != nil {
-			t.Errorf("added[%d], errs[%[1]d] = %t, %v, want false and no error", i, added[i], errs[i])
+			s.t.Errorf("added[%d], errs[%[1]d] = %t, %v, want false and no error", i, added[i], errs[i])
 		}
 	}
 	if after := s.dump(); after != before {
-		t.Errorf("the store holds\n%s\nwant\n%s", after, before)
+		s.t.Errorf("the store holds\n%s\nwant\n%s", after, before)
 	}
 }
 

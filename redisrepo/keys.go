@@ -40,7 +40,7 @@ func (p partition) audit(id ArticleID) string     { return p.key("audit:", id.nu
 func (p partition) link(digest string) string     { return p.key("link:", digest) }
 func (p partition) group(name GroupName) string   { return p.key(groupPrefix, string(name)) }
 
-// limit is the counter of a rule for one subject: the member of a user, or an address.
+// rate is the counter of a rule for one subject: the member of a user, or an address.
 func (p partition) rate(rule, subject string) string { return p.key("rate:", rule, ":", subject) }
 
 // changes is the channel that the scripts publish on. All databases of a server share their

@@ -82,7 +82,7 @@ const (
 // findGroups returns the groups of an article in which its sets say it is, as a text of sorted names. They
 // are those in the list of groups, as they were at some moment of the call or just before it.
 func (r *Repo) findGroups(ctx context.Context, id ArticleID) (string, error) {
-	f := &r.finders[int(id)%len(r.finders)]
+	f := &r.finders[r.index(id)]
 	f.mutex.Lock()
 	lookup := f.lookups[id]
 	if lookup == nil {

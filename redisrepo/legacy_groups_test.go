@@ -40,7 +40,7 @@ func withManyGroups(t *testing.T, hooks ...redis.Hook) *site {
 	return s.reopened(s.client(hooks...), nil)
 }
 
-// largest is a hook that notes the largest number of keys of a script, of arguments of a command, and of
+// largest notes the largest number of keys of a script, of arguments of a command, and of
 // commands in a pipeline.
 type largest struct {
 	mutex                     sync.Mutex
@@ -57,22 +57,6 @@ func (l *largest) add(commands ...redis.Cmder) {
 			keys, _ := command.Args()[2].(int)
 			l.keys = max(l.keys, keys)
 		}
-	}
-}
-
-func (*largest) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (l *largest) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error {
-		l.add(command)
-		return next(ctx, command)
-	}
-}
-
-func (l *largest) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		l.add(commands...)
-		return next(ctx, commands)
 	}
 }
 
@@ -95,7 +79,7 @@ func TestWritesToLegacyArticlesTakeTheirOwnGroupsOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			hook := new(largest)
-			s := withManyGroups(t, hook)
+			s := withManyGroups(t, observer(hook.add))
 			tt.write(s)
 			if hook.keys != tt.keys || hook.commands > 501 || hook.arguments > 1501 {
 				t.Errorf("the largest script has %d keys, the largest pipeline %d commands, the largest command %d arguments; want %d, at most 501 and 1501",
@@ -182,7 +166,7 @@ func TestSearchesForGroupsAreShared(t *testing.T) {
 	var opened atomic.Bool
 	var unlisted atomic.Int64
 	all := make(chan struct{})
-	s := withManyGroups(t, commands, before{"smismember", func(context.Context) { <-all }}, after{"evalsha", func() {
+	s := withManyGroups(t, observer(commands.add), before{"smismember", func(context.Context) { <-all }}, after{"evalsha", func() {
 		if opened.Load() && unlisted.Add(1) == voters { // each of them had to learn that the hash lists no groups
 			close(all)
 		}
@@ -278,7 +262,7 @@ func TestFirstStartIndexesLegacyGroups(t *testing.T) {
 		t.Parallel()
 		s, commands := legacy(t), new(counter)
 		steps := map[string][]int{}
-		s = s.reopened(s.client(commands), nil, redisrepo.OnProgress(func(step string, done, total int) {
+		s = s.reopened(s.client(observer(commands.add)), nil, redisrepo.OnProgress(func(step string, done, total int) {
 			steps[step] = append(steps[step], done, total)
 		}))
 		if got := strings.Count(commands.reset().names, "zadd"); got > 10 {

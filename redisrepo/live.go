@@ -130,7 +130,8 @@ func newer(a, b *Article) bool {
 
 func same(a, b *Article) bool {
 	return a.postedAt == b.postedAt && a.Title == b.Title && a.Poster == b.Poster &&
-		equal(a.Link, b.Link) && equal(a.Text, b.Text) && a.revision == b.revision && a.Score == b.Score && a.Votes == b.Votes && a.Downvotes == b.Downvotes &&
+		equal(a.Link, b.Link) && equal(a.Text, b.Text) &&
+		a.revision == b.revision && a.Score == b.Score && a.Votes == b.Votes && a.Downvotes == b.Downvotes &&
 		slices.Equal(a.Groups, b.Groups) && (a.DeletedAt == nil) == (b.DeletedAt == nil)
 }
 

@@ -112,7 +112,7 @@ func TestEarlierChangesAreNotDelivered(t *testing.T) {
 func TestClosedWatchIsNotRead(t *testing.T) {
 	t.Parallel()
 	s, counted := newSite(t, nil), new(counter)
-	other := s.reopened(s.client(counted), nil)
+	other := s.reopened(s.client(observer(counted.add)), nil)
 	l := other.listen()
 	a := s.post("alice", "go")
 	l.settle()
@@ -161,7 +161,7 @@ func TestWatchersCauseNoReads(t *testing.T) {
 		t.Run(fmt.Sprint(watchers, " watches"), func(t *testing.T) {
 			t.Parallel()
 			s, counted := newSite(t, nil), new(counter)
-			l := s.reopened(s.client(counted), nil).listen()
+			l := s.reopened(s.client(observer(counted.add)), nil).listen()
 			ids := make([]redisrepo.ArticleID, articles)
 			for i := range ids {
 				ids[i] = s.post("alice", "go").ID

@@ -21,7 +21,7 @@ func TestWatchedVoteIsReadOnce(t *testing.T) {
 	t.Parallel()
 	other, counted := newSite(t, nil), new(counter)
 	id := other.post("alice").ID
-	l := other.reopened(other.client(counted), nil).listen()
+	l := other.reopened(other.client(observer(counted.add)), nil).listen()
 	w := l.watch(id)
 	a := l.article(id)
 	if vote, trips := watchedVote(l, counted, "bob", a); vote != none || trips != 1 {

@@ -1,7 +1,6 @@
 package redisrepo_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,7 +56,7 @@ func TestNewRefusesAnotherLayout(t *testing.T) {
 	})
 }
 
-// oneTag is a hook that fails the test unless all keys of a script have the same tag, as Redis Cluster requires.
+// oneTag fails the test unless all keys of a script have the same tag, as Redis Cluster requires.
 type oneTag struct {
 	t    *testing.T
 	tags []string
@@ -66,7 +65,13 @@ type oneTag struct {
 	seen  map[string]int // calls by tag
 }
 
-func (h *oneTag) look(command redis.Cmder) {
+func (h *oneTag) look(commands ...redis.Cmder) {
+	for _, command := range commands {
+		h.check(command)
+	}
+}
+
+func (h *oneTag) check(command redis.Cmder) {
 	args := command.Args()
 	if command.Name() != "evalsha" {
 		return
@@ -86,30 +91,12 @@ func (h *oneTag) look(command redis.Cmder) {
 	h.seen[first]++
 }
 
-func (*oneTag) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (h *oneTag) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error {
-		h.look(command)
-		return next(ctx, command)
-	}
-}
-
-func (h *oneTag) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		for _, command := range commands {
-			h.look(command)
-		}
-		return next(ctx, commands)
-	}
-}
-
 func TestWriteStaysInOnePartition(t *testing.T) {
 	t.Parallel()
 	tags := []string{"{a}", "{b}", "{c}"}
 	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 2 }, redisrepo.WithPartitions(tags...))
 	hook := &oneTag{t: t, tags: tags, seen: map[string]int{}}
-	s = s.reopened(s.client(hook), nil, redisrepo.WithPartitions(tags...))
+	s = s.reopened(s.client(observer(hook.look)), nil, redisrepo.WithPartitions(tags...))
 	for i := range 60 {
 		d := s.fresh("go", "{a}"[1:2])
 		d.IdempotencyKey = new(fmt.Sprint("key", i))

@@ -230,9 +230,10 @@ func (r *Repo) Ready(ctx context.Context) error {
 	return nil
 }
 
-func (r *Repo) partition(id ArticleID) partition {
-	return r.partitions[int(id)%len(r.partitions)]
-}
+// index is the number of the article's partition.
+func (r *Repo) index(id ArticleID) int { return int(id) % len(r.partitions) }
+
+func (r *Repo) partition(id ArticleID) partition { return r.partitions[r.index(id)] }
 
 // now is this process's time, good enough for values that are shown. Scripts decide by scriptNow.
 func (r *Repo) now() time.Time {

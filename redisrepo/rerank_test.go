@@ -102,7 +102,7 @@ func TestUnchangedRulesAreNotAppliedAgain(t *testing.T) {
 	s := newSite(t, nil)
 	s.post("alice")
 	calls := new(counter)
-	client := s.client(calls)
+	client := s.client(observer(calls.add))
 	s.reopened(client, nil)
 	if names := calls.reset().names; strings.Contains(names, "zscan") {
 		t.Errorf("New under the same rules sent %s, want no scan of the articles", names)

@@ -1,7 +1,6 @@
 package redisrepo_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -17,7 +16,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-// asked is a hook that records the commands about which rights.lua was asked, and all commands sent.
+// asked records the commands about which rights.lua was asked, and all commands sent.
 type asked struct {
 	mu             sync.Mutex
 	commands, sent map[string]bool
@@ -26,9 +25,15 @@ type asked struct {
 
 func newAsked() *asked { return &asked{commands: map[string]bool{}, sent: map[string]bool{}} }
 
-func (h *asked) add(c redis.Cmder) {
+func (h *asked) add(commands ...redis.Cmder) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	for _, c := range commands {
+		h.addOne(c)
+	}
+}
+
+func (h *asked) addOne(c redis.Cmder) {
 	args := c.Args()
 	h.sent[strings.ToUpper(c.Name())] = true
 	if c.Name() != "evalsha" {
@@ -39,21 +44,6 @@ func (h *asked) add(c redis.Cmder) {
 			h.commands[name] = true
 			h.calls = append(h.calls, args)
 		}
-	}
-}
-
-func (*asked) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (h *asked) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, c redis.Cmder) error { h.add(c); return next(ctx, c) }
-}
-
-func (h *asked) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		for _, c := range commands {
-			h.add(c)
-		}
-		return next(ctx, commands)
 	}
 }
 
@@ -89,7 +79,7 @@ func TestRightsListEveryCommand(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	h := newAsked()
-	other := s.reopened(s.client(h), func(r *redisrepo.Rules) { r.VoteScore = 7 })
+	other := s.reopened(s.client(observer(h.add)), func(r *redisrepo.Rules) { r.VoteScore = 7 })
 	l := other.listen()
 	other.useEverything()
 	l.pass()
@@ -120,7 +110,7 @@ func TestRightsAreCheckedWithoutAnEffect(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	h := newAsked()
-	other := s.reopened(s.client(h), nil)
+	other := s.reopened(s.client(observer(h.add)), nil)
 	other.useEverything()
 	source, err := os.ReadFile("rights.lua")
 	if err != nil {

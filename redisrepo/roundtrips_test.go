@@ -1,8 +1,6 @@
 package redisrepo_test
 
 import (
-	"context"
-	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -12,7 +10,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-// counter is a hook that counts what a client sends.
+// counter counts what a client sends.
 type counter struct {
 	mutex sync.Mutex
 	calls
@@ -40,25 +38,6 @@ func (c *counter) reset() calls {
 	counted := c.calls
 	c.calls = calls{}
 	return counted
-}
-
-func (c *counter) DialHook(next redis.DialHook) redis.DialHook {
-	// The first commands of a connection are sent through these hooks, too.
-	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
-}
-
-func (c *counter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error {
-		c.add(command)
-		return next(ctx, command)
-	}
-}
-
-func (c *counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		c.add(commands...)
-		return next(ctx, commands)
-	}
 }
 
 type setup struct {
@@ -127,7 +106,7 @@ func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
 			t.Parallel()
 			beside := newSite(t, nil)
 			counted := new(counter)
-			s := setup{site: beside.reopened(beside.client(counted), nil), beside: beside}
+			s := setup{site: beside.reopened(beside.client(observer(counted.add)), nil), beside: beside}
 			s.ungrouped, s.grouped, s.legacy = beside.post("alice").ID, beside.post("alice", "a", "b").ID, bookPost(beside, "user:alice")
 			if tt.before != nil {
 				tt.before(s)
@@ -186,7 +165,7 @@ func TestKeyedPostInPartitionsMakesTwoRoundTrips(t *testing.T) {
 	partitions := redisrepo.WithPartitions("{a}", "{b}", "{c}")
 	counted := new(counter)
 	beside := newSite(t, nil, partitions)
-	s := beside.reopened(beside.client(counted), nil, partitions)
+	s := beside.reopened(beside.client(observer(counted.add)), nil, partitions)
 	seen := map[calls]bool{}
 	for range 40 { // some of 40 links belong to the partition of their key
 		counted.reset()

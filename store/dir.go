@@ -12,7 +12,8 @@ import (
 // maxSocketPath is what all systems allow for the path of a socket, in bytes. Linux allows 107.
 const maxSocketPath = 103
 
-// prepare creates and locks the data directory, and checks that clients can reach its socket. release removes the socket and unlocks the directory.
+// prepare creates and locks the data directory, and checks that clients can reach its socket. release removes the
+// socket and unlocks the directory.
 func (c *child) prepare(ctx context.Context, o Options) (release func(), err error) {
 	if o.DataDir == "" {
 		return nil, fmt.Errorf("%s is not set", o.name("DataDir"))

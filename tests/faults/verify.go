@@ -115,10 +115,11 @@ func (s *site) compareServers(ctx context.Context, store map[int]*stored) {
 	ids := slices.Sorted(maps.Keys(store))
 	for _, server := range s.servers {
 		for batch := range slices.Chunk(ids, 100) {
-			r, ok := s.ask(ctx, server, "", `{ nodes(ids: `+list(batch)+`) { ... on Article `+fields+` } }`)
+			query := `{ nodes(ids: ` + list(batch) + `) { ... on Article ` + fields + ` } }`
+			r, ok := s.ask(ctx, server, "", query)
 			for !ok && ctx.Err() == nil {
 				pause(ctx, 100*time.Millisecond)
-				r, ok = s.ask(ctx, server, "", `{ nodes(ids: `+list(batch)+`) { ... on Article `+fields+` } }`)
+				r, ok = s.ask(ctx, server, "", query)
 			}
 			for i, id := range batch {
 				if i >= len(r.Data.Nodes) || r.Data.Nodes[i] == nil || !store[id].shows(*r.Data.Nodes[i]) {
