@@ -1,7 +1,5 @@
 package endpoint
 
-import "context"
-
 const (
 	// documentBytes is how many bytes a cache of documents holds. With garbage that is not collected yet, the
 	// process takes several times as much.
@@ -14,22 +12,16 @@ const (
 )
 
 // documentCache keeps a value for each of the documents that were used most recently.
-type documentCache[V any] struct{ documents *byteCache[string, V] }
+type documentCache[K comparable, V any] struct{ documents *byteCache[K, V] }
 
-func newDocumentCache[V any]() documentCache[V] {
-	return documentCache[V]{newByteCache[string, V](documentBytes, perDocument)}
+func newDocumentCache[K comparable, V any]() documentCache[K, V] {
+	return documentCache[K, V]{newByteCache[K, V](documentBytes, perDocument)}
 }
 
-// Get implements graphql.Cache.
-func (c documentCache[V]) Get(_ context.Context, key string) (V, bool) { return c.documents.get(key) }
-
-// Add implements graphql.Cache. text is a document, and value its parsed form.
-func (c documentCache[V]) Add(_ context.Context, text string, value V) {
-	c.add(text, value, len(text), perToken*countTokens(text))
-}
+func (c documentCache[K, V]) get(key K) (V, bool) { return c.documents.get(key) }
 
 // add keeps a value for a document whose text has this length, and which takes more bytes besides.
-func (c documentCache[V]) add(key string, value V, length, more int) {
+func (c documentCache[K, V]) add(key K, value V, length, more int) {
 	if length <= maxDocument {
 		c.documents.add(key, value, perDocument+length+more)
 	}

@@ -9,7 +9,6 @@ import (
 	"net/http"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"frontpage/redisrepo"
 )
@@ -25,63 +24,58 @@ const persistedExtension = "persistedQuery"
 type persistedQueries struct {
 	log   *slog.Logger
 	repo  *redisrepo.Repo
-	texts documentCache[string] // by hash
+	texts documentCache[string, string] // by hash
 }
 
-// ExtensionName implements graphql.HandlerExtension.
-func (persistedQueries) ExtensionName() string { return "PersistedQueries" }
-
-// Validate implements graphql.HandlerExtension.
-func (persistedQueries) Validate(graphql.ExecutableSchema) error { return nil }
-
-// MutateOperationParameters replaces a hash by its text. A store that is unavailable is treated as one that does
-// not know the text: the client sends it.
-func (p persistedQueries) MutateOperationParameters(ctx context.Context, params *graphql.RawParams) *gqlerror.Error {
+// find replaces a hash by its text. A store that is unavailable is treated as one that does not know the text: the
+// client sends it.
+func (p persistedQueries) find(ctx context.Context, params *graphql.RawParams) (keep string, refused *refusal) {
 	hash, refused := persistedHash(params)
+	if refused != nil || hash == "" {
+		return "", refused
+	}
+	text, known := p.texts.get(hash)
 	switch {
-	case refused != nil:
-		return gqlerror.Wrap(refused)
-	case hash == "":
-		return nil
-	case params.Query != "":
-		if sha256Hex(params.Query) != hash {
-			return gqlerror.Wrap(badRequest("the hash does not match the query"))
-		}
-		return nil
+	case params.Query == "" && known:
+		params.Query = text
+		return "", nil
+	case params.Query == "":
+		return "", p.read(ctx, hash, params)
+	case known && params.Query == text:
+		return "", nil
+	case sha256Hex(params.Query) != hash:
+		return "", badRequest("the hash does not match the query")
 	}
-	text, known := p.texts.Get(ctx, hash)
-	if !known && len(hash) == sha256.Size*2 {
-		var err error
-		if text, err = p.repo.Document(ctx, hash); err != nil {
-			report(ctx, p.log, slog.LevelWarn, "persisted query not read", nil, "err", err)
-		}
-		// The store is not trusted to have the right text.
-		if known = err == nil && sha256Hex(text) == hash; known {
-			p.texts.add(hash, text, len(text), 0)
-		}
+	return hash, nil
+}
+
+// read sets the text of a hash that only the store may know.
+func (p persistedQueries) read(ctx context.Context, hash string, params *graphql.RawParams) *refusal {
+	if len(hash) != sha256.Size*2 {
+		return notPersisted()
 	}
-	if !known {
-		return gqlerror.Wrap(notPersisted())
+	text, err := p.repo.Document(ctx, hash)
+	if err != nil {
+		report(ctx, p.log, slog.LevelWarn, "persisted query not read", nil, "err", err)
 	}
+	// The store is not trusted to have the right text.
+	if err != nil || sha256Hex(text) != hash {
+		return notPersisted()
+	}
+	p.texts.add(hash, text, len(text), 0)
 	params.Query = text
 	return nil
 }
 
-// MutateOperationContext keeps a text that came with its hash, once the document has proved valid and within the
-// limits.
-func (p persistedQueries) MutateOperationContext(ctx context.Context, o *graphql.OperationContext) *gqlerror.Error {
-	if o.Extensions[persistedExtension] == nil || len(o.RawQuery) > maxDocument {
-		return nil
+// keep keeps a text that came with its hash and has proved valid and within the limits.
+func (p persistedQueries) keep(ctx context.Context, hash, text string) {
+	if len(text) > maxDocument {
+		return
 	}
-	hash := sha256Hex(o.RawQuery)
-	if _, known := p.texts.Get(ctx, hash); known {
-		return nil
-	}
-	p.texts.add(hash, o.RawQuery, len(o.RawQuery), 0)
-	if err := p.repo.KeepDocument(ctx, hash, o.RawQuery); err != nil {
+	p.texts.add(hash, text, len(text), 0)
+	if err := p.repo.KeepDocument(ctx, hash, text); err != nil {
 		report(ctx, p.log, slog.LevelWarn, "persisted query not kept", nil, "err", err)
 	}
-	return nil
 }
 
 func notPersisted() *refusal {

@@ -8,27 +8,28 @@ import (
 
 func TestDocumentCacheIsBoundedByBytes(t *testing.T) {
 	t.Parallel()
-	c := newDocumentCache[int]()
+	c := newDocumentCache[string, int]()
+	add := func(text string, value int) { c.add(text, value, len(text), perToken*countTokens(text)) }
 	long := "#" + strings.Repeat("x", maxDocument-10)
 	for i := range 2000 {
-		c.Add(t.Context(), fmt.Sprint(long, i), i)
-		c.Add(t.Context(), fmt.Sprint(long, i), i) // twice counts once
+		add(fmt.Sprint(long, i), i)
+		add(fmt.Sprint(long, i), i) // twice counts once
 	}
 	if n := c.documents.entries.Len(); c.documents.bytes > documentBytes || n < documentBytes/(maxDocument+perDocument+2*perToken) {
 		t.Errorf("got %d long documents of %d bytes, want a full cache of at most %d bytes", n, c.documents.bytes, documentBytes)
 	}
-	if _, ok := c.Get(t.Context(), long+"1999"); !ok {
+	if _, ok := c.get(long + "1999"); !ok {
 		t.Error("the newest document is missing")
 	}
-	if _, ok := c.Get(t.Context(), long+"0"); ok {
+	if _, ok := c.get(long + "0"); ok {
 		t.Error("the oldest document was not dropped")
 	}
-	c.Add(t.Context(), long+long, 1)
-	if _, ok := c.Get(t.Context(), long+long); ok {
+	add(long+long, 1)
+	if _, ok := c.get(long + long); ok {
 		t.Error("a document that is too long was kept")
 	}
 	for i := range 100_000 {
-		c.Add(t.Context(), fmt.Sprint(i), i)
+		add(fmt.Sprint(i), i)
 	}
 	if n := c.documents.entries.Len(); n > documentBytes/perDocument || c.documents.bytes > documentBytes {
 		t.Errorf("got %d short documents of %d bytes, want at most %d bytes", n, c.documents.bytes, documentBytes)

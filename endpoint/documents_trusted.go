@@ -7,7 +7,6 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
-	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/parser"
 	"github.com/vektah/gqlparser/v2/validator"
 )
@@ -34,7 +33,7 @@ func ReadTrusted(file []byte, schema *ast.Schema, limits Limits) (*Trusted, erro
 		if len(document.Operations) == 0 {
 			return nil, fmt.Errorf("document %q: it has no operation", id)
 		}
-		if errs := validator.ValidateWithRules(schema, document, validationRules(limits, true)()); len(errs) > 0 {
+		if errs := validator.ValidateWithRules(schema, document, validationRules(limits, true)); len(errs) > 0 {
 			return nil, fmt.Errorf("document %q: %w", id, errs[0])
 		}
 		t.texts[text] = true
@@ -42,25 +41,19 @@ func ReadTrusted(file []byte, schema *ast.Schema, limits Limits) (*Trusted, erro
 	return t, nil
 }
 
-// ExtensionName implements graphql.HandlerExtension.
-func (*Trusted) ExtensionName() string { return "TrustedDocuments" }
-
-// Validate implements graphql.HandlerExtension.
-func (*Trusted) Validate(graphql.ExecutableSchema) error { return nil }
-
-// MutateOperationParameters replaces an id by its document, and refuses a document that is not in the list.
-func (t *Trusted) MutateOperationParameters(_ context.Context, params *graphql.RawParams) *gqlerror.Error {
+// find replaces an id by its document, and refuses a document that is not in the list.
+func (t *Trusted) find(_ context.Context, params *graphql.RawParams) (keep string, refused *refusal) {
 	if params.Query == "" {
 		id, refused := persistedHash(params)
 		if refused != nil {
-			return gqlerror.Wrap(refused)
+			return "", refused
 		}
 		if params.Query = t.byID[id]; params.Query == "" {
-			return gqlerror.Wrap(notPersisted())
+			return "", notPersisted()
 		}
 	}
 	if !t.texts[params.Query] {
-		return gqlerror.Wrap(&refusal{code: codeNotTrusted, message: "this site runs only the documents of its own programs"})
+		return "", &refusal{code: codeNotTrusted, message: "this site runs only the documents of its own programs"}
 	}
-	return nil
+	return "", nil
 }

@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/99designs/gqlgen/graphql/handler"
-	"github.com/99designs/gqlgen/graphql/handler/extension"
 	"github.com/klauspost/compress/gzhttp"
 	"github.com/rs/cors"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -55,6 +53,9 @@ func DefaultOptions() Options {
 // Schema is what an endpoint serves.
 type Schema struct {
 	graphql.ExecutableSchema
+	// Compile prepares the execution of a valid operation. It is called once for each document and operation that
+	// is kept. If it is nil, gqlgen executes all operations.
+	Compile func(operation *ast.OperationDefinition, fragments ast.FragmentDefinitionList) Executable
 	// Around is called for each response, including each event of a subscription. It may be nil.
 	Around graphql.ResponseMiddleware
 	// Rule maps each mutation that is limited to its rule: RuleVotes, RulePosts or RuleChanges.
@@ -67,6 +68,18 @@ type Schema struct {
 	Watched func(arguments map[string]any) int
 }
 
+// Executable is a compiled operation. Many requests use it at the same time. Its functions get a context with
+// gqlgen's operation context and response context, and add errors to the latter. The data of a response is not
+// used again by them.
+type Executable struct {
+	// Execute executes a query or a mutation; if nil, gqlgen does.
+	Execute graphql.ResponseHandler
+	// Event executes the selections of a subscription for one value that its resolver's channel would have; if nil,
+	// gqlgen does.
+	Event func(ctx context.Context, value any) *graphql.Response
+	Bytes int // of memory, roughly
+}
+
 // Handler serves GraphQL: queries by GET, queries and mutations by POST, and these and subscriptions over
 // WebSocket and server-sent events.
 type Handler struct {
@@ -77,17 +90,29 @@ type Handler struct {
 // New returns the endpoint of a schema. Subscriptions receive events while repo.Listen runs. Faults are
 // written to log.
 func New(schema Schema, repo *redisrepo.Repo, log *slog.Logger, o Options) *Handler {
-	streams := newStreams(o.Streams, schema)
-	server := newServer(schema, log, streams, &meter{rates: o.Rates, ruleOf: schema.Rule, repo: repo, local: newLocalRates()}, o)
+	exec := newExecutor(schema, log, o)
 	if o.Trusted != nil {
-		server.Use(o.Trusted)
+		exec.find = o.Trusted.find
 	} else {
-		server.Use(persistedQueries{log: log, repo: repo, texts: newDocumentCache[string]()})
+		persisted := persistedQueries{log: log, repo: repo, texts: newDocumentCache[string, string]()}
+		exec.find, exec.keep = persisted.find, persisted.keep
 	}
-	if schema.Around != nil {
-		server.AroundResponses(schema.Around)
+	streams := newStreams(o.Streams, schema)
+	meter := &meter{rates: o.Rates, ruleOf: schema.Rule, repo: repo, local: newLocalRates()}
+	sockets := &socketTransport{
+		exec: exec, log: log, bodyLimit: o.BodyLimit, timeout: o.Timeout, origins: allowedOrigins(o.Origins),
+		streams: streams, identity: o.Identity, meter: meter,
 	}
-	handler := compress(signIn(o.Identity, o.Proxies, log, server))
+	others := &httpTransport{
+		exec: exec, log: log, bodyLimit: o.BodyLimit, timeout: o.Timeout, preflight: o.GETPreflight, streams: streams, meter: meter,
+	}
+	handler := compress(signIn(o.Identity, o.Proxies, log, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if sockets.supports(req) {
+			sockets.ServeHTTP(w, req)
+		} else {
+			others.ServeHTTP(w, req)
+		}
+	})))
 	if origins := allowedOrigins(o.Origins); origins != nil {
 		handler = origins.Handler(handler)
 	}
@@ -98,42 +123,6 @@ func New(schema Schema, repo *redisrepo.Repo, log *slog.Logger, o Options) *Hand
 // and mutations on a WebSocket may finish first. It returns when all streams are closed, or with ctx.Err()
 // when ctx ends first.
 func (h *Handler) Shutdown(ctx context.Context) error { return h.streams.shutdown(ctx) }
-
-// newServer makes the transports, and the checks that every operation passes.
-func newServer(schema graphql.ExecutableSchema, log *slog.Logger, streams *streams, meter *meter, o Options) *handler.Server {
-	server := handler.New(schema)
-	server.AddTransport(&socketTransport{
-		log: log, bodyLimit: o.BodyLimit, timeout: o.Timeout, origins: allowedOrigins(o.Origins),
-		streams: streams, identity: o.Identity, meter: meter,
-	})
-	// The last transport: it accepts every request.
-	server.AddTransport(&httpTransport{
-		log: log, bodyLimit: o.BodyLimit, timeout: o.Timeout, preflight: o.GETPreflight, streams: streams, meter: meter,
-	})
-	server.SetQueryCache(newDocumentCache[*ast.QueryDocument]())
-	server.SetParserTokenLimit(o.Limits.Tokens)
-	server.SetDisableSuggestion(!o.Introspection)
-	server.SetValidationRulesFn(validationRules(o.Limits, o.Introspection))
-	var hidden *hiddenNames
-	if !o.Introspection {
-		hidden = newHiddenNames(schema.Schema())
-	}
-	server.SetErrorPresenter(presentError(log, o.Limits, hidden))
-	server.SetRecoverFunc(recovered(log))
-	server.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-		response := next(withReported(ctx))
-		if response != nil {
-			o.Limits.boundResponse(response)
-		}
-		return response
-	})
-	if o.Introspection {
-		server.Use(extension.Introspection{})
-	}
-	server.Use(strictVariables{schema.Schema()})
-	server.Use(&costLimit{allowed: o.Limits.Cost, schema: schema})
-	return server
-}
 
 // uncached keeps every response out of caches, and is the only place that decides so. The same URL has another
 // response for each caller, even if this request is anonymous, and a cache before the proxy that authenticates

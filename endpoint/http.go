@@ -4,8 +4,6 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
-
-	"github.com/99designs/gqlgen/graphql"
 )
 
 // httpTransport serves GET, HEAD and POST: with a single JSON response, or, for subscriptions and for clients
@@ -15,6 +13,7 @@ import (
 // nor duration, and gqlgen's SSE writes without deadlines and makes every event when it is published instead of
 // when the client can take it.
 type httpTransport struct {
+	exec      *executor
 	log       *slog.Logger
 	bodyLimit int64
 	timeout   time.Duration
@@ -26,18 +25,15 @@ type httpTransport struct {
 // methods is the value of the header Allow.
 const methods = "GET, HEAD, POST, OPTIONS"
 
-// Supports accepts every request that no earlier transport accepted.
-func (t *httpTransport) Supports(*http.Request) bool { return true }
-
-// Do serves one request. All refusals are written here.
-func (t *httpTransport) Do(w http.ResponseWriter, req *http.Request, exec graphql.GraphExecutor) {
+// ServeHTTP serves one request. All refusals are written here.
+func (t *httpTransport) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if req.Method == http.MethodOptions {
 		w.Header().Set("Allow", methods)
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
 	accept := negotiate(req.Header.Values("Accept"))
-	op := &operation{exec: exec, ctx: req.Context()}
+	op := &operation{exec: t.exec, ctx: req.Context()}
 	defer func() {
 		if cause := recover(); cause != nil {
 			logPanic(op.ctx, t.log, cause)

@@ -35,19 +35,19 @@ func DefaultLimits() Limits {
 
 // validationRules makes the rules for each document: gqlparser's, which include a limit on introspection, and the
 // limits. Without introspection, no rule may suggest names that the client did not send.
-func validationRules(limits Limits, introspection bool) func() *rules.Rules {
-	return func() *rules.Rules {
-		all := rules.NewDefaultRules()
-		all.AddRule("Limits", limits.rule)
-		all.AddRule("ObjectsAreInputs", objectsAreInputs)
-		if !introspection {
-			all.AddRule("NoIntrospection", noIntrospection)
-			all.ReplaceRule(rules.KnownArgumentNamesRule.Name, rules.KnownArgumentNamesRuleWithoutSuggestions.RuleFunc)
-			all.ReplaceRule(rules.KnownTypeNamesRule.Name, rules.KnownTypeNamesRuleWithoutSuggestions.RuleFunc)
-			all.ReplaceRule(rules.ValuesOfCorrectTypeRule.Name, rules.ValuesOfCorrectTypeRuleWithoutSuggestions.RuleFunc)
-		}
-		return all
+func validationRules(limits Limits, introspection bool) *rules.Rules {
+	all := rules.NewDefaultRules()
+	all.AddRule("Limits", limits.rule)
+	all.AddRule("ObjectsAreInputs", objectsAreInputs)
+	if !introspection {
+		all.AddRule("NoIntrospection", noIntrospection)
+		all.ReplaceRule(rules.FieldsOnCorrectTypeRule.Name, rules.FieldsOnCorrectTypeRuleWithoutSuggestions.RuleFunc)
+		all.ReplaceRule(rules.KnownArgumentNamesRule.Name, rules.KnownArgumentNamesRuleWithoutSuggestions.RuleFunc)
+		all.ReplaceRule(rules.KnownTypeNamesRule.Name, rules.KnownTypeNamesRuleWithoutSuggestions.RuleFunc)
+		all.ReplaceRule(rules.ScalarLeafsRule.Name, rules.ScalarLeafsRuleWithoutSuggestions.RuleFunc)
+		all.ReplaceRule(rules.ValuesOfCorrectTypeRule.Name, rules.ValuesOfCorrectTypeRuleWithoutSuggestions.RuleFunc)
 	}
+	return all
 }
 
 // objectsAreInputs rejects {} as a value of a scalar or an enum. gqlparser accepts it, and gqlgen panics on

@@ -7,6 +7,7 @@ import (
 
 	"github.com/99designs/gqlgen/complexity"
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
@@ -15,29 +16,19 @@ import (
 // cost in its ComplexityRoot.
 const PointBytes = 2_200
 
-// costLimit refuses an operation whose response could be too large: each scalar and each object costs at least 1,
-// and a list costs its maximum length times the cost of an element. It is gqlgen's extension.ComplexityLimit with
-// numbers in the refusal. The calculation expands every spread of a fragment, so it relies on the other
+// costOf returns the cost of an operation: each scalar and each object costs at least 1, and a list costs its maximum
+// length times the cost of an element. The calculation expands every spread of a fragment, so it relies on the other
 // limits, which are checked before.
-type costLimit struct {
-	allowed int
-	schema  graphql.ExecutableSchema
+func costOf(schema graphql.ExecutableSchema, operation *ast.OperationDefinition, variables map[string]any) int {
+	return complexity.Calculate(context.Background(), schema, operation, variables)
 }
 
-// ExtensionName implements graphql.HandlerExtension.
-func (*costLimit) ExtensionName() string { return "CostLimit" }
-
-// Validate implements graphql.HandlerExtension.
-func (*costLimit) Validate(graphql.ExecutableSchema) error { return nil }
-
-// MutateOperationContext measures an operation and stores its cost for costOf.
-func (c *costLimit) MutateOperationContext(ctx context.Context, o *graphql.OperationContext) *gqlerror.Error {
-	asked := complexity.Calculate(ctx, c.schema, o.Operation, o.Variables)
-	o.Stats.SetExtension(costExtension, asked)
-	if asked <= c.allowed {
+// costs refuses an operation whose response could be too large.
+func (l Limits) costs(asked int) *refusal {
+	if asked <= l.Cost {
 		return nil
 	}
-	return gqlerror.Wrap(overLimit(codeCostLimit, "points of complexity", asked, c.allowed))
+	return overLimit(codeCostLimit, "points of complexity", asked, l.Cost)
 }
 
 // maxErrors is how many errors of one response are shown. A short document, and a page, can have thousands.
@@ -57,12 +48,4 @@ func (l Limits) boundResponse(response *graphql.Response) {
 			Message: fmt.Sprintf("%d more errors are not shown", more), Extensions: map[string]any{"code": code},
 		})
 	}
-}
-
-const costExtension = "cost"
-
-// costOf returns the measured cost of an operation, at least 1.
-func costOf(o *graphql.OperationContext) int {
-	cost, _ := o.Stats.GetExtension(costExtension).(int)
-	return max(cost, 1)
 }

@@ -16,17 +16,18 @@ import (
 
 // operation is a query, mutation or subscription that was received over either transport.
 type operation struct {
-	exec     graphql.GraphExecutor
+	exec     *executor
 	ctx      context.Context
 	asked    *graphql.OperationContext
+	prepared *prepared
+	cost     int
 	response *graphql.Response // nil until it has run
 	admitted *weight           // of a subscription that streams counts
 }
 
 // prepare parses, validates and measures an operation. A refused one must not run.
 func (o *operation) prepare(params *graphql.RawParams) *refusal {
-	asked, errs := o.exec.CreateOperationContext(o.ctx, params)
-	o.asked, o.ctx = asked, graphql.WithOperationContext(o.ctx, asked)
+	errs := o.exec.prepare(o, params)
 	if len(errs) > 0 {
 		errs = limitsFirst(errs)
 		var refused refusal
@@ -36,7 +37,7 @@ func (o *operation) prepare(params *graphql.RawParams) *refusal {
 		refused.errors = errs
 		return &refused
 	}
-	if o.subscribes() && len(rootFields(asked)) != 1 {
+	if o.subscribes() && len(rootFields(o.asked)) != 1 {
 		// gqlparser's rule counts aliases of one field as one field, and ignores @skip and @include.
 		return &refusal{code: errcode.ValidationFailed, message: "a subscription has exactly one field"}
 	}
@@ -67,8 +68,7 @@ func rootFields(o *graphql.OperationContext) []graphql.CollectedField {
 func (o *operation) once(timeout time.Duration) *refusal {
 	ctx, cancel := context.WithTimeout(redisrepo.FailFast(o.ctx), timeout)
 	defer cancel()
-	next, ctx := o.exec.DispatchOperation(ctx, o.asked)
-	if o.response = next(ctx); o.response != nil {
+	if o.response = o.exec.execute(ctx, o.prepared); o.response != nil {
 		return nil
 	}
 	// The context ended before the first resolver.

@@ -9,9 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/99designs/gqlgen/graphql"
-	"github.com/vektah/gqlparser/v2/ast"
-
 	"frontpage/redisrepo"
 )
 
@@ -55,10 +52,10 @@ func (r Rates) rule(name string) Rate {
 }
 
 // charges returns what an operation costs its viewer and the address, by all rules. ruleOf is Schema.Rule.
-func (r Rates) charges(ruleOf map[string]string, v Viewer, o *graphql.OperationContext) []redisrepo.Charge {
-	amounts := map[string]int{RuleCost: costOf(o)}
-	if o.Operation.Operation == ast.Mutation {
-		for _, field := range rootFields(o) {
+func (r Rates) charges(ruleOf map[string]string, v Viewer, o *operation) []redisrepo.Charge {
+	amounts := map[string]int{RuleCost: max(o.cost, 1)}
+	if !o.reads() {
+		for _, field := range rootFields(o.asked) {
 			amounts[ruleOf[field.Name]]++
 		}
 	}
@@ -96,7 +93,7 @@ func (m *meter) charge(o *operation) *refusal {
 	if !o.subscribes() {
 		o.ctx = redisrepo.FailFast(o.ctx)
 	}
-	b := bill{charges: m.rates.charges(m.ruleOf, ViewerOf(o.ctx), o.asked), repo: m.repo}
+	b := bill{charges: m.rates.charges(m.ruleOf, ViewerOf(o.ctx), o), repo: m.repo}
 	var err error
 	b.balances, err = m.repo.Charge(o.ctx, RuleCost, b.charges)
 	if errors.Is(err, redisrepo.ErrReadOnly) { // reading must go on; the mutations themselves will fail

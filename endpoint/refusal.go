@@ -84,7 +84,7 @@ func presentable(err error) gqlerror.List { return gqlerror.List{gqlerror.Wrap(e
 
 // response presents the refusal as the response of an operation.
 func (r *refusal) response(op *operation) *graphql.Response {
-	return op.exec.DispatchError(op.ctx, r.list())
+	return op.exec.refuse(op.ctx, r.list())
 }
 
 // streamable reports whether a client that prefers an event stream gets the refusal as an event. A refusal

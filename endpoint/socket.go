@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/coder/websocket"
 	"github.com/rs/cors"
 
@@ -44,6 +43,7 @@ const (
 // sets no write deadline, limits neither connections nor operations, and queues events for a slow client
 // instead of sending the newest state once the client can take it.
 type socketTransport struct {
+	exec      *executor
 	log       *slog.Logger
 	bodyLimit int64
 	timeout   time.Duration
@@ -53,16 +53,16 @@ type socketTransport struct {
 	meter     *meter
 }
 
-// Supports accepts WebSocket handshakes.
-func (t *socketTransport) Supports(req *http.Request) bool {
+// supports reports whether a request is a WebSocket handshake.
+func (t *socketTransport) supports(req *http.Request) bool {
 	return strings.EqualFold(req.Header.Get("Upgrade"), "websocket")
 }
 
-// Do upgrades the request. It returns at once, so that net/http can free what it holds for a request.
-func (t *socketTransport) Do(w http.ResponseWriter, req *http.Request, exec graphql.GraphExecutor) {
+// ServeHTTP upgrades the request. It returns at once, so that net/http can free what it holds for a request.
+func (t *socketTransport) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	leave, refused := t.enter(req)
 	if refused != nil {
-		write(w, mediaJSON, refused, refused.response(&operation{exec: exec, ctx: req.Context()}))
+		write(w, mediaJSON, refused, refused.response(&operation{exec: t.exec, ctx: req.Context()}))
 		return
 	}
 	up := &upgrade{ResponseWriter: w, timeout: t.streams.limits.Ping}
@@ -75,7 +75,7 @@ func (t *socketTransport) Do(w http.ResponseWriter, req *http.Request, exec grap
 		return
 	}
 	conn.SetReadLimit(t.bodyLimit)
-	s := newSocket(t, conn, up.conn, req, exec)
+	s := newSocket(t, conn, up.conn, req)
 	go func() {
 		defer leave()
 		defer s.end()

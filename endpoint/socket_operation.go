@@ -53,7 +53,7 @@ func (s *socket) subscribe(m message) bool {
 	case full:
 		refused := overLimit(codeOperationLimit, "operations", s.streams.limits.Operations+1, s.streams.limits.Operations)
 		refused.message = "too many operations on this socket: complete one"
-		s.write(typeError, so.name, asJSON(s.exec.DispatchError(s.ctx, refused.list()).Errors))
+		s.write(typeError, so.name, asJSON(s.exec.refuse(s.ctx, refused.list()).Errors))
 	}
 	return true
 }

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/coder/websocket"
 
 	"frontpage/identity"
@@ -18,8 +17,7 @@ import (
 type socket struct {
 	*socketTransport
 	conn    *websocket.Conn
-	bounded *boundedConn // below conn
-	exec    graphql.GraphExecutor
+	bounded *boundedConn    // below conn
 	request *http.Request   // of the handshake
 	ctx     context.Context // with the viewer of connection_init, once it was received
 	cancel  context.CancelFunc
@@ -56,9 +54,9 @@ type socketOperation struct {
 	queued bool          // it is in socket.waiting
 }
 
-func newSocket(t *socketTransport, conn *websocket.Conn, bounded *boundedConn, req *http.Request, exec graphql.GraphExecutor) *socket {
+func newSocket(t *socketTransport, conn *websocket.Conn, bounded *boundedConn, req *http.Request) *socket {
 	s := &socket{
-		socketTransport: t, conn: conn, bounded: bounded, exec: exec,
+		socketTransport: t, conn: conn, bounded: bounded,
 		request:    &http.Request{Header: req.Header, RemoteAddr: req.RemoteAddr}, // drop everything else the request keeps alive
 		operations: map[string]*socketOperation{}, starting: make(chan struct{}, 1),
 	}

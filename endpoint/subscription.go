@@ -63,9 +63,10 @@ type answer struct {
 // begin starts a subscription. The caller closes it.
 func (s *streams) begin(o *operation) *subscription {
 	sub := &subscription{operation: o, streams: s, articles: make(chan *redisrepo.Article, 1)}
-	sub.next, sub.ctx = o.exec.DispatchOperation(context.WithValue(o.ctx, subscriptionKey{}, sub), o.asked)
+	sub.ctx = context.WithValue(o.ctx, subscriptionKey{}, sub)
+	sub.next = o.exec.gqlgen(sub.ctx)
 	if sub.watch == nil {
-		sub.first = sub.next(sub.ctx)
+		sub.first = o.exec.respond(sub.ctx, sub.next)
 		return sub
 	}
 	sub.pure = s.sameForAll != nil && s.sameForAll(o.asked.Operation.SelectionSet)
@@ -230,21 +231,29 @@ func (s *subscription) execute(article *redisrepo.Article) answer {
 	}
 	s.making.Lock()
 	defer s.making.Unlock()
-	select {
-	case s.articles <- article:
-	case <-s.ctx.Done():
-		return answer{article: article}
-	}
-	response := s.next(s.ctx)
+	response := s.answer(article)
 	if response == nil {
 		return answer{article: article}
 	}
 	body := appendResponse(make([]byte, 0, len(response.Data)+16), response)
-	if more := cap(response.Data) - s.buffer; more > 0 {
+	if more := cap(response.Data) - s.buffer; more > 0 && s.prepared.Event == nil {
 		s.buffer += more
 		s.exceeded.CompareAndSwap(nil, s.streams.grow(s.operation, more))
 	}
 	return answer{article, body, len(response.Errors) > 0}
+}
+
+// answer executes the operation for an article. The response is nil if the subscription has ended.
+func (s *subscription) answer(article *redisrepo.Article) *graphql.Response {
+	if s.prepared.Event != nil {
+		return s.exec.respond(s.ctx, func(ctx context.Context) *graphql.Response { return s.prepared.Event(ctx, article) })
+	}
+	select {
+	case s.articles <- article:
+		return s.exec.respond(s.ctx, s.next)
+	case <-s.ctx.Done():
+		return nil
+	}
 }
 
 // done ends the deliveries of events. An article with a failed field is sent again at its next change.

@@ -1,0 +1,212 @@
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/99designs/gqlgen/graphql/errcode"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/parser"
+	"github.com/vektah/gqlparser/v2/validator"
+	"github.com/vektah/gqlparser/v2/validator/rules"
+)
+
+// executor prepares and executes operations.
+//
+// It replaces gqlgen's executor, which finds out again for each request what depends on the document alone: which
+// operation it has, what it costs, how it is executed.
+type executor struct {
+	schema        Schema
+	limits        Limits
+	introspection bool
+	rules         *rules.Rules
+	known         documentCache[preparedKey, *prepared]
+	present       graphql.ErrorPresenterFunc
+	recover       graphql.RecoverFunc
+
+	// find sets the document of a request that names it by an id, and refuses one that must not run. If keep is
+	// not empty, the document is to be kept under this hash once it has proved valid.
+	find func(ctx context.Context, params *graphql.RawParams) (keep string, refused *refusal)
+	keep func(ctx context.Context, hash, text string)
+}
+
+func newExecutor(schema Schema, log *slog.Logger, o Options) *executor {
+	var hidden *hiddenNames
+	if !o.Introspection {
+		hidden = newHiddenNames(schema.Schema())
+	}
+	return &executor{
+		schema: schema, limits: o.Limits, introspection: o.Introspection, rules: validationRules(o.Limits, o.Introspection),
+		known: newDocumentCache[preparedKey, *prepared](), present: presentError(log, o.Limits, hidden), recover: recovered(log),
+	}
+}
+
+// prepare parses, validates and measures an operation. What it could find out is set in o even if it returns errors.
+func (e *executor) prepare(o *operation, params *graphql.RawParams) gqlerror.List {
+	o.asked = &graphql.OperationContext{
+		RawQuery: params.Query, OperationName: params.OperationName, Extensions: params.Extensions, Headers: params.Headers,
+		DisableIntrospection: !e.introspection, RecoverFunc: e.recover, ResolverMiddleware: resolve, RootResolverMiddleware: resolveRoot,
+	}
+	o.ctx = graphql.WithOperationContext(o.ctx, o.asked)
+	hash, refused := e.find(o.ctx, params)
+	if refused != nil {
+		return presentable(refused)
+	}
+	o.asked.RawQuery = params.Query
+	p, errs := e.prepared(params.Query, params.OperationName)
+	if len(errs) > 0 {
+		return errs
+	}
+	o.prepared, o.asked.Doc, o.asked.Operation = p, p.document, p.operation
+	if err := e.setVariables(o, params.Variables); err != nil {
+		return gqlerror.List{err}
+	}
+	if refused = e.limits.costs(o.cost); refused != nil {
+		return presentable(refused)
+	}
+	if hash != "" {
+		e.keep(o.ctx, hash, params.Query)
+	}
+	return nil
+}
+
+// setVariables coerces the variables of an operation, and sets what depends on them.
+func (e *executor) setVariables(o *operation, given map[string]any) *gqlerror.Error {
+	if len(o.prepared.operation.VariableDefinitions) == 0 {
+		o.asked.Variables, o.cost = map[string]any{}, o.prepared.cost
+		return nil
+	}
+	var err error
+	if o.asked.Variables, err = validator.VariableValues(e.schema.Schema(), o.prepared.operation, given); err != nil {
+		return coded(err, errcode.ValidationFailed)[0]
+	}
+	if refused := mismatched(e.schema.Schema(), o.asked); refused != nil {
+		return gqlerror.Wrap(refused)
+	}
+	o.cost = costOf(e.schema, o.prepared.operation, o.asked.Variables)
+	return nil
+}
+
+// execute executes a query or a mutation. The response is nil if ctx has ended.
+func (e *executor) execute(ctx context.Context, p *prepared) *graphql.Response {
+	if p.Execute != nil {
+		return e.respond(ctx, p.Execute)
+	}
+	return e.respond(ctx, e.gqlgen(ctx))
+}
+
+// respond executes an operation, or an event of a subscription. The response is nil if ctx has ended, or if there
+// are no more events.
+func (e *executor) respond(ctx context.Context, execute graphql.ResponseHandler) *graphql.Response {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return e.around(graphql.WithResponseContext(ctx, e.present, e.recover), func(ctx context.Context) *graphql.Response {
+		response := execute(ctx)
+		if response != nil {
+			response.Errors = append(response.Errors, graphql.GetErrors(ctx)...)
+			response.Extensions = graphql.GetExtensions(ctx)
+		}
+		return response
+	})
+}
+
+// refuse presents errors as the response of an operation that does not run.
+func (e *executor) refuse(ctx context.Context, errs gqlerror.List) *graphql.Response {
+	return e.around(graphql.WithResponseContext(ctx, e.present, e.recover), func(ctx context.Context) *graphql.Response {
+		for _, err := range errs {
+			graphql.AddError(ctx, err)
+		}
+		return &graphql.Response{Errors: graphql.GetErrors(ctx), Extensions: graphql.GetExtensions(ctx)}
+	})
+}
+
+// around calls next as Schema.Around wants it, and bounds the response.
+func (e *executor) around(ctx context.Context, next graphql.ResponseHandler) (response *graphql.Response) {
+	ctx = withReported(ctx)
+	if e.schema.Around != nil {
+		response = e.schema.Around(ctx, next)
+	} else {
+		response = next(ctx)
+	}
+	if response != nil {
+		e.limits.boundResponse(response)
+	}
+	return response
+}
+
+// gqlgen has gqlgen begin to execute an operation. Errors at once, of a subscription's resolver, are its only response.
+func (e *executor) gqlgen(ctx context.Context) graphql.ResponseHandler {
+	ctx = graphql.WithResponseContext(ctx, e.present, e.recover)
+	execute := e.schema.Exec(ctx)
+	if errs := graphql.GetErrors(ctx); errs != nil {
+		return graphql.OneShot(&graphql.Response{Errors: errs})
+	}
+	return execute
+}
+
+// resolve and resolveRoot are called by gqlgen for each field.
+func resolve(ctx context.Context, next graphql.Resolver) (any, error)              { return next(ctx) }
+func resolveRoot(ctx context.Context, next graphql.RootResolver) graphql.Marshaler { return next(ctx) }
+
+// prepared is what the requests for an operation of a document have in common. It is immutable.
+type prepared struct {
+	document  *ast.QueryDocument
+	operation *ast.OperationDefinition
+	cost      int // if the operation has no variables
+	Executable
+}
+
+// preparedKey is the text of a document, and the name that a request gives for its operation.
+type preparedKey struct{ text, name string }
+
+// prepared returns an operation of a document, which it parses and validates at its first use.
+func (e *executor) prepared(text, name string) (*prepared, gqlerror.List) {
+	key := preparedKey{text, name}
+	if p, ok := e.known.get(key); ok {
+		return p, nil
+	}
+	document, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, e.limits.Tokens)
+	if err != nil {
+		return nil, coded(err, errcode.ParseFailed)
+	}
+	if len(document.Operations) == 0 {
+		return nil, coded(gqlerror.Errorf("no operation provided"), errcode.ValidationFailed)
+	}
+	if errs := validator.ValidateWithRules(e.schema.Schema(), document, e.rules); len(errs) > 0 {
+		return nil, coded(errs, errcode.ValidationFailed)
+	}
+	operation := document.Operations.ForName(name)
+	if operation == nil {
+		return nil, coded(gqlerror.Errorf("operation %s not found", name), errcode.ValidationFailed)
+	}
+	p := &prepared{document: document, operation: operation}
+	if len(operation.VariableDefinitions) == 0 {
+		p.cost = costOf(e.schema, operation, nil)
+	}
+	if e.schema.Compile != nil && p.cost <= e.limits.Cost {
+		p.Executable = e.schema.Compile(operation, document.Fragments)
+	}
+	e.known.add(key, p, len(text), perToken*countTokens(text)+p.Bytes)
+	return p, nil
+}
+
+// coded returns the errors of gqlparser that err holds, with a code.
+func coded(err error, code string) gqlerror.List {
+	var list gqlerror.List
+	var one *gqlerror.Error
+	switch {
+	case errors.As(err, &list):
+	case errors.As(err, &one):
+		list = gqlerror.List{one}
+	default:
+		list = gqlerror.List{gqlerror.Wrap(err)}
+	}
+	for _, err := range list {
+		errcode.Set(err, code)
+	}
+	return list
+}
