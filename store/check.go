@@ -13,7 +13,7 @@ import (
 var errCluster = errors.New("Redis Cluster is not supported yet: use a server that is not part of a cluster")
 
 // How long to wait for a server: until it replies at all, and until it has loaded its data. A child either
-// replies or exits, so its limits only guard against one that hangs.
+// replies or exits, so its limits only guard against one that hangs; they are for a busy machine, too.
 const (
 	remoteReplies = 4 * time.Second
 	remoteLoads   = time.Minute
