@@ -23,11 +23,16 @@ func Schema() *ast.Schema { return parsedSchema }
 // written to log.
 func NewHandler(repo *redisrepo.Repo, log *slog.Logger, o endpoint.Options) *endpoint.Handler {
 	resolver := &Resolver{repo: repo, log: log, buckets: buckets(o.AuditSecret)}
-	return endpoint.New(endpoint.Schema{
-		ExecutableSchema: NewExecutableSchema(Config{Resolvers: resolver, Complexity: listCosts(o.Limits.PageSize)}),
-		Around:           resolver.withLoader,
+	return endpoint.New(resolver.served(resolver, o), repo, log, o)
+}
+
+// served returns what the endpoint serves: the schema, resolved by root, and what depends on its names.
+func (r *Resolver) served(root ResolverRoot, o endpoint.Options) endpoint.Schema {
+	return endpoint.Schema{
+		ExecutableSchema: NewExecutableSchema(Config{Resolvers: root, Complexity: listCosts(o.Limits.PageSize)}),
+		Around:           r.withLoader,
 		Rule:             ruleOf,
 		SameForAll:       sharedBy,
 		Watched:          watchedBy,
-	}, repo, log, o)
+	}
 }

@@ -1,0 +1,374 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/graph"
+	"frontpage/redisrepo"
+)
+
+// faults makes calls of resolvers and commands of Redis fail, the same ones for each executor: what they are called
+// for decides, not when. A salt of 0 means no faults.
+type faults struct{ salt, share uint64 } // of 1000 calls, share fail
+
+type (
+	faultsKey struct{}
+	batchKey  struct{} // marks the context of a resolver that is called for several objects at once
+)
+
+// kind returns how a call fails, as a number below kinds, or -1.
+func (f faults) kind(kinds int, call ...any) int {
+	if f.salt == 0 {
+		return -1
+	}
+	h := fnv.New64a()
+	fmt.Fprint(h, f.salt, call)
+	sum := h.Sum64()
+	if sum/1000%1000 >= f.share {
+		return -1
+	}
+	return int(sum / 1_000_000 % uint64(kinds)) // #nosec G115 -- below kinds
+}
+
+// reply is an error reply of Redis.
+type reply string
+
+func (r reply) Error() string { return string(r) }
+func (reply) RedisError()     {}
+
+var replies = []error{
+	reply("LOADING Redis is loading the dataset in memory"), reply("OOM command not allowed when used memory > 'maxmemory'."),
+	reply("WRONGTYPE Operation against a key holding the wrong kind of value"), context.DeadlineExceeded,
+}
+
+// commandFaults is a hook that makes commands fail.
+//
+// The executors may put different objects into one call of a batch resolver. So that the same objects have an error,
+// no single command of such a call fails.
+type commandFaults struct{}
+
+func (commandFaults) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (commandFaults) fail(ctx context.Context, command redis.Cmder) error {
+	f, _ := ctx.Value(faultsKey{}).(faults)
+	args := command.Args()
+	if len(args) < 2 {
+		return nil
+	}
+	key := fmt.Sprint(args[1])
+	if command.Name() == "evalsha" && len(args) > 3 {
+		key += " " + fmt.Sprint(args[3])
+	}
+	kind := -1
+	switch {
+	case slices.Contains([]string{"hello", "client", "select"}, command.Name()): // of a new connection
+	case strings.Contains(key, "rate:"): // the operation would not be executed
+	case strings.HasPrefix(key, "article:"):
+		// An article that cannot be read is left out of lists. When the store does not answer, the list fails: this
+		// must not depend on the other articles.
+		if kind = f.kind(2, "articles"); kind < 0 && f.kind(1, key) == 0 {
+			kind = 2
+		}
+	case ctx.Value(batchKey{}) == nil:
+		kind = f.kind(len(replies), command.Name(), key)
+	}
+	if kind < 0 {
+		return nil
+	}
+	command.SetErr(replies[kind])
+	return replies[kind]
+}
+
+func (c commandFaults) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, command redis.Cmder) error {
+		if err := c.fail(ctx, command); err != nil {
+			return err
+		}
+		return next(ctx, command)
+	}
+}
+
+func (c commandFaults) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		err := next(ctx, commands)
+		for _, command := range commands {
+			if failed := c.fail(ctx, command); failed != nil {
+				err = failed
+			}
+		}
+		return err
+	}
+}
+
+var injected = []error{
+	errors.New("injected"),
+	redisrepo.Refusal{{Code: redisrepo.Invalid, Message: `injected <&> "` + "\u2028\x01"}},
+	fmt.Errorf("injected: %w", redisrepo.ErrUnavailable),
+	context.Canceled,
+	graphql.BatchErrorList{nil},
+}
+
+// called calls a resolver for one object, named by about, or fails, or panics, or returns nil, or a list with an
+// element that is nil.
+func called[T any](ctx context.Context, field string, about []any, call func(context.Context) (T, error)) (T, error) {
+	var none T
+	f, _ := ctx.Value(faultsKey{}).(faults)
+	kind := f.kind(len(injected)+3, append([]any{field}, about...)...)
+	if kind >= 0 && kind < len(injected) {
+		return none, injected[kind]
+	}
+	switch kind - len(injected) {
+	case 0:
+		panic("injected")
+	case 1:
+		return none, nil
+	}
+	result, err := call(ctx)
+	if articles, ok := any(result).([]*redisrepo.Article); ok && kind >= 0 && len(articles) > 0 {
+		articles = slices.Clone(articles)
+		articles[len(articles)/2] = nil
+		result = any(articles).(T)
+	}
+	return result, err
+}
+
+// calledForAll calls a batch resolver. Some of its fields fail for all objects, others for some of them.
+func calledForAll[O, T any](ctx context.Context, field string, objects []O, call func(context.Context, []O) ([]T, error)) ([]T, error) {
+	f, _ := ctx.Value(faultsKey{}).(faults)
+	kind := f.kind(len(injected)+3, field)
+	if kind >= 0 && kind < len(injected) {
+		return nil, injected[kind]
+	}
+	if kind == len(injected) {
+		panic("injected")
+	}
+	results, err := call(context.WithValue(ctx, batchKey{}, true), objects)
+	if err != nil {
+		return results, err
+	}
+	errs := make(graphql.BatchErrorList, len(objects))
+	switch kind - len(injected) {
+	case 1:
+		return results[:len(results)-1], nil
+	case 2:
+		return results, append(errs, errors.New("one more than objects"))
+	}
+	for i, o := range objects {
+		if kind := f.kind(len(injected)-1, field, idOf(o)); kind >= 0 {
+			errs[i] = injected[kind]
+		}
+	}
+	if slices.IndexFunc(errs, func(err error) bool { return err != nil }) < 0 {
+		return results, nil
+	}
+	return results, errs
+}
+
+func idOf(object any) string {
+	switch o := object.(type) {
+	case *redisrepo.Article:
+		return o.ID.String()
+	case *redisrepo.ModerationEntry:
+		return o.Cursor
+	}
+	panic(fmt.Sprintf("a batch resolver has the type %T: add its id here", object))
+}
+
+// The resolvers of faultyRoot call those of a site, unless a fault is injected.
+type faultyRoot struct{ graph.ResolverRoot }
+
+func (r faultyRoot) Article() graph.ArticleResolver { return faultyArticle{r.ResolverRoot.Article()} }
+func (r faultyRoot) ArticleConnection() graph.ArticleConnectionResolver {
+	return faultyArticleConnection{r.ResolverRoot.ArticleConnection()}
+}
+
+func (r faultyRoot) DuplicateLinkError() graph.DuplicateLinkErrorResolver {
+	return faultyDuplicateLinkError{r.ResolverRoot.DuplicateLinkError()}
+}
+func (r faultyRoot) Group() graph.GroupResolver { return faultyGroup{r.ResolverRoot.Group()} }
+func (r faultyRoot) GroupConnection() graph.GroupConnectionResolver {
+	return faultyGroupConnection{r.ResolverRoot.GroupConnection()}
+}
+
+func (r faultyRoot) ModerationEntry() graph.ModerationEntryResolver {
+	return faultyModerationEntry{r.ResolverRoot.ModerationEntry()}
+}
+func (r faultyRoot) Mutation() graph.MutationResolver {
+	return faultyMutation{r.ResolverRoot.Mutation()}
+}
+func (r faultyRoot) Query() graph.QueryResolver { return faultyQuery{r.ResolverRoot.Query()} }
+func (r faultyRoot) User() graph.UserResolver   { return faultyUser{r.ResolverRoot.User()} }
+
+type (
+	faultyArticle           struct{ graph.ArticleResolver }
+	faultyArticleConnection struct {
+		graph.ArticleConnectionResolver
+	}
+	faultyDuplicateLinkError struct {
+		graph.DuplicateLinkErrorResolver
+	}
+	faultyGroup           struct{ graph.GroupResolver }
+	faultyGroupConnection struct{ graph.GroupConnectionResolver }
+	faultyModerationEntry struct{ graph.ModerationEntryResolver }
+	faultyMutation        struct{ graph.MutationResolver }
+	faultyQuery           struct{ graph.QueryResolver }
+	faultyUser            struct{ graph.UserResolver }
+)
+
+func (r faultyArticle) Groups(ctx context.Context, objs []*redisrepo.Article) ([][]*redisrepo.Group, error) {
+	return calledForAll(ctx, "Article.groups", objs, r.ArticleResolver.Groups)
+}
+
+func (r faultyArticle) ViewerVote(ctx context.Context, objs []*redisrepo.Article) ([]*redisrepo.Vote, error) {
+	return calledForAll(ctx, "Article.viewerVote", objs, r.ArticleResolver.ViewerVote)
+}
+
+func (r faultyArticle) ViewerCanVote(ctx context.Context, objs []*redisrepo.Article) ([]bool, error) {
+	return calledForAll(ctx, "Article.viewerCanVote", objs, r.ArticleResolver.ViewerCanVote)
+}
+
+func (r faultyModerationEntry) Article(ctx context.Context, objs []*redisrepo.ModerationEntry) ([]*redisrepo.Article, error) {
+	return calledForAll(ctx, "ModerationEntry.article", objs, r.ModerationEntryResolver.Article)
+}
+
+func (r faultyArticleConnection) TotalCount(ctx context.Context, obj *graph.ArticleConnection) (int32, error) {
+	about := []any{len(obj.Edges), obj.PageInfo.HasNextPage}
+	for _, edge := range obj.Edges {
+		about = append(about, edge.Cursor)
+	}
+	return called(ctx, "ArticleConnection.totalCount", about, func(ctx context.Context) (int32, error) {
+		return r.ArticleConnectionResolver.TotalCount(ctx, obj)
+	})
+}
+
+func (r faultyDuplicateLinkError) Article(ctx context.Context, obj *graph.DuplicateLinkError) (*redisrepo.Article, error) {
+	return called(ctx, "DuplicateLinkError.article", []any{obj.ArticleID}, func(ctx context.Context) (*redisrepo.Article, error) {
+		return r.DuplicateLinkErrorResolver.Article(ctx, obj)
+	})
+}
+
+func (r faultyGroup) Articles(ctx context.Context, obj *redisrepo.Group, order redisrepo.Order, direction redisrepo.Direction, page int32, pageSize *int32) ([]*redisrepo.Article, error) {
+	return called(ctx, "Group.articles", []any{obj.Name, order, page}, func(ctx context.Context) ([]*redisrepo.Article, error) {
+		return r.GroupResolver.Articles(ctx, obj, order, direction, page, pageSize)
+	})
+}
+
+func (r faultyGroup) ArticlesConnection(ctx context.Context, obj *redisrepo.Group, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string) (*graph.ArticleConnection, error) {
+	return called(ctx, "Group.articlesConnection", []any{obj.Name, order}, func(ctx context.Context) (*graph.ArticleConnection, error) {
+		return r.GroupResolver.ArticlesConnection(ctx, obj, order, direction, first, after, last, before)
+	})
+}
+
+func (r faultyGroupConnection) TotalCount(ctx context.Context, obj *graph.GroupConnection) (int32, error) {
+	return called(ctx, "GroupConnection.totalCount", []any{len(obj.Edges)}, func(ctx context.Context) (int32, error) {
+		return r.GroupConnectionResolver.TotalCount(ctx, obj)
+	})
+}
+
+func (r faultyUser) ArticlesConnection(ctx context.Context, obj *redisrepo.User, first *int32, after *string, last *int32, before *string) (*graph.ArticleConnection, error) {
+	return called(ctx, "User.articlesConnection", []any{obj.Name}, func(ctx context.Context) (*graph.ArticleConnection, error) {
+		return r.UserResolver.ArticlesConnection(ctx, obj, first, after, last, before)
+	})
+}
+
+func (r faultyMutation) Post(ctx context.Context, input redisrepo.Draft) (*graph.PostPayload, error) {
+	return called(ctx, "Mutation.post", []any{input.Title}, func(ctx context.Context) (*graph.PostPayload, error) {
+		return r.MutationResolver.Post(ctx, input)
+	})
+}
+
+func (r faultyMutation) Vote(ctx context.Context, input graph.VoteInput) (*graph.VotePayload, error) {
+	return called(ctx, "Mutation.vote", []any{input}, func(ctx context.Context) (*graph.VotePayload, error) {
+		return r.MutationResolver.Vote(ctx, input)
+	})
+}
+
+func (r faultyMutation) Regroup(ctx context.Context, input graph.RegroupInput) (*graph.RegroupPayload, error) {
+	return called(ctx, "Mutation.regroup", []any{input}, func(ctx context.Context) (*graph.RegroupPayload, error) {
+		return r.MutationResolver.Regroup(ctx, input)
+	})
+}
+
+func (r faultyMutation) DeleteArticle(ctx context.Context, input graph.DeleteArticleInput) (*graph.DeleteArticlePayload, error) {
+	return called(ctx, "Mutation.deleteArticle", []any{input}, func(ctx context.Context) (*graph.DeleteArticlePayload, error) {
+		return r.MutationResolver.DeleteArticle(ctx, input)
+	})
+}
+
+func (r faultyQuery) Articles(ctx context.Context, order redisrepo.Order, direction redisrepo.Direction, page int32, pageSize *int32) ([]*redisrepo.Article, error) {
+	return called(ctx, "Query.articles", []any{order, direction, page}, func(ctx context.Context) ([]*redisrepo.Article, error) {
+		return r.QueryResolver.Articles(ctx, order, direction, page, pageSize)
+	})
+}
+
+func (r faultyQuery) ArticlesConnection(ctx context.Context, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string) (*graph.ArticleConnection, error) {
+	return called(ctx, "Query.articlesConnection", []any{order, direction}, func(ctx context.Context) (*graph.ArticleConnection, error) {
+		return r.QueryResolver.ArticlesConnection(ctx, order, direction, first, after, last, before)
+	})
+}
+
+func (r faultyQuery) Article(ctx context.Context, id string) (*redisrepo.Article, error) {
+	return called(ctx, "Query.article", []any{id}, func(ctx context.Context) (*redisrepo.Article, error) {
+		return r.QueryResolver.Article(ctx, id)
+	})
+}
+
+func (r faultyQuery) Group(ctx context.Context, name string) (*redisrepo.Group, error) {
+	return called(ctx, "Query.group", []any{name}, func(ctx context.Context) (*redisrepo.Group, error) {
+		return r.QueryResolver.Group(ctx, name)
+	})
+}
+
+func (r faultyQuery) Groups(ctx context.Context, first *int32, after *string, last *int32, before *string) (*graph.GroupConnection, error) {
+	return called(ctx, "Query.groups", nil, func(ctx context.Context) (*graph.GroupConnection, error) {
+		return r.QueryResolver.Groups(ctx, first, after, last, before)
+	})
+}
+
+func (r faultyQuery) User(ctx context.Context, name string) (*redisrepo.User, error) {
+	return called(ctx, "Query.user", []any{name}, func(ctx context.Context) (*redisrepo.User, error) {
+		return r.QueryResolver.User(ctx, name)
+	})
+}
+
+func (r faultyQuery) Viewer(ctx context.Context) (*redisrepo.User, error) {
+	return called(ctx, "Query.viewer", nil, r.QueryResolver.Viewer)
+}
+
+func (r faultyQuery) Node(ctx context.Context, id string) (graph.Node, error) {
+	return called(ctx, "Query.node", []any{id}, func(ctx context.Context) (graph.Node, error) {
+		return r.QueryResolver.Node(ctx, id)
+	})
+}
+
+func (r faultyQuery) Nodes(ctx context.Context, ids []string) ([]graph.Node, error) {
+	return called(ctx, "Query.nodes", []any{ids}, func(ctx context.Context) ([]graph.Node, error) {
+		return r.QueryResolver.Nodes(ctx, ids)
+	})
+}
+
+// RateLimit replaces the time, which is the machine's.
+func (r faultyQuery) RateLimit(ctx context.Context) (*graph.RateLimit, error) {
+	return called(ctx, "Query.rateLimit", nil, func(ctx context.Context) (*graph.RateLimit, error) {
+		limit, err := r.QueryResolver.RateLimit(ctx)
+		if limit != nil {
+			limit.ResetAt = time.Unix(int64(limit.Remaining), 0).UTC()
+		}
+		return limit, err
+	})
+}
+
+func (r faultyQuery) ModerationLog(ctx context.Context, first *int32, after *string, last *int32, before *string) (*graph.ModerationConnection, error) {
+	return called(ctx, "Query.moderationLog", nil, func(ctx context.Context) (*graph.ModerationConnection, error) {
+		return r.QueryResolver.ModerationLog(ctx, first, after, last, before)
+	})
+}
