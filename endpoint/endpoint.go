@@ -106,13 +106,13 @@ func New(schema Schema, repo *redisrepo.Repo, log *slog.Logger, o Options) *Hand
 	others := &httpTransport{
 		exec: exec, log: log, bodyLimit: o.BodyLimit, timeout: o.Timeout, preflight: o.GETPreflight, streams: streams, meter: meter,
 	}
-	handler := compress(signIn(o.Identity, o.Proxies, log, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	handler := compress(signIn(o.Identity, o.Proxies, log, func(ctx context.Context, w http.ResponseWriter, req *http.Request) {
 		if sockets.supports(req) {
-			sockets.ServeHTTP(w, req)
+			sockets.serve(ctx, w, req)
 		} else {
-			others.ServeHTTP(w, req)
+			others.serve(ctx, w, req)
 		}
-	})))
+	}))
 	if origins := allowedOrigins(o.Origins); origins != nil {
 		handler = origins.Handler(handler)
 	}

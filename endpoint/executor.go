@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/errcode"
@@ -24,6 +25,7 @@ type executor struct {
 	introspection bool
 	rules         *rules.Rules
 	known         documentCache[preparedKey, *prepared]
+	requests      requests
 	present       graphql.ErrorPresenterFunc
 	recover       graphql.RecoverFunc
 
@@ -40,36 +42,44 @@ func newExecutor(schema Schema, log *slog.Logger, o Options) *executor {
 	}
 	return &executor{
 		schema: schema, limits: o.Limits, introspection: o.Introspection, rules: validationRules(o.Limits, o.Introspection),
-		known: newDocumentCache[preparedKey, *prepared](), present: presentError(log, o.Limits, hidden), recover: recovered(log),
+		known: newDocumentCache[preparedKey, *prepared](), requests: newRequests(), present: presentError(log, o.Limits, hidden), recover: recovered(log),
 	}
 }
 
 // prepare parses, validates and measures an operation. What it could find out is set in o even if it returns errors.
-func (e *executor) prepare(o *operation, params *graphql.RawParams) gqlerror.List {
+func (e *executor) prepare(o *operation, asked *request, header http.Header) gqlerror.List {
 	o.asked = &graphql.OperationContext{
-		RawQuery: params.Query, OperationName: params.OperationName, Extensions: params.Extensions, Headers: params.Headers,
+		RawQuery: asked.Query, OperationName: asked.OperationName, Extensions: asked.Extensions, Headers: header,
 		DisableIntrospection: !e.introspection, RecoverFunc: e.recover, ResolverMiddleware: resolve, RootResolverMiddleware: resolveRoot,
 	}
 	o.ctx = graphql.WithOperationContext(o.ctx, o.asked)
-	hash, refused := e.find(o.ctx, params)
-	if refused != nil {
-		return presentable(refused)
+	var hash string
+	if !asked.known {
+		var refused *refusal
+		if hash, refused = e.find(o.ctx, &asked.RawParams); refused != nil {
+			return presentable(refused)
+		}
+		o.asked.RawQuery = asked.Query
 	}
-	o.asked.RawQuery = params.Query
-	p, errs := e.prepared(params.Query, params.OperationName)
+	p, errs := e.prepared(asked.Query, asked.OperationName)
 	if len(errs) > 0 {
 		return errs
 	}
 	o.prepared, o.asked.Doc, o.asked.Operation = p, p.document, p.operation
-	if err := e.setVariables(o, params.Variables); err != nil {
+	if asked.known {
+		o.asked.Variables, o.cost = asked.variables, asked.cost
+		return nil
+	}
+	if err := e.setVariables(o, asked.Variables); err != nil {
 		return gqlerror.List{err}
 	}
-	if refused = e.limits.costs(o.cost); refused != nil {
+	if refused := e.limits.costs(o.cost); refused != nil {
 		return presentable(refused)
 	}
 	if hash != "" {
-		e.keep(o.ctx, hash, params.Query)
+		e.keep(o.ctx, hash, asked.Query)
 	}
+	e.requests.add(asked, o.asked.Variables, o.cost)
 	return nil
 }
 
@@ -126,7 +136,7 @@ func (e *executor) refuse(ctx context.Context, errs gqlerror.List) *graphql.Resp
 
 // around calls next as Schema.Around wants it, and bounds the response.
 func (e *executor) around(ctx context.Context, next graphql.ResponseHandler) (response *graphql.Response) {
-	ctx = withReported(ctx)
+	ctx = &reportingContext{Context: ctx}
 	if e.schema.Around != nil {
 		response = e.schema.Around(ctx, next)
 	} else {

@@ -67,7 +67,7 @@ func FuzzMessage(f *testing.F) {
 			t.Errorf("%s: got %s when printed and parsed again: %s", data, asJSON(again), problem)
 		}
 		if kind == typeSubscribe {
-			params, problem := parseSubscribe(m, http.Header{})
+			params, problem := parseSubscribe(m)
 			if problem == "" && params.Query == "" && params.Extensions[persistedExtension] == nil {
 				t.Errorf("%s: accepted without a document", data)
 			}
@@ -183,7 +183,7 @@ func FuzzReadQuery(f *testing.F) {
 	} {
 		f.Add(query)
 	}
-	transport := &httpTransport{bodyLimit: 1 << 20}
+	transport := &httpTransport{bodyLimit: 1 << 20, exec: &executor{requests: newRequests()}}
 	f.Fuzz(func(t *testing.T, raw string) {
 		req := httptest.NewRequest(http.MethodGet, "/", nil)
 		req.URL.RawQuery = raw

@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"time"
@@ -25,15 +26,15 @@ type httpTransport struct {
 // methods is the value of the header Allow.
 const methods = "GET, HEAD, POST, OPTIONS"
 
-// ServeHTTP serves one request. All refusals are written here.
-func (t *httpTransport) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+// serve serves one request. All refusals are written here.
+func (t *httpTransport) serve(ctx context.Context, w http.ResponseWriter, req *http.Request) {
 	if req.Method == http.MethodOptions {
 		w.Header().Set("Allow", methods)
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
 	accept := negotiate(req.Header.Values("Accept"))
-	op := &operation{exec: t.exec, ctx: req.Context()}
+	op := &operation{exec: t.exec, ctx: ctx}
 	defer func() {
 		if cause := recover(); cause != nil {
 			logPanic(op.ctx, t.log, cause)
@@ -65,11 +66,11 @@ func (t *httpTransport) begin(w http.ResponseWriter, req *http.Request, accept a
 			status: http.StatusNotAcceptable,
 		}
 	}
-	params, refused := t.read(w, req)
+	asked, refused := t.read(w, req)
 	if refused != nil {
 		return refused
 	}
-	if refused = op.prepare(params); refused != nil {
+	if refused = op.prepare(asked, req.Header); refused != nil {
 		return refused
 	}
 	if !op.reads() && req.Method != http.MethodPost {

@@ -1,7 +1,6 @@
 package endpoint
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -9,75 +8,94 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"unicode/utf8"
-
-	"github.com/99designs/gqlgen/graphql"
 )
 
-// request is the JSON of a request.
-type request struct {
-	graphql.RawParams
-	DocumentID string `json:"documentId"` // of a persisted or trusted document
+// read parses a request, unless it is known. Nothing of a refused one has been executed.
+func (t *httpTransport) read(w http.ResponseWriter, req *http.Request) (*request, *refusal) {
+	raw, refused := t.receive(w, req)
+	if refused != nil {
+		return nil, refused
+	}
+	if known, ok := t.exec.requests.get(raw); ok {
+		return known, nil
+	}
+	parsed := &request{raw: raw}
+	if raw.method == http.MethodPost {
+		refused = parsed.parseBody(raw.text)
+	} else {
+		refused = parsed.parseQuery(raw.text)
+	}
+	if refused == nil {
+		refused = parsed.complete()
+	}
+	return parsed, refused
 }
 
-// read parses a request. Nothing of a refused one has been executed.
-func (t *httpTransport) read(w http.ResponseWriter, req *http.Request) (*graphql.RawParams, *refusal) {
-	var parsed request
-	var refused *refusal
+// receive returns what a request consists of, once it may be read at all.
+func (t *httpTransport) receive(w http.ResponseWriter, req *http.Request) (raw requestKey, refused *refusal) {
 	switch req.Method {
 	case http.MethodPost:
-		refused = t.readBody(w, req, &parsed)
+		raw.method = http.MethodPost
+		raw.text, refused = t.receiveBody(w, req)
 	case http.MethodGet, http.MethodHead:
-		refused = t.readQuery(req, &parsed)
+		raw.method = http.MethodGet
+		raw.text, refused = t.receiveQuery(req)
 	default:
 		w.Header().Set("Allow", methods)
 		refused = &refusal{code: codeMethod, message: "use GET or POST", status: http.StatusMethodNotAllowed}
 	}
-	if refused != nil {
-		return nil, refused
-	}
-	return parsed.params(req.Header)
+	return raw, refused
 }
 
-// params converts a request for gqlgen. It refuses one that names no document.
-func (r *request) params(header http.Header) (*graphql.RawParams, *refusal) {
-	if r.DocumentID != "" {
-		if r.Extensions == nil {
-			r.Extensions = map[string]any{}
-		}
-		r.Extensions[persistedExtension] = map[string]any{
-			"version": json.Number("1"), "sha256Hash": strings.TrimPrefix(r.DocumentID, "sha256:"),
-		}
-	}
-	if r.Query == "" && r.Extensions[persistedExtension] == nil {
-		return nil, badRequest("the request has no query")
-	}
-	r.Headers = header
-	return &r.RawParams, nil
-}
-
-// readBody reads a POST. An HTML form cannot send this media type, so that a foreign page cannot run a mutation
-// without a CORS preflight.
-func (t *httpTransport) readBody(w http.ResponseWriter, req *http.Request, parsed *request) *refusal {
-	media, parameters, err := mime.ParseMediaType(req.Header.Get("Content-Type"))
-	charset, encoding := parameters["charset"], req.Header.Get("Content-Encoding")
-	if err != nil || media != mediaJSON || charset != "" && !strings.EqualFold(charset, "utf-8") || encoding != "" && encoding != "identity" {
-		return unsupported("the body must be uncompressed " + mediaJSON + " in UTF-8")
+// receiveBody returns the body of a POST. An HTML form cannot send its media type, so that a foreign page cannot run a
+// mutation without a CORS preflight.
+func (t *httpTransport) receiveBody(w http.ResponseWriter, req *http.Request) (string, *refusal) {
+	if !sendsJSON(req.Header) {
+		return "", unsupported("the body must be uncompressed " + mediaJSON + " in UTF-8")
 	}
 	if req.ContentLength > t.bodyLimit {
-		return t.tooLarge(req.ContentLength, http.StatusRequestEntityTooLarge)
+		return "", t.tooLarge(req.ContentLength, http.StatusRequestEntityTooLarge)
 	}
-	var body bytes.Buffer
-	body.Grow(int(max(req.ContentLength, 0)) + bytes.MinRead)
+	part := parts.Get().(*[partBytes]byte)
+	defer parts.Put(part)
+	var body strings.Builder
+	body.Grow(int(max(req.ContentLength, 0)))
 	var over *http.MaxBytesError
-	switch _, err := body.ReadFrom(http.MaxBytesReader(w, req.Body, t.bodyLimit)); {
+	switch _, err := io.CopyBuffer(&body, http.MaxBytesReader(w, req.Body, t.bodyLimit), part[:]); {
 	case errors.As(err, &over):
-		return t.tooLarge(t.bodyLimit+1, http.StatusRequestEntityTooLarge)
+		return "", t.tooLarge(t.bodyLimit+1, http.StatusRequestEntityTooLarge)
 	case err != nil:
-		return badRequest("the body is incomplete")
-	case !utf8.Valid(body.Bytes()):
+		return "", badRequest("the body is incomplete")
+	}
+	return body.String(), nil
+}
+
+// parts are buffers for reading bodies.
+var parts = sync.Pool{New: func() any { return new([partBytes]byte) }}
+
+const partBytes = 2 << 10
+
+// sendsJSON reports whether the headers of a request announce uncompressed JSON in UTF-8.
+func sendsJSON(header http.Header) bool {
+	if encoding := header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		return false
+	}
+	sent := header.Get("Content-Type")
+	if sent == mediaJSON {
+		return true
+	}
+	media, parameters, err := mime.ParseMediaType(sent)
+	charset := parameters["charset"]
+	return err == nil && media == mediaJSON && (charset == "" || strings.EqualFold(charset, "utf-8"))
+}
+
+func (r *request) parseBody(body string) *refusal {
+	switch {
+	case !utf8.ValidString(body):
 		return unsupported("the body is not valid UTF-8")
-	case !decode(&body, parsed):
+	case !decode(strings.NewReader(body), r):
 		return badRequest("the body must be one JSON object with query, operationName, variables and extensions of the right types")
 	}
 	return nil
@@ -87,20 +105,24 @@ func unsupported(message string) *refusal {
 	return &refusal{code: codeMediaType, message: message, status: http.StatusUnsupportedMediaType}
 }
 
-// readQuery reads a GET.
-func (t *httpTransport) readQuery(req *http.Request, parsed *request) *refusal {
+// receiveQuery returns the query string of a GET.
+func (t *httpTransport) receiveQuery(req *http.Request) (string, *refusal) {
 	if t.preflight && req.Header.Get("GraphQL-Require-Preflight") == "" && req.Header.Get("Apollo-Require-Preflight") == "" {
-		return &refusal{code: codePreflight, message: "a GET needs the header GraphQL-Require-Preflight", status: http.StatusForbidden}
+		return "", &refusal{code: codePreflight, message: "a GET needs the header GraphQL-Require-Preflight", status: http.StatusForbidden}
 	}
 	if length := int64(len(req.URL.RawQuery)); length > t.bodyLimit {
-		return t.tooLarge(length, http.StatusRequestURITooLong)
+		return "", t.tooLarge(length, http.StatusRequestURITooLong)
 	}
-	values, err := url.ParseQuery(req.URL.RawQuery)
-	if text, decodeErr := url.QueryUnescape(req.URL.RawQuery); err != nil || decodeErr != nil || !utf8.ValidString(text) {
+	return req.URL.RawQuery, nil
+}
+
+func (r *request) parseQuery(query string) *refusal {
+	values, err := url.ParseQuery(query)
+	if text, decodeErr := url.QueryUnescape(query); err != nil || decodeErr != nil || !utf8.ValidString(text) {
 		return badRequest("the query string of the URL is malformed")
 	}
-	parsed.Query, parsed.OperationName, parsed.DocumentID = values.Get("query"), values.Get("operationName"), values.Get("documentId")
-	for name, object := range map[string]*map[string]any{"variables": &parsed.Variables, "extensions": &parsed.Extensions} {
+	r.Query, r.OperationName, r.DocumentID = values.Get("query"), values.Get("operationName"), values.Get("documentId")
+	for name, object := range map[string]*map[string]any{"variables": &r.Variables, "extensions": &r.Extensions} {
 		if text := values.Get(name); text != "" && !decode(strings.NewReader(text), object) {
 			return badRequest("%s is not a JSON object", name)
 		}

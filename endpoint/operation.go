@@ -10,8 +10,6 @@ import (
 	"github.com/99designs/gqlgen/graphql/errcode"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
-
-	"frontpage/redisrepo"
 )
 
 // operation is a query, mutation or subscription that was received over either transport.
@@ -26,8 +24,8 @@ type operation struct {
 }
 
 // prepare parses, validates and measures an operation. A refused one must not run.
-func (o *operation) prepare(params *graphql.RawParams) *refusal {
-	errs := o.exec.prepare(o, params)
+func (o *operation) prepare(asked *request, header http.Header) *refusal {
+	errs := o.exec.prepare(o, asked, header)
 	if len(errs) > 0 {
 		errs = limitsFirst(errs)
 		var refused refusal
@@ -66,7 +64,7 @@ func rootFields(o *graphql.OperationContext) []graphql.CollectedField {
 
 // once runs a query or a mutation.
 func (o *operation) once(timeout time.Duration) *refusal {
-	ctx, cancel := context.WithTimeout(redisrepo.FailFast(o.ctx), timeout)
+	ctx, cancel := context.WithTimeout(o.ctx, timeout)
 	defer cancel()
 	if o.response = o.exec.execute(ctx, o.prepared); o.response != nil {
 		return nil

@@ -53,6 +53,9 @@ func (r Rates) rule(name string) Rate {
 
 // charges returns what an operation costs its viewer and the address, by all rules. ruleOf is Schema.Rule.
 func (r Rates) charges(ruleOf map[string]string, v Viewer, o *operation) []redisrepo.Charge {
+	if r.Cost.Most == 0 && r.Votes.Most == 0 && r.Posts.Most == 0 && r.Changes.Most == 0 {
+		return nil
+	}
 	amounts := map[string]int{RuleCost: max(o.cost, 1)}
 	if !o.reads() {
 		for _, field := range rootFields(o.asked) {
@@ -94,6 +97,9 @@ func (m *meter) charge(o *operation) *refusal {
 		o.ctx = redisrepo.FailFast(o.ctx)
 	}
 	b := bill{charges: m.rates.charges(m.ruleOf, ViewerOf(o.ctx), o), repo: m.repo}
+	if b.charges == nil {
+		return nil
+	}
 	var err error
 	b.balances, err = m.repo.Charge(o.ctx, RuleCost, b.charges)
 	if errors.Is(err, redisrepo.ErrReadOnly) { // reading must go on; the mutations themselves will fail

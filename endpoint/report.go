@@ -29,11 +29,20 @@ func logPanic(ctx context.Context, log *slog.Logger, cause any) {
 	report(ctx, log, slog.LevelError, "panic", graphql.GetPath(ctx), "err", fmt.Sprint(cause), "stack", string(debug.Stack()))
 }
 
+// reportingContext is the context of one response. It has the fields whose faults are in the log.
+type reportingContext struct {
+	context.Context
+	reported sync.Map
+}
+
 type reportedKey struct{}
 
-// withReported gives each response its own list of fields whose faults are in the log.
-func withReported(ctx context.Context) context.Context {
-	return context.WithValue(ctx, reportedKey{}, new(sync.Map))
+// Value implements context.Context.
+func (c *reportingContext) Value(key any) any {
+	if key == (reportedKey{}) {
+		return &c.reported
+	}
+	return c.Context.Value(key)
 }
 
 // report logs a fault. A field that fails for many elements of a list is logged once per response.

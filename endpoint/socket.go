@@ -3,6 +3,7 @@ package endpoint
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"io"
 	"log/slog"
 	"net"
@@ -58,11 +59,11 @@ func (t *socketTransport) supports(req *http.Request) bool {
 	return strings.EqualFold(req.Header.Get("Upgrade"), "websocket")
 }
 
-// ServeHTTP upgrades the request. It returns at once, so that net/http can free what it holds for a request.
-func (t *socketTransport) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	leave, refused := t.enter(req)
+// serve upgrades the request. It returns at once, so that net/http can free what it holds for a request.
+func (t *socketTransport) serve(ctx context.Context, w http.ResponseWriter, req *http.Request) {
+	leave, refused := t.enter(ctx, req)
 	if refused != nil {
-		write(w, mediaJSON, refused, refused.response(&operation{exec: t.exec, ctx: req.Context()}))
+		write(w, mediaJSON, refused, refused.response(&operation{exec: t.exec, ctx: ctx}))
 		return
 	}
 	up := &upgrade{ResponseWriter: w, timeout: t.streams.limits.Ping}
@@ -75,7 +76,7 @@ func (t *socketTransport) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	conn.SetReadLimit(t.bodyLimit)
-	s := newSocket(t, conn, up.conn, req)
+	s := newSocket(ctx, t, conn, up.conn, req)
 	go func() {
 		defer leave()
 		defer s.end()
@@ -94,13 +95,13 @@ func (t *socketTransport) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 // enter checks the origin, since browsers send no CORS preflight for WebSockets, and counts the socket. A page by http
 // is not the site's own if the site is served by https; a request by http may come from a proxy that ends TLS.
-func (t *socketTransport) enter(req *http.Request) (leave func(), refused *refusal) {
+func (t *socketTransport) enter(ctx context.Context, req *http.Request) (leave func(), refused *refusal) {
 	if origin := req.Header.Get("Origin"); origin != "" && (t.origins == nil || !t.origins.OriginAllowed(req)) {
 		if page, err := url.Parse(origin); err != nil || !strings.EqualFold(page.Host, req.Host) || req.TLS != nil && page.Scheme != "https" {
 			return nil, &refusal{code: codeOrigin, message: "pages of this origin may not connect", status: http.StatusForbidden}
 		}
 	}
-	return t.streams.enter(req)
+	return t.streams.enter(ctx)
 }
 
 // upgrade hijacks a connection so that writes have a deadline and its buffers are smaller than those of net/http:

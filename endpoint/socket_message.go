@@ -3,10 +3,7 @@ package endpoint
 import (
 	"bytes"
 	"encoding/json"
-	"net/http"
 	"unicode/utf8"
-
-	"github.com/99designs/gqlgen/graphql"
 )
 
 // Types of messages.
@@ -67,16 +64,15 @@ func (m message) payload(kind string) (members map[string]any, ok bool) {
 }
 
 // parseSubscribe parses the payload of subscribe. problem is empty if it is valid.
-func parseSubscribe(m message, header http.Header) (params *graphql.RawParams, problem string) {
-	var parsed request
-	if !decode(bytes.NewReader(m["payload"]), &parsed) {
+func parseSubscribe(m message) (parsed *request, problem string) {
+	parsed = &request{}
+	if !decode(bytes.NewReader(m["payload"]), parsed) {
 		return nil, "the payload of subscribe must have query, operationName, variables and extensions of the right types"
 	}
-	params, refused := parsed.params(header)
-	if refused != nil {
+	if refused := parsed.complete(); refused != nil {
 		return nil, refused.message
 	}
-	return params, ""
+	return parsed, ""
 }
 
 // appendMessage appends a message of the server. id and payload are JSON, and left out if nil.

@@ -11,7 +11,7 @@ import (
 // subscribe starts an operation of any kind, when the one before has begun. It returns false when the socket is
 // closed.
 func (s *socket) subscribe(m message) bool {
-	params, problem := parseSubscribe(m, s.request.Header)
+	asked, problem := parseSubscribe(m)
 	if problem != "" {
 		return s.reject(problem)
 	}
@@ -39,7 +39,7 @@ func (s *socket) subscribe(m message) bool {
 	started := !inUse && !full && !s.stopping
 	if started {
 		s.operations[id] = so
-		s.running.Go(func() { s.run(ctx, so, params) })
+		s.running.Go(func() { s.run(ctx, so, asked) })
 	}
 	s.mu.Unlock()
 	if !started {
@@ -89,12 +89,12 @@ func (so *socketOperation) end() {
 }
 
 // run executes an operation and sends its response. A subscription's events are sent by send.
-func (s *socket) run(ctx context.Context, so *socketOperation, params *graphql.RawParams) {
+func (s *socket) run(ctx context.Context, so *socketOperation, asked *request) {
 	begun := sync.OnceFunc(func() { <-s.starting })
 	defer begun()
 	op := &operation{exec: s.exec, ctx: ctx}
 	defer s.recovered(so, op)
-	refused := s.start(so, op, params)
+	refused := s.start(so, op, asked)
 	switch {
 	case refused != nil:
 		s.fail(so, refused.response(op).Errors)
@@ -117,9 +117,9 @@ func (s *socket) recovered(so *socketOperation, op *operation) {
 }
 
 // start prepares and charges an operation, and begins a subscription.
-func (s *socket) start(so *socketOperation, op *operation, params *graphql.RawParams) (refused *refusal) {
+func (s *socket) start(so *socketOperation, op *operation, asked *request) (refused *refusal) {
 	s.streams.turns.do(ViewerOf(op.ctx).Network(), func(*slot) {
-		if refused = op.prepare(params); refused == nil && op.subscribes() {
+		if refused = op.prepare(asked, s.request.Header); refused == nil && op.subscribes() {
 			refused = s.streams.admit(op, 0)
 		}
 	})

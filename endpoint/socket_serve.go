@@ -54,14 +54,14 @@ type socketOperation struct {
 	queued bool          // it is in socket.waiting
 }
 
-func newSocket(t *socketTransport, conn *websocket.Conn, bounded *boundedConn, req *http.Request) *socket {
+func newSocket(ctx context.Context, t *socketTransport, conn *websocket.Conn, bounded *boundedConn, req *http.Request) *socket {
 	s := &socket{
 		socketTransport: t, conn: conn, bounded: bounded,
 		request:    &http.Request{Header: req.Header, RemoteAddr: req.RemoteAddr}, // drop everything else the request keeps alive
 		operations: map[string]*socketOperation{}, starting: make(chan struct{}, 1),
 	}
 	// The request's own context ends with its handler.
-	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(req.Context()))
+	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return s
 }
 
@@ -160,7 +160,7 @@ func (s *socket) signIn(payload map[string]any) bool {
 		s.close(closeForbidden, cutReason(refused.code+": "+refused.message))
 		return false
 	}
-	s.ctx = context.WithValue(s.ctx, viewerKey{}, ViewerOf(s.ctx).withCaller(caller))
+	s.ctx = &viewerContext{s.ctx, ViewerOf(s.ctx).withCaller(caller)}
 	if !caller.Expires.IsZero() {
 		s.expiry = time.AfterFunc(time.Until(caller.Expires), func() {
 			s.close(closeForbidden, string(identity.Expired)+": the token has expired")

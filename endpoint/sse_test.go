@@ -52,6 +52,16 @@ func TestEventStreamSendsEventsAndComments(t *testing.T) {
 	large.Want("next", fmt.Sprintf(`{"data":{"articleChanged":{"votes":%d,"text":%q}}}`, n-1, text))
 }
 
+// A subscription drops the variables that its events do not need. Equal requests have them in common.
+func TestEqualSubscriptionsKeepTheirVariables(t *testing.T) {
+	t.Parallel()
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s.Post("alice", "t")
+	for range 3 {
+		s.Stream(`subscription($ids: [ID!]! = [1]) { articleChanged(ids: $ids) { votes } }`).Settle("1")
+	}
+}
+
 func TestQueriesAndMutationsRunAsEventStreams(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())

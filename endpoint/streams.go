@@ -69,8 +69,8 @@ func newStreams(limits StreamLimits, schema Schema) *streams {
 }
 
 // enter counts a stream of the client's address. leave counts it out; it is nil if the stream must not open.
-func (s *streams) enter(req *http.Request) (leave func(), refused *refusal) {
-	address := ViewerOf(req.Context()).Network()
+func (s *streams) enter(ctx context.Context) (leave func(), refused *refusal) {
+	address := ViewerOf(ctx).Network()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopping.Err() != nil {

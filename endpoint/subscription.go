@@ -84,7 +84,9 @@ func (s *subscription) shrink() {
 	s.asked.Extensions = nil
 	needed := map[string]bool{}
 	variablesIn(s.asked.Operation.SelectionSet, true, needed)
-	maps.DeleteFunc(s.asked.Variables, func(name string, _ any) bool { return !needed[name] })
+	variables := maps.Clone(s.asked.Variables) // equal requests have them in common
+	maps.DeleteFunc(variables, func(name string, _ any) bool { return !needed[name] })
+	s.asked.Variables = variables
 	s.shared = s.pure && len(needed) == 0
 }
 

@@ -18,7 +18,21 @@ import (
 	"frontpage/redisrepo"
 )
 
+// viewerContext is the context of a caller's operations.
+type viewerContext struct {
+	context.Context
+	viewer Viewer
+}
+
 type viewerKey struct{}
+
+// Value implements context.Context.
+func (c *viewerContext) Value(key any) any {
+	if key == (viewerKey{}) {
+		return &c.viewer
+	}
+	return c.Context.Value(key)
+}
 
 // Viewer is the caller of an operation.
 type Viewer struct {
@@ -30,8 +44,10 @@ type Viewer struct {
 
 // ViewerOf returns the caller of the operation that ctx belongs to.
 func ViewerOf(ctx context.Context) Viewer {
-	v, _ := ctx.Value(viewerKey{}).(Viewer)
-	return v
+	if v, ok := ctx.Value(viewerKey{}).(*Viewer); ok {
+		return *v
+	}
+	return Viewer{}
 }
 
 // ValidName returns an error if name is not a valid name of a user. It is meant for identity.Options.
@@ -61,7 +77,8 @@ func (v Viewer) Network() netip.Addr {
 }
 
 // signIn authenticates the request. Invalid credentials are rejected even where anonymous access is allowed.
-func signIn(by *identity.Verifier, proxies []netip.Prefix, log *slog.Logger, next http.Handler) http.Handler {
+// next gets the context for the caller's operations.
+func signIn(by *identity.Verifier, proxies []netip.Prefix, log *slog.Logger, next func(context.Context, http.ResponseWriter, *http.Request)) http.Handler {
 	var warning sync.Once
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if by.UsesTokens() && fromUnnamedProxy(req, proxies) {
@@ -78,7 +95,7 @@ func signIn(by *identity.Verifier, proxies []netip.Prefix, log *slog.Logger, nex
 			return
 		}
 		v := Viewer{Address: clientAddress(req, proxies)}.withCaller(caller)
-		next.ServeHTTP(w, req.WithContext(context.WithValue(req.Context(), viewerKey{}, v)))
+		next(&viewerContext{req.Context(), v}, w, req)
 	})
 }
 
@@ -105,6 +122,9 @@ func clientAddress(req *http.Request, proxies []netip.Prefix) netip.Addr {
 		return netip.Addr{}
 	}
 	address := plain(at.Addr())
+	if len(proxies) == 0 {
+		return address
+	}
 	forwarded := strings.Split(strings.Join(req.Header.Values("X-Forwarded-For"), ","), ",")
 	for _, hop := range slices.Backward(forwarded) {
 		if !isProxy(address, proxies) {

@@ -18,7 +18,7 @@ const (
 // the name is missing, or if the header with the name is empty. Anything else that is not exactly one valid
 // name or token is rejected with a *Refusal, and so is a proxy's header from any other address.
 func (v *Verifier) FromRequest(req *http.Request) (Caller, error) {
-	if v.proxied && len(req.Header.Values(v.nameHeader)) > 0 && !v.fromProxy(req.RemoteAddr) {
+	if v.proxied && len(req.Header[v.nameKey]) > 0 && !v.fromProxy(req.RemoteAddr) {
 		return Caller{}, &Refusal{Code: Untrusted, Message: "the header " + v.nameHeader + " is accepted from this server's proxies only"}
 	}
 	return v.fromHeader(req.Header)
@@ -43,7 +43,7 @@ func (v *Verifier) FromInit(payload map[string]any, req *http.Request) (Caller, 
 		}
 		header.Add(name, text)
 	}
-	if len(header.Values(credential)) == 0 {
+	if len(header[v.nameKey]) == 0 {
 		return v.FromRequest(req)
 	}
 	return v.fromHeader(header)
@@ -75,7 +75,7 @@ func (v *Verifier) malformed(header string) *Refusal {
 
 func (v *Verifier) fromHeader(header http.Header) (Caller, error) {
 	credential := v.credentialHeader()
-	values := header.Values(credential)
+	values := header[v.nameKey]
 	if len(values) == 0 {
 		return Caller{}, nil
 	}

@@ -88,6 +88,7 @@ type Verifier struct {
 	tokens *tokens // nil: a header names the user
 
 	nameHeader  string
+	nameKey     string         // of nameHeader in http.Header
 	rolesHeader string         // empty: no moderators
 	proxied     bool           // the headers are accepted from proxies only
 	proxies     []netip.Prefix // at least one if proxied
@@ -105,11 +106,12 @@ func New(ctx context.Context, o Options) (*Verifier, error) {
 	}
 	if o.Development {
 		return &Verifier{mode: "development mode without authentication: the header " + developmentName + " names the user",
-			validName: o.ValidName, nameHeader: developmentName, rolesHeader: developmentRoles}, nil
+			validName: o.ValidName, nameHeader: developmentName, nameKey: http.CanonicalHeaderKey(developmentName), rolesHeader: developmentRoles}, nil
 	}
 	if o.ProxyHeader != "" {
 		return &Verifier{mode: "users are authenticated by the header " + o.ProxyHeader + " of a trusted proxy",
-			validName: o.ValidName, nameHeader: o.ProxyHeader, rolesHeader: o.RolesHeader, proxied: true, proxies: o.Proxies}, nil
+			validName: o.ValidName, nameHeader: o.ProxyHeader, nameKey: http.CanonicalHeaderKey(o.ProxyHeader),
+			rolesHeader: o.RolesHeader, proxied: true, proxies: o.Proxies}, nil
 	}
 
 	o.RolesClaim = cmp.Or(o.RolesClaim, "roles")
@@ -129,7 +131,7 @@ func New(ctx context.Context, o Options) (*Verifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &Verifier{mode: "users are authenticated by tokens signed with a shared secret", validName: o.ValidName, tokens: t}
+	v := &Verifier{mode: "users are authenticated by tokens signed with a shared secret", validName: o.ValidName, nameKey: authorization, tokens: t}
 	if t.keys != nil {
 		v.mode = "users are authenticated by tokens signed with a key from " + t.keys.source
 	}
