@@ -22,7 +22,7 @@ bench: ## measure a page and a vote at 1,000, 100,000 and 1,000,000 articles, an
 	go test -run '^$$' -bench Site -benchmem ./tests/benchmarks
 	go test -run '^$$' -bench Watchers -benchtime 1x ./tests/benchmarks
 
-generate: ## generate graph/generated.go from schema.graphqls
+generate: ## generate the code in graph from schema.graphqls and gqlgen.yml
 	go generate ./...
 
 web: ## build web/dist from its sources; needs Node

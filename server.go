@@ -29,7 +29,7 @@ import (
 	"frontpage/web"
 )
 
-//go:generate go run github.com/99designs/gqlgen
+//go:generate go run ./graph/generate
 
 const (
 	// shutdownTimeout is how long running requests may take to finish. The process ends within ten

@@ -105,36 +105,6 @@ func TestMemoryOfSubscriptionsIsLimited(t *testing.T) {
 		t.Errorf("of 10 different documents: got %d refused, want some", refused)
 	}
 	_ = w.Conn.CloseNow()
-
-	// gqlgen keeps the largest event of a subscription.
-	id := s.Post("alice", "t")
-	text := strings.Repeat("x", 10_000)
-	s.Want("alice", `mutation { post(input: {title: "long", text: "`+text+`"}) { userErrors { code } } }`, `{"post": {"userErrors": []}}`)
-	long := "2"
-	if id == long {
-		t.Fatal("the first article is not the first")
-	}
-	var aliases strings.Builder
-	for i := range 15 {
-		fmt.Fprintf(&aliases, " a%d: text", i)
-	}
-	query := `subscription { articleChanged(ids: ["` + long + `"]) { ` + aliases.String() + ` } }`
-	var sub *sitetest.Socket
-	sitetest.Eventually(t, "the first socket is gone", func() bool {
-		sub = s.Socket("")
-		return subscribeTo(t, sub, "room", "id", 1) == ""
-	})
-	sub.Subscribe("large", query, "")
-	sub.Subscribe("large begun", `{ __typename }`, "")
-	sub.Until(sitetest.Finished("large begun"))
-	s.VoteUp(long)
-	byID := sub.Until(func(byID map[string][]sitetest.Message) bool {
-		f := byID["large"]
-		return len(f) > 0 && f[len(f)-1].Type == "error"
-	})
-	if last := byID["large"][len(byID["large"])-1]; !strings.Contains(string(last.Payload), code) {
-		t.Errorf("a subscription whose events are too large: got %s, want %s", last.Payload, code)
-	}
 }
 
 func TestSubscriptionIsChargedForItsArticles(t *testing.T) {

@@ -30,6 +30,7 @@ func NewHandler(repo *redisrepo.Repo, log *slog.Logger, o endpoint.Options) *end
 func (r *Resolver) served(root ResolverRoot, o endpoint.Options) endpoint.Schema {
 	return endpoint.Schema{
 		ExecutableSchema: NewExecutableSchema(Config{Resolvers: root, Complexity: listCosts(o.Limits.PageSize)}),
+		Compile:          compiler(planSchema(root)),
 		Around:           r.withLoader,
 		Rule:             ruleOf,
 		SameForAll:       sharedBy,

@@ -7,13 +7,19 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"frontpage/plan"
 	"frontpage/redisrepo"
 )
 
-// MarshalArticleID writes an article's global id.
-func MarshalArticleID(id redisrepo.ArticleID) graphql.Marshaler {
-	return graphql.MarshalID(id.String())
+// A scalar has a function that appends it, for package plan, and one that writes the same, for gqlgen.
+
+// AppendArticleID appends an article's global id.
+func AppendArticleID(to []byte, id redisrepo.ArticleID) []byte {
+	return append(id.Append(append(to, '"')), '"')
 }
+
+// MarshalArticleID writes an article's global id.
+func MarshalArticleID(id redisrepo.ArticleID) graphql.Marshaler { return written(AppendArticleID, id) }
 
 // UnmarshalArticleID reads an article's global id, or its bare number.
 func UnmarshalArticleID(v any) (redisrepo.ArticleID, error) {
@@ -32,8 +38,11 @@ func UnmarshalArticleID(v any) (redisrepo.ArticleID, error) {
 	}
 }
 
+// AppendURL appends a link.
+func AppendURL(to []byte, link string) []byte { return plan.AppendString(to, link) }
+
 // MarshalURL writes a link.
-func MarshalURL(link string) graphql.Marshaler { return graphql.MarshalString(link) }
+func MarshalURL(link string) graphql.Marshaler { return written(AppendURL, link) }
 
 // UnmarshalURL reads a link without checking it: that is part of posting.
 func UnmarshalURL(v any) (string, error) {
@@ -44,12 +53,16 @@ func UnmarshalURL(v any) (string, error) {
 	return link, nil
 }
 
-// MarshalFloat writes a number in digits: 1767323477, not 1.767323477e+09.
-func MarshalFloat(f float64) graphql.Marshaler {
-	return graphql.WriterFunc(func(w io.Writer) {
-		_, _ = w.Write(strconv.AppendFloat(nil, f, 'f', -1, 64))
-	})
-}
+// AppendFloat appends a number in digits: 1767323477, not 1.767323477e+09.
+func AppendFloat(to []byte, f float64) []byte { return strconv.AppendFloat(to, f, 'f', -1, 64) }
+
+// MarshalFloat writes a number in digits.
+func MarshalFloat(f float64) graphql.Marshaler { return written(AppendFloat, f) }
 
 // UnmarshalFloat reads a number.
 func UnmarshalFloat(v any) (float64, error) { return graphql.UnmarshalFloat(v) }
+
+// written returns a marshaler that writes what appendTo appends.
+func written[T any](appendTo func(to []byte, value T) []byte, value T) graphql.Marshaler {
+	return graphql.WriterFunc(func(w io.Writer) { _, _ = w.Write(appendTo(nil, value)) })
+}

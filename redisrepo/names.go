@@ -24,6 +24,11 @@ type ArticleID int64
 
 func (id ArticleID) String() string { return articlePrefix + id.number() }
 
+// Append appends the text form.
+func (id ArticleID) Append(to []byte) []byte {
+	return strconv.AppendInt(append(to, articlePrefix...), int64(id), 10)
+}
+
 // ParseArticleID parses "article:17", and "17" for short. Any other spelling is refused as Invalid, so that
 // an article has one id.
 func ParseArticleID(s string) (ArticleID, error) {

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 step() { echo "== $1 (after ${SECONDS} s)" >&2; }
 
 step "generated code"
-generated() { cat graph/generated.go graph/schema.resolvers.go | sha256sum; }
+generated() { cat graph/generated.go graph/plan_gen.go graph/schema.resolvers.go | sha256sum; }
 before=$(generated)
 go generate ./...
 if [ "$before" != "$(generated)" ] || [ -e graph/models_gen.go ]; then

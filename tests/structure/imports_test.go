@@ -28,7 +28,8 @@ const (
 var allowed = map[string][]string{
 	".":         {"csvimport", "demo", "endpoint", "graph", "redisrepo", "settings", "store", "web"},
 	"settings":  {"endpoint", "identity", "redisrepo", "store", "web"},
-	"graph":     {"endpoint", "redisrepo"},
+	"graph":     {"endpoint", "plan", "redisrepo"},
+	"plan":      {},
 	"endpoint":  {"identity", "redisrepo"},
 	"redisrepo": {},
 	"identity":  {},
@@ -36,6 +37,8 @@ var allowed = map[string][]string{
 	"web":       {},
 	"csvimport": {"redisrepo"},
 	"demo":      {"csvimport", "redisrepo"},
+
+	"graph/generate": {}, // runs at development time only
 
 	// For tests only.
 	"redistest":        {},

@@ -1,0 +1,89 @@
+// Package plan executes GraphQL operations without interpreting them. It compiles an operation once into a plan
+// and then executes it breadth-first: a field with a resolver is resolved for all objects of its list together,
+// and the other fields are appended to the answer straight from the Go values. Answers, errors and their order
+// are those of gqlgen's executor, which stays in charge of what is not bound here, such as introspection.
+//
+// An execution has two phases. First it fills a column for each field that is resolved or that leads to other
+// objects: what the field holds for each of the objects it belongs to. Then it prints the answer, from the root
+// to the leaves, out of columns and objects; errors are reported, and nulls passed on to the parents, on the way.
+//
+// The code that knows the types of a schema is generated from gqlgen's configuration. Field middleware of gqlgen's
+// extensions is not called.
+package plan
+
+import (
+	"context"
+	"sync"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// Schema is a schema with the Go bindings of its types. What has no binding is left to gqlgen.
+type Schema struct {
+	Definition *ast.Schema
+	// Objects has the fields of each object type.
+	Objects map[string]map[string]Field
+	// Abstract has a function for each interface and union. It returns a value as a pointer, and the name of its
+	// object type, and panics if it has none.
+	Abstract map[string]func(value any) (object any, typeName string)
+}
+
+// Operation is a compiled operation. Many requests may execute it at once.
+type Operation struct {
+	schema     *Schema
+	definition *ast.OperationDefinition
+	fragments  ast.FragmentDefinitionList
+	conditions []string // names of the variables in @skip and @include, sorted
+	bytes      int
+
+	mu       sync.Mutex
+	variants map[uint64]*variant // a plan for each setting of conditions that was used; guarded by mu
+}
+
+// maxVariants is the maximum number of plans kept for one operation. One with more settings of its conditions is
+// compiled for each execution with a further setting.
+const maxVariants = 4
+
+// Compile compiles a valid operation, or returns nil if it uses what has no binding.
+func (s *Schema) Compile(definition *ast.OperationDefinition, fragments ast.FragmentDefinitionList) *Operation {
+	o := &Operation{schema: s, definition: definition, fragments: fragments, variants: map[uint64]*variant{}}
+	o.conditions = conditionsIn(definition.SelectionSet)
+	if len(o.conditions) > 32 {
+		return nil
+	}
+	full := o
+	if len(o.conditions) > 0 {
+		full = o.unconditional() // shows whether there is a binding for everything
+	}
+	v := compile(full, nil)
+	if v == nil {
+		return nil
+	}
+	if full == o {
+		o.variants[0] = v
+	}
+	o.bytes = v.bytes * min(1<<len(o.conditions), maxVariants)
+	return o
+}
+
+// Bytes estimates what the operation takes in memory, besides its document.
+func (o *Operation) Bytes() int { return o.bytes }
+
+// Execute executes a query or a mutation. ctx has gqlgen's operation context and response context.
+func (o *Operation) Execute(ctx context.Context) *graphql.Response {
+	v := o.variant(graphql.GetOperationContext(ctx).Variables)
+	e := newExecution(ctx, v)
+	e.resolve([]*selection{v.root})
+	return e.respond()
+}
+
+// Event returns the response of a subscription about one value of its source.
+func (o *Operation) Event(ctx context.Context, value any) *graphql.Response {
+	v := o.variant(graphql.GetOperationContext(ctx).Variables)
+	e := newExecution(ctx, v)
+	f := &v.root.fields[0]
+	e.columns[f.column].values = []any{value}
+	e.descend(f)
+	return e.respond()
+}
