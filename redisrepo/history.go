@@ -56,11 +56,11 @@ func (r *Repo) checkHistory(ctx context.Context, index int) error {
 	now := epoch.Val()
 	if now == "" {
 		found, err := r.openStore(ctx, index)
-		if err == nil {
-			err = r.applyRules(ctx) // writes them
-		}
 		if err != nil {
 			return err
+		}
+		if err := r.applyRules(ctx); err != nil { // writes them
+			return storeError("apply the rules", err)
 		}
 		now = found[fieldEpoch]
 	}

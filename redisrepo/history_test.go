@@ -2,6 +2,7 @@ package redisrepo_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
 	"sync/atomic"
@@ -58,6 +59,27 @@ func TestFlushedStoreShowsNothingOfTheLostOne(t *testing.T) {
 				s.wantClean()
 			})
 		}
+	}
+}
+
+// Redis may refuse commands again while an empty store gets what it needs: that is not a fault of the program.
+func TestFlushedStoreThatFailsToOpenIsUnavailable(t *testing.T) {
+	t.Parallel()
+	for _, refused := range []string{"evalsha", "hset"} { // of the script that creates meta:, and of the rules
+		t.Run(refused, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, nil)
+			f := &fails{tried: make(chan struct{}, 1000)}
+			process := s.reopened(s.client(f), nil)
+			s.post("alice", "go")
+			_ = process.post("alice", "go")
+			s.do("FLUSHALL")
+			f.command.Store(refused)
+			_, err := process.Post(s.ctx, "carol", draft("third", "go"))
+			if !errors.Is(err, redisrepo.ErrUnavailable) {
+				t.Errorf("Post = %v, want %v", err, redisrepo.ErrUnavailable)
+			}
+		})
 	}
 }
 
