@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -151,9 +152,22 @@ func calledForAll[O, T any](ctx context.Context, field string, objects []O, call
 	if kind == len(injected) {
 		panic("injected")
 	}
-	results, err := call(context.WithValue(ctx, batchKey{}, true), objects)
+	// gqlgen passes the elements on that called has set to nil, a plan does not. Outside of this test there are none.
+	var found []O
+	for _, o := range objects {
+		if !isNil(o) {
+			found = append(found, o)
+		}
+	}
+	answers, err := call(context.WithValue(ctx, batchKey{}, true), found)
 	if err != nil {
-		return results, err
+		return nil, err
+	}
+	results := make([]T, len(objects))
+	for i, o := range objects {
+		if !isNil(o) {
+			results[i], answers = answers[0], answers[1:]
+		}
 	}
 	errs := make(graphql.BatchErrorList, len(objects))
 	switch kind - len(injected) {
@@ -163,6 +177,9 @@ func calledForAll[O, T any](ctx context.Context, field string, objects []O, call
 		return results, append(errs, errors.New("one more than objects"))
 	}
 	for i, o := range objects {
+		if isNil(o) {
+			continue
+		}
 		if kind := f.kind(len(injected)-1, field, idOf(o)); kind >= 0 {
 			errs[i] = injected[kind]
 		}
@@ -172,6 +189,8 @@ func calledForAll[O, T any](ctx context.Context, field string, objects []O, call
 	}
 	return results, errs
 }
+
+func isNil(object any) bool { return reflect.ValueOf(object).IsNil() }
 
 func idOf(object any) string {
 	switch o := object.(type) {

@@ -156,8 +156,11 @@ func Batch[O, T any](resolve func(ctx context.Context, objects []O) ([]T, error)
 			all[i] = object.(O)
 		}
 		results, err, panicked := callBatch(c, resolve, all)
-		if len(results) == len(all) {
-			fill(into, out, results)
+		if values := results; len(values) == len(all) {
+			if err != nil {
+				values = succeeded(values, err)
+			}
+			fill(into, out, values)
 		}
 		if err == nil && panicked == nil && len(results) == len(all) {
 			return
@@ -188,6 +191,18 @@ func callBatch[O, T any](c call, resolve func(context.Context, []O) ([]T, error)
 	}()
 	results, err = resolve(ctx, objects)
 	return results, err, nil
+}
+
+// succeeded returns the results of a batch resolver for the objects for which it did not fail, so that nothing is
+// executed below the others.
+func succeeded[T any](results []T, err error) []T {
+	values := make([]T, len(results))
+	for pos, result := range results {
+		if !batchFailed(err, len(results), len(results), pos) {
+			values[pos] = result
+		}
+	}
+	return values
 }
 
 // batchFailed reports whether a batch resolver that returned this error failed for one object.
