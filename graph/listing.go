@@ -23,14 +23,11 @@ func (r *Resolver) list(ctx context.Context, l redisrepo.Listing, page int32, si
 // loadAll loads articles. An element is nil if its article is missing or cannot be decoded: one bad article
 // must not make a page fail.
 func (r *Resolver) loadAll(ctx context.Context, ids []redisrepo.ArticleID) ([]*redisrepo.Article, error) {
-	articles := make([]*redisrepo.Article, len(ids))
-	for i, thunk := range load(ctx, ids...) {
-		article, err := thunk()
-		var refusal redisrepo.Refusal
+	articles, errs := load(ctx, ids...)
+	for i, err := range errs {
 		switch {
 		case err == nil:
-			articles[i] = article
-		case errors.As(err, &refusal): // deleted, or it never existed
+		case isRefusal(err): // deleted, or it never existed
 		case errors.Is(err, redisrepo.ErrUnavailable) || ctx.Err() != nil:
 			return nil, err
 		default:
@@ -42,12 +39,16 @@ func (r *Resolver) loadAll(ctx context.Context, ids []redisrepo.ArticleID) ([]*r
 
 // articleIfAny returns an article, or nil if it is missing.
 func articleIfAny(ctx context.Context, id redisrepo.ArticleID) (*redisrepo.Article, error) {
-	article, err := load(ctx, id)[0]()
-	var refusal redisrepo.Refusal
-	if errors.As(err, &refusal) {
+	articles, errs := load(ctx, id)
+	if errs[0] != nil && isRefusal(errs[0]) {
 		return nil, nil
 	}
-	return article, err
+	return articles[0], errs[0]
+}
+
+func isRefusal(err error) bool {
+	var refusal redisrepo.Refusal
+	return errors.As(err, &refusal)
 }
 
 func asInt(n *int32) *int {

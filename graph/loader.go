@@ -15,31 +15,92 @@ type loaderKey struct{}
 // withLoader gives each response its own loader, whose cache must not outlive it: a subscription has many
 // responses.
 func (r *Resolver) withLoader(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-	// The loader is made at its first use: its channel is expensive, and mutations need none.
-	loader := sync.OnceValue(func() *dataloader.Loader[redisrepo.ArticleID, *redisrepo.Article] {
-		return dataloader.NewBatchedLoader(r.fetch, dataloader.WithInputCapacity[redisrepo.ArticleID, *redisrepo.Article](redisrepo.MaxPageSize))
+	return next(context.WithValue(ctx, loaderKey{}, &loader{repo: r.repo}))
+}
+
+type (
+	articleLoader = dataloader.Loader[redisrepo.ArticleID, *redisrepo.Article]
+	articleThunk  = dataloader.Thunk[*redisrepo.Article]
+	articleResult = dataloader.Result[*redisrepo.Article]
+)
+
+// loader loads the articles of one response.
+type loader struct {
+	repo *redisrepo.Repo
+	once sync.Once
+	all  *articleLoader // made at its first use: its channel is expensive, and mutations need none
+
+	mu   sync.Mutex
+	read map[redisrepo.ArticleID]*articleResult
+}
+
+func (l *loader) get() *articleLoader {
+	l.once.Do(func() {
+		l.all = dataloader.NewBatchedLoader(l.fetch,
+			dataloader.WithInputCapacity[redisrepo.ArticleID, *redisrepo.Article](redisrepo.MaxPageSize),
+			dataloader.WithTracer[redisrepo.ArticleID, *redisrepo.Article](untraced{}))
 	})
-	return next(context.WithValue(ctx, loaderKey{}, loader))
+	return l.all
 }
 
 // fetch reads a batch of articles in one round trip.
-func (r *Resolver) fetch(ctx context.Context, ids []redisrepo.ArticleID) []*dataloader.Result[*redisrepo.Article] {
-	articles, errs := r.repo.ArticlesByID(ctx, ids)
-	results := make([]*dataloader.Result[*redisrepo.Article], len(ids))
-	for i := range ids {
-		results[i] = &dataloader.Result[*redisrepo.Article]{Data: articles[i], Error: errs[i]}
+func (l *loader) fetch(ctx context.Context, ids []redisrepo.ArticleID) []*articleResult {
+	articles, errs := l.repo.ArticlesByID(ctx, ids)
+	results, all := make([]*articleResult, len(ids)), make([]articleResult, len(ids))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.read == nil {
+		l.read = make(map[redisrepo.ArticleID]*articleResult, len(ids))
+	}
+	for i, id := range ids {
+		all[i] = articleResult{Data: articles[i], Error: errs[i]}
+		results[i], l.read[id] = &all[i], &all[i]
 	}
 	return results
 }
 
-// load starts loading articles, and returns a function for each that waits for it. The batch is sent at once,
-// since all its keys are known.
-func load(ctx context.Context, ids ...redisrepo.ArticleID) []dataloader.Thunk[*redisrepo.Article] {
-	loader := ctx.Value(loaderKey{}).(func() *dataloader.Loader[redisrepo.ArticleID, *redisrepo.Article])()
-	thunks := make([]dataloader.Thunk[*redisrepo.Article], len(ids))
-	for i, id := range ids {
-		thunks[i] = loader.Load(ctx, id)
-	}
-	loader.Flush()
-	return thunks
+// result returns what a batch has read, or nil.
+func (l *loader) result(id redisrepo.ArticleID) *articleResult {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.read[id]
 }
+
+// load loads articles. The batch is sent at once, since all its keys are known. Both results have one element for each
+// id.
+func load(ctx context.Context, ids ...redisrepo.ArticleID) ([]*redisrepo.Article, []error) {
+	l := ctx.Value(loaderKey{}).(*loader)
+	all := l.get()
+	thunks := make([]articleThunk, len(ids))
+	for i, id := range ids {
+		thunks[i] = all.Load(ctx, id)
+	}
+	all.Flush()
+	articles, errs := make([]*redisrepo.Article, len(ids)), make([]error, len(ids))
+	for i := len(ids) - 1; i >= 0; i-- {
+		// Each call of a thunk allocates: one is enough to wait for the whole batch.
+		if result := l.result(ids[i]); result != nil {
+			articles[i], errs[i] = result.Data, result.Error
+		} else {
+			articles[i], errs[i] = thunks[i]()
+		}
+	}
+	return articles, errs
+}
+
+// untraced is dataloader.NoopTracer without an allocation for each key.
+type untraced struct{}
+
+func (untraced) TraceLoad(ctx context.Context, _ redisrepo.ArticleID) (context.Context, dataloader.TraceLoadFinishFunc[*redisrepo.Article]) {
+	return ctx, ignoreLoad
+}
+
+func (untraced) TraceLoadMany(ctx context.Context, _ []redisrepo.ArticleID) (context.Context, dataloader.TraceLoadManyFinishFunc[*redisrepo.Article]) {
+	return ctx, func(dataloader.ThunkMany[*redisrepo.Article]) {}
+}
+
+func (untraced) TraceBatch(ctx context.Context, _ []redisrepo.ArticleID) (context.Context, dataloader.TraceBatchFinishFunc[*redisrepo.Article]) {
+	return ctx, func([]*articleResult) {}
+}
+
+func ignoreLoad(articleThunk) {}

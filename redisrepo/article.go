@@ -49,92 +49,109 @@ type User struct{ Name UserName }
 // ID is the user's global id, such as user:alice. It is also the user's member in the sets of voters.
 func (u User) ID() string { return u.Name.member() }
 
-// Fields of an article's hash. Legacy clients write the first five only.
-const (
-	fieldTitle     = "title"
-	fieldLink      = "link"
-	fieldPoster    = "poster"
-	fieldTime      = "time"
-	fieldVotes     = "votes"
-	fieldText      = "text"
-	fieldDownvotes = "downvotes"
-	fieldGroups    = "groups"    // names separated by spaces; missing if only legacy clients wrote the hash
-	fieldRevision  = "revision"  // number of changes
-	fieldUncounted = "uncounted" // "1" if the poster's own vote is recorded, but does not count
+// decoded is an article with what its Link, Text and Groups point to: one allocation instead of four.
+type decoded struct {
+	Article
+	link, text string
+	fewGroups  [2]GroupName // enough for most articles
+}
 
-	// Only deleted articles have the next two.
-	fieldDeleted   = "deleted" // Unix seconds
-	fieldDeletedBy = "deleted_by"
-)
-
-// decode decodes an article's hash. Missing fields read as zero or empty. Upvotes are derived from
-// votes and downvotes, so that they include the votes of legacy clients.
-func (r *Repo) decode(id ArticleID, hash map[string]string) (*Article, error) {
-	postedAt, err := parseNumber(hash[fieldTime])
+// decode decodes an article's hash into a. Upvotes are derived from votes and downvotes, so that they include the
+// votes of legacy clients.
+func (r *Repo) decode(id ArticleID, h hash, a *decoded) error {
+	postedAt, err := parseNumber(h.time)
 	if err != nil {
-		return nil, fmt.Errorf("%v: time: %w", id, err)
+		return fmt.Errorf("%v: time: %w", id, err)
 	}
-	votes, err := parseNumber(hash[fieldVotes])
+	votes, err := parseNumber(h.votes)
 	if err != nil {
-		return nil, fmt.Errorf("%v: votes: %w", id, err)
+		return fmt.Errorf("%v: votes: %w", id, err)
 	}
-	downvotes, err := parseNumber(hash[fieldDownvotes])
+	downvotes, err := parseNumber(h.downvotes)
 	if err != nil {
-		return nil, fmt.Errorf("%v: downvotes: %w", id, err)
+		return fmt.Errorf("%v: downvotes: %w", id, err)
 	}
-	revision, err := parseNumber(hash[fieldRevision])
+	revision, err := parseNumber(h.revision)
 	if err != nil {
-		return nil, fmt.Errorf("%v: revision: %w", id, err)
+		return fmt.Errorf("%v: revision: %w", id, err)
 	}
-	s := state{revision: int64(revision), votes: votes, downvotes: downvotes, groups: strings.Fields(hash[fieldGroups])}
-	if deleted := hash[fieldDeleted]; deleted != "" {
-		if s.deleted, err = parseDeletion(deleted, hash[fieldDeletedBy]); err != nil {
-			return nil, fmt.Errorf("%v: deleted: %w", id, err)
+	a.Article = Article{
+		ID:          id,
+		Title:       h.title,
+		Poster:      User{Name: userOf(h.poster)},
+		CreatedAt:   unixTime(postedAt),
+		posterVotes: h.uncounted != "1",
+		postedAt:    postedAt,
+	}
+	a.link, a.text = h.link, h.text
+	s := state{revision: int64(revision), votes: votes, downvotes: downvotes}
+	if h.groups != "" {
+		s.groups = appendGroupNames(a.fewGroups[:0], h.groups)
+	}
+	if h.deleted != "" {
+		if s.deleted, err = parseDeletion(h.deleted, h.deletedBy); err != nil {
+			return fmt.Errorf("%v: deleted: %w", id, err)
 		}
 	}
-	a := &Article{
-		ID:          id,
-		Title:       hash[fieldTitle],
-		Link:        optional(hash[fieldLink]),
-		Text:        optional(hash[fieldText]),
-		Poster:      User{Name: userOf(hash[fieldPoster])},
-		CreatedAt:   unixTime(postedAt),
-		posterVotes: hash[fieldUncounted] != "1",
-		postedAt:    postedAt,
+	if h.link != "" {
+		a.Link = &a.link
+	}
+	if h.text != "" {
+		a.Text = &a.text
 	}
 	// The scripts compare whole seconds: this is the last one within the window.
 	a.VotingEndsAt = unixTime(math.Floor(postedAt + r.rules.VotingWindow.Seconds()))
-	r.apply(a, s)
-	return a, nil
+	r.apply(&a.Article, s)
+	return nil
 }
 
 // observeReply observes the article whose hash is element i of a script's reply.
 func (r *Repo) observeReply(id ArticleID, a reply, i int) (*Article, error) {
-	hash, err := a.hash(i)
+	h, err := a.hash(i)
 	if err != nil {
 		return nil, fmt.Errorf("%v: %w", id, err)
 	}
-	return r.observe(id, hash)
+	return r.observe(id, h, new(decoded))
 }
 
-// observe decodes an article's hash as Redis returned it, caches the article's groups, and passes its
+// observe decodes an article's hash as Redis returned it into a, caches the article's groups, and passes its
 // state on to the watches.
-func (r *Repo) observe(id ArticleID, hash map[string]string) (*Article, error) {
-	if text, ok := hash[fieldGroups]; ok {
-		r.groups.Add(id, text)
+func (r *Repo) observe(id ArticleID, h hash, a *decoded) (*Article, error) {
+	if h.grouped {
+		if cached, ok := r.groups.Get(id); !ok || cached != h.groups {
+			r.groups.Add(id, strings.Clone(h.groups)) // not the whole reply
+		}
 	}
-	article, err := r.decode(id, hash)
-	if err == nil {
-		r.live.observe(article)
+	if err := r.decode(id, h, a); err != nil {
+		return nil, err
 	}
-	return article, err
+	r.live.observe(&a.Article)
+	return &a.Article, nil
+}
+
+// clone returns a copy that keeps nothing else in memory: an article may share its memory with the page that it was
+// read with.
+func (a *Article) clone() *Article {
+	b := *a
+	b.Title, b.Poster.Name = strings.Clone(a.Title), UserName(strings.Clone(string(a.Poster.Name)))
+	if a.Link != nil {
+		b.Link = new(strings.Clone(*a.Link))
+	}
+	if a.Text != nil {
+		b.Text = new(strings.Clone(*a.Text))
+	}
+	b.Groups = groupNames(groupText(a.Groups))
+	if a.DeletedBy != nil {
+		b.DeletedBy = new(UserName(strings.Clone(string(*a.DeletedBy))))
+	}
+	return &b
 }
 
 // state is the mutable part of an article.
 type state struct {
 	revision         int64
 	votes, downvotes float64
-	groups           []string
+	groups           []GroupName
 	deleted          *deletion // nil unless the article is deleted
 }
 
@@ -160,10 +177,7 @@ func (r *Repo) apply(a *Article, s state) {
 	if s.deleted != nil {
 		a.DeletedAt, a.DeletedBy = &s.deleted.at, &s.deleted.by
 	}
-	a.Groups = nil
-	for _, name := range s.groups {
-		a.Groups = append(a.Groups, GroupName(name))
-	}
+	a.Groups = s.groups
 }
 
 // parseNumber parses a number of a hash; a missing one is 0.
@@ -181,13 +195,6 @@ func parseNumber(s string) (float64, error) {
 // maxExact is the largest number of a hash: up to here whole numbers are exact in a double, in which
 // Redis and Lua compute.
 const maxExact = 1 << 53
-
-func optional(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
 
 // unixTime rounds to microseconds, the finest resolution of a double for Unix times.
 func unixTime(seconds float64) time.Time {

@@ -143,7 +143,8 @@ func (c *checker) article(p partition, id ArticleID, f facts) {
 		c.reportf("%s: is deleted, but in %s", key, p.ranking(ByTime))
 		return
 	}
-	a, err := c.decode(id, f.hash.Val())
+	a := new(decoded)
+	err := c.decode(id, hashOf(f.hash.Val()), a)
 	switch {
 	case len(f.hash.Val()) == 0:
 		c.reportf("%s: is in %s, but has no hash", key, p.ranking(ByTime))
@@ -161,7 +162,7 @@ func (c *checker) article(p partition, id ArticleID, f facts) {
 	if f.score.Val() != a.Score {
 		c.reportf("%s: score is %.17g, not %.17g: time %v and %d votes", key, f.score.Val(), a.Score, f.time.Val(), a.Votes)
 	}
-	c.voters(p, a, f)
+	c.voters(p, &a.Article, f)
 
 	if _, complete := f.hash.Val()[fieldGroups]; !complete {
 		return // only legacy clients wrote it
@@ -194,7 +195,8 @@ func (c *checker) deleted(p partition, id ArticleID, f facts) {
 	if f.deleted.Err() != nil || f.time.Err() == nil {
 		return // undeleted since it was listed, or reported by article
 	}
-	a, err := c.decode(id, f.hash.Val())
+	a := new(decoded)
+	err := c.decode(id, hashOf(f.hash.Val()), a)
 	switch {
 	case len(f.hash.Val()) == 0:
 		c.reportf("%s: is in %s, but has no hash", key, p.deleted())
@@ -217,7 +219,7 @@ func (c *checker) deleted(p partition, id ArticleID, f facts) {
 	}
 	// If it is still in score: or in a group, the checks of those report it, as they report every article
 	// that is not in time:.
-	c.voters(p, a, f)
+	c.voters(p, &a.Article, f)
 }
 
 // voters checks the sets of an article's voters against its counts.

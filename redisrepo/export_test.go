@@ -30,8 +30,15 @@ func ParseMessage(text string) (*Article, error) {
 
 // Decode decodes the hash of article:1.
 func Decode(hash map[string]string) (*Article, error) {
-	return (&Repo{rules: DefaultRules()}).decode(1, hash)
+	a := new(decoded)
+	return &a.Article, (&Repo{rules: DefaultRules()}).decode(1, hashOf(hash), a)
 }
 
 // StoreError is the error of a call that fails with an error of Redis.
 func StoreError(err error) error { return storeError("test", err) }
+
+// ParseHash returns title and link of a raw reply to HGETALL and its number of fields; ok is false if it is no hash.
+func ParseHash(reply string) (title, link string, fields int, ok bool) {
+	h, fields, ok := parseHash(reply)
+	return h.title, h.link, fields, ok
+}

@@ -109,10 +109,15 @@ func groupKeys(keys []string, p partition, names ...GroupName) []string {
 
 // groupNames splits the text of a hash's field groups.
 func groupNames(text string) []GroupName {
-	fields := strings.Fields(text)
-	names := make([]GroupName, len(fields))
-	for i, f := range fields {
-		names[i] = GroupName(f)
+	if text == "" {
+		return nil
+	}
+	return appendGroupNames(make([]GroupName, 0, strings.Count(text, " ")+1), text)
+}
+
+func appendGroupNames(names []GroupName, text string) []GroupName {
+	for name := range strings.FieldsSeq(text) {
+		names = append(names, GroupName(name))
 	}
 	return names
 }

@@ -196,12 +196,12 @@ func importResult(a Imported, s submission, answer reply) (added bool, err error
 	case "CREATED":
 		return true, nil
 	case "TAKEN":
-		hash, err := answer.hash(1)
+		h, err := answer.hash(1)
 		if err != nil {
 			return false, err
 		}
-		if !s.isStoredAs(hash, a.Poster) {
-			return false, refuse(Conflict, "id", "%v is another article: %s by %s", a.ID, shown(hash[fieldTitle]), userOf(hash[fieldPoster]))
+		if !s.isStoredAs(h, a.Poster) {
+			return false, refuse(Conflict, "id", "%v is another article: %s by %s", a.ID, shown(h.title), userOf(h.poster))
 		}
 		return false, nil
 	default:

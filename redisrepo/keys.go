@@ -29,7 +29,7 @@ func (p partition) key(parts ...string) string { return string(p) + strings.Join
 
 func (p partition) meta() string                  { return p.key("meta:") }
 func (p partition) counter() string               { return p.key(articlePrefix) }
-func (p partition) article(id ArticleID) string   { return p.key(id.String()) }
+func (p partition) article(id ArticleID) string   { return string(p.appendArticle(nil, id)) }
 func (p partition) voted(id ArticleID) string     { return p.key("voted:", id.number()) }
 func (p partition) downvoted(id ArticleID) string { return p.key("downvoted:", id.number()) }
 func (p partition) posted(poster UserName) string { return p.key("posted:", string(poster)) }
@@ -39,6 +39,10 @@ func (p partition) moderation() string            { return p.key("moderation:") 
 func (p partition) audit(id ArticleID) string     { return p.key("audit:", id.number()) }
 func (p partition) link(digest string) string     { return p.key("link:", digest) }
 func (p partition) group(name GroupName) string   { return p.key(groupPrefix, string(name)) }
+
+func (p partition) appendArticle(key []byte, id ArticleID) []byte {
+	return strconv.AppendInt(append(append(key, p...), articlePrefix...), int64(id), 10)
+}
 
 // rate is the counter of a rule for one subject: the member of a user, or an address.
 func (p partition) rate(rule, subject string) string { return p.key("rate:", rule, ":", subject) }

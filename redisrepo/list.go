@@ -1,9 +1,11 @@
 package redisrepo
 
 import (
+	"bytes"
 	"context"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -47,6 +49,9 @@ func (r *Repo) List(ctx context.Context, l Listing, page int, size *int) ([]Arti
 		return nil, refuse(Invalid, "pageSize", "a page has 1 to %d articles, not %d", MaxPageSize, count)
 	}
 	first := min(page-1, math.MaxInt32) * count // no overflow; there are at most MaxInt32 articles
+	if l.group == "" && len(r.partitions) == 1 {
+		return r.listRanks(ctx, l, first, count)
+	}
 	q := listRequest{request: request[cursor]{size: count}, skip: first}
 	if len(r.partitions) > 1 { // any article before the page may be in any partition
 		q.size, q.skip = first+count, 0
@@ -58,6 +63,23 @@ func (r *Repo) List(ctx context.Context, l Listing, page int, size *int) ([]Arti
 	ids := make([]ArticleID, 0, count)
 	for _, z := range found.items[min(first-q.skip, len(found.items)):] {
 		if id, ok := articleOf(z); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// listRanks reads consecutive articles of a listing that is one sorted set.
+func (r *Repo) listRanks(ctx context.Context, l Listing, first, count int) ([]ArticleID, error) {
+	members, err := r.client.ZRangeArgs(ctx, redis.ZRangeArgs{
+		Key: l.key(r.partitions[0]), Start: first, Stop: first + count - 1, Rev: l.direction == Descending,
+	}).Result()
+	if err != nil {
+		return nil, storeError("list", err)
+	}
+	ids := make([]ArticleID, 0, len(members))
+	for _, member := range members {
+		if id, ok := articleOfMember(member); ok {
 			ids = append(ids, id)
 		}
 	}
@@ -89,14 +111,15 @@ func (r *Repo) Walk(ctx context.Context, l Listing, p PageRequest) ([]Edge, Page
 	if err != nil {
 		return nil, PageInfo{}, storeError("walk", err)
 	}
+	list := l.cursorList()
 	cursorOf := func(z redis.Z) cursor { return cursor{z.Score, z.Member.(string)} }
 	edges := make([]Edge, 0, len(found.items))
 	for _, z := range found.items {
 		if id, ok := articleOf(z); ok {
-			edges = append(edges, Edge{ID: id, Cursor: l.encodeCursor(cursorOf(z)), at: cursorOf(z)})
+			edges = append(edges, Edge{ID: id, Cursor: cursorOf(z).encode(list), at: cursorOf(z)})
 		}
 	}
-	return edges, found.info(func(z redis.Z) string { return l.encodeCursor(cursorOf(z)) }), nil
+	return edges, found.info(func(z redis.Z) string { return cursorOf(z).encode(list) }), nil
 }
 
 // Sort sorts articles by the state in which they were read. A listing and its articles are read one after the
@@ -109,7 +132,12 @@ func (l Listing) Sort(articles []*Article) {
 		if a.Score != b.Score {
 			return l.compare(cursor{score: a.Score}, cursor{score: b.Score})
 		}
-		return l.compare(cursor{member: a.ID.String()}, cursor{member: b.ID.String()})
+		var digitsA, digitsB [20]byte
+		c := bytes.Compare(strconv.AppendInt(digitsA[:0], int64(a.ID), 10), strconv.AppendInt(digitsB[:0], int64(b.ID), 10))
+		if l.direction == Descending {
+			return -c
+		}
+		return c
 	})
 }
 
@@ -184,8 +212,9 @@ func (r *Repo) listRequest(l Listing, p PageRequest) (listRequest, error) {
 
 // articleOf reports false for a member that is not an article. Neither this package nor a legacy client
 // adds one: Check reports it, and readers skip it.
-func articleOf(z redis.Z) (ArticleID, bool) {
-	member := z.Member.(string)
+func articleOf(z redis.Z) (ArticleID, bool) { return articleOfMember(z.Member.(string)) }
+
+func articleOfMember(member string) (ArticleID, bool) {
 	id, err := ParseArticleID(member)
 	return id, err == nil && strings.HasPrefix(member, articlePrefix)
 }

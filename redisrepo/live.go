@@ -115,7 +115,7 @@ func (l *live) observe(a *Article) {
 	if t.refs == 0 || !newer(a, before) {
 		return
 	}
-	t.latest.Store(a)
+	t.latest.Store(a.clone())
 	if before != nil {
 		l.schedule(t)
 	}

@@ -250,7 +250,7 @@ func parseMessage(text string) (m message, err error) {
 	downvotes, errD := parseNumber(words[4])
 	score, errS := parseNumber(words[5])
 	m.score = score
-	m.state = state{revision: revision, votes: votes, downvotes: downvotes, groups: words[6:]}
+	m.state = state{revision: revision, votes: votes, downvotes: downvotes, groups: groupNames(strings.Join(words[6:], " "))}
 	var errM error
 	switch m.kind {
 	case kindVoted, kindRegrouped:

@@ -35,7 +35,7 @@ func ParseArticleID(s string) (ArticleID, error) {
 	digits := strings.TrimPrefix(s, articlePrefix)
 	n, err := strconv.ParseInt(digits, 10, 64)
 	// In the API the number is an Int, which has 32 bits.
-	if err != nil || n < 1 || n > math.MaxInt32 || digits != strconv.FormatInt(n, 10) {
+	if err != nil || n < 1 || n > math.MaxInt32 || digits[0] < '1' || digits[0] > '9' {
 		return 0, refuse(Invalid, "", "%s is not an article id: ids look like article:17", shown(s))
 	}
 	return ArticleID(n), nil

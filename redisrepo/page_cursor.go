@@ -14,8 +14,12 @@ import (
 const cursorSeparator = "\n"
 
 func encodeCursor(list string, parts ...string) string {
-	text := strings.Join(append([]string{list}, parts...), cursorSeparator)
-	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint32([]byte(text), crc32.ChecksumIEEE([]byte(text))))
+	text := append(make([]byte, 0, 128), list...)
+	for _, part := range parts {
+		text = append(append(text, cursorSeparator...), part...)
+	}
+	text = binary.BigEndian.AppendUint32(text, crc32.ChecksumIEEE(text))
+	return string(base64.RawURLEncoding.AppendEncode(make([]byte, 0, 192), text))
 }
 
 // decodeCursor returns the parts after the name of the list. field is the argument that held the cursor.
@@ -62,9 +66,11 @@ func (l Listing) cursorList() string {
 	}
 }
 
-func (l Listing) encodeCursor(c cursor) string {
+func (l Listing) encodeCursor(c cursor) string { return c.encode(l.cursorList()) }
+
+func (c cursor) encode(list string) string {
 	score, member := c.args()
-	return encodeCursor(l.cursorList(), score, member)
+	return encodeCursor(list, score, member)
 }
 
 func (l Listing) decodeCursor(field, text string) (cursor, error) {

@@ -112,13 +112,13 @@ func (r *Repo) postOnce(ctx context.Context, index int, claim string, poster Use
 	case "CREATED":
 		return r.observeReply(id, answer, 1)
 	case "TAKEN":
-		hash, err := answer.hash(1)
+		h, err := answer.hash(1)
 		if err != nil {
 			return nil, err
 		}
 		// go-redis sends a script again if its reply was lost. Then this call itself has taken the
 		// number; otherwise the counter was set back.
-		if s.isStoredAs(hash, poster) {
+		if s.isStoredAs(h, poster) {
 			return r.observeReply(id, answer, 1)
 		}
 		return nil, errNumberTaken
@@ -277,9 +277,8 @@ func (s submission) digest() string {
 }
 
 // isStoredAs reports whether the hash is that of this submission by this poster.
-func (s submission) isStoredAs(hash map[string]string, poster UserName) bool {
-	return hash[fieldPoster] == poster.member() && hash[fieldTitle] == s.title &&
-		hash[fieldLink] == s.link && hash[fieldText] == s.text
+func (s submission) isStoredAs(h hash, poster UserName) bool {
+	return h.poster == poster.member() && h.title == s.title && h.link == s.link && h.text == s.text
 }
 
 // partitionOf returns the index of a partition, always the same for the same text.

@@ -209,7 +209,9 @@ func (r *Repo) openStore(ctx context.Context, index int) (map[string]string, err
 	if err != nil {
 		return nil, storeError("open "+meta, err)
 	}
-	return answer.hash(1)
+	found := map[string]string{}
+	err = answer.fields(1, func(field, value string) { found[field] = value })
+	return found, err
 }
 
 // fieldEpoch is the field of meta: with the random name that a store gets when it is created.

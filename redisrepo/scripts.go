@@ -168,19 +168,25 @@ func (a reply) text(i int) string {
 	return s
 }
 
-// hash is element i, a list of fields and values in turn.
-func (a reply) hash(i int) (map[string]string, error) {
+// fields calls set with each field and value of element i, a list of both in turn.
+func (a reply) fields(i int, set func(field, value string)) error {
 	var pairs []any
 	if i < len(a) {
 		pairs, _ = a[i].([]any)
 	}
 	if len(pairs) == 0 || len(pairs)%2 != 0 {
-		return nil, fmt.Errorf("the script's reply %v has no hash at %d", a, i)
+		return fmt.Errorf("the script's reply %v has no hash at %d", a, i)
 	}
-	hash := make(map[string]string, len(pairs)/2)
 	for ; len(pairs) > 0; pairs = pairs[2:] {
 		field, _ := pairs[0].(string)
-		hash[field], _ = pairs[1].(string)
+		value, _ := pairs[1].(string)
+		set(field, value)
 	}
-	return hash, nil
+	return nil
+}
+
+// hash is element i, an article's hash.
+func (a reply) hash(i int) (h hash, err error) {
+	err = a.fields(i, h.set)
+	return h, err
 }
