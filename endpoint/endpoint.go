@@ -54,7 +54,7 @@ func DefaultOptions() Options {
 type Schema struct {
 	graphql.ExecutableSchema
 	// Compile prepares the execution of a valid operation. It is called once for each document and operation that
-	// is kept. If it is nil, gqlgen executes all operations.
+	// is kept. If it is nil, gqlgen executes all queries and mutations, and there are no subscriptions.
 	Compile func(operation *ast.OperationDefinition, fragments ast.FragmentDefinitionList) Executable
 	// Around is called for each response, including each event of a subscription. It may be nil.
 	Around graphql.ResponseMiddleware
@@ -75,7 +75,7 @@ type Executable struct {
 	// Execute executes a query or a mutation; if nil, gqlgen does.
 	Execute graphql.ResponseHandler
 	// Event executes the selections of a subscription for one value that its resolver's channel would have; if nil,
-	// gqlgen does.
+	// the subscription is refused.
 	Event func(ctx context.Context, value any) *graphql.Response
 	Bytes int // of memory, roughly
 }

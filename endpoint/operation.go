@@ -39,6 +39,9 @@ func (o *operation) prepare(asked *request, header http.Header) *refusal {
 		// gqlparser's rule counts aliases of one field as one field, and ignores @skip and @include.
 		return &refusal{code: errcode.ValidationFailed, message: "a subscription has exactly one field"}
 	}
+	if o.subscribes() && o.prepared.Event == nil {
+		return &refusal{code: errcode.ValidationFailed, message: "this subscription cannot be executed"}
+	}
 	return nil
 }
 

@@ -2,7 +2,6 @@ package endpoint
 
 import (
 	"crypto/sha256"
-	"sync"
 
 	"frontpage/redisrepo"
 )
@@ -15,11 +14,7 @@ const perAnswer = 256
 
 // sharedAnswers are answers that many subscriptions have in common. Each is made once: a thousand watchers of
 // one page cost a thousand writes, and not a thousand executions.
-type sharedAnswers struct {
-	made   *byteCache[answerKey, answer]
-	mu     sync.Mutex
-	makers map[[sha256.Size]byte]*subscription // by question
-}
+type sharedAnswers struct{ made *byteCache[answerKey, answer] }
 
 // answerKey is the question of a subscription, see subscription.question, and the article that it is about.
 type answerKey struct {
@@ -28,10 +23,7 @@ type answerKey struct {
 }
 
 func newSharedAnswers() *sharedAnswers {
-	return &sharedAnswers{
-		made:   newByteCache[answerKey, answer](answerBytes, perAnswer),
-		makers: map[[sha256.Size]byte]*subscription{},
-	}
+	return &sharedAnswers{newByteCache[answerKey, answer](answerBytes, perAnswer)}
 }
 
 // get returns the answer about this state of an article, if it was made. The oldest answers are dropped first,
@@ -43,23 +35,4 @@ func (s *sharedAnswers) get(key answerKey, article *redisrepo.Article) (answer, 
 
 func (s *sharedAnswers) add(key answerKey, a answer) {
 	s.made.add(key, a, perAnswer+cap(a.body))
-}
-
-// maker returns the subscription that makes the answers to a question: sub, unless there is another one.
-func (s *sharedAnswers) maker(sub *subscription) *subscription {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.makers[sub.question] == nil {
-		s.makers[sub.question] = sub
-	}
-	return s.makers[sub.question]
-}
-
-// resign lets another subscription make the answers.
-func (s *sharedAnswers) resign(sub *subscription) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.makers[sub.question] == sub {
-		delete(s.makers, sub.question)
-	}
 }

@@ -42,11 +42,7 @@ func (s *socket) sendEvents(so *socketOperation, k *slot) (size int, more bool) 
 	defer s.recovered(so, sub.operation)
 	events, more := sub.take(k)
 	defer done(events)
-	size = s.writeEvents(so, sub, events, k)
-	if refused := sub.exceeded.Load(); refused != nil {
-		s.fail(so, refused.response(sub.operation).Errors)
-	}
-	return size, more
+	return s.writeEvents(so, sub, events, k), more
 }
 
 func (s *socket) writeEvents(so *socketOperation, sub *subscription, events []event, k *slot) (size int) {

@@ -160,15 +160,8 @@ func (e *eventStream) batch(s *subscription, k *slot) (more bool, err error) {
 			text = appendEvent(text, body)
 		}
 	}
-	exceeded := s.exceeded.Load()
-	if exceeded != nil {
-		text = append(appendEvent(text, appendResponse(nil, exceeded.response(s.operation))), completeEvent...)
-	}
 	if text != nil {
 		k.wait(func() { err = e.send(text) })
-	}
-	if err == nil && exceeded != nil {
-		err = exceeded
 	}
 	return more, err
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -22,9 +21,8 @@ import (
 //  3. Right before writing, the transport calls renew, which makes the answer again if the article has changed.
 //  4. After writing, done ends the deliveries.
 //
-// To make an answer, the article is sent to gqlgen through the channel that the resolver got from Watched,
-// and gqlgen is asked for the next response. Nothing waits in that channel: changes between two events become
-// one event.
+// Only the resolver of a subscription is called by gqlgen. Its channel stays empty: an answer is made by the compiled
+// operation, of an article's newest state, so changes between two events become one event.
 type subscription struct {
 	*operation
 	streams  *streams
@@ -34,15 +32,9 @@ type subscription struct {
 	posts    bool              // it watches for new articles and skips deleted ones
 	watch    *redisrepo.Watch  // nil if the subscription could not begin: first says why
 	first    *graphql.Response
-	articles chan *redisrepo.Article // next takes an article from it and answers about it
-	next     graphql.ResponseHandler
 
 	mu     sync.Mutex // held while events are made and sent
 	closed bool       // guarded by mu
-
-	making   sync.Mutex              // held while an answer is made
-	buffer   int                     // bytes of the largest answer, which gqlgen keeps; guarded by making
-	exceeded atomic.Pointer[refusal] // why the subscription has to end
 }
 
 type subscriptionKey struct{}
@@ -62,19 +54,16 @@ type answer struct {
 
 // begin starts a subscription. The caller closes it.
 func (s *streams) begin(o *operation) *subscription {
-	sub := &subscription{operation: o, streams: s, articles: make(chan *redisrepo.Article, 1)}
+	sub := &subscription{operation: o, streams: s}
 	sub.ctx = context.WithValue(o.ctx, subscriptionKey{}, sub)
-	sub.next = o.exec.gqlgen(sub.ctx)
+	response := o.exec.gqlgen(sub.ctx)
 	if sub.watch == nil {
-		sub.first = o.exec.respond(sub.ctx, sub.next)
+		sub.first = o.exec.respond(sub.ctx, response)
 		return sub
 	}
 	sub.pure = s.sameForAll != nil && s.sameForAll(o.asked.Operation.SelectionSet)
 	sub.question = sha256.Sum256([]byte(o.asked.Operation.Name + " " + o.asked.RawQuery))
 	sub.posts = sub.watch.OfPosts()
-	// gqlgen does not set the field of the subscription, and errors below it would lack it in their paths.
-	root := rootFields(o.asked)[0]
-	sub.ctx = graphql.WithFieldContext(sub.ctx, &graphql.FieldContext{Object: root.ObjectDefinition.Name, Field: root})
 	sub.shrink()
 	return sub
 }
@@ -124,12 +113,11 @@ func (s *subscription) close() {
 		s.watch.Close()
 	}
 	s.closed = true
-	s.streams.answers.resign(s)
 	s.streams.dismiss(s.operation)
 }
 
 // Watched is called by the resolver of a subscription, which returns its results. It hands the watch to the
-// transport, which sends articles to the channel.
+// transport.
 func Watched(ctx context.Context, watch *redisrepo.Watch, err error) (<-chan *redisrepo.Article, error) {
 	if err != nil {
 		return nil, err
@@ -137,7 +125,7 @@ func Watched(ctx context.Context, watch *redisrepo.Watch, err error) (<-chan *re
 	s := ctx.Value(subscriptionKey{}).(*subscription)
 	s.watch = watch
 	graphql.GetFieldContext(ctx).Args = nil // gqlgen keeps them for as long as the subscription lasts
-	return s.articles, nil
+	return nil, nil
 }
 
 // IsEvent reports whether ctx belongs to an event of a subscription.
@@ -165,7 +153,7 @@ const maxBatch = 16 << 10
 // take makes an event for each article that has changed, until they are maxBatch. more says that some are left.
 func (s *subscription) take(k *slot) (events []event, more bool) {
 	size := 0
-	for size < maxBatch && s.exceeded.Load() == nil {
+	for size < maxBatch {
 		d, ok := s.watch.Take()
 		if !ok {
 			return events, false
@@ -208,18 +196,13 @@ func (s *subscription) make(d *redisrepo.Delivery, k *slot) (a answer) {
 	return a
 }
 
-// share returns an answer that all subscriptions with the same question get. One of them makes it, and has gqlgen's
-// buffers for it.
+// share returns an answer that all subscriptions with the same question get.
 func (s *subscription) share(article *redisrepo.Article) answer {
 	key := answerKey{s.question, article.ID}
 	if made, ok := s.streams.answers.get(key, article); ok {
 		return made
 	}
-	maker := s.streams.answers.maker(s)
-	a := maker.execute(article)
-	if a.body == nil && maker != s { // it has ended
-		a = s.execute(article)
-	}
+	a := s.execute(article)
 	if a.body != nil && !a.failed {
 		s.streams.answers.add(key, a)
 	}
@@ -231,31 +214,12 @@ func (s *subscription) execute(article *redisrepo.Article) answer {
 	if s.posts && article.DeletedAt != nil {
 		return answer{article: article}
 	}
-	s.making.Lock()
-	defer s.making.Unlock()
-	response := s.answer(article)
-	if response == nil {
+	response := s.exec.respond(s.ctx, func(ctx context.Context) *graphql.Response { return s.prepared.Event(ctx, article) })
+	if response == nil { // the subscription has ended
 		return answer{article: article}
 	}
 	body := appendResponse(make([]byte, 0, len(response.Data)+16), response)
-	if more := cap(response.Data) - s.buffer; more > 0 && s.prepared.Event == nil {
-		s.buffer += more
-		s.exceeded.CompareAndSwap(nil, s.streams.grow(s.operation, more))
-	}
 	return answer{article, body, len(response.Errors) > 0}
-}
-
-// answer executes the operation for an article. The response is nil if the subscription has ended.
-func (s *subscription) answer(article *redisrepo.Article) *graphql.Response {
-	if s.prepared.Event != nil {
-		return s.exec.respond(s.ctx, func(ctx context.Context) *graphql.Response { return s.prepared.Event(ctx, article) })
-	}
-	select {
-	case s.articles <- article:
-		return s.exec.respond(s.ctx, s.next)
-	case <-s.ctx.Done():
-		return nil
-	}
 }
 
 // done ends the deliveries of events. An article with a failed field is sent again at its next change.

@@ -9,8 +9,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// What a subscription takes, bytes, measured as growth of the heap: besides its document, its variables and its
-// largest event, and for each article that it watches. Subscriptions of one client share a document if its text is
+// What a subscription takes, bytes, measured as growth of the heap: besides its document and its variables,
+// and for each article that it watches. Subscriptions of one client share a document if its text is
 // the same; without what the cache of documents has besides, it takes half as much as there.
 const (
 	perSubscription = 4 << 10
@@ -104,26 +104,6 @@ func (s *streams) admit(o *operation, besides int) *refusal {
 		b.add(w)
 	}
 	o.admitted = &w
-	return nil
-}
-
-// grow counts bytes that a subscription takes in addition. The refusal says why it must end instead.
-func (s *streams) grow(o *operation, bytes int) *refusal {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if o.admitted == nil {
-		return nil // it has ended
-	}
-	bounds := s.bounds(ViewerOf(o.ctx))
-	for _, b := range bounds {
-		if refused := b.exceededBy(weight{bytes: bytes}); refused != nil {
-			return refused
-		}
-	}
-	for _, b := range bounds {
-		b.bytes += bytes
-	}
-	o.admitted.bytes += bytes
 	return nil
 }
 

@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/99designs/gqlgen/graphql"
 )
@@ -82,6 +83,7 @@ func Abstract[T any]() Out[T] {
 // Objects is for lists of objects.
 func Objects[T any]() Out[[]*T] {
 	return Out[[]*T]{many: func(to []any, values []*T) ([]any, bool) {
+		to = slices.Grow(to, len(values))
 		for _, value := range values {
 			to = append(to, pointer(value))
 		}

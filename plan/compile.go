@@ -52,22 +52,25 @@ const maxFields = 10_000
 
 // variant returns the plan for the values of variables.
 func (o *Operation) variant(variables map[string]any) *variant {
-	var setting uint64 // two bits for each condition
-	for i, name := range o.conditions {
+	var few [16]byte
+	setting := few[:0]
+	for _, name := range o.conditions {
 		switch value, ok := variables[name].(bool); {
 		case !ok:
-			setting |= 2 << (2 * i) // null, which makes a selection fail
+			setting = append(setting, '?') // null, which makes a selection fail
 		case value:
-			setting |= 1 << (2 * i)
+			setting = append(setting, '1')
+		default:
+			setting = append(setting, '0')
 		}
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	v, ok := o.variants[setting]
+	v, ok := o.variants[string(setting)]
 	if !ok {
 		v = compile(o, variables)
 		if len(o.variants) < maxVariants {
-			o.variants[setting] = v
+			o.variants[string(setting)] = v
 		}
 	}
 	return v

@@ -41,8 +41,7 @@ func newExecution(ctx context.Context, v *variant) *execution {
 // resolve fills the columns of the selections and of all selections below. Fields that wait for resolvers are
 // filled at the same time, except those at the root of a mutation.
 func (e *execution) resolve(selections []*selection) {
-	var few [4]*field
-	waiting := few[:0]
+	var waiting []*field
 	for _, s := range selections {
 		if len(e.groups[s.id].objects) == 0 {
 			continue
@@ -57,10 +56,9 @@ func (e *execution) resolve(selections []*selection) {
 	}
 	if len(waiting) == 1 {
 		e.fill(waiting[0])
-	} else if len(waiting) > 1 {
-		waiting = append([]*field(nil), waiting...)
-		concurrently(len(waiting), func(i int) { e.fill(waiting[i]) })
+		return
 	}
+	concurrently(len(waiting), func(i int) { e.fill(waiting[i]) })
 }
 
 // fill fills the column of a field and all columns below.
@@ -224,7 +222,10 @@ func (c call) name() string { return c.field.owner.object + "." + c.field.select
 
 // concurrently calls do for each number below n, all at the same time, and waits. It panics if a call does.
 func concurrently(n int, do func(i int)) {
-	if n == 0 {
+	if n <= 1 {
+		if n == 1 {
+			do(0)
+		}
 		return
 	}
 	var wait sync.WaitGroup

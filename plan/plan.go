@@ -38,7 +38,7 @@ type Operation struct {
 	bytes      int
 
 	mu       sync.Mutex
-	variants map[uint64]*variant // a plan for each setting of conditions that was used; guarded by mu
+	variants map[string]*variant // a plan for each setting of conditions that was used; guarded by mu
 }
 
 // maxVariants is the maximum number of plans kept for one operation. One with more settings of its conditions is
@@ -47,11 +47,8 @@ const maxVariants = 4
 
 // Compile compiles a valid operation, or returns nil if it uses what has no binding.
 func (s *Schema) Compile(definition *ast.OperationDefinition, fragments ast.FragmentDefinitionList) *Operation {
-	o := &Operation{schema: s, definition: definition, fragments: fragments, variants: map[uint64]*variant{}}
+	o := &Operation{schema: s, definition: definition, fragments: fragments, variants: map[string]*variant{}}
 	o.conditions = conditionsIn(definition.SelectionSet)
-	if len(o.conditions) > 32 {
-		return nil
-	}
 	full := o
 	if len(o.conditions) > 0 {
 		full = o.unconditional() // shows whether there is a binding for everything
@@ -61,9 +58,9 @@ func (s *Schema) Compile(definition *ast.OperationDefinition, fragments ast.Frag
 		return nil
 	}
 	if full == o {
-		o.variants[0] = v
+		o.variants[""] = v
 	}
-	o.bytes = v.bytes * min(1<<len(o.conditions), maxVariants)
+	o.bytes = v.bytes * min(1+len(o.conditions), maxVariants)
 	return o
 }
 
