@@ -25,6 +25,7 @@ import (
 type Options struct {
 	BodyLimit     int64         // maximum size of a body, and of the query string of a GET, bytes
 	Timeout       time.Duration // maximum time for one query or mutation
+	MaxConcurrent int           // maximum number of queries and mutations at work; 0: unlimited
 	Limits        Limits
 	Rates         Rates
 	Streams       StreamLimits
@@ -41,8 +42,10 @@ type Options struct {
 func DefaultOptions() Options {
 	return Options{
 		// The longest text of an article fits with every character escaped.
-		BodyLimit:     128 << 10,
-		Timeout:       5 * time.Second,
+		BodyLimit: 128 << 10,
+		Timeout:   5 * time.Second,
+		// Redis runs one command at a time: more operations would only wait for it, each with its memory.
+		MaxConcurrent: 128,
 		Limits:        DefaultLimits(),
 		Rates:         Rates{Addresses: 1},
 		Streams:       DefaultStreamLimits(),

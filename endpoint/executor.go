@@ -26,6 +26,7 @@ type executor struct {
 	rules         *rules.Rules
 	known         documentCache[preparedKey, *prepared]
 	requests      requests
+	slots         *slots
 	present       graphql.ErrorPresenterFunc
 	recover       graphql.RecoverFunc
 
@@ -42,7 +43,7 @@ func newExecutor(schema Schema, log *slog.Logger, o Options) *executor {
 	}
 	return &executor{
 		schema: schema, limits: o.Limits, introspection: o.Introspection, rules: validationRules(o.Limits, o.Introspection),
-		known: newDocumentCache[preparedKey, *prepared](), requests: newRequests(), present: presentError(log, o.Limits, hidden), recover: recovered(log),
+		known: newDocumentCache[preparedKey, *prepared](), requests: newRequests(), slots: newSlots(o.MaxConcurrent), present: presentError(log, o.Limits, hidden), recover: recovered(log),
 	}
 }
 

@@ -21,6 +21,9 @@ func (t *httpTransport) read(w http.ResponseWriter, req *http.Request) (*request
 	if known, ok := t.exec.requests.get(raw); ok {
 		return known, nil
 	}
+	if kind := likelyKind(raw.text); t.exec.slots.full(kind) {
+		return nil, t.exec.slots.refuse(req.Context())
+	}
 	parsed := &request{raw: raw}
 	if raw.method == http.MethodPost {
 		refused = parsed.parseBody(raw.text)

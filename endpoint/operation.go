@@ -69,6 +69,14 @@ func rootFields(o *graphql.OperationContext) []graphql.CollectedField {
 func (o *operation) once(timeout time.Duration) *refusal {
 	ctx, cancel := context.WithTimeout(o.ctx, timeout)
 	defer cancel()
+	kind := queries
+	if !o.reads() {
+		kind = mutations
+	}
+	if refused := o.exec.slots.acquire(ctx, kind); refused != nil {
+		return refused
+	}
+	defer o.exec.slots.release(kind)
 	if o.response = o.exec.execute(ctx, o.prepared); o.response != nil {
 		return nil
 	}

@@ -45,6 +45,9 @@ func (o Options) Validate() error {
 	if o.Timeout < time.Millisecond {
 		return outOfRange("Timeout", "%v is below 1ms", o.Timeout)
 	}
+	if o.MaxConcurrent < 0 {
+		return outOfRange("MaxConcurrent", "%d is below 0", o.MaxConcurrent)
+	}
 	for _, origin := range o.Origins {
 		if u, err := url.Parse(origin); origin != "*" && (err != nil || u.Scheme+"://"+u.Host != origin || u.Host == "") {
 			return outOfRange("Origins", "%q is not of the form https://example.org", origin)

@@ -13,6 +13,7 @@ import (
 type API struct {
 	BodyLimit           int64         `env:"BODY_LIMIT" default:"${body_limit}" help:"Maximum size of a request body, a query string or a WebSocket message, bytes."`
 	RequestTimeout      time.Duration `env:"REQUEST_TIMEOUT" default:"${request_timeout}" help:"Maximum time for one query or mutation, at least 1ms."`
+	MaxConcurrent       int           `env:"MAX_CONCURRENT" default:"${max_concurrent}" help:"Maximum number of queries and mutations at work. Others wait up to 500ms and are then refused with 503. 0 means unlimited."`
 	TokenLimit          int           `env:"TOKEN_LIMIT" default:"${token_limit}" help:"Maximum number of tokens in a document."`
 	DepthLimit          int           `env:"DEPTH_LIMIT" default:"${depth_limit}" help:"Maximum nesting depth of fields. Introspection has a limit of its own."`
 	AliasLimit          int           `env:"ALIAS_LIMIT" default:"${alias_limit}" help:"Maximum number of aliases in an operation."`
@@ -37,6 +38,7 @@ type API struct {
 var endpointFlags = map[string]string{
 	"BodyLimit":                 "body-limit",
 	"Timeout":                   "request-timeout",
+	"MaxConcurrent":             "max-concurrent",
 	"Origins":                   "cors-origins",
 	"Limits.Tokens":             "token-limit",
 	"Limits.Depth":              "depth-limit",
@@ -66,6 +68,7 @@ func (s *Settings) endpointOptions() endpoint.Options {
 	return endpoint.Options{
 		BodyLimit:     s.BodyLimit,
 		Timeout:       s.RequestTimeout,
+		MaxConcurrent: s.MaxConcurrent,
 		Introspection: s.Introspection,
 		GETPreflight:  s.GETPreflight,
 		Origins:       s.CORSOrigins,

@@ -105,6 +105,7 @@ func defaults() kong.Vars {
 		"group_cache_ttl":       formatDuration(r.GroupCacheTTL),
 		"body_limit":            fmt.Sprint(o.BodyLimit),
 		"request_timeout":       formatDuration(o.Timeout),
+		"max_concurrent":        fmt.Sprint(o.MaxConcurrent),
 		"token_limit":           fmt.Sprint(o.Limits.Tokens),
 		"depth_limit":           fmt.Sprint(o.Limits.Depth),
 		"alias_limit":           fmt.Sprint(o.Limits.Aliases),

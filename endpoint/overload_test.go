@@ -1,0 +1,192 @@
+package endpoint_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"frontpage/endpoint"
+	"frontpage/graph"
+	"frontpage/identity"
+)
+
+// blocking serves a schema whose queries named Slow run until the test lets them end, until their context ends, or, if
+// named Panic, until they panic.
+type blocking struct {
+	t       *testing.T
+	handler http.Handler
+	end     chan struct{}
+	wait    sync.WaitGroup
+}
+
+func newBlocking(t *testing.T, slots int, timeout time.Duration) *blocking {
+	t.Helper()
+	o := endpoint.DefaultOptions()
+	o.MaxConcurrent, o.Timeout = slots, timeout
+	var err error
+	if o.Identity, err = identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}); err != nil {
+		t.Fatal(err)
+	}
+	b := &blocking{t: t, end: make(chan struct{})}
+	b.handler = endpoint.New(endpoint.Schema{
+		ExecutableSchema: graph.NewExecutableSchema(graph.Config{}),
+		Compile: func(operation *ast.OperationDefinition, _ ast.FragmentDefinitionList) endpoint.Executable {
+			return endpoint.Executable{Execute: func(ctx context.Context) *graphql.Response {
+				switch operation.Name {
+				case "Slow":
+					select {
+					case <-b.end:
+					case <-ctx.Done():
+					}
+				case "Panic":
+					panic(errors.New("a panic"))
+				}
+				return &graphql.Response{Data: []byte("null")}
+			}}
+		},
+	}, nil, slog.New(slog.DiscardHandler), o)
+	return b
+}
+
+// ask sends a document and returns the response once it is there, or the test's bubble is idle.
+func (b *blocking) ask(ctx context.Context, document string) *httptest.ResponseRecorder {
+	b.t.Helper()
+	res := httptest.NewRecorder()
+	res.Code = 0
+	req := post(`{"query":"`+document+`"}`, "alice").WithContext(ctx)
+	b.wait.Go(func() { b.handler.ServeHTTP(res, req) })
+	synctest.Wait()
+	return res
+}
+
+const (
+	slowQuery    = `query Slow { articles { id } }`
+	slowMutation = `mutation Slow { vote(input: {article: 1}) { changed } }`
+	quickQuery   = `query Quick { articles { id } }`
+)
+
+// Beyond the bound, operations wait for half a second and are then refused. Mutations have a share of their own.
+func TestOperationsBeyondTheBoundAreRefused(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBlocking(t, 4, 5*time.Second)
+		for range 3 {
+			b.ask(t.Context(), slowQuery)
+		}
+		waiting, unknown := b.ask(t.Context(), quickQuery), b.ask(t.Context(), `query Unknown { articles { number } }`)
+		vote := b.ask(t.Context(), `mutation Vote { vote(input: {article: 1}) { changed } }`)
+		if vote.Code != 200 {
+			t.Errorf("got %d %s for a mutation while queries wait, want 200", vote.Code, vote.Body)
+		}
+		if waiting.Body.Len() > 0 {
+			t.Errorf("got %s, want it to wait", waiting.Body)
+		}
+		<-time.After(time.Second) // of the bubble
+		synctest.Wait()
+		for _, res := range []*httptest.ResponseRecorder{waiting, unknown} {
+			const want = `{"errors":[{"message":"the server is busy: try again","extensions":{"code":"UNAVAILABLE","retryAfterSeconds":1}}]}`
+			if res.Code != 503 || res.Body.String() != want || res.Header().Get("Retry-After") != "1" || res.Header().Get("Content-Type") != typeJSON {
+				t.Errorf("got %d %v %s, want 503 with Retry-After and %s", res.Code, res.Header(), res.Body, want)
+			}
+		}
+		close(b.end)
+		b.wait.Wait()
+		if again := b.ask(t.Context(), quickQuery); again.Code != 200 {
+			t.Errorf("got %d %s afterwards, want 200", again.Code, again.Body)
+		}
+		b.wait.Wait()
+	})
+}
+
+// Whatever ends an operation, its slot is free afterwards.
+func TestEveryEndOfAnOperationFreesItsSlot(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBlocking(t, 1, time.Second)
+		for range 3 {
+			if res := b.ask(t.Context(), `query Panic { articles { id } }`); res.Code != 500 {
+				t.Errorf("got %d %s after a panic, want 500", res.Code, res.Body)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			b.ask(ctx, slowQuery)
+			left := b.ask(ctx, quickQuery) // waits for the slot
+			cancel()
+			synctest.Wait()
+			if left.Code != 503 || !strings.Contains(left.Body.String(), "cancelled") {
+				t.Errorf("got %d %s after a wait that was cancelled, want 503", left.Code, left.Body)
+			}
+			b.ask(t.Context(), slowMutation)
+			<-time.After(2 * time.Second) // of the bubble: it is cut off
+			if res := b.ask(t.Context(), quickQuery); res.Code != 200 {
+				t.Errorf("got %d %s, want 200: the slot is free", res.Code, res.Body)
+			}
+		}
+		b.wait.Wait()
+	})
+}
+
+// What is refused because too many wait is not parsed.
+func TestRefusalsBeyondTheQueueDoNotParse(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBlocking(t, 1, 5*time.Second)
+		b.ask(t.Context(), slowQuery)
+		for range 32 {
+			b.ask(t.Context(), quickQuery)
+		}
+		var beyond []*httptest.ResponseRecorder
+		for _, document := range []string{`query Unseen { articles { title } }`, `not even a document`} {
+			beyond = append(beyond, b.ask(t.Context(), document))
+		}
+		invalidMutation := b.ask(t.Context(), `mutation { nothing }`)
+		if invalidMutation.Code != 200 || !strings.Contains(invalidMutation.Body.String(), "GRAPHQL_VALIDATION_FAILED") {
+			t.Errorf("got %d %s for a mutation, which has a queue of its own", invalidMutation.Code, invalidMutation.Body)
+		}
+		<-time.After(time.Second)
+		synctest.Wait()
+		for _, res := range beyond {
+			if res.Code != 503 || !strings.Contains(res.Body.String(), "UNAVAILABLE") {
+				t.Errorf("got %d %s, want 503", res.Code, res.Body)
+			}
+		}
+		close(b.end)
+		b.wait.Wait()
+	})
+}
+
+// Operations over WebSocket and as event streams are bounded as well.
+func TestOperationsOfStreamsAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBlocking(t, 1, 5*time.Second)
+		b.ask(t.Context(), slowQuery)
+		res := httptest.NewRecorder()
+		req := post(`{"query":"`+quickQuery+`"}`, "alice")
+		req.Header.Set("Accept", "text/event-stream")
+		b.wait.Go(func() { b.handler.ServeHTTP(deadlines{res}, req) })
+		<-time.After(time.Second)
+		synctest.Wait()
+		if body, _ := io.ReadAll(res.Body); !strings.Contains(string(body), "UNAVAILABLE") {
+			t.Errorf("got %s, want the refusal as an event", body)
+		}
+		close(b.end)
+		b.wait.Wait()
+	})
+}
+
+// deadlines is a ResponseWriter of an event stream.
+type deadlines struct{ *httptest.ResponseRecorder }
+
+func (deadlines) SetReadDeadline(time.Time) error  { return nil }
+func (deadlines) SetWriteDeadline(time.Time) error { return nil }

@@ -1,0 +1,175 @@
+package endpoint
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// taken takes n slots, which must be free.
+func taken(t *testing.T, s *slots, kind, n int) {
+	t.Helper()
+	for i := range n {
+		began := time.Now()
+		if refused := s.acquire(t.Context(), kind); refused != nil || time.Since(began) > 0 {
+			t.Fatalf("slot %d: got %v after %v, want a slot at once", i, refused, time.Since(began))
+		}
+	}
+}
+
+// asking acquires a slot in the background. The result is sent when the operation has a slot or is refused.
+func asking(ctx context.Context, s *slots, kind int) <-chan *refusal {
+	result := make(chan *refusal, 1)
+	go func() { result <- s.acquire(ctx, kind) }()
+	synctest.Wait()
+	return result
+}
+
+func pending(t *testing.T, results ...<-chan *refusal) {
+	t.Helper()
+	synctest.Wait()
+	for i, result := range results {
+		select {
+		case refused := <-result:
+			t.Errorf("operation %d: got %v, want it to wait", i, refused)
+		default:
+		}
+	}
+}
+
+// unused checks that all slots are free and that nothing waits.
+func unused(t *testing.T, s *slots, n int) {
+	t.Helper()
+	if s.free != n || s.busy != [kinds]int{} || s.waiting[mutations].Len() != 0 || s.waiting[queries].Len() != 0 {
+		t.Errorf("got %d free slots, %v busy, %d and %d waiting, want %d free slots", s.free, s.busy, s.waiting[0].Len(), s.waiting[1].Len(), n)
+	}
+}
+
+func TestSlotsAreBoundedAndEachKindHasAShare(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSlots(8)
+		taken(t, s, queries, 6)
+		third := asking(t.Context(), s, queries)
+		pending(t, third) // two slots are free
+		taken(t, s, mutations, 2)
+		vote := asking(t.Context(), s, mutations)
+		pending(t, third, vote)
+		s.release(queries) // the mutation goes first, although it came last
+		if refused := <-vote; refused != nil {
+			t.Errorf("got %v, want a slot for the mutation", refused)
+		}
+		pending(t, third)
+		s.release(queries)
+		if refused := <-third; refused != nil {
+			t.Errorf("got %v, want a slot for the query", refused)
+		}
+		for range 3 {
+			s.release(mutations)
+		}
+		taken(t, s, queries, 1)
+		for range 6 {
+			s.release(queries)
+		}
+		unused(t, s, 8)
+		taken(t, s, mutations, 6)
+		vote = asking(t.Context(), s, mutations)
+		pending(t, vote)
+		taken(t, s, queries, 2)
+		s.release(mutations)
+		if refused := <-vote; refused != nil {
+			t.Errorf("got %v, want a slot for the mutation", refused)
+		}
+		for range 6 {
+			s.release(mutations)
+		}
+		s.release(queries)
+		s.release(queries)
+		unused(t, s, 8)
+	})
+}
+
+func TestOperationsWaitInOrderAndForALimitedTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSlots(1)
+		taken(t, s, queries, 1)
+		first, second := asking(t.Context(), s, queries), asking(t.Context(), s, queries)
+		s.release(queries)
+		if refused := <-first; refused != nil {
+			t.Errorf("got %v, want a slot for the first", refused)
+		}
+		pending(t, second)
+		began := time.Now()
+		if refused := <-second; refused != overloaded || time.Since(began) != slotPatience {
+			t.Errorf("got %v after %v, want a refusal after %v", refused, time.Since(began), slotPatience)
+		}
+		s.release(queries)
+		unused(t, s, 1)
+	})
+}
+
+// An operation that may not even wait is refused as late as one that waited.
+func TestQueueOfWaitingOperationsIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSlots(1)
+		taken(t, s, queries, 1)
+		var waiting []<-chan *refusal
+		for range waitingPerSlot {
+			waiting = append(waiting, asking(t.Context(), s, queries))
+		}
+		if !s.full(queries) || s.full(mutations) {
+			t.Errorf("got full: %v for queries and %v for mutations, want it for queries alone", s.full(queries), s.full(mutations))
+		}
+		began := time.Now()
+		beyond := asking(t.Context(), s, queries)
+		for range waitingPerSlot {
+			s.release(queries)
+		}
+		pending(t, beyond)
+		for _, result := range waiting {
+			if refused := <-result; refused != nil {
+				t.Errorf("got %v, want a slot", refused)
+			}
+		}
+		if refused := <-beyond; refused != overloaded || time.Since(began) != slotPatience {
+			t.Errorf("got %v after %v, want a refusal after %v", refused, time.Since(began), slotPatience)
+		}
+		s.release(queries)
+		unused(t, s, 1)
+	})
+}
+
+func TestCancelledOperationsLeaveTheQueue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSlots(1)
+		taken(t, s, mutations, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		left, next := asking(ctx, s, mutations), asking(t.Context(), s, mutations)
+		began := time.Now()
+		cancel()
+		if refused := <-left; refused == nil || refused == overloaded || time.Since(began) > 0 {
+			t.Errorf("got %v after %v, want the refusal of a cancelled request at once", refused, time.Since(began))
+		}
+		s.release(mutations)
+		if refused := <-next; refused != nil {
+			t.Errorf("got %v, want a slot for the one behind it", refused)
+		}
+		s.release(mutations)
+		unused(t, s, 1)
+	})
+}
+
+func TestNoSlotsMeansNoBound(t *testing.T) {
+	t.Parallel()
+	s := newSlots(0)
+	for range 1000 {
+		if refused := s.acquire(t.Context(), queries); refused != nil || s.full(queries) {
+			t.Fatalf("got %v, want no bound", refused)
+		}
+	}
+	s.release(queries)
+}
