@@ -74,7 +74,7 @@ func (a *author) write(kinds ...ast.Operation) document {
 	for i := range 1 + a.one(6)*(1+a.one(3)) {
 		kind, name := pick(a.random, kinds), fmt.Sprint(pick(a.random, []string{"Op", "query", "on", "_"}), i)
 		u := newUses()
-		root := map[ast.Operation]*ast.Definition{ast.Query: a.schema.Query, ast.Mutation: a.schema.Mutation, ast.Subscription: a.schema.Subscription}[kind]
+		root := rootOf(a.schema, kind)
 		body := ""
 		if kind == ast.Subscription {
 			body = "{" + a.field(u, root, &scope{}, 1, 1) + "}"
@@ -103,6 +103,10 @@ func (a *author) write(kinds ...ast.Operation) document {
 	a.random.Shuffle(len(definitions), func(i, j int) { definitions[i], definitions[j] = definitions[j], definitions[i] })
 	d.text = strings.Join(definitions, a.gap)
 	return d
+}
+
+func rootOf(schema *ast.Schema, kind ast.Operation) *ast.Definition {
+	return map[ast.Operation]*ast.Definition{ast.Query: schema.Query, ast.Mutation: schema.Mutation, ast.Subscription: schema.Subscription}[kind]
 }
 
 // one returns 1 in one of n cases, otherwise 0.

@@ -65,9 +65,9 @@ func (commandFaults) fail(ctx context.Context, command redis.Cmder) error {
 	if len(args) < 2 {
 		return nil
 	}
-	key := fmt.Sprint(args[1])
+	key := textOf(args[1])
 	if command.Name() == "evalsha" && len(args) > 3 {
-		key += " " + fmt.Sprint(args[3])
+		key += " " + textOf(args[3])
 	}
 	kind := -1
 	switch {
@@ -87,6 +87,13 @@ func (commandFaults) fail(ctx context.Context, command redis.Cmder) error {
 	}
 	command.SetErr(replies[kind])
 	return replies[kind]
+}
+
+func textOf(arg any) string {
+	if text, ok := arg.(*string); ok {
+		return *text
+	}
+	return fmt.Sprint(arg)
 }
 
 func (c commandFaults) ProcessHook(next redis.ProcessHook) redis.ProcessHook {

@@ -32,7 +32,7 @@ func misplaced(o *graphql.OperationContext, paths []ast.Path) string {
 
 // before reports whether gqlgen always puts an error with path p before one with path q.
 func before(o *graphql.OperationContext, p, q ast.Path) bool {
-	on := map[ast.Operation]*ast.Definition{ast.Query: frontpage.Schema().Query, ast.Mutation: frontpage.Schema().Mutation}[o.Operation.Operation]
+	on := rootOf(frontpage.Schema(), o.Operation.Operation)
 	set := o.Operation.SelectionSet
 	for i := range min(len(p), len(q)) {
 		name, ok := p[i].(ast.PathName)

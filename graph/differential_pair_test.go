@@ -42,6 +42,8 @@ type pair struct {
 type side struct {
 	client  *redis.Client
 	handler http.Handler
+	repo    *redisrepo.Repo
+	served  func(wrap func(graph.ResolverRoot) graph.ResolverRoot) endpoint.Schema
 }
 
 // newPair opens three databases of a server, from the given one on.
@@ -86,7 +88,11 @@ func (p *pair) fill(random *rand.Rand) {
 			p.t.Fatal(err)
 		}
 		log := slog.New(slog.DiscardHandler)
-		schema := graph.Served(repo, log, o, func(root graph.ResolverRoot) graph.ResolverRoot { return faultyRoot{root} })
+		s.repo = repo
+		s.served = func(wrap func(graph.ResolverRoot) graph.ResolverRoot) endpoint.Schema {
+			return graph.Served(repo, log, o, wrap)
+		}
+		schema := s.served(func(root graph.ResolverRoot) graph.ResolverRoot { return faultyRoot{root} })
 		if i == 0 {
 			schema.Compile = nil // gqlgen executes everything
 		} else {
