@@ -169,15 +169,20 @@ func parseDeletion(at, by string) (*deletion, error) {
 // apply sets the state of an article that has not been shared yet.
 func (r *Repo) apply(a *Article, s state) {
 	a.revision = s.revision
-	a.Score = a.postedAt + float64(r.rules.VoteScore)*s.votes
-	a.Votes, a.Downvotes = int(s.votes), int(s.downvotes)
-	a.Upvotes = a.Votes + a.Downvotes
-	a.IsInteresting = a.Votes >= r.rules.InterestingVotes
+	r.setVotes(a, s.votes, s.downvotes)
 	a.DeletedAt, a.DeletedBy = nil, nil
 	if s.deleted != nil {
 		a.DeletedAt, a.DeletedBy = &s.deleted.at, &s.deleted.by
 	}
 	a.Groups = s.groups
+}
+
+// setVotes sets the votes and what follows from them.
+func (r *Repo) setVotes(a *Article, votes, downvotes float64) {
+	a.Score = a.postedAt + float64(r.rules.VoteScore)*votes
+	a.Votes, a.Downvotes = int(votes), int(downvotes)
+	a.Upvotes = a.Votes + a.Downvotes
+	a.IsInteresting = a.Votes >= r.rules.InterestingVotes
 }
 
 // parseNumber parses a number of a hash; a missing one is 0.

@@ -17,20 +17,18 @@
 -- ARGV[5]  the poster's member as the caller expects it, or empty
 -- ARGV[6]  approximate maximum number of entries in the log
 -- ARGV[7]  now, Unix seconds; empty: the server's clock
--- ARGV[8]  1 if the caller found ARGV[4] in the groups' sets, else 0
 --
 -- Replies {'OK', {field, value, ...}}  the hash of the article, deleted by this call or before
 --         {'NOT_FOUND'}                the article does not exist, or is deleted and the actor may not see it
 --         {'FORBIDDEN'}                the actor is neither the poster nor a moderator
 --         {'STALE', groups, poster}    ARGV[4] and [5] differ from these: call again with them
---         {'UNLISTED', poster}         the hash does not list the groups: find them, and call again
+--         {'UNLISTED', poster}         the hash does not list the groups: call adopt.lua, and again
 -- Safe to run twice: the second run finds the article deleted and changes nothing.
 
 local article, times, scores, group_names = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local posted, deleted, log, changes = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local member, by, is_moderator = ARGV[1], ARGV[2], ARGV[3] == '1'
 local expected_groups, expected_poster, max_entries, now = ARGV[4], ARGV[5], ARGV[6], ARGV[7]
-local found = ARGV[8] == '1'
 
 local hash = redis.call('HMGET', article,
   'groups', 'poster', 'time', 'votes', 'downvotes', 'revision', 'deleted')
@@ -45,17 +43,12 @@ if not votes or not downvotes or not whole(hash[6] or '0') then
   return redis.error_reply('CORRUPT votes or revision of ' .. member)
 end
 
+if not hash[1] then return {'UNLISTED', poster} end
+if hash[1] ~= expected_groups or poster ~= expected_poster then return {'STALE', hash[1], poster} end
+
 local names = words(expected_groups)
 table.insert(names, 1, 'interesting')
 local groups = groups_at(9, names)
-local current = groups_of(hash[1], expected_groups, found, groups, member, poster == expected_poster)
-if not current or poster ~= expected_poster then
-  if not hash[1] then return {'UNLISTED', poster} end
-  return {'STALE', hash[1], poster}
-end
-
-names = words(current)
-table.insert(names, 1, 'interesting')
 for _, name in ipairs(names) do check_group(groups[name], member) end
 must_be_zset(group_names, posted, deleted)
 must_be_stream(log)
@@ -69,10 +62,10 @@ for _, name in ipairs(names) do
   leave(groups[name], member)
   if redis.call('SCARD', groups[name].members) == 0 then redis.call('ZREM', group_names, name) end
 end
-redis.call('HSET', article, 'groups', current, 'deleted', now, 'deleted_by', by)
+redis.call('HSET', article, 'deleted', now, 'deleted_by', by)
 redis.call('ZADD', deleted, now, member)
 log_moderation(log, max_entries, 'deleted', member, by, now)
 publish(changes, 'deleted', member, redis.call('HINCRBY', article, 'revision', 1),
-  votes, downvotes, score, current, now .. ' ' .. by)
+  votes, downvotes, score, expected_groups, now .. ' ' .. by)
 
 return {'OK', redis.call('HGETALL', article)}

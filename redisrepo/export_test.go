@@ -42,3 +42,10 @@ func ParseHash(reply string) (title, link string, fields int, ok bool) {
 	h, fields, ok := parseHash(reply)
 	return h.title, h.link, fields, ok
 }
+
+// Waiting returns how many votes on an article wait for the next call.
+func (r *Repo) Waiting(id ArticleID) int {
+	r.polls.mu.Lock()
+	defer r.polls.mu.Unlock()
+	return len(r.polls.waiting[id])
+}

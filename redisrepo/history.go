@@ -36,6 +36,7 @@ func (r *Repo) forget(index int) {
 	h.mu.Lock()
 	h.lost++
 	h.mu.Unlock()
+	r.voteCalls.forget()
 	r.live.markLost(func(id ArticleID) bool { return r.index(id) == index })
 }
 

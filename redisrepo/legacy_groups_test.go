@@ -68,8 +68,8 @@ func TestWritesToLegacyArticlesTakeTheirOwnGroupsOnly(t *testing.T) {
 		keys   int // of the script
 		groups []redisrepo.GroupName
 	}{
-		"vote":       {write: func(s *site) { s.vote(1, "carol", up) }, keys: 8 + 3*3, groups: []redisrepo.GroupName{"g0007", "g0900"}},
-		"regrouping": {write: func(s *site) { regroup(s, 1, "g0008") }, keys: 7 + 3*3, groups: []redisrepo.GroupName{"g0007", "g0008", "g0900"}},
+		"vote":       {write: func(s *site) { s.vote(1, "carol", up) }, keys: 10 + 2, groups: []redisrepo.GroupName{"g0007", "g0900"}},
+		"regrouping": {write: func(s *site) { regroup(s, 1, "g0008") }, keys: 6 + 3*3, groups: []redisrepo.GroupName{"g0007", "g0008", "g0900"}},
 		"deletion and undeletion": {write: func(s *site) {
 			s.delete(1, moderator)
 			s.undelete(1)
@@ -161,29 +161,28 @@ func TestCanceledSearchForGroupsFailsNoOtherCaller(t *testing.T) {
 // Callers with legacy articles share the passes over all groups.
 func TestSearchesForGroupsAreShared(t *testing.T) {
 	t.Parallel()
-	const voters = 32
+	const callers = 32
 	commands := new(counter)
 	var opened atomic.Bool
 	var unlisted atomic.Int64
 	all := make(chan struct{})
 	s := withManyGroups(t, observer(commands.add), before{"smismember", func(context.Context) { <-all }}, after{"evalsha", func() {
-		if opened.Load() && unlisted.Add(1) == voters { // each of them had to learn that the hash lists no groups
+		if opened.Load() && unlisted.Add(1) == callers { // each of them had to learn that the hash lists no groups
 			close(all)
 		}
 	}})
 	commands.reset()
 	opened.Store(true)
-	together(voters, func(i int) {
-		voter := redisrepo.UserName(fmt.Sprint("voter", i))
-		if _, err := s.Vote(s.ctx, redisrepo.ArticleID(1+i%2), voter, up, ""); err != nil {
-			t.Errorf("Vote %d: %v", i, err)
+	together(callers, func(i int) {
+		if _, err := s.Regroup(s.ctx, redisrepo.ArticleID(1+i%2), moderator, []string{fmt.Sprint("new", i/8)}, nil); err != nil {
+			t.Errorf("Regroup %d: %v", i, err)
 		}
 	})
-	if got := strings.Count(commands.reset().names, "smismember"); got > voters/2*manyGroups {
-		t.Errorf("%d votes sent %d SMISMEMBER, want less than %d", voters, got, voters/2*manyGroups)
+	if got := strings.Count(commands.reset().names, "smismember"); got > callers/2*manyGroups {
+		t.Errorf("%d calls sent %d SMISMEMBER, want less than %d", callers, got, callers/2*manyGroups)
 	}
-	if got := s.article(1).Votes + s.article(2).Votes; got != 2+voters {
-		t.Errorf("votes of both articles = %d, want %d", got, 2+voters)
+	if got := len(s.article(1).Groups) + len(s.article(2).Groups); got != 2+1+4+4 {
+		t.Errorf("both articles are in %d groups, want 11", got)
 	}
 	s.wantClean()
 }

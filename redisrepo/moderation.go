@@ -29,7 +29,6 @@ func (r *Repo) Delete(ctx context.Context, id ArticleID, by Actor) (*Article, er
 			e.poster,          // ARGV[5] expected_poster
 			moderationEntries, // ARGV[6] max_entries
 			r.scriptNow(),     // ARGV[7] now
-			e.found,           // ARGV[8] found
 		}
 	})
 }

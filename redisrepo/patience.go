@@ -62,8 +62,7 @@ func (h patience) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 }
 
 func (h patience) call(ctx context.Context, next func(context.Context) error) error {
-	request, _ := ctx.Value(outageKey{}).(*outage)
-	if request != nil && request.begun.Load() {
+	if failedBefore(ctx) {
 		return errNoReply
 	}
 	limited, cancel := context.WithTimeout(ctx, h.limit)
@@ -75,11 +74,26 @@ func (h patience) call(ctx context.Context, next func(context.Context) error) er
 	if limited.Err() != nil {
 		err = fmt.Errorf("%w: %w", errNoReply, noDeadline{err})
 	}
+	noteOutage(ctx, err)
+	return err
+}
+
+// failedBefore reports whether Redis left an earlier call of the request without an answer.
+func failedBefore(ctx context.Context) bool {
+	request, _ := ctx.Value(outageKey{}).(*outage)
+	return request != nil && request.begun.Load()
+}
+
+// noteOutage has later calls of the request fail at once, if this error is that of a call without an answer.
+func noteOutage(ctx context.Context, err error) {
+	if err == nil {
+		return
+	}
 	class := classify(err)
-	if request != nil && errors.Is(class, ErrUnavailable) && !errors.Is(class, ErrReadOnly) && !errors.Is(class, ErrDenied) {
+	if request, _ := ctx.Value(outageKey{}).(*outage); request != nil &&
+		errors.Is(class, ErrUnavailable) && !errors.Is(class, ErrReadOnly) && !errors.Is(class, ErrDenied) {
 		request.begun.Store(true)
 	}
-	return err
 }
 
 // noDeadline is the text of an error: the deadline was not the request's own.

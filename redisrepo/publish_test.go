@@ -113,8 +113,8 @@ func TestWritesPublishChanges(t *testing.T) {
 			wantRefused(s.t, err, "FORBIDDEN article")
 		}},
 		"a vote that fails": {write: func(s *site) {
-			s.do("DEL", "group:a")
-			s.do("SET", "group:a", "x")
+			s.do("DEL", "score:a")
+			s.do("SET", "score:a", "x")
 			if _, err := s.Vote(s.ctx, 1, "bob", up, ""); err == nil {
 				s.t.Error("a vote succeeded over a key of the wrong type, want an error")
 			}

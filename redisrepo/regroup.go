@@ -25,13 +25,12 @@ func (r *Repo) Regroup(ctx context.Context, id ArticleID, by Actor, add, remove 
 	p := r.partition(id)
 	answer, err := r.runWithGroups(ctx, id, "", func(e expected) (reply, error) {
 		keys := append(make([]string, 0, 32),
-			p.article(id),              // KEYS[1] article
-			p.ranking(ByTime),          // KEYS[2] times
-			p.ranking(ByScore),         // KEYS[3] scores
-			p.groups(),                 // KEYS[4] group_names
-			p.posted(userOf(e.poster)), // KEYS[5] posted
-			p.changes(r.database),      // KEYS[6] changes
-			p.moderation(),             // KEYS[7] log
+			p.article(id),         // KEYS[1] article
+			p.ranking(ByTime),     // KEYS[2] times
+			p.ranking(ByScore),    // KEYS[3] scores
+			p.groups(),            // KEYS[4] group_names
+			p.changes(r.database), // KEYS[5] changes
+			p.moderation(),        // KEYS[6] log
 		)
 		keys = groupKeys(groupKeys(groupKeys(keys, p, groupNames(e.groups)...), p, adding...), p, removing...)
 		return r.write(ctx, regroupScript, keys, []any{
@@ -39,13 +38,11 @@ func (r *Repo) Regroup(ctx context.Context, id ArticleID, by Actor, add, remove 
 			groupText(adding),   // ARGV[2] add
 			groupText(removing), // ARGV[3] remove
 			MaxGroups,           // ARGV[4] max_groups
-			e.groups,            // ARGV[5] expected_groups
+			e.groups,            // ARGV[5] current
 			by.Name.member(),    // ARGV[6] by
-			e.poster,            // ARGV[7] expected_poster
-			by.Moderator,        // ARGV[8] is_moderator
-			moderationEntries,   // ARGV[9] max_entries
-			r.scriptNow(),       // ARGV[10] now
-			e.found,             // ARGV[11] found
+			by.Moderator,        // ARGV[7] is_moderator
+			moderationEntries,   // ARGV[8] max_entries
+			r.scriptNow(),       // ARGV[9] now
 		})
 	})
 	if err != nil {

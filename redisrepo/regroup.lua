@@ -4,35 +4,32 @@
 -- KEYS[2]  time:            zset  posting times, Unix seconds
 -- KEYS[3]  score:           zset  the ranking, Unix seconds
 -- KEYS[4]  groups:          zset  the names of all groups
--- KEYS[5]  posted:NAME      zset  the articles of ARGV[7]; unused if that is not the poster
--- KEYS[6]  changes:         channel  on which the change is published
--- KEYS[7]  moderation:      stream  the moderation log
--- KEYS[8...] three keys of each name in ARGV[5], then of each in ARGV[2] and ARGV[3]
+-- KEYS[5]  changes:         channel  on which the change is published
+-- KEYS[6]  moderation:      stream  the moderation log
+-- KEYS[7...] three keys of each name in ARGV[5], then of each in ARGV[2] and ARGV[3]
 -- ARGV[1]  the article's member
 -- ARGV[2]  names of the groups to add, separated by spaces
 -- ARGV[3]  names of the groups to remove, separated by spaces
 -- ARGV[4]  maximum number of groups of an article
 -- ARGV[5]  the article's groups as the caller expects them: sorted names, separated by spaces
 -- ARGV[6]  the actor's member
--- ARGV[7]  the poster's member as the caller expects it, or empty
--- ARGV[8]  1 if the actor is a moderator, who may regroup the articles of others, else 0
--- ARGV[9]  approximate maximum number of entries in the log
--- ARGV[10] now, Unix seconds; empty: the server's clock
--- ARGV[11] 1 if the caller found ARGV[5] in the groups' sets, else 0
+-- ARGV[7]  1 if the actor is a moderator, who may regroup the articles of others, else 0
+-- ARGV[8]  approximate maximum number of entries in the log
+-- ARGV[9]  now, Unix seconds; empty: the server's clock
 --
 -- Replies {'OK', {field, value, ...}}  the hash after the change
 --         {'NOT_FOUND'}                the article does not exist or is deleted
 --         {'FORBIDDEN'}                the actor is neither the poster nor a moderator
 --         {'TOO_MANY', number}         the article would be in that many groups
---         {'STALE', groups, poster}    ARGV[5] and [7] differ from these: call again with them
---         {'UNLISTED', poster}         the hash does not list the groups: find them, and call again
+--         {'STALE', groups}            ARGV[5] differs from these: call again with them
+--         {'UNLISTED', poster}         the hash does not list the groups: call adopt.lua, and again
 -- Safe to run twice: the second run finds the groups changed and changes nothing.
 
 local article, times, scores, group_names = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local posted, changes, log = KEYS[5], KEYS[6], KEYS[7]
+local changes, log = KEYS[5], KEYS[6]
 local member, add, remove, max_groups = ARGV[1], words(ARGV[2]), words(ARGV[3]), tonumber(ARGV[4])
-local expected_groups, by, expected_poster = ARGV[5], ARGV[6], ARGV[7]
-local is_moderator, max_entries, now, found = ARGV[8] == '1', ARGV[9], ARGV[10], ARGV[11] == '1'
+local current, by = ARGV[5], ARGV[6]
+local is_moderator, max_entries, now = ARGV[7] == '1', ARGV[8], ARGV[9]
 
 local hash = redis.call('HMGET', article, 'groups', 'poster', 'time', 'votes', 'downvotes', 'revision')
 local time, score = redis.call('ZSCORE', times, member), redis.call('ZSCORE', scores, member)
@@ -44,16 +41,14 @@ end
 local moderated = hash[2] ~= by
 if moderated and not is_moderator then return {'FORBIDDEN'} end
 
-local names = words(expected_groups)
+if not hash[1] then return {'UNLISTED', hash[2] or ''} end
+if hash[1] ~= current then return {'STALE', hash[1]} end
+
+local names = words(current)
 for _, list in ipairs({add, remove}) do
   for _, name in ipairs(list) do names[#names + 1] = name end
 end
-local groups = groups_at(8, names)
-local current = groups_of(hash[1], expected_groups, found, groups, member, hash[2] == expected_poster)
-if not current then
-  if not hash[1] then return {'UNLISTED', hash[2]} end
-  return {'STALE', hash[1], hash[2]}
-end
+local groups = groups_at(7, names)
 
 local is_in = {}
 for _, name in ipairs(words(current)) do is_in[name] = true end
@@ -70,12 +65,9 @@ if moderated then
   must_be_stream(log)
   must_be_allowed('XADD', log)
 end
-must_be_allowed(publication(changes), changes, 'HSET', article, 'HINCRBY', article, 'ZADD', posted,
+must_be_allowed(publication(changes), changes, 'HSET', article, 'HINCRBY', article,
   'ZADD', group_names, 'ZREM', group_names, 'HGETALL', article)
 for _, group in pairs(groups) do must_be_changeable(group) end
-if not hash[1] then -- add what the legacy client did not write
-  redis.call('ZADD', posted, time, member)
-end
 for _, name in ipairs(add) do
   if is_in[name] then
     enter(groups[name], member, score, time)

@@ -97,6 +97,10 @@ type Repo struct {
 	live    live
 	rights  rights
 
+	voteScript *redis.Script
+	polls      polls
+	voteCalls  *voteCalls
+
 	histories []history // by partition
 }
 
@@ -135,7 +139,11 @@ func New(ctx context.Context, client redis.UniversalClient, rules Rules, options
 	if err != nil {
 		return nil, err
 	}
-	r := &Repo{client: client, rules: rules, partitions: []partition{""}, groups: groups, live: live{wake: make(chan struct{}, 1)},
+	calls, err := newVoteCalls()
+	if err != nil {
+		return nil, err
+	}
+	r := &Repo{client: client, rules: rules, partitions: []partition{""}, groups: groups, voteCalls: calls, voteScript: voteScript(rules), live: live{wake: make(chan struct{}, 1)},
 		onProgress: func(string, int, int) {}}
 	if single, ok := client.(interface{ Options() *redis.Options }); ok { // a cluster has one database
 		r.database = single.Options().DB

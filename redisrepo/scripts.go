@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
 	"slices"
 
 	"github.com/redis/go-redis/v9"
@@ -15,36 +16,57 @@ import (
 var luaFiles embed.FS
 
 var (
-	postScript    = script("shared.lua", "post.lua")
-	voteScript    = script("shared.lua", "vote.lua")
-	regroupScript = script("shared.lua", "regroup.lua")
-	rerankScript  = script("shared.lua", "rerank.lua")
-	listingScript = script("shared.lua", "listing.lua")
-	rateScript    = script("rate.lua") // every request runs it: it needs none of the shared functions
-	votersScript  = script("shared.lua", "voters.lua")
+	postScript    = script("post.lua")
+	adoptScript   = script("adopt.lua")
+	regroupScript = script("regroup.lua")
+	rerankScript  = script("rerank.lua")
+	listingScript = script("listing.lua")
+	rateScript    = script("rate.lua")
+	votersScript  = script("voters.lua")
 
-	deleteScript   = script("shared.lua", "delete.lua")
-	undeleteScript = script("shared.lua", "undelete.lua")
+	deleteScript   = script("delete.lua")
+	undeleteScript = script("undelete.lua")
 	rightsScript   = script("rights.lua")
 	openScript     = script("open.lua")
 )
 
-// script concatenates files to one script.
-func script(names ...string) *redis.Script {
-	var source []byte
-	for _, name := range names {
-		file, err := luaFiles.ReadFile(name)
-		if err != nil {
-			panic(err) // embedded above
+// script returns the script in a file, after the functions of shared.lua that it uses: every call defines them again,
+// which takes Redis longer than many a command.
+func script(name string) *redis.Script { return redis.NewScript(luaSource(name)) }
+
+// voteScript is vote.lua for a site with these rules.
+func voteScript(rules Rules) *redis.Script {
+	return redis.NewScript(fmt.Sprintf("local vote_score, window, margin, interesting_votes = %d, %d, %d, %d\n%s",
+		rules.VoteScore, seconds(rules.VotingWindow), seconds(voterMargin), rules.InterestingVotes, luaSource("vote.lua")))
+}
+
+func luaSource(name string) string {
+	source := readLua(name)
+	for _, f := range slices.Backward(sharedFunction.FindAllStringSubmatch(readLua("shared.lua"), -1)) {
+		uses := regexp.MustCompile(`\b` + f[1] + `\b`)
+		if uses.MatchString(luaComment.ReplaceAllString(source, "")) { // functions call only those above them
+			source = f[0] + source
 		}
-		source = append(source, file...)
 	}
-	return redis.NewScript(string(source))
+	return source
+}
+
+var (
+	sharedFunction = regexp.MustCompile(`(?ms)^local function (\w+)\(.*?^end\n`)
+	luaComment     = regexp.MustCompile(`--.*`)
+)
+
+func readLua(name string) string {
+	file, err := luaFiles.ReadFile(name)
+	if err != nil {
+		panic(err) // embedded above
+	}
+	return string(file)
 }
 
 // loadScripts loads the scripts into the server, so that they can be called by digest in a pipeline.
 func (r *Repo) loadScripts(ctx context.Context) error {
-	for _, s := range []*redis.Script{postScript, voteScript, regroupScript, rerankScript, listingScript, rateScript, deleteScript, undeleteScript, rightsScript, openScript} {
+	for _, s := range []*redis.Script{postScript, r.voteScript, adoptScript, regroupScript, rerankScript, listingScript, rateScript, deleteScript, undeleteScript, rightsScript, openScript} {
 		if err := s.Load(ctx, r.client).Err(); err != nil {
 			return err
 		}
@@ -119,14 +141,9 @@ type once struct{ *redis.Cmd }
 
 func (once) NoRetry() bool { return true }
 
-// runKnowing is run, and reports whether the script was called again because the first reply was lost. Then the
-// reply may be about what the first call left.
-func (r *Repo) runKnowing(ctx context.Context, s *redis.Script, keys []string, args []any) (answer reply, again bool, err error) {
-	words := append(make([]any, 0, 3+len(keys)+len(args)), "evalsha", s.Hash(), len(keys))
-	for _, key := range keys {
-		words = append(words, key)
-	}
-	words = append(words, args...)
+// runKnowing is run for the words of a whole command, and reports whether the script was called again because the first
+// reply was lost. Then the reply may be about what the first call left.
+func (r *Repo) runKnowing(ctx context.Context, s *redis.Script, words []any) (answer reply, again bool, err error) {
 	for loaded, repeated := false, false; ; {
 		command := redis.NewCmd(ctx, words...)
 		command.SetFirstKeyPos(3)
@@ -166,6 +183,15 @@ func (a reply) text(i int) string {
 	}
 	s, _ := a[i].(string)
 	return s
+}
+
+// number is element i, or 0 if that is not a number.
+func (a reply) number(i int) int64 {
+	if i >= len(a) {
+		return 0
+	}
+	n, _ := a[i].(int64)
+	return n
 }
 
 // fields calls set with each field and value of element i, a list of both in turn.

@@ -15,7 +15,8 @@ var (
 	slotUsed    = regexp.MustCompile(`(KEYS|ARGV)\[(\d+)\]`)
 	groupsUsed  = regexp.MustCompile(`groups_at\((\d+),`)
 	replyNamed  = regexp.MustCompile(`\{'([A-Z_]+)'`)
-	replyGiven  = regexp.MustCompile(`return \{'([A-Z_]+)'`)
+	replyGiven  = regexp.MustCompile(`(?:return|reply =) \{'([A-Z_]+)'`)
+	slotsUsed   = regexp.MustCompile(`for \w+ = (\d+), #(KEYS|ARGV)`)
 
 	localDefined = regexp.MustCompile(`(?m)(?:\blocal function (\w+)|\bfunction\b[^(\n]*\(([^)]*)\)|\blocal ([\w, ]+)|\bfor ([\w, ]+?) (?:in|=))`)
 	assigned     = regexp.MustCompile(`(?m)(?:^|\bthen\b|\bdo\b|\belse\b|;)[ \t]*(\w+(?:, *\w+)*) *=[^=]`)
@@ -70,6 +71,9 @@ func TestScriptHeadersMatchTheirBodies(t *testing.T) {
 						used[slot] = true
 					}
 				}
+			}
+			for _, m := range slotsUsed.FindAllStringSubmatch(f.body, -1) {
+				used[m[2]+m[1]+"..."] = true
 			}
 			for _, m := range groupsUsed.FindAllStringSubmatch(f.body, -1) {
 				if defined["KEYS"+m[1]+"..."] {

@@ -1,4 +1,5 @@
--- shared.lua: the functions that the scripts share; it is prepended to each of them.
+-- shared.lua: the functions that the scripts share. Each script gets those that it uses, since every call of it
+-- defines them again.
 --
 -- KEYS    the last ones are group:NAME, score:NAME and time:NAME of each group that the script is
 --         given; the two listings need not exist
@@ -42,7 +43,9 @@ local function whole(text)
 end
 
 -- publication returns the command that publishes on a channel.
-local function publication(channel) return string.sub(channel, 1, 1) == '{' and 'SPUBLISH' or 'PUBLISH' end
+local function publication(channel)
+  return string.sub(channel, 1, 1) == '{' and 'SPUBLISH' or 'PUBLISH'
+end
 
 -- publish publishes the change of an article as the text
 --
@@ -52,7 +55,7 @@ local function publication(channel) return string.sub(channel, 1, 1) == '{' and 
 -- seconds, and the actor. The revision is the number of the article's changes, so the receiver of two
 -- states knows the later one. A channel with a tag is a sharded one.
 local function publish(channel, kind, member, revision, votes, downvotes, score, groups, more)
-  redis.call(publication(channel), channel, string.format('%s %s %.0f %.0f %.0f %s %s%s',
+  redis.call(publication(channel), channel, string.format('%s %s %d %d %d %s %s%s',
     kind, member, revision, votes, downvotes, score, groups, more and '\n' .. more or ''))
 end
 
@@ -119,7 +122,7 @@ end
 -- enter and leave change a checked group and its existing listings together. Scores are passed as the text
 -- that Redis returned, so none is rounded on the way.
 local function enter(group, member, score, time)
-  redis.call('SADD', group.members, member)
+  if not group.has_member then redis.call('SADD', group.members, member) end
   if group.has_score then redis.call('ZADD', group.by_score, score, member) end
   if group.has_time then redis.call('ZADD', group.by_time, time, member) end
 end
@@ -128,19 +131,4 @@ local function leave(group, member)
   if group.has_member then redis.call('SREM', group.members, member) end
   if group.has_score then redis.call('ZREM', group.by_score, member) end
   if group.has_time then redis.call('ZREM', group.by_time, member) end
-end
-
--- groups_of returns the groups of an article, as a text of sorted names, or nil if they are not what the
--- caller expected: then the script does not have the keys of the right groups.
---
--- A hash that only legacy clients wrote does not list the groups. Then the caller must have found them
--- outside of the script (found), since it takes a look into the sets of all groups, and must expect the
--- right poster, so that the script can add the article to the poster's articles.
-local function groups_of(hash_groups, expected, found, groups, member, poster_matches)
-  if hash_groups then return hash_groups == expected and expected or nil end
-  if not found or not poster_matches then return nil end
-  for _, name in ipairs(words(expected)) do
-    if redis.call('SISMEMBER', groups[name].members, member) == 0 then return nil end
-  end
-  return expected
 end

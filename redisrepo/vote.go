@@ -59,49 +59,59 @@ func (r *Repo) Vote(ctx context.Context, id ArticleID, voter UserName, vote Vote
 	if vote == Down && !r.rules.Downvotes {
 		return VoteResult{}, refuse(Forbidden, "direction", "this site has no downvotes: vote up, or withdraw your vote")
 	}
-	p := r.partition(id)
+	if failedBefore(ctx) {
+		return VoteResult{}, storeError(fmt.Sprintf("vote on %v", id), errNoReply)
+	}
+	b := &ballot{ctx: ctx, voter: voter, vote: vote, bucket: bucket}
+	if !r.polls.enter(id, b) {
+		return r.await(id, b)
+	}
+	defer func() { r.leavePoll(id, b.err) }()
+	r.cast(ctx, id, b)
+	return b.result, b.err
+}
+
+// cast calls vote.lua once for all ballots, which are those of different users, and sets their results.
+func (r *Repo) cast(ctx context.Context, id ArticleID, ballots ...*ballot) {
+	var call *voteCall
 	var again bool // whether the script was called again because a reply was lost
 	answer, err := r.runWithGroups(ctx, id, "", func(e expected) (reply, error) {
-		keys := append(make([]string, 0, 16),
-			p.article(id),              // KEYS[1] article
-			p.voted(id),                // KEYS[2] voted
-			p.downvoted(id),            // KEYS[3] downvoted
-			p.ranking(ByTime),          // KEYS[4] times
-			p.ranking(ByScore),         // KEYS[5] scores
-			p.posted(userOf(e.poster)), // KEYS[6] posted
-			p.changes(r.database),      // KEYS[7] changes
-			p.audit(id),                // KEYS[8] audit
-		)
-		keys = groupKeys(groupKeys(keys, p, Interesting), p, groupNames(e.groups)...)
-		args := []any{
-			id.String(),                   // ARGV[1] member
-			voter.member(),                // ARGV[2] voter
-			int(vote),                     // ARGV[3] position
-			r.rules.VoteScore,             // ARGV[4] vote_score
-			seconds(r.rules.VotingWindow), // ARGV[5] window
-			seconds(voterMargin),          // ARGV[6] margin
-			r.rules.InterestingVotes,      // ARGV[7] interesting_votes
-			r.scriptNow(),                 // ARGV[8] now
-			e.groups,                      // ARGV[9] expected_groups
-			e.poster,                      // ARGV[10] expected_poster
-			bucket,                        // ARGV[11] bucket
-			e.found,                       // ARGV[12] found
+		call = r.voteCalls.get(id)
+		if call == nil || call.groups != e.groups {
+			call = r.newVoteCall(id, e.groups, call)
 		}
+		words := call.with(ballots, r.scriptNow())
 		return r.guard(ctx, func() (answer reply, err error) {
-			answer, again, err = r.runKnowing(ctx, voteScript, keys, args)
+			answer, again, err = r.runKnowing(ctx, r.voteScript, words)
 			return answer, err
 		})
 	})
+	var article *Article
 	if err != nil {
-		return VoteResult{}, storeError(fmt.Sprintf("vote on %v", id), err)
+		err = storeError(fmt.Sprintf("vote on %v", id), err)
+	} else if answer.status() == "OK" {
+		for _, b := range ballots {
+			r.live.forgetVote(id, b.voter)
+		}
+		article, err = r.voted(id, call, answer)
 	}
+	for i, b := range ballots {
+		if b.err = err; err == nil {
+			b.result, b.err = r.voteResult(id, article, answer, i, again, b.vote)
+		}
+	}
+}
+
+// voteResult returns the result of vote i of a call.
+func (r *Repo) voteResult(id ArticleID, article *Article, answer reply, i int, again bool, vote Vote) (VoteResult, error) {
 	switch status := answer.status(); status {
 	case "OK":
-		before, _ := answer[1].(int64)
-		r.live.forgetVote(id, voter)
-		article, err := r.observeReply(id, answer, 2)
-		unknown := again && Vote(before) == vote
-		return VoteResult{Article: article, Previous: Vote(before), Changed: unknown || Vote(before) != vote, Unknown: unknown}, err
+		before := Vote(answer.number(firstPosition + i))
+		if before == fixedPosition {
+			return VoteResult{}, refuse(Forbidden, "article", "you posted %v: on this site a poster's own vote is not counted and cannot be changed", id)
+		}
+		unknown := again && before == vote
+		return VoteResult{Article: article, Previous: before, Changed: unknown || before != vote, Unknown: unknown}, nil
 	case "NOT_FOUND":
 		return VoteResult{}, noArticle(id)
 	case "CLOSED":
@@ -109,8 +119,6 @@ func (r *Repo) Vote(ctx context.Context, id ArticleID, voter UserName, vote Vote
 			return VoteResult{}, fmt.Errorf("vote on %v: %w", id, ErrUnavailable)
 		}
 		return VoteResult{}, refuse(VotingClosed, "article", "voting on %v is closed: it is open for %v after posting", id, formatWindow(r.rules.VotingWindow))
-	case "FIXED":
-		return VoteResult{}, refuse(Forbidden, "article", "you posted %v: on this site a poster's own vote is not counted and cannot be changed", id)
 	default:
 		return VoteResult{}, fmt.Errorf("vote on %v: the script replied %q", id, status)
 	}
@@ -118,10 +126,7 @@ func (r *Repo) Vote(ctx context.Context, id ArticleID, voter UserName, vote Vote
 
 // expected is what the caller of a script expects to be in the article's hash: the script must be given
 // all keys that it touches, and these depend on the article's groups and poster.
-type expected struct {
-	groups, poster string
-	found          bool // whether the groups come from findGroups, since the hash does not list them
-}
+type expected struct{ groups, poster string }
 
 // maxStaleReplies is how often a script is called for an article whose groups have changed since they were
 // read or found. Each time, another client must have regrouped it in between.
@@ -130,8 +135,8 @@ const maxStaleReplies = 32
 var errGroupsKeepChanging = errors.New("the article's groups change faster than they can be read")
 
 // runWithGroups calls a script with the article's cached groups and an expected poster. While it replies
-// STALE, it is called again with the groups and the poster of the reply; while it replies UNLISTED, with
-// the groups that findGroups finds.
+// STALE, it is called again with the groups and the poster of the reply; while it replies UNLISTED, after the article
+// was adopted.
 func (r *Repo) runWithGroups(ctx context.Context, id ArticleID, poster string, call func(expected) (reply, error)) (reply, error) {
 	e := expected{poster: poster}
 	e.groups, _ = r.groups.Get(id)
@@ -144,16 +149,42 @@ func (r *Repo) runWithGroups(ctx context.Context, id ArticleID, poster string, c
 		case "STALE":
 			e = expected{groups: answer.text(1), poster: answer.text(2)}
 		case "UNLISTED":
-			groups, err := r.findGroups(ctx, id)
-			if err != nil {
-				return nil, fmt.Errorf("find its groups: %w", err)
+			e.poster = answer.text(1)
+			if e.groups, err = r.adopt(ctx, id, e.poster); err != nil {
+				return nil, err
 			}
-			e = expected{groups: groups, poster: answer.text(1), found: true}
 		default:
 			return answer, nil
 		}
 	}
 	return nil, fmt.Errorf("%w: %w", ErrUnavailable, errGroupsKeepChanging)
+}
+
+// adopt completes an article that only legacy clients wrote, unless it changes meanwhile, and returns its groups.
+func (r *Repo) adopt(ctx context.Context, id ArticleID, poster string) (groups string, err error) {
+	groups, err = r.findGroups(ctx, id)
+	if err != nil {
+		return "", fmt.Errorf("find its groups: %w", err)
+	}
+	p := r.partition(id)
+	keys := append(make([]string, 0, 8),
+		p.article(id),            // KEYS[1] article
+		p.voted(id),              // KEYS[2] voted
+		p.ranking(ByTime),        // KEYS[3] times
+		p.posted(userOf(poster)), // KEYS[4] posted
+	)
+	for _, name := range groupNames(groups) {
+		keys = append(keys, p.group(name)) // KEYS[5...]
+	}
+	_, err = r.write(ctx, adoptScript, keys, []any{
+		id.String(),                   // ARGV[1] member
+		groups,                        // ARGV[2] groups
+		poster,                        // ARGV[3] expected_poster
+		seconds(r.rules.VotingWindow), // ARGV[4] window
+		seconds(voterMargin),          // ARGV[5] margin
+		r.scriptNow(),                 // ARGV[6] now
+	})
+	return groups, err
 }
 
 func noArticle(id ArticleID) Refusal {

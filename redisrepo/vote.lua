@@ -1,144 +1,137 @@
--- vote.lua: set one user's position on one article: up, down or none.
+-- vote.lua: set the positions of one or more users on one article: up, down or none.
 --
--- KEYS[1]   article:ID     hash     the article
--- KEYS[2]   voted:ID       set      the upvoters
--- KEYS[3]   downvoted:ID   set      the downvoters
--- KEYS[4]   time:          zset     posting times, Unix seconds
--- KEYS[5]   score:         zset     the ranking, Unix seconds
--- KEYS[6]   posted:NAME    zset     the articles of ARGV[10]; unused if that is not the poster
--- KEYS[7]   changes:       channel  on which the change is published
--- KEYS[8]   audit:ID       hash     each voter's last vote, its time and bucket; unused without ARGV[11]
--- KEYS[9...] three keys of the group interesting, then of each name in ARGV[9]
+-- KEYS[1]   article:ID         hash     the article
+-- KEYS[2]   voted:ID           set      the upvoters
+-- KEYS[3]   downvoted:ID       set      the downvoters
+-- KEYS[4]   time:              zset     posting times, Unix seconds
+-- KEYS[5]   score:             zset     the ranking, Unix seconds
+-- KEYS[6]   changes:           channel  on which each change is published
+-- KEYS[7]   audit:ID           hash     each voter's last vote, its time and bucket; unused without a bucket
+-- KEYS[8]   group:interesting  set      the interesting articles
+-- KEYS[9]   score:interesting  zset     its listing by score; need not exist
+-- KEYS[10]  time:interesting   zset     its listing by time; need not exist
+-- KEYS[11...] score:NAME       zset     of each name in ARGV[2], its listing by score; need not exist
 -- ARGV[1]   the article's member
--- ARGV[2]   the voter's member
--- ARGV[3]   the position: 1 up, -1 down, 0 none
--- ARGV[4]   worth of one vote, seconds
--- ARGV[5]   voting window, seconds
--- ARGV[6]   how much longer than the window the voters are kept, seconds
--- ARGV[7]   net votes that make an article interesting
--- ARGV[8]   now, Unix seconds; empty: the server's clock
--- ARGV[9]   the article's groups as the caller expects them: sorted names, separated by spaces
--- ARGV[10]  the poster's member as the caller expects it, or empty
--- ARGV[11]  pseudonym of the voter's address; empty: the vote is not recorded
--- ARGV[12]  1 if the caller found ARGV[9] in the groups' sets, else 0
+-- ARGV[2]   the article's groups as the caller expects them: sorted names, separated by spaces
+-- ARGV[3]   posting time of the article that the caller knows, as it was replied; empty: it knows none
+-- ARGV[4]   title of that article
+-- ARGV[5]   now, Unix seconds; empty: the server's clock
+-- ARGV[6...] two for each vote, all of different users: the position (1 up, -1 down, 0 none), a space and the
+--           voter's member; and a pseudonym of the voter's address, empty if the vote is not recorded
 --
--- Replies {'OK', position before, {field, value, ...}}  the hash after the vote
---         {'NOT_FOUND'}               the article does not exist or is deleted
---         {'CLOSED', posting time}    the voting window is over, or the voters are forgotten
---         {'FIXED'}                   the poster's vote does not count and cannot be changed
---         {'STALE', groups, poster}   ARGV[9] and [10] differ from these: call again with them
---         {'UNLISTED', poster}        the hash does not list the groups: find them, and call again
--- Safe to run twice: the second run finds the position set and changes nothing.
+-- Replies {'OK', votes, downvotes, revision, rest, before, ...}
+--             the numbers after all votes; 0 if ARGV[3] and [4] are those of this article, else its posting time
+--             and its whole hash before the votes, {time, {field, value, ...}}; the position before each vote, or
+--             2 if it is refused, since the poster's vote does not count and cannot be changed
+--         {'NOT_FOUND'}         the article does not exist or is deleted
+--         {'CLOSED'}            the voting window is over, or the voters are forgotten
+--         {'STALE', groups}     ARGV[2] differs from these: call again with them
+--         {'UNLISTED', poster}  the hash does not list the groups: call adopt.lua, and again
+-- The rules are not among the arguments, which cost time for each vote: voteScript in scripts.go defines them before
+-- the script, all whole numbers. vote_score is the worth of one vote in seconds, window the voting window, margin how
+-- much longer the voters are kept, interesting_votes the net votes that make an article interesting.
+-- Safe to run twice: the second run finds the positions set and changes nothing.
 
-local article, voted, downvoted = KEYS[1], KEYS[2], KEYS[3]
-local times, scores, posted = KEYS[4], KEYS[5], KEYS[6]
-local changes, audit = KEYS[7], KEYS[8]
-local member, voter, position = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local vote_score, window, margin = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
-local interesting_votes, now = tonumber(ARGV[7]), ARGV[8]
-local expected_groups, expected_poster, bucket = ARGV[9], ARGV[10], ARGV[11]
-local found = ARGV[12] == '1'
+local article, voted, downvoted, times, scores = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local channel, audit = KEYS[6], KEYS[7]
+local member, groups, known_time, known_title = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 local time = redis.call('ZSCORE', times, member)
-local hash = redis.call('HMGET', article,
-  'votes', 'downvotes', 'groups', 'poster', 'uncounted', 'time', 'revision')
-if not time or not hash[6] then return {'NOT_FOUND'} end
-local votes, downvotes = whole(hash[1] or '0'), whole(hash[2] or '0')
-local hash_groups, poster = hash[3], hash[4] or ''
-if not votes or not downvotes or not whole(hash[7] or '0') or not redis.call('ZSCORE', scores, member) then
-  return redis.error_reply('CORRUPT votes, revision or score of ' .. member)
-end
+local hash = redis.call('HMGET', article, 'votes', 'downvotes', 'groups', 'revision', 'title', 'uncounted')
+local votes, downvotes, revision = whole(hash[1] or '0'), whole(hash[2] or '0'), whole(hash[4] or '0')
+local hash_groups, uncounted = hash[3], hash[6] == '1'
+if not time then return {'NOT_FOUND'} end
+local corrupt = 'CORRUPT votes, revision or score of ' .. member
+if not votes or not downvotes or not revision then return redis.error_reply(corrupt) end
+local now = tonumber(now_or(ARGV[5]))
+if now > time + window then return {'CLOSED'} end
+if hash_groups and hash_groups ~= groups then return {'STALE', hash_groups} end
 
-now = tonumber(now_or(now))
-if now > tonumber(time) + window then return {'CLOSED', time} end
-
-local names = words(expected_groups)
-table.insert(names, 1, 'interesting')
-local groups = groups_at(9, names)
-local current = groups_of(hash_groups, expected_groups, found, groups, member, poster == expected_poster)
-if not current then
-  if not hash_groups then return {'UNLISTED', poster} end
-  return {'STALE', hash_groups, poster}
-end
-
-local up = redis.call('SISMEMBER', voted, voter)
-local down = redis.call('SISMEMBER', downvoted, voter)
-local uncounted = hash[5] == '1'
-local upvotes = votes + downvotes
--- The first upvote on a legacy client's article is its poster's, so it is known without the set, too.
-local known_upvotes = hash_groups and 0 or 1
-local has_upvoters, has_downvoters = redis.call('EXISTS', voted) == 1, redis.call('EXISTS', downvoted) == 1
-if (upvotes > known_upvotes or uncounted) and not has_upvoters or downvotes > 0 and not has_downvoters then
-  return {'CLOSED', time} -- the window was shorter once, so the voters have been forgotten
-end
-
-local before = up - down
-if uncounted and voter == poster and position ~= before then return {'FIXED'} end
-
-names = words(current)
-table.insert(names, 1, 'interesting')
-for _, name in ipairs(names) do check_group(groups[name], member) end
-if bucket ~= '' then redis.call('HLEN', audit) end
-
-local changed = position ~= before or up + down == 2 -- 2: a legacy client upvoted over a downvote
-if changed then
-  must_be_allowed(publication(changes), changes, 'HINCRBY', article, 'ZINCRBY', scores, 'EXPIRE', voted, 'SADD', voted,
-    'HGETALL', article)
-  if up + down > 0 or position == -1 then
-    must_be_allowed('SREM', voted, 'SREM', downvoted, 'SADD', downvoted, 'EXPIRE', downvoted)
-  end
-  if bucket ~= '' then must_be_allowed('HSET', audit, 'EXPIRE', audit) end
-  for _, name in ipairs(names) do
-    if groups[name].has_score then must_be_allowed('ZADD', groups[name].by_score) end
-  end
-  local interesting = groups.interesting
-  if votes + position - before >= interesting_votes or interesting.has_member or interesting.has_score or interesting.has_time then
-    must_be_changeable(interesting)
-  end
-end
-if not hash_groups then must_be_allowed('HSET', article, 'ZADD', posted, 'SADD', voted, 'EXPIRE', voted) end
-
-local kept = time_to_keep(time, window, margin, now)
-if not hash_groups then -- add what the legacy client did not write
-  must_be_zset(posted)
-  redis.call('HSET', article, 'groups', current, 'downvotes', downvotes)
-  redis.call('ZADD', posted, time, member)
-  if not has_upvoters and upvotes > 0 then -- legacy clients count the poster's vote as the first
-    redis.call('SADD', voted, poster)
-    redis.call('EXPIRE', voted, kept)
-  end
-end
-
-if changed then
-  if up == 1 then redis.call('SREM', voted, voter) end
-  if down == 1 then redis.call('SREM', downvoted, voter) end
-  local set = position == 1 and voted or position == -1 and downvoted
-  if set then
-    redis.call('SADD', set, voter)
-    redis.call('EXPIRE', set, kept)
-  end
-  if bucket ~= '' then
-    redis.call('HSET', audit, voter, string.format('%d %.0f %s', position, now, bucket))
-    redis.call('EXPIRE', audit, kept)
-  end
-  local step = position - before
-  votes = redis.call('HINCRBY', article, 'votes', step)
-  if (position == -1) ~= (down == 1) then
-    downvotes = redis.call('HINCRBY', article, 'downvotes', position == -1 and 1 or -1)
-  end
-  local score = redis.call('ZINCRBY', scores, step * vote_score, member)
-  for _, name in ipairs(names) do
-    if groups[name].has_score then
-      redis.call('ZADD', groups[name].by_score, 'XX', 'INCR', step * vote_score, member)
+local poster = uncounted and redis.call('HGET', article, 'poster')
+local reply = {'OK', votes, downvotes, revision, 0}
+local changes, after, only_upvotes, recorded = {}, votes, true, false
+for i = 6, #ARGV, 2 do
+  local position, voter = string.match(ARGV[i], '^(%S+) (.*)$')
+  position = tonumber(position)
+  local up = redis.call('SISMEMBER', voted, voter)
+  local down = (downvotes > 0 or position == -1) and redis.call('SISMEMBER', downvoted, voter) or 0
+  local before = up - down
+  if position ~= before and voter == poster then
+    reply[#reply + 1] = 2
+  else
+    reply[#reply + 1] = before
+    if position ~= before or up + down == 2 then -- 2: a legacy client upvoted over a downvote
+      changes[#changes + 1] = {voter, position, up, down, ARGV[i], ARGV[i + 1]}
+      after = after + position - before
+      only_upvotes = only_upvotes and position == 1 and up + down == 0
+      recorded = recorded or ARGV[i + 1] ~= ''
     end
   end
-  if votes >= interesting_votes then
-    enter(groups.interesting, member, score, time)
-  else
-    leave(groups.interesting, member)
-  end
-  publish(changes, 'voted', member, redis.call('HINCRBY', article, 'revision', 1),
-    votes, downvotes, score, current, ARGV[3] .. ' ' .. voter)
 end
 
-return {'OK', before, redis.call('HGETALL', article)}
+-- PTTL is -2 for a set without members. The first upvote on a legacy client's article is its poster's, so it is known
+-- without the set, too.
+local voted_left = redis.call('PTTL', voted)
+local downvoted_left = (downvotes > 0 or not only_upvotes) and redis.call('PTTL', downvoted)
+if voted_left == -2 and (uncounted or votes + downvotes > (hash_groups and 0 or 1)) or downvotes > 0 and downvoted_left == -2 then
+  return {'CLOSED'} -- the window was shorter once, so the voters have been forgotten
+end
+if not hash_groups then return {'UNLISTED', redis.call('HGET', article, 'poster') or ''} end
+if time ~= known_time or (hash[5] or '') ~= known_title then reply[5] = {time, redis.call('HGETALL', article)} end
+if #changes == 0 then return reply end
+
+-- All types and rights are checked before the first write, except those of the ranking, which it is to.
+local listings = {}
+for i = 11, #KEYS do
+  if redis.call('ZCARD', KEYS[i]) > 0 then listings[#listings + 1] = KEYS[i] end
+end
+local interesting
+if votes >= interesting_votes or after >= interesting_votes then
+  interesting = {members = KEYS[8], by_score = KEYS[9], by_time = KEYS[10]}
+  check_group(interesting, member)
+  if interesting.has_member and after >= interesting_votes then -- it stays
+    if interesting.has_score then listings[#listings + 1] = KEYS[9] end
+    interesting = nil
+  end
+end
+local first_record = recorded and redis.call('HLEN', audit) == 0
+local kept = time_to_keep(time, window, margin, now)
+local may_empty = #changes > 1 and not only_upvotes -- a set that loses its last member loses its expiry
+local renews_voted = may_empty or math.abs(voted_left - 1000 * kept) > 60000
+local renews_downvoted = downvoted_left and (may_empty or math.abs(downvoted_left - 1000 * kept) > 60000)
+
+must_be_allowed(publication(channel), channel, 'HSET', article, 'SADD', voted)
+if renews_voted then must_be_allowed('EXPIRE', voted) end
+if renews_downvoted then must_be_allowed('EXPIRE', downvoted) end
+if not only_upvotes then must_be_allowed('SREM', voted, 'SADD', downvoted, 'SREM', downvoted) end
+if recorded then must_be_allowed('HSET', audit, 'EXPIRE', audit) end
+for i = 1, #listings do must_be_allowed('ZADD', listings[i]) end
+if interesting then must_be_changeable(interesting) end
+
+local added = (after - votes) * vote_score
+local score = redis.call('ZADD', scores, 'XX', 'INCR', added, member)
+if not score then return redis.error_reply(corrupt) end
+for i = 1, #listings do redis.call('ZADD', listings[i], 'XX', 'INCR', added, member) end
+for i = 1, #changes do
+  local voter, position, up, down, vote, bucket = unpack(changes[i])
+  if up == 1 and position ~= 1 then redis.call('SREM', voted, voter) end
+  if down == 1 and position ~= -1 then redis.call('SREM', downvoted, voter) end
+  if up == 0 and position == 1 then redis.call('SADD', voted, voter) end
+  if down == 0 and position == -1 then redis.call('SADD', downvoted, voter) end
+  if bucket ~= '' then redis.call('HSET', audit, voter, string.format('%d %.0f %s', position, now, bucket)) end
+  votes, downvotes, revision = votes + position - up + down, downvotes - down + (position == -1 and 1 or 0), revision + 1
+  local its_score = votes == after and score or string.format('%.17g', score - (after - votes) * vote_score)
+  publish(channel, 'voted', member, revision, votes, downvotes, its_score, groups, vote)
+end
+redis.call('HSET', article, 'votes', votes, 'downvotes', downvotes, 'revision', revision)
+if renews_voted then redis.call('EXPIRE', voted, kept) end
+if renews_downvoted then redis.call('EXPIRE', downvoted, kept) end
+if first_record then redis.call('EXPIRE', audit, kept) end
+if interesting and after >= interesting_votes then
+  enter(interesting, member, score, time)
+elseif interesting then
+  leave(interesting, member)
+end
+
+reply[2], reply[3], reply[4] = votes, downvotes, revision
+return reply

@@ -1,0 +1,156 @@
+package redisrepo
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+)
+
+// voteCall is the part of a call of vote.lua that is the same for all votes on an article, and what this process needs
+// to know of the article if the script does not reply with its whole hash.
+type voteCall struct {
+	groups  string      // as the hash lists them, or did: the script compares
+	names   []GroupName // the same
+	article *Article    // some state of it: what never changes is right; nil if this process knows none
+	time    string      // its posting time as the script replied it
+	words   []any       // of the command, up to the votes
+}
+
+// newVoteCall returns the call for an article in these groups. Its article is that of another call, if there is one.
+func (r *Repo) newVoteCall(id ArticleID, groups string, other *voteCall) *voteCall {
+	c := &voteCall{groups: groups, names: groupNames(groups)}
+	title := ""
+	if other != nil && other.article != nil {
+		c.article, c.time, title = other.article, other.time, other.article.Title
+	}
+	p := r.partition(id)
+	keys := append(make([]string, 0, 16),
+		p.article(id),         // KEYS[1] article
+		p.voted(id),           // KEYS[2] voted
+		p.downvoted(id),       // KEYS[3] downvoted
+		p.ranking(ByTime),     // KEYS[4] times
+		p.ranking(ByScore),    // KEYS[5] scores
+		p.changes(r.database), // KEYS[6] changes
+		p.audit(id),           // KEYS[7] audit
+	)
+	keys = groupKeys(keys, p, Interesting) // KEYS[8], [9] and [10]
+	for _, name := range c.names {
+		keys = append(keys, p.listing(ByScore, name)) // KEYS[11...]
+	}
+	c.words = append(make([]any, 0, 3+len(keys)+4), "evalsha", r.voteScript.Hash(), len(keys))
+	for _, key := range keys {
+		c.words = append(c.words, key)
+	}
+	c.words = append(c.words,
+		id.String(), // ARGV[1] member
+		groups,      // ARGV[2] groups
+		c.time,      // ARGV[3] known_time
+		title,       // ARGV[4] known_title
+	)
+	return c
+}
+
+// with returns the words of the whole command.
+func (c *voteCall) with(ballots []*ballot, now string) []any {
+	words := append(make([]any, 0, len(c.words)+1+2*len(ballots)), c.words...)
+	words = append(words, now) // ARGV[5]
+	for _, b := range ballots {
+		words = append(words, positionTexts[b.vote+1]+b.voter.member(), b.bucket) // ARGV[6...]
+	}
+	return words
+}
+
+// positionTexts are the positions from Down on, as an argument of vote.lua begins.
+var positionTexts = [...]string{"-1 ", "0 ", "1 "}
+
+// Elements of the reply OK of vote.lua.
+const (
+	restOfArticle = 4
+	firstPosition = 5
+
+	fixedPosition = 2 // instead of a position
+)
+
+// voted returns an article after votes, and remembers its call for the next ones.
+func (r *Repo) voted(id ArticleID, call *voteCall, answer reply) (*Article, error) {
+	if rest, ok := answer[restOfArticle].([]any); ok {
+		hash, err := reply(rest).hash(1)
+		if err != nil {
+			return nil, err
+		}
+		article := new(decoded)
+		if err := r.decode(id, hash, article); err != nil {
+			return nil, err
+		}
+		call = r.newVoteCall(id, call.groups, &voteCall{article: &article.Article, time: reply(rest).text(0)})
+	}
+	if call.article == nil {
+		return nil, fmt.Errorf("vote on %v: the script's reply %v has no hash", id, answer)
+	}
+	if r.voteCalls.get(id) != call {
+		r.voteCalls.add(id, call)
+		r.groups.Add(id, call.groups)
+	}
+	article := *call.article
+	article.Groups = call.names
+	article.DeletedAt, article.DeletedBy = nil, nil
+	r.setVotes(&article, float64(answer.number(1)), float64(answer.number(2)))
+	article.revision = answer.number(3)
+	r.live.observe(&article)
+	return &article, nil
+}
+
+// maxCallBytes is about how many bytes the calls of voteCalls take.
+const maxCallBytes = 32 << 20
+
+// voteCalls are the calls for the articles that were voted on last.
+type voteCalls struct {
+	mu    sync.Mutex
+	calls *simplelru.LRU[ArticleID, *voteCall]
+	bytes int
+}
+
+func newVoteCalls() (*voteCalls, error) {
+	v := new(voteCalls)
+	var err error
+	v.calls, err = simplelru.NewLRU(groupsCacheSize, func(_ ArticleID, c *voteCall) { v.bytes -= c.size() })
+	return v, err
+}
+
+// get returns the call for an article, or nil.
+func (v *voteCalls) get(id ArticleID) *voteCall {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	c, _ := v.calls.Get(id)
+	return c
+}
+
+func (v *voteCalls) add(id ArticleID, c *voteCall) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.calls.Remove(id)
+	v.bytes += c.size()
+	v.calls.Add(id, c)
+	for v.bytes > maxCallBytes {
+		v.calls.RemoveOldest()
+	}
+}
+
+// forget drops all calls.
+func (v *voteCalls) forget() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.calls.Purge()
+}
+
+// size is about how many bytes a call takes.
+func (c *voteCall) size() int {
+	n := 500 + 50*len(c.words) + 2*len(c.groups) + 2*len(c.article.Title)
+	for _, text := range []*string{c.article.Link, c.article.Text} {
+		if text != nil {
+			n += len(*text)
+		}
+	}
+	return n
+}

@@ -1,0 +1,181 @@
+package redisrepo_test
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/redisrepo"
+)
+
+// commandStats returns the number of calls of each command that the server ran since the last CONFIG RESETSTAT.
+func (s *site) commandStats() string {
+	s.t.Helper()
+	var calls []string
+	for _, m := range regexp.MustCompile(`cmdstat_([a-z]+):calls=(\d+)`).FindAllStringSubmatch(s.do("INFO commandstats").(string), -1) {
+		switch m[1] {
+		case "config", "info", "hello", "client", "ping":
+		default:
+			calls = append(calls, m[1]+" "+m[2])
+		}
+	}
+	slices.Sort(calls)
+	return strings.Join(calls, ", ")
+}
+
+// A vote runs only the commands that can matter, and the votes of a call share most of them.
+func TestVoteRunsFewCommands(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		prepare func(s *site)
+		vote    redisrepo.Vote
+		bucket  string
+		want    string
+	}{
+		"an upvote": {vote: up,
+			want: "evalsha 1, hmget 1, hset 1, pttl 1, publish 1, sadd 1, sismember 1, zadd 1, zcard 1, zscore 1"},
+		"an upvote, with a listing": {prepare: func(s *site) { s.list(best("go")) }, vote: up,
+			want: "evalsha 1, hmget 1, hset 1, pttl 1, publish 1, sadd 1, sismember 1, zadd 2, zcard 1, zscore 1"},
+		"a recorded upvote": {vote: up, bucket: "b",
+			want: "evalsha 1, hlen 1, hmget 1, hset 2, pttl 1, publish 1, sadd 1, sismember 1, zadd 1, zcard 1, zscore 1"},
+		"a first downvote": {prepare: func(s *site) { s.vote(1, "carol", none) }, vote: down,
+			want: "evalsha 1, hmget 1, hset 1, pttl 2, publish 1, sadd 1, sismember 2, srem 1, zadd 1, zcard 1, zscore 1"},
+		"a repeated vote": {prepare: func(s *site) { s.vote(1, "bob", up) }, vote: up,
+			want: "evalsha 1, hmget 1, pttl 1, sismember 1, zscore 1"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, nil)
+			s.post("alice", "go")
+			s.vote(1, "warm", up)
+			s.vote(1, "record", up)
+			if _, err := s.Vote(s.ctx, 1, "recorded", up, "b"); err != nil {
+				t.Fatal(err)
+			}
+			voter := redisrepo.UserName("bob")
+			if tt.prepare != nil {
+				tt.prepare(s)
+			}
+			if tt.vote == down {
+				s.vote(1, "eve", down)
+				s.vote(1, voter, up)
+			}
+			s.do("CONFIG RESETSTAT")
+			if _, err := s.Vote(s.ctx, 1, voter, tt.vote, tt.bucket); err != nil {
+				t.Fatal(err)
+			}
+			if got := s.commandStats(); got != tt.want {
+				t.Errorf("the server ran %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+	t.Run("64 upvotes together", func(t *testing.T) {
+		t.Parallel()
+		g := withGate(t, nil)
+		cast := make([]castVote, 64)
+		for i := range cast {
+			cast[i] = castVote{voter: redisrepo.UserName(fmt.Sprint("voter", i)), vote: up}
+			g.queue(g.ctx, &cast[i])
+		}
+		g.pass <- struct{}{}
+		<-g.arrived
+		g.do("CONFIG RESETSTAT")
+		g.open()
+		want := "evalsha 1, hmget 1, hset 1, pttl 1, publish 64, sadd 64, sismember 64, zadd 2, zcard 2, zscore 1"
+		if got := g.commandStats(); got != want {
+			t.Errorf("the server ran %s\nwant %s", got, want)
+		}
+	})
+}
+
+// A script defines those shared functions only that it uses.
+func TestScriptsDefineOnlyWhatTheyUse(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	scripts := 0
+	s.reopened(s.client(observer(func(commands ...redis.Cmder) {
+		for _, command := range commands {
+			if command.Name() != "script" {
+				continue
+			}
+			scripts++
+			text := regexp.MustCompile(`--.*`).ReplaceAllString(command.Args()[2].(string), "")
+			for _, m := range regexp.MustCompile(`(?m)^local function (\w+)`).FindAllStringSubmatch(text, -1) {
+				if n := len(regexp.MustCompile(`\b`+m[1]+`\b`).FindAllString(text, -1)); n < 2 {
+					t.Errorf("%.80q defines %s, which it does not use", text, m[1])
+				}
+			}
+		}
+	})), nil)
+	if scripts < 10 {
+		t.Errorf("%d scripts were loaded, want at least 10", scripts)
+	}
+}
+
+// A vote's reply lacks what never changes in an article, which the process may know from before. It belongs to another
+// article when the store was emptied, and a number was given again in the same second.
+func TestVoteShowsTheArticleThatHasTheNumberNow(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	other := s.reopened(s.client(), nil)
+	for i, title := range []string{"first", "second", "third"} {
+		s.do("FLUSHALL")
+		d := draft(title, "go", "g"+strconv.Itoa(i))
+		if i == 1 {
+			d.Link, d.Text = nil, new("a text")
+		}
+		a, err := other.Post(s.ctx, redisrepo.UserName("poster"+strconv.Itoa(i)), d)
+		if err != nil || a.ID != 1 {
+			t.Fatalf("Post = %v, %v, want article:1", a, err)
+		}
+		for _, voter := range []redisrepo.UserName{"bob", "carol"} {
+			wantEqual(t, s.vote(1, voter, up).Article, s.article(1))
+		}
+	}
+}
+
+// A deletion and a regrouping elsewhere show in the next vote's article.
+func TestVoteShowsChangesOfOtherProcesses(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	other := s.reopened(s.client(), nil)
+	a := s.post("alice", "go")
+	s.vote(a.ID, "bob", up)
+	other.regroup(a, []string{"redis"}, nil)
+	wantEqual(t, s.vote(a.ID, "carol", up).Article, other.article(a.ID))
+	other.delete(a.ID, moderator)
+	_, err := s.Vote(s.ctx, a.ID, "dave", up, "")
+	wantRefused(t, err, "NOT_FOUND article")
+	other.undelete(a.ID)
+	wantEqual(t, s.vote(a.ID, "dave", up).Article, other.article(a.ID))
+	s.wantClean()
+}
+
+// maxVoteAllocations is the bound for a vote by a new voter on an article that was voted on before, go-redis included.
+const maxVoteAllocations = 24
+
+// This test is not parallel: others would allocate, too.
+func TestVoteAllocatesLittle(t *testing.T) {
+	s := newSite(t, nil)
+	a := s.post("alice", "go")
+	s.vote(a.ID, "warm", up)
+	voters := make([]redisrepo.UserName, 0, 300)
+	for i := range 300 {
+		voters = append(voters, redisrepo.UserName(fmt.Sprint("voter", i)))
+	}
+	allocations := testing.AllocsPerRun(200, func() {
+		if _, err := s.Vote(s.ctx, a.ID, voters[0], up, ""); err != nil {
+			t.Fatal(err)
+		}
+		voters = voters[1:]
+	})
+	if allocations > maxVoteAllocations {
+		t.Errorf("a vote makes %v allocations, want at most %d", allocations, maxVoteAllocations)
+	}
+}
