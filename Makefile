@@ -1,4 +1,4 @@
-.PHONY: help run test check lint fuzz bench generate web diagram screenshots
+.PHONY: help run test check lint fuzz bench load generate web diagram screenshots
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile
@@ -21,6 +21,10 @@ fuzz: ## run every fuzz target for ten seconds
 bench: ## measure a page and a vote at 1,000, 100,000 and 1,000,000 articles, and 5,000 watchers
 	go test -run '^$$' -bench Site -benchmem ./tests/benchmarks
 	go test -run '^$$' -bench Watchers -benchtime 1x ./tests/benchmarks
+
+load: ## measure the server under load by wrk, on one core: pages, votes, overload
+	SHARED_ANSWERS=0 scripts/load.sh page varied overload
+	scripts/load.sh page gzip vote hot
 
 generate: ## generate the code in graph from schema.graphqls and gqlgen.yml
 	go generate ./...

@@ -83,7 +83,7 @@ func BenchmarkSite(b *testing.B) {
 }
 
 // benchSite imports articles, the newest of them posted now.
-func benchSite(b *testing.B, articles int) (redis.UniversalClient, *redisrepo.Repo) {
+func benchSite(b testing.TB, articles int) (redis.UniversalClient, *redisrepo.Repo) {
 	b.Helper()
 	client := redistest.Start(b).Client
 	repo, err := redisrepo.New(b.Context(), client, redisrepo.DefaultRules())

@@ -1,0 +1,6 @@
+//go:build race
+
+package benchmarks_test
+
+// raced is what the race detector adds to a request's allocations: it empties pools at random.
+const raced = 40
