@@ -101,7 +101,7 @@ func (t *socketTransport) enter(ctx context.Context, req *http.Request) (leave f
 			return nil, &refusal{code: codeOrigin, message: "pages of this origin may not connect", status: http.StatusForbidden}
 		}
 	}
-	return t.streams.enter(ctx)
+	return t.streams.enter(ctx, perSocket)
 }
 
 // upgrade hijacks a connection so that writes have a deadline and its buffers are smaller than those of net/http:

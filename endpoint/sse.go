@@ -17,7 +17,7 @@ import (
 // When the server stops or the client's token expires, the stream ends without "complete", so that clients
 // connect again.
 func (t *httpTransport) stream(w http.ResponseWriter, req *http.Request, op *operation, refused *refusal) *refusal {
-	leave, denied := t.streams.enter(op.ctx)
+	leave, denied := t.streams.enter(op.ctx, 0) // admit counts its bytes
 	if denied != nil {
 		return denied
 	}

@@ -24,8 +24,8 @@ type StreamLimits struct {
 	Watched           int // of all subscriptions
 	WatchedPerAddress int
 	WatchedPerViewer  int
-	// Memory is what all subscriptions may hold, bytes. Those of one address, and of one user, may hold a
-	// quarter of it.
+	// Memory is what all subscriptions and WebSockets may hold, bytes. Those of one address, and of one user, may hold
+	// a fifth of it.
 	Memory int64
 }
 
@@ -68,24 +68,37 @@ func newStreams(limits StreamLimits, schema Schema) *streams {
 	return s
 }
 
-// enter counts a stream of the client's address. leave counts it out; it is nil if the stream must not open.
-func (s *streams) enter(ctx context.Context) (leave func(), refused *refusal) {
-	address := ViewerOf(ctx).Network()
+// enter counts a stream of the client's address, and the bytes that it takes without subscriptions. leave counts it out; it is nil if the stream must not open.
+func (s *streams) enter(ctx context.Context, bytes int) (leave func(), refused *refusal) {
+	client := Viewer{Address: ViewerOf(ctx).Address} // who it is may not be known yet
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopping.Err() != nil {
 		return nil, &refusal{code: codeUnavailable, message: "the server is stopping: connect again", status: http.StatusServiceUnavailable}
 	}
-	if u := s.addresses[address]; u != nil && u.streams >= s.limits.PerAddress {
+	bounds, u := s.bounds(client), usageOf(s.addresses, client.Network())
+	if u.streams >= s.limits.PerAddress {
 		return nil, tooManyStreams("your address", s.limits.PerAddress)
 	}
-	usageOf(s.addresses, address).streams++
+	for _, b := range bounds {
+		if refused := b.exceededBy(weight{bytes: bytes}); refused != nil {
+			s.forget(client)
+			return nil, refused
+		}
+	}
+	count := func(streams, bytes int) {
+		u.streams += streams
+		for _, b := range bounds {
+			b.bytes += bytes
+		}
+	}
+	count(1, bytes)
 	s.open.Add(1)
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.addresses[address].streams--
-		forgetUnused(s.addresses, address)
+		count(-1, -bytes)
+		s.forget(client)
 		s.open.Done()
 	}, nil
 }

@@ -86,7 +86,7 @@ func TestWatchedArticlesAreLimited(t *testing.T) {
 func TestMemoryOfSubscriptionsIsLimited(t *testing.T) {
 	t.Parallel()
 	const code = "WATCH_LIMIT_EXCEEDED"
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Streams.Memory = 4 * 100_000 })
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Streams.Memory = 5 * 100_000 })
 	w := s.Socket("")
 	for i := range 10 { // they share a document
 		if got := subscribeTo(t, w, fmt.Sprint("same", i), "id", 1); got != "" {
@@ -117,4 +117,20 @@ func TestSubscriptionIsChargedForItsArticles(t *testing.T) {
 	if got := subscribeTo(t, w, "b", "id title votes", 26); got != "COMPLEXITY_LIMIT_EXCEEDED" {
 		t.Errorf("26 articles of 3 fields: got %q, want COMPLEXITY_LIMIT_EXCEEDED", got)
 	}
+}
+
+// Sockets without subscriptions take memory, too.
+func TestMemoryOfSocketsIsLimited(t *testing.T) {
+	t.Parallel()
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Streams.Memory = 5 * 10_000 })
+	first := s.Socket("")
+	_ = s.Socket("")
+	if _, status, code := tryOpen(s); status != 429 || code != "WATCH_LIMIT_EXCEEDED" {
+		t.Errorf("a third socket: got %d %s, want 429 WATCH_LIMIT_EXCEEDED", status, code)
+	}
+	_ = first.Conn.CloseNow()
+	sitetest.Eventually(t, "another socket replaces the closed one", func() bool {
+		_, status, _ := tryOpen(s)
+		return status == 101
+	})
 }

@@ -16,8 +16,9 @@ const (
 	perSubscription = 4 << 10
 	perWatched      = 64
 	// perEventStream is what an event stream takes besides its subscription: its connection, its request and their
-	// goroutines. A WebSocket has many subscriptions, so its own share is bounded by StreamLimits.PerAddress.
+	// goroutines.
 	perEventStream = 24 << 10
+	perSocket      = 4 << 10
 )
 
 // usage is what a client holds, or all clients.
@@ -123,7 +124,7 @@ func (s *streams) dismiss(o *operation) {
 
 // bounds returns what bounds the subscriptions of a client.
 func (s *streams) bounds(v Viewer) []bound {
-	part := s.limits.Memory / 4
+	part := s.limits.Memory / 5
 	all := []bound{
 		{&s.total, "this server", s.limits.Watched, s.limits.Memory},
 		{usageOf(s.addresses, v.Network()), "your address", s.limits.WatchedPerAddress, part},
