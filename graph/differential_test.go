@@ -86,6 +86,9 @@ func TestPlansAnswerLikeGqlgen(t *testing.T) {
 		work.Go(func() {
 			for set := all.nextSet(); set*perDataset < *documents && !t.Failed(); set = all.nextSet() {
 				p.run(set, &all)
+				if done := (set + 1) * perDataset; done%20_000 == 0 {
+					t.Logf("%d documents", done)
+				}
 			}
 			all.mu.Lock()
 			all.byGqlgen += int(p.byGqlgen.Load())
@@ -196,7 +199,7 @@ func (p *pair) requests(random *rand.Rand, kinds ...ast.Operation) ([]request, *
 // compare sends requests with the same document to both executors. It says how their answers differ, or returns "".
 func (p *pair) compare(requests []request, count func(answer)) string {
 	p.t.Helper()
-	answers := make([]answer, len(requests))
+	answers, byGqlgen := make([]answer, len(requests)), p.byGqlgen.Load()
 	for i, r := range requests {
 		a, difference := p.try(r)
 		if difference != "" {
@@ -206,7 +209,7 @@ func (p *pair) compare(requests []request, count func(answer)) string {
 		count(a[0])
 		answers[i] = a[1]
 	}
-	if p.rated || requests[0].kind == ast.Mutation {
+	if p.rated || requests[0].kind == ast.Mutation || p.byGqlgen.Load() > byGqlgen {
 		return ""
 	}
 	// A plan is used by several requests at once, and always answers the same.

@@ -140,7 +140,7 @@ func (c *compiler) selection(object *ast.Definition, set ast.SelectionSet, via *
 			return nil
 		}
 		f.rank = i
-		if f.resolve != nil && !(c.plan.serial && s.via == nil) {
+		if f.resolve != nil && (!c.plan.serial || s.via != nil) {
 			f.rank += len(collected) // gqlgen resolves after reading
 		}
 		c.plan.bytes += len(f.key)
