@@ -162,6 +162,7 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 	case err := <-failed:
 		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
+		defer returnLeases(ctx, repo, log)
 		return shutdown(ctx, server, api, log)
 	}
 }
@@ -216,6 +217,15 @@ func shutdown(ctx context.Context, server *http.Server, api *endpoint.Handler, l
 	}
 	log.Info("stopped")
 	return nil
+}
+
+// returnLeases gives back what is left of the quotas that this process has leased for its clients.
+func returnLeases(ctx context.Context, repo *redisrepo.Repo, log *slog.Logger) {
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if err := repo.ReturnLeases(limit); err != nil {
+		log.Info("leased points of RATE_COST count for a window, since Redis did not take them back", "err", err)
+	}
 }
 
 // errorLog logs the errors of net/http without addresses of clients. A line with one, such as a failed TLS

@@ -69,7 +69,7 @@ func (r Rates) charges(ruleOf map[string]string, v Viewer, o *operation) []redis
 		if rate.Most == 0 || amount == 0 || v.Name == "" && rule != RuleCost {
 			continue
 		}
-		charge := redisrepo.Charge{Rule: rule, Most: rate.Most, Window: rate.Window, Amount: amount, User: v.Name, Address: v.Network()}
+		charge := redisrepo.Charge{Rule: rule, Most: rate.Most, Window: rate.Window, Amount: amount, User: v.Name, Address: v.Network(), Leased: rule == RuleCost}
 		if v.Name != "" {
 			charges = append(charges, charge)
 		}

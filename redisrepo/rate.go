@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -14,6 +15,7 @@ type Charge struct {
 	Most   int           // maximum amount in any window, whenever it starts
 	Window time.Duration // whole milliseconds
 	Amount int           // if negative, it is given back
+	Leased bool          // it may be counted down from points that this process has leased, without a round trip
 
 	// The subject: the user or, if the name is empty, the address.
 	User    UserName
@@ -28,14 +30,43 @@ type Balance struct {
 	Left time.Duration // until the whole amount is available again, if nothing else is charged
 }
 
-// Charge records the charges in one round trip, and returns a balance for each. If one would exceed its
-// rule's limit, none of that rule's is recorded; if the rule is gate, none at all. All processes on the
-// store share the counts, and together never record more than Most in a window. An amount counts for a window
-// and at most an eighth longer, by the clock of Redis; while that is set back, for at most a window more.
+// Charge records the charges in at most one round trip, usually none if all are leased, and returns a balance for each.
+// If one would exceed its rule's limit, none of that rule's is recorded; if the rule is gate, none at all. All processes
+// on the store share the counts, and together never record more than Most in a window. An amount counts for a window
+// and at most a quarter longer, by the clock of Redis; while that is set back, for at most a window more.
+//
+// A leased charge may be refused although the limit is not reached, but not before half of it was used: each other
+// process may have leased a 64th of what was left, see lease.go.
 func (r *Repo) Charge(ctx context.Context, gate string, charges []Charge) ([]Balance, error) {
 	if len(charges) == 0 {
 		return nil, nil
 	}
+	now := r.now()
+	if balances, ok := r.leases.spend(charges, now); ok {
+		return balances, nil
+	}
+	leasedOnly := !slices.ContainsFunc(charges, func(c Charge) bool { return !c.leased() })
+	for extend := leasedOnly; ; extend = false {
+		asks, back := r.leases.ask(charges, now, extend)
+		called, extended := slices.Concat(charges, back), false
+		for i, a := range asks {
+			called[i].Amount += a.extend - a.have
+			extended = extended || a.extend > 0
+		}
+		balances, err := r.record(ctx, gate, called)
+		if err == nil {
+			balances = balances[:len(charges)]
+		}
+		r.leases.settle(asks, balances, gate, charges, now)
+		// Without a lease the charge may fit.
+		if err != nil || !extended || !slices.ContainsFunc(balances, func(b Balance) bool { return !b.Kept }) {
+			return balances, err
+		}
+	}
+}
+
+// record records charges in Redis.
+func (r *Repo) record(ctx context.Context, gate string, charges []Charge) ([]Balance, error) {
 	p := r.partitions[0] // a script can only use the keys of one partition
 	keys, args := make([]string, len(charges)), append(make([]any, 0, 2+4*len(charges)), gate, r.scriptMilliseconds())
 	for i, c := range charges {
@@ -44,11 +75,15 @@ func (r *Repo) Charge(ctx context.Context, gate string, charges []Charge) ([]Bal
 			subject = c.User.member()
 		}
 		keys[i] = p.rate(c.Rule, subject)
+		rule := c.Rule
+		if c.Amount < 0 { // what is given back neither exceeds a limit nor is kept from it
+			rule = ""
+		}
 		args = append(args,
-			c.Rule,                  // ARGV[4i-1] rule
-			c.Most,                  // ARGV[4i] most
-			c.Window.Milliseconds(), // ARGV[4i+1] window
-			c.Amount,                // ARGV[4i+2] amount
+			rule,                       // ARGV[4i-1] rule
+			c.Most,                     // ARGV[4i] most
+			c.counted().Milliseconds(), // ARGV[4i+1] window
+			c.Amount,                   // ARGV[4i+2] amount
 		)
 	}
 	answer, err := r.write(ctx, rateScript, keys, args)

@@ -67,6 +67,7 @@ import (
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -96,6 +97,7 @@ type Repo struct {
 	finders []groupFinder
 	live    live
 	rights  rights
+	leases  leases
 
 	voteScript *redis.Script
 	polls      polls
@@ -153,6 +155,9 @@ func New(ctx context.Context, client redis.UniversalClient, rules Rules, options
 	}
 	if len(r.partitions) == 0 {
 		return nil, errors.New("partitions: give at least one tag, which may be empty")
+	}
+	if r.leases.all, err = simplelru.NewLRU[subject, *lease](leaseSubjects, nil); err != nil {
+		return nil, err
 	}
 	r.finders = make([]groupFinder, len(r.partitions))
 	r.histories = make([]history, len(r.partitions))
