@@ -19,7 +19,7 @@ import (
 // counts do not; the race detector adds raced.
 const (
 	maxPageAllocations = 400
-	maxVoteAllocations = 165
+	maxVoteAllocations = 100
 )
 
 // unread is a ResponseWriter that keeps the status alone.
