@@ -13,20 +13,23 @@ import (
 // variant is the plan of an operation for one setting of the conditions in @skip and @include.
 type variant struct {
 	root       *selection
-	selections int  // number of selections, each of which has a group
-	columns    int  // number of fields that have a column
-	bytes      int  // what the plan takes in memory, roughly
-	serial     bool // fields at the root are executed one after the other
+	top        []*selection          // the root alone
+	parent     *graphql.FieldContext // of the fields at the root
+	selections int                   // number of selections, each of which has a group
+	columns    int                   // number of fields that have a column
+	bytes      int                   // what the plan takes in memory, roughly
+	serial     bool                  // fields at the root are executed one after the other
 }
 
 // selection is what is selected of one object type at one place of an answer.
 type selection struct {
-	id      int    // index of its group
-	object  string // the type
-	via     *field // the field that leads here; nil at the root
-	fields  []field
-	columns []*field // those of fields that have a column
-	broken  any      // why it cannot be executed: what gqlgen would panic with for each object
+	id     int    // index of its group
+	object string // the type
+	via    *field // the field that leads here; nil at the root
+	fields []field
+	read   []*field // those of fields that have a column, and no resolver there or below
+	wait   []*field // those of fields that have a resolver, or one below
+	broken any      // why it cannot be executed: what gqlgen would panic with for each object
 }
 
 // field is a field of a selection.
@@ -40,7 +43,6 @@ type field struct {
 	nonNull  bool // the field's type is non-null
 	elements bool // the type of the list's elements is non-null
 	column   int  // index of its column; -1 if it has none
-	resolves bool // it, or a field below it, has a resolver
 	rank     int  // its place in the order in which gqlgen reports errors
 	constant map[string]any
 	children []*selection                  // of each type that it can lead to
@@ -52,6 +54,9 @@ const maxFields = 10_000
 
 // variant returns the plan for the values of variables.
 func (o *Operation) variant(variables map[string]any) *variant {
+	if o.only != nil {
+		return o.only
+	}
 	var few [16]byte
 	setting := few[:0]
 	for _, name := range o.conditions {
@@ -102,6 +107,7 @@ func compile(o *Operation, variables map[string]any) *variant {
 	if c.plan.root = c.selection(root, o.definition.SelectionSet, nil); c.plan.root == nil {
 		return nil
 	}
+	c.plan.top, c.plan.parent = []*selection{c.plan.root}, &graphql.FieldContext{Object: root.Name}
 	if c.plan.root.broken != nil {
 		panic(c.plan.root.broken)
 	}
@@ -169,8 +175,14 @@ func (c *compiler) field(f *field, object *ast.Definition) bool {
 	}
 	f.column = c.plan.columns
 	c.plan.columns++
-	f.owner.columns = append(f.owner.columns, f)
-	f.resolves = f.resolve != nil
+	resolves := f.resolve != nil
+	defer func() {
+		if resolves {
+			f.owner.wait = append(f.owner.wait, f)
+		} else {
+			f.owner.read = append(f.owner.read, f)
+		}
+	}()
 	target := c.schema.Definition.Types[definition.Type.Name()]
 	if !target.IsCompositeType() {
 		return true
@@ -185,7 +197,7 @@ func (c *compiler) field(f *field, object *ast.Definition) bool {
 		if child == nil {
 			return false
 		}
-		f.resolves = f.resolves || slices.ContainsFunc(child.columns, func(below *field) bool { return below.resolves })
+		resolves = resolves || len(child.wait) > 0
 		f.children = append(f.children, child)
 	}
 	return true

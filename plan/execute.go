@@ -46,19 +46,26 @@ func (e *execution) resolve(selections []*selection) {
 		if len(e.groups[s.id].objects) == 0 {
 			continue
 		}
-		for _, f := range s.columns {
-			if atRoot := s.via == nil; f.resolves && (!atRoot || !e.plan.serial) {
-				waiting = append(waiting, f)
-			} else {
+		for _, f := range s.read {
+			e.fill(f)
+		}
+		if s.via == nil && e.plan.serial {
+			for _, f := range s.wait {
 				e.fill(f)
 			}
+		} else if waiting == nil {
+			waiting = s.wait
+		} else {
+			waiting = slices.Concat(waiting, s.wait)
 		}
 	}
-	if len(waiting) == 1 {
+	switch len(waiting) {
+	case 0:
+	case 1:
 		e.fill(waiting[0])
-		return
+	default:
+		concurrently(len(waiting), func(i int) { e.fill(waiting[i]) })
 	}
-	concurrently(len(waiting), func(i int) { e.fill(waiting[i]) })
 }
 
 // fill fills the column of a field and all columns below.
@@ -74,8 +81,8 @@ func (e *execution) fill(f *field) {
 		for pos := 0; pos < len(objects); {
 			pos = e.read(f, c, objects, pos)
 		}
-	} else if e.arguments(f, c) {
-		f.Field.resolve(call{e, f}, objects, c)
+	} else if fc := e.fieldContext(f, 0); e.arguments(f, c, fc) {
+		f.Field.resolve(call{e, f, fc}, objects, c)
 	}
 	e.descend(f)
 }
@@ -114,25 +121,30 @@ func (e *execution) readFailed(f *field, c *column, pos int, cause any) {
 }
 
 // arguments parses the arguments of a field. If that fails, so does the field.
-func (e *execution) arguments(f *field, c *column) (ok bool) {
-	if c.args = f.constant; f.args == nil || c.args != nil {
-		return true
+func (e *execution) arguments(f *field, c *column, fc *graphql.FieldContext) (ok bool) {
+	if f.args != nil && f.constant == nil {
+		if e.parse(f, c, withField(e.ctx, fc)) != nil {
+			c.failed = func(int) bool { return true }
+			// Parsed again, since the path of the error has the name of the argument.
+			c.report = func(ctx context.Context, _ int) { e.operation.Error(ctx, e.parse(f, c, ctx)) }
+			return false
+		}
+	} else {
+		c.args = f.constant
 	}
-	parse := func(ctx context.Context) (err error) {
-		defer func() {
-			if cause := recover(); cause != nil {
-				err = e.operation.Recover(ctx, cause)
-			}
-		}()
-		c.args, err = f.args(ctx, f.selected.ArgumentMap(e.operation.Variables))
-		return err
-	}
-	if parse(e.context(f, 0)) == nil {
-		return true
-	}
-	c.failed = func(int) bool { return true }
-	c.report = func(ctx context.Context, _ int) { e.operation.Error(ctx, parse(ctx)) } // its path has the argument's name
-	return false
+	fc.Args = c.args
+	return true
+}
+
+// parse parses the arguments of a field.
+func (e *execution) parse(f *field, c *column, ctx context.Context) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = e.operation.Recover(ctx, cause)
+		}
+	}()
+	c.args, err = f.args(ctx, f.selected.ArgumentMap(e.operation.Variables))
+	return err
 }
 
 // descend resolves what is selected of the objects that a field leads to.
@@ -203,10 +215,16 @@ func (f *field) child(typeName string) *selection {
 type call struct {
 	execution *execution
 	field     *field
+	first     *graphql.FieldContext // for its first object
 }
 
 // context returns the context of a resolver for one of its objects.
-func (c call) context(pos int) context.Context { return c.execution.context(c.field, pos) }
+func (c call) context(pos int) context.Context {
+	if pos == 0 {
+		return withField(c.execution.ctx, c.first)
+	}
+	return c.execution.context(c.field, pos)
+}
 
 // index returns the place of an object in its list, 0 if it is in none.
 func (c call) index(pos int) ast.PathIndex {

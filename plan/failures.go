@@ -94,7 +94,7 @@ func (e *execution) fieldContext(f *field, pos int) *graphql.FieldContext {
 	via := f.owner.via
 	switch row := e.row(f.owner, pos); {
 	case via == nil:
-		fc.Parent = &graphql.FieldContext{Object: f.owner.object}
+		fc.Parent = e.plan.parent
 	case via.list:
 		owner, index := e.locate(via, row)
 		fc.Parent = &graphql.FieldContext{Index: &index, Parent: e.fieldContext(via, owner)}

@@ -35,6 +35,7 @@ type Operation struct {
 	definition *ast.OperationDefinition
 	fragments  ast.FragmentDefinitionList
 	conditions []string // names of the variables in @skip and @include, sorted
+	only       *variant // without conditions: the plan
 	bytes      int
 
 	mu       sync.Mutex
@@ -58,7 +59,7 @@ func (s *Schema) Compile(definition *ast.OperationDefinition, fragments ast.Frag
 		return nil
 	}
 	if full == o {
-		o.variants[""] = v
+		o.only = v
 	}
 	o.bytes = v.bytes * min(1+len(o.conditions), maxVariants)
 	return o
@@ -71,7 +72,7 @@ func (o *Operation) Bytes() int { return o.bytes }
 func (o *Operation) Execute(ctx context.Context) *graphql.Response {
 	v := o.variant(graphql.GetOperationContext(ctx).Variables)
 	e := newExecution(ctx, v)
-	e.resolve([]*selection{v.root})
+	e.resolve(v.top)
 	return e.respond()
 }
 

@@ -1,0 +1,257 @@
+package graph_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"frontpage/endpoint"
+	"frontpage/graph"
+	"frontpage/identity"
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+)
+
+// fixedRoot answers from memory, so that only the executor is measured.
+type fixedRoot struct {
+	graph.ResolverRoot
+	articles []*redisrepo.Article
+}
+
+type fixedQuery struct {
+	graph.QueryResolver
+	articles []*redisrepo.Article
+}
+
+type fixedMutation struct {
+	graph.MutationResolver
+	article *redisrepo.Article
+}
+
+func (r fixedRoot) Query() graph.QueryResolver { return fixedQuery{articles: r.articles} }
+
+func (r fixedRoot) Mutation() graph.MutationResolver { return fixedMutation{article: r.articles[0]} }
+
+func (q fixedQuery) Articles(context.Context, redisrepo.Order, redisrepo.Direction, int32, *int32) ([]*redisrepo.Article, error) {
+	return q.articles, nil
+}
+
+func (m fixedMutation) Vote(context.Context, graph.VoteInput) (*graph.VotePayload, error) {
+	return &graph.VotePayload{Article: m.article, Changed: true, UserErrors: []graph.UserError{}}, nil
+}
+
+// executors returns functions that execute a document: by its plan, and by gqlgen.
+func executors(t testing.TB, document string, variables map[string]any) (planned, byGqlgen func() *graphql.Response) {
+	t.Helper()
+	root := fixedRoot{articles: make([]*redisrepo.Article, 25)}
+	for i := range root.articles {
+		root.articles[i] = &redisrepo.Article{
+			ID: redisrepo.ArticleID(i + 1), Title: fmt.Sprint("A title of the usual length, number ", i), Link: new("https://example.org/2026"),
+			Poster: redisrepo.User{Name: "alice"}, CreatedAt: time.Unix(1767323477, 0).UTC(), Score: 1767323477, Votes: i, Groups: []redisrepo.GroupName{"go", "redis"},
+		}
+	}
+	schema := graph.Served(nil, slog.New(slog.DiscardHandler), endpoint.DefaultOptions(), func(r graph.ResolverRoot) graph.ResolverRoot {
+		root.ResolverRoot = r
+		return root
+	})
+	parsed, errs := gqlparser.LoadQuery(graph.Schema(), document)
+	if errs != nil {
+		t.Fatal(errs)
+	}
+	executable := schema.Compile(parsed.Operations[0], parsed.Fragments)
+	ctx := graphql.WithOperationContext(t.Context(), &graphql.OperationContext{
+		Doc: parsed, Operation: parsed.Operations[0], Variables: variables, RecoverFunc: graphql.DefaultRecover,
+		ResolverMiddleware:     func(ctx context.Context, next graphql.Resolver) (any, error) { return next(ctx) },
+		RootResolverMiddleware: func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler { return next(ctx) },
+	})
+	ctx = graphql.WithResponseContext(ctx, graphql.DefaultErrorPresenter, graphql.DefaultRecover)
+	return func() *graphql.Response { return executable.Execute(ctx) }, func() *graphql.Response { return schema.Exec(ctx)(ctx) }
+}
+
+const (
+	page = `{ articles { id title link score votes createdAt poster { name } } }`
+	vote = `mutation { vote(input: {article: 1}) { article { id votes score } changed userErrors { code } } }`
+)
+
+// documents of all forms, and the maximum number of allocations of their plans, of which the race detector adds one
+// or two. Variables are parsed for each request.
+var planned = []struct {
+	name, document string
+	variables      map[string]any
+	most           float64
+}{
+	{"page", page, nil, 15},
+	{"aliases", `{ a: articles(order: TIME, page: 2) { nr: id x: title y: title link p: poster { n: name } } b: articles { __typename id } }`, nil, 30},
+	{
+		"fragments", `{ articles { ...A ...A ... on Node { id } } } fragment A on Article { title ...B } fragment B on Article { poster { ... on Node { id } name } groups { id name } }`,
+		nil, 167,
+	},
+	{
+		"variables", `query($n: Int!, $with: Boolean!) { articles(page: $n, pageSize: 25) { id title @include(if: $with) votes @skip(if: $with) } }`,
+		map[string]any{"n": int64(1), "with": true}, 34,
+	},
+	{"vote", vote, nil, 32},
+}
+
+func TestPlansAllocateLittle(t *testing.T) { // not parallel: the allocations of all goroutines are counted
+	for _, tt := range planned {
+		execute, byGqlgen := executors(t, tt.document, tt.variables)
+		response, want := execute(), byGqlgen()
+		if len(response.Errors) > 0 || string(response.Data) != string(want.Data) {
+			t.Errorf("%s: got %s %v, want %s", tt.name, response.Data, response.Errors, want.Data)
+		}
+		if got := leastAllocations(func() { execute() }); got > tt.most {
+			t.Errorf("%s: %v allocations, want at most %v", tt.name, got, tt.most)
+		}
+	}
+}
+
+// leastAllocations returns how often do allocates, without what others in the process do at the same time.
+func leastAllocations(do func()) float64 {
+	least := math.Inf(1)
+	for range 50 {
+		least = min(least, testing.AllocsPerRun(1, do))
+	}
+	return least
+}
+
+// Every document that is no introspection has a plan.
+func TestEachFieldIsCompiled(t *testing.T) {
+	t.Parallel()
+	schema := graph.Served(nil, slog.New(slog.DiscardHandler), endpoint.DefaultOptions(), func(r graph.ResolverRoot) graph.ResolverRoot { return r })
+	for _, root := range []*ast.Definition{graph.Schema().Query, graph.Schema().Mutation, graph.Schema().Subscription} {
+		for _, field := range root.Fields {
+			if strings.HasPrefix(field.Name, "__") {
+				continue
+			}
+			document := strings.ToLower(root.Name) + written(field, 5)
+			parsed, errs := gqlparser.LoadQuery(graph.Schema(), document)
+			if errs != nil {
+				t.Fatal(errs)
+			}
+			executable := schema.Compile(parsed.Operations[0], parsed.Fragments)
+			if (executable.Execute == nil) == (executable.Event == nil) || executable.Bytes < 500 {
+				t.Errorf("%s: got a plan of %d bytes with functions %t, %t, want one of them", document, executable.Bytes, executable.Execute != nil, executable.Event != nil)
+			}
+		}
+	}
+}
+
+// written returns a selection of a field and all fields below it, up to some depth.
+func written(field *ast.FieldDefinition, depth int) string {
+	var arguments []string
+	for _, argument := range field.Arguments {
+		if argument.Type.NonNull && argument.DefaultValue == nil {
+			value := map[string]string{
+				"ID": `"1"`, "String": `"go"`, "PostInput": `{title: "t"}`, "VoteInput": `{article: 1}`, "RegroupInput": `{article: 1}`, "DeleteArticleInput": `{article: 1}`,
+			}[argument.Type.Name()]
+			arguments = append(arguments, argument.Name+": "+value)
+		}
+	}
+	text := "{ " + field.Name
+	if arguments != nil {
+		text += "(" + strings.Join(arguments, ", ") + ")"
+	}
+	if target := graph.Schema().Types[field.Type.Name()]; target.IsCompositeType() {
+		text += " { __typename"
+		for _, possible := range graph.Schema().GetPossibleTypes(target) {
+			for _, below := range possible.Fields {
+				if depth > 0 || graph.Schema().Types[below.Type.Name()].IsLeafType() {
+					text += " ... on " + possible.Name + " " + written(below, depth-1)
+				}
+			}
+		}
+		text += " }"
+	}
+	return text + " }"
+}
+
+// BenchmarkExecutors measures plans beside gqlgen, without any store.
+func BenchmarkExecutors(b *testing.B) {
+	for _, tt := range planned {
+		execute, byGqlgen := executors(b, tt.document, tt.variables)
+		for name, run := range map[string]func() *graphql.Response{"plan": execute, "gqlgen": byGqlgen} {
+			b.Run(tt.name+"/"+name, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					run()
+				}
+			})
+		}
+	}
+}
+
+// failing is a ResponseWriter that keeps nothing but whether a response had an error.
+type failing struct {
+	header http.Header
+	failed bool
+}
+
+func (f *failing) Header() http.Header { return f.header }
+
+func (f *failing) WriteHeader(status int) { f.failed = f.failed || status != http.StatusOK }
+
+func (f *failing) Write(body []byte) (int, error) {
+	f.failed = f.failed || bytes.Contains(body, []byte(`"errors"`)) || bytes.Contains(body, []byte(`"code"`))
+	return len(body), nil
+}
+
+// From the request to the response, with a real Redis. The counts are for both, with the race detector and without.
+func TestPageAndVoteAllocateLittle(t *testing.T) { // not parallel: the allocations of all goroutines are counted
+	repo, err := redisrepo.New(t.Context(), redistest.Start(t).Client, redisrepo.DefaultRules())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 25 {
+		draft := redisrepo.Draft{Title: fmt.Sprint("A title of the usual length, number ", i), Link: new(fmt.Sprint("https://example.org/2026/", i))}
+		if _, err := repo.Post(t.Context(), "alice", draft); err != nil {
+			t.Fatal(err)
+		}
+	}
+	options := endpoint.DefaultOptions()
+	if options.Identity, err = identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}); err != nil {
+		t.Fatal(err)
+	}
+	handler := graph.NewHandler(repo, slog.New(slog.DiscardHandler), options)
+	for _, tt := range []struct {
+		name, document string
+		most           float64
+	}{{"page", page, 800}, {"vote", vote, 150}} {
+		body := strings.NewReader("")
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/query", nil)
+		req.Header.Set("Content-Type", "application/json")
+		req.Body = io.NopCloser(body)
+		text := fmt.Sprintf(`{"query":%q}`, tt.document)
+		voters := []string{""}
+		req.Header["X-User-Id"] = voters
+		res := &failing{header: http.Header{}}
+		voter := 0
+		got := leastAllocations(func() {
+			voter++
+			voters[0] = strconv.Itoa(voter)
+			body.Reset(text)
+			clear(res.header)
+			handler.ServeHTTP(res, req)
+		})
+		if res.failed {
+			t.Errorf("%s: a response has an error, want none", tt.name)
+		}
+		t.Logf("%s: %v allocations", tt.name, got)
+		if got > tt.most {
+			t.Errorf("%s: %v allocations, want at most %v", tt.name, got, tt.most)
+		}
+	}
+}
