@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/klauspost/compress/gzhttp"
 	"github.com/rs/cors"
 	"github.com/vektah/gqlparser/v2/ast"
 
@@ -30,6 +29,8 @@ type Options struct {
 	Rates         Rates
 	Streams       StreamLimits
 	Introspection bool               // whether clients may read the schema
+	SharedAnswers time.Duration      // how old the response to a query may be, if it is the same for all callers; 0: not shared
+	MaxAge        time.Duration      // how long caches may keep such a response to an anonymous GET, whole seconds; 0: not at all
 	GETPreflight  bool               // whether a GET needs a header that a foreign page cannot send without a CORS preflight
 	Identity      *identity.Verifier // authenticates callers; required
 	AuditSecret   string             // conceals the addresses of voters; if empty, they are not recorded
@@ -49,6 +50,8 @@ func DefaultOptions() Options {
 		Limits:        DefaultLimits(),
 		Rates:         Rates{Addresses: 1},
 		Streams:       DefaultStreamLimits(),
+		SharedAnswers: 50 * time.Millisecond,
+		MaxAge:        time.Second,
 		Introspection: true,
 	}
 }
@@ -63,10 +66,9 @@ type Schema struct {
 	Around graphql.ResponseMiddleware
 	// Rule maps each mutation that is limited to its rule: RuleVotes, RulePosts or RuleChanges.
 	Rule map[string]string
-	// SameForAll reports whether the fields of a subscription depend on the article alone, and neither on the
-	// viewer nor on anything that has to be read. Without variables such events are made once for all
-	// subscriptions with the same document. If nil, each subscription makes its own.
-	SameForAll func(ast.SelectionSet) bool
+	// DependenceOf returns what the response to an operation depends on. If nil, all depend on the caller, and
+	// nothing is shared.
+	DependenceOf func(ast.SelectionSet) Dependence
 	// Watched returns how many articles a subscription with these arguments watches. If nil, it is 1.
 	Watched func(arguments map[string]any) int
 }
@@ -94,6 +96,7 @@ type Handler struct {
 // written to log.
 func New(schema Schema, repo *redisrepo.Repo, log *slog.Logger, o Options) *Handler {
 	exec := newExecutor(schema, log, o)
+	exec.queries = newSharedQueries(repo, o.SharedAnswers)
 	if o.Trusted != nil {
 		exec.find = o.Trusted.find
 	} else {
@@ -107,19 +110,19 @@ func New(schema Schema, repo *redisrepo.Repo, log *slog.Logger, o Options) *Hand
 		streams: streams, identity: o.Identity, meter: meter,
 	}
 	others := &httpTransport{
-		exec: exec, log: log, bodyLimit: o.BodyLimit, timeout: o.Timeout, preflight: o.GETPreflight, streams: streams, meter: meter,
+		exec: exec, log: log, bodyLimit: o.BodyLimit, timeout: o.Timeout, preflight: o.GETPreflight, maxAge: o.MaxAge, streams: streams, meter: meter,
 	}
-	handler := compress(signIn(o.Identity, o.Proxies, log, func(ctx context.Context, w http.ResponseWriter, req *http.Request) {
+	handler := signIn(o.Identity, o.Proxies, log, func(ctx context.Context, w http.ResponseWriter, req *http.Request) {
 		if sockets.supports(req) {
 			sockets.serve(ctx, w, req)
 		} else {
 			others.serve(ctx, w, req)
 		}
-	}))
+	})
 	if origins := allowedOrigins(o.Origins); origins != nil {
 		handler = origins.Handler(handler)
 	}
-	return &Handler{uncached(o.Identity.Headers(), handler), streams}
+	return &Handler{uncached(o, handler), streams}
 }
 
 // Shutdown ends all streams, so that their clients connect to another server, and refuses new ones. Queries
@@ -127,27 +130,19 @@ func New(schema Schema, repo *redisrepo.Repo, log *slog.Logger, o Options) *Hand
 // when ctx ends first.
 func (h *Handler) Shutdown(ctx context.Context) error { return h.streams.shutdown(ctx) }
 
-// uncached keeps every response out of caches, and is the only place that decides so. The same URL has another
-// response for each caller, even if this request is anonymous, and a cache before the proxy that authenticates
-// callers does not see who they are: so Vary, which names the headers that identify a caller, is not enough.
-func uncached(identifying []string, next http.Handler) http.Handler {
-	vary := strings.Join(append([]string{"Accept"}, identifying...), ", ")
+// uncached keeps responses out of caches, except those that publish marks. A URL may have another response for each
+// caller, even if this request is anonymous, and a cache before the proxy that authenticates callers does not see who
+// they are: so Vary, which names the headers that identify a caller, is not enough.
+func uncached(o Options, next http.Handler) http.Handler {
+	names := append(append([]string{"Accept"}, o.Identity.Headers()...), "Accept-Encoding")
+	if o.GETPreflight {
+		names = append(names, preflightHeaders...)
+	}
+	private, vary := []string{"private, no-store"}, []string{strings.Join(names, ", ")}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		w.Header().Set("Cache-Control", "private, no-store")
-		w.Header().Add("Vary", vary)
+		w.Header()["Cache-Control"], w.Header()["Vary"] = private, vary
 		next.ServeHTTP(w, req)
 	})
-}
-
-// compress compresses responses of at least 1 KB by gzip or zstd, as the client prefers, and by gzip without a
-// preference, because some clients list zstd but cannot read it. Event streams are not compressed: an event would
-// wait in the compressor for the next one.
-func compress(next http.Handler) http.Handler {
-	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(1024), gzhttp.PreferZstd(false), gzhttp.ContentTypes([]string{mediaJSON, mediaGraphQL}))
-	if err != nil {
-		panic(err) // impossible: the options are constant
-	}
-	return wrap(next)
 }
 
 // allowedOrigins lets scripts of other origins use the endpoint; it is nil if none may. Credentials are not

@@ -27,6 +27,7 @@ type executor struct {
 	known         documentCache[preparedKey, *prepared]
 	requests      requests
 	slots         *slots
+	queries       *sharedQueries // nil if none are shared
 	present       graphql.ErrorPresenterFunc
 	recover       graphql.RecoverFunc
 
@@ -68,7 +69,7 @@ func (e *executor) prepare(o *operation, asked *request, header http.Header) gql
 	}
 	o.prepared, o.asked.Doc, o.asked.Operation = p, p.document, p.operation
 	if asked.known {
-		o.asked.Variables, o.cost = asked.variables, asked.cost
+		o.asked.Variables, o.variables, o.cost = asked.variables, asked.text, asked.cost
 		return nil
 	}
 	if err := e.setVariables(o, asked.Variables); err != nil {
@@ -80,7 +81,7 @@ func (e *executor) prepare(o *operation, asked *request, header http.Header) gql
 	if hash != "" {
 		e.keep(o.ctx, hash, asked.Query)
 	}
-	e.requests.add(asked, o.asked.Variables, o.cost)
+	e.requests.add(asked, o)
 	return nil
 }
 
@@ -97,7 +98,7 @@ func (e *executor) setVariables(o *operation, given map[string]any) *gqlerror.Er
 	if refused := mismatched(e.schema.Schema(), o.asked); refused != nil {
 		return gqlerror.Wrap(refused)
 	}
-	o.cost = costOf(e.schema, o.prepared.operation, o.asked.Variables)
+	o.cost, o.variables = costOf(e.schema, o.prepared.operation, o.asked.Variables), string(asJSON(o.asked.Variables))
 	return nil
 }
 
@@ -165,9 +166,10 @@ func resolveRoot(ctx context.Context, next graphql.RootResolver) graphql.Marshal
 
 // prepared is what the requests for an operation of a document have in common. It is immutable.
 type prepared struct {
-	document  *ast.QueryDocument
-	operation *ast.OperationDefinition
-	cost      int // if the operation has no variables
+	document   *ast.QueryDocument
+	operation  *ast.OperationDefinition
+	cost       int // if the operation has no variables
+	dependence Dependence
 	Executable
 }
 
@@ -195,6 +197,9 @@ func (e *executor) prepared(text, name string) (*prepared, gqlerror.List) {
 		return nil, coded(gqlerror.Errorf("operation %s not found", name), errcode.ValidationFailed)
 	}
 	p := &prepared{document: document, operation: operation}
+	if e.schema.DependenceOf != nil {
+		p.dependence = e.schema.DependenceOf(operation.SelectionSet)
+	}
 	if len(operation.VariableDefinitions) == 0 {
 		p.cost = costOf(e.schema, operation, nil)
 	}

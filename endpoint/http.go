@@ -19,6 +19,7 @@ type httpTransport struct {
 	bodyLimit int64
 	timeout   time.Duration
 	preflight bool
+	maxAge    time.Duration
 	streams   *streams
 	meter     *meter
 }
@@ -39,23 +40,25 @@ func (t *httpTransport) serve(ctx context.Context, w http.ResponseWriter, req *h
 		if cause := recover(); cause != nil {
 			logPanic(op.ctx, t.log, cause)
 			refused := &refusal{code: codeInternal, message: "internal error", status: http.StatusInternalServerError}
-			write(w, accept.media, refused, refused.response(op))
+			write(w, req, accept.media, refused.finish(op))
 		}
 	}()
 	defer t.streams.dismiss(op)
 	refused := t.begin(w, req, accept, op)
+	var f *finished
 	switch {
 	case refused.streamable() && (accept.eventsFirst || refused == nil && op.subscribes()):
 		if refused = t.stream(w, req, op, refused); refused == nil {
 			return
 		}
 	case refused == nil:
-		refused = op.once(t.timeout)
+		f = op.run(t.timeout)
 	}
 	if refused != nil {
-		op.response = refused.response(op)
+		f = refused.finish(op)
 	}
-	write(w, accept.media, refused, op.response)
+	t.publish(w.Header(), req, op, f)
+	write(w, req, accept.media, f)
 }
 
 // begin reads an operation, checks that it may run over this request, and charges it.

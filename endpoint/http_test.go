@@ -236,7 +236,7 @@ func TestOnlyAllowedOriginsGetCORSHeaders(t *testing.T) {
 		if got := res.Header.Get("Access-Control-Allow-Origin"); got != allowed || body == "" || res.Header.Get("Access-Control-Allow-Credentials") != "" {
 			t.Errorf("from %s: got %v, want the allowed origin %q and no credentials", origin, res.Header, allowed)
 		}
-		if vary := strings.Join(res.Header.Values("Vary"), ", "); vary != "Accept, X-User-ID, X-User-Roles, Origin, Accept-Encoding" {
+		if vary := strings.Join(res.Header.Values("Vary"), ", "); vary != "Accept, X-User-ID, X-User-Roles, Accept-Encoding, Origin" {
 			t.Errorf("got Vary %q", vary)
 		}
 		res, _ = closed.Send("OPTIONS", "", "", append(ask, "Origin", origin)...)
@@ -246,9 +246,9 @@ func TestOnlyAllowedOriginsGetCORSHeaders(t *testing.T) {
 	}
 }
 
-// A response by GET may be personal, and the same URL has another one for each caller. No cache may keep it, in any
-// mode of authentication, whether it is anonymous or not, and whatever its status.
-func TestNoResponseIsCacheable(t *testing.T) {
+// No cache may keep a response with a field that depends on the caller, even if this caller is anonymous, or one to an
+// authenticated caller, or an error: in any mode of authentication.
+func TestOnlyAnswersForAllAreCacheable(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	with := func(o identity.Options) *sitetest.Site {
@@ -268,7 +268,7 @@ func TestNoResponseIsCacheable(t *testing.T) {
 		"proxy": {with(identity.Options{ProxyHeader: "X-Forwarded-User", RolesHeader: "X-Forwarded-Groups", Proxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}),
 			"X-Forwarded-User, X-Forwarded-Groups", []string{"X-Forwarded-User", "alice"}},
 	} {
-		viewer := "?query=" + url.QueryEscape(`{ viewer { name } }`)
+		viewer, same := "?query="+url.QueryEscape(`{ viewer { name } }`), "?query="+url.QueryEscape(`{ articles { id } }`)
 		for name, send := range map[string]struct {
 			status         int
 			method, target string
@@ -276,6 +276,10 @@ func TestNoResponseIsCacheable(t *testing.T) {
 		}{
 			"anonymous":        {200, http.MethodGet, viewer, nil},
 			"signed in":        {200, http.MethodGet, viewer, tt.credentials},
+			"same for all":     {200, http.MethodGet, same, tt.credentials},
+			"with an error":    {200, http.MethodGet, "?query=" + url.QueryEscape(`{ articles(page: 0) { id } }`), nil},
+			"unknown hash":     {200, http.MethodGet, "?extensions=" + url.QueryEscape(`{"persistedQuery":{"version":1,"sha256Hash":"00"}}`), nil},
+			"POST":             {415, http.MethodPost, same, nil},
 			"HEAD":             {200, http.MethodHead, viewer, tt.credentials},
 			"invalid document": {400, http.MethodGet, "?query={", []string{"Accept", "application/graphql-response+json"}},
 			"no document":      {400, http.MethodGet, "", nil},

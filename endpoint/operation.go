@@ -14,13 +14,13 @@ import (
 
 // operation is a query, mutation or subscription that was received over either transport.
 type operation struct {
-	exec     *executor
-	ctx      context.Context
-	asked    *graphql.OperationContext
-	prepared *prepared
-	cost     int
-	response *graphql.Response // nil until it has run
-	admitted *weight           // of a subscription that streams counts
+	exec      *executor
+	ctx       context.Context
+	asked     *graphql.OperationContext
+	prepared  *prepared
+	variables string // coerced, in JSON; empty if it defines none
+	cost      int
+	admitted  *weight // of a subscription that streams counts
 }
 
 // prepare parses, validates and measures an operation. A refused one must not run.
@@ -66,7 +66,7 @@ func rootFields(o *graphql.OperationContext) []graphql.CollectedField {
 }
 
 // once runs a query or a mutation.
-func (o *operation) once(timeout time.Duration) *refusal {
+func (o *operation) once(timeout time.Duration) *finished {
 	ctx, cancel := context.WithTimeout(o.ctx, timeout)
 	defer cancel()
 	kind := queries
@@ -74,17 +74,17 @@ func (o *operation) once(timeout time.Duration) *refusal {
 		kind = mutations
 	}
 	if refused := o.exec.slots.acquire(ctx, kind); refused != nil {
-		return refused
+		return refused.finish(o)
 	}
 	defer o.exec.slots.release(kind)
-	if o.response = o.exec.execute(ctx, o.prepared); o.response != nil {
-		return nil
+	if response := o.exec.execute(ctx, o.prepared); response != nil {
+		return finish(response, nil)
 	}
 	// The context ended before the first resolver.
 	if expired(ctx) {
-		return tookTooLong(http.StatusServiceUnavailable)
+		return tookTooLong(http.StatusServiceUnavailable).finish(o)
 	}
-	return &refusal{code: codeUnavailable, message: cancelled, status: http.StatusServiceUnavailable}
+	return wasCancelled().finish(o)
 }
 
 // limitsFirst drops the other errors of a document that exceeds a limit.

@@ -87,6 +87,9 @@ func (r *refusal) response(op *operation) *graphql.Response {
 	return op.exec.refuse(op.ctx, r.list())
 }
 
+// finish presents the refusal as what is sent instead of a response.
+func (r *refusal) finish(op *operation) *finished { return finish(r.response(op), r) }
+
 // streamable reports whether a client that prefers an event stream gets the refusal as an event. A refusal
 // with an error status is never an event.
 func (r *refusal) streamable() bool { return r == nil || r.status < http.StatusBadRequest }

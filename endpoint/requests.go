@@ -51,16 +51,13 @@ func (r requests) get(raw requestKey) (*request, bool) {
 	return r.known.get(raw)
 }
 
-// add keeps a valid request.
-func (r requests) add(asked *request, variables map[string]any, cost int) {
+// add keeps the request of a valid operation.
+func (r requests) add(asked *request, o *operation) {
 	if asked.raw.text == "" || len(asked.raw.text) > maxDocument {
 		return
 	}
 	kept := *asked
-	kept.known, kept.variables, kept.cost = true, variables, cost
-	if len(variables) > 0 {
-		kept.text = string(asJSON(variables))
-	}
+	kept.known, kept.variables, kept.text, kept.cost = true, o.asked.Variables, o.variables, o.cost
 	besides := max(len(asked.raw.text)-len(asked.Query), 0)
 	r.known.add(asked.raw, &kept, perRequest+len(asked.raw.text)+len(asked.Query)+perVariable*besides)
 }

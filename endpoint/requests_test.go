@@ -13,7 +13,7 @@ func TestKnownRequestsAreBoundedByBytes(t *testing.T) {
 	t.Parallel()
 	all := newRequests()
 	add := func(text, query string) {
-		all.add(&request{raw: requestKey{http.MethodPost, text}, RawParams: graphql.RawParams{Query: query}}, nil, 1)
+		all.add(&request{raw: requestKey{http.MethodPost, text}, RawParams: graphql.RawParams{Query: query}}, &operation{asked: &graphql.OperationContext{}})
 	}
 	variables := strings.Repeat("x", 1000)
 	for i := range 2000 {

@@ -63,7 +63,7 @@ func (t *socketTransport) supports(req *http.Request) bool {
 func (t *socketTransport) serve(ctx context.Context, w http.ResponseWriter, req *http.Request) {
 	leave, refused := t.enter(ctx, req)
 	if refused != nil {
-		write(w, mediaJSON, refused, refused.response(&operation{exec: t.exec, ctx: ctx}))
+		write(w, req, mediaJSON, refused.finish(&operation{exec: t.exec, ctx: ctx}))
 		return
 	}
 	up := &upgrade{ResponseWriter: w, timeout: t.streams.limits.Ping}

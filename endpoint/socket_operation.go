@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
@@ -100,10 +99,7 @@ func (s *socket) run(ctx context.Context, so *socketOperation, asked *request) {
 		s.fail(so, refused.response(op).Errors)
 	case !op.subscribes():
 		begun()
-		if refused = op.once(s.timeout); refused != nil {
-			op.response = refused.response(op)
-		}
-		s.respond(so, op.response)
+		s.respond(so, op.run(s.timeout).plain.body)
 	}
 }
 
@@ -148,7 +144,7 @@ func (s *socket) watch(so *socketOperation, op *operation) {
 	if sub.watch == nil {
 		sub.close()
 		if sub.first != nil {
-			s.respond(so, sub.first)
+			s.respond(so, appendResponse(nil, sub.first))
 		}
 		return
 	}
@@ -166,9 +162,9 @@ func (s *socket) watch(so *socketOperation, op *operation) {
 }
 
 // respond sends the only response of an operation.
-func (s *socket) respond(so *socketOperation, response *graphql.Response) {
+func (s *socket) respond(so *socketOperation, body []byte) {
 	s.finish(so, func() {
-		s.writeLocked(typeNext, so.name, appendResponse(nil, response))
+		s.writeLocked(typeNext, so.name, body)
 		s.writeLocked(typeComplete, so.name, nil)
 	})
 }

@@ -6,8 +6,6 @@ import (
 	"net"
 	"net/http"
 	"time"
-
-	"github.com/99designs/gqlgen/graphql"
 )
 
 // stream responds with server-sent events, in what graphql-sse calls distinct connections mode, which a browser's
@@ -51,18 +49,17 @@ func (t *httpTransport) stream(w http.ResponseWriter, req *http.Request, op *ope
 	if conn, ok := req.Context().Value(connKey{}).(interface{ SetWriteBuffer(int) error }); ok {
 		_ = conn.SetWriteBuffer(sendBuffer) // an optimization: the stream works without it
 	}
+	var f *finished
 	switch {
 	case refused != nil:
+		f = refused.finish(op)
 	case subscribed != nil:
 		t.watch(to, subscribed)
 		return nil
 	default:
-		refused = op.once(t.timeout)
+		f = op.run(t.timeout)
 	}
-	if refused != nil {
-		op.response = refused.response(op)
-	}
-	if to.response(op.response) == nil {
+	if to.response(f.plain.body) == nil {
 		_ = to.complete()
 	}
 	return nil
@@ -86,7 +83,7 @@ func WithConn(ctx context.Context, conn net.Conn) context.Context {
 // watch sends the events of a subscription until it ends or the client leaves.
 func (t *httpTransport) watch(to *eventStream, s *subscription) {
 	if s.watch == nil {
-		if s.first != nil && to.response(s.first) == nil {
+		if s.first != nil && to.response(appendResponse(nil, s.first)) == nil {
 			_ = to.complete()
 		}
 		return
@@ -138,8 +135,8 @@ func (e *eventStream) open() error {
 func (e *eventStream) comment() error { return e.send([]byte(":\n\n")) }
 
 // response sends the only response of an operation.
-func (e *eventStream) response(response *graphql.Response) error {
-	return e.send(appendEvent(nil, appendResponse(nil, response)))
+func (e *eventStream) response(body []byte) error {
+	return e.send(appendEvent(nil, body))
 }
 
 // events sends the pending events of a subscription, when it is the stream's turn.

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vektah/gqlparser/v2/ast"
-
 	"frontpage/redisrepo"
 )
 
@@ -43,12 +41,11 @@ type streams struct {
 	stopping context.Context // ends all streams
 	stop     context.CancelFunc
 
-	sameForAll func(ast.SelectionSet) bool // see Schema; nil if no answer is shared
-	watchedBy  func(arguments map[string]any) int
-	answers    *sharedAnswers
-	turns      *turns
-	opening    chan struct{} // a slot is taken while a subscription is charged, and its articles are read
-	reading    chan struct{} // a slot is taken while an answer is made that may read more than the article
+	watchedBy func(arguments map[string]any) int
+	answers   *sharedAnswers
+	turns     *turns
+	opening   chan struct{} // a slot is taken while a subscription is charged, and its articles are read
+	reading   chan struct{} // a slot is taken while an answer is made that may read more than the article
 
 	mu        sync.Mutex
 	open      sync.WaitGroup
@@ -62,7 +59,7 @@ func newStreams(limits StreamLimits, schema Schema) *streams {
 		limits: limits, addresses: map[netip.Addr]*usage{}, viewers: map[redisrepo.UserName]*usage{},
 		turns: newTurns(), opening: make(chan struct{}, 16*runtime.GOMAXPROCS(0)),
 		reading: make(chan struct{}, 16*runtime.GOMAXPROCS(0)),
-		answers: newSharedAnswers(), sameForAll: schema.SameForAll, watchedBy: schema.Watched,
+		answers: newSharedAnswers(), watchedBy: schema.Watched,
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	return s

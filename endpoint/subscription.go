@@ -61,7 +61,7 @@ func (s *streams) begin(o *operation) *subscription {
 		sub.first = o.exec.respond(sub.ctx, response)
 		return sub
 	}
-	sub.pure = s.sameForAll != nil && s.sameForAll(o.asked.Operation.SelectionSet)
+	sub.pure = o.prepared.dependence == OnArticle
 	sub.question = sha256.Sum256([]byte(o.asked.Operation.Name + " " + o.asked.RawQuery))
 	sub.posts = sub.watch.OfPosts()
 	sub.shrink()

@@ -48,6 +48,12 @@ func (o Options) Validate() error {
 	if o.MaxConcurrent < 0 {
 		return outOfRange("MaxConcurrent", "%d is below 0", o.MaxConcurrent)
 	}
+	if o.SharedAnswers < 0 || o.SharedAnswers > time.Minute {
+		return outOfRange("SharedAnswers", "%v is not between 0 and 1m", o.SharedAnswers)
+	}
+	if o.MaxAge < 0 || o.MaxAge > time.Hour || o.MaxAge%time.Second != 0 {
+		return outOfRange("MaxAge", "%v is not a whole number of seconds between 0 and 1h", o.MaxAge)
+	}
 	for _, origin := range o.Origins {
 		if u, err := url.Parse(origin); origin != "*" && (err != nil || u.Scheme+"://"+u.Host != origin || u.Host == "") {
 			return outOfRange("Origins", "%q is not of the form https://example.org", origin)

@@ -91,7 +91,7 @@ func signIn(by *identity.Verifier, proxies []netip.Prefix, log *slog.Logger, nex
 		if err != nil {
 			refused := notAuthenticated(req.Context(), log, err)
 			w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
-			write(w, negotiate(req.Header.Values("Accept")).media, refused, &graphql.Response{Errors: gqlerror.List{refused.shown()}})
+			write(w, req, negotiate(req.Header.Values("Accept")).media, finish(&graphql.Response{Errors: gqlerror.List{refused.shown()}}, refused))
 			return
 		}
 		v := Viewer{Address: clientAddress(req, proxies)}.withCaller(caller)

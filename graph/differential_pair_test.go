@@ -74,6 +74,7 @@ func (p *pair) fill(random *rand.Rand) {
 		p.t.Fatal(err)
 	}
 	o := endpoint.DefaultOptions()
+	o.SharedAnswers = 0 // each request is executed
 	o.Identity, o.Timeout, o.Limits.PageSize = verifier, time.Hour, rules.PageSize
 	o.Limits.Aliases, o.Limits.Directives, o.Limits.Cost, o.Limits.Tokens = 1000, 1000, 1_000_000, 100_000
 	p.rated = random.IntN(4) == 0

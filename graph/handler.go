@@ -33,7 +33,7 @@ func (r *Resolver) served(root ResolverRoot, o endpoint.Options) endpoint.Schema
 		Compile:          compiler(planSchema(root)),
 		Around:           r.withLoader,
 		Rule:             ruleOf,
-		SameForAll:       sharedBy,
+		DependenceOf:     dependenceOf,
 		Watched:          watchedBy,
 	}
 }

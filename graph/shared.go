@@ -1,39 +1,63 @@
 package graph
 
-import "github.com/vektah/gqlparser/v2/ast"
+import (
+	"slices"
+	"strings"
 
-// sameForAll are the fields that depend on the state of an article alone, by type.
-var sameForAll = map[string]map[string]bool{
-	"Subscription": {"articleChanged": true, "articlePosted": true},
-	"Article": {
-		"id": true, "number": true, "title": true, "link": true, "text": true, "poster": true, "createdAt": true,
-		"score": true, "votes": true, "upvotes": true, "downvotes": true, "isInteresting": true, "groups": true,
-		"votingEndsAt": true, "deletedAt": true,
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"frontpage/endpoint"
+)
+
+// sameForAll are the fields whose values are the same for all callers, by type. A field that is not listed depends on
+// the caller.
+var sameForAll = map[endpoint.Dependence]map[string][]string{
+	endpoint.OnArticle: {
+		"Subscription": {"articleChanged", "articlePosted"},
+		"Article": {
+			"id", "number", "title", "link", "text", "poster", "createdAt", "score", "votes", "upvotes", "downvotes",
+			"isInteresting", "groups", "votingEndsAt", "deletedAt",
+		},
+		"User":  {"id", "name"},
+		"Group": {"id", "name"},
+		"Node":  {"id"},
 	},
-	"User":  {"id": true, "name": true},
-	"Group": {"id": true, "name": true},
-	"Node":  {"id": true},
+	endpoint.OnStore: {
+		"Query":             {"articles", "articlesConnection", "article", "group", "groups", "user", "node", "nodes", "__schema", "__type"},
+		"Group":             {"articleCount", "articles", "articlesConnection"},
+		"User":              {"articlesConnection"},
+		"ArticleConnection": {"edges", "nodes", "pageInfo", "totalCount"},
+		"ArticleEdge":       {"cursor", "node"},
+		"GroupConnection":   {"edges", "nodes", "pageInfo", "totalCount"},
+		"GroupEdge":         {"cursor", "node"},
+		"PageInfo":          {"hasPreviousPage", "hasNextPage", "startCursor", "endCursor"},
+	},
 }
 
-// sharedBy reports whether the fields of a selection depend on the state of an article alone, and need nothing else.
-func sharedBy(set ast.SelectionSet) bool {
+// dependenceOf returns what the values of a selection's fields depend on.
+func dependenceOf(set ast.SelectionSet) endpoint.Dependence {
+	most := endpoint.OnArticle
 	for _, selection := range set {
 		switch s := selection.(type) {
 		case *ast.Field:
-			if s.Name != "__typename" && !sameForAll[s.ObjectDefinition.Name][s.Name] || !sharedBy(s.SelectionSet) {
-				return false
-			}
+			most = min(most, dependenceOfField(s.ObjectDefinition.Name, s.Name), dependenceOf(s.SelectionSet))
 		case *ast.InlineFragment:
-			if !sharedBy(s.SelectionSet) {
-				return false
-			}
+			most = min(most, dependenceOf(s.SelectionSet))
 		case *ast.FragmentSpread:
-			if !sharedBy(s.Definition.SelectionSet) {
-				return false
-			}
+			most = min(most, dependenceOf(s.Definition.SelectionSet))
 		}
 	}
-	return true
+	return most
+}
+
+func dependenceOfField(typeName, name string) endpoint.Dependence {
+	switch {
+	case name == "__typename", slices.Contains(sameForAll[endpoint.OnArticle][typeName], name):
+		return endpoint.OnArticle
+	case strings.HasPrefix(typeName, "__"), slices.Contains(sameForAll[endpoint.OnStore][typeName], name):
+		return endpoint.OnStore
+	}
+	return endpoint.OnCaller
 }
 
 // watchedBy returns how many articles a subscription with these arguments watches. The one for new articles counts

@@ -32,6 +32,7 @@ func (h *history) reached(n int64) bool {
 
 // forget has everything read again that this process knows of a partition.
 func (r *Repo) forget(index int) {
+	r.live.version.Add(1)
 	h := &r.histories[index]
 	h.mu.Lock()
 	h.lost++

@@ -44,6 +44,7 @@ const (
 // call is safe to repeat, also after the program was killed. Placeholders of an article that was not stored
 // are not visible, and expire.
 func (r *Repo) Import(ctx context.Context, articles []Imported) (added []bool, errs []error) {
+	defer r.live.version.Add(1)
 	added, errs = make([]bool, len(articles)), make([]error, len(articles))
 	calls := make([]importCall, 0, len(articles))
 	for i, a := range articles {

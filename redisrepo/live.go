@@ -23,6 +23,8 @@ import (
 
 // live is what this process knows about the articles that are being watched.
 type live struct {
+	version atomic.Uint64 // see Repo.Version
+
 	mu          sync.RWMutex
 	topics      map[ArticleID]*topic
 	postWatches map[*Watch]struct{} // the watches for new articles
@@ -48,6 +50,11 @@ type topic struct {
 	voteCount    int               // number of votes noticed so far
 	voteRevision int64             // revision of the last change that was received: votes is complete up to it
 }
+
+// Version returns a number that grows with every change of the store that this process makes or learns of: before a
+// write returns, whatever its outcome, and before a watch delivers a state. So a read that begins at the present
+// version has all changes that any client of this process can know of.
+func (r *Repo) Version() uint64 { return r.live.version.Load() }
 
 // addWatch adds a watch to the topics of the articles, and returns those whose state is not known yet.
 func (l *live) addWatch(w *Watch, ids []ArticleID) (unread []ArticleID) {
@@ -115,6 +122,7 @@ func (l *live) observe(a *Article) {
 	if t.refs == 0 || !newer(a, before) {
 		return
 	}
+	l.version.Add(1)
 	t.latest.Store(a.clone())
 	if before != nil {
 		l.schedule(t)

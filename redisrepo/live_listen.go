@@ -274,6 +274,7 @@ func (r *Repo) handleMessage(text string, s *seenPosts) error {
 	if err != nil {
 		return err
 	}
+	r.live.version.Add(1)
 	switch m.kind {
 	case kindPosted:
 		isNew, again := s.addPosted(m.id, m.postedAt(r.rules))

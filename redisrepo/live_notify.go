@@ -160,6 +160,7 @@ func (r *Repo) readStale(ctx context.Context, ready []*topic, report func(error)
 				// After a crash Redis may have gone back to an older state. But a state that was
 				// observed since the read began is newer.
 				if latest := t.latest.Load(); t.lost && latest == before[i] && (latest == nil || !same(articles[i], latest)) {
+					r.live.version.Add(1)
 					t.latest.Store(articles[i].clone())
 				}
 				t.lost = false

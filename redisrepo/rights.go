@@ -154,6 +154,9 @@ const rightsPause = time.Second
 // write runs a script that writes. While the Redis user lacks a right, of which a denied write is the sign, nothing
 // is written at all.
 func (r *Repo) write(ctx context.Context, s *redis.Script, keys []string, args []any) (reply, error) {
+	if s != rateScript { // which changes nothing that is read
+		defer r.live.version.Add(1)
+	}
 	return r.guard(ctx, func() (reply, error) { return r.run(ctx, s, keys, args) })
 }
 

@@ -81,6 +81,7 @@ func (r *Repo) cast(ctx context.Context, id ArticleID, ballots ...*ballot) {
 			call = r.newVoteCall(id, e.groups, call)
 		}
 		words := call.with(ballots, r.scriptNow())
+		defer r.live.version.Add(1)
 		return r.guard(ctx, func() (answer reply, err error) {
 			answer, again, err = r.runKnowing(ctx, r.voteScript, words)
 			return answer, err

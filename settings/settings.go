@@ -106,6 +106,8 @@ func defaults() kong.Vars {
 		"body_limit":            fmt.Sprint(o.BodyLimit),
 		"request_timeout":       formatDuration(o.Timeout),
 		"max_concurrent":        fmt.Sprint(o.MaxConcurrent),
+		"shared_answers":        formatDuration(o.SharedAnswers),
+		"cache_max_age":         formatDuration(o.MaxAge),
 		"token_limit":           fmt.Sprint(o.Limits.Tokens),
 		"depth_limit":           fmt.Sprint(o.Limits.Depth),
 		"alias_limit":           fmt.Sprint(o.Limits.Aliases),

@@ -32,9 +32,7 @@ var contentTypes = map[string]string{
 // hashed matches file names that contain a hash of the content, such as index-C2f1a9Qz.js.
 var hashed = regexp.MustCompile(`-[A-Za-z0-9_-]{8}\.[a-z0-9]+$`)
 
-// file is a file to serve. It is compressed once, at the best level, on first use. gzhttp, which compresses the
-// API's responses, is not used: it would compress each response again, and send both encodings with the same
-// ETag.
+// file is a file to serve. It is compressed once, at the best level, on first use.
 type file struct {
 	header http.Header
 	plain  func() body

@@ -66,6 +66,8 @@ func TestInvalidSettingStopsTheStart(t *testing.T) {
 		"REDIS_TIMEOUT=0s":                   "redis-timeout",
 		"BODY_LIMIT=0":                       "body-limit",
 		"REQUEST_TIMEOUT=0s":                 "request-timeout",
+		"SHARED_ANSWERS=2m":                  "shared-answers",
+		"CACHE_MAX_AGE=1500ms":               "cache-max-age",
 		"TOKEN_LIMIT=0":                      "token-limit",
 		"DEPTH_LIMIT=0":                      "depth-limit",
 		"ALIAS_LIMIT=-1":                     "alias-limit",

@@ -1,0 +1,196 @@
+package endpoint_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"frontpage/endpoint"
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+	"frontpage/sitetest"
+)
+
+// The answer to an anonymous GET that is the same for all callers is public, says nothing about this caller, and has a
+// tag that is answered with 304.
+func TestAnswersForAllArePublic(t *testing.T) {
+	t.Parallel()
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), sharing, func(o *endpoint.Options) {
+		o.MaxAge, o.Origins, o.GETPreflight = 7*time.Second, []string{"https://friend.example"}, true
+		o.Rates = endpoint.Rates{Cost: endpoint.Rate{Most: 100_000, Window: time.Hour}, Addresses: 1}
+	})
+	for i := range 25 {
+		s.Post("alice", fmt.Sprint("article ", i))
+	}
+	page := "?query=" + url.QueryEscape(frontPage)
+	get := func(method string, header ...string) *http.Response {
+		t.Helper()
+		res, body := s.Send(method, page, "", append(header, "GraphQL-Require-Preflight", "1")...)
+		if got := res.Header; got.Get("Cache-Control") != "public, max-age=7" || !strings.HasPrefix(got.Get("ETag"), `W/"`) || got.Get("RateLimit") != "" || got.Get("RateLimit-Policy") != "" ||
+			fmt.Sprint(got["Vary"]) != "[Accept, X-User-ID, X-User-Roles, Accept-Encoding, GraphQL-Require-Preflight, Apollo-Require-Preflight, Origin]" {
+			t.Errorf("%s %v: got %v %.100s, want it public, with a tag, without quotas, and Vary in one line", method, header, got, body)
+		}
+		if bare := method == http.MethodHead || res.StatusCode == 304; bare != (body == "") {
+			t.Errorf("%s %v: got status %d and %.100q", method, header, res.StatusCode, body)
+		}
+		return res
+	}
+	tag := get("GET").Header.Get("ETag")
+	for name, header := range map[string][]string{"gzip": {"Accept-Encoding", "gzip"}, "zstd": {"Accept-Encoding", "zstd"}, "": {}} {
+		if res := get("GET", header...); res.StatusCode != 200 || res.Header.Get("Content-Encoding") != name || res.Header.Get("ETag") != tag {
+			t.Errorf("%q: got %d %v, want the tag %s", name, res.StatusCode, res.Header, tag)
+		}
+		for _, match := range []string{tag, "*", `"x", ` + tag, strings.TrimPrefix(tag, "W/")} {
+			if res := get("GET", append(header, "If-None-Match", match)...); res.StatusCode != 304 || res.Header.Get("Content-Type") != "" || res.Header.Get("ETag") != tag {
+				t.Errorf("%q, If-None-Match %s: got %d %v, want 304 and the tag", name, match, res.StatusCode, res.Header)
+			}
+		}
+	}
+	if res := get("HEAD"); res.StatusCode != 200 || res.Header.Get("ETag") != tag {
+		t.Errorf("HEAD: got %d %v, want 200 and the tag", res.StatusCode, res.Header)
+	}
+	s.Vote("bob", "article:1", "UP")
+	if res := get("GET", "If-None-Match", tag); res.StatusCode != 200 || res.Header.Get("ETag") == tag {
+		t.Errorf("after a vote: got %d %v, want another answer and tag", res.StatusCode, res.Header)
+	}
+	off := sitetest.New(t, s.Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.MaxAge = 0 })
+	if res, _ := off.Get(frontPage); res.Header.Get("Cache-Control") != "private, no-store" || res.Header.Get("ETag") != "" {
+		t.Errorf("without MaxAge: got %v, want private, no-store", res.Header)
+	}
+}
+
+// cached starts nginx with the configuration of docs/operations.md, and returns its URL.
+func cached(t *testing.T, server string) string {
+	t.Helper()
+	program, err := exec.LookPath("nginx")
+	if err != nil {
+		program = "/usr/sbin/nginx" // not on the PATH of every user
+	}
+	document := string(sitetest.Must(os.ReadFile("../docs/operations.md")))
+	_, config, _ := strings.Cut(document, "```nginx\n")
+	config, _, _ = strings.Cut(config, "```")
+	free := sitetest.Must(net.Listen("tcp", "127.0.0.1:0"))
+	address := free.Addr().String()
+	_ = free.Close()
+	folder := t.TempDir()
+	replaced := strings.NewReplacer("/var/cache/nginx/frontpage", folder+"/cache", "listen 80;", "listen "+address+";", "http://127.0.0.1:8080", server).Replace(config)
+	for _, name := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
+		replaced = fmt.Sprintf("%s_temp_path %s/%s;\n", name, folder, name) + replaced
+	}
+	file := filepath.Join(folder, "nginx.conf")
+	config = fmt.Sprintf("daemon off;\nmaster_process off;\npid %s/pid;\nerror_log %s/log;\nevents { worker_connections 8192; }\nhttp {\naccess_log off;\n%s}\n", folder, folder, replaced)
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var output bytes.Buffer
+	nginx := exec.Command(program, "-e", folder+"/log", "-c", file)
+	nginx.Stderr = &output
+	if err := nginx.Start(); err != nil {
+		t.Fatalf("nginx, a package of Debian, is needed: %v", err)
+	}
+	t.Cleanup(func() {
+		_ = nginx.Process.Kill()
+		_ = nginx.Wait()
+		if t.Failed() {
+			log, _ := os.ReadFile(folder + "/log")
+			t.Logf("nginx: %s %s", output.String(), log)
+		}
+	})
+	sitetest.Eventually(t, "nginx accepts connections", func() bool {
+		conn, err := net.Dial("tcp", address)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	})
+	return "http://" + address
+}
+
+// Many callers read through nginx. It answers all equal anonymous requests but the first, no caller gets an
+// answer for another or in a coding that it does not accept, and writes reach their own callers at once.
+func TestCallersGetTheirOwnAnswersThroughACache(t *testing.T) {
+	t.Parallel()
+	var anonymous atomic.Int64 // requests for the page that reached the server
+	s := sitetest.NewOn(t, func(server *http.Server) {
+		next := server.Handler
+		server.Handler = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			if req.Header.Get("X-User-ID") == "" && req.URL.Query().Get("query") == frontPage {
+				anonymous.Add(1)
+			}
+			next.ServeHTTP(w, req)
+		})
+	}, redistest.Start(t).Client, redisrepo.DefaultRules(), sharing, func(o *endpoint.Options) {
+		o.MaxAge, o.Origins = time.Hour, []string{"https://friend.example"}
+	})
+	for i := range 25 {
+		s.Post("alice", fmt.Sprint("article ", i))
+	}
+	_, page := s.Get(frontPage)
+	anonymous.Store(0)
+	s.URL = cached(t, s.URL)
+	get := func(query string, header ...string) (*http.Response, string) {
+		res, body := s.Get(query, header...)
+		if res.Header.Get("Content-Encoding") == "gzip" {
+			body = string(sitetest.Must(io.ReadAll(sitetest.Must(gzip.NewReader(strings.NewReader(body))))))
+		}
+		return res, body
+	}
+	const own = `{ viewer { name } article(id: 1) { viewerVote } }`
+	ask := func(i int) (cached string) {
+		coding, origin := []string{"gzip", "identity"}[i%2], []string{"", "https://friend.example", "https://foe.example"}[i/2%3]
+		res, body := get(frontPage, "Accept-Encoding", coding, "Origin", origin)
+		allowed := map[bool]string{true: origin}[origin == "https://friend.example"]
+		if body != page || (res.Header.Get("Content-Encoding") == "gzip") != (coding == "gzip") || res.Header.Get("Access-Control-Allow-Origin") != allowed {
+			t.Errorf("%q from %q: got %v %.200s", coding, origin, res.Header, body)
+		}
+		return res.Header.Get("X-Cache")
+	}
+	for i := range 6 {
+		ask(i)
+	}
+	var all sync.WaitGroup
+	for i := range 240 {
+		all.Go(func() {
+			if cached := ask(i); cached != "HIT" {
+				t.Errorf("got %s, want that the cache has the page", cached)
+			}
+		})
+		user := []string{"alice", "bob", ""}[i%3]
+		all.Go(func() {
+			want := map[string]string{
+				"alice": `{"data":{"viewer":{"name":"alice"},"article":{"viewerVote":"UP"}}}`, "bob": `{"data":{"viewer":{"name":"bob"},"article":{"viewerVote":"NONE"}}}`,
+				"": `{"data":{"viewer":null,"article":{"viewerVote":null}}}`,
+			}[user]
+			if res, body := get(own, "X-User-ID", user); body != want || res.Header.Get("X-Cache") == "HIT" {
+				t.Errorf("by %q: got %s %s, want %s", user, res.Header.Get("X-Cache"), body, want)
+			}
+			if res, body := get(frontPage, "X-User-ID", user, "Accept-Encoding", "gzip"); body != page || (res.Header.Get("X-Cache") == "HIT") && user != "" {
+				t.Errorf("the page by %q: got %v %.200s", user, res.Header, body)
+			}
+		})
+	}
+	all.Wait()
+	if n := anonymous.Load(); n != 6 {
+		t.Errorf("got %d anonymous requests for the page at the server, want one for each of 6 variants", n)
+	}
+	// A user who votes sees the vote in the next answer, also where an anonymous caller still gets the kept one.
+	s.Vote("bob", "article:1", "UP")
+	if _, body := get(frontPage, "X-User-ID", "bob", "Accept-Encoding", "gzip"); body == page || !strings.Contains(body, `"votes":2`) {
+		t.Errorf("after a vote by bob: got %.200s, want it to show the vote", body)
+	}
+	if res, body := get(frontPage, "Accept-Encoding", "gzip"); res.Header.Get("X-Cache") != "HIT" || body != page {
+		t.Errorf("anonymous: got %s %.200s, want the kept page", res.Header.Get("X-Cache"), body)
+	}
+}

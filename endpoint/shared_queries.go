@@ -1,0 +1,70 @@
+package endpoint
+
+import (
+	"context"
+	"time"
+
+	"frontpage/redisrepo"
+	"frontpage/sharing"
+)
+
+// Dependence is what the response to an operation depends on, besides its document and its variables.
+type Dependence int
+
+// The dependences, from most to least.
+const (
+	OnCaller  Dependence = iota // who asks, when, or what they are charged
+	OnStore                     // what the store has: it is the same for all callers
+	OnArticle                   // the state of one article, which is known, so that nothing has to be read
+)
+
+// sharedBytes is how many bytes of responses to queries are kept.
+const sharedBytes = 32 << 20
+
+// sharedQueries are the responses to queries that are the same for all callers. Each is made once at one moment: the
+// callers that ask together get the same one, and so do those that ask within Options.SharedAnswers, until the next
+// change that this process makes or learns of.
+type sharedQueries = sharing.Results[sharedQuery, *finished]
+
+// sharedQuery is an operation and its variables in JSON.
+type sharedQuery struct {
+	preparedKey
+	variables string
+}
+
+func newSharedQueries(repo *redisrepo.Repo, lifetime time.Duration) *sharedQueries {
+	if lifetime == 0 {
+		return nil
+	}
+	return sharing.New[sharedQuery, *finished](lifetime, sharedBytes, repo.Version)
+}
+
+// run runs a query or a mutation, or returns the response to an equal query.
+func (o *operation) run(timeout time.Duration) *finished {
+	queries := o.exec.queries
+	if queries == nil || o.prepared.dependence == OnCaller {
+		return o.once(timeout)
+	}
+	query := sharedQuery{preparedKey{o.asked.RawQuery, o.asked.OperationName}, o.variables}
+	if f, ok := queries.Get(query); ok {
+		return f
+	}
+	f, err := queries.Do(o.ctx, query, func(ctx context.Context) (*finished, int) {
+		shared := *o
+		shared.ctx = withoutCaller(ctx)
+		f := shared.once(timeout)
+		if !f.whole {
+			return f, -1
+		}
+		return f, f.size()
+	})
+	if err != nil {
+		return wasCancelled().finish(o)
+	}
+	return f
+}
+
+// withoutCaller returns a context in which nothing is known of a caller, so that nothing of one can be shared.
+func withoutCaller(ctx context.Context) context.Context {
+	return context.WithValue(context.WithValue(ctx, viewerKey{}, &Viewer{}), billKey{}, bill{})
+}
