@@ -88,7 +88,12 @@ func (r *refusal) response(op *operation) *graphql.Response {
 }
 
 // finish presents the refusal as what is sent instead of a response.
-func (r *refusal) finish(op *operation) *finished { return finish(r.response(op), r) }
+func (r *refusal) finish(op *operation) *finished {
+	if r == overloaded {
+		return refusedByOverload
+	}
+	return finish(r.response(op), r)
+}
 
 // streamable reports whether a client that prefers an event stream gets the refusal as an event. A refusal
 // with an error status is never an event.

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
 const (
@@ -144,6 +147,9 @@ func (s *slots) refuse(ctx context.Context) *refusal {
 var overloaded = &refusal{
 	code: codeUnavailable, message: "the server is busy: try again", status: http.StatusServiceUnavailable, wait: retryAfter,
 }
+
+// refusedByOverload is overloaded as it is sent. It is made once, since it is sent when there is no time.
+var refusedByOverload = finish(&graphql.Response{Errors: gqlerror.List{overloaded.shown()}}, overloaded)
 
 func wasCancelled() *refusal {
 	return &refusal{code: codeUnavailable, message: cancelled, status: http.StatusServiceUnavailable}

@@ -63,6 +63,7 @@ func allocations(t *testing.T, handler http.Handler, next func() (user, body str
 func TestPagesAndVotesAllocateLittle(t *testing.T) {
 	_, repo := benchSite(t, 1000)
 	options := endpoint.DefaultOptions()
+	options.SharedAnswers = 0 // each page is executed
 	var err error
 	if options.Identity, err = identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}); err != nil {
 		t.Fatal(err)
