@@ -17,6 +17,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/validator/rules"
 
 	"frontpage/endpoint"
 	"frontpage/graph"
@@ -67,7 +68,7 @@ func executors(t testing.TB, document string, variables map[string]any) (planned
 		root.ResolverRoot = r
 		return root
 	})
-	parsed, errs := gqlparser.LoadQuery(graph.Schema(), document)
+	parsed, errs := gqlparser.LoadQueryWithRules(graph.Schema(), document, rules.NewDefaultRules())
 	if errs != nil {
 		t.Fatal(errs)
 	}
@@ -138,7 +139,7 @@ func TestEachFieldIsCompiled(t *testing.T) {
 				continue
 			}
 			document := strings.ToLower(root.Name) + written(field, 5)
-			parsed, errs := gqlparser.LoadQuery(graph.Schema(), document)
+			parsed, errs := gqlparser.LoadQueryWithRules(graph.Schema(), document, rules.NewDefaultRules())
 			if errs != nil {
 				t.Fatal(errs)
 			}
@@ -229,7 +230,7 @@ func TestPageAndVoteAllocateLittle(t *testing.T) { // not parallel: the allocati
 	for _, tt := range []struct {
 		name, document string
 		most           float64
-	}{{"page", page, 800}, {"vote", vote, 150}} {
+	}{{"page", page, 420}, {"vote", vote, 90}} {
 		body := strings.NewReader("")
 		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/query", nil)
 		req.Header.Set("Content-Type", "application/json")

@@ -123,10 +123,10 @@ func (e *execution) readFailed(f *field, c *column, pos int, cause any) {
 // arguments parses the arguments of a field. If that fails, so does the field.
 func (e *execution) arguments(f *field, c *column, fc *graphql.FieldContext) (ok bool) {
 	if f.args != nil && f.constant == nil {
-		if e.parse(f, c, withField(e.ctx, fc)) != nil {
+		if e.parse(withField(e.ctx, fc), f, c) != nil {
 			c.failed = func(int) bool { return true }
 			// Parsed again, since the path of the error has the name of the argument.
-			c.report = func(ctx context.Context, _ int) { e.operation.Error(ctx, e.parse(f, c, ctx)) }
+			c.report = func(ctx context.Context, _ int) { e.operation.Error(ctx, e.parse(ctx, f, c)) }
 			return false
 		}
 	} else {
@@ -137,7 +137,7 @@ func (e *execution) arguments(f *field, c *column, fc *graphql.FieldContext) (ok
 }
 
 // parse parses the arguments of a field.
-func (e *execution) parse(f *field, c *column, ctx context.Context) (err error) {
+func (e *execution) parse(ctx context.Context, f *field, c *column) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = e.operation.Recover(ctx, cause)

@@ -12,6 +12,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/validator/rules"
 
 	"frontpage/plan"
 )
@@ -114,7 +115,7 @@ func newService() *service {
 // compile compiles a document, or returns nil if the plan has no binding for it.
 func (s *service) compile(t *testing.T, document string) (*plan.Operation, *ast.QueryDocument) {
 	t.Helper()
-	parsed, err := gqlparser.LoadQuery(schema, document)
+	parsed, err := gqlparser.LoadQueryWithRules(schema, document, rules.NewDefaultRules())
 	if err != nil {
 		t.Fatal(err)
 	}
