@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"frontpage/endpoint"
 	"frontpage/graph"
@@ -18,8 +19,9 @@ import (
 // What a request may allocate, from the handler to the driver of Redis and back. Times differ between machines, these
 // counts do not; the race detector adds raced.
 const (
-	maxPageAllocations = 400
-	maxVoteAllocations = 100
+	maxPageAllocations   = 400
+	maxVoteAllocations   = 100
+	maxSharedAllocations = 20
 )
 
 // unread is a ResponseWriter that keeps the status alone.
@@ -72,6 +74,11 @@ func TestPagesAndVotesAllocateLittle(t *testing.T) {
 	const page = `{"query":"{ articles { id title link score votes createdAt poster { name } } }"}`
 	if got := allocations(t, handler, func() (string, string) { return "", page }); got > maxPageAllocations+raced {
 		t.Errorf("a page of 25 articles: got %v allocations, want at most %d", got, maxPageAllocations+raced)
+	}
+	shared := options
+	shared.SharedAnswers = time.Hour
+	if got := allocations(t, graph.NewHandler(repo, slog.New(slog.DiscardHandler), shared), func() (string, string) { return "", page }); got > maxSharedAllocations+raced {
+		t.Errorf("a page that is shared: got %v allocations, want at most %d", got, maxSharedAllocations+raced)
 	}
 	voter := 0
 	vote := `{"query":"mutation V($a: ID!) { vote(input: {article: $a}) { changed article { id votes } } }","variables":{"a":"article:1000"}}`

@@ -30,6 +30,7 @@ func BenchmarkSite(b *testing.B) {
 		b.Run(fmt.Sprint(articles), func(b *testing.B) {
 			client, repo := benchSite(b, articles)
 			options := endpoint.DefaultOptions()
+			options.SharedAnswers = 0 // each page is read
 			var err error
 			if options.Identity, err = identity.New(b.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}); err != nil {
 				b.Fatal(err)
