@@ -105,9 +105,9 @@ func (r *Repo) decode(id ArticleID, h hash, a *decoded) error {
 	return nil
 }
 
-// observeReply observes the article whose hash is element i of a script's reply.
-func (r *Repo) observeReply(id ArticleID, a reply, i int) (*Article, error) {
-	h, err := a.hash(i)
+// observeReply observes the article whose hash is the second element of a script's reply.
+func (r *Repo) observeReply(id ArticleID, a reply) (*Article, error) {
+	h, err := a.hash(1)
 	if err != nil {
 		return nil, fmt.Errorf("%v: %w", id, err)
 	}

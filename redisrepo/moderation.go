@@ -78,7 +78,7 @@ func (r *Repo) moderate(ctx context.Context, doing string, script *redis.Script,
 	}
 	switch status := answer.status(); status {
 	case "OK":
-		return r.observeReply(id, answer, 1)
+		return r.observeReply(id, answer)
 	case "NOT_FOUND":
 		return nil, noArticle(id)
 	case "FORBIDDEN":

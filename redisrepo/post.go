@@ -110,7 +110,7 @@ func (r *Repo) postOnce(ctx context.Context, index int, claim string, poster Use
 	}
 	switch status := answer.status(); status {
 	case "CREATED":
-		return r.observeReply(id, answer, 1)
+		return r.observeReply(id, answer)
 	case "TAKEN":
 		h, err := answer.hash(1)
 		if err != nil {
@@ -119,7 +119,7 @@ func (r *Repo) postOnce(ctx context.Context, index int, claim string, poster Use
 		// go-redis sends a script again if its reply was lost. Then this call itself has taken the
 		// number; otherwise the counter was set back.
 		if s.isStoredAs(h, poster) {
-			return r.observeReply(id, answer, 1)
+			return r.observeReply(id, answer)
 		}
 		return nil, errNumberTaken
 	case "REPEATED":

@@ -50,7 +50,7 @@ func (r *Repo) Regroup(ctx context.Context, id ArticleID, by Actor, add, remove 
 	}
 	switch status := answer.status(); status {
 	case "OK":
-		return r.observeReply(id, answer, 1)
+		return r.observeReply(id, answer)
 	case "NOT_FOUND":
 		return nil, noArticle(id)
 	case "FORBIDDEN":

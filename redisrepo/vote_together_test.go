@@ -445,6 +445,7 @@ func TestVotesTogetherOfTwoProcessesAreExact(t *testing.T) {
 			ups++
 		case down:
 			downs++
+		case none:
 		}
 	}
 	if a := s[0].article(a.ID); a.Upvotes != ups || a.Downvotes != downs {
