@@ -107,7 +107,7 @@ func (r *Repo) decode(id ArticleID, h hash, a *decoded) error {
 
 // observeReply observes the article whose hash is the second element of a script's reply.
 func (r *Repo) observeReply(id ArticleID, a reply) (*Article, error) {
-	h, err := a.hash(1)
+	h, err := a.hash()
 	if err != nil {
 		return nil, fmt.Errorf("%v: %w", id, err)
 	}

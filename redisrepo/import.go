@@ -197,7 +197,7 @@ func importResult(a Imported, s submission, answer reply) (added bool, err error
 	case "CREATED":
 		return true, nil
 	case "TAKEN":
-		h, err := answer.hash(1)
+		h, err := answer.hash()
 		if err != nil {
 			return false, err
 		}

@@ -112,7 +112,7 @@ func (r *Repo) postOnce(ctx context.Context, index int, claim string, poster Use
 	case "CREATED":
 		return r.observeReply(id, answer)
 	case "TAKEN":
-		h, err := answer.hash(1)
+		h, err := answer.hash()
 		if err != nil {
 			return nil, err
 		}

@@ -211,8 +211,8 @@ func (a reply) fields(i int, set func(field, value string)) error {
 	return nil
 }
 
-// hash is element i, an article's hash.
-func (a reply) hash(i int) (h hash, err error) {
-	err = a.fields(i, h.set)
+// hash is element 1, an article's hash.
+func (a reply) hash() (h hash, err error) {
+	err = a.fields(1, h.set)
 	return h, err
 }

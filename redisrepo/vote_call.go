@@ -75,7 +75,7 @@ const (
 // voted returns an article after votes, and remembers its call for the next ones.
 func (r *Repo) voted(id ArticleID, call *voteCall, answer reply) (*Article, error) {
 	if rest, ok := answer[restOfArticle].([]any); ok {
-		hash, err := reply(rest).hash(1)
+		hash, err := reply(rest).hash()
 		if err != nil {
 			return nil, err
 		}

@@ -124,7 +124,7 @@ func (s *Results[K, V]) join(ctx context.Context, key K) (*result[V], context.Co
 		s.older, s.recent, s.turned = s.recent, generation[K, V]{results: map[K]*result[V]{}}, now
 	}
 	s.recent.remove(key, s.recent.results[key])
-	shared, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	shared, cancel := context.WithCancel(context.WithoutCancel(ctx)) // #nosec G118 -- lead calls it, or leave
 	r := &result[V]{version: s.version(), began: now, cancel: cancel, done: make(chan struct{}), callers: 1}
 	s.recent.results[key] = r
 	s.grow(&s.recent, r, perResult)

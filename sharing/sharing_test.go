@@ -96,9 +96,9 @@ func TestResultsAreNoOlderThanTheLifetime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReads()
 		first := r.call(t.Context(), "a")
-		time.Sleep(lifetime - 1)
+		<-time.After(lifetime - 1)
 		joined := r.call(t.Context(), "a")
-		time.Sleep(1)
+		<-time.After(1)
 		late := r.call(t.Context(), "a")
 		r.wantBegun(t, "a lifetime after the first", 2)
 		r.begun[0] <- 1
@@ -106,9 +106,9 @@ func TestResultsAreNoOlderThanTheLifetime(t *testing.T) {
 		want(t, "first", first, 1)
 		want(t, "joined", joined, 1)
 		want(t, "late", late, 2)
-		time.Sleep(lifetime - 1)
+		<-time.After(lifetime - 1)
 		want(t, "at the end of the lifetime", r.call(t.Context(), "a"), 2)
-		time.Sleep(1)
+		<-time.After(1)
 		if _, ok := r.Get("a"); ok {
 			t.Error("got a value after the lifetime")
 		}
