@@ -103,6 +103,7 @@ func (r *Repo) followHistory(ctx context.Context, index int, s *seenPosts) error
 	h.mu.Unlock()
 	if s.renewed != renewed {
 		s.highest, s.newest = 0, 0
+		s.forgetDeleted()
 	}
 	if s.lost == lost && s.renewed == renewed {
 		return nil

@@ -3,6 +3,7 @@ package redisrepo_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"sync/atomic"
@@ -57,6 +58,41 @@ func TestFlushedStoreShowsNothingOfTheLostOne(t *testing.T) {
 				eventually(t, "an epoch", func() bool { return s.do("HGET meta: epoch") != nil })
 				s.do("DEL " + sentinel.String())
 				s.wantClean()
+			})
+		}
+	}
+}
+
+// A number that a deleted article had is given out again while a process is disconnected, and before.
+func TestNumberOfADeletedArticleIsAnnouncedAgain(t *testing.T) {
+	t.Parallel()
+	for _, disconnected := range []bool{false, true} {
+		for name, lose := range map[string]string{"emptied": "FLUSHALL", "lost tail": "SET article: 0"} {
+			t.Run(fmt.Sprint(name, ", disconnected ", disconnected), func(t *testing.T) {
+				t.Parallel()
+				s, f := newSite(t, nil), &fails{tried: make(chan struct{}, 1000)}
+				first := s.post("alice", "go")
+				s.delete(first.ID, redisrepo.Actor{Name: "alice"})
+				l := s.reopened(s.client(f), nil).listen()
+				posts, w := l.watchPosts(""), l.watch(first.ID)
+				l.settle()
+				if disconnected {
+					l.cut(f)
+				}
+				s.do("DEL article:1 deleted:")
+				s.do(lose)
+				s.clock.advance(time.Second)
+				again, err := s.Post(s.ctx, "carol", draft("again", "go"))
+				if err != nil || again.ID != first.ID {
+					t.Fatalf("Post = %+v, %v, want the number of %v", again, err, first.ID)
+				}
+				f.dial.Store(false)
+				if got := next(t, posts); got.ID != again.ID || got.Title != "again" {
+					t.Errorf("announced %v %q, want %v again", got.ID, got.Title, again.ID)
+				}
+				if got := next(t, w); got.Title != "again" {
+					t.Errorf("delivered %q, want again", got.Title)
+				}
 			})
 		}
 	}

@@ -150,7 +150,7 @@ type seenPosts struct {
 
 type seenPost struct {
 	postedAt  float64
-	deleted   bool // seen as deleted; postedAt is unknown
+	deleted   bool // seen as deleted: postedAt is the time of deletion, since that of posting is unknown
 	announced bool // by a message
 }
 
@@ -163,10 +163,18 @@ func newSeenPosts() (*seenPosts, error) {
 // rounded.
 func samePost(a, b float64) bool { return math.Abs(a-b) < 0.5 }
 
+// isOther reports whether an article posted at this time is another one than the one that was seen.
+func (p seenPost) isOther(postedAt float64) bool {
+	if p.deleted {
+		return postedAt > p.postedAt && !samePost(p.postedAt, postedAt)
+	}
+	return !samePost(p.postedAt, postedAt)
+}
+
 // add adds an article that was found. It is new if its number was not seen, or belonged to another article.
 func (s *seenPosts) add(id ArticleID, postedAt float64) (isNew bool) {
 	before, seen := s.ids.Get(id)
-	isNew = !seen || !before.deleted && !samePost(before.postedAt, postedAt)
+	isNew = !seen || before.isOther(postedAt)
 	if isNew || before.deleted {
 		s.ids.Add(id, seenPost{postedAt: postedAt})
 	}
@@ -178,10 +186,19 @@ func (s *seenPosts) add(id ArticleID, postedAt float64) (isNew bool) {
 // another article with the number, but an article that was found before its message came is known.
 func (s *seenPosts) addPosted(id ArticleID, postedAt float64) (isNew, again bool) {
 	before, seen := s.ids.Get(id)
-	again = seen && (before.announced || !before.deleted && !samePost(before.postedAt, postedAt))
+	again = seen && (before.announced || before.isOther(postedAt))
 	s.ids.Add(id, seenPost{postedAt: postedAt, announced: true})
 	s.highest, s.newest = max(s.highest, id), max(s.newest, postedAt)
 	return !seen || again || before.deleted, again
+}
+
+// forgetDeleted drops the articles that were seen as deleted: a new store has others with their numbers.
+func (s *seenPosts) forgetDeleted() {
+	for _, id := range s.ids.Keys() {
+		if seen, _ := s.ids.Peek(id); seen.deleted {
+			s.ids.Remove(id)
+		}
+	}
 }
 
 // findPosts announces posts whose messages were lost. What it finds the first time is not new.
@@ -193,7 +210,7 @@ func (r *Repo) findPosts(ctx context.Context, p partition, s *seenPosts) error {
 	}
 	for _, z := range deleted {
 		if id, ok := articleOf(z); ok {
-			s.ids.ContainsOrAdd(id, seenPost{deleted: true})
+			s.ids.ContainsOrAdd(id, seenPost{postedAt: z.Score, deleted: true})
 		}
 	}
 	found, err := r.newest(ctx, p.ranking(ByTime))
