@@ -87,11 +87,11 @@ for i = 11, #KEYS do
 end
 local interesting
 if votes >= interesting_votes or after >= interesting_votes then
-  interesting = {members = KEYS[8], by_score = KEYS[9], by_time = KEYS[10]}
-  check_group(interesting, member)
-  if interesting.has_member and after >= interesting_votes then -- it stays
-    if interesting.has_score then listings[#listings + 1] = KEYS[9] end
-    interesting = nil
+  if after >= interesting_votes and redis.call('SISMEMBER', KEYS[8], member) == 1 then -- it stays
+    if redis.call('ZCARD', KEYS[9]) > 0 then listings[#listings + 1] = KEYS[9] end
+  else
+    interesting = {members = KEYS[8], by_score = KEYS[9], by_time = KEYS[10]}
+    check_group(interesting, member)
   end
 end
 local first_record = recorded and redis.call('HLEN', audit) == 0
