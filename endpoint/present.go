@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +26,10 @@ const maxMessage = 300
 const retryAfter = time.Second
 
 const cancelled = "the request was cancelled"
+
+func wasCancelled() *refusal {
+	return &refusal{code: codeUnavailable, message: cancelled, status: http.StatusServiceUnavailable}
+}
 
 func tookTooLong(status int) *refusal {
 	return &refusal{code: codeTimeout, message: "the request took too long: try again, or ask for less", status: status}

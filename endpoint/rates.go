@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"frontpage/redisrepo"
@@ -56,15 +55,9 @@ func (r Rates) charges(ruleOf map[string]string, v Viewer, o *operation) []redis
 	if r.Cost.Most == 0 && r.Votes.Most == 0 && r.Posts.Most == 0 && r.Changes.Most == 0 {
 		return nil
 	}
-	amounts := map[string]int{RuleCost: max(o.cost, 1)}
-	if !o.reads() {
-		for _, field := range rootFields(o.asked) {
-			amounts[ruleOf[field.Name]]++
-		}
-	}
 	var charges []redisrepo.Charge
 	for _, rule := range []string{RuleCost, RuleVotes, RulePosts, RuleChanges} {
-		rate, amount := r.rule(rule), amounts[rule]
+		rate, amount := r.rule(rule), o.amount(rule, ruleOf)
 		// Anonymous clients can only read: charge them for cost alone.
 		if rate.Most == 0 || amount == 0 || v.Name == "" && rule != RuleCost {
 			continue
@@ -78,6 +71,22 @@ func (r Rates) charges(ruleOf map[string]string, v Viewer, o *operation) []redis
 		charges = append(charges, charge)
 	}
 	return charges
+}
+
+// amount returns how much of an activity the operation is.
+func (o *operation) amount(rule string, ruleOf map[string]string) (n int) {
+	if rule == RuleCost {
+		return max(o.cost, 1)
+	}
+	if o.reads() {
+		return 0
+	}
+	for _, field := range rootFields(o.asked) {
+		if ruleOf[field.Name] == rule {
+			n++
+		}
+	}
+	return n
 }
 
 // meter charges operations before they run.
@@ -146,18 +155,21 @@ func (b bill) wait(rule string) (wait time.Duration) {
 // header sets the headers that show a client its quota, by the draft
 // https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/
 func (b bill) header(header http.Header) {
-	var policies, limits []string
+	var policies, limits []byte
 	for i, charge := range b.charges {
 		name := charge.Rule
 		if charge.User == "" {
 			name += "-address"
 		}
-		policies = append(policies, fmt.Sprintf("%q;q=%d;w=%d", name, charge.Most, seconds(charge.Window)))
-		limits = append(limits, fmt.Sprintf("%q;r=%d;t=%d", name, max(charge.Most-b.balances[i].Used, 0), seconds(b.balances[i].Left)))
+		if i > 0 {
+			policies, limits = append(policies, ", "...), append(limits, ", "...)
+		}
+		policies = fmt.Appendf(policies, "%q;q=%d;w=%d", name, charge.Most, seconds(charge.Window))
+		limits = fmt.Appendf(limits, "%q;r=%d;t=%d", name, max(charge.Most-b.balances[i].Used, 0), seconds(b.balances[i].Left))
 	}
 	if limits != nil {
-		header.Set("RateLimit-Policy", strings.Join(policies, ", "))
-		header.Set("RateLimit", strings.Join(limits, ", "))
+		header.Set("RateLimit-Policy", string(policies))
+		header.Set("RateLimit", string(limits))
 	}
 }
 

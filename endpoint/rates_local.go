@@ -17,12 +17,7 @@ const localSubjects = 10_000
 // Redis refuses writes: then reading must go on, but not without limits.
 type localRates struct {
 	mu       sync.Mutex
-	counters *simplelru.LRU[subject, localCounter]
-}
-
-// subject is whom and what a counter is about.
-type subject struct {
-	rule, of string
+	counters *simplelru.LRU[redisrepo.Subject, localCounter]
 }
 
 type localCounter struct {
@@ -31,7 +26,7 @@ type localCounter struct {
 }
 
 func newLocalRates() *localRates {
-	counters, err := simplelru.NewLRU[subject, localCounter](localSubjects, nil)
+	counters, err := simplelru.NewLRU[redisrepo.Subject, localCounter](localSubjects, nil)
 	if err != nil {
 		panic(err) // impossible: the size is positive
 	}
@@ -44,7 +39,7 @@ func (l *localRates) charge(gate string, charges []redisrepo.Charge, now time.Ti
 	defer l.mu.Unlock()
 	exceeded, counters := map[string]bool{}, make([]localCounter, len(charges))
 	for i, c := range charges {
-		counters[i], _ = l.counters.Get(subjectOf(c))
+		counters[i], _ = l.counters.Get(c.Subject())
 		if !now.Before(counters[i].ends) {
 			counters[i] = localCounter{ends: now.Add(c.Window)}
 		}
@@ -59,16 +54,9 @@ func (l *localRates) charge(gate string, charges []redisrepo.Charge, now time.Ti
 		}
 		if !exceeded[gate] && !exceeded[c.Rule] {
 			counters[i].used += c.Amount
-			l.counters.Add(subjectOf(c), counters[i])
+			l.counters.Add(c.Subject(), counters[i])
 		}
 		balances[i].Used = counters[i].used
 	}
 	return balances
-}
-
-func subjectOf(c redisrepo.Charge) subject {
-	if c.User != "" {
-		return subject{c.Rule, "user:" + string(c.User)}
-	}
-	return subject{c.Rule, c.Address.String()}
 }

@@ -150,7 +150,3 @@ var overloaded = &refusal{
 
 // refusedByOverload is overloaded as it is sent. It is made once, since it is sent when there is no time.
 var refusedByOverload = finish(&graphql.Response{Errors: gqlerror.List{overloaded.shown()}}, overloaded)
-
-func wasCancelled() *refusal {
-	return &refusal{code: codeUnavailable, message: cancelled, status: http.StatusServiceUnavailable}
-}

@@ -26,6 +26,14 @@ func asking(ctx context.Context, s *slots, kind int) <-chan *refusal {
 	return result
 }
 
+// refusedLate waits for the refusal of an operation that asked when it began, and checks that its patience was over.
+func refusedLate(t *testing.T, result <-chan *refusal, began time.Time) {
+	t.Helper()
+	if refused := <-result; refused != overloaded || time.Since(began) != slotPatience {
+		t.Errorf("got %v after %v, want a refusal after %v", refused, time.Since(began), slotPatience)
+	}
+}
+
 func pending(t *testing.T, results ...<-chan *refusal) {
 	t.Helper()
 	synctest.Wait()
@@ -102,9 +110,7 @@ func TestOperationsWaitInOrderAndForALimitedTime(t *testing.T) {
 		}
 		pending(t, second)
 		began := time.Now()
-		if refused := <-second; refused != overloaded || time.Since(began) != slotPatience {
-			t.Errorf("got %v after %v, want a refusal after %v", refused, time.Since(began), slotPatience)
-		}
+		refusedLate(t, second, began)
 		s.release(queries)
 		unused(t, s, 1)
 	})
@@ -134,9 +140,7 @@ func TestQueueOfWaitingOperationsIsBounded(t *testing.T) {
 				t.Errorf("got %v, want a slot", refused)
 			}
 		}
-		if refused := <-beyond; refused != overloaded || time.Since(began) != slotPatience {
-			t.Errorf("got %v after %v, want a refusal after %v", refused, time.Since(began), slotPatience)
-		}
+		refusedLate(t, beyond, began)
 		s.release(queries)
 		unused(t, s, 1)
 	})

@@ -45,7 +45,12 @@ func (p partition) appendArticle(key []byte, id ArticleID) []byte {
 }
 
 // rate is the counter of a rule for one subject: the member of a user, or an address.
-func (p partition) rate(rule, subject string) string { return p.key("rate:", rule, ":", subject) }
+func (p partition) rate(s Subject) string {
+	if s.user != "" {
+		return p.key("rate:", s.rule, ":", s.user.member())
+	}
+	return p.key("rate:", s.rule, ":address:", s.address.String())
+}
 
 // changes is the channel that the scripts publish on. All databases of a server share their
 // channels, so the name holds the number of the database.

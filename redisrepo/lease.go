@@ -2,7 +2,6 @@ package redisrepo
 
 import (
 	"context"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -37,14 +36,17 @@ const (
 	leasesReturned = 8
 )
 
-// leased reports whether a process may lease points for the charge. The share of a smaller limit would be less than a page.
-func (c Charge) leased() bool { return c.Leased && c.Amount >= 0 && c.Most >= leaseMinimum }
+// leasable reports whether processes lease points of the limit. The share of a smaller one would be less than a page.
+func (c Charge) leasable() bool { return c.Leased && c.Most >= leaseMinimum }
+
+// leased reports whether a process may lease points for the charge.
+func (c Charge) leased() bool { return c.leasable() && c.Amount >= 0 }
 
 func (c Charge) leaseTime() time.Duration { return c.Window / leaseParts }
 
 // counted is the window in which Redis counts.
 func (c Charge) counted() time.Duration {
-	if c.Leased && c.Most >= leaseMinimum {
+	if c.leasable() {
 		return c.Window + 3*c.leaseTime()
 	}
 	return c.Window
@@ -53,21 +55,7 @@ func (c Charge) counted() time.Duration {
 // leases are the leases of this process.
 type leases struct {
 	mu  sync.Mutex
-	all *simplelru.LRU[subject, *lease]
-}
-
-// subject is whom and what a lease is for.
-type subject struct {
-	rule    string
-	user    UserName
-	address netip.Addr
-}
-
-func (c Charge) subject() subject {
-	if c.User != "" {
-		return subject{rule: c.Rule, user: c.User}
-	}
-	return subject{rule: c.Rule, address: c.Address}
+	all *simplelru.LRU[Subject, *lease]
 }
 
 // lease is what a subject has left. A subject without one has a lease of 0 for leaseTime after a charge.
@@ -94,6 +82,17 @@ func (l *lease) add(points int, expires time.Time) {
 	l.left += points
 }
 
+// giveBack takes what is left of the lease, and returns the charge that gives it back. ok is false if nothing is left, or
+// what is left is too old.
+func (l *lease) giveBack(now time.Time) (c Charge, ok bool) {
+	if l.left == 0 || !now.Before(l.expires.Add(l.charge.leaseTime())) {
+		return Charge{}, false
+	}
+	c = l.charge
+	c.Amount, l.left = -l.left, 0
+	return c, true
+}
+
 // spend counts charges down from leases, or reports false if a call is needed.
 func (s *leases) spend(charges []Charge, now time.Time) ([]Balance, bool) {
 	s.mu.Lock()
@@ -101,7 +100,7 @@ func (s *leases) spend(charges []Charge, now time.Time) ([]Balance, bool) {
 	var few [2]*lease
 	found := few[:0]
 	for _, c := range charges {
-		l, _ := s.all.Get(c.subject())
+		l, _ := s.all.Get(c.Subject())
 		if l == nil || !c.leased() || l.left < c.Amount || !now.Before(l.expires) || l.charge.Most != c.Most || l.charge.Window != c.Window {
 			return nil, false
 		}
@@ -129,9 +128,7 @@ func (s *leases) ask(charges []Charge, now time.Time, extend bool) (asks []asked
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	giveBack := func(l *lease) {
-		if l.left > 0 && now.Before(l.expires.Add(l.charge.leaseTime())) {
-			c := l.charge
-			c.Amount, l.left = -l.left, 0
+		if c, ok := l.giveBack(now); ok {
 			back = append(back, c)
 		}
 	}
@@ -140,9 +137,9 @@ func (s *leases) ask(charges []Charge, now time.Time, extend bool) (asks []asked
 		if !c.leased() {
 			continue
 		}
-		l, known := s.all.Get(c.subject())
+		l, known := s.all.Get(c.Subject())
 		if known && (l.charge.Most != c.Most || l.charge.Window != c.Window) { // the settings differ: start again
-			s.all.Remove(c.subject())
+			s.all.Remove(c.Subject())
 			known = false
 		}
 		if !known {
@@ -151,7 +148,7 @@ func (s *leases) ask(charges []Charge, now time.Time, extend bool) (asks []asked
 				giveBack(oldest)
 			}
 			l = &lease{charge: c, expires: now.Add(c.leaseTime())}
-			s.all.Add(c.subject(), l)
+			s.all.Add(c.Subject(), l)
 		}
 		a := asked{lease: l, expires: l.expires}
 		switch {
@@ -225,9 +222,7 @@ func (r *Repo) ReturnLeases(ctx context.Context) error {
 	s.mu.Lock()
 	var back []Charge
 	for _, l := range s.all.Values() {
-		if l.left > 0 && now.Before(l.expires.Add(l.charge.leaseTime())) {
-			c := l.charge
-			c.Amount = -l.left
+		if c, ok := l.giveBack(now); ok {
 			back = append(back, c)
 		}
 	}

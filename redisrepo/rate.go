@@ -22,6 +22,21 @@ type Charge struct {
 	Address netip.Addr
 }
 
+// Subject is whom and what a charge is for. It can be compared.
+type Subject struct {
+	rule    string
+	user    UserName
+	address netip.Addr
+}
+
+// Subject returns whom and what the charge is for.
+func (c Charge) Subject() Subject {
+	if c.User != "" {
+		return Subject{rule: c.Rule, user: c.User}
+	}
+	return Subject{rule: c.Rule, address: c.Address}
+}
+
 // Balance is the result of a charge.
 type Balance struct {
 	Kept bool          // whether all charges of the rule are within its limit
@@ -70,11 +85,7 @@ func (r *Repo) record(ctx context.Context, gate string, charges []Charge) ([]Bal
 	p := r.partitions[0] // a script can only use the keys of one partition
 	keys, args := make([]string, len(charges)), append(make([]any, 0, 2+4*len(charges)), gate, r.scriptMilliseconds())
 	for i, c := range charges {
-		subject := "address:" + c.Address.String()
-		if c.User != "" {
-			subject = c.User.member()
-		}
-		keys[i] = p.rate(c.Rule, subject)
+		keys[i] = p.rate(c.Subject())
 		rule := c.Rule
 		if c.Amount < 0 { // what is given back neither exceeds a limit nor is kept from it
 			rule = ""

@@ -156,7 +156,7 @@ func New(ctx context.Context, client redis.UniversalClient, rules Rules, options
 	if len(r.partitions) == 0 {
 		return nil, errors.New("partitions: give at least one tag, which may be empty")
 	}
-	if r.leases.all, err = simplelru.NewLRU[subject, *lease](leaseSubjects, nil); err != nil {
+	if r.leases.all, err = simplelru.NewLRU[Subject, *lease](leaseSubjects, nil); err != nil {
 		return nil, err
 	}
 	r.finders = make([]groupFinder, len(r.partitions))

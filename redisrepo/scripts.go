@@ -30,9 +30,16 @@ var (
 	openScript     = script("open.lua")
 )
 
+// scripts are all scripts but vote.lua, which each Repo has for its rules.
+var scripts []*redis.Script
+
 // script returns the script in a file, after the functions of shared.lua that it uses: every call defines them again,
 // which takes Redis longer than many a command.
-func script(name string) *redis.Script { return redis.NewScript(luaSource(name)) }
+func script(name string) *redis.Script {
+	s := redis.NewScript(luaSource(name))
+	scripts = append(scripts, s)
+	return s
+}
 
 // voteScript is vote.lua for a site with these rules.
 func voteScript(rules Rules) *redis.Script {
@@ -66,7 +73,7 @@ func readLua(name string) string {
 
 // loadScripts loads the scripts into the server, so that they can be called by digest in a pipeline.
 func (r *Repo) loadScripts(ctx context.Context) error {
-	for _, s := range []*redis.Script{postScript, r.voteScript, adoptScript, regroupScript, rerankScript, listingScript, rateScript, deleteScript, undeleteScript, rightsScript, openScript} {
+	for _, s := range append(slices.Clip(scripts), r.voteScript) {
 		if err := s.Load(ctx, r.client).Err(); err != nil {
 			return err
 		}
