@@ -49,19 +49,23 @@ func (r *Repo) List(ctx context.Context, l Listing, page int, size *int) ([]Arti
 		return nil, refuse(Invalid, "pageSize", "a page has 1 to %d articles, not %d", MaxPageSize, count)
 	}
 	first := min(page-1, math.MaxInt32) * count // no overflow; there are at most MaxInt32 articles
-	if l.group == "" && len(r.partitions) == 1 {
+	var found []redis.Z
+	var err error
+	switch {
+	case len(r.partitions) > 1:
+		found, err = r.listPartitions(ctx, l, first, count)
+	case l.group == "":
 		return r.listRanks(ctx, l, first, count)
+	default:
+		var part ranked
+		part, err = r.readListing(ctx, l, listRequest{request: request[cursor]{size: count}, skip: first})
+		found = part.items
 	}
-	q := listRequest{request: request[cursor]{size: count}, skip: first}
-	if len(r.partitions) > 1 { // any article before the page may be in any partition
-		q.size, q.skip = first+count, 0
-	}
-	found, err := r.readListing(ctx, l, q)
 	if err != nil {
 		return nil, storeError("list", err)
 	}
-	ids := make([]ArticleID, 0, count)
-	for _, z := range found.items[min(first-q.skip, len(found.items)):] {
+	ids := make([]ArticleID, 0, len(found))
+	for _, z := range found {
 		if id, ok := articleOf(z); ok {
 			ids = append(ids, id)
 		}
@@ -94,7 +98,7 @@ type Edge struct {
 	at cursor // decoded
 }
 
-// Walk reads a page of a listing by cursors, in one round trip at any depth.
+// Walk reads a page of a listing by cursors, in one round trip at any depth; with several partitions, rarely in two.
 //
 // A cursor marks a score and a member, not an article. Paging after a cursor skips no article that
 // kept its score. An article is seen twice only if its score moved it past the cursor, against the
@@ -107,19 +111,18 @@ func (r *Repo) Walk(ctx context.Context, l Listing, p PageRequest) ([]Edge, Page
 	if err != nil {
 		return nil, PageInfo{}, err
 	}
-	found, err := r.readListing(ctx, l, q)
+	found, err := r.walk(ctx, l, q)
 	if err != nil {
 		return nil, PageInfo{}, storeError("walk", err)
 	}
 	list := l.cursorList()
-	cursorOf := func(z redis.Z) cursor { return cursor{z.Score, z.Member.(string)} }
 	edges := make([]Edge, 0, len(found.items))
 	for _, z := range found.items {
 		if id, ok := articleOf(z); ok {
-			edges = append(edges, Edge{ID: id, Cursor: cursorOf(z).encode(list), at: cursorOf(z)})
+			edges = append(edges, Edge{ID: id, Cursor: placeOf(z).encode(list), at: placeOf(z)})
 		}
 	}
-	return edges, found.info(func(z redis.Z) string { return cursorOf(z).encode(list) }), nil
+	return edges, found.info(func(z redis.Z) string { return placeOf(z).encode(list) }), nil
 }
 
 // Sort sorts articles by the state in which they were read. A listing and its articles are read one after the

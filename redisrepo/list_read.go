@@ -24,38 +24,29 @@ type ranked struct {
 	items []redis.Z
 }
 
-// readListing reads a page in all partitions, in one round trip. Each partition returns up to
-// q.size articles, since all of the page may be in one; what is too much after merging is cut.
-func (r *Repo) readListing(ctx context.Context, l Listing, q listRequest) (page[redis.Z], error) {
-	replies := make([]func() (ranked, error), len(r.partitions))
-	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
-		for i, p := range r.partitions {
-			replies[i] = r.queueListing(ctx, pipe, p, l, q)
-		}
-	})
+// readListing reads a page in the only partition.
+func (r *Repo) readListing(ctx context.Context, l Listing, q listRequest) (found ranked, err error) {
+	var reply func() (ranked, error)
+	err = r.pipeline(ctx, func(pipe redis.Pipeliner) { reply = r.queueListing(ctx, pipe, r.partitions[0], l, q) })
 	if err != nil {
-		return page[redis.Z]{}, err
+		return ranked{}, err
 	}
-	var all ranked
-	for _, reply := range replies {
-		found, err := reply()
-		if err != nil {
-			return page[redis.Z]{}, err
-		}
-		all.start += found.start
-		all.total += found.total
-		all.items = append(all.items, found.items...)
-	}
+	return reply()
+}
+
+// walk reads a page by cursors.
+func (r *Repo) walk(ctx context.Context, l Listing, q listRequest) (page[redis.Z], error) {
 	if len(r.partitions) > 1 {
-		l.sort(all.items)
+		return r.walkPartitions(ctx, l, q)
 	}
-	return newPage(all.items, q.size, q.last, all.start > 0, all.start+len(all.items) < all.total), nil
+	found, err := r.readListing(ctx, l, q)
+	return newPage(found.items, q.size, q.last, found.start > 0, found.start+len(found.items) < found.total), err
 }
 
 // sort sorts as Redis does: by score, then by the bytes of the member.
 func (l Listing) sort(items []redis.Z) {
 	slices.SortFunc(items, func(a, b redis.Z) int {
-		return l.compare(cursor{a.Score, a.Member.(string)}, cursor{b.Score, b.Member.(string)})
+		return l.compare(placeOf(a), placeOf(b))
 	})
 }
 

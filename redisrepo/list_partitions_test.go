@@ -1,0 +1,258 @@
+package redisrepo_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/redisrepo"
+)
+
+const sixteen = 16
+
+// inSixteen are partitions as a site on a cluster has them.
+func inSixteen() redisrepo.Option {
+	tags := make([]string, sixteen)
+	for i := range tags {
+		tags[i] = fmt.Sprintf("{%d}", i)
+	}
+	return redisrepo.WithPartitions(tags...)
+}
+
+// placed is an article whose places in all listings are known.
+type placed struct {
+	id          redisrepo.ArticleID
+	time, votes int
+}
+
+func (p placed) score(o redisrepo.Order) int {
+	if o == redisrepo.ByTime {
+		return p.time
+	}
+	return p.time + 432*p.votes
+}
+
+// placedBy compares as a listing orders.
+func placedBy(o redisrepo.Order, d redisrepo.Direction) func(a, b placed) int {
+	return func(a, b placed) int {
+		c := cmp.Or(cmp.Compare(a.score(o), b.score(o)), cmp.Compare(a.id.String(), b.id.String()))
+		if d == redisrepo.Descending {
+			return -c
+		}
+		return c
+	}
+}
+
+// distributions say how articles are spread over partitions, scores and times.
+var distributions = map[string]func(n int, random *rand.Rand) placed{
+	"evenly": func(n int, random *rand.Rand) placed {
+		return placed{redisrepo.ArticleID(n), random.IntN(1_000_000), random.IntN(900)}
+	},
+	"on one score": func(n int, _ *rand.Rand) placed { return placed{redisrepo.ArticleID(n), 1000, 3} },
+	"on few scores": func(n int, random *rand.Rand) placed {
+		return placed{redisrepo.ArticleID(n), random.IntN(3) * 432, random.IntN(3)}
+	},
+	"in one partition": func(n int, random *rand.Rand) placed {
+		return placed{redisrepo.ArticleID(n * sixteen), random.IntN(1_000_000), random.IntN(3)}
+	},
+	"in one partition on one score": func(n int, _ *rand.Rand) placed { return placed{redisrepo.ArticleID(n * sixteen), 1000, 3} },
+	"in partitions half as large as the one before": func(n int, random *rand.Rand) placed {
+		at := 0
+		for at < sixteen-1 && random.IntN(2) == 0 {
+			at++
+		}
+		return placed{redisrepo.ArticleID(n*sixteen + at), random.IntN(1_000_000), random.IntN(9)}
+	},
+	"in partitions with scores of their own": func(n int, random *rand.Rand) placed {
+		return placed{redisrepo.ArticleID(n), n%sixteen*10_000 + random.IntN(9_000), 0}
+	},
+}
+
+// importPlaced imports articles into the group all, posted by alice.
+func importPlaced(s *site, articles []placed) {
+	s.t.Helper()
+	begin := opened.Add(-52 * week)
+	for part := range slices.Chunk(articles, 500) {
+		rows := make([]redisrepo.Imported, len(part))
+		for i, p := range part {
+			rows[i] = redisrepo.Imported{ID: p.id, Poster: "alice", PostedAt: begin.Add(time.Duration(p.time) * time.Second), Votes: p.votes, Draft: draft("old", "all")}
+		}
+		if added, errs := s.Import(s.ctx, rows); slices.Contains(added, false) {
+			s.t.Fatalf("Import added %v, %v, want all", added, errs)
+		}
+	}
+}
+
+// Listings in partitions are those of one sorted set, however the articles are spread.
+func TestPartitionsListAsOne(t *testing.T) {
+	t.Parallel()
+	for name, place := range distributions {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(1, 2))
+			articles := make([]placed, 500)
+			for i := range articles {
+				articles[i] = place(i+1, random)
+			}
+			s := newSite(t, nil, inSixteen())
+			importPlaced(s, articles)
+			for _, order := range orders {
+				for _, direction := range []redisrepo.Direction{redisrepo.Descending, redisrepo.Ascending} {
+					slices.SortFunc(articles, placedBy(order, direction))
+					lists := []redisrepo.Listing{redisrepo.AllArticles(order, direction), redisrepo.InGroup("all", order, direction)}
+					if order == redisrepo.ByTime && direction == redisrepo.Descending {
+						lists = append(lists, redisrepo.PostedBy("alice"))
+					}
+					for _, l := range lists {
+						wantPages(s, l, articles, 1+random.IntN(100))
+						for range 40 {
+							wantBetween(s, l, articles, order, direction, random)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+func idsOf(articles []placed) []redisrepo.ArticleID {
+	ids := make([]redisrepo.ArticleID, len(articles))
+	for i, a := range articles {
+		ids[i] = a.id
+	}
+	return ids
+}
+
+// wantPages compares a whole listing, by cursors in both directions and by numbers.
+func wantPages(s *site, l redisrepo.Listing, want []placed, size int) {
+	s.t.Helper()
+	for _, backward := range []bool{false, true} {
+		var got []redisrepo.ArticleID
+		for _, edge := range walkAll(s.t, size, backward, len(want), func(span redisrepo.PageRequest) ([]redisrepo.Edge, redisrepo.PageInfo, error) {
+			return s.Walk(s.ctx, l, span)
+		}) {
+			got = append(got, edge.ID)
+		}
+		if !slices.Equal(got, idsOf(want)) {
+			s.t.Errorf("%+v: pages of %d, backward %t:\n got %v\nwant %v", l, size, backward, got, idsOf(want))
+		}
+	}
+	for page := 1; page <= len(want)/size+2; page++ {
+		first := min((page-1)*size, len(want))
+		part := idsOf(want[first:min(first+size, len(want))])
+		if got, err := s.List(s.ctx, l, page, &size); err != nil || !slices.Equal(got, part) {
+			s.t.Errorf("%+v: page %d of %d = %v, %v, want %v", l, page, size, got, err, part)
+		}
+	}
+}
+
+// wantBetween compares a page between random cursors, some of which mark no article.
+func wantBetween(s *site, l redisrepo.Listing, articles []placed, o redisrepo.Order, d redisrepo.Direction, random *rand.Rand) {
+	s.t.Helper()
+	size, compare := 1+random.IntN(30), placedBy(o, d)
+	some := func() (*placed, *string) {
+		if random.IntN(3) == 0 {
+			return nil, nil
+		}
+		p := articles[random.IntN(len(articles))]
+		if random.IntN(3) == 0 {
+			p.id += redisrepo.ArticleID(random.IntN(3))
+			p.time += random.IntN(3) - 1
+		}
+		cursor := redisrepo.EncodeCursor(l, float64(opened.Add(-52*week).Unix()+int64(p.score(o))), p.id.String())
+		return &p, &cursor
+	}
+	after, afterCursor := some()
+	before, beforeCursor := some()
+	request, last := redisrepo.PageRequest{After: afterCursor, Before: beforeCursor}, random.IntN(2) == 0
+	if last {
+		request.Last = &size
+	} else {
+		request.First = &size
+	}
+	start, end := 0, len(articles)
+	if after != nil {
+		start, _ = slices.BinarySearchFunc(articles, *after, compare)
+		if start < len(articles) && compare(articles[start], *after) == 0 {
+			start++
+		}
+	}
+	if before != nil {
+		end, _ = slices.BinarySearchFunc(articles, *before, compare)
+	}
+	if last {
+		start = max(start, end-size)
+	} else {
+		end = min(end, start+size)
+	}
+	var want []placed
+	if start < end {
+		want = articles[start:end]
+	}
+	edges, info, err := s.Walk(s.ctx, l, request)
+	got := make([]redisrepo.ArticleID, len(edges))
+	for i, edge := range edges {
+		got[i] = edge.ID
+	}
+	if err != nil || !slices.Equal(got, idsOf(want)) || info.HasPreviousPage != (start > 0) || info.HasNextPage != (start+len(want) < len(articles)) {
+		s.t.Errorf("%+v: %d after %v before %v, last %t:\n got %v %+v %v\nwant %v, of all those from %d", l, size, after, before, last, got, info, err, idsOf(want), start)
+	}
+}
+
+// replies is a hook that counts round trips and the items of their replies.
+type replies struct {
+	mutex        sync.Mutex
+	trips, items int
+}
+
+func (*replies) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (*replies) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (r *replies) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		err := next(ctx, commands)
+		r.mutex.Lock()
+		defer r.mutex.Unlock()
+		r.trips++
+		for _, command := range commands {
+			switch c := command.(type) {
+			case *redis.ZSliceCmd:
+				r.items += len(c.Val())
+			case *redis.Cmd:
+				values, _ := c.Slice()
+				r.items += len(values) / 2
+			}
+		}
+		return err
+	}
+}
+
+// Page after page by cursors, each partition returns few articles, and rarely a second time.
+func TestPartitionsReturnFewArticles(t *testing.T) {
+	t.Parallel()
+	beside := newSite(t, nil, inSixteen())
+	articles, random := make([]placed, 2000), rand.New(rand.NewPCG(1, 2))
+	for i := range articles {
+		articles[i] = distributions["evenly"](i+1, random)
+	}
+	importPlaced(beside, articles)
+	counted := new(replies)
+	s := beside.reopened(beside.client(counted), nil, inSixteen())
+	for _, l := range []redisrepo.Listing{redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending), best("all")} {
+		*counted = replies{}
+		walkAll(t, 25, false, len(articles), func(span redisrepo.PageRequest) ([]redisrepo.Edge, redisrepo.PageInfo, error) {
+			return s.Walk(s.ctx, l, span)
+		})
+		if counted.trips > 82 || counted.items > 80*sixteen*11 {
+			t.Errorf("%+v: 80 pages took %d round trips and %d articles, want at most 82 and %d", l, counted.trips, counted.items, 80*sixteen*11)
+		}
+	}
+}
