@@ -8,20 +8,24 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// Server is a private Redis or Valkey that listens on a unix socket only.
+// Server is a private Redis or Valkey that listens on a unix socket, and on a port only as a part of a Cluster or
+// of Sentinels.
 type Server struct {
-	Client *redis.Client // configured like the client of package store
+	Client *redis.Client // of the socket, configured like the client of package store
+	Addr   string        // host and port, if it listens on one
 
 	tb      testing.TB // nil if Open started the server
 	folder  string
 	args    []string // in addition to those of every server
 	process *exec.Cmd
+	paused  bool
 }
 
 // Start runs the server until the test ends. A missing executable fails the test.
@@ -39,6 +43,19 @@ func Start(tb testing.TB) *Server {
 // Open runs a server until Close, with args in addition to those that every server has. It keeps an append-only
 // file, so that after Kill and Run it has all the writes that it acknowledged.
 func Open(args ...string) (*Server, error) {
+	s, err := newServer(args...)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Run(); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// newServer prepares a server for Run.
+func newServer(args ...string) (*Server, error) {
 	// Not testing.TB.TempDir: the path of a unix socket has at most 107 bytes.
 	folder, err := os.MkdirTemp("", "redistest")
 	if err != nil {
@@ -49,10 +66,6 @@ func Open(args ...string) (*Server, error) {
 		Network: "unix", Addr: s.Socket(), ContextTimeoutEnabled: true, MaxRetries: 1,
 		DialerRetries: 1, DialTimeout: time.Second, ReadTimeout: 5 * time.Second, PoolSize: 64,
 	})
-	if err := s.Run(); err != nil {
-		s.Close()
-		return nil, err
-	}
 	return s, nil
 }
 
@@ -88,9 +101,24 @@ func (s *Server) Kill() {
 	if s.process != nil {
 		_ = s.process.Process.Kill()
 		_ = s.process.Wait()
-		s.process = nil
+		s.process, s.paused = nil, false
 	}
 }
+
+// Pause stops the server without ending it: it keeps its connections, and does not reply before Resume.
+func (s *Server) Pause() {
+	s.paused = true
+	_ = s.process.Process.Signal(syscall.SIGSTOP)
+}
+
+// Resume ends Pause.
+func (s *Server) Resume() {
+	s.paused = false
+	_ = s.process.Process.Signal(syscall.SIGCONT)
+}
+
+// running is false after Kill and after Pause.
+func (s *Server) running() bool { return s.process != nil && !s.paused }
 
 // Restart is Run. A server that does not answer fails the test.
 func (s *Server) Restart() {

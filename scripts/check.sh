@@ -1,6 +1,6 @@
 #!/bin/bash
 # What CI runs, on a clean clone: generated code, types on other systems, lint, vulnerabilities, tests, on Redis and on
-# Valkey, faults, benchmarks, fuzz targets, clients. It installs what is missing where apt is available.
+# Valkey, faults, failovers, benchmarks, fuzz targets, clients. It installs what is missing where apt is available.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -37,6 +37,9 @@ else
 	echo "WARNING: no valkey-server here: NOT TESTED on Valkey" >&2
 fi
 wait "$faults"
+
+step "cluster"
+go test -count=1 -timeout 10m ./tests/cluster
 
 step "benchmarks" # they must run; their speed is not judged
 go test -run '^$' -bench '/1000$' -benchtime 1x ./tests/benchmarks

@@ -46,6 +46,7 @@ var allowed = map[string][]string{
 	"programtest":      {},
 	"sitetest":         {"endpoint", "graph", "identity", "redisrepo", "redistest", "store"},
 	"tests/benchmarks": {},
+	"tests/cluster":    {},
 	"tests/documents":  {},
 	"tests/faults":     {"redistest"},
 	"tests/program":    {},
