@@ -29,7 +29,7 @@ type Options struct {
 	Rates         Rates
 	Streams       StreamLimits
 	Introspection bool               // whether clients may read the schema
-	SharedAnswers time.Duration      // how old the response to a query may be, if it is the same for all callers; 0: not shared
+	SharedAnswers time.Duration      // how old the response to a query may be, if it is the same for all callers, and what else Reads share; 0: not shared
 	MaxAge        time.Duration      // how long caches may keep such a response to an anonymous GET, whole seconds; 0: not at all
 	GETPreflight  bool               // whether a GET needs a header that a foreign page cannot send without a CORS preflight
 	Identity      *identity.Verifier // authenticates callers; required

@@ -121,7 +121,7 @@ func TestNoAnswerLacksWhatAClientWasTold(t *testing.T) {
 				watchers.Go(func() { know.watch(socket) })
 				defer func() { _ = socket.Conn.CloseNow(); watchers.Wait() }()
 				for w := range 3 {
-					writers.Go(func() { know.vote(s, fmt.Sprint("voter", i, w)) })
+					writers.Go(func() { know.vote(t, s, fmt.Sprint("voter", i, w)) })
 				}
 				for _, ask := range askers(s) {
 					readers.Go(func() { know.read(t, ask, written) })
@@ -144,10 +144,13 @@ func TestNoAnswerLacksWhatAClientWasTold(t *testing.T) {
 	}
 }
 
-// askers return functions that ask for everything: by POST, by GET, on a socket, and with a viewer's field.
+// askers return functions that ask for everything: by POST, by GET, on a socket, and with a viewer's field, also of a
+// page by cursors.
 func askers(s *sitetest.Site) []func() string {
 	socket := s.Socket(`{"X-User-ID":"bob"}`)
 	own := strings.Replace(everything, "votes", "votes viewerVote", 1)
+	const byCursor = `{ articlesConnection(first: 100) { nodes { number votes viewerCanVote groups { name } } } }`
+	page := strings.NewReplacer(`"articlesConnection":{"nodes":`, `"articles":`, `]}}}`, `]}}`)
 	return []func() string{
 		func() string { return s.AskText("", everything) },
 		func() string { _, body := s.Get(everything); return body },
@@ -159,6 +162,7 @@ func askers(s *sitetest.Site) []func() string {
 		},
 		func() string { return s.AskText("bob", own) },
 		func() string { return s.AskText("carol", own) },
+		func() string { return page.Replace(s.AskText("dave", byCursor)) },
 	}
 }
 
@@ -178,12 +182,17 @@ func (o *told) read(t *testing.T, ask func() string, written <-chan struct{}) {
 	}
 }
 
-// vote votes for the articles in turn, each time as another user.
-func (o *told) vote(s *sitetest.Site, voter string) {
+// vote votes for the articles in turn, each time as another user, who then sees it.
+func (o *told) vote(t *testing.T, s *sitetest.Site, voter string) {
 	for i := range 8 * votedArticles {
 		number := i%votedArticles + 1
 		a := s.Ask(fmt.Sprint(voter, i), fmt.Sprintf(`mutation { vote(input: {article: %d}) { article { votes } } }`, number))
-		raise(&o.votes[number], int64(a.Data["vote"].(map[string]any)["article"].(map[string]any)["votes"].(float64)))
+		votes := a.Data["vote"].(map[string]any)["article"].(map[string]any)["votes"].(float64)
+		raise(&o.votes[number], int64(votes))
+		article := s.Ask(fmt.Sprint(voter, i), fmt.Sprintf(`{ article(id: %d) { votes viewerVote } }`, number)).Data["article"].(map[string]any)
+		if article["viewerVote"] != "UP" || article["votes"].(float64) < votes {
+			t.Errorf("article %d for a voter: got %v, want the own vote and at least %v votes", number, article, votes)
+		}
 	}
 }
 

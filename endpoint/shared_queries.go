@@ -64,7 +64,10 @@ func (o *operation) run(timeout time.Duration) *finished {
 	return f
 }
 
+// noCaller is the viewer of what is shared.
+var noCaller = new(Viewer)
+
 // withoutCaller returns a context in which nothing is known of a caller, so that nothing of one can be shared.
 func withoutCaller(ctx context.Context) context.Context {
-	return context.WithValue(context.WithValue(ctx, viewerKey{}, &Viewer{}), billKey{}, bill{})
+	return context.WithValue(context.WithValue(ctx, viewerKey{}, noCaller), billKey{}, bill{})
 }

@@ -63,11 +63,12 @@ func (r *Resolver) articlePage(ctx context.Context, l redisrepo.Listing, p redis
 	if !reads && !selected(ctx, "ArticleConnection.pageInfo") {
 		return c, r.repo.CheckPage(l, p)
 	}
-	edges, info, err := r.repo.Walk(ctx, l, p)
+	read, err := r.walk(ctx, l, p)
 	if err != nil {
 		return nil, err
 	}
-	c.PageInfo = info
+	edges := read.edges
+	c.PageInfo = read.info
 	if !reads {
 		return c, nil
 	}
@@ -79,7 +80,7 @@ func (r *Resolver) articlePage(ctx context.Context, l redisrepo.Listing, p redis
 	if err != nil {
 		return nil, err
 	}
-	edges, c.PageInfo, articles = l.SortPage(edges, info, articles)
+	edges, c.PageInfo, articles = l.SortPage(edges, read.info, articles)
 	c.Edges = make([]*ArticleEdge, len(edges))
 	for i, edge := range edges {
 		c.Edges[i] = &ArticleEdge{Cursor: edge.Cursor, Node: articles[i]}

@@ -22,7 +22,7 @@ func Schema() *ast.Schema { return parsedSchema }
 // NewHandler returns the endpoint of a site. Subscriptions receive events while repo.Listen runs. Faults are
 // written to log.
 func NewHandler(repo *redisrepo.Repo, log *slog.Logger, o endpoint.Options) *endpoint.Handler {
-	resolver := &Resolver{repo: repo, log: log, buckets: buckets(o.AuditSecret)}
+	resolver := &Resolver{repo: repo, log: log, reads: endpoint.NewReads(repo, o.SharedAnswers), buckets: buckets(o.AuditSecret)}
 	return endpoint.New(resolver.served(resolver, o), repo, log, o)
 }
 

@@ -10,7 +10,7 @@ import (
 
 // list returns a numbered page of a listing.
 func (r *Resolver) list(ctx context.Context, l redisrepo.Listing, page int32, size *int32) ([]*redisrepo.Article, error) {
-	ids, err := r.repo.List(ctx, l, int(page), asInt(size))
+	ids, err := r.idsOn(ctx, l, page, size)
 	if err != nil {
 		return nil, err
 	}

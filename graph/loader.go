@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/graph-gophers/dataloader/v7"
@@ -15,7 +16,7 @@ type loaderKey struct{}
 // withLoader gives each response its own loader, whose cache must not outlive it: a subscription has many
 // responses.
 func (r *Resolver) withLoader(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-	return next(context.WithValue(ctx, loaderKey{}, &loader{repo: r.repo}))
+	return next(context.WithValue(ctx, loaderKey{}, &loader{articlesByID: r.articlesByID}))
 }
 
 type (
@@ -26,9 +27,9 @@ type (
 
 // loader loads the articles of one response.
 type loader struct {
-	repo *redisrepo.Repo
-	once sync.Once
-	all  *articleLoader // made at its first use: its channel is expensive, and mutations need none
+	articlesByID func(context.Context, []redisrepo.ArticleID) ([]*redisrepo.Article, []error)
+	once         sync.Once
+	all          *articleLoader // made at its first use: its channel is expensive, and mutations need none
 
 	mu   sync.Mutex
 	read map[redisrepo.ArticleID]*articleResult
@@ -38,6 +39,7 @@ func (l *loader) get() *articleLoader {
 	l.once.Do(func() {
 		l.all = dataloader.NewBatchedLoader(l.fetch,
 			dataloader.WithInputCapacity[redisrepo.ArticleID, *redisrepo.Article](redisrepo.MaxPageSize),
+			dataloader.WithWait[redisrepo.ArticleID, *redisrepo.Article](time.Minute), // load does not wait: it sends the batch, in one piece
 			dataloader.WithTracer[redisrepo.ArticleID, *redisrepo.Article](untraced{}))
 	})
 	return l.all
@@ -45,7 +47,7 @@ func (l *loader) get() *articleLoader {
 
 // fetch reads a batch of articles in one round trip.
 func (l *loader) fetch(ctx context.Context, ids []redisrepo.ArticleID) []*articleResult {
-	articles, errs := l.repo.ArticlesByID(ctx, ids)
+	articles, errs := l.articlesByID(ctx, ids)
 	results, all := make([]*articleResult, len(ids)), make([]articleResult, len(ids))
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -3,6 +3,7 @@ package graph
 import (
 	"log/slog"
 
+	"frontpage/endpoint"
 	"frontpage/redisrepo"
 )
 
@@ -10,5 +11,6 @@ import (
 type Resolver struct {
 	repo    *redisrepo.Repo
 	log     *slog.Logger
+	reads   endpoint.Reads
 	buckets buckets
 }

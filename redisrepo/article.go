@@ -129,6 +129,20 @@ func (r *Repo) observe(id ArticleID, h hash, a *decoded) (*Article, error) {
 	return &a.Article, nil
 }
 
+// Bytes returns about how many bytes the article takes.
+func (a *Article) Bytes() int {
+	n := 400 + len(a.Title) + len(a.Poster.Name)
+	for _, text := range []*string{a.Link, a.Text} {
+		if text != nil {
+			n += len(*text)
+		}
+	}
+	for _, name := range a.Groups {
+		n += 16 + len(name)
+	}
+	return n
+}
+
 // clone returns a copy that keeps nothing else in memory: an article may share its memory with the page that it was
 // read with.
 func (a *Article) clone() *Article {

@@ -74,7 +74,7 @@ func (h patience) call(ctx context.Context, next func(context.Context) error) er
 	if limited.Err() != nil {
 		err = fmt.Errorf("%w: %w", errNoReply, noDeadline{err})
 	}
-	noteOutage(ctx, err)
+	NoteOutage(ctx, err)
 	return err
 }
 
@@ -84,8 +84,8 @@ func failedBefore(ctx context.Context) bool {
 	return request != nil && request.begun.Load()
 }
 
-// noteOutage has later calls of the request fail at once, if this error is that of a call without an answer.
-func noteOutage(ctx context.Context, err error) {
+// NoteOutage has later calls of the request fail at once, if this error is that of a call without an answer.
+func NoteOutage(ctx context.Context, err error) {
 	if err == nil {
 		return
 	}

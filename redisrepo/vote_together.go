@@ -97,7 +97,7 @@ func (p *polls) withdraw(id ArticleID, b *ballot) {
 func (r *Repo) await(id ArticleID, b *ballot) (VoteResult, error) {
 	select {
 	case <-b.done:
-		noteOutage(b.ctx, b.err)
+		NoteOutage(b.ctx, b.err)
 		return b.result, b.err
 	case <-b.ctx.Done():
 		r.polls.withdraw(id, b)

@@ -14,7 +14,7 @@ type API struct {
 	BodyLimit           int64         `env:"BODY_LIMIT" default:"${body_limit}" help:"Maximum size of a request body, a query string or a WebSocket message, bytes."`
 	RequestTimeout      time.Duration `env:"REQUEST_TIMEOUT" default:"${request_timeout}" help:"Maximum time for one query or mutation, at least 1ms."`
 	MaxConcurrent       int           `env:"MAX_CONCURRENT" default:"${max_concurrent}" help:"Maximum number of queries and mutations at work. Others wait up to 500ms and are then refused with 503. 0 means unlimited."`
-	SharedAnswers       time.Duration `env:"SHARED_ANSWERS" default:"${shared_answers}" help:"How old the answer to a query may be that is the same for all callers: equal queries within this time are executed once. At most 1m; 0 shares nothing."`
+	SharedAnswers       time.Duration `env:"SHARED_ANSWERS" default:"${shared_answers}" help:"How old the answer to a query may be that is the same for all callers: equal queries within this time are executed once. The articles in other answers may be as old. At most 1m; 0 shares nothing."`
 	CacheMaxAge         time.Duration `env:"CACHE_MAX_AGE" default:"${cache_max_age}" help:"How long a cache may keep such an answer to an anonymous GET, whole seconds, at most 1h; 0: not at all."`
 	TokenLimit          int           `env:"TOKEN_LIMIT" default:"${token_limit}" help:"Maximum number of tokens in a document."`
 	DepthLimit          int           `env:"DEPTH_LIMIT" default:"${depth_limit}" help:"Maximum nesting depth of fields. Introspection has a limit of its own."`

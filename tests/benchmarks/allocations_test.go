@@ -19,9 +19,11 @@ import (
 // What a request may allocate, from the handler to the driver of Redis and back. Times differ between machines, these
 // counts do not; the race detector adds raced.
 const (
-	maxPageAllocations   = 400
-	maxVoteAllocations   = 100
-	maxSharedAllocations = 20
+	maxPageAllocations      = 400
+	maxVoteAllocations      = 100
+	maxSharedAllocations    = 20
+	maxOwnAllocations       = 820 // with viewerVote
+	maxOwnSharedAllocations = 590
 )
 
 // unread is a ResponseWriter that keeps the status alone.
@@ -79,6 +81,15 @@ func TestPagesAndVotesAllocateLittle(t *testing.T) {
 	shared.SharedAnswers = time.Hour
 	if got := allocations(t, graph.NewHandler(repo, slog.New(slog.DiscardHandler), shared), func() (string, string) { return "", page }); got > maxSharedAllocations+raced {
 		t.Errorf("a page that is shared: got %v allocations, want at most %d", got, maxSharedAllocations+raced)
+	}
+	const own = `{"query":"{ articles { id title link score votes createdAt poster { name } viewerVote } }"}`
+	user := 0
+	anyUser := func() (string, string) { user++; return fmt.Sprint("user", user), own }
+	if got := allocations(t, handler, anyUser); got > maxOwnAllocations+raced {
+		t.Errorf("a page with viewerVote: got %v allocations, want at most %d", got, maxOwnAllocations+raced)
+	}
+	if got := allocations(t, graph.NewHandler(repo, slog.New(slog.DiscardHandler), shared), anyUser); got > maxOwnSharedAllocations+raced {
+		t.Errorf("a page with viewerVote whose articles are shared: got %v allocations, want at most %d", got, maxOwnSharedAllocations+raced)
 	}
 	voter := 0
 	vote := `{"query":"mutation V($a: ID!) { vote(input: {article: $a}) { changed article { id votes } } }","variables":{"a":"article:1000"}}`

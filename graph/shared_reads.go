@@ -1,0 +1,93 @@
+package graph
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"frontpage/endpoint"
+	"frontpage/redisrepo"
+)
+
+// The keys of shared reads.
+type (
+	pageKey struct {
+		listing redisrepo.Listing
+		page    int32
+		size    optional[int32]
+	}
+	walkKey struct {
+		listing       redisrepo.Listing
+		first, last   optional[int]
+		after, before optional[string]
+	}
+	batchKey string // the ids, 8 bytes each
+)
+
+// optional is the value of a pointer, so that equal ones are equal keys.
+type optional[T comparable] struct {
+	given bool
+	value T
+}
+
+func optionalOf[T comparable](p *T) optional[T] {
+	if p == nil {
+		return optional[T]{}
+	}
+	return optional[T]{true, *p}
+}
+
+// idsOn returns the ids on a numbered page of a listing.
+func (r *Resolver) idsOn(ctx context.Context, l redisrepo.Listing, page int32, size *int32) ([]redisrepo.ArticleID, error) {
+	return endpoint.Share(ctx, r.reads, pageKey{l, page, optionalOf(size)}, func(ctx context.Context) ([]redisrepo.ArticleID, int, error) {
+		ids, err := r.repo.List(ctx, l, int(page), asInt(size))
+		return ids, 8 * cap(ids), err
+	})
+}
+
+// walked is a page of a listing that was read by cursors.
+type walked struct {
+	edges []redisrepo.Edge
+	info  redisrepo.PageInfo
+}
+
+// perEdge is about how many bytes an edge takes, with its cursor.
+const perEdge = 200
+
+// walk reads a page of a listing by cursors.
+func (r *Resolver) walk(ctx context.Context, l redisrepo.Listing, p redisrepo.PageRequest) (walked, error) {
+	key := walkKey{l, optionalOf(p.First), optionalOf(p.Last), optionalOf(p.After), optionalOf(p.Before)}
+	return endpoint.Share(ctx, r.reads, key, func(ctx context.Context) (walked, int, error) {
+		edges, info, err := r.repo.Walk(ctx, l, p)
+		return walked{edges, info}, perEdge*cap(edges) + len(key.after.value) + len(key.before.value), err
+	})
+}
+
+// batch is articles that were read together, and their errors.
+type batch struct {
+	articles []*redisrepo.Article
+	errs     []error
+}
+
+// articlesByID reads articles in one round trip. A batch with an error is shared only by those who wait for it.
+func (r *Resolver) articlesByID(ctx context.Context, ids []redisrepo.ArticleID) ([]*redisrepo.Article, []error) {
+	key := make([]byte, 0, 8*len(ids))
+	for _, id := range ids {
+		key = binary.BigEndian.AppendUint64(key, uint64(id))
+	}
+	b, err := endpoint.Share(ctx, r.reads, batchKey(key), func(ctx context.Context) (batch, int, error) {
+		articles, errs := r.repo.ArticlesByID(ctx, ids)
+		bytes := len(key)
+		for _, a := range articles {
+			if a != nil {
+				bytes += a.Bytes()
+			}
+		}
+		return batch{articles, errs}, bytes, errors.Join(errs...)
+	})
+	if b.errs == nil { // the caller has left while it waited
+		return make([]*redisrepo.Article, len(ids)), slices.Repeat([]error{err}, len(ids))
+	}
+	return b.articles, b.errs
+}
