@@ -219,6 +219,23 @@ test("the socket sends the credentials, and reports when the server rejects them
   expect(events.refused).toHaveBeenCalledTimes(1);
 });
 
+test("nothing is left to do after the end", async () => {
+  vi.useFakeTimers();
+  try {
+    start();
+    await vi.advanceTimersByTimeAsync(0);
+    Socket.all[0]?.onclose?.(new CloseEvent("close", { code: 1006 }));
+    await vi.advanceTimersByTimeAsync(0);
+    expect(vi.getTimerCount()).toBe(1); // until it connects again
+    ends.pop()?.();
+    expect(vi.getTimerCount()).toBe(0);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(Socket.all).toHaveLength(1);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
 test.each([
   [401, 1],
   [503, 0],

@@ -75,10 +75,10 @@ const cache = () =>
 
 /** Connects to the server with the credentials of a session. `end` closes the connection. */
 export function connect(session: Session, events: Events): { client: Client; end: () => void } {
-  let ended = false;
+  const ended = new AbortController();
   let pong: ReturnType<typeof setTimeout> | undefined;
   const notify = (event: keyof Events) => {
-    if (!ended) events[event]();
+    if (!ended.signal.aborted) events[event]();
   };
   const socket = createClient({
     url: `${location.origin.replace(/^http/, "ws")}${endpoint}`,
@@ -87,7 +87,7 @@ export function connect(session: Session, events: Events): { client: Client; end
     keepAlive: 12_000,
     retryAttempts: Number.POSITIVE_INFINITY,
     shouldRetry: () => true,
-    retryWait: untilOnline,
+    retryWait: (failures) => untilOnline(failures, ended.signal),
     onNonLazyError: () => {},
     on: {
       connected: () => notify("connected"),
@@ -108,8 +108,8 @@ export function connect(session: Session, events: Events): { client: Client; end
   // Browsers do not keep a page with an open socket in the back/forward cache, and a socket takes a while to
   // detect that the browser is offline.
   const interrupt = () => socket.terminate();
-  addEventListener("pagehide", interrupt);
-  addEventListener("offline", interrupt);
+  addEventListener("pagehide", interrupt, { signal: ended.signal });
+  addEventListener("offline", interrupt, { signal: ended.signal });
 
   const client = new Client({
     url: endpoint,
@@ -133,10 +133,8 @@ export function connect(session: Session, events: Events): { client: Client; end
   return {
     client,
     end() {
-      ended = true;
+      ended.abort();
       clearTimeout(pong);
-      removeEventListener("pagehide", interrupt);
-      removeEventListener("offline", interrupt);
       // Fails if the server closes the connection first. It is closed in both cases.
       Promise.resolve(socket.dispose()).catch(() => {});
     },
@@ -149,16 +147,18 @@ function utf8Headers(headers: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, bytes(value)]));
 }
 
-/** Waits longer after each failure, up to about 8 s, or until the browser is online again. */
-function untilOnline(failures: number): Promise<void> {
+/** Waits longer after each failure, up to about 8 s, or until the browser is online again; for ever after the end. */
+function untilOnline(failures: number, ended: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
+    if (ended.aborted) return;
     const done = () => {
       clearTimeout(timer);
       removeEventListener("online", done);
       resolve();
     };
     const timer = setTimeout(done, Math.min(500 * 2 ** failures, 8000) * (0.75 + Math.random() / 2));
-    addEventListener("online", done);
+    addEventListener("online", done, { signal: ended });
+    ended.addEventListener("abort", () => clearTimeout(timer));
   });
 }
 
