@@ -42,7 +42,7 @@ const batchTimeout = 30 * time.Second
 func withStore(ctx context.Context, s *settings.Settings, log *slog.Logger, use func(*redisrepo.Repo) error) (err error) {
 	o := s.StoreOptions(log)
 	o.Timeout = max(o.Timeout, batchTimeout)
-	st, repo, err := open(ctx, o, s.SiteRules(), redisrepo.KeepRules(), redisrepo.OnProgress(logProgress(log)))
+	st, repo, err := open(ctx, s, o, redisrepo.KeepRules(), redisrepo.OnProgress(logProgress(log)))
 	if err != nil {
 		return err
 	}

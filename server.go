@@ -65,13 +65,16 @@ func run(args []string) int {
 }
 
 // open opens the store and the site in it.
-func open(ctx context.Context, o store.Options, rules redisrepo.Rules, options ...redisrepo.Option) (*store.Store, *redisrepo.Repo, error) {
+func open(ctx context.Context, s *settings.Settings, o store.Options, options ...redisrepo.Option) (*store.Store, *redisrepo.Repo, error) {
 	st, err := store.Open(ctx, o)
 	if err != nil {
 		return nil, nil, err
 	}
 	redisrepo.LimitWaiting(st.Client)
-	repo, err := redisrepo.New(ctx, st.Client, rules, options...)
+	repo, err := redisrepo.New(ctx, st.Client, s.SiteRules(), append(options, redisrepo.WithPartitions(s.Partitions))...)
+	if errors.As(err, new(*redisrepo.PartitionsError)) {
+		err = settings.Invalid(err, "partitions")
+	}
 	if err != nil {
 		return nil, nil, errors.Join(err, st.Close())
 	}
@@ -116,7 +119,7 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 		return err
 	}
 	defer func() { _ = listener.Close() }() // http.Server closes it, too, once it serves
-	st, repo, err := open(ctx, s.StoreOptions(log), s.SiteRules(), redisrepo.OnProgress(logProgress(log)),
+	st, repo, err := open(ctx, s, s.StoreOptions(log), redisrepo.OnProgress(logProgress(log)),
 		redisrepo.OnRerank(func(changed string) {
 			log.Warn("rules changed: re-ranking all articles", "changed", changed)
 		}))

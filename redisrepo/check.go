@@ -15,7 +15,7 @@ import (
 type Checked struct {
 	Articles int // without deleted ones
 	Deleted  int
-	Groups   int
+	Groups   int // names, however many partitions have articles of a group
 }
 
 // Check reads the whole store and reports every inconsistency, as a sentence with the keys in it. In a
@@ -37,12 +37,13 @@ type Checked struct {
 // not list. But a stored listing that a legacy client's vote left outdated is reported until the listing
 // is read again. Check changes nothing. It fails only if the store does not answer.
 func (r *Repo) Check(ctx context.Context, report func(violation string)) (Checked, error) {
-	c := checker{Repo: r, report: report}
+	c := checker{Repo: r, report: report, groups: map[string]struct{}{}}
 	for _, p := range r.partitions {
 		if err := c.partition(ctx, p); err != nil {
 			return c.done, storeError("check", err)
 		}
 	}
+	c.done.Groups = len(c.groups)
 	return c.done, nil
 }
 
@@ -51,6 +52,7 @@ type checker struct {
 	report  func(string)
 	done    Checked
 	highest ArticleID
+	groups  map[string]struct{} // names of those that were checked, in any partition
 }
 
 func (c *checker) reportf(format string, args ...any) { c.report(fmt.Sprintf(format, args...)) }
@@ -95,8 +97,9 @@ func (c *checker) partition(ctx context.Context, p partition) error {
 	groups := c.client.Scan(ctx, 0, p.group("?*"), scanBatch).Iterator()
 	return batches(ctx, groups, 1, func(keys []string) error {
 		for _, key := range keys {
-			c.done.Groups++
-			if err := c.group(ctx, p, GroupName(strings.TrimPrefix(key, p.group("")))); err != nil {
+			name := strings.TrimPrefix(key, p.group(""))
+			c.groups[name] = struct{}{}
+			if err := c.group(ctx, p, GroupName(name)); err != nil {
 				return err
 			}
 		}

@@ -49,3 +49,14 @@ func (r *Repo) Waiting(id ArticleID) int {
 	defer r.polls.mu.Unlock()
 	return len(r.polls.waiting[id])
 }
+
+// Tags are the tags of n partitions; one has none.
+func Tags(n int) (tags []string) {
+	if n == 1 {
+		return []string{string(untagged)}
+	}
+	for _, p := range tagged(n) {
+		tags = append(tags, string(p))
+	}
+	return tags
+}

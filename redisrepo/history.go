@@ -57,14 +57,9 @@ func (r *Repo) checkHistory(ctx context.Context, index int) error {
 	}
 	now := epoch.Val()
 	if now == "" {
-		found, err := r.openStore(ctx, index)
-		if err != nil {
+		if now, err = r.reopen(ctx, index); err != nil {
 			return err
 		}
-		if err := r.applyRules(ctx); err != nil { // writes them
-			return storeError("apply the rules", err)
-		}
-		now = found[fieldEpoch]
 	}
 	n, err := counter.Int64()
 	if err != nil && !errors.Is(err, redis.Nil) {

@@ -15,9 +15,13 @@ import (
 // because a placeholder is stored for each voter while voting is open.
 const maxImportVotes = 1_000_000
 
+// maxImportID is the highest number of an imported article. Each partition gives out numbers above its highest, and
+// the numbers end at 2^31-1: this leaves 2^24 of them to posts.
+const maxImportID ArticleID = 1<<31 - 1<<24
+
 // Imported is an article from another site, with its votes.
 type Imported struct {
-	ID       ArticleID // becomes its number on this site
+	ID       ArticleID // becomes its number on this site; at most 2,130,706,432
 	Poster   UserName
 	PostedAt time.Time // whole seconds; not in the future
 	Votes    int       // net, from -1,000,000 to 1,000,000
@@ -216,6 +220,8 @@ func (r *Repo) checkImport(a Imported) (submission, error) {
 	errors.As(err, &broken)
 	if _, err := ParseArticleID(a.ID.String()); err != nil {
 		broken = append(broken, refuse(Invalid, "id", "%d is not an article number", a.ID)...)
+	} else if a.ID > maxImportID {
+		broken = append(broken, refuse(Invalid, "id", "%d is above %d: the numbers after that are for posts", a.ID, maxImportID)...)
 	}
 	if a.Votes < -maxImportVotes || a.Votes > maxImportVotes {
 		broken = append(broken, refuse(Invalid, "votes", "votes are between %d and %d, not %d", -maxImportVotes, maxImportVotes, a.Votes)...)

@@ -107,10 +107,10 @@ func TestLinksWithOneNormalizedFormAreDuplicates(t *testing.T) {
 
 func TestLinkIsReservedForLinkWindow(t *testing.T) {
 	t.Parallel()
-	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
+	for _, tags := range layouts {
 		t.Run(fmt.Sprint(tags), func(t *testing.T) {
 			t.Parallel()
-			partitions := redisrepo.WithPartitions(tags...)
+			partitions := redisrepo.WithPartitions(len(tags))
 			s := newSite(t, func(r *redisrepo.Rules) { r.LinkWindow = day }, partitions)
 			d := linked("https://a.example/x")
 			d.IdempotencyKey = new("k")
@@ -189,7 +189,7 @@ func TestLinkIsReservedForLinkWindow(t *testing.T) {
 // The partition of an idempotency key may differ from that of the link.
 func TestIdempotencyKeysAndLinksWorkAcrossPartitions(t *testing.T) {
 	t.Parallel()
-	partitions := redisrepo.WithPartitions("{a}", "{b}", "{c}")
+	partitions := redisrepo.WithPartitions(len(four))
 	s := newSite(t, nil, partitions)
 	taken := s.post("zoe")
 	for i := range 40 {
@@ -221,11 +221,11 @@ func TestIdempotencyKeysAndLinksWorkAcrossPartitions(t *testing.T) {
 
 func TestConcurrentPostsOfOneLinkMakeOneArticle(t *testing.T) {
 	t.Parallel()
-	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
+	for _, tags := range layouts {
 		for _, keyed := range []bool{false, true} {
 			t.Run(fmt.Sprint(tags, keyed), func(t *testing.T) {
 				t.Parallel()
-				partitions := redisrepo.WithPartitions(tags...)
+				partitions := redisrepo.WithPartitions(len(tags))
 				s := newSite(t, nil, partitions)
 				other := s.reopened(s.client(), nil, partitions)
 				var posted, refused atomic.Int64

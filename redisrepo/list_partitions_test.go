@@ -3,7 +3,6 @@ package redisrepo_test
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -18,13 +17,7 @@ import (
 const sixteen = 16
 
 // inSixteen are partitions as a site on a cluster has them.
-func inSixteen() redisrepo.Option {
-	tags := make([]string, sixteen)
-	for i := range tags {
-		tags[i] = fmt.Sprintf("{%d}", i)
-	}
-	return redisrepo.WithPartitions(tags...)
-}
+func inSixteen() redisrepo.Option { return redisrepo.WithPartitions(sixteen) }
 
 // placed is an article whose places in all listings are known.
 type placed struct {

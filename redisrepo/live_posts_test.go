@@ -113,16 +113,16 @@ func TestSlowWatcherKeepsTheNewestPosts(t *testing.T) {
 
 func TestListenReceivesFromAllPartitions(t *testing.T) {
 	t.Parallel()
-	tags := []string{"{a}", "{b}", "{c}"}
-	s := newSite(t, nil, redisrepo.WithPartitions(tags...))
-	other := s.reopened(s.client(), nil, redisrepo.WithPartitions(tags...))
+	tags := four
+	s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+	other := s.reopened(s.client(), nil, redisrepo.WithPartitions(len(tags)))
 	l := s.listen(tags...)
 	posts := l.watchPosts("go")
 	found := map[redisrepo.ArticleID]bool{}
 	byPartition := map[redisrepo.ArticleID]redisrepo.ArticleID{}
 	for i := 0; len(byPartition) < len(tags); i++ {
 		a := other.post("alice", "go")
-		found[a.ID], byPartition[a.ID%3] = true, a.ID
+		found[a.ID], byPartition[a.ID%4] = true, a.ID
 	}
 	for range found {
 		if a := next(t, posts); !found[a.ID] {
@@ -130,7 +130,7 @@ func TestListenReceivesFromAllPartitions(t *testing.T) {
 		}
 	}
 	l.wantTaken(posts)
-	w := l.watch(byPartition[0], byPartition[1], byPartition[2])
+	w := l.watch(byPartition[0], byPartition[1], byPartition[2], byPartition[3])
 	for i := range 3 {
 		for _, id := range byPartition {
 			other.vote(id, redisrepo.UserName(fmt.Sprint("voter", i)), up)
@@ -153,7 +153,7 @@ func TestListenReceivesFromAllPartitions(t *testing.T) {
 	}
 	l.wantTaken(w)
 	l.wantTaken(posts)
-	l.wantReports(3)
+	l.wantReports(len(tags))
 }
 
 // The store in memory is miniredis, not Redis.

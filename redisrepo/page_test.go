@@ -50,10 +50,10 @@ func walkAll[E any](t *testing.T, size int, backward bool, total int, read func(
 
 func TestGroupsArePagedByName(t *testing.T) {
 	t.Parallel()
-	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
+	for _, tags := range layouts {
 		t.Run(fmt.Sprint(tags), func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, nil, redisrepo.WithPartitions(tags...))
+			s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
 			want := []string{"a", "a-b", "a.b", "a_b", "ab", "b", "c", "interest", "ä", "世"}
 			for i, name := range want {
 				for range i%3 + 1 {
@@ -106,10 +106,10 @@ func manyTies(s *site, articles int) {
 func TestWalkEqualsNumberedPages(t *testing.T) {
 	t.Parallel()
 	const articles = 60
-	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
+	for _, tags := range layouts {
 		t.Run(fmt.Sprint(tags), func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, nil, redisrepo.WithPartitions(tags...))
+			s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
 			manyTies(s, articles)
 			for name, listing := range listings() {
 				hundred := 100
@@ -170,8 +170,8 @@ func TestWalkBetweenTwoCursorsReturnsOnlyWhatIsBetween(t *testing.T) {
 // A cursor marks the place that the article had, even if it has moved or shares its score with others.
 func TestWalkContinuesWhereAMovedArticleWas(t *testing.T) {
 	t.Parallel()
-	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
-		s := newSite(t, nil, redisrepo.WithPartitions(tags...))
+	for _, tags := range layouts {
+		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
 		manyTies(s, 40)
 		for _, listing := range []redisrepo.Listing{redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending), redisrepo.InGroup("all", redisrepo.ByScore, redisrepo.Ascending)} {
 			before, _, err := s.Walk(s.ctx, listing, redisrepo.PageRequest{First: new(40)})

@@ -3,6 +3,7 @@ package redisrepo_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -10,50 +11,120 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo"
+	"frontpage/redistest"
 )
 
 func TestNewRefusesAnotherLayout(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		data, options []string
-		corrupt       string
-		ok            bool
+		data, opened int // partitions
+		corrupt      string
+		refused      string
 	}{
-		"the same":               {data: []string{""}, options: []string{""}, ok: true},
-		"the same three":         {data: []string{"{a}", "{b}", "{c}"}, options: []string{"{a}", "{b}", "{c}"}, ok: true},
-		"one more":               {data: []string{"{a}", "{b}"}, options: []string{"{a}", "{b}", "{c}"}},
-		"one more than the only": {data: []string{""}, options: []string{"", "{b}"}},
-		"one less":               {data: []string{"{a}", "{b}"}, options: []string{"{a}"}},
-		"another order":          {data: []string{"{a}", "{b}"}, options: []string{"{b}", "{a}"}},
-		"one twice":              {data: []string{"{a}", "{b}"}, options: []string{"{a}", "{a}"}},
-		"none":                   {data: []string{""}},
-		"another layout":         {data: []string{""}, options: []string{""}, corrupt: "HSET meta: layout 2"},
-		"another kind of data":   {data: []string{""}, options: []string{""}, corrupt: "DEL meta:\nSET meta: x"},
+		"the same":                        {data: 1, opened: 1},
+		"the same four":                   {data: 4, opened: 4},
+		"one, not said":                   {data: 1},
+		"four, not said":                  {data: 4},
+		"more":                            {data: 4, opened: 16, refused: "the site in this store has 4 partitions, not 16"},
+		"more than one":                   {data: 1, opened: 16, refused: "the site in this store has 1 partition, not 16"},
+		"fewer":                           {data: 4, opened: 2, refused: "the site in this store has 4 partitions, not 2"},
+		"one instead of four":             {data: 4, opened: 1, refused: "the site in this store has 4 partitions, not 1"},
+		"three":                           {data: 4, opened: 3, refused: "3 is not one of 1, 2, 4, 8, 16, 32, 64, 128 and 256"},
+		"fewer than none":                 {data: 1, opened: -1, refused: "-1 is not one of"},
+		"too many":                        {data: 1, opened: 512, refused: "512 is not one of"},
+		"more than legacy clients'":       {data: 1, opened: 4, corrupt: "DEL meta:\nZADD time: 1 article:1", refused: "the site in this store has 1 partition, not 4"},
+		"another layout":                  {data: 1, opened: 1, corrupt: "HSET meta: layout 2", refused: "the data has layout 2"},
+		"another layout of a partition":   {data: 4, corrupt: "HSET {p11}meta: layout 2", refused: "the data has layout 2"},
+		"another layout in the record":    {data: 4, corrupt: "HSET meta: layout 2", refused: "the data has layout 2"},
+		"the place of another partition":  {data: 4, corrupt: "HSET {p11}meta: index 1", refused: "the data has index 1"},
+		"another number in one partition": {data: 4, corrupt: "HSET {p10}meta: partitions 16", refused: "the data has partitions 16"},
+		"no number in the record":         {data: 4, corrupt: "HSET meta: partitions x", refused: `"x" is no number of partitions`},
+		"three in the record":             {data: 4, corrupt: "HSET meta: partitions 3", refused: `"3" is no number of partitions`},
+		"another kind of data":            {data: 1, opened: 1, corrupt: "DEL meta:\nSET meta: x", refused: "WRONGTYPE"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, nil, redisrepo.WithPartitions(tt.data...))
+			s := newSite(t, nil, redisrepo.WithPartitions(tt.data))
 			for line := range strings.Lines(tt.corrupt) {
 				s.do(line)
 			}
 			before := s.dump()
-			_, err := redisrepo.New(s.ctx, s.server.Client, s.rules, redisrepo.WithPartitions(tt.options...))
-			if (err == nil) != tt.ok {
-				t.Errorf("New = %v, want no error: %t", err, tt.ok)
+			_, err := redisrepo.New(s.ctx, s.server.Client, s.rules, redisrepo.WithPartitions(tt.opened))
+			if tt.refused == "" && err != nil || tt.refused != "" && (err == nil || !strings.Contains(err.Error(), tt.refused)) {
+				t.Errorf("New = %v, want %q", err, tt.refused)
 			}
 			if after := s.dump(); after != before {
 				t.Errorf("the store holds\n%s\nwant\n%s", after, before)
 			}
 		})
 	}
-	t.Run("one twice, in an empty store", func(t *testing.T) {
-		t.Parallel()
-		s := newSite(t, nil)
-		if _, err := redisrepo.New(s.ctx, s.server.Client, s.rules, redisrepo.WithPartitions("{a}", "{a}")); err == nil {
-			t.Error("New succeeded, want an error")
+}
+
+// Of two programs that open an empty store with different numbers of partitions at the same time, one is refused.
+func TestOneNumberOfPartitionsWins(t *testing.T) {
+	t.Parallel()
+	for range 10 {
+		s := &site{t: t, ctx: t.Context(), server: redistest.Start(t)}
+		numbers := []int{0, 1, 2, 16}
+		errs := make([]error, len(numbers))
+		together(len(numbers), func(i int) {
+			_, errs[i] = redisrepo.New(s.ctx, s.server.Client, redisrepo.DefaultRules(), redisrepo.WithPartitions(numbers[i]))
+		})
+		record := s.server.Client.HGet(s.ctx, "meta:", "partitions").Val()
+		for i, n := range numbers {
+			// 0 takes what it finds, or 1 if it finds nothing.
+			if won := strconv.Itoa(n) == record || n == 0 && record == "1"; won && errs[i] != nil || n > 0 && !won && errs[i] == nil {
+				t.Errorf("New with %d partitions = %v, and the store has %s", n, errs[i], record)
+			}
 		}
-	})
+		for _, key := range s.server.Client.Keys(s.ctx, "*meta:").Val() {
+			if found := s.server.Client.HGet(s.ctx, key, "partitions").Val(); found != record {
+				t.Errorf("%s has %s partitions, and the store has %s", key, found, record)
+			}
+		}
+	}
+}
+
+// The tags tell where the data of a site is. They are chosen by the slots of Redis Cluster.
+func TestTagsSpreadPartitionsOverTheSlots(t *testing.T) {
+	t.Parallel()
+	if got := crc16("123456789"); got != 0x31c3 { // the example of the specification of Redis Cluster
+		t.Fatalf("crc16 = %#x, want 0x31c3", got)
+	}
+	const slots = 16384
+	for n := 2; n <= redisrepo.MaxPartitions; n *= 2 {
+		tags, width := redisrepo.Tags(n), slots/n
+		if len(tags) != n {
+			t.Fatalf("there are %d tags for %d partitions", len(tags), n)
+		}
+		for i, tag := range tags {
+			for number := 0; ; number++ {
+				text := fmt.Sprint("p", number)
+				if place := int(crc16(text)%slots) - i*width; place >= width/4 && place < width*3/4 {
+					if tag != "{"+text+"}" {
+						t.Errorf("the tag of partition %d of %d = %s, want {%s}", i, n, tag, text)
+					}
+					break
+				}
+			}
+		}
+	}
+}
+
+// crc16 is the CRC that Redis Cluster computes slots by: XMODEM.
+func crc16(text string) (crc uint16) {
+	for i := range len(text) {
+		crc ^= uint16(text[i]) << 8
+		for range 8 {
+			if crc&0x8000 != 0 {
+				crc = crc<<1 ^ 0x1021
+			} else {
+				crc <<= 1
+			}
+		}
+	}
+	return crc
 }
 
 // oneTag fails the test unless all keys of a script have the same tag, as Redis Cluster requires.
@@ -73,7 +144,7 @@ func (h *oneTag) look(commands ...redis.Cmder) {
 
 func (h *oneTag) check(command redis.Cmder) {
 	args := command.Args()
-	if command.Name() != "evalsha" {
+	if command.Name() != "evalsha" || args[3] == "meta:" { // the record of the number of partitions, which is in none
 		return
 	}
 	h.mutex.Lock()
@@ -93,18 +164,18 @@ func (h *oneTag) check(command redis.Cmder) {
 
 func TestWriteStaysInOnePartition(t *testing.T) {
 	t.Parallel()
-	tags := []string{"{a}", "{b}", "{c}"}
-	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 2 }, redisrepo.WithPartitions(tags...))
+	tags := four
+	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 2 }, redisrepo.WithPartitions(len(tags)))
 	hook := &oneTag{t: t, tags: tags, seen: map[string]int{}}
-	s = s.reopened(s.client(observer(hook.look)), nil, redisrepo.WithPartitions(tags...))
+	s = s.reopened(s.client(observer(hook.look)), nil, redisrepo.WithPartitions(len(tags)))
 	for i := range 60 {
-		d := s.fresh("go", "{a}"[1:2])
+		d := s.fresh("go", "p11")
 		d.IdempotencyKey = new(fmt.Sprint("key", i))
-		a, err := s.Post(s.ctx, "{b}", d)
+		a, err := s.Post(s.ctx, "{p10}", d)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.vote(a.ID, "{c}", up)
+		s.vote(a.ID, "{p12}", up)
 		s.regroup(a, []string{"x"}, []string{"go"})
 	}
 	s.list(best("interesting"))
@@ -118,13 +189,13 @@ func TestWriteStaysInOnePartition(t *testing.T) {
 		}
 	}
 	for _, key := range s.raw.Keys(s.ctx, "*").Val() {
-		if !slices.ContainsFunc(tags, func(tag string) bool { return strings.HasPrefix(key, tag) }) {
+		if key != "meta:" && !slices.ContainsFunc(tags, func(tag string) bool { return strings.HasPrefix(key, tag) }) {
 			t.Errorf("key %s has no tag, want one of %q", key, tags)
 		}
 	}
 	for _, tag := range tags {
 		for _, member := range s.raw.ZRange(s.ctx, tag+"time:", 0, -1).Val() {
-			if id, err := redisrepo.ParseArticleID(member); err != nil || tags[int(id)%3] != tag {
+			if id, err := redisrepo.ParseArticleID(member); err != nil || tags[int(id)%4] != tag {
 				t.Errorf("%s is in the partition %s, want the one of its number", member, tag)
 			}
 		}

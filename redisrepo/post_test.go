@@ -141,11 +141,11 @@ func TestIdempotencyKeyFindsTheFirstPost(t *testing.T) {
 		"another user's key is another article":    {poster: "d", draft: keyed("b:c", draft("title", "x", "y"))},
 		"user and key are not run together":        {poster: "a:b", draft: keyed("c", draft("title", "x", "y"))},
 	}
-	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
+	for _, tags := range layouts {
 		for name, tt := range tests {
 			t.Run(fmt.Sprint(name, tags), func(t *testing.T) {
 				t.Parallel()
-				s := newSite(t, noLinkWindow, redisrepo.WithPartitions(tags...))
+				s := newSite(t, noLinkWindow, redisrepo.WithPartitions(len(tags)))
 				first, err := s.Post(s.ctx, "a", keyed("b:c", draft("title", "x", "y")))
 				if err != nil {
 					t.Fatal(err)

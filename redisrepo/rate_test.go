@@ -194,11 +194,11 @@ func TestProcessesTogetherNeverExceedALimit(t *testing.T) {
 
 func TestChargesWorkWithPartitions(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, redisrepo.WithPartitions("{a}", "{b}"))
+	s := newSite(t, nil, redisrepo.WithPartitions(len(four)))
 	if got := s.charged(charge("votes", 2, 1, "alice"), charge("votes", 2, 1, "")); got != "true 1 true 1 " {
 		t.Errorf("charged %s, want true 1 true 1", got)
 	}
-	if n := s.do("EXISTS {a}rate:votes:user:alice {a}rate:votes:address:192.0.2.1"); n != int64(2) {
+	if n := s.do("EXISTS", four[0]+"rate:votes:user:alice", four[0]+"rate:votes:address:192.0.2.1"); n != int64(2) {
 		t.Errorf("%v of the keys are in the first partition, want 2", n)
 	}
 }

@@ -55,13 +55,12 @@
 // # Partitions
 //
 // WithPartitions spreads articles over several partitions, each of which fits on one shard of a Redis
-// Cluster. No setting of the server uses it yet: today only tests run with more than one partition.
+// Cluster. Then the key meta: without a tag also exists, with the number of partitions.
 package redisrepo
 
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -82,6 +81,7 @@ const groupsCacheSize = 10_000
 type Repo struct {
 	client     redis.UniversalClient
 	rules      Rules
+	wanted     int // partitions; 0: what the store has
 	partitions []partition
 	database   int              // number of the database on its server
 	clock      func() time.Time // nil: the clock of Redis
@@ -115,20 +115,6 @@ func WithClock(now func() time.Time) Option {
 	return func(r *Repo) { r.clock = now }
 }
 
-// WithPartitions spreads the articles by number over one partition for each tag. Tags are hash tags of
-// Redis Cluster, such as "{a}"; the tags and their order belong to the data. The default is a single
-// partition without a tag.
-//
-// No setting of the server reaches this option yet: only tests use it.
-func WithPartitions(tags ...string) Option {
-	return func(r *Repo) {
-		r.partitions = nil
-		for _, tag := range tags {
-			r.partitions = append(r.partitions, partition(tag))
-		}
-	}
-}
-
 // New opens the site in the store, or creates an empty one. It returns a *RuleError for rules that are
 // out of bounds, and an error for a store whose data has another layout. If the rules have changed
 // since the store was last opened, it first re-ranks all articles; no other process should then be
@@ -145,7 +131,7 @@ func New(ctx context.Context, client redis.UniversalClient, rules Rules, options
 	if err != nil {
 		return nil, err
 	}
-	r := &Repo{client: client, rules: rules, partitions: []partition{""}, groups: groups, voteCalls: calls, voteScript: voteScript(rules), live: live{wake: make(chan struct{}, 1)},
+	r := &Repo{client: client, rules: rules, groups: groups, voteCalls: calls, voteScript: voteScript(rules), live: live{wake: make(chan struct{}, 1)},
 		onProgress: func(string, int, int) {}}
 	if single, ok := client.(interface{ Options() *redis.Options }); ok { // a cluster has one database
 		r.database = single.Options().DB
@@ -153,8 +139,8 @@ func New(ctx context.Context, client redis.UniversalClient, rules Rules, options
 	for _, option := range options {
 		option(r)
 	}
-	if len(r.partitions) == 0 {
-		return nil, errors.New("partitions: give at least one tag, which may be empty")
+	if err := r.findPartitions(ctx); err != nil {
+		return nil, err
 	}
 	if r.leases.all, err = simplelru.NewLRU[Subject, *lease](leaseSubjects, nil); err != nil {
 		return nil, err
@@ -178,57 +164,94 @@ func New(ctx context.Context, client redis.UniversalClient, rules Rules, options
 
 // checkMeta compares the layout of the data with this program's, or records it in a new store.
 func (r *Repo) checkMeta(ctx context.Context) error {
-	for i, p := range r.partitions {
-		exists, err := r.client.Exists(ctx, p.meta()).Result()
+	if err := r.recordSite(ctx); err != nil {
+		return err
+	}
+	if r.partitions[0] == untagged {
+		exists, err := r.client.Exists(ctx, untagged.meta()).Result()
 		if err != nil {
-			return storeError("read "+p.meta(), err)
+			return storeError("read "+untagged.meta(), err)
 		}
 		if exists == 0 {
-			if err := r.indexLegacyGroups(ctx, p); err != nil {
+			if err := r.indexLegacyGroups(ctx, untagged); err != nil {
 				return storeError("look for groups", err)
 			}
 		}
-		found, err := r.openStore(ctx, i)
+	}
+	answers := make([]*redis.Cmd, len(r.partitions))
+	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
+		for i, p := range r.partitions {
+			answers[i] = openScript.EvalSha(ctx, pipe, []string{p.meta()}, r.opening(i)...)
+		}
+	})
+	if err != nil {
+		return storeError("open the store", err)
+	}
+	for i, p := range r.partitions {
+		answer, err := answers[i].Slice()
+		if err != nil {
+			return storeError("open "+p.meta(), err)
+		}
+		found, err := checkLayout(p.meta(), r.layout(i), answer)
 		if err != nil {
 			return err
 		}
 		r.histories[i].epoch = found[fieldEpoch]
-		for field, value := range r.layout(i) {
-			if found[field] != value {
-				return fmt.Errorf("%s: the data has %s %s, this program needs %s", p.meta(), field, found[field], value)
-			}
-		}
 	}
 	return nil
 }
 
-// layout is what meta: of a partition must say.
-func (r *Repo) layout(index int) map[string]string {
-	return map[string]string{
-		"layout":     LayoutVersion,
-		"partitions": strconv.Itoa(len(r.partitions)),
-		"index":      strconv.Itoa(index),
-	}
+// Fields of meta:.
+const (
+	fieldPartitions = "partitions"
+	fieldIndex      = "index"
+	fieldEpoch      = "epoch" // a random name that a store gets when it is created
+)
+
+// layout is what meta: of a partition must say, fields and values in turn.
+func (r *Repo) layout(index int) []any {
+	return []any{"layout", LayoutVersion, fieldPartitions, strconv.Itoa(len(r.partitions)), fieldIndex, strconv.Itoa(index)}
 }
 
-// openStore returns meta: of a partition. It adds the layout and an epoch, if they are missing.
-func (r *Repo) openStore(ctx context.Context, index int) (map[string]string, error) {
-	meta := r.partitions[index].meta()
-	args := []any{fieldEpoch, rand.Text()}
-	for field, value := range r.layout(index) {
-		args = append(args, field, value)
-	}
-	answer, err := r.run(ctx, openScript, []string{meta}, args)
-	if err != nil {
-		return nil, storeError("open "+meta, err)
-	}
+// opening is the arguments of open.lua for a partition: the layout, and an epoch in case it has none.
+func (r *Repo) opening(index int) []any {
+	return append(r.layout(index), fieldEpoch, rand.Text())
+}
+
+// checkLayout returns the fields in the reply of open.lua, and an error if they have another layout.
+func checkLayout(meta string, layout []any, answer reply) (map[string]string, error) {
 	found := map[string]string{}
-	err = answer.fields(1, func(field, value string) { found[field] = value })
-	return found, err
+	if err := answer.fields(1, func(field, value string) { found[field] = value }); err != nil {
+		return nil, err
+	}
+	for i := 0; i < len(layout); i += 2 {
+		field, want := layout[i].(string), layout[i+1]
+		if found[field] != want {
+			return nil, fmt.Errorf("%s: the data has %s %s, this program needs %s", meta, field, found[field], want)
+		}
+	}
+	return found, nil
 }
 
-// fieldEpoch is the field of meta: with the random name that a store gets when it is created.
-const fieldEpoch = "epoch"
+// reopen gives a partition that lost all its data what New gives a new one, and returns its epoch.
+func (r *Repo) reopen(ctx context.Context, index int) (epoch string, err error) {
+	if err := r.recordSite(ctx); err != nil { // it may have been lost, too
+		return "", err
+	}
+	meta := r.partitions[index].meta()
+	answer, err := r.run(ctx, openScript, []string{meta}, r.opening(index))
+	if err != nil {
+		return "", storeError("open "+meta, err)
+	}
+	found, err := checkLayout(meta, r.layout(index), answer)
+	if err != nil {
+		return "", err
+	}
+	if err := r.applyRules(ctx); err != nil { // writes them
+		return "", storeError("apply the rules", err)
+	}
+	return found[fieldEpoch], nil
+}
 
 // Ready returns ErrReadOnly if the store refuses writes, and another error, usually ErrUnavailable, if it does
 // not answer.

@@ -30,58 +30,100 @@ func (r *Repo) applyRules(ctx context.Context) error {
 		"voting_window":     strconv.FormatInt(seconds(r.rules.VotingWindow), 10),
 		"interesting_votes": strconv.Itoa(r.rules.InterestingVotes),
 	}
-	for _, p := range r.partitions {
-		meta, err := r.client.HGetAll(ctx, p.meta()).Result()
-		if err != nil {
-			return err
+	metas := make([]*redis.MapStringStringCmd, len(r.partitions))
+	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
+		for i, p := range r.partitions {
+			metas[i] = pipe.HGetAll(ctx, p.meta())
 		}
+	})
+	if err != nil {
+		return err
+	}
+	var outdated []partition
+	var changed []string
+	for i, p := range r.partitions {
+		meta := metas[i].Val()
 		applied := maps.Clone(meta)
 		maps.Copy(applied, rules)
 		if maps.Equal(applied, meta) {
 			continue
 		}
-		var changed []string
+		outdated = append(outdated, p)
 		for _, rule := range slices.Sorted(maps.Keys(rules)) {
-			if was := meta[rule]; was != "" && was != rules[rule] {
-				changed = append(changed, fmt.Sprintf("%s was %s and is %s", rule, was, rules[rule]))
+			change := fmt.Sprintf("%s was %s and is %s", rule, meta[rule], rules[rule])
+			if was := meta[rule]; was != "" && was != rules[rule] && !slices.Contains(changed, change) {
+				changed = append(changed, change)
 			}
 		}
-		if changed != nil && r.keepRules {
-			return fmt.Errorf("the rules differ from those of the data: %s: use the same settings as the server", strings.Join(changed, ", "))
+	}
+	if changed != nil && r.keepRules {
+		return fmt.Errorf("the rules differ from those of the data: %s: use the same settings as the server", strings.Join(changed, ", "))
+	}
+	if changed != nil && r.onRerank != nil {
+		r.onRerank(strings.Join(changed, ", "))
+	}
+	return r.rerank(ctx, outdated, rules)
+}
+
+// rerank re-ranks the articles of partitions, and records the rules in each when it is done.
+func (r *Repo) rerank(ctx context.Context, partitions []partition, rules map[string]string) error {
+	if len(partitions) == 0 {
+		return nil
+	}
+	cards := make([][]*redis.IntCmd, len(partitions))
+	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
+		for i, p := range partitions {
+			cards[i] = []*redis.IntCmd{pipe.ZCard(ctx, p.ranking(ByTime)), pipe.ZCard(ctx, p.deleted())}
 		}
-		if changed != nil && r.onRerank != nil {
-			r.onRerank(strings.Join(changed, ", "))
+	})
+	if err != nil {
+		return err
+	}
+	var empty []partition
+	total, done := 0, 0
+	for i, p := range partitions {
+		n := int(cards[i][0].Val() + cards[i][1].Val())
+		total += n
+		if n == 0 {
+			empty = append(empty, p)
 		}
-		if err := r.rerank(ctx, p); err != nil {
+	}
+	if err := r.recordRules(ctx, empty, rules); err != nil {
+		return err
+	}
+	ranked := func(n int) {
+		done += n
+		r.onProgress("ranking all articles", min(done, total), total)
+	}
+	for _, p := range partitions {
+		if slices.Contains(empty, p) {
+			continue
+		}
+		if err := r.rerankPartition(ctx, p, ranked); err != nil {
 			return err
 		}
-		if err := r.client.HSet(ctx, p.meta(), rules).Err(); err != nil {
+		if err := r.recordRules(ctx, []partition{p}, rules); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *Repo) rerank(ctx context.Context, p partition) error {
-	// Deleted articles have no rank, but their voters are kept.
-	sets := []string{p.ranking(ByTime), p.deleted()}
-	var cards []*redis.IntCmd
-	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
-		cards = nil
-		for _, set := range sets {
-			cards = append(cards, pipe.ZCard(ctx, set))
+func (r *Repo) recordRules(ctx context.Context, partitions []partition, rules map[string]string) error {
+	if len(partitions) == 0 {
+		return nil
+	}
+	return r.pipeline(ctx, func(pipe redis.Pipeliner) {
+		for _, p := range partitions {
+			pipe.HSet(ctx, p.meta(), rules)
 		}
 	})
-	if err != nil {
-		return err
-	}
-	total, done := int(cards[0].Val()+cards[1].Val()), 0
-	for _, set := range sets {
-		err := r.rerankAll(ctx, p, set, func(n int) {
-			done += n
-			r.onProgress("ranking all articles", min(done, total), total)
-		})
-		if err != nil {
+}
+
+func (r *Repo) rerankPartition(ctx context.Context, p partition, ranked func(int)) error {
+	// Deleted articles have no rank, but their voters are kept.
+	for _, set := range []string{p.ranking(ByTime), p.deleted()} {
+		if err := r.rerankAll(ctx, p, set, ranked); err != nil {
 			return err
 		}
 	}

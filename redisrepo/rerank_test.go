@@ -12,10 +12,10 @@ import (
 
 func TestChangedRulesApplyToExistingArticles(t *testing.T) {
 	t.Parallel()
-	for _, tags := range [][]string{{""}, {"{a}", "{b}", "{c}"}} {
+	for _, tags := range layouts {
 		t.Run(fmt.Sprint(tags), func(t *testing.T) {
 			t.Parallel()
-			partitions := redisrepo.WithPartitions(tags...)
+			partitions := redisrepo.WithPartitions(len(tags))
 			s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 3 }, partitions)
 			var ids []redisrepo.ArticleID
 			for i := range 250 { // more than one batch

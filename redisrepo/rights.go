@@ -68,24 +68,33 @@ type question struct {
 	answer       *redis.Cmd
 }
 
-// questionsPerTrip is how many rights one round trip asks for: the server in memory takes long for each, and all of
-// them on a busy machine longer than a reply may.
-const questionsPerTrip = 20
+// One round trip asks for questionsPerTrip rights in each partition, and for maxQuestionsPerTrip at most: the server
+// in memory takes long for each, and all of them on a busy machine longer than a reply may.
+const (
+	questionsPerTrip    = 20
+	maxQuestionsPerTrip = 1000
+)
 
 // checkRights checks that the Redis user may run every command on every kind of key. A script that lacked a right
 // halfway would leave its write half done.
 func (r *Repo) checkRights(ctx context.Context) error {
 	var questions []question
-	for _, p := range r.partitions {
-		for kind, keys := range p.keysOf(r.database) {
-			for _, key := range keys {
-				for _, command := range commandsOf[kind] {
-					questions = append(questions, question{command: command, key: key})
-				}
+	ask := func(kind string, keys []string) {
+		for _, key := range keys {
+			for _, command := range commandsOf[kind] {
+				questions = append(questions, question{command: command, key: key})
 			}
 		}
 	}
-	for some := range slices.Chunk(questions, questionsPerTrip) {
+	if r.partitions[0] != untagged {
+		ask("hash", []string{untagged.meta()})
+	}
+	for _, p := range r.partitions {
+		for kind, keys := range p.keysOf(r.database) {
+			ask(kind, keys)
+		}
+	}
+	for some := range slices.Chunk(questions, min(questionsPerTrip*len(r.partitions), maxQuestionsPerTrip)) {
 		err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
 			for i := range some {
 				some[i].ask(ctx, pipe)
@@ -127,6 +136,9 @@ func (q *question) missing() error {
 		return missing
 	}
 	if err == nil && reply(answer).status() == "UNKNOWN" {
+		if strings.HasPrefix(q.command, "SPUBLISH") || strings.HasPrefix(q.command, "SSUBSCRIBE") {
+			return &PartitionsError{"a site with tags needs Redis 7.0 or newer: " + reply(answer).text(1)}
+		}
 		return fmt.Errorf("%s needs a newer Redis: %s", q.command, reply(answer).text(1))
 	}
 	return nil

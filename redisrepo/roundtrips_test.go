@@ -163,7 +163,7 @@ func keyedPost(s *site) {
 // If the key's partition differs from the link's, the key is claimed in the round trip that draws the number.
 func TestKeyedPostInPartitionsMakesTwoRoundTrips(t *testing.T) {
 	t.Parallel()
-	partitions := redisrepo.WithPartitions("{a}", "{b}", "{c}")
+	partitions := redisrepo.WithPartitions(len(four))
 	counted := new(counter)
 	beside := newSite(t, nil, partitions)
 	s := beside.reopened(beside.client(observer(counted.add)), nil, partitions)

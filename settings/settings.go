@@ -102,6 +102,7 @@ func defaults() kong.Vars {
 		"interesting_votes":     fmt.Sprint(r.InterestingVotes),
 		"page_size":             fmt.Sprint(r.PageSize),
 		"max_page_size":         fmt.Sprint(redisrepo.MaxPageSize),
+		"max_partitions":        fmt.Sprint(redisrepo.MaxPartitions),
 		"group_cache_ttl":       formatDuration(r.GroupCacheTTL),
 		"body_limit":            fmt.Sprint(o.BodyLimit),
 		"request_timeout":       formatDuration(o.Timeout),

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"frontpage/redisrepo"
 	"frontpage/store"
 )
 
@@ -16,11 +17,15 @@ type Store struct {
 	RedisCertFile string        `env:"REDIS_CERT_FILE" placeholder:"FILE" help:"Client certificate for a rediss:// server that requires one, with its key in REDIS_KEY_FILE."`
 	RedisKeyFile  string        `env:"REDIS_KEY_FILE" placeholder:"FILE" help:"Private key of that certificate."`
 	DataDir       string        `env:"DATA_DIR" default:"./data" help:"Data directory of the private redis-server."`
+	Partitions    int           `env:"PARTITIONS" placeholder:"N" help:"Partitions of a new site: 1, 2, 4 and so on up to ${max_partitions}. They cannot be changed later: an existing site has its number in the store, and another one is refused. More than 1 needs Redis 7.0 or newer. Default: 1."`
 }
 
 func (s *Store) check() error {
 	if s.RedisTimeout < time.Millisecond {
 		return Invalid(fmt.Errorf("%v is below 1ms", s.RedisTimeout), "redis-timeout")
+	}
+	if err := redisrepo.CheckPartitions(s.Partitions); err != nil {
+		return Invalid(err, "partitions")
 	}
 	return nil
 }

@@ -74,6 +74,42 @@ func TestImportAddsEachRowOnceAndCheckFindsInconsistencies(t *testing.T) {
 	}
 }
 
+// The number of partitions is set once and read from the store after that. A group is counted once.
+func TestPartitionsBelongToTheStore(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t)
+	file := filepath.Join(t.TempDir(), "articles.csv")
+	rows := "id,title,link,votes,poster,posted_at,groups\n"
+	for i := range 40 {
+		rows += fmt.Sprintf("%d,article,https://a.example/,%d,alice,1700000000,go\n", 16+i, i)
+	}
+	if err := os.WriteFile(file, []byte(rows), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		partitions, want string
+		args             []string
+	}{
+		{"16", "40 added", []string{"import", file}},
+		{"", "checked 40 articles, 0 deleted articles and 1 groups: 0 violations", []string{"check"}},
+		{"16", "0 violations", []string{"check"}},
+		{"64", "PARTITIONS (--partitions): the site in this store has 16 partitions, not 64", []string{"check"}},
+		{"1", "PARTITIONS (--partitions): the site in this store has 16 partitions, not 1", nil},
+	} {
+		env := []string{"REDIS_URL=" + redis.URL()}
+		if tt.partitions != "" {
+			env = append(env, "PARTITIONS="+tt.partitions)
+		}
+		out, _ := programtest.Command(t, env, tt.args...).CombinedOutput()
+		if !strings.Contains(string(out), tt.want) {
+			t.Errorf("%v with PARTITIONS=%s: %s, want %q", tt.args, tt.partitions, out, tt.want)
+		}
+	}
+	if keys := redis.Client.Keys(t.Context(), "[^{]*").Val(); len(keys) != 1 || keys[0] != "meta:" {
+		t.Errorf("keys without a tag: %q, want meta: alone", keys)
+	}
+}
+
 func TestUndeleteRestoresTheArticleWithItsRank(t *testing.T) {
 	t.Parallel()
 	env := []string{"REDIS_URL=" + redistest.Start(t).URL(), "INTERESTING_VOTES=3"}
