@@ -69,12 +69,28 @@ func placeOf(z redis.Z) cursor { return cursor{z.Score, z.Member.(string)} }
 
 // listPartitions returns consecutive articles of a listing in several partitions.
 func (r *Repo) listPartitions(ctx context.Context, l Listing, first, count int) ([]redis.Z, error) {
-	starts, skip := make([]int, len(r.partitions)), first
+	windows := make([]window, len(r.partitions))
+	if first > shallow*len(windows) {
+		var err error
+		if windows, err = r.split(ctx, l, first, count); err != nil || windows == nil {
+			return nil, err
+		}
+	} else {
+		for i := range windows {
+			windows[i].high = first
+		}
+	}
+	skip := first
+	for _, w := range windows {
+		skip -= w.low
+	}
 	items, _, err := r.merge(ctx, l, skip+count, func(pipe redis.Pipeliner, i, size int, _ bool) func() (run, error) {
-		reply := r.queueListing(ctx, pipe, r.partitions[i], l, listRequest{request: request[cursor]{size: size}, skip: starts[i]})
+		most := windows[i].size() + count // that the partition can have up to the end of the page
+		part := listRequest{request: request[cursor]{size: min(size, most)}, skip: windows[i].low}
+		reply := r.queueListing(ctx, pipe, r.partitions[i], l, part)
 		return func() (run, error) {
 			found, err := reply()
-			return run{items: found.items, more: len(found.items) == size}, err
+			return run{items: found.items, more: len(found.items) == size && size < most}, err
 		}
 	})
 	if err != nil {

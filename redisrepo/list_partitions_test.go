@@ -90,7 +90,7 @@ func TestPartitionsListAsOne(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(1, 2))
-			articles := make([]placed, 500)
+			articles := make([]placed, 1200)
 			for i := range articles {
 				articles[i] = place(i+1, random)
 			}
@@ -104,7 +104,7 @@ func TestPartitionsListAsOne(t *testing.T) {
 						lists = append(lists, redisrepo.PostedBy("alice"))
 					}
 					for _, l := range lists {
-						wantPages(s, l, articles, 1+random.IntN(100))
+						wantPages(s, l, articles, random)
 						for range 40 {
 							wantBetween(s, l, articles, order, direction, random)
 						}
@@ -124,8 +124,9 @@ func idsOf(articles []placed) []redisrepo.ArticleID {
 }
 
 // wantPages compares a whole listing, by cursors in both directions and by numbers.
-func wantPages(s *site, l redisrepo.Listing, want []placed, size int) {
+func wantPages(s *site, l redisrepo.Listing, want []placed, random *rand.Rand) {
 	s.t.Helper()
+	size := 40 + random.IntN(60)
 	for _, backward := range []bool{false, true} {
 		var got []redisrepo.ArticleID
 		for _, edge := range walkAll(s.t, size, backward, len(want), func(span redisrepo.PageRequest) ([]redisrepo.Edge, redisrepo.PageInfo, error) {
@@ -137,7 +138,12 @@ func wantPages(s *site, l redisrepo.Listing, want []placed, size int) {
 			s.t.Errorf("%+v: pages of %d, backward %t:\n got %v\nwant %v", l, size, backward, got, idsOf(want))
 		}
 	}
-	for page := 1; page <= len(want)/size+2; page++ {
+	for n := range 20 {
+		size := 1 + random.IntN(30)
+		page := 1 + random.IntN(len(want)/size+2)
+		if n == 0 {
+			page = 2_000_000_000
+		}
 		first := min((page-1)*size, len(want))
 		part := idsOf(want[first:min(first+size, len(want))])
 		if got, err := s.List(s.ctx, l, page, &size); err != nil || !slices.Equal(got, part) {
@@ -201,8 +207,8 @@ func wantBetween(s *site, l redisrepo.Listing, articles []placed, o redisrepo.Or
 
 // replies is a hook that counts round trips and the items of their replies.
 type replies struct {
-	mutex        sync.Mutex
-	trips, items int
+	mutex                  sync.Mutex
+	trips, commands, items int
 }
 
 func (*replies) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -215,6 +221,7 @@ func (r *replies) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 		r.mutex.Lock()
 		defer r.mutex.Unlock()
 		r.trips++
+		r.commands += len(commands)
 		for _, command := range commands {
 			switch c := command.(type) {
 			case *redis.ZSliceCmd:
@@ -247,5 +254,37 @@ func TestPartitionsReturnFewArticles(t *testing.T) {
 		if counted.trips > 82 || counted.items > 80*sixteen*11 {
 			t.Errorf("%+v: 80 pages took %d round trips and %d articles, want at most 82 and %d", l, counted.trips, counted.items, 80*sixteen*11)
 		}
+	}
+}
+
+// No page number reads much more than a page, however the articles are spread.
+func TestDeepPageNumbersReadFewArticles(t *testing.T) {
+	t.Parallel()
+	for name, place := range distributions {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			beside := newSite(t, nil, inSixteen())
+			articles, random := make([]placed, 3000), rand.New(rand.NewPCG(1, 2))
+			for i := range articles {
+				articles[i] = place(i+1, random)
+			}
+			importPlaced(beside, articles)
+			counted := new(replies)
+			s := beside.reopened(beside.client(counted), nil, inSixteen())
+			for _, l := range []redisrepo.Listing{redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending), best("all")} {
+				for page := 1; page < 130; page++ {
+					*counted = replies{}
+					if page == 129 {
+						page = 2_000_000_000
+					}
+					if _, err := s.List(s.ctx, l, page, new(25)); err != nil {
+						t.Fatal(err)
+					}
+					if counted.trips > 14 || counted.items > 2100 || name == "evenly" && (counted.trips > 6 || counted.items > 520) {
+						t.Errorf("%+v: page %d took %d round trips and %d articles, want a few, and at most 2100", l, page, counted.trips, counted.items)
+					}
+				}
+			}
+		})
 	}
 }

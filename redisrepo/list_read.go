@@ -60,11 +60,17 @@ func (l Listing) compare(a, b cursor) int {
 
 // queueListing queues the command that reads one partition, and returns a function for its reply.
 func (r *Repo) queueListing(ctx context.Context, pipe redis.Pipeliner, p partition, l Listing, q listRequest) func() (ranked, error) {
-	key := l.key(p)
 	if l.group == "" && !q.needEnds {
-		items := pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: key, Start: q.skip, Stop: q.skip + q.size - 1, Rev: l.direction == Descending})
+		items := pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: l.key(p), Start: q.skip, Stop: q.skip + q.size - 1, Rev: l.direction == Descending})
 		return func() (ranked, error) { return ranked{items: items.Val()}, items.Err() }
 	}
+	reply := r.callListing(ctx, pipe, p, l, q)
+	return func() (ranked, error) { return parseRanked(reply) }
+}
+
+// callListing queues a call of listing.lua. With cursors in wanted it replies their ranks.
+func (r *Repo) callListing(ctx context.Context, pipe redis.Pipeliner, p partition, l Listing, q listRequest, wanted ...cursor) *redis.Cmd {
+	key := l.key(p)
 	keys, reverse, end, indexed := []string{key}, "", "FIRST", l.group
 	if l.group != "" {
 		keys = append(keys, p.group(l.group), p.ranking(l.order), p.groups())
@@ -80,7 +86,7 @@ func (r *Repo) queueListing(ctx context.Context, pipe redis.Pipeliner, p partiti
 	}
 	afterScore, afterMember := q.after.args()
 	beforeScore, beforeMember := q.before.args()
-	reply := listingScript.EvalSha(ctx, pipe, keys,
+	args := []any{
 		reverse,                              // ARGV[1]
 		q.size,                               // ARGV[2]
 		end,                                  // ARGV[3]
@@ -91,8 +97,12 @@ func (r *Repo) queueListing(ctx context.Context, pipe redis.Pipeliner, p partiti
 		beforeMember,                         // ARGV[8]
 		r.rules.GroupCacheTTL.Milliseconds(), // ARGV[9]
 		string(indexed),                      // ARGV[10]
-	)
-	return func() (ranked, error) { return parseRanked(reply) }
+	}
+	for _, c := range wanted {
+		score, member := c.args()
+		args = append(args, score, member) // ARGV[11...]
+	}
+	return listingScript.EvalSha(ctx, pipe, keys, args...)
 }
 
 func (l Listing) key(p partition) string {

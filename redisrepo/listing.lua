@@ -1,5 +1,5 @@
--- listing.lua: read a page of a listing, by rank or by cursors. The listing of a group is built if it does
--- not exist.
+-- listing.lua: read a page of a listing, by rank or by cursors, or the ranks of cursors. The listing of a group is
+-- built if it does not exist.
 --
 -- KEYS[1]  the listing         zset  of all articles, of one poster, or of a group
 -- KEYS[2]  group:NAME          set   the group's articles; only the listing of a group has KEYS[2] to [4]
@@ -15,8 +15,10 @@
 -- ARGV[8]  its member, which need not be in the listing
 -- ARGV[9]  how long a group's listing is kept after its last use, milliseconds
 -- ARGV[10] the group's name, or empty if it does not belong in KEYS[4]
+-- ARGV[11...] score and member of each cursor whose rank is wanted instead of a page
 --
 -- Replies {rank of the first article replied, size of the listing, member, score, ...}
+--         or, with ARGV[11], {number of articles before each cursor, ...}
 -- Safe to run twice: it changes only what can be rebuilt. While Redis refuses writes, it computes the listing of
 -- a group of up to 10,000 articles without storing it, and fails for a larger group.
 
@@ -76,7 +78,14 @@ local function rank_of(score, member)
   return low, 0
 end
 
+local function ranks()
+  local found = {}
+  for i = 11, #ARGV, 2 do found[#found + 1] = rank_of(ARGV[i], ARGV[i + 1]) end
+  return found
+end
+
 local function read()
+  if ARGV[11] then return ranks() end
   local size = computed and #computed / 2 or redis.call('ZCARD', listing)
   local start, stop = skip, size
   if after_score ~= '' then
@@ -112,7 +121,7 @@ end
 -- cause as many writes.
 local left = redis.call('PTTL', listing)
 local page = left > 0 and read()
-if page and left > ttl - math.min(1000, ttl / 10) then return page end
+if page and (ARGV[11] or left > ttl - math.min(1000, ttl / 10)) then return page end
 
 local function refused(answer) return type(answer) == 'table' and answer.err end
 
