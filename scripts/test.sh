@@ -21,7 +21,7 @@ fi
 install_missing redis-server:redis-server gcc:"gcc libc6-dev" curl:curl nginx:nginx
 echo "testing with $(redis-server --version)" >&2
 # shellcheck disable=SC2046,SC2086 # one word for each package
-CGO_ENABLED=1 go test -race "$@" ${PACKAGES:-$(go list ./... | grep -v '/tests/cluster$')}
+CGO_ENABLED=1 go test -race -timeout 20m "$@" ${PACKAGES:-$(go list ./... | grep -v '/tests/cluster$')}
 [ $# = 0 ] || exit 0
 . web/needs.sh
 web/test.sh

@@ -12,7 +12,12 @@ import (
 	"github.com/alicebob/miniredis/v2"
 )
 
+// memoryTimeout is the shortest timeout of the store in memory. It runs in this process: on a busy machine a reply is
+// late, but never lost.
+const memoryTimeout = 5 * time.Second
+
 func openMemory(ctx context.Context, o Options) (*Store, error) {
+	o.Timeout = max(o.Timeout, memoryTimeout)
 	server := miniredis.NewMiniRedis()
 	// Its scripts can read files, and any user of this machine can reach its port.
 	password := rand.Text()

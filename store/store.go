@@ -51,7 +51,7 @@ type Options struct {
 	// error.
 	TLS TLS
 
-	// Timeout is the maximum wait for one reply, and for a free connection. 0 means 400 ms.
+	// Timeout is the maximum wait for one reply, and for a free connection. 0 means 400 ms. In memory it is at least 5 s.
 	Timeout time.Duration
 
 	// Log receives what happens while the store is open, including go-redis' own messages at level debug. nil
