@@ -86,13 +86,19 @@ func isNetwork(err error) bool {
 	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
 }
 
+// isDial reports whether a connection could not be opened, so that nothing was sent.
+func isDial(err error) bool {
+	var network *net.OpError
+	return errors.As(err, &network) && network.Op == "dial"
+}
+
 // classify returns ErrUnavailable, ErrReadOnly or ErrDenied, or nil for any other error.
 func classify(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return nil // by the caller
 	case isNetwork(err), errors.Is(err, errNoReply), errors.Is(err, context.DeadlineExceeded),
-		errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
+		errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted), errors.Is(err, errUnconfirmed):
 		return ErrUnavailable
 	}
 	var reply redis.Error
@@ -122,7 +128,8 @@ var classes = map[string]error{
 	"OOM": ErrReadOnly, "MISCONF": ErrReadOnly, "READONLY": ErrReadOnly, "NOREPLICAS": ErrReadOnly,
 	"NOAUTH": ErrDenied, "NOPERM": ErrDenied, "WRONGPASS": ErrDenied,
 	"LOADING": ErrUnavailable, "BUSY": ErrUnavailable, "MASTERDOWN": ErrUnavailable,
-	"CLUSTERDOWN": ErrUnavailable, "TRYAGAIN": ErrUnavailable,
+	"CLUSTERDOWN": ErrUnavailable, "TRYAGAIN": ErrUnavailable, "MOVED": ErrUnavailable, "ASK": ErrUnavailable,
+	"UNBLOCKED": ErrUnavailable,
 }
 
 // scriptPosition is what Redis 6.2 puts before the error of a command that a script called. No text of a user

@@ -131,7 +131,7 @@ func (r *Repo) importBatch(ctx context.Context, calls []importCall) (failed erro
 		return r.importInSteps(ctx, calls[0])
 	}
 	replies := make([]*redis.Cmd, len(calls))
-	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
+	err := r.pipeline(r.confirmed(ctx), func(pipe redis.Pipeliner) {
 		for i, c := range calls {
 			keys, args := c.call(r, false)
 			replies[i] = postScript.EvalSha(ctx, pipe, keys, args...)

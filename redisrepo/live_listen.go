@@ -35,6 +35,7 @@ const (
 // that were posted meanwhile if they are among the 100 newest, and cannot tell them from imported ones.
 // report gets each failure once for as long as it lasts.
 func (r *Repo) Listen(ctx context.Context, report func(error)) {
+	ctx = impatient(ctx) // it repeats its calls itself
 	var all sync.WaitGroup
 	for i := range r.partitions {
 		all.Go(func() { r.subscribe(ctx, i, report) })

@@ -30,12 +30,26 @@ func FailFast(ctx context.Context) context.Context {
 // patience is a hook that limits how long one call waits: for a connection, a reply, and the repetition of both.
 type patience struct{ limit time.Duration }
 
-// LimitWaiting limits how long each call of a client waits: twice the client's timeout, whatever it waits for.
+// LimitWaiting limits how long each call of a client waits. With one Redis that is twice the client's timeout, whatever
+// it waits for. Under Redis Cluster and Sentinel a call outlasts a failover: it is repeated for up to 4.5 seconds, but
+// ends before the deadline of its context; without a deadline, for up to 30 seconds.
 func LimitWaiting(client redis.UniversalClient) {
-	if single, ok := client.(*redis.Client); ok && single.Options().ReadTimeout > 0 {
-		single.AddHook(patience{limit: 2 * single.Options().ReadTimeout})
+	switch c := client.(type) {
+	case *redis.ClusterClient:
+		c.AddHook(&persistence{reload: c.ReloadState, quick: 2 * c.Options().ReadTimeout})
+	case *redis.Client:
+		limit := 2 * c.Options().ReadTimeout
+		switch {
+		case c.Options().Addr == sentinelAddress:
+			c.AddHook(&persistence{quick: limit})
+		case limit > 0:
+			c.AddHook(patience{limit: limit})
+		}
 	}
 }
+
+// sentinelAddress is what go-redis calls the address of a client that asks Sentinel for it.
+const sentinelAddress = "FailoverClient"
 
 func (patience) DialHook(next redis.DialHook) redis.DialHook { return next }
 

@@ -173,9 +173,11 @@ const claimedArticle = "-"
 // drawNumber draws an article number. If there is a claim to make, it also claims the idempotency key for
 // the digest, in the same round trip, and returns the record of the first claim.
 func (r *Repo) drawNumber(ctx context.Context, index int, claim, digest string) (n int64, record string, err error) {
+	ctx = r.confirmed(ctx) // a number that was seen is never drawn again
 	if claim == "" {
-		n, err = r.client.IncrBy(ctx, r.partitions[index].counter(), 1).Result()
-		return n, "", err
+		number := redis.NewIntCmd(ctx, "incrby", r.partitions[index].counter(), 1)
+		err = r.send(ctx, number)
+		return number.Val(), "", err
 	}
 	var number *redis.IntCmd
 	var claimed *redis.StringCmd

@@ -62,6 +62,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -100,6 +101,8 @@ type Repo struct {
 	leases  leases
 
 	voteScript *redis.Script
+	voteText   string // of voteScript
+	acks       int    // see WithAcks
 	polls      polls
 	voteCalls  *voteCalls
 
@@ -131,7 +134,7 @@ func New(ctx context.Context, client redis.UniversalClient, rules Rules, options
 	if err != nil {
 		return nil, err
 	}
-	r := &Repo{client: client, rules: rules, groups: groups, voteCalls: calls, voteScript: voteScript(rules), live: live{wake: make(chan struct{}, 1)},
+	r := &Repo{client: client, rules: rules, groups: groups, voteCalls: calls, voteText: voteText(rules), live: live{wake: make(chan struct{}, 1)},
 		onProgress: func(string, int, int) {}}
 	if single, ok := client.(interface{ Options() *redis.Options }); ok { // a cluster has one database
 		r.database = single.Options().DB
@@ -144,6 +147,10 @@ func New(ctx context.Context, client redis.UniversalClient, rules Rules, options
 	}
 	if r.leases.all, err = simplelru.NewLRU[Subject, *lease](leaseSubjects, nil); err != nil {
 		return nil, err
+	}
+	r.voteScript = redis.NewScript(r.voteText)
+	if err := r.confirmWrites(ctx); err != nil {
+		return nil, fmt.Errorf("find out who confirms writes: %w", err)
 	}
 	r.finders = make([]groupFinder, len(r.partitions))
 	r.histories = make([]history, len(r.partitions))
@@ -179,7 +186,7 @@ func (r *Repo) checkMeta(ctx context.Context) error {
 		}
 	}
 	answers := make([]*redis.Cmd, len(r.partitions))
-	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
+	err := r.pipeline(r.confirmed(ctx), func(pipe redis.Pipeliner) {
 		for i, p := range r.partitions {
 			answers[i] = openScript.EvalSha(ctx, pipe, []string{p.meta()}, r.opening(i)...)
 		}
@@ -256,11 +263,16 @@ func (r *Repo) reopen(ctx context.Context, index int) (epoch string, err error) 
 // Ready returns ErrReadOnly if the store refuses writes, and another error, usually ErrUnavailable, if it does
 // not answer.
 func (r *Repo) Ready(ctx context.Context) error {
-	for _, p := range r.partitions {
-		// A write, which Redis may refuse, but without effect: there is no such member.
-		if err := r.client.ZAddXX(ctx, p.ranking(ByTime), redis.Z{Member: reserved}).Err(); err != nil {
-			return storeError("write", err)
+	// Writes, which Redis may refuse, but without effect: there is no such member. While a shard of a cluster is gone,
+	// the others serve.
+	var writes []redis.Cmder
+	_, err := r.pipelined(impatient(ctx), func(pipe redis.Pipeliner) {
+		for _, p := range r.partitions {
+			writes = append(writes, pipe.ZAddXX(ctx, p.ranking(ByTime), redis.Z{Member: reserved}))
 		}
+	})
+	if !slices.ContainsFunc(writes, func(c redis.Cmder) bool { return c.Err() == nil }) {
+		return storeError("write", err)
 	}
 	if r.rights.missing.Load() {
 		return r.mayWrite(ctx)

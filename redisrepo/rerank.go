@@ -143,7 +143,7 @@ func (r *Repo) rerankAll(ctx context.Context, p partition, set string, ranked fu
 	articles := r.client.ZScan(ctx, set, 0, "", batchSize).Iterator()
 	return batches(ctx, articles, 2, func(members []string) error {
 		defer ranked(len(members))
-		return r.pipeline(ctx, func(pipe redis.Pipeliner) {
+		return r.pipeline(r.confirmed(ctx), func(pipe redis.Pipeliner) {
 			for _, member := range members {
 				id, err := ParseArticleID(member)
 				if err != nil {

@@ -5,7 +5,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"net"
 	"regexp"
 	"slices"
 
@@ -30,21 +29,26 @@ var (
 	openScript     = script("open.lua")
 )
 
-// scripts are all scripts but vote.lua, which each Repo has for its rules.
-var scripts []*redis.Script
+// scripts are all scripts but vote.lua, which each Repo has for its rules. scriptTexts are their texts by digest.
+var (
+	scripts     []*redis.Script
+	scriptTexts = map[string]string{}
+)
 
 // script returns the script in a file, after the functions of shared.lua that it uses: every call defines them again,
 // which takes Redis longer than many a command.
 func script(name string) *redis.Script {
-	s := redis.NewScript(luaSource(name))
+	source := luaSource(name)
+	s := redis.NewScript(source)
 	scripts = append(scripts, s)
+	scriptTexts[s.Hash()] = source
 	return s
 }
 
-// voteScript is vote.lua for a site with these rules.
-func voteScript(rules Rules) *redis.Script {
-	return redis.NewScript(fmt.Sprintf("local vote_score, window, margin, interesting_votes = %d, %d, %d, %d\n%s",
-		rules.VoteScore, seconds(rules.VotingWindow), seconds(voterMargin), rules.InterestingVotes, luaSource("vote.lua")))
+// voteText is vote.lua for a site with these rules.
+func voteText(rules Rules) string {
+	return fmt.Sprintf("local vote_score, window, margin, interesting_votes = %d, %d, %d, %d\n%s",
+		rules.VoteScore, seconds(rules.VotingWindow), seconds(voterMargin), rules.InterestingVotes, luaSource("vote.lua"))
 }
 
 func luaSource(name string) string {
@@ -71,8 +75,12 @@ func readLua(name string) string {
 	return string(file)
 }
 
-// loadScripts loads the scripts into the server, so that they can be called by digest in a pipeline.
+// loadScripts loads the scripts into the server, so that they can be called by digest. The primaries of a cluster get
+// each of them with its first call.
 func (r *Repo) loadScripts(ctx context.Context) error {
+	if _, many := r.client.(*redis.ClusterClient); many {
+		return nil
+	}
 	for _, s := range append(slices.Clip(scripts), r.voteScript) {
 		if err := s.Load(ctx, r.client).Err(); err != nil {
 			return err
@@ -96,39 +104,39 @@ func (r *Repo) pipelined(ctx context.Context, queue func(redis.Pipeliner)) ([]re
 	return commands, err
 }
 
-// pipeline runs the commands that queue adds in one round trip. Scripts are called by digest. A server
-// that was restarted does not know them any more: then they are loaded and all commands run again,
-// which is safe for every script.
+// pipeline runs the commands that queue adds in one round trip. Scripts are called by digest. Those that a server does
+// not know, because it was restarted or has just become a primary, are called again by their text.
 //
 // Replies of redis.Nil are not errors: the caller checks the commands for them.
 func (r *Repo) pipeline(ctx context.Context, queue func(redis.Pipeliner)) error {
-	run := func() error {
-		commands, err := r.pipelined(ctx, queue)
-		if err == nil {
-			return nil
-		}
-		for _, c := range commands {
-			if err := c.Err(); err != nil && !errors.Is(err, redis.Nil) {
-				return err
-			}
-		}
+	commands, err := r.pipelined(ctx, queue)
+	if err == nil {
 		return nil
 	}
-	err := run()
-	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		if err = r.loadScripts(ctx); err == nil {
-			err = run()
+	var unknown []redis.Cmder
+	for _, c := range commands {
+		if redis.HasErrorPrefix(c.Err(), "NOSCRIPT") {
+			r.byText(c.Args())
+			unknown = append(unknown, c)
 		}
 	}
-	return flushed(err)
+	if len(unknown) > 0 {
+		_, _ = r.pipelined(ctx, func(pipe redis.Pipeliner) { _ = pipe.BatchProcess(ctx, unknown...) })
+	}
+	if err := firstError(commands, nil); !errors.Is(err, redis.Nil) {
+		return err
+	}
+	return nil
 }
 
-// flushed turns the error of a script that was flushed again right after it was loaded into ErrUnavailable.
-func flushed(err error) error {
-	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+// byText turns the words of a call by digest into those of a call by text.
+func (r *Repo) byText(words []any) {
+	digest, _ := words[1].(string)
+	text, ok := scriptTexts[digest]
+	if !ok {
+		text = r.voteText
 	}
-	return err
+	words[0], words[1] = "eval", text
 }
 
 // reply is the reply of a script: a status and what belongs to it.
@@ -136,7 +144,38 @@ type reply []any
 
 // run calls a script by its digest, or by its text if the server does not know the digest.
 func (r *Repo) run(ctx context.Context, s *redis.Script, keys []string, args []any) (reply, error) {
-	answer, err := s.Run(ctx, r.client, keys, args...).Slice()
+	words := append(make([]any, 0, 3+len(keys)+len(args)), "evalsha", s.Hash(), len(keys))
+	for _, key := range keys {
+		words = append(words, key)
+	}
+	words = append(words, args...)
+	if s != rateScript { // a count that is lost is no harm
+		ctx = r.confirmed(ctx)
+	}
+	command := scriptCommand(ctx, words)
+	err := r.send(ctx, command)
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		r.byText(words)
+		command = scriptCommand(ctx, words)
+		err = r.send(ctx, command)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return statusReply(command)
+}
+
+func scriptCommand(ctx context.Context, words []any) *redis.Cmd {
+	command := redis.NewCmd(ctx, words...)
+	if words[2] != 0 {
+		command.SetFirstKeyPos(3)
+	}
+	return command
+}
+
+// statusReply returns the reply of a script, which begins with a status.
+func statusReply(command *redis.Cmd) (reply, error) {
+	answer, err := command.Slice()
 	if err == nil && reply(answer).text(0) == "" {
 		err = errNoStatus
 	}
@@ -144,36 +183,31 @@ func (r *Repo) run(ctx context.Context, s *redis.Script, keys []string, args []a
 }
 
 // once is a command that go-redis does not send again after its reply was lost.
-type once struct{ *redis.Cmd }
+type once struct {
+	*redis.Cmd
+	lost bool // it was sent again nevertheless, and may have taken effect before
+}
 
-func (once) NoRetry() bool { return true }
+func (*once) NoRetry() bool { return true }
 
 // runKnowing is run for the words of a whole command, and reports whether the script was called again because the first
 // reply was lost. Then the reply may be about what the first call left.
-func (r *Repo) runKnowing(ctx context.Context, s *redis.Script, words []any) (answer reply, again bool, err error) {
-	for loaded, repeated := false, false; ; {
-		command := redis.NewCmd(ctx, words...)
-		command.SetFirstKeyPos(3)
-		err = r.client.Process(ctx, once{command})
-		var network *net.OpError
+func (r *Repo) runKnowing(ctx context.Context, words []any) (answer reply, again bool, err error) {
+	ctx = r.confirmed(ctx)
+	for repeated := false; ; {
+		command := &once{Cmd: scriptCommand(ctx, words)}
+		err = r.send(ctx, command)
+		again = again || command.lost
 		switch {
-		case redis.HasErrorPrefix(err, "NOSCRIPT") && !loaded: // also after a repeat: the server may have been restarted
-			loaded = true
-			if err = s.Load(ctx, r.client).Err(); err != nil {
-				return nil, false, err
-			}
-		case redis.HasErrorPrefix(err, "NOSCRIPT"):
-			return nil, false, flushed(err)
+		case redis.HasErrorPrefix(err, "NOSCRIPT"): // also after a repeat: the server may have been restarted
+			r.byText(words)
 		case isNetwork(err) && !repeated && ctx.Err() == nil:
 			repeated = true
-			again = again || !errors.As(err, &network) || network.Op != "dial"
+			again = again || mayHaveRun(err)
 		case err != nil:
 			return nil, false, err
 		default:
-			answer, err = command.Slice()
-			if err == nil && answer.text(0) == "" {
-				err = errNoStatus
-			}
+			answer, err = statusReply(command.Cmd)
 			return answer, again, err
 		}
 	}

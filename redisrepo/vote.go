@@ -83,7 +83,7 @@ func (r *Repo) cast(ctx context.Context, id ArticleID, ballots ...*ballot) {
 		words := call.with(ballots, r.scriptNow())
 		defer r.live.version.Add(1)
 		return r.guard(ctx, func() (answer reply, err error) {
-			answer, again, err = r.runKnowing(ctx, r.voteScript, words)
+			answer, again, err = r.runKnowing(ctx, words)
 			return answer, err
 		})
 	})

@@ -1,0 +1,190 @@
+package redisrepo_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/redisrepo"
+)
+
+// failingNext is a hook that fails the next commands with an error of Redis, without sending them; if lost is set, it
+// sends them and loses the reply.
+type failingNext struct {
+	failures atomic.Int64
+	reply    string
+	lost     bool
+}
+
+var errLost = &net.OpError{Op: "read", Err: errors.New("connection reset")}
+
+func (h *failingNext) fail() error {
+	if h.failures.Load() <= 0 {
+		return nil
+	}
+	h.failures.Add(-1)
+	if h.lost {
+		return errLost
+	}
+	return redisError(h.reply)
+}
+
+func (*failingNext) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h *failingNext) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, command redis.Cmder) error {
+		failure := h.fail()
+		if failure == nil || h.lost {
+			if err := next(ctx, command); failure == nil {
+				return err
+			}
+		}
+		return failure
+	}
+}
+
+// ProcessPipelineHook fails the last command only.
+func (h *failingNext) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		failure := h.fail()
+		if failure == nil {
+			return next(ctx, commands)
+		}
+		last := commands[len(commands)-1]
+		if others := commands[:len(commands)-1]; len(others) > 0 {
+			_ = next(ctx, others)
+		}
+		last.SetErr(failure)
+		return failure
+	}
+}
+
+// underSentinel returns the site as a client sees it that asks Sentinel for the address.
+func (s *site) underSentinel(hooks ...redis.Hook) *site {
+	options := *s.server.Client.Options()
+	socket := options.Addr
+	options.Network, options.Addr, options.MaxRetries, options.ReadTimeout = "tcp", "FailoverClient", -1, 400*time.Millisecond
+	options.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}
+	client := redis.NewClient(&options)
+	s.t.Cleanup(func() { _ = client.Close() })
+	redisrepo.LimitWaiting(client)
+	for _, h := range hooks {
+		client.AddHook(h)
+	}
+	return s.reopened(client, nil)
+}
+
+// What fails for a passing reason is repeated, each command of a pipeline for itself.
+func TestPassingFailuresAreRepeated(t *testing.T) {
+	t.Parallel()
+	for _, reply := range []string{
+		"MOVED 1 127.0.0.1:1", "ASK 1 127.0.0.1:1", "TRYAGAIN", "CLUSTERDOWN", "LOADING", "READONLY", "MASTERDOWN", "NOREPLICAS", "UNBLOCKED",
+		"READONLY You can't write against a read only replica. script: 1, on @user_script:2.",
+	} {
+		t.Run(reply, func(t *testing.T) {
+			t.Parallel()
+			plain := newSite(t, nil)
+			h := &failingNext{reply: reply}
+			s := plain.underSentinel(h)
+			a := s.post("alice", "go")
+			h.failures.Store(2)
+			if got := s.vote(a.ID, "bob", up); got.Unknown || got.Previous != none || got.Article.Votes != 2 {
+				t.Errorf("Vote = %+v with %d votes, want the first vote of bob", got, got.Article.Votes)
+			}
+			h.failures.Store(2)
+			s.wantList(best("go"), a.ID)
+			h.failures.Store(2)
+			articles, errs := s.ArticlesByID(s.ctx, []redisrepo.ArticleID{a.ID, a.ID})
+			if errors.Join(errs...) != nil || articles[1].Votes != 2 {
+				t.Errorf("ArticlesByID = %v, %v", articles, errs)
+			}
+			h.failures.Store(3)
+			if added, errs := s.Import(s.ctx, oldArticles(3)); errors.Join(errs...) != nil || slices.Contains(added, false) {
+				t.Errorf("Import = %v, %v, want three articles added", added, errs)
+			}
+			if left := h.failures.Load(); left > 0 {
+				t.Errorf("%d failures are left", left)
+			}
+			s.wantClean()
+		})
+	}
+}
+
+// A vote that is repeated after its reply was lost claims to know nothing of the position before.
+func TestVoteRepeatedThroughAFailoverClaimsNothing(t *testing.T) {
+	t.Parallel()
+	h := &failingNext{lost: true}
+	s := newSite(t, nil).underSentinel(h)
+	a := s.post("alice")
+	h.failures.Store(3)
+	if got := s.vote(a.ID, "bob", up); !got.Unknown || !got.Changed || got.Article.Votes != 2 {
+		t.Errorf("Vote = %+v, want an unknown position before", got)
+	}
+	if got := s.vote(a.ID, "bob", down); got.Unknown || got.Previous != up {
+		t.Errorf("Vote = %+v, want the position before", got)
+	}
+}
+
+// A call that waits for a server in vain ends before its request does, and says that the store does not answer.
+func TestWaitingEndsBeforeTheDeadline(t *testing.T) {
+	t.Parallel()
+	for name, h := range map[string]*failingNext{"refused": {reply: "CLUSTERDOWN"}, "lost": {lost: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, nil).underSentinel(h)
+			a := s.post("alice")
+			h.failures.Store(1 << 30)
+			ctx, cancel := context.WithTimeout(s.ctx, 300*time.Millisecond)
+			defer cancel()
+			_, err := s.Vote(redisrepo.FailFast(ctx), a.ID, "bob", up, "")
+			if !errors.Is(err, redisrepo.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+				t.Errorf("Vote: %v with the context's %v, want ErrUnavailable before the deadline", err, ctx.Err())
+			}
+			h.failures.Store(0)
+			if _, err := s.Vote(redisrepo.FailFast(s.ctx), a.ID, "bob", up, ""); err != nil {
+				t.Errorf("the next request: %v", err)
+			}
+		})
+	}
+}
+
+// No more than a thousand calls wait: a further one fails at once.
+func TestFewCallsWait(t *testing.T) {
+	t.Parallel()
+	h := &failingNext{reply: "CLUSTERDOWN"}
+	s := newSite(t, nil).underSentinel(h)
+	h.failures.Store(1 << 30)
+	ctx, cancel := context.WithCancel(s.ctx)
+	defer cancel()
+	refused := make(chan error, 1)
+	var all sync.WaitGroup
+	for range 1001 {
+		all.Go(func() {
+			if _, err := s.List(ctx, redisrepo.PostedBy("alice"), 1, nil); !errors.Is(err, context.Canceled) {
+				select {
+				case refused <- err:
+				default:
+				}
+			}
+		})
+	}
+	select {
+	case err := <-refused:
+		if !errors.Is(err, redisrepo.ErrUnavailable) {
+			t.Errorf("List: %v, want ErrUnavailable", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("1001 calls wait")
+	}
+	cancel()
+	all.Wait()
+}
