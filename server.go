@@ -3,6 +3,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -71,9 +72,14 @@ func open(ctx context.Context, s *settings.Settings, o store.Options, options ..
 		return nil, nil, err
 	}
 	redisrepo.LimitWaiting(st.Client)
-	repo, err := redisrepo.New(ctx, st.Client, s.SiteRules(), append(options, redisrepo.WithPartitions(s.Partitions))...)
+	options = append(options, redisrepo.WithPartitions(cmp.Or(st.Partitions, s.Partitions)), redisrepo.WithAcks(st.Acks))
+	repo, err := redisrepo.New(ctx, st.Client, s.SiteRules(), options...)
 	if errors.As(err, new(*redisrepo.PartitionsError)) {
-		err = settings.Invalid(err, "partitions")
+		setting := "partitions"
+		if st.Partitions != 0 {
+			setting = "redis-url"
+		}
+		err = settings.Invalid(err, setting)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, st.Close())

@@ -12,6 +12,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/redisrepo"
+	"frontpage/store"
 )
 
 // Settings are the settings of all commands.
@@ -103,6 +104,7 @@ func defaults() kong.Vars {
 		"page_size":             fmt.Sprint(r.PageSize),
 		"max_page_size":         fmt.Sprint(redisrepo.MaxPageSize),
 		"max_partitions":        fmt.Sprint(redisrepo.MaxPartitions),
+		"max_acks":              fmt.Sprint(store.MaxAcks),
 		"group_cache_ttl":       formatDuration(r.GroupCacheTTL),
 		"body_limit":            fmt.Sprint(o.BodyLimit),
 		"request_timeout":       formatDuration(o.Timeout),

@@ -42,6 +42,7 @@ func TestInvalidSettingIsATypedError(t *testing.T) {
 		"--vote-score=0":       "VOTE_SCORE (--vote-score): 0 is not between 1 and 1000000000 seconds",
 		"--depth-limit=0":      "DEPTH_LIMIT (--depth-limit): 0 is below 1",
 		"--partitions=3":       "PARTITIONS (--partitions): 3 is not one of 1, 2, 4, 8, 16, 32, 64, 128 and 256",
+		"--redis-acks=11":      "REDIS_ACKS (--redis-acks): 11 is not between 0 and 10",
 		"--rate-addresses=0":   "RATE_ADDRESSES (--rate-addresses): 0 is not between 1 and 1000000000",
 		"--tls-key-file=x.pem": "TLS_CERT_FILE (--tls-cert-file), TLS_KEY_FILE (--tls-key-file): one is set and the other is not",
 		"--log-level=loud":     `LOG_LEVEL (--log-level): "loud" is not debug, info, warn or error`,

@@ -11,8 +11,9 @@ import (
 
 // Store are the settings of the store.
 type Store struct {
-	RedisURL      string        `env:"REDIS_URL" placeholder:"URL" help:"The store: redis://, rediss:// (TLS), unix://, redis+sentinel://h1,h2/master, rediss+sentinel:// (TLS), spawn:///dir (a private redis-server) or memory://. If unset: a private redis-server with its data in DATA_DIR if redis-server or valkey-server is installed, otherwise memory."`
+	RedisURL      string        `env:"REDIS_URL" placeholder:"URL" help:"The store: redis://, rediss:// (TLS), unix://, redis+sentinel://h1,h2/master, rediss+sentinel:// (TLS), redis+cluster://h1,h2, rediss+cluster:// (TLS), spawn:///dir (a private redis-server) or memory://. If unset: a private redis-server with its data in DATA_DIR if redis-server or valkey-server is installed, otherwise memory."`
 	RedisTimeout  time.Duration `env:"REDIS_TIMEOUT" default:"400ms" help:"Maximum wait for a reply from the store, at least 1ms."`
+	RedisAcks     *int          `env:"REDIS_ACKS" placeholder:"N" help:"Number of replicas that must have received a write before it is acknowledged, 0 to ${max_acks}. Default: 1 in a Redis Cluster, otherwise 0."`
 	RedisCAFile   string        `env:"REDIS_CA_FILE" name:"redis-ca-file" placeholder:"FILE" help:"CA certificates, in PEM format, that verify a rediss:// server, instead of the system's."`
 	RedisCertFile string        `env:"REDIS_CERT_FILE" placeholder:"FILE" help:"Client certificate for a rediss:// server that requires one, with its key in REDIS_KEY_FILE."`
 	RedisKeyFile  string        `env:"REDIS_KEY_FILE" placeholder:"FILE" help:"Private key of that certificate."`
@@ -27,16 +28,19 @@ func (s *Store) check() error {
 	if err := redisrepo.CheckPartitions(s.Partitions); err != nil {
 		return Invalid(err, "partitions")
 	}
+	if s.RedisAcks != nil && (*s.RedisAcks < 0 || *s.RedisAcks > store.MaxAcks) {
+		return Invalid(fmt.Errorf("%d is not between 0 and %d", *s.RedisAcks, store.MaxAcks), "redis-acks")
+	}
 	return nil
 }
 
 // StoreOptions returns the options of the store.
 func (s *Store) StoreOptions(log *slog.Logger) store.Options {
 	return store.Options{
-		URL: s.RedisURL, DataDir: s.DataDir, Timeout: s.RedisTimeout, Log: log,
+		URL: s.RedisURL, DataDir: s.DataDir, Timeout: s.RedisTimeout, Acks: s.RedisAcks, Log: log,
 		TLS: store.TLS{CAFile: s.RedisCAFile, CertFile: s.RedisCertFile, KeyFile: s.RedisKeyFile},
 		Names: map[string]string{
-			"URL": Name("redis-url"), "DataDir": Name("data-dir"),
+			"URL": Name("redis-url"), "DataDir": Name("data-dir"), "Acks": Name("redis-acks"),
 			"CAFile": Name("redis-ca-file"), "CertFile": Name("redis-cert-file"), "KeyFile": Name("redis-key-file"),
 		},
 	}

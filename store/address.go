@@ -24,8 +24,16 @@ func (o Options) invalidURL(err error) error {
 	return fmt.Errorf("%s: %w", o.name("URL"), err)
 }
 
-// remoteClient creates the client for a URL and the address to show for it.
-func remoteClient(o Options, scheme, rest string) (*redis.Client, string, error) {
+// remote is what a URL says about a Remote store.
+type remote struct {
+	client     redis.UniversalClient
+	address    string // to show
+	partitions int    // 0 if it does not say
+	acks       int
+}
+
+// openURL creates the client for a URL. It connects to nothing.
+func openURL(o Options, scheme, rest string) (*remote, error) {
 	authority, tail := rest, ""
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
 		authority, tail = rest[:i], rest[i:]
@@ -33,29 +41,76 @@ func remoteClient(o Options, scheme, rest string) (*redis.Client, string, error)
 	// An @ here means that the password holds an unencoded / ? or #: its parts would be parsed as a host and
 	// a path, and shown. Only the path of a socket without credentials may have one.
 	if strings.Contains(tail, "@") && (scheme != "unix" || authority != "") {
-		return nil, "", o.invalidURL(errMalformed)
+		return nil, o.invalidURL(errMalformed)
 	}
-	if plain, ok := strings.CutSuffix(scheme, "+sentinel"); ok {
-		return sentinelClient(o, plain, authority, tail)
+	plain, several, _ := strings.Cut(scheme, "+")
+	if several == "" {
+		return openServer(o, scheme, rest)
 	}
+	at := strings.LastIndex(authority, "@")
+	u, err := url.Parse("redis://" + authority[:at+1] + several + tail) // net/url accepts only one host
+	if err != nil || u.Fragment != "" {
+		return nil, o.invalidURL(errMalformed)
+	}
+	u.Scheme = plain
+	hosts := strings.Split(authority[at+1:], ",")
+	if several == "sentinel" {
+		return openSentinels(o, u, hosts)
+	}
+	return openCluster(o, u, hosts)
+}
+
+// openServer is openURL for a single server.
+func openServer(o Options, scheme, rest string) (*remote, error) {
 	u, err := url.Parse(scheme + "://" + rest)
 	if err != nil || u.Fragment != "" || scheme == "unix" && u.Host != "" {
-		return nil, "", o.invalidURL(errMalformed)
+		return nil, o.invalidURL(errMalformed)
+	}
+	r, err := o.parameters(u, 0)
+	if err != nil {
+		return nil, err
 	}
 	client, err := newClient(u, o)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	where := client.Options().Addr
 	switch {
 	case scheme == "unix":
 		where = (&url.URL{Path: where}).EscapedPath() // a ? or # in it would end the path
 	case !validHost(where):
-		return nil, "", errors.Join(o.invalidURL(errMalformed), client.Close())
+		return nil, errors.Join(o.invalidURL(errMalformed), client.Close())
 	default:
 		where = strings.ReplaceAll(where, "%", "%25") // the zone of an IPv6 address
 	}
-	return client, address(scheme, where, client.Options().DB), nil
+	r.client, r.address = client, address(scheme, where, client.Options().DB)
+	return r, nil
+}
+
+// parameters removes from the URL the parameters that are not go-redis'. acks is the default of that parameter.
+func (o Options) parameters(u *url.URL, acks int) (*remote, error) {
+	r, query := &remote{acks: acks}, u.Query()
+	if o.Acks != nil {
+		r.acks = *o.Acks
+	}
+	if query.Has("partitions") {
+		n, err := strconv.ParseUint(query.Get("partitions"), 10, 31)
+		if err != nil || n == 0 {
+			return nil, o.invalidURL(errors.New("partitions must be a number such as 1, 2, 4, 8 or 16"))
+		}
+		r.partitions = int(n) // #nosec G115 -- 31 bits
+	}
+	if query.Has("acks") {
+		n, err := strconv.ParseUint(query.Get("acks"), 10, 31)
+		if err != nil || n > MaxAcks {
+			return nil, o.invalidURL(fmt.Errorf("acks must be between 0 and %d", MaxAcks))
+		}
+		r.acks = int(n) // #nosec G115 -- at most MaxAcks
+	}
+	query.Del("partitions")
+	query.Del("acks")
+	u.RawQuery = query.Encode()
+	return r, nil
 }
 
 // validHost reports whether a host with a port is a name or an IP address.
@@ -71,27 +126,37 @@ func validHost(hostPort string) bool {
 	return err == nil || host != "" && !strings.ContainsAny(host, ":[]%/?#@")
 }
 
-// sentinelClient parses the hosts itself: net/url accepts only one.
-func sentinelClient(o Options, scheme, authority, tail string) (*redis.Client, string, error) {
-	at := strings.LastIndex(authority, "@")
-	u, err := url.Parse("redis://" + authority[:at+1] + "sentinel" + tail)
-	if err != nil || u.Fragment != "" {
-		return nil, "", o.invalidURL(errMalformed)
-	}
-	master, database, _ := strings.Cut(strings.Trim(u.Path, "/"), "/")
-	hosts := strings.Split(authority[at+1:], ",")
+// hostsAndPorts adds the port to the hosts that have none. An empty host is the error missing.
+func (o Options) hostsAndPorts(hosts []string, port string, missing error) error {
 	for i, host := range hosts {
 		if _, _, err := net.SplitHostPort(host); err != nil {
-			hosts[i] = net.JoinHostPort(strings.Trim(host, "[]"), "26379")
+			hosts[i] = net.JoinHostPort(strings.Trim(host, "[]"), port)
 		}
-		if master != "" && host != "" && !validHost(hosts[i]) {
-			return nil, "", o.invalidURL(errMalformed)
+		if host == "" {
+			return o.invalidURL(missing)
 		}
-		if master == "" || host == "" {
-			return nil, "", o.invalidURL(errors.New("it must name hosts and a master: " + scheme + "+sentinel://host1,host2/master"))
+		if !validHost(hosts[i]) {
+			return o.invalidURL(errMalformed)
 		}
 	}
+	return nil
+}
 
+// openSentinels is openURL for a primary that Sentinels name.
+func openSentinels(o Options, u *url.URL, hosts []string) (*remote, error) {
+	scheme := u.Scheme
+	missing := errors.New("it must name hosts and a master: " + scheme + "+sentinel://host1,host2/master")
+	master, database, _ := strings.Cut(strings.Trim(u.Path, "/"), "/")
+	if master == "" {
+		return nil, o.invalidURL(missing)
+	}
+	if err := o.hostsAndPorts(hosts, "26379", missing); err != nil {
+		return nil, err
+	}
+	r, err := o.parameters(u, 0)
+	if err != nil {
+		return nil, err
+	}
 	query := u.Query()
 	user, password := query.Get("sentinel_username"), query.Get("sentinel_password")
 	query.Del("sentinel_username")
@@ -102,9 +167,33 @@ func sentinelClient(o Options, scheme, authority, tail string) (*redis.Client, s
 		&url.URL{Scheme: scheme, Host: hosts[0], Path: "/" + database, RawQuery: query.Encode()},
 		url.UserPassword(user, password), u.User, o)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	return client, address(scheme+"+sentinel", strings.Join(hosts, ",")+"/"+url.PathEscape(master), client.Options().DB), nil
+	r.client, r.address = client, address(scheme+"+sentinel", strings.Join(hosts, ",")+"/"+url.PathEscape(master), client.Options().DB)
+	return r, nil
+}
+
+// openCluster is openURL for a Redis Cluster. The hosts are some of its nodes, which name the others.
+func openCluster(o Options, u *url.URL, hosts []string) (*remote, error) {
+	scheme := u.Scheme
+	if database := strings.Trim(u.Path, "/"); database != "" && database != "0" {
+		return nil, o.invalidURL(errors.New("a Redis Cluster has database 0 only: write it like " + scheme + "+cluster://host1,host2"))
+	}
+	if err := o.hostsAndPorts(hosts, "6379", errors.New("it must name hosts: "+scheme+"+cluster://host1,host2")); err != nil {
+		return nil, err
+	}
+	r, err := o.parameters(u, 1)
+	if err != nil {
+		return nil, err
+	}
+	query := u.Query()
+	query["addr"] = hosts[1:]
+	client, err := newClusterClient(&url.URL{Scheme: scheme, User: u.User, Host: hosts[0], RawQuery: query.Encode()}, o)
+	if err != nil {
+		return nil, err
+	}
+	r.client, r.address = client, address(scheme+"+cluster", strings.Join(hosts, ","), 0)
+	return r, nil
 }
 
 func address(scheme, where string, database int) string {

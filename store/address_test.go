@@ -17,7 +17,7 @@ var database = regexp.MustCompile(` \(database \d+\)$`)
 // percent-encoding, and that an address parses to itself.
 func FuzzURL(f *testing.F) {
 	const secret = "s3cret"
-	schemes := []string{"redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel"}
+	schemes := []string{"redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster"}
 	for _, seed := range []struct{ user, before, after, rest string }{
 		{"", "", "", "localhost"},
 		{"user", "", "", "host:6379/2"},
@@ -31,6 +31,7 @@ func FuzzURL(f *testing.F) {
 		{"", "1/", "", "/run/redis"},
 		{"user", "", "", "a,b:26379/main/1?sentinel_password=other&pool_size=5"},
 		{"user", "", "", "a,,b/main"},
+		{"user", "", "", "a,[::1]:7000,b/0?partitions=16&acks=1"},
 		{"user", "", "", "a{b/main"},
 		{"user", "", "", "host?pool_size=-1"},
 		{"user", "", "", "host/zero"},
@@ -78,6 +79,7 @@ func TestAddressNamesTheServerOfTheURL(t *testing.T) {
 	for _, input := range []string{
 		"redis://localhost", "redis://user:s3cret@host:7000/3", "rediss://[::1]", "unix:///run/redis?db=1",
 		"unix://user:s3cret@/run/a%3Fb", "redis+sentinel://a,b:1,[::1]/main/2", "redis://",
+		"redis+cluster://user:s3cret@a,b:1,[::1]/0", "rediss+cluster://a?partitions=16",
 	} {
 		address, err := store.ParseURL(input)
 		if err != nil {
@@ -88,6 +90,7 @@ func TestAddressNamesTheServerOfTheURL(t *testing.T) {
 	want := []string{
 		"redis://localhost:6379", "redis://host:7000 (database 3)", "rediss://[::1]:6379", "unix:///run/redis (database 1)",
 		"unix:///run/a%3Fb", "redis+sentinel://a:26379,b:1,[::1]:26379/main (database 2)", "redis://localhost:6379",
+		"redis+cluster://a:6379,b:1,[::1]:6379", "rediss+cluster://a:6379",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("addresses = %q, want %q", got, want)

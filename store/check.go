@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,8 +10,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 )
-
-var errCluster = errors.New("Redis Cluster is not supported yet: use a server that is not part of a cluster")
 
 // How long to wait for a server: until it replies at all, and until it has loaded its data. A child either
 // replies or exits, so its limits only guard against one that hangs; they are for a busy machine, too.
@@ -26,8 +25,8 @@ const (
 	reportEvery = 5 * time.Second
 )
 
-// await returns nil when the server replies to PING. It returns the last error when the server refuses the
-// client, when it does not reply within replies or is still loading after loads, and when ended is closed.
+// await returns nil when the store can be used. It returns the last error when a server refuses the client, when
+// none replies within replies, when it is still loading, or lacks a shard, after loads, and when ended is closed.
 func (s *Store) await(ctx context.Context, replies, loads time.Duration, ended <-chan struct{}) error {
 	started := time.Now()
 	deadline := started.Add(replies)
@@ -37,23 +36,29 @@ func (s *Store) await(ctx context.Context, replies, loads time.Duration, ended <
 	defer tick.Stop()
 	for {
 		attempt, cancel := context.WithDeadline(ctx, deadline)
-		err := s.Client.Ping(attempt).Err()
+		err := s.ping(attempt)
 		cancel()
 		if last == nil || !errors.Is(err, context.DeadlineExceeded) {
 			last = err
 		}
 		var replied redis.Error
+		waiting := ""
 		switch {
 		case err == nil:
 			return nil
 		case redis.HasErrorPrefix(err, "LOADING"):
+			waiting = "waiting for Redis to load its data"
+		case errors.As(err, new(shardError)):
+			waiting = "waiting for all shards of the Redis Cluster"
+		case errors.As(err, &replied), tlsFailed(err):
+			return err
+		}
+		if waiting != "" {
 			deadline = started.Add(loads)
 			if time.Since(report) > reportEvery {
 				report = time.Now()
-				s.log.InfoContext(ctx, "waiting for Redis to load its data", "store", s.Address, "for", time.Since(started).Round(time.Second))
+				s.log.InfoContext(ctx, waiting, "store", s.Address, "for", time.Since(started).Round(time.Second), "err", err)
 			}
-		case errors.As(err, &replied), tlsFailed(err):
-			return err
 		}
 		if time.Now().After(deadline) {
 			return last
@@ -68,17 +73,55 @@ func (s *Store) await(ctx context.Context, replies, loads time.Duration, ended <
 	}
 }
 
+func (s *Store) ping(ctx context.Context) error {
+	if cluster, ok := s.Client.(*redis.ClusterClient); ok {
+		return pingCluster(ctx, cluster)
+	}
+	return s.Client.Ping(ctx).Err()
+}
+
 // inspect rejects a server that Frontpage cannot run on and warns about one that may lose data. A server that
 // does not allow INFO is accepted unchecked.
 func (s *Store) inspect(ctx context.Context) error {
-	text, err := s.Client.Info(ctx).Result()
+	if cluster, ok := s.Client.(*redis.ClusterClient); ok {
+		return s.inspectCluster(ctx, cluster)
+	}
+	info, err := s.readInfo(ctx, s.Client)
+	if err != nil {
+		return err
+	}
+	if err := s.checkVersion(info, "6.2"); err != nil {
+		return err
+	}
+	s.aof = info["aof_enabled"]
+	switch cmp.Or(info["redis_mode"], info["server_mode"]) { // Valkey calls it server_mode
+	case "cluster":
+		return errors.New("this is a node of a Redis Cluster: use redis+cluster://host1,host2, or rediss+cluster:// with TLS")
+	case "sentinel":
+		return errors.New("this is a Sentinel, not a data server: use redis+sentinel://host1,host2/master")
+	}
+
+	if evicts(info) {
+		s.log.WarnContext(ctx, "Redis may evict articles and votes when its memory is full: set its maxmemory-policy to noeviction",
+			"store", s.Address, "maxmemory-policy", info["maxmemory_policy"])
+	}
+	if s.aof == "0" {
+		s.log.WarnContext(ctx, "a crash of Redis loses everything since its last snapshot: set its appendonly to yes",
+			"store", s.Address)
+	}
+	return nil
+}
+
+// readInfo returns the fields of INFO, or none if the server does not allow it.
+func (s *Store) readInfo(ctx context.Context, server redis.Cmdable) (map[string]string, error) {
+	text, err := server.Info(ctx).Result()
 	var replied redis.Error
 	if errors.As(err, &replied) {
 		s.log.DebugContext(ctx, "Redis does not allow INFO: its version and persistence are unknown", "err", err)
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return fmt.Errorf("read its version: %w", err)
+		return nil, fmt.Errorf("read its version: %w", err)
 	}
 	info := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -86,34 +129,29 @@ func (s *Store) inspect(ctx context.Context) error {
 			info[key] = value
 		}
 	}
+	return info, nil
+}
 
-	s.aof = info["aof_enabled"]
-	if version := info["redis_version"]; version != "" {
-		s.Version = "Redis " + version
-		var major, minor int
-		if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil || major < 6 || major == 6 && minor < 2 {
-			return fmt.Errorf("Redis %s is too old: Frontpage needs Redis 6.2 or later", version)
-		}
+// checkVersion sets Version to that of a server, and returns an error if it is older than minimum. Valkey reports
+// redis_version 7.2.4 for compatibility.
+func (s *Store) checkVersion(info map[string]string, minimum string) error {
+	version := info["redis_version"]
+	if version == "" {
+		return nil
 	}
-	if version := info["valkey_version"]; version != "" { // Valkey reports redis_version 7.2.4 for compatibility
-		s.Version = "Valkey " + version
+	var major, minor, minimumMajor, minimumMinor int
+	_, _ = fmt.Sscanf(minimum, "%d.%d", &minimumMajor, &minimumMinor)
+	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil || major < minimumMajor || major == minimumMajor && minor < minimumMinor {
+		return fmt.Errorf("Redis %s is too old: Frontpage needs Redis %s or later", version, minimum)
 	}
-	for _, mode := range []string{info["redis_mode"], info["server_mode"]} { // Valkey calls it server_mode
-		switch mode {
-		case "cluster":
-			return errCluster
-		case "sentinel":
-			return errors.New("this is a Sentinel, not a data server: use redis+sentinel://host1,host2/master")
-		}
-	}
-
-	if policy := info["maxmemory_policy"]; policy != "" && policy != "noeviction" {
-		s.log.WarnContext(ctx, "Redis may evict articles and votes when its memory is full: set its maxmemory-policy to noeviction",
-			"store", s.Address, "maxmemory-policy", policy)
-	}
-	if s.aof == "0" {
-		s.log.WarnContext(ctx, "a crash of Redis loses everything since its last snapshot: set its appendonly to yes",
-			"store", s.Address)
+	s.Version = "Redis " + version
+	if valkey := info["valkey_version"]; valkey != "" {
+		s.Version = "Valkey " + valkey
 	}
 	return nil
+}
+
+func evicts(info map[string]string) bool {
+	policy := info["maxmemory_policy"]
+	return policy != "" && policy != "noeviction"
 }

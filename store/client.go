@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -77,6 +78,54 @@ func newClient(u *url.URL, o Options) (*redis.Client, error) {
 	config.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	client := redis.NewClient(config)
 	client.AddHook(dialHook{})
+	return client, nil
+}
+
+// maxClusterTimeout is the maximum wait for one reply of a node. One that hangs is replaced within seconds.
+const maxClusterTimeout = 5 * time.Second
+
+// newClusterClient returns a client of a Redis Cluster, which gives each node a pool of connections.
+func newClusterClient(u *url.URL, o Options) (*redis.ClusterClient, error) {
+	query := u.Query()
+	for _, name := range []string{"max_retries", "read_only", "route_by_latency", "route_by_latency_tolerance", "route_randomly"} {
+		if query.Has(name) {
+			return nil, o.invalidURL(fmt.Errorf("%s cannot be set for a Redis Cluster", name))
+		}
+	}
+	skipVerify := false
+	if u.Scheme == "rediss" && query.Has("skip_verify") {
+		var err error
+		if skipVerify, err = strconv.ParseBool(query.Get("skip_verify")); err != nil {
+			return nil, o.invalidURL(errors.New("skip_verify must be true or false"))
+		}
+		query.Del("skip_verify") // go-redis knows it for single servers only
+		u.RawQuery = query.Encode()
+	}
+	if err := complete(u, min(o.Timeout, maxClusterTimeout)); err != nil {
+		return nil, o.invalidURL(err)
+	}
+	query = u.Query()
+	query.Del("max_retries") // max_redirects stands for it
+	u.RawQuery = query.Encode()
+	config, err := redis.ParseClusterURL(u.String())
+	if err != nil {
+		return nil, o.invalidURL(err)
+	}
+	if config.TLSConfig != nil {
+		config.TLSConfig.ServerName = "" // each node is verified by its own address
+		config.TLSConfig.MinVersion = tls.VersionTLS12
+		config.TLSConfig.InsecureSkipVerify = skipVerify // #nosec G402 -- only if the operator asks for it
+	}
+	if err := o.loadTLS(config.TLSConfig); err != nil {
+		return nil, err
+	}
+	config.ContextTimeoutEnabled = true
+	config.ClusterStateReloadInterval = time.Second // a node that is gone redirects no client to its successor
+	config.DialerRetries = 1
+	config.DisableIdentity = true
+	config.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	client := redis.NewClusterClient(config)
+	client.OnNewNode(func(node *redis.Client) { node.AddHook(dialHook{}) }) // the cluster's own hooks do not dial
 	return client, nil
 }
 

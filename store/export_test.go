@@ -6,9 +6,9 @@ import "strings"
 // show.
 func ParseURL(url string) (string, error) {
 	scheme, rest, _ := strings.Cut(url, "://")
-	client, address, err := remoteClient(Options{Timeout: defaultTimeout}, scheme, rest)
+	r, err := openURL(Options{Timeout: defaultTimeout}, scheme, rest)
 	if err != nil {
 		return "", err
 	}
-	return address, client.Close()
+	return r.address, r.client.Close()
 }

@@ -63,7 +63,7 @@ func (r *record) logger(level slog.Level) *slog.Logger {
 
 // names are the environment variables of the program.
 var names = map[string]string{
-	"URL": "REDIS_URL", "DataDir": "DATA_DIR", "CAFile": "REDIS_CA_FILE", "CertFile": "REDIS_CERT_FILE", "KeyFile": "REDIS_KEY_FILE",
+	"URL": "REDIS_URL", "DataDir": "DATA_DIR", "Acks": "REDIS_ACKS", "CAFile": "REDIS_CA_FILE", "CertFile": "REDIS_CERT_FILE", "KeyFile": "REDIS_KEY_FILE",
 }
 
 // open opens a store and closes it when the test ends.

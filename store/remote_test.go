@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -38,24 +37,6 @@ func unusedPort(t *testing.T) string {
 		}
 	}
 	t.Fatal("no port is free")
-	return ""
-}
-
-// unusedClusterPort is unusedPort for a server whose cluster port is 10,000 higher.
-func unusedClusterPort(t *testing.T) string {
-	t.Helper()
-	for range 1000 {
-		port := unusedPort(t)
-		number, err := strconv.Atoi(port)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if listener, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", number+10_000)); err == nil {
-			listener.Close()
-			return port
-		}
-	}
-	t.Fatal("no cluster port is free")
 	return ""
 }
 
@@ -180,10 +161,9 @@ func TestUnreachableServerIsAnError(t *testing.T) {
 func TestUnusableURLIsRefusedWithoutShowingIt(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{
-		"localhost:6379":                                           "rediss+sentinel://, spawn:// or memory://",
+		"localhost:6379":                                           "rediss+cluster://, spawn:// or memory://",
 		"/run/s3cret":                                              "must begin with",
 		"http://s3cret@host":                                       "must begin with",
-		"redis+cluster://a,b":                                      "Redis Cluster is not supported",
 		"redis://user:s3cret%@host:6379":                           "cannot be parsed",
 		"redis://user:s3/cret@host:6379":                           "cannot be parsed",
 		"redis://user:12/s3cret@host:6379":                         "cannot be parsed",
@@ -207,6 +187,20 @@ func TestUnusableURLIsRefusedWithoutShowingIt(t *testing.T) {
 		"redis+sentinel://user:s3cret@a,b/m/zero":                  "invalid database number",
 		"redis+sentinel://user:s3cret@a{b/m?password=s3cret":       "cannot be parsed",
 		"redis+sentinel://user:s3cret@a,b/m?route_by_latency=true": "route_by_latency",
+		"redis+cluster://user:s3cret@":                             "must name hosts: redis+cluster://host1,host2",
+		"rediss+cluster://user:s3cret@a,,b":                        "must name hosts: rediss+cluster://host1,host2",
+		"redis+cluster://user:s3/cret@a":                           "cannot be parsed",
+		"redis+cluster://:12?s3cret@a":                             "cannot be parsed",
+		"redis+cluster://:12?partitions=s3cret@a":                  "cannot be parsed",
+		"redis+cluster://user:s3cret@a,b/3":                        "database 0 only",
+		"redis+cluster://a?partitions=s3cret":                      "partitions must be",
+		"redis://a?partitions=0":                                   "partitions must be",
+		"redis://a?acks=s3cret":                                    "acks must be between 0 and 10",
+		"redis+cluster://a?acks=11":                                "acks must be between 0 and 10",
+		"redis+cluster://a?max_retries=2":                          "max_retries cannot be set for a Redis Cluster",
+		"redis+cluster://a?read_only=true":                         "read_only cannot be set for a Redis Cluster",
+		"rediss+cluster://a?skip_verify=s3cret":                    "skip_verify must be true or false",
+		"redis+cluster://a?skip_verify=true":                       "unexpected option: skip_verify",
 	} {
 		if text := openError(t, store.Options{URL: url, DataDir: t.TempDir()}); !strings.Contains(text, want) || strings.Contains(text, "s3") || strings.Contains(text, "cret") {
 			t.Errorf("%s: error = %q, want %q in it and no part of the password", url, text, want)
@@ -222,7 +216,7 @@ func TestOnlySupportedVersionsAndModesAreAccepted(t *testing.T) {
 		"far too old":   {info: "redis_version:5.2.9", refused: "Redis 5.2.9"},
 		"two digits":    {info: "redis_version:10.0.1", version: "Redis 10.0.1"},
 		"Valkey":        {info: "redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.0\r\nserver_mode:standalone", version: "Valkey 8.1.0"},
-		"Valkey's mode": {info: "redis_version:7.2.4\r\nvalkey_version:8.1.0\r\nserver_mode:cluster", refused: "Redis Cluster is not supported"},
+		"Valkey's mode": {info: "redis_version:7.2.4\r\nvalkey_version:8.1.0\r\nserver_mode:cluster", refused: "use redis+cluster://"},
 		"a Sentinel":    {info: "redis_version:7.2.4\r\nredis_mode:sentinel", refused: "redis+sentinel://"},
 		"no version":    {info: "nothing"},
 	} {
@@ -265,14 +259,6 @@ func TestOpenWaitsWhileRedisLoadsItsData(t *testing.T) {
 	open(t, store.Options{URL: "redis://" + addr, Log: log.logger(slog.LevelInfo)})
 	if time.Now().Before(ready) || !strings.Contains(log.String(), "load its data") {
 		t.Errorf("Open returned %v before the data was loaded, with the log %q; want it to wait and to log that", time.Until(ready), log.String())
-	}
-}
-
-func TestRedisClusterIsRefused(t *testing.T) {
-	t.Parallel()
-	r := startServer(t, "--cluster-enabled", "yes", "--port", unusedClusterPort(t))
-	if text := openError(t, store.Options{URL: r.url()}); !strings.Contains(text, "Redis Cluster is not supported") {
-		t.Errorf("error = %q, want it to say that Redis Cluster is not supported", text)
 	}
 }
 

@@ -31,14 +31,16 @@ type Options struct {
 	//	redis://user:password@host:6379/0    rediss:// with TLS
 	//	unix://user:password@/path/to/socket?db=0
 	//	redis+sentinel://user:password@host1,host2:26379/master/0    rediss+sentinel:// with TLS, to the Sentinels too
+	//	redis+cluster://user:password@host1,host2:6379    some nodes of a Redis Cluster; rediss+cluster:// with TLS
 	//	spawn:///dir    a child with its data in /dir, which is not percent-decoded; spawn:// alone means DataDir
 	//	memory://
 	//
 	// Empty, it means a child with its data in DataDir if redis-server or valkey-server is on PATH, and
 	// memory:// otherwise.
 	//
-	// The first three accept go-redis' settings as parameters, such as ?pool_size=5&read_timeout=1s, which
-	// override those of this package. One of them, skip_verify=true, accepts any certificate from the server.
+	// The first four accept go-redis' settings as parameters, such as ?pool_size=5&read_timeout=1s, which
+	// override those of this package. One of them, skip_verify=true, accepts any certificate from the server. They
+	// also accept partitions, for Store.Partitions, and acks, which overrides Acks.
 	// The user and password of a redis+sentinel URL are for the data; its parameters sentinel_username and
 	// sentinel_password are for the Sentinels.
 	URL string
@@ -47,21 +49,29 @@ type Options struct {
 	// accessible to this user only.
 	DataDir string
 
-	// TLS is for rediss:// and rediss+sentinel://, which use TLS 1.2 or newer. With any other URL it is an
-	// error.
+	// TLS is for rediss://, rediss+sentinel:// and rediss+cluster://, which use TLS 1.2 or newer. With any other
+	// URL it is an error.
 	TLS TLS
 
-	// Timeout is the maximum wait for one reply, and for a free connection. 0 means 400 ms. In memory it is at least 5 s.
+	// Timeout is the maximum wait for one reply, and for a free connection. 0 means 400 ms. In memory it is at least
+	// 5 s, in a Redis Cluster at most 5 s.
 	Timeout time.Duration
+
+	// Acks is the number of replicas that are to confirm a write, at most MaxAcks, for Store.Acks. nil means 1 for a
+	// Redis Cluster and 0 for other stores. A child has no replicas: anything but 0 is an error for it.
+	Acks *int
 
 	// Log receives what happens while the store is open, including go-redis' own messages at level debug. nil
 	// discards everything.
 	Log *slog.Logger
 
-	// Names are what messages call the options that an operator sets: URL, DataDir, CAFile, CertFile and
+	// Names are what messages call the options that an operator sets: URL, DataDir, Acks, CAFile, CertFile and
 	// KeyFile, for example "URL": "REDIS_URL". An option that is missing here is called by its field's name.
 	Names map[string]string
 }
+
+// MaxAcks is the maximum number of replicas that confirm a write.
+const MaxAcks = 10
 
 // name returns what messages call the option.
 func (o Options) name(field string) string { return cmp.Or(o.Names[field], field) }
@@ -71,7 +81,10 @@ type Store struct {
 	Client  redis.UniversalClient // closed by Close
 	Kind    Kind
 	Address string // of a Remote: its URL without user and password; of a Child: its directory
-	Version string // such as "Redis 7.0.15"; empty if unknown
+	Version string // such as "Redis 7.0.15", in a cluster that of one node; empty if unknown
+
+	Partitions int // of a new site, as the URL says; 0 if it does not
+	Acks       int // number of replicas that are to confirm a write
 
 	aof  string // "1" or "0" as in INFO; empty if unknown
 	log  *slog.Logger
@@ -84,9 +97,9 @@ const defaultTimeout = 400 * time.Millisecond
 //
 // A server named by a URL that does not reply within five seconds is an error: Open never falls back to
 // another store or to a connection without TLS. A certificate that either side rejects is an error at once. A
-// server that is loading its data gets up to a minute, a child as long as it needs. Redis before 6.2, Redis
-// Cluster and a directory that another process uses are errors, too. A server that may lose data is not an
-// error: Open logs a warning.
+// server that is loading its data gets up to a minute, as does a Redis Cluster that lacks a shard; a child gets as
+// long as it needs. Redis before 6.2, a node of a Redis Cluster before 7.0 and a directory that another process uses
+// are errors, too. A server that may lose data is not an error: Open logs a warning.
 //
 // No error holds a user name or a password. go-redis has one logger for the whole process: the latest Open
 // sets it.
@@ -101,6 +114,10 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.TLS != (TLS{}) && !isTLS(scheme) {
 		return nil, o.errNoTLS()
 	}
+	private := o.URL == "" || scheme == "memory" || scheme == "spawn"
+	if private && o.Acks != nil && *o.Acks > 0 {
+		return nil, fmt.Errorf("%s: a private Redis has no replicas: set %s to a server that has them", o.name("Acks"), o.name("URL"))
+	}
 	switch scheme {
 	case "":
 		if o.URL == "" && serverPath() != "" {
@@ -114,25 +131,24 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	case "spawn":
 		o.DataDir = cmp.Or(rest, o.DataDir)
 		return openChild(ctx, o)
-	case "redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel":
+	case "redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster":
 		return openRemote(ctx, o, scheme, rest)
-	case "redis+cluster":
-		return nil, o.invalidURL(errCluster)
 	}
-	return nil, o.invalidURL(errors.New("it must begin with redis://, rediss://, unix://, redis+sentinel://, rediss+sentinel://, spawn:// or memory://"))
+	return nil, o.invalidURL(errors.New("it must begin with redis://, rediss://, unix://, redis+sentinel://, rediss+sentinel://, " +
+		"redis+cluster://, rediss+cluster://, spawn:// or memory://"))
 }
 
 func openRemote(ctx context.Context, o Options, scheme, rest string) (*Store, error) {
-	client, address, err := remoteClient(o, scheme, rest)
+	r, err := openURL(o, scheme, rest)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{Client: client, Kind: Remote, Address: address, log: o.Log, stop: func() {}}
+	s := &Store{Client: r.client, Kind: Remote, Address: r.address, Partitions: r.partitions, Acks: r.acks, log: o.Log, stop: func() {}}
 	if err := s.await(ctx, remoteReplies, remoteLoads, nil); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: connect to %s: %w", o.name("URL"), address, o.explain(scheme, err)), s.Close())
+		return nil, errors.Join(fmt.Errorf("%s: connect to %s: %w", o.name("URL"), r.address, o.explain(scheme, err)), s.Close())
 	}
 	if err := s.inspect(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %s: %w", o.name("URL"), address, err), s.Close())
+		return nil, errors.Join(fmt.Errorf("%s: %s: %w", o.name("URL"), r.address, err), s.Close())
 	}
 	return s, nil
 }

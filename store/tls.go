@@ -25,7 +25,7 @@ type TLS struct {
 
 // errNoTLS is returned when TLS files are given for a connection without TLS.
 func (o Options) errNoTLS() error {
-	return fmt.Errorf("%s, %s and %s need %s to begin with rediss:// or rediss+sentinel://",
+	return fmt.Errorf("%s, %s and %s need %s to begin with rediss://, rediss+sentinel:// or rediss+cluster://",
 		o.name("CAFile"), o.name("CertFile"), o.name("KeyFile"), o.name("URL"))
 }
 
@@ -102,12 +102,12 @@ func (o Options) explain(scheme string, err error) error {
 		help = "the server does not use TLS on this port"
 	case cause == context.DeadlineExceeded && isTLS(scheme): //nolint:errorlint // in the handshake: a failed dial has another error, which wraps this one
 		help = "no reply to the TLS handshake: the port may be without TLS, or ?dial_timeout=2s may help"
-	case errors.Is(cause, io.EOF) && scheme == "redis":
-		help = "the server closed the connection: if it uses TLS on this port, " + o.name("URL") + " must begin with rediss://"
+	case errors.Is(cause, io.EOF) && (scheme == "redis" || scheme == "redis+cluster"):
+		help = "the server closed the connection: if it uses TLS on this port, " + o.name("URL") + " must begin with redis" + strings.Replace(scheme, "redis", "s", 1) + "://"
 	default:
 		return err
 	}
 	return fmt.Errorf("%w: %s", err, help)
 }
 
-func isTLS(scheme string) bool { return scheme == "rediss" || scheme == "rediss+sentinel" }
+func isTLS(scheme string) bool { return strings.HasPrefix(scheme, "rediss") }
