@@ -116,6 +116,12 @@ func (r *Repo) receive(ctx context.Context, index int, s *seenPosts, report func
 		pinged = false
 		switch m := message.(type) {
 		case *redis.Subscription:
+			if strings.HasSuffix(m.Kind, "unsubscribe") {
+				if cluster, ok := r.client.(*redis.ClusterClient); ok {
+					cluster.ReloadState(ctx)
+				}
+				return errMoved
+			}
 			r.forget(index)
 			if err := check(); err != nil {
 				return err
@@ -128,6 +134,9 @@ func (r *Repo) receive(ctx context.Context, index int, s *seenPosts, report func
 		}
 	}
 }
+
+// errMoved is the error of a subscription that Redis has ended because the partition moved to another primary.
+var errMoved = fmt.Errorf("%w: the partition has moved", ErrUnavailable)
 
 func wait(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
