@@ -128,3 +128,30 @@ func TestFailedReadsAreNotShared(t *testing.T) {
 		t.Errorf("got %s, want the article without another read", body)
 	}
 }
+
+// When the store has lost all, what was read from it before is not shared for longer than it takes to notice.
+func TestAnswersOfALostStoreAreNotShared(t *testing.T) {
+	t.Parallel()
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), sharing)
+	s.Post("alice", "t")
+	queries := []string{`{ articles { votes } }`, `{ articles { votes viewerCanVote } }`, `{ articles: articlesConnection { nodes { votes } } }`}
+	sitetest.Eventually(t, "the same answers to equal queries", func() bool { // the message about the post may come late
+		for _, query := range queries {
+			s.AskText("bob", query)
+		}
+		s.Trips.Reset()
+		for _, query := range queries {
+			if body := s.AskText("bob", query); !strings.Contains(body, `"votes":1`) {
+				t.Fatalf("got %s, want the article", body)
+			}
+		}
+		n, _ := s.Trips.Read()
+		return n == 0
+	})
+	if err := s.Client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, query := range queries {
+		sitetest.Eventually(t, "an empty page", func() bool { return !strings.Contains(s.AskText("bob", query), "votes") })
+	}
+}
