@@ -3,8 +3,10 @@
 package store_test
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -62,6 +64,10 @@ func TestClusterIsOpenedOnceEverySlotIsServed(t *testing.T) {
 	for range 2 {
 		r.kill()
 		failingCommands(t, s, 50)
+		var network net.Error
+		if err := s.Client.Get(t.Context(), "key").Err(); !errors.As(err, &network) || !network.Timeout() {
+			t.Errorf("error = %v, want one that the hook of the node's client returned", err)
+		}
 		r.start()
 		eventually(t, "reply of the node that has restarted", func() bool { return s.Client.Set(t.Context(), "key", "value", 0).Err() == nil })
 		wantValue(t, s, "key", "value")
