@@ -10,7 +10,7 @@ import (
 // The bounds are exact with the race detector, which adds one for each hash. Seven for each hash are those of go-redis,
 // whose buffer for a raw reply grows.
 func TestReadsAllocateLittle(t *testing.T) { // not parallel: the allocations of all goroutines are counted
-	s := newSite(t, nil)
+	s := newSite(t, nil, one)
 	for i := range 25 {
 		title := fmt.Sprint("A title of the usual length, number ", 10+i)
 		d := redisrepo.Draft{Title: title, Link: new("https://example.com/2026/" + fmt.Sprint(10+i)), Groups: []string{"golang", "redis"}}

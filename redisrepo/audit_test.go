@@ -29,7 +29,7 @@ func audited(s *site, id redisrepo.ArticleID) (texts []string) {
 
 func TestAuditListsVotersWithTimeAndBucket(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, nil, one)
 	a := s.post("alice")
 	from := func(voter redisrepo.UserName, vote redisrepo.Vote, bucket string) {
 		t.Helper()

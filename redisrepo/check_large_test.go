@@ -38,7 +38,7 @@ func (u *unbounded) note(commands ...redis.Cmder) {
 // votes or a group's size.
 func TestMaintenanceReadsLargeKeysInBatches(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, nil, one)
 	var articles []redisrepo.Imported
 	for i := range 300 {
 		articles = append(articles, old(redisrepo.ArticleID(i+1), time.Hour, i%3, "go"))

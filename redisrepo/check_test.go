@@ -19,7 +19,7 @@ import (
 // vote on article:5 does not count.
 func checkable(t *testing.T) *site {
 	t.Helper()
-	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 2 })
+	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 2 }, one)
 	s.post("alice", "a", "b")
 	s.vote(1, "bob", up)
 	s.vote(1, "carol", down)

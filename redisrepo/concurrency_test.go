@@ -10,8 +10,8 @@ import (
 )
 
 // two opens one site in two Repos, as two processes would: each has its own caches.
-func two(t *testing.T) [2]*site {
-	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 50 })
+func two(t *testing.T, options ...redisrepo.Option) [2]*site {
+	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 50 }, options...)
 	return [2]*site{s, s.reopened(s.client(), nil)}
 }
 
@@ -83,7 +83,7 @@ func TestConcurrentPostsWithOneKeyMakeOneArticle(t *testing.T) {
 
 func TestConcurrentPostsGetDifferentNumbers(t *testing.T) {
 	t.Parallel()
-	s := two(t)
+	s := two(t, one)
 	s[0].list(best("go"))
 	together(100, func(i int) { s[i%2].post(redisrepo.UserName(fmt.Sprint("user", i%7)), "go") })
 	for _, l := range []redisrepo.Listing{best("go"), redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Descending)} {

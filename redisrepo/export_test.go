@@ -60,3 +60,6 @@ func Tags(n int) (tags []string) {
 	}
 	return tags
 }
+
+// Tags are the tags of the partitions that r has.
+func (r *Repo) Tags() []string { return Tags(len(r.partitions)) }

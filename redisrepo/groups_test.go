@@ -58,7 +58,7 @@ func TestWritesUpdateGroupListingsAtOnce(t *testing.T) {
 		for _, built := range [][]redisrepo.Order{nil, byScore, orders} {
 			t.Run(fmt.Sprintf("%s, listings built: %d", name, len(built)), func(t *testing.T) {
 				t.Parallel()
-				s := newSite(t, nil)
+				s := newSite(t, nil, one)
 				a := s.post("alice", "go")
 				s.clock.advance(time.Second)
 				b := s.post("alice", "go")
@@ -110,7 +110,7 @@ func TestEmptyGroupLeavesNoKey(t *testing.T) {
 
 func TestGroupEndsWithItsLastArticle(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, nil, one)
 	a := s.post("alice", "keep")
 	before := s.dump()
 	s.regroup(a, []string{"go"}, nil)
@@ -124,7 +124,7 @@ func TestGroupEndsWithItsLastArticle(t *testing.T) {
 
 func TestListingIsKeptForGroupCacheTTL(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, nil, one)
 	s.post("alice", "go")
 	for _, order := range []string{"score", "time"} {
 		read, key := best("go"), order+":go"
@@ -190,7 +190,7 @@ func TestLegacyWritesShowInAStoredListing(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, nil)
+			s := newSite(t, nil, one)
 			for _, group := range []string{"go", "go", "x"} {
 				s.post("alice", group)
 			}
@@ -208,7 +208,7 @@ func TestLegacyWritesShowInAStoredListing(t *testing.T) {
 
 func TestStoredListingIsComparedAtMostOnceASecond(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, nil, one)
 	s.post("alice", "go")
 	s.list(best("go"))
 	s.do("SREM group:go article:1")
@@ -222,7 +222,7 @@ func TestStoredListingIsComparedAtMostOnceASecond(t *testing.T) {
 // An unchanged listing is compared, and not built again.
 func TestStoredListingIsBuiltOnce(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, nil, one)
 	for range 3 {
 		s.post("alice", "go")
 	}

@@ -36,7 +36,7 @@ func TestForeignHashesAreRead(t *testing.T) {
 	for _, protocol := range []int{2, 3} {
 		t.Run(fmt.Sprint("RESP", protocol), func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, nil)
+			s := newSite(t, nil, one)
 			options := *s.server.Client.Options()
 			options.Protocol = protocol
 			client := redis.NewClient(&options)

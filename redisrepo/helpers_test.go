@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -54,6 +56,12 @@ func (c *clock) now() time.Time          { return opened.Add(time.Duration(c.sin
 func (c *clock) advance(d time.Duration) { c.sinceOpened.Add(int64(d)) }
 func (c *clock) set(d time.Duration)     { c.sinceOpened.Store(int64(d)) }
 
+// testPartitions is how many partitions a site has unless its test needs a certain number: 1, or TEST_PARTITIONS.
+var testPartitions, _ = strconv.Atoi(os.Getenv("TEST_PARTITIONS"))
+
+// one is the option of a site without partitions, for tests that name its keys or its article numbers.
+var one = redisrepo.WithPartitions(1)
+
 // newSite opens an empty site under the default rules, changed by change.
 func newSite(t *testing.T, change func(*redisrepo.Rules), options ...redisrepo.Option) *site {
 	t.Helper()
@@ -61,7 +69,7 @@ func newSite(t *testing.T, change func(*redisrepo.Rules), options ...redisrepo.O
 	raw := redis.NewClient(&redis.Options{Network: "unix", Addr: server.Socket()})
 	t.Cleanup(func() { _ = raw.Close() })
 	s := &site{t: t, ctx: t.Context(), server: server, raw: raw, rules: redisrepo.DefaultRules(), clock: new(clock), links: new(atomic.Int64)}
-	return s.reopened(server.Client, change, options...)
+	return s.reopened(server.Client, change, append([]redisrepo.Option{redisrepo.WithPartitions(testPartitions)}, options...)...)
 }
 
 // reopened opens the same store with the same clock in another Repo.

@@ -24,7 +24,7 @@ func TestFlushedStoreShowsNothingOfTheLostOne(t *testing.T) {
 		for _, by := range []string{"the same", "another"} {
 			t.Run(name+" by "+by, func(t *testing.T) {
 				t.Parallel()
-				s := newSite(t, nil)
+				s := newSite(t, nil, one)
 				l, writer := s.listen(), s
 				if by == "another" {
 					writer = s.reopened(s.client(), nil)
@@ -70,7 +70,7 @@ func TestNumberOfADeletedArticleIsAnnouncedAgain(t *testing.T) {
 		for name, lose := range map[string]string{"emptied": "FLUSHALL", "lost tail": "SET article: 0"} {
 			t.Run(fmt.Sprint(name, ", disconnected ", disconnected), func(t *testing.T) {
 				t.Parallel()
-				s, f := newSite(t, nil), &fails{tried: make(chan struct{}, 1000)}
+				s, f := newSite(t, nil, one), &fails{tried: make(chan struct{}, 1000)}
 				first := s.post("alice", "go")
 				s.delete(first.ID, redisrepo.Actor{Name: "alice"})
 				l := s.reopened(s.client(f), nil).listen()
@@ -104,7 +104,7 @@ func TestFlushedStoreThatFailsToOpenIsUnavailable(t *testing.T) {
 	for _, refused := range []string{"evalsha", "hset"} { // of the script that creates meta:, and of the rules
 		t.Run(refused, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, nil)
+			s := newSite(t, nil, one)
 			f := &fails{tried: make(chan struct{}, 1000)}
 			process := s.reopened(s.client(f), nil)
 			s.post("alice", "go")
@@ -123,7 +123,7 @@ func TestFlushedStoreThatFailsToOpenIsUnavailable(t *testing.T) {
 // call.
 func TestFlushedStoreIsNoticedByAQuietProcess(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, nil, one)
 	s.post("alice")
 	before := s.do("HGET meta: epoch")
 	l := s.listen()
@@ -139,7 +139,7 @@ func TestFlushedStoreIsNoticedByAQuietProcess(t *testing.T) {
 // A crash loses the end of the append-only file: numbers are given out again, and votes are lost.
 func TestLostTailShowsNothingOfTheLostArticles(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, nil, one)
 	l := s.listen()
 	kept := s.post("alice", "go")
 	s.vote(kept.ID, "bob", up)
@@ -182,7 +182,7 @@ func TestLostTailShowsNothingOfTheLostArticles(t *testing.T) {
 // A replica that lags takes over: the same epoch, a lower counter.
 func TestLaggingFailoverShowsNothingOfTheLostArticles(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, nil, one)
 	replica := redistest.Start(t)
 	var failedOver atomic.Bool
 	options := *s.server.Client.Options()

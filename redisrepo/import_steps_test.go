@@ -119,7 +119,7 @@ func TestKilledImportCanBeRepeated(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, nil)
+			s := newSite(t, nil, one)
 			ctx, kill := context.WithCancel(s.ctx)
 			opened, steps := false, 0
 			importer := s.reopened(s.client(before{"evalsha", func(context.Context) {

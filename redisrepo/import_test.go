@@ -57,7 +57,7 @@ func TestImportStoresArticles(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, tt.rules)
+			s := newSite(t, tt.rules, one)
 			s.wantList(best("go"))
 			s.imports(old(30, tt.age, tt.votes, "Go", "b"))
 			a := s.article(30)

@@ -218,7 +218,7 @@ func TestLegacyUpvoteOverADownvoteCancelsOut(t *testing.T) {
 	for vote, want := range tests {
 		t.Run(fmt.Sprint(vote), func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, nil)
+			s := newSite(t, nil, one)
 			a := s.post("alice")
 			s.vote(a.ID, "bob", down)
 			bookVote(s, "user:bob", a.ID)
@@ -241,7 +241,7 @@ func TestLegacyUpvoteOverADownvoteCancelsOut(t *testing.T) {
 
 func TestLegacyClientsReadOurArticles(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 3 })
+	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 3 }, one)
 	want := func(got []string, want string) {
 		t.Helper()
 		if got := strings.Join(got, ", "); got != want {
@@ -281,7 +281,7 @@ func TestLegacyClientsReadOurArticles(t *testing.T) {
 
 func TestLegacyGroupIsIndexedWhenItIsListed(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, nil, one)
 	bookRegroup(s, bookPost(s, "user:alice"), []string{"go"}, nil)
 	if groups, err := s.groups(); err != nil || len(groups) != 0 {
 		t.Errorf("Groups = %v, %v, want none", groups, err)
@@ -325,7 +325,7 @@ func TestVotingOnALegacyArticleClosesWithoutItsVoters(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, nil)
+			s := newSite(t, nil, one)
 			id := bookPost(s, "user:alice")
 			for _, voter := range tt.voters {
 				bookVote(s, voter, id)
@@ -349,7 +349,7 @@ func TestVotingOnALegacyArticleClosesWithoutItsVoters(t *testing.T) {
 
 func TestLegacyRemovalFromAGroupIsFollowed(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, nil, one)
 	out, in := s.post("alice", "go"), s.post("alice", "go")
 	bookRegroup(s, out.ID, nil, []string{"go"})
 	s.wantList(best("go"), in.ID)

@@ -57,7 +57,7 @@ func TestEveryWatchedArticleGetsItsTurn(t *testing.T) {
 // A message may come from a later version, or from any program.
 func TestInvalidMessagesAreReportedAndSkipped(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, nil, one)
 	l, a := s.listen(), s.post("alice", "go")
 	l.pass()
 	w, posts := l.watch(a.ID), l.watchPosts("")

@@ -34,7 +34,7 @@ type listener struct {
 func (s *site) listen(tags ...string) *listener {
 	s.t.Helper()
 	if len(tags) == 0 {
-		tags = []string{""}
+		tags = s.Tags()
 	}
 	l := &listener{site: s, tags: tags, proved: make(chan string, 1000), fault: make(chan struct{}, 1000)}
 	ctx, cancel := context.WithCancel(s.ctx)

@@ -92,7 +92,7 @@ func TestPostIsDeliveredInItsNewestState(t *testing.T) {
 // A slow watcher misses the oldest posts. Every watcher gets posts in order.
 func TestSlowWatcherKeepsTheNewestPosts(t *testing.T) {
 	t.Parallel()
-	s := two(t)
+	s := two(t, one)
 	l := s[0].listen()
 	slow, goers := l.watchPosts(""), l.watchPosts("go")
 	var posted []redisrepo.ArticleID

@@ -30,7 +30,7 @@ func TestWholeArticleIsDelivered(t *testing.T) {
 		for _, by := range []string{"the same", "another"} {
 			t.Run(name+" by "+by, func(t *testing.T) {
 				t.Parallel()
-				s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 3 })
+				s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 3 }, one)
 				l, writer := s.listen(), s
 				if by == "another" {
 					writer = s.reopened(s.client(), nil)
@@ -146,7 +146,7 @@ func TestNewestIsTheStateAtTheTimeOfSending(t *testing.T) {
 // An article with the id may be posted later.
 func TestMissingArticlesCanBeWatched(t *testing.T) {
 	t.Parallel()
-	s := two(t)
+	s := two(t, one)
 	l := s[0].listen()
 	w := l.watch(2, 1, 2, 99)
 	l.publish("", "voted article:99 2 2 0 0 ")

@@ -32,7 +32,7 @@ func (s *site) log() (texts []string) {
 
 func TestModerationLogRecordsActionsOfModerators(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, nil, one)
 	a := s.post("alice", "a", "b")
 	regroup := func(by redisrepo.Actor, add, remove []string) {
 		t.Helper()
@@ -123,7 +123,7 @@ func TestModerationLogIsPaged(t *testing.T) {
 
 func TestModerationLogIsBounded(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, nil, one)
 	a := s.post("alice")
 	s.do("EVAL", "for i = 1, 101000 do redis.call('XADD', KEYS[1], string.format('%d-1', i), 'kind', 'deleted') end", 1, "moderation:")
 	s.delete(a.ID, moderator)

@@ -172,7 +172,7 @@ func TestArticlesOfLegacyClientsAreDeleted(t *testing.T) {
 // An article that is undeleted follows the rules that changed while it was deleted.
 func TestUndeletedArticleFollowsChangedRules(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, nil, one)
 	a := s.post("alice", "go")
 	if _, err := s.Vote(s.ctx, a.ID, "bob", up, "b"); err != nil {
 		t.Fatal(err)
@@ -206,7 +206,7 @@ func TestUndeletedArticleKeepsItsVotingWindow(t *testing.T) {
 
 func TestModerationPublishesChanges(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, nil, one)
 	s.post("alice", "b", "a")
 	published := s.overhear("changes:0")
 	s.delete(1, redisrepo.Actor{Name: "two words", Moderator: true})

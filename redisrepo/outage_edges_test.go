@@ -78,7 +78,7 @@ func TestImportsDuringAnOutageAreNotPosts(t *testing.T) {
 // and the votes become known at the same time.
 func TestWatchedPostOfAnOutageIsDelivered(t *testing.T) {
 	t.Parallel()
-	other := newSite(t, nil)
+	other := newSite(t, nil, one)
 	f, h := &fails{tried: make(chan struct{}, 1000)}, newHolds()
 	l := other.reopened(other.client(f, h), nil).listen()
 	first := other.post("alice")

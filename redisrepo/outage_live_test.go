@@ -13,7 +13,7 @@ import (
 // cutSite opens a site whose Repo listens over connections that f can cut, and another process on its store.
 func cutSite(t *testing.T) (l *listener, other *site, f *fails) {
 	t.Helper()
-	other = newSite(t, nil)
+	other = newSite(t, nil, one)
 	f = &fails{tried: make(chan struct{}, 1000)}
 	return other.reopened(other.client(f), nil).listen(), other, f
 }

@@ -196,7 +196,7 @@ func TestWalkContinuesWhereAMovedArticleWas(t *testing.T) {
 
 func TestWalkListsEachUnmovedArticleOnceWhileVotesArrive(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, nil, one)
 	const articles = 400
 	for range articles {
 		s.post("alice", "all")

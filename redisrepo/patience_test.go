@@ -54,7 +54,7 @@ func (h *deadlines) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 // A request waits once for a silent Redis, at most twice the timeout, however many calls it makes.
 func TestRequestWaitsOnceForASilentRedis(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, nil, one)
 	a := s.post("alice", "go")
 	options := *s.server.Client.Options()
 	options.ReadTimeout = 200 * time.Millisecond

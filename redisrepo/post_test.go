@@ -11,7 +11,7 @@ import (
 
 func TestPostStoresTheHashAndIndexes(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, nil, one)
 	a, err := s.Post(s.ctx, "alice", redisrepo.Draft{Title: " Go ", Link: new("https://go.dev"), Text: new(" a\nb "), Groups: []string{"lang", "Go", "GO", "c-x"}})
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ voted:1: [user:alice], ends: true
 
 func TestDefaultClockIsThatOfRedis(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, nil, one)
 	repo, err := redisrepo.New(s.ctx, s.server.Client, s.rules)
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestDefaultClockIsThatOfRedis(t *testing.T) {
 
 func TestTakenNumbersAreSkipped(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, nil, one)
 	for range 3 {
 		s.post("alice")
 	}
@@ -105,7 +105,7 @@ func TestTakenNumbersAreSkipped(t *testing.T) {
 
 func TestArticleNumbersEndAt32Bits(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, nil, one)
 	s.do("SET article: 2147483646")
 	if a := s.post("alice"); a.ID != 1<<31-1 {
 		t.Errorf("Post = %v, want the last number", a.ID)
@@ -176,7 +176,7 @@ func TestIdempotencyKeyFindsTheFirstPost(t *testing.T) {
 
 func TestIdempotencyKeyIsKeptForADay(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, nil, one)
 	d := draft("title")
 	d.IdempotencyKey = new("k")
 	if _, err := s.Post(s.ctx, "alice", d); err != nil {

@@ -15,7 +15,7 @@ import (
 
 func TestEachDatabaseHasItsOwnChannel(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, nil, one)
 	options := *s.server.Client.Options()
 	options.DB = 1
 	client := redis.NewClient(&options)

@@ -138,7 +138,7 @@ func TestWritesPublishChanges(t *testing.T) {
 		for how, hooks := range map[string][]redis.Hook{"once": nil, "twice": {twice{}}, "twice, the second reply": {twice{second: true}}} {
 			t.Run(name+", sent "+how, func(t *testing.T) {
 				t.Parallel()
-				s := newSite(t, tt.rules)
+				s := newSite(t, tt.rules, one)
 				s.post("alice", "b", "a")
 				s = s.reopened(s.client(hooks...), nil)
 				published := s.overhear("changes:0")

@@ -65,7 +65,7 @@ func TestNoWindowHoldsMoreThanItsLimit(t *testing.T) {
 	for _, window := range []time.Duration{time.Second, 10 * time.Second, 7 * time.Minute} {
 		t.Run(window.String(), func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, nil)
+			s := newSite(t, nil, one)
 			random := rand.New(rand.NewPCG(1, uint64(window)))
 			const most = 20
 			try := func(amount int) redisrepo.Balance {
@@ -151,7 +151,7 @@ func TestAmountsCanBeGivenBack(t *testing.T) {
 // A step of the clock of Redis prolongs no window by more than one, also if all charges since are refused.
 func TestClockStepExtendsNoWindowByMoreThanOne(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, nil, one)
 	s.clock.advance(8 * 24 * time.Hour)
 	s.charged(charge("votes", 2, 2, "alice"))
 	s.clock.set(0)
@@ -171,7 +171,7 @@ func TestClockStepExtendsNoWindowByMoreThanOne(t *testing.T) {
 
 func TestProcessesTogetherNeverExceedALimit(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, nil, one)
 	sites := []*site{s, s.reopened(s.client(), nil)}
 	var kept atomic.Int64
 	together(40, func(i int) {

@@ -63,7 +63,7 @@ func TestChangedRulesApplyToExistingArticles(t *testing.T) {
 
 func TestLongerWindowDoesNotReopenArticlesWithoutVoters(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *redisrepo.Rules) { r.VotingWindow = time.Hour })
+	s := newSite(t, func(r *redisrepo.Rules) { r.VotingWindow = time.Hour }, one)
 	a := s.post("alice")
 	s.vote(a.ID, "bob", up)
 	s.clock.set(3 * time.Hour)
@@ -81,7 +81,7 @@ func TestLongerWindowDoesNotReopenArticlesWithoutVoters(t *testing.T) {
 
 func TestShorterWindowForgetsVoters(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, nil, one)
 	old := s.post("alice")
 	s.clock.set(2 * day)
 	young := s.post("alice")

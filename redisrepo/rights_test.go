@@ -77,7 +77,7 @@ func (s *site) useEverything() {
 // The start asks for the right to each command that a script or the Repo runs.
 func TestRightsListEveryCommand(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, nil, one)
 	h := newAsked()
 	other := s.reopened(s.client(observer(h.add)), func(r *redisrepo.Rules) { r.VoteScore = 7 })
 	l := other.listen()
@@ -142,7 +142,7 @@ func (s *site) limited(rights string) *redis.Client {
 // The start fails without any one of the rights, names it, and writes nothing.
 func TestStartNamesTheMissingRight(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, nil, one)
 	s.post("alice", "go")
 	before := s.dump()
 	rules := s.rules
@@ -190,7 +190,7 @@ func channelsOf(rights string) string {
 // When it is back, all works again, and watchers have missed nothing.
 func TestRightsTakenAwayHalveNoWrite(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, nil, one)
 	if !s.knowsRights() {
 		t.Skip("on Redis 6.2 the first write without a right may stay half done, as docs/operations.md says")
 	}

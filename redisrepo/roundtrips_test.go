@@ -104,7 +104,7 @@ func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			beside := newSite(t, nil)
+			beside := newSite(t, nil, one)
 			counted := new(counter)
 			s := setup{site: beside.reopened(beside.client(observer(counted.add)), nil), beside: beside}
 			s.ungrouped, s.grouped, s.legacy = beside.post("alice").ID, beside.post("alice", "a", "b").ID, bookPost(beside, "user:alice")

@@ -82,7 +82,7 @@ func TestWritesChangeTheVersion(t *testing.T) {
 // When a watch delivers a change, the version has changed, whether a message or a read brought it.
 func TestVersionChangesBeforeWatchesDeliver(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil).listen()
+	s := newSite(t, nil, one).listen()
 	a := s.post("alice")
 	other := s.reopened(s.client(), nil)
 	watch, err := s.WatchArticles(s.ctx, []redisrepo.ArticleID{a.ID})

@@ -51,7 +51,7 @@ func TestVoteRunsFewCommands(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, nil)
+			s := newSite(t, nil, one)
 			s.post("alice", "go")
 			s.vote(1, "warm", up)
 			s.vote(1, "record", up)
@@ -122,7 +122,7 @@ func TestScriptsDefineOnlyWhatTheyUse(t *testing.T) {
 // article when the store was emptied, and a number was given again in the same second.
 func TestVoteShowsTheArticleThatHasTheNumberNow(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, nil, one)
 	other := s.reopened(s.client(), nil)
 	for i, title := range []string{"first", "second", "third"} {
 		s.do("FLUSHALL")

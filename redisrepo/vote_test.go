@@ -80,7 +80,7 @@ func TestVoteSetsThePosition(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, tt.rules)
+			s := newSite(t, tt.rules, one)
 			a := s.post("alice", "go")
 			s.list(best("go"))
 			for _, c := range tt.casts {
@@ -169,7 +169,7 @@ func TestVoteRefusesMissingArticlesAndInvalidPositions(t *testing.T) {
 
 func TestVotersAreKeptAnHourLongerThanTheWindow(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, nil, one)
 	a := s.post("alice")
 	s.clock.set(day)
 	s.vote(a.ID, "bob", down)
@@ -205,7 +205,7 @@ func TestVotingIsClosedWhenTheVotersAreForgotten(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, tt.rules)
+			s := newSite(t, tt.rules, one)
 			a := s.post("alice")
 			for i, vote := range tt.votes {
 				s.vote(a.ID, redisrepo.UserName(fmt.Sprint("voter", i)), vote)

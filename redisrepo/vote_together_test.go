@@ -72,7 +72,7 @@ type gated struct {
 
 func withGate(t *testing.T, change func(*redisrepo.Rules)) *gated {
 	t.Helper()
-	g := &gated{gate: newGate(), beside: newSite(t, change)}
+	g := &gated{gate: newGate(), beside: newSite(t, change, one)}
 	g.site = g.beside.reopened(g.beside.client(g.gate), nil)
 	g.id = g.beside.post("alice", "go", "redis").ID
 	g.beside.list(best("go"))

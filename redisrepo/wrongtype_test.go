@@ -156,7 +156,7 @@ func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
 // is about to send to it.
 func captured(t *testing.T, after int, call func(*site, redis.UniversalClient) error) (*site, []any) {
 	t.Helper()
-	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 2 })
+	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 2 }, one)
 	s.post("alice", "a", "b")
 	s.vote(1, "bob", up)
 	s.vote(1, "carol", down)
@@ -205,7 +205,7 @@ func TestScriptsRefuseCorruptValues(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, nil)
+			s := newSite(t, nil, one)
 			s.post("alice")
 			s.do(tt.corrupt)
 			before := s.dump()

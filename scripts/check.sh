@@ -27,6 +27,9 @@ scripts/vulnerabilities.sh
 step "tests"
 scripts/test.sh
 
+step "tests with partitions" # without the race detector, as on Valkey
+TEST_PARTITIONS=16 PACKAGES=./redisrepo scripts/test.sh -count=1 -race=false
+
 step "faults, and tests on Valkey" # at the same time: both mostly wait
 (for seed in 1 2 3; do go run ./tests/faults -seed "$seed" -for 20s || exit; done) &
 faults=$!

@@ -5,6 +5,8 @@
 # With arguments, it passes them to go test and runs nothing else: scripts/test.sh -run Vote
 # REDIS_SERVER is the server to test with instead of redis-server, PACKAGES the packages to test instead of all:
 # REDIS_SERVER=valkey-server PACKAGES="./store ./redisrepo" scripts/test.sh -count=1
+# TEST_PARTITIONS is how many partitions the sites in the tests of redisrepo have, unless a test needs a certain number:
+# TEST_PARTITIONS=16 PACKAGES=./redisrepo scripts/test.sh
 # All packages are all but ./tests/cluster, whose nodes fail over by the clock: nothing else should run beside it.
 set -eu
 cd "$(dirname "$0")/.."
