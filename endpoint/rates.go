@@ -111,7 +111,8 @@ func (m *meter) charge(o *operation) *refusal {
 	}
 	var err error
 	b.balances, err = m.repo.Charge(o.ctx, RuleCost, b.charges)
-	if errors.Is(err, redisrepo.ErrReadOnly) { // reading must go on; the mutations themselves will fail
+	// Reading must go on. While Redis refuses writes, the mutations themselves will fail.
+	if errors.Is(err, redisrepo.ErrReadOnly) || errors.Is(err, redisrepo.ErrUncounted) && o.reads() {
 		b.balances, b.repo, err = m.local.charge(RuleCost, b.charges, time.Now()), nil, nil
 	}
 	if err != nil {

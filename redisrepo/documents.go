@@ -3,6 +3,7 @@ package redisrepo
 import (
 	"context"
 	"errors"
+	"strconv"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -14,7 +15,7 @@ const documentTTL = 30 * day
 // share 4096 slots by the first three digits of their hashes, which bounds what clients can store. The
 // text may therefore have another hash: the caller must compare it.
 func (r *Repo) Document(ctx context.Context, hash string) (string, error) {
-	key := r.partitions[0].document(hash)
+	key := r.documentKey(hash)
 	text, err := r.client.GetEx(ctx, key, documentTTL).Result()
 	if errors.Is(classify(err), ErrReadOnly) {
 		text, err = r.client.Get(ctx, key).Result()
@@ -27,8 +28,14 @@ func (r *Repo) Document(ctx context.Context, hash string) (string, error) {
 
 // KeepDocument stores a document by its SHA-256 in hex. It replaces the document in the same slot.
 func (r *Repo) KeepDocument(ctx context.Context, hash, text string) error {
-	if err := r.client.Set(ctx, r.partitions[0].document(hash), text, documentTTL).Err(); err != nil {
+	if err := r.client.Set(ctx, r.documentKey(hash), text, documentTTL).Err(); err != nil {
 		return storeError("keep a document", err)
 	}
 	return nil
+}
+
+// documentKey is the key of a document's slot. The slots are spread over the partitions.
+func (r *Repo) documentKey(hash string) string {
+	slot, _ := strconv.ParseUint(hash[:3], 16, 16)
+	return r.partitions[int(slot)%len(r.partitions)].document(hash) // #nosec G115 -- three digits
 }

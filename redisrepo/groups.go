@@ -3,6 +3,7 @@ package redisrepo
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -73,8 +74,8 @@ func decodeGroupCursor(field, cursor string) (string, error) {
 	return parts[0], nil
 }
 
-// GroupCount returns the number of non-empty groups. With one partition it runs a single command of
-// constant cost; with several it reads all names, since a group may be in more than one.
+// GroupCount returns the number of non-empty groups. With one partition it runs a single command of constant cost. With
+// several it reads all names, since a group may be in more than one, and keeps the number for groupCountTime.
 func (r *Repo) GroupCount(ctx context.Context) (int, error) {
 	if len(r.partitions) == 1 {
 		n, err := r.client.ZCard(ctx, r.partitions[0].groups()).Result()
@@ -83,20 +84,64 @@ func (r *Repo) GroupCount(ctx context.Context) (int, error) {
 		}
 		return int(n), nil
 	}
-	found := make(map[string]bool)
-	for _, p := range r.partitions {
-		names := r.client.ZScan(ctx, p.groups(), 0, "", scanBatch).Iterator()
-		err := batches(ctx, names, 2, func(batch []string) error {
-			for _, name := range batch {
-				found[name] = true
-			}
-			return nil
-		})
+	c := &r.groupCount
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return 0, storeError("count groups", ctx.Err())
+	}
+	now := r.now()
+	if age := now.Sub(c.read); c.read.IsZero() || age < 0 || age >= groupCountTime {
+		names, err := r.allGroups(ctx)
 		if err != nil {
 			return 0, storeError("count groups", err)
 		}
+		c.number, c.read = len(names), now
 	}
-	return len(found), nil
+	return c.number, nil
+}
+
+// groupCountTime is how long the number of groups in several partitions is kept.
+const groupCountTime = 5 * time.Second
+
+// groupCount is the number of groups, as it was read last.
+type groupCount struct {
+	turn   chan struct{} // of the call that uses what follows
+	number int
+	read   time.Time
+}
+
+// allGroups reads the names of all groups, a part of each partition at a time. It pages by name: a cursor of ZSCAN would
+// not survive a failover.
+func (r *Repo) allGroups(ctx context.Context) (map[string]bool, error) {
+	found, rest := make(map[string]bool), make(map[partition]string)
+	for _, p := range r.partitions {
+		rest[p] = "-"
+	}
+	for len(rest) > 0 {
+		replies := make(map[partition]*redis.StringSliceCmd)
+		err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
+			for p, after := range rest {
+				replies[p] = pipe.ZRangeArgs(ctx, redis.ZRangeArgs{Key: p.groups(), ByLex: true, Start: after, Stop: "+", Count: scanBatch})
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		for p, reply := range replies {
+			names := reply.Val()
+			for _, name := range names {
+				found[name] = true
+			}
+			if len(names) < scanBatch {
+				delete(rest, p)
+			} else {
+				rest[p] = "(" + names[len(names)-1]
+			}
+		}
+	}
+	return found, nil
 }
 
 // groupKeys appends the three keys of each group, in the order that the scripts expect.

@@ -237,3 +237,24 @@ func TestStoredListingIsBuiltOnce(t *testing.T) {
 		t.Errorf("ZINTERSTORE calls = %q, want 1", built)
 	}
 }
+
+// With several partitions the number of groups takes reading all their names: it is kept for a while.
+func TestGroupCountIsKeptInPartitions(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, redisrepo.WithPartitions(16))
+	want := func(n int) {
+		t.Helper()
+		if got, err := s.GroupCount(s.ctx); err != nil || got != n {
+			t.Errorf("GroupCount = %d, %v, want %d", got, err, n)
+		}
+	}
+	for i := range 40 {
+		s.post("alice", "a", fmt.Sprint("b", i%20))
+	}
+	want(21)
+	s.post("alice", "new")
+	s.clock.advance(5*time.Second - 1)
+	want(21)
+	s.clock.advance(1)
+	want(22)
+}

@@ -80,10 +80,23 @@ func (r *Repo) Charge(ctx context.Context, gate string, charges []Charge) ([]Bal
 	}
 }
 
-// record records charges in Redis.
+// record records charges in Redis: those of each subject in a partition of its own, so that one shard neither counts for
+// the whole site nor can stop it.
 func (r *Repo) record(ctx context.Context, gate string, charges []Charge) ([]Balance, error) {
-	p := r.partitions[0] // a script can only use the keys of one partition
-	keys, args := make([]string, len(charges)), append(make([]any, 0, 2+4*len(charges)), gate, r.scriptMilliseconds())
+	if len(r.partitions) > 1 {
+		return r.recordApart(ctx, gate, charges)
+	}
+	keys, args := r.rateCall(r.partitions[0], gate, charges)
+	answer, err := r.write(ctx, rateScript, keys, args)
+	if err != nil {
+		return nil, storeError("charge", err)
+	}
+	return parseBalances(answer, len(charges))
+}
+
+// rateCall returns the keys and arguments of rate.lua.
+func (r *Repo) rateCall(p partition, gate string, charges []Charge) (keys []string, args []any) {
+	keys, args = make([]string, len(charges)), append(make([]any, 0, 2+4*len(charges)), gate, r.scriptMilliseconds())
 	for i, c := range charges {
 		keys[i] = p.rate(c.Subject())
 		rule := c.Rule
@@ -97,16 +110,19 @@ func (r *Repo) record(ctx context.Context, gate string, charges []Charge) ([]Bal
 			c.Amount,                   // ARGV[4i+2] amount
 		)
 	}
-	answer, err := r.write(ctx, rateScript, keys, args)
-	if err != nil {
-		return nil, storeError("charge", err)
+	return keys, args
+}
+
+func parseBalances(answer reply, n int) ([]Balance, error) {
+	if len(answer) == 0 {
+		return nil, fmt.Errorf("charge: %w", errNoStatus)
 	}
 	replies, _ := answer[len(answer)-1].([]any)
-	if len(replies) != len(charges) {
+	if len(replies) != n {
 		return nil, fmt.Errorf("charge: the script replied %v", answer)
 	}
-	balances := make([]Balance, len(charges))
-	for i := range charges {
+	balances := make([]Balance, n)
+	for i := range balances {
 		numbers, _ := replies[i].([]any)
 		if len(numbers) != 4 {
 			return nil, fmt.Errorf("charge: the script replied %v", answer)

@@ -1,13 +1,19 @@
 package redisrepo_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo"
 )
@@ -35,8 +41,7 @@ func (s *site) charged(charges ...redisrepo.Charge) string {
 
 func TestChargesOfOneRuleAreAllOrNothing(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
-	for i, step := range []struct {
+	steps := []struct {
 		charges []redisrepo.Charge
 		want    string
 	}{
@@ -51,10 +56,17 @@ func TestChargesOfOneRuleAreAllOrNothing(t *testing.T) {
 		{[]redisrepo.Charge{charge("votes", 1, 2, "bob"), charge("posts", 2, 1, "bob")}, "false 0 true 2 "},
 		{[]redisrepo.Charge{charge("cost", 10, 0, "bob")}, "true 5 "},
 		{nil, ""},
-	} {
-		if got := s.charged(step.charges...); got != step.want {
-			t.Errorf("step %d: charged %s, want %s", i, got, step.want)
-		}
+	}
+	for _, partitions := range []int{1, 16} {
+		t.Run(fmt.Sprint(partitions, " partitions"), func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, nil, redisrepo.WithPartitions(partitions))
+			for i, step := range steps {
+				if got := s.charged(step.charges...); got != step.want {
+					t.Errorf("step %d: charged %s, want %s", i, got, step.want)
+				}
+			}
+		})
 	}
 }
 
@@ -192,13 +204,90 @@ func TestProcessesTogetherNeverExceedALimit(t *testing.T) {
 	}
 }
 
-func TestChargesWorkWithPartitions(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, nil, redisrepo.WithPartitions(len(four)))
-	if got := s.charged(charge("votes", 2, 1, "alice"), charge("votes", 2, 1, "")); got != "true 1 true 1 " {
-		t.Errorf("charged %s, want true 1 true 1", got)
+// lost is a hook that fails the commands on keys with a tag, as if their shard was gone.
+type lost struct{ tag atomic.Value }
+
+func (*lost) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (*lost) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (l *lost) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		tag, _ := l.tag.Load().(string)
+		var sent []redis.Cmder
+		var failed error
+		for _, c := range commands {
+			if tag != "" && strings.Contains(fmt.Sprint(c.Args()...), tag) {
+				failed = io.EOF
+				c.SetErr(failed)
+			} else {
+				sent = append(sent, c)
+			}
+		}
+		if len(sent) > 0 {
+			failed = errors.Join(failed, next(ctx, sent))
+		}
+		return failed
 	}
-	if n := s.do("EXISTS", four[0]+"rate:votes:user:alice", four[0]+"rate:votes:address:192.0.2.1"); n != int64(2) {
-		t.Errorf("%v of the keys are in the first partition, want 2", n)
+}
+
+// Subjects are counted in all partitions, so a shard that is gone stops only those that it counts, and giving back what
+// others have leased there stops no charge.
+func TestLostPartitionStopsOnlyItsOwnSubjects(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, redisrepo.WithPartitions(16))
+	hook := new(lost)
+	r := s.reopened(s.client(hook), nil, redisrepo.WithPartitions(16))
+	one := func(user redisrepo.UserName) error {
+		c := charge("cost", 1_000_000, 100, user)
+		c.Leased = true
+		for range 3 { // the third is counted down from a lease
+			if _, err := r.Charge(s.ctx, "cost", []redisrepo.Charge{c}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	users, used := make([]redisrepo.UserName, 200), map[string]int{}
+	for i := range users {
+		users[i] = redisrepo.UserName(fmt.Sprint("user", i))
+		if err := one(users[i]); err != nil {
+			t.Fatal(err)
+		}
+		tag, _, _ := strings.Cut(s.raw.Keys(s.ctx, "*rate:cost:"+"user:"+string(users[i])).Val()[0], "rate:")
+		used[tag]++
+	}
+	if len(used) != 16 {
+		t.Errorf("the users are counted in %v, want all partitions", used)
+	}
+	hook.tag.Store(redisrepo.Tags(16)[0])
+	s.clock.advance(3 * time.Second) // so that leases are given back
+	failed := 0
+	for _, user := range users {
+		if err := one(user); errors.Is(err, redisrepo.ErrUncounted) && errors.Is(err, redisrepo.ErrUnavailable) {
+			failed++
+		} else if err != nil {
+			t.Errorf("the charge of %s failed with %v, want ErrUncounted", user, err)
+		}
+	}
+	if want := used[redisrepo.Tags(16)[0]]; failed != want {
+		t.Errorf("%d charges failed, want the %d that the lost partition counts", failed, want)
+	}
+}
+
+// What one partition counted and another refused is given back.
+func TestRefusedChargesAreGivenBackInPartitions(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, redisrepo.WithPartitions(16))
+	for range 5 {
+		s.charged(charge("cost", 10, 7, "alice"), charge("cost", 1000, 7, ""))
+	}
+	if got := s.charged(charge("cost", 10, 0, "alice"), charge("cost", 1000, 0, "")); got != "true 7 true 7 " {
+		t.Errorf("charged %s, want what was allowed once: true 7 true 7", got)
+	}
+	// The gate is exceeded in another partition than the votes are counted in.
+	s.charged(charge("cost", 10, 7, "alice"), charge("votes", 10, 1, ""))
+	if got := s.charged(charge("votes", 10, 0, "")); got != "true 0 " {
+		t.Errorf("charged %s, want no vote: true 0", got)
 	}
 }

@@ -100,6 +100,8 @@ type Repo struct {
 	rights  rights
 	leases  leases
 
+	groupCount groupCount
+
 	voteScript *redis.Script
 	voteText   string // of voteScript
 	acks       int    // see WithAcks
@@ -152,6 +154,7 @@ func New(ctx context.Context, client redis.UniversalClient, rules Rules, options
 	if err := r.confirmWrites(ctx); err != nil {
 		return nil, fmt.Errorf("find out who confirms writes: %w", err)
 	}
+	r.groupCount.turn = make(chan struct{}, 1)
 	r.finders = make([]groupFinder, len(r.partitions))
 	r.histories = make([]history, len(r.partitions))
 	if err := r.loadScripts(ctx); err != nil {

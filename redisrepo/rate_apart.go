@@ -1,0 +1,132 @@
+package redisrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Charges in several partitions: those of a user are in one, those of an address in another. Each partition decides on
+// its own. What one has counted and another has refused is given back. If that fails, it stays counted: less is allowed
+// for a window, but never more than the maximum.
+
+// ErrUncounted is wrapped by the error of Charge if the site has several partitions, and those that count a charge do not
+// answer. All others may do so: only mutations need to wait.
+var ErrUncounted = fmt.Errorf("%w to charges", ErrUnavailable)
+
+// partCharges are the charges of one partition.
+type partCharges struct {
+	partition partition
+	charges   []Charge
+	at        []int // their indexes among all charges
+	answer    *redis.Cmd
+}
+
+// needed reports whether the reply matters. What is only given back is lost without one, which must not stop others.
+func (p *partCharges) needed() bool {
+	for _, c := range p.charges {
+		if c.Amount >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Repo) partitionOf(s Subject) partition {
+	name := s.user.member()
+	if s.user == "" {
+		name = s.address.String()
+	}
+	return r.partitions[int(crc32.ChecksumIEEE([]byte(name)))%len(r.partitions)]
+}
+
+func (r *Repo) apart(charges []Charge) (parts []*partCharges) {
+	byPartition := make(map[partition]*partCharges)
+	for i, c := range charges {
+		p := r.partitionOf(c.Subject())
+		part := byPartition[p]
+		if part == nil {
+			part = &partCharges{partition: p}
+			byPartition[p], parts = part, append(parts, part)
+		}
+		part.charges, part.at = append(part.charges, c), append(part.at, i)
+	}
+	return parts
+}
+
+// recordApart is record with several partitions.
+func (r *Repo) recordApart(ctx context.Context, gate string, charges []Charge) ([]Balance, error) {
+	parts, patient := r.apart(charges), ctx
+	if !slices.ContainsFunc(charges, func(c Charge) bool { return !c.Leased && c.Amount >= 0 }) {
+		patient = impatient(ctx) // a query, which goes on without
+	}
+	if err := r.callApart(patient, gate, parts); err != nil {
+		if err = storeError("charge", err); errors.Is(err, ErrUnavailable) {
+			err = fmt.Errorf("%w: %w", ErrUncounted, err)
+		}
+		return nil, err
+	}
+	balances, counted := make([]Balance, len(charges)), make([]bool, len(charges))
+	exceeded := make(map[string]bool)
+	for _, part := range parts {
+		answer, err := part.answer.Slice()
+		if err != nil {
+			continue // what was to be given back
+		}
+		found, err := parseBalances(answer, len(part.charges))
+		if err != nil {
+			return nil, err
+		}
+		here := make(map[string]bool) // exceeded in this partition
+		for i, b := range found {
+			if c := part.charges[i]; c.Amount >= 0 && !b.Kept {
+				here[c.Rule], exceeded[c.Rule] = true, true
+			}
+		}
+		for i, b := range found {
+			c, at := part.charges[i], part.at[i]
+			balances[at], counted[at] = b, c.Amount > 0 && !here[gate] && !here[c.Rule]
+		}
+	}
+	var back []Charge
+	for i, c := range charges {
+		if c.Amount < 0 {
+			continue
+		}
+		balances[i].Kept = !exceeded[c.Rule]
+		if counted[i] && (exceeded[c.Rule] || exceeded[gate]) {
+			if balances[i].Used = max(balances[i].Used-c.Amount, 0); balances[i].Used == 0 {
+				balances[i].Left = 0
+			}
+			c.Amount = -c.Amount
+			back = append(back, c)
+		}
+	}
+	if len(back) > 0 {
+		_ = r.callApart(impatient(ctx), "", r.apart(back))
+	}
+	return balances, nil
+}
+
+// callApart calls rate.lua in the partitions, in one round trip.
+func (r *Repo) callApart(ctx context.Context, gate string, parts []*partCharges) error {
+	_, err := r.guard(ctx, func() (reply, error) {
+		_ = r.pipeline(ctx, func(pipe redis.Pipeliner) { // each command has its own error
+			for _, part := range parts {
+				keys, args := r.rateCall(part.partition, gate, part.charges)
+				part.answer = rateScript.EvalSha(ctx, pipe, keys, args...)
+			}
+		})
+		for _, part := range parts {
+			if err := part.answer.Err(); err != nil && part.needed() {
+				return nil, err
+			}
+		}
+		return nil, nil
+	})
+	return err
+}
