@@ -74,7 +74,7 @@ type batch struct {
 func (r *Resolver) articlesByID(ctx context.Context, ids []redisrepo.ArticleID) ([]*redisrepo.Article, []error) {
 	key := make([]byte, 0, 8*len(ids))
 	for _, id := range ids {
-		key = binary.BigEndian.AppendUint64(key, uint64(id))
+		key = binary.BigEndian.AppendUint64(key, uint64(id)) // #nosec G115 -- ids are positive
 	}
 	b, err := endpoint.Share(ctx, r.reads, batchKey(key), func(ctx context.Context) (batch, int, error) {
 		articles, errs := r.repo.ArticlesByID(ctx, ids)

@@ -18,7 +18,7 @@
 -- ARGV[11...] score and member of each cursor whose rank is wanted instead of a page
 --
 -- Replies {rank of the first article replied, size of the listing, member, score, ...}
---         or, with ARGV[11], {number of articles before each cursor, ...}
+--         or, if ranks are wanted, {number of articles before each cursor, ...}
 -- Safe to run twice: it changes only what can be rebuilt. While Redis refuses writes, it computes the listing of
 -- a group of up to 10,000 articles without storing it, and fails for a larger group.
 
@@ -85,7 +85,7 @@ local function ranks()
 end
 
 local function read()
-  if ARGV[11] then return ranks() end
+  if #ARGV > 10 then return ranks() end
   local size = computed and #computed / 2 or redis.call('ZCARD', listing)
   local start, stop = skip, size
   if after_score ~= '' then
@@ -121,7 +121,7 @@ end
 -- cause as many writes.
 local left = redis.call('PTTL', listing)
 local page = left > 0 and read()
-if page and (ARGV[11] or left > ttl - math.min(1000, ttl / 10)) then return page end
+if page and (#ARGV > 10 or left > ttl - math.min(1000, ttl / 10)) then return page end
 
 local function refused(answer) return type(answer) == 'table' and answer.err end
 
