@@ -31,13 +31,17 @@ func NewReads(repo *redisrepo.Repo, lifetime time.Duration) Reads {
 	return Reads{sharing.New[any, outcome](lifetime, readBytes, repo.Version)}
 }
 
+// Shares reports whether Share shares reads for the operation that ctx belongs to. The reads for a response that is
+// shared as a whole are not shared: its time counts from its own start.
+func (r Reads) Shares(ctx context.Context) bool {
+	return r.results != nil && ctx.Value(viewerKey{}) != any(noCaller)
+}
+
 // Share returns the result of read, or that of another operation's read with an equal key. Keys of different reads have
 // different types. Many use the value at the same time, so it must not be modified. read also returns how many bytes it
 // takes; its context has no caller.
-//
-// The reads for a response that is shared as a whole are not shared: its time counts from its own start.
 func Share[V any](ctx context.Context, r Reads, key any, read func(context.Context) (value V, bytes int, err error)) (V, error) {
-	if r.results == nil || ctx.Value(viewerKey{}) == any(noCaller) {
+	if !r.Shares(ctx) {
 		value, _, err := read(ctx)
 		return value, err
 	}

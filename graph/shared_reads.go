@@ -72,6 +72,9 @@ type batch struct {
 
 // articlesByID reads articles in one round trip. A batch with an error is shared only by those who wait for it.
 func (r *Resolver) articlesByID(ctx context.Context, ids []redisrepo.ArticleID) ([]*redisrepo.Article, []error) {
+	if !r.reads.Shares(ctx) {
+		return r.repo.ArticlesByID(ctx, ids)
+	}
 	key := make([]byte, 0, 8*len(ids))
 	for _, id := range ids {
 		key = binary.BigEndian.AppendUint64(key, uint64(id)) // #nosec G115 -- ids are positive
