@@ -160,8 +160,8 @@ func TestAcceptSelectsEventStreams(t *testing.T) {
 func TestEventStreamOutlivesServerTimeouts(t *testing.T) {
 	t.Parallel()
 	s := sitetest.NewOn(t, func(server *http.Server) {
-		server.ReadTimeout, server.WriteTimeout = 300*time.Millisecond, 300*time.Millisecond
-	}, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Streams.Ping = 250 * time.Millisecond })
+		server.ReadTimeout, server.WriteTimeout = 3*time.Second, 3*time.Second
+	}, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Streams.Ping = 500 * time.Millisecond })
 	id := s.Post("alice", "t")
 	e := s.Stream(fmt.Sprintf(`subscription { articleChanged(ids: [%q]) { votes } }`, id))
 	e.Settle(id)
