@@ -134,10 +134,13 @@ func (n *confirmingNodes) ProcessPipelineHook(next redis.ProcessPipelineHook) re
 	}
 }
 
+// hasRun reports whether a command has no error. A missing value is none.
+func hasRun(c redis.Cmder) bool { return c.Err() == nil || errors.Is(c.Err(), redis.Nil) }
+
 // replied returns the number of commands without an error.
 func replied(commands []redis.Cmder) (n int64) {
 	for _, c := range commands {
-		if c.Err() == nil || errors.Is(c.Err(), redis.Nil) {
+		if hasRun(c) {
 			n++
 		}
 	}
@@ -147,7 +150,7 @@ func replied(commands []redis.Cmder) (n int64) {
 // unconfirm fails the commands that have no error yet.
 func unconfirm(commands []redis.Cmder) error {
 	for _, c := range commands {
-		if c.Err() == nil || errors.Is(c.Err(), redis.Nil) {
+		if hasRun(c) {
 			c.SetErr(errUnconfirmed)
 		}
 	}

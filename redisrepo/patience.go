@@ -67,9 +67,7 @@ func (h patience) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	return func(ctx context.Context, commands []redis.Cmder) error {
 		err := h.call(ctx, func(ctx context.Context) error { return next(ctx, commands) })
 		if errors.Is(err, errNoReply) {
-			for _, command := range commands {
-				command.SetErr(err)
-			}
+			return failAll(commands, err)
 		}
 		return err
 	}

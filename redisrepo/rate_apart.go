@@ -28,12 +28,7 @@ type partCharges struct {
 
 // needed reports whether the reply matters. What is only given back is lost without one, which must not stop others.
 func (p *partCharges) needed() bool {
-	for _, c := range p.charges {
-		if c.Amount >= 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.charges, func(c Charge) bool { return c.Amount >= 0 })
 }
 
 func (r *Repo) partitionOf(s Subject) partition {

@@ -96,10 +96,8 @@ func (r *Repo) pipelined(ctx context.Context, queue func(redis.Pipeliner)) ([]re
 		queue(p)
 		return nil
 	})
-	if err != nil && !slices.ContainsFunc(commands, func(c redis.Cmder) bool { return c.Err() != nil }) {
-		for _, c := range commands {
-			c.SetErr(err)
-		}
+	if err != nil && firstError(commands, nil) == nil {
+		_ = failAll(commands, err)
 	}
 	return commands, err
 }
