@@ -15,7 +15,7 @@ check: ## run what CI runs
 lint: ## lint the Go code
 	scripts/lint.sh
 
-fuzz: ## run every fuzz target for ten seconds
+fuzz: ## run every fuzz target on 20,000 inputs
 	scripts/fuzz.sh
 
 bench: ## measure a page and a vote at 1,000, 100,000 and 1,000,000 articles, and 5,000 watchers

@@ -149,10 +149,12 @@ func (l *listener) pass() {
 	l.t.Helper()
 	l.settle()
 	tag := l.tags[int(sentinel)%len(l.tags)]
-	l.do("HSET", tag+sentinel.String(), "title", "sentinel", "time", "0", "votes", "0")
+	l.do("HSET", tag+sentinel.String(), "title", "sentinel", "time", 0, "votes", l.passes)
 	w := l.watch(sentinel)
 	for range 2 {
 		l.passes++
+		// A process that finds that messages were lost reads the votes instead.
+		l.do("HSET", tag+sentinel.String(), "votes", l.passes)
 		l.publish(tag, fmt.Sprintf("voted %v %d %d 0 %d ", sentinel, l.passes, l.passes, l.passes*l.rules.VoteScore))
 		for next(l.t, w).Votes != l.passes {
 			continue

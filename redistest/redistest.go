@@ -132,6 +132,7 @@ func (s *Server) Restart() {
 func (s *Server) Run() error {
 	s.process = exec.Command("redis-server", append([]string{"--port", "0", "--unixsocket", s.Socket(), "--dir", s.folder,
 		"--appendonly", "yes", "--appendfsync", "no", "--save", "", "--loglevel", "warning", "--logfile", "log"}, s.args...)...)
+	s.process.SysProcAttr = processAttributes()
 	if err := s.process.Start(); err != nil {
 		s.process = nil
 		return fmt.Errorf("start redis-server: %w", err)

@@ -48,7 +48,7 @@ step "benchmarks" # they must run; their speed is not judged
 go test -run '^$' -bench '/1000$' -benchtime 1x ./tests/benchmarks
 
 step "fuzz targets"
-scripts/fuzz.sh 1 unguided
+scripts/fuzz.sh 1000 unguided
 
 step "clients"
 . web/needs.sh
