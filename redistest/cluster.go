@@ -40,7 +40,7 @@ func StartCluster(tb testing.TB, args ...string) *Cluster {
 	tb.Helper()
 	c := &Cluster{tb: tb}
 	args = append([]string{"--bind", "127.0.0.1", "--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-node-timeout", "2000",
-		"--cluster-require-full-coverage", "no", "--repl-diskless-sync-delay", "0"}, args...)
+		"--cluster-require-full-coverage", "no", "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"}, args...)
 	cluster := rand.Uint64()
 	var addresses []string // with the port of the cluster's bus
 	for i := range 2 * primaries {
@@ -69,6 +69,13 @@ func StartCluster(tb testing.TB, args ...string) *Cluster {
 	})
 	tb.Cleanup(func() { _ = c.Client.Close() })
 	return c
+}
+
+// For returns the cluster for a subtest, which its failures then belong to.
+func (c *Cluster) For(tb testing.TB) *Cluster {
+	own := *c
+	own.tb = tb
+	return &own
 }
 
 // topology is nodes.conf of a node: all nodes with their slots, known from the start.
@@ -107,12 +114,12 @@ func (c *Cluster) Primary(key string) *Server {
 	return nodes[0]
 }
 
-// Replica is the replica of the key's primary.
+// Replica is the replica of the key's primary; nil if Redis takes no replica for healthy.
 func (c *Cluster) Replica(key string) *Server {
 	c.tb.Helper()
 	nodes := c.shard(key)
 	if len(nodes) < 2 {
-		c.tb.Fatalf("the primary of %s has no replica", key)
+		return nil
 	}
 	return nodes[1]
 }
@@ -166,9 +173,9 @@ func (c *Cluster) AwaitHealthy() {
 // healthy reports whether a node serves, as a primary with a replica or as a replica with its primary's data.
 func healthy(n *Server) bool {
 	state := n.Client.ClusterInfo(context.Background()).Val()
-	replication := n.Client.Info(context.Background(), "replication").Val()
+	role := replication(n)
 	return strings.Contains(state, "cluster_state:ok") &&
-		(strings.Contains(replication, "state=online") || strings.Contains(replication, "master_link_status:up"))
+		(strings.Contains(role, "state=online") || strings.Contains(role, "master_link_status:up"))
 }
 
 // owners returns the primary of each slot, and the number of slots that also have a replica.
@@ -233,6 +240,11 @@ func (c *Cluster) slot(key string) int {
 
 func (c *Cluster) await(what string, done func() bool) {
 	c.tb.Helper()
+	await(c.tb, what, done)
+}
+
+func await(tb testing.TB, what string, done func() bool) {
+	tb.Helper()
 	late := time.After(patience)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -240,7 +252,7 @@ func (c *Cluster) await(what string, done func() bool) {
 		select {
 		case <-tick.C:
 		case <-late:
-			c.tb.Fatalf("no %s within %v", what, patience)
+			tb.Fatalf("no %s within %v", what, patience)
 		}
 	}
 }
@@ -307,6 +319,9 @@ func (m *Move) Finish() {
 		return true
 	})
 }
+
+// To is the primary that the slot moves to.
+func (m *Move) To() *Server { return m.to }
 
 // Cancel ends a move of which no key has moved.
 func (m *Move) Cancel() {

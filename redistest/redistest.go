@@ -23,6 +23,7 @@ type Server struct {
 
 	tb      testing.TB // nil if Open started the server
 	folder  string
+	config  string   // file of a Sentinel; empty: none
 	args    []string // in addition to those of every server
 	process *exec.Cmd
 	paused  bool
@@ -130,8 +131,13 @@ func (s *Server) Restart() {
 
 // Run starts the server after Kill, and waits until it answers.
 func (s *Server) Run() error {
-	s.process = exec.Command("redis-server", append([]string{"--port", "0", "--unixsocket", s.Socket(), "--dir", s.folder,
-		"--appendonly", "yes", "--appendfsync", "no", "--save", "", "--loglevel", "warning", "--logfile", "log"}, s.args...)...)
+	args := []string{"--port", "0", "--unixsocket", s.Socket(), "--dir", s.folder, "--loglevel", "warning", "--logfile", "log"}
+	if s.config != "" {
+		args = append([]string{s.config, "--sentinel"}, args...)
+	} else {
+		args = append(args, "--appendonly", "yes", "--appendfsync", "no", "--save", "")
+	}
+	s.process = exec.Command("redis-server", append(args, s.args...)...)
 	s.process.SysProcAttr = processAttributes()
 	if err := s.process.Start(); err != nil {
 		s.process = nil

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"strings"
 	"time"
 
@@ -26,7 +28,7 @@ const (
 )
 
 // await returns nil when the store can be used. It returns the last error when a server refuses the client, when
-// none replies within replies, when it is still loading, or lacks a shard, after loads, and when ended is closed.
+// none replies within replies, when it is still loading, or a failover goes on, after loads, and when ended is closed.
 func (s *Store) await(ctx context.Context, replies, loads time.Duration, ended <-chan struct{}) error {
 	started := time.Now()
 	deadline := started.Add(replies)
@@ -42,14 +44,15 @@ func (s *Store) await(ctx context.Context, replies, loads time.Duration, ended <
 			last = err
 		}
 		var replied redis.Error
+		var failover failoverError
 		waiting := ""
 		switch {
 		case err == nil:
 			return nil
 		case redis.HasErrorPrefix(err, "LOADING"):
 			waiting = "waiting for Redis to load its data"
-		case errors.As(err, new(shardError)):
-			waiting = "waiting for all shards of the Redis Cluster"
+		case errors.As(err, &failover):
+			waiting = "waiting for " + failover.missing
 		case errors.As(err, &replied), tlsFailed(err):
 			return err
 		}
@@ -77,7 +80,27 @@ func (s *Store) ping(ctx context.Context) error {
 	if cluster, ok := s.Client.(*redis.ClusterClient); ok {
 		return pingCluster(ctx, cluster)
 	}
-	return s.Client.Ping(ctx).Err()
+	err := s.Client.Ping(ctx).Err()
+	if s.sentinels && err != nil && isNetwork(err) && !strings.Contains(err.Error(), noSentinel) {
+		return failoverError{"a primary that replies: the one that the Sentinels name does not", err}
+	}
+	return err
+}
+
+// noSentinel is go-redis' error if no Sentinel replies.
+const noSentinel = "all sentinels specified in configuration are unreachable"
+
+// failoverError says what is missing, perhaps only until a replica takes over.
+type failoverError struct {
+	missing string
+	error
+}
+
+func (e failoverError) Unwrap() error { return e.error }
+
+func isNetwork(err error) bool {
+	var network net.Error
+	return errors.As(err, &network) && !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.EOF)
 }
 
 // inspect rejects a server that Frontpage cannot run on and warns about one that may lose data. A server that

@@ -22,10 +22,10 @@ const noNodes = "redis: cluster has no nodes"
 // minNodeTimeout is the shortest cluster-node-timeout with which a busy machine causes no failover.
 const minNodeTimeout = 2 * time.Second
 
-// shardError says what a Redis Cluster lacks, perhaps only until a replica takes over.
-type shardError struct{ error }
-
-func (e shardError) Unwrap() error { return e.error }
+// missingShard returns the error of a Redis Cluster that does not serve all slots.
+func missingShard(format string, args ...any) error {
+	return failoverError{"all shards of the Redis Cluster", fmt.Errorf(format, args...)}
+}
 
 // pingCluster returns nil if every slot has a primary that serves.
 func pingCluster(ctx context.Context, cluster *redis.ClusterClient) error {
@@ -42,7 +42,7 @@ func pingCluster(ctx context.Context, cluster *redis.ClusterClient) error {
 		missing -= shard.End - shard.Start + 1
 	}
 	if missing > 0 {
-		return shardError{fmt.Errorf("%d of its %d slots belong to no node", missing, slots)}
+		return missingShard("%d of its %d slots belong to no node", missing, slots)
 	}
 	return cluster.ForEachMaster(ctx, func(ctx context.Context, primary *redis.Client) error {
 		state, err := primary.ClusterInfo(ctx).Result()
@@ -51,9 +51,9 @@ func pingCluster(ctx context.Context, cluster *redis.ClusterClient) error {
 		case errors.As(err, &replied):
 			return err
 		case err != nil:
-			return shardError{fmt.Errorf("the primary %s does not reply: %w", primary.Options().Addr, err)}
+			return missingShard("the primary %s does not reply: %w", primary.Options().Addr, err)
 		case strings.Contains(state, "cluster_state:fail"):
-			return shardError{fmt.Errorf("the primary %s says that the cluster is down", primary.Options().Addr)}
+			return missingShard("the primary %s says that the cluster is down", primary.Options().Addr)
 		}
 		return nil
 	})

@@ -282,6 +282,22 @@ func TestSentinelURLConnectsToTheMaster(t *testing.T) {
 	}
 }
 
+// The primary that a Sentinel names is gone until another one is elected.
+func TestSentinelURLWaitsForAPrimary(t *testing.T) {
+	t.Parallel()
+	port, sentinelPort := unusedPort(t), unusedPort(t)
+	startRedis(t, "port "+sentinelPort+"\nsentinel monitor main 127.0.0.1 "+port+" 1\n", "--sentinel")
+	var log record
+	opened := make(chan *store.Store)
+	url := "redis+sentinel://127.0.0.1:" + sentinelPort + "/main"
+	go func() { opened <- open(t, store.Options{URL: url, Log: log.logger(slog.LevelInfo)}) }()
+	eventually(t, "line about the primary", func() bool { return strings.Contains(log.String(), "waiting for a primary that replies") })
+	startServer(t, "--port", port)
+	s := <-opened
+	set(t, s, "key", "value")
+	wantValue(t, s, "key", "value")
+}
+
 func TestParametersOfTheURLOverrideDefaults(t *testing.T) {
 	t.Parallel()
 	r := startServer(t)

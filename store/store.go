@@ -86,6 +86,8 @@ type Store struct {
 	Partitions int // of a new site, as the URL says; 0 if it does not
 	Acks       int // number of replicas that are to confirm a write
 
+	sentinels bool // they name the server
+
 	aof  string // "1" or "0" as in INFO; empty if unknown
 	log  *slog.Logger
 	stop func() // ends the server of a Child or Memory
@@ -97,8 +99,8 @@ const defaultTimeout = 400 * time.Millisecond
 //
 // A server named by a URL that does not reply within five seconds is an error: Open never falls back to
 // another store or to a connection without TLS. A certificate that either side rejects is an error at once. A
-// server that is loading its data gets up to a minute, as does a Redis Cluster that lacks a shard; a child gets as
-// long as it needs. Redis before 6.2, a node of a Redis Cluster before 7.0 and a directory that another process uses
+// server that is loading its data gets up to a minute, as do a Redis Cluster that lacks a shard, and Sentinels whose
+// primary does not reply; a child gets as long as it needs. Redis before 6.2, a node of a Redis Cluster before 7.0 and a directory that another process uses
 // are errors, too. A server that may lose data is not an error: Open logs a warning.
 //
 // No error holds a user name or a password. go-redis has one logger for the whole process: the latest Open
@@ -143,7 +145,8 @@ func openRemote(ctx context.Context, o Options, scheme, rest string) (*Store, er
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{Client: r.client, Kind: Remote, Address: r.address, Partitions: r.partitions, Acks: r.acks, log: o.Log, stop: func() {}}
+	s := &Store{Client: r.client, Kind: Remote, Address: r.address, Partitions: r.partitions, Acks: r.acks, sentinels: strings.HasSuffix(scheme, "+sentinel"),
+		log: o.Log, stop: func() {}}
 	if err := s.await(ctx, remoteReplies, remoteLoads, nil); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: connect to %s: %w", o.name("URL"), r.address, o.explain(scheme, err)), s.Close())
 	}
