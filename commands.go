@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -28,6 +30,7 @@ type program struct {
 	Check        check      `cmd:"" help:"Check the store for inconsistencies. Exit code 1 if there are any."`
 	Undelete     undelete   `cmd:"" help:"Restore a deleted article, with its rank."`
 	Audit        audit      `cmd:"" help:"List who voted on an article and, if AUDIT_SECRET is set, when and from which address (as a keyed hash)."`
+	Migrate      migrate    `cmd:"" help:"Copy the site to an empty store, such as a Redis Cluster, while it is used."`
 	PrintVersion version    `cmd:"" name:"version" help:"Print version, commit, Go version and data layout."`
 
 	Version kong.VersionFlag `help:"Print the version, like the command version."`
@@ -42,7 +45,7 @@ const batchTimeout = 30 * time.Second
 func withStore(ctx context.Context, s *settings.Settings, log *slog.Logger, use func(*redisrepo.Repo) error) (err error) {
 	o := s.StoreOptions(log)
 	o.Timeout = max(o.Timeout, batchTimeout)
-	st, repo, err := open(ctx, s, o, redisrepo.KeepRules(), redisrepo.OnProgress(logProgress(log)))
+	st, repo, err := open(ctx, s, o, redisrepo.KeepRules(), redisrepo.OnProgress(logProgress(log, "preparing the store: ")))
 	if err != nil {
 		return err
 	}
@@ -148,4 +151,50 @@ func (a *audit) Run(ctx context.Context, s *settings.Settings, log *slog.Logger)
 		}
 		return nil
 	})
+}
+
+type migrate struct {
+	To string `required:"" env:"MIGRATE_TO" placeholder:"URL" help:"The target, such as redis+cluster://h1,h2?partitions=64, in a form of REDIS_URL. Without partitions, it gets as many as the site, but 16 in a Redis Cluster if the site has one."`
+}
+
+// Run copies the site in REDIS_URL. It returns once the copy is complete.
+func (c *migrate) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (err error) {
+	o := s.StoreOptions(log)
+	o.Timeout = max(o.Timeout, batchTimeout)
+	target := o
+	target.URL, target.Names = c.To, maps.Clone(o.Names)
+	target.Names["URL"] = "MIGRATE_TO (--to)"
+	o.Acks = nil // nothing is written there
+	var stores []*store.Store
+	defer func() {
+		for _, st := range stores {
+			err = errors.Join(err, st.Close())
+		}
+	}()
+	for _, o := range []store.Options{o, target} {
+		if !strings.HasPrefix(o.URL, "rediss") {
+			o.TLS = store.TLS{} // of the other one
+		}
+		st, err := store.Open(ctx, o)
+		if err != nil {
+			return err
+		}
+		stores = append(stores, st)
+		if st.Kind == store.Memory {
+			return fmt.Errorf("%s: a site in memory ends with its process", o.Names["URL"])
+		}
+		redisrepo.LimitWaiting(st.Client)
+	}
+	from, to := stores[0], stores[1]
+	log.Info("the original is "+from.String(), "target", to.String())
+	options := []redisrepo.Option{redisrepo.WithAcks(to.Acks), redisrepo.OnProgress(logProgress(log, "copying: "))}
+	if to.Partitions != 0 {
+		options = append(options, redisrepo.WithPartitions(to.Partitions))
+	}
+	pause, err := redisrepo.Migrate(ctx, from.Client, to.Client, s.SiteRules(), func(step string) { log.Info(step) }, options...)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("the copy is complete: the pause was %v; start the processes of the site with REDIS_URL set to the target\n", pause.Round(time.Millisecond))
+	return nil
 }

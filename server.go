@@ -89,7 +89,7 @@ func open(ctx context.Context, s *settings.Settings, o store.Options, options ..
 
 // logProgress returns a function that logs the progress of a long start: the beginning of each step, and
 // then a line a second.
-func logProgress(log *slog.Logger) func(step string, done, total int) {
+func logProgress(log *slog.Logger, prefix string) func(step string, done, total int) {
 	var step string
 	var last time.Time
 	return func(doing string, done, total int) {
@@ -97,7 +97,7 @@ func logProgress(log *slog.Logger) func(step string, done, total int) {
 			return
 		}
 		step, last = doing, time.Now()
-		log.Info("preparing the store: "+doing, "done", done, "of", total)
+		log.Info(prefix+doing, "done", done, "of", total)
 	}
 }
 
@@ -125,7 +125,7 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 		return err
 	}
 	defer func() { _ = listener.Close() }() // http.Server closes it, too, once it serves
-	st, repo, err := open(ctx, s, s.StoreOptions(log), redisrepo.OnProgress(logProgress(log)),
+	st, repo, err := open(ctx, s, s.StoreOptions(log), redisrepo.OnProgress(logProgress(log, "preparing the store: ")),
 		redisrepo.OnRerank(func(changed string) {
 			log.Warn("rules changed: re-ranking all articles", "changed", changed)
 		}))

@@ -36,6 +36,11 @@ func (r *Repo) KeepDocument(ctx context.Context, hash, text string) error {
 
 // documentKey is the key of a document's slot. The slots are spread over the partitions.
 func (r *Repo) documentKey(hash string) string {
-	slot, _ := strconv.ParseUint(hash[:3], 16, 16)
-	return r.partitions[int(slot)%len(r.partitions)].document(hash) // #nosec G115 -- three digits
+	return r.partitions[documentIndex(len(r.partitions), hash[:3])].document(hash)
+}
+
+// documentIndex is the partition, of n, of a document whose hash begins with these digits.
+func documentIndex(n int, digits string) int {
+	slot, _ := strconv.ParseUint(digits, 16, 16)
+	return int(slot) % n // #nosec G115 -- 16 bits
 }

@@ -93,10 +93,11 @@ func (r *Repo) findPartitions(ctx context.Context) error {
 	if err := CheckPartitions(r.wanted); err != nil {
 		return err
 	}
-	record, err := r.client.HMGet(ctx, untagged.meta(), fieldPartitions, fieldIndex).Result()
+	record, err := r.client.HMGet(ctx, untagged.meta(), fieldPartitions, fieldIndex, fieldLayout).Result()
 	if err != nil {
 		return storeError("read "+untagged.meta(), err)
 	}
+	r.incomplete = record[2] == incompleteLayout
 	_, cluster := r.client.(*redis.ClusterClient)
 	n, isTagged := 0, cluster || r.wanted > 1
 	if text, ok := record[0].(string); ok {

@@ -153,14 +153,14 @@ type postOptions struct {
 // link's, claim is the record in the key's partition, which the post must write first.
 func (r *Repo) choosePartition(poster UserName, o postOptions) (index int, claim string) {
 	n := len(r.partitions)
-	keyed := partitionOf(n, "%s:%s", poster, o.key)
+	keyed := keyIndex(n, poster, o.key)
 	switch {
 	case o.link == "" && o.key == "":
 		return rand.IntN(n), "" // #nosec G404 -- spreads articles, hides nothing
 	case o.link == "":
 		return keyed, ""
 	}
-	index = partitionOf(n, "%s", o.link)
+	index = linkIndex(n, o.link)
 	if o.key != "" && keyed != index {
 		claim = r.partitions[keyed].post(poster, o.key)
 	}
@@ -282,6 +282,10 @@ func (s submission) digest() string {
 func (s submission) isStoredAs(h hash, poster UserName) bool {
 	return h.poster == poster.member() && h.title == s.title && h.link == s.link && h.text == s.text
 }
+
+// keyIndex is the partition, of n, of an idempotency key, and linkIndex that of the digest of a link.
+func keyIndex(n int, poster UserName, key string) int { return partitionOf(n, "%s:%s", poster, key) }
+func linkIndex(n int, digest string) int              { return partitionOf(n, "%s", digest) }
 
 // partitionOf returns the index of a partition, always the same for the same text.
 func partitionOf(partitions int, format string, args ...any) int {

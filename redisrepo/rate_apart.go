@@ -36,8 +36,11 @@ func (r *Repo) partitionOf(s Subject) partition {
 	if s.user == "" {
 		name = s.address.String()
 	}
-	return r.partitions[int(crc32.ChecksumIEEE([]byte(name)))%len(r.partitions)]
+	return r.partitions[subjectIndex(len(r.partitions), name)]
 }
+
+// subjectIndex is the partition, of n, that counts the charges of a user's member or of an address.
+func subjectIndex(n int, name string) int { return int(crc32.ChecksumIEEE([]byte(name))) % n }
 
 func (r *Repo) apart(charges []Charge) (parts []*partCharges) {
 	byPartition := make(map[partition]*partCharges)

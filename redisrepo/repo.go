@@ -35,7 +35,8 @@
 //	rate:<rule>:<s>  string  what s, user:<name> or address:<address>, used under a rule, and when:
 //	                         see rate.lua; expires a window after the last charge
 //	meta:            hash    layout version, number of partitions, index of this one, the rules that
-//	                         the data is ranked by, and the epoch, a random name of the data's history
+//	                         the data is ranked by, the epoch, a random name of the data's history, and
+//	                         of a copy the origin, the epoch of the site that Migrate copied
 //	changes:<db>     channel changes of articles, see publish in shared.lua; a sharded channel if the
 //	                         partition has a tag
 //
@@ -87,6 +88,7 @@ type Repo struct {
 	database   int              // number of the database on its server
 	clock      func() time.Time // nil: the clock of Redis
 	keepRules  bool
+	incomplete bool // Migrate has not finished the data
 	onRerank   func(changes string)
 	onProgress func(step string, done, total int)
 	// groups caches the groups of articles, as the text in their hashes. A script must be given all
@@ -125,6 +127,33 @@ func WithClock(now func() time.Time) Option {
 // since the store was last opened, it first re-ranks all articles; no other process should then be
 // using the store under the old rules.
 func New(ctx context.Context, client redis.UniversalClient, rules Rules, options ...Option) (*Repo, error) {
+	r, err := newRepo(ctx, client, rules, options...)
+	if err != nil {
+		return nil, err
+	}
+	if r.incomplete {
+		return nil, ErrIncomplete
+	}
+	if err := r.confirmWrites(ctx); err != nil {
+		return nil, fmt.Errorf("find out who confirms writes: %w", err)
+	}
+	if err := r.loadScripts(ctx); err != nil {
+		return nil, storeError("load scripts", err)
+	}
+	if err := r.checkRights(ctx); err != nil {
+		return nil, fmt.Errorf("check the rights: %w", err)
+	}
+	if err := r.checkMeta(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.applyRules(ctx); err != nil {
+		return nil, storeError("apply the rules", err)
+	}
+	return r, nil
+}
+
+// newRepo returns a Repo with the partitions of the site in the store, or of a new one. It changes nothing.
+func newRepo(ctx context.Context, client redis.UniversalClient, rules Rules, options ...Option) (*Repo, error) {
 	if err := rules.Validate(); err != nil {
 		return nil, err
 	}
@@ -151,24 +180,9 @@ func New(ctx context.Context, client redis.UniversalClient, rules Rules, options
 		return nil, err
 	}
 	r.voteScript = redis.NewScript(r.voteText)
-	if err := r.confirmWrites(ctx); err != nil {
-		return nil, fmt.Errorf("find out who confirms writes: %w", err)
-	}
 	r.groupCount.turn = make(chan struct{}, 1)
 	r.finders = make([]groupFinder, len(r.partitions))
 	r.histories = make([]history, len(r.partitions))
-	if err := r.loadScripts(ctx); err != nil {
-		return nil, storeError("load scripts", err)
-	}
-	if err := r.checkRights(ctx); err != nil {
-		return nil, fmt.Errorf("check the rights: %w", err)
-	}
-	if err := r.checkMeta(ctx); err != nil {
-		return nil, err
-	}
-	if err := r.applyRules(ctx); err != nil {
-		return nil, storeError("apply the rules", err)
-	}
 	return r, nil
 }
 
@@ -213,6 +227,7 @@ func (r *Repo) checkMeta(ctx context.Context) error {
 
 // Fields of meta:.
 const (
+	fieldLayout     = "layout"
 	fieldPartitions = "partitions"
 	fieldIndex      = "index"
 	fieldEpoch      = "epoch" // a random name that a store gets when it is created
@@ -220,7 +235,7 @@ const (
 
 // layout is what meta: of a partition must say, fields and values in turn.
 func (r *Repo) layout(index int) []any {
-	return []any{"layout", LayoutVersion, fieldPartitions, strconv.Itoa(len(r.partitions)), fieldIndex, strconv.Itoa(index)}
+	return []any{fieldLayout, LayoutVersion, fieldPartitions, strconv.Itoa(len(r.partitions)), fieldIndex, strconv.Itoa(index)}
 }
 
 // opening is the arguments of open.lua for a partition: the layout, and an epoch in case it has none.

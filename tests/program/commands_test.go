@@ -222,3 +222,37 @@ func TestAuditListsVotersWithHashedAddresses(t *testing.T) {
 		t.Errorf("the log contains a secret or a voter: %s", log)
 	}
 }
+
+func TestMigrateCopiesTheSiteToPartitions(t *testing.T) {
+	t.Parallel()
+	redis, target := redistest.Start(t), redistest.Start(t)
+	env := []string{"REDIS_URL=" + redis.URL()}
+	file := filepath.Join(t.TempDir(), "articles.csv")
+	if err := os.WriteFile(file, []byte("id,title,link,votes,poster,posted_at,groups\n5,a,https://a.example/,3,alice,1700000000,go\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, said, code := programtest.Run(t, env, "import", file); code != 0 {
+		t.Fatal(said)
+	}
+	to := target.URL() + "?partitions=16"
+	for _, tt := range []struct {
+		env      []string
+		to       string
+		code     int
+		out, log string
+	}{
+		{env, "memory://", 1, "", "MIGRATE_TO (--to): a site in memory ends with its process"},
+		{[]string{"REDIS_URL=memory://"}, to, 1, "", "REDIS_URL (--redis-url): a site in memory"},
+		{env, redis.URL(), 1, "", "the target: it is not empty"},
+		{env, to, 0, "the copy is complete: the pause was ", "check of the copy: 1 articles, 0 deleted articles and 1 groups: 0 violations"},
+		{env, to, 1, "", "it is already a complete copy of this site"},
+	} {
+		out, log, code := programtest.Run(t, tt.env, "migrate", "--to", tt.to)
+		if code != tt.code || !strings.HasPrefix(out, tt.out) || !strings.Contains(log, tt.log) {
+			t.Errorf("migrate --to %s: %d %s %s, want %d, %q and %q", tt.to, code, out, log, tt.code, tt.out, tt.log)
+		}
+	}
+	if out, said, code := programtest.Run(t, []string{"REDIS_URL=" + to}, "check"); code != 0 || !strings.Contains(out, "checked 1 articles") {
+		t.Errorf("check of the copy: %d %s %s", code, out, said)
+	}
+}

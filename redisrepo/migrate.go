@@ -1,0 +1,347 @@
+package redisrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+)
+
+// How Migrate copies a site. A pass compares all keys of both stores and makes the target's like those of the original,
+// which it only reads. The members of a sorted set or of a group go to the partition of their article. Passes run until
+// one that began and ended without a process that could write to the original finds nothing to change: then both sides
+// are equal. Until then the layout in the target's meta: is incompleteLayout, so that no program opens it, and a pass
+// after a kill goes on with what is there.
+
+// incompleteLayout is the layout in meta: while Migrate writes the data.
+const incompleteLayout = "incomplete copy"
+
+// fieldOrigin is the epoch of the site that Migrate copied.
+const fieldOrigin = "origin"
+
+// ErrIncomplete is the error of New for a store that Migrate has begun to fill.
+var ErrIncomplete = errors.New("this store holds an incomplete copy of a site: run the same frontpage migrate again to complete it, or empty the store")
+
+const (
+	silencePoll   = 200 * time.Millisecond // how often the original is asked whether its processes have stopped
+	maxLastPasses = 5
+)
+
+// Migrate copies a site to an empty store, while the site is used, and changes nothing in the original. Once the copy is
+// near, it says so and waits until no process listens to changes of the original, or the original refuses writes. Then
+// it copies what has changed since, compares all listings, checks the copy, and makes it a site. The pause is how long
+// that took. say is called with each step.
+//
+// The rules are those of the site, the options those of New for the copy: WithPartitions may give it more partitions
+// than the site has. Without that it gets as many, but the default of a new site if the site has one.
+//
+// It is safe to stop at any moment: the next call with the same stores goes on. A target that holds anything but an
+// incomplete copy of the same site is an error, and is not changed.
+func Migrate(ctx context.Context, from, to redis.UniversalClient, rules Rules, say func(string), options ...Option) (pause time.Duration, err error) {
+	m := &migration{say: say}
+	if m.from, err = newRepo(ctx, from, rules); err != nil {
+		return 0, fmt.Errorf("the original: %w", err)
+	}
+	if err := m.readMeta(ctx); err != nil {
+		return 0, fmt.Errorf("the original: %w", err)
+	}
+	if n := len(m.from.partitions); n > 1 {
+		options = append([]Option{WithPartitions(n)}, options...)
+	}
+	if m.to, err = newRepo(ctx, to, rules, options...); err != nil {
+		return 0, fmt.Errorf("the target: %w", err)
+	}
+	if err := m.claim(ctx); err != nil {
+		return 0, fmt.Errorf("the target: %w", err)
+	}
+	if err := m.copyUsed(ctx); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	if err := m.copyRest(ctx); err != nil {
+		return 0, err
+	}
+	if err := m.verify(ctx); err != nil {
+		return 0, err
+	}
+	if err := m.complete(ctx); err != nil {
+		return 0, err
+	}
+	return time.Since(began), nil
+}
+
+type migration struct {
+	from, to *Repo
+	say      func(string)
+	origin   string // epoch of the original
+
+	changed atomic.Int64 // values of the copy, by this pass
+	unknown atomic.Int64 // keys of the original that are not the site's
+
+	mu          sync.Mutex
+	done, total int // keys of this pass
+}
+
+func (m *migration) sayf(format string, args ...any) { m.say(fmt.Sprintf(format, args...)) }
+
+// readMeta checks that the original is a site that this program understands.
+func (m *migration) readMeta(ctx context.Context) error {
+	if m.from.incomplete {
+		return ErrIncomplete
+	}
+	if strings.Contains(m.from.probe(ctx), "READONLY") {
+		return errors.New("it is a replica, which cannot know whether its primary is still written to: use the address of the primary")
+	}
+	metas := make([]*redis.MapStringStringCmd, len(m.from.partitions))
+	err := m.from.pipeline(ctx, func(pipe redis.Pipeliner) {
+		for i, p := range m.from.partitions {
+			metas[i] = pipe.HGetAll(ctx, p.meta())
+		}
+	})
+	if err != nil {
+		return storeError("read meta:", err)
+	}
+	for i, p := range m.from.partitions {
+		meta := metas[i].Val()
+		if meta[fieldEpoch] == "" {
+			return fmt.Errorf("%s has no %s: start this version of Frontpage on it once, and check REDIS_URL", p.meta(), fieldEpoch)
+		}
+		if meta[fieldLayout] != LayoutVersion {
+			return fmt.Errorf("%s: the data has layout %s, this program needs %s", p.meta(), meta[fieldLayout], LayoutVersion)
+		}
+		for rule, value := range m.from.rankingRules() {
+			if meta[rule] != value {
+				return fmt.Errorf("%s is %s in the data and %s in the settings: use the same settings as the server", rule, meta[rule], value)
+			}
+		}
+	}
+	m.origin = metas[0].Val()[fieldEpoch]
+	return nil
+}
+
+// claim marks the target, which must be empty or hold an incomplete copy of the same site, as such a copy.
+func (m *migration) claim(ctx context.Context) error {
+	if from, to := len(m.from.partitions), len(m.to.partitions); to < from {
+		return &PartitionsError{fmt.Sprintf("a site with %s cannot be copied to one with %s: use as many, or more", partitionsText(from), partitionsText(to))}
+	}
+	record, err := m.to.client.HGetAll(ctx, untagged.meta()).Result()
+	if err != nil {
+		return storeError("read meta:", err)
+	}
+	keys, err := m.to.client.DBSize(ctx).Result()
+	switch {
+	case err != nil:
+		return storeError("count the keys", err)
+	case record[fieldOrigin] == m.origin && record[fieldLayout] == LayoutVersion:
+		return errors.New("it is already a complete copy of this site: start Frontpage on it; nothing was changed")
+	case record[fieldLayout] == incompleteLayout && record[fieldOrigin] != m.origin:
+		return errors.New("it holds an incomplete copy of another site: empty it, or use another store")
+	case record[fieldLayout] != incompleteLayout && keys > 0:
+		return fmt.Errorf("it is not empty: it has %d keys; empty it, or use another store", keys)
+	}
+	if err := m.to.confirmWrites(ctx); err != nil {
+		return fmt.Errorf("find out who confirms writes: %w", err)
+	}
+	if err := m.to.loadScripts(ctx); err != nil {
+		return storeError("load scripts", err)
+	}
+	if err := m.to.checkRights(ctx); err != nil {
+		return fmt.Errorf("check the rights: %w", err)
+	}
+	layout := m.layout()
+	answer, err := m.to.run(ctx, openScript, []string{untagged.meta()}, layout)
+	if err != nil {
+		return storeError("write meta:", err)
+	}
+	_, err = checkLayout(untagged.meta(), layout, answer)
+	return err
+}
+
+// layout is what meta: of the target says until the copy is complete.
+func (m *migration) layout() []any {
+	index := siteIndex
+	if m.to.partitions[0] == untagged {
+		index = 0
+	}
+	return []any{fieldLayout, incompleteLayout, fieldPartitions, strconv.Itoa(len(m.to.partitions)), fieldIndex, strconv.Itoa(index), fieldOrigin, m.origin}
+}
+
+// copyUsed copies while the site is used, and returns when it is no longer.
+func (m *migration) copyUsed(ctx context.Context) error {
+	for pass := 1; ; pass++ {
+		silent, why, err := m.silent(ctx)
+		if err != nil || silent {
+			return err
+		}
+		if pass > 2 {
+			break
+		}
+		m.sayf("pass %d, while the site is used (%s)", pass, why)
+		took, err := m.pass(ctx)
+		if err != nil {
+			return err
+		}
+		m.sayf("pass %d took %v and changed %d values in the copy", pass, took, m.changed.Load())
+		if pass == 2 {
+			m.sayf("now stop all processes of the site, imports and other writers, or have the original refuse writes: the rest will take about %v", (6 * took).Round(time.Second))
+		}
+	}
+	for {
+		wait(ctx, silencePoll)
+		if silent, _, err := m.silent(ctx); err != nil || silent {
+			return err
+		}
+	}
+}
+
+// copyRest copies what has changed since, until both sides are equal.
+func (m *migration) copyRest(ctx context.Context) error {
+	for pass := 1; pass <= maxLastPasses; pass++ {
+		m.sayf("last pass %d", pass)
+		took, err := m.pass(ctx)
+		if err != nil {
+			return err
+		}
+		if err := m.mustBeSilent(ctx); err != nil {
+			return err
+		}
+		m.sayf("last pass %d took %v and changed %d values in the copy", pass, took, m.changed.Load())
+		if m.changed.Load() == 0 {
+			return nil
+		}
+	}
+	return fmt.Errorf("the original still changes after %d passes, although no process of the site uses it: stop imports, legacy clients and other writers, and run this again", maxLastPasses)
+}
+
+// silent reports whether no process of the site uses the original, or it refuses writes. why says who does.
+func (m *migration) silent(ctx context.Context) (silent bool, why string, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, "", err
+	}
+	n, err := m.from.listeners(ctx)
+	if err != nil {
+		return false, "", storeError("count the processes of the site", err)
+	}
+	if n > 0 && strings.Contains(m.from.probe(ctx), "NOREPLICAS") {
+		return true, "", nil
+	}
+	return n == 0, fmt.Sprintf("%d of its processes run", n), nil
+}
+
+// probe returns the error of a write without effect, by a script as all writes of articles: Redis 6.2 lets scripts write
+// where it refuses single commands.
+func (r *Repo) probe(ctx context.Context) string {
+	const write = "return redis.call('ZADD', KEYS[1], 'XX', 0, ARGV[1])"
+	if err := r.client.Eval(ctx, write, []string{r.partitions[0].ranking(ByTime)}, reserved).Err(); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+func (m *migration) mustBeSilent(ctx context.Context) error {
+	silent, why, err := m.silent(ctx)
+	if err == nil && !silent {
+		err = fmt.Errorf("the original is used again (%s): stop them, and run this again", why)
+	}
+	return err
+}
+
+// listeners returns how many processes listen to changes: each server does, in every partition.
+func (r *Repo) listeners(ctx context.Context) (most int64, err error) {
+	for _, p := range r.partitions {
+		channel := p.changes(r.database)
+		count := r.client.PubSubNumSub
+		if p.sharded() {
+			count = r.client.PubSubShardNumSub
+		}
+		if cluster, ok := r.client.(*redis.ClusterClient); ok {
+			node, err := cluster.MasterForKey(ctx, channel)
+			if err != nil {
+				return 0, err
+			}
+			count = node.PubSubShardNumSub
+		}
+		found, err := count(ctx, channel).Result()
+		if err != nil {
+			return 0, err
+		}
+		most = max(most, found[channel])
+	}
+	return most, nil
+}
+
+// verify compares all listings of both sides, and checks the copy.
+func (m *migration) verify(ctx context.Context) error {
+	m.say("comparing all listings, and checking the copy")
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error { return m.compare(groupCtx) })
+	group.Go(func() error { return m.check(groupCtx) })
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return m.mustBeSilent(ctx)
+}
+
+func (m *migration) compare(ctx context.Context) error {
+	original, result, err := m.digests(ctx)
+	if err != nil {
+		return err
+	}
+	if original != result {
+		return fmt.Errorf("the listings differ: %v in the original, %v in the copy: run this again", original, result)
+	}
+	m.sayf("all listings of both sides are equal: %v", original)
+	return nil
+}
+
+func (m *migration) check(ctx context.Context) error {
+	violations := 0
+	checked, err := m.to.Check(ctx, func(violation string) {
+		violations++
+		m.say("check of the copy: " + violation)
+	})
+	if err != nil {
+		return err
+	}
+	if violations > 0 {
+		return fmt.Errorf("the copy has %d inconsistencies: run frontpage check on the original, too, and remove those that it has", violations)
+	}
+	m.sayf("check of the copy: %d articles, %d deleted articles and %d groups: 0 violations", checked.Articles, checked.Deleted, checked.Groups)
+	return nil
+}
+
+// complete makes the copy a site.
+func (m *migration) complete(ctx context.Context) error {
+	err := m.to.pipeline(m.to.confirmed(ctx), func(pipe redis.Pipeliner) {
+		for i, p := range m.to.partitions {
+			fields := map[string]any{}
+			for rule, value := range m.to.rankingRules() {
+				fields[rule] = value
+			}
+			pipe.HSet(ctx, p.meta(), fields)
+			if p != untagged {
+				openScript.EvalSha(ctx, pipe, []string{p.meta()}, m.to.opening(i)...)
+			}
+		}
+	})
+	if err != nil {
+		return storeError("write meta:", err)
+	}
+	last := map[string]any{fieldLayout: LayoutVersion}
+	if m.to.partitions[0] == untagged {
+		maps.Copy(last, map[string]any{fieldEpoch: m.to.opening(0)[7]})
+	}
+	err = m.to.pipeline(m.to.confirmed(ctx), func(pipe redis.Pipeliner) { pipe.HSet(ctx, untagged.meta(), last) })
+	if err != nil {
+		return storeError("write meta:", err)
+	}
+	return nil
+}

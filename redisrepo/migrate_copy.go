@@ -1,0 +1,310 @@
+package redisrepo
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+)
+
+// Redis serves other clients between the round trips. One of them reads so many keys, and the first elements of each,
+// or more elements of a single large key.
+const (
+	copiedKeys     = 100
+	copiedElements = 1000
+	copyWorkers    = 4
+)
+
+const (
+	sameExpiry = 2 * time.Second // by which the expiry of equal keys may differ: it is read at two moments
+	soon       = 5 * time.Second // in which a key of the copy may expire by itself, as it has in the original
+)
+
+// pass makes the copy like the original: first it puts what is missing or differs, then it removes what the original
+// does not have.
+func (m *migration) pass(ctx context.Context) (took time.Duration, err error) {
+	began := time.Now()
+	m.changed.Store(0)
+	m.unknown.Store(0)
+	keys, err := m.from.client.DBSize(ctx).Result()
+	if err != nil {
+		return 0, storeError("count the keys", err)
+	}
+	m.done, m.total = 0, int(2*keys) // the copy has about as many
+	for _, step := range []func(context.Context) error{
+		func(ctx context.Context) error { return m.from.eachBatch(ctx, m.put) },
+		func(ctx context.Context) error { return m.to.eachBatch(ctx, m.prune) },
+		m.pruneGroups, m.copyLog, m.copyNumbers,
+	} {
+		if err := step(ctx); err != nil {
+			return 0, err
+		}
+	}
+	if n := m.unknown.Load(); n > 0 {
+		m.sayf("%d keys of the original do not belong to a site: they are not copied", n)
+	}
+	return time.Since(began).Round(time.Millisecond), nil
+}
+
+// copiedKey is a key of one store, and some of its elements.
+type copiedKey struct {
+	cell
+	key    string
+	at     int    // index of its partition
+	cursor uint64 // of the next elements; 0: there are no more
+
+	scan            *redis.ScanCmd
+	text            *redis.StringCmd
+	expiry          *redis.DurationCmd
+	link            *redis.StringCmd // of the article of an idempotency key
+	members, values []string         // a text has a value and no member
+}
+
+// eachBatch calls handle with the keys of a store, several batches at a time.
+func (r *Repo) eachBatch(ctx context.Context, handle func(context.Context, []*copiedKey) error) error {
+	indexes := map[partition]int{}
+	for i, p := range r.partitions {
+		indexes[p] = i
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(copyWorkers)
+	err := r.scanKeys(ctx, func(names []string) error {
+		batch := make([]*copiedKey, len(names))
+		for i, name := range names {
+			p := untagged
+			if r.partitions[0] != untagged && name != untagged.meta() {
+				p = partition(name[:strings.IndexByte(name, '}')+1])
+			}
+			batch[i] = &copiedKey{cell: parseCell(strings.TrimPrefix(name, string(p))), key: name, at: indexes[p]}
+			if _, known := indexes[p]; !known && name != untagged.meta() {
+				batch[i].content = unknown
+			}
+		}
+		group.Go(func() error { return handle(ctx, batch) })
+		return nil
+	})
+	if failed := group.Wait(); failed != nil {
+		return failed
+	}
+	return err
+}
+
+// walked returns the keys of a batch whose elements are copied one by one, and reports the progress.
+func (m *migration) walked(batch []*copiedKey) (keys []*copiedKey, unknownKeys int) {
+	for _, k := range batch {
+		switch k.content {
+		case unknown:
+			unknownKeys++
+		case texts, hashes, sets, zsets:
+			keys = append(keys, k)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.done += len(batch)
+	m.to.onProgress("comparing keys", min(m.done, m.total), m.total)
+	return keys, unknownKeys
+}
+
+// scanKeys calls handle with all keys of the store, some of them perhaps twice.
+func (r *Repo) scanKeys(ctx context.Context, handle func(keys []string) error) error {
+	var mu sync.Mutex
+	scan := func(ctx context.Context, server redis.Cmdable) error {
+		for cursor := uint64(0); ; {
+			keys, next, err := server.Scan(ctx, cursor, "", copiedKeys).Result()
+			if err != nil {
+				return storeError("look at all keys", err)
+			}
+			mu.Lock()
+			err = handle(keys)
+			mu.Unlock()
+			if cursor = next; err != nil || cursor == 0 {
+				return err
+			}
+		}
+	}
+	if cluster, ok := r.client.(*redis.ClusterClient); ok {
+		return cluster.ForEachMaster(ctx, func(ctx context.Context, primary *redis.Client) error { return scan(ctx, primary) })
+	}
+	return scan(ctx, r.client)
+}
+
+// exchange runs the commands that queue adds in one round trip. Its error names the first command that failed.
+func (r *Repo) exchange(ctx context.Context, queue func(redis.Pipeliner)) error {
+	commands, err := r.pipelined(ctx, queue)
+	if err == nil {
+		return nil
+	}
+	for _, c := range commands {
+		if !hasRun(c) {
+			return storeError(fmt.Sprintf("%s %v", strings.ToUpper(c.Name()), c.Args()[1]), c.Err())
+		}
+	}
+	return nil
+}
+
+// read reads the next elements of keys.
+func (r *Repo) read(ctx context.Context, keys []*copiedKey, elements int64) error {
+	err := r.exchange(ctx, func(pipe redis.Pipeliner) {
+		for _, k := range keys {
+			switch k.content {
+			case texts:
+				k.text = pipe.Get(ctx, k.key)
+			case hashes:
+				k.scan = pipe.HScan(ctx, k.key, k.cursor, "", elements)
+			case sets:
+				k.scan = pipe.SScan(ctx, k.key, k.cursor, "", elements)
+			case zsets:
+				k.scan = pipe.ZScan(ctx, k.key, k.cursor, "", elements)
+			}
+			if !k.split {
+				k.expiry = pipe.PTTL(ctx, k.key)
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, k := range keys {
+		k.members, k.values, k.cursor = nil, nil, 0
+		if k.content == texts {
+			if k.text.Err() == nil {
+				k.values = []string{k.text.Val()}
+			}
+			continue
+		}
+		var found []string
+		found, k.cursor = k.scan.Val()
+		if k.content == sets {
+			k.members = found
+			continue
+		}
+		for i := 0; i < len(found); i += 2 {
+			k.members, k.values = append(k.members, found[i]), append(k.values, found[i+1])
+		}
+	}
+	return nil
+}
+
+// each calls step with the keys, and again with each key that has more elements.
+func each(keys []*copiedKey, step func(keys []*copiedKey, elements int64) error) error {
+	if err := step(keys, copiedKeys); err != nil {
+		return err
+	}
+	for _, k := range keys {
+		for k.cursor != 0 {
+			if err := step([]*copiedKey{k}, copiedElements); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// put copies what the copy lacks of the keys of the original, or has differently.
+func (m *migration) put(ctx context.Context, batch []*copiedKey) error {
+	keys, unknownKeys := m.walked(batch)
+	m.unknown.Add(int64(unknownKeys))
+	return each(keys, func(keys []*copiedKey, elements int64) error {
+		if err := m.from.read(ctx, keys, elements); err != nil {
+			return err
+		}
+		if err := m.readLinks(ctx, keys); err != nil {
+			return err
+		}
+		var parts []*part
+		for _, k := range keys {
+			found, err := m.placed(k)
+			if err != nil {
+				return err
+			}
+			parts = append(parts, found...)
+		}
+		if err := ask(ctx, m.to, parts); err != nil {
+			return err
+		}
+		return m.to.exchange(m.to.confirmed(ctx), func(pipe redis.Pipeliner) {
+			for _, p := range parts {
+				m.changed.Add(p.put(ctx, pipe))
+			}
+		})
+	})
+}
+
+// readLinks reads the links of the articles that were posted with an idempotency key: its record is in their partition.
+func (m *migration) readLinks(ctx context.Context, keys []*copiedKey) error {
+	return m.from.exchange(ctx, func(pipe redis.Pipeliner) {
+		for _, k := range keys {
+			if id, ok := k.postedID(); ok {
+				k.link = pipe.HGet(ctx, m.from.partition(id).article(id), "link")
+			}
+		}
+	})
+}
+
+// postedID is the article of the record of an idempotency key.
+func (k *copiedKey) postedID() (id ArticleID, ok bool) {
+	if !strings.HasPrefix(k.name, "post:") || len(k.values) == 0 {
+		return 0, false
+	}
+	member, _, _ := strings.Cut(k.values[0], " ")
+	id, err := ParseArticleID(member)
+	return id, err == nil
+}
+
+// placed returns the parts of a key by the partitions of the copy.
+func (m *migration) placed(k *copiedKey) (parts []*part, err error) {
+	n := len(m.to.partitions)
+	byIndex := map[int]*part{}
+	partAt := func(index int) *part {
+		p := byIndex[index]
+		if p == nil {
+			to := m.to.partitions[index]
+			p = &part{of: k, key: to.key(k.name), expiry: -1}
+			if k.expiry != nil {
+				p.expiry = k.expiry.Val()
+			}
+			if name := GroupName(strings.TrimPrefix(k.name, groupPrefix)); k.content == sets && k.split && isListed(name) {
+				p.groups, p.group = to.groups(), string(name)
+			}
+			byIndex[index], parts = p, append(parts, p)
+		}
+		return p
+	}
+	if k.content == texts {
+		if len(k.values) == 0 || strings.HasPrefix(k.name, "post:") && strings.HasPrefix(k.values[0], claimedArticle+" ") {
+			return nil, nil // expired, or only a claim: the record is elsewhere
+		}
+		index, err := k.index(n)
+		if err != nil {
+			return nil, err
+		}
+		partAt(index).values = k.values
+		if k.link != nil && k.link.Val() != "" {
+			partAt(linkIndex(n, linkDigest(k.link.Val()))).values = k.values
+		}
+		return parts, nil
+	}
+	for i, member := range k.members {
+		index, err := k.indexOf(n, member)
+		if err != nil {
+			return nil, err
+		}
+		p := partAt(index)
+		p.members = append(p.members, member)
+		if k.values != nil {
+			p.values = append(p.values, k.values[i])
+		}
+	}
+	return parts, nil
+}
+
+// isListed reports whether a group is in the list of groups while it has articles.
+func isListed(name GroupName) bool {
+	canonical, err := ParseGroupName(string(name))
+	return err == nil && canonical == name && name != Interesting
+}

@@ -1,0 +1,98 @@
+package redisrepo
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// content is what the value of a key is, and how Migrate copies it.
+type content int
+
+const (
+	notCopied content = iota // of use in one store only, or derived from other keys
+	unknown                  // not a key of a site
+	texts                    // a string with its expiry
+	hashes
+	sets
+	zsets
+	numbers // the last article number
+	entries // the moderation log
+)
+
+// cell is a key without the tag of its partition.
+type cell struct {
+	name    string
+	content content
+	id      ArticleID // the key belongs to this article; 0: to none
+	split   bool      // its members are articles, each in its own partition
+}
+
+func parseCell(name string) cell {
+	prefix, rest, _ := strings.Cut(name, ":")
+	c := cell{name: name, content: unknown}
+	switch prefix {
+	case "article", "voted", "downvoted", "audit":
+		id, err := ParseArticleID(articlePrefix + rest)
+		if err == nil && id.number() == rest {
+			c.id = id
+			c.content = map[string]content{"article": hashes, "voted": sets, "downvoted": sets, "audit": hashes}[prefix]
+		} else if name == articlePrefix {
+			c.content = numbers
+		}
+	case "time", "score":
+		if rest == "" {
+			c.content, c.split = zsets, true
+		} else {
+			c.content = notCopied // the listing of a group
+		}
+	case "posted", "deleted":
+		c.content, c.split = zsets, true
+	case "group":
+		c.content, c.split = sets, true
+	case "link", "query", "rate", "post":
+		c.content = texts
+	case "moderation":
+		c.content = entries
+	case "groups", "meta":
+		c.content = notCopied
+	}
+	return c
+}
+
+// index is the partition, of n, of a key that is not split. An idempotency key can be in another one, too.
+func (c cell) index(n int) (int, error) {
+	if c.id != 0 {
+		return int(c.id) % n, nil
+	}
+	prefix, rest, _ := strings.Cut(c.name, ":")
+	switch prefix {
+	case "link":
+		return linkIndex(n, rest), nil
+	case "query":
+		return documentIndex(n, rest), nil
+	case "rate":
+		_, subject, _ := strings.Cut(rest, ":")
+		return subjectIndex(n, strings.TrimPrefix(subject, "address:")), nil
+	case "post":
+		last := strings.LastIndexByte(rest, ':')
+		if last < 0 {
+			break
+		}
+		key, err := url.QueryUnescape(rest[last+1:])
+		return keyIndex(n, UserName(rest[:last]), key), err
+	}
+	return 0, fmt.Errorf("%s: has no partition", c.name)
+}
+
+// indexOf is the partition, of n, of a member of a key.
+func (c cell) indexOf(n int, member string) (int, error) {
+	if !c.split {
+		return c.index(n)
+	}
+	id, err := ParseArticleID(member)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %q is not an article: remove it", c.name, member)
+	}
+	return int(id) % n, nil
+}

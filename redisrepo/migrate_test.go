@@ -1,0 +1,428 @@
+package redisrepo_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+)
+
+// filled is a site with something of everything.
+func filled(t *testing.T, partitions int) *site {
+	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 3 }, redisrepo.WithPartitions(partitions))
+	var many []redisrepo.Imported
+	for i := range 300 {
+		many = append(many, old(redisrepo.ArticleID(1000+i), 3*week, i%7, "big", fmt.Sprint("g", i%50)))
+	}
+	s.imports(append(many, old(2000, time.Hour, 1500, "big"), old(2001, time.Hour, -200))...)
+	for i := range 40 {
+		d := s.fresh("go", fmt.Sprint("g", i))
+		if i%2 == 0 {
+			d.IdempotencyKey = new(fmt.Sprint("a:key ", i))
+		}
+		if i%3 == 0 {
+			d.Link, d.Text = nil, new(fmt.Sprint("text ", i))
+		}
+		a, err := s.Post(s.ctx, redisrepo.UserName(fmt.Sprint("user:", i%3)), d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for v := range i % 5 {
+			if _, err := s.Vote(s.ctx, a.ID, voter(v), up, "bucket"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i%10 == 3 {
+			s.delete(a.ID, moderator)
+		}
+		if i%10 == 4 {
+			if _, err := s.Regroup(s.ctx, a.ID, moderator, []string{"moved"}, []string{"go"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for i := range 50 {
+		if err := s.KeepDocument(s.ctx, fmt.Sprintf("%064x", 1<<(i%12)), fmt.Sprint("{ text", i, " }")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Charge(s.ctx, "", rates); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func voter(i int) redisrepo.UserName { return redisrepo.UserName(fmt.Sprint("voter", i)) }
+
+// rates are charges of a user with an unusual name, and of an address.
+var rates = []redisrepo.Charge{
+	{Rule: "votes", Most: 100, Window: time.Hour, Amount: 7, User: "address:x:y"}, charge("votes", 100, 3, ""),
+}
+
+// contents is everything that a site says about itself, as text.
+func (s *site) contents() string {
+	s.t.Helper()
+	var b strings.Builder
+	var ids []redisrepo.ArticleID
+	walk := func(l redisrepo.Listing) {
+		ids = nil
+		for page := 1; ; page++ {
+			found, err := s.List(s.ctx, l, page, new(100))
+			if err != nil {
+				s.t.Fatalf("List: %v", err)
+			}
+			if ids = append(ids, found...); len(found) < 100 {
+				break
+			}
+		}
+		fmt.Fprintln(&b, ids)
+	}
+	groups, err := s.groups()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	names := []redisrepo.GroupName{redisrepo.Interesting}
+	for _, group := range groups {
+		fmt.Fprintln(&b, *group)
+		names = append(names, group.Name)
+	}
+	for _, order := range []redisrepo.Order{redisrepo.ByScore, redisrepo.ByTime} {
+		for _, direction := range []redisrepo.Direction{redisrepo.Ascending, redisrepo.Descending} {
+			for _, name := range names {
+				walk(redisrepo.InGroup(name, order, direction))
+			}
+			walk(redisrepo.AllArticles(order, direction))
+		}
+	}
+	for i := range 3 {
+		walk(redisrepo.PostedBy(redisrepo.UserName(fmt.Sprint("user:", i))))
+	}
+	walk(redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Ascending))
+	articles, errs := s.ArticlesByID(s.ctx, ids)
+	for i, a := range articles {
+		if errs[i] != nil {
+			s.t.Fatal(errs[i])
+		}
+		fmt.Fprintln(&b, a.ID, a.Title, a.Votes, a.Score, a.Groups, a.Upvotes, a.CreatedAt, a.Poster.Name)
+	}
+	for i := range 8 {
+		fmt.Fprintln(&b, s.positions(voter(i), ids...))
+	}
+	fmt.Fprintln(&b, audited(s, ids[len(ids)-1]), audited(s, ids[len(ids)-2]))
+	var log []string
+	for p := (redisrepo.PageRequest{First: new(100)}); ; {
+		entries, info, err := s.ModerationLog(s.ctx, p)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for _, entry := range entries {
+			log = append(log, logText(entry))
+		}
+		if !info.HasNextPage {
+			break
+		}
+		p.After = &entries[len(entries)-1].Cursor
+	}
+	slices.Sort(log) // entries of one millisecond are in the order of their partitions
+	fmt.Fprintln(&b, strings.Join(log, "\n"))
+	for i := range 12 {
+		text, err := s.Document(s.ctx, fmt.Sprintf("%064x", 1<<i))
+		fmt.Fprintln(&b, text, err)
+	}
+	free := slices.Clone(rates)
+	for i := range free {
+		free[i].Amount = 0
+	}
+	fmt.Fprintln(&b, s.charged(free...))
+	return b.String()
+}
+
+// wantSameAs fails the test unless s is a copy of the original that goes on as that would.
+func (s *site) wantSameAs(original *site) {
+	s.t.Helper()
+	got, want := strings.Split(s.contents(), "\n"), strings.Split(original.contents(), "\n")
+	for i := range max(len(got), len(want)) {
+		if i >= len(got) || i >= len(want) || got[i] != want[i] {
+			s.t.Errorf("line %d of the copy differs: %q, want %q", i, got[min(i, len(got)-1)], want[min(i, len(want)-1)])
+			break
+		}
+	}
+	s.wantClean()
+	for range 30 {
+		a := s.post("zed", "go")
+		if articles, _ := original.ArticlesByID(s.ctx, []redisrepo.ArticleID{a.ID}); articles[0] != nil {
+			s.t.Errorf("the copy gave out the number of %v", articles[0].ID)
+		}
+	}
+	for _, i := range []int{0, 2, 4, 6, 20, 34} { // with links and without
+		d := redisrepo.Draft{Title: "title", Groups: []string{"go", fmt.Sprint("g", i)}, IdempotencyKey: new(fmt.Sprint("a:key ", i))}
+		if i%3 == 0 {
+			d.Text = new(fmt.Sprint("text ", i))
+		} else {
+			d.Link = new(fmt.Sprint("https://example.com/", i+1))
+		}
+		poster := redisrepo.UserName(fmt.Sprint("user:", i%3))
+		first := func(of *site, post func(context.Context, redisrepo.UserName, redisrepo.Draft) (*redisrepo.Article, error)) string {
+			a, err := post(of.ctx, poster, d)
+			if a == nil || err != nil {
+				return fmt.Sprint(a, err) // it has been deleted since
+			}
+			return a.ID.String()
+		}
+		if got, want := first(s, s.RepeatedPost), first(original, original.RepeatedPost); got != want || strings.Contains(want, "<nil> <nil>") {
+			s.t.Errorf("the post %d, repeated, is %s, want %s", i, got, want)
+		}
+		if got, want := first(s, s.Post), first(original, original.Post); got != want {
+			s.t.Errorf("the post %d, posted again, is %s, want %s", i, got, want)
+		}
+	}
+	for _, i := range []int{2, 14} {
+		_, err := s.Post(s.ctx, "other", redisrepo.Draft{Title: "t", Link: new(fmt.Sprint("https://example.com/", i))})
+		wantRefused(s.t, err, "DUPLICATE_LINK link")
+	}
+	s.wantClean()
+}
+
+// killer is a hook that fails everything after so many round trips, as if its process were killed.
+type killer struct{ left atomic.Int64 }
+
+var errKilled = errors.New("killed")
+
+func (*killer) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (k *killer) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, command redis.Cmder) error {
+		if k.left.Add(-1) < 0 {
+			command.SetErr(errKilled)
+			return errKilled
+		}
+		return next(ctx, command)
+	}
+}
+
+func (k *killer) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		if k.left.Add(-1) < 0 {
+			for _, c := range commands {
+				c.SetErr(errKilled)
+			}
+			return errKilled
+		}
+		return next(ctx, commands)
+	}
+}
+
+// used has the site listen and write until the function that it returns is called.
+func (s *site) used() (stop func()) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	var all sync.WaitGroup
+	all.Go(func() { s.Listen(ctx, func(error) {}) })
+	ids := s.list(redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Descending))
+	for w := range 3 {
+		all.Go(func() {
+			random := rand.New(rand.NewPCG(1, uint64(w)))
+			for i := 0; ctx.Err() == nil; i++ {
+				id := ids[random.IntN(len(ids))]
+				_, err := s.Vote(s.ctx, id, voter(random.IntN(8)), redisrepo.Vote(random.IntN(3)-1), "bucket")
+				switch i % 20 {
+				case 5:
+					_, _ = s.Delete(s.ctx, id, moderator)
+				case 6:
+					_, err = s.Undelete(s.ctx, id, moderator)
+				case 7:
+					_, err = s.Regroup(s.ctx, id, moderator, []string{"moved"}, []string{"go"})
+				case 8:
+					_, err = s.Post(s.ctx, voter(w), redisrepo.Draft{Title: "live", Text: new("text"), Groups: []string{"live"}})
+				}
+				if refusal := (redisrepo.Refusal)(nil); err != nil && !errors.As(err, &refusal) {
+					s.t.Errorf("a write: %v", err)
+				}
+			}
+		})
+	}
+	return func() { cancel(); all.Wait() }
+}
+
+// readers are the commands that Migrate may send to the original. The script is a write without effect.
+var readers = strings.Fields("hello client hmget hgetall exists eval dbsize pubsub scan get hget hscan sscan zscan pttl smismember zmscore xrange xrevrange")
+
+// A migration is killed after 1, 2, 4 and so on round trips, while the site is written to, and begun again each time.
+func TestMigrateCopiesASiteInUse(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ from, to int }{{1, 16}, {4, 16}, {1, 1}} {
+		t.Run(fmt.Sprint(tt.from, " to ", tt.to), func(t *testing.T) {
+			t.Parallel()
+			s, target := filled(t, tt.from), redistest.Start(t)
+			reading := s.client(observer(func(commands ...redis.Cmder) {
+				for _, c := range commands {
+					if !slices.Contains(readers, c.Name()) {
+						t.Errorf("the original is sent %v", c)
+					}
+				}
+			}))
+			stop, stopped, before := s.used(), false, ""
+			kills := 0
+			for left := int64(1); ; left *= 2 {
+				options := *target.Client.Options()
+				client := redis.NewClient(&options)
+				t.Cleanup(func() { _ = client.Close() })
+				k := new(killer)
+				k.left.Store(left)
+				client.AddHook(k)
+				_, err := redisrepo.Migrate(s.ctx, reading, client, s.rules, func(step string) {
+					if !stopped && strings.HasPrefix(step, "now stop") {
+						stop()
+						stopped, before = true, s.dump()
+					}
+				}, redisrepo.WithPartitions(tt.to), redisrepo.WithClock(s.clock.now))
+				if err == nil {
+					break
+				}
+				if !errors.Is(err, errKilled) {
+					t.Fatal(err)
+				}
+				kills++
+				if target.Client.Exists(s.ctx, "meta:").Val() == 1 {
+					if _, err := redisrepo.New(s.ctx, target.Client, s.rules); !errors.Is(err, redisrepo.ErrIncomplete) {
+						t.Fatalf("New of an incomplete copy: %v", err)
+					}
+				}
+			}
+			if kills < 5 || !stopped {
+				t.Errorf("killed %d times, and the site was stopped: %t; want both", kills, stopped)
+			}
+			if after := s.dump(); after != before {
+				t.Errorf("the original was changed: it holds\n%s\nwant\n%s", after, before)
+			}
+			other := *s
+			other.server, other.raw = target, target.Client
+			copied := other.reopened(target.Client, nil, redisrepo.WithPartitions(tt.to))
+			copied.wantSameAs(s)
+		})
+	}
+}
+
+func TestMigrateRefusesWhatItWouldSpoil(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		original, target string // commands before
+		copied           bool   // before
+		partitions       int
+		rules            func(*redisrepo.Rules)
+		refused          string
+	}{
+		"a key of another program":        {target: "SET a b", refused: "the target: it is not empty: it has 1 keys"},
+		"another site":                    {target: "ZADD time: 1 article:1", refused: "the target: the site in this store has 1 partition, not 16"},
+		"another site of more":            {target: "HSET meta: layout 1 partitions 4 index -1", partitions: 4, refused: "the target: it is not empty"},
+		"a copy of another site":          {target: "HSET meta: layout incomplete-copy origin other partitions 16 index -1", refused: "the target: it holds an incomplete copy of another site"},
+		"a copy with other partitions":    {target: "HSET meta: layout incomplete-copy origin x partitions 16 index -1", partitions: 8, refused: "the target: the site in this store has 16 partitions, not 8"},
+		"a complete copy":                 {copied: true, refused: "the target: it is already a complete copy of this site"},
+		"fewer partitions":                {partitions: 2, refused: "the target: a site with 4 partitions cannot be copied to one with 2 partitions"},
+		"other rules":                     {rules: func(r *redisrepo.Rules) { r.VoteScore = 1 }, refused: "the original: vote_score is 432 in the data and 1 in the settings"},
+		"an earlier version":              {original: "HDEL {p11}meta: epoch", refused: "the original: {p11}meta: has no epoch: start this version"},
+		"a later version":                 {original: "HSET {p11}meta: layout 2", refused: "the original: {p11}meta:: the data has layout 2"},
+		"an incomplete copy":              {original: "HSET meta: layout incomplete-copy", refused: "the original: this store holds an incomplete copy"},
+		"a replica":                       {original: "REPLICAOF 127.0.0.1 1", refused: "the original: it is a replica"},
+		"a member that is no article":     {original: "ZADD {p11}time: 1 x", refused: `time:: "x" is not an article: remove it`},
+		"a key of the wrong type":         {original: "SET {p11}posted:x x", refused: "ZSCAN {p11}posted:x: WRONGTYPE"},
+		"a counter that is no number":     {original: "SET {p11}article: x", refused: `{p11}article:: is not a number: "x"`},
+		"inconsistencies of the original": {original: "ZADD {p11}score: 5 article:4", refused: "the copy has 1 inconsistencies"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, target := newSite(t, nil, redisrepo.WithPartitions(4)), redistest.Start(t)
+			s.imports(old(4, 3*week, 1))
+			run := func(of *redis.Client, command string) {
+				t.Helper()
+				words := []any{}
+				for word := range strings.FieldsSeq(command) {
+					words = append(words, strings.ReplaceAll(word, "incomplete-copy", "incomplete copy"))
+				}
+				if len(words) > 0 {
+					if err := of.Do(t.Context(), words...).Err(); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			migrate := func() error {
+				_, err := redisrepo.Migrate(t.Context(), s.client(), target.Client, s.rules, func(string) {}, redisrepo.WithPartitions(tt.partitions), redisrepo.WithClock(s.clock.now))
+				return err
+			}
+			if tt.partitions == 0 {
+				tt.partitions = 16
+			}
+			if tt.copied {
+				if err := migrate(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			run(s.raw, tt.original)
+			run(target.Client, tt.target)
+			if tt.rules != nil {
+				tt.rules(&s.rules)
+			}
+			copied := *s
+			copied.raw = target.Client
+			before, original := copied.dump(), s.dump()
+			if err := migrate(); err == nil || !strings.Contains(err.Error(), tt.refused) {
+				t.Errorf("Migrate = %v, want %q", err, tt.refused)
+			}
+			if after := copied.dump(); strings.HasPrefix(tt.refused, "the ") && !strings.HasPrefix(tt.refused, "the copy") && after != before {
+				t.Errorf("the target holds\n%s\nwant\n%s", after, before)
+			}
+			if after := s.dump(); after != original {
+				t.Errorf("the original holds\n%s\nwant\n%s", after, original)
+			}
+		})
+	}
+}
+
+// While the original refuses writes, its processes can go on reading.
+func TestMigrateAcceptsAnOriginalThatRefusesWrites(t *testing.T) {
+	t.Parallel()
+	s, target := newSite(t, nil), redistest.Start(t)
+	id := s.post("alice").ID
+	listening, stop := context.WithCancel(t.Context())
+	defer stop()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.Listen(listening, func(error) {})
+	}()
+	defer func() { stop(); <-ended }()
+	for s.do("PUBSUB NUMSUB changes:0").([]any)[1] == int64(0) && len(s.Tags()) == 1 || len(s.do("PUBSUB SHARDCHANNELS").([]any)) < len(s.Tags()) && len(s.Tags()) > 1 {
+	}
+	asked := false
+	_, err := redisrepo.Migrate(t.Context(), s.client(), target.Client, s.rules, func(step string) {
+		if asked = asked || strings.HasPrefix(step, "now stop"); !strings.HasPrefix(step, "now stop") {
+			return
+		}
+		s.do("CONFIG SET min-replicas-to-write 1")
+		switch _, err := s.Vote(t.Context(), id, "bob", up, ""); {
+		case err == nil:
+			stop() // Redis 6.2, where scripts write nevertheless
+		case !errors.Is(err, redisrepo.ErrReadOnly):
+			t.Errorf("vote: %v, want ErrReadOnly", err)
+		}
+	})
+	if err != nil || !asked {
+		t.Errorf("Migrate = %v, and asked to stop the site: %t; want no error, and true", err, asked)
+	}
+	other := *s
+	other.server, other.raw = target, target.Client
+	if got, want := other.reopened(target.Client, nil).article(id).Votes, s.article(id).Votes; got != want {
+		t.Errorf("the article has %d votes in the copy, want %d", got, want)
+	}
+}
