@@ -31,18 +31,23 @@ func (r *Repo) Audit(ctx context.Context, id ArticleID) ([]AuditEntry, error) {
 	// Votes may be cast between these reads: a voter who is found in both sets has switched.
 	voters := map[string]AuditEntry{}
 	for set, vote := range map[string]Vote{p.voted(id): Up, p.downvoted(id): Down} {
-		members := r.client.SScan(ctx, set, 0, "", batchSize).Iterator()
-		for members.Next(ctx) {
-			if member := members.Val(); strings.HasPrefix(member, userPrefix) {
-				voters[member] = AuditEntry{Voter: userOf(member), Vote: vote}
+		err := r.scan(ctx, scan{command: redis.Cmdable.SScan, key: set, step: 1, handle: func(members []string) error {
+			for _, member := range members {
+				if strings.HasPrefix(member, userPrefix) {
+					voters[member] = AuditEntry{Voter: userOf(member), Vote: vote}
+				}
 			}
-		}
-		if err := members.Err(); err != nil {
+			return nil
+		}})
+		if err != nil {
 			return nil, storeError("audit "+id.String(), err)
 		}
 	}
-	records := r.client.HScan(ctx, p.audit(id), 0, "", batchSize).Iterator()
-	if err := addRecords(ctx, voters, records); err != nil {
+	err := r.scan(ctx, scan{command: redis.Cmdable.HScan, key: p.audit(id), step: 1, handle: func(records []string) error {
+		addRecords(voters, records)
+		return nil
+	}})
+	if err != nil {
 		return nil, storeError("audit "+id.String(), err)
 	}
 	entries := make([]AuditEntry, 0, len(voters))
@@ -63,15 +68,11 @@ func (e AuditEntry) castAt() time.Time {
 	return *e.At
 }
 
-// addRecords adds the times and buckets that vote.lua recorded. A record of a position other than the
-// user's current one belongs to an older vote.
-func addRecords(ctx context.Context, voters map[string]AuditEntry, records *redis.ScanIterator) error {
-	for records.Next(ctx) {
-		member := records.Val()
-		if !records.Next(ctx) {
-			break
-		}
-		record := strings.SplitN(records.Val(), " ", 3)
+// addRecords adds the times and buckets that vote.lua recorded, as members and records in turn. A record of a position
+// other than the user's current one belongs to an older vote.
+func addRecords(voters map[string]AuditEntry, records []string) {
+	for pair := range slices.Chunk(records, 2) {
+		member, record := pair[0], strings.SplitN(pair[1], " ", 3)
 		vote, ok := votePositions[record[0]]
 		if len(record) != 3 || !ok {
 			continue // vote.lua did not write it
@@ -84,5 +85,4 @@ func addRecords(ctx context.Context, voters map[string]AuditEntry, records *redi
 		at := unixTime(seconds)
 		voters[member] = AuditEntry{Voter: userOf(member), Vote: vote, At: &at, Bucket: record[2]}
 	}
-	return records.Err()
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,74 +38,155 @@ type Checked struct {
 // not list. But a stored listing that a legacy client's vote left outdated is reported until the listing
 // is read again. Check changes nothing. It fails only if the store does not answer.
 func (r *Repo) Check(ctx context.Context, report func(violation string)) (Checked, error) {
-	c := checker{Repo: r, report: report, groups: map[string]struct{}{}}
+	c := checker{Repo: r, report: report, reported: map[string]bool{}}
 	for _, p := range r.partitions {
 		if err := c.partition(ctx, p); err != nil {
 			return c.done, storeError("check", err)
 		}
 	}
-	c.done.Groups = len(c.groups)
+	if err := c.allKeys(ctx); err != nil {
+		return c.done, storeError("check", err)
+	}
 	return c.done, nil
 }
 
 type checker struct {
 	*Repo
-	report  func(string)
-	done    Checked
-	highest ArticleID
-	groups  map[string]struct{} // names of those that were checked, in any partition
+	report   func(string)
+	reported map[string]bool
+	done     Checked
+	highest  ArticleID
 }
 
-func (c *checker) reportf(format string, args ...any) { c.report(fmt.Sprintf(format, args...)) }
+// reportf reports a violation, unless it was found before: a walk may begin again.
+func (c *checker) reportf(format string, args ...any) {
+	if violation := fmt.Sprintf(format, args...); !c.reported[violation] {
+		c.reported[violation] = true
+		c.report(violation)
+	}
+}
 
+// partition checks the articles in time: and deleted: one by one. After that, score: and the hashes must only name no
+// others.
 func (c *checker) partition(ctx context.Context, p partition) error {
 	c.highest = 0
-	// The articles in time: and deleted: are checked one by one. After that, score: and the hashes must
-	// only name no others.
-	times := c.client.ZScan(ctx, p.ranking(ByTime), 0, "", batchSize).Iterator()
-	err := batches(ctx, times, 2, func(members []string) error {
-		n, err := c.articles(ctx, p, p.ranking(ByTime), members, c.article)
-		c.done.Articles += n
-		return err
-	})
-	if err := c.wrongType(p.ranking(ByTime), err); err != nil {
+	if err := c.articlesIn(ctx, p, p.ranking(ByTime), &c.done.Articles, c.article); err != nil {
 		return err
 	}
-	deleted := c.client.ZScan(ctx, p.deleted(), 0, "", batchSize).Iterator()
-	err = batches(ctx, deleted, 2, func(members []string) error {
-		n, err := c.articles(ctx, p, p.deleted(), members, c.deleted)
-		c.done.Deleted += n
-		return err
-	})
-	if err := c.wrongType(p.deleted(), err); err != nil {
+	if err := c.articlesIn(ctx, p, p.deleted(), &c.done.Deleted, c.deleted); err != nil {
 		return err
 	}
-	unlisted := func(where string) func([]string) error {
-		return func(members []string) error { return c.unlisted(ctx, p, where, members) }
-	}
-	scores := c.client.ZScan(ctx, p.ranking(ByScore), 0, "", batchSize).Iterator()
-	err = batches(ctx, scores, 2, unlisted(p.ranking(ByScore)))
-	if err := c.wrongType(p.ranking(ByScore), err); err != nil {
+	scores := p.ranking(ByScore)
+	err := c.scan(ctx, scan{command: redis.Cmdable.ZScan, key: scores, step: 2, handle: func(members []string) error {
+		return c.unlisted(ctx, p, scores, members)
+	}})
+	if err := c.wrongType(scores, err); err != nil {
 		return err
 	}
-	hashes := c.client.Scan(ctx, 0, p.key(articlePrefix, "?*"), scanBatch).Iterator()
-	if err := batches(ctx, hashes, 1, unlisted("a hash")); err != nil {
+	return c.counter(ctx, p)
+}
+
+// articlesIn checks the articles in a sorted set, and adds their number to done.
+func (c *checker) articlesIn(ctx context.Context, p partition, set string, done *int, check func(partition, ArticleID, facts)) error {
+	before := *done
+	begin := func() { *done = before }
+	err := c.scan(ctx, scan{command: redis.Cmdable.ZScan, key: set, step: 2, begin: begin, handle: func(members []string) error {
+		n, err := c.articles(ctx, p, set, members, check)
+		*done += n
 		return err
-	}
-	if err := c.counter(ctx, p); err != nil {
-		return err
-	}
-	groups := c.client.Scan(ctx, 0, p.group("?*"), scanBatch).Iterator()
-	return batches(ctx, groups, 1, func(keys []string) error {
-		for _, key := range keys {
-			name := strings.TrimPrefix(key, p.group(""))
-			c.groups[name] = struct{}{}
-			if err := c.group(ctx, p, GroupName(name)); err != nil {
-				return err
+	}})
+	return c.wrongType(set, err)
+}
+
+// allKeys checks what only the names of keys tell: which articles have a hash, and which groups exist. It reads the names
+// once for each server that has partitions.
+func (c *checker) allKeys(ctx context.Context) error {
+	groups := map[string]partition{} // by key
+	for left := slices.Clone(c.partitions); len(left) > 0; {
+		var read []partition
+		err := c.onOneServer(ctx, left[0].counter(), func(ctx context.Context, server redis.Cmdable) error {
+			has, err := served(ctx, server, left)
+			if err == nil {
+				err = c.keys(ctx, server, has, groups)
 			}
+			if err == nil {
+				read, err = served(ctx, server, has)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		left = slices.DeleteFunc(left, func(p partition) bool { return slices.Contains(read, p) })
+	}
+	names := map[string]bool{}
+	for key, p := range groups {
+		name := strings.TrimPrefix(key, p.group(""))
+		names[name] = true
+		if err := c.group(ctx, p, GroupName(name)); err != nil {
+			return err
+		}
+	}
+	c.done.Groups = len(names)
+	return nil
+}
+
+// served returns those of the partitions that are on a server, and not about to move. The first must be one of them.
+func served(ctx context.Context, server redis.Cmdable, partitions []partition) (has []partition, err error) {
+	replies := make([]*redis.IntCmd, len(partitions))
+	_, _ = server.Pipelined(impatient(ctx), func(pipe redis.Pipeliner) error { // the commands have the errors
+		for i, p := range partitions {
+			replies[i] = pipe.Exists(ctx, p.link("")) // no such key: also a partition of which some keys have moved fails
 		}
 		return nil
 	})
+	for i, p := range partitions {
+		if replies[i].Err() == nil {
+			has = append(has, p)
+		}
+	}
+	if err := replies[0].Err(); err != nil {
+		return nil, scanError{err}
+	}
+	return has, nil
+}
+
+// keys checks the hashes of articles in partitions of a server, and notes the keys of groups.
+func (c *checker) keys(ctx context.Context, server redis.Cmdable, partitions []partition, groups map[string]partition) error {
+	hashes, match := map[partition][]string{}, "[ag]*" // article: and group:
+	if partitions[0] != untagged {
+		match = "{*}" + match
+	}
+	err := walk(1, inBatches(func(keys []string) error {
+		for _, key := range keys {
+			p := untagged
+			if partitions[0] != untagged {
+				p = partition(key[:strings.IndexByte(key, '}')+1])
+			}
+			switch {
+			case !slices.Contains(partitions, p):
+			case strings.HasPrefix(key, p.group("")) && key != p.group(""):
+				groups[key] = p
+			case strings.HasPrefix(key, p.counter()) && key != p.counter():
+				hashes[p] = append(hashes[p], key)
+			}
+		}
+		for p, keys := range hashes {
+			if len(keys) >= batchSize {
+				if err := c.unlisted(ctx, p, "a hash", keys); err != nil {
+					return err
+				}
+				delete(hashes, p)
+			}
+		}
+		return nil
+	}), func(cursor uint64) *redis.ScanCmd { return server.Scan(impatient(ctx), cursor, match, scanBatch) })
+	for p, keys := range hashes {
+		if err == nil {
+			err = c.unlisted(ctx, p, "a hash", keys)
+		}
+	}
+	return err
 }
 
 // wrongType reports a key of the wrong type. It returns any other error.

@@ -88,8 +88,8 @@ func (c *checker) votedTwice(ctx context.Context, p partition, id ArticleID, f f
 	if min(f.voted.Val(), f.downvoted.Val()) == 0 {
 		return nil, nil
 	}
-	voters := c.client.SScan(ctx, small, 0, "", batchSize).Iterator()
-	err = batches(ctx, voters, 1, func(members []string) error {
+	begin := func() { both = nil }
+	err = c.scan(ctx, scan{command: redis.Cmdable.SScan, key: small, step: 1, begin: begin, handle: func(members []string) error {
 		values := make([]any, len(members))
 		for i, member := range members {
 			values[i] = member
@@ -104,7 +104,7 @@ func (c *checker) votedTwice(ctx context.Context, p partition, id ArticleID, f f
 			}
 		}
 		return err
-	})
+	}})
 	return both, c.wrongType(small, err)
 }
 

@@ -12,15 +12,17 @@ import (
 // would block Redis.
 func (c *checker) group(ctx context.Context, p partition, name GroupName) error {
 	wrong := map[Order]bool{}
-	members := c.client.SScan(ctx, p.group(name), 0, "", batchSize).Iterator()
-	err := batches(ctx, members, 1, func(ids []string) error { return c.members(ctx, p, name, ids, wrong) })
+	err := c.scan(ctx, scan{command: redis.Cmdable.SScan, key: p.group(name), step: 1, handle: func(ids []string) error {
+		return c.members(ctx, p, name, ids, wrong)
+	}})
 	if err := c.wrongType(p.group(name), err); err != nil {
 		return err
 	}
 	for _, order := range []Order{ByScore, ByTime} {
 		listing := p.listing(order, name)
-		listed := c.client.ZScan(ctx, listing, 0, "", batchSize).Iterator()
-		err := batches(ctx, listed, 2, func(ids []string) error { return c.listed(ctx, p, name, order, ids, wrong) })
+		err := c.scan(ctx, scan{command: redis.Cmdable.ZScan, key: listing, step: 2, handle: func(ids []string) error {
+			return c.listed(ctx, p, name, order, ids, wrong)
+		}})
 		if err := c.wrongType(listing, err); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -38,7 +39,8 @@ const (
 // Import stores articles, each completely or not at all, and lets Redis serve other clients in between. Both
 // results have one element for each article: added reports whether it is new, and a Refusal in errs says why
 // it was not stored. An article that exists already, with the same poster, title and link, stays as it is,
-// deleted or not; this is not an error. Links are neither compared with those of other articles nor reserved.
+// deleted or not; this is not an error. Such an article is reported as added only if a reply was lost, so that the
+// first call for it may have added it. Links are neither compared with those of other articles nor reserved.
 //
 // If an article's voting window is open, its poster becomes one of the upvoters, unless the rules do not
 // count that vote. The other votes belong to placeholders, so every user can still vote. The numbers
@@ -88,13 +90,15 @@ func (c importCall) call(r *Repo, prepared bool) (keys []string, args []any) {
 	})
 }
 
-// finish interprets the reply of post.lua. It returns the error unless that is a Refusal.
-func (c importCall) finish(answer reply, err error) error {
+// finish interprets the reply of post.lua, before which another one may have been lost. It returns the error unless that
+// is a Refusal.
+func (c importCall) finish(answer reply, lost bool, err error) error {
 	if err != nil {
 		*c.err = storeError("import "+c.article.ID.String(), err)
 		return *c.err
 	}
 	*c.added, *c.err = importResult(c.article, c.submission, answer)
+	*c.added = *c.added || lost && *c.err == nil
 	if errors.As(*c.err, new(Refusal)) {
 		return nil
 	}
@@ -130,19 +134,31 @@ func (r *Repo) importBatch(ctx context.Context, calls []importCall) (failed erro
 	if calls[0].placeholders > importVoters {
 		return r.importInSteps(ctx, calls[0])
 	}
-	replies := make([]*redis.Cmd, len(calls))
-	err := r.pipeline(r.confirmed(ctx), func(pipe redis.Pipeliner) {
-		for i, c := range calls {
-			keys, args := c.call(r, false)
-			replies[i] = postScript.EvalSha(ctx, pipe, keys, args...)
-		}
-	})
+	commands, unsent := make([]*once, len(calls)), make([]redis.Cmder, len(calls))
 	for i, c := range calls {
-		answer, callErr := replies[i].Slice()
+		keys, args := c.call(r, false)
+		commands[i] = &once{Cmd: scriptCommand(ctx, scriptWords(postScript, keys, args))}
+		unsent[i] = commands[i]
+	}
+	send := func() error {
+		return r.pipeline(r.confirmed(ctx), func(pipe redis.Pipeliner) { _ = pipe.BatchProcess(ctx, unsent...) })
+	}
+	err := send()
+	if isNetwork(err) && ctx.Err() == nil {
+		unsent = slices.DeleteFunc(unsent, hasRun)
+		for _, c := range commands {
+			c.again()
+		}
+		err = send()
+	}
+	for i, c := range calls {
+		answer, callErr := commands[i].Slice()
 		if callErr != nil {
 			callErr = errors.Join(callErr, err)
+		} else if first, known := commands[i].first.([]any); known {
+			answer = first
 		}
-		failed = cmp.Or(failed, c.finish(answer, callErr))
+		failed = cmp.Or(failed, c.finish(answer, commands[i].lost && commands[i].first == nil, callErr))
 	}
 	return failed
 }
@@ -158,15 +174,15 @@ var errOtherVoters = errors.New("another import adds other voters to the same ar
 func (r *Repo) importInSteps(ctx context.Context, c importCall) error {
 	for attempt := range maxPrepared {
 		if err := r.addVoters(ctx, c, attempt > 0); err != nil {
-			return c.finish(nil, err)
+			return c.finish(nil, false, err)
 		}
 		keys, args := c.call(r, true)
-		answer, err := r.run(ctx, postScript, keys, args)
+		answer, again, err := r.runKnowing(ctx, scriptWords(postScript, keys, args))
 		if err != nil || answer.status() != "UNPREPARED" {
-			return c.finish(answer, err)
+			return c.finish(answer, again, err)
 		}
 	}
-	return c.finish(nil, errOtherVoters)
+	return c.finish(nil, false, errOtherVoters)
 }
 
 // addVoters adds the placeholders of an article that is about to be imported. If restart is set, it first

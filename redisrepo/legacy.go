@@ -26,34 +26,32 @@ func (r *Repo) indexLegacyGroups(ctx context.Context, p partition) error {
 	if err != nil || total == 0 {
 		return err
 	}
-	cursor, done := uint64(0), 0
-	for {
-		keys, next, err := r.client.Scan(ctx, cursor, p.group("*"), scanBatch).Result()
-		if err != nil {
-			return err
-		}
-		var names []redis.Z
-		for _, key := range keys {
-			name, err := ParseGroupName(strings.TrimPrefix(key, p.group("")))
-			if err != nil || p.group(name) != key || name == Interesting {
-				continue // not the canonical name of a group
+	return r.onOneServer(ctx, p.groups(), func(ctx context.Context, server redis.Cmdable) error {
+		done := 0
+		add := func(keys []string) error {
+			var names []redis.Z
+			for _, key := range keys {
+				name, err := ParseGroupName(strings.TrimPrefix(key, p.group("")))
+				if err != nil || p.group(name) != key || name == Interesting {
+					continue // not the canonical name of a group
+				}
+				names = append(names, redis.Z{Member: string(name)})
 			}
-			names = append(names, redis.Z{Member: string(name)})
-		}
-		if len(names) > 0 {
-			if err := r.client.ZAdd(ctx, p.groups(), names...).Err(); err != nil {
-				return err
+			if len(names) == 0 {
+				return nil
 			}
+			return r.client.ZAdd(ctx, p.groups(), names...).Err()
 		}
-		done = min(done+scanBatch, int(total))
-		if next == 0 {
-			done = int(total)
+		err := walk(1, add, func(cursor uint64) *redis.ScanCmd {
+			r.onProgress("looking for the groups of legacy clients", min(done, int(total)), int(total))
+			done += scanBatch
+			return server.Scan(impatient(ctx), cursor, p.group("*"), scanBatch)
+		})
+		if err == nil {
+			r.onProgress("looking for the groups of legacy clients", int(total), int(total))
 		}
-		r.onProgress("looking for the groups of legacy clients", done, int(total))
-		if cursor = next; cursor == 0 {
-			return nil
-		}
-	}
+		return err
+	})
 }
 
 // groupFinder finds the groups of articles whose hashes do not list them, because only legacy clients wrote

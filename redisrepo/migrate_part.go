@@ -217,8 +217,7 @@ func (p *part) remove(ctx context.Context, pipe redis.Pipeliner, kept map[*copie
 // pruneGroups removes groups without articles from the lists of groups of the copy.
 func (m *migration) pruneGroups(ctx context.Context) error {
 	for _, p := range m.to.partitions {
-		names := m.to.client.ZScan(ctx, p.groups(), 0, "", batchSize).Iterator()
-		err := batches(ctx, names, 2, func(names []string) error {
+		err := m.to.scan(ctx, scan{command: redis.Cmdable.ZScan, key: p.groups(), step: 2, handle: func(names []string) error {
 			exist := make([]*redis.IntCmd, len(names))
 			err := m.to.exchange(ctx, func(pipe redis.Pipeliner) {
 				for i, name := range names {
@@ -236,7 +235,7 @@ func (m *migration) pruneGroups(ctx context.Context) error {
 					}
 				}
 			})
-		})
+		}})
 		if err != nil {
 			return storeError("read "+p.groups(), err)
 		}

@@ -135,8 +135,8 @@ func (h *persistence) repeat(ctx context.Context, commands, failed []redis.Cmder
 			h.reload(ctx)
 		}
 		for _, c := range failed {
-			if o, ok := c.(*once); ok && mayHaveRun(c.Err()) {
-				o.lost = true
+			if o, ok := c.(*once); ok {
+				o.again()
 			}
 		}
 		err := next(ctx, failed)

@@ -21,12 +21,13 @@ type failingNext struct {
 	failures atomic.Int64
 	reply    string
 	lost     bool
+	only     string // an argument of the commands that fail; empty: all do
 }
 
 var errLost = &net.OpError{Op: "read", Err: errors.New("connection reset")}
 
-func (h *failingNext) fail() error {
-	if h.failures.Load() <= 0 {
+func (h *failingNext) fail(command redis.Cmder) error {
+	if h.failures.Load() <= 0 || h.only != "" && !slices.Contains(command.Args(), any(h.only)) {
 		return nil
 	}
 	h.failures.Add(-1)
@@ -40,7 +41,7 @@ func (*failingNext) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (h *failingNext) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, command redis.Cmder) error {
-		failure := h.fail()
+		failure := h.fail(command)
 		if failure == nil || h.lost {
 			if err := next(ctx, command); failure == nil {
 				return err
@@ -53,7 +54,7 @@ func (h *failingNext) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // ProcessPipelineHook fails the last command only.
 func (h *failingNext) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, commands []redis.Cmder) error {
-		failure := h.fail()
+		failure := h.fail(commands[len(commands)-1])
 		if failure == nil {
 			return next(ctx, commands)
 		}
@@ -131,6 +132,29 @@ func TestVoteRepeatedThroughAFailoverClaimsNothing(t *testing.T) {
 	}
 	if got := s.vote(a.ID, "bob", down); got.Unknown || got.Previous != up {
 		t.Errorf("Vote = %+v, want the position before", got)
+	}
+}
+
+// An import whose replies are lost does not take what it has just added for what was there before.
+func TestImportCountsWhatItAddedThoughRepliesAreLost(t *testing.T) {
+	t.Parallel()
+	for name, votes := range map[string]int{"together": 3, "in steps": 2000} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			plain := newSite(t, nil)
+			lost := func() *failingNext { return &failingNext{lost: true, only: "https://example.com/old"} }
+			forPatient, forSingle := lost(), lost()
+			forPatient.failures.Store(3)
+			forSingle.failures.Store(1) // it repeats once
+			for i, s := range []*site{plain.underSentinel(forPatient), plain.reopened(plain.client(forSingle), nil)} {
+				article := old(redisrepo.ArticleID(i+1), time.Hour, votes)
+				s.imports(article)
+				if added, errs := s.Import(s.ctx, []redisrepo.Imported{article}); errs[0] != nil || added[0] {
+					t.Errorf("the next Import = %v, %v, want nothing added", added, errs)
+				}
+			}
+			plain.wantClean()
+		})
 	}
 }
 

@@ -133,20 +133,18 @@ func (r *Repo) rerankPartition(ctx context.Context, p partition, ranked func(int
 		}
 	}
 	// Stored listings hold the old scores; they are rebuilt when they are next read.
-	names := r.client.ZScan(ctx, p.groups(), 0, "", batchSize).Iterator()
-	return batches(ctx, names, 2, func(names []string) error {
+	return r.scan(ctx, scan{command: redis.Cmdable.ZScan, key: p.groups(), step: 2, handle: func(names []string) error {
 		return r.pipeline(ctx, func(pipe redis.Pipeliner) {
 			for _, name := range names {
 				pipe.Unlink(ctx, p.listing(ByScore, GroupName(name)))
 			}
 		})
-	})
+	}})
 }
 
 // rerankAll re-ranks the articles of a sorted set, and calls ranked with the number of each batch.
 func (r *Repo) rerankAll(ctx context.Context, p partition, set string, ranked func(int)) error {
-	articles := r.client.ZScan(ctx, set, 0, "", batchSize).Iterator()
-	return batches(ctx, articles, 2, func(members []string) error {
+	return r.scan(ctx, scan{command: redis.Cmdable.ZScan, key: set, step: 2, handle: func(members []string) error {
 		defer ranked(len(members))
 		return r.pipeline(r.confirmed(ctx), func(pipe redis.Pipeliner) {
 			for _, member := range members {
@@ -172,5 +170,5 @@ func (r *Repo) rerankAll(ctx context.Context, p partition, set string, ranked fu
 				)
 			}
 		})
-	})
+	}})
 }

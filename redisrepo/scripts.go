@@ -142,11 +142,7 @@ type reply []any
 
 // run calls a script by its digest, or by its text if the server does not know the digest.
 func (r *Repo) run(ctx context.Context, s *redis.Script, keys []string, args []any) (reply, error) {
-	words := append(make([]any, 0, 3+len(keys)+len(args)), "evalsha", s.Hash(), len(keys))
-	for _, key := range keys {
-		words = append(words, key)
-	}
-	words = append(words, args...)
+	words := scriptWords(s, keys, args)
 	if s != rateScript { // a count that is lost is no harm
 		ctx = r.confirmed(ctx)
 	}
@@ -161,6 +157,15 @@ func (r *Repo) run(ctx context.Context, s *redis.Script, keys []string, args []a
 		return nil, err
 	}
 	return statusReply(command)
+}
+
+// scriptWords are the words of a call by digest.
+func scriptWords(s *redis.Script, keys []string, args []any) []any {
+	words := append(make([]any, 0, 3+len(keys)+len(args)), "evalsha", s.Hash(), len(keys))
+	for _, key := range keys {
+		words = append(words, key)
+	}
+	return append(words, args...)
 }
 
 func scriptCommand(ctx context.Context, words []any) *redis.Cmd {
@@ -183,10 +188,22 @@ func statusReply(command *redis.Cmd) (reply, error) {
 // once is a command that go-redis does not send again after its reply was lost.
 type once struct {
 	*redis.Cmd
-	lost bool // it was sent again nevertheless, and may have taken effect before
+	lost  bool // it was sent again nevertheless, and may have taken effect before
+	first any  // its first reply, if that is known though it was sent again
 }
 
 func (*once) NoRetry() bool { return true }
+
+// again notes that the command is about to be sent again.
+func (o *once) again() {
+	if !mayHaveRun(o.Err()) {
+		return
+	}
+	if !o.lost && errors.Is(o.Err(), errUnconfirmed) {
+		o.first = o.Val()
+	}
+	o.lost = true
+}
 
 // runKnowing is run for the words of a whole command, and reports whether the script was called again because the first
 // reply was lost. Then the reply may be about what the first call left.

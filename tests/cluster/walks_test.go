@@ -1,0 +1,118 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+)
+
+// A cursor of SCAN is valid on one server only. Check and a change of rules read all articles all the same, though a
+// partition moves or its primary is killed meanwhile.
+func TestWalksAreCompleteThoughPartitionsMove(t *testing.T) {
+	const n = 1600
+	c := redistest.StartCluster(t)
+	var mutex sync.Mutex
+	meanwhile := map[string]func(key string){} // by the command before which it is called, with its key
+	c.Client.OnNewNode(func(node *redis.Client) {
+		node.AddHook(before(func(command redis.Cmder) {
+			mutex.Lock()
+			defer mutex.Unlock()
+			name, cursor := command.Name(), 2
+			if name == "scan" {
+				cursor = 1
+			}
+			if call := meanwhile[name]; call != nil && fmt.Sprint(command.Args()[cursor]) != "0" {
+				delete(meanwhile, name)
+				call(fmt.Sprint(command.Args()[1]))
+			}
+		}))
+	})
+	redisrepo.LimitWaiting(c.Client)
+	rules := redisrepo.DefaultRules()
+	open := func(options ...redisrepo.Option) *redisrepo.Repo {
+		t.Helper()
+		repo, err := redisrepo.New(t.Context(), c.Client, rules, append(options, redisrepo.WithPartitions(4))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return repo
+	}
+	repo := open(redisrepo.WithAcks(1))
+	var articles []redisrepo.Imported
+	for i := range n {
+		articles = append(articles, redisrepo.Imported{ID: redisrepo.ArticleID(i + 1), Poster: "alice", PostedAt: time.Now().Add(-time.Hour),
+			Votes: 2, Draft: redisrepo.Draft{Title: "title", Text: new("text"), Groups: []string{"go"}}})
+	}
+	if added, errs := repo.Import(t.Context(), articles); errors.Join(errs...) != nil || slices.Contains(added, false) {
+		t.Fatalf("Import: %v, or an article is not reported as added", errors.Join(errs...))
+	}
+	replica := c.Replica("{p10}") // of article:1
+	replica.Pause()
+	if added, errs := repo.Import(t.Context(), articles[:1]); added[0] || errs[0] != nil {
+		t.Errorf("Import of an article that is there, without a replica = %t, %v, want nothing added", added[0], errs[0])
+	}
+	replica.Resume()
+	c.AwaitHealthy()
+	check := func(want int, text string) {
+		t.Helper()
+		found := 0
+		checked, err := repo.Check(t.Context(), func(violation string) {
+			if found++; !strings.Contains(violation, text) {
+				t.Errorf("Check reports: %s", violation)
+			}
+		})
+		if err != nil || checked != (redisrepo.Checked{Articles: n, Groups: 1}) || found != want {
+			t.Errorf("Check = %+v, %v, with %d violations, want all of %d articles and %d violations", checked, err, found, n, want)
+		}
+		if len(meanwhile) > 0 {
+			t.Errorf("nothing happened before %v", meanwhile)
+		}
+	}
+
+	meanwhile["zscan"] = func(key string) { c.Move(key, c.Other(key)) }
+	meanwhile["sscan"] = func(key string) { c.Move(key, c.Other(key)) }
+	meanwhile["scan"] = func(string) {
+		for _, tag := range []string{"{p11}", "{p10}", "{p13}", "{p12}"} {
+			c.Move(tag, c.Other(tag))
+		}
+	}
+	check(0, "no violation")
+	for _, tag := range []string{"{p11}", "{p10}", "{p13}", "{p12}"} {
+		if err := c.Client.Del(t.Context(), tag+"posted:alice").Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	meanwhile["zscan"] = func(key string) { c.Primary(key).Kill() }
+	check(n, "posted:alice")
+
+	rules.VoteScore = 100
+	meanwhile["zscan"] = func(key string) { c.Move(key, c.Other(key)) }
+	repo = open()
+	check(n, "posted:alice")
+}
+
+// before is a hook that is called before each command outside of pipelines.
+type before func(redis.Cmder)
+
+func (before) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (b before) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, command redis.Cmder) error {
+		b(command)
+		return next(ctx, command)
+	}
+}
+
+func (before) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
