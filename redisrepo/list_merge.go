@@ -5,7 +5,9 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -14,6 +16,7 @@ type run struct {
 	items          []redis.Z
 	more           bool // others may follow the items
 	previous, next bool // the partition has items before the page, and after it
+	missing        bool // the listing is not stored, against expectation
 }
 
 // few is how many of the first size items of a listing a partition rarely exceeds. The items of a partition are a
@@ -54,8 +57,8 @@ func (r *Repo) merge(ctx context.Context, l Listing, size int,
 		l.sort(items)
 		asked = asked[:0]
 		for i, found := range runs {
-			if found.more && !again && (len(items) < size || len(found.items) == 0 ||
-				l.compare(placeOf(found.items[len(found.items)-1]), placeOf(items[size-1])) < 0) {
+			if !again && (found.missing || found.more && (len(items) < size || len(found.items) == 0 ||
+				l.compare(placeOf(found.items[len(found.items)-1]), placeOf(items[size-1])) < 0)) {
 				asked = append(asked, i)
 			}
 		}
@@ -84,17 +87,21 @@ func (r *Repo) listPartitions(ctx context.Context, l Listing, first, count int) 
 	for _, w := range windows {
 		skip -= w.low
 	}
-	items, _, err := r.merge(ctx, l, skip+count, func(pipe redis.Pipeliner, i, size int, _ bool) func() (run, error) {
+	kept := r.kept.has(l)
+	items, _, err := r.merge(ctx, l, skip+count, func(pipe redis.Pipeliner, i, size int, again bool) func() (run, error) {
 		most := windows[i].size() + count // that the partition can have up to the end of the page
-		part := listRequest{request: request[cursor]{size: min(size, most)}, skip: windows[i].low}
+		part := listRequest{request: request[cursor]{size: min(size, most)}, skip: windows[i].low, kept: kept && !again}
 		reply := r.queueListing(ctx, pipe, r.partitions[i], l, part)
 		return func() (run, error) {
 			found, err := reply()
-			return run{items: found.items, more: len(found.items) == size && size < most}, err
+			return run{items: found.items, more: len(found.items) == size && size < most, missing: found.missing}, err
 		}
 	})
 	if err != nil {
 		return nil, err
+	}
+	if !kept {
+		r.kept.add(l)
 	}
 	return items[min(skip, len(items)):min(skip+count, len(items))], nil
 }
@@ -105,8 +112,9 @@ func (r *Repo) walkPartitions(ctx context.Context, l Listing, q listRequest) (pa
 	if q.last {
 		reading.direction = Ascending + Descending - l.direction
 	}
+	plain := l.group == "" || r.kept.has(l)
 	items, runs, err := r.merge(ctx, reading, q.size+1, func(pipe redis.Pipeliner, i, size int, again bool) func() (run, error) {
-		if l.group == "" && !again {
+		if plain && !again {
 			return queueRun(ctx, pipe, r.partitions[i], l, reading, q, size)
 		}
 		part := q
@@ -126,16 +134,50 @@ func (r *Repo) walkPartitions(ctx context.Context, l Listing, q listRequest) (pa
 	if err != nil {
 		return page[redis.Z]{}, err
 	}
+	if !plain {
+		r.kept.add(l)
+	}
 	if q.last {
 		slices.Reverse(items)
 	}
 	previous := slices.ContainsFunc(runs, func(found run) bool { return found.previous })
 	next := slices.ContainsFunc(runs, func(found run) bool { return found.next })
 	result := newPage(items, q.size, q.last, previous, next)
-	if l.group == "" && (q.after != nil && !result.hasPrevious || q.before != nil && !result.hasNext) {
+	if plain && (q.after != nil && !result.hasPrevious || q.before != nil && !result.hasNext) {
 		err = r.readEnds(ctx, l, q, &result)
 	}
 	return result, err
+}
+
+// keptListings are the group listings that listing.lua has stored in all partitions, or found there, within a small part of
+// the time for which they are kept. Until then plain commands read them, which takes Redis a third of the time: they do
+// not renew that time, and do not see what legacy clients changed, but neither does listing.lua more often.
+type keptListings struct {
+	ttl  time.Duration
+	seen *lru.Cache[Listing, time.Time] // when listing.lua was called
+}
+
+// maxKeptListings is the number of listings that are remembered.
+const maxKeptListings = 1000
+
+func newKeptListings(ttl time.Duration) (keptListings, error) {
+	seen, err := lru.New[Listing, time.Time](maxKeptListings)
+	return keptListings{ttl: ttl, seen: seen}, err
+}
+
+func (k keptListings) has(l Listing) bool {
+	if l.group == "" {
+		return false
+	}
+	seen, found := k.seen.Get(Listing{group: l.group, order: l.order})
+	return found && time.Since(seen) < min(time.Second, k.ttl/10)
+}
+
+// add is called after a page was read by listing.lua.
+func (k keptListings) add(l Listing) {
+	if l.group != "" {
+		k.seen.Add(Listing{group: l.group, order: l.order}, time.Now())
+	}
 }
 
 // tiesOfCursor is how many items of one partition with the score of a cursor are read besides a page. If there are
@@ -163,9 +205,10 @@ func queueRun(ctx context.Context, pipe redis.Pipeliner, p partition, l, reading
 			args.Stop = strconv.FormatFloat(to.score, 'f', -1, 64)
 		}
 	}
+	missing := queueMissing(ctx, pipe, p, l)
 	reply := pipe.ZRangeArgsWithScores(ctx, args)
 	return func() (run, error) {
-		found := run{more: len(reply.Val()) == size}
+		found := run{more: len(reply.Val()) == size, missing: missing()}
 		for _, z := range reply.Val() {
 			at := placeOf(z)
 			switch {

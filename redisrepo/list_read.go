@@ -15,6 +15,7 @@ type listRequest struct {
 	request[cursor]
 	skip     int  // articles to skip at the start of the listing; only without cursors
 	needEnds bool // whether hasPrevious and hasNext of the page are needed
+	kept     bool // whether the listing of a group is probably stored
 }
 
 // ranked are consecutive articles of a listing.
@@ -22,6 +23,8 @@ type ranked struct {
 	start int // rank of the first article
 	total int // number of articles in the listing
 	items []redis.Z
+
+	missing bool // the listing of a group is not stored, against expectation
 }
 
 // readListing reads a page in the only partition.
@@ -60,12 +63,22 @@ func (l Listing) compare(a, b cursor) int {
 
 // queueListing queues the command that reads one partition, and returns a function for its reply.
 func (r *Repo) queueListing(ctx context.Context, pipe redis.Pipeliner, p partition, l Listing, q listRequest) func() (ranked, error) {
-	if l.group == "" && !q.needEnds {
+	if (l.group == "" || q.kept) && !q.needEnds {
+		missing := queueMissing(ctx, pipe, p, l)
 		items := pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: l.key(p), Start: q.skip, Stop: q.skip + q.size - 1, Rev: l.direction == Descending})
-		return func() (ranked, error) { return ranked{items: items.Val()}, items.Err() }
+		return func() (ranked, error) { return ranked{items: items.Val(), missing: missing()}, items.Err() }
 	}
 	reply := r.callListing(ctx, pipe, p, l, q)
 	return func() (ranked, error) { return parseRanked(reply) }
+}
+
+// queueMissing queues the command that finds out whether a partition has a group, but not its listing.
+func queueMissing(ctx context.Context, pipe redis.Pipeliner, p partition, l Listing) func() bool {
+	if l.group == "" {
+		return func() bool { return false }
+	}
+	there := pipe.Exists(ctx, l.key(p), p.group(l.group))
+	return func() bool { return there.Val() == 1 }
 }
 
 // callListing queues a call of listing.lua. With cursors in wanted it replies their ranks.

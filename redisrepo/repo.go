@@ -103,6 +103,7 @@ type Repo struct {
 	leases  leases
 
 	groupCount groupCount
+	kept       keptListings
 
 	voteScript *redis.Script
 	voteText   string // of voteScript
@@ -174,6 +175,9 @@ func newRepo(ctx context.Context, client redis.UniversalClient, rules Rules, opt
 		option(r)
 	}
 	if err := r.findPartitions(ctx); err != nil {
+		return nil, err
+	}
+	if r.kept, err = newKeptListings(rules.GroupCacheTTL); err != nil {
 		return nil, err
 	}
 	if r.leases.all, err = simplelru.NewLRU[Subject, *lease](leaseSubjects, nil); err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"runtime/debug"
@@ -84,21 +85,21 @@ func BenchmarkSite(b *testing.B) {
 }
 
 // benchSite imports articles, the newest of them posted now.
-func benchSite(b testing.TB, articles int) (redis.UniversalClient, *redisrepo.Repo) {
+func benchSite(b testing.TB, articles int, options ...redisrepo.Option) (*redis.Client, *redisrepo.Repo) {
 	b.Helper()
 	client := redistest.Start(b).Client
-	repo, err := redisrepo.New(b.Context(), client, redisrepo.DefaultRules())
+	repo, err := redisrepo.New(b.Context(), client, redisrepo.DefaultRules(), options...)
 	if err != nil {
 		b.Fatal(err)
 	}
-	now := time.Now()
+	now, random := time.Now(), rand.New(rand.NewPCG(1, 1))
 	batch := make([]redisrepo.Imported, 0, 1000)
 	for i := range articles {
 		link := fmt.Sprintf("https://example.org/%d", i)
 		batch = append(batch, redisrepo.Imported{
 			ID: redisrepo.ArticleID(i + 1), Poster: redisrepo.UserName(fmt.Sprint("poster", i%5000)),
-			PostedAt: now.Add(-time.Duration(articles-i-1) * 10 * time.Minute), Votes: i % 100,
-			Draft: redisrepo.Draft{Title: fmt.Sprint("An article of usual length, number ", i), Link: &link},
+			PostedAt: now.Add(-time.Duration(articles-i-1) * 10 * time.Minute), Votes: random.IntN(100),
+			Draft: redisrepo.Draft{Title: fmt.Sprint("An article of usual length, number ", i), Link: &link, Groups: groups(i)},
 		})
 		if len(batch) < cap(batch) && i < articles-1 {
 			continue
@@ -112,6 +113,14 @@ func benchSite(b testing.TB, articles int) (redis.UniversalClient, *redisrepo.Re
 		batch = batch[:0]
 	}
 	return client, repo
+}
+
+// groups are those of an article of benchSite: none, or one that has a fifth of all.
+func groups(i int) []string {
+	if i%5 == 0 {
+		return []string{"fifth"}
+	}
+	return nil
 }
 
 // request returns a function that makes requests of one query.

@@ -1,0 +1,164 @@
+package benchmarks_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/redisrepo"
+)
+
+// BenchmarkPartitions measures in one Redis what pages and votes cost on a site with 1, 16 and 64 partitions: the CPU of
+// Redis, the commands that it ran, those in scripts included, and the round trips. A page here is its ids and articles.
+func BenchmarkPartitions(b *testing.B) {
+	for _, articles := range []int{1_000, 20_000} {
+		b.Run(fmt.Sprint(articles), func(b *testing.B) {
+			for _, n := range []int{1, 16, 64} {
+				b.Run(fmt.Sprint(n), func(b *testing.B) { benchPartitions(b, articles, n) })
+			}
+		})
+	}
+}
+
+func benchPartitions(b *testing.B, articles, partitions int) {
+	client, repo := benchSite(b, articles, redisrepo.WithPartitions(partitions))
+	trips := 0
+	client.AddHook(counting{&trips})
+	all := redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending)
+	group := redisrepo.InGroup("fifth", redisrepo.ByScore, redisrepo.Descending)
+	size := 25
+	walk := func(l redisrepo.Listing, after *string) func() ([]redisrepo.ArticleID, error) {
+		return func() ([]redisrepo.ArticleID, error) {
+			edges, _, err := repo.Walk(b.Context(), l, redisrepo.PageRequest{First: &size, After: after})
+			var ids []redisrepo.ArticleID
+			for _, e := range edges {
+				ids = append(ids, e.ID)
+			}
+			return ids, err
+		}
+	}
+	number := func(l redisrepo.Listing, page int) func() ([]redisrepo.ArticleID, error) {
+		return func() ([]redisrepo.ArticleID, error) { return repo.List(b.Context(), l, page, &size) }
+	}
+	// middle is a cursor in the middle of a listing.
+	middle := func(l redisrepo.Listing) *string {
+		var after *string
+		for range articles / 5 / 2 / 100 {
+			hundred := 100
+			_, info, err := repo.Walk(b.Context(), l, redisrepo.PageRequest{First: &hundred, After: after})
+			if err != nil {
+				b.Fatal(err)
+			}
+			after = info.EndCursor
+		}
+		return after
+	}
+	for _, page := range []struct {
+		name string
+		ids  func() ([]redisrepo.ArticleID, error)
+	}{
+		{"page", number(all, 1)},
+		{"page/40", number(all, 40)},
+		{"page/300", number(all, 300)},
+		{"cursor/first", walk(all, nil)},
+		{"cursor/middle", walk(all, middle(all))},
+		{"group", number(group, 1)},
+		{"group/40", number(group, 40)},
+		{"group/cursor/first", walk(group, nil)},
+		{"group/cursor/middle", walk(group, middle(group))},
+		{"poster", number(redisrepo.PostedBy("poster1"), 1)},
+	} {
+		b.Run(page.name, func(b *testing.B) {
+			measure(b, client, &trips, func() error {
+				ids, err := page.ids()
+				if err == nil && len(ids) > 0 {
+					_, errs := repo.ArticlesByID(b.Context(), ids)
+					err = errs[0]
+				}
+				return err
+			})
+		})
+	}
+	calls := 0
+	b.Run("vote", func(b *testing.B) {
+		measure(b, client, &trips, func() error {
+			calls++
+			_, err := repo.Vote(b.Context(), redisrepo.ArticleID(articles-calls%100*5-1), redisrepo.UserName(fmt.Sprint("voter", calls)), redisrepo.Up, "")
+			return err
+		})
+	})
+	b.Run("post", func(b *testing.B) {
+		measure(b, client, &trips, func() error {
+			calls++
+			link := fmt.Sprint("https://example.com/", calls)
+			_, err := repo.Post(b.Context(), "poster", redisrepo.Draft{Title: "title", Link: &link})
+			return err
+		})
+	})
+}
+
+// measure runs call b.N times, and reports what each costs Redis.
+func measure(b *testing.B, client *redis.Client, trips *int, call func() error) {
+	if err := call(); err != nil { // builds listings
+		b.Fatal(err)
+	}
+	cpu, commands := redisCost(b, client)
+	*trips = 0
+	n := 0
+	for b.Loop() {
+		n++
+		if err := call(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	made := *trips
+	cpuAfter, commandsAfter := redisCost(b, client)
+	b.ReportMetric(0, "ns/op") // that of this process means nothing here
+	b.ReportMetric((cpuAfter-cpu)*1e6/float64(n), "redis-µs/op")
+	b.ReportMetric(float64(commandsAfter-commands)/float64(n), "commands/op")
+	b.ReportMetric(float64(made)/float64(n), "trips/op")
+}
+
+// redisCost returns the CPU time of Redis, in seconds, and the number of commands that it has run, but not INFO.
+func redisCost(b *testing.B, client *redis.Client) (cpu float64, commands int) {
+	info, err := client.Info(b.Context(), "cpu", "commandstats").Result()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for line := range strings.Lines(info) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		switch {
+		case strings.HasPrefix(name, "used_cpu_") && strings.HasSuffix(name, "_main_thread"):
+			seconds, _ := strconv.ParseFloat(value, 64)
+			cpu += seconds
+		case strings.HasPrefix(name, "cmdstat_") && name != "cmdstat_info":
+			calls, _, _ := strings.Cut(strings.TrimPrefix(value, "calls="), ",")
+			n, _ := strconv.Atoi(calls)
+			commands += n
+		}
+	}
+	return cpu, commands
+}
+
+// counting is a hook that counts round trips.
+type counting struct{ trips *int }
+
+func (counting) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (c counting) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, command redis.Cmder) error {
+		*c.trips++
+		return next(ctx, command)
+	}
+}
+
+func (c counting) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		*c.trips++
+		return next(ctx, commands)
+	}
+}
