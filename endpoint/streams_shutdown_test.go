@@ -1,12 +1,12 @@
 package endpoint_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -14,6 +14,13 @@ import (
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
+
+// shutdown fails if a stream delays it for long.
+func shutdown(s *sitetest.Site) error {
+	ctx, cancel := context.WithTimeout(s.T.Context(), sitetest.Patience)
+	defer cancel()
+	return s.Handler.Shutdown(ctx)
+}
 
 func TestShutdownEndsStreams(t *testing.T) {
 	t.Parallel()
@@ -24,8 +31,7 @@ func TestShutdownEndsStreams(t *testing.T) {
 	n := e.Settle(id)
 	w.ReadVotes("a", n)
 	ended := make(chan error)
-	began := time.Now()
-	go func() { ended <- s.Handler.Shutdown(t.Context()) }()
+	go func() { ended <- shutdown(s) }()
 	for name, w := range map[string]*sitetest.Socket{"watching": w, "idle": idle, "not begun": unbegun} {
 		before, how := w.ReadClose()
 		if how.Code != 1001 || len(before) > 0 {
@@ -37,9 +43,6 @@ func TestShutdownEndsStreams(t *testing.T) {
 	}
 	if err := <-ended; err != nil {
 		t.Errorf("Shutdown: %v", err)
-	}
-	if took := time.Since(began); took > 3*time.Second {
-		t.Errorf("Shutdown took %v, want at most 3s", took)
 	}
 	if _, status, code := tryOpen(s); status != 503 || code != "UNAVAILABLE" {
 		t.Errorf("a new socket: got %d %s, want 503 UNAVAILABLE", status, code)
@@ -59,16 +62,12 @@ func TestShutdownDoesNotWaitForASilentClient(t *testing.T) {
 	w.Send(`{"type":"ping"}`)
 	w.Want("pong", "", "")
 	ended := make(chan error)
-	began := time.Now()
-	go func() { ended <- s.Handler.Shutdown(t.Context()) }()
+	go func() { ended <- shutdown(s) }()
 	if _, how := w.ReadClose(); how.Code != 1001 {
 		t.Errorf("another client: got %v, want 1001", how)
 	}
 	if err := <-ended; err != nil {
 		t.Errorf("Shutdown: %v", err)
-	}
-	if took := time.Since(began); took > 3*time.Second {
-		t.Errorf("Shutdown took %v, want at most 3s", took)
 	}
 }
 
@@ -91,12 +90,8 @@ func TestShutdownDoesNotWaitForASlowWatcher(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.VoteUp(ids[0])
-	began := time.Now()
-	if err := s.Handler.Shutdown(t.Context()); err != nil {
+	if err := shutdown(s); err != nil {
 		t.Errorf("Shutdown: %v", err)
-	}
-	if took := time.Since(began); took > 3*time.Second {
-		t.Errorf("Shutdown took %v, want at most 3s", took)
 	}
 }
 
@@ -116,7 +111,7 @@ func TestShutdownLetsAMutationFinish(t *testing.T) {
 	w.Subscribe("a", `mutation { vote(input: {article: "1"}) { changed } }`, "")
 	sitetest.Eventually(t, "the mutation has reached Redis", func() bool { n, _ := s.Trips.Read(); return n == 1 })
 	ended := make(chan error, 1)
-	go func() { ended <- s.Handler.Shutdown(t.Context()) }()
+	go func() { ended <- shutdown(s) }()
 	sitetest.Eventually(t, "Shutdown has begun", func() bool {
 		_, status, _ := tryOpen(s)
 		return status == http.StatusServiceUnavailable
