@@ -94,8 +94,8 @@ func (s *Server) Process() *os.Process {
 // Socket is the path of the unix socket.
 func (s *Server) Socket() string { return filepath.Join(s.folder, "s") }
 
-// URL is the address in the form of REDIS_URL.
-func (s *Server) URL() string { return "unix://" + s.Socket() }
+// URL is the address in the form of REDIS_URL, with a timeout that a busy machine does not reach.
+func (s *Server) URL() string { return "unix://" + s.Socket() + "?read_timeout=5s" }
 
 // Kill kills the server without a shutdown, as a crash would.
 func (s *Server) Kill() {

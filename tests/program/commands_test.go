@@ -234,7 +234,7 @@ func TestMigrateCopiesTheSiteToPartitions(t *testing.T) {
 	if _, said, code := programtest.Run(t, env, "import", file); code != 0 {
 		t.Fatal(said)
 	}
-	to := target.URL() + "?partitions=16"
+	to := target.URL() + "&partitions=16"
 	for _, tt := range []struct {
 		env      []string
 		to       string
