@@ -48,24 +48,40 @@ func script(name string) *redis.Script {
 // voteText is vote.lua for a site with these rules.
 func voteText(rules Rules) string {
 	return fmt.Sprintf("local vote_score, window, margin, interesting_votes = %d, %d, %d, %d\n%s",
-		rules.VoteScore, seconds(rules.VotingWindow), seconds(voterMargin), rules.InterestingVotes, luaSource("vote.lua"))
+		rules.VoteScore, seconds(rules.VotingWindow), seconds(voterMargin), rules.InterestingVotes, voteSource)
 }
+
+var voteSource = luaSource("vote.lua")
 
 func luaSource(name string) string {
 	source := readLua(name)
-	for _, f := range slices.Backward(sharedFunction.FindAllStringSubmatch(readLua("shared.lua"), -1)) {
-		uses := regexp.MustCompile(`\b` + f[1] + `\b`)
-		if uses.MatchString(luaComment.ReplaceAllString(source, "")) { // functions call only those above them
-			source = f[0] + source
+	code := luaComment.ReplaceAllString(source, "")
+	for _, f := range slices.Backward(sharedFunctions) {
+		if f.name.MatchString(code) { // functions call only those above them
+			source, code = f.text+source, f.text+code
 		}
 	}
 	return source
 }
 
+// sharedFunction is a function of shared.lua.
+type sharedFunction struct {
+	name *regexp.Regexp
+	text string
+}
+
 var (
-	sharedFunction = regexp.MustCompile(`(?ms)^local function (\w+)\(.*?^end\n`)
-	luaComment     = regexp.MustCompile(`--.*`)
+	sharedFunctions = parseShared(readLua("shared.lua"))
+	luaFunction     = regexp.MustCompile(`(?ms)^local function (\w+)\(.*?^end\n`)
+	luaComment      = regexp.MustCompile(`--.*`)
 )
+
+func parseShared(text string) (functions []sharedFunction) {
+	for _, f := range luaFunction.FindAllStringSubmatch(text, -1) {
+		functions = append(functions, sharedFunction{regexp.MustCompile(`\b` + f[1] + `\b`), f[0]})
+	}
+	return functions
+}
 
 func readLua(name string) string {
 	file, err := luaFiles.ReadFile(name)

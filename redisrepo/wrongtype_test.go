@@ -120,9 +120,10 @@ func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for key, keys := 1, 1; key <= keys; key++ {
-				s, args := captured(t, tt.after, tt.call)
-				keys = args[2].(int)
+			s, args := captured(t, tt.after, tt.call)
+			restore := s.snapshot()
+			for key := 1; key <= args[2].(int); key++ {
+				restore()
 				wrong := args[2+key].(string)
 				if strings.HasPrefix(wrong, "changes:") {
 					continue // a channel has no type
@@ -149,6 +150,23 @@ func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// snapshot returns a function that restores what the store holds now.
+func (s *site) snapshot() (restore func()) {
+	s.t.Helper()
+	var restores [][]any
+	for _, key := range s.raw.Keys(s.ctx, "*").Val() {
+		milliseconds := max(s.do("PTTL", key).(int64), 0) // 0: it does not expire
+		restores = append(restores, []any{key, milliseconds, s.do("DUMP", key)})
+	}
+	return func() {
+		s.t.Helper()
+		s.do("FLUSHALL")
+		for _, r := range restores {
+			s.do("RESTORE", r...)
+		}
 	}
 }
 
