@@ -38,7 +38,7 @@ const (
 // Migrate copies a site to an empty store, while the site is used, and changes nothing in the original. Once the copy is
 // near, it says so and waits until no process listens to changes of the original, or the original refuses writes. Then
 // it copies what has changed since, compares all listings, checks the copy, and makes it a site. The pause is how long
-// that took. say is called with each step.
+// that took. say is called with each step, once at a time.
 //
 // The rules are those of the site, the options those of New for the copy: WithPartitions may give it more partitions
 // than the site has. Without that it gets as many, but the default of a new site if the site has one.
@@ -46,7 +46,12 @@ const (
 // It is safe to stop at any moment: the next call with the same stores goes on. A target that holds anything but an
 // incomplete copy of the same site is an error, and is not changed.
 func Migrate(ctx context.Context, from, to redis.UniversalClient, rules Rules, say func(string), options ...Option) (pause time.Duration, err error) {
-	m := &migration{say: say}
+	var saying sync.Mutex
+	m := &migration{say: func(text string) {
+		saying.Lock()
+		defer saying.Unlock()
+		say(text)
+	}}
 	if m.from, err = newRepo(ctx, from, rules); err != nil {
 		return 0, fmt.Errorf("the original: %w", err)
 	}
