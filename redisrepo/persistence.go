@@ -138,6 +138,7 @@ func (h *persistence) repeat(ctx context.Context, commands, failed []redis.Cmder
 			if o, ok := c.(*once); ok {
 				o.again()
 			}
+			c.SetErr(nil) // go-redis would keep it if the connection fails
 		}
 		err := next(ctx, failed)
 		failed = failedForNow(failed, err)
@@ -271,9 +272,11 @@ var passing = map[string]bool{
 	"MASTERDOWN": true, "NOREPLICAS": true, "UNBLOCKED": true,
 }
 
-// mayHaveRun reports whether a command that failed with err may have taken effect.
+// mayHaveRun reports whether a command that failed with err may have taken effect. go-redis leaves a redirection as the
+// error if the connection to the other node then fails.
 func mayHaveRun(err error) bool {
-	return errors.Is(err, errUnconfirmed) || isNetwork(err) && !isDial(err)
+	return errors.Is(err, errUnconfirmed) || isNetwork(err) && !isDial(err) ||
+		redis.HasErrorPrefix(err, "MOVED") || redis.HasErrorPrefix(err, "ASK")
 }
 
 func failAll(commands []redis.Cmder, err error) error {

@@ -1,6 +1,7 @@
 package redisrepo_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
@@ -31,7 +32,7 @@ func (h *failingNext) fail(command redis.Cmder) error {
 		return nil
 	}
 	h.failures.Add(-1)
-	if h.lost {
+	if h.lost && h.reply == "" {
 		return errLost
 	}
 	return redisError(h.reply)
@@ -69,6 +70,10 @@ func (h *failingNext) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 
 // underSentinel returns the site as a client sees it that asks Sentinel for the address.
 func (s *site) underSentinel(hooks ...redis.Hook) *site {
+	return s.reopened(s.sentinelClient(hooks...), nil)
+}
+
+func (s *site) sentinelClient(hooks ...redis.Hook) *redis.Client {
 	options := *s.server.Client.Options()
 	socket := options.Addr
 	options.Network, options.Addr, options.MaxRetries, options.ReadTimeout = "tcp", "FailoverClient", -1, 400*time.Millisecond
@@ -81,7 +86,7 @@ func (s *site) underSentinel(hooks ...redis.Hook) *site {
 	for _, h := range hooks {
 		client.AddHook(h)
 	}
-	return s.reopened(client, nil)
+	return client
 }
 
 // What fails for a passing reason is repeated, each command of a pipeline for itself.
@@ -123,15 +128,75 @@ func TestPassingFailuresAreRepeated(t *testing.T) {
 // A vote that is repeated after its reply was lost claims to know nothing of the position before.
 func TestVoteRepeatedThroughAFailoverClaimsNothing(t *testing.T) {
 	t.Parallel()
-	h := &failingNext{lost: true}
-	s := newSite(t, nil).underSentinel(h)
-	a := s.post("alice")
-	h.failures.Store(3)
-	if got := s.vote(a.ID, "bob", up); !got.Unknown || !got.Changed || got.Article.Votes != 2 {
+	for _, reply := range []string{"", "MOVED 1 127.0.0.1:1", "ASK 1 127.0.0.1:1"} { // what go-redis says of it
+		h := &failingNext{reply: reply, lost: true}
+		s := newSite(t, nil).underSentinel(h)
+		a := s.post("alice")
+		h.failures.Store(3)
+		if got := s.vote(a.ID, "bob", up); !got.Unknown || !got.Changed || got.Article.Votes != 2 {
+			t.Errorf("after %q: Vote = %+v, want an unknown position before", reply, got)
+		}
+		if got := s.vote(a.ID, "bob", down); got.Unknown || got.Previous != up {
+			t.Errorf("Vote = %+v, want the position before", got)
+		}
+	}
+}
+
+// The same after another failure, with which nothing had run yet, and if the groups have changed since the lost reply.
+func TestVoteRepeatedAfterALostReplyClaimsNothing(t *testing.T) {
+	t.Parallel()
+	plain := newSite(t, nil, one)
+	refusing, losing := &failingNext{reply: "TRYAGAIN"}, new(lostReply)
+	s := plain.reopened(plain.sentinelClient(losing, refusing), nil, redisrepo.WithAcks(1)) // which has pipelines
+	a := s.post("alice", "go")
+	s.vote(a.ID, "warm", up)
+	losing.then = func() { plain.regroup(a, []string{"redis"}, nil) }
+	losing.armed.Store(true)
+	refusing.failures.Store(1)
+	if got := s.vote(a.ID, "bob", up); losing.armed.Load() || refusing.failures.Load() > 0 || !got.Unknown || !got.Changed || got.Article.Votes != 3 {
 		t.Errorf("Vote = %+v, want an unknown position before", got)
 	}
-	if got := s.vote(a.ID, "bob", down); got.Unknown || got.Previous != up {
-		t.Errorf("Vote = %+v, want the position before", got)
+}
+
+// unsent is a hook that lets a connection fail instead of sending the text of a script.
+type unsent struct{ armed atomic.Bool }
+
+type brokenConn struct {
+	net.Conn
+	h *unsent
+}
+
+func (h *unsent) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := next(ctx, network, address)
+		return brokenConn{conn, h}, err
+	}
+}
+
+func (*unsent) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (*unsent) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (c brokenConn) Write(b []byte) (int, error) {
+	if bytes.Contains(b, []byte("\r\neval\r\n")) && c.h.armed.CompareAndSwap(true, false) {
+		return 0, errors.Join(errLost, c.Close())
+	}
+	return c.Conn.Write(b)
+}
+
+// A script that a server does not know is sent again until it has a reply.
+func TestTextOfAScriptIsRepeated(t *testing.T) {
+	t.Parallel()
+	h := new(unsent)
+	s := newSite(t, nil, one).underSentinel(h)
+	a := s.post("alice", "go")
+	s.do("SCRIPT FLUSH")
+	h.armed.Store(true)
+	s.wantList(best("go"), a.ID)
+	if h.armed.Load() {
+		t.Error("no text of a script was to be sent")
 	}
 }
 

@@ -131,6 +131,7 @@ func (r *Repo) pipeline(ctx context.Context, queue func(redis.Pipeliner)) error 
 	for _, c := range commands {
 		if redis.HasErrorPrefix(c.Err(), "NOSCRIPT") {
 			r.byText(c.Args())
+			c.SetErr(nil) // go-redis would keep it if no connection can send the call
 			unknown = append(unknown, c)
 		}
 	}

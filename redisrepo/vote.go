@@ -83,7 +83,9 @@ func (r *Repo) cast(ctx context.Context, id ArticleID, ballots ...*ballot) {
 		words := call.with(ballots, r.scriptNow())
 		defer r.live.version.Add(1)
 		return r.guard(ctx, func() (answer reply, err error) {
-			answer, again, err = r.runKnowing(ctx, words)
+			var repeated bool
+			answer, repeated, err = r.runKnowing(ctx, words)
+			again = again || repeated // even if the groups have changed since the call whose reply was lost
 			return answer, err
 		})
 	})
