@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -33,12 +34,13 @@ const (
 // subscription for each partition, however many watches there are. When a subscription is lost, it
 // subscribes again and reads all watched articles, since messages may have been lost. It finds articles
 // that were posted meanwhile if they are among the 100 newest, and cannot tell them from imported ones.
-// report gets each failure once for as long as it lasts.
+// report gets each failure once for as long as it lasts, however many partitions it concerns.
 func (r *Repo) Listen(ctx context.Context, report func(error)) {
 	ctx = impatient(ctx) // it repeats its calls itself
 	var all sync.WaitGroup
+	var lost atomic.Int64
 	for i := range r.partitions {
-		all.Go(func() { r.subscribe(ctx, i, report) })
+		all.Go(func() { r.subscribe(ctx, i, &lost, report) })
 	}
 	r.notifyWatches(ctx, report)
 	all.Wait()
@@ -55,8 +57,8 @@ const (
 	hello         = "hello"
 )
 
-// subscribe keeps the channel of a partition subscribed.
-func (r *Repo) subscribe(ctx context.Context, index int, report func(error)) {
+// subscribe keeps the channel of a partition subscribed. lost is the number of partitions whose subscription is lost.
+func (r *Repo) subscribe(ctx context.Context, index int, lost *atomic.Int64, report func(error)) {
 	s, err := newSeenPosts()
 	if err != nil {
 		report(err)
@@ -64,10 +66,17 @@ func (r *Repo) subscribe(ctx context.Context, index int, report func(error)) {
 	}
 	disconnected := false
 	for ctx.Err() == nil {
-		err := r.receive(ctx, index, s, report, func() { disconnected = false })
-		if ctx.Err() == nil && !disconnected { // report each disconnection once
+		err := r.receive(ctx, index, s, report, func() {
+			if disconnected {
+				disconnected = false
+				lost.Add(-1)
+			}
+		})
+		if ctx.Err() == nil && !disconnected {
 			disconnected = true
-			report(storeError("listen to "+r.partitions[index].changes(r.database), err))
+			if lost.Add(1) == 1 {
+				report(storeError("listen to "+r.partitions[index].changes(r.database), err))
+			}
 		}
 		wait(ctx, retryPause)
 	}
@@ -76,11 +85,10 @@ func (r *Repo) subscribe(ctx context.Context, index int, report func(error)) {
 // receive handles messages until the connection fails. It calls connected when it has subscribed.
 func (r *Repo) receive(ctx context.Context, index int, s *seenPosts, report func(error), connected func()) error {
 	p := r.partitions[index]
-	subscribe := r.client.Subscribe
-	if p.sharded() {
-		subscribe = r.client.SSubscribe
+	subscription, owns, err := r.openChannel(ctx, p)
+	if err != nil {
+		return err
 	}
-	subscription := subscribe(ctx, p.changes(r.database))
 	stop := context.AfterFunc(ctx, func() { _ = subscription.Close() }) // ReceiveTimeout does not watch ctx
 	defer func() {
 		if stop() {
@@ -117,10 +125,11 @@ func (r *Repo) receive(ctx context.Context, index int, s *seenPosts, report func
 		switch m := message.(type) {
 		case *redis.Subscription:
 			if strings.HasSuffix(m.Kind, "unsubscribe") {
-				if cluster, ok := r.client.(*redis.ClusterClient); ok {
-					cluster.ReloadState(ctx)
-				}
+				r.reload(ctx)
 				return errMoved
+			}
+			if err := owns(); err != nil {
+				return err
 			}
 			r.forget(index)
 			if err := check(); err != nil {
@@ -132,6 +141,39 @@ func (r *Repo) receive(ctx context.Context, index int, s *seenPosts, report func
 				report(err)
 			}
 		}
+	}
+}
+
+// openChannel subscribes to the channel of a partition. In a cluster, owns returns an error if the server of the
+// subscription is not, or no longer, the partition's primary: a replica accepts subscriptions, too, but messages may not
+// reach it. When a primary is replaced later, it ends its subscriptions.
+func (r *Repo) openChannel(ctx context.Context, p partition) (subscription *redis.PubSub, owns func() error, err error) {
+	channel, owns := p.changes(r.database), func() error { return nil }
+	cluster, many := r.client.(*redis.ClusterClient)
+	switch {
+	case many:
+		primary, err := cluster.MasterForKey(ctx, channel)
+		if err != nil {
+			return nil, nil, err
+		}
+		return primary.SSubscribe(ctx, channel), func() error {
+			err := primary.Exists(ctx, p.meta()).Err()
+			if err != nil {
+				r.reload(ctx)
+			}
+			return err
+		}, nil
+	case p.sharded():
+		return r.client.SSubscribe(ctx, channel), owns, nil
+	default:
+		return r.client.Subscribe(ctx, channel), owns, nil
+	}
+}
+
+// reload has the client of a cluster look for the servers again.
+func (r *Repo) reload(ctx context.Context) {
+	if cluster, ok := r.client.(*redis.ClusterClient); ok {
+		cluster.ReloadState(ctx)
 	}
 }
 

@@ -153,7 +153,7 @@ func TestListenReceivesFromAllPartitions(t *testing.T) {
 	}
 	l.wantTaken(w)
 	l.wantTaken(posts)
-	l.wantReports(len(tags))
+	await(t, l.fault, "a report")
 }
 
 // The store in memory is miniredis, not Redis.

@@ -215,3 +215,22 @@ func TestWatchFailsWhileRedisIsUnreachable(t *testing.T) {
 		t.Errorf("delivered %s, want 2 votes", show(got))
 	}
 }
+
+// An outage of all partitions is one failure.
+func TestOutageOfAllPartitionsIsReportedOnce(t *testing.T) {
+	t.Parallel()
+	sixteen := redisrepo.WithPartitions(16)
+	f := &fails{tried: make(chan struct{}, 1000)}
+	other := newSite(t, nil, sixteen)
+	l := other.reopened(other.client(f), nil, sixteen).listen()
+	for range 2 {
+		before := f.refused.Load()
+		f.dial.Store(true)
+		l.server.Kill()
+		eventually(t, "attempts to connect of all subscriptions", func() bool { return f.refused.Load() > before+64 })
+		l.server.Restart()
+		f.dial.Store(false)
+		l.settle()
+		l.wantReports(1)
+	}
+}

@@ -152,6 +152,21 @@ func (c *Cluster) AwaitFailover(key string, before *Server) *Server {
 	return now
 }
 
+// Failover makes the replica of the key's primary the primary, on command.
+func (c *Cluster) Failover(key string) {
+	c.tb.Helper()
+	before, replica := c.Primary(key), c.Replica(key)
+	var asked time.Time
+	c.await("failover on command of "+before.Addr, func() bool {
+		if time.Since(asked) > 6*time.Second { // a node tries for five
+			asked = time.Now()
+			_ = replica.Client.ClusterFailover(context.Background()).Err()
+		}
+		nodes := c.shard(key)
+		return len(nodes) > 0 && nodes[0] == replica
+	})
+}
+
 // AwaitHealthy waits until all nodes run and agree on who has which slots, and each primary has a replica in step.
 func (c *Cluster) AwaitHealthy() {
 	c.tb.Helper()
@@ -335,7 +350,7 @@ func (c *Cluster) id(n *Server) string { return c.ids[slices.Index(c.Nodes, n)] 
 func (c *Cluster) do(n *Server, args ...any) {
 	c.tb.Helper()
 	if err := n.Client.Do(context.Background(), args...).Err(); err != nil {
-		c.tb.Fatalf("%v: %v", args[:3], err)
+		c.tb.Fatalf("%v: %v", args[:2], err)
 	}
 }
 

@@ -2,8 +2,12 @@ package cluster_test
 
 import (
 	"context"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo"
 	"frontpage/redistest"
@@ -53,4 +57,50 @@ func liveUpdatesSurviveAMove(t *testing.T, c *redistest.Cluster) {
 	for _, voter := range []redisrepo.UserName{"carol", "dave", "erin"} {
 		tell(voter)
 	}
+}
+
+// A client may not know yet that a replica has become the primary. The other one, now its replica, accepts subscriptions
+// all the same, but may miss messages: Listen subscribes at the primary as soon as it is known.
+func liveUpdatesComeFromThePrimary(t *testing.T, c *redistest.Cluster) {
+	primary, replica := c.Primary(victim), c.Replica(victim)
+	var outdated atomic.Bool
+	options := *c.Client.Options()
+	options.ClusterSlots = func(ctx context.Context) ([]redis.ClusterSlot, error) {
+		slots, err := primary.Client.ClusterSlots(ctx).Result() //nolint:staticcheck // what clients go by
+		for _, shard := range slots {
+			if len(shard.Nodes) > 1 && shard.Nodes[0].Addr == primary.Addr && outdated.Load() {
+				shard.Nodes[0], shard.Nodes[1] = shard.Nodes[1], shard.Nodes[0]
+			}
+		}
+		return slots, err
+	}
+	client := redis.NewClusterClient(&options)
+	t.Cleanup(func() { _ = client.Close() })
+	redisrepo.LimitWaiting(client)
+	repo, err := redisrepo.New(t.Context(), client, redisrepo.DefaultRules(), redisrepo.WithPartitions(len(tags)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	outdated.Store(true)
+	client.ReloadState(t.Context())
+	eventually(t, "outdated view", func() bool {
+		seen, err := client.MasterForKey(t.Context(), victim)
+		return err == nil && strings.HasSuffix(replica.Addr, seen.Options().Addr) // go-redis may leave out the host
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		repo.Listen(ctx, func(error) {})
+	}()
+	defer func() { stop(); <-ended }()
+	eventually(t, "subscription at the replica", func() bool {
+		return strings.Contains(replica.Client.Info(t.Context(), "commandstats").Val(), "cmdstat_ssubscribe:")
+	})
+	outdated.Store(false)
+	subscribed := func(n *redistest.Server) bool {
+		channels, err := n.Client.PubSubShardChannels(t.Context(), victim+"*").Result()
+		return err == nil && len(channels) > 0
+	}
+	eventually(t, "subscription at the primary alone", func() bool { return subscribed(primary) && !subscribed(replica) })
 }
