@@ -1,8 +1,10 @@
 package endpoint_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/netip"
 	"reflect"
 	"strings"
@@ -10,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"frontpage/endpoint"
 	"frontpage/redisrepo"
@@ -261,4 +265,79 @@ func TestReadsGoOnAndAreCountedWhileRedisRefusesWrites(t *testing.T) {
 	}
 	set("0")
 	s.Want("carol", vote, `{"vote": {"changed": true, "userErrors": []}}`)
+}
+
+// lostRates is a hook that fails the counting in one partition, as if its shard was gone.
+type lostRates struct{ tag atomic.Value }
+
+func (*lostRates) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (*lostRates) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (l *lostRates) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		tag, _ := l.tag.Load().(string)
+		for _, c := range commands {
+			if tag != "" && strings.Contains(fmt.Sprint(c.Args()...), tag+"rate:") {
+				for _, c := range commands {
+					c.SetErr(io.EOF)
+				}
+				return io.EOF
+			}
+		}
+		return next(ctx, commands)
+	}
+}
+
+// While the partition that counts a user does not answer, the user's reads go on, counted by this process, and mutations
+// say that they cannot be done. Others notice nothing.
+func TestReadsGoOnAndAreCountedWhileTheirPartitionIsLost(t *testing.T) {
+	t.Parallel()
+	client, hook := redistest.Start(t).Client, new(lostRates)
+	clock := redisrepo.WithClock(func() time.Time { return sitetest.Start })
+	if _, err := redisrepo.New(t.Context(), client, redisrepo.DefaultRules(), clock, redisrepo.WithPartitions(16)); err != nil {
+		t.Fatal(err)
+	}
+	s := sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{
+		Cost: endpoint.Rate{Most: 1000, Window: time.Hour}, Votes: endpoint.Rate{Most: 10, Window: time.Hour}, Addresses: 1000}))
+	client.AddHook(hook)
+	id := s.Post("alice", "t")
+	const read = `{ articles { title viewerVote } }` // 75 points
+	tagOf := func(subject string) string {
+		t.Helper()
+		keys, err := client.Keys(t.Context(), "*rate:cost:"+subject).Result()
+		if err != nil || len(keys) != 1 {
+			t.Fatalf("keys of %s = %v, %v; want one", subject, keys, err)
+		}
+		tag, _, _ := strings.Cut(keys[0], "rate:")
+		return tag
+	}
+	var users []string // counted in two partitions, neither of which counts the address
+	for i := 0; len(users) < 2; i++ {
+		user := fmt.Sprint("user", i)
+		if res, body := s.Get(read, "X-User-ID", user); res.StatusCode != 200 {
+			t.Fatalf("got %d %s, want the articles", res.StatusCode, body)
+		}
+		if tag := tagOf("user:" + user); tag != tagOf("address:127.0.0.1") && (users == nil || tag != tagOf("user:"+users[0])) {
+			users = append(users, user)
+		}
+	}
+	hook.tag.Store(tagOf("user:" + users[0]))
+	statuses := map[int]int{}
+	for range 40 {
+		res, body := s.Get(read, "X-User-ID", users[0])
+		if statuses[res.StatusCode]++; res.Header.Get("RateLimit") == "" {
+			t.Fatalf("got %d %v %s, want the quota", res.StatusCode, res.Header, body)
+		}
+	}
+	if statuses[200] == 0 || statuses[429] == 0 || len(statuses) != 2 {
+		t.Errorf("40 reads: got statuses %v, want 429 after some", statuses)
+	}
+	vote := fmt.Sprintf(`mutation { vote(input: {article: %q}) { changed userErrors { code } } }`, id)
+	if body := s.AskText(users[0], vote); sitetest.CodeOf(t, body) != "UNAVAILABLE" {
+		t.Errorf("a vote: got %s, want UNAVAILABLE", body)
+	}
+	s.Want(users[1], vote, `{"vote": {"changed": true, "userErrors": []}}`)
+	hook.tag.Store("")
+	s.Want(users[0], vote, `{"vote": {"changed": true, "userErrors": []}}`)
 }

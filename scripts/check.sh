@@ -28,7 +28,7 @@ step "tests"
 scripts/test.sh
 
 step "faults, and tests on Valkey with 16 partitions" # at the same time: both mostly wait
-(for seed in 1 2 3; do go run ./tests/faults -seed "$seed" -for 20s || exit; done) &
+(for seed in 1 2 3; do go run ./tests/faults -seed "$seed" -for 20s || exit; done && go run ./tests/faults -cluster -seed 1 -for 20s) &
 faults=$!
 trap 'kill "$faults" 2>/dev/null || true' EXIT
 other=valkey-server

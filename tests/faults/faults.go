@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,6 +29,9 @@ type world struct {
 
 	mu    sync.Mutex // guards redis
 	redis *redistest.Server
+
+	cluster *redistest.Cluster // instead of redis and control
+	nodes   sync.Mutex         // guards who has which data in the cluster: one fault of it at a time
 }
 
 // do sends a command to Redis until it succeeds.
@@ -38,6 +42,19 @@ func (w *world) do(args ...any) *redis.Cmd {
 			return reply
 		}
 		pause(w.ctx, 50*time.Millisecond)
+	}
+}
+
+// tell sends a command to all servers of Redis once, without regard to its reply.
+func (w *world) tell(args ...any) {
+	ctx, cancel := context.WithTimeout(w.ctx, 200*time.Millisecond)
+	defer cancel()
+	if w.cluster == nil {
+		_ = w.control.Do(ctx, args...)
+		return
+	}
+	for _, n := range w.cluster.Nodes {
+		_ = n.Client.Do(ctx, args...)
 	}
 }
 
@@ -129,7 +146,7 @@ var faults = map[string]fault{
 		w.step(int64(e.random%43200)*2 - 43200)
 		return func() { w.step(0) }
 	},
-	"scripts":    repeated(20*time.Millisecond, func(w *world) { w.do("SCRIPT", "FLUSH") }),
+	"scripts":    repeated(20*time.Millisecond, func(w *world) { w.tell("SCRIPT", "FLUSH") }),
 	"disconnect": repeated(150*time.Millisecond, (*world).disconnect),
 
 	// These concern the connections of one process, or of all.
@@ -139,6 +156,39 @@ var faults = map[string]fault{
 	"latency": network(func(p *proxy, e event) func() {
 		p.delay.Store(int64(20+e.random%280) * int64(time.Millisecond))
 		return func() { p.delay.Store(0) }
+	}),
+
+	// These concern the nodes of a cluster. Two at once could lose writes, so a fault ends with a healthy cluster.
+	"nodes:kill": nodes(func(c *redistest.Cluster, e event) func() {
+		n, wait := e.node(c)
+		n.Kill()
+		return func() {
+			wait()
+			n.Restart()
+		}
+	}),
+	"nodes:stop": nodes(func(c *redistest.Cluster, e event) func() {
+		n, wait := e.node(c)
+		n.Pause()
+		return func() {
+			wait()
+			n.Resume()
+		}
+	}),
+	"nodes:failover": nodes(func(c *redistest.Cluster, e event) func() {
+		c.Failover(e.tag())
+		return func() {}
+	}),
+	"nodes:move": nodes(func(c *redistest.Cluster, e event) func() {
+		m := c.StartMove(e.tag(), c.Other(e.tag()))
+		return func() {
+			for m.MoveKeys(int(10+e.random%1000)) > 0 {
+			}
+			m.Finish()
+		}
+	}),
+	"nodes:half a move": nodes(func(c *redistest.Cluster, e event) func() {
+		return c.StartMove(e.tag(), c.Other(e.tag())).Cancel
 	}),
 
 	// These concern one process of the site.
@@ -151,6 +201,40 @@ var faults = map[string]fault{
 		w.servers[e.server].signal(syscall.SIGSTOP)
 		return func() { w.servers[e.server].signal(syscall.SIGCONT) }
 	},
+}
+
+// anywhere are the faults that one Redis and a cluster have in common; those of the nodes are a cluster's.
+var anywhere = []string{"scripts", "disconnect", "cut", "truncate", "hole", "latency", "server:kill", "server:stop"}
+
+// tags are those of the partitions of a cluster.
+var tags = []string{"{p11}", "{p10}", "{p13}", "{p12}"}
+
+func (e event) tag() string { return tags[e.random%uint64(len(tags))] }
+
+// node is the one that a fault concerns, in one of four cases a replica. Every other primary is to stay away until wait
+// returns: until it has been replaced.
+func (e event) node(c *redistest.Cluster) (n *redistest.Server, wait func()) {
+	switch n := c.Primary(e.tag()); e.random / 4 % 4 {
+	case 0:
+		return c.Replica(e.tag()), func() {}
+	case 1:
+		return n, func() {}
+	default:
+		return n, func() { c.AwaitFailover(e.tag(), n) }
+	}
+}
+
+func nodes(begin func(*redistest.Cluster, event) func()) fault {
+	return func(w *world, e event) func() {
+		w.nodes.Lock()
+		w.cluster.AwaitHealthy() // a busy node may have been replaced
+		end := begin(w.cluster, e)
+		return func() {
+			end()
+			w.cluster.AwaitHealthy()
+			w.nodes.Unlock()
+		}
+	}
 }
 
 func reversible(begin, end []any) fault {
@@ -200,7 +284,7 @@ func percent(of interface{ Store(int64) }, e event) func() {
 
 func (w *world) disconnect() {
 	for _, kind := range []string{"normal", "pubsub"} {
-		w.do("CLIENT", "KILL", "TYPE", kind, "SKIPME", "yes")
+		w.tell("CLIENT", "KILL", "TYPE", kind, "SKIPME", "yes")
 	}
 }
 
@@ -229,16 +313,21 @@ func (w *world) step(seconds int64) {
 	}
 }
 
-// available returns the names of the faults that this machine can inject, and says why others are left out.
+// available returns the names of the faults that can be injected here, and says why others are left out.
 func (w *world) available() (names []string) {
 	without := map[string]error{}
-	if _, err := exec.LookPath("prlimit"); err != nil {
-		without["file:disk"] = err
-	}
-	if err := w.tryClock(); err != nil {
-		without["clock"] = err
+	if w.cluster == nil {
+		if _, err := exec.LookPath("prlimit"); err != nil {
+			without["file:disk"] = err
+		}
+		if err := w.tryClock(); err != nil {
+			without["clock"] = err
+		}
 	}
 	for name := range faults {
+		if strings.HasPrefix(name, "nodes:") != (w.cluster != nil) && !slices.Contains(anywhere, name) {
+			continue
+		}
 		if err := without[name]; err != nil {
 			fmt.Fprintf(os.Stderr, "LEFT OUT: the fault %s: %v\n", name, err)
 			continue

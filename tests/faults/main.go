@@ -2,7 +2,9 @@
 // once, and then compares each acknowledged operation and each watcher with the store:
 //
 //	go run ./tests/faults -seed 7 -for 20s
+//	go run ./tests/faults -seed 7 -for 20s -cluster
 //
+// The second form runs them against a Redis Cluster, whose nodes are killed, paused, replaced and emptied of a partition.
 // A seed reproduces the schedule, though not the exact interleaving of requests. Exit code 1 means that a rule was
 // violated; the output names the rule and what happened to the article. It needs redis-server on PATH.
 package main
@@ -20,6 +22,7 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -33,7 +36,7 @@ const (
 	watchers  = 6
 	perSecond = 10               // posts: fewer than 100 during the longest outage of one process, as watchers can catch up with those
 	recovery  = 30 * time.Second // how long after the last fault everything may take to be right again
-	maxFiles  = 150              // open files and sockets of an idle server
+	maxFiles  = 150              // open files and sockets of an idle server, for each server of Redis
 )
 
 //go:embed testdata/clock.c
@@ -42,12 +45,13 @@ var clockSource []byte
 func main() {
 	seed := flag.Uint64("seed", 1, "seed of the schedule")
 	lasts := flag.Duration("for", 20*time.Second, "time during which faults happen")
+	cluster := flag.Bool("cluster", false, "run against a Redis Cluster")
 	race := flag.Bool("race", false, "build the servers with the race detector")
 	keep := flag.Bool("keep", false, "keep the folder with the logs")
 	flag.Parse()
 	folder, err := os.MkdirTemp("", "faults")
 	if err == nil {
-		err = run(folder, *seed, *lasts, *race)
+		err = run(folder, *seed, *lasts, *cluster, *race)
 	}
 	if *keep || err != nil {
 		fmt.Fprintln(os.Stderr, "logs are in", folder)
@@ -60,7 +64,7 @@ func main() {
 	}
 }
 
-func run(folder string, seed uint64, lasts time.Duration, race bool) error {
+func run(folder string, seed uint64, lasts time.Duration, cluster, race bool) error {
 	program := filepath.Join(folder, "frontpage")
 	build := exec.Command("go", "build", fmt.Sprintf("-race=%v", race), "-o", program, "frontpage")
 	if out, err := build.CombinedOutput(); err != nil {
@@ -68,11 +72,21 @@ func run(folder string, seed uint64, lasts time.Duration, race bool) error {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	w, err := newWorld(ctx, folder, program, seed)
+	w := &world{ctx: ctx, site: &site{history: newHistory(), posts: time.Tick(time.Second / perSecond),
+		http: &http.Client{Timeout: 15 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: clients}}}}
+	redis.SetLogger(silence{}) // a failed dial is what a fault wants
+	start := w.startRedis
+	if cluster {
+		start = w.startCluster
+	}
+	stop, err := start(folder)
 	if err != nil {
 		return err
 	}
-	defer w.redis.Close()
+	defer stop()
+	if err := w.addServers(folder, program, seed); err != nil {
+		return err
+	}
 
 	faults := w.available()
 	slices.Sort(faults)
@@ -84,38 +98,78 @@ func run(folder string, seed uint64, lasts time.Duration, race bool) error {
 	return w.play(events, lasts, seed, program)
 }
 
-// newWorld starts Redis, and servers that are reached through proxies.
-func newWorld(ctx context.Context, folder, program string, seed uint64) (*world, error) {
-	w := &world{ctx: ctx, site: &site{history: newHistory(), posts: time.Tick(time.Second / perSecond),
-		http: &http.Client{Timeout: 15 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: clients}}}}
+// startRedis starts a single Redis.
+func (w *world) startRedis(folder string) (stop func(), err error) {
 	if err := w.wrapRedis(folder); err != nil {
 		return nil, err
 	}
-	var err error
 	// The servers are not the default user: Redis loads its file with that one's rights, and drops what it may not do.
 	w.redis, err = redistest.Open("--auto-aof-rewrite-percentage", "0", "--user", "control", "on", ">control", "~*", "&*", "+@all",
 		"--user", "site", "on", ">site", "~*", "&*", "+@all")
 	if err != nil {
 		return nil, err
 	}
-	redis.SetLogger(silence{}) // a failed dial is what a fault wants
 	w.control = redis.NewClient(&redis.Options{Network: "unix", Addr: w.redis.Socket(), Username: "control", Password: "control",
 		ReadTimeout: 30 * time.Second, DialerRetries: 1})
+	return w.redis.Close, nil
+}
+
+// startCluster starts a Redis Cluster.
+func (w *world) startCluster(string) (stop func(), err error) {
+	tb := &outsideTest{}
+	w.cluster = redistest.StartCluster(tb, "--user", "site", "on", ">site", "~*", "&*", "+@all")
+	return tb.end, nil
+}
+
+// outsideTest is what redistest needs of a test.
+type outsideTest struct {
+	testing.TB
+	cleanups []func()
+}
+
+func (*outsideTest) Helper() {}
+
+func (t *outsideTest) Cleanup(f func()) { t.cleanups = append(t.cleanups, f) }
+
+func (t *outsideTest) Fatal(args ...any) {
+	fmt.Fprintln(os.Stderr, args...)
+	t.end()
+	os.Exit(1)
+}
+
+func (t *outsideTest) Fatalf(format string, args ...any) { t.Fatal(fmt.Sprintf(format, args...)) }
+
+func (t *outsideTest) end() {
+	for _, f := range slices.Backward(t.cleanups) {
+		f()
+	}
+}
+
+// redises are the servers of Redis.
+func (w *world) redises() []*redistest.Server {
+	if w.cluster != nil {
+		return w.cluster.Nodes
+	}
+	return []*redistest.Server{w.redis}
+}
+
+// addServers adds the servers of the site, which reach Redis through proxies. They are not started yet.
+func (w *world) addServers(folder, program string, seed uint64) error {
 	for i := range processes {
 		name := string(rune('A' + i))
-		p, err := newProxy(ctx, w.redis.Socket(), seed+uint64(i))
+		p, err := newProxy(w.ctx, w.redises(), seed+uint64(i))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		log, err := os.Create(filepath.Join(folder, name+".log"))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		s := &server{program: program, name: name, proxy: p, log: log, history: w.history}
 		s.hold()()
 		w.servers = append(w.servers, s)
 	}
-	return w, nil
+	return nil
 }
 
 type silence struct{}
@@ -201,7 +255,13 @@ func (w *world) play(events []event, lasts time.Duration, seed uint64, program s
 	time.AfterFunc(recovery, giveUp)
 	users.Wait()
 
-	store, err := load(w.ctx, w.control)
+	url, control, partitions := "", redis.UniversalClient(w.control), []string{""}
+	if w.cluster != nil {
+		url, control, partitions = w.cluster.URL(), w.cluster.Client, tags
+	} else {
+		url = "unix://control:control@" + w.redis.Socket()
+	}
+	store, err := load(w.ctx, control, partitions)
 	if err != nil {
 		return err
 	}
@@ -210,7 +270,7 @@ func (w *world) play(events []event, lasts time.Duration, seed uint64, program s
 	defer settled()
 	w.compareServers(settling, store)
 	stale, missed := w.compareWatchers(settling, all, store)
-	w.history.check(program, "unix://control:control@"+w.redis.Socket())
+	w.history.check(program, url)
 	right := w.history.now()
 	leave()
 	following.Wait()
@@ -222,8 +282,8 @@ func (w *world) play(events []event, lasts time.Duration, seed uint64, program s
 	fmt.Fprintf(os.Stderr, "%v\n%d articles, %d registers; watchers: %d events, %d stale, %d missed; compared within %.1f s\n", &w.counts, len(store), len(w.history.writes), notified, stale, missed, (right - calm).Seconds())
 	for _, s := range w.servers {
 		fmt.Fprintf(os.Stderr, "server %s: %d open files, %s\n", s.name, s.descriptors(), s.memory())
-		if n := s.descriptors(); n > maxFiles {
-			w.history.fail("an idle server has few open files", "%d are allowed. Server %s has %d", maxFiles, s.name, n)
+		if n, most := s.descriptors(), maxFiles*len(w.redises()); n > most {
+			w.history.fail("an idle server has few open files", "%d are allowed. Server %s has %d", most, s.name, n)
 		}
 	}
 	return w.history.verdict(seed)

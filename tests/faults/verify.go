@@ -42,31 +42,33 @@ func (s *stored) position(user string) string {
 	return ""
 }
 
-// load reads all articles that are not deleted.
-func load(ctx context.Context, client *redis.Client) (map[int]*stored, error) {
-	members, err := client.ZRange(ctx, "time:", 0, -1).Result()
-	if err != nil {
-		return nil, err
-	}
+// load reads all articles that are not deleted, from all partitions.
+func load(ctx context.Context, client redis.UniversalClient, tags []string) (map[int]*stored, error) {
 	articles := map[int]*stored{}
-	for batch := range slices.Chunk(members, 500) {
-		hashes, up, down := make([]*redis.MapStringStringCmd, len(batch)), make([]*redis.StringSliceCmd, len(batch)), make([]*redis.StringSliceCmd, len(batch))
-		_, err := client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
-			for i, member := range batch {
-				number := strings.TrimPrefix(member, "article:")
-				hashes[i], up[i], down[i] = pipe.HGetAll(ctx, member), pipe.SMembers(ctx, "voted:"+number), pipe.SMembers(ctx, "downvoted:"+number)
-			}
-			return nil
-		})
+	for _, tag := range tags {
+		members, err := client.ZRange(ctx, tag+"time:", 0, -1).Result()
 		if err != nil {
 			return nil, err
 		}
-		for i, member := range batch {
-			id, _ := strconv.Atoi(strings.TrimPrefix(member, "article:"))
-			hash := hashes[i].Val()
-			votes, _ := strconv.Atoi(hash["votes"])
-			downvotes, _ := strconv.Atoi(hash["downvotes"])
-			articles[id] = &stored{hash["title"], votes, downvotes, strings.Fields(hash["groups"]), up[i].Val(), down[i].Val()}
+		for batch := range slices.Chunk(members, 500) {
+			hashes, up, down := make([]*redis.MapStringStringCmd, len(batch)), make([]*redis.StringSliceCmd, len(batch)), make([]*redis.StringSliceCmd, len(batch))
+			_, err := client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+				for i, member := range batch {
+					number := strings.TrimPrefix(member, "article:")
+					hashes[i], up[i], down[i] = pipe.HGetAll(ctx, tag+member), pipe.SMembers(ctx, tag+"voted:"+number), pipe.SMembers(ctx, tag+"downvoted:"+number)
+				}
+				return nil
+			})
+			if err != nil {
+				return nil, err
+			}
+			for i, member := range batch {
+				id, _ := strconv.Atoi(strings.TrimPrefix(member, "article:"))
+				hash := hashes[i].Val()
+				votes, _ := strconv.Atoi(hash["votes"])
+				downvotes, _ := strconv.Atoi(hash["downvotes"])
+				articles[id] = &stored{hash["title"], votes, downvotes, strings.Fields(hash["groups"]), up[i].Val(), down[i].Val()}
+			}
 		}
 	}
 	return articles, nil
