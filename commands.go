@@ -31,6 +31,7 @@ type program struct {
 	Undelete     undelete   `cmd:"" help:"Restore a deleted article, with its rank."`
 	Audit        audit      `cmd:"" help:"List who voted on an article and, if AUDIT_SECRET is set, when and from which address (as a keyed hash)."`
 	Migrate      migrate    `cmd:"" help:"Copy the site to an empty store, such as a Redis Cluster, while it is used."`
+	Move         move       `cmd:"" help:"Move a partition of a site in a Redis Cluster to another primary, while it is used. Without arguments: show where the partitions are."`
 	PrintVersion version    `cmd:"" name:"version" help:"Print version, commit, Go version and data layout."`
 
 	Version kong.VersionFlag `help:"Print the version, like the command version."`
@@ -197,4 +198,53 @@ func (c *migrate) Run(ctx context.Context, s *settings.Settings, log *slog.Logge
 	}
 	fmt.Printf("the copy is complete: the pause was %v; start the processes of the site with REDIS_URL set to the target\n", pause.Round(time.Millisecond))
 	return nil
+}
+
+type move struct {
+	Partition *int   `arg:"" optional:"" help:"Number of the partition, from 0."`
+	To        string `placeholder:"HOST:PORT" help:"The primary that gets the partition."`
+}
+
+// Run moves the partition, or prints a line for each: number, slot, keys, primary, and where a half-done move leads.
+func (c *move) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (err error) {
+	if (c.Partition == nil) != (c.To == "") {
+		return errors.New("name a partition and, by --to, the primary that gets it")
+	}
+	o := s.StoreOptions(log)
+	o.Timeout = max(o.Timeout, batchTimeout)
+	st, err := store.Open(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	if c.Partition == nil {
+		return printPlaces(ctx, st)
+	}
+	progress := logProgress(log, "")
+	moved, err := redisrepo.Move(ctx, st.Client, *c.Partition, c.To, func(keys, total int) { progress("moving keys", keys, total) })
+	if err != nil {
+		return noCluster(err)
+	}
+	fmt.Printf("partition %d is at %s: %d keys moved; its writes waited for %v\n", *c.Partition, c.To, moved.Keys, moved.Pause.Round(time.Millisecond))
+	return nil
+}
+
+// noCluster names the setting if a store is no Redis Cluster.
+func noCluster(err error) error {
+	if errors.As(err, new(*redisrepo.PartitionsError)) {
+		return settings.Invalid(err, "redis-url")
+	}
+	return err
+}
+
+func printPlaces(ctx context.Context, st *store.Store) error {
+	places, err := redisrepo.Places(ctx, st.Client)
+	for i, p := range places {
+		half := ""
+		if p.MovingTo != "" {
+			half = fmt.Sprintf("\thalf moved: frontpage move %d --to %s", i, p.MovingTo)
+		}
+		fmt.Printf("%d\tslot %d\t%d keys\t%s%s\n", i, p.Slot, p.Keys, p.Primary, half)
+	}
+	return noCluster(err)
 }

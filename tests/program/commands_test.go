@@ -256,3 +256,18 @@ func TestMigrateCopiesTheSiteToPartitions(t *testing.T) {
 		t.Errorf("check of the copy: %d %s %s", code, out, said)
 	}
 }
+
+func TestMoveNeedsACluster(t *testing.T) {
+	t.Parallel()
+	env := []string{"REDIS_URL=" + redistest.Start(t).URL()}
+	for _, tt := range []struct{ args, said string }{
+		{"move", "REDIS_URL (--redis-url): only partitions in a Redis Cluster can move"},
+		{"move 0 --to 127.0.0.1:1", "REDIS_URL (--redis-url): only partitions in a Redis Cluster can move"},
+		{"move 0", "name a partition and, by --to, the primary that gets it"},
+		{"move --to 127.0.0.1:1", "name a partition and, by --to, the primary that gets it"},
+	} {
+		if _, said, code := programtest.Run(t, env, strings.Fields(tt.args)...); code != 1 || !strings.Contains(said, tt.said) {
+			t.Errorf("%s: %d %s, want %q", tt.args, code, said, tt.said)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+)
+
+// voted has users vote on articles until the function that it returns is called. It returns the votes that were
+// acknowledged. Any error fails the test.
+func voted(t *testing.T, repo *redisrepo.Repo, name string, ids []redisrepo.ArticleID) (stop func() map[string]redisrepo.ArticleID) {
+	var stopped atomic.Bool
+	var mu sync.Mutex
+	acknowledged := map[string]redisrepo.ArticleID{}
+	var all sync.WaitGroup
+	for w := range 3 {
+		all.Go(func() {
+			for i := w; !stopped.Load(); i += 3 {
+				user, id := fmt.Sprint(name, i), ids[i%len(ids)]
+				if _, err := repo.Vote(context.Background(), id, redisrepo.UserName(user), redisrepo.Up, ""); err != nil {
+					t.Errorf("the vote of %s: %v", user, err)
+					return
+				}
+				mu.Lock()
+				acknowledged[user] = id
+				mu.Unlock()
+			}
+		})
+	}
+	return func() map[string]redisrepo.ArticleID {
+		stopped.Store(true)
+		all.Wait()
+		return acknowledged
+	}
+}
+
+// wantVotes fails the test unless all votes are there, and the store is consistent.
+func wantVotes(t *testing.T, repo *redisrepo.Repo, votes map[string]redisrepo.ArticleID) {
+	t.Helper()
+	if len(votes) == 0 {
+		t.Error("no vote was acknowledged")
+	}
+	for user, id := range votes {
+		articles, errs := repo.ArticlesByID(t.Context(), []redisrepo.ArticleID{id})
+		if errs[0] != nil {
+			t.Fatal(errs[0])
+		}
+		if vote, err := repo.Votes(t.Context(), redisrepo.UserName(user), articles); err != nil || vote[0] == nil || *vote[0] != redisrepo.Up {
+			t.Errorf("the vote of %s on %v is lost: %v, %v", user, id, vote, err)
+		}
+	}
+	if _, err := repo.Check(t.Context(), func(violation string) { t.Errorf("Check reports: %s", violation) }); err != nil {
+		t.Error(err)
+	}
+}
+
+// A site is copied from one Redis to a cluster, and then a partition moves there. Both are killed at many steps and run
+// again, while users vote.
+func TestSiteIsCopiedToAClusterAndMovedInIt(t *testing.T) {
+	c := redistest.StartCluster(t)
+	redisrepo.LimitWaiting(c.Client)
+	single, rules := redistest.Start(t), redisrepo.DefaultRules()
+	original, err := redisrepo.New(t.Context(), single.Client, rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []redisrepo.ArticleID
+	for i := range 200 {
+		a, err := original.Post(t.Context(), "alice", redisrepo.Draft{Title: "title", Text: new("text"), Groups: []string{fmt.Sprint("g", i%20)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, a.ID)
+	}
+	listening, silence := context.WithCancel(t.Context())
+	var listener sync.WaitGroup
+	listener.Go(func() { original.Listen(listening, func(error) {}) })
+	stop := voted(t, original, "before", ids)
+	stopSite := sync.OnceValue(func() map[string]redisrepo.ArticleID {
+		silence()
+		listener.Wait()
+		return stop()
+	})
+	t.Cleanup(func() { stopSite() })
+	for kill := 1; ; kill *= 4 { // at this step
+		ctx, cancel := context.WithCancel(t.Context())
+		steps := 0
+		_, err := redisrepo.Migrate(ctx, single.Client, c.Client, rules, func(step string) {
+			if strings.HasPrefix(step, "now stop") {
+				stopSite()
+			}
+		}, redisrepo.WithPartitions(2), redisrepo.OnProgress(func(string, int, int) {
+			if steps++; steps == kill {
+				cancel()
+			}
+		}))
+		cancel()
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+	copied, err := redisrepo.New(t.Context(), c.Client, rules, redisrepo.WithAcks(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantVotes(t, copied, stopSite())
+
+	const tag = "{p3}" // of partition 0 of 2
+	from, to := c.Primary(tag), c.Other(tag)
+	stop = voted(t, copied, "after", ids)
+	third := c.Nodes[slices.IndexFunc(c.Nodes[:3], func(n *redistest.Server) bool { return n != from && n != to })]
+	wantNoMove := func(partition int, to, reason string) {
+		t.Helper()
+		if _, err := redisrepo.Move(t.Context(), c.Client, partition, to, func(int, int) {}); err == nil || !strings.Contains(err.Error(), reason) {
+			t.Errorf("Move of %d to %s = %v, want %q", partition, to, err, reason)
+		}
+	}
+	wantNoMove(2, to.Addr, "partition 2 does not exist: the site has 2 partitions")
+	wantNoMove(0, c.Replica(tag).Addr, "is not a primary of the cluster: these are ")
+	killed, halfDone := 0, 0
+	for kill := 1; ; kill++ {
+		ctx, cancel := context.WithCancel(t.Context())
+		steps := 0
+		_, err := redisrepo.Move(ctx, c.Client, 0, to.Addr, func(int, int) {
+			if steps++; steps == kill {
+				cancel()
+			}
+		})
+		cancel()
+		if err == nil {
+			break
+		}
+		if killed++; !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		places, err := redisrepo.Places(t.Context(), c.Client)
+		if err != nil || len(places) != 2 || places[0].Keys == 0 && places[0].MovingTo == "" {
+			t.Errorf("Places in the middle of a move = %+v, %v", places, err)
+		}
+		if places[0].MovingTo == to.Addr {
+			halfDone++
+			wantNoMove(0, third.Addr, "a move of this partition to "+to.Addr+" is half done")
+		}
+	}
+	if halfDone == 0 {
+		t.Error("no place was shown as half moved")
+	}
+	if c.Primary(tag) != to || killed < 4 {
+		t.Errorf("the partition is at %s after %d kills, want %s after at least 4", c.Primary(tag).Addr, killed, to.Addr)
+	}
+	wantVotes(t, copied, stop())
+}
