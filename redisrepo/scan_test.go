@@ -100,3 +100,24 @@ func TestWalksAreCompleteThoughTheServerIsRestarted(t *testing.T) {
 		})
 	}
 }
+
+// The keys of a server are read once, not once for each of its partitions.
+func TestCheckReadsTheKeysOfAServerOnce(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, inSixteen())
+	for range 100 {
+		s.post("alice", "go")
+	}
+	scans := 0
+	s.server.Client.AddHook(observer(func(commands ...redis.Cmder) {
+		if commands[0].Name() == "scan" {
+			scans++
+		}
+	}))
+	if checked, err := s.Check(s.ctx, func(violation string) { t.Error(violation) }); err != nil || checked.Articles != 100 || checked.Groups != 1 {
+		t.Errorf("Check = %+v, %v, want 100 articles and a group", checked, err)
+	}
+	if keys := s.do("DBSIZE").(int64); scans == 0 || int64(scans) > keys/500+2 {
+		t.Errorf("%d scans of 500 keys for %d keys, want each key read once", scans, keys)
+	}
+}
