@@ -283,9 +283,7 @@ type Move struct {
 func (c *Cluster) Move(key string, to *Server) {
 	c.tb.Helper()
 	m := c.StartMove(key, to)
-	for moved := 1; moved > 0; {
-		moved = m.MoveKeys(10_000)
-	}
+	m.MoveAll(10_000)
 	m.Finish()
 }
 
@@ -298,8 +296,8 @@ func (c *Cluster) StartMove(key string, to *Server) *Move {
 	return m
 }
 
-// MoveKeys moves up to most keys, and returns how many.
-func (m *Move) MoveKeys(most int) int {
+// MoveKeys moves up to most keys, and returns how many. The options are those of MIGRATE.
+func (m *Move) MoveKeys(most int, options ...any) int {
 	m.cluster.tb.Helper()
 	keys, err := m.from.Client.ClusterGetKeysInSlot(context.Background(), m.slot, most).Result()
 	if err != nil {
@@ -309,7 +307,7 @@ func (m *Move) MoveKeys(most int) int {
 		return 0
 	}
 	host, port, _ := net.SplitHostPort(m.to.Addr)
-	args := []any{"MIGRATE", host, port, "", 0, 5000, "KEYS"}
+	args := append([]any{"MIGRATE", host, port, "", 0, 5000}, append(options, "KEYS")...)
 	for _, key := range keys {
 		args = append(args, key)
 	}
@@ -338,11 +336,21 @@ func (m *Move) Finish() {
 // To is the primary that the slot moves to.
 func (m *Move) To() *Server { return m.to }
 
-// Cancel ends a move of which no key has moved.
+// Cancel ends a move before MoveKeys. The keys that clients created at the other primary meanwhile come back.
 func (m *Move) Cancel() {
 	m.cluster.tb.Helper()
 	m.cluster.do(m.from, "CLUSTER", "SETSLOT", m.slot, "STABLE")
+	back := Move{cluster: m.cluster, slot: m.slot, from: m.to, to: m.from}
+	back.MoveAll(1000, "REPLACE")
 	m.cluster.do(m.to, "CLUSTER", "SETSLOT", m.slot, "STABLE")
+}
+
+// MoveAll calls MoveKeys until no key is left.
+func (m *Move) MoveAll(most int, options ...any) {
+	m.cluster.tb.Helper()
+	for moved := 1; moved > 0; {
+		moved = m.MoveKeys(most, options...)
+	}
 }
 
 func (c *Cluster) id(n *Server) string { return c.ids[slices.Index(c.Nodes, n)] }

@@ -68,8 +68,7 @@ func partitionMoved(t *testing.T, c *redistest.Cluster) {
 	l := startLoad(t, mustOpen(t, store.Options{URL: c.URL()}), mustOpen(t, store.Options{URL: c.URL()}))
 	m := c.StartMove(victim, c.Other(victim))
 	l.more(0)
-	for m.MoveKeys(50) > 0 {
-	}
+	m.MoveAll(50)
 	m.Finish()
 	l.more(50)
 	if c.Primary(victim) != m.To() {
