@@ -232,7 +232,7 @@ func TestWaitingEndsBeforeTheDeadline(t *testing.T) {
 			s := newSite(t, nil).underSentinel(h)
 			a := s.post("alice")
 			h.failures.Store(1 << 30)
-			ctx, cancel := context.WithTimeout(s.ctx, 300*time.Millisecond)
+			ctx, cancel := context.WithTimeout(s.ctx, 3*time.Second)
 			defer cancel()
 			_, err := s.Vote(redisrepo.FailFast(ctx), a.ID, "bob", up, "")
 			if !errors.Is(err, redisrepo.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
