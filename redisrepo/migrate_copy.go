@@ -101,6 +101,7 @@ func (m *migration) walked(batch []*copiedKey) (keys []*copiedKey, unknownKeys i
 			unknownKeys++
 		case texts, hashes, sets, zsets:
 			keys = append(keys, k)
+		case notCopied, numbers, entries: // not one by one
 		}
 	}
 	m.mu.Lock()
@@ -160,6 +161,7 @@ func (r *Repo) read(ctx context.Context, keys []*copiedKey, elements int64) erro
 				k.scan = pipe.SScan(ctx, k.key, k.cursor, "", elements)
 			case zsets:
 				k.scan = pipe.ZScan(ctx, k.key, k.cursor, "", elements)
+			default: // not read
 			}
 			if !k.split {
 				k.expiry = pipe.PTTL(ctx, k.key)

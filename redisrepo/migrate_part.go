@@ -39,6 +39,7 @@ func ask(ctx context.Context, other *Repo, parts []*part) error {
 				p.has = pipe.SMIsMember(ctx, p.key, anys(p.members)...)
 			case zsets:
 				p.scores = pipe.Do(ctx, append([]any{"zmscore", p.key}, anys(p.members)...)...)
+			default: // not read
 			}
 			if p.group != "" {
 				p.listed = pipe.ZScore(ctx, p.groups, p.group)
@@ -69,6 +70,7 @@ func (p *part) found(i int) (value string, ok bool) {
 	case zsets:
 		scores, _ := p.scores.Slice()
 		reply = scores[i]
+	default: // has no members
 	}
 	switch value := reply.(type) {
 	case string:
