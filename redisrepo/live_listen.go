@@ -24,8 +24,10 @@ const (
 	gatherPause = 20 * time.Millisecond
 	// maxSilence is how long the connection may be silent before it is checked.
 	maxSilence = time.Second
-	// retryPause is the pause between two attempts to subscribe.
-	retryPause = 100 * time.Millisecond
+	// retryPause is the pause before the second attempt to subscribe. It doubles with each further one, up to
+	// maxRetryPause: an attempt at a cluster that is gone dials all its nodes, for each partition.
+	retryPause    = 100 * time.Millisecond
+	maxRetryPause = time.Second
 	// recentPosts is how many of the newest articles are searched for posts whose messages were lost.
 	recentPosts = 100
 )
@@ -64,9 +66,10 @@ func (r *Repo) subscribe(ctx context.Context, index int, lost *atomic.Int64, rep
 		report(err)
 		return
 	}
-	disconnected := false
+	disconnected, pause := false, retryPause
 	for ctx.Err() == nil {
 		err := r.receive(ctx, index, s, report, func() {
+			pause = retryPause
 			if disconnected {
 				disconnected = false
 				lost.Add(-1)
@@ -78,7 +81,8 @@ func (r *Repo) subscribe(ctx context.Context, index int, lost *atomic.Int64, rep
 				report(storeError("listen to "+r.partitions[index].changes(r.database), err))
 			}
 		}
-		wait(ctx, retryPause)
+		wait(ctx, pause)
+		pause = min(2*pause, maxRetryPause)
 	}
 }
 
