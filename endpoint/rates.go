@@ -94,7 +94,7 @@ type meter struct {
 	rates  Rates
 	ruleOf map[string]string // by mutation
 	repo   *redisrepo.Repo
-	local  *localRates // counts while Redis refuses writes
+	local  *localRates // counts what Redis cannot
 }
 
 // charge charges an operation by all rules, in one round trip, and refuses it if it costs more than is left.
@@ -111,8 +111,9 @@ func (m *meter) charge(o *operation) *refusal {
 	}
 	var err error
 	b.balances, err = m.repo.Charge(o.ctx, RuleCost, b.charges)
-	// Reading must go on. While Redis refuses writes, the mutations themselves will fail.
-	if errors.Is(err, redisrepo.ErrReadOnly) || errors.Is(err, redisrepo.ErrUncounted) && o.reads() {
+	// Reading must go on. While Redis refuses writes, the mutations themselves will fail; while a partition does not
+	// answer, those of the others' articles need not.
+	if errors.Is(err, redisrepo.ErrReadOnly) || errors.Is(err, redisrepo.ErrUncounted) {
 		b.balances, b.repo, err = m.local.charge(RuleCost, b.charges, time.Now()), nil, nil
 	}
 	if err != nil {

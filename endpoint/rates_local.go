@@ -9,12 +9,11 @@ import (
 	"frontpage/redisrepo"
 )
 
-// localSubjects is how many counters a process keeps while Redis refuses writes; those used least recently are
-// dropped first.
+// localSubjects is how many counters a process keeps; those used least recently are dropped first.
 const localSubjects = 10_000
 
 // localRates counts charges in this process, in windows that begin with their first charge. It is used only while
-// Redis refuses writes: then reading must go on, but not without limits.
+// Redis cannot count: what can go on then must, but not without limits.
 type localRates struct {
 	mu       sync.Mutex
 	counters *simplelru.LRU[redisrepo.Subject, localCounter]

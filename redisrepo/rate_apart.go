@@ -15,7 +15,7 @@ import (
 // for a window, but never more than the maximum.
 
 // ErrUncounted is wrapped by the error of Charge if the site has several partitions, and those that count a charge do not
-// answer. All others may do so: only mutations need to wait.
+// answer: all others may, so the caller should go on. Charge does not wait for a failover.
 var ErrUncounted = fmt.Errorf("%w to charges", ErrUnavailable)
 
 // partCharges are the charges of one partition.
@@ -58,11 +58,8 @@ func (r *Repo) apart(charges []Charge) (parts []*partCharges) {
 
 // recordApart is record with several partitions.
 func (r *Repo) recordApart(ctx context.Context, gate string, charges []Charge) ([]Balance, error) {
-	parts, patient := r.apart(charges), ctx
-	if !slices.ContainsFunc(charges, func(c Charge) bool { return !c.Leased && c.Amount >= 0 }) {
-		patient = impatient(ctx) // a query, which goes on without
-	}
-	if err := r.callApart(patient, gate, parts); err != nil {
+	parts := r.apart(charges)
+	if err := r.callApart(ctx, gate, parts); err != nil {
 		if err = storeError("charge", err); errors.Is(err, ErrUnavailable) {
 			err = fmt.Errorf("%w: %w", ErrUncounted, err)
 		}
@@ -105,7 +102,7 @@ func (r *Repo) recordApart(ctx context.Context, gate string, charges []Charge) (
 		}
 	}
 	if len(back) > 0 {
-		_ = r.callApart(impatient(ctx), "", r.apart(back))
+		_ = r.callApart(ctx, "", r.apart(back))
 	}
 	return balances, nil
 }
@@ -113,7 +110,7 @@ func (r *Repo) recordApart(ctx context.Context, gate string, charges []Charge) (
 // callApart calls rate.lua in the partitions, in one round trip.
 func (r *Repo) callApart(ctx context.Context, gate string, parts []*partCharges) error {
 	_, err := r.guard(ctx, func() (reply, error) {
-		_ = r.pipeline(ctx, func(pipe redis.Pipeliner) { // each command has its own error
+		_ = r.pipeline(impatient(ctx), func(pipe redis.Pipeliner) { // each command has its own error
 			for _, part := range parts {
 				keys, args := r.rateCall(part.partition, gate, part.charges)
 				part.answer = rateScript.EvalSha(ctx, pipe, keys, args...)
