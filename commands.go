@@ -41,11 +41,16 @@ type program struct {
 // much work at once, and no client waits for them.
 const batchTimeout = 30 * time.Second
 
+func batchOptions(s *settings.Settings, log *slog.Logger) store.Options {
+	o := s.StoreOptions(log)
+	o.Timeout = max(o.Timeout, batchTimeout)
+	return o
+}
+
 // withStore opens the store for a command and closes it after use. A store in memory is an error: its
 // data would be lost when the command ends.
 func withStore(ctx context.Context, s *settings.Settings, log *slog.Logger, use func(*redisrepo.Repo) error) (err error) {
-	o := s.StoreOptions(log)
-	o.Timeout = max(o.Timeout, batchTimeout)
+	o := batchOptions(s, log)
 	st, repo, err := open(ctx, s, o, redisrepo.KeepRules(), redisrepo.OnProgress(logProgress(log, "preparing the store: ")))
 	if err != nil {
 		return err
@@ -160,8 +165,7 @@ type migrate struct {
 
 // Run copies the site in REDIS_URL. It returns once the copy is complete.
 func (c *migrate) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (err error) {
-	o := s.StoreOptions(log)
-	o.Timeout = max(o.Timeout, batchTimeout)
+	o := batchOptions(s, log)
 	target := o
 	target.URL, target.Names = c.To, maps.Clone(o.Names)
 	target.Names["URL"] = "MIGRATE_TO (--to)"
@@ -210,8 +214,7 @@ func (c *move) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) 
 	if (c.Partition == nil) != (c.To == "") {
 		return errors.New("name a partition and, by --to, the primary that gets it")
 	}
-	o := s.StoreOptions(log)
-	o.Timeout = max(o.Timeout, batchTimeout)
+	o := batchOptions(s, log)
 	st, err := store.Open(ctx, o)
 	if err != nil {
 		return err

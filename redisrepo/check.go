@@ -159,10 +159,7 @@ func (c *checker) keys(ctx context.Context, server redis.Cmdable, partitions []p
 	}
 	err := walk(1, inBatches(func(keys []string) error {
 		for _, key := range keys {
-			p := untagged
-			if partitions[0] != untagged {
-				p = partition(key[:strings.IndexByte(key, '}')+1])
-			}
+			p := c.partitionOfKey(key)
 			switch {
 			case !slices.Contains(partitions, p):
 			case strings.HasPrefix(key, p.group("")) && key != p.group(""):

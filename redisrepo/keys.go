@@ -56,6 +56,14 @@ func (p partition) rate(s Subject) string {
 // channels, so the name holds the number of the database.
 func (p partition) changes(database int) string { return p.key("changes:", strconv.Itoa(database)) }
 
+// partitionOfKey returns the partition that a key begins with the tag of; it may be one that the site does not have.
+func (r *Repo) partitionOfKey(key string) partition {
+	if r.partitions[0] == untagged {
+		return untagged
+	}
+	return partition(key[:strings.IndexByte(key, '}')+1])
+}
+
 // sharded reports whether the partition's channel is a sharded one.
 func (p partition) sharded() bool { return p != "" }
 

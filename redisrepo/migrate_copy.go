@@ -2,6 +2,7 @@ package redisrepo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -75,10 +76,7 @@ func (r *Repo) eachBatch(ctx context.Context, handle func(context.Context, []*co
 	err := r.scanKeys(ctx, func(names []string) error {
 		batch := make([]*copiedKey, len(names))
 		for i, name := range names {
-			p := untagged
-			if r.partitions[0] != untagged && name != untagged.meta() {
-				p = partition(name[:strings.IndexByte(name, '}')+1])
-			}
+			p := r.partitionOfKey(name)
 			batch[i] = &copiedKey{cell: parseCell(strings.TrimPrefix(name, string(p))), key: name, at: indexes[p]}
 			if _, known := indexes[p]; !known && name != untagged.meta() {
 				batch[i].content = unknown
@@ -115,18 +113,15 @@ func (m *migration) walked(batch []*copiedKey) (keys []*copiedKey, unknownKeys i
 func (r *Repo) scanKeys(ctx context.Context, handle func(keys []string) error) error {
 	var mu sync.Mutex
 	scan := func(ctx context.Context, server redis.Cmdable) error {
-		for cursor := uint64(0); ; {
-			keys, next, err := server.Scan(ctx, cursor, "", copiedKeys).Result()
-			if err != nil {
-				return storeError("look at all keys", err)
-			}
+		err := walk(1, func(keys []string) error {
 			mu.Lock()
-			err = handle(keys)
-			mu.Unlock()
-			if cursor = next; err != nil || cursor == 0 {
-				return err
-			}
+			defer mu.Unlock()
+			return handle(keys)
+		}, func(cursor uint64) *redis.ScanCmd { return server.Scan(ctx, cursor, "", copiedKeys) })
+		if failed := (scanError{}); errors.As(err, &failed) {
+			return storeError("look at all keys", failed.error)
 		}
+		return err
 	}
 	if cluster, ok := r.client.(*redis.ClusterClient); ok {
 		return cluster.ForEachMaster(ctx, func(ctx context.Context, primary *redis.Client) error { return scan(ctx, primary) })

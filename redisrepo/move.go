@@ -231,11 +231,16 @@ func (v *view) slotOf(ctx context.Context, p partition) int {
 	return int(v.client.ClusterKeySlot(ctx, p.meta()).Val())
 }
 
-// own returns the view with a client of its own, which waits longer and repeats nothing.
+// own returns the view with a client of its own.
 func (v *view) own() *view {
-	o := *v.client.Options()
-	o.ReadTimeout, o.MaxRetries = moveTimeout, -1
-	return &view{client: redis.NewClient(&o), self: v.self, nodes: v.nodes}
+	return &view{client: moveClient(v, v.client.Options().Addr), self: v.self, nodes: v.nodes}
+}
+
+// moveClient returns a client of another node of a cluster, or of the same one, that waits longer and repeats nothing.
+func moveClient(like *view, address string) *redis.Client {
+	o := *like.client.Options()
+	o.Addr, o.ReadTimeout, o.MaxRetries = address, moveTimeout, -1
+	return redis.NewClient(&o)
 }
 
 // openCluster finds the partitions of a site, and asks all primaries that have slots. Nothing of it needs a whole partition.
@@ -323,9 +328,7 @@ func findView(ctx context.Context, views []*view, address string) (*view, error)
 	if !slices.Contains(primaries, address) {
 		return nil, fmt.Errorf("%s is not a primary of the cluster: these are %s", address, strings.Join(primaries, ", "))
 	}
-	o := *views[0].client.Options()
-	o.Addr, o.ReadTimeout, o.MaxRetries = address, moveTimeout, -1
-	client := redis.NewClient(&o)
+	client := moveClient(views[0], address)
 	v, err := viewOf(ctx, client)
 	if err != nil {
 		return nil, errors.Join(storeError("ask "+address, err), client.Close())

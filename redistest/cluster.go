@@ -39,18 +39,13 @@ type Cluster struct {
 func StartCluster(tb testing.TB, args ...string) *Cluster {
 	tb.Helper()
 	c := &Cluster{tb: tb}
-	args = append([]string{"--bind", "127.0.0.1", "--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-node-timeout", "2000",
+	args = append([]string{"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-node-timeout", "2000",
 		"--cluster-require-full-coverage", "no", "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"}, args...)
 	cluster := rand.Uint64()
 	var addresses []string // with the port of the cluster's bus
 	for i := range 2 * primaries {
-		port, bus := unusedPort(tb), unusedPort(tb)
-		n, err := newServer(append(slices.Clone(args), "--port", port, "--cluster-port", bus)...)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		tb.Cleanup(n.Close)
-		n.tb, n.Addr = tb, net.JoinHostPort("127.0.0.1", port)
+		bus := unusedPort(tb)
+		n := newNode(tb, append(slices.Clone(args), "--cluster-port", bus)...)
 		c.Nodes = append(c.Nodes, n)
 		c.ids = append(c.ids, fmt.Sprintf("%020x%020x", cluster, i))
 		addresses = append(addresses, n.Addr+"@"+bus)
@@ -69,6 +64,19 @@ func StartCluster(tb testing.TB, args ...string) *Cluster {
 	})
 	tb.Cleanup(func() { _ = c.Client.Close() })
 	return c
+}
+
+// newNode prepares a server that also listens on a port, and ends with the test.
+func newNode(tb testing.TB, args ...string) *Server {
+	tb.Helper()
+	port := unusedPort(tb)
+	n, err := newServer(append([]string{"--bind", "127.0.0.1", "--port", port}, args...)...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(n.Close)
+	n.tb, n.Addr = tb, net.JoinHostPort("127.0.0.1", port)
+	return n
 }
 
 // For returns the cluster for a subtest, which its failures then belong to.

@@ -27,28 +27,18 @@ type Sentinels struct {
 func StartSentinels(tb testing.TB, replicas int, args ...string) *Sentinels {
 	tb.Helper()
 	s := &Sentinels{tb: tb}
-	start := func(args ...string) *Server {
-		port := unusedPort(tb)
-		n, err := newServer(append([]string{"--bind", "127.0.0.1", "--port", port}, args...)...)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		tb.Cleanup(n.Close)
-		n.tb, n.Addr = tb, net.JoinHostPort("127.0.0.1", port)
-		return n
-	}
 	args = append([]string{"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"}, args...)
 	for i := range 1 + replicas {
 		own := args
 		if i > 0 {
 			own = append(args[:len(args):len(args)], "--replicaof", words(s.Servers[0].Addr))
 		}
-		n := start(own...)
+		n := newNode(tb, own...)
 		s.Servers = append(s.Servers, n)
 		n.Restart()
 	}
 	for range 3 {
-		n := start()
+		n := newNode(tb)
 		n.config = filepath.Join(n.folder, "sentinel.conf")
 		s.Sentinels = append(s.Sentinels, n)
 	}

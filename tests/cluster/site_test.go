@@ -21,6 +21,7 @@ import (
 	"frontpage/graph"
 	"frontpage/identity"
 	"frontpage/redisrepo"
+	"frontpage/sitetest"
 	"frontpage/store"
 )
 
@@ -31,38 +32,20 @@ const patience = time.Minute
 // four.
 var tags = []string{"{p11}", "{p10}", "{p13}", "{p12}"}
 
-// buffer is the log of a site.
-type buffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
-
 // site is one process of a site.
 type site struct {
 	t          *testing.T
 	repo       *redisrepo.Repo
 	partitions int
 	handler    http.Handler
-	log        *buffer
+	log        *sitetest.Log
 }
 
 // openSite opens the site in a store as the program does. Its requests get more time than a failover takes on a busy
 // machine.
 func openSite(t *testing.T, o store.Options, options ...redisrepo.Option) (*site, error) {
 	t.Helper()
-	s := &site{t: t, log: &buffer{}}
+	s := &site{t: t, log: new(sitetest.Log)}
 	log := slog.New(slog.NewTextHandler(s.log, nil))
 	o.Log = log
 	opened, err := store.Open(t.Context(), o)

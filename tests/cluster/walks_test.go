@@ -82,12 +82,12 @@ func TestWalksAreCompleteThoughPartitionsMove(t *testing.T) {
 	meanwhile["zscan"] = func(key string) { c.Move(key, c.Other(key)) }
 	meanwhile["sscan"] = func(key string) { c.Move(key, c.Other(key)) }
 	meanwhile["scan"] = func(string) {
-		for _, tag := range []string{"{p11}", "{p10}", "{p13}", "{p12}"} {
+		for _, tag := range tags {
 			c.Move(tag, c.Other(tag))
 		}
 	}
 	check(0, "no violation")
-	for _, tag := range []string{"{p11}", "{p10}", "{p13}", "{p12}"} {
+	for _, tag := range tags {
 		if err := c.Client.Del(t.Context(), tag+"posted:alice").Err(); err != nil {
 			t.Fatal(err)
 		}
