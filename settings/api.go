@@ -79,7 +79,7 @@ func (s *Settings) endpointOptions() endpoint.Options {
 		GETPreflight:  s.GETPreflight,
 		Origins:       s.CORSOrigins,
 		Proxies:       s.TrustedProxies,
-		AuditSecret:   s.AuditSecret,
+		AuditSecret:   s.auditSecret,
 		Rates:         s.Rates.values(s.Development()),
 		Streams: endpoint.StreamLimits{
 			Ping: s.PingInterval, PerAddress: s.StreamsPerAddress, PerViewer: s.StreamsPerViewer, Operations: s.OperationsPerSocket,

@@ -12,6 +12,7 @@ import (
 // Store are the settings of the store.
 type Store struct {
 	RedisURL      string        `env:"REDIS_URL" placeholder:"URL" help:"The store: redis://, rediss:// (TLS), unix://, redis+sentinel://h1,h2/master, rediss+sentinel:// (TLS), redis+cluster://h1,h2, rediss+cluster:// (TLS), spawn:///dir (a private redis-server) or memory://. If unset: a private redis-server with its data in DATA_DIR if redis-server or valkey-server is installed, otherwise memory."`
+	RedisURLFile  string        `env:"REDIS_URL_FILE" name:"redis-url-file" placeholder:"FILE" help:"File with that URL, for one with a password."`
 	RedisTimeout  time.Duration `env:"REDIS_TIMEOUT" default:"400ms" help:"Maximum wait for a reply from the store, at least 1ms."`
 	RedisAcks     *int          `env:"REDIS_ACKS" placeholder:"N" help:"Number of replicas that must have received a write before it is acknowledged, 0 to ${max_acks}. Default: 1 in a Redis Cluster, otherwise 0."`
 	RedisCAFile   string        `env:"REDIS_CA_FILE" name:"redis-ca-file" placeholder:"FILE" help:"CA certificates, in PEM format, that verify a rediss:// server, instead of the system's."`
@@ -19,9 +20,14 @@ type Store struct {
 	RedisKeyFile  string        `env:"REDIS_KEY_FILE" placeholder:"FILE" help:"Private key of that certificate."`
 	DataDir       string        `env:"DATA_DIR" default:"./data" help:"Data directory of the private redis-server."`
 	Partitions    int           `env:"PARTITIONS" placeholder:"N" help:"Partitions of a new site: 1, 2, 4 and so on up to ${max_partitions}. They cannot be changed later: an existing site has its number in the store, and another one is refused. More than 1 needs Redis 7.0 or newer. Default: 1."`
+
+	url string // of RedisURL or RedisURLFile, set by check
 }
 
-func (s *Store) check() error {
+func (s *Store) check() (err error) {
+	if s.url, err = secret(s.RedisURL, s.RedisURLFile, "redis-url"); err != nil {
+		return err
+	}
 	if s.RedisTimeout < time.Millisecond {
 		return Invalid(fmt.Errorf("%v is below 1ms", s.RedisTimeout), "redis-timeout")
 	}
@@ -36,11 +42,15 @@ func (s *Store) check() error {
 
 // StoreOptions returns the options of the store.
 func (s *Store) StoreOptions(log *slog.Logger) store.Options {
+	url := "redis-url"
+	if s.RedisURLFile != "" {
+		url = "redis-url-file"
+	}
 	return store.Options{
-		URL: s.RedisURL, DataDir: s.DataDir, Timeout: s.RedisTimeout, Acks: s.RedisAcks, Log: log,
+		URL: s.url, DataDir: s.DataDir, Timeout: s.RedisTimeout, Acks: s.RedisAcks, Log: log,
 		TLS: store.TLS{CAFile: s.RedisCAFile, CertFile: s.RedisCertFile, KeyFile: s.RedisKeyFile},
 		Names: map[string]string{
-			"URL": Name("redis-url"), "DataDir": Name("data-dir"), "Acks": Name("redis-acks"),
+			"URL": Name(url), "DataDir": Name("data-dir"), "Acks": Name("redis-acks"),
 			"CAFile": Name("redis-ca-file"), "CertFile": Name("redis-cert-file"), "KeyFile": Name("redis-key-file"),
 		},
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"frontpage/programtest"
+	"frontpage/redistest"
 )
 
 // invalid is an environment with an invalid setting.
@@ -116,6 +117,15 @@ func TestInvalidSettingStopsTheStart(t *testing.T) {
 	} {
 		invalid{env: []string{setting}, flags: flag}.check(t, 2)
 	}
+	for _, i := range []invalid{
+		{[]string{"REDIS_URL_FILE=" + fileOf(t, "memory://")}, "redis-url redis-url-file", []string{"set only one"}}, // the other is memory://
+		{[]string{"REDIS_URL=", "REDIS_URL_FILE=" + fileOf(t, "\n")}, "redis-url-file", []string{"is empty"}},
+		{[]string{"AUDIT_SECRET=" + auditSecret, "AUDIT_SECRET_FILE=" + fileOf(t, auditSecret)}, "audit-secret audit-secret-file", []string{"set only one"}},
+		{[]string{"AUDIT_SECRET_FILE=" + fileOf(t, auditSecret[:31]+"\n")}, "audit-secret-file", []string{"31 bytes", "at least 32"}},
+		{[]string{"AUDIT_SECRET_FILE=nowhere"}, "audit-secret-file", []string{"nowhere"}},
+	} {
+		i.check(t, 2)
+	}
 	invalid{[]string{"LOG_LEVEL=loud"}, "log-level", []string{"debug, info, warn or error"}}.check(t, 2)
 	invalid{[]string{"RATE_VOTES=many"}, "rate-votes", []string{"60/1m", "off"}}.check(t, 2)
 	for _, i := range []invalid{
@@ -218,6 +228,26 @@ func TestBooleanSettingAcceptsOldSpellings(t *testing.T) {
 		if !shown(flag, "EXPLORER=false") {
 			t.Errorf("%s does not override EXPLORER=false", flag)
 		}
+	}
+}
+
+func TestSecretsAreReadFromFiles(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t)
+	if err := redis.Client.ConfigSet(t.Context(), "requirepass", "sesame").Err(); err != nil {
+		t.Fatal(err)
+	}
+	url := "unix://:sesame@" + redis.Socket()
+	env := []string{"REDIS_URL_FILE=" + fileOf(t, url+"\n"), "AUDIT_SECRET_FILE=" + fileOf(t, auditSecret+"\r\n")}
+	s := start(t, env...)
+	s.useIt()
+	_ = s.as("bob", "", `mutation { vote(input: {article: 1, direction: UP}) { changed } }`)
+	votes, text, code := programtest.Run(t, env, "audit", "1")
+	if code != 0 || !regexp.MustCompile(`(?m)^bob\tup\t\S+\t[^-\s]\S+$`).MatchString(votes) {
+		t.Errorf("audit: exit code %d, %q, want bob's vote with time and hashed address\n%s", code, votes, text)
+	}
+	if log := s.Stop(); strings.Contains(log, "sesame") {
+		t.Errorf("the log contains a secret:\n%s", log)
 	}
 }
 
