@@ -37,6 +37,7 @@ type Options struct {
 	Proxies       []netip.Prefix     // whose X-Forwarded-For is trusted
 	Origins       []string           // whose pages' scripts may read responses, besides the site's own; "*" for all
 	Trusted       *Trusted           // the only documents that run; nil for any
+	Observers     []Observer         // are notified of each operation, in this order
 }
 
 // DefaultOptions are right for a public API whose schema is no secret. Identity is not set.
@@ -112,7 +113,7 @@ func New(schema Schema, repo *redisrepo.Repo, log *slog.Logger, o Options) *Hand
 	others := &httpTransport{
 		exec: exec, log: log, bodyLimit: o.BodyLimit, timeout: o.Timeout, preflight: o.GETPreflight, maxAge: o.MaxAge, streams: streams, meter: meter,
 	}
-	handler := signIn(o.Identity, o.Proxies, log, func(ctx context.Context, w http.ResponseWriter, req *http.Request) {
+	handler := signIn(exec, o.Identity, o.Proxies, log, func(ctx context.Context, w http.ResponseWriter, req *http.Request) {
 		if sockets.supports(req) {
 			sockets.serve(ctx, w, req)
 		} else {

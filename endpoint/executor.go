@@ -30,6 +30,7 @@ type executor struct {
 	queries       *sharedQueries // nil if none are shared
 	present       graphql.ErrorPresenterFunc
 	recover       graphql.RecoverFunc
+	observers     []Observer
 
 	// find sets the document of a request that names it by an id, and refuses one that must not run. If keep is
 	// not empty, the document is to be kept under this hash once it has proved valid.
@@ -45,6 +46,7 @@ func newExecutor(schema Schema, log *slog.Logger, o Options) *executor {
 	return &executor{
 		schema: schema, limits: o.Limits, introspection: o.Introspection, rules: validationRules(o.Limits, o.Introspection),
 		known: newDocumentCache[preparedKey, *prepared](), requests: newRequests(), slots: newSlots(o.MaxConcurrent), present: presentError(log, o.Limits, hidden), recover: recovered(log),
+		observers: o.Observers,
 	}
 }
 

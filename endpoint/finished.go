@@ -22,6 +22,7 @@ type finished struct {
 	refused *refusal // why the operation did not run; nil if it did
 	data    bool     // whether the operation was executed
 	whole   bool     // whether it was executed without errors
+	code    string   // of the first error
 	plain   form
 	gzip    form
 	zstd    form
@@ -37,7 +38,7 @@ type form struct {
 
 // finish makes of a response what is sent. refused says why its operation did not run, if it did not.
 func finish(response *graphql.Response, refused *refusal) *finished {
-	f := &finished{refused: refused, data: response.Data != nil, whole: response.Data != nil && len(response.Errors) == 0}
+	f := &finished{refused: refused, data: response.Data != nil, whole: response.Data != nil && len(response.Errors) == 0, code: firstCode(response.Errors)}
 	f.plain.set(appendResponse(make([]byte, 0, len(response.Data)+16), response))
 	return f
 }

@@ -187,7 +187,7 @@ func FuzzReadQuery(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw string) {
 		req := httptest.NewRequest(http.MethodGet, "/", nil)
 		req.URL.RawQuery = raw
-		params, refused := transport.read(httptest.NewRecorder(), req)
+		params, refused := transport.read(httptest.NewRecorder(), req, &operation{})
 		if refused != nil {
 			if refused.status < 400 || refused.code == "" {
 				t.Errorf("got a refusal with %d %q, want an error status and a code", refused.status, refused.code)
@@ -201,7 +201,7 @@ func FuzzReadQuery(f *testing.F) {
 		body := asJSON(map[string]any{"query": params.Query, "operationName": params.OperationName, "variables": params.Variables, "extensions": params.Extensions})
 		post := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(string(body)))
 		post.Header.Set("Content-Type", mediaJSON)
-		posted, refused := transport.read(httptest.NewRecorder(), post)
+		posted, refused := transport.read(httptest.NewRecorder(), post, &operation{})
 		if refused != nil || posted.Query != params.Query || posted.OperationName != params.OperationName ||
 			len(posted.Variables) != len(params.Variables) || len(params.Variables) > 0 && !reflect.DeepEqual(posted.Variables, params.Variables) {
 			t.Errorf("by POST, %s: got %+v, refused: %v, want the same as by GET", body, posted, refused)

@@ -35,12 +35,12 @@ func (t *httpTransport) serve(ctx context.Context, w http.ResponseWriter, req *h
 		return
 	}
 	accept := negotiate(req.Header.Values("Accept"))
-	op := &operation{exec: t.exec, ctx: ctx}
+	op := t.exec.receive(ctx, OverHTTP)
 	defer func() {
 		if cause := recover(); cause != nil {
 			logPanic(op.ctx, t.log, cause)
 			refused := &refusal{code: codeInternal, message: "internal error", status: http.StatusInternalServerError}
-			write(w, req, accept.media, refused.finish(op))
+			write(w, req, accept.media, op, refused.finish(op))
 		}
 	}()
 	defer t.streams.dismiss(op)
@@ -58,7 +58,7 @@ func (t *httpTransport) serve(ctx context.Context, w http.ResponseWriter, req *h
 		f = refused.finish(op)
 	}
 	t.publish(w.Header(), req, op, f)
-	write(w, req, accept.media, f)
+	write(w, req, accept.media, op, f)
 }
 
 // begin reads an operation, checks that it may run over this request, and charges it.
@@ -69,7 +69,7 @@ func (t *httpTransport) begin(w http.ResponseWriter, req *http.Request, accept a
 			status: http.StatusNotAcceptable,
 		}
 	}
-	asked, refused := t.read(w, req)
+	asked, refused := t.read(w, req, op)
 	if refused != nil {
 		return refused
 	}

@@ -14,11 +14,12 @@ import (
 )
 
 // read parses a request, unless it is known. Nothing of a refused one has been executed.
-func (t *httpTransport) read(w http.ResponseWriter, req *http.Request) (*request, *refusal) {
+func (t *httpTransport) read(w http.ResponseWriter, req *http.Request, op *operation) (*request, *refusal) {
 	raw, refused := t.receive(w, req)
 	if refused != nil {
 		return nil, refused
 	}
+	op.read()
 	if known, ok := t.exec.requests.get(raw); ok {
 		return known, nil
 	}

@@ -55,11 +55,12 @@ func matches(listed []string, tag string) bool {
 	return false
 }
 
-// write sends a response.
-func write(w http.ResponseWriter, req *http.Request, media string, f *finished) {
+// write sends the response to an operation.
+func write(w http.ResponseWriter, req *http.Request, media string, op *operation, f *finished) {
 	header := w.Header()
 	header["X-Content-Type-Options"] = nosniff
 	if tag := header.Get("ETag"); tag != "" && matches(req.Header.Values("If-None-Match"), tag) {
+		op.responds(f, 0)
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
@@ -71,6 +72,11 @@ func write(w http.ResponseWriter, req *http.Request, media string, f *finished) 
 	if f.refused != nil && f.refused.wait > 0 {
 		header.Set("Retry-After", strconv.Itoa(seconds(f.refused.wait)))
 	}
+	length := len(sent.body)
+	if req.Method == http.MethodHead {
+		length = 0
+	}
+	op.responds(f, length)
 	w.WriteHeader(f.status(media))
 	_, _ = w.Write(sent.body) // fails only if the client is gone
 }

@@ -47,9 +47,11 @@ func (o *operation) run(timeout time.Duration) *finished {
 	}
 	query := sharedQuery{preparedKey{o.asked.RawQuery, o.asked.OperationName}, o.variables}
 	if f, ok := queries.Get(query); ok {
+		o.shares()
 		return f
 	}
 	f, err := queries.Do(o.ctx, query, func(ctx context.Context) (*finished, int) {
+		o.led = true
 		shared := *o
 		shared.ctx = withoutCaller(ctx)
 		f := shared.once(timeout)
@@ -60,6 +62,9 @@ func (o *operation) run(timeout time.Duration) *finished {
 	})
 	if err != nil {
 		return wasCancelled().finish(o)
+	}
+	if !o.led {
+		o.shares()
 	}
 	return f
 }

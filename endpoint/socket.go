@@ -63,7 +63,8 @@ func (t *socketTransport) supports(req *http.Request) bool {
 func (t *socketTransport) serve(ctx context.Context, w http.ResponseWriter, req *http.Request) {
 	leave, refused := t.enter(ctx, req)
 	if refused != nil {
-		write(w, req, mediaJSON, refused.finish(&operation{exec: t.exec, ctx: ctx}))
+		op := t.exec.receive(ctx, OverSocket)
+		write(w, req, mediaJSON, op, refused.finish(op))
 		return
 	}
 	up := &upgrade{ResponseWriter: w, timeout: t.streams.limits.Ping}

@@ -52,7 +52,9 @@ func (s *socket) subscribe(m message) bool {
 	case full:
 		refused := overLimit(codeOperationLimit, "operations", s.streams.limits.Operations+1, s.streams.limits.Operations)
 		refused.message = "too many operations on this socket: complete one"
-		s.write(typeError, so.name, asJSON(s.exec.refuse(s.ctx, refused.list()).Errors))
+		op := s.exec.receive(s.ctx, OverSocket)
+		op.refused(refused.code)
+		s.write(typeError, so.name, asJSON(refused.response(op).Errors))
 	}
 	return true
 }
@@ -91,15 +93,20 @@ func (so *socketOperation) end() {
 func (s *socket) run(ctx context.Context, so *socketOperation, asked *request) {
 	begun := sync.OnceFunc(func() { <-s.starting })
 	defer begun()
-	op := &operation{exec: s.exec, ctx: ctx}
+	op := s.exec.receive(ctx, OverSocket)
+	defer op.end()
 	defer s.recovered(so, op)
 	refused := s.start(so, op, asked)
 	switch {
 	case refused != nil:
-		s.fail(so, refused.response(op).Errors)
+		errs := refused.response(op).Errors
+		op.refused(firstCode(errs))
+		s.fail(so, errs)
 	case !op.subscribes():
 		begun()
-		s.respond(so, op.run(s.timeout).plain.body)
+		f := op.run(s.timeout)
+		op.responds(f, len(f.plain.body))
+		s.respond(so, f.plain.body)
 	}
 }
 
@@ -141,6 +148,7 @@ func (s *socket) start(so *socketOperation, op *operation, asked *request) (refu
 // watch begins a subscription.
 func (s *socket) watch(so *socketOperation, op *operation) {
 	sub := s.streams.begin(op)
+	op.begun(sub)
 	if sub.watch == nil {
 		sub.close()
 		if sub.first != nil {

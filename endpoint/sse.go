@@ -30,7 +30,9 @@ func (t *httpTransport) stream(w http.ResponseWriter, req *http.Request, op *ope
 	header.Set("Cache-Control", header.Get("Cache-Control")+", no-transform") // compression would delay events
 	header.Set("X-Accel-Buffering", "no")                                     // otherwise nginx buffers events
 	header.Set("X-Content-Type-Options", "nosniff")
+	op.over(OverEvents)
 	if req.Method == http.MethodHead {
+		op.opens()
 		return nil
 	}
 	var subscribed *subscription
@@ -41,9 +43,11 @@ func (t *httpTransport) stream(w http.ResponseWriter, req *http.Request, op *ope
 			return denied
 		}
 		defer subscribed.close()
+		op.begun(subscribed)
 	}
 	to := &eventStream{w: w, control: http.NewResponseController(w), timeout: t.streams.limits.Ping}
 	if to.open() != nil {
+		op.responds(wasCancelled().finish(op), 0)
 		return nil
 	}
 	if conn, ok := req.Context().Value(connKey{}).(interface{ SetWriteBuffer(int) error }); ok {
@@ -59,6 +63,7 @@ func (t *httpTransport) stream(w http.ResponseWriter, req *http.Request, op *ope
 	default:
 		f = op.run(t.timeout)
 	}
+	op.responds(f, len(f.plain.body))
 	if to.response(f.plain.body) == nil {
 		_ = to.complete()
 	}

@@ -78,7 +78,7 @@ func (v Viewer) Network() netip.Addr {
 
 // signIn authenticates the request. Invalid credentials are rejected even where anonymous access is allowed.
 // next gets the context for the caller's operations.
-func signIn(by *identity.Verifier, proxies []netip.Prefix, log *slog.Logger, next func(context.Context, http.ResponseWriter, *http.Request)) http.Handler {
+func signIn(exec *executor, by *identity.Verifier, proxies []netip.Prefix, log *slog.Logger, next func(context.Context, http.ResponseWriter, *http.Request)) http.Handler {
 	var warning sync.Once
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if by.UsesTokens() && fromUnnamedProxy(req, proxies) {
@@ -91,7 +91,8 @@ func signIn(by *identity.Verifier, proxies []netip.Prefix, log *slog.Logger, nex
 		if err != nil {
 			refused := notAuthenticated(req.Context(), log, err)
 			w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
-			write(w, req, negotiate(req.Header.Values("Accept")).media, finish(&graphql.Response{Errors: gqlerror.List{refused.shown()}}, refused))
+			op := exec.receive(req.Context(), OverHTTP)
+			write(w, req, negotiate(req.Header.Values("Accept")).media, op, finish(&graphql.Response{Errors: gqlerror.List{refused.shown()}}, refused))
 			return
 		}
 		v := Viewer{Address: clientAddress(req, proxies)}.withCaller(caller)
