@@ -30,6 +30,8 @@ type program struct {
 	Check        check      `cmd:"" help:"Check the store for inconsistencies. Exit code 1 if there are any."`
 	Undelete     undelete   `cmd:"" help:"Restore a deleted article, with its rank."`
 	Audit        audit      `cmd:"" help:"List who voted on an article and, if AUDIT_SECRET is set, when and from which address (as a keyed hash)."`
+	Backup       backup     `cmd:"" help:"Write a snapshot of the private server's data to a file, while the site is used."`
+	Restore      restore    `cmd:"" help:"Put a backup into the private server's data directory, which must be empty."`
 	Migrate      migrate    `cmd:"" help:"Copy the site to an empty store, such as a Redis Cluster, while it is used."`
 	Move         move       `cmd:"" help:"Move a partition of a site in a Redis Cluster to another primary, while it is used. Without arguments: show where the partitions are."`
 	PrintVersion version    `cmd:"" name:"version" help:"Print version, commit, Go version and data layout."`
@@ -55,7 +57,7 @@ func withStore(ctx context.Context, s *settings.Settings, log *slog.Logger, use 
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, st.Close()) }()
+	defer func() { err = errors.Join(st.Explain(err), st.Close()) }()
 	if st.Kind == store.Memory {
 		return settings.Invalid(errors.New("the data is in memory and would be lost when this command ends: install redis-server, or set REDIS_URL to a running Redis"), "redis-url")
 	}

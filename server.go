@@ -57,6 +57,9 @@ func run(args []string) int {
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	setMemory(p.GCPercent, p.MemoryLimitMiB<<20)
 	log := p.Logger()
+	if name := command.Selected().Name; name != "serve" {
+		p.Command = name
+	}
 	command.BindTo(ctx, (*context.Context)(nil))
 	if err := command.Run(&p.Settings, log); err != nil {
 		fmt.Fprintln(os.Stderr, "frontpage:", err)

@@ -11,6 +11,8 @@ import (
 
 // Store are the settings of the store.
 type Store struct {
+	Command string `kong:"-"` // the subcommand that runs; empty: the server
+
 	RedisURL      string        `env:"REDIS_URL" placeholder:"URL" help:"The store: redis://, rediss:// (TLS), unix://, redis+sentinel://h1,h2/master, rediss+sentinel:// (TLS), redis+cluster://h1,h2, rediss+cluster:// (TLS), spawn:///dir (a private redis-server) or memory://. If unset: a private redis-server with its data in DATA_DIR if redis-server or valkey-server is installed, otherwise memory."`
 	RedisURLFile  string        `env:"REDIS_URL_FILE" name:"redis-url-file" placeholder:"FILE" help:"File with that URL, for one with a password."`
 	RedisTimeout  time.Duration `env:"REDIS_TIMEOUT" default:"400ms" help:"Maximum wait for a reply from the store, at least 1ms."`
@@ -47,7 +49,7 @@ func (s *Store) StoreOptions(log *slog.Logger) store.Options {
 		url = "redis-url-file"
 	}
 	return store.Options{
-		URL: s.url, DataDir: s.DataDir, Timeout: s.RedisTimeout, Acks: s.RedisAcks, Log: log,
+		URL: s.url, DataDir: s.DataDir, Timeout: s.RedisTimeout, Acks: s.RedisAcks, Log: log, Command: s.Command,
 		TLS: store.TLS{CAFile: s.RedisCAFile, CertFile: s.RedisCertFile, KeyFile: s.RedisKeyFile},
 		Names: map[string]string{
 			"URL": Name(url), "DataDir": Name("data-dir"), "Acks": Name("redis-acks"),

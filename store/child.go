@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 const (
@@ -41,26 +43,41 @@ type child struct {
 	err     error         // why the start failed; read it only after ended is closed
 }
 
+// openChild starts a private server or, for a command, joins the one that another process runs.
 func openChild(ctx context.Context, o Options) (*Store, error) {
 	c := &child{path: serverPath(), log: o.Log, ended: make(chan struct{})}
 	if c.path == "" {
 		return nil, errors.New("start a private Redis: no redis-server or valkey-server on PATH, or this system cannot run one as a child process")
 	}
-	release, err := c.prepare(ctx, o)
-	if err != nil {
+	if err := c.openFolder(o); err != nil {
 		return nil, fmt.Errorf("start a private Redis: %w", err)
 	}
-	client, err := newClient(&url.URL{Scheme: "unix", Path: c.socket}, o)
+	if joined, err := c.lockDir(ctx, o); joined != nil || err != nil {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("start a private Redis: %w", err), c.folder.Close())
+		}
+		return joined, err
+	}
+	err := c.mustBeRestored()
+	var client *redis.Client
+	if err == nil {
+		client, err = newClient(&url.URL{Scheme: "unix", Path: c.socket}, o)
+	}
 	if err != nil {
-		release()
+		c.release()
 		return nil, fmt.Errorf("start a private Redis: %w", err)
 	}
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	go c.run(serving)
 	s := &Store{Client: client, Kind: Child, Address: c.dir, log: o.Log, stop: sync.OnceFunc(func() {
+		var last *os.File
+		if o.Command != "" {
+			last, _ = c.awaitJoined(ctx) // without success they fail, and say so
+		}
 		cancel()
 		<-c.ended
-		release()
+		c.release()
+		_ = last.Close() // nil is an error that does not matter
 	})}
 	err = s.await(ctx, childReplies, childLoads, c.ended)
 	if err == nil {
@@ -117,7 +134,7 @@ func (c *child) serve(ctx context.Context) error {
 	cmd := exec.CommandContext(ctx, c.path,
 		// A relative path: that of a socket has at most 107 bytes, on some systems 103.
 		"--port", "0", "--unixsocket", socketName, "--unixsocketperm", "700", "--daemonize", "no",
-		"--appendonly", "yes", "--appendfsync", "everysec", "--save", "", "--maxmemory-policy", "noeviction",
+		"--appendonly", "yes", "--appendfsync", "everysec", "--save", "", "--dbfilename", dumpName, "--maxmemory-policy", "noeviction",
 		"--hash-max-ziplist-value", "512") // the name that all versions know; keeps hashes with values up to 512 bytes compact
 	cmd.Dir = c.dir // where Redis writes its data
 	cmd.Stdout, cmd.Stderr = out, out

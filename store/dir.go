@@ -6,71 +6,157 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 )
 
 // maxSocketPath is what all systems allow for the path of a socket, in bytes. Linux allows 107.
 const maxSocketPath = 103
 
-// prepare creates and locks the data directory, and checks that clients can reach its socket. release removes the
-// socket and unlocks the directory.
-func (c *child) prepare(ctx context.Context, o Options) (release func(), err error) {
+const (
+	lockName   = "lock"
+	joinedName = "joined" // locked by each command that uses the server of another process
+)
+
+// openFolder creates and opens the data directory, and checks that clients can reach a socket in it.
+func (c *child) openFolder(o Options) (err error) {
 	if o.DataDir == "" {
-		return nil, fmt.Errorf("%s is not set", o.name("DataDir"))
+		return fmt.Errorf("%s is not set", o.name("DataDir"))
 	}
 	if c.dir, err = filepath.Abs(o.DataDir); err != nil {
-		return nil, err
+		return err
 	}
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
-		return nil, err
+		return err
 	}
 	if c.folder, err = os.Open(c.dir); err != nil {
-		return nil, err
+		return err
 	}
 	if c.socket = filepath.Join(shortPath(c.folder), socketName); len(c.socket) > maxSocketPath {
-		return nil, errors.Join(fmt.Errorf("the path %s is too long for a socket: set %s to a shorter one", c.dir, o.name("DataDir")), c.folder.Close())
+		return errors.Join(fmt.Errorf("the path %s is too long for a socket: set %s to a shorter one", c.dir, o.name("DataDir")), c.folder.Close())
 	}
-	if c.lock, err = lockDir(ctx, c.dir, o); err != nil {
-		return nil, errors.Join(err, c.folder.Close())
+	return nil
+}
+
+// release removes the socket and unlocks the directory.
+func (c *child) release() {
+	// Redis removes its socket, unless it was killed.
+	if err := os.Remove(c.socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+		c.log.Warn("cannot clean up after the private Redis", "err", err)
 	}
-	return func() {
-		// Redis removes its socket, unless it was killed.
-		if err := os.Remove(c.socket); err != nil && !errors.Is(err, os.ErrNotExist) {
-			c.log.WarnContext(ctx, "cannot clean up after the private Redis", "err", err)
-		}
-		if err := errors.Join(c.lock.Close(), c.folder.Close()); err != nil {
-			c.log.WarnContext(ctx, "cannot unlock the data directory", "err", err)
-		}
-	}, nil
+	if err := errors.Join(c.lock.Close(), c.folder.Close()); err != nil {
+		c.log.Warn("cannot unlock the data directory", "err", err)
+	}
 }
 
 // lockWait is how long to wait for a child that is still shutting down after its parent was killed.
 const lockWait = 5 * time.Second
 
-// lockDir locks the directory until the returned file is closed here and in every process that inherited it.
-// The file is never removed: otherwise two processes could lock two files of the same name.
-func lockDir(ctx context.Context, dir string, o Options) (*os.File, error) {
-	file, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600) // #nosec G304 -- the directory is a setting
-	if err != nil {
+// lockDir locks the directory until c.lock is closed here and in every process that inherited it. The file is never
+// removed: otherwise two processes could lock two files of the same name. A server waits for a command that holds the
+// lock. A command joins the server that a holder of the lock runs, and then returns its store.
+func (c *child) lockDir(ctx context.Context, o Options) (joined *Store, err error) {
+	if c.lock, err = c.openLock(lockName); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, lockWait)
-	defer cancel()
+	var other *joining
+	if o.Command != "" {
+		if other, err = c.newJoining(o); err != nil {
+			return nil, errors.Join(err, c.lock.Close())
+		}
+	}
+	joined, err = c.lockOrJoin(ctx, o, other)
+	if other != nil && joined == nil {
+		err = errors.Join(err, other.close())
+	}
+	if joined != nil || err != nil {
+		err = errors.Join(err, c.lock.Close())
+	}
+	return joined, err
+}
+
+func (c *child) openLock(name string) (*os.File, error) {
+	return os.OpenFile(filepath.Join(c.dir, name), os.O_CREATE|os.O_RDWR, 0o600) // #nosec G304 -- the directory is a setting
+}
+
+func (c *child) lockOrJoin(ctx context.Context, o Options, other *joining) (*Store, error) {
 	tick := time.NewTicker(retryEvery)
 	defer tick.Stop()
+	deadline := time.Now().Add(lockWait)
+	var report time.Time
 	for {
-		locked, err := tryLock(file)
+		locked, err := tryLock(c.lock, true)
 		if locked {
-			return file, nil
+			return nil, writeHolder(c.lock, o.Command)
 		}
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("lock %s: %w", dir, err), file.Close())
+			return nil, fmt.Errorf("lock %s: %w", c.dir, err)
+		}
+		waiting, holder := "", readHolder(c.lock)
+		switch {
+		case other != nil:
+			var joined *Store
+			if joined, waiting, err = other.try(ctx); joined != nil || err != nil {
+				return joined, err
+			}
+		case holder.isCommand():
+			waiting = "waiting for a command that uses the data directory"
+		}
+		if waiting != "" {
+			deadline = time.Now().Add(lockWait)
+			if time.Since(report) > reportEvery {
+				report = time.Now()
+				c.log.InfoContext(ctx, waiting, "store", c.dir, "used_by", holder.String())
+			}
+		}
+		if time.Now().After(deadline) || ctx.Err() != nil {
+			return nil, errors.Join(c.errInUse(o, holder), ctx.Err())
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return nil, errors.Join(fmt.Errorf("%s is in use by another Frontpage, or by the Redis of one that was killed: "+
-				"stop it, set %s to another directory, or share one Redis through %s", dir, o.name("DataDir"), o.name("URL")), file.Close())
 		}
 	}
+}
+
+func (c *child) errInUse(o Options, holder holder) error {
+	if holder.isCommand() {
+		return fmt.Errorf("%s is in use by %v: wait until it ends", c.dir, holder)
+	}
+	return fmt.Errorf("%s is in use by another Frontpage, or by the Redis of one that was killed: stop it (redis-cli -s %s shutdown stops that Redis), "+
+		"set %s to another directory, or share one Redis through %s", c.dir, filepath.Join(c.dir, socketName), o.name("DataDir"), o.name("URL"))
+}
+
+// holder is the process that has locked the directory, as the file says: one that has just locked it may not have
+// written it yet.
+type holder struct {
+	command string // empty: the server
+	pid     int
+}
+
+func (h holder) String() string {
+	return strings.TrimSpace("frontpage "+h.command) + " (process " + strconv.Itoa(h.pid) + ")"
+}
+
+// isCommand reports whether the holder is a command that runs.
+func (h holder) isCommand() bool {
+	return h.command != "" && runs(h.pid)
+}
+
+func writeHolder(lock *os.File, command string) error {
+	if err := lock.Truncate(0); err != nil {
+		return err
+	}
+	_, err := lock.WriteAt(fmt.Appendf(nil, "%d %s\n", os.Getpid(), command), 0)
+	return err
+}
+
+func readHolder(lock *os.File) holder {
+	text := make([]byte, 100)
+	n, _ := lock.ReadAt(text, 0)
+	pid, command, _ := strings.Cut(strings.TrimSpace(string(text[:n])), " ")
+	h := holder{command: command}
+	h.pid, _ = strconv.Atoi(pid)
+	return h
 }

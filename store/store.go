@@ -49,6 +49,11 @@ type Options struct {
 	// accessible to this user only.
 	DataDir string
 
+	// Command is the name of the subcommand that opens the store, such as import; empty, it is the server. If another
+	// process runs a child in the directory, a command uses that one. A server is the only one of its directory, and
+	// waits for a command that runs a child.
+	Command string
+
 	// TLS is for rediss://, rediss+sentinel:// and rediss+cluster://, which use TLS 1.2 or newer. With any other
 	// URL it is an error.
 	TLS TLS
@@ -76,6 +81,14 @@ const MaxAcks = 10
 // name returns what messages call the option.
 func (o Options) name(field string) string { return cmp.Or(o.Names[field], field) }
 
+// Directory returns the data directory of a child.
+func (o Options) Directory() string {
+	if rest, spawn := strings.CutPrefix(o.URL, "spawn://"); spawn {
+		return cmp.Or(rest, o.DataDir)
+	}
+	return o.DataDir
+}
+
 // Store is an open store. It is safe for concurrent use.
 type Store struct {
 	Client  redis.UniversalClient // closed by Close
@@ -87,6 +100,7 @@ type Store struct {
 	Acks       int // number of replicas that are to confirm a write
 
 	sentinels bool // they name the server
+	joined    bool // another process runs the child
 
 	aof  string // "1" or "0" as in INFO; empty if unknown
 	log  *slog.Logger
@@ -106,16 +120,12 @@ const defaultTimeout = 400 * time.Millisecond
 // No error holds a user name or a password. go-redis has one logger for the whole process: the latest Open
 // sets it.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
+	if err := o.complete(); err != nil {
+		return nil, err
 	}
-	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
 	redis.SetLogger(clientLog{o.Log})
 
 	scheme, rest, _ := strings.Cut(o.URL, "://")
-	if o.TLS != (TLS{}) && !isTLS(scheme) {
-		return nil, o.errNoTLS()
-	}
 	private := o.URL == "" || scheme == "memory" || scheme == "spawn"
 	if private && o.Acks != nil && *o.Acks > 0 {
 		return nil, fmt.Errorf("%s: a private Redis has no replicas: set %s to a server that has them", o.name("Acks"), o.name("URL"))
@@ -131,13 +141,26 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	case "memory":
 		return openMemory(ctx, o)
 	case "spawn":
-		o.DataDir = cmp.Or(rest, o.DataDir)
+		o.DataDir = o.Directory()
 		return openChild(ctx, o)
 	case "redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster":
 		return openRemote(ctx, o, scheme, rest)
 	}
 	return nil, o.invalidURL(errors.New("it must begin with redis://, rediss://, unix://, redis+sentinel://, rediss+sentinel://, " +
 		"redis+cluster://, rediss+cluster://, spawn:// or memory://"))
+}
+
+// complete sets the defaults.
+func (o *Options) complete() error {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
+	scheme, _, _ := strings.Cut(o.URL, "://")
+	if o.TLS != (TLS{}) && !isTLS(scheme) {
+		return o.errNoTLS()
+	}
+	return nil
 }
 
 func openRemote(ctx context.Context, o Options, scheme, rest string) (*Store, error) {
@@ -174,8 +197,10 @@ func (s *Store) String() string {
 	switch {
 	case s.Kind == Memory:
 		return "in memory: all data is lost when this process ends"
+	case s.joined:
+		return "the private " + server + " of a running Frontpage, on the socket " + s.Socket()
 	case s.Kind == Child:
-		return "a private " + server + " with its data in " + s.Address + ": a power cut can lose the last second of writes"
+		return "a private " + server + " with its data in " + s.Address + ", on the socket " + s.Socket() + ": a power cut can lose the last second of writes"
 	case s.aof == "1":
 		return server + " at " + s.Address + ": it writes every change to its append-only file"
 	case s.aof == "0":

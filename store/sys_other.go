@@ -10,7 +10,11 @@ import (
 
 const canRunChild = false
 
-func tryLock(*os.File) (bool, error) { return false, errors.ErrUnsupported }
+func tryLock(*os.File, bool) (bool, error) { return false, errors.ErrUnsupported }
+
+func unlock(*os.File) error { return errors.ErrUnsupported }
+
+func runs(int) bool { return true }
 
 func shortPath(dir *os.File) string { return dir.Name() }
 

@@ -1,0 +1,101 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// joining is a command's attempt to use the server of another process.
+type joining struct {
+	c     *child
+	store *Store
+	using *os.File
+}
+
+func (c *child) newJoining(o Options) (*joining, error) {
+	using, err := c.openLock(joinedName)
+	if err != nil {
+		return nil, err
+	}
+	client, err := newClient(&url.URL{Scheme: "unix", Path: c.socket}, o)
+	if err != nil {
+		return nil, errors.Join(err, using.Close())
+	}
+	return &joining{c: c, using: using, store: &Store{Client: client, Kind: Child, Address: c.dir, joined: true, log: o.Log, stop: sync.OnceFunc(func() {
+		if err := errors.Join(using.Close(), c.folder.Close()); err != nil {
+			c.log.Warn("cannot leave the data directory", "err", err)
+		}
+	})}}, nil
+}
+
+func (j *joining) close() error { return errors.Join(j.store.Client.Close(), j.using.Close()) }
+
+// try returns the store once the server replies, and what there is to wait for while it loads its data. It returns
+// neither while there is no server: it may be about to start, or to stop.
+func (j *joining) try(ctx context.Context) (joined *Store, waiting string, err error) {
+	// Before the server is used: a command that has started it waits until no other command uses it, and then lets
+	// no other join.
+	if locked, err := tryLock(j.using, false); !locked {
+		return nil, "", err
+	}
+	err = j.store.Client.Ping(ctx).Err()
+	switch {
+	case err == nil:
+		if err := j.store.inspect(ctx); err != nil {
+			return nil, "", err
+		}
+		return j.store, "", nil
+	case redis.HasErrorPrefix(err, "LOADING"):
+		return nil, "waiting for Redis to load its data", nil
+	}
+	return nil, "", unlock(j.using)
+}
+
+// awaitJoined waits until no command of another process uses the server, and then lets no other join until the returned
+// file is closed.
+func (c *child) awaitJoined(ctx context.Context) (*os.File, error) {
+	file, err := c.openLock(joinedName)
+	if err != nil {
+		return nil, err
+	}
+	tick := time.NewTicker(retryEvery)
+	defer tick.Stop()
+	for said := false; ; said = true {
+		locked, err := tryLock(file, true)
+		if locked || err != nil {
+			return file, err
+		}
+		if !said {
+			c.log.InfoContext(ctx, "waiting for another command that uses the private Redis of this one", "store", c.dir)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return file, ctx.Err()
+		}
+	}
+}
+
+// Explain adds to the error of a command that the server which it shared no longer replies.
+func (s *Store) Explain(err error) error {
+	if err == nil || !s.joined {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), pingEvery)
+	defer cancel()
+	if s.Client.Ping(ctx).Err() == nil {
+		return err
+	}
+	return fmt.Errorf("%w: the Frontpage that runs the private Redis in %s has stopped: run the command again", err, s.Address)
+}
+
+// Socket returns the path of a child's socket.
+func (s *Store) Socket() string { return filepath.Join(s.Address, socketName) }

@@ -1,0 +1,179 @@
+//go:build unix
+
+package store_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"frontpage/store"
+)
+
+// opening is an Open that has been called.
+type opening struct {
+	done  chan struct{}
+	store *store.Store
+	err   error
+}
+
+func openSoon(ctx context.Context, o store.Options) *opening {
+	opened := &opening{done: make(chan struct{})}
+	go func() {
+		defer close(opened.done)
+		opened.store, opened.err = store.Open(ctx, o)
+	}()
+	return opened
+}
+
+func TestCommandUsesTheServerThatRuns(t *testing.T) {
+	t.Parallel()
+	for _, dir := range []string{t.TempDir(), filepath.Join(t.TempDir(), strings.Repeat("long", 40))} {
+		server := open(t, store.Options{DataDir: dir})
+		set(t, server, "by", "the server")
+		for range 2 {
+			command, err := store.Open(t.Context(), store.Options{DataDir: dir, Command: "check"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantValue(t, command, "by", "the server")
+			if want := filepath.Join(dir, "redis.sock"); command.Kind != store.Child || !strings.Contains(command.String(), want) || !strings.Contains(server.String(), want) {
+				t.Errorf("Kind = %v, String() = %q and %q, want a child and its socket %s", command.Kind, command, server, want)
+			}
+			if err := command.Close(); err != nil {
+				t.Fatal(err)
+			}
+			wantValue(t, server, "by", "the server") // it goes on
+		}
+	}
+}
+
+// Two commands share a server: the first starts it, and ends it when the second has ended as well.
+func TestCommandWaitsForOthersThatUseItsServer(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var log record
+	first, err := store.Open(t.Context(), store.Options{DataDir: dir, Command: "import", Log: log.logger(slog.LevelInfo)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set(t, first, "by", "the first")
+	second, err := store.Open(t.Context(), store.Options{DataDir: dir, Command: "check"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- first.Close() }()
+	eventually(t, "line about the other command", func() bool { return strings.Contains(log.String(), "waiting for another command") })
+	wantValue(t, second, "by", "the first")
+	if err := second.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-closed; err != nil {
+		t.Fatal(err)
+	}
+	wantValue(t, open(t, store.Options{DataDir: dir, Command: "check"}), "by", "the first")
+}
+
+// Commands that begin and end at the same time all find a server.
+func TestCommandsBesideEachOther(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const commands = 6
+	results := make(chan error, commands)
+	for range commands {
+		go func() {
+			s, err := store.Open(t.Context(), store.Options{DataDir: dir, Command: "check"})
+			if err == nil {
+				err = errors.Join(s.Client.Incr(t.Context(), "commands").Err(), s.Close())
+			}
+			results <- err
+		}()
+	}
+	for range commands {
+		if err := <-results; err != nil {
+			t.Error(err)
+		}
+	}
+	wantValue(t, open(t, store.Options{DataDir: dir}), "commands", "6")
+}
+
+func TestServerWaitsForACommand(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	command, err := store.Open(t.Context(), store.Options{DataDir: dir, Command: "import"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set(t, command, "by", "the command")
+	var log record
+	server := openSoon(t.Context(), store.Options{DataDir: dir, Log: log.logger(slog.LevelInfo)})
+	cancelled, cancel := context.WithCancel(t.Context())
+	stopped := openSoon(cancelled, store.Options{DataDir: dir, Names: names})
+	eventually(t, "line that names the command", func() bool { return strings.Contains(log.String(), `used_by="frontpage import (process`) })
+	cancel()
+	if <-stopped.done; stopped.err == nil || !strings.Contains(stopped.err.Error(), "is in use by frontpage import (process ") || !errors.Is(stopped.err, context.Canceled) {
+		t.Errorf("the server that was stopped while it waited: %v, want an error that names the command", stopped.err)
+	}
+	if err := command.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if <-server.done; server.err != nil {
+		t.Fatal(server.err)
+	}
+	defer server.store.Close()
+	wantValue(t, server.store, "by", "the command")
+}
+
+// A command that is left without its server says so.
+func TestCommandExplainsThatTheServerHasStopped(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	parent, pid, _ := startParent(t, dir, t.TempDir())
+	command, err := store.Open(t.Context(), store.Options{DataDir: dir, Command: "check"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer command.Close()
+	failed := errors.New("the command failed")
+	if err := command.Explain(failed); !errors.Is(err, failed) || err.Error() != failed.Error() {
+		t.Errorf("with a server: %v, want the error as it is", err)
+	}
+	parent.Process.Kill()
+	eventually(t, "end of Redis", func() bool { return !alive(pid) })
+	if err := command.Explain(failed); !errors.Is(err, failed) || !strings.Contains(err.Error(), "has stopped: run the command again") {
+		t.Errorf("without a server: %v, want an error that says so", err)
+	}
+	next := open(t, store.Options{DataDir: dir, Command: "check"}) // starts one itself
+	wantValue(t, next, "by", "the killed one")
+}
+
+// A command can use a Redis whose Frontpage was killed, on systems that do not end it.
+func TestCommandUsesAServerWithoutItsParent(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	text := openError(t, store.Options{DataDir: dir, Command: "check"})
+	if !strings.Contains(text, "redis-cli -s "+filepath.Join(dir, "redis.sock")+" shutdown") {
+		t.Errorf("error = %q after %v, want one that says how to stop that Redis", text, time.Since(begun))
+	}
+	r := startServer(t)
+	if err := os.Symlink(r.socket, filepath.Join(dir, "redis.sock")); err != nil {
+		t.Fatal(err)
+	}
+	set(t, open(t, store.Options{DataDir: dir, Command: "check"}), "by", "a command")
+}

@@ -1,0 +1,119 @@
+package program_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"frontpage/programtest"
+	"frontpage/redistest"
+)
+
+// Every command works beside a running private server, which its log names the socket of.
+func TestCommandsWorkBesideTheRunningPrivateServer(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	data := filepath.Join(dir, "data")
+	env := []string{"DATA_DIR=" + data}
+	s := start(t, env...)
+	s.useIt()
+	s.as("mod", "moderator", `mutation { deleteArticle(input: {article: 1}) { deletedId } }`)
+	csv := filepath.Join(dir, "articles.csv")
+	if err := os.WriteFile(csv, []byte("id,title,link,votes,poster,posted_at,groups\n5,a,https://a.example/,3,alice,1700000000,go\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ args, want string }{
+		{"import " + csv, "1 added"},
+		{"check", "checked 1 articles, 1 deleted articles and 1 groups: 0 violations"},
+		{"undelete 1", "restored article:1"},
+		{"audit 1", ""},
+		{"backup " + filepath.Join(dir, "site.rdb"), "SHA-256 "},
+		{"check", "checked 2 articles"},
+	} {
+		out, log, code := programtest.Run(t, env, strings.Fields(tt.args)...)
+		if code != 0 || !strings.Contains(out, tt.want) {
+			t.Errorf("%s beside the server: %d, %s%s, want %q", tt.args, code, out, log, tt.want)
+		}
+	}
+	if _, said, code := programtest.Run(t, env, "restore", filepath.Join(dir, "site.rdb")); code != 1 || !strings.Contains(said, "is in use by another Frontpage") {
+		t.Errorf("restore beside the server: %d %s, want an error that says so", code, said)
+	}
+	out, err := exec.Command("redis-cli", "-s", filepath.Join(data, "redis.sock"), "zcard", "time:").Output()
+	if err != nil || strings.TrimSpace(string(out)) != "2" {
+		t.Errorf("redis-cli on the socket: %s, %v, want 2 articles", out, err)
+	}
+	if got := s.ask(`{ articles { id } }`); !strings.Contains(got, "article:1") || !strings.Contains(got, "article:5") {
+		t.Errorf("after the commands the server answers %s", got)
+	}
+	if log := s.Stop(); !strings.Contains(log, "on the socket "+filepath.Join(data, "redis.sock")) {
+		t.Errorf("the log does not name the socket: %s", log)
+	}
+}
+
+// A backup taken while users vote has every vote that was acknowledged before it, and restores to a consistent site.
+func TestBackupUnderVotesIsRestoredElsewhere(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := start(t, "DATA_DIR="+filepath.Join(dir, "data"))
+	s.ask(postOne)
+	var acknowledged atomic.Int64
+	var voters sync.WaitGroup
+	enough := make(chan struct{})
+	voters.Go(func() {
+		for i := 1; ; i++ {
+			select {
+			case <-enough:
+				return
+			default:
+			}
+			if got := s.as(fmt.Sprintf("voter%d", i), "", `mutation { vote(input: {article: 1}) { changed } }`); strings.Contains(got, `"changed":true`) {
+				acknowledged.Store(int64(i))
+			}
+		}
+	})
+	for acknowledged.Load() < 100 {
+		s.status("/healthz")
+	}
+	before := acknowledged.Load()
+	file := filepath.Join(dir, "site.rdb")
+	out, log, code := programtest.Run(t, []string{"DATA_DIR=" + filepath.Join(dir, "data")}, "backup", file)
+	close(enough)
+	voters.Wait()
+	if !regexp.MustCompile(`^`+file+`: \d+ bytes, SHA-256 [0-9a-f]{64}\n$`).MatchString(out) || code != 0 {
+		t.Fatalf("backup: %d %s%s", code, out, log)
+	}
+	s.Stop()
+	env := []string{"DATA_DIR=" + filepath.Join(dir, "elsewhere")}
+	if out, log, code := programtest.Run(t, env, "restore", file); code != 0 || !strings.HasPrefix(out, "restored 1 articles, ") {
+		t.Fatalf("restore: %d %s%s", code, out, log)
+	}
+	if out, log, code := programtest.Run(t, env, "check"); code != 0 || !strings.Contains(out, "checked 1 articles, 0 deleted articles and 0 groups: 0 violations") {
+		t.Errorf("check of the restored site: %d %s%s", code, out, log)
+	}
+	voted, log, code := programtest.Run(t, env, "audit", "1")
+	for i := range before {
+		if voter := fmt.Sprintf("voter%d\tup", i+1); !strings.Contains(voted, voter) || code != 0 {
+			t.Fatalf("the restored site lacks the vote of voter%d, which was acknowledged before the backup: %d %s", i+1, code, log)
+		}
+	}
+	for _, tt := range []struct {
+		env  []string
+		args []string
+		want string
+	}{
+		{env, []string{"restore", file}, "is not empty, it has appendonly"},
+		{[]string{"REDIS_URL=" + redistest.Start(t).URL()}, []string{"backup", file}, "REDIS_URL (--redis-url): only the private server can be backed up"},
+		{[]string{"REDIS_URL=memory://"}, []string{"backup", file}, "only the private server can be backed up"},
+		{[]string{"REDIS_URL=redis://127.0.0.1:1"}, []string{"restore", file}, "redis-cli --rdb FILE"},
+	} {
+		if _, said, code := programtest.Run(t, tt.env, tt.args...); code != 1 || !strings.Contains(said, tt.want) {
+			t.Errorf("%v with %v: %d %s, want %q", tt.args, tt.env, code, said, tt.want)
+		}
+	}
+}
