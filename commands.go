@@ -1,13 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"maps"
+	"net"
+	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -16,6 +20,7 @@ import (
 	"golang.org/x/term"
 
 	"frontpage/csvimport"
+	"frontpage/manual"
 	"frontpage/redisrepo"
 	"frontpage/settings"
 	"frontpage/store"
@@ -34,6 +39,9 @@ type program struct {
 	Restore      restore    `cmd:"" help:"Put a backup into the private server's data directory, which must be empty."`
 	Migrate      migrate    `cmd:"" help:"Copy the site to an empty store, such as a Redis Cluster, while it is used."`
 	Move         move       `cmd:"" help:"Move a partition of a site in a Redis Cluster to another primary, while it is used. Without arguments: show where the partitions are."`
+	Health       health     `cmd:"" help:"Ask the server on ADDR whether it is alive. Exit code 1 if it is not."`
+	Completion   completion `cmd:"" help:"Print the completion of commands and settings for a shell."`
+	Manual       manualPage `cmd:"" hidden:"" help:"Print the manual page."`
 	PrintVersion version    `cmd:"" name:"version" help:"Print version, commit, Go version and data layout."`
 
 	Version kong.VersionFlag `help:"Print the version, like the command version."`
@@ -42,6 +50,9 @@ type program struct {
 // batchTimeout is the minimum timeout for a reply from the store in all commands but serve: they send it
 // much work at once, and no client waits for them.
 const batchTimeout = 30 * time.Second
+
+// healthTimeout is more than the server itself takes for a reply about a store that does not answer.
+const healthTimeout = 2 * readyTimeout
 
 func batchOptions(s *settings.Settings, log *slog.Logger) store.Options {
 	o := s.StoreOptions(log)
@@ -252,4 +263,63 @@ func printPlaces(ctx context.Context, st *store.Store) error {
 		fmt.Printf("%d\tslot %d\t%d keys\t%s%s\n", i, p.Slot, p.Keys, p.Primary, half)
 	}
 	return noCluster(err)
+}
+
+type health struct {
+	Ready bool `help:"Ask whether it is ready as well: its store replies."`
+}
+
+// Run asks /healthz or /readyz, and prints the reply. It is what a container without a shell can run to check itself.
+func (h *health) Run(ctx context.Context, s *settings.Settings) error {
+	address, err := net.ResolveTCPAddr("tcp", s.Addr)
+	if err != nil {
+		return settings.Invalid(err, "addr")
+	}
+	if address.IP == nil || address.IP.IsUnspecified() {
+		address.IP = net.IPv4(127, 0, 0, 1)
+	}
+	scheme, path := "http", "/healthz"
+	if s.TLSCertFile != "" {
+		scheme = "https"
+	}
+	if h.Ready {
+		path = "/readyz"
+	}
+	// #nosec G402 -- it asks this machine, by an address that the certificate need not name, and sends no secret
+	client := http.Client{Timeout: healthTimeout, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+address.String()+path, nil)
+	if err != nil {
+		return err
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(res.Body, 1<<10))
+	if err != nil {
+		return err
+	}
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s: %s", path, res.Status, bytes.TrimSpace(text))
+	}
+	fmt.Printf("%s\n", bytes.TrimSpace(text))
+	return nil
+}
+
+type completion struct {
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
+}
+
+// Run prints what the shell is to source.
+func (c *completion) Run(command *kong.Context) error {
+	return manual.Completion(os.Stdout, command.Model, c.Shell)
+}
+
+type manualPage struct{}
+
+// Run prints the page in roff.
+func (manualPage) Run(command *kong.Context) error {
+	b := thisBuild()
+	return manual.Page(os.Stdout, command.Model, b.version, b.date)
 }

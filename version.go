@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"strings"
 
 	"frontpage/redisrepo"
 	"frontpage/settings"
@@ -16,6 +17,7 @@ type build struct {
 	version   string // of the module, or (devel)
 	commit    string // empty if unknown, as with go run
 	dirty     bool   // files differed from the commit
+	date      string // of the commit, such as 2026-11-22; empty if unknown
 	goVersion string
 	layout    string // of the data, see redisrepo.LayoutVersion
 }
@@ -34,6 +36,8 @@ func readBuild(info *debug.BuildInfo, ok bool) build {
 		switch s.Key {
 		case "vcs.revision":
 			b.commit = s.Value
+		case "vcs.time":
+			b.date, _, _ = strings.Cut(s.Value, "T")
 		case "vcs.modified":
 			b.dirty = s.Value == "true"
 		}

@@ -26,7 +26,7 @@ const (
 
 // allowed lists, for each package, all packages of this module that it may import, tests aside.
 var allowed = map[string][]string{
-	".":         {"csvimport", "demo", "endpoint", "graph", "redisrepo", "settings", "store", "web"},
+	".":         {"csvimport", "demo", "endpoint", "graph", "manual", "redisrepo", "settings", "store", "web"},
 	"settings":  {"endpoint", "identity", "redisrepo", "store", "web"},
 	"graph":     {"endpoint", "plan", "redisrepo"},
 	"plan":      {},
@@ -36,6 +36,7 @@ var allowed = map[string][]string{
 	"sharing":   {},
 	"store":     {},
 	"web":       {},
+	"manual":    {},
 	"csvimport": {"redisrepo"},
 	"demo":      {"csvimport", "redisrepo"},
 
