@@ -24,6 +24,7 @@ import (
 	"frontpage/demo"
 	"frontpage/endpoint"
 	"frontpage/graph"
+	"frontpage/outages"
 	"frontpage/redisrepo"
 	"frontpage/settings"
 	"frontpage/store"
@@ -136,6 +137,8 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
+	away := outages.New(log.Handler())
+	log = away.Logger()
 	log.Info("the store is " + st.String())
 	if s.Development() {
 		log.Warn(options.Identity.String() + "; only this machine can connect")
@@ -149,11 +152,16 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 		}
 		log.Info("sample articles", "added", added)
 	}
+	away.Follow(background, repo.Serves)
 	var updates sync.WaitGroup
 	updates.Go(func() {
-		repo.Listen(background, func(err error) { log.Warn("live updates are interrupted", "err", err) })
+		repo.Listen(background, func(err error) {
+			if away.Check() {
+				log.Warn("live updates are interrupted", "err", err.Error()) // the store serves: no sign of an outage
+			}
+		})
 	})
-	defer func() { stopBackground(); updates.Wait() }() // before the store is closed
+	defer func() { stopBackground(); updates.Wait(); away.Wait() }() // before the store is closed
 
 	api := graph.NewHandler(repo, log, options)
 	server := newServer(routes(repo, log, api, web.Handler(s.Pages())), options, encryption, log)

@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -97,6 +98,8 @@ type Server struct {
 	Cmd *exec.Cmd
 
 	t      testing.TB
+	mu     sync.Mutex
+	more   *sync.Cond // of mu: log has another line, or is complete
 	log    bytes.Buffer
 	logEnd chan struct{} // closed when log is complete
 }
@@ -114,6 +117,7 @@ func Start(t testing.TB, env ...string) *Server {
 func StartCommand(t testing.TB, cmd *exec.Cmd) *Server {
 	t.Helper()
 	s := &Server{Cmd: cmd, t: t, logEnd: make(chan struct{})}
+	s.more = sync.NewCond(&s.mu)
 	stderr, err := s.Cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -124,10 +128,18 @@ func StartCommand(t testing.TB, cmd *exec.Cmd) *Server {
 	t.Cleanup(func() { _ = s.Cmd.Process.Kill() })
 	serving := make(chan string, 1)
 	go func() {
-		defer close(s.logEnd)
+		defer func() {
+			s.mu.Lock()
+			close(s.logEnd)
+			s.mu.Unlock()
+			s.more.Broadcast()
+		}()
 		lines := bufio.NewScanner(stderr)
 		for lines.Scan() {
+			s.mu.Lock()
 			s.log.WriteString(lines.Text() + "\n")
+			s.mu.Unlock()
+			s.more.Broadcast()
 			if m := endpointLine.FindStringSubmatch(lines.Text()); m != nil {
 				serving <- m[1]
 			}
@@ -139,6 +151,29 @@ func StartCommand(t testing.TB, cmd *exec.Cmd) *Server {
 		t.Fatalf("the server ended before it served: %v\n%s", s.Cmd.Wait(), &s.log)
 	}
 	return s
+}
+
+// Log returns the log so far.
+func (s *Server) Log() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.log.String()
+}
+
+// AwaitLog waits until the log contains text, and returns the log so far. The test fails if the program ends before.
+func (s *Server) AwaitLog(text string) string {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for !strings.Contains(s.log.String(), text) {
+		select {
+		case <-s.logEnd:
+			s.t.Fatalf("the program ended, and its log lacks %q:\n%s", text, &s.log)
+		default:
+		}
+		s.more.Wait()
+	}
+	return s.log.String()
 }
 
 // Stop sends SIGTERM and returns the whole log. The test fails if the program does not end with

@@ -283,23 +283,30 @@ func (r *Repo) reopen(ctx context.Context, index int) (epoch string, err error) 
 }
 
 // Ready returns ErrReadOnly if the store refuses writes, and another error, usually ErrUnavailable, if it does
-// not answer.
+// not answer. While a shard of a cluster is gone, the others serve: the store is ready.
 func (r *Repo) Ready(ctx context.Context) error {
-	// Writes, which Redis may refuse, but without effect: there is no such member. While a shard of a cluster is gone,
-	// the others serve.
-	var writes []redis.Cmder
-	_, err := r.pipelined(impatient(ctx), func(pipe redis.Pipeliner) {
-		for _, p := range r.partitions {
-			writes = append(writes, pipe.ZAddXX(ctx, p.ranking(ByTime), redis.Z{Member: reserved}))
-		}
-	})
+	writes, err := r.tryWrites(ctx)
 	if !slices.ContainsFunc(writes, func(c redis.Cmder) bool { return c.Err() == nil }) {
 		return storeError("write", err)
 	}
-	if r.rights.missing.Load() {
-		return r.mayWrite(ctx)
+	return r.mayWrite(ctx)
+}
+
+// Serves returns an error as Ready does, but also if only some partitions do not answer or refuse writes.
+func (r *Repo) Serves(ctx context.Context) error {
+	if _, err := r.tryWrites(ctx); err != nil {
+		return storeError("write", err)
 	}
-	return nil
+	return r.mayWrite(ctx)
+}
+
+// tryWrites sends each partition a write, which Redis may refuse, but without effect: there is no such member.
+func (r *Repo) tryWrites(ctx context.Context) ([]redis.Cmder, error) {
+	return r.pipelined(impatient(ctx), func(pipe redis.Pipeliner) {
+		for _, p := range r.partitions {
+			pipe.ZAddXX(ctx, p.ranking(ByTime), redis.Z{Member: reserved})
+		}
+	})
 }
 
 // index is the number of the article's partition.

@@ -99,6 +99,8 @@ func openChild(ctx context.Context, o Options) (*Store, error) {
 func (c *child) run(ctx context.Context) {
 	runtime.LockOSThread()
 	defer close(c.ended)
+	var told time.Time // when the last line was logged
+	failures := 0      // since then
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
 		started := time.Now()
 		err := c.serve(ctx)
@@ -112,7 +114,10 @@ func (c *child) run(ctx context.Context) {
 		if time.Since(started) > time.Minute {
 			pause = minPause
 		}
-		c.log.ErrorContext(ctx, "the private Redis failed: restarting it", "store", c.dir, "err", err)
+		if failures++; time.Since(told) > time.Minute {
+			c.log.ErrorContext(ctx, "the private Redis failed: restarting it", "store", c.dir, "failures", failures, "err", err)
+			told, failures = time.Now(), 0
+		}
 		select {
 		case <-ctx.Done():
 			return

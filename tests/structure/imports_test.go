@@ -26,7 +26,7 @@ const (
 
 // allowed lists, for each package, all packages of this module that it may import, tests aside.
 var allowed = map[string][]string{
-	".":         {"csvimport", "demo", "endpoint", "graph", "manual", "redisrepo", "settings", "store", "web"},
+	".":         {"csvimport", "demo", "endpoint", "graph", "manual", "outages", "redisrepo", "settings", "store", "web"},
 	"settings":  {"endpoint", "identity", "redisrepo", "store", "web"},
 	"graph":     {"endpoint", "plan", "redisrepo"},
 	"plan":      {},
@@ -37,6 +37,7 @@ var allowed = map[string][]string{
 	"store":     {},
 	"web":       {},
 	"manual":    {},
+	"outages":   {"redisrepo"},
 	"csvimport": {"redisrepo"},
 	"demo":      {"csvimport", "redisrepo"},
 

@@ -1,0 +1,131 @@
+package program_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"frontpage/redistest"
+)
+
+// maxOutageLines is how many lines an outage writes, at most, besides one a minute while it lasts.
+const maxOutageLines = 5
+
+// useUntil has clients read, vote, watch and ask for readiness until enough operations have failed, and then until each
+// client has had an answer again, once restart was called.
+func (s *server) useUntil(failures int, restart func()) {
+	s.t.Helper()
+	const clients = 8
+	var failed atomic.Int64
+	restarted := make(chan any)
+	var all sync.WaitGroup
+	for i := range clients {
+		all.Go(func() {
+			for n := 0; ; n++ {
+				if i == 0 {
+					s.status("/readyz")
+				}
+				got := s.ask([]string{frontPage, `mutation { vote(input: {article: 1}) { changed } }`}[n%2])
+				switch {
+				case strings.Contains(got, `"code":"UNAVAILABLE"`):
+					failed.Add(1)
+				case !strings.Contains(got, `"errors"`):
+					select {
+					case <-restarted:
+						return
+					default:
+					}
+				}
+				if failed.Load() > int64(failures) {
+					select {
+					case <-restarted:
+					default:
+						if i == 0 {
+							restart()
+							close(restarted)
+						}
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// linesOfOutage returns the warnings and errors, and that the outage is over, of the log after the start.
+func linesOfOutage(log string) (lines []string) {
+	_, log, _ = strings.Cut(log, "msg=serving")
+	for line := range strings.Lines(log) {
+		if strings.Contains(line, "level=WARN") || strings.Contains(line, "level=ERROR") || strings.Contains(line, "the store answers again") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// While the store is away, hundreds of operations fail, live updates are lost and /readyz is asked all the time. The
+// log says that it began, and that it is over with the number of failures.
+func TestOutageWritesFewLines(t *testing.T) {
+	t.Parallel()
+	for name, run := range map[string]func(t *testing.T) *server{
+		"of one's own Redis that is killed": func(t *testing.T) *server {
+			redis := redistest.Start(t)
+			s := start(t, "REDIS_URL="+redis.URL())
+			s.useIt()
+			s.events(`subscription { articlePosted { id } }`)
+			redis.Kill()
+			s.useUntil(500, redis.Restart)
+			return s
+		},
+		"of one's own Redis that hangs": func(t *testing.T) *server {
+			redis := redistest.Start(t)
+			s := start(t, "REDIS_URL=unix://"+redis.Socket(), "REDIS_TIMEOUT=50ms")
+			s.useIt()
+			s.events(`subscription { articlePosted { id } }`)
+			redis.Pause()
+			s.useUntil(100, redis.Resume)
+			return s
+		},
+		"of the private Redis that keeps failing": func(t *testing.T) *server {
+			s := start(t)
+			s.useIt()
+			kill := func() {
+				out, err := exec.Command("pgrep", "-P", strconv.Itoa(s.Cmd.Process.Pid)).Output()
+				if pid, errNumber := strconv.Atoi(strings.TrimSpace(string(out))); err == nil && errNumber == nil {
+					_ = syscall.Kill(pid, syscall.SIGKILL)
+				}
+			}
+			broken := filepath.Join(s.Cmd.Dir, "data", "redis.log") // it cannot be opened: so the server cannot start
+			if err := os.Remove(broken); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Mkdir(broken, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			kill()
+			s.useUntil(500, func() { _ = os.Remove(broken) })
+			return s
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := run(t)
+			s.AwaitLog("the store answers again")
+			lines := linesOfOutage(s.Stop())
+			text := strings.Join(lines, "")
+			if len(lines) > maxOutageLines || strings.Count(text, `msg="the store does not answer"`) != 1 || strings.Count(text, `msg="the store answers again"`) != 1 {
+				t.Errorf("got %d lines, want at most %d, among them one each that the store is away and back:\n%s", len(lines), maxOutageLines, text)
+			}
+			_, count, _ := strings.Cut(text, "failures=")
+			if number, err := strconv.Atoi(strings.Fields(count + " ")[0]); err != nil || number < 1 {
+				t.Errorf("the last line has no number of failures: %s", text)
+			}
+		})
+	}
+}
