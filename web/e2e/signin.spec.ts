@@ -133,42 +133,36 @@ test.describe("by token", () => {
   });
 
   test("posts and votes wait until the server has said who is signed in", async ({ page }) => {
-    const hold = async () => {
-      const { open, opened } = gate();
-      await onOperation(page, "Viewer", async (route) => {
-        await opened;
-        await route.continue();
-      });
-      return open;
-    };
+    let held = gate();
+    await onOperation(page, "Viewer", async (route) => {
+      await held.opened;
+      await route.continue();
+    });
     await page.goto("/healthz");
     await storeToken(page, token("ada"));
-    const letPost = await hold();
     await page.goto("/submit");
     await page.getByLabel("Title").fill("Early");
     await page.getByLabel("Text").fill("Words.");
     await page.getByRole("button", { name: "Post" }).click();
     await expect(page.getByRole("button", { name: "Posting" })).toBeVisible();
     await expect(page).toHaveURL("/submit");
-    letPost();
+    held.open();
     await expect(page).toHaveURL("/a/1");
 
     const article = page.getByRole("article");
-    await page.unroute("**/query");
-    const letVote = await hold();
+    held = gate();
     await page.reload();
     await up(article).click();
-    letVote();
+    held.open();
     await signedIn(page, "ada");
     await expect(votes(article)).toHaveText("0");
 
-    await page.unroute("**/query");
-    const letLeave = await hold();
+    held = gate();
     await page.evaluate(() => localStorage.removeItem("frontpage.token"));
     await page.reload();
     await up(article).click();
     await expect(page).toHaveURL("/a/1");
-    letLeave();
+    held.open();
     await expect(page).toHaveURL("/signin?to=%2Fa%2F1");
   });
 
