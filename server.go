@@ -33,14 +33,7 @@ import (
 
 //go:generate go run ./graph/generate
 
-const (
-	// shutdownTimeout is how long running requests may take to finish. The process ends within ten
-	// seconds, including the time that the store needs to close.
-	shutdownTimeout = 4 * time.Second
-	readyTimeout    = time.Second
-
-	description = "A site where users post articles and vote on them: GraphQL over Redis. Every setting is an environment variable or a flag; the flag takes precedence."
-)
+const description = "A site where users post articles and vote on them: GraphQL over Redis. Every setting is an environment variable or a flag; the flag takes precedence."
 
 func main() { os.Exit(run(os.Args[1:])) }
 
@@ -128,8 +121,34 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 	if err != nil {
 		return err
 	}
-	defer func() { _ = listener.Close() }() // http.Server closes it, too, once it serves
-	st, repo, err := open(ctx, s, s.StoreOptions(log), redisrepo.OnProgress(logProgress(log, "preparing the store: ")),
+	gate := newGate(log, options)
+	server := newServer(gate, options, encryption, log)
+	server.Protocols.SetUnencryptedHTTP2(s.H2C)
+	if s.Development() {
+		server.Handler = localNamesOnly(gate)
+	}
+	defer func() { _ = server.Close() }()
+	failed := make(chan error, 1)
+	go func() {
+		if encryption != nil {
+			failed <- server.ServeTLS(listener, "", "")
+		} else {
+			failed <- server.Serve(listener)
+		}
+	}()
+	defer func() {
+		if ctx.Err() != nil && gate.site.Load() == nil {
+			log.Info("stopped before the store was loaded")
+			err = nil
+		}
+	}()
+	log.Info("listening; /readyz says when the store is loaded", "address", listener.Addr())
+	progress := logProgress(log, "preparing the store: ")
+	st, repo, err := open(ctx, s, s.StoreOptions(log),
+		redisrepo.OnProgress(func(step string, done, total int) {
+			gate.starts(fmt.Sprintf("%s, %d of %d", step, done, total))
+			progress(step, done, total)
+		}),
 		redisrepo.OnRerank(func(changed string) {
 			log.Warn("rules changed: re-ranking all articles", "changed", changed)
 		}))
@@ -164,26 +183,14 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 	defer func() { stopBackground(); updates.Wait(); away.Wait() }() // before the store is closed
 
 	api := graph.NewHandler(repo, log, options)
-	server := newServer(routes(repo, log, api, web.Handler(s.Pages())), options, encryption, log)
-	server.Protocols.SetUnencryptedHTTP2(s.H2C)
-	if s.Development() {
-		server.Handler = localNamesOnly(server.Handler)
-	}
-	failed := make(chan error, 1)
-	go func() {
-		if encryption != nil {
-			failed <- server.ServeTLS(listener, "", "")
-		} else {
-			failed <- server.Serve(listener)
-		}
-	}()
+	gate.open(routes(api, web.Handler(s.Pages())), repo)
 	announce(s, listener.Addr(), log)
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
 		defer returnLeases(ctx, repo, log)
-		return shutdown(ctx, server, api, log)
+		return gate.shutdown(ctx, server, api, s)
 	}
 }
 
@@ -221,31 +228,6 @@ func announce(s *settings.Settings, address net.Addr, log *slog.Logger) {
 		addresses = append(addresses, "explorer", origin+"/graphiql")
 	}
 	log.Info("serving", append(addresses, "endpoint", origin+"/query")...)
-}
-
-// shutdown refuses new requests, ends all streams and gives running requests shutdownTimeout to
-// finish. Requests that take longer are cut off, which is not an error.
-func shutdown(ctx context.Context, server *http.Server, api *endpoint.Handler, log *slog.Logger) error {
-	log.Info("stopping: no new requests are accepted, running ones may finish")
-	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
-	defer cancel()
-	streams := make(chan error, 1)
-	go func() { streams <- api.Shutdown(limit) }()
-	if err := errors.Join(server.Shutdown(limit), <-streams); err != nil {
-		log.Warn("requests were cut off", "after", shutdownTimeout)
-		return server.Close()
-	}
-	log.Info("stopped")
-	return nil
-}
-
-// returnLeases gives back what is left of the quotas that this process has leased for its clients.
-func returnLeases(ctx context.Context, repo *redisrepo.Repo, log *slog.Logger) {
-	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-	defer cancel()
-	if err := repo.ReturnLeases(limit); err != nil {
-		log.Info("leased points of RATE_COST count for a window, since Redis did not take them back", "err", err)
-	}
 }
 
 // errorLog logs the errors of net/http without addresses of clients. A line with one, such as a failed TLS
@@ -315,26 +297,9 @@ func localNamesOnly(next http.Handler) http.Handler {
 	})
 }
 
-func routes(repo *redisrepo.Repo, log *slog.Logger, api, pages http.Handler) http.Handler {
+func routes(api, pages http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/query", api)
 	mux.Handle("/", pages)
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintln(w, "ok")
-	})
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, req *http.Request) {
-		ctx, cancel := context.WithTimeout(req.Context(), readyTimeout)
-		defer cancel()
-		switch err := repo.Ready(ctx); {
-		case err == nil:
-			fmt.Fprintln(w, "ready")
-		case errors.Is(err, redisrepo.ErrReadOnly):
-			log.WarnContext(ctx, "ready for reads only", "err", err)
-			fmt.Fprintln(w, "ready for reads: the store refuses writes")
-		default:
-			log.WarnContext(ctx, "not ready", "err", err)
-			http.Error(w, "the store does not reply", http.StatusServiceUnavailable)
-		}
-	})
 	return mux
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/rs/cors"
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"frontpage/identity"
 	"frontpage/redisrepo"
@@ -120,16 +121,34 @@ func New(schema Schema, repo *redisrepo.Repo, log *slog.Logger, o Options) *Hand
 			others.serve(ctx, w, req)
 		}
 	})
+	return &Handler{forClients(o, handler), streams}
+}
+
+// Shutdown refuses new streams and ends all that are open, one after another over the given time, so that their clients
+// connect to another server. Queries and mutations on a WebSocket may finish first. It returns when all streams are
+// closed, or with ctx.Err() when ctx ends first.
+func (h *Handler) Shutdown(ctx context.Context, over time.Duration) error {
+	return h.streams.shutdown(ctx, over)
+}
+
+// Starting returns a handler that refuses all requests to an endpoint with these options, because its store is loading.
+func Starting(o Options) http.Handler {
+	refused := &refusal{
+		code: codeUnavailable, message: "the server is starting: try again", status: http.StatusServiceUnavailable, wait: time.Second,
+	}
+	answer := finish(&graphql.Response{Errors: gqlerror.List{refused.shown()}}, refused)
+	return forClients(o, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		write(w, req, negotiate(req.Header.Values("Accept")).media, &operation{}, answer) // no observer is notified
+	}))
+}
+
+// forClients adds to the responses of handler what caches and scripts of other origins need.
+func forClients(o Options, handler http.Handler) http.Handler {
 	if origins := allowedOrigins(o.Origins); origins != nil {
 		handler = origins.Handler(handler)
 	}
-	return &Handler{uncached(o, handler), streams}
+	return uncached(o, handler)
 }
-
-// Shutdown ends all streams, so that their clients connect to another server, and refuses new ones. Queries
-// and mutations on a WebSocket may finish first. It returns when all streams are closed, or with ctx.Err()
-// when ctx ends first.
-func (h *Handler) Shutdown(ctx context.Context) error { return h.streams.shutdown(ctx) }
 
 // uncached keeps responses out of caches, except those that publish marks. A URL may have another response for each
 // caller, even if this request is anonymous, and a cache before the proxy that authenticates callers does not see who

@@ -61,7 +61,7 @@ func (t *socketTransport) supports(req *http.Request) bool {
 
 // serve upgrades the request. It returns at once, so that net/http can free what it holds for a request.
 func (t *socketTransport) serve(ctx context.Context, w http.ResponseWriter, req *http.Request) {
-	leave, refused := t.enter(ctx, req)
+	ending, leave, refused := t.enter(ctx, req)
 	if refused != nil {
 		op := t.exec.receive(ctx, OverSocket)
 		write(w, req, mediaJSON, op, refused.finish(op))
@@ -77,7 +77,7 @@ func (t *socketTransport) serve(ctx context.Context, w http.ResponseWriter, req 
 		return
 	}
 	conn.SetReadLimit(t.bodyLimit)
-	s := newSocket(ctx, t, conn, up.conn, req)
+	s := newSocket(ctx, ending, t, conn, up.conn, req)
 	go func() {
 		defer leave()
 		defer s.end()
@@ -96,10 +96,10 @@ func (t *socketTransport) serve(ctx context.Context, w http.ResponseWriter, req 
 
 // enter checks the origin, since browsers send no CORS preflight for WebSockets, and counts the socket. A page by http
 // is not the site's own if the site is served by https; a request by http may come from a proxy that ends TLS.
-func (t *socketTransport) enter(ctx context.Context, req *http.Request) (leave func(), refused *refusal) {
+func (t *socketTransport) enter(ctx context.Context, req *http.Request) (ending context.Context, leave func(), refused *refusal) {
 	if origin := req.Header.Get("Origin"); origin != "" && (t.origins == nil || !t.origins.OriginAllowed(req)) {
 		if page, err := url.Parse(origin); err != nil || !strings.EqualFold(page.Host, req.Host) || req.TLS != nil && page.Scheme != "https" {
-			return nil, &refusal{code: codeOrigin, message: "pages of this origin may not connect", status: http.StatusForbidden}
+			return nil, nil, &refusal{code: codeOrigin, message: "pages of this origin may not connect", status: http.StatusForbidden}
 		}
 	}
 	return t.streams.enter(ctx, perSocket)

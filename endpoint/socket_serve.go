@@ -21,6 +21,7 @@ type socket struct {
 	request *http.Request   // of the handshake
 	ctx     context.Context // with the viewer of connection_init, once it was received
 	cancel  context.CancelFunc
+	ending  context.Context // done when the socket has to close because the server stops
 
 	ready   bool        // connection_init was accepted
 	init    *time.Timer // closes the socket if connection_init does not come
@@ -54,9 +55,9 @@ type socketOperation struct {
 	queued bool          // it is in socket.waiting
 }
 
-func newSocket(ctx context.Context, t *socketTransport, conn *websocket.Conn, bounded *boundedConn, req *http.Request) *socket {
+func newSocket(ctx, ending context.Context, t *socketTransport, conn *websocket.Conn, bounded *boundedConn, req *http.Request) *socket {
 	s := &socket{
-		socketTransport: t, conn: conn, bounded: bounded,
+		socketTransport: t, conn: conn, bounded: bounded, ending: ending,
 		request:    &http.Request{Header: req.Header, RemoteAddr: req.RemoteAddr}, // drop everything else the request keeps alive
 		operations: map[string]*socketOperation{}, starting: make(chan struct{}, 1),
 	}
@@ -71,7 +72,7 @@ func (s *socket) serve() {
 	defer s.running.Wait()
 	defer s.cancel()
 	// Only the function that AfterFunc returns is deferred: it unregisters goAway.
-	defer context.AfterFunc(s.streams.stopping, s.goAway)()
+	defer context.AfterFunc(s.ending, s.goAway)()
 	s.init = time.AfterFunc(initTimeout, func() { s.close(closeInitTimeout, "Connection initialisation timeout") })
 	defer s.release()
 	for {

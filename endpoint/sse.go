@@ -15,7 +15,7 @@ import (
 // When the server stops or the client's token expires, the stream ends without "complete", so that clients
 // connect again.
 func (t *httpTransport) stream(w http.ResponseWriter, req *http.Request, op *operation, refused *refusal) *refusal {
-	leave, denied := t.streams.enter(op.ctx, 0) // admit counts its bytes
+	ending, leave, denied := t.streams.enter(op.ctx, 0) // admit counts its bytes
 	if denied != nil {
 		return denied
 	}
@@ -58,7 +58,7 @@ func (t *httpTransport) stream(w http.ResponseWriter, req *http.Request, op *ope
 	case refused != nil:
 		f = refused.finish(op)
 	case subscribed != nil:
-		t.watch(to, subscribed)
+		t.watch(ending, to, subscribed)
 		return nil
 	default:
 		f = op.run(t.timeout)
@@ -85,8 +85,8 @@ func WithConn(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, conn)
 }
 
-// watch sends the events of a subscription until it ends or the client leaves.
-func (t *httpTransport) watch(to *eventStream, s *subscription) {
+// watch sends the events of a subscription until it ends, ending is done, or the client leaves.
+func (t *httpTransport) watch(ending context.Context, to *eventStream, s *subscription) {
 	if s.watch == nil {
 		if s.first != nil && to.response(appendResponse(nil, s.first)) == nil {
 			_ = to.complete()
@@ -106,7 +106,7 @@ func (t *httpTransport) watch(to *eventStream, s *subscription) {
 		select {
 		case <-s.ctx.Done():
 			return
-		case <-t.streams.stopping.Done():
+		case <-ending.Done():
 			return
 		case <-expired:
 			return

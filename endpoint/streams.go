@@ -37,9 +37,7 @@ func DefaultStreamLimits() StreamLimits {
 
 // streams are all open streams of this process, and what their subscriptions share.
 type streams struct {
-	limits   StreamLimits
-	stopping context.Context // ends all streams
-	stop     context.CancelFunc
+	limits StreamLimits
 
 	watchedBy func(arguments map[string]any) int
 	answers   *sharedAnswers
@@ -49,9 +47,22 @@ type streams struct {
 
 	mu        sync.Mutex
 	open      sync.WaitGroup
+	stopping  bool // no stream may open
+	waves     [waves]wave
+	last      int // the wave that got the latest stream
 	total     usage
 	addresses map[netip.Addr]*usage
 	viewers   map[redisrepo.UserName]*usage
+}
+
+// waves is how many groups of streams are ended one after another when the server stops.
+const waves = 128
+
+// wave is a group of streams that end together.
+type wave struct {
+	open   int
+	ending context.Context
+	end    context.CancelFunc
 }
 
 func newStreams(limits StreamLimits, schema Schema) *streams {
@@ -61,26 +72,29 @@ func newStreams(limits StreamLimits, schema Schema) *streams {
 		reading: make(chan struct{}, 16*runtime.GOMAXPROCS(0)),
 		answers: newSharedAnswers(), watchedBy: schema.Watched,
 	}
-	s.stopping, s.stop = context.WithCancel(context.Background())
+	for i := range s.waves {
+		s.waves[i].ending, s.waves[i].end = context.WithCancel(context.Background())
+	}
 	return s
 }
 
-// enter counts a stream of the client's address, and the bytes that it takes without subscriptions. leave counts it out; it is nil if the stream must not open.
-func (s *streams) enter(ctx context.Context, bytes int) (leave func(), refused *refusal) {
+// enter counts a stream of the client's address, and the bytes that it takes without subscriptions. The stream has to
+// close when ending is done. leave counts it out; it is nil if the stream must not open.
+func (s *streams) enter(ctx context.Context, bytes int) (ending context.Context, leave func(), refused *refusal) {
 	client := Viewer{Address: ViewerOf(ctx).Address} // who it is may not be known yet
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stopping.Err() != nil {
-		return nil, &refusal{code: codeUnavailable, message: "the server is stopping: connect again", status: http.StatusServiceUnavailable}
+	if s.stopping {
+		return nil, nil, &refusal{code: codeUnavailable, message: "the server is stopping: connect again", status: http.StatusServiceUnavailable}
 	}
 	bounds, u := s.bounds(client), usageOf(s.addresses, client.Network())
 	if u.streams >= s.limits.PerAddress {
-		return nil, tooManyStreams("your address", s.limits.PerAddress)
+		return nil, nil, tooManyStreams("your address", s.limits.PerAddress)
 	}
 	for _, b := range bounds {
 		if refused := b.exceededBy(weight{bytes: bytes}); refused != nil {
 			s.forget(client)
-			return nil, refused
+			return nil, nil, refused
 		}
 	}
 	count := func(streams, bytes int) {
@@ -91,10 +105,14 @@ func (s *streams) enter(ctx context.Context, bytes int) (leave func(), refused *
 	}
 	count(1, bytes)
 	s.open.Add(1)
-	return func() {
+	s.last = (s.last + 1) % waves
+	w := &s.waves[s.last]
+	w.open++
+	return w.ending, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		count(-1, -bytes)
+		w.open--
 		s.forget(client)
 		s.open.Done()
 	}, nil
@@ -127,11 +145,39 @@ func tooManyStreams(owner string, allowed int) *refusal {
 	}
 }
 
-// shutdown ends all streams. It returns when they are closed or ctx ends.
-func (s *streams) shutdown(ctx context.Context) error {
-	s.mu.Lock() // enter counts no stream after this
-	s.stop()
+// maxPause is the longest time between the ends of two streams when the server stops.
+const maxPause = 100 * time.Millisecond
+
+// shutdown ends all streams, one after another over the given time, so that their clients do not all connect to
+// another server at one moment. A few streams take less time: at most maxPause each. It returns when all are closed
+// or ctx ends.
+func (s *streams) shutdown(ctx context.Context, over time.Duration) error {
+	s.mu.Lock()
+	s.stopping = true
+	streams, groups := 0, 0
+	for i := range s.waves {
+		streams += s.waves[i].open
+		groups += min(s.waves[i].open, 1)
+	}
 	s.mu.Unlock()
+	pause := min(over, time.Duration(streams-1)*maxPause) / time.Duration(max(groups-1, 1))
+	var next <-chan time.Time // when the next wave ends; nil: now
+	for i := range s.waves {
+		w := &s.waves[i]
+		s.mu.Lock()
+		empty := w.open == 0
+		s.mu.Unlock()
+		if !empty && next != nil {
+			select {
+			case <-next:
+			case <-ctx.Done():
+			}
+		}
+		w.end()
+		if !empty && pause > 0 {
+			next = time.After(pause)
+		}
+	}
 	closed := make(chan struct{})
 	go func() {
 		s.open.Wait()

@@ -6,7 +6,9 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -19,7 +21,7 @@ import (
 func shutdown(s *sitetest.Site) error {
 	ctx, cancel := context.WithTimeout(s.T.Context(), sitetest.Patience)
 	defer cancel()
-	return s.Handler.Shutdown(ctx)
+	return s.Handler.Shutdown(ctx, 0)
 }
 
 func TestShutdownEndsStreams(t *testing.T) {
@@ -51,6 +53,45 @@ func TestShutdownEndsStreams(t *testing.T) {
 		t.Errorf("a new event stream: got %d %s, want 503 UNAVAILABLE", res.StatusCode, body)
 	}
 	s.Vote("bob", id, "UP") // mutations still run
+}
+
+// A stream never ends before its time, so the test does not depend on how fast the clients are.
+func TestShutdownEndsStreamsOneAfterAnother(t *testing.T) {
+	t.Parallel()
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	id := s.Post("alice", "t")
+	const streams, over = 21, time.Second
+	var ends [streams]time.Time
+	var open sync.WaitGroup
+	for i := range ends {
+		end := func() { ends[i] = time.Now() }
+		if i%3 == 0 {
+			e := s.Stream(fmt.Sprintf(`subscription { articleChanged(ids: [%q]) { votes } }`, id))
+			open.Go(func() { _, _ = io.ReadAll(e.Body); end() })
+		} else {
+			w := s.Socket("")
+			open.Go(func() { w.ReadClose(); end() })
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), sitetest.Patience)
+	defer cancel()
+	began := time.Now()
+	if err := s.Handler.Shutdown(ctx, over); err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
+	if took := time.Since(began); took < over {
+		t.Errorf("Shutdown took %v, want at least %v", took, over)
+	}
+	open.Wait()
+	late := 0
+	for _, end := range ends {
+		if end.Sub(began) >= over/2 {
+			late++
+		}
+	}
+	if late < streams/2 {
+		t.Errorf("%d of %d streams ended in the second half of the time, want about half", late, streams)
+	}
 }
 
 // A client that reads and sends nothing delays Shutdown by seconds at most.

@@ -26,7 +26,7 @@ import (
 
 const (
 	commandTimeout = 5 * time.Minute
-	stopTimeout    = 10 * time.Second // the documented maximum time to stop
+	stopTimeout    = 20 * time.Second // the documented maximum time to stop with the default settings
 )
 
 var program = filepath.Join(os.TempDir(), fmt.Sprintf("frontpage-test-%d", os.Getpid()))
@@ -104,7 +104,10 @@ type Server struct {
 	logEnd chan struct{} // closed when log is complete
 }
 
-var endpointLine = regexp.MustCompile(`endpoint"?[=:]"?(https?://[^\s"]+)/query`)
+var (
+	servingLine   = regexp.MustCompile(`endpoint"?[=:]"?(https?://[^\s"]+)/query`)
+	listeningLine = regexp.MustCompile(`listening.* address"?[=:]"?([^\s"]+)`)
+)
 
 // Start starts the program with env and waits until it serves. It is killed at the end of the
 // test unless Stop ended it before.
@@ -115,6 +118,20 @@ func Start(t testing.TB, env ...string) *Server {
 
 // StartCommand is Start for an existing command, such as one with flags.
 func StartCommand(t testing.TB, cmd *exec.Cmd) *Server {
+	t.Helper()
+	return await(t, cmd, servingLine)
+}
+
+// Listen starts the program with env and waits until its port is open, which is before it serves.
+func Listen(t testing.TB, env ...string) *Server {
+	t.Helper()
+	s := await(t, Command(t, env), listeningLine)
+	s.URL = "http://" + s.URL
+	return s
+}
+
+// await starts the program and waits for a line in its log, which has the URL.
+func await(t testing.TB, cmd *exec.Cmd, line *regexp.Regexp) *Server {
 	t.Helper()
 	s := &Server{Cmd: cmd, t: t, logEnd: make(chan struct{})}
 	s.more = sync.NewCond(&s.mu)
@@ -140,7 +157,7 @@ func StartCommand(t testing.TB, cmd *exec.Cmd) *Server {
 			s.log.WriteString(lines.Text() + "\n")
 			s.mu.Unlock()
 			s.more.Broadcast()
-			if m := endpointLine.FindStringSubmatch(lines.Text()); m != nil {
+			if m := line.FindStringSubmatch(lines.Text()); m != nil {
 				serving <- m[1]
 			}
 		}
@@ -177,7 +194,7 @@ func (s *Server) AwaitLog(text string) string {
 }
 
 // Stop sends SIGTERM and returns the whole log. The test fails if the program does not end with
-// exit code 0 within ten seconds.
+// exit code 0 within 20 seconds.
 func (s *Server) Stop() string {
 	s.t.Helper()
 	began := time.Now()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 
 	"frontpage/redisrepo"
 	"frontpage/web"
@@ -13,19 +14,27 @@ import (
 
 // Serving are the settings of the HTTP server and of the pages that it serves.
 type Serving struct {
-	Addr        string `env:"ADDR" default:"127.0.0.1:8080" help:"Address to listen on, HOST:PORT. In development mode it must be a loopback address. Port 0 picks a free port."`
-	TLSCertFile string `env:"TLS_CERT_FILE" name:"tls-cert-file" placeholder:"FILE" help:"Certificate in PEM format, for serving https. Needs TLS_KEY_FILE."`
-	TLSKeyFile  string `env:"TLS_KEY_FILE" name:"tls-key-file" placeholder:"FILE" help:"Private key of that certificate."`
-	H2C         bool   `env:"H2C" name:"h2c" negatable:"" help:"Accept HTTP/2 without TLS, for a proxy that terminates TLS."`
-	Site        bool   `env:"SITE" default:"true" negatable:"" help:"Serve the site at /."`
-	Explorer    bool   `env:"EXPLORER" default:"true" negatable:"" help:"Serve GraphiQL at /graphiql."`
-	SignInURL   string `env:"SIGN_IN_URL" name:"sign-in-url" placeholder:"URL" help:"URL or path of the sign-in page to which the site sends users. It must contain {return}, which is replaced by the URL to redirect them back to; with tokens, append #token=TOKEN to that URL."`
-	Demo        bool   `env:"DEMO" help:"Fill an empty store with sample articles at the start."`
+	Addr          string        `env:"ADDR" default:"127.0.0.1:8080" help:"Address to listen on, HOST:PORT. In development mode it must be a loopback address. Port 0 picks a free port."`
+	TLSCertFile   string        `env:"TLS_CERT_FILE" name:"tls-cert-file" placeholder:"FILE" help:"Certificate in PEM format, for serving https. Needs TLS_KEY_FILE."`
+	TLSKeyFile    string        `env:"TLS_KEY_FILE" name:"tls-key-file" placeholder:"FILE" help:"Private key of that certificate."`
+	H2C           bool          `env:"H2C" name:"h2c" negatable:"" help:"Accept HTTP/2 without TLS, for a proxy that terminates TLS."`
+	Site          bool          `env:"SITE" default:"true" negatable:"" help:"Serve the site at /."`
+	Explorer      bool          `env:"EXPLORER" default:"true" negatable:"" help:"Serve GraphiQL at /graphiql."`
+	SignInURL     string        `env:"SIGN_IN_URL" name:"sign-in-url" placeholder:"URL" help:"URL or path of the sign-in page to which the site sends users. It must contain {return}, which is replaced by the URL to redirect them back to; with tokens, append #token=TOKEN to that URL."`
+	ShutdownDelay time.Duration `env:"SHUTDOWN_DELAY" default:"0s" help:"How long requests are still served after SIGTERM, while /readyz responds with 503, so that load balancers notice. 0 or more."`
+	DrainTime     time.Duration `env:"DRAIN_TIME" default:"5s" help:"Over how much time WebSockets and event streams are ended after that, one after another; a few take at most 100ms each. 0 ends all at once."`
+	Demo          bool          `env:"DEMO" help:"Fill an empty store with sample articles at the start."`
 }
 
 func (s *Serving) check() error {
 	if (s.TLSCertFile == "") != (s.TLSKeyFile == "") {
 		return Invalid(errors.New("one is set and the other is not"), "tls-cert-file", "tls-key-file")
+	}
+	if s.ShutdownDelay < 0 {
+		return Invalid(fmt.Errorf("%v is below 0", s.ShutdownDelay), "shutdown-delay")
+	}
+	if s.DrainTime < 0 {
+		return Invalid(fmt.Errorf("%v is below 0", s.DrainTime), "drain-time")
 	}
 	if s.SignInURL == "" {
 		return nil

@@ -113,7 +113,7 @@ func NewOn(t *testing.T, configure func(*http.Server), client redis.UniversalCli
 	t.Cleanup(func() {
 		limit, cancel := context.WithTimeout(context.Background(), Patience)
 		defer cancel()
-		if err := s.Handler.Shutdown(limit); err != nil {
+		if err := s.Handler.Shutdown(limit, 0); err != nil {
 			t.Errorf("streams are still open: %v", err)
 		}
 		server.Close()

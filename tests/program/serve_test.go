@@ -1,14 +1,11 @@
 package program_test
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -113,40 +110,6 @@ func TestReadinessFollowsTheStore(t *testing.T) {
 		t.Errorf("with full memory: %s, want %s", got, frontPage1)
 	}
 	s.Stop()
-}
-
-func TestSIGTERMLetsRunningRequestsFinish(t *testing.T) {
-	t.Parallel()
-	s := start(t, "REDIS_URL=memory://")
-	connection, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = connection.Close() }()
-	body, _ := json.Marshal(map[string]string{"query": postOne})
-	// The server sends 100 once the handler reads the body, so the request is running.
-	fmt.Fprintf(connection, "POST /query HTTP/1.1\r\nHost: localhost\r\nX-User-ID: alice\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", len(body))
-	answers := bufio.NewReader(connection)
-	if line, err := answers.ReadString('\n'); err != nil || !strings.Contains(line, "100") {
-		t.Fatalf("the response begins with %q (%v), want 100 Continue", line, err)
-	}
-	if err := s.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	for { // until new connections are refused
-		probe, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
-		if err != nil {
-			break
-		}
-		_ = probe.Close()
-	}
-	if _, err := connection.Write(body); err != nil {
-		t.Fatal(err)
-	}
-	if rest, err := io.ReadAll(answers); err != nil || !strings.Contains(string(rest), postedOne) {
-		t.Errorf("the response to the running request is %q (%v), want %s", rest, err, postedOne)
-	}
-	s.Wait()
 }
 
 // A client that sends slowly loses its connection.

@@ -85,6 +85,8 @@ func TestInvalidSettingStopsTheStart(t *testing.T) {
 		"SITE=":                              "site",
 		"EXPLORER=none":                      "explorer",
 		"DEMO=perhaps":                       "demo",
+		"SHUTDOWN_DELAY=-1s":                 "shutdown-delay",
+		"DRAIN_TIME=5":                       "drain-time",
 		"H2C=perhaps":                        "h2c",
 		"CORS_ORIGINS=https://a.b,c.d":       "cors-origins",
 		"CORS_ORIGINS=https://a.b/":          "cors-origins",

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"frontpage/endpoint"
+	"frontpage/redisrepo"
+	"frontpage/settings"
+)
+
+const (
+	readyTimeout = time.Second
+	// finishMargin is how much longer than REQUEST_TIMEOUT running requests may take to finish after all streams have
+	// ended: to send the answer, and to close a socket whose client is silent.
+	finishMargin = 3 * time.Second
+)
+
+// gate is the handler of the server from the moment when its port is open until the process ends. It answers /healthz
+// and /readyz. It refuses all else until the store is loaded.
+type gate struct {
+	log      *slog.Logger
+	health   *http.ServeMux
+	starting http.Handler // of /query
+
+	step     atomic.Pointer[string] // what the start is doing
+	site     atomic.Pointer[site]   // nil until the store is loaded
+	stopping atomic.Bool
+	last     atomic.Value // what /readyz said last, once the store was loaded
+}
+
+// site is what is served once the store is loaded.
+type site struct {
+	http.Handler
+	repo *redisrepo.Repo
+}
+
+func newGate(log *slog.Logger, o endpoint.Options) *gate {
+	g := &gate{log: log, health: http.NewServeMux(), starting: endpoint.Starting(o)}
+	g.starts("waiting for the store")
+	g.last.Store(isReady)
+	g.health.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	g.health.HandleFunc("GET /readyz", g.ready)
+	return g
+}
+
+// starts notes what the start is doing, for /readyz.
+func (g *gate) starts(step string) { g.step.Store(&step) }
+
+// open lets requests through to the site.
+func (g *gate) open(handler http.Handler, repo *redisrepo.Repo) { g.site.Store(&site{handler, repo}) }
+
+// stop makes /readyz unready, and asks clients to close their connections after the next response.
+func (g *gate) stop() { g.stopping.Store(true) }
+
+// ServeHTTP implements http.Handler.
+func (g *gate) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if g.stopping.Load() {
+		w.Header().Set("Connection", "close") // over HTTP/2, it announces the end of the connection
+	}
+	site := g.site.Load()
+	switch {
+	case req.URL.Path == "/healthz" || req.URL.Path == "/readyz":
+		g.health.ServeHTTP(w, req)
+	case site != nil:
+		site.ServeHTTP(w, req)
+	case req.URL.Path == "/query":
+		g.starting.ServeHTTP(w, req)
+	default:
+		unavailable(w, "the server is starting: try again in a moment")
+	}
+}
+
+// unavailable responds with 503 and a reason.
+func unavailable(w http.ResponseWriter, reason string) {
+	w.Header().Set("Retry-After", "1")
+	w.Header().Set("Cache-Control", "no-store")
+	http.Error(w, reason, http.StatusServiceUnavailable)
+}
+
+// What /readyz says once the store is loaded.
+const (
+	isReady      = "ready"
+	isReadOnly   = "ready for reads: the store refuses writes"
+	storeLoading = "the store is loading its data"
+	storeAway    = "the store does not reply"
+)
+
+// ready reports whether this process should get requests, and why not. The log gets a line when that changes.
+func (g *gate) ready(w http.ResponseWriter, req *http.Request) {
+	site := g.site.Load()
+	switch {
+	case g.stopping.Load():
+		unavailable(w, "stopping")
+		return
+	case site == nil:
+		unavailable(w, "starting: "+*g.step.Load())
+		return
+	}
+	ctx, cancel := context.WithTimeout(req.Context(), readyTimeout)
+	defer cancel()
+	err := site.repo.Ready(ctx)
+	if req.Context().Err() != nil {
+		return // the client did not wait
+	}
+	state := storeAway
+	switch {
+	case err == nil:
+		state = isReady
+	case errors.Is(err, redisrepo.ErrReadOnly):
+		state = isReadOnly
+	case strings.Contains(err.Error(), "LOADING "):
+		state = storeLoading
+	}
+	if last := g.last.Swap(state); last != state {
+		g.log.WarnContext(ctx, "readiness changed", "now", state, "before", last, "err", err)
+	}
+	if state == isReady || state == isReadOnly { // with another status, reading would stop as well
+		fmt.Fprintln(w, state)
+	} else {
+		unavailable(w, state)
+	}
+}
+
+// shutdown stops serving in three steps. At first only /readyz changes, so that load balancers send new requests
+// elsewhere. Then the listener is closed, and streams are ended one after another. Last, what runs may finish; what
+// takes longer than any request may is cut off, which is not an error.
+func (g *gate) shutdown(ctx context.Context, server *http.Server, api *endpoint.Handler, s *settings.Settings) error {
+	g.stop()
+	if s.ShutdownDelay > 0 {
+		g.log.Info("stopping: /readyz responds with 503, and requests are served for a while", "shutdown_delay", s.ShutdownDelay)
+		time.Sleep(s.ShutdownDelay) // a second signal ends the process
+	}
+	g.log.Info("stopping: no new connections are accepted, streams are ended, running requests may finish", "drain_time", s.DrainTime)
+	longest := s.DrainTime + s.RequestTimeout + finishMargin
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), longest)
+	defer cancel()
+	streams := make(chan error, 1)
+	go func() { streams <- api.Shutdown(limit, s.DrainTime) }()
+	if err := errors.Join(server.Shutdown(limit), <-streams); err != nil {
+		g.log.Warn("requests were cut off", "after", longest)
+		return server.Close()
+	}
+	g.log.Info("stopped")
+	return nil
+}
+
+// returnLeases gives back what is left of the quotas that this process has leased for its clients.
+func returnLeases(ctx context.Context, repo *redisrepo.Repo, log *slog.Logger) {
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if err := repo.ReturnLeases(limit); err != nil {
+		log.Info("leased points of RATE_COST count for a window, since Redis did not take them back", "err", err)
+	}
+}
