@@ -103,7 +103,7 @@ type serve struct{}
 // Run serves until ctx ends, and then lets running requests finish.
 func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (err error) {
 	thisBuild().log(log)
-	encryption, err := s.TLS()
+	encryption, err := s.TLS(log)
 	if err != nil {
 		return err
 	}

@@ -4,11 +4,13 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"strings"
 	"time"
 
 	"frontpage/redisrepo"
+	"frontpage/reload"
 	"frontpage/web"
 )
 
@@ -51,16 +53,21 @@ func (s *Serving) check() error {
 	return nil
 }
 
-// TLS reads the certificate to serve https with. It returns nil if none is set.
-func (s *Serving) TLS() (*tls.Config, error) {
+// TLS reads the certificate to serve https with. It is read again when its files change. TLS returns nil if none is set.
+func (s *Serving) TLS(log *slog.Logger) (*tls.Config, error) {
 	if s.TLSCertFile == "" {
 		return nil, nil
 	}
-	certificate, err := tls.LoadX509KeyPair(s.TLSCertFile, s.TLSKeyFile)
+	pair, err := reload.Read(log, func(contents [][]byte) (tls.Certificate, error) {
+		return tls.X509KeyPair(contents[0], contents[1])
+	}, s.TLSCertFile, s.TLSKeyFile)
 	if err != nil {
 		return nil, Invalid(err, "tls-cert-file", "tls-key-file")
 	}
-	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}, nil
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		latest := pair.Latest()
+		return &latest, nil
+	}}, nil
 }
 
 // Pages returns the options of the site and the explorer.

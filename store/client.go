@@ -68,7 +68,7 @@ func newClient(u *url.URL, o Options) (*redis.Client, error) {
 	if err != nil {
 		return nil, o.invalidURL(err)
 	}
-	if err := o.loadTLS(config.TLSConfig); err != nil {
+	if config.Dialer, err = o.dialer(config.TLSConfig, config.DialTimeout); err != nil {
 		return nil, err
 	}
 	config.ContextTimeoutEnabled = true
@@ -116,7 +116,7 @@ func newClusterClient(u *url.URL, o Options) (*redis.ClusterClient, error) {
 		config.TLSConfig.MinVersion = tls.VersionTLS12
 		config.TLSConfig.InsecureSkipVerify = skipVerify // #nosec G402 -- only if the operator asks for it
 	}
-	if err := o.loadTLS(config.TLSConfig); err != nil {
+	if config.Dialer, err = o.dialer(config.TLSConfig, config.DialTimeout); err != nil {
 		return nil, err
 	}
 	config.ContextTimeoutEnabled = true
@@ -144,7 +144,7 @@ func newFailoverClient(u *url.URL, sentinel, data *url.Userinfo, o Options) (*re
 	if config.TLSConfig != nil {
 		config.TLSConfig.ServerName = "" // each Sentinel and the primary is verified by its own address
 	}
-	if err := o.loadTLS(config.TLSConfig); err != nil {
+	if config.Dialer, err = o.dialer(config.TLSConfig, config.DialTimeout); err != nil {
 		return nil, err
 	}
 	config.SentinelUsername = sentinel.Username()

@@ -1,19 +1,26 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
-	"os"
+	"slices"
 	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/reload"
 )
 
-// TLS names PEM files for an encrypted connection. They are read when the store is opened: to use a renewed
-// certificate, open the store again.
+// TLS names PEM files for an encrypted connection. New connections use what they contain at that time; if that is
+// unusable, they use what was there before.
 type TLS struct {
 	// CAFile holds the certificates of the authorities trusted to sign the server's. Empty means the system's.
 	CAFile string
@@ -29,33 +36,64 @@ func (o Options) errNoTLS() error {
 		o.name("CAFile"), o.name("CertFile"), o.name("KeyFile"), o.name("URL"))
 }
 
-// loadTLS reads the files into config, which is nil if the connection has no TLS, and so no files.
-func (o Options) loadTLS(config *tls.Config) error {
+// credentials are what the files contain.
+type credentials struct {
+	roots        *x509.CertPool // nil: the system's
+	certificates []tls.Certificate
+}
+
+// dialer returns a dialer that uses the latest contents of the files, or nil if none is set: then that of go-redis will
+// do. config is nil if the connection has no TLS, and so no files.
+func (o Options) dialer(config *tls.Config, timeout time.Duration) (func(ctx context.Context, network, addr string) (net.Conn, error), error) {
+	files, err := o.readTLS()
+	if files == nil || err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		latest, current := files.Latest(), config.Clone()
+		current.RootCAs, current.Certificates = latest.roots, latest.certificates
+		return redis.NewDialer(&redis.Options{DialTimeout: cmp.Or(timeout, 5*time.Second), TLSConfig: current})(ctx, network, addr)
+	}, nil
+}
+
+// readTLS reads the files. It returns nil if none is set.
+func (o Options) readTLS() (*reload.Files[credentials], error) {
 	caName, certName, keyName := o.name("CAFile"), o.name("CertFile"), o.name("KeyFile")
-	if o.TLS.CAFile != "" {
-		text, err := os.ReadFile(o.TLS.CAFile)
-		if err != nil {
-			return fmt.Errorf("%s: %w", caName, err)
-		}
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM(text) {
-			return fmt.Errorf("%s: no certificate in PEM format in %s", caName, o.TLS.CAFile)
-		}
-	}
 	switch {
-	case o.TLS.CertFile == "" && o.TLS.KeyFile == "":
-		return nil
-	case o.TLS.KeyFile == "":
-		return fmt.Errorf("%s needs %s: the private key of the certificate", certName, keyName)
-	case o.TLS.CertFile == "":
-		return fmt.Errorf("%s needs %s: the certificate of the private key", keyName, certName)
+	case o.TLS == TLS{}:
+		return nil, nil
+	case o.TLS.CertFile != "" && o.TLS.KeyFile == "":
+		return nil, fmt.Errorf("%s needs %s: the private key of the certificate", certName, keyName)
+	case o.TLS.CertFile == "" && o.TLS.KeyFile != "":
+		return nil, fmt.Errorf("%s needs %s: the certificate of the private key", keyName, certName)
 	}
-	certificate, err := tls.LoadX509KeyPair(o.TLS.CertFile, o.TLS.KeyFile)
-	if err != nil {
-		return fmt.Errorf("%s %s with %s %s: %w", certName, o.TLS.CertFile, keyName, o.TLS.KeyFile, err)
+	var names, paths []string
+	for _, f := range [][2]string{{caName, o.TLS.CAFile}, {certName, o.TLS.CertFile}, {keyName, o.TLS.KeyFile}} {
+		if f[1] != "" {
+			names, paths = append(names, f[0]), append(paths, f[1])
+		}
 	}
-	config.Certificates = []tls.Certificate{certificate}
-	return nil
+	files, err := reload.Read(o.Log, func(contents [][]byte) (c credentials, err error) {
+		if o.TLS.CAFile != "" {
+			c.roots = x509.NewCertPool()
+			if !c.roots.AppendCertsFromPEM(contents[0]) {
+				return c, fmt.Errorf("%s: no certificate in PEM format in %s", caName, o.TLS.CAFile)
+			}
+			contents = contents[1:]
+		}
+		if o.TLS.CertFile != "" {
+			certificate, err := tls.X509KeyPair(contents[0], contents[1])
+			if err != nil {
+				return c, fmt.Errorf("%s %s with %s %s: %w", certName, o.TLS.CertFile, keyName, o.TLS.KeyFile, err)
+			}
+			c.certificates = []tls.Certificate{certificate}
+		}
+		return c, nil
+	}, paths...)
+	if unread := new(fs.PathError); errors.As(err, &unread) {
+		return nil, fmt.Errorf("%s: %w", names[slices.Index(paths, unread.Path)], err)
+	}
+	return files, err
 }
 
 // dialCause returns why a connection failed, which dialHook hides.

@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"log/slog"
 	"math/big"
 	"net"
 	"os"
@@ -250,6 +251,50 @@ func TestUnusableTLSFilesAreRefused(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The server gets another authority, which also has to sign the clients' certificates.
+func TestRenewedTLSFilesAreUsed(t *testing.T) {
+	t.Parallel()
+	ours, theirs := newAuthority(t), newAuthority(t)
+	ours.sign(t, "client", &x509.Certificate{})
+	theirs.sign(t, "client", &x509.Certificate{})
+	ca, cert, key := filepath.Join(ours.dir, "used-ca"), filepath.Join(ours.dir, "used-cert"), filepath.Join(ours.dir, "used-key")
+	use := func(a *authority) {
+		t.Helper()
+		for to, from := range map[string]string{ca: a.crt("ca"), cert: a.crt("client"), key: a.secret("client")} {
+			text, err := os.ReadFile(from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(to, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	use(ours)
+	port := unusedPort(t)
+	old := startServer(t, ours.server(t, port, time.Time{}, "yes")...)
+	var log record
+	s := open(t, store.Options{
+		URL: "rediss://127.0.0.1:" + port + unhurried, TLS: store.TLS{CAFile: ca, CertFile: cert, KeyFile: key}, Log: log.logger(slog.LevelInfo),
+	})
+	set(t, s, "key", "value")
+
+	if err := os.WriteFile(cert, []byte("broken"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "warning about the broken file", func() bool {
+		s.Client.Do(t.Context(), "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "no") // the next command connects
+		wantValue(t, s, "key", "value")
+		return strings.Contains(log.String(), "cannot be used")
+	})
+
+	use(theirs)
+	old.kill()
+	startServer(t, theirs.server(t, port, time.Time{}, "yes")...)
+	eventually(t, "connection with the new files", func() bool { return s.Client.Ping(t.Context()).Err() == nil })
+	set(t, s, "key", "value")
 }
 
 func TestSubscriptionsUseTLS(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -127,6 +128,45 @@ func TestCertificateMakesTheServerServeHTTPS(t *testing.T) {
 		t.Error("TLS 1.1 is accepted")
 	}
 	if log := s.Stop(); strings.Contains(log, "sesame") || strings.Contains(log, "PRIVATE") {
+		t.Errorf("the log contains a secret: %s", log)
+	}
+}
+
+func TestRenewedCertificateIsServed(t *testing.T) {
+	t.Parallel()
+	cert, key, trustOld := certificate(t)
+	newCert, newKey, trustNew := certificate(t)
+	s := start(t, "REDIS_URL=memory://", "TLS_CERT_FILE="+cert, "TLS_KEY_FILE="+key)
+	trusted := func(trust *tls.Config) bool {
+		conn, err := tls.Dial("tcp", strings.TrimPrefix(s.URL, "https://"), trust)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	}
+	replace := func(path, by string) {
+		t.Helper()
+		text, err := os.ReadFile(by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !trusted(trustOld) || trusted(trustNew) {
+		t.Fatal("the old certificate is not served")
+	}
+	replace(key, newKey)
+	s.eventually("the log warns of the key without its certificate", func() bool {
+		return trusted(trustOld) && strings.Contains(s.Log(), "changed files cannot be used")
+	})
+	replace(cert, newCert)
+	s.eventually("the new certificate is served", func() bool { return trusted(trustNew) })
+	if trusted(trustOld) {
+		t.Error("the old certificate is still served")
+	}
+	if log := s.Stop(); strings.Contains(log, "PRIVATE") {
 		t.Errorf("the log contains a secret: %s", log)
 	}
 }

@@ -27,14 +27,15 @@ const (
 // allowed lists, for each package, all packages of this module that it may import, tests aside.
 var allowed = map[string][]string{
 	".":         {"csvimport", "demo", "endpoint", "graph", "manual", "outages", "redisrepo", "settings", "store", "web"},
-	"settings":  {"endpoint", "identity", "redisrepo", "store", "web"},
+	"settings":  {"endpoint", "identity", "redisrepo", "reload", "store", "web"},
 	"graph":     {"endpoint", "plan", "redisrepo"},
 	"plan":      {},
 	"endpoint":  {"identity", "redisrepo", "sharing"},
 	"redisrepo": {},
 	"identity":  {},
 	"sharing":   {},
-	"store":     {},
+	"reload":    {},
+	"store":     {"reload"},
 	"web":       {},
 	"manual":    {},
 	"outages":   {"redisrepo"},

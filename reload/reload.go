@@ -1,0 +1,94 @@
+// Package reload keeps what is made of files, such as certificates, up to date while the program runs.
+package reload
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Interval is how long a value is used, at most, after its files have changed.
+const Interval = time.Second
+
+// Files is a value made of the contents of files. It is made again when they change.
+//
+// The files are read when the value is used, at most once in each Interval, so there is nothing to start or to stop, and
+// it does not matter how they are replaced: written, renamed or by another target of a link.
+type Files[T any] struct {
+	paths   []string
+	convert func(contents [][]byte) (T, error)
+	log     *slog.Logger
+	now     func() time.Time
+
+	current atomic.Pointer[T]
+
+	mu      sync.Mutex // guards the fields below
+	next    time.Time  // when the files are read again
+	seen    [][]byte   // what they contained
+	problem string     // why the latest contents are not used; empty if they are
+}
+
+// Read reads the files and makes a value of their contents.
+func Read[T any](log *slog.Logger, convert func(contents [][]byte) (T, error), paths ...string) (*Files[T], error) {
+	f := &Files[T]{paths: paths, convert: convert, log: log, now: time.Now}
+	contents, err := f.read()
+	if err != nil {
+		return nil, err
+	}
+	value, err := convert(contents)
+	if err != nil {
+		return nil, err
+	}
+	f.current.Store(&value)
+	f.seen, f.next = contents, f.now().Add(Interval)
+	return f, nil
+}
+
+// Latest returns the value. If the latest contents of the files cannot be used, it is the last one that could, and the
+// log says why.
+func (f *Files[T]) Latest() T {
+	if f.mu.TryLock() { // while the files are read, other callers do not wait
+		defer f.mu.Unlock()
+		if now := f.now(); !now.Before(f.next) {
+			f.next = now.Add(Interval)
+			f.refresh()
+		}
+	}
+	return *f.current.Load()
+}
+
+func (f *Files[T]) refresh() {
+	contents, err := f.read()
+	if err == nil {
+		if slices.EqualFunc(contents, f.seen, bytes.Equal) {
+			f.problem = ""
+			return
+		}
+		var value T
+		if value, err = f.convert(contents); err == nil {
+			f.current.Store(&value)
+			f.seen, f.problem = contents, ""
+			f.log.Info("reloaded changed files", "files", f.paths)
+			return
+		}
+	}
+	if err.Error() != f.problem { // once
+		f.problem = err.Error()
+		f.log.Warn("changed files cannot be used: the last contents stay in use", "files", f.paths, "err", err)
+	}
+}
+
+func (f *Files[T]) read() ([][]byte, error) {
+	contents := make([][]byte, len(f.paths))
+	for i, path := range f.paths {
+		var err error
+		if contents[i], err = os.ReadFile(path); err != nil { // #nosec G304 -- the path is a setting
+			return nil, err
+		}
+	}
+	return contents, nil
+}
