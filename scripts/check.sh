@@ -1,6 +1,7 @@
 #!/bin/bash
 # What CI runs, on a clean clone: generated code, types on other systems, lint, vulnerabilities, tests, on Redis and on
-# Valkey, faults, failovers, benchmarks, fuzz targets, clients. It installs what is missing where apt is available.
+# Valkey, faults, failovers, benchmarks, fuzz targets, clients, the files in deploy/. It installs what is missing where
+# apt is available.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -49,5 +50,8 @@ scripts/fuzz.sh 1000 unguided
 step "clients"
 . web/needs.sh
 clients/run.sh
+
+step "deploy"
+scripts/deploy.sh
 
 step "done"

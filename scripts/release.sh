@@ -1,0 +1,39 @@
+#!/bin/bash
+# Builds a release into dist/ without publishing it: archives with the program, its manual page and its completions for
+# Linux, macOS and Windows, SBOMs, checksums. Checks deploy/goreleaser.yaml first, and the result at the end.
+# ONE_PROCESSOR=1 builds for one processor of each system only. Builds goreleaser on first use, which takes minutes.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+version=v2.15.0
+folder=${XDG_CACHE_HOME:-$HOME/.cache}/frontpage/goreleaser-$version-$(go env GOVERSION)
+if [ ! -x "$folder/goreleaser" ]; then
+	echo "building goreleaser $version, which takes a few minutes" >&2
+	# Not optimized: that halves the time.
+	GOBIN=$folder GOFLAGS="${GOFLAGS:-} -gcflags=all=-N\ -l" go install "github.com/goreleaser/goreleaser/v2@$version"
+fi
+(cd tests/deploy && go build -o "$folder/" github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod)
+export PATH=$folder:$PATH
+
+goreleaser check --quiet deploy/goreleaser.yaml
+goreleaser release --quiet --config deploy/goreleaser.yaml --snapshot --clean --skip publish
+
+cd dist
+sha256sum --quiet --check SHA256SUMS
+archives=0
+for archive in *.tar.gz *.zip; do
+	case $archive in
+	*.zip) content=$(python3 -m zipfile -l "$archive") ;;
+	*) content=$(tar -tzf "$archive") ;;
+	esac
+	for file in frontpage frontpage.1.gz completions/frontpage.bash completions/frontpage.zsh completions/frontpage.fish LICENSE deploy/frontpage.service; do
+		[[ $content == *"/$file"* ]] || { echo "$archive lacks $file" >&2; exit 1; }
+	done
+	archives=$((archives + 1))
+done
+boms=$(grep -l '"name": "github.com/redis/go-redis/v9"' ./*.cdx.json | wc -l)
+if [ "$archives" -lt 3 ] || [ "$boms" != "$archives" ]; then
+	echo "$archives archives and $boms SBOMs were built" >&2
+	exit 1
+fi
+du -h -- *.tar.gz *.zip
