@@ -17,9 +17,7 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
-	"golang.org/x/term"
 
-	"frontpage/csvimport"
 	"frontpage/manual"
 	"frontpage/redisrepo"
 	"frontpage/settings"
@@ -31,7 +29,8 @@ type program struct {
 	settings.Settings `embed:""`
 
 	Serve        serve      `cmd:"" default:"withargs" help:"Serve the site. This is the default command."`
-	Import       importFile `cmd:"" help:"Add the articles of a CSV file to the store."`
+	Import       importFile `cmd:"" help:"Add the articles of a CSV file to the store, or all of an export to an empty store."`
+	Export       exportSite `cmd:"" help:"Write the site to standard output: articles, groups, votes, the moderation log. import reads it back."`
 	Check        check      `cmd:"" help:"Check the store for inconsistencies. Exit code 1 if there are any."`
 	Undelete     undelete   `cmd:"" help:"Restore a deleted article, with its rank."`
 	Audit        audit      `cmd:"" help:"List who voted on an article and, if AUDIT_SECRET is set, when and from which address (as a keyed hash)."`
@@ -62,9 +61,8 @@ func batchOptions(s *settings.Settings, log *slog.Logger) store.Options {
 
 // withStore opens the store for a command and closes it after use. A store in memory is an error: its
 // data would be lost when the command ends.
-func withStore(ctx context.Context, s *settings.Settings, log *slog.Logger, use func(*redisrepo.Repo) error) (err error) {
-	o := batchOptions(s, log)
-	st, repo, err := open(ctx, s, o, redisrepo.KeepRules(), redisrepo.OnProgress(logProgress(log, "preparing the store: ")))
+func withStore(ctx context.Context, s *settings.Settings, log *slog.Logger, use func(*store.Store) error) (err error) {
+	st, err := store.Open(ctx, batchOptions(s, log))
 	if err != nil {
 		return err
 	}
@@ -72,28 +70,19 @@ func withStore(ctx context.Context, s *settings.Settings, log *slog.Logger, use 
 	if st.Kind == store.Memory {
 		return settings.Invalid(errors.New("the data is in memory and would be lost when this command ends: install redis-server, or set REDIS_URL to a running Redis"), "redis-url")
 	}
+	redisrepo.LimitWaiting(st.Client)
 	log.Info("the store is " + st.String())
-	return use(repo)
+	return use(st)
 }
 
-type importFile struct {
-	File        *os.File `arg:"" help:"CSV file with a header: id, title, link, votes, poster, posted_at; text and groups are optional. posted_at is Unix seconds or RFC 3339."`
-	GroupByHost bool     `help:"Put each link into a group named after its host, without www."`
-	ShiftToNow  bool     `help:"Move all times by the same amount, so that the newest article is posted now."`
-}
-
-// Run imports the file. Refused rows are reported, and are not an error.
-func (i *importFile) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
-	return withStore(ctx, s, log, func(repo *redisrepo.Repo) error {
-		var progress io.Writer
-		if term.IsTerminal(int(os.Stderr.Fd())) {
-			progress = os.Stderr
+// withSite opens the site in the store for a command.
+func withSite(ctx context.Context, s *settings.Settings, log *slog.Logger, use func(*redisrepo.Repo) error) error {
+	return withStore(ctx, s, log, func(st *store.Store) error {
+		repo, err := openSite(ctx, s, st, redisrepo.KeepRules(), redisrepo.OnProgress(logProgress(log, "preparing the store: ")))
+		if err != nil {
+			return err
 		}
-		summary, err := csvimport.Run(ctx, repo, i.File, csvimport.Options{
-			GroupByHost: i.GroupByHost, ShiftToNow: i.ShiftToNow, Report: os.Stderr, Progress: progress,
-		})
-		fmt.Println(summary)
-		return err
+		return use(repo)
 	})
 }
 
@@ -101,7 +90,7 @@ type check struct{}
 
 // Run prints every violation on standard output. If there is one, it returns an error.
 func (check) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
-	return withStore(ctx, s, log, func(repo *redisrepo.Repo) error {
+	return withSite(ctx, s, log, func(repo *redisrepo.Repo) error {
 		violations := 0
 		checked, err := repo.Check(ctx, func(violation string) {
 			violations++
@@ -132,7 +121,7 @@ func (u *undelete) Run(ctx context.Context, s *settings.Settings, log *slog.Logg
 	if err != nil {
 		return err
 	}
-	return withStore(ctx, s, log, func(repo *redisrepo.Repo) error {
+	return withSite(ctx, s, log, func(repo *redisrepo.Repo) error {
 		if _, err := repo.Deleted(ctx, id); err != nil {
 			return err
 		}
@@ -156,7 +145,7 @@ func (a *audit) Run(ctx context.Context, s *settings.Settings, log *slog.Logger)
 	if err != nil {
 		return err
 	}
-	return withStore(ctx, s, log, func(repo *redisrepo.Repo) error {
+	return withSite(ctx, s, log, func(repo *redisrepo.Repo) error {
 		entries, err := repo.Audit(ctx, id)
 		if err != nil {
 			return err

@@ -4,14 +4,110 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"os"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/term"
 
+	"frontpage/csvimport"
+	"frontpage/export"
 	"frontpage/redisrepo"
 	"frontpage/settings"
 	"frontpage/store"
 )
+
+type importFile struct {
+	File        *os.File `arg:"" help:"A file that export wrote, or a CSV file with a header: id, title, link, votes, poster, posted_at; text and groups are optional. posted_at is Unix seconds or RFC 3339. - is standard input."`
+	GroupByHost bool     `help:"Put each link of a CSV file into a group named after its host, without www."`
+	ShiftToNow  bool     `help:"Move all times of a CSV file by the same amount, so that the newest article is posted now."`
+}
+
+// Run imports the file. Refused rows of a CSV file are reported, and are not an error.
+func (i *importFile) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
+	file, err := spooled(i.File)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	isExport, err := export.IsExport(file)
+	if err != nil {
+		return err
+	}
+	if isExport {
+		return i.importSite(ctx, s, log, file)
+	}
+	return withSite(ctx, s, log, func(repo *redisrepo.Repo) error {
+		summary, err := csvimport.Run(ctx, repo, file, csvimport.Options{
+			GroupByHost: i.GroupByHost, ShiftToNow: i.ShiftToNow, Report: os.Stderr, Progress: terminal(os.Stderr),
+		})
+		fmt.Println(summary)
+		return err
+	})
+}
+
+func (i *importFile) importSite(ctx context.Context, s *settings.Settings, log *slog.Logger, file *os.File) error {
+	if i.GroupByHost || i.ShiftToNow {
+		return errors.New("--group-by-host and --shift-to-now are for CSV files: an export is imported as it is")
+	}
+	return withStore(ctx, s, log, func(st *store.Store) error {
+		sum, err := export.Read(ctx, st.Client, s.SiteRules(), file, export.Options{Report: os.Stderr, Progress: terminal(os.Stderr)}, siteOptions(s, st)...)
+		if err != nil {
+			return fmt.Errorf("%s: %w", i.File.Name(), explainPartitions(err, st))
+		}
+		fmt.Println("imported " + sum.String())
+		return nil
+	})
+}
+
+// spooled returns a file that can be read twice: the file itself or, if it is a pipe, a copy that ends with the process.
+func spooled(file *os.File) (*os.File, error) {
+	if _, err := file.Seek(0, io.SeekCurrent); err == nil {
+		return file, nil
+	}
+	copied, err := os.CreateTemp("", "frontpage-import-*")
+	if err != nil {
+		return nil, err
+	}
+	_ = os.Remove(copied.Name()) // a system that keeps it cleans its temporary files up later
+	if _, err := io.Copy(copied, file); err != nil {
+		return nil, errors.Join(err, copied.Close())
+	}
+	_, err = copied.Seek(0, io.SeekStart)
+	return copied, err
+}
+
+// terminal returns the file if it is a terminal.
+func terminal(file *os.File) io.Writer {
+	if term.IsTerminal(int(file.Fd())) {
+		return file
+	}
+	return nil
+}
+
+type exportSite struct {
+	Format string `enum:"ndjson,csv" default:"ndjson" help:"ndjson has everything; csv has the articles that are not deleted, without voters."`
+}
+
+// Run writes the export to standard output, and what it had to standard error.
+func (e *exportSite) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
+	return withSite(ctx, s, log, func(repo *redisrepo.Repo) error {
+		write, o := export.Write, export.Options{Report: os.Stderr}
+		if e.Format == "csv" {
+			write = export.WriteCSV
+		}
+		if terminal(os.Stdout) == nil {
+			o.Progress = terminal(os.Stderr)
+		}
+		sum, err := write(ctx, repo, os.Stdout, o)
+		if err != nil {
+			return fmt.Errorf("after %d articles: %w", sum.Articles, err)
+		}
+		fmt.Fprintln(os.Stderr, "exported "+sum.String())
+		return nil
+	})
+}
 
 type backup struct {
 	File string `arg:"" type:"path" help:"The file to write, an RDB file. An existing one is replaced once the backup is complete."`

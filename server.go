@@ -69,19 +69,32 @@ func open(ctx context.Context, s *settings.Settings, o store.Options, options ..
 		return nil, nil, err
 	}
 	redisrepo.LimitWaiting(st.Client)
-	options = append(options, redisrepo.WithPartitions(cmp.Or(st.Partitions, s.Partitions)), redisrepo.WithAcks(st.Acks))
-	repo, err := redisrepo.New(ctx, st.Client, s.SiteRules(), options...)
-	if errors.As(err, new(*redisrepo.PartitionsError)) {
-		setting := "partitions"
-		if st.Partitions != 0 {
-			setting = "redis-url"
-		}
-		err = settings.Invalid(err, setting)
-	}
+	repo, err := openSite(ctx, s, st, options...)
 	if err != nil {
 		return nil, nil, errors.Join(err, st.Close())
 	}
 	return st, repo, nil
+}
+
+// openSite opens the site in an open store.
+func openSite(ctx context.Context, s *settings.Settings, st *store.Store, options ...redisrepo.Option) (*redisrepo.Repo, error) {
+	repo, err := redisrepo.New(ctx, st.Client, s.SiteRules(), append(options, siteOptions(s, st)...)...)
+	return repo, explainPartitions(err, st)
+}
+
+func siteOptions(s *settings.Settings, st *store.Store) []redisrepo.Option {
+	return []redisrepo.Option{redisrepo.WithPartitions(cmp.Or(st.Partitions, s.Partitions)), redisrepo.WithAcks(st.Acks)}
+}
+
+// explainPartitions names the setting of a wrong number of partitions.
+func explainPartitions(err error, st *store.Store) error {
+	if !errors.As(err, new(*redisrepo.PartitionsError)) {
+		return err
+	}
+	if st.Partitions != 0 {
+		return settings.Invalid(err, "redis-url")
+	}
+	return settings.Invalid(err, "partitions")
 }
 
 // logProgress returns a function that logs the progress of a long start: the beginning of each step, and

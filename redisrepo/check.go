@@ -243,8 +243,8 @@ func (c *checker) counter(ctx context.Context, p partition) error {
 
 // transaction runs the commands that queue adds, all at one moment. A missing value or a key of the wrong
 // type is not an error: the checks of the values report it.
-func (c *checker) transaction(ctx context.Context, queue func(redis.Pipeliner)) error {
-	commands, err := c.client.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
+func (r *Repo) transaction(ctx context.Context, queue func(redis.Pipeliner)) error {
+	commands, err := r.client.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
 		queue(pipe)
 		return nil
 	})

@@ -1,11 +1,66 @@
 package redisrepo
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/redis/go-redis/v9"
 )
+
+// Record is an article with all that the store keeps about it, as an export has it.
+type Record struct {
+	ID        ArticleID   `json:"article"`
+	Title     string      `json:"title"`
+	Link      string      `json:"link,omitempty"`
+	Text      string      `json:"text,omitempty"`
+	Poster    UserName    `json:"poster"`
+	Time      float64     `json:"time"`  // of posting, Unix seconds; whole, except for articles of legacy clients
+	Votes     int64       `json:"votes"` // net
+	Downvotes int64       `json:"downvotes,omitempty"`
+	Groups    []GroupName `json:"groups,omitempty"` // sorted
+	Revision  int64       `json:"revision"`
+	Uncounted bool        `json:"uncounted,omitempty"` // whether the poster's own vote is recorded, but does not count
+	Deleted   *Deletion   `json:"deleted,omitempty"`
+	Reserved  bool        `json:"reserved,omitempty"` // whether the link cannot be posted again yet
+
+	// The voters, while they are known: both are empty after that, whatever the counts say.
+	Up          []UserName `json:"up,omitempty"`   // sorted
+	Down        []UserName `json:"down,omitempty"` // sorted
+	UnnamedUp   int        `json:"unnamed_up,omitempty"`
+	UnnamedDown int        `json:"unnamed_down,omitempty"`
+	// Audit has for each recorded vote its position (1, 0 or -1), its time, and the pseudonym of the voter's address.
+	Audit map[UserName]string `json:"audit,omitempty"`
+}
+
+// Deletion is when and by whom an article was deleted.
+type Deletion struct {
+	At float64  `json:"at"` // Unix seconds
+	By UserName `json:"by"`
+}
+
+// LogRecord is an entry of the moderation log, as an export has it.
+type LogRecord struct {
+	Kind    ModerationKind `json:"log"`
+	ID      string         `json:"id"` // of the stream: milliseconds and a number
+	Article ArticleID      `json:"article"`
+	By      UserName       `json:"by"`
+	At      float64        `json:"at"`               // Unix seconds
+	Before  []GroupName    `json:"before,omitempty"` // its groups; only for LogRegrouped
+	After   []GroupName    `json:"after,omitempty"`
+}
+
+// maxReadTogether is the number of voters that one transaction of an export reads: more would delay other clients.
+const maxReadTogether = 5000
+
+// ErrInconsistent is the error of Records for an article that Check would report.
+var ErrInconsistent = errors.New("its keys contradict each other: run frontpage check")
 
 // ErrNoSite is the error of Stored for a store without a site.
 var ErrNoSite = errors.New("this store has no site")
@@ -19,6 +74,10 @@ func Stored(ctx context.Context, client redis.UniversalClient) (articles int, er
 	if layout := client.HGet(ctx, untagged.meta(), fieldLayout); layout.Err() != nil || r.incomplete {
 		return 0, errors.Join(ErrNoSite, layout.Err())
 	}
+	return r.stored(ctx)
+}
+
+func (r *Repo) stored(ctx context.Context) (articles int, err error) {
 	counts := make([]*redis.IntCmd, 0, 2*len(r.partitions))
 	err = r.exchange(ctx, func(pipe redis.Pipeliner) {
 		for _, p := range r.partitions {
@@ -29,4 +88,327 @@ func Stored(ctx context.Context, client redis.UniversalClient) (articles int, er
 		articles += int(count.Val())
 	}
 	return articles, err
+}
+
+// AllIDs returns the ids of all articles, deleted or not, in ascending order.
+func (r *Repo) AllIDs(ctx context.Context) ([]ArticleID, error) {
+	var ids []ArticleID
+	for _, p := range r.partitions {
+		for _, set := range []string{p.ranking(ByTime), p.deleted()} {
+			before := len(ids)
+			begin := func() { ids = ids[:before] }
+			err := r.scan(ctx, scan{command: redis.Cmdable.ZScan, key: set, step: 2, begin: begin, handle: func(members []string) error {
+				for _, member := range members {
+					if id, err := ParseArticleID(member); err == nil {
+						ids = append(ids, id)
+					}
+				}
+				return nil
+			}})
+			if err != nil {
+				return nil, storeError("read "+set, err)
+			}
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+// LastNumber returns the highest article number that has been given out.
+func (r *Repo) LastNumber(ctx context.Context) (last ArticleID, err error) {
+	given := make([]*redis.StringCmd, len(r.partitions))
+	err = r.exchange(ctx, func(pipe redis.Pipeliner) {
+		for i, p := range r.partitions {
+			given[i] = pipe.Get(ctx, p.counter())
+		}
+	})
+	if err != nil {
+		return 0, err
+	}
+	for i, reply := range given {
+		if n, err := reply.Int64(); err == nil {
+			last = max(last, ArticleID(n*int64(len(given))+int64(i)))
+		} else if !errors.Is(err, redis.Nil) {
+			return 0, fmt.Errorf("%s: is not a number: %q", r.partitions[i].counter(), reply.Val())
+		}
+	}
+	return last, nil
+}
+
+// recordReplies are the replies from which a record is made.
+type recordReplies struct {
+	hash          *redis.MapStringStringCmd
+	time, deleted *redis.FloatCmd
+	voted, down   *redis.StringSliceCmd
+	audit         *redis.MapStringStringCmd
+	reservation   *redis.StringCmd // nil without a link
+	groups        string           // of an article whose hash does not list them
+}
+
+// Records reads articles, each as it is at one moment, in a few round trips. A record is nil for an article that is
+// gone. The error of one article is ErrInconsistent, or says which of its numbers is none.
+func (r *Repo) Records(ctx context.Context, ids []ArticleID) (records []*Record, errs []error, err error) {
+	records, errs = make([]*Record, len(ids)), make([]error, len(ids))
+	left := make([]int, len(ids))
+	for i := range left {
+		left[i] = i
+	}
+	for attempt := range 3 { // a legacy client's vote is not one step
+		if left, err = r.readRecords(ctx, ids, left, records, errs); err != nil {
+			return nil, nil, storeError("export", err)
+		}
+		if len(left) == 0 || attempt == 2 {
+			break
+		}
+		wait(ctx, minPause)
+	}
+	return records, errs, nil
+}
+
+// readRecords reads the articles of ids at the indexes in left, and returns the indexes of those that are inconsistent.
+func (r *Repo) readRecords(ctx context.Context, ids []ArticleID, left []int, records []*Record, errs []error) (again []int, err error) {
+	size := make([][2]*redis.IntCmd, len(left))
+	known := make([]*redis.SliceCmd, len(left))
+	err = r.exchange(ctx, func(pipe redis.Pipeliner) {
+		for i, at := range left {
+			id, p := ids[at], r.partition(ids[at])
+			size[i] = [2]*redis.IntCmd{pipe.SCard(ctx, p.voted(id)), pipe.SCard(ctx, p.downvoted(id))}
+			known[i] = pipe.HMGet(ctx, p.article(id), fieldGroups, fieldLink, fieldDeleted, fieldTime)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	for first := 0; first < len(left); {
+		replies, voters, next := map[int]*recordReplies{}, int64(0), first
+		for ; next < len(left); next++ {
+			voters += size[next][0].Val() + size[next][1].Val()
+			if next > first && voters > maxReadTogether {
+				break
+			}
+			f := &recordReplies{}
+			hash := known[next].Val()
+			if hash[0] == nil && hash[2] == nil && hash[3] != nil {
+				if f.groups, err = r.findGroups(ctx, ids[left[next]]); err != nil {
+					return nil, err
+				}
+			}
+			replies[next] = f
+		}
+		err = r.transaction(ctx, func(pipe redis.Pipeliner) {
+			for i := first; i < next; i++ {
+				replies[i].queue(ctx, pipe, r, ids[left[i]], reply(known[i].Val()).text(1))
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		for i := first; i < next; i++ {
+			at := left[i]
+			if records[at], errs[at] = replies[i].record(ids[at]); errors.Is(errs[at], ErrInconsistent) {
+				again = append(again, at)
+			}
+		}
+		first = next
+	}
+	return again, nil
+}
+
+func (f *recordReplies) queue(ctx context.Context, pipe redis.Pipeliner, r *Repo, id ArticleID, link string) {
+	p := r.partition(id)
+	f.hash = pipe.HGetAll(ctx, p.article(id))
+	f.time, f.deleted = pipe.ZScore(ctx, p.ranking(ByTime), id.String()), pipe.ZScore(ctx, p.deleted(), id.String())
+	f.voted, f.down = pipe.SMembers(ctx, p.voted(id)), pipe.SMembers(ctx, p.downvoted(id))
+	f.audit = pipe.HGetAll(ctx, p.audit(id))
+	if link != "" {
+		digest := linkDigest(link)
+		f.reservation = pipe.Get(ctx, r.partitions[linkIndex(len(r.partitions), digest)].link(digest))
+	}
+}
+
+// record returns nil for an article that is gone.
+func (f *recordReplies) record(id ArticleID) (*Record, error) {
+	listed, deleted := f.time.Err() == nil, f.deleted.Err() == nil
+	h := hashOf(f.hash.Val())
+	switch {
+	case !listed && !deleted:
+		return nil, nil
+	case len(f.hash.Val()) == 0, listed == (h.deleted != ""), listed && deleted:
+		return nil, ErrInconsistent
+	}
+	rec := &Record{
+		ID: id, Title: validUTF8(h.title), Link: validUTF8(h.link), Text: validUTF8(h.text), Poster: UserName(validUTF8(string(userOf(h.poster)))),
+		Groups: groupNames(h.groups), Uncounted: h.uncounted == "1",
+	}
+	if !h.grouped {
+		rec.Groups = groupNames(f.groups)
+	}
+	var err error
+	if rec.Time, err = parseNumber(h.time); err != nil {
+		return nil, fmt.Errorf("time: %w", err)
+	}
+	for i, text := range []string{h.votes, h.downvotes, h.revision} {
+		number := []*int64{&rec.Votes, &rec.Downvotes, &rec.Revision}[i]
+		if *number, err = strconv.ParseInt(cmp.Or(text, "0"), 10, 64); err != nil {
+			return nil, fmt.Errorf("votes, downvotes or revision: %w", err)
+		}
+	}
+	if deleted {
+		rec.Deleted = &Deletion{By: UserName(validUTF8(string(userOf(h.deletedBy))))}
+		if rec.Deleted.At, err = parseNumber(h.deleted); err != nil {
+			return nil, fmt.Errorf("deleted: %w", err)
+		}
+	}
+	if f.reservation != nil {
+		first, _, _ := strings.Cut(f.reservation.Val(), " ")
+		rec.Reserved = first == id.String()
+	}
+	rec.Up, rec.UnnamedUp = votersOf(f.voted.Val())
+	rec.Down, rec.UnnamedDown = votersOf(f.down.Val())
+	for member, record := range f.audit.Val() {
+		if name, ok := voterName(member); ok && utf8.ValidString(record) {
+			if rec.Audit == nil {
+				rec.Audit = map[UserName]string{}
+			}
+			rec.Audit[name] = record
+		}
+	}
+	if err := rec.Validate(); err != nil {
+		return rec, errors.Join(ErrInconsistent, err)
+	}
+	return rec, nil
+}
+
+// ForgetVoters removes the voters from the record, of an article that could not be read consistently.
+func (rec *Record) ForgetVoters() {
+	rec.Up, rec.Down, rec.UnnamedUp, rec.UnnamedDown, rec.Audit = nil, nil, 0, 0, nil
+}
+
+func validUTF8(text string) string { return strings.ToValidUTF8(text, "\ufffd") }
+
+// voterName reports false for a voter who cannot be named: a placeholder of an import, and what no program of a site writes.
+func voterName(member string) (UserName, bool) {
+	name, isUser := strings.CutPrefix(member, userPrefix)
+	return UserName(name), isUser && utf8.ValidString(name)
+}
+
+func votersOf(members []string) (named []UserName, unnamed int) {
+	for _, member := range members {
+		if name, ok := voterName(member); ok {
+			named = append(named, name)
+		} else {
+			unnamed++
+		}
+	}
+	slices.Sort(named)
+	return named, unnamed
+}
+
+// Validate returns an error for a record that no consistent store has.
+func (rec *Record) Validate() error {
+	if rec.ID < 1 || rec.ID > math.MaxInt32 {
+		return fmt.Errorf("%d is not an article number", rec.ID)
+	}
+	upvotes := rec.Votes + rec.Downvotes
+	for what, n := range map[string]int64{"downvotes": rec.Downvotes, "upvotes": upvotes, "revision": rec.Revision} {
+		if n < 0 || n > maxExact {
+			return fmt.Errorf("%s: %d is out of range", what, n)
+		}
+	}
+	if math.Abs(rec.Time) > maxExact || rec.Deleted != nil && math.Abs(rec.Deleted.At) > maxExact {
+		return errors.New("a time is out of range")
+	}
+	for i, name := range rec.Groups {
+		if canonical, err := ParseGroupName(string(name)); err != nil || canonical != name || name == Interesting {
+			return fmt.Errorf("groups: %s is no canonical name of a group", shown(string(name)))
+		}
+		if i > 0 && rec.Groups[i-1] >= name {
+			return errors.New("groups: they are not sorted, or not unique")
+		}
+	}
+	up, down := len(rec.Up)+rec.UnnamedUp, len(rec.Down)+rec.UnnamedDown
+	if rec.UnnamedUp < 0 || rec.UnnamedDown < 0 {
+		return errors.New("unnamed: it is negative")
+	}
+	if up == 0 && down == 0 {
+		return nil // they are not known
+	}
+	if rec.Uncounted {
+		upvotes++
+	}
+	if int64(up) != upvotes || int64(down) != rec.Downvotes {
+		return fmt.Errorf("it has %d upvoters and %d downvoters, but %d upvotes and %d downvotes", up, down, upvotes, rec.Downvotes)
+	}
+	for _, voters := range [][]UserName{rec.Up, rec.Down} {
+		for i := 1; i < len(voters); i++ {
+			if voters[i-1] >= voters[i] {
+				return errors.New("voters: they are not sorted, or not unique")
+			}
+		}
+	}
+	for _, name := range rec.Down {
+		if _, both := slices.BinarySearch(rec.Up, name); both {
+			return fmt.Errorf("voters: %s voted up and down", shown(string(name)))
+		}
+	}
+	return nil
+}
+
+// logReader reads the entries of one partition, oldest first.
+type logReader struct {
+	key, next string // next is the start of the entries that are not read; empty: none
+	read      []LogRecord
+}
+
+// LogRecords calls visit with the entries of the moderation log, oldest first. Those of equal age are in the order of
+// their articles.
+func (r *Repo) LogRecords(ctx context.Context, visit func(LogRecord) error) error {
+	readers := make([]*logReader, len(r.partitions))
+	for i, p := range r.partitions {
+		readers[i] = &logReader{key: p.moderation(), next: "-"}
+	}
+	for {
+		var first *logReader
+		for _, reader := range readers {
+			if err := reader.fill(ctx, r); err != nil {
+				return storeError("read "+reader.key, err)
+			}
+			if len(reader.read) > 0 && (first == nil || compareLog(reader.read[0], first.read[0]) < 0) {
+				first = reader
+			}
+		}
+		if first == nil {
+			return nil
+		}
+		if err := visit(first.read[0]); err != nil {
+			return err
+		}
+		first.read = first.read[1:]
+	}
+}
+
+func compareLog(a, b LogRecord) int {
+	return cmp.Or(newLogCursor(a.ID, 0).compare(newLogCursor(b.ID, 0)), cmp.Compare(a.Article, b.Article))
+}
+
+// fill reads more entries if none is left.
+func (l *logReader) fill(ctx context.Context, r *Repo) error {
+	for len(l.read) == 0 && l.next != "" {
+		found, err := r.client.XRangeN(ctx, l.key, l.next, "+", logBatch).Result()
+		if err != nil {
+			return err
+		}
+		l.next = ""
+		for _, message := range found {
+			l.next = "(" + message.ID
+			e := logEntry{at: newLogCursor(message.ID, 0), fields: message.Values}
+			entry, ok := e.decode()
+			at, err := parseNumber(fmt.Sprint(message.Values["at"]))
+			if !ok || err != nil {
+				continue // not an entry
+			}
+			l.read = append(l.read, LogRecord{Kind: entry.Kind, ID: message.ID, Article: entry.Article, By: entry.By, At: at, Before: entry.Before, After: entry.After})
+		}
+	}
+	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,14 +20,14 @@ import (
 // are equal. Until then the layout in the target's meta: is incompleteLayout, so that no program opens it, and a pass
 // after a kill goes on with what is there.
 
-// incompleteLayout is the layout in meta: while Migrate writes the data.
+// incompleteLayout is the layout in meta: while Migrate or Fill writes the data.
 const incompleteLayout = "incomplete copy"
 
-// fieldOrigin is the epoch of the site that Migrate copied.
+// fieldOrigin is the epoch of the site that Migrate copied, or the digest of the export that Fill imported.
 const fieldOrigin = "origin"
 
-// ErrIncomplete is the error of New for a store that Migrate has begun to fill.
-var ErrIncomplete = errors.New("this store holds an incomplete copy of a site: run the same frontpage migrate again to complete it, or empty the store")
+// ErrIncomplete is the error of New for a store that Migrate or Fill has begun to fill.
+var ErrIncomplete = errors.New("this store holds an incomplete copy of a site: run the same frontpage migrate or import again to complete it, or empty the store")
 
 const (
 	silencePoll   = 200 * time.Millisecond // how often the original is asked whether its processes have stopped
@@ -77,7 +76,7 @@ func Migrate(ctx context.Context, from, to redis.UniversalClient, rules Rules, s
 	if err := m.verify(ctx); err != nil {
 		return 0, err
 	}
-	if err := m.complete(ctx); err != nil {
+	if err := m.to.markComplete(ctx); err != nil {
 		return 0, err
 	}
 	return time.Since(began), nil
@@ -122,7 +121,7 @@ func (m *migration) readMeta(ctx context.Context) error {
 		if meta[fieldLayout] != LayoutVersion {
 			return fmt.Errorf("%s: the data has layout %s, this program needs %s", p.meta(), meta[fieldLayout], LayoutVersion)
 		}
-		for rule, value := range m.from.rankingRules() {
+		for rule, value := range m.from.RankingRules() {
 			if meta[rule] != value {
 				return fmt.Errorf("%s is %s in the data and %s in the settings: use the same settings as the server", rule, meta[rule], value)
 			}
@@ -152,31 +151,31 @@ func (m *migration) claim(ctx context.Context) error {
 	case record[fieldLayout] != incompleteLayout && keys > 0:
 		return fmt.Errorf("it is not empty: it has %d keys; empty it, or use another store", keys)
 	}
-	if err := m.to.confirmWrites(ctx); err != nil {
-		return fmt.Errorf("find out who confirms writes: %w", err)
+	if err := m.to.prepare(ctx); err != nil {
+		return err
 	}
-	if err := m.to.loadScripts(ctx); err != nil {
-		return storeError("load scripts", err)
+	return m.to.markIncomplete(ctx, m.origin)
+}
+
+// markIncomplete records that a store without articles is being filled from an origin, so that no program opens it.
+func (r *Repo) markIncomplete(ctx context.Context, origin string) error {
+	index := siteIndex
+	if r.partitions[0] == untagged {
+		index = 0
 	}
-	if err := m.to.checkRights(ctx); err != nil {
-		return fmt.Errorf("check the rights: %w", err)
-	}
-	layout := m.layout()
-	answer, err := m.to.run(ctx, openScript, []string{untagged.meta()}, layout)
+	wanted := []any{fieldPartitions, strconv.Itoa(len(r.partitions)), fieldIndex, strconv.Itoa(index), fieldOrigin, origin}
+	answer, err := r.run(ctx, openScript, []string{untagged.meta()}, append(wanted, fieldLayout, incompleteLayout))
 	if err != nil {
 		return storeError("write meta:", err)
 	}
-	_, err = checkLayout(untagged.meta(), layout, answer)
-	return err
-}
-
-// layout is what meta: of the target says until the copy is complete.
-func (m *migration) layout() []any {
-	index := siteIndex
-	if m.to.partitions[0] == untagged {
-		index = 0
+	if _, err := checkLayout(untagged.meta(), wanted, answer); err != nil {
+		return err
 	}
-	return []any{fieldLayout, incompleteLayout, fieldPartitions, strconv.Itoa(len(m.to.partitions)), fieldIndex, strconv.Itoa(index), fieldOrigin, m.origin}
+	err = r.pipeline(r.confirmed(ctx), func(pipe redis.Pipeliner) { pipe.HSet(ctx, untagged.meta(), fieldLayout, incompleteLayout) })
+	if err != nil {
+		return storeError("write meta:", err)
+	}
+	return nil
 }
 
 // copyUsed copies while the site is used, and returns when it is no longer.
@@ -323,28 +322,17 @@ func (m *migration) check(ctx context.Context) error {
 	return nil
 }
 
-// complete makes the copy a site.
-func (m *migration) complete(ctx context.Context) error {
-	err := m.to.pipeline(m.to.confirmed(ctx), func(pipe redis.Pipeliner) {
-		for i, p := range m.to.partitions {
-			fields := map[string]any{}
-			for rule, value := range m.to.rankingRules() {
-				fields[rule] = value
-			}
-			pipe.HSet(ctx, p.meta(), fields)
-			if p != untagged {
-				openScript.EvalSha(ctx, pipe, []string{p.meta()}, m.to.opening(i)...)
-			}
+// markComplete makes a store that was filled a site.
+func (r *Repo) markComplete(ctx context.Context) error {
+	err := r.pipeline(r.confirmed(ctx), func(pipe redis.Pipeliner) {
+		for i, p := range r.partitions {
+			pipe.HSet(ctx, p.meta(), r.RankingRules())
+			openScript.EvalSha(ctx, pipe, []string{p.meta()}, r.opening(i)...)
 		}
 	})
-	if err != nil {
-		return storeError("write meta:", err)
+	if err == nil {
+		err = r.pipeline(r.confirmed(ctx), func(pipe redis.Pipeliner) { pipe.HSet(ctx, untagged.meta(), fieldLayout, LayoutVersion) })
 	}
-	last := map[string]any{fieldLayout: LayoutVersion}
-	if m.to.partitions[0] == untagged {
-		maps.Copy(last, map[string]any{fieldEpoch: m.to.opening(0)[7]})
-	}
-	err = m.to.pipeline(m.to.confirmed(ctx), func(pipe redis.Pipeliner) { pipe.HSet(ctx, untagged.meta(), last) })
 	if err != nil {
 		return storeError("write meta:", err)
 	}

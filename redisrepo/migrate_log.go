@@ -2,8 +2,6 @@ package redisrepo
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strconv"
 
 	"github.com/redis/go-redis/v9"
@@ -16,7 +14,7 @@ const logBatch = 500
 // keeps its id. All partitions of the copy that get entries of one partition get them from no other.
 func (m *migration) copyLog(ctx context.Context) error {
 	for i, p := range m.from.partitions {
-		last, err := m.lastEntries(ctx, i)
+		last, err := m.to.lastEntries(ctx, i, len(m.from.partitions))
 		if err != nil {
 			return err
 		}
@@ -44,12 +42,12 @@ func (m *migration) copyLog(ctx context.Context) error {
 	return nil
 }
 
-// lastEntries returns the last entries of the logs of the copy that get those of partition i, by partition.
-func (m *migration) lastEntries(ctx context.Context, i int) (map[int]logCursor, error) {
+// lastEntries returns the last entries of the logs of every step-th partition, by partition.
+func (r *Repo) lastEntries(ctx context.Context, first, step int) (map[int]logCursor, error) {
 	replies := map[int]*redis.XMessageSliceCmd{}
-	err := m.to.exchange(ctx, func(pipe redis.Pipeliner) {
-		for j := i; j < len(m.to.partitions); j += len(m.from.partitions) {
-			replies[j] = pipe.XRevRangeN(ctx, m.to.partitions[j].moderation(), "+", "-", 1)
+	err := r.exchange(ctx, func(pipe redis.Pipeliner) {
+		for j := first; j < len(r.partitions); j += step {
+			replies[j] = pipe.XRevRangeN(ctx, r.partitions[j].moderation(), "+", "-", 1)
 		}
 	})
 	last := map[int]logCursor{}
@@ -99,37 +97,33 @@ func (m *migration) logIndex(i int, fields []any) int {
 
 // copyNumbers sets the counters of the copy so that no number that the original has given out is given out again.
 func (m *migration) copyNumbers(ctx context.Context) error {
-	highest, given := int64(0), make([]*redis.StringCmd, len(m.from.partitions))
-	err := m.from.exchange(ctx, func(pipe redis.Pipeliner) {
-		for i, p := range m.from.partitions {
-			given[i] = pipe.Get(ctx, p.counter())
-		}
-	})
+	last, err := m.from.LastNumber(ctx)
 	if err != nil {
 		return err
 	}
-	for i, reply := range given {
-		if n, err := reply.Int64(); err == nil {
-			highest = max(highest, n*int64(len(given))+int64(i))
-		} else if !errors.Is(err, redis.Nil) {
-			return fmt.Errorf("%s: is not a number: %q", m.from.partitions[i].counter(), reply.Val())
-		}
-	}
-	stored, n := make([]*redis.StringCmd, len(m.to.partitions)), int64(len(m.to.partitions))
-	err = m.to.exchange(ctx, func(pipe redis.Pipeliner) {
-		for j, p := range m.to.partitions {
+	changed, err := m.to.setNumbers(ctx, last)
+	m.changed.Add(changed)
+	return err
+}
+
+// setNumbers sets the counters of all partitions to the last number, and returns how many that changed.
+func (r *Repo) setNumbers(ctx context.Context, highest ArticleID) (changed int64, err error) {
+	stored, n := make([]*redis.StringCmd, len(r.partitions)), int64(len(r.partitions))
+	err = r.exchange(ctx, func(pipe redis.Pipeliner) {
+		for j, p := range r.partitions {
 			stored[j] = pipe.Get(ctx, p.counter())
 		}
 	})
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return m.to.exchange(m.to.confirmed(ctx), func(pipe redis.Pipeliner) {
-		for j, p := range m.to.partitions {
-			if last := (highest - int64(j)) / n; last > 0 && stored[j].Val() != strconv.FormatInt(last, 10) {
+	err = r.exchange(r.confirmed(ctx), func(pipe redis.Pipeliner) {
+		for j, p := range r.partitions {
+			if last := (int64(highest) - int64(j)) / n; last > 0 && stored[j].Val() != strconv.FormatInt(last, 10) {
 				pipe.Set(ctx, p.counter(), last, 0)
-				m.changed.Add(1)
+				changed++
 			}
 		}
 	})
+	return changed, err
 }

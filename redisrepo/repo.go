@@ -36,7 +36,8 @@
 //	                         see rate.lua; expires a window after the last charge
 //	meta:            hash    layout version, number of partitions, index of this one, the rules that
 //	                         the data is ranked by, the epoch, a random name of the data's history, and
-//	                         of a copy the origin, the epoch of the site that Migrate copied
+//	                         of a copy the origin: the epoch of the site that Migrate copied, or the
+//	                         digest of the export that Fill imported
 //	changes:<db>     channel changes of articles, see publish in shared.lua; a sharded channel if the
 //	                         partition has a tag
 //
@@ -135,14 +136,8 @@ func New(ctx context.Context, client redis.UniversalClient, rules Rules, options
 	if r.incomplete {
 		return nil, ErrIncomplete
 	}
-	if err := r.confirmWrites(ctx); err != nil {
-		return nil, fmt.Errorf("find out who confirms writes: %w", err)
-	}
-	if err := r.loadScripts(ctx); err != nil {
-		return nil, storeError("load scripts", err)
-	}
-	if err := r.checkRights(ctx); err != nil {
-		return nil, fmt.Errorf("check the rights: %w", err)
+	if err := r.prepare(ctx); err != nil {
+		return nil, err
 	}
 	if err := r.checkMeta(ctx); err != nil {
 		return nil, err
@@ -151,6 +146,20 @@ func New(ctx context.Context, client redis.UniversalClient, rules Rules, options
 		return nil, storeError("apply the rules", err)
 	}
 	return r, nil
+}
+
+// prepare makes the store ready for writes, before the first one.
+func (r *Repo) prepare(ctx context.Context) error {
+	if err := r.confirmWrites(ctx); err != nil {
+		return fmt.Errorf("find out who confirms writes: %w", err)
+	}
+	if err := r.loadScripts(ctx); err != nil {
+		return storeError("load scripts", err)
+	}
+	if err := r.checkRights(ctx); err != nil {
+		return fmt.Errorf("check the rights: %w", err)
+	}
+	return nil
 }
 
 // newRepo returns a Repo with the partitions of the site in the store, or of a new one. It changes nothing.

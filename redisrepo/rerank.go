@@ -22,8 +22,8 @@ func KeepRules() Option {
 	return func(r *Repo) { r.keepRules = true }
 }
 
-// rankingRules are the rules that scores are computed by, as meta: records them.
-func (r *Repo) rankingRules() map[string]string {
+// RankingRules returns the rules that scores are computed by, as meta: records them.
+func (r *Repo) RankingRules() map[string]string {
 	return map[string]string{
 		"vote_score":        strconv.Itoa(r.rules.VoteScore),
 		"voting_window":     strconv.FormatInt(seconds(r.rules.VotingWindow), 10),
@@ -34,7 +34,7 @@ func (r *Repo) rankingRules() map[string]string {
 // applyRules re-ranks all articles if the rules differ from those in meta:. It is safe to interrupt: the
 // next start begins again.
 func (r *Repo) applyRules(ctx context.Context) error {
-	rules := r.rankingRules()
+	rules := r.RankingRules()
 	metas := make([]*redis.MapStringStringCmd, len(r.partitions))
 	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
 		for i, p := range r.partitions {

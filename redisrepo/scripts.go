@@ -27,6 +27,7 @@ var (
 	undeleteScript = script("undelete.lua")
 	rightsScript   = script("rights.lua")
 	openScript     = script("open.lua")
+	putScript      = script("put.lua")
 )
 
 // scripts are all scripts but vote.lua, which each Repo has for its rules. scriptTexts are their texts by digest.

@@ -1,0 +1,238 @@
+// Package export writes a site to a file, and fills an empty store from it.
+//
+// An export is a text in UTF-8 with a JSON object on each line:
+//
+//   - the first line, {"frontpage":"export","version":1,"rules":{...},"last":20101}: the version of this format, the rules
+//     that scores are computed by, and the highest article number that was given out;
+//   - a line {"log":"deleted",...} for each entry of the moderation log, the oldest first: a redisrepo.LogRecord;
+//   - a line {"article":17,...} for each article, deleted or not, by number: a redisrepo.Record;
+//   - the last line, {"end":{"articles":20100,"log":12}}: how many lines there are, without which a file is incomplete.
+//
+// Two exports of stores with the same contents are the same bytes, whatever the partitions are.
+package export
+
+import (
+	"bufio"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"frontpage/redisrepo"
+)
+
+// Version is the version of the format.
+const Version = 1
+
+// Options say where reports go.
+type Options struct {
+	Report   io.Writer // gets a line for each article that cannot be exported as it is; nil discards them
+	Progress io.Writer // terminal for a progress bar; nil means none
+}
+
+func (o *Options) complete() {
+	if o.Report == nil {
+		o.Report = io.Discard
+	}
+	if o.Progress == nil {
+		o.Progress = io.Discard
+	}
+}
+
+// Summary is what an export or an import had.
+type Summary struct {
+	Articles int // deleted ones, too
+	Deleted  int
+	Voters   int // with names
+	Log      int
+	Faults   int // articles that are inconsistent
+	Took     time.Duration
+}
+
+// String returns the summary in one line.
+func (s Summary) String() string {
+	text := fmt.Sprintf("%d articles, %d of them deleted, %d votes with names, %d entries of the moderation log", s.Articles, s.Deleted, s.Voters, s.Log)
+	if s.Faults > 0 {
+		text += fmt.Sprintf(", %d inconsistent articles", s.Faults)
+	}
+	return fmt.Sprintf("%s; took %v", text, s.Took.Round(time.Millisecond))
+}
+
+func (s *Summary) count(rec *redisrepo.Record) {
+	s.Articles++
+	if rec.Deleted != nil {
+		s.Deleted++
+	}
+	s.Voters += len(rec.Up) + len(rec.Down)
+}
+
+type header struct {
+	Frontpage string                 `json:"frontpage"`
+	Version   int                    `json:"version"`
+	Rules     map[string]json.Number `json:"rules"`
+	Last      redisrepo.ArticleID    `json:"last"`
+}
+
+type footer struct {
+	End *counts `json:"end"`
+}
+
+type counts struct {
+	Articles int `json:"articles"`
+	Log      int `json:"log"`
+}
+
+// ErrInconsistent is the error of an export that is complete but for articles that are inconsistent. They were reported.
+var ErrInconsistent = errors.New("some articles are inconsistent: run frontpage check")
+
+// Write exports the site while it is used. Each article is as it was at one moment; those that are posted meanwhile are
+// left out. An article whose voters contradict its counts is exported without them, and one that has no valid hash is
+// left out: both are reported, and in the end the error is ErrInconsistent.
+//
+// The memory does not grow with the site, except for the numbers of all articles and the voters of one.
+func Write(ctx context.Context, repo *redisrepo.Repo, to io.Writer, o Options) (Summary, error) {
+	return export(ctx, repo, o, newJSONWriter(to, repo))
+}
+
+// WriteCSV exports the articles that are not deleted in the form that csvimport reads: without voters, the moderation log
+// and what else only this package reads back.
+func WriteCSV(ctx context.Context, repo *redisrepo.Repo, to io.Writer, o Options) (Summary, error) {
+	return export(ctx, repo, o, &csvWriter{out: csv.NewWriter(to)})
+}
+
+// writer writes one format.
+type writer interface {
+	begin(last redisrepo.ArticleID) error
+	log(redisrepo.LogRecord) error
+	article(*redisrepo.Record) error
+	end(Summary) error
+}
+
+// batchSize is the number of articles that are read together.
+const batchSize = 100
+
+func export(ctx context.Context, repo *redisrepo.Repo, o Options, w writer) (sum Summary, err error) {
+	o.complete()
+	began := time.Now()
+	defer func() { sum.Took = time.Since(began) }()
+	ids, err := repo.AllIDs(ctx)
+	if err != nil {
+		return sum, err
+	}
+	last, err := repo.LastNumber(ctx)
+	if err != nil {
+		return sum, err
+	}
+	if err := w.begin(last); err != nil {
+		return sum, err
+	}
+	err = repo.LogRecords(ctx, func(entry redisrepo.LogRecord) error {
+		sum.Log++
+		return w.log(entry)
+	})
+	if err != nil {
+		return sum, err
+	}
+	bar := progressbar.NewOptions(len(ids), progressbar.OptionSetWriter(o.Progress))
+	defer func() { _ = bar.Clear() }()
+	for batch := range slices.Chunk(ids, batchSize) {
+		records, errs, err := repo.Records(ctx, batch)
+		if err != nil {
+			return sum, err
+		}
+		for i, rec := range records {
+			if errs[i] != nil {
+				sum.Faults++
+				_ = bar.Clear()
+				_, _ = fmt.Fprintf(o.Report, "%v: %s: %v\n", batch[i], partly(rec), errs[i])
+				if rec != nil {
+					rec.ForgetVoters()
+				}
+			}
+			if rec == nil {
+				continue // gone
+			}
+			sum.count(rec)
+			if err := w.article(rec); err != nil {
+				return sum, err
+			}
+		}
+		_ = bar.Add(len(batch)) // continue even if the terminal is gone
+	}
+	if err := w.end(sum); err != nil {
+		return sum, err
+	}
+	if sum.Faults > 0 {
+		return sum, ErrInconsistent
+	}
+	return sum, nil
+}
+
+func partly(rec *redisrepo.Record) string {
+	if rec == nil {
+		return "left out"
+	}
+	return "exported without voters"
+}
+
+type jsonWriter struct {
+	out   *bufio.Writer
+	lines *json.Encoder
+	rules map[string]json.Number
+}
+
+func newJSONWriter(to io.Writer, repo *redisrepo.Repo) *jsonWriter {
+	w := &jsonWriter{out: bufio.NewWriterSize(to, 1<<16), rules: map[string]json.Number{}}
+	w.lines = json.NewEncoder(w.out)
+	w.lines.SetEscapeHTML(false)
+	for rule, value := range repo.RankingRules() {
+		w.rules[rule] = json.Number(value)
+	}
+	return w
+}
+
+func (w *jsonWriter) begin(last redisrepo.ArticleID) error {
+	return w.lines.Encode(header{Frontpage: "export", Version: Version, Rules: w.rules, Last: last})
+}
+
+func (w *jsonWriter) log(entry redisrepo.LogRecord) error    { return w.lines.Encode(entry) }
+func (w *jsonWriter) article(record *redisrepo.Record) error { return w.lines.Encode(record) }
+
+func (w *jsonWriter) end(sum Summary) error {
+	return errors.Join(w.lines.Encode(footer{&counts{sum.Articles, sum.Log}}), w.out.Flush())
+}
+
+type csvWriter struct{ out *csv.Writer }
+
+func (w *csvWriter) begin(redisrepo.ArticleID) error {
+	return w.out.Write([]string{"id", "title", "link", "votes", "poster", "posted_at", "text", "groups"})
+}
+
+func (w *csvWriter) log(redisrepo.LogRecord) error { return nil }
+
+func (w *csvWriter) article(rec *redisrepo.Record) error {
+	if rec.Deleted != nil {
+		return nil
+	}
+	groups := make([]string, len(rec.Groups))
+	for i, name := range rec.Groups {
+		groups[i] = string(name)
+	}
+	return w.out.Write([]string{
+		strconv.Itoa(int(rec.ID)), rec.Title, rec.Link, strconv.FormatInt(rec.Votes, 10), string(rec.Poster),
+		strconv.FormatInt(int64(rec.Time), 10), rec.Text, strings.Join(groups, " "),
+	})
+}
+
+func (w *csvWriter) end(Summary) error {
+	w.out.Flush()
+	return w.out.Error()
+}

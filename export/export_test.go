@@ -1,0 +1,429 @@
+package export_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/csvimport"
+	"frontpage/export"
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+)
+
+// site is a Repo on a Redis of its own, with any number of partitions.
+type site struct {
+	*redisrepo.Repo
+	client redis.UniversalClient
+}
+
+func open(t *testing.T, client redis.UniversalClient, partitions int) site {
+	t.Helper()
+	repo, err := redisrepo.New(t.Context(), client, redisrepo.DefaultRules(), redisrepo.WithPartitions(partitions))
+	if err != nil && strings.Contains(err.Error(), "needs Redis 7.0 or newer") {
+		t.Skipf("partitions need Redis 7.0, and New says so: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return site{repo, client}
+}
+
+func newSite(t *testing.T, partitions int) site {
+	t.Helper()
+	return open(t, redistest.Start(t).Client, partitions)
+}
+
+func must[T any](t *testing.T) func(T, error) T {
+	return func(value T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+}
+
+var moderator = redisrepo.Actor{Name: "mod", Moderator: true}
+
+// fill gives a site everything that a site can have.
+func (s site) fill(t *testing.T) {
+	t.Helper()
+	ctx := t.Context()
+	posted := must[*redisrepo.Article](t)
+	var ids []redisrepo.ArticleID
+	for i := range 25 {
+		d := redisrepo.Draft{Title: fmt.Sprintf("article %d <&> \u2028", i), Link: new(fmt.Sprintf("https://example.com/%d", i)), Groups: []string{"go", fmt.Sprint("g", i%3)}}
+		if i%4 == 0 {
+			d.Link, d.Text = nil, new("text with \"quotes\",\nlines and ünïcode")
+		}
+		ids = append(ids, posted(s.Post(ctx, redisrepo.UserName(fmt.Sprint("poster ", i%5)), d)).ID)
+	}
+	for i := range 400 {
+		vote := redisrepo.Up
+		if i%5 == 0 {
+			vote = redisrepo.Down
+		}
+		bucket := ""
+		if i%3 == 0 {
+			bucket = "00ff00ff00ff"
+		}
+		if _, err := s.Vote(ctx, ids[i%7], redisrepo.UserName(fmt.Sprint("voter", i)), vote, bucket); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := time.Now().Truncate(time.Second)
+	imported := []redisrepo.Imported{
+		{ID: 1000, Poster: "old", PostedAt: now.AddDate(-1, 0, 0), Votes: 300, Draft: redisrepo.Draft{Title: "its voters are forgotten", Groups: []string{"go"}}},
+		{ID: 1001, Poster: "new", PostedAt: now.Add(-time.Hour), Votes: 250, Draft: redisrepo.Draft{Title: "its voters have no names"}},
+		{ID: 1002, Poster: "new", PostedAt: now.Add(-time.Hour), Votes: -5, Draft: redisrepo.Draft{Title: "downvoted"}},
+		{ID: 1003, Poster: "new", PostedAt: now.Add(-time.Hour), Votes: 6000, Draft: redisrepo.Draft{Title: "many voters"}},
+	}
+	_, errs := s.Import(ctx, imported)
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	posted(s.Delete(ctx, ids[3], redisrepo.Actor{Name: "poster 3"}))
+	posted(s.Delete(ctx, ids[4], moderator))
+	posted(s.Delete(ctx, ids[5], moderator))
+	posted(s.Undelete(ctx, ids[5], moderator))
+	posted(s.Regroup(ctx, ids[6], moderator, []string{"moved"}, []string{"go"}))
+	posted(s.Regroup(ctx, ids[7], redisrepo.Actor{Name: "poster 2"}, nil, []string{"go", "g1"}))
+}
+
+// uncounted posts an article whose poster's vote does not count.
+func (s site) uncounted(t *testing.T) {
+	t.Helper()
+	rules := redisrepo.DefaultRules()
+	rules.PosterVotes = false
+	repo, err := redisrepo.New(t.Context(), s.client, rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	must[*redisrepo.Article](t)(repo.Post(t.Context(), "modest", redisrepo.Draft{Title: "t", Text: new("x")}))
+}
+
+// legacy adds an article as a legacy client does.
+func (s site) legacy(t *testing.T) {
+	t.Helper()
+	at := float64(time.Now().Unix()-60) + 0.25
+	_, err := s.client.TxPipelined(t.Context(), func(pipe redis.Pipeliner) error {
+		pipe.HSet(t.Context(), "article:5000", "title", "legacy", "link", "http://l.example/", "poster", "user:9", "time", at, "votes", 2)
+		pipe.SAdd(t.Context(), "voted:5000", "user:9", "user:10")
+		pipe.Expire(t.Context(), "voted:5000", 7*24*time.Hour)
+		pipe.ZAdd(t.Context(), "time:", redis.Z{Score: at, Member: "article:5000"})
+		pipe.ZAdd(t.Context(), "score:", redis.Z{Score: at + 864, Member: "article:5000"})
+		pipe.SAdd(t.Context(), "group:go", "article:5000")
+		pipe.Set(t.Context(), "article:", 5000, 0)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s site) export(t *testing.T) string {
+	t.Helper()
+	var to bytes.Buffer
+	if _, err := export.Write(t.Context(), s.Repo, &to, export.Options{Report: t.Output()}); err != nil {
+		t.Fatal(err)
+	}
+	return to.String()
+}
+
+func (s site) wantClean(t *testing.T) {
+	t.Helper()
+	if _, err := s.Check(t.Context(), func(violation string) { t.Errorf("check: %s", violation) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(ctx context.Context, client redis.UniversalClient, text string, partitions int) (export.Summary, error) {
+	return export.Read(ctx, client, redisrepo.DefaultRules(), strings.NewReader(text), export.Options{}, redisrepo.WithPartitions(partitions))
+}
+
+// An export that is imported into an empty store gives a consistent site, whose export has the same bytes, and which
+// goes on where the first one was.
+func TestExportAndImportGiveTheSameSite(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ from, to int }{{1, 1}, {1, 16}, {16, 16}, {4, 16}} {
+		t.Run(fmt.Sprintf("%d to %d partitions", tt.from, tt.to), func(t *testing.T) {
+			t.Parallel()
+			from := newSite(t, tt.from)
+			from.fill(t)
+			from.uncounted(t)
+			if tt.from == 1 {
+				from.legacy(t)
+			}
+			from.wantClean(t)
+			first := from.export(t)
+			client := redistest.Start(t).Client
+			sum, err := read(t.Context(), client, first, tt.to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			to := open(t, client, 0)
+			to.wantClean(t)
+			if second := to.export(t); second != first {
+				t.Errorf("the second export differs:\n%s", difference(first, second))
+			}
+			if sum.Deleted != 2 || sum.Log != 5 || sum.Voters < 400 || sum.Articles < 30 {
+				t.Errorf("imported %v, want all articles, 2 deleted ones, 5 entries of the log and 400 voters", sum)
+			}
+			if _, err := to.Post(t.Context(), "late", redisrepo.Draft{Title: "again", Link: new("http://example.com/1")}); err == nil || !strings.Contains(err.Error(), "this link was posted recently") {
+				t.Errorf("a link that was posted before the export: %v, want it to be reserved", err)
+			}
+			a := must[*redisrepo.Article](t)(to.Post(t.Context(), "late", redisrepo.Draft{Title: "new", Text: new("x")}))
+			if last := must[redisrepo.ArticleID](t)(from.LastNumber(t.Context())); a.ID <= last {
+				t.Errorf("a new article has number %d, want more than %d", a.ID, last)
+			}
+			if _, err := read(t.Context(), client, first, 0); err == nil || !strings.Contains(err.Error(), "this file has been imported already") {
+				t.Errorf("the same import again: %v, want an error that says so", err)
+			}
+		})
+	}
+}
+
+// difference shows the first lines that differ.
+func difference(a, b string) string {
+	first, second := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range min(len(first), len(second)) {
+		if first[i] != second[i] {
+			return fmt.Sprintf("line %d:\n%.500s\n%.500s", i+1, first[i], second[i])
+		}
+	}
+	return fmt.Sprintf("%d and %d lines", len(first), len(second))
+}
+
+// cutOff fails all commands after some.
+type cutOff struct{ left int }
+
+var errCut = errors.New("cut off")
+
+func (c *cutOff) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (c *cutOff) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, command redis.Cmder) error {
+		if c.left--; c.left < 0 {
+			command.SetErr(errCut)
+			return errCut
+		}
+		return next(ctx, command)
+	}
+}
+
+func (c *cutOff) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		if c.left--; c.left < 0 {
+			for _, command := range commands {
+				command.SetErr(errCut)
+			}
+			return errCut
+		}
+		return next(ctx, commands)
+	}
+}
+
+// An import that is interrupted anywhere leaves a store that no program takes for a site, and the next one goes on.
+func TestInterruptedImportGoesOn(t *testing.T) {
+	t.Parallel()
+	from := newSite(t, 1)
+	from.fill(t)
+	first := from.export(t)
+	server := redistest.Start(t)
+	interrupted := 0
+	for calls := 1; ; calls += 3 {
+		client := redis.NewClient(&redis.Options{Network: "unix", Addr: server.Socket()})
+		client.AddHook(&cutOff{left: calls})
+		_, err := read(t.Context(), client, first, 1)
+		_ = client.Close()
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, errCut) {
+			t.Fatalf("import that is cut off after %d calls: %v", calls, err)
+		}
+		if begun := server.Client.HGet(t.Context(), "meta:", "layout").Val(); begun != "" {
+			interrupted++
+			if _, err := redisrepo.New(t.Context(), server.Client, redisrepo.DefaultRules()); !errors.Is(err, redisrepo.ErrIncomplete) {
+				t.Fatalf("New after %d calls of an import: %v, want %v", calls, err, redisrepo.ErrIncomplete)
+			}
+			if _, err := read(t.Context(), server.Client, strings.Replace(first, "article 1 ", "another 1 ", 1), 1); !errors.Is(err, redisrepo.ErrIncomplete) {
+				t.Fatalf("import of another file after that: %v, want %v", err, redisrepo.ErrIncomplete)
+			}
+		}
+	}
+	if interrupted < 5 {
+		t.Errorf("the import was interrupted %d times, want at least 5", interrupted)
+	}
+	to := open(t, server.Client, 0)
+	to.wantClean(t)
+	if second := to.export(t); second != first {
+		t.Errorf("the export differs after interruptions:\n%s", difference(first, second))
+	}
+}
+
+func TestImportRefusesAStoreThatIsNotEmpty(t *testing.T) {
+	t.Parallel()
+	from := newSite(t, 1)
+	from.fill(t)
+	first := from.export(t)
+	before := from.export(t)
+	changed := strings.Replace(first, "article 1 ", "another 1 ", 1)
+	if _, err := read(t.Context(), from.client, changed, 0); err == nil || !strings.Contains(err.Error(), "the store is not empty: it has ") {
+		t.Errorf("import into a site: %v, want an error that says so", err)
+	}
+	if after := from.export(t); after != before {
+		t.Errorf("it changed the site:\n%s", difference(before, after))
+	}
+	other := redistest.Start(t).Client
+	if err := other.Set(t.Context(), "cart:17", "x", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := read(t.Context(), other, first, 0); err == nil || !strings.Contains(err.Error(), "it has 1 keys, and no site") {
+		t.Errorf("import into a Redis with other keys: %v, want an error that says so", err)
+	}
+	rules := redisrepo.DefaultRules()
+	rules.VoteScore = 100
+	_, err := export.Read(t.Context(), redistest.Start(t).Client, rules, strings.NewReader(first), export.Options{})
+	if err == nil || !strings.Contains(err.Error(), "vote_score is 432 in the file and 100 in the settings") {
+		t.Errorf("import under other rules: %v, want an error that names them", err)
+	}
+	// A site without articles is empty, also while a process serves it.
+	empty := newSite(t, 1)
+	if _, err := read(t.Context(), empty.client, first, 0); err != nil {
+		t.Error(err)
+	}
+	if second := empty.export(t); second != first {
+		t.Errorf("after an import into a site without articles:\n%s", difference(first, second))
+	}
+}
+
+// Nothing is written for a file with an error, whose line the message names.
+func TestBrokenExportsAreRefused(t *testing.T) {
+	t.Parallel()
+	from := newSite(t, 1)
+	from.fill(t)
+	whole := from.export(t)
+	lines := strings.SplitAfter(strings.TrimSuffix(whole, "\n"), "\n")
+	replaced := func(line int, text string) string {
+		changed := append([]string(nil), lines...)
+		changed[line-1] = text
+		return strings.Join(changed, "")
+	}
+	article := 7 // the first, after the log
+	client := redistest.Start(t).Client
+	for name, tt := range map[string]struct{ text, want string }{
+		"empty":              {"", "line 0: the file ends here"},
+		"another file":       {"{\"a\":1}\n", "line 1: the file is no export"},
+		"newer version":      {replaced(1, strings.Replace(lines[0], `"version":1`, `"version":2,"more":true`, 1)), "line 1: the version of the format is 2: this program reads version 1"},
+		"no JSON":            {replaced(article, "{\"article\":\n"), fmt.Sprintf("line %d: ", article)},
+		"two objects":        {replaced(article, strings.TrimSpace(lines[article-1])+"{}\n"), "more than one JSON object"},
+		"unknown member":     {replaced(article, strings.Replace(lines[article-1], "{", `{"article":1,"colour":"red",`, 1)), `unknown field "colour"`},
+		"twice":              {replaced(article+1, lines[article-1]), fmt.Sprintf("line %d: article:1 is not between", article+1)},
+		"a line is missing":  {replaced(article, ""), "the file should have 29 articles"},
+		"the end is missing": {strings.Join(lines[:len(lines)-1], ""), fmt.Sprintf("line %d: the file ends here, without its last line", len(lines)-1)},
+		"cut":                {whole[:len(whole)-60], fmt.Sprintf("line %d: ", len(lines)-1)},
+		"more":               {whole + "{\"article\":9}\n", fmt.Sprintf("line %d: there is more after the last line", len(lines)+1)},
+		"no UTF-8":           {replaced(article, strings.Replace(lines[article-1], "article 0", "article \xff", 1)), "it is not UTF-8"},
+		"counts":             {replaced(article, strings.Replace(lines[article-1], `"votes":`, `"votes":1`, 1)), "upvoters and"},
+		"a group":            {replaced(article, strings.Replace(lines[article-1], `"groups":["g`, `"groups":["G`, 1)), "is no canonical name of a group"},
+		"a log at the end":   {replaced(len(lines)-1, lines[1]), "it is neither an article nor an entry"},
+	} {
+		_, err := read(t.Context(), client, tt.text, 1)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", name, err, tt.want)
+		}
+		if n := client.DBSize(t.Context()).Val(); n != 0 {
+			t.Fatalf("%s: %d keys were written", name, n)
+		}
+	}
+}
+
+// While users vote, each article of an export has as many voters as votes.
+func TestExportIsConsistentWhileUsersVote(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	s.fill(t)
+	ctx, stop := context.WithCancel(t.Context())
+	voted := make(chan error, 1)
+	go func() {
+		for i := 0; ; i++ {
+			_, err := s.Vote(ctx, redisrepo.ArticleID(1+i%3), redisrepo.UserName(fmt.Sprint("busy", i/3)), redisrepo.Up, "")
+			if err != nil {
+				voted <- err
+				return
+			}
+		}
+	}()
+	for range 10 {
+		text := s.export(t)
+		client := redistest.Start(t).Client
+		if _, err := read(t.Context(), client, text, 1); err != nil {
+			t.Error(err)
+		}
+	}
+	stop()
+	if err := <-voted; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestInconsistentArticlesAreReported(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	s.fill(t)
+	s.client.SAdd(t.Context(), "voted:1", "user:twice")
+	s.client.HSet(t.Context(), "article:2", "votes", "many")
+	var to, report bytes.Buffer
+	sum, err := export.Write(t.Context(), s.Repo, &to, export.Options{Report: &report})
+	if !errors.Is(err, export.ErrInconsistent) || sum.Faults != 2 || sum.Articles != 28 ||
+		!strings.Contains(report.String(), "article:1: exported without voters") || !strings.Contains(report.String(), "article:2: left out") {
+		t.Errorf("export = %v, %v, and reports %s; want 2 inconsistent articles", sum, err, &report)
+	}
+	if strings.Contains(to.String(), "twice") || !strings.Contains(to.String(), `{"article":1,`) || strings.Contains(to.String(), `{"article":2,`) {
+		t.Errorf("the export has what it says it has not")
+	}
+}
+
+// The CSV form is what csvimport reads.
+func TestCSVIsImported(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	s.fill(t)
+	var to, report bytes.Buffer
+	if _, err := export.WriteCSV(t.Context(), s.Repo, &to, export.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	other := newSite(t, 1)
+	sum, err := csvimport.Run(t.Context(), other.Repo, bytes.NewReader(to.Bytes()), csvimport.Options{Report: &report})
+	if err != nil || sum.Added != 27 {
+		t.Errorf("import: %v, %v, %s, want 27 articles", sum, err, &report)
+	}
+	other.wantClean(t)
+	var again bytes.Buffer
+	if _, err := export.WriteCSV(t.Context(), other.Repo, &again, export.Options{}); err != nil || again.String() != to.String() {
+		t.Errorf("the second export differs, %v:\n%s", err, difference(to.String(), again.String()))
+	}
+}
+
+func TestFailedWritesEndAnExport(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	s.fill(t)
+	for _, write := range []func(context.Context, *redisrepo.Repo, io.Writer, export.Options) (export.Summary, error){export.Write, export.WriteCSV} {
+		if _, err := write(t.Context(), s.Repo, full{}, export.Options{}); !errors.Is(err, io.ErrShortWrite) {
+			t.Errorf("export to a full disk: %v, want %v", err, io.ErrShortWrite)
+		}
+	}
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, io.ErrShortWrite }

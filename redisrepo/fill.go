@@ -1,0 +1,277 @@
+package redisrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Source is an export that fills a store.
+type Source struct {
+	Digest string            // identifies it, so that an interrupted import can go on
+	Rules  map[string]string // RankingRules of the site that it is from
+	Last   ArticleID         // highest number that has been given out
+}
+
+// Filling is an import of an export into a store that was empty.
+type Filling struct {
+	r      *Repo
+	source Source
+
+	// Entries of the moderation log, by partition: the last that was stored before, and the last that PutLog got.
+	stored, last map[int]logCursor
+}
+
+// Fill begins an import, or goes on with one that was interrupted. Until Finish, no program opens the store as a site.
+// The rules must be those of the source, the options are those of New. A store that holds anything but a site without
+// articles, or an interrupted import of the same source, is an error, and is not changed.
+func Fill(ctx context.Context, client redis.UniversalClient, rules Rules, source Source, options ...Option) (*Filling, error) {
+	r, err := newRepo(ctx, client, rules, options...)
+	if err != nil {
+		return nil, err
+	}
+	f := &Filling{r: r, source: source, last: map[int]logCursor{}}
+	if err := f.claim(ctx); err != nil {
+		return nil, err
+	}
+	last, err := r.LastNumber(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := r.setNumbers(ctx, max(last, source.Last)); err != nil { // posts of a server that runs get higher ones
+		return nil, err
+	}
+	f.stored, err = r.lastEntries(ctx, 0, 1)
+	return f, err
+}
+
+// claim marks the store as incomplete.
+func (f *Filling) claim(ctx context.Context) error {
+	r := f.r
+	for rule, value := range r.RankingRules() {
+		if f.source.Rules[rule] != value {
+			return fmt.Errorf("%s is %s in the file and %s in the settings: use the same settings", rule, f.source.Rules[rule], value)
+		}
+	}
+	record, err := r.client.HGetAll(ctx, untagged.meta()).Result()
+	if err != nil {
+		return storeError("read meta:", err)
+	}
+	articles, err := r.stored(ctx)
+	if err != nil {
+		return err
+	}
+	keys, err := r.client.DBSize(ctx).Result()
+	ours := record[fieldOrigin] == f.source.Digest
+	switch {
+	case err != nil:
+		return storeError("count the keys", err)
+	case ours && articles > 0 && record[fieldLayout] == LayoutVersion:
+		return errors.New("this file has been imported already, and nothing was changed")
+	case r.incomplete && !ours:
+		return ErrIncomplete
+	case articles > 0 && !ours:
+		return fmt.Errorf("the store is not empty: it has %d articles; an export is imported into an empty store only", articles)
+	case len(record) == 0 && keys > 0:
+		return fmt.Errorf("the store is not empty: it has %d keys, and no site; empty it, or use another store", keys)
+	}
+	for rule, value := range r.RankingRules() {
+		if was, ok := record[rule]; ok && was != value {
+			return fmt.Errorf("%s is %s in the store and %s in the settings: use the same settings", rule, was, value)
+		}
+	}
+	if err := r.prepare(ctx); err != nil {
+		return err
+	}
+	return r.markIncomplete(ctx, f.source.Digest)
+}
+
+// Put stores up to batchSize articles that are not there yet.
+func (f *Filling) Put(ctx context.Context, records []*Record) error {
+	defer f.r.live.version.Add(1)
+	exist := make([]*redis.IntCmd, len(records))
+	err := f.r.exchange(ctx, func(pipe redis.Pipeliner) {
+		for i, rec := range records {
+			exist[i] = pipe.Exists(ctx, f.r.partition(rec.ID).article(rec.ID))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	var missing []*Record
+	for i, rec := range records {
+		if exist[i].Val() == 0 {
+			missing = append(missing, rec)
+			if err := f.putVoters(ctx, rec); err != nil {
+				return err
+			}
+		}
+	}
+	calls := make([]*redis.Cmd, len(missing))
+	err = f.r.pipeline(f.r.confirmed(ctx), func(pipe redis.Pipeliner) {
+		for i, rec := range missing {
+			keys, args := f.putCall(rec)
+			calls[i] = putScript.EvalSha(ctx, pipe, keys, args...)
+			f.reserve(ctx, pipe, rec)
+		}
+	})
+	for _, call := range calls {
+		err = errors.Join(err, call.Err())
+	}
+	if err != nil {
+		return storeError("import", err)
+	}
+	return nil
+}
+
+// kept is how long the voters of an article are still kept.
+func (f *Filling) kept(rec *Record) time.Duration {
+	posted := unixTime(rec.Time)
+	return posted.Add(f.r.rules.VotingWindow + voterMargin).Sub(f.r.now()).Truncate(time.Second)
+}
+
+// putVoters adds the voters of an article that does not exist yet, importVoters at a time.
+func (f *Filling) putVoters(ctx context.Context, rec *Record) error {
+	kept, p := f.kept(rec), f.r.partition(rec.ID)
+	if kept <= 0 || len(rec.Up)+rec.UnnamedUp+len(rec.Down)+rec.UnnamedDown == 0 {
+		return nil
+	}
+	var audit []any
+	for _, name := range slices.Sorted(maps.Keys(rec.Audit)) {
+		audit = append(audit, name.member(), rec.Audit[name])
+	}
+	keys := []string{p.voted(rec.ID), p.downvoted(rec.ID), p.audit(rec.ID)}
+	elements := [][]any{voterMembers(rec.Up, rec.UnnamedUp), voterMembers(rec.Down, rec.UnnamedDown), audit}
+	err := f.r.exchange(f.r.confirmed(ctx), func(pipe redis.Pipeliner) { pipe.Unlink(ctx, keys...) }) // of an import that was killed
+	for i, key := range keys {
+		for some := range slices.Chunk(elements[i], importVoters) {
+			if err != nil {
+				return err
+			}
+			err = f.r.exchange(f.r.confirmed(ctx), func(pipe redis.Pipeliner) {
+				if i == 2 {
+					pipe.HSet(ctx, key, some...)
+				} else {
+					pipe.SAdd(ctx, key, some...)
+				}
+				pipe.Expire(ctx, key, kept)
+			})
+		}
+	}
+	return err
+}
+
+// voterMembers are the members of a set of voters. Those without names are placeholders, as add_placeholders in
+// shared.lua makes them.
+func voterMembers(named []UserName, unnamed int) []any {
+	members := make([]any, 0, len(named)+unnamed)
+	for _, name := range named {
+		members = append(members, name.member())
+	}
+	for i := range unnamed {
+		members = append(members, "import:"+strconv.Itoa(i+1))
+	}
+	return members
+}
+
+func (f *Filling) putCall(rec *Record) (keys []string, args []any) {
+	p := f.r.partition(rec.ID)
+	keys = append(make([]string, 0, 20),
+		p.article(rec.ID),       // KEYS[1] article
+		p.ranking(ByTime),       // KEYS[2] times
+		p.ranking(ByScore),      // KEYS[3] scores
+		p.groups(),              // KEYS[4] group_names
+		p.posted(rec.Poster),    // KEYS[5] posted
+		p.deleted(),             // KEYS[6] deleted
+		p.changes(f.r.database), // KEYS[7] changes
+	)
+	keys = groupKeys(groupKeys(keys, p, Interesting), p, rec.Groups...)
+	deleted := ""
+	if rec.Deleted != nil {
+		deleted = number(rec.Deleted.At)
+	}
+	args = []any{
+		rec.ID.String(),                                                                                           // ARGV[1] member
+		number(rec.Time),                                                                                          // ARGV[2] time
+		rec.Votes,                                                                                                 // ARGV[3] votes
+		rec.Downvotes,                                                                                             // ARGV[4] downvotes
+		rec.Revision,                                                                                              // ARGV[5] revision
+		f.r.rules.VoteScore,                                                                                       // ARGV[6] vote_score
+		f.r.rules.InterestingVotes,                                                                                // ARGV[7] interesting_votes
+		groupText(rec.Groups),                                                                                     // ARGV[8] group_text
+		deleted,                                                                                                   // ARGV[9] deleted_at
+		fieldTitle, rec.Title, fieldLink, rec.Link, fieldPoster, rec.Poster.member(), fieldTime, number(rec.Time), // ARGV[10...]
+		fieldVotes, rec.Votes, fieldDownvotes, rec.Downvotes, fieldGroups, groupText(rec.Groups), fieldRevision, rec.Revision,
+	}
+	if rec.Text != "" {
+		args = append(args, fieldText, rec.Text)
+	}
+	if rec.Uncounted {
+		args = append(args, fieldUncounted, "1")
+	}
+	if rec.Deleted != nil {
+		args = append(args, fieldDeleted, deleted, fieldDeletedBy, rec.Deleted.By.member())
+	}
+	return keys, args
+}
+
+func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+
+// reserve queues the reservation of a link for what is left of its time.
+func (f *Filling) reserve(ctx context.Context, pipe redis.Pipeliner, rec *Record) {
+	left := unixTime(rec.Time).Add(f.r.rules.LinkWindow).Sub(f.r.now()).Truncate(time.Second)
+	if !rec.Reserved || rec.Link == "" || left <= 0 {
+		return
+	}
+	digest := linkDigest(rec.Link)
+	key := f.r.partitions[linkIndex(len(f.r.partitions), digest)].link(digest)
+	pipe.Set(ctx, key, rec.ID.String()+" "+number(rec.Time), left)
+}
+
+// PutLog appends entries to the moderation log, in the order of LogRecords, that are not there yet. They come before the
+// articles: a moderator whom a server serves meanwhile can only add later ones. An entry whose id another one has, which
+// was in another partition, gets the next id.
+func (f *Filling) PutLog(ctx context.Context, entries []LogRecord) error {
+	return f.r.exchange(f.r.confirmed(ctx), func(pipe redis.Pipeliner) {
+		for _, e := range entries {
+			index := f.r.index(e.Article)
+			at := newLogCursor(e.ID, 0)
+			if last := f.last[index]; at.compare(last) <= 0 {
+				at = last
+				at.sequence++
+			}
+			f.last[index] = at
+			if at.compare(f.stored[index]) <= 0 {
+				continue
+			}
+			values := []any{"xadd", f.r.partitions[index].moderation(), at.id(),
+				"kind", string(e.Kind), "article", e.Article.String(), "by", e.By.member(), "at", number(e.At)}
+			if e.Kind == LogRegrouped {
+				values = append(values, "before", groupText(e.Before), "after", groupText(e.After))
+			}
+			pipe.Do(ctx, values...)
+		}
+	})
+}
+
+// Finish checks the store and makes it a site. report is called with each inconsistency: then the import has failed.
+func (f *Filling) Finish(ctx context.Context, report func(violation string)) (Checked, error) {
+	violations := 0
+	checked, err := f.r.Check(ctx, func(violation string) {
+		violations++
+		report(violation)
+	})
+	if err != nil {
+		return checked, err
+	}
+	if violations > 0 {
+		return checked, fmt.Errorf("the import has %d inconsistencies: empty the store", violations)
+	}
+	return checked, f.r.markComplete(ctx)
+}

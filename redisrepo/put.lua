@@ -1,0 +1,56 @@
+-- put.lua: store an article of an export, with all that its hash had. Its voters are there already.
+--
+-- KEYS[1]  article:ID   hash     the article, new
+-- KEYS[2]  time:        zset     posting times, Unix seconds
+-- KEYS[3]  score:       zset     the ranking, Unix seconds
+-- KEYS[4]  groups:      zset     the names of all groups
+-- KEYS[5]  posted:NAME  zset     the poster's articles
+-- KEYS[6]  deleted:     zset     the deleted articles by time of deletion, Unix seconds
+-- KEYS[7]  changes:     channel  on which an article that is not deleted is published
+-- KEYS[8...] three keys of the group interesting, then of each name in ARGV[8]
+-- ARGV[1]  the article's member
+-- ARGV[2]  posting time, Unix seconds
+-- ARGV[3]  net votes
+-- ARGV[4]  downvotes
+-- ARGV[5]  revision
+-- ARGV[6]  worth of one vote, seconds
+-- ARGV[7]  net votes that make an article interesting
+-- ARGV[8]  its groups: sorted names, separated by spaces
+-- ARGV[9]  time of deletion, Unix seconds; empty: it is not deleted
+-- ARGV[10...] all fields of the hash and their values, in turn
+--
+-- Replies {'STORED'}  the article exists, since this call or before
+-- Safe to run twice: the second run finds the article and changes nothing.
+
+local article, times, scores, group_names, posted = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local deleted, changes = KEYS[6], KEYS[7]
+local member, time, votes, downvotes, revision = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local vote_score, interesting_votes, group_text, deleted_at = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8], ARGV[9]
+
+if redis.call('EXISTS', article) == 1 then return {'STORED'} end
+local names = words(group_text)
+local groups = groups_at(8, {'interesting', unpack(names)})
+for _, group in pairs(groups) do check_group(group, member) end
+must_be_zset(times, scores, group_names, posted, deleted)
+must_be_allowed(publication(changes), changes, 'HSET', article, 'ZADD', times, 'ZADD', scores, 'ZADD', posted,
+  'ZADD', group_names, 'ZADD', deleted, 'ZSCORE', scores)
+for _, group in pairs(groups) do must_be_changeable(group) end
+
+local fields = {}
+for i = 10, #ARGV do fields[#fields + 1] = ARGV[i] end
+redis.call('HSET', article, unpack(fields))
+if deleted_at ~= '' then
+  redis.call('ZADD', deleted, deleted_at, member)
+  return {'STORED'}
+end
+redis.call('ZADD', times, time, member)
+redis.call('ZADD', scores, tonumber(time) + vote_score * votes, member)
+redis.call('ZADD', posted, time, member)
+local score = redis.call('ZSCORE', scores, member)
+for _, name in ipairs(names) do
+  enter(groups[name], member, score, time)
+  redis.call('ZADD', group_names, 0, name)
+end
+if votes >= interesting_votes then enter(groups.interesting, member, score, time) end
+publish(changes, 'imported', member, revision, votes, downvotes, score, group_text)
+return {'STORED'}
