@@ -162,11 +162,18 @@ func (a *audit) Run(ctx context.Context, s *settings.Settings, log *slog.Logger)
 }
 
 type migrate struct {
-	To string `required:"" env:"MIGRATE_TO" placeholder:"URL" help:"The target, such as redis+cluster://h1,h2?partitions=64, in a form of REDIS_URL. Without partitions, it gets as many as the site, but 16 in a Redis Cluster if the site has one."`
+	To     string `env:"MIGRATE_TO" placeholder:"URL" help:"The target, such as redis+cluster://h1,h2?partitions=64, in a form of REDIS_URL. Without partitions, it gets as many as the site, but 16 in a Redis Cluster if the site has one."`
+	DryRun bool   `help:"Only say what would be done: without --to, what the next start of this version would do to the data."`
 }
 
 // Run copies the site in REDIS_URL. It returns once the copy is complete.
 func (c *migrate) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (err error) {
+	if c.To == "" && c.DryRun {
+		return printPending(ctx, s, log)
+	}
+	if c.To == "" {
+		return errors.New("name the target by --to")
+	}
 	o := batchOptions(s, log)
 	target := o
 	target.URL, target.Names = c.To, maps.Clone(o.Names)
@@ -197,6 +204,9 @@ func (c *migrate) Run(ctx context.Context, s *settings.Settings, log *slog.Logge
 	options := []redisrepo.Option{redisrepo.WithAcks(to.Acks), redisrepo.OnProgress(logProgress(log, "copying: "))}
 	if to.Partitions != 0 {
 		options = append(options, redisrepo.WithPartitions(to.Partitions))
+	}
+	if c.DryRun {
+		return printPlan(ctx, s, from, to, options...)
 	}
 	pause, err := redisrepo.Migrate(ctx, from.Client, to.Client, s.SiteRules(), func(step string) { log.Info(step) }, options...)
 	if err != nil {

@@ -154,3 +154,34 @@ func ownRedis(err error) error {
 	}
 	return err
 }
+
+// printPending prints what the next start would do to the data.
+func printPending(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
+	return withStore(ctx, s, log, func(st *store.Store) error {
+		pending, err := redisrepo.Pending(ctx, st.Client, s.SiteRules(), siteOptions(s, st)...)
+		for _, step := range pending {
+			fmt.Println("the next start would " + step)
+		}
+		if err == nil && len(pending) == 0 {
+			fmt.Printf("the next start would change nothing: the data has layout %s, that of this version\n", redisrepo.LayoutVersion)
+		}
+		return explainPartitions(err, st)
+	})
+}
+
+// printPlan prints what a copy would be.
+func printPlan(ctx context.Context, s *settings.Settings, from, to *store.Store, options ...redisrepo.Option) error {
+	plan, err := redisrepo.PlanMigration(ctx, from.Client, to.Client, s.SiteRules(), options...)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("the original has %d articles and %d keys in %d partitions; %d keys are not the site's and would not be copied\n",
+		plan.Articles, plan.Keys, plan.Partitions, plan.Unknown)
+	fmt.Printf("%d processes serve it: the copy begins while they do, and is completed once they are stopped\n", plan.Processes)
+	target := "is empty"
+	if plan.Resumes {
+		target = "has an incomplete copy of this site, which would be completed"
+	}
+	fmt.Printf("the target %s; the copy would have %d partitions; nothing was changed\n", target, plan.Target)
+	return nil
+}

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
 )
 
 // Record is an article with all that the store keeps about it, as an export has it.
@@ -141,8 +142,9 @@ type recordReplies struct {
 	time, deleted *redis.FloatCmd
 	voted, down   *redis.StringSliceCmd
 	audit         *redis.MapStringStringCmd
-	reservation   *redis.StringCmd // nil without a link
-	groups        string           // of an article whose hash does not list them
+	link          string // key of the reservation of its link; empty without a link
+	reservation   *redis.StringCmd
+	groups        string // of an article whose hash does not list them
 }
 
 // Records reads articles, each as it is at one moment, in a few round trips. A record is nil for an article that is
@@ -195,9 +197,23 @@ func (r *Repo) readRecords(ctx context.Context, ids []ArticleID, left []int, rec
 			}
 			replies[next] = f
 		}
-		err = r.transaction(ctx, func(pipe redis.Pipeliner) {
+		apart := make([][]func(redis.Pipeliner), len(r.partitions))
+		for i := first; i < next; i++ {
+			id, link := ids[left[i]], reply(known[i].Val()).text(1)
+			apart[r.index(id)] = append(apart[r.index(id)], func(pipe redis.Pipeliner) { replies[i].queue(ctx, pipe, r.partition(id), id) })
+			if link != "" {
+				digest := linkDigest(link)
+				replies[i].link = r.partitions[linkIndex(len(r.partitions), digest)].link(digest)
+			}
+		}
+		if err := r.transactions(ctx, apart); err != nil {
+			return nil, err
+		}
+		err = r.exchange(ctx, func(pipe redis.Pipeliner) {
 			for i := first; i < next; i++ {
-				replies[i].queue(ctx, pipe, r, ids[left[i]], reply(known[i].Val()).text(1))
+				if f := replies[i]; f.link != "" {
+					f.reservation = pipe.Get(ctx, f.link)
+				}
 			}
 		})
 		if err != nil {
@@ -214,16 +230,29 @@ func (r *Repo) readRecords(ctx context.Context, ids []ArticleID, left []int, rec
 	return again, nil
 }
 
-func (f *recordReplies) queue(ctx context.Context, pipe redis.Pipeliner, r *Repo, id ArticleID, link string) {
-	p := r.partition(id)
+// transactions runs one transaction for each partition, all at the same time.
+func (r *Repo) transactions(ctx context.Context, queues [][]func(redis.Pipeliner)) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, queue := range queues {
+		if len(queue) == 0 {
+			continue
+		}
+		group.Go(func() error {
+			return r.transaction(ctx, func(pipe redis.Pipeliner) {
+				for _, add := range queue {
+					add(pipe)
+				}
+			})
+		})
+	}
+	return group.Wait()
+}
+
+func (f *recordReplies) queue(ctx context.Context, pipe redis.Pipeliner, p partition, id ArticleID) {
 	f.hash = pipe.HGetAll(ctx, p.article(id))
 	f.time, f.deleted = pipe.ZScore(ctx, p.ranking(ByTime), id.String()), pipe.ZScore(ctx, p.deleted(), id.String())
 	f.voted, f.down = pipe.SMembers(ctx, p.voted(id)), pipe.SMembers(ctx, p.downvoted(id))
 	f.audit = pipe.HGetAll(ctx, p.audit(id))
-	if link != "" {
-		digest := linkDigest(link)
-		f.reservation = pipe.Get(ctx, r.partitions[linkIndex(len(r.partitions), digest)].link(digest))
-	}
 }
 
 // record returns nil for an article that is gone.

@@ -1,6 +1,33 @@
 package redisrepo
 
-import "unicode"
+import (
+	"context"
+	"slices"
+	"unicode"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// WithUpgrade adds an upgrade after the real ones: step is called with the key of each article.
+func WithUpgrade(what string, step func(ctx context.Context, key string) error) Option {
+	run := func(r *Repo, ctx context.Context, p partition) error {
+		for _, set := range []string{p.ranking(ByTime), p.deleted()} {
+			err := r.scan(ctx, scan{command: redis.Cmdable.ZScan, key: set, step: 2, handle: func(members []string) error {
+				for _, member := range members {
+					if err := step(ctx, p.key(member)); err != nil {
+						return err
+					}
+				}
+				return nil
+			}})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return func(r *Repo) { r.upgrades = append(slices.Clip(r.upgrades), upgrade{what, run}) }
+}
 
 // The parsers that the fuzz tests call directly, because through the API each call would write to Redis.
 

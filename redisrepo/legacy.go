@@ -18,8 +18,8 @@ func OnProgress(f func(step string, done, total int)) Option {
 // scanBatch is the number of keys that one SCAN looks at.
 const scanBatch = 500
 
-// indexLegacyGroups adds the groups of legacy clients to the list of groups. It runs on a store that has no
-// meta: yet, and looks at all its keys. It is safe to interrupt, and to run in several processes at once:
+// indexLegacyGroups adds the groups of legacy clients to the list of groups. It is the upgrade from layout 0: it runs on a
+// store that has no meta: yet, and looks at all its keys. It is safe to interrupt, and to run in several processes at once:
 // meta: is written after it.
 func (r *Repo) indexLegacyGroups(ctx context.Context, p partition) error {
 	total, err := r.client.DBSize(ctx).Result()

@@ -45,23 +45,15 @@ const (
 // It is safe to stop at any moment: the next call with the same stores goes on. A target that holds anything but an
 // incomplete copy of the same site is an error, and is not changed.
 func Migrate(ctx context.Context, from, to redis.UniversalClient, rules Rules, say func(string), options ...Option) (pause time.Duration, err error) {
+	m, err := newMigration(ctx, from, to, rules, options...)
+	if err != nil {
+		return 0, err
+	}
 	var saying sync.Mutex
-	m := &migration{say: func(text string) {
+	m.say = func(text string) {
 		saying.Lock()
 		defer saying.Unlock()
 		say(text)
-	}}
-	if m.from, err = newRepo(ctx, from, rules); err != nil {
-		return 0, fmt.Errorf("the original: %w", err)
-	}
-	if err := m.readMeta(ctx); err != nil {
-		return 0, fmt.Errorf("the original: %w", err)
-	}
-	if n := len(m.from.partitions); n > 1 {
-		options = append([]Option{WithPartitions(n)}, options...)
-	}
-	if m.to, err = newRepo(ctx, to, rules, options...); err != nil {
-		return 0, fmt.Errorf("the target: %w", err)
 	}
 	if err := m.claim(ctx); err != nil {
 		return 0, fmt.Errorf("the target: %w", err)
@@ -80,6 +72,66 @@ func Migrate(ctx context.Context, from, to redis.UniversalClient, rules Rules, s
 		return 0, err
 	}
 	return time.Since(began), nil
+}
+
+// newMigration returns a migration whose target can have the copy. It changes nothing.
+func newMigration(ctx context.Context, from, to redis.UniversalClient, rules Rules, options ...Option) (*migration, error) {
+	m := &migration{say: func(string) {}}
+	var err error
+	if m.from, err = newRepo(ctx, from, rules); err != nil {
+		return nil, fmt.Errorf("the original: %w", err)
+	}
+	if err := m.readMeta(ctx); err != nil {
+		return nil, fmt.Errorf("the original: %w", err)
+	}
+	if n := len(m.from.partitions); n > 1 {
+		options = append([]Option{WithPartitions(n)}, options...)
+	}
+	if m.to, err = newRepo(ctx, to, rules, options...); err != nil {
+		return nil, fmt.Errorf("the target: %w", err)
+	}
+	if err := m.mustBeFree(ctx); err != nil {
+		return nil, fmt.Errorf("the target: %w", err)
+	}
+	return m, nil
+}
+
+// Plan is what Migrate would do.
+type Plan struct {
+	Articles           int // deleted ones, too
+	Keys, Unknown      int // of the original; Unknown are not the site's, and are not copied
+	Partitions, Target int // numbers of partitions of the original and of the copy
+	Processes          int // of the site that run: they have to be stopped once Migrate says so
+	Resumes            bool
+}
+
+// PlanMigration returns what Migrate would do. What it would refuse is an error. It changes nothing.
+func PlanMigration(ctx context.Context, from, to redis.UniversalClient, rules Rules, options ...Option) (Plan, error) {
+	m, err := newMigration(ctx, from, to, rules, options...)
+	if err != nil {
+		return Plan{}, err
+	}
+	plan := Plan{Partitions: len(m.from.partitions), Target: len(m.to.partitions), Resumes: m.to.incomplete}
+	if plan.Articles, err = m.from.stored(ctx); err != nil {
+		return plan, err
+	}
+	processes, err := m.from.listeners(ctx)
+	if err != nil {
+		return plan, storeError("count the processes of the site", err)
+	}
+	plan.Processes = int(processes)
+	var keys, unknownKeys atomic.Int64
+	err = m.from.eachBatch(ctx, func(_ context.Context, batch []*copiedKey) error {
+		keys.Add(int64(len(batch)))
+		for _, k := range batch {
+			if k.content == unknown {
+				unknownKeys.Add(1)
+			}
+		}
+		return nil
+	})
+	plan.Keys, plan.Unknown = int(keys.Load()), int(unknownKeys.Load())
+	return plan, err
 }
 
 type migration struct {
@@ -131,8 +183,8 @@ func (m *migration) readMeta(ctx context.Context) error {
 	return nil
 }
 
-// claim marks the target, which must be empty or hold an incomplete copy of the same site, as such a copy.
-func (m *migration) claim(ctx context.Context) error {
+// mustBeFree returns an error unless the target is empty or holds an incomplete copy of the same site.
+func (m *migration) mustBeFree(ctx context.Context) error {
 	if from, to := len(m.from.partitions), len(m.to.partitions); to < from {
 		return &PartitionsError{fmt.Sprintf("a site with %s cannot be copied to one with %s: use as many, or more", partitionsText(from), partitionsText(to))}
 	}
@@ -151,6 +203,11 @@ func (m *migration) claim(ctx context.Context) error {
 	case record[fieldLayout] != incompleteLayout && keys > 0:
 		return fmt.Errorf("it is not empty: it has %d keys; empty it, or use another store", keys)
 	}
+	return nil
+}
+
+// claim marks the target as a copy that is incomplete.
+func (m *migration) claim(ctx context.Context) error {
 	if err := m.to.prepare(ctx); err != nil {
 		return err
 	}

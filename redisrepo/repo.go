@@ -73,7 +73,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// LayoutVersion is the version of the keys above, as meta: records it.
+// LayoutVersion is the version of the keys above, as meta: records it. A new one needs an upgrade: see upgrades.
 const LayoutVersion = "1"
 
 // groupsCacheSize is the number of articles whose groups a Repo caches.
@@ -89,6 +89,7 @@ type Repo struct {
 	database   int              // number of the database on its server
 	clock      func() time.Time // nil: the clock of Redis
 	keepRules  bool
+	upgrades   []upgrade
 	incomplete bool // Migrate has not finished the data
 	onRerank   func(changes string)
 	onProgress func(step string, done, total int)
@@ -125,7 +126,8 @@ func WithClock(now func() time.Time) Option {
 }
 
 // New opens the site in the store, or creates an empty one. It returns a *RuleError for rules that are
-// out of bounds, and an error for a store whose data has another layout. If the rules have changed
+// out of bounds, and an error for a store whose data has a newer layout. Data with an older one is
+// upgraded first, in steps that an interrupted start goes on with. If the rules have changed
 // since the store was last opened, it first re-ranks all articles; no other process should then be
 // using the store under the old rules.
 func New(ctx context.Context, client redis.UniversalClient, rules Rules, options ...Option) (*Repo, error) {
@@ -176,7 +178,7 @@ func newRepo(ctx context.Context, client redis.UniversalClient, rules Rules, opt
 		return nil, err
 	}
 	r := &Repo{client: client, rules: rules, groups: groups, voteCalls: calls, voteText: voteText(rules), live: live{wake: make(chan struct{}, 1)},
-		onProgress: func(string, int, int) {}}
+		onProgress: func(string, int, int) {}, upgrades: upgrades}
 	if single, ok := client.(interface{ Options() *redis.Options }); ok { // a cluster has one database
 		r.database = single.Options().DB
 	}
@@ -199,21 +201,13 @@ func newRepo(ctx context.Context, client redis.UniversalClient, rules Rules, opt
 	return r, nil
 }
 
-// checkMeta compares the layout of the data with this program's, or records it in a new store.
+// checkMeta upgrades the layout of the data to this program's, or records it in a new store.
 func (r *Repo) checkMeta(ctx context.Context) error {
-	if err := r.recordSite(ctx); err != nil {
+	if err := r.upgradeLayout(ctx); err != nil {
 		return err
 	}
-	if r.partitions[0] == untagged {
-		exists, err := r.client.Exists(ctx, untagged.meta()).Result()
-		if err != nil {
-			return storeError("read "+untagged.meta(), err)
-		}
-		if exists == 0 {
-			if err := r.indexLegacyGroups(ctx, untagged); err != nil {
-				return storeError("look for groups", err)
-			}
-		}
+	if err := r.recordSite(ctx); err != nil {
+		return err
 	}
 	answers := make([]*redis.Cmd, len(r.partitions))
 	err := r.pipeline(r.confirmed(ctx), func(pipe redis.Pipeliner) {
@@ -248,7 +242,7 @@ const (
 
 // layout is what meta: of a partition must say, fields and values in turn.
 func (r *Repo) layout(index int) []any {
-	return []any{fieldLayout, LayoutVersion, fieldPartitions, strconv.Itoa(len(r.partitions)), fieldIndex, strconv.Itoa(index)}
+	return []any{fieldLayout, strconv.Itoa(r.lastLayout()), fieldPartitions, strconv.Itoa(len(r.partitions)), fieldIndex, strconv.Itoa(index)}
 }
 
 // opening is the arguments of open.lua for a partition: the layout, and an epoch in case it has none.

@@ -35,17 +35,31 @@ func (r *Repo) RankingRules() map[string]string {
 // next start begins again.
 func (r *Repo) applyRules(ctx context.Context) error {
 	rules := r.RankingRules()
+	outdated, changed, err := r.outdated(ctx)
+	if err != nil {
+		return err
+	}
+	if changed != nil && r.keepRules {
+		return fmt.Errorf("the rules differ from those of the data: %s: use the same settings as the server", strings.Join(changed, ", "))
+	}
+	if changed != nil && r.onRerank != nil {
+		r.onRerank(strings.Join(changed, ", "))
+	}
+	return r.rerank(ctx, outdated, rules)
+}
+
+// outdated returns the partitions whose data follows other rules, or none yet, and what has changed.
+func (r *Repo) outdated(ctx context.Context) (outdated []partition, changed []string, err error) {
+	rules := r.RankingRules()
 	metas := make([]*redis.MapStringStringCmd, len(r.partitions))
-	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
+	err = r.pipeline(ctx, func(pipe redis.Pipeliner) {
 		for i, p := range r.partitions {
 			metas[i] = pipe.HGetAll(ctx, p.meta())
 		}
 	})
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	var outdated []partition
-	var changed []string
 	for i, p := range r.partitions {
 		meta := metas[i].Val()
 		applied := maps.Clone(meta)
@@ -61,13 +75,7 @@ func (r *Repo) applyRules(ctx context.Context) error {
 			}
 		}
 	}
-	if changed != nil && r.keepRules {
-		return fmt.Errorf("the rules differ from those of the data: %s: use the same settings as the server", strings.Join(changed, ", "))
-	}
-	if changed != nil && r.onRerank != nil {
-		r.onRerank(strings.Join(changed, ", "))
-	}
-	return r.rerank(ctx, outdated, rules)
+	return outdated, changed, nil
 }
 
 // rerank re-ranks the articles of partitions, and records the rules in each when it is done.

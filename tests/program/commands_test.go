@@ -244,10 +244,13 @@ func TestMigrateCopiesTheSiteToPartitions(t *testing.T) {
 		{env, "memory://", 1, "", "MIGRATE_TO (--to): a site in memory ends with its process"},
 		{[]string{"REDIS_URL=memory://"}, to, 1, "", "REDIS_URL (--redis-url): a site in memory"},
 		{env, redis.URL(), 1, "", "the target: it is not empty"},
+		{env, redis.URL() + " --dry-run", 1, "", "the target: it is not empty"},
+		{env, target.URL() + " --dry-run", 0, "the original has 1 articles and ", ""},
+		{env, to + " --dry-run", 0, "the original has 1 articles and ", ""},
 		{env, to, 0, "the copy is complete: the pause was ", "check of the copy: 1 articles, 0 deleted articles and 1 groups: 0 violations"},
 		{env, to, 1, "", "it is already a complete copy of this site"},
 	} {
-		out, log, code := programtest.Run(t, tt.env, "migrate", "--to", tt.to)
+		out, log, code := programtest.Run(t, tt.env, append([]string{"migrate", "--to"}, strings.Fields(tt.to)...)...)
 		if code != tt.code || !strings.HasPrefix(out, tt.out) || !strings.Contains(log, tt.log) {
 			t.Errorf("migrate --to %s: %d %s %s, want %d, %q and %q", tt.to, code, out, log, tt.code, tt.out, tt.log)
 		}

@@ -2,6 +2,7 @@ package program_test
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,7 +20,7 @@ import (
 func TestCommandsWorkBesideTheRunningPrivateServer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	data := filepath.Join(dir, "data")
+	data, target := filepath.Join(dir, "data"), redistest.Start(t)
 	env := []string{"DATA_DIR=" + data}
 	s := start(t, env...)
 	s.useIt()
@@ -35,6 +36,10 @@ func TestCommandsWorkBesideTheRunningPrivateServer(t *testing.T) {
 		{"audit 1", ""},
 		{"backup " + filepath.Join(dir, "site.rdb"), "SHA-256 "},
 		{"check", "checked 2 articles"},
+		{"export", `{"end":{"articles":2,"log":2}}`},
+		{"export --format csv", "5,a,https://a.example/,3,alice,1700000000,,go\n"},
+		{"migrate --dry-run", "the next start would change nothing: the data has layout 1"},
+		{"migrate --dry-run --to " + target.URL() + "&partitions=16", "the original has 2 articles and "},
 	} {
 		out, log, code := programtest.Run(t, env, strings.Fields(tt.args)...)
 		if code != 0 || !strings.Contains(out, tt.want) {
@@ -115,5 +120,55 @@ func TestBackupUnderVotesIsRestoredElsewhere(t *testing.T) {
 		if _, said, code := programtest.Run(t, tt.env, tt.args...); code != 1 || !strings.Contains(said, tt.want) {
 			t.Errorf("%v with %v: %d %s, want %q", tt.args, tt.env, code, said, tt.want)
 		}
+	}
+}
+
+// A site that was exported and imported is the same: beside the server, from a pipe, and after its end.
+func TestExportIsImportedElsewhere(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := start(t, "DATA_DIR="+filepath.Join(dir, "data"))
+	s.useIt()
+	s.as("bob", "", `mutation { vote(input: {article: 1}) { changed } }`)
+	first, log, code := programtest.Run(t, []string{"DATA_DIR=" + filepath.Join(dir, "data")}, "export")
+	if code != 0 || !strings.Contains(log, "exported 1 articles, 0 of them deleted, 1 votes with names, 0 entries of the moderation log") {
+		t.Fatalf("export: %d %s", code, log)
+	}
+	s.Stop()
+	file, broken := filepath.Join(dir, "site.ndjson"), filepath.Join(dir, "broken.ndjson")
+	for name, text := range map[string]string{file: first, broken: strings.Replace(first, `"votes"`, `"voices"`, 1)} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	elsewhere := []string{"DATA_DIR=" + filepath.Join(dir, "elsewhere")}
+	serving := start(t, elsewhere...)
+	for _, tt := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"import", broken}, 1, broken + `: line 2: json: unknown field "voices"`},
+		{[]string{"import", "--shift-to-now", file}, 1, "are for CSV files"},
+		{[]string{"import", file}, 0, "imported 1 articles, 0 of them deleted, 1 votes with names"},
+		{[]string{"import", file}, 1, "this file has been imported already"},
+		{[]string{"check"}, 0, "checked 1 articles, 0 deleted articles and 0 groups: 0 violations"},
+	} {
+		if out, log, code := programtest.Run(t, elsewhere, tt.args...); code != tt.code || !strings.Contains(out+log, tt.want) {
+			t.Errorf("%v: %d %s%s, want %d and %q", tt.args, code, out, log, tt.code, tt.want)
+		}
+	}
+	if got := serving.as("bob", "", frontPage); !strings.Contains(got, `"viewerVote":"UP"`) {
+		t.Errorf("the server in whose store the file was imported: %s, want bob's vote", got)
+	}
+	serving.Stop()
+	second, _, _ := programtest.Run(t, elsewhere, "export")
+	if second != first {
+		t.Errorf("the second export differs:\n%s\n%s", first, second)
+	}
+	piped := programtest.Command(t, []string{"DATA_DIR=" + filepath.Join(dir, "piped")}, "import", "-")
+	piped.Stdin = io.MultiReader(strings.NewReader(first)) // so that it is a pipe
+	if out, err := piped.CombinedOutput(); err != nil || !strings.Contains(string(out), "imported 1 articles") {
+		t.Errorf("import from a pipe: %v %s", err, out)
 	}
 }

@@ -1,0 +1,68 @@
+package cluster_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"frontpage/export"
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+	"frontpage/store"
+)
+
+// A site in a Redis Cluster is exported, imported into one Redis, and from there into the cluster again: always the same.
+func TestSiteIsExportedFromAClusterAndImported(t *testing.T) {
+	cluster := redistest.StartCluster(t)
+	s := mustOpen(t, store.Options{URL: cluster.URL()})
+	for i := range 30 {
+		a, err := s.repo.Post(t.Context(), "alice", redisrepo.Draft{Title: "title", Link: new(fmt.Sprint("https://example.com/", i)), Groups: []string{"go"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j := range i {
+			if _, err := s.repo.Vote(t.Context(), a.ID, redisrepo.UserName(fmt.Sprint("voter", j)), redisrepo.Up, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i%10 == 3 {
+			if _, err := s.repo.Delete(t.Context(), a.ID, redisrepo.Actor{Name: "mod", Moderator: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	exported := func(repo *redisrepo.Repo) string {
+		t.Helper()
+		var to bytes.Buffer
+		if _, err := export.Write(t.Context(), repo, &to, export.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		return to.String()
+	}
+	first := exported(s.repo)
+	one := redistest.Start(t).Client
+	if _, err := export.Read(t.Context(), one, redisrepo.DefaultRules(), strings.NewReader(first), export.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	repo, err := redisrepo.New(t.Context(), one, redisrepo.DefaultRules())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second := exported(repo); second != first {
+		t.Errorf("the export of the copy in one Redis differs from that of the cluster")
+	}
+	for _, node := range cluster.Nodes[:3] {
+		if err := node.Client.FlushAll(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sum, err := export.Read(t.Context(), cluster.Client, redisrepo.DefaultRules(), strings.NewReader(first), export.Options{})
+	if err != nil || sum.Articles != 30 || sum.Deleted != 3 {
+		t.Fatalf("import into the cluster: %v, %v, want 30 articles, 3 of them deleted", sum, err)
+	}
+	again := mustOpen(t, store.Options{URL: cluster.URL() + "?partitions=16"})
+	if third := exported(again.repo); third != first {
+		t.Errorf("the export of the cluster differs after the import")
+	}
+}
