@@ -110,7 +110,7 @@ func (e *exportSite) Run(ctx context.Context, s *settings.Settings, log *slog.Lo
 }
 
 type backup struct {
-	File string `arg:"" type:"path" help:"The file to write, an RDB file. An existing one is replaced once the backup is complete."`
+	File string `arg:"" help:"The file to write, an RDB file. An existing one is replaced once the backup is complete."`
 }
 
 // Run writes a snapshot, and prints its size and its SHA-256.
