@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -38,6 +39,8 @@ type program struct {
 	Restore      restore    `cmd:"" help:"Put a backup into the private server's data directory, which must be empty."`
 	Migrate      migrate    `cmd:"" help:"Copy the site to an empty store, such as a Redis Cluster, while it is used."`
 	Move         move       `cmd:"" help:"Move a partition of a site in a Redis Cluster to another primary, while it is used. Without arguments: show where the partitions are."`
+	Token        token      `cmd:"" help:"Print a token of a user for JWT_SECRET."`
+	Config       showConfig `cmd:"" help:"Print the settings in force and where each comes from, without secrets."`
 	Health       health     `cmd:"" help:"Ask the server on ADDR whether it is alive. Exit code 1 if it is not."`
 	Completion   completion `cmd:"" help:"Print the completion of commands and settings for a shell."`
 	Manual       manualPage `cmd:"" hidden:"" help:"Print the manual page."`
@@ -321,4 +324,31 @@ type manualPage struct{}
 func (manualPage) Run(command *kong.Context) error {
 	b := thisBuild()
 	return manual.Page(os.Stdout, command.Model, b.version, b.date)
+}
+
+type token struct {
+	User string        `arg:"" help:"Name of the user."`
+	Role []string      `placeholder:"NAME" help:"Role of the user, such as moderator."`
+	For  time.Duration `default:"1h" help:"How long the token is valid, such as 1h or 30d."`
+}
+
+// Run prints the token alone, for use in a shell.
+func (t *token) Run(s *settings.Settings) error {
+	text, err := s.Token(t.User, t.Role, t.For)
+	if err == nil {
+		fmt.Println(text)
+	}
+	return err
+}
+
+type showConfig struct{}
+
+// Run prints a line for each setting: its variable, its value and where that comes from.
+func (showConfig) Run(command *kong.Context, s *settings.Settings) error {
+	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "SETTING\tVALUE\tFROM")
+	for _, v := range s.Values(command) {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", v.Variable, v.Text, v.Source)
+	}
+	return table.Flush()
 }

@@ -51,6 +51,9 @@ func run(args []string) int {
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	setMemory(p.GCPercent, p.MemoryLimitMiB<<20)
 	log := p.Logger()
+	if name := command.Selected().Name; name == "serve" || name == "config" {
+		settings.WarnOfUnknown(command, log)
+	}
 	if name := command.Selected().Name; name != "serve" {
 		p.Command = name
 	}
@@ -130,7 +133,7 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 	if err != nil {
 		return err
 	}
-	listener, err := listen(s.Addr, s.Development())
+	listener, err := listen(s.Addr, s.Development() && len(s.DevHosts) == 0)
 	if err != nil {
 		return err
 	}
@@ -138,7 +141,7 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 	server := newServer(gate, options, encryption, log)
 	server.Protocols.SetUnencryptedHTTP2(s.H2C)
 	if s.Development() {
-		server.Handler = localNamesOnly(gate)
+		server.Handler = knownNamesOnly(s.DevHosts, gate)
 	}
 	defer func() { _ = server.Close() }()
 	failed := make(chan error, 1)
@@ -172,9 +175,12 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 	away := outages.New(log.Handler())
 	log = away.Logger()
 	log.Info("the store is " + st.String())
-	if s.Development() {
+	switch {
+	case len(s.DevHosts) > 0:
+		log.Warn(options.Identity.String()+"; DEV_HOSTS is set: everyone who can connect can act as any user, also as a moderator", "address", listener.Addr(), "dev_hosts", s.DevHosts)
+	case s.Development():
 		log.Warn(options.Identity.String() + "; only this machine can connect")
-	} else {
+	default:
 		log.Info(options.Identity.String())
 	}
 	if s.Demo {
@@ -268,16 +274,16 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(line []byte) (int, error) { return f(line) }
 
-// listen listens on addr. In development mode, in which callers may claim any name, addr must be a
+// listen listens on addr. If local, which is for development mode, in which callers may claim any name, addr must be a
 // loopback address.
-func listen(addr string, development bool) (net.Listener, error) {
+func listen(addr string, local bool) (net.Listener, error) {
 	resolved, err := net.ResolveTCPAddr("tcp", addr)
 	if err != nil {
 		return nil, settings.Invalid(err, "addr")
 	}
-	if development && !resolved.IP.IsLoopback() {
+	if local && !resolved.IP.IsLoopback() {
 		return nil, settings.Invalid(fmt.Errorf("%s is not a loopback address, and without sign-in every client can claim to be any user: "+
-			"use 127.0.0.1:%d, or set JWT_SECRET, JWKS_URL or PROXY_USER_HEADER", addr, resolved.Port), "addr")
+			"use 127.0.0.1:%d, or set JWT_SECRET, JWKS_URL or PROXY_USER_HEADER; in a container that only you can reach, set DEV_HOSTS", addr, resolved.Port), "addr")
 	}
 	listener, err := net.ListenTCP("tcp", resolved)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -291,10 +297,10 @@ func listen(addr string, development bool) (net.Listener, error) {
 	return listener, nil
 }
 
-// localNamesOnly serves only requests that address this machine as localhost or by a loopback
-// address. Anyone can make the host name of a web page resolve to this machine (DNS rebinding). Without
-// this check a browser would treat this server as that page's own origin.
-func localNamesOnly(next http.Handler) http.Handler {
+// knownNamesOnly serves only requests that address this machine as localhost, by a loopback address or by one of the
+// hosts. Anyone can make the host name of a web page resolve to this machine (DNS rebinding). Without this check a
+// browser would treat this server as that page's own origin.
+func knownNamesOnly(hosts []string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		host, _, err := net.SplitHostPort(req.Host)
 		if err != nil {
@@ -302,8 +308,14 @@ func localNamesOnly(next http.Handler) http.Handler {
 		}
 		host = strings.TrimSuffix(strings.ToLower(host), ".")
 		address, err := netip.ParseAddr(host)
-		if local := err == nil && address.IsLoopback() || host == "localhost" || strings.HasSuffix(host, ".localhost"); !local {
-			http.Error(w, "in development mode this server accepts only requests to localhost or 127.0.0.1", http.StatusMisdirectedRequest)
+		known := err == nil && address.IsLoopback() || host == "localhost" || strings.HasSuffix(host, ".localhost")
+		for _, name := range hosts {
+			name = strings.ToLower(name)
+			rest, wildcard := strings.CutPrefix(name, "*")
+			known = known || host == name || wildcard && strings.HasSuffix(host, rest)
+		}
+		if !known {
+			http.Error(w, "in development mode this server accepts only requests to localhost, 127.0.0.1 and DEV_HOSTS", http.StatusMisdirectedRequest)
 			return
 		}
 		next.ServeHTTP(w, req)

@@ -114,7 +114,7 @@ func New(ctx context.Context, o Options) (*Verifier, error) {
 			rolesHeader: o.RolesHeader, proxied: true, proxies: o.Proxies}, nil
 	}
 
-	o.RolesClaim = cmp.Or(o.RolesClaim, "roles")
+	o.RolesClaim = cmp.Or(o.RolesClaim, defaultRolesClaim)
 	o.Leeway = cmp.Or(o.Leeway, 30*time.Second)
 	o.Refresh = cmp.Or(o.Refresh, 5*time.Minute)
 	o.Pause = cmp.Or(o.Pause, min(10*time.Second, o.Refresh))

@@ -2,6 +2,7 @@ package identity
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,8 @@ import (
 const (
 	maxToken  = 8 << 10 // bytes
 	minSecret = 32      // bytes: the length of HS256's hash
+
+	defaultRolesClaim = "roles"
 )
 
 var (
@@ -42,17 +45,9 @@ func newTokens(ctx context.Context, o Options) (*tokens, error) {
 	if o.JWKSURL != "" || o.JWKSFile != "" {
 		methods = []string{"RS256", "ES256", "EdDSA"}
 	} else {
-		secret, option := []byte(o.Secret), o.name("Secret")
-		if o.SecretFile != "" {
-			option = o.name("SecretFile")
-			text, err := os.ReadFile(o.SecretFile)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", option, err)
-			}
-			secret = bytes.TrimRight(text, "\r\n")
-		}
-		if len(secret) < minSecret {
-			return nil, fmt.Errorf("%s: the secret has %d bytes and needs at least %d", option, len(secret), minSecret)
+		secret, err := o.readSecret()
+		if err != nil {
+			return nil, err
 		}
 		t.secret, methods = secret, []string{"HS256"}
 	}
@@ -71,6 +66,61 @@ func newTokens(ctx context.Context, o Options) (*tokens, error) {
 	return t, nil
 }
 
+// readSecret returns the secret that signs tokens.
+func (o Options) readSecret() ([]byte, error) {
+	secret, option := []byte(o.Secret), o.name("Secret")
+	if o.SecretFile != "" {
+		option = o.name("SecretFile")
+		text, err := os.ReadFile(o.SecretFile)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", option, err)
+		}
+		secret = bytes.TrimRight(text, "\r\n")
+	}
+	if len(secret) < minSecret {
+		return nil, fmt.Errorf("%s: the secret has %d bytes and needs at least %d", option, len(secret), minSecret)
+	}
+	return secret, nil
+}
+
+// Issue returns a token that a Verifier with these options accepts until its lifetime ends. Tokens are signed with the
+// secret, which must be set.
+func Issue(o Options, user string, roles []string, lifetime time.Duration) (string, error) {
+	if err := o.validate(); err != nil {
+		return "", err
+	}
+	if err := validSubject(user, o.ValidName); err != nil {
+		return "", fmt.Errorf("%q: %w", user, err)
+	}
+	if lifetime < time.Second {
+		return "", fmt.Errorf("a token cannot be valid for %v: at least 1s", lifetime)
+	}
+	secret, err := o.readSecret()
+	if err != nil {
+		return "", err
+	}
+	now := time.Now()
+	if o.Now != nil {
+		now = o.Now()
+	}
+	claims := jwt.MapClaims{"sub": user, "iat": now.Unix(), "exp": now.Add(lifetime).Unix()}
+	if o.Issuer != "" {
+		claims["iss"] = o.Issuer
+	}
+	if len(o.Audience) > 0 {
+		claims["aud"] = o.Audience
+	}
+	if len(roles) > 0 {
+		path := strings.Split(cmp.Or(o.RolesClaim, defaultRolesClaim), ".")
+		var value any = roles
+		for _, name := range slices.Backward(path[1:]) {
+			value = map[string]any{name: value}
+		}
+		claims[path[0]] = value
+	}
+	return jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(secret)
+}
+
 // fromToken verifies a token and returns the user whom it names.
 func (v *Verifier) fromToken(token string) (Caller, error) {
 	t := v.tokens
@@ -87,7 +137,7 @@ func (v *Verifier) fromToken(token string) (Caller, error) {
 		return Caller{}, refusalOf(err)
 	}
 	name, _ := c.MapClaims["sub"].(string)
-	if err := v.validSubject(name); err != nil {
+	if err := validSubject(name, v.validName); err != nil {
 		// Only the text: wrapped, the error would be taken for one of ValidName's package.
 		return Caller{}, &Refusal{Code: Invalid, Message: "the subject of the token is not a user name", cause: errors.New(err.Error())}
 	}
@@ -99,7 +149,7 @@ func (v *Verifier) fromToken(token string) (Caller, error) {
 }
 
 // validSubject returns an error if the subject of a token is not a user name.
-func (v *Verifier) validSubject(name string) error {
+func validSubject(name string, validName func(string) error) error {
 	if name == "" {
 		return errors.New("the subject is missing or empty")
 	}
@@ -107,7 +157,7 @@ func (v *Verifier) validSubject(name string) error {
 	if strings.ContainsRune(name, utf8.RuneError) {
 		return errors.New("the subject is not valid text")
 	}
-	return v.validName(name)
+	return validName(name)
 }
 
 func notInToken(c rune) bool {

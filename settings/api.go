@@ -2,6 +2,7 @@ package settings
 
 import (
 	"os"
+	"slices"
 	"time"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -77,7 +78,7 @@ func (s *Settings) endpointOptions() endpoint.Options {
 		MaxAge:        s.CacheMaxAge,
 		Introspection: s.Introspection,
 		GETPreflight:  s.GETPreflight,
-		Origins:       s.CORSOrigins,
+		Origins:       s.origins(),
 		Proxies:       s.TrustedProxies,
 		AuditSecret:   s.auditSecret,
 		Rates:         s.Rates.values(s.Development()),
@@ -91,6 +92,16 @@ func (s *Settings) endpointOptions() endpoint.Options {
 			Directives: s.DirectiveLimit, Fields: s.FieldLimit, Cost: s.ComplexityLimit, PageSize: s.PageSize,
 		},
 	}
+}
+
+// origins returns whose pages' scripts may use the endpoint. What forwards to a container may change the header Host, so
+// that pages of DEV_HOSTS look foreign.
+func (s *Settings) origins() []string {
+	origins := slices.Clone(s.CORSOrigins)
+	for _, host := range s.DevHosts {
+		origins = append(origins, "https://"+host)
+	}
+	return origins
 }
 
 // Endpoint returns the options of the endpoint, without Identity. It reads the trusted documents, which

@@ -16,7 +16,8 @@ import (
 
 // Serving are the settings of the HTTP server and of the pages that it serves.
 type Serving struct {
-	Addr          string        `env:"ADDR" default:"127.0.0.1:8080" help:"Address to listen on, HOST:PORT. In development mode it must be a loopback address. Port 0 picks a free port."`
+	Addr          string        `env:"ADDR" default:"127.0.0.1:8080" help:"Address to listen on, HOST:PORT. In development mode it must be a loopback address, unless DEV_HOSTS is set. Port 0 picks a free port."`
+	DevHosts      []string      `env:"DEV_HOSTS" placeholder:"NAME" help:"Names besides localhost by which development mode can be reached, such as devbox or *.app.github.dev, for containers and Codespaces. ADDR may then be any address. Everyone who can connect to it can act as any user."`
 	TLSCertFile   string        `env:"TLS_CERT_FILE" name:"tls-cert-file" placeholder:"FILE" help:"Certificate in PEM format, for serving https. Needs TLS_KEY_FILE."`
 	TLSKeyFile    string        `env:"TLS_KEY_FILE" name:"tls-key-file" placeholder:"FILE" help:"Private key of that certificate."`
 	H2C           bool          `env:"H2C" name:"h2c" negatable:"" help:"Accept HTTP/2 without TLS, for a proxy that terminates TLS."`

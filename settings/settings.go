@@ -6,6 +6,7 @@ package settings
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -17,6 +18,7 @@ import (
 
 // Settings are the settings of all commands.
 type Settings struct {
+	Config  File `env:"CONFIG" placeholder:"FILE" group:"file" help:"File with settings in YAML or JSON, such as vote-score: 432. Flags and variables take precedence."`
 	Serving `embed:"" group:"serving"`
 	Store   `embed:"" group:"store"`
 	Rules   `embed:"" group:"rules"`
@@ -28,6 +30,7 @@ type Settings struct {
 
 // groups are the sections of --help, in the order of the fields of Settings.
 var groups = []kong.Group{
+	{Key: "file", Title: "Settings file:"},
 	{Key: "serving", Title: "Serving:"},
 	{Key: "store", Title: "Store:"},
 	{Key: "rules", Title: "Rules of the site, which must be the same in all processes on one store:"},
@@ -68,7 +71,7 @@ func Name(flag string) string { return Variable(flag) + " (--" + flag + ")" }
 // another one.
 func (s *Settings) Validate() error {
 	for _, validate := range []func() error{
-		s.Rules.check, s.Store.check, s.Serving.check, s.SignIn.check, s.Rates.check, s.Process.check, s.checkEndpoint, s.checkSignInURL,
+		s.Rules.check, s.Store.check, s.Serving.check, s.SignIn.check, s.Rates.check, s.Process.check, s.checkDevHosts, s.checkEndpoint, s.checkSignInURL,
 	} {
 		if err := validate(); err != nil {
 			return err
@@ -85,6 +88,21 @@ func (s *Settings) checkEndpoint() error {
 		return Invalid(errors.New(invalid.Problem), endpointFlags[invalid.Option])
 	}
 	return err
+}
+
+// devHost matches a name of DEV_HOSTS. A star stands for any names before the rest.
+var devHost = regexp.MustCompile(`^(\*\.)?[A-Za-z0-9_-][A-Za-z0-9_.-]*$`)
+
+func (s *Settings) checkDevHosts() error {
+	if len(s.DevHosts) > 0 && !s.Development() {
+		return Invalid(errors.New("this is not development mode, which answers to any name, since sign-in is configured"), "dev-hosts")
+	}
+	for _, host := range s.DevHosts {
+		if !devHost.MatchString(host) {
+			return Invalid(fmt.Errorf("%q is not a name such as devbox or *.app.github.dev, without a port", host), "dev-hosts")
+		}
+	}
+	return nil
 }
 
 func (s *Settings) checkSignInURL() error {

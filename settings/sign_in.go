@@ -2,6 +2,7 @@ package settings
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -45,14 +46,32 @@ func (s *SignIn) check() error {
 // Verifier returns a verifier that authenticates callers as configured. It reads the files, fetches the
 // keys, and keeps loading them again until ctx ends.
 func (s *SignIn) Verifier(ctx context.Context, log *slog.Logger) (*identity.Verifier, error) {
+	o := s.identityOptions()
+	o.Log = log
+	return identity.New(ctx, o)
+}
+
+// Token returns a token of a user, signed with the secret.
+func (s *SignIn) Token(user string, roles []string, lifetime time.Duration) (string, error) {
+	switch {
+	case s.Development():
+		return "", Invalid(errors.New("it is not set. In development mode no token is needed: the header X-User-ID names the user. "+
+			"To try tokens, set it for this command and for the server, for example to the output of openssl rand -hex 32"), "jwt-secret")
+	case s.JWTSecret == "" && s.JWTSecretFile == "":
+		return "", Invalid(errors.New("it is not set, so tokens and users come from elsewhere: from the issuer of the keys, or from the proxy"), "jwt-secret")
+	}
+	return identity.Issue(s.identityOptions(), user, roles, lifetime)
+}
+
+func (s *SignIn) identityOptions() identity.Options {
 	o := identity.Options{
 		Secret: s.JWTSecret, SecretFile: s.JWTSecretFile, JWKSURL: s.JWKSURL, JWKSFile: s.JWKSFile,
 		Issuer: s.JWTIssuer, Audience: s.JWTAudience, RolesClaim: s.JWTRolesClaim,
 		Leeway:      max(s.JWTLeeway, time.Nanosecond), // identity.New would replace 0 by its default
 		Refresh:     s.JWKSRefresh,
 		ProxyHeader: s.ProxyUserHeader, RolesHeader: s.ProxyRolesHeader,
-		Development: s.Development(), Log: log,
-		ValidName: endpoint.ValidName,
+		Development: s.Development(),
+		ValidName:   endpoint.ValidName,
 		Names: map[string]string{
 			"Secret": Name("jwt-secret"), "SecretFile": Name("jwt-secret-file"), "JWKSURL": Name("jwks-url"), "JWKSFile": Name("jwks-file"),
 			"Issuer": Name("jwt-issuer"), "Audience": Name("jwt-audience"), "Leeway": Name("jwt-leeway"), "Refresh": Name("jwks-refresh"),
@@ -62,5 +81,5 @@ func (s *SignIn) Verifier(ctx context.Context, log *slog.Logger) (*identity.Veri
 	if s.ProxyUserHeader != "" {
 		o.Proxies = s.TrustedProxies
 	}
-	return identity.New(ctx, o)
+	return o
 }

@@ -1,0 +1,134 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+	"github.com/alecthomas/kong"
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// File is the path of a file with settings in YAML, of which JSON is a part.
+type File string
+
+// BeforeResolve lets kong look up settings in the file. Flags and variables take precedence.
+func (File) BeforeResolve(ctx *kong.Context, trace *kong.Path) error {
+	path, _ := ctx.FlagValue(trace.Flag).(File)
+	if path == "" {
+		return nil
+	}
+	text, err := os.ReadFile(string(path))
+	if err != nil {
+		return Invalid(err, "config")
+	}
+	values, err := parseFile(text)
+	if err != nil {
+		return Invalid(fmt.Errorf("%s: %w", path, err), "config")
+	}
+	for key := range values {
+		if names := flagNames(ctx.Model.Flags); !slices.Contains(names, key) {
+			closest, _ := closest(key, names)
+			return Invalid(fmt.Errorf("%s: %q is not a setting: did you mean %s?", path, key, closest), "config")
+		}
+	}
+	ctx.AddResolver(kong.ResolverFunc(func(_ *kong.Context, parent *kong.Path, flag *kong.Flag) (any, error) {
+		value, found := values[flag.Name]
+		if !found || parent.App == nil || slices.ContainsFunc(flag.Envs, isSet) {
+			return nil, nil //nolint:nilnil // how kong wants to learn that there is no value
+		}
+		return value, nil
+	}))
+	return nil
+}
+
+func isSet(variable string) bool {
+	_, set := os.LookupEnv(variable)
+	return set
+}
+
+// flagNames returns the names of the settings that a file may have.
+func flagNames(flags []*kong.Flag) (names []string) {
+	for _, flag := range flags {
+		if len(flag.Envs) > 0 && flag.Name != "config" {
+			names = append(names, flag.Name)
+		}
+	}
+	return names
+}
+
+// closest returns the name that differs least from text, and in how many letters.
+func closest(text string, names []string) (name string, distance int) {
+	distance = len(text) + 1_000
+	for _, candidate := range names {
+		if d := levenshtein.ComputeDistance(text, candidate); d < distance {
+			name, distance = candidate, d
+		}
+	}
+	return name, distance
+}
+
+// parseFile returns the values by the names of their flags. Keys may be written like flags or like variables. Values are
+// the text of the file, so that a secret of digits stays what it is. The errors contain no values.
+func parseFile(text []byte) (map[string]string, error) {
+	file, err := parser.ParseBytes(text, 0)
+	if problem := yaml.Error(nil); errors.As(err, &problem) {
+		return nil, fmt.Errorf("line %d: %s", problem.GetToken().Position.Line, problem.GetMessage())
+	}
+	if err != nil {
+		return nil, err
+	}
+	values := map[string]string{}
+	for _, document := range file.Docs {
+		if document.Body == nil {
+			continue
+		}
+		entries, ok := document.Body.(ast.MapNode)
+		if !ok {
+			return nil, errors.New("it must consist of lines such as vote-score: 432")
+		}
+		for entry := entries.MapRange(); entry.Next(); {
+			name := strings.ReplaceAll(strings.ToLower(entry.Key().GetToken().Value), "_", "-")
+			if _, twice := values[name]; twice {
+				return nil, fmt.Errorf("%s is given twice", name)
+			}
+			if values[name], err = valueText(entry.Value()); err != nil {
+				return nil, fmt.Errorf("line %d: %s: %w", entry.Key().GetToken().Position.Line, name, err)
+			}
+		}
+	}
+	return values, nil
+}
+
+var errNotText = errors.New("it must be text, a number, true or false, or a list of these")
+
+// valueText returns the text of a scalar, or of a list of them as a flag has it: separated by commas.
+func valueText(node ast.Node) (string, error) {
+	switch n := node.(type) {
+	case *ast.StringNode:
+		return n.Value, nil
+	case *ast.LiteralNode:
+		return strings.TrimRight(n.Value.Value, "\n"), nil
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
+		return n.GetToken().Value, nil
+	case *ast.SequenceNode:
+		texts := make([]string, len(n.Values))
+		for i, element := range n.Values {
+			if _, nested := element.(*ast.SequenceNode); nested {
+				return "", errNotText
+			}
+			text, err := valueText(element)
+			if err != nil {
+				return "", err
+			}
+			texts[i] = strings.ReplaceAll(text, ",", `\,`)
+		}
+		return strings.Join(texts, ","), nil
+	}
+	return "", errNotText
+}

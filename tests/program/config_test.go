@@ -1,0 +1,181 @@
+package program_test
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"frontpage/programtest"
+)
+
+// settingsOf returns the lines of frontpage config by variable: value and source, separated by a space.
+func settingsOf(t *testing.T, env []string, args ...string) (shown map[string]string, stdout, stderr string) {
+	t.Helper()
+	stdout, stderr, code := programtest.Run(t, env, append([]string{"config"}, args...)...)
+	if code != 0 {
+		t.Fatalf("config: exit code %d: %s", code, stderr)
+	}
+	shown = map[string]string{}
+	for line := range strings.Lines(stdout) {
+		if words := strings.Fields(line); len(words) > 1 {
+			shown[words[0]] = strings.Join(words[1:], " ")
+		}
+	}
+	return shown, stdout, stderr
+}
+
+func TestFlagsOverrideVariablesOverrideTheSettingsFile(t *testing.T) {
+	t.Parallel()
+	yaml := fileOf(t, "# rules\nvote_score: 500\nPAGE_SIZE: 10\nvoting-window: 3d\nsite: no\ntrusted-proxies: [10.0.0.0/8, '192.168.0.0/16']\njwt-leeway: 1m\n")
+	shown, _, _ := settingsOf(t, []string{"CONFIG=" + yaml, "PAGE_SIZE=11", "VOTE_SCORE=501"}, "--vote-score=502")
+	for variable, want := range map[string]string{
+		"CONFIG": yaml + " environment", "VOTE_SCORE": "502 flag", "PAGE_SIZE": "11 environment", "VOTING_WINDOW": "3d file", "LINK_WINDOW": "3d default",
+		"SITE": "false file", "TRUSTED_PROXIES": "10.0.0.0/8,192.168.0.0/16 file", "JWT_LEEWAY": "1m file", "EXPLORER": "true default", "RATE_VOTES": "off default",
+		"JWKS_URL": "default",
+	} {
+		if shown[variable] != want {
+			t.Errorf("%s: %q, want %q", variable, shown[variable], want)
+		}
+	}
+	json := fileOf(t, `{"redis-url": "memory://", "explorer": false, "addr": "127.0.0.1:1"}`)
+	s := start(t, "CONFIG="+json) // the test's ADDR overrides that of the file
+	if status := s.status("/graphiql"); status != 404 {
+		t.Errorf("the explorer, off by the file: status %d, want 404", status)
+	}
+	s.Stop()
+}
+
+func TestInvalidSettingsFileStopsTheStart(t *testing.T) {
+	t.Parallel()
+	for text, says := range map[string][]string{
+		"voting-windw: 3d":           {"voting-windw", "did you mean voting-window?"},
+		"config: x":                  {`"config" is not a setting`},
+		"page-size: 1\nPAGE_SIZE: 2": {"page-size is given twice"},
+		"vote-score: [1, [2]]":       {"line 1", "vote-score"},
+		"\njwt-secret: {sesame: 1}":  {"line 2", "jwt-secret"},
+		"vote-score:":                {"vote-score"},
+		"jwt-secret: \"sesame":       {"line 1"},
+		"sesame":                     {"vote-score: 432"},
+	} {
+		invalid{[]string{"CONFIG=" + fileOf(t, text)}, "config", says}.check(t, 2)
+	}
+	invalid{[]string{"CONFIG=nowhere"}, "config", []string{"nowhere"}}.check(t, 2)
+	invalid{[]string{"CONFIG=" + fileOf(t, "vote-score: many")}, "vote-score", []string{`"many"`}}.check(t, 2)
+}
+
+func TestConfigShowsNoSecret(t *testing.T) {
+	t.Parallel()
+	const sesame = "sesame/@x?&0123456789-0123456789-abcdef"
+	for variable, want := range map[string]string{
+		"JWT_SECRET=" + sesame:   "********",
+		"AUDIT_SECRET=" + sesame: "********",
+		"REDIS_URL=redis://bob:sesame@host:1/2?sentinel_password=sesame": "redis://********@host:1/2?sentinel_password=********",
+		"REDIS_URL=redis://:sesame/sesame@sesame@host":                   "redis://********@host",
+		"REDIS_URL=unix:///folder/a@b":                                   "unix:///folder/a@b",
+		"JWKS_URL=https://bob:sesame@host/keys?key=sesame":               "https://********@host/keys?key=********",
+	} {
+		name, _, _ := strings.Cut(variable, "=")
+		shown, stdout, stderr := settingsOf(t, []string{variable})
+		if shown[name] != want+" environment" || strings.Contains(stdout+stderr, "sesame") {
+			t.Errorf("%s: %q, want %q\n%s", variable, shown[name], want, stderr)
+		}
+	}
+	// Each setting that can hold a secret is one of those above.
+	_, stdout, _ := settingsOf(t, nil)
+	for name := range strings.FieldsSeq(stdout) {
+		if regexp.MustCompile(`SECRET|TOKEN|PASSWORD|_KEY`).MatchString(name) && !regexp.MustCompile(`_FILE$|_LIMIT$|_SECRET$|_TOKEN$`).MatchString(name) {
+			t.Errorf("%s may hold a secret: config must mask it", name)
+		}
+	}
+}
+
+func TestVariablesThatLookLikeSettingsAreWarnedOf(t *testing.T) {
+	t.Parallel()
+	unknown := []string{"VOTING_WINDOWS=sesame", "RATE_COMMENTS=sesame", "FRONTPAGE_ADDR=sesame", "REDIS_PASWORD=sesame", "MIGRATE_TOO=sesame"}
+	foreign := []string{"REDIS_PORT=tcp://1", "REDIS_PORT_6379_TCP_ADDR=1", "REDIS_SERVICE_HOST=1", "SSL_CERT_FILE=x", "LOGNAME=x", "LANG=C", "NODE_ENV=x", "MIGRATE_TO=x"}
+	check := func(by, log string) {
+		t.Helper()
+		for _, variable := range unknown {
+			name, _, _ := strings.Cut(variable, "=")
+			if !strings.Contains(log, "name="+name+" closest=") {
+				t.Errorf("%s does not warn of %s:\n%s", by, name, log)
+			}
+		}
+		if n := strings.Count(log, "is not a setting"); n != len(unknown) || strings.Contains(log, "sesame") {
+			t.Errorf("%s has %d warnings, want %d without values:\n%s", by, n, len(unknown), log)
+		}
+	}
+	env := append(append([]string{"REDIS_URL=memory://"}, unknown...), foreign...)
+	_, _, log := settingsOf(t, env)
+	check("config", log)
+	check("serve", start(t, env...).Stop())
+	if !strings.Contains(log, "name=VOTING_WINDOWS closest=VOTING_WINDOW") || !strings.Contains(log, "name=FRONTPAGE_ADDR closest=ADDR") {
+		t.Errorf("the closest settings are missing:\n%s", log)
+	}
+}
+
+func TestTokenOfTheCommandIsAccepted(t *testing.T) {
+	t.Parallel()
+	env := []string{"REDIS_URL=memory://", "JWT_SECRET_FILE=" + fileOf(t, testSecret+"\n"), "JWT_ISSUER=us", "JWT_AUDIENCE=site,app", "JWT_ROLES_CLAIM=access.roles"}
+	s := start(t, env...)
+	for _, args := range [][]string{{"alice"}, {"alice", "--role", "moderator", "--for", "2d"}} {
+		token, stderr, code := programtest.Run(t, env, append([]string{"token"}, args...)...)
+		if code != 0 || stderr != "" {
+			t.Fatalf("token %v: exit code %d: %s", args, code, stderr)
+		}
+		moderator := len(args) > 1
+		_, who := s.whoAmI(http.DefaultClient, "Authorization", "Bearer "+strings.TrimSpace(token))
+		_, log := s.post(http.DefaultClient, `{ moderationLog(first: 1) { nodes { at } } }`, "Authorization", "Bearer "+strings.TrimSpace(token))
+		if who != isAlice || strings.Contains(log, `"FORBIDDEN"`) == moderator || strings.Contains(log, `"data":{`) != moderator {
+			t.Errorf("token %v: %s, and the moderation log is %s, want alice, a moderator: %v", args, who, log, moderator)
+		}
+	}
+	s.Stop()
+	for _, tt := range []struct {
+		env, args []string
+		says      []string
+	}{
+		{nil, []string{"alice"}, []string{"JWT_SECRET (--jwt-secret)", "openssl rand -hex 32"}},
+		{[]string{"JWT_SECRET=short"}, []string{"alice"}, []string{"JWT_SECRET (--jwt-secret)", "at least 32"}},
+		{[]string{"PROXY_USER_HEADER=X-User", "TRUSTED_PROXIES=10.0.0.0/8"}, []string{"alice"}, []string{"JWT_SECRET (--jwt-secret)", "proxy"}},
+		{env, []string{" "}, []string{`" "`}},
+		{env, []string{"alice", "--for", "1ms"}, []string{"1ms"}},
+	} {
+		if out, stderr, code := programtest.Run(t, tt.env, append([]string{"token"}, tt.args...)...); code != 1 || out != "" {
+			t.Errorf("token %v with %v: exit code %d, %q, want 1", tt.args, tt.env, code, out)
+		} else {
+			for _, part := range tt.says {
+				if !strings.Contains(stderr, part) {
+					t.Errorf("token %v with %v: %s, want %q", tt.args, tt.env, stderr, part)
+				}
+			}
+		}
+	}
+}
+
+func TestDevelopmentModeAnswersToItsHosts(t *testing.T) {
+	t.Parallel()
+	s := start(t, "REDIS_URL=memory://", "ADDR=0.0.0.0:0", "DEV_HOSTS=devbox,*.app.example,192.0.2.7")
+	s.URL = strings.Replace(s.URL, "0.0.0.0", "127.0.0.1", 1)
+	s.URL = strings.Replace(s.URL, "[::]", "127.0.0.1", 1)
+	for host, want := range map[string]int{
+		"localhost": 200, "127.0.0.1:1": 200, "devbox": 200, "DevBox:8080": 200, "x-8080.app.example": 200, "192.0.2.7:80": 200,
+		"app.example": 421, "evil.example": 421, "devbox.evil.example": 421, "evildevbox": 421, "x.app.example.evil": 421, "192.0.2.8": 421,
+	} {
+		if res, _ := s.whoAmI(http.DefaultClient, "Host", host); res.StatusCode != want {
+			t.Errorf("Host %s: status %d, want %d", host, res.StatusCode, want)
+		}
+	}
+	if log := s.Stop(); !strings.Contains(log, "everyone who can connect can act as any user") {
+		t.Errorf("the log has no warning:\n%s", log)
+	}
+	for _, i := range []invalid{
+		{[]string{"DEV_HOSTS=*"}, "dev-hosts", nil},
+		{[]string{"DEV_HOSTS=devbox:8080"}, "dev-hosts", nil},
+		{[]string{"DEV_HOSTS=https://devbox"}, "dev-hosts", nil},
+		{[]string{"DEV_HOSTS=devbox", "JWT_SECRET=" + testSecret}, "dev-hosts", []string{"sign-in"}},
+	} {
+		i.check(t, 2)
+	}
+}
