@@ -32,7 +32,6 @@ type gate struct {
 	step     atomic.Pointer[string] // what the start is doing
 	site     atomic.Pointer[site]   // nil until the store is loaded
 	stopping atomic.Bool
-	last     atomic.Value // what /readyz said last, once the store was loaded
 }
 
 // site is what is served once the store is loaded.
@@ -44,7 +43,6 @@ type site struct {
 func newGate(log *slog.Logger, o endpoint.Options) *gate {
 	g := &gate{log: log, health: http.NewServeMux(), starting: endpoint.Starting(o)}
 	g.starts("waiting for the store")
-	g.last.Store(isReady)
 	g.health.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	g.health.HandleFunc("GET /readyz", g.ready)
 	return g
@@ -92,7 +90,7 @@ const (
 	storeAway    = "the store does not reply"
 )
 
-// ready reports whether this process should get requests, and why not. The log gets a line when that changes.
+// ready reports whether this process should get requests, and why not.
 func (g *gate) ready(w http.ResponseWriter, req *http.Request) {
 	site := g.site.Load()
 	switch {
@@ -118,8 +116,8 @@ func (g *gate) ready(w http.ResponseWriter, req *http.Request) {
 	case strings.Contains(err.Error(), "LOADING "):
 		state = storeLoading
 	}
-	if last := g.last.Swap(state); last != state {
-		g.log.WarnContext(ctx, "readiness changed", "now", state, "before", last, "err", err)
+	if err != nil {
+		g.log.WarnContext(ctx, state, "err", err) // a line of an outage
 	}
 	if state == isReady || state == isReadOnly { // with another status, reading would stop as well
 		fmt.Fprintln(w, state)

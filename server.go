@@ -28,6 +28,7 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/settings"
 	"frontpage/store"
+	"frontpage/tracing"
 	"frontpage/web"
 )
 
@@ -119,6 +120,8 @@ type serve struct{}
 // Run serves until ctx ends, and then lets running requests finish.
 func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (err error) {
 	thisBuild().log(log)
+	away := outages.New(log.Handler())
+	log = tracing.Logger(away.Logger())
 	encryption, err := s.TLS(log)
 	if err != nil {
 		return err
@@ -127,6 +130,12 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 	if err != nil {
 		return err
 	}
+	follow, err := tracing.Open(ctx, tracing.Options{Access: tracing.Access(s.AccessLog), Lines: s.AccessLogger(), Log: log, Build: thisBuild().version})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, follow.Close()) }()
+	options.Observers = append(options.Observers, follow.Observers()...)
 	background, stopBackground := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopBackground()
 	options.Identity, err = s.Verifier(background, log)
@@ -143,6 +152,7 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 	if s.Development() {
 		server.Handler = knownNamesOnly(s.DevHosts, gate)
 	}
+	server.Handler = follow.Handler(server.Handler)
 	defer func() { _ = server.Close() }()
 	failed := make(chan error, 1)
 	go func() {
@@ -172,8 +182,9 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	away := outages.New(log.Handler())
-	log = away.Logger()
+	if follow.On() {
+		st.Client.AddHook(follow.RedisHook())
+	}
 	log.Info("the store is " + st.String())
 	switch {
 	case len(s.DevHosts) > 0:

@@ -175,7 +175,7 @@ func allowedOrigins(origins []string) *cors.Cors {
 		AllowedOrigins: origins,
 		AllowedMethods: []string{http.MethodGet, http.MethodHead, http.MethodPost},
 		AllowedHeaders: []string{"*"},
-		ExposedHeaders: []string{"Retry-After", "RateLimit", "RateLimit-Policy", "WWW-Authenticate"},
+		ExposedHeaders: []string{"Retry-After", "RateLimit", "RateLimit-Policy", "WWW-Authenticate", "X-Request-Id"},
 		MaxAge:         int((2 * time.Hour).Seconds()), // no browser caches it for longer
 	})
 }

@@ -26,7 +26,7 @@ const (
 
 // allowed lists, for each package, all packages of this module that it may import, tests aside.
 var allowed = map[string][]string{
-	".":         {"csvimport", "demo", "endpoint", "export", "graph", "manual", "outages", "redisrepo", "settings", "store", "web"},
+	".":         {"csvimport", "demo", "endpoint", "export", "graph", "manual", "outages", "redisrepo", "settings", "store", "tracing", "web"},
 	"settings":  {"endpoint", "identity", "redisrepo", "reload", "store", "web"},
 	"graph":     {"endpoint", "plan", "redisrepo"},
 	"plan":      {},
@@ -39,6 +39,7 @@ var allowed = map[string][]string{
 	"web":       {},
 	"manual":    {},
 	"outages":   {"redisrepo"},
+	"tracing":   {"endpoint"},
 	"csvimport": {"redisrepo"},
 	"export":    {"redisrepo"},
 	"demo":      {"csvimport", "redisrepo"},

@@ -1,0 +1,128 @@
+package tracing
+
+import (
+	"context"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"frontpage/endpoint"
+)
+
+// Observers returns what the endpoint is to notify: nothing if nothing is written.
+func (t *Tracing) Observers() []endpoint.Observer {
+	switch {
+	case t.On():
+		return []endpoint.Observer{{Begin: t.begin, End: t.end}}
+	case t.access != None:
+		return []endpoint.Observer{{End: t.end}}
+	}
+	return nil
+}
+
+// begin starts the span of an operation. One of a WebSocket begins a trace of its own, with a link to the handshake:
+// otherwise a trace could last for days.
+func (t *Tracing) begin(ctx context.Context) context.Context {
+	var options []trace.SpanStartOption
+	if r := requestOf(ctx); r != nil && r.socket.Load() {
+		options = append(options, trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindServer), trace.WithLinks(trace.LinkFromContext(ctx)))
+	}
+	ctx, _ = t.tracer.Start(ctx, "operation", options...)
+	return ctx
+}
+
+// end notes an operation for the line of its request, or writes the line of one of a WebSocket.
+func (t *Tracing) end(ctx context.Context, o endpoint.Outcome) {
+	viewer := endpoint.ViewerOf(ctx).Name != ""
+	if t.On() {
+		endOperation(trace.SpanFromContext(ctx), o, viewer)
+	}
+	r := requestOf(ctx)
+	switch {
+	case r == nil:
+	case !r.socket.Load():
+		r.observed, r.outcome, r.viewer = true, o, viewer
+	case t.access == All || t.access == Failed && o.Code != "":
+		t.logOperation(ctx, o, viewer)
+	}
+}
+
+// endOperation ends the span of an operation. Its name is not part of the span's, since clients choose it.
+func endOperation(span trace.Span, o endpoint.Outcome, viewer bool) {
+	if o.Kind != "" {
+		span.SetName(o.Kind)
+	}
+	span.SetAttributes(attribute.String("graphql.operation.name", cut(o.Name)), attribute.String("graphql.operation.type", o.Kind),
+		attribute.String("frontpage.transport", o.Transport), attribute.Bool("frontpage.viewer", viewer), attribute.Bool("frontpage.shared", o.Source == endpoint.Shared))
+	if o.Code != "" {
+		span.SetAttributes(attribute.String("error.type", o.Code))
+	}
+	switch o.Code {
+	case "INTERNAL", "UNAVAILABLE", "TIMEOUT":
+		span.SetStatus(codes.Error, o.Code)
+	}
+	span.End()
+}
+
+// maxName is how much of an operation's name is shown, bytes.
+const maxName = 100
+
+func cut(name string) string {
+	if len(name) <= maxName {
+		return name
+	}
+	return strings.ToValidUTF8(name[:maxName], "") + "..."
+}
+
+// RedisHook returns a hook that makes a span of each round trip of an operation. It is added before those that repeat
+// calls.
+//
+// redisotel has the text of errors, which may have a key, and looks up the caller of each command.
+func (t *Tracing) RedisHook() redis.Hook { return redisHook{t.tracer} }
+
+type redisHook struct{ tracer trace.Tracer }
+
+// DialHook implements redis.Hook.
+func (redisHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook implements redis.Hook.
+func (h redisHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, command redis.Cmder) error {
+		if !trace.SpanFromContext(ctx).IsRecording() {
+			return next(ctx, command)
+		}
+		ctx, span := h.start(ctx, strings.ToUpper(command.Name()), 1)
+		err := next(ctx, command)
+		end(span, err)
+		return err
+	}
+}
+
+// ProcessPipelineHook implements redis.Hook.
+func (h redisHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		if !trace.SpanFromContext(ctx).IsRecording() {
+			return next(ctx, commands)
+		}
+		ctx, span := h.start(ctx, "PIPELINE", len(commands))
+		err := next(ctx, commands)
+		end(span, err)
+		return err
+	}
+}
+
+func (h redisHook) start(ctx context.Context, name string, commands int) (context.Context, trace.Span) {
+	return h.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
+		attribute.String("db.system.name", "redis"), attribute.String("db.operation.name", name), attribute.Int("db.operation.batch.size", commands)))
+}
+
+// end ends the span of a round trip. The text of an error may have a key or an address.
+func end(span trace.Span, err error) {
+	if err != nil && err != redis.Nil {
+		span.SetStatus(codes.Error, "")
+	}
+	span.End()
+}

@@ -1,0 +1,34 @@
+package tracing_test
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"frontpage/tracing"
+)
+
+// silent is a ResponseWriter that keeps nothing.
+type silent struct{ header http.Header }
+
+func (s silent) Header() http.Header            { return s.header }
+func (s silent) WriteHeader(int)                {}
+func (s silent) Write(body []byte) (int, error) { return len(body), nil }
+
+// With nothing to write, a request allocates its id, its context and the request with that context, and no operation is
+// observed.
+func TestWithoutTracesRequestsCostLittle(t *testing.T) {
+	follow, err := tracing.Open(t.Context(), tracing.Options{Access: tracing.None, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if follow.On() || follow.Observers() != nil {
+		t.Error("something is observed although nothing is written")
+	}
+	handler := follow.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	to, req := silent{http.Header{}}, httptest.NewRequest(http.MethodPost, "/query", nil)
+	if got := testing.AllocsPerRun(100, func() { handler.ServeHTTP(to, req) }); got > 4 {
+		t.Errorf("got %v allocations, want at most 4", got)
+	}
+}
