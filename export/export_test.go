@@ -355,7 +355,7 @@ func TestExportIsConsistentWhileUsersVote(t *testing.T) {
 	voted := make(chan error, 1)
 	go func() {
 		for i := 0; ; i++ {
-			_, err := s.Vote(ctx, redisrepo.ArticleID(1+i%3), redisrepo.UserName(fmt.Sprint("busy", i/3)), redisrepo.Up, "")
+			_, err := s.Vote(ctx, []redisrepo.ArticleID{1, 2, 1003}[i%3], redisrepo.UserName(fmt.Sprint("busy", i/3)), redisrepo.Up, "")
 			if err != nil {
 				voted <- err
 				return

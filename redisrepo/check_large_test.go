@@ -43,7 +43,7 @@ func TestMaintenanceReadsLargeKeysInBatches(t *testing.T) {
 	for i := range 300 {
 		articles = append(articles, old(redisrepo.ArticleID(i+1), time.Hour, i%3, "go"))
 	}
-	s.imports(append(articles, old(301, time.Hour, 3000, "go"))...)
+	s.imports(append(articles, old(301, time.Hour, 3000, "go"), old(302, time.Hour, 6001, "go"))...)
 	for i := range 250 {
 		s.vote(301, redisrepo.UserName(fmt.Sprint("voter", i)), down)
 	}
@@ -53,6 +53,9 @@ func TestMaintenanceReadsLargeKeysInBatches(t *testing.T) {
 	beside.wantClean()
 	if entries, err := beside.Audit(s.ctx, 301); err != nil || len(entries) != 251 {
 		t.Errorf("Audit = %d entries, %v, want 251", len(entries), err)
+	}
+	if records, errs, err := beside.Records(s.ctx, []redisrepo.ArticleID{302}); err != nil || errs[0] != nil || records[0].UnnamedUp != 6000 {
+		t.Errorf("Records = %v, %v, %v, want 6000 voters without names", records, errs, err)
 	}
 	if len(hook.names) > 0 || hook.commands > 2500 {
 		t.Errorf("commands that read all of a key: %v, the largest pipeline has %d; want none, and less than 2500", hook.names, hook.commands)

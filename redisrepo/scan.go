@@ -1,6 +1,7 @@
 package redisrepo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -19,6 +20,7 @@ type scan struct {
 	step    int                           // every step-th element is handled: 2 for the members that ZSCAN replies in turn with scores
 	begin   func()                        // called whenever the walk begins, if not nil: handle gets all elements again
 	handle  func(elements []string) error // called for each batch
+	count   int64                         // of elements in one round trip; 0: batchSize
 }
 
 func (r *Repo) scan(ctx context.Context, s scan) error {
@@ -27,7 +29,7 @@ func (r *Repo) scan(ctx context.Context, s scan) error {
 			s.begin()
 		}
 		return walk(s.step, inBatches(s.handle), func(cursor uint64) *redis.ScanCmd {
-			return s.command(server, impatient(ctx), s.key, cursor, "", batchSize)
+			return s.command(server, impatient(ctx), s.key, cursor, "", cmp.Or(s.count, batchSize))
 		})
 	})
 }
