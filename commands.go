@@ -185,7 +185,7 @@ func (c *migrate) Run(ctx context.Context, s *settings.Settings, log *slog.Logge
 	var stores []*store.Store
 	defer func() {
 		for _, st := range stores {
-			err = errors.Join(err, st.Close())
+			err = errors.Join(st.Explain(err), st.Close())
 		}
 	}()
 	for _, o := range []store.Options{o, target} {

@@ -175,13 +175,12 @@ func printPlan(ctx context.Context, s *settings.Settings, from, to *store.Store,
 	if err != nil {
 		return err
 	}
-	fmt.Printf("the original has %d articles and %d keys in %d partitions; %d keys are not the site's and would not be copied\n",
-		plan.Articles, plan.Keys, plan.Partitions, plan.Unknown)
-	fmt.Printf("%d processes serve it: the copy begins while they do, and is completed once they are stopped\n", plan.Processes)
 	target := "is empty"
 	if plan.Resumes {
 		target = "has an incomplete copy of this site, which would be completed"
 	}
-	fmt.Printf("the target %s; the copy would have %d partitions; nothing was changed\n", target, plan.Target)
+	fmt.Printf("the original has %d articles and %d keys\nkeys that are not the site's, and would not be copied: %d\n", plan.Articles, plan.Keys, plan.Unknown)
+	fmt.Printf("processes that serve it, and would have to be stopped for the end of the copy: %d\n", plan.Processes)
+	fmt.Printf("the target %s\npartitions: %d, in the copy %d\nnothing was changed\n", target, plan.Partitions, plan.Target)
 	return nil
 }
