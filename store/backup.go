@@ -43,7 +43,12 @@ func (s *Store) Backup(ctx context.Context, path string) (done Snapshot, err err
 	if s.Kind != Child {
 		return done, ErrNotPrivate
 	}
-	guard, err := os.OpenFile(filepath.Join(s.Address, backupName), os.O_CREATE|os.O_RDWR, 0o600) // #nosec G304 -- the directory is a setting
+	c := &child{}
+	if err := c.openFolder(Options{DataDir: s.Address}); err != nil {
+		return done, err
+	}
+	defer func() { err = errors.Join(err, c.folder.Close()) }()
+	guard, err := c.openLock(backupName)
 	if err != nil {
 		return done, err
 	}
@@ -239,8 +244,13 @@ func (c *child) restore(ctx context.Context, backup io.Reader, o Options, check 
 	if err := errors.Join(os.RemoveAll(staging), os.Mkdir(staging, 0o700)); err != nil {
 		return err
 	}
+	if c.uid >= 0 {
+		if err := os.Chown(staging, c.uid, c.gid); err != nil {
+			return err
+		}
+	}
 	// An append-only file may begin with an RDB file. Redis 7 moves it to where it now keeps such files.
-	file, err := os.OpenFile(filepath.Join(staging, aofName), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // #nosec G304
+	file, err := c.open(filepath.Join(stagingName, aofName), os.O_CREATE|os.O_EXCL|os.O_WRONLY)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -37,6 +36,9 @@ type child struct {
 	lock   *os.File
 	log    *slog.Logger
 
+	uid, gid int  // owner of dir, if this process is root and the owner is not; otherwise -1
+	command  bool // it is root's for a moment only: the server runs as the owner
+
 	replied atomic.Bool   // whether the server that now runs has replied
 	settled atomic.Bool   // whether the start has succeeded or failed, whichever came first
 	ended   chan struct{} // closed when no server runs and none will be started
@@ -45,7 +47,7 @@ type child struct {
 
 // openChild starts a private server or, for a command, joins the one that another process runs.
 func openChild(ctx context.Context, o Options) (*Store, error) {
-	c := &child{path: serverPath(), log: o.Log, ended: make(chan struct{})}
+	c := &child{path: serverPath(), log: o.Log, command: o.Command != "", ended: make(chan struct{})}
 	if c.path == "" {
 		return nil, errors.New("start a private Redis: no redis-server or valkey-server on PATH, or this system cannot run one as a child process")
 	}
@@ -130,7 +132,7 @@ func (c *child) run(ctx context.Context) {
 func (c *child) serve(ctx context.Context) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	out, err := os.OpenFile(filepath.Join(c.dir, logName), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
+	out, err := c.open(logName, os.O_CREATE|os.O_APPEND|os.O_RDWR)
 	if err != nil {
 		return err
 	}
@@ -147,6 +149,10 @@ func (c *child) serve(ctx context.Context) error {
 	// while this one runs, even if Frontpage is killed.
 	cmd.ExtraFiles = []*os.File{c.lock}
 	cmd.SysProcAttr = processAttributes()
+	if c.command && c.uid >= 0 {
+		runAs(cmd.SysProcAttr, c.uid, c.gid)
+		cmd.Dir = openPath(c.folder) // the owner may have no right to the directories above, as with systemd's DynamicUser
+	}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = stopWithin
 	c.replied.Store(false)

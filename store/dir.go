@@ -33,6 +33,7 @@ func (c *child) openFolder(o Options) (err error) {
 	if c.folder, err = os.Open(c.dir); err != nil {
 		return err
 	}
+	c.uid, c.gid = foreignOwner(c.folder)
 	if c.socket = filepath.Join(shortPath(c.folder), socketName); len(c.socket) > maxSocketPath {
 		return errors.Join(fmt.Errorf("the path %s is too long for a socket: set %s to a shorter one", c.dir, o.name("DataDir")), c.folder.Close())
 	}
@@ -77,7 +78,16 @@ func (c *child) lockDir(ctx context.Context, o Options) (joined *Store, err erro
 }
 
 func (c *child) openLock(name string) (*os.File, error) {
-	return os.OpenFile(filepath.Join(c.dir, name), os.O_CREATE|os.O_RDWR, 0o600) // #nosec G304 -- the directory is a setting
+	return c.open(name, os.O_CREATE|os.O_RDWR)
+}
+
+// open opens a file in the directory, and gives it to the directory's owner if this process is root.
+func (c *child) open(name string, flags int) (*os.File, error) {
+	file, err := os.OpenFile(filepath.Join(c.dir, name), flags, 0o600) // #nosec G304 -- the directory is a setting
+	if err == nil && c.uid >= 0 {
+		err = file.Chown(c.uid, c.gid)
+	}
+	return file, err
 }
 
 func (c *child) lockOrJoin(ctx context.Context, o Options, other *joining) (*Store, error) {

@@ -54,6 +54,51 @@ func TestCommandUsesTheServerThatRuns(t *testing.T) {
 	}
 }
 
+// Root can run commands: they leave no file that the server, another user, cannot use. Other users cannot give files away.
+func TestCommandsOfRootLeaveFilesToTheOwner(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		return
+	}
+	const owner = 65534
+	dir := filepath.Join(t.TempDir(), "data") // below one that is root's alone
+	if err := errors.Join(os.Chmod(filepath.Dir(dir), 0o700), os.Mkdir(dir, 0o700), os.Chown(dir, owner, owner)); err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Open(t.Context(), store.Options{DataDir: dir, Command: "check"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set(t, s, "key", "value")
+	s.Client.BgRewriteAOF(t.Context())
+	path := backUp(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	restored := filepath.Join(dir, "restored")
+	if err := errors.Join(os.Mkdir(restored, 0o700), os.Chown(restored, owner, owner)); err != nil {
+		t.Fatal(err)
+	}
+	if err := restore(t, path, restored); err != nil {
+		t.Fatal(err)
+	}
+	files := 0
+	err = filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if stat := info.Sys().(*syscall.Stat_t); stat.Uid != owner {
+			t.Errorf("%s belongs to user %d, want %d", path, stat.Uid, owner)
+		}
+		files++
+		return err
+	})
+	if err != nil || files < 10 {
+		t.Errorf("%d files, %v, want at least 10", files, err)
+	}
+}
+
 // Two commands share a server: the first starts it, and ends it when the second has ended as well.
 func TestCommandWaitsForOthersThatUseItsServer(t *testing.T) {
 	t.Parallel()

@@ -17,5 +17,8 @@ func shortPath(dir *os.File) string {
 	if len(dir.Name()) < 80 {
 		return dir.Name()
 	}
-	return fmt.Sprintf("/proc/self/fd/%d", dir.Fd())
+	return openPath(dir)
 }
+
+// openPath returns a path to an open directory that needs no right to the directories above it.
+func openPath(dir *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", dir.Fd()) }

@@ -12,10 +12,17 @@ const canRunChild = false
 
 func tryLock(*os.File, bool) (bool, error) { return false, errors.ErrUnsupported }
 
+func foreignOwner(*os.File) (uid, gid int) { return -1, -1 }
+
+func runAs(*syscall.SysProcAttr, int, int) {}
+
 func unlock(*os.File) error { return errors.ErrUnsupported }
 
 func runs(int) bool { return true }
 
 func shortPath(dir *os.File) string { return dir.Name() }
+
+// openPath is the path of a directory: this system has no other one.
+func openPath(dir *os.File) string { return dir.Name() }
 
 func processAttributes() *syscall.SysProcAttr { return nil }

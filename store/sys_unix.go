@@ -23,6 +23,24 @@ func tryLock(file *os.File, alone bool) (bool, error) {
 	return err == nil, err
 }
 
+// foreignOwner returns the owner of a folder, and its group, if this process is root and the folder is not. Otherwise
+// both are -1, which changes no owner.
+func foreignOwner(folder *os.File) (uid, gid int) {
+	info, err := folder.Stat()
+	if err != nil || os.Geteuid() != 0 {
+		return -1, -1
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Uid != 0 {
+		return int(stat.Uid), int(stat.Gid)
+	}
+	return -1, -1
+}
+
+// runAs has a child run as a user.
+func runAs(attributes *syscall.SysProcAttr, uid, gid int) {
+	attributes.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)} // #nosec G115 -- they come from the system
+}
+
 func unlock(file *os.File) error { return syscall.Flock(int(file.Fd()), syscall.LOCK_UN) }
 
 // runs reports whether the process exists.
