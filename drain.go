@@ -133,7 +133,7 @@ func (g *gate) shutdown(ctx context.Context, server *http.Server, api *endpoint.
 	g.stop()
 	if s.ShutdownDelay > 0 {
 		g.log.Info("stopping: /readyz responds with 503, and requests are served for a while", "shutdown_delay", s.ShutdownDelay)
-		time.Sleep(s.ShutdownDelay) // a second signal ends the process
+		<-time.After(s.ShutdownDelay) // a second signal ends the process
 	}
 	g.log.Info("stopping: no new connections are accepted, streams are ended, running requests may finish", "drain_time", s.DrainTime)
 	longest := s.DrainTime + s.RequestTimeout + finishMargin

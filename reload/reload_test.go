@@ -60,7 +60,7 @@ func TestLatestFollowsTheFiles(t *testing.T) {
 				t.Errorf("at once: %q, want %q", got, before)
 			}
 			log.Reset()
-			time.Sleep(reload.Interval)
+			<-time.After(reload.Interval)
 			if got := files.Latest(); got != step.want {
 				t.Errorf("after %v: %q, want %q", reload.Interval, got, step.want)
 			}
