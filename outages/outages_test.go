@@ -95,10 +95,10 @@ func TestOutageIsLoggedWhenItBeginsEveryMinuteAndWhenItEnds(t *testing.T) {
 		for range 1400 {
 			f.log.Warn("store unavailable", "operation", "Page", "err", errAway)
 			f.log.With("part", "a").WithGroup("g").Error("persisted query not read", "err", errAway)
-			time.Sleep(99 * time.Millisecond)
+			<-time.After(99 * time.Millisecond)
 		}
 		f.becomes(nil)
-		time.Sleep(5 * time.Second)
+		<-time.After(5 * time.Second)
 		check(t, f.written(), `
 level=WARN msg="the store does not answer" err="list: the store does not answer: connection refused"
 level=WARN msg="the store still does not answer" since=1m0s failures=1214
@@ -113,13 +113,13 @@ func TestOutageEndsWhenNeitherRequestsNorChecksFail(t *testing.T) {
 	follow(t, slog.LevelInfo, func(f *followed) {
 		for range 10 {
 			f.log.Warn("store unavailable", "err", errAway)
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 		}
 		f.becomes(errAway)
-		time.Sleep(9500 * time.Millisecond)
+		<-time.After(9500 * time.Millisecond)
 		f.becomes(nil)
 		check(t, f.written(), `level=WARN msg="the store does not answer" err="list: the store does not answer: connection refused"`)
-		time.Sleep(5 * time.Second)
+		<-time.After(5 * time.Second)
 		check(t, f.written(), `level=INFO msg="the store answers again" after=19s failures=10`)
 	})
 }
@@ -130,19 +130,19 @@ func TestKindsOfOutagesAreToldApart(t *testing.T) {
 	follow(t, slog.LevelInfo, func(f *followed) {
 		f.becomes(errReadOnly)
 		f.log.Warn("store refuses writes", "err", errReadOnly)
-		time.Sleep(5500 * time.Millisecond)
+		<-time.After(5500 * time.Millisecond)
 		f.becomes(errAway)
 		f.log.Warn("store unavailable", "err", errAway)
-		time.Sleep(9500 * time.Millisecond)
+		<-time.After(9500 * time.Millisecond)
 		f.becomes(errReadOnly)
-		time.Sleep(9600 * time.Millisecond)
+		<-time.After(9600 * time.Millisecond)
 		f.becomes(nil)
-		time.Sleep(10 * time.Second)
+		<-time.After(10 * time.Second)
 		f.becomes(errDenied)
 		f.log.Error("store unavailable", "err", errDenied)
-		time.Sleep(5500 * time.Millisecond)
+		<-time.After(5500 * time.Millisecond)
 		f.becomes(nil)
-		time.Sleep(10 * time.Second)
+		<-time.After(10 * time.Second)
 		check(t, f.written(), `
 level=WARN msg="the store refuses writes" err="vote: the store does not answer to writes: MISCONF"
 level=WARN msg="the store does not answer" err="list: the store does not answer: connection refused"
@@ -159,9 +159,9 @@ func TestStoreThatComesAndGoesWritesFewLines(t *testing.T) {
 	follow(t, slog.LevelInfo, func(f *followed) {
 		for range 360 {
 			f.log.Warn("store unavailable", "err", errAway)
-			time.Sleep(10 * time.Second)
+			<-time.After(10 * time.Second)
 		}
-		time.Sleep(2 * time.Minute)
+		<-time.After(2 * time.Minute)
 		if lines := strings.Count(f.written(), "\n"); lines > 90 {
 			t.Errorf("got %d lines in an hour, want at most 90", lines)
 		}

@@ -2,6 +2,7 @@ package tracing
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -121,7 +122,7 @@ func (h redisHook) start(ctx context.Context, name string, commands int) (contex
 
 // end ends the span of a round trip. The text of an error may have a key or an address.
 func end(span trace.Span, err error) {
-	if err != nil && err != redis.Nil {
+	if err != nil && !errors.Is(err, redis.Nil) {
 		span.SetStatus(codes.Error, "")
 	}
 	span.End()
