@@ -142,6 +142,12 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 	if err != nil {
 		return err
 	}
+	operator, err := serveOperator(s, options.Trusted, log)
+	if err != nil {
+		return err
+	}
+	defer operator.close()
+	operator.observe(&options)
 	listener, err := listen(s.Addr, s.Development() && len(s.DevHosts) == 0)
 	if err != nil {
 		return err
@@ -185,6 +191,7 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 	if follow.On() {
 		st.Client.AddHook(follow.RedisHook())
 	}
+	operator.followStore(st, repo)
 	log.Info("the store is " + st.String())
 	switch {
 	case len(s.DevHosts) > 0:
@@ -213,6 +220,7 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 	defer func() { stopBackground(); updates.Wait(); away.Wait() }() // before the store is closed
 
 	api := graph.NewHandler(repo, log, options)
+	operator.followEndpoint(api)
 	gate.open(routes(api, web.Handler(s.Pages())), repo)
 	announce(s, listener.Addr(), log)
 	select {

@@ -15,6 +15,7 @@ import (
 type Trusted struct {
 	byID  map[string]string
 	texts map[string]bool
+	names []string
 }
 
 // ReadTrusted reads a JSON object of documents by id, as the compilers of GraphQL clients write it; ids are
@@ -37,9 +38,15 @@ func ReadTrusted(file []byte, schema *ast.Schema, limits Limits) (*Trusted, erro
 			return nil, fmt.Errorf("document %q: %w", id, errs[0])
 		}
 		t.texts[text] = true
+		for _, operation := range document.Operations {
+			t.names = append(t.names, operation.Name)
+		}
 	}
 	return t, nil
 }
+
+// Operations returns the names of the operations of all documents; they may repeat.
+func (t *Trusted) Operations() []string { return t.names }
 
 // find replaces an id by its document, and refuses a document that is not in the list.
 func (t *Trusted) find(_ context.Context, params *graphql.RawParams) (keep string, refused *refusal) {

@@ -91,7 +91,9 @@ type Executable struct {
 // WebSocket and server-sent events.
 type Handler struct {
 	http.Handler
+	exec    *executor
 	streams *streams
+	meter   *meter
 }
 
 // New returns the endpoint of a schema. Subscriptions receive events while repo.Listen runs. Faults are
@@ -121,7 +123,7 @@ func New(schema Schema, repo *redisrepo.Repo, log *slog.Logger, o Options) *Hand
 			others.serve(ctx, w, req)
 		}
 	})
-	return &Handler{forClients(o, handler), streams}
+	return &Handler{forClients(o, handler), exec, streams, meter}
 }
 
 // Shutdown refuses new streams and ends all that are open, one after another over the given time, so that their clients

@@ -91,10 +91,11 @@ func (o *operation) amount(rule string, ruleOf map[string]string) (n int) {
 
 // meter charges operations before they run.
 type meter struct {
-	rates  Rates
-	ruleOf map[string]string // by mutation
-	repo   *redisrepo.Repo
-	local  *localRates // counts what Redis cannot
+	rates   Rates
+	ruleOf  map[string]string // by mutation
+	repo    *redisrepo.Repo
+	local   *localRates // counts what Redis cannot
+	refused refusals
 }
 
 // charge charges an operation by all rules, in one round trip, and refuses it if it costs more than is left.
@@ -119,6 +120,7 @@ func (m *meter) charge(o *operation) *refusal {
 	if err != nil {
 		return &refusal{status: http.StatusServiceUnavailable, errors: presentable(err), wait: retryAfter}
 	}
+	m.refused.count(b)
 	o.ctx = context.WithValue(o.ctx, billKey{}, b)
 	if wait := b.wait(RuleCost); wait > 0 {
 		return &refusal{

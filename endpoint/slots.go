@@ -36,6 +36,7 @@ type slots struct {
 	mu      sync.Mutex
 	free    int
 	busy    [kinds]int
+	shed    [kinds]uint64    // how many were refused
 	waiting [kinds]list.List // of chan struct{}, which is closed when the operation gets a slot
 }
 
@@ -60,7 +61,7 @@ func (s *slots) acquire(ctx context.Context, kind int) *refusal {
 	}
 	if s.waiting[kind].Len() >= s.longest {
 		s.mu.Unlock()
-		return s.refuse(ctx)
+		return s.refuse(ctx, kind)
 	}
 	granted := make(chan struct{})
 	place := s.waiting[kind].PushBack(granted)
@@ -85,6 +86,7 @@ func (s *slots) acquire(ctx context.Context, kind int) *refusal {
 	if ctx.Err() != nil {
 		return wasCancelled()
 	}
+	s.shed[kind]++
 	return overloaded
 }
 
@@ -132,11 +134,14 @@ func (s *slots) full(kind int) bool {
 }
 
 // refuse refuses an operation that may not even wait for a slot.
-func (s *slots) refuse(ctx context.Context) *refusal {
+func (s *slots) refuse(ctx context.Context, kind int) *refusal {
 	patience := time.NewTimer(slotPatience)
 	defer patience.Stop()
 	select {
 	case <-patience.C:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.shed[kind]++
 		return overloaded
 	case <-ctx.Done():
 		return wasCancelled()

@@ -102,7 +102,7 @@ func (t *socketTransport) enter(ctx context.Context, req *http.Request) (ending 
 			return nil, nil, &refusal{code: codeOrigin, message: "pages of this origin may not connect", status: http.StatusForbidden}
 		}
 	}
-	return t.streams.enter(ctx, perSocket)
+	return t.streams.enter(ctx, OverSocket, perSocket)
 }
 
 // upgrade hijacks a connection so that writes have a deadline and its buffers are smaller than those of net/http:

@@ -52,13 +52,16 @@ func (s *socket) writeEvents(so *socketOperation, sub *subscription, events []ev
 		return 0
 	}
 	s.bounded.hold()
+	sent := 0
 	for i := range events {
 		// A response sent on this socket after the event was made may have shown a newer state.
 		if body := sub.renew(&events[i], k); body != nil {
 			s.writeLocked(typeNext, so.name, body)
 			size += len(body)
+			sent++
 		}
 	}
+	s.streams.sent.add(OverSocket, sent, size)
 	k.wait(func() {
 		if s.bounded.release() != nil {
 			s.end()

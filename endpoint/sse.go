@@ -15,7 +15,7 @@ import (
 // When the server stops or the client's token expires, the stream ends without "complete", so that clients
 // connect again.
 func (t *httpTransport) stream(w http.ResponseWriter, req *http.Request, op *operation, refused *refusal) *refusal {
-	ending, leave, denied := t.streams.enter(op.ctx, 0) // admit counts its bytes
+	ending, leave, denied := t.streams.enter(op.ctx, OverEvents, 0) // admit counts its bytes
 	if denied != nil {
 		return denied
 	}
@@ -157,12 +157,15 @@ func (e *eventStream) batch(s *subscription, k *slot) (more bool, err error) {
 	events, more := s.take(k)
 	defer done(events)
 	var text []byte
+	sent := 0
 	for i := range events {
 		if body := s.renew(&events[i], k); body != nil {
 			text = appendEvent(text, body)
+			sent++
 		}
 	}
 	if text != nil {
+		s.streams.sent.add(OverEvents, sent, len(text))
 		k.wait(func() { err = e.send(text) })
 	}
 	return more, err

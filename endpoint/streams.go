@@ -41,6 +41,7 @@ type streams struct {
 
 	watchedBy func(arguments map[string]any) int
 	answers   *sharedAnswers
+	sent      sentEvents
 	turns     *turns
 	opening   chan struct{} // a slot is taken while a subscription is charged, and its articles are read
 	reading   chan struct{} // a slot is taken while an answer is made that may read more than the article
@@ -51,6 +52,7 @@ type streams struct {
 	waves     [waves]wave
 	last      int // the wave that got the latest stream
 	total     usage
+	opened    map[string]int // open streams, by transport
 	addresses map[netip.Addr]*usage
 	viewers   map[redisrepo.UserName]*usage
 }
@@ -67,7 +69,7 @@ type wave struct {
 
 func newStreams(limits StreamLimits, schema Schema) *streams {
 	s := &streams{
-		limits: limits, addresses: map[netip.Addr]*usage{}, viewers: map[redisrepo.UserName]*usage{},
+		limits: limits, opened: map[string]int{}, addresses: map[netip.Addr]*usage{}, viewers: map[redisrepo.UserName]*usage{},
 		turns: newTurns(), opening: make(chan struct{}, 16*runtime.GOMAXPROCS(0)),
 		reading: make(chan struct{}, 16*runtime.GOMAXPROCS(0)),
 		answers: newSharedAnswers(), watchedBy: schema.Watched,
@@ -80,7 +82,7 @@ func newStreams(limits StreamLimits, schema Schema) *streams {
 
 // enter counts a stream of the client's address, and the bytes that it takes without subscriptions. The stream has to
 // close when ending is done. leave counts it out; it is nil if the stream must not open.
-func (s *streams) enter(ctx context.Context, bytes int) (ending context.Context, leave func(), refused *refusal) {
+func (s *streams) enter(ctx context.Context, transport string, bytes int) (ending context.Context, leave func(), refused *refusal) {
 	client := Viewer{Address: ViewerOf(ctx).Address} // who it is may not be known yet
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,6 +101,7 @@ func (s *streams) enter(ctx context.Context, bytes int) (ending context.Context,
 	}
 	count := func(streams, bytes int) {
 		u.streams += streams
+		s.opened[transport] += streams
 		for _, b := range bounds {
 			b.bytes += bytes
 		}

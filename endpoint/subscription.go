@@ -200,6 +200,7 @@ func (s *subscription) make(d *redisrepo.Delivery, k *slot) (a answer) {
 func (s *subscription) share(article *redisrepo.Article) answer {
 	key := answerKey{s.question, article.ID}
 	if made, ok := s.streams.answers.get(key, article); ok {
+		s.streams.sent.shared.Add(1)
 		return made
 	}
 	a := s.execute(article)
@@ -214,6 +215,7 @@ func (s *subscription) execute(article *redisrepo.Article) answer {
 	if s.posts && article.DeletedAt != nil {
 		return answer{article: article}
 	}
+	s.streams.sent.executed.Add(1)
 	response := s.exec.respond(s.ctx, func(ctx context.Context) *graphql.Response { return s.prepared.Event(ctx, article) })
 	if response == nil { // the subscription has ended
 		return answer{article: article}

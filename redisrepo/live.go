@@ -30,6 +30,8 @@ type live struct {
 	postWatches map[*Watch]struct{} // the watches for new articles
 	due         map[*topic]struct{} // topics whose watches are to be notified
 	wake        chan struct{}       // has a value if topics were added to due
+	coalesced   uint64              // see Stats
+	notified    uint64              // see Stats
 }
 
 // topic is an article that is watched, or a new one that waits for its watchers.
@@ -159,6 +161,9 @@ func (l *live) start(w *Watch) {
 func (l *live) schedule(t *topic) {
 	if l.due == nil {
 		l.due = map[*topic]struct{}{}
+	}
+	if _, waits := l.due[t]; waits {
+		l.coalesced++
 	}
 	l.due[t] = struct{}{}
 	select {

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -40,9 +39,8 @@ const (
 func (r *Repo) Listen(ctx context.Context, report func(error)) {
 	ctx = impatient(ctx) // it repeats its calls itself
 	var all sync.WaitGroup
-	var lost atomic.Int64
 	for i := range r.partitions {
-		all.Go(func() { r.subscribe(ctx, i, &lost, report) })
+		all.Go(func() { r.subscribe(ctx, i, report) })
 	}
 	r.notifyWatches(ctx, report)
 	all.Wait()
@@ -59,8 +57,8 @@ const (
 	hello         = "hello"
 )
 
-// subscribe keeps the channel of a partition subscribed. lost is the number of partitions whose subscription is lost.
-func (r *Repo) subscribe(ctx context.Context, index int, lost *atomic.Int64, report func(error)) {
+// subscribe keeps the channel of a partition subscribed.
+func (r *Repo) subscribe(ctx context.Context, index int, report func(error)) {
 	s, err := newSeenPosts()
 	if err != nil {
 		report(err)
@@ -72,12 +70,12 @@ func (r *Repo) subscribe(ctx context.Context, index int, lost *atomic.Int64, rep
 			pause = retryPause
 			if disconnected {
 				disconnected = false
-				lost.Add(-1)
+				r.stats.lost.Add(-1)
 			}
 		})
 		if ctx.Err() == nil && !disconnected {
 			disconnected = true
-			if lost.Add(1) == 1 {
+			if r.stats.lost.Add(1) == 1 {
 				report(storeError("listen to "+r.partitions[index].changes(r.database), err))
 			}
 		}
@@ -348,6 +346,7 @@ func (r *Repo) handleMessage(text string, s *seenPosts) error {
 		return err
 	}
 	r.live.version.Add(1)
+	r.stats.received(m.kind)
 	switch m.kind {
 	case kindPosted:
 		isNew, again := s.addPosted(m.id, m.postedAt(r.rules))

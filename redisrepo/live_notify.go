@@ -197,6 +197,7 @@ func (l *live) notifyOf(t *topic, next time.Time) {
 	}
 	t.notBefore = next
 	t.notices.Add(1)
+	l.notified += uint64(len(t.watches))
 	for w := range t.watches {
 		w.signal()
 	}
@@ -213,6 +214,7 @@ func (l *live) notifyOf(t *topic, next time.Time) {
 					l.release(w.queue[0])
 					w.queue = w.queue[1:]
 				}
+				l.notified++
 				w.signal()
 			}
 		}

@@ -19,7 +19,8 @@ type Actor struct {
 //
 // The Refusal is NotFound if the article does not exist, and Forbidden if the actor is neither its poster
 // nor a moderator. To such an actor a deleted article is NotFound.
-func (r *Repo) Delete(ctx context.Context, id ArticleID, by Actor) (*Article, error) {
+func (r *Repo) Delete(ctx context.Context, id ArticleID, by Actor) (article *Article, err error) {
+	defer func() { r.stats.deletions.count(true, err) }()
 	return r.moderate(ctx, "delete", deleteScript, id, by, func(e expected) []any {
 		return []any{
 			id.String(),       // ARGV[1] member
@@ -38,7 +39,8 @@ func (r *Repo) Delete(ctx context.Context, id ArticleID, by Actor) (*Article, er
 // that is not deleted is a no-op, not an error.
 //
 // The Refusal is NotFound if the article does not exist, and Forbidden if the actor is not a moderator.
-func (r *Repo) Undelete(ctx context.Context, id ArticleID, by Actor) (*Article, error) {
+func (r *Repo) Undelete(ctx context.Context, id ArticleID, by Actor) (article *Article, err error) {
+	defer func() { r.stats.undeletions.count(true, err) }()
 	if !by.Moderator {
 		return nil, refuse(Forbidden, "article", "only moderators can undelete %v", id)
 	}

@@ -26,7 +26,8 @@ import (
 // within Rules.LinkWindow it is DuplicateLink and names the first article, which may be a deleted one.
 // After any other error the article may or may not have been stored; only with an idempotency key is the
 // call safe to repeat.
-func (r *Repo) Post(ctx context.Context, poster UserName, d Draft) (*Article, error) {
+func (r *Repo) Post(ctx context.Context, poster UserName, d Draft) (article *Article, err error) {
+	defer func() { r.stats.posts.count(true, err) }()
 	s, err := d.check(postRules)
 	if err != nil {
 		return nil, err
@@ -40,7 +41,7 @@ func (r *Repo) Post(ctx context.Context, poster UserName, d Draft) (*Article, er
 	}
 	index, claim := r.choosePartition(poster, o)
 	for range maxAttempts {
-		article, err := r.postOnce(ctx, index, claim, poster, s, o)
+		article, err = r.postOnce(ctx, index, claim, poster, s, o)
 		if !errors.Is(err, errNumberTaken) {
 			return article, err
 		}

@@ -17,7 +17,8 @@ import (
 // The Refusal is NotFound if the article does not exist, and Forbidden if the actor is neither its poster
 // nor a moderator. It is Invalid or TooLong for an invalid name, a name in both lists, the group
 // Interesting, and a result of more than MaxGroups groups.
-func (r *Repo) Regroup(ctx context.Context, id ArticleID, by Actor, add, remove []string) (*Article, error) {
+func (r *Repo) Regroup(ctx context.Context, id ArticleID, by Actor, add, remove []string) (article *Article, err error) {
+	defer func() { r.stats.regroupings.count(true, err) }()
 	adding, removing, err := parseRegroup(add, remove)
 	if err != nil {
 		return nil, err

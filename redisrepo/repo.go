@@ -114,6 +114,7 @@ type Repo struct {
 	voteCalls  *voteCalls
 
 	histories []history // by partition
+	stats     stats
 }
 
 // Option is an option of New.

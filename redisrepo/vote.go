@@ -52,7 +52,8 @@ type VoteResult struct {
 // Forbidden for a poster who would change a vote that does not count and, under rules without Downvotes,
 // for every downvote; earlier downvotes stay, and can be withdrawn or switched. After any other error the
 // vote may or may not have been counted; it is safe to repeat.
-func (r *Repo) Vote(ctx context.Context, id ArticleID, voter UserName, vote Vote, bucket string) (VoteResult, error) {
+func (r *Repo) Vote(ctx context.Context, id ArticleID, voter UserName, vote Vote, bucket string) (result VoteResult, err error) {
+	defer func() { r.stats.votes.count(result.Changed, err) }()
 	if vote < Down || vote > Up {
 		return VoteResult{}, refuse(Invalid, "direction", "a vote is up, down or none, not %d", int(vote))
 	}
@@ -64,6 +65,7 @@ func (r *Repo) Vote(ctx context.Context, id ArticleID, voter UserName, vote Vote
 	}
 	b := &ballot{ctx: ctx, voter: voter, vote: vote, bucket: bucket}
 	if !r.polls.enter(id, b) {
+		r.stats.joinedVotes.Add(1)
 		return r.await(id, b)
 	}
 	defer func() { r.leavePoll(id, b.err) }()

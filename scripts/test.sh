@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs all tests: the Go tests with the race detector, each on a Redis of its own, then the
 # tests of the site in a browser. Where apt is available, it installs missing programs:
-# redis-server, nginx, HAProxy, gcc, Node, npm, curl and Chromium.
+# redis-server, nginx, HAProxy, Prometheus, gcc, Node, npm, curl and Chromium.
 # With arguments, it passes them to go test and runs nothing else: scripts/test.sh -run Vote
 # REDIS_SERVER is the server to test with instead of redis-server, PACKAGES the packages to test instead of all:
 # REDIS_SERVER=valkey-server PACKAGES="./store ./redisrepo" scripts/test.sh -count=1
@@ -20,7 +20,7 @@ if [ -n "${REDIS_SERVER:-}" ]; then
 	chmod +x "$as_redis/redis-server"
 	PATH=$as_redis:$PATH
 fi
-install_missing redis-server:redis-server gcc:"gcc libc6-dev" curl:curl nginx:nginx haproxy:haproxy
+install_missing redis-server:redis-server gcc:"gcc libc6-dev" curl:curl nginx:nginx haproxy:haproxy prometheus:prometheus
 echo "testing with $(redis-server --version)" >&2
 # shellcheck disable=SC2046,SC2086 # one word for each package
 CGO_ENABLED=1 go test -race -timeout 20m "$@" ${PACKAGES:-$(go list ./... | grep -v '/tests/cluster$')}

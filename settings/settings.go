@@ -26,6 +26,7 @@ type Settings struct {
 	API     `embed:"" group:"api"`
 	Rates   `embed:"" group:"rates"`
 	Process `embed:"" group:"process"`
+	Admin   `embed:"" group:"admin"`
 }
 
 // groups are the sections of --help, in the order of the fields of Settings.
@@ -38,6 +39,7 @@ var groups = []kong.Group{
 	{Key: "api", Title: "API:"},
 	{Key: "rates", Title: "Rate limits and audit:"},
 	{Key: "process", Title: "Log and memory:"},
+	{Key: "admin", Title: "Metrics and profiles:"},
 }
 
 // Error reports settings that are invalid or cannot be used.
@@ -71,7 +73,7 @@ func Name(flag string) string { return Variable(flag) + " (--" + flag + ")" }
 // another one.
 func (s *Settings) Validate() error {
 	for _, validate := range []func() error{
-		s.Rules.check, s.Store.check, s.Serving.check, s.SignIn.check, s.Rates.check, s.Process.check, s.checkDevHosts, s.checkEndpoint, s.checkSignInURL,
+		s.Rules.check, s.Store.check, s.Serving.check, s.SignIn.check, s.Rates.check, s.Process.check, s.Admin.check, s.checkDevHosts, s.checkEndpoint, s.checkSignInURL,
 	} {
 		if err := validate(); err != nil {
 			return err

@@ -199,3 +199,10 @@ func (s *Results[K, V]) Bytes() int {
 	defer s.mu.RUnlock()
 	return s.recent.bytes + s.older.bytes
 }
+
+// Len returns how many results there are, with those whose reads are under way.
+func (s *Results[K, V]) Len() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return len(s.recent.results) + len(s.older.results)
+}

@@ -43,6 +43,7 @@ type Site struct {
 	Trips  *Trips
 
 	Handler *endpoint.Handler
+	Repo    *redisrepo.Repo
 	Voters  atomic.Int64 // number of users that VoteUp has invented
 
 	StopListening func() // ends Listen, so that only requests send commands; there are no events after it
@@ -97,6 +98,7 @@ func NewOn(t *testing.T, configure func(*http.Server), client redis.UniversalCli
 		t.Fatal(err)
 	}
 	client.AddHook(s.Trips)
+	s.Repo = repo
 	s.Handler = graph.NewHandler(repo, slog.New(slog.NewTextHandler(s.Log, &slog.HandlerOptions{Level: slog.LevelDebug})), options)
 	server := httptest.NewUnstartedServer(s.Handler)
 	server.Config.MaxHeaderBytes = 8 << 20 // so that large headers reach the handler, which refuses them

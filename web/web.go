@@ -133,3 +133,6 @@ func read(name string) []byte {
 	}
 	return content
 }
+
+// Documents returns the GraphQL documents of the site, a JSON object by hash.
+func Documents() []byte { return read("dist/site/documents.json") }

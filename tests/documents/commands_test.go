@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -148,17 +149,30 @@ type session struct {
 
 	server *exec.Cmd
 	url    string
+	admin  string      // the address of the listener for operators
 	log    chan string // the whole log of the server, once it has ended
 
 	events chan string // of the command that keeps running, without the empty line at the end
 	cancel context.CancelFunc
 }
 
+// adminAddress is the listener for operators in the documents.
+const adminAddress = "127.0.0.1:9464"
+
 // shell returns a command that runs text, with the built program instead of go run . and with the URL of
-// the server instead of http://127.0.0.1:8080.
+// the server instead of http://127.0.0.1:8080, and a free port instead of that of adminAddress.
 func (s *session) shell(ctx context.Context, text string) *exec.Cmd {
 	program := programtest.Command(s.t, nil)
 	text = strings.ReplaceAll(text, "go run .", program.Path)
+	if s.admin == "" && strings.Contains(text, adminAddress) {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.admin = listener.Addr().String()
+		_ = listener.Close()
+	}
+	text = strings.ReplaceAll(text, adminAddress, s.admin)
 	if s.url != "" {
 		text = strings.ReplaceAll(text, "http://127.0.0.1:8080", s.url)
 	}

@@ -26,7 +26,7 @@ const (
 
 // allowed lists, for each package, all packages of this module that it may import, tests aside.
 var allowed = map[string][]string{
-	".":         {"csvimport", "demo", "endpoint", "export", "graph", "manual", "outages", "redisrepo", "settings", "store", "tracing", "web"},
+	".":         {"admin", "csvimport", "demo", "endpoint", "export", "graph", "manual", "metrics", "outages", "redisrepo", "settings", "store", "tracing", "web"},
 	"settings":  {"endpoint", "identity", "redisrepo", "reload", "store", "web"},
 	"graph":     {"endpoint", "plan", "redisrepo"},
 	"plan":      {},
@@ -35,6 +35,8 @@ var allowed = map[string][]string{
 	"identity":  {},
 	"sharing":   {},
 	"reload":    {},
+	"admin":     {},
+	"metrics":   {"endpoint", "redisrepo"},
 	"store":     {"reload"},
 	"web":       {},
 	"manual":    {},

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"frontpage/admin"
+	"frontpage/endpoint"
+	"frontpage/graph"
+	"frontpage/metrics"
+	"frontpage/redisrepo"
+	"frontpage/settings"
+	"frontpage/store"
+	"frontpage/web"
+)
+
+// operator is the listener for operators. It is nil if ADMIN_ADDR is unset: its methods then do nothing.
+type operator struct {
+	metrics *metrics.Metrics
+	server  *http.Server
+	stopped chan struct{}
+}
+
+// serveOperator starts the listener for operators, unless ADMIN_ADDR is unset. It serves before the store is open, so
+// that operators can see what a slow start does.
+func serveOperator(s *settings.Settings, trusted *endpoint.Trusted, log *slog.Logger) (*operator, error) {
+	if s.AdminAddr == "" {
+		return nil, nil
+	}
+	names, err := operationNames(trusted)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := admin.Listen(s.AdminAddr, s.AdminSecret())
+	switch {
+	case errors.Is(err, admin.ErrOpen):
+		return nil, settings.Invalid(fmt.Errorf("%w: set %s", err, settings.Variable("admin-token")), "admin-addr")
+	case err != nil:
+		return nil, settings.Invalid(err, "admin-addr")
+	}
+	build := thisBuild()
+	o := &operator{stopped: make(chan struct{})}
+	o.metrics = metrics.New(log, metrics.Build{Version: build.version, Commit: build.commitText(), Go: build.goVersion, Layout: build.layout}, names)
+	o.server = admin.NewServer(s.AdminSecret(), build.String(), o.metrics, log)
+	go func() {
+		defer close(o.stopped)
+		if err := o.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			log.Error("metrics and profiles are no longer served", "err", err)
+		}
+	}()
+	log.Info("serving metrics and profiles", "admin", "http://"+listener.Addr().String()+"/")
+	return o, nil
+}
+
+// operationNames returns the names of the operations of the trusted documents or, without them, of the site.
+func operationNames(trusted *endpoint.Trusted) (names []string, err error) {
+	if trusted == nil {
+		if trusted, err = endpoint.ReadTrusted(web.Documents(), graph.Schema(), endpoint.DefaultLimits()); err != nil {
+			return nil, fmt.Errorf("the documents of the site: %w", err)
+		}
+	}
+	return trusted.Operations(), nil
+}
+
+// observe has the operator see the operations of an endpoint.
+func (o *operator) observe(options *endpoint.Options) {
+	if o != nil {
+		options.Observers = append(options.Observers, o.metrics.Observer())
+	}
+}
+
+// followStore has the operator see the store.
+func (o *operator) followStore(st *store.Store, repo *redisrepo.Repo) {
+	if o != nil {
+		o.metrics.FollowStore(st.Client, repo)
+	}
+}
+
+// followEndpoint has the operator see what the endpoint holds.
+func (o *operator) followEndpoint(api *endpoint.Handler) {
+	if o != nil {
+		o.metrics.FollowEndpoint(api)
+	}
+}
+
+// close ends the listener.
+func (o *operator) close() {
+	if o != nil {
+		_ = o.server.Close()
+		<-o.stopped
+	}
+}

@@ -1,0 +1,166 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/redisrepo"
+)
+
+// askTimeout is how long a scrape waits for Redis.
+const askTimeout = time.Second
+
+// health asks the store whether it serves.
+type health struct{ repo *redisrepo.Repo }
+
+var (
+	storeUp       = describe("frontpage_store_up", "1 if the store serves reads, as /readyz says, otherwise 0.")
+	storeWritable = describe("frontpage_store_writable", "1 if the store accepts writes, otherwise 0.")
+)
+
+// Describe implements prometheus.Collector.
+func (*health) Describe(to chan<- *prometheus.Desc) { described{storeUp, storeWritable}.Describe(to) }
+
+// Collect implements prometheus.Collector.
+func (h *health) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	defer cancel()
+	v, err := values(to), h.repo.Ready(ctx)
+	v.gauge(storeWritable, number(err == nil))
+	v.gauge(storeUp, number(err == nil || errors.Is(err, redisrepo.ErrReadOnly)))
+}
+
+func number(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// servers asks the primaries for their memory and their replicas. Of a server that does not answer, or does not allow
+// INFO, nothing is exported.
+type servers struct{ client redis.UniversalClient }
+
+var (
+	redisMemory      = describe("frontpage_redis_memory_bytes", "Memory that a primary uses.", "server")
+	redisMemoryLimit = describe("frontpage_redis_memory_limit_bytes", "The maxmemory of a primary; 0 means unlimited.", "server")
+	redisReplicas    = describe("frontpage_redis_replicas", "Replicas of a primary that are connected and up to date.", "server")
+	redisLag         = describe("frontpage_redis_replication_lag_bytes", "What a replica has not confirmed yet.", "server", "replica")
+	redisSilence     = describe("frontpage_redis_replication_silence_seconds", "Time since a replica last confirmed anything, whole seconds.", "server", "replica")
+)
+
+// Describe implements prometheus.Collector.
+func (*servers) Describe(to chan<- *prometheus.Desc) {
+	described{redisMemory, redisMemoryLimit, redisReplicas, redisLag, redisSilence}.Describe(to)
+}
+
+// Collect implements prometheus.Collector.
+func (s *servers) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	defer cancel()
+	switch c := s.client.(type) {
+	case *redis.Client:
+		ask(ctx, c, values(to))
+	case *redis.ClusterClient:
+		_ = c.ForEachMaster(ctx, func(ctx context.Context, server *redis.Client) error {
+			ask(ctx, server, values(to))
+			return nil
+		})
+	}
+}
+
+// ask exports what a primary says.
+func ask(ctx context.Context, server *redis.Client, v values) {
+	// Not all servers take several sections in one INFO.
+	var memory, replication *redis.StringCmd
+	_, err := server.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		memory, replication = pipe.Info(ctx, "memory"), pipe.Info(ctx, "replication")
+		return nil
+	})
+	if err != nil {
+		return
+	}
+	name, info := server.Options().Addr, fields(memory.Val()+"\n"+replication.Val(), "\n", ":")
+	for key, d := range map[string]*prometheus.Desc{"used_memory": redisMemory, "maxmemory": redisMemoryLimit} {
+		if n, err := strconv.ParseFloat(info[key], 64); err == nil {
+			v.gauge(d, n, name)
+		}
+	}
+	written, err := strconv.ParseFloat(info["master_repl_offset"], 64)
+	if err != nil || info["role"] != "master" {
+		return
+	}
+	online := 0
+	for i := 0; info["slave"+strconv.Itoa(i)] != ""; i++ {
+		replica := fields(info["slave"+strconv.Itoa(i)], ",", "=")
+		if replica["state"] == "online" {
+			online++
+		}
+		label := replica["ip"] + ":" + replica["port"]
+		if confirmed, err := strconv.ParseFloat(replica["offset"], 64); err == nil {
+			v.gauge(redisLag, max(written-confirmed, 0), name, label)
+		}
+		if silent, err := strconv.ParseFloat(replica["lag"], 64); err == nil {
+			v.gauge(redisSilence, max(silent, 0), name, label)
+		}
+	}
+	v.gauge(redisReplicas, float64(online), name)
+}
+
+// fields parses a list of fields and their values.
+func fields(text, separator, equals string) map[string]string {
+	found := map[string]string{}
+	for field := range strings.SplitSeq(text, separator) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(field), equals); ok {
+			found[name] = value
+		}
+	}
+	return found
+}
+
+// writes exports what a Repo has written, and how it follows the changes of all processes.
+type writes struct{ repo *redisrepo.Repo }
+
+var (
+	writesDone       = describe("frontpage_writes_total", "Votes, posts, regroupings, deletions and undeletions of this process, by result.", "write", "result")
+	votesJoined      = describe("frontpage_votes_joined_total", "Votes that went to Redis in one call with others on the same article.")
+	changesReceived  = describe("frontpage_changes_received_total", "Changes of articles that Redis announced, of all processes, by kind.", "kind")
+	changesCoalesced = describe("frontpage_changes_coalesced_total", "Changes that joined an earlier one before the watches of their article were notified.")
+	watchesNotified  = describe("frontpage_watches_notified_total", "Notifications of watches about a changed article.")
+	articlesWatched  = describe("frontpage_articles_watched", "Different articles that subscriptions watch.")
+	partitionsLost   = describe("frontpage_live_partitions_lost", "Partitions whose changes are not received: live updates of their articles are late.")
+)
+
+// Describe implements prometheus.Collector.
+func (*writes) Describe(to chan<- *prometheus.Desc) {
+	described{writesDone, votesJoined, changesReceived, changesCoalesced, watchesNotified, articlesWatched, partitionsLost}.Describe(to)
+}
+
+// Collect implements prometheus.Collector.
+func (w *writes) Collect(to chan<- prometheus.Metric) {
+	v, s := values(to), w.repo.Stats()
+	for write, n := range map[string]redisrepo.Writes{
+		"vote": s.Votes, "post": s.Posts, "regroup": s.Regroupings, "delete": s.Deletions, "undelete": s.Undeletions,
+	} {
+		v.counter(writesDone, n.Done, write, "done")
+		v.counter(writesDone, n.Refused, write, "refused")
+		v.counter(writesDone, n.Failed, write, "failed")
+		if write == "vote" {
+			v.counter(writesDone, n.Unchanged, write, "unchanged")
+		}
+	}
+	v.counter(votesJoined, s.JoinedVotes)
+	for kind, n := range s.Messages {
+		v.counter(changesReceived, n, kind)
+	}
+	v.counter(changesCoalesced, s.Coalesced)
+	v.counter(watchesNotified, s.Notified)
+	v.gauge(articlesWatched, float64(s.Watched))
+	v.gauge(partitionsLost, float64(s.Lost))
+}
