@@ -1,7 +1,6 @@
 #!/bin/bash
-# What CI runs, on a clean clone: generated code, types on other systems, lint, vulnerabilities, tests, on Redis and on
-# Valkey, faults, failovers, benchmarks, fuzz targets, clients, the files in deploy/. It installs what is missing where
-# apt is available.
+# What CI runs, on a clean clone: generated code, lint, vulnerabilities, tests, on Redis and on Valkey, faults, failovers,
+# benchmarks, fuzz targets, clients, the files in deploy/, a release. It installs what is missing where apt is available.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,9 +14,6 @@ if [ "$before" != "$(generated)" ] || [ -e graph/models_gen.go ]; then
 	echo "go generate changes the generated code: run it and commit the result" >&2
 	exit 1
 fi
-
-step "types on other systems"
-go run ./tests/systems windows darwin
 
 step "lint"
 scripts/lint.sh
@@ -53,5 +49,8 @@ clients/run.sh
 
 step "deploy"
 scripts/deploy.sh
+
+step "release, for one processor of each system"
+ONE_PROCESSOR=1 scripts/release.sh
 
 step "done"

@@ -15,8 +15,13 @@ fi
 (cd tests/deploy && go build -o "$folder/" github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod)
 export PATH=$folder:$PATH
 
-goreleaser check --quiet deploy/goreleaser.yaml
-goreleaser release --quiet --config deploy/goreleaser.yaml --snapshot --clean --skip publish
+# What is committed is built, as from a fresh clone.
+clone=$(mktemp -d)
+trap 'rm -rf "$clone"' EXIT
+git clone --quiet . "$clone"
+(cd "$clone" && goreleaser check deploy/goreleaser.yaml && goreleaser release --config deploy/goreleaser.yaml --snapshot --skip publish)
+rm -rf dist
+mv "$clone/dist" dist
 
 cd dist
 sha256sum --quiet --check SHA256SUMS

@@ -58,7 +58,6 @@ var allowed = map[string][]string{
 	"tests/faults":     {"redistest"},
 	"tests/program":    {},
 	"tests/structure":  {},
-	"tests/systems":    {},
 }
 
 // forbidden lists packages of other modules, and of the standard library, that a package must not import
