@@ -153,8 +153,8 @@ func TestChildIsRestartedWhenItExits(t *testing.T) {
 		})
 		wantValue(t, s, "key", strconv.Itoa(i))
 	}
-	if n := strings.Count(log.String(), "restarting it"); n != 3 {
-		t.Errorf("%d restarts in the log, want 3: %s", n, log.String())
+	if n := strings.Count(log.String(), "restarting it"); n != 1 { // of a minute, in which there may be many
+		t.Errorf("%d lines about restarts in the log, want 1: %s", n, log.String())
 	}
 }
 
