@@ -1,0 +1,38 @@
+package program_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"frontpage/programtest"
+)
+
+// The program knows every setting that a file in deploy/ sets: with an old name, a setting would have no effect.
+func TestDeployedSettingsExist(t *testing.T) {
+	t.Parallel()
+	help, _, _ := programtest.Run(t, nil, "--help")
+	for file, settings := range map[string]*regexp.Regexp{
+		"Dockerfile":                         regexp.MustCompile(`(?m)^ENV ([A-Z_]+)=`),
+		"frontpage.service":                  regexp.MustCompile(`(?m)^Environment=([A-Z_]+)=`),
+		"compose.yaml":                       regexp.MustCompile(`(?m)^      ([A-Z_]+): `),
+		"kubernetes/base/kustomization.yaml": regexp.MustCompile(`(?m)^      - ([A-Z_]+)=`),
+		"kubernetes/base/deployment.yaml":    regexp.MustCompile(`(?m)^            - name: ([A-Z_]+)$`),
+	} {
+		text, err := os.ReadFile("../../deploy/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := settings.FindAllStringSubmatch(string(text), -1)
+		if len(found) == 0 {
+			t.Errorf("deploy/%s sets nothing", file)
+		}
+		for _, m := range found {
+			ofGrafana := strings.HasPrefix(m[1], "GF_") || m[1] == "PROMETHEUS_URL" || m[1] == "DASHBOARDS"
+			if !ofGrafana && !strings.Contains(help, "($"+m[1]+")") {
+				t.Errorf("deploy/%s sets %s, which --help does not have", file, m[1])
+			}
+		}
+	}
+}
