@@ -96,7 +96,6 @@ type reader struct {
 	line  int
 	ended bool
 	last  redisrepo.ArticleID // of the lines before
-	at    string              // id of the entry of the log before
 	batch []*redisrepo.Record
 	log   []redisrepo.LogRecord
 	bytes int // of the lines of batch
@@ -113,11 +112,11 @@ func (r *reader) read(ctx context.Context, file io.ReadSeeker, digest io.Writer,
 	in := bufio.NewReaderSize(io.TeeReader(file, digest), 1<<16)
 	for {
 		line, err := readLine(in)
-		if err == io.EOF && len(line) == 0 {
+		if errors.Is(err, io.EOF) && len(line) == 0 {
 			break
 		}
 		r.line++
-		if err == nil || err == io.EOF {
+		if err == nil || errors.Is(err, io.EOF) {
 			err = r.parse(ctx, line, to)
 		}
 		if err == nil {

@@ -257,8 +257,8 @@ func checkLayout(meta string, layout []any, answer reply) (map[string]string, er
 	if err := answer.fields(1, func(field, value string) { found[field] = value }); err != nil {
 		return nil, err
 	}
-	for i := 0; i < len(layout); i += 2 {
-		field, want := layout[i].(string), layout[i+1]
+	for pair := range slices.Chunk(layout, 2) {
+		field, want := pair[0].(string), pair[1]
 		if found[field] != want {
 			return nil, fmt.Errorf("%s: the data has %s %s, this program needs %s", meta, field, found[field], want)
 		}

@@ -139,7 +139,7 @@ func copyRDB(to io.Writer, from io.Reader) (done Snapshot, err error) {
 	crc := ^uint64(0)
 	for {
 		part, err := in.Peek(in.Size())
-		last := err == io.EOF
+		last := errors.Is(err, io.EOF)
 		if err != nil && !last {
 			return done, err
 		}
@@ -171,7 +171,7 @@ func copyRDB(to io.Writer, from io.Reader) (done Snapshot, err error) {
 }
 
 func unlessEOF(err error) error {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return nil
 	}
 	return err
