@@ -139,7 +139,7 @@ serve() {
 	fail "the server in the image is not ready" "$folder/out/health" "$folder/out/log"
 }
 serve "REDIS_URL=redis://127.0.0.1:$redis_port" DEMO=true
-grep -q "commit=$(git rev-parse HEAD) " "$folder/out/log" || fail "the image does not know its commit" "$folder/out/log"
+grep -q "commit=$(git -C "$folder/clone" rev-parse HEAD) " "$folder/out/log" || fail "the image does not know its commit" "$folder/out/log"
 ! grep -E 'level=(WARN|ERROR)' "$folder/out/log" || fail "the log of the server in the image has warnings"
 
 # through NAME COMMAND... checks that a page, a WebSocket and an event stream get through a proxy to a server, and that
