@@ -329,8 +329,8 @@ func TestLongResponsesAreCompressed(t *testing.T) {
 func TestTimeoutEndsRedisCommands(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
+	sitetest.New(t, server.Client, redisrepo.DefaultRules()).Post("alice", "one")
 	s := sitetest.New(t, server.Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Timeout = 50 * time.Millisecond })
-	s.Post("alice", "one")
 	if err := server.Client.Do(t.Context(), "CLIENT", "PAUSE", "60000", "ALL").Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ type Site struct {
 }
 
 // Patience is how long a test waits for an event before it fails.
-const Patience = 20 * time.Second
+const Patience = time.Minute
 
 // EachStore runs a test on a Redis server and on the in-memory store.
 func EachStore(t *testing.T, test func(*testing.T, *Site)) {

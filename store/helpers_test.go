@@ -22,7 +22,7 @@ import (
 )
 
 // patience is how long a test waits for something that usually takes milliseconds.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // eventually waits until done returns true.
 func eventually(t *testing.T, what string, done func() bool) {
