@@ -8,7 +8,7 @@ mkdir -p "$folder/completions"
 program=$(mktemp -d)
 trap 'rm -rf "$program"' EXIT
 # Built as a release is, so that Go compiles the packages once.
-CGO_ENABLED=0 GOOS='' GOARCH='' go build -trimpath -ldflags='-s -w' -o "$program/frontpage" .
+CGO_ENABLED=0 GOOS='' GOARCH='' go build -buildvcs=auto -trimpath -ldflags='-s -w' -o "$program/frontpage" .
 "$program/frontpage" manual | gzip -9n >"$folder/frontpage.1.gz"
 for shell in bash zsh fish; do
 	"$program/frontpage" completion "$shell" >"$folder/completions/frontpage.$shell"

@@ -41,4 +41,6 @@ if [ "$archives" -lt 3 ] || [ "$boms" != "$archives" ]; then
 	echo "$archives archives and $boms SBOMs were built" >&2
 	exit 1
 fi
+built=$(tar -xzOf ./*_"$(go env GOHOSTOS)_$(go env GOHOSTARCH)".tar.gz --wildcards '*/frontpage' >"$clone/built" && chmod +x "$clone/built" && "$clone/built" version)
+[[ $built == *"commit $(git -C "$clone" rev-parse HEAD)"* ]] || { echo "the program does not know its commit: $built" >&2; exit 1; }
 du -h -- *.tar.gz *.zip
