@@ -11,12 +11,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
@@ -61,8 +64,14 @@ func Open(ctx context.Context, o Options) (*Tracing, error) {
 	if err != nil || !on {
 		return t, err
 	}
-	otel.SetLogger(logr.Discard()) // it would print to standard error
-	otel.SetErrorHandler(&complaints{log: o.Log})
+	if err := checkVariables(); err != nil {
+		return nil, err
+	}
+	// OpenTelemetry ignores what it cannot use, and says so to these. Values are left out: headers have secrets.
+	var ignored []error
+	otel.SetLogger(funcr.New(func(_, what string) { ignored = append(ignored, errors.New(what)) },
+		funcr.Options{RenderArgsHook: func([]any) []any { return nil }}))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { ignored = append(ignored, err) }))
 	client, err := newClient()
 	if err != nil {
 		return nil, err
@@ -77,6 +86,12 @@ func Open(ctx context.Context, o Options) (*Tracing, error) {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
 	t.provider = sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(about))
+	if err := errors.Join(ignored...); err != nil {
+		_ = t.Close()
+		return nil, fmt.Errorf("a variable OTEL_* is invalid: %w", err)
+	}
+	otel.SetLogger(logr.Discard()) // it would print to standard error
+	otel.SetErrorHandler(&complaints{log: o.Log})
 	t.tracer = t.provider.Tracer("frontpage")
 	return t, nil
 }
@@ -96,6 +111,23 @@ func wanted() (bool, error) {
 	default:
 		return false, fmt.Errorf("OTEL_TRACES_EXPORTER: %q is not otlp or none", to)
 	}
+}
+
+// checkVariables finds what OpenTelemetry would notice only when it sends spans, or would panic at.
+func checkVariables() error {
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"} {
+		u, err := url.Parse(os.Getenv(name))
+		if os.Getenv(name) != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+			return fmt.Errorf("%s: it is not a URL such as http://127.0.0.1:4318", name)
+		}
+	}
+	for _, name := range []string{"QUEUE_SIZE", "EXPORT_BATCH_SIZE"} {
+		name = "OTEL_BSP_MAX_" + name
+		if n, err := strconv.Atoi(cmp.Or(os.Getenv(name), "1")); err != nil || n < 1 {
+			return fmt.Errorf("%s: %q is not a positive number", name, os.Getenv(name))
+		}
+	}
+	return nil
 }
 
 // newClient returns a client of the protocol that the variables name. It reads all others itself.

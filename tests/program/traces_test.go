@@ -162,11 +162,19 @@ func TestTracesNeedNoCollector(t *testing.T) {
 
 func TestUnusableTracingStopsTheStart(t *testing.T) {
 	t.Parallel()
-	for _, variable := range []string{"OTEL_EXPORTER_OTLP_PROTOCOL=http/json", "OTEL_TRACES_EXPORTER=zipkin"} {
-		name, _, _ := strings.Cut(variable, "=")
+	for variable, want := range map[string]string{
+		"OTEL_EXPORTER_OTLP_PROTOCOL=http/json":          "OTEL_EXPORTER_OTLP_PROTOCOL",
+		"OTEL_TRACES_EXPORTER=zipkin":                    "OTEL_TRACES_EXPORTER",
+		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=localhost:1": "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: it is not a URL",
+		"OTEL_BSP_MAX_QUEUE_SIZE=-5":                     "OTEL_BSP_MAX_QUEUE_SIZE: \"-5\" is not a positive number",
+		"OTEL_TRACES_SAMPLER=bogus":                      "unsupported sampler: bogus",
+		"OTEL_EXPORTER_OTLP_CERTIFICATE=/nowhere":        "read tls ca cert file",
+		"OTEL_EXPORTER_OTLP_HEADERS=key=%secret":         "escape header value",
+		"OTEL_RESOURCE_ATTRIBUTES=a":                     "OTEL_RESOURCE_ATTRIBUTES",
+	} {
 		_, stderr, code := programtest.Run(t, []string{"REDIS_URL=memory://", "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", variable})
-		if code == 0 || !strings.Contains(stderr, name) {
-			t.Errorf("%s: exit code %d, want another one and its name:\n%s", variable, code, stderr)
+		if code != 1 || !strings.Contains(stderr, want) || strings.Contains(stderr, "secret") {
+			t.Errorf("%s: exit code %d, want 1 and %q:\n%s", variable, code, want, stderr)
 		}
 	}
 }
