@@ -1,6 +1,8 @@
 package program_test
 
 import (
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -58,6 +60,24 @@ func (s *server) useUntil(failures int, restart func()) {
 	all.Wait()
 }
 
+// metric returns the value of a series.
+func (s *server) metric(address, series string) float64 {
+	s.t.Helper()
+	res, err := http.Get("http://" + address + "/metrics")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	_, rest, found := strings.Cut(string(text), "\n"+series+" ")
+	line, _, _ := strings.Cut(rest, "\n")
+	value, invalid := strconv.ParseFloat(line, 64)
+	if err != nil || !found || invalid != nil {
+		s.t.Fatalf("%s: no value (%v)", series, err)
+	}
+	return value
+}
+
 // linesOfOutage returns the warnings and errors, and that the outage is over, of the log after the start.
 func linesOfOutage(log string) (lines []string) {
 	_, log, _ = strings.Cut(log, "msg=serving")
@@ -76,11 +96,18 @@ func TestOutageWritesFewLines(t *testing.T) {
 	for name, run := range map[string]func(t *testing.T) *server{
 		"of one's own Redis that is killed": func(t *testing.T) *server {
 			redis := redistest.Start(t)
-			s := start(t, "REDIS_URL="+redis.URL())
+			address := freeAddress(t)
+			s := start(t, "REDIS_URL="+redis.URL(), "ADMIN_ADDR="+address)
 			s.useIt()
 			s.events(`subscription { articlePosted { id } }`)
 			redis.Kill()
 			s.useUntil(500, redis.Restart)
+			failed := func(reason string) float64 {
+				return s.metric(address, `frontpage_redis_errors_total{reason="`+reason+`"}`)
+			}
+			if refused, late := failed("connection"), failed("timeout"); refused < 10*late || refused < 1 {
+				t.Errorf("of the calls to a Redis that is gone %v count as connection and %v as timeout", refused, late)
+			}
 			return s
 		},
 		"of one's own Redis that hangs": func(t *testing.T) *server {
