@@ -13,8 +13,8 @@ import (
 // errNoReply is the error of a call that Redis did not answer in time, all attempts included.
 var errNoReply = fmt.Errorf("%w in time", ErrUnavailable)
 
-// outage is what one request knows about the store.
-type outage struct{ begun atomic.Bool }
+// outage is what one request knows about the store: why a call was left without an answer.
+type outage struct{ cause atomic.Pointer[error] }
 
 type outageKey struct{}
 
@@ -74,8 +74,8 @@ func (h patience) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 }
 
 func (h patience) call(ctx context.Context, next func(context.Context) error) error {
-	if failedBefore(ctx) {
-		return errNoReply
+	if err := failedBefore(ctx); err != nil {
+		return err
 	}
 	limited, cancel := context.WithTimeout(ctx, h.limit)
 	defer cancel()
@@ -90,10 +90,20 @@ func (h patience) call(ctx context.Context, next func(context.Context) error) er
 	return err
 }
 
-// failedBefore reports whether Redis left an earlier call of the request without an answer.
-func failedBefore(ctx context.Context) bool {
+// failedBefore returns an error with the cause if Redis left an earlier call of the request without an answer.
+func failedBefore(ctx context.Context) error {
 	request, _ := ctx.Value(outageKey{}).(*outage)
-	return request != nil && request.begun.Load()
+	if request == nil {
+		return nil
+	}
+	switch cause := request.cause.Load(); {
+	case cause == nil:
+		return nil
+	case errors.Is(*cause, errNoReply):
+		return *cause
+	default:
+		return fmt.Errorf("%w: %w", errNoReply, noDeadline{*cause})
+	}
 }
 
 // NoteOutage has later calls of the request fail at once, if this error is that of a call without an answer.
@@ -104,7 +114,8 @@ func NoteOutage(ctx context.Context, err error) {
 	class := classify(err)
 	if request, _ := ctx.Value(outageKey{}).(*outage); request != nil &&
 		errors.Is(class, ErrUnavailable) && !errors.Is(class, ErrReadOnly) && !errors.Is(class, ErrDenied) {
-		request.begun.Store(true)
+		cause := err // so that only this one is allocated
+		request.cause.CompareAndSwap(nil, &cause)
 	}
 }
 

@@ -3,6 +3,7 @@ package redisrepo_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -75,6 +76,8 @@ func TestRequestWaitsOnceForASilentRedis(t *testing.T) {
 	for name, call := range calls {
 		if err := call(); !errors.Is(err, redisrepo.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: %v, want ErrUnavailable, and no deadline of the request", name, err)
+		} else if !strings.Contains(err.Error(), context.DeadlineExceeded.Error()) {
+			t.Errorf("%s: %v, want the cause in the text for the log", name, err)
 		}
 	}
 	if waits, most := h.waits.Load(), time.Duration(h.most.Load()); waits != 1 || most > 400*time.Millisecond {

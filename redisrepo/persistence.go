@@ -75,7 +75,10 @@ func (h *persistence) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 }
 
 func (h *persistence) call(ctx context.Context, commands []redis.Cmder, next redis.ProcessPipelineHook) error {
-	if failedBefore(ctx) || !h.enter(ctx, commands) {
+	if err := failedBefore(ctx); err != nil {
+		return failAll(commands, err)
+	}
+	if !h.enter(ctx, commands) {
 		return failAll(commands, errNoReply)
 	}
 	limit, patient := h.limit(ctx)

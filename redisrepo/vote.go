@@ -60,8 +60,8 @@ func (r *Repo) Vote(ctx context.Context, id ArticleID, voter UserName, vote Vote
 	if vote == Down && !r.rules.Downvotes {
 		return VoteResult{}, refuse(Forbidden, "direction", "this site has no downvotes: vote up, or withdraw your vote")
 	}
-	if failedBefore(ctx) {
-		return VoteResult{}, storeError(fmt.Sprintf("vote on %v", id), errNoReply)
+	if err := failedBefore(ctx); err != nil {
+		return VoteResult{}, storeError(fmt.Sprintf("vote on %v", id), err)
 	}
 	b := &ballot{ctx: ctx, voter: voter, vote: vote, bucket: bucket}
 	if !r.polls.enter(id, b) {
