@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"context"
+	"strings"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -144,6 +145,7 @@ func (o *operations) label(name string) string {
 		return other
 	}
 	o.room--
+	name = strings.Clone(name) // it is a part of the document, which it would keep in memory
 	o.known[name] = true
 	return name
 }
