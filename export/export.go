@@ -153,9 +153,6 @@ func export(ctx context.Context, repo *redisrepo.Repo, o Options, w writer) (sum
 				sum.Faults++
 				_ = bar.Clear()
 				_, _ = fmt.Fprintf(o.Report, "%v: %s: %v\n", batch[i], partly(rec), errs[i])
-				if rec != nil {
-					rec.ForgetVoters()
-				}
 			}
 			if rec == nil {
 				continue // gone

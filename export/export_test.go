@@ -334,6 +334,10 @@ func TestBrokenExportsAreRefused(t *testing.T) {
 		"no UTF-8":           {replaced(article, strings.Replace(lines[article-1], "article 0", "article \xff", 1)), "it is not UTF-8"},
 		"counts":             {replaced(article, strings.Replace(lines[article-1], `"votes":`, `"votes":1`, 1)), "upvoters and"},
 		"a group":            {replaced(article, strings.Replace(lines[article-1], `"groups":["g`, `"groups":["G`, 1)), "is no canonical name of a group"},
+		"no counts":          {replaced(len(lines), "{\"end\":null}\n"), "it is no last line of an export"},
+		"a kind of entry":    {replaced(2, strings.Replace(lines[1], `"log":"`, `"log":"not `, 1)), "its kind, its id or its article is invalid"},
+		"a deletion":         {replaced(len(lines)-1, `{"article":5000,"title":"t","poster":"p","time":1,"votes":1,"revision":0,"deleted":{"at":2}}`+"\n"), "deleted: by is missing"},
+		"too many votes":     {replaced(len(lines)-1, `{"article":5000,"title":"t","poster":"p","time":1,"votes":9007199254740992,"revision":0}`+"\n"), "votes: 9007199254740992 is out of range"},
 		"a log at the end":   {replaced(len(lines)-1, lines[1]), "it is neither an article nor an entry"},
 	} {
 		_, err := read(t.Context(), client, tt.text, 1)
@@ -381,14 +385,21 @@ func TestInconsistentArticlesAreReported(t *testing.T) {
 	s.fill(t)
 	s.client.SAdd(t.Context(), "voted:1", "user:twice")
 	s.client.HSet(t.Context(), "article:2", "votes", "many")
+	s.client.HSet(t.Context(), "article:3", "groups", "Go")
+	s.client.HSet(t.Context(), "article:7", "votes", "-500")
 	var to, report bytes.Buffer
 	sum, err := export.Write(t.Context(), s.Repo, &to, export.Options{Report: &report})
-	if !errors.Is(err, export.ErrInconsistent) || sum.Faults != 2 || sum.Articles != 28 ||
+	if !errors.Is(err, export.ErrInconsistent) || sum.Faults != 4 || sum.Articles != 26 ||
 		!strings.Contains(report.String(), "article:1: exported without voters") || !strings.Contains(report.String(), "article:2: left out") {
-		t.Errorf("export = %v, %v, and reports %s; want 2 inconsistent articles", sum, err, &report)
+		t.Errorf("export = %v, %v, and reports %s; want 4 inconsistent articles", sum, err, &report)
 	}
 	if strings.Contains(to.String(), "twice") || !strings.Contains(to.String(), `{"article":1,`) || strings.Contains(to.String(), `{"article":2,`) {
 		t.Errorf("the export has what it says it has not")
+	}
+	// The article without voters gets some without names, so that users can still vote on it.
+	other := redistest.Start(t).Client
+	if sum, err := read(t.Context(), other, to.String(), 1); err != nil || sum.Articles != 26 {
+		t.Errorf("import of what could be exported: %v, %v, want 26 articles that are consistent", sum, err)
 	}
 }
 

@@ -209,8 +209,8 @@ func (r *reader) parseLog(ctx context.Context, line []byte, to sink) error {
 	if err := decode(line, &entry); err != nil {
 		return err
 	}
-	if !logID.MatchString(entry.ID) || entry.Article < 1 || entry.Article > 1<<31-1 {
-		return errors.New("its id or its article is invalid")
+	if !logID.MatchString(entry.ID) || !entry.Kind.Valid() || entry.Article < 1 || entry.Article > 1<<31-1 {
+		return errors.New("its kind, its id or its article is invalid")
 	}
 	r.sum.Log++
 	if r.log = append(r.log, entry); len(r.log) < batchSize {
@@ -243,6 +243,9 @@ func (r *reader) parseEnd(ctx context.Context, line []byte, to sink) error {
 	var end footer
 	if err := decode(line, &end); err != nil {
 		return err
+	}
+	if end.End == nil {
+		return errors.New("it is no last line of an export")
 	}
 	if *end.End != (counts{r.sum.Articles, r.sum.Log}) {
 		return fmt.Errorf("the file should have %d articles and %d entries of the moderation log, and has %d and %d",

@@ -151,7 +151,8 @@ type recordReplies struct {
 }
 
 // Records reads articles, each as it is at one moment, in a few round trips. A record is nil for an article that is
-// gone. The error of one article is ErrInconsistent, or says which of its numbers is none.
+// gone. The error of one article is ErrInconsistent, or says which of its numbers is none; its record has no voters, and
+// is nil if more than the voters is wrong.
 func (r *Repo) Records(ctx context.Context, ids []ArticleID) (records []*Record, errs []error, err error) {
 	records, errs = make([]*Record, len(ids)), make([]error, len(ids))
 	left := make([]int, len(ids))
@@ -360,15 +361,16 @@ func (f *recordReplies) record(id ArticleID) (*Record, error) {
 			rec.Audit[name] = record
 		}
 	}
-	if err := rec.Validate(); err != nil {
-		return rec, errors.Join(ErrInconsistent, err)
+	problem := rec.Validate()
+	if problem == nil {
+		return rec, nil
 	}
-	return rec, nil
-}
-
-// ForgetVoters removes the voters from the record, of an article that could not be read consistently.
-func (rec *Record) ForgetVoters() {
+	problem = errors.Join(ErrInconsistent, problem)
 	rec.Up, rec.Down, rec.UnnamedUp, rec.UnnamedDown, rec.Audit = nil, nil, 0, 0, nil
+	if rec.Validate() != nil {
+		return nil, problem
+	}
+	return rec, problem
 }
 
 func validUTF8(text string) string { return strings.ToValidUTF8(text, "\ufffd") }
@@ -398,9 +400,12 @@ func (rec *Record) Validate() error {
 	}
 	upvotes := rec.Votes + rec.Downvotes
 	for what, n := range map[string]int64{"downvotes": rec.Downvotes, "upvotes": upvotes, "revision": rec.Revision} {
-		if n < 0 || n > maxExact {
+		if n < 0 || n > math.MaxInt32 {
 			return fmt.Errorf("%s: %d is out of range", what, n)
 		}
+	}
+	if rec.Deleted != nil && rec.Deleted.By == "" {
+		return errors.New("deleted: by is missing")
 	}
 	if math.Abs(rec.Time) > maxExact || rec.Deleted != nil && math.Abs(rec.Deleted.At) > maxExact {
 		return errors.New("a time is out of range")

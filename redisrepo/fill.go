@@ -136,8 +136,23 @@ func (f *Filling) kept(rec *Record) time.Duration {
 	return posted.Add(f.r.rules.VotingWindow + voterMargin).Sub(f.r.now()).Truncate(time.Second)
 }
 
+// withVoters returns the record, with voters without names if its voters are not known: while voting is open, the store
+// needs one for each vote.
+func (rec *Record) withVoters() *Record {
+	if len(rec.Up)+rec.UnnamedUp+len(rec.Down)+rec.UnnamedDown > 0 {
+		return rec
+	}
+	filled := *rec
+	filled.UnnamedUp, filled.UnnamedDown = int(rec.Votes+rec.Downvotes), int(rec.Downvotes)
+	if rec.Uncounted {
+		filled.Up = []UserName{rec.Poster}
+	}
+	return &filled
+}
+
 // putVoters adds the voters of an article that does not exist yet, importVoters at a time.
 func (f *Filling) putVoters(ctx context.Context, rec *Record) error {
+	rec = rec.withVoters()
 	kept, p := f.kept(rec), f.r.partition(rec.ID)
 	if kept <= 0 || len(rec.Up)+rec.UnnamedUp+len(rec.Down)+rec.UnnamedDown == 0 {
 		return nil
@@ -147,7 +162,7 @@ func (f *Filling) putVoters(ctx context.Context, rec *Record) error {
 		audit = append(audit, name.member(), rec.Audit[name])
 	}
 	keys := []string{p.voted(rec.ID), p.downvoted(rec.ID), p.audit(rec.ID)}
-	elements := [][]any{voterMembers(rec.Up, rec.UnnamedUp), voterMembers(rec.Down, rec.UnnamedDown), audit}
+	elements := [][]any{voterMembers(rec.Up, 0, rec.UnnamedUp), voterMembers(rec.Down, rec.UnnamedUp, rec.UnnamedDown), audit}
 	err := f.r.exchange(f.r.confirmed(ctx), func(pipe redis.Pipeliner) { pipe.Unlink(ctx, keys...) }) // of an import that was killed
 	for i, key := range keys {
 		for some := range slices.Chunk(elements[i], importVoters) {
@@ -168,14 +183,14 @@ func (f *Filling) putVoters(ctx context.Context, rec *Record) error {
 }
 
 // voterMembers are the members of a set of voters. Those without names are placeholders, as add_placeholders in
-// shared.lua makes them.
-func voterMembers(named []UserName, unnamed int) []any {
+// shared.lua makes them, with numbers after those of the other set: no voter is in both.
+func voterMembers(named []UserName, other, unnamed int) []any {
 	members := make([]any, 0, len(named)+unnamed)
 	for _, name := range named {
 		members = append(members, name.member())
 	}
 	for i := range unnamed {
-		members = append(members, "import:"+strconv.Itoa(i+1))
+		members = append(members, "import:"+strconv.Itoa(other+i+1))
 	}
 	return members
 }

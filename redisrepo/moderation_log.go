@@ -21,6 +21,11 @@ const (
 	LogRegrouped ModerationKind = "regrouped" // by a moderator who is not the poster
 )
 
+// Valid reports whether it is one of the kinds above.
+func (k ModerationKind) Valid() bool {
+	return k == LogDeleted || k == LogUndeleted || k == LogRegrouped
+}
+
 // ModerationEntry is an entry of the moderation log.
 type ModerationEntry struct {
 	Kind          ModerationKind
