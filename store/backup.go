@@ -43,6 +43,9 @@ func (s *Store) Backup(ctx context.Context, path string) (done Snapshot, err err
 	if s.Kind != Child {
 		return done, ErrNotPrivate
 	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return done, fmt.Errorf("%s is not a regular file: name the file to write", path)
+	}
 	c := &child{}
 	if err := c.openFolder(Options{DataDir: s.Address}); err != nil {
 		return done, err

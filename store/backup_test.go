@@ -116,6 +116,10 @@ func TestFailedBackupLeavesTheFileAlone(t *testing.T) {
 	if _, err := s.Backup(t.Context(), filepath.Join(t.TempDir(), "missing", "site.rdb")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a backup to a folder that does not exist: %v", err)
 	}
+	folder := t.TempDir()
+	if _, err := s.Backup(t.Context(), folder); err == nil || err.Error() != folder+" is not a regular file: name the file to write" {
+		t.Errorf("a backup to a folder: %v", err)
+	}
 	remote := open(t, store.Options{URL: startServer(t).url()})
 	if _, err := remote.Backup(t.Context(), path); !errors.Is(err, store.ErrNotPrivate) {
 		t.Errorf("backup of a Redis of one's own: %v, want %v", err, store.ErrNotPrivate)
