@@ -54,7 +54,11 @@ func mapper[T any](failed **Error, parse func(string) (T, error), form string) k
 		}
 		value, err := parse(text)
 		if err != nil {
-			*failed = Invalid(fmt.Errorf("%q is not %s", text, form), ctx.Value.Name)
+			problem := fmt.Errorf("%q is not %s", text, form)
+			if ctx.Value.Flag == nil || len(ctx.Value.Flag.Envs) == 0 {
+				return problem // an argument of a command, which kong names
+			}
+			*failed = Invalid(problem, ctx.Value.Name)
 			return *failed
 		}
 		target.Set(reflect.ValueOf(value))

@@ -108,7 +108,8 @@ const masked = "********"
 
 var (
 	// credentials match the user and the password in a URL, also if it cannot be parsed because they are not encoded.
-	credentials = regexp.MustCompile(`://.*@`)
+	credentials   = regexp.MustCompile(`://.*@`)
+	withoutScheme = regexp.MustCompile(`^.*@`)
 	// secretParameter matches a parameter of a URL, such as sentinel_password=TEXT.
 	secretParameter = regexp.MustCompile(`(?i)([?&][a-z0-9_-]*(?:password|secret|token|key)=)[^&#]*`)
 )
@@ -117,6 +118,9 @@ var (
 func mask(flag, text string) string {
 	if text != "" && (strings.HasSuffix(flag, "-secret") || strings.HasSuffix(flag, "-token") || strings.HasSuffix(flag, "-password")) {
 		return masked
+	}
+	if strings.HasSuffix(flag, "-url") && !strings.Contains(text, "://") { // a mistake, as in user:password@host
+		text = withoutScheme.ReplaceAllString(text, masked+"@")
 	}
 	if !strings.HasPrefix(text, "unix:///") { // a path, which may contain an @
 		text = credentials.ReplaceAllString(text, "://"+masked+"@")

@@ -71,6 +71,7 @@ func TestConfigShowsNoSecret(t *testing.T) {
 		"JWT_SECRET=" + sesame:   "********",
 		"AUDIT_SECRET=" + sesame: "********",
 		"REDIS_URL=redis://bob:sesame@host:1/2?sentinel_password=sesame": "redis://********@host:1/2?sentinel_password=********",
+		"REDIS_URL=bob:sesame@host:1":                                    "********@host:1",
 		"REDIS_URL=redis://:sesame/sesame@sesame@host":                   "redis://********@host",
 		"REDIS_URL=unix:///folder/a@b":                                   "unix:///folder/a@b",
 		"JWKS_URL=https://bob:sesame@host/keys?key=sesame":               "https://********@host/keys?key=********",

@@ -194,7 +194,7 @@ func TestPortInUseErrorSuggestsAnotherPort(t *testing.T) {
 // Errors in arguments point to the help.
 func TestUnknownArgumentErrorPointsToHelp(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"--no-such-flag"}, {"no-such-command"}, {"import"}, {"--addr"}} {
+	for _, args := range [][]string{{"--no-such-flag"}, {"no-such-command"}, {"import"}, {"--addr"}, {"token", "alice", "--for", "1"}} {
 		_, text, code := programtest.Run(t, nil, args...)
 		if code != 2 || strings.Count(text, "\n") != 1 || !strings.HasSuffix(text, "see frontpage --help\n") {
 			t.Errorf("%q: exit code %d: %s", args, code, text)
