@@ -26,7 +26,7 @@ type importFile struct {
 
 // Run imports the file. Refused rows of a CSV file are reported, and are not an error.
 func (i *importFile) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
-	file, err := spooled(i.File)
+	file, err := spooled(ctx, i.File)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (i *importFile) importSite(ctx context.Context, s *settings.Settings, log *
 }
 
 // spooled returns a file that can be read twice: the file itself or, if it is a pipe, a copy that ends with the process.
-func spooled(file *os.File) (*os.File, error) {
+func spooled(ctx context.Context, file *os.File) (*os.File, error) {
 	if _, err := file.Seek(0, io.SeekCurrent); err == nil {
 		return file, nil
 	}
@@ -71,7 +71,17 @@ func spooled(file *os.File) (*os.File, error) {
 		return nil, err
 	}
 	_ = os.Remove(copied.Name()) // a system that keeps it cleans its temporary files up later
-	if _, err := io.Copy(copied, file); err != nil {
+	read := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(copied, file)
+		read <- err
+	}()
+	select {
+	case err = <-read:
+	case <-ctx.Done(): // what waits for the pipe ends with the process
+		return nil, ctx.Err()
+	}
+	if err != nil {
 		return nil, errors.Join(err, copied.Close())
 	}
 	_, err = copied.Seek(0, io.SeekStart)

@@ -60,7 +60,11 @@ func run(args []string) int {
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
 	if err := command.Run(&p.Settings, log); err != nil {
-		fmt.Fprintln(os.Stderr, "frontpage:", err)
+		text := err.Error()
+		if ctx.Err() != nil {
+			text = strings.ReplaceAll(text, context.Canceled.Error(), "interrupted")
+		}
+		fmt.Fprintln(os.Stderr, "frontpage:", text)
 		return 1
 	}
 	return 0

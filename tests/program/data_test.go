@@ -1,6 +1,7 @@
 package program_test
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -170,5 +171,30 @@ func TestExportIsImportedElsewhere(t *testing.T) {
 	piped.Stdin = io.MultiReader(strings.NewReader(first)) // so that it is a pipe
 	if out, err := piped.CombinedOutput(); err != nil || !strings.Contains(string(out), "imported 1 articles") {
 		t.Errorf("import from a pipe: %v %s", err, out)
+	}
+}
+
+// An interrupt ends a command that waits for its input, and the error says so in words.
+func TestInterruptEndsAnImportThatWaitsForItsInput(t *testing.T) {
+	t.Parallel()
+	cmd := programtest.Command(t, []string{"DATA_DIR=" + t.TempDir()}, "import", "-")
+	var log bytes.Buffer
+	cmd.Stderr = &log
+	input, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := input.Write(make([]byte, 1<<20)); err != nil { // more than a pipe holds, so it has begun to read
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 1 || log.String() != "frontpage: interrupted\n" {
+		t.Errorf("after an interrupt: exit code %d, %q, want 1 and a message", code, &log)
 	}
 }
