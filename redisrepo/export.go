@@ -399,10 +399,13 @@ func (rec *Record) Validate() error {
 		return fmt.Errorf("%d is not an article number", rec.ID)
 	}
 	upvotes := rec.Votes + rec.Downvotes
-	for what, n := range map[string]int64{"downvotes": rec.Downvotes, "upvotes": upvotes, "revision": rec.Revision} {
-		if n < 0 || n > math.MaxInt32 {
+	for what, n := range map[string]int64{"downvotes": rec.Downvotes, "upvotes": upvotes} {
+		if n < 0 || n > math.MaxInt32 { // what the API can express
 			return fmt.Errorf("%s: %d is out of range", what, n)
 		}
+	}
+	if rec.Revision < 0 || rec.Revision > maxExact {
+		return fmt.Errorf("revision: %d is out of range", rec.Revision)
 	}
 	if rec.Deleted != nil && rec.Deleted.By == "" {
 		return errors.New("deleted: by is missing")
