@@ -73,7 +73,7 @@ func Name(flag string) string { return Variable(flag) + " (--" + flag + ")" }
 // another one.
 func (s *Settings) Validate() error {
 	for _, validate := range []func() error{
-		s.Rules.check, s.Store.check, s.Serving.check, s.SignIn.check, s.Rates.check, s.Process.check, s.Admin.check, s.checkDevHosts, s.checkEndpoint, s.checkSignInURL,
+		s.Rules.check, s.Store.check, s.Serving.check, s.SignIn.check, s.Rates.check, s.Process.check, s.Admin.check, s.checkAdminAddr, s.checkDevHosts, s.checkEndpoint, s.checkSignInURL,
 	} {
 		if err := validate(); err != nil {
 			return err
@@ -90,6 +90,13 @@ func (s *Settings) checkEndpoint() error {
 		return Invalid(errors.New(invalid.Problem), endpointFlags[invalid.Option])
 	}
 	return err
+}
+
+func (s *Settings) checkAdminAddr() error {
+	if s.AdminAddr != "" && s.AdminAddr == s.Addr && !strings.HasSuffix(s.Addr, ":0") {
+		return Invalid(fmt.Errorf("%s is given for both: choose two ports", s.Addr), "admin-addr", "addr")
+	}
+	return nil
 }
 
 // devHost matches a name of DEV_HOSTS. A star stands for any names before the rest.

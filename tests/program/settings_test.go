@@ -141,6 +141,7 @@ func TestInvalidSettingStopsTheStart(t *testing.T) {
 	} {
 		i.check(t, 1)
 	}
+	invalid{[]string{"ADDR=127.0.0.1:8080", "ADMIN_ADDR=127.0.0.1:8080"}, "admin-addr addr", []string{"is given for both"}}.check(t, 2)
 }
 
 func TestInvalidSignInSettingStopsTheStart(t *testing.T) {
