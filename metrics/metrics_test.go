@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"regexp"
@@ -124,7 +125,7 @@ func freePort(t *testing.T) string {
 // scrape returns the values of all series.
 func (o *observed) scrape() (series map[string]float64) {
 	to := httptest.NewRecorder()
-	o.metrics.ServeHTTP(to, httptest.NewRequest("GET", "/metrics", nil))
+	o.metrics.ServeHTTP(to, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	series = map[string]float64{}
 	for line := range strings.Lines(to.Body.String()) {
 		name, value, ok := strings.Cut(strings.TrimSpace(line), "} ")
@@ -171,7 +172,7 @@ func (o *observed) moves(what string, do func(), want ...string) {
 	}
 	deadline := time.Now().Add(sitetest.Patience)
 	for len(wrong()) > 0 && time.Now().Before(deadline) {
-		time.Sleep(10 * time.Millisecond)
+		<-time.After(10 * time.Millisecond)
 	}
 	for _, problem := range wrong() {
 		o.T.Errorf("%s: %s", what, problem)

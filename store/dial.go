@@ -47,7 +47,7 @@ func (c deadConn) SyscallConn() (syscall.RawConn, error) { return nil, c.err }
 type dialError struct{ error }
 
 // Is lets it be told from a timeout, which it claims to be.
-func (dialError) Is(target error) bool { return target == syscall.ENOTCONN } //nolint:errorlint // an error that is looked for
+func (dialError) Is(target error) bool { return target == syscall.ENOTCONN }
 
 func (dialError) Timeout() bool   { return true }
 func (dialError) Temporary() bool { return true }
