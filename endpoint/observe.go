@@ -24,7 +24,7 @@ type Outcome struct {
 	Code      string // of the first error; empty without errors
 	Transport string // OverHTTP, OverEvents or OverSocket
 	Source    Source
-	Began     time.Time     // when the request had been read
+	Began     time.Time     // when the request had been read, or was refused before that
 	Duration  time.Duration // until the response was made: slow clients do not lengthen it
 	Bytes     int           // of the response's body as it is sent, compressed or not
 }
@@ -52,7 +52,7 @@ func (e *executor) receive(ctx context.Context, transport string) *operation {
 	if len(e.observers) == 0 {
 		return o
 	}
-	o.outcome = &Outcome{Transport: transport, Code: codeInternal, Began: time.Now()} // the code is that of a panic
+	o.observed, o.outcome.Transport, o.outcome.Code = true, transport, codeInternal // the code is that of a panic
 	for _, by := range e.observers {
 		if by.Begin != nil {
 			o.ctx = by.Begin(o.ctx)
@@ -63,21 +63,21 @@ func (e *executor) receive(ctx context.Context, transport string) *operation {
 
 // read starts the clock when the request has been read.
 func (o *operation) read() {
-	if o.outcome != nil {
+	if o.observed {
 		o.outcome.Began = time.Now()
 	}
 }
 
 // over notes the transport, if it was not known when the request arrived.
 func (o *operation) over(transport string) {
-	if o.outcome != nil {
+	if o.observed {
 		o.outcome.Transport = transport
 	}
 }
 
 // shares notes that the response is that of another request.
 func (o *operation) shares() {
-	if o.outcome != nil {
+	if o.observed {
 		o.outcome.Source = Shared
 	}
 }
@@ -85,7 +85,7 @@ func (o *operation) shares() {
 // responds notes a response that is about to be sent, and how many bytes it has.
 func (o *operation) responds(f *finished, bytes int) {
 	switch {
-	case o.outcome == nil:
+	case !o.observed:
 		return
 	case f.refused != nil:
 		o.outcome.Source = Refused
@@ -99,7 +99,7 @@ func (o *operation) responds(f *finished, bytes int) {
 // begun notes that a subscription is open, or why it is not.
 func (o *operation) begun(s *subscription) {
 	switch {
-	case o.outcome == nil:
+	case !o.observed:
 	case s.watch != nil:
 		o.opens()
 	case s.first != nil:
@@ -111,7 +111,7 @@ func (o *operation) begun(s *subscription) {
 
 // opens notes that a stream is open.
 func (o *operation) opens() {
-	if o.outcome != nil {
+	if o.observed {
 		o.outcome.Source, o.outcome.Code = Executed, ""
 		o.end()
 	}
@@ -119,7 +119,7 @@ func (o *operation) opens() {
 
 // refused notes that the operation does not run.
 func (o *operation) refused(code string) {
-	if o.outcome != nil {
+	if o.observed {
 		o.outcome.Source, o.outcome.Code = Refused, code
 		o.end()
 	}
@@ -127,18 +127,22 @@ func (o *operation) refused(code string) {
 
 // end notifies the observers, unless it has before.
 func (o *operation) end() {
-	if o.outcome == nil {
+	if !o.observed {
 		return
 	}
-	outcome := *o.outcome
-	o.outcome = nil
-	outcome.Duration = time.Since(outcome.Began)
+	o.observed = false
+	outcome := &o.outcome
+	now := time.Now()
+	if outcome.Began.IsZero() {
+		outcome.Began = now
+	}
+	outcome.Duration = now.Sub(outcome.Began)
 	if o.prepared != nil {
 		outcome.Name, outcome.Kind = o.prepared.operation.Name, string(o.prepared.operation.Operation)
 	}
 	for _, by := range o.exec.observers {
 		if by.End != nil {
-			by.End(o.ctx, outcome)
+			by.End(o.ctx, *outcome)
 		}
 	}
 }

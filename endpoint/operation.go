@@ -20,9 +20,10 @@ type operation struct {
 	prepared  *prepared
 	variables string // coerced, in JSON; empty if it defines none
 	cost      int
-	admitted  *weight  // of a subscription that streams counts
-	led       bool     // it runs for all who ask the same now
-	outcome   *Outcome // until the observers were notified; nil if there are none
+	admitted  *weight // of a subscription that streams counts
+	led       bool    // it runs for all who ask the same now
+	observed  bool    // the observers are to be notified of the outcome
+	outcome   Outcome
 }
 
 // prepare parses, validates and measures an operation. A refused one must not run.

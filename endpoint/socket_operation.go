@@ -94,6 +94,7 @@ func (s *socket) run(ctx context.Context, so *socketOperation, asked *request) {
 	begun := sync.OnceFunc(func() { <-s.starting })
 	defer begun()
 	op := s.exec.receive(ctx, OverSocket)
+	op.read()
 	defer op.end()
 	defer s.recovered(so, op)
 	refused := s.start(so, op, asked)

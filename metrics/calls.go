@@ -95,7 +95,7 @@ func (c *calls) DialHook(next redis.DialHook) redis.DialHook {
 // ProcessHook implements redis.Hook.
 func (c *calls) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, command redis.Cmder) error {
-		began := time.Now()
+		began := time.Since(started)
 		err := next(ctx, command)
 		c.count(c.single, began, 1, err)
 		return err
@@ -105,16 +105,19 @@ func (c *calls) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // ProcessPipelineHook implements redis.Hook.
 func (c *calls) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, commands []redis.Cmder) error {
-		began := time.Now()
+		began := time.Since(started)
 		err := next(ctx, commands)
 		c.count(c.pipeline, began, len(commands), err)
 		return err
 	}
 }
 
+// started is what times are measured from: time.Since reads the monotonic clock alone, time.Now another one, too.
+var started = time.Now()
+
 // count counts a round trip.
-func (c *calls) count(by prometheus.Observer, began time.Time, commands int, err error) {
-	by.Observe(time.Since(began).Seconds())
+func (c *calls) count(by prometheus.Observer, began time.Duration, commands int, err error) {
+	by.Observe((time.Since(started) - began).Seconds())
 	c.commands.Add(float64(commands))
 	if err != nil && !errors.Is(err, redis.Nil) {
 		c.errors.WithLabelValues(reasonOf(err)).Inc()

@@ -19,7 +19,7 @@ import (
 )
 
 // maxMetricsAllocations is what metrics may allocate for a request.
-const maxMetricsAllocations = 3
+const maxMetricsAllocations = 1
 
 // measured returns an endpoint without metrics, and one with them.
 func measured(tb testing.TB, share time.Duration) (handlers [2]http.Handler) {
@@ -62,7 +62,8 @@ func TestMetricsAllocateLittle(t *testing.T) {
 }
 
 // BenchmarkMetrics compares the CPU time of this process for a request without metrics and with them. The two alternate,
-// so that a busy machine slows down both, and each number is the median of all rounds.
+// so that a busy machine slows down both, and each number is that of a round with few disturbances: a tenth of the rounds
+// took less.
 func BenchmarkMetrics(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // as the server does by default
 	for _, each := range []struct {
@@ -88,7 +89,7 @@ func BenchmarkMetrics(b *testing.B) {
 			}
 			for i, unit := range []string{"us-without", "us-with"} {
 				slices.Sort(took[i])
-				b.ReportMetric(took[i][len(took[i])/2], unit)
+				b.ReportMetric(took[i][len(took[i])/10], unit)
 			}
 			b.ReportMetric(0, "ns/op") // of two rounds: no use
 		})
