@@ -152,8 +152,10 @@ func (rec *Record) withVoters() *Record {
 
 // putVoters adds the voters of an article that does not exist yet, importVoters at a time.
 func (f *Filling) putVoters(ctx context.Context, rec *Record) error {
-	rec = rec.withVoters()
 	kept, p := f.kept(rec), f.r.partition(rec.ID)
+	if kept >= voterMargin {
+		rec = rec.withVoters()
+	}
 	if kept <= 0 || len(rec.Up)+rec.UnnamedUp+len(rec.Down)+rec.UnnamedDown == 0 {
 		return nil
 	}
