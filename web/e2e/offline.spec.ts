@@ -6,6 +6,7 @@ const notice = "No connection to the server. This page may be out of date until 
 test.beforeEach(({ watch }) => {
   watch.allowed.push(
     /ERR_CONNECTION_REFUSED|ERR_INTERNET_DISCONNECTED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE/,
+    /503/, // while a server that has started loads its store
   );
 });
 
