@@ -15,6 +15,7 @@ cd "$(dirname "$0")/.."
 if [ -n "${REDIS_SERVER:-}" ]; then
 	server=$(command -v "$REDIS_SERVER") || { echo "scripts/test.sh: $REDIS_SERVER is not on PATH" >&2; exit 1; }
 	as_redis=$(mktemp -d)
+	chmod 755 "$as_redis" # a test runs the server as another user
 	trap 'rm -rf "$as_redis"' EXIT
 	printf '#!/bin/sh\nexec "%s" "$@"\n' "$server" >"$as_redis/redis-server"
 	chmod +x "$as_redis/redis-server"
