@@ -15,7 +15,6 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/rs/cors"
 	"github.com/vektah/gqlparser/v2/ast"
-	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"frontpage/identity"
 	"frontpage/redisrepo"
@@ -138,7 +137,7 @@ func Starting(o Options) http.Handler {
 	refused := &refusal{
 		code: codeUnavailable, message: "the server is starting: try again", status: http.StatusServiceUnavailable, wait: time.Second,
 	}
-	answer := finish(&graphql.Response{Errors: gqlerror.List{refused.shown()}}, refused)
+	answer := refused.alone()
 	return forClients(o, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		write(w, req, negotiate(req.Header.Values("Accept")).media, &operation{}, answer) // no observer is notified
 	}))

@@ -19,7 +19,7 @@ type Observer struct {
 
 // Outcome says what became of an operation, or of a request that never became one.
 type Outcome struct {
-	Name      string // of the operation in a valid document, as the client chose it; empty if it has none
+	Name      string // of the operation in a valid document; empty if it has none. The client chose it: more than 100 bytes are cut
 	Kind      string // query, mutation or subscription; empty if the document is not valid
 	Code      string // of the first error; empty without errors
 	Transport string // OverHTTP, OverEvents or OverSocket
@@ -138,7 +138,7 @@ func (o *operation) end() {
 	}
 	outcome.Duration = now.Sub(outcome.Began)
 	if o.prepared != nil {
-		outcome.Name, outcome.Kind = o.prepared.operation.Name, string(o.prepared.operation.Operation)
+		outcome.Name, outcome.Kind = cutTo(o.prepared.operation.Name, maxAlias), string(o.prepared.operation.Operation)
 	}
 	for _, by := range o.exec.observers {
 		if by.End != nil {

@@ -95,6 +95,11 @@ func (r *refusal) finish(op *operation) *finished {
 	return finish(r.response(op), r)
 }
 
+// alone presents the refusal as what is sent where there is no operation.
+func (r *refusal) alone() *finished {
+	return finish(&graphql.Response{Errors: gqlerror.List{r.shown()}}, r)
+}
+
 // streamable reports whether a client that prefers an event stream gets the refusal as an event. A refusal
 // with an error status is never an event.
 func (r *refusal) streamable() bool { return r == nil || r.status < http.StatusBadRequest }

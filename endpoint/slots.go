@@ -7,9 +7,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/99designs/gqlgen/graphql"
-	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
 const (
@@ -154,4 +151,4 @@ var overloaded = &refusal{
 }
 
 // refusedByOverload is overloaded as it is sent. It is made once, since it is sent when there is no time.
-var refusedByOverload = finish(&graphql.Response{Errors: gqlerror.List{overloaded.shown()}}, overloaded)
+var refusedByOverload = overloaded.alone()

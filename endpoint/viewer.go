@@ -11,9 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/99designs/gqlgen/graphql"
-	"github.com/vektah/gqlparser/v2/gqlerror"
-
 	"frontpage/identity"
 	"frontpage/redisrepo"
 )
@@ -92,7 +89,7 @@ func signIn(exec *executor, by *identity.Verifier, proxies []netip.Prefix, log *
 			refused := notAuthenticated(req.Context(), log, err)
 			w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
 			op := exec.receive(req.Context(), OverHTTP)
-			write(w, req, negotiate(req.Header.Values("Accept")).media, op, finish(&graphql.Response{Errors: gqlerror.List{refused.shown()}}, refused))
+			write(w, req, negotiate(req.Header.Values("Accept")).media, op, refused.alone())
 			return
 		}
 		v := Viewer{Address: clientAddress(req, proxies)}.withCaller(caller)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -84,7 +83,7 @@ const poolSize = 8
 
 func start(t *testing.T) *observed {
 	t.Helper()
-	port := freePort(t)
+	port := redistest.UnusedPort(t)
 	server, err := redistest.Open("--port", port, "--bind", "127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
@@ -106,20 +105,6 @@ func start(t *testing.T) *observed {
 	o.metrics.FollowStore(client, o.Repo)
 	o.metrics.FollowEndpoint(o.Handler)
 	return o
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
 }
 
 // scrape returns the values of all series.
@@ -371,7 +356,7 @@ func (o *observed) poolMetricsMove() {
 func (o *observed) storeMetricsMove(id string) {
 	t := o.T
 	server := fmt.Sprintf(`{server=%q`, o.redis.Socket())
-	replica, err := redistest.Open("--replicaof", "127.0.0.1 "+o.port, "--port", freePort(t), "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0")
+	replica, err := redistest.Open("--replicaof", "127.0.0.1 "+o.port, "--port", redistest.UnusedPort(t), "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0")
 	if err != nil {
 		t.Fatal(err)
 	}

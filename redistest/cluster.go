@@ -44,7 +44,7 @@ func StartCluster(tb testing.TB, args ...string) *Cluster {
 	cluster := rand.Uint64()
 	var addresses []string // with the port of the cluster's bus
 	for i := range 2 * primaries {
-		bus := unusedPort(tb)
+		bus := UnusedPort(tb)
 		n := newNode(tb, append(slices.Clone(args), "--cluster-port", bus)...)
 		c.Nodes = append(c.Nodes, n)
 		c.ids = append(c.ids, fmt.Sprintf("%020x%020x", cluster, i))
@@ -69,7 +69,7 @@ func StartCluster(tb testing.TB, args ...string) *Cluster {
 // newNode prepares a server that also listens on a port, and ends with the test.
 func newNode(tb testing.TB, args ...string) *Server {
 	tb.Helper()
-	port := unusedPort(tb)
+	port := UnusedPort(tb)
 	n, err := newServer(append([]string{"--bind", "127.0.0.1", "--port", port}, args...)...)
 	if err != nil {
 		tb.Fatal(err)
@@ -375,9 +375,9 @@ var ports atomic.Int64
 
 func init() { ports.Store(rand.Int64N(12_000)) }
 
-// unusedPort returns a port on which nothing listens. It never returns the same port twice, and none that the system
+// UnusedPort returns a port on which nothing listens. It never returns the same port twice, and none that the system
 // assigns to outgoing connections or to listeners on port 0.
-func unusedPort(tb testing.TB) string {
+func UnusedPort(tb testing.TB) string {
 	tb.Helper()
 	for range 1000 {
 		port := strconv.FormatInt(20_000+ports.Add(1)%12_000, 10)

@@ -19,7 +19,7 @@ func (a *Admin) check() (err error) {
 		return err
 	}
 	if n := len(a.adminToken); n > 0 && n < minAdminToken {
-		return Invalid(fmt.Errorf("it has %d bytes, want at least %d", n, minAdminToken), "admin-token")
+		return Invalid(fmt.Errorf("it has %d bytes, want at least %d", n, minAdminToken), secretFlag(a.AdminTokenFile, "admin-token"))
 	}
 	return nil
 }

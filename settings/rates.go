@@ -78,11 +78,7 @@ func (r *Rates) check() (err error) {
 		return err
 	}
 	if r.auditSecret != "" && len(r.auditSecret) < minAuditSecret {
-		flag := "audit-secret"
-		if r.AuditSecretFile != "" {
-			flag = "audit-secret-file"
-		}
-		return Invalid(fmt.Errorf("it has %d bytes, want at least %d", len(r.auditSecret), minAuditSecret), flag)
+		return Invalid(fmt.Errorf("it has %d bytes, want at least %d", len(r.auditSecret), minAuditSecret), secretFlag(r.AuditSecretFile, "audit-secret"))
 	}
 	return nil
 }

@@ -6,6 +6,14 @@ import (
 	"strings"
 )
 
+// secretFlag returns the flag that gave a secret: that of its file if there is one.
+func secretFlag(file, flag string) string {
+	if file != "" {
+		return flag + "-file"
+	}
+	return flag
+}
+
 // secret returns a secret that is given as text, or by the name of a file whose setting is called like that of the
 // text and -file. Line breaks at the end of the file are not part of it. The errors do not contain it.
 func secret(text, file, flag string) (string, error) {

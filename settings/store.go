@@ -44,15 +44,11 @@ func (s *Store) check() (err error) {
 
 // StoreOptions returns the options of the store.
 func (s *Store) StoreOptions(log *slog.Logger) store.Options {
-	url := "redis-url"
-	if s.RedisURLFile != "" {
-		url = "redis-url-file"
-	}
 	return store.Options{
 		URL: s.url, DataDir: s.DataDir, Timeout: s.RedisTimeout, Acks: s.RedisAcks, Log: log, Command: s.Command,
 		TLS: store.TLS{CAFile: s.RedisCAFile, CertFile: s.RedisCertFile, KeyFile: s.RedisKeyFile},
 		Names: map[string]string{
-			"URL": Name(url), "DataDir": Name("data-dir"), "Acks": Name("redis-acks"),
+			"URL": Name(secretFlag(s.RedisURLFile, "redis-url")), "DataDir": Name("data-dir"), "Acks": Name("redis-acks"),
 			"CAFile": Name("redis-ca-file"), "CertFile": Name("redis-cert-file"), "KeyFile": Name("redis-key-file"),
 		},
 	}

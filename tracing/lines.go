@@ -31,7 +31,7 @@ func (t *Tracing) line(ctx context.Context, message string, took time.Duration, 
 }
 
 func outcome(o endpoint.Outcome, viewer bool) []slog.Attr {
-	return []slog.Attr{slog.String("transport", o.Transport), slog.String("operation", cut(o.Name)), slog.String("kind", o.Kind),
+	return []slog.Attr{slog.String("transport", o.Transport), slog.String("operation", o.Name), slog.String("kind", o.Kind),
 		slog.String("code", o.Code), slog.Bool("viewer", viewer)}
 }
 

@@ -56,7 +56,7 @@ func endOperation(span trace.Span, o endpoint.Outcome, viewer bool) {
 	if o.Kind != "" {
 		span.SetName(o.Kind)
 	}
-	span.SetAttributes(attribute.String("graphql.operation.name", cut(o.Name)), attribute.String("graphql.operation.type", o.Kind),
+	span.SetAttributes(attribute.String("graphql.operation.name", o.Name), attribute.String("graphql.operation.type", o.Kind),
 		attribute.String("frontpage.transport", o.Transport), attribute.Bool("frontpage.viewer", viewer), attribute.Bool("frontpage.shared", o.Source == endpoint.Shared))
 	if o.Code != "" {
 		span.SetAttributes(attribute.String("error.type", o.Code))
@@ -66,16 +66,6 @@ func endOperation(span trace.Span, o endpoint.Outcome, viewer bool) {
 		span.SetStatus(codes.Error, o.Code)
 	}
 	span.End()
-}
-
-// maxName is how much of an operation's name is shown, bytes.
-const maxName = 100
-
-func cut(name string) string {
-	if len(name) <= maxName {
-		return name
-	}
-	return strings.ToValidUTF8(name[:maxName], "") + "..."
 }
 
 // RedisHook returns a hook that makes a span of each round trip of an operation. It is added before those that repeat

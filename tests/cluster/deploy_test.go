@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo"
+	"frontpage/redistest"
 	"frontpage/store"
 )
 
@@ -36,7 +37,7 @@ func TestDeployedClusterHasNoFault(t *testing.T) {
 	here := func(command string) string {
 		return regexp.MustCompile(`\b700\d\b`).ReplaceAllStringFunc(command, func(port string) string {
 			if ports[port] == "" {
-				ports[port] = freePort(t)
+				ports[port] = redistest.UnusedPort(t)
 			}
 			return ports[port]
 		})
@@ -50,7 +51,7 @@ func TestDeployedClusterHasNoFault(t *testing.T) {
 		if !isNode {
 			continue
 		}
-		args := append(strings.Fields(here(options)), "--cluster-port", freePort(t), "--dir", t.TempDir(), "--logfile", "log")
+		args := append(strings.Fields(here(options)), "--cluster-port", redistest.UnusedPort(t), "--dir", t.TempDir(), "--logfile", "log")
 		node := exec.CommandContext(t.Context(), "redis-server", append([]string{configuration}, args...)...)
 		if err := node.Start(); err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -112,15 +113,4 @@ func await(t *testing.T, address, text string, say func(*redis.Client) string) {
 			t.Fatalf("%s says %q, want it to contain %q", address, said, text)
 		}
 	}
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	_, port, _ := net.SplitHostPort(listener.Addr().String())
-	return port
 }

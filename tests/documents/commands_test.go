@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"frontpage/programtest"
+	"frontpage/redistest"
 )
 
 // The commands of a document run in order, in one empty folder and so on one new store. CONTRIBUTING.md says how
@@ -165,12 +166,7 @@ func (s *session) shell(ctx context.Context, text string) *exec.Cmd {
 	program := programtest.Command(s.t, nil)
 	text = strings.ReplaceAll(text, "go run .", program.Path)
 	if s.admin == "" && strings.Contains(text, adminAddress) {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		s.admin = listener.Addr().String()
-		_ = listener.Close()
+		s.admin = net.JoinHostPort("127.0.0.1", redistest.UnusedPort(s.t))
 	}
 	text = strings.ReplaceAll(text, adminAddress, s.admin)
 	if s.url != "" {

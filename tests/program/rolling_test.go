@@ -28,12 +28,7 @@ import (
 // freeAddress returns an address of the loopback interface on which nothing listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
+	return net.JoinHostPort("127.0.0.1", redistest.UnusedPort(t))
 }
 
 // proxy is HAProxy with the configuration of deploy/haproxy.cfg.
