@@ -13,20 +13,20 @@ import (
 
 func TestPostVoteAndRegroupReturnTheNewState(t *testing.T) {
 	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
-		const fields = `id number title link text poster { id name } createdAt score votes upvotes downvotes isInteresting groups { id name articleCount } votingEndsAt viewerVote viewerCanVote`
+		const fields = `id number title link text poster { id name } createdAt score votes upvotes downvotes isInteresting groups { id name articleCount } votingEndsAt viewerVote viewerCanVote revision`
 		s.Want("alice", `mutation { post(input: {title: " Go 1.26 ", link: "https://go.dev/blog", groups: ["Go", "release-notes", "GO"]}) { article { `+fields+` } userErrors { code } } }`,
 			`{"post": {"article": {"id": "article:1", "number": 1, "title": "Go 1.26", "link": "https://go.dev/blog", "text": null,
 				"poster": {"id": "user:alice", "name": "alice"}, "createdAt": "2026-01-02T03:04:05Z", "score": 1767323477,
 				"votes": 1, "upvotes": 1, "downvotes": 0, "isInteresting": false,
 				"groups": [{"id": "group:go", "name": "go", "articleCount": 1}, {"id": "group:release-notes", "name": "release-notes", "articleCount": 1}],
-				"votingEndsAt": "2026-01-09T03:04:05Z", "viewerVote": "UP", "viewerCanVote": true}, "userErrors": []}}`)
+				"votingEndsAt": "2026-01-09T03:04:05Z", "viewerVote": "UP", "viewerCanVote": true, "revision": 1}, "userErrors": []}}`)
 
-		const vote = `mutation($d: VoteDirection!) { vote(input: {article: "article:1", direction: $d}) { article { score votes upvotes downvotes viewerVote } previous changed userErrors { code } } }`
+		const vote = `mutation($d: VoteDirection!) { vote(input: {article: "article:1", direction: $d}) { article { score votes upvotes downvotes viewerVote revision } previous changed userErrors { code } } }`
 		steps := []struct{ direction, want string }{
-			{"UP", `{"vote": {"article": {"score": 1767323909, "votes": 2, "upvotes": 2, "downvotes": 0, "viewerVote": "UP"}, "previous": "NONE", "changed": true, "userErrors": []}}`},
-			{"UP", `{"vote": {"article": {"score": 1767323909, "votes": 2, "upvotes": 2, "downvotes": 0, "viewerVote": "UP"}, "previous": "UP", "changed": false, "userErrors": []}}`},
-			{"DOWN", `{"vote": {"article": {"score": 1767323045, "votes": 0, "upvotes": 1, "downvotes": 1, "viewerVote": "DOWN"}, "previous": "UP", "changed": true, "userErrors": []}}`},
-			{"NONE", `{"vote": {"article": {"score": 1767323477, "votes": 1, "upvotes": 1, "downvotes": 0, "viewerVote": "NONE"}, "previous": "DOWN", "changed": true, "userErrors": []}}`},
+			{"UP", `{"vote": {"article": {"score": 1767323909, "votes": 2, "upvotes": 2, "downvotes": 0, "viewerVote": "UP", "revision": 2}, "previous": "NONE", "changed": true, "userErrors": []}}`},
+			{"UP", `{"vote": {"article": {"score": 1767323909, "votes": 2, "upvotes": 2, "downvotes": 0, "viewerVote": "UP", "revision": 2}, "previous": "UP", "changed": false, "userErrors": []}}`},
+			{"DOWN", `{"vote": {"article": {"score": 1767323045, "votes": 0, "upvotes": 1, "downvotes": 1, "viewerVote": "DOWN", "revision": 3}, "previous": "UP", "changed": true, "userErrors": []}}`},
+			{"NONE", `{"vote": {"article": {"score": 1767323477, "votes": 1, "upvotes": 1, "downvotes": 0, "viewerVote": "NONE", "revision": 4}, "previous": "DOWN", "changed": true, "userErrors": []}}`},
 		}
 		for _, step := range steps {
 			s.Want("bob", vote, step.want, "d", step.direction)

@@ -56,6 +56,7 @@ type ComplexityRoot struct {
 		Link          func(childComplexity int) int
 		Number        func(childComplexity int) int
 		Poster        func(childComplexity int) int
+		Revision      func(childComplexity int) int
 		Score         func(childComplexity int) int
 		Text          func(childComplexity int) int
 		Title         func(childComplexity int) int
@@ -333,6 +334,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Article.Poster(childComplexity), true
+	case "Article.revision":
+		if e.ComplexityRoot.Article.Revision == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Article.Revision(childComplexity), true
 	case "Article.score":
 		if e.ComplexityRoot.Article.Score == nil {
 			break
@@ -1283,6 +1290,12 @@ type Article implements Node {
   viewerVote: VoteDirection
   "Whether a vote of the viewer would be accepted now. False for anonymous callers."
   viewerCanVote: Boolean!
+  """
+  The number of changes of the article: its posting, and each change of votes, groups and
+  deletion. It grows with each change, except for votes of legacy clients, and is lower
+  than before only after the site lost changes or was restored from a backup.
+  """
+  revision: Int!
   "When the article was deleted. Set only in the last event sent to its watchers; otherwise null."
   deletedAt: Time
 }
@@ -1639,6 +1652,8 @@ func (ec *executionContext) childFields_Article(ctx context.Context, field graph
 		return ec.fieldContext_Article_viewerVote(ctx, field)
 	case "viewerCanVote":
 		return ec.fieldContext_Article_viewerCanVote(ctx, field)
+	case "revision":
+		return ec.fieldContext_Article_revision(ctx, field)
 	case "deletedAt":
 		return ec.fieldContext_Article_deletedAt(ctx, field)
 	}
@@ -2930,6 +2945,29 @@ func (ec *executionContext) resolveBatch_Article_viewerCanVote(ctx context.Conte
 		err,
 		"Article.viewerCanVote",
 	)
+}
+
+func (ec *executionContext) _Article_revision(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Article_revision(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Revision(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Article_revision(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Article", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _Article_deletedAt(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
@@ -6960,6 +6998,11 @@ func (ec *executionContext) _Article(ctx context.Context, sel ast.SelectionSet, 
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "revision":
+			out.Values[i] = ec._Article_revision(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "deletedAt":
 			out.Values[i] = ec._Article_deletedAt(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {

@@ -44,6 +44,7 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"viewerCanVote": plan.Batch(func(ctx context.Context, objs []*redisrepo.Article) ([]bool, error) {
 					return resolvers.Article().ViewerCanVote(ctx, objs)
 				}, plan.Leaf(plan.AppendBoolean[bool])),
+				"revision":  plan.Read(func(obj *redisrepo.Article) int { return obj.Revision() }, plan.Leaf(plan.AppendInt[int])),
 				"deletedAt": plan.Read(func(obj *redisrepo.Article) *time.Time { return obj.DeletedAt }, plan.OptionalLeaf(plan.AppendTime)),
 			},
 			"ArticleConnection": {

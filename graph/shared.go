@@ -16,7 +16,7 @@ var sameForAll = map[endpoint.Dependence]map[string][]string{
 		"Subscription": {"articleChanged", "articlePosted"},
 		"Article": {
 			"id", "number", "title", "link", "text", "poster", "createdAt", "score", "votes", "upvotes", "downvotes",
-			"isInteresting", "groups", "votingEndsAt", "deletedAt",
+			"isInteresting", "groups", "votingEndsAt", "revision", "deletedAt",
 		},
 		"User":  {"id", "name"},
 		"Group": {"id", "name"},

@@ -36,6 +36,9 @@ type Article struct {
 // Number is the article's bare number.
 func (a *Article) Number() int { return int(a.ID) }
 
+// Revision is the number of changes of the article, its posting included.
+func (a *Article) Revision() int { return int(a.revision) }
+
 // CanVote reports whether Vote would accept a vote of the user now: the window is open, the article is
 // not deleted, and it is not the user's own article if the poster's vote does not count. It uses this
 // process's clock, so within seconds of the end it may disagree with Vote, which uses the clock of Redis.
