@@ -18,7 +18,7 @@ type Rate struct {
 }
 
 // Rates are what one user may do. An address may do Addresses times as much; anonymous clients count by address
-// only.
+// only, and users for whom a service acts by name only.
 type Rates struct {
 	Cost      Rate // points of complexity, of all operations
 	Votes     Rate
@@ -65,6 +65,9 @@ func (r Rates) charges(ruleOf map[string]string, v Viewer, o *operation) []redis
 		charge := redisrepo.Charge{Rule: rule, Most: rate.Most, Window: rate.Window, Amount: amount, User: v.Name, Address: v.Network(), Leased: rule == RuleCost}
 		if v.Name != "" {
 			charges = append(charges, charge)
+		}
+		if v.Via != "" {
+			continue // the address is that of the service, for all its users
 		}
 		charge.User = ""
 		charge.Most *= max(r.Addresses, 1)

@@ -35,8 +35,10 @@ func (c *viewerContext) Value(key any) any {
 type Viewer struct {
 	Name      redisrepo.UserName // empty for anonymous callers
 	Moderator bool
-	Expires   time.Time  // of the token; zero without one
-	Address   netip.Addr // of the client
+	Service   bool               // a program that may act for users
+	Via       redisrepo.UserName // the service that acts for Name; empty: Name itself acts
+	Expires   time.Time          // of the token; zero without one
+	Address   netip.Addr         // of the client
 }
 
 // ViewerOf returns the caller of the operation that ctx belongs to.
@@ -61,6 +63,7 @@ func ValidName(name string) error {
 // withCaller returns the viewer with the identity of a caller.
 func (v Viewer) withCaller(c identity.Caller) Viewer {
 	v.Name, v.Moderator, v.Expires = redisrepo.UserName(c.Name), c.Moderator, c.Expires
+	v.Service, v.Via = c.Service, redisrepo.UserName(c.Via)
 	return v
 }
 
@@ -87,7 +90,9 @@ func signIn(exec *executor, by *identity.Verifier, proxies []netip.Prefix, log *
 		caller, err := by.FromRequest(req)
 		if err != nil {
 			refused := notAuthenticated(req.Context(), log, err)
-			w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
+			if refused.status == http.StatusUnauthorized {
+				w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
+			}
 			op := exec.receive(req.Context(), OverHTTP)
 			write(w, req, negotiate(req.Header.Values("Accept")).media, op, refused.alone())
 			return
@@ -107,8 +112,12 @@ func notAuthenticated(ctx context.Context, log *slog.Logger, err error) *refusal
 	if shown.Code == identity.NameInvalid {
 		message = "" // it quotes what was sent
 	}
+	status := http.StatusUnauthorized
+	if shown.Code == identity.NotService {
+		status = http.StatusForbidden // the caller is known
+	}
 	log.DebugContext(ctx, "not authenticated", "code", shown.Code, "reason", message)
-	return &refusal{code: string(shown.Code), message: shown.Message, status: http.StatusUnauthorized}
+	return &refusal{code: string(shown.Code), message: shown.Message, status: status}
 }
 
 // clientAddress returns the address that a request comes from. Each proxy appends the address that connected

@@ -130,12 +130,13 @@ type ComplexityRoot struct {
 	}
 
 	ModerationEntry struct {
-		After   func(childComplexity int) int
-		Article func(childComplexity int) int
-		At      func(childComplexity int) int
-		Before  func(childComplexity int) int
-		By      func(childComplexity int) int
-		Kind    func(childComplexity int) int
+		After      func(childComplexity int) int
+		Article    func(childComplexity int) int
+		At         func(childComplexity int) int
+		Before     func(childComplexity int) int
+		By         func(childComplexity int) int
+		Kind       func(childComplexity int) int
+		OnBehalfOf func(childComplexity int) int
 	}
 
 	Mutation struct {
@@ -637,6 +638,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ModerationEntry.Kind(childComplexity), true
+	case "ModerationEntry.onBehalfOf":
+		if e.ComplexityRoot.ModerationEntry.OnBehalfOf == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationEntry.OnBehalfOf(childComplexity), true
 
 	case "Mutation.deleteArticle":
 		if e.ComplexityRoot.Mutation.DeleteArticle == nil {
@@ -1157,8 +1164,8 @@ type Query {
   rateLimit: RateLimit
 
   """
-  The log of deleted and restored articles and of regroupings by moderators, newest
-  first. Moderators only: other callers get an error with the code FORBIDDEN.
+  The log of deleted and restored articles, and of regroupings by moderators and into
+  and out of reserved groups, newest first. Moderators only: other callers get an error with the code FORBIDDEN.
   """
   moderationLog(
     "Return at most this many entries, 1 to 100, from the start of the list or, with ` + "`" + `after` + "`" + `, after that cursor. Default, if ` + "`" + `last` + "`" + ` is not set: the site's page size."
@@ -1189,7 +1196,9 @@ type Mutation {
   """
   Add one of the viewer's articles to groups and remove it from groups. Adding it to a
   group it is in, or removing it from one it is not in, is a no-op. Moderators may
-  regroup any article.
+  regroup any article. On a site with reserved groups, only moderators and services put
+  articles into these and take them out; adding an article to one of a family takes it out
+  of the family's other one.
   """
   regroup(input: RegroupInput!): RegroupPayload
 
@@ -1447,6 +1456,8 @@ type ModerationEntry {
   article: Article
   "Who acted: a user name, or \"command line\" for the operator's commands."
   by: String!
+  "The user for whom ` + "`" + `by` + "`" + `, a service, acted. Null if it acted for itself."
+  onBehalfOf: String
   "When it happened."
   at: Time!
   "The groups before a regrouping. Empty for other kinds."
@@ -1461,7 +1472,7 @@ enum ModerationKind {
   DELETED
   "The article was restored."
   UNDELETED
-  "A moderator changed the article's groups."
+  "A moderator changed the article's groups, or reserved groups were changed."
   REGROUPED
 }
 
@@ -1766,6 +1777,8 @@ func (ec *executionContext) childFields_ModerationEntry(ctx context.Context, fie
 		return ec.fieldContext_ModerationEntry_article(ctx, field)
 	case "by":
 		return ec.fieldContext_ModerationEntry_by(ctx, field)
+	case "onBehalfOf":
+		return ec.fieldContext_ModerationEntry_onBehalfOf(ctx, field)
 	case "at":
 		return ec.fieldContext_ModerationEntry_at(ctx, field)
 	case "groupsBefore":
@@ -4018,6 +4031,29 @@ func (ec *executionContext) _ModerationEntry_by(ctx context.Context, field graph
 	)
 }
 func (ec *executionContext) fieldContext_ModerationEntry_by(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ModerationEntry_onBehalfOf(ctx context.Context, field graphql.CollectedField, obj *redisrepo.ModerationEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationEntry_onBehalfOf(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.OnBehalfOf, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.UserName) graphql.Marshaler {
+			return ec.marshalOString2ᚖfrontpageᚋredisrepoᚐUserName(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationEntry_onBehalfOf(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
@@ -7749,6 +7785,11 @@ func (ec *executionContext) _ModerationEntry(ctx context.Context, sel ast.Select
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "onBehalfOf":
+			out.Values[i] = ec._ModerationEntry_onBehalfOf(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "at":
 			out.Values[i] = ec._ModerationEntry_at(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -9883,6 +9924,25 @@ func (ec *executionContext) marshalOString2ᚕstringᚄ(ctx context.Context, sel
 	}
 
 	return ret
+}
+
+func (ec *executionContext) unmarshalOString2ᚖfrontpageᚋredisrepoᚐUserName(ctx context.Context, v any) (*redisrepo.UserName, error) {
+	if v == nil {
+		return nil, nil
+	}
+	tmp, err := graphql.UnmarshalString(v)
+	res := redisrepo.UserName(tmp)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOString2ᚖfrontpageᚋredisrepoᚐUserName(ctx context.Context, sel ast.SelectionSet, v *redisrepo.UserName) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := graphql.MarshalString(string(*v))
+	return res
 }
 
 func (ec *executionContext) unmarshalOString2ᚖstring(ctx context.Context, v any) (*string, error) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"frontpage/endpoint"
 	"frontpage/redisrepo"
@@ -197,4 +198,53 @@ func TestModerationLogIsForModeratorsOnly(t *testing.T) {
 	if _, body := byToken.Get(query, "Authorization", "Bearer "+sitetest.Token("roles", `["moderator"]`)); body != `{"data":{"moderationLog":{"nodes":[{"by":"mod"}]}}}` {
 		t.Errorf("by token: got %s, want the log", body)
 	}
+}
+
+// A service acts for a user over every transport, with that user's rights, and the log names both.
+func TestServiceActsForAUser(t *testing.T) {
+	t.Parallel()
+	rules := redisrepo.DefaultRules()
+	rules.ReservedGroups = []redisrepo.GroupPattern{"status.*"}
+	s := sitetest.New(t, redistest.Start(t).Client, rules, func(o *endpoint.Options) {
+		o.AuditSecret = strings.Repeat("s", 32)
+		o.Rates.Votes, o.Rates.Addresses = endpoint.Rate{Most: 2, Window: time.Hour}, 1
+	})
+	s.Post("alice", "t")
+	service := func(user, query, want string) {
+		t.Helper()
+		_, body := s.PostJSON(string(sitetest.Must(json.Marshal(map[string]string{"query": query}))), "X-User-ID", "app", "X-User-Roles", "service moderator", "X-On-Behalf-Of", user)
+		if body != want {
+			t.Errorf("%s: got %s, want %s", user, body, want)
+		}
+	}
+	service("bob", `{ viewer { name } }`, `{"data":{"viewer":{"name":"bob"}}}`)
+	service("bob", deletion(1), `{"data":{"deleteArticle":{"deletedId":null,"userErrors":[{"code":"FORBIDDEN","field":["article"]}]}}}`)
+	if _, body := s.PostJSON(`{"query": "{ moderationLog { nodes { by } } }"}`, "X-User-ID", "app", "X-User-Roles", "service moderator", "X-On-Behalf-Of", "bob"); !strings.Contains(body, "FORBIDDEN") {
+		t.Errorf("the log for bob: got %s, want FORBIDDEN", body)
+	}
+	service("bob", `mutation { regroup(input: {article: 1, add: ["status.planned"]}) { article { groups { name } } userErrors { code } } }`,
+		`{"data":{"regroup":{"article":{"groups":[{"name":"status.planned"}]},"userErrors":[]}}}`)
+	service("alice", `mutation { regroup(input: {article: 1, add: ["status.done", "go"]}) { article { groups { name } } userErrors { code } } }`,
+		`{"data":{"regroup":{"article":{"groups":[{"name":"go"},{"name":"status.done"}]},"userErrors":[]}}}`)
+	for _, user := range []string{"u1", "u2", "u3"} { // more than one address may cast
+		service(user, `mutation { vote(input: {article: 1}) { changed userErrors { code } } }`, `{"data":{"vote":{"changed":true,"userErrors":[]}}}`)
+	}
+	for user, bucket := range bucketsOf(s, 1) {
+		if bucket != "" {
+			t.Errorf("the audit has the service's address for %s", user)
+		}
+	}
+	s.Want("alice", `mutation { regroup(input: {article: 1, add: ["status.open"]}) { article { id } userErrors { code field } } }`,
+		`{"regroup": {"article": null, "userErrors": [{"code": "FORBIDDEN", "field": ["add", "0"]}]}}`)
+	moderate(s, `{ moderationLog { nodes { kind by onBehalfOf groupsAfter } } }`, `{"moderationLog":{"nodes":[`+
+		`{"by":"app","groupsAfter":["go","status.done"],"kind":"REGROUPED","onBehalfOf":"alice"},`+
+		`{"by":"app","groupsAfter":["status.planned"],"kind":"REGROUPED","onBehalfOf":"bob"}]}}`)
+
+	response, body := s.PostJSON(`{"query": "{ viewer { name } }"}`, "X-User-ID", "alice", "X-User-Roles", "moderator", "X-On-Behalf-Of", "bob")
+	if response.StatusCode != 403 || !strings.Contains(body, `"code":"FORBIDDEN"`) {
+		t.Errorf("without the role: got %d %s, want 403 and FORBIDDEN", response.StatusCode, body)
+	}
+	w := s.Socket(`{"X-User-ID":"app","X-User-Roles":"service","X-On-Behalf-Of":"alice"}`)
+	w.Subscribe("a", `{ viewer { name } }`, "")
+	w.Want("next", "a", `{"data":{"viewer":{"name":"alice"}}}`)
 }

@@ -120,6 +120,7 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					return resolvers.ModerationEntry().Article(ctx, objs)
 				}, plan.Object[redisrepo.Article]()),
 				"by":           plan.Read(func(obj *redisrepo.ModerationEntry) redisrepo.UserName { return obj.By }, plan.Leaf(plan.AppendString[redisrepo.UserName])),
+				"onBehalfOf":   plan.Read(func(obj *redisrepo.ModerationEntry) *redisrepo.UserName { return obj.OnBehalfOf }, plan.OptionalLeaf(plan.AppendString[redisrepo.UserName])),
 				"at":           plan.Read(func(obj *redisrepo.ModerationEntry) time.Time { return obj.At }, plan.Leaf(plan.AppendTime)),
 				"groupsBefore": plan.Read(func(obj *redisrepo.ModerationEntry) []redisrepo.GroupName { return obj.Before }, plan.Leaves(plan.AppendString[redisrepo.GroupName], false)),
 				"groupsAfter":  plan.Read(func(obj *redisrepo.ModerationEntry) []redisrepo.GroupName { return obj.After }, plan.Leaves(plan.AppendString[redisrepo.GroupName], false)),

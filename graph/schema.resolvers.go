@@ -77,7 +77,7 @@ func (r *mutationResolver) Post(ctx context.Context, input redisrepo.Draft) (*Po
 		return &payload, err
 	}
 	payload.UserErrors, err = signedIn(ctx, endpoint.RulePosts, func(v endpoint.Viewer) (err error) {
-		payload.Article, err = r.repo.Post(ctx, v.Name, input)
+		payload.Article, err = r.repo.PostAs(ctx, actor(v), input)
 		return err
 	})
 	return &payload, err
@@ -87,7 +87,7 @@ func (r *mutationResolver) Vote(ctx context.Context, input VoteInput) (*VotePayl
 	var payload VotePayload
 	var err error
 	payload.UserErrors, err = signedIn(ctx, endpoint.RuleVotes, func(v endpoint.Viewer) error {
-		result, err := r.repo.Vote(ctx, input.Article, v.Name, input.Direction, r.buckets.bucket(v.Network()))
+		result, err := r.repo.Vote(ctx, input.Article, v.Name, input.Direction, r.bucket(v))
 		payload.Article, payload.Changed = result.Article, result.Changed
 		if result.Article != nil && !result.Unknown {
 			payload.Previous = &result.Previous

@@ -22,5 +22,13 @@ func signedIn(ctx context.Context, rule string, do func(endpoint.Viewer) error) 
 
 // actor returns the viewer as one who changes articles.
 func actor(v endpoint.Viewer) redisrepo.Actor {
-	return redisrepo.Actor{Name: v.Name, Moderator: v.Moderator}
+	return redisrepo.Actor{Name: v.Name, Moderator: v.Moderator, Service: v.Service, Via: v.Via}
+}
+
+// bucket returns the bucket of the viewer's address. That of a service says nothing about the user for whom it acts.
+func (r *Resolver) bucket(v endpoint.Viewer) string {
+	if v.Via != "" {
+		return ""
+	}
+	return r.buckets.bucket(v.Network())
 }

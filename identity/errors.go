@@ -10,6 +10,7 @@ const (
 	KeyUnknown  Code = "TOKEN_KEY_UNKNOWN" // the token names a key that is not loaded yet: retry in a few seconds
 	NameInvalid Code = "USER_NAME_INVALID" // the header is not exactly one valid user name
 	Untrusted   Code = "PROXY_UNTRUSTED"   // the proxy's header came from an address that is not a proxy's
+	NotService  Code = "FORBIDDEN"         // the caller is not a service, which may act for a user
 )
 
 // Refusal rejects a caller. It is the only error that the methods of a Verifier return. Its Message is safe

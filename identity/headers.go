@@ -11,30 +11,60 @@ const (
 	authorization    = "Authorization"
 	developmentName  = "X-User-ID"
 	developmentRoles = "X-User-Roles"
-	moderator        = "moderator" // the only role
+	onBehalfOf       = "X-On-Behalf-Of" // the user for whom a service acts
+)
+
+// The roles.
+const (
+	moderator = "moderator"
+	service   = "service"
 )
 
 // FromRequest authenticates the sender of a request. The caller is anonymous if the header with the token or
 // the name is missing, or if the header with the name is empty. Anything else that is not exactly one valid
 // name or token is rejected with a *Refusal, and so is a proxy's header from any other address.
+//
+// A caller with the role service may act for the user whom the header X-On-Behalf-Of names. It then has that user's
+// name, and is no moderator. From any other caller the header is rejected.
 func (v *Verifier) FromRequest(req *http.Request) (Caller, error) {
+	return v.fromRequest(req, req.Header[onBehalfOf])
+}
+
+func (v *Verifier) fromRequest(req *http.Request, behalf []string) (Caller, error) {
 	if v.proxied && len(req.Header[v.nameKey]) > 0 && !v.fromProxy(req.RemoteAddr) {
 		return Caller{}, &Refusal{Code: Untrusted, Message: "the header " + v.nameHeader + " is accepted from this server's proxies only"}
 	}
-	return v.fromHeader(req.Header)
+	return v.actingFor(behalf, req.Header)
+}
+
+// actingFor authenticates by a header. behalf is the value of X-On-Behalf-Of, if there is any.
+func (v *Verifier) actingFor(behalf []string, header http.Header) (Caller, error) {
+	caller, err := v.fromHeader(header)
+	if err != nil || len(behalf) == 0 {
+		return caller, err
+	}
+	if !caller.Service {
+		return Caller{}, &Refusal{Code: NotService, Message: "only a caller with the role service may act for a user, by the header " + onBehalfOf}
+	}
+	if len(behalf) > 1 {
+		return Caller{}, &Refusal{Code: NameInvalid, Message: "send the header " + onBehalfOf + " once"}
+	}
+	if err := validSubject(behalf[0], v.validName); err != nil {
+		return Caller{}, &Refusal{Code: NameInvalid, Message: "the header " + onBehalfOf + " is not a user name: " + err.Error()}
+	}
+	caller.Name, caller.Via, caller.Moderator = behalf[0], caller.Name, false
+	return caller, nil
 }
 
 // FromInit authenticates the client of a WebSocket. payload is that of its connection_init message, req its
 // handshake. The payload may hold the same header as the request, its name in any case. It then takes
 // precedence: the header of the handshake is ignored. A proxy's header is accepted in the handshake only.
-// null in the payload means that the header is missing.
+// null in the payload means that the header is missing. X-On-Behalf-Of in the payload goes with either.
 func (v *Verifier) FromInit(payload map[string]any, req *http.Request) (Caller, error) {
-	if v.proxied {
-		return v.FromRequest(req)
-	}
 	credential, header := v.credentialHeader(), http.Header{}
 	for name, value := range payload {
-		if value == nil || name == "" || !strings.EqualFold(name, credential) && !strings.EqualFold(name, v.rolesHeader) {
+		if value == nil || name == "" || !strings.EqualFold(name, onBehalfOf) &&
+			(v.proxied || !strings.EqualFold(name, credential) && !strings.EqualFold(name, v.rolesHeader)) {
 			continue
 		}
 		text, ok := value.(string)
@@ -43,10 +73,14 @@ func (v *Verifier) FromInit(payload map[string]any, req *http.Request) (Caller, 
 		}
 		header.Add(name, text)
 	}
-	if len(header[v.nameKey]) == 0 {
+	switch behalf := header[onBehalfOf]; {
+	case len(header[v.nameKey]) > 0:
+		return v.actingFor(behalf, header)
+	case len(behalf) > 0:
+		return v.fromRequest(req, behalf)
+	default:
 		return v.FromRequest(req)
 	}
-	return v.fromHeader(header)
 }
 
 // credentialHeader is the name of the header with the token or the user's name.
@@ -101,7 +135,7 @@ func (v *Verifier) fromHeader(header http.Header) (Caller, error) {
 	if v.rolesHeader != "" {
 		roles = strings.FieldsFunc(header.Get(v.rolesHeader), func(c rune) bool { return c == ' ' || c == ',' })
 	}
-	return Caller{Name: name, Moderator: slices.Contains(roles, moderator)}, nil
+	return Caller{Name: name, Moderator: slices.Contains(roles, moderator), Service: slices.Contains(roles, service)}, nil
 }
 
 // fromProxy reports whether a connection comes from one of the proxies. A connection over a unix socket has

@@ -1,6 +1,7 @@
 package identity_test
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -164,5 +165,68 @@ func TestConnectionInitTakesPrecedenceOverTheHandshake(t *testing.T) {
 	caller, err := development.FromInit(map[string]any{"X-User-ID": "bob", "x-user-roles": "moderator"}, request(anywhere))
 	if want(t, caller, err, "bob", ""); !caller.Moderator {
 		t.Error("Moderator = false, want the role of the payload to make a moderator")
+	}
+}
+
+func TestServiceActsForAUser(t *testing.T) {
+	t.Parallel()
+	const on = "X-On-Behalf-Of"
+	token := func(roles string) string {
+		return "Bearer " + sign(header("HS256", ""), claims("sub", `"app"`, "roles", roles), secret)
+	}
+	byToken := open(t, identity.Options{Secret: secret})
+	byProxy := open(t, identity.Options{ProxyHeader: "X-User", RolesHeader: "X-Roles", Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
+	byName := open(t, identity.Options{Development: true})
+	const proxy = "10.0.0.7:1"
+	for name, tt := range map[string]struct {
+		by      *identity.Verifier
+		from    string
+		headers []string
+		init    map[string]any // nil: a request
+		want    string         // name, service that acts for it, and roles
+		code    identity.Code
+	}{
+		"for itself":                     {by: byToken, headers: []string{"Authorization", token(`["service"]`)}, want: "app  false true"},
+		"for a user":                     {by: byToken, headers: []string{"Authorization", token(`["service"]`), on, "alice"}, want: "alice app false true"},
+		"a moderator":                    {by: byToken, headers: []string{"Authorization", token(`["moderator", "service"]`), on, "alice"}, want: "alice app false true"},
+		"a moderator for itself":         {by: byToken, headers: []string{"Authorization", token(`"moderator service"`)}, want: "app  true true"},
+		"without the role":               {by: byToken, headers: []string{"Authorization", token(`["services", "moderator"]`), on, "alice"}, code: identity.NotService},
+		"anonymous":                      {by: byToken, headers: []string{on, "alice"}, code: identity.NotService},
+		"an empty name":                  {by: byToken, headers: []string{"Authorization", token(`["service"]`), on, ""}, code: identity.NameInvalid},
+		"an invalid name":                {by: byToken, headers: []string{"Authorization", token(`["service"]`), on, " alice"}, code: identity.NameInvalid},
+		"a name that is not text":        {by: byToken, headers: []string{"Authorization", token(`["service"]`), on, "\ufffd"}, code: identity.NameInvalid},
+		"two names":                      {by: byToken, headers: []string{"Authorization", token(`["service"]`), on, "alice", on, "bob"}, code: identity.NameInvalid},
+		"an invalid token":               {by: byToken, headers: []string{"Authorization", "Bearer x", on, "alice"}, code: identity.Invalid},
+		"by a header of the proxy":       {by: byProxy, from: proxy, headers: []string{"X-User", "app", "X-Roles", "service", on, "alice"}, want: "alice app false true"},
+		"by a header of anyone":          {by: byProxy, headers: []string{"X-User", "app", "X-Roles", "service", on, "alice"}, code: identity.Untrusted},
+		"in development mode":            {by: byName, headers: []string{"X-User-ID", "app", "X-User-Roles", "service", on, "alice"}, want: "alice app false true"},
+		"a payload":                      {by: byToken, init: map[string]any{"authorization": token(`["service"]`), "x-on-behalf-of": "alice"}, want: "alice app false true"},
+		"a payload with a handshake":     {by: byToken, headers: []string{"Authorization", token(`["service"]`), on, "bob"}, init: map[string]any{on: "alice"}, want: "alice app false true"},
+		"a handshake alone":              {by: byToken, headers: []string{"Authorization", token(`["service"]`), on, "bob"}, init: map[string]any{}, want: "bob app false true"},
+		"a payload's token alone":        {by: byToken, headers: []string{on, "bob"}, init: map[string]any{"Authorization": token(`["service"]`)}, want: "app  false true"},
+		"a payload with a proxy":         {by: byProxy, from: proxy, headers: []string{"X-User", "app", "X-Roles", "service"}, init: map[string]any{on: "alice", "X-User": "bob"}, want: "alice app false true"},
+		"a payload that is not text":     {by: byToken, init: map[string]any{"Authorization": token(`["service"]`), on: 17}, code: identity.Invalid},
+		"a payload with an empty name":   {by: byToken, init: map[string]any{"Authorization": token(`["service"]`), on: ""}, code: identity.NameInvalid},
+		"a payload without a credential": {by: byToken, init: map[string]any{on: "alice"}, code: identity.NotService},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			from := tt.from
+			if from == "" {
+				from = anywhere
+			}
+			req := request(from, tt.headers...)
+			got, err := tt.by.FromRequest(req)
+			if tt.init != nil {
+				got, err = tt.by.FromInit(tt.init, req)
+			}
+			if tt.code != "" {
+				want(t, got, err, "", tt.code)
+				return
+			}
+			if text := fmt.Sprint(got.Name, " ", got.Via, " ", got.Moderator, " ", got.Service); err != nil || text != tt.want {
+				t.Errorf("caller = %s, %v, want %s", text, err, tt.want)
+			}
+		})
 	}
 }

@@ -16,6 +16,8 @@ import (
 type Caller struct {
 	Name      string // empty for anonymous callers
 	Moderator bool
+	Service   bool      // a program that may act for users
+	Via       string    // the service that acts for Name; empty: Name itself acts
 	Expires   time.Time // when the token stops being accepted; zero if no token was sent
 }
 

@@ -145,7 +145,8 @@ func (v *Verifier) fromToken(token string) (Caller, error) {
 	if err != nil {
 		return Caller{}, refusalOf(err)
 	}
-	return Caller{Name: name, Moderator: slices.Contains(c.roles(t.roles), moderator), Expires: expires.Add(t.leeway)}, nil
+	roles := c.roles(t.roles)
+	return Caller{Name: name, Moderator: slices.Contains(roles, moderator), Service: slices.Contains(roles, service), Expires: expires.Add(t.leeway)}, nil
 }
 
 // validSubject returns an error if the subject of a token is not a user name.

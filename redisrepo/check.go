@@ -26,8 +26,8 @@ type Checked struct {
 //   - score is time + VoteScore for each vote, as equal doubles;
 //   - while voting is open, the sets of voters have as many members as the counts say, plus one for a
 //     poster's vote that does not count; they have no common member, and they expire;
-//   - an article is in the sets of its groups and among its poster's articles, and in the group
-//     interesting if and only if it has the votes;
+//   - an article is in the sets of its groups and among its poster's articles, in the group
+//     interesting if and only if it has the votes, and in at most one of a family of reserved groups;
 //   - a group's set holds existing articles, and its stored listings are its intersections with the
 //     rankings;
 //   - a deleted article has a hash that says so, is in none of these places, and its voters are as above;
@@ -38,7 +38,12 @@ type Checked struct {
 // not list. But a stored listing that a legacy client's vote left outdated is reported until the listing
 // is read again. Check changes nothing. It fails only if the store does not answer.
 func (r *Repo) Check(ctx context.Context, report func(violation string)) (Checked, error) {
-	c := checker{Repo: r, report: report, reported: map[string]bool{}}
+	return r.check(ctx, true, report)
+}
+
+// check checks families only if asked to: an import keeps the groups of another site.
+func (r *Repo) check(ctx context.Context, families bool, report func(violation string)) (Checked, error) {
+	c := checker{Repo: r, report: report, families: families, reported: map[string]bool{}}
 	for _, p := range r.partitions {
 		if err := c.partition(ctx, p); err != nil {
 			return c.done, storeError("check", err)
@@ -53,6 +58,7 @@ func (r *Repo) Check(ctx context.Context, report func(violation string)) (Checke
 type checker struct {
 	*Repo
 	report   func(string)
+	families bool // whether an article may be in one group of a family only
 	reported map[string]bool
 	done     Checked
 	highest  ArticleID

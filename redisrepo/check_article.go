@@ -179,6 +179,9 @@ func (c *checker) article(p partition, id ArticleID, f facts) {
 	if !slices.IsSorted(a.Groups) || len(slices.Compact(slices.Clone(a.Groups))) != len(a.Groups) {
 		c.reportf("%s: groups are not sorted or not unique: %v", key, a.Groups)
 	}
+	if both := c.rules.twoOfOne(a.Groups); c.families && both != "" {
+		c.reportf("%s: %s", key, both)
+	}
 	for i, name := range a.Groups {
 		if !f.groups[i].Val() {
 			c.reportf("%s: is not in %s", key, p.group(name))

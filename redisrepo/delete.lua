@@ -17,6 +17,7 @@
 -- ARGV[5]  the poster's member as the caller expects it, or empty
 -- ARGV[6]  approximate maximum number of entries in the log
 -- ARGV[7]  now, Unix seconds; empty: the server's clock
+-- ARGV[8]  the member of the service that acts for ARGV[2], or empty
 --
 -- Replies {'OK', {field, value, ...}}  the hash of the article, deleted by this call or before
 --         {'NOT_FOUND'}                the article does not exist, or is deleted and the actor may not see it
@@ -28,7 +29,7 @@
 local article, times, scores, group_names = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local posted, deleted, log, changes = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local member, by, is_moderator = ARGV[1], ARGV[2], ARGV[3] == '1'
-local expected_groups, expected_poster, max_entries, now = ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+local expected_groups, expected_poster, max_entries, now, via = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
 
 local hash = redis.call('HMGET', article,
   'groups', 'poster', 'time', 'votes', 'downvotes', 'revision', 'deleted')
@@ -64,7 +65,7 @@ for _, name in ipairs(names) do
 end
 redis.call('HSET', article, 'deleted', now, 'deleted_by', by)
 redis.call('ZADD', deleted, now, member)
-log_moderation(log, max_entries, 'deleted', member, by, now)
+log_moderation(log, max_entries, 'deleted', member, by, via, now)
 publish(changes, 'deleted', member, redis.call('HINCRBY', article, 'revision', 1),
   votes, downvotes, score, expected_groups, now .. ' ' .. by)
 

@@ -53,8 +53,9 @@ type LogRecord struct {
 	ID      string         `json:"id"` // of the stream: milliseconds and a number
 	Article ArticleID      `json:"article"`
 	By      UserName       `json:"by"`
-	At      float64        `json:"at"`               // Unix seconds
-	Before  []GroupName    `json:"before,omitempty"` // its groups; only for LogRegrouped
+	For     *UserName      `json:"on_behalf_of,omitempty"` // ModerationEntry.OnBehalfOf
+	At      float64        `json:"at"`                     // Unix seconds
+	Before  []GroupName    `json:"before,omitempty"`       // its groups; only for LogRegrouped
 	After   []GroupName    `json:"after,omitempty"`
 }
 
@@ -502,7 +503,7 @@ func (l *logReader) fill(ctx context.Context, r *Repo) error {
 			if !ok || err != nil {
 				continue // not an entry
 			}
-			l.read = append(l.read, LogRecord{Kind: entry.Kind, ID: message.ID, Article: entry.Article, By: entry.By, At: at, Before: entry.Before, After: entry.After})
+			l.read = append(l.read, LogRecord{Kind: entry.Kind, ID: message.ID, Article: entry.Article, By: entry.By, For: entry.OnBehalfOf, At: at, Before: entry.Before, After: entry.After})
 		}
 	}
 	return nil

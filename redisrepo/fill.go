@@ -269,6 +269,9 @@ func (f *Filling) PutLog(ctx context.Context, entries []LogRecord) error {
 			}
 			values := []any{"xadd", f.r.partitions[index].moderation(), at.id(),
 				"kind", string(e.Kind), "article", e.Article.String(), "by", e.By.member(), "at", number(e.At)}
+			if e.For != nil {
+				values = append(values, "on_behalf_of", e.For.member())
+			}
 			if e.Kind == LogRegrouped {
 				values = append(values, "before", groupText(e.Before), "after", groupText(e.After))
 			}
@@ -280,7 +283,7 @@ func (f *Filling) PutLog(ctx context.Context, entries []LogRecord) error {
 // Finish checks the store and makes it a site. report is called with each inconsistency: then the import has failed.
 func (f *Filling) Finish(ctx context.Context, report func(violation string)) (Checked, error) {
 	violations := 0
-	checked, err := f.r.Check(ctx, func(violation string) {
+	checked, err := f.r.check(ctx, false, func(violation string) {
 		violations++
 		report(violation)
 	})

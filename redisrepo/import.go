@@ -234,6 +234,7 @@ func (r *Repo) checkImport(a Imported) (submission, error) {
 	s, err := a.Draft.check(importRules)
 	var broken Refusal
 	errors.As(err, &broken)
+	broken = append(broken, r.rules.checkFamilies("groups", a.Draft.Groups)...)
 	if _, err := ParseArticleID(a.ID.String()); err != nil {
 		broken = append(broken, refuse(Invalid, "id", "%d is not an article number", a.ID)...)
 	} else if a.ID > maxImportID {

@@ -10,7 +10,17 @@ import (
 // Actor is the user who performs an action reserved for an article's poster and for moderators.
 type Actor struct {
 	Name      UserName
-	Moderator bool
+	Moderator bool     // may change the articles of others
+	Service   bool     // may put any article into reserved groups, and take it out
+	Via       UserName // the service that acts for Name; empty: Name itself acts
+}
+
+// via returns the member of the service that acts for the actor, or an empty text.
+func (a Actor) via() string {
+	if a.Via == "" {
+		return ""
+	}
+	return a.Via.member()
 }
 
 // Delete removes an article from every listing and group, closes it to votes, and returns it with
@@ -30,6 +40,7 @@ func (r *Repo) Delete(ctx context.Context, id ArticleID, by Actor) (article *Art
 			e.poster,          // ARGV[5] expected_poster
 			moderationEntries, // ARGV[6] max_entries
 			r.scriptNow(),     // ARGV[7] now
+			by.via(),          // ARGV[8] via
 		}
 	})
 }
@@ -54,6 +65,7 @@ func (r *Repo) Undelete(ctx context.Context, id ArticleID, by Actor) (article *A
 			r.rules.InterestingVotes, // ARGV[6] interesting_votes
 			moderationEntries,        // ARGV[7] max_entries
 			r.scriptNow(),            // ARGV[8] now
+			by.via(),                 // ARGV[9] via
 		}
 	})
 }

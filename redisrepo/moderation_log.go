@@ -18,7 +18,7 @@ type ModerationKind string
 const (
 	LogDeleted   ModerationKind = "deleted"   // by a moderator or by the poster
 	LogUndeleted ModerationKind = "undeleted" // by a moderator
-	LogRegrouped ModerationKind = "regrouped" // by a moderator who is not the poster
+	LogRegrouped ModerationKind = "regrouped" // by a moderator who is not the poster, or into or out of a reserved group
 )
 
 // Valid reports whether it is one of the kinds above.
@@ -31,6 +31,7 @@ type ModerationEntry struct {
 	Kind          ModerationKind
 	Article       ArticleID
 	By            UserName
+	OnBehalfOf    *UserName   // for whom By, a service, acted; nil: for itself
 	At            time.Time   // UTC, whole seconds
 	Before, After []GroupName // the article's groups, sorted; only for LogRegrouped
 	Cursor        string
@@ -101,10 +102,15 @@ func (e logEntry) decode() (ModerationEntry, bool) {
 	if err != nil || atErr != nil {
 		return ModerationEntry{}, false
 	}
-	return ModerationEntry{
+	entry := ModerationEntry{
 		Kind: ModerationKind(field("kind")), Article: id, By: userOf(field("by")), At: unixTime(at),
 		Before: groupNames(field("before")), After: groupNames(field("after")), Cursor: e.at.encode(),
-	}, true
+	}
+	if user := field("on_behalf_of"); user != "" {
+		name := userOf(user)
+		entry.OnBehalfOf = &name
+	}
+	return entry, true
 }
 
 // logCursor is the id of an entry and its partition. Ids rise within a stream; entries of two

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"frontpage/redisrepo"
 )
@@ -89,14 +90,32 @@ func (o *oracle) vote(t *article, voter redisrepo.UserName, vote redisrepo.Vote)
 	return before, ""
 }
 
+// reservedFor returns the code of the refusal of the first name that is of a reserved group.
+func reservedFor(by redisrepo.Actor, field string, names []string) (refused string) {
+	i := slices.IndexFunc(names, func(name string) bool { return strings.HasPrefix(name, "is.") })
+	if i < 0 || by.Moderator || by.Service {
+		return ""
+	}
+	return fmt.Sprintf("FORBIDDEN %s.%d", field, i)
+}
+
 func (o *oracle) regroup(t *article, by redisrepo.Actor, add, remove []string) (refused string) {
+	inAdd, inRemove := reservedFor(by, "add", add), reservedFor(by, "remove", remove)
+	if inAdd != "" || inRemove != "" {
+		return strings.TrimSpace(inAdd + "\n" + inRemove)
+	}
 	if t.deleted != "" {
 		return "NOT_FOUND article"
 	}
-	if by.Name != t.poster && !by.Moderator {
+	others := slices.ContainsFunc(slices.Concat(add, remove), func(name string) bool { return !strings.HasPrefix(name, "is.") })
+	if by.Name != t.poster && !by.Moderator && (!by.Service || others) {
 		return "FORBIDDEN article"
 	}
 	for _, group := range add {
+		if strings.HasPrefix(group, "is.") {
+			delete(t.groups, "is.open")
+			delete(t.groups, "is.done")
+		}
 		t.groups[group] = true
 	}
 	for _, group := range remove {

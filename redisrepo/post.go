@@ -26,11 +26,21 @@ import (
 // within Rules.LinkWindow it is DuplicateLink and names the first article, which may be a deleted one.
 // After any other error the article may or may not have been stored; only with an idempotency key is the
 // call safe to repeat.
-func (r *Repo) Post(ctx context.Context, poster UserName, d Draft) (article *Article, err error) {
+func (r *Repo) Post(ctx context.Context, poster UserName, d Draft) (*Article, error) {
+	return r.PostAs(ctx, Actor{Name: poster}, d)
+}
+
+// PostAs is Post for an actor who may be a moderator or a service. Only these may put an article into reserved groups: the
+// Refusal is Forbidden. It is Invalid for two groups of one family.
+func (r *Repo) PostAs(ctx context.Context, by Actor, d Draft) (article *Article, err error) {
 	defer func() { r.stats.posts.count(true, err) }()
+	poster := by.Name
 	s, err := d.check(postRules)
 	if err != nil {
 		return nil, err
+	}
+	if refusals := append(r.rules.checkReserved(by, "groups", d.Groups), r.rules.checkFamilies("groups", d.Groups)...); len(refusals) > 0 {
+		return nil, refusals
 	}
 	o := postOptions{at: r.scriptNow(), votes: r.firstVotes(), kind: kindPosted}
 	if d.IdempotencyKey != nil {

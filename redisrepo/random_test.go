@@ -16,6 +16,7 @@ import (
 var (
 	users  = []redisrepo.UserName{"alice", "bob", "carol", "dave", "erin", "{p11}", "user:x"}
 	themes = []string{"a", "b-c", "b.c", "go", "日本"}
+	states = []string{"is.open", "is.done"} // reserved, one at a time
 )
 
 // Random operations have the results that the oracle predicts. Few seconds pass and a vote is worth few of
@@ -57,6 +58,7 @@ func newWalk(t *testing.T, seed uint64, byPosters bool, tags []string) *walk {
 	partitions := redisrepo.WithPartitions(len(tags))
 	s := newSite(t, func(r *redisrepo.Rules) {
 		r.VoteScore, r.VotingWindow, r.InterestingVotes, r.PosterVotes, r.LinkWindow = 2, 20*time.Second, 3, byPosters, time.Hour
+		r.ReservedGroups = []redisrepo.GroupPattern{"is.*"}
 	}, partitions)
 	return &walk{
 		site: s, other: s.reopened(s.server.Client, nil, partitions), tags: tags,
@@ -74,11 +76,17 @@ func (w *walk) step() {
 	user := users[w.IntN(len(users))]
 	switch n := w.IntN(100); {
 	case n < 12 || len(w.oracle.articles) == 0:
-		groups := w.some(themes)
+		groups, by := w.some(themes), w.actor(user)
+		if w.IntN(4) == 0 {
+			groups = append(groups, states[w.IntN(2)])
+		}
 		link := fmt.Sprint("https://example.com/", w.IntN(60))
 		first := w.oracle.first(link)
-		a, err := repo.Post(w.ctx, user, redisrepo.Draft{Title: "title", Link: &link, Groups: groups})
-		if first != nil {
+		a, err := repo.PostAs(w.ctx, by, redisrepo.Draft{Title: "title", Link: &link, Groups: groups})
+		if refused := reservedFor(by, "groups", groups); refused != "" {
+			w.agree(err, refused)
+			return
+		} else if first != nil {
 			wantDuplicate(w.t, err, first.id)
 			return
 		} else if err != nil {
@@ -123,6 +131,16 @@ func (w *walk) step() {
 		if len(add)+len(remove) == 0 {
 			add = themes[:1]
 		}
+		switch w.IntN(8) {
+		case 0, 1:
+			add = slices.Concat(add, []string{states[w.IntN(2)]})
+		case 2:
+			remove = slices.Concat(remove, []string{states[w.IntN(2)]})
+		case 3:
+			add, remove = states[:1], states[1:]
+		case 4:
+			add, remove = states[1:], nil
+		}
 		by := w.actor(user)
 		refused := w.oracle.regroup(t, by, add, remove)
 		if a, err := repo.Regroup(w.ctx, t.id, by, add, remove); w.agree(err, refused) {
@@ -133,7 +151,7 @@ func (w *walk) step() {
 		w.oracle.now += step
 		w.clock.advance(time.Duration(step) * time.Second)
 	default: // a listing ends, as if it had not been read for a while
-		key := w.tags[w.IntN(len(w.tags))] + []string{"score:", "time:"}[w.IntN(2)] + append(themes, "interesting")[w.IntN(len(themes)+1)]
+		key := w.tags[w.IntN(len(w.tags))] + []string{"score:", "time:"}[w.IntN(2)] + slices.Concat(themes, states, []string{"interesting"})[w.IntN(len(themes)+len(states)+1)]
 		w.do("DEL", key)
 	}
 }
@@ -148,7 +166,11 @@ func (w *walk) article() *article {
 }
 
 func (w *walk) actor(user redisrepo.UserName) redisrepo.Actor {
-	return redisrepo.Actor{Name: user, Moderator: w.IntN(3) == 0}
+	by := redisrepo.Actor{Name: user, Moderator: w.IntN(3) == 0, Service: w.IntN(3) == 0}
+	if by.Service && w.IntN(2) == 0 {
+		by.Via = "app"
+	}
+	return by
 }
 
 func (w *walk) some(names []string) (some []string) {
@@ -165,7 +187,7 @@ func (w *walk) some(names []string) (some []string) {
 func (w *walk) agree(err error, refused string) bool {
 	w.t.Helper()
 	if refused != "" {
-		wantRefused(w.t, err, refused)
+		wantRefused(w.t, err, strings.Split(refused, "\n")...)
 	} else if err != nil {
 		w.t.Errorf("err = %v, want none", err)
 	}
@@ -187,7 +209,7 @@ func (w *walk) wantArticle(a *redisrepo.Article, t *article) {
 // compare compares everything that can be read with the oracle.
 func (w *walk) compare() {
 	w.t.Helper()
-	groups := append([]string{"", "interesting", "empty"}, themes...)
+	groups := slices.Concat([]string{"", "interesting", "empty"}, themes, states)
 	for _, group := range groups {
 		for _, order := range orders {
 			for _, direction := range []redisrepo.Direction{redisrepo.Descending, redisrepo.Ascending} {
@@ -205,7 +227,7 @@ func (w *walk) compare() {
 	}
 
 	var want []string
-	names := append([]string{"interesting", "empty"}, themes...)
+	names := slices.Concat([]string{"interesting", "empty"}, themes, states)
 	counts, err := w.ArticleCounts(w.ctx, groupNames(names))
 	if err != nil {
 		w.t.Fatal(err)

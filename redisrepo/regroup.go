@@ -12,19 +12,26 @@ import (
 // that the article is in, or removing one that it is not in, is a no-op, not an error. A group exists
 // while it has articles.
 //
-// A moderator can regroup the articles of others. Such a change is entered in the moderation log.
+// A moderator can regroup the articles of others. Moderators and services can put any article into reserved groups and
+// take it out. An article that is added to one of a family leaves the family's other one. All these changes are entered
+// in the moderation log.
 //
-// The Refusal is NotFound if the article does not exist, and Forbidden if the actor is neither its poster
-// nor a moderator. It is Invalid or TooLong for an invalid name, a name in both lists, the group
-// Interesting, and a result of more than MaxGroups groups.
+// The Refusal is NotFound if the article does not exist, and Forbidden if the actor has no right to the change. It is
+// Invalid or TooLong for an invalid name, a name in both lists, two groups of one family, the group Interesting, and a
+// result of more than MaxGroups groups.
 func (r *Repo) Regroup(ctx context.Context, id ArticleID, by Actor, add, remove []string) (article *Article, err error) {
 	defer func() { r.stats.regroupings.count(true, err) }()
 	adding, removing, err := parseRegroup(add, remove)
 	if err != nil {
 		return nil, err
 	}
+	refusals := append(r.rules.checkReserved(by, "add", add), r.rules.checkReserved(by, "remove", remove)...)
+	if refusals = append(refusals, r.rules.checkFamilies("add", add)...); len(refusals) > 0 {
+		return nil, refusals
+	}
 	p := r.partition(id)
 	answer, err := r.runWithGroups(ctx, id, "", func(e expected) (reply, error) {
+		removing := append(r.rules.superseded(groupNames(e.groups), adding), removing...)
 		keys := append(make([]string, 0, 32),
 			p.article(id),         // KEYS[1] article
 			p.ranking(ByTime),     // KEYS[2] times
@@ -41,9 +48,11 @@ func (r *Repo) Regroup(ctx context.Context, id ArticleID, by Actor, add, remove 
 			MaxGroups,           // ARGV[4] max_groups
 			e.groups,            // ARGV[5] current
 			by.Name.member(),    // ARGV[6] by
-			by.Moderator,        // ARGV[7] is_moderator
-			moderationEntries,   // ARGV[8] max_entries
-			r.scriptNow(),       // ARGV[9] now
+			by.Moderator || by.Service && r.rules.areReserved(adding, removing), // ARGV[7] may
+			moderationEntries,                     // ARGV[8] max_entries
+			r.scriptNow(),                         // ARGV[9] now
+			by.via(),                              // ARGV[10] via
+			r.rules.anyReserved(adding, removing), // ARGV[11] logged
 		})
 	})
 	if err != nil {

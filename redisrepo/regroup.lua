@@ -13,13 +13,15 @@
 -- ARGV[4]  maximum number of groups of an article
 -- ARGV[5]  the article's groups as the caller expects them: sorted names, separated by spaces
 -- ARGV[6]  the actor's member
--- ARGV[7]  1 if the actor is a moderator, who may regroup the articles of others, else 0
+-- ARGV[7]  1 if the actor's role allows this change of any article, else 0
 -- ARGV[8]  approximate maximum number of entries in the log
 -- ARGV[9]  now, Unix seconds; empty: the server's clock
+-- ARGV[10] the member of the service that acts for ARGV[6], or empty
+-- ARGV[11] 1 if the change is entered in the log in any case, else 0: if the actor is not the poster
 --
 -- Replies {'OK', {field, value, ...}}  the hash after the change
 --         {'NOT_FOUND'}                the article does not exist or is deleted
---         {'FORBIDDEN'}                the actor is neither the poster nor a moderator
+--         {'FORBIDDEN'}                the actor is not the poster, and ARGV[7] is 0
 --         {'TOO_MANY', number}         the article would be in that many groups
 --         {'STALE', groups}            ARGV[5] differs from these: call again with them
 --         {'UNLISTED', poster}         the hash does not list the groups: call adopt.lua, and again
@@ -29,7 +31,7 @@ local article, times, scores, group_names = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local changes, log = KEYS[5], KEYS[6]
 local member, add, remove, max_groups = ARGV[1], words(ARGV[2]), words(ARGV[3]), tonumber(ARGV[4])
 local current, by = ARGV[5], ARGV[6]
-local is_moderator, max_entries, now = ARGV[7] == '1', ARGV[8], ARGV[9]
+local may, max_entries, now, via, logged = ARGV[7] == '1', ARGV[8], ARGV[9], ARGV[10], ARGV[11] == '1'
 
 local hash = redis.call('HMGET', article, 'groups', 'poster', 'time', 'votes', 'downvotes', 'revision')
 local time, score = redis.call('ZSCORE', times, member), redis.call('ZSCORE', scores, member)
@@ -38,8 +40,8 @@ local votes, downvotes = whole(hash[4] or '0'), whole(hash[5] or '0')
 if not votes or not downvotes or not whole(hash[6] or '0') then
   return redis.error_reply('CORRUPT votes or revision of ' .. member)
 end
-local moderated = hash[2] ~= by
-if moderated and not is_moderator then return {'FORBIDDEN'} end
+if hash[2] ~= by and not may then return {'FORBIDDEN'} end
+local moderated = hash[2] ~= by or logged
 
 if not hash[1] then return {'UNLISTED', hash[2] or ''} end
 if hash[1] ~= current then return {'STALE', hash[1]} end
@@ -82,7 +84,7 @@ local joined = table.concat(list, ' ')
 redis.call('HSET', article, 'groups', joined)
 if joined ~= current then
   if moderated then
-    log_moderation(log, max_entries, 'regrouped', member, by, now_or(now), 'before', current, 'after', joined)
+    log_moderation(log, max_entries, 'regrouped', member, by, via, now_or(now), 'before', current, 'after', joined)
   end
   publish(changes, 'regrouped', member, redis.call('HINCRBY', article, 'revision', 1),
     votes, downvotes, score, joined)

@@ -35,9 +35,10 @@ type Rules struct {
 	PageSize         int           // articles on a page if the caller gives no size, 1 to MaxPageSize
 	GroupCacheTTL    time.Duration // how long a group's listing is kept after its last use, at least 1 s
 
-	// Changes of the next two affect later calls only.
-	LinkWindow time.Duration // how long a posted link cannot be posted again, whole seconds; 0: not at all
-	Downvotes  bool          // whether downvotes are allowed
+	// Changes of the next three affect later calls only.
+	LinkWindow     time.Duration  // how long a posted link cannot be posted again, whole seconds; 0: not at all
+	Downvotes      bool           // whether downvotes are allowed
+	ReservedGroups []GroupPattern // families of groups into which only moderators and services put articles
 }
 
 // DefaultRules returns the rules of Redis in Action: 200 votes are worth a day, voting is open for a week, a
@@ -79,7 +80,7 @@ func (r Rules) Validate() error {
 	case r.LinkWindow < 0 || r.LinkWindow%time.Second != 0:
 		return ruleError("link window", "%v is not a whole number of seconds, or 0", r.LinkWindow)
 	}
-	return nil
+	return r.checkPatterns()
 }
 
 func ruleError(rule, problem string, args ...any) error {

@@ -1,6 +1,7 @@
 package redisrepo_test
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -13,7 +14,7 @@ func TestDefaultRulesAreThoseOfRedisInAction(t *testing.T) {
 		VoteScore: 432, VotingWindow: week, PosterVotes: true,
 		InterestingVotes: 200, PageSize: 25, GroupCacheTTL: time.Minute, LinkWindow: week, Downvotes: true,
 	}
-	if got := redisrepo.DefaultRules(); got != want {
+	if got := redisrepo.DefaultRules(); !reflect.DeepEqual(got, want) {
 		t.Errorf("DefaultRules = %+v, want %+v", got, want)
 	}
 }

@@ -18,6 +18,7 @@
 -- ARGV[6]  net votes that make an article interesting
 -- ARGV[7]  approximate maximum number of entries in the log
 -- ARGV[8]  now, Unix seconds; empty: the server's clock
+-- ARGV[9]  the member of the service that acts for ARGV[2], or empty
 --
 -- Replies {'OK', {field, value, ...}}  the hash of the article, which is not deleted
 --         {'NOT_FOUND'}                the article does not exist
@@ -27,7 +28,8 @@
 local article, times, scores, group_names = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local posted, deleted, log, changes = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local member, by, expected_groups, expected_poster = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local vote_score, interesting_votes, max_entries, now = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7], ARGV[8]
+local vote_score, interesting_votes, max_entries = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]
+local now, via = ARGV[8], ARGV[9]
 
 local hash = redis.call('HMGET', article,
   'groups', 'poster', 'time', 'votes', 'downvotes', 'revision', 'deleted')
@@ -61,7 +63,7 @@ end
 if votes >= interesting_votes then enter(groups.interesting, member, score, time) end
 redis.call('HDEL', article, 'deleted', 'deleted_by')
 redis.call('ZREM', deleted, member)
-log_moderation(log, max_entries, 'undeleted', member, by, now_or(now))
+log_moderation(log, max_entries, 'undeleted', member, by, via, now_or(now))
 publish(changes, 'undeleted', member, redis.call('HINCRBY', article, 'revision', 1),
   votes, downvotes, score, group_text)
 

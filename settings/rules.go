@@ -17,6 +17,7 @@ type Rules struct {
 	PageSize         int            `env:"PAGE_SIZE" default:"${page_size}" help:"Articles on a page by default, 1 to ${max_page_size}."`
 	LinkWindow       *time.Duration `env:"LINK_WINDOW" placeholder:"DURATION" help:"How long after a post its link cannot be posted again, whole seconds; 0 turns this off. Default: the voting window."`
 	Downvotes        bool           `env:"DOWNVOTES" default:"true" negatable:"" help:"Allow downvotes."`
+	ReservedGroups   []string       `env:"RESERVED_GROUPS" placeholder:"PATTERN" help:"Groups into which only moderators and services put articles, such as news or status.*. An article is in at most one group of a pattern at a time."`
 	GroupCacheTTL    time.Duration  `env:"GROUP_CACHE_TTL" default:"${group_cache_ttl}" help:"How long the sorted listing of a group is cached in the store after its last use, at least 1s."`
 }
 
@@ -31,6 +32,13 @@ func (r *Rules) SiteRules() redisrepo.Rules {
 		GroupCacheTTL:    r.GroupCacheTTL,
 		LinkWindow:       r.VotingWindow,
 		Downvotes:        r.Downvotes,
+	}
+	for _, text := range r.ReservedGroups {
+		pattern, err := redisrepo.ParseGroupPattern(text)
+		if err != nil {
+			pattern = redisrepo.GroupPattern(text) // Validate refuses it
+		}
+		rules.ReservedGroups = append(rules.ReservedGroups, pattern)
 	}
 	if r.LinkWindow != nil {
 		rules.LinkWindow = *r.LinkWindow

@@ -1386,7 +1386,9 @@ func __marshalRegroupRegroupRegroupPayloadUserErrorsUserError(v *RegroupRegroupR
 type RegroupResponse struct {
 	// Add one of the viewer's articles to groups and remove it from groups. Adding it to a
 	// group it is in, or removing it from one it is not in, is a no-op. Moderators may
-	// regroup any article.
+	// regroup any article. On a site with reserved groups, only moderators and services put
+	// articles into these and take them out; adding an article to one of a family takes it out
+	// of the family's other one.
 	Regroup *RegroupRegroupRegroupPayload `json:"regroup"`
 }
 

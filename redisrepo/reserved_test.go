@@ -1,0 +1,180 @@
+package redisrepo_test
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"frontpage/redisrepo"
+)
+
+func reserving(patterns ...redisrepo.GroupPattern) func(*redisrepo.Rules) {
+	return func(r *redisrepo.Rules) { r.ReservedGroups = patterns }
+}
+
+func TestOnlyModeratorsAndServicesPutArticlesIntoReservedGroups(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, reserving("status.*", "news"))
+	service, both := redisrepo.Actor{Name: "app", Service: true}, redisrepo.Actor{Name: "alice", Service: true, Via: "app"}
+	for _, tt := range []struct {
+		name        string
+		by          redisrepo.Actor
+		posted      []string // by alice
+		add, remove []string
+		want        string
+		refused     []string
+	}{
+		{name: "the poster", by: alice(), add: []string{"go", "Status.Done"}, refused: []string{"FORBIDDEN add.1"}},
+		{name: "the poster, a group with the name alone", by: alice(), add: []string{"NEWS"}, refused: []string{"FORBIDDEN add.0"}},
+		{name: "the poster, out of one", by: alice(), posted: []string{"go", "news"}, remove: []string{"go", "news"}, refused: []string{"FORBIDDEN remove.1"}},
+		{name: "the poster, other groups of an article in one", by: alice(), posted: []string{"news"}, add: []string{"go"}, want: "[go news]"},
+		{name: "the poster, similar names", by: alice(), add: []string{"status", "newsy", "x.status.y"}, want: "[newsy status x.status.y]"},
+		{name: "a moderator", by: moderator, add: []string{"status.done", "news", "go"}, want: "[go news status.done]"},
+		{name: "a moderator, two of a family", by: moderator, add: []string{"status.done", "news", "status.open", "STATUS.done"}, refused: []string{"INVALID add.2"}},
+		{name: "a moderator, from one to the other", by: moderator, posted: []string{"go", "status.open"}, add: []string{"status.done"}, want: "[go status.done]"},
+		{name: "a moderator, one that it is in", by: moderator, posted: []string{"status.open"}, add: []string{"status.open"}, want: "[status.open]"},
+		{name: "a moderator, out of one", by: moderator, posted: []string{"status.open"}, remove: []string{"status.open"}, want: "[]"},
+		{name: "a service", by: service, posted: []string{"go", "status.open"}, add: []string{"status.done", "news"}, want: "[go news status.done]"},
+		{name: "a service, another group as well", by: service, add: []string{"status.done", "go"}, refused: []string{"FORBIDDEN article"}},
+		{name: "a service for the poster, another group as well", by: both, add: []string{"status.done", "go"}, want: "[go status.done]"},
+		{name: "a service for another user", by: redisrepo.Actor{Name: "bob", Service: true, Via: "app"}, add: []string{"news"}, want: "[news]"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a, err := s.PostAs(s.ctx, redisrepo.Actor{Name: "alice", Moderator: true}, s.fresh(tt.posted...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := s.dump()
+			b, err := s.Regroup(s.ctx, a.ID, tt.by, tt.add, tt.remove)
+			if tt.refused != nil {
+				wantRefused(t, err, tt.refused...)
+				if s.dump() != before {
+					t.Error("the refused regrouping changed the store")
+				}
+				return
+			}
+			if err != nil || fmt.Sprint(b.Groups) != tt.want {
+				t.Errorf("Regroup = %+v, %v, want the groups %s", b, err, tt.want)
+			}
+		})
+	}
+	s.wantClean()
+}
+
+func TestPostIntoAReservedGroupNeedsARole(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, reserving("status.*"))
+	for _, tt := range []struct {
+		by      redisrepo.Actor
+		groups  []string
+		refused []string
+	}{
+		{by: alice(), groups: []string{"go", "Go", "status.a", "status.b"}, refused: []string{"FORBIDDEN groups.2", "FORBIDDEN groups.3", "INVALID groups.3"}},
+		{by: moderator, groups: []string{"go", "status.a", "status.a", "status.b"}, refused: []string{"INVALID groups.3"}},
+		{by: moderator, groups: []string{"go", "status.a", "status.A"}},
+		{by: redisrepo.Actor{Name: "alice", Service: true, Via: "app"}, groups: []string{"status.a"}},
+	} {
+		before := s.dump()
+		_, err := s.PostAs(s.ctx, tt.by, s.fresh(tt.groups...))
+		if tt.refused != nil {
+			wantRefused(t, err, tt.refused...)
+			if s.dump() != before {
+				t.Errorf("%v: the refused post changed the store", tt.groups)
+			}
+		} else if err != nil {
+			t.Errorf("%v: err = %v, want none", tt.groups, err)
+		}
+	}
+	s.wantClean()
+}
+
+// Moderators and services of several processes move one article at the same time: it ends in one group.
+func TestAnArticleIsInOneGroupOfAFamily(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, reserving("status.*"))
+	a := s.post("alice", "go")
+	other := s.reopened(s.server.Client, nil)
+	states := []string{"status.open", "status.planned", "status.done"}
+	var failed atomic.Int64
+	together(24, func(i int) {
+		repo := []*site{s, other}[i%2]
+		b, err := repo.Regroup(s.ctx, a.ID, redisrepo.Actor{Name: "mod", Moderator: i%3 > 0, Service: i%3 == 0}, states[i%3:i%3+1], nil)
+		if err != nil || len(b.Groups) != 2 || b.Groups[1] != redisrepo.GroupName(states[i%3]) {
+			failed.Add(1)
+		}
+	})
+	if got := s.article(a.ID).Groups; failed.Load() > 0 || len(got) != 2 || !strings.HasPrefix(string(got[1]), "status.") {
+		t.Errorf("%d regroupings failed; the article is in %v, want go and one of %v", failed.Load(), got, states)
+	}
+	s.wantClean()
+}
+
+func TestModerationLogNamesServiceAndUser(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, reserving("status.*"))
+	a, b := s.post("alice"), s.post("alice")
+	app := redisrepo.Actor{Name: "alice", Service: true, Via: "app"}
+	_, err := s.Regroup(s.ctx, a.ID, app, []string{"status.done"}, nil)
+	_, deleteErr := s.Delete(s.ctx, a.ID, app)
+	if err != nil || deleteErr != nil {
+		t.Fatal(err, deleteErr)
+	}
+	if _, err := s.Regroup(s.ctx, b.ID, app, []string{"go"}, nil); err != nil { // any poster may
+		t.Fatal(err)
+	}
+	entries, _, err := s.ModerationLog(s.ctx, redisrepo.PageRequest{})
+	if err != nil || len(entries) != 2 {
+		t.Fatalf("log = %+v, %v, want the deletion and the change of the reserved group", entries, err)
+	}
+	for _, e := range entries {
+		if e.By != "app" || e.OnBehalfOf == nil || *e.OnBehalfOf != "alice" {
+			t.Errorf("entry = %s for %v, want app for alice", logText(e), e.OnBehalfOf)
+		}
+	}
+	if deleted, err := s.Deleted(s.ctx, a.ID); err != nil || *deleted.DeletedBy != "alice" {
+		t.Errorf("deleted = %+v, %v, want by alice", deleted, err)
+	}
+}
+
+func TestCheckReportsTwoGroupsOfAFamily(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	s.post("alice", "go", "status.a", "status.b")
+	var found []string
+	if _, err := s.reopened(s.server.Client, reserving("status.*")).Check(s.ctx, func(violation string) { found = append(found, violation) }); err != nil {
+		t.Fatal(err)
+	}
+	if len(found) != 1 || !strings.Contains(found[0], "status.a and status.b") {
+		t.Errorf("violations = %q, want the two groups", found)
+	}
+}
+
+func TestGroupPatterns(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"status.*": "status.*", "News": "news", "*": "*", "STATUS*": "status*", "花*": "花*",
+		"": "", "a*b": "", "*.a": "", "a**": "", "a b": "", "interesting": "",
+	} {
+		if got, err := redisrepo.ParseGroupPattern(text); string(got) != want || (err == nil) != (want != "") {
+			t.Errorf("ParseGroupPattern(%q) = %q, %v, want %q", text, got, err, want)
+		}
+	}
+	for _, tt := range []struct {
+		patterns []redisrepo.GroupPattern
+		problem  string
+	}{
+		{patterns: []redisrepo.GroupPattern{"a", "a.*", "b*"}},
+		{patterns: []redisrepo.GroupPattern{"news", "news*"}, problem: "news is covered by news*"},
+		{patterns: []redisrepo.GroupPattern{"s*", "status.*"}, problem: "status.* is covered by s*"},
+		{patterns: []redisrepo.GroupPattern{"a", "a"}, problem: "a is covered by a"},
+		{patterns: []redisrepo.GroupPattern{"A"}, problem: `"A" is not a group`},
+		{patterns: []redisrepo.GroupPattern{"a", "*"}, problem: "a is covered by *"},
+	} {
+		rules := redisrepo.DefaultRules()
+		rules.ReservedGroups = tt.patterns
+		if err := rules.Validate(); (err == nil) != (tt.problem == "") || err != nil && !strings.Contains(err.Error(), tt.problem) {
+			t.Errorf("Validate of %v = %v, want %q", tt.patterns, err, tt.problem)
+		}
+	}
+}
