@@ -211,7 +211,7 @@ func (r *subscriptionResolver) ArticlePosted(ctx context.Context, group *string)
 			return nil, err
 		}
 	}
-	watch, err := r.repo.WatchPosts(name)
+	watch, err := r.repo.WatchPosts(ctx, name)
 	return endpoint.Watched(ctx, watch, err)
 }
 

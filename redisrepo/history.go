@@ -88,7 +88,7 @@ func (r *Repo) checkHistory(ctx context.Context, index int) error {
 
 // followHistory finds posts whose messages may have been lost. While Redis refuses writes, or a right is missing, it
 // may be impossible to know; the next call will.
-func (r *Repo) followHistory(ctx context.Context, index int, s *seenPosts) error {
+func (r *Repo) followHistory(ctx context.Context, index int) error {
 	if err := r.checkHistory(ctx, index); err != nil && !errors.Is(err, ErrReadOnly) && !errors.Is(err, ErrDenied) {
 		return err
 	}
@@ -96,6 +96,9 @@ func (r *Repo) followHistory(ctx context.Context, index int, s *seenPosts) error
 	h.mu.Lock()
 	lost, renewed := h.lost, h.renewed
 	h.mu.Unlock()
+	s := r.seen[index]
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.renewed != renewed {
 		s.highest, s.newest = 0, 0
 		s.forgetDeleted()

@@ -174,7 +174,7 @@ func (l *listener) watch(ids ...redisrepo.ArticleID) *redisrepo.Watch {
 
 func (l *listener) watchPosts(group redisrepo.GroupName) *redisrepo.Watch {
 	l.t.Helper()
-	w, err := l.WatchPosts(group)
+	w, err := l.WatchPosts(l.ctx, group)
 	if err != nil {
 		l.t.Fatalf("WatchPosts of %q: %v", group, err)
 	}

@@ -59,14 +59,9 @@ const (
 
 // subscribe keeps the channel of a partition subscribed.
 func (r *Repo) subscribe(ctx context.Context, index int, report func(error)) {
-	s, err := newSeenPosts()
-	if err != nil {
-		report(err)
-		return
-	}
 	disconnected, pause := false, retryPause
 	for ctx.Err() == nil {
-		err := r.receive(ctx, index, s, report, func() {
+		err := r.receive(ctx, index, report, func() {
 			pause = retryPause
 			if disconnected {
 				disconnected = false
@@ -85,8 +80,8 @@ func (r *Repo) subscribe(ctx context.Context, index int, report func(error)) {
 }
 
 // receive handles messages until the connection fails. It calls connected when it has subscribed.
-func (r *Repo) receive(ctx context.Context, index int, s *seenPosts, report func(error), connected func()) error {
-	p := r.partitions[index]
+func (r *Repo) receive(ctx context.Context, index int, report func(error), connected func()) error {
+	p, s := r.partitions[index], r.seen[index]
 	subscription, owns, err := r.openChannel(ctx, p)
 	if err != nil {
 		return err
@@ -100,11 +95,11 @@ func (r *Repo) receive(ctx context.Context, index int, s *seenPosts, report func
 	var checked time.Time
 	check := func() error {
 		checked = time.Now()
-		return r.followHistory(ctx, index, s)
+		return r.followHistory(ctx, index)
 	}
-	pinged := false
+	subscribed, pinged := false, false
 	for {
-		if s.complete && time.Since(checked) >= maxSilence {
+		if subscribed && time.Since(checked) >= maxSilence {
 			if err := check(); err != nil {
 				return err
 			}
@@ -137,6 +132,7 @@ func (r *Repo) receive(ctx context.Context, index int, s *seenPosts, report func
 			if err := check(); err != nil {
 				return err
 			}
+			subscribed = true
 			connected()
 		case *redis.Message:
 			if err := r.handleMessage(m.Payload, s); err != nil {
@@ -194,10 +190,11 @@ func wait(ctx context.Context, d time.Duration) {
 // seenPosts are the articles of a partition that are not new any more. Numbers are given out again if the store
 // goes back in time, so an article is known by its posting time, too.
 type seenPosts struct {
+	mu       sync.Mutex
 	ids      *lru.Cache[ArticleID, seenPost]
 	highest  ArticleID
 	newest   float64 // latest posting time
-	complete bool    // the articles that existed before Listen are among them
+	complete bool    // the articles that existed before the first watch, or before Listen, are among them
 
 	lost, renewed int // of the history, when findPosts was last called
 }
@@ -255,7 +252,24 @@ func (s *seenPosts) forgetDeleted() {
 	}
 }
 
-// findPosts announces posts whose messages were lost. What it finds the first time is not new.
+// knowPosts finds the articles that exist before the first watch for posts, if Listen has not yet: those that Listen
+// finds after that are new, however late it subscribes.
+func (r *Repo) knowPosts(ctx context.Context) error {
+	for i, s := range r.seen {
+		s.mu.Lock()
+		var err error
+		if !s.complete {
+			err = r.findPosts(ctx, r.partitions[i], s)
+		}
+		s.mu.Unlock()
+		if err != nil {
+			return storeError("look for the newest articles", err)
+		}
+	}
+	return nil
+}
+
+// findPosts announces posts whose messages were lost. What it finds the first time is not new. The caller holds s.mu.
 func (r *Repo) findPosts(ctx context.Context, p partition, s *seenPosts) error {
 	// A deleted article is not new when it is undeleted, which may have happened by the second read.
 	deleted, err := r.newest(ctx, p.deleted())
@@ -347,6 +361,8 @@ func (r *Repo) handleMessage(text string, s *seenPosts) error {
 	}
 	r.live.version.Add(1)
 	r.stats.received(m.kind)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch m.kind {
 	case kindPosted:
 		isNew, again := s.addPosted(m.id, m.postedAt(r.rules))

@@ -46,7 +46,7 @@ func TestArticlesFromBeforeListenAreNotPosts(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	s.post("alice")
-	w, err := s.WatchPosts("")
+	w, err := s.WatchPosts(s.ctx, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,9 +56,26 @@ func TestArticlesFromBeforeListenAreNotPosts(t *testing.T) {
 	l.wantTaken(w, a.ID)
 }
 
+// A process may subscribe late, for example because a partition's server is away when it starts.
+func TestPostsBeforeTheFirstSubscriptionAreDelivered(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	s.post("alice")
+	late := s.reopened(s.client(), nil)
+	w, err := late.WatchPosts(s.ctx, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := s.post("alice")
+	l := late.listen()
+	b := s.post("alice")
+	l.wantTaken(w, a.ID, b.ID)
+}
+
 func TestWatchPostsRefusesInteresting(t *testing.T) {
 	t.Parallel()
-	_, err := newSite(t, nil).WatchPosts("interesting")
+	s := newSite(t, nil)
+	_, err := s.WatchPosts(s.ctx, "interesting")
 	wantRefused(t, err, "INVALID group")
 }
 

@@ -65,9 +65,12 @@ func (r *Repo) WatchArticles(ctx context.Context, ids []ArticleID) (*Watch, erro
 // newest posts wait for it and older ones are dropped.
 //
 // The group Interesting, into which nothing is posted, is refused as Invalid.
-func (r *Repo) WatchPosts(group GroupName) (*Watch, error) {
+func (r *Repo) WatchPosts(ctx context.Context, group GroupName) (*Watch, error) {
 	if group == Interesting {
 		return nil, refuse(Invalid, "group", "nothing is posted into the group %s: watch its articles for changes", Interesting)
+	}
+	if err := r.knowPosts(ctx); err != nil {
+		return nil, err
 	}
 	w := &Watch{live: &r.live, wake: make(chan struct{}, 1), group: &group}
 	r.live.addPostWatch(w)

@@ -113,7 +113,8 @@ type Repo struct {
 	polls      polls
 	voteCalls  *voteCalls
 
-	histories []history // by partition
+	histories []history    // by partition
+	seen      []*seenPosts // by partition
 	stats     stats
 }
 
@@ -199,6 +200,13 @@ func newRepo(ctx context.Context, client redis.UniversalClient, rules Rules, opt
 	r.groupCount.turn = make(chan struct{}, 1)
 	r.finders = make([]groupFinder, len(r.partitions))
 	r.histories = make([]history, len(r.partitions))
+	for range r.partitions {
+		seen, err := newSeenPosts()
+		if err != nil {
+			return nil, err
+		}
+		r.seen = append(r.seen, seen)
+	}
 	return r, nil
 }
 
