@@ -223,7 +223,7 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 	})
 	defer func() { stopBackground(); updates.Wait(); away.Wait() }() // before the store is closed
 
-	api := graph.NewHandler(repo, log, options)
+	api := graph.NewHandler(repo, about(s), log, options)
 	operator.followEndpoint(api)
 	gate.open(routes(api, web.Handler(s.Pages())), repo)
 	announce(s, listener.Addr(), log)
@@ -234,6 +234,21 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 		defer returnLeases(ctx, repo, log)
 		return gate.shutdown(ctx, server, api, s)
 	}
+}
+
+// about returns what clients need to know of the site.
+func about(s *settings.Settings) graph.Site {
+	site := graph.Site{Version: thisBuild().version, SignIn: graph.ByToken, Explorer: s.Explorer}
+	switch {
+	case s.Development():
+		site.SignIn = graph.ByName
+	case s.ProxyUserHeader != "":
+		site.SignIn = graph.ByProxy
+	}
+	if s.SignInURL != "" {
+		site.SignInURL = &s.SignInURL
+	}
+	return site
 }
 
 // newServer returns a server for http or, if encryption is not nil, https.

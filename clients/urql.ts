@@ -1,7 +1,7 @@
 // urql, whose subscriptions are server-sent events.
 import assert from "node:assert/strict";
 import { cacheExchange, Client, fetchExchange, type OperationResult } from "@urql/core";
-import { main, url } from "./endpoint";
+import { defined, main, url } from "./endpoint";
 import { ChangedDocument, FrontPageDocument, PageDocument, PostDocument, VoteDocument, WalkDocument } from "./generated/sdl/graphql";
 import { pages, pageSize, visit } from "./visit";
 
@@ -32,7 +32,7 @@ main(() =>
   visit("urql", {
     async frontPage(user) {
       const { articles, viewer } = data(await clientOf(user).query(FrontPageDocument, {}));
-      return { viewer: viewer?.name, articles: articles.length };
+      return { viewer: viewer?.name, articles: articles?.length };
     },
     async post(user, title) {
       const input = { title, link: "https://nearform.com/open-source/urql/", groups: ["clients"] };
@@ -47,13 +47,13 @@ main(() =>
       const ids: string[] = [];
       let after: string | null | undefined;
       for (;;) {
-        const { articlesConnection: part } = data(await anonymous.query(WalkDocument, { first: pageSize, after }));
+        const part = defined(data(await anonymous.query(WalkDocument, { first: pageSize, after })).articlesConnection);
         ids.push(...part.edges.map((edge) => edge.node.id));
         if (!part.pageInfo.hasNextPage) return ids;
         after = part.pageInfo.endCursor;
       }
     },
     byPage: () =>
-      pages(async (page) => data(await anonymous.query(PageDocument, { page, pageSize })).articles.map(({ id }) => id)),
+      pages(async (page) => defined(data(await anonymous.query(PageDocument, { page, pageSize })).articles).map(({ id }) => id)),
   }),
 );

@@ -15,7 +15,7 @@ export interface Voted {
 
 /** The steps of the scenario, as a client library implements them. Ids are ordered by time, oldest first. */
 export interface Visitor {
-  frontPage(user: string): Promise<{ viewer: string | undefined; articles: number }>;
+  frontPage(user: string): Promise<{ viewer: string | undefined; articles: number | undefined }>;
   post(user: string, title: string): Promise<string | undefined>;
   vote(user: string, article: string): Promise<Voted | null | undefined>;
   /** Calls changed for each change of an article, until the returned function is called. */

@@ -93,12 +93,12 @@ func (e *executor) setVariables(o *operation, given map[string]any) *gqlerror.Er
 		o.asked.Variables, o.cost = map[string]any{}, o.prepared.cost
 		return nil
 	}
+	if refused := checkVariables(e.schema.Schema(), o.prepared.operation, given); refused != nil {
+		return gqlerror.Wrap(refused)
+	}
 	var err error
 	if o.asked.Variables, err = validator.VariableValues(e.schema.Schema(), o.prepared.operation, given); err != nil {
 		return coded(err, errcode.ValidationFailed)[0]
-	}
-	if refused := mismatched(e.schema.Schema(), o.asked); refused != nil {
-		return gqlerror.Wrap(refused)
 	}
 	o.cost, o.variables = costOf(e.schema, o.prepared.operation, o.asked.Variables), string(asJSON(o.asked.Variables))
 	return nil

@@ -52,7 +52,7 @@ func TestAcceptDecidesStatusAndContentType(t *testing.T) {
 		body   string
 	}{
 		{`{ viewer { id } }`, 200, `{"data":{"viewer":null}}`},
-		{`{ articles(page: 0) { id } }`, 200, `{"errors":[{"message":"pages are counted from 1: there is no page 0","path":["articles"],"locations":[{"line":1,"column":3}],"extensions":{"code":"BAD_USER_INPUT"}}],"data":null}`},
+		{`{ articles(page: 0) { id } }`, 200, `{"errors":[{"message":"pages are counted from 1: there is no page 0","path":["articles"],"locations":[{"line":1,"column":3}],"extensions":{"code":"BAD_USER_INPUT"}}],"data":{"articles":null}}`},
 		{`{ nothing }`, 400, `"code":"GRAPHQL_VALIDATION_FAILED"`},
 		{`{ `, 400, `"code":"GRAPHQL_PARSE_FAILED"`},
 	}

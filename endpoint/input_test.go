@@ -59,24 +59,56 @@ func TestPathsInErrorsAreCut(t *testing.T) {
 func TestVariablesHaveTheTypesOfTheirDefinitions(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
-	for _, tt := range []struct{ query, variables, want string }{
-		{`query($n: Int) { articles(page: $n) { id } }`, `{"n": 1}`, ""},
-		{`query($n: Int) { articles(page: $n) { id } }`, `{"n": "1"}`, "a string is no Int"},
-		{`query($n: Int) { articles(page: $n) { id } }`, `{"n": 1.5}`, "an Int is a whole number of 32 bits"},
-		{`query($n: Int) { articles(page: $n) { id } }`, `{"n": 1e308}`, "an Int is a whole number of 32 bits"},
-		{`query($n: Int) { articles(page: $n) { id } }`, `{"n": 3000000000}`, "an Int is a whole number of 32 bits"},
-		{`query($s: String!) { user(name: $s) { id } }`, `{"s": "5"}`, ""},
-		{`query($s: String!) { user(name: $s) { id } }`, `{"s": 5}`, "a number is no String"},
-		{`query($i: ID!) { article(id: $i) { id } }`, `{"i": 5}`, ""},
-		{`query($i: ID!) { article(id: $i) { id } }`, `{"i": "5"}`, ""},
-		{`query($i: [ID!]!) { nodes(ids: $i) { id } }`, `{"i": [5, "5"]}`, ""},
-		{`mutation($i: PostInput!) { post(input: $i) { article { id } } }`, `{"i": {"title": 5, "text": "x"}}`, "a number is no String"},
-		{`mutation($i: PostInput!) { post(input: $i) { article { id } } }`, `{"i": {"title": "t", "text": "x", "groups": ["a", 5]}}`, "a number is no String"},
-		{`mutation($g: [String!]) { post(input: {title: "t", text: "x", groups: $g}) { article { id } } }`, `{"g": [5]}`, "a number is no String"},
+	const (
+		page  = `query($v: Int) { articles(page: $v) { id } }`
+		name  = `query($v: String!) { user(name: $v) { id } }`
+		id    = `query($v: ID!) { article(id: $v) { id } }`
+		ids   = `query($v: [ID!]!) { nodes(ids: $v) { id } }`
+		order = `query($v: ArticleOrder!) { articles(order: $v) { id } }`
+		skip  = `query($v: Boolean!) { articles { id title @skip(if: $v) } }`
+		post  = `mutation($v: PostInput!) { post(input: $v) { article { id } } }`
+		named = `mutation($v: [String!]) { post(input: {title: "t", text: "x", groups: $v}) { article { id } } }`
+	)
+	for _, tt := range []struct{ query, value, want string }{
+		{page, `1`, ""},
+		{page, `1.0`, ""},
+		{page, `1e2`, ""},
+		{page, `"1"`, `\"1\" is not of type Int: give a whole number of 32 bits`},
+		{page, `1.5`, `1.5 is not of type Int: give a whole number of 32 bits`},
+		{page, `1e308`, `1e308 is not of type Int`},
+		{page, `1e999`, `1e999 is not of type Int`},
+		{page, `3000000000`, `3000000000 is not of type Int`},
+		{page, `true`, `true is not of type Int`},
+		{page, `[1]`, `a list is not of type Int`},
+		{page, `{"a": 1}`, `an object is not of type Int`},
+		{name, `"5"`, ""},
+		{name, `5`, `5 is not of type String: give a text in quotes`},
+		{name, `true`, `true is not of type String`},
+		{name, `["5"]`, `a list is not of type String`},
+		{id, `5`, ""},
+		{id, `5.0`, ""},
+		{id, `"5"`, ""},
+		{id, `5.5`, `5.5 is not of type ID: give a text in quotes or a whole number`},
+		{id, `false`, `false is not of type ID`},
+		{ids, `[5, "5"]`, ""},
+		{ids, `5`, ""},
+		{ids, `["5", true]`, `element 1: true is not of type ID`},
+		{order, `"TIME"`, ""},
+		{order, `"time"`, `\"time\" is not of type ArticleOrder: give one of its values, in upper case`},
+		{order, `1`, `1 is not of type ArticleOrder`},
+		{skip, `true`, ""},
+		{skip, `"true"`, `\"true\" is not of type Boolean: give true or false`},
+		{skip, `0`, `0 is not of type Boolean`},
+		{post, `{"title": "t", "text": "x"}`, ""},
+		{post, `{"title": 5, "text": "x"}`, `\"title\": 5 is not of type String`},
+		{post, `{"title": "t", "text": "x", "groups": ["a", 5]}`, `\"groups\": element 1: 5 is not of type String`},
+		{post, `"t"`, `\"t\" is not of type PostInput: give an object with its fields`},
+		{named, `[5]`, `element 0: 5 is not of type String`},
+		{named, `"go"`, ""},
 	} {
-		_, body := s.PostJSON(`{"query":"`+strings.ReplaceAll(tt.query, `"`, `\"`)+`","variables":`+tt.variables+`}`, "X-User-ID", "alice")
-		if tt.want == "" && strings.Contains(body, `"errors"`) || !strings.Contains(body, tt.want) {
-			t.Errorf("%s with %s: got %s, want %q", tt.query, tt.variables, body, tt.want)
+		_, body := s.PostJSON(`{"query":"`+strings.ReplaceAll(tt.query, `"`, `\"`)+`","variables":{"v":`+tt.value+`}}`, "X-User-ID", "alice")
+		if (tt.want == "") == strings.Contains(body, `"errors"`) || tt.want != "" && !strings.Contains(body, `"variable \"v\": `+tt.want) {
+			t.Errorf("%s with %s: got %s, want %q", tt.query, tt.value, body, tt.want)
 		}
 	}
 }

@@ -3,50 +3,127 @@ package endpoint
 import (
 	"encoding/json"
 	"fmt"
+	"math"
+	"strconv"
 
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/errcode"
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// mismatched refuses numbers for String, and strings for Int and Float, which gqlparser accepts in variables. It has
-// coerced them.
-func mismatched(schema *ast.Schema, o *graphql.OperationContext) *refusal {
-	for _, v := range o.Operation.VariableDefinitions {
-		if given := mismatch(schema, v.Type, o.Variables[v.Variable]); given != "" {
-			return &refusal{code: errcode.ValidationFailed, message: fmt.Sprintf("variable %q: %s", v.Variable, given)}
+// checkVariables refuses values that the specification does not coerce to the types of their variables, although
+// gqlparser does, such as a number for String, and those that gqlparser refuses without showing them. Whole numbers for
+// Int get the form that gqlparser accepts. All else is left to gqlparser: what is missing or null, and unknown fields.
+func checkVariables(schema *ast.Schema, operation *ast.OperationDefinition, given map[string]any) *refusal {
+	for _, v := range operation.VariableDefinitions {
+		value, ok := given[v.Variable]
+		if !ok {
+			continue
 		}
+		coerced, wrong := coerce(schema, v.Type, value)
+		if wrong != "" {
+			return &refusal{code: errcode.ValidationFailed, message: fmt.Sprintf("variable %q: %s", v.Variable, wrong)}
+		}
+		given[v.Variable] = coerced
 	}
 	return nil
 }
 
-// mismatch says what is wrong with a value, if anything.
-func mismatch(schema *ast.Schema, t *ast.Type, value any) string {
-	if list, ok := value.([]any); ok && t.Elem != nil {
-		for _, element := range list {
-			if given := mismatch(schema, t.Elem, element); given != "" {
-				return given
+// coerce returns a value as gqlparser is to get it, and what is wrong with it, if anything.
+func coerce(schema *ast.Schema, t *ast.Type, value any) (coerced any, wrong string) {
+	if value == nil {
+		return nil, ""
+	}
+	if t.Elem != nil {
+		list, ok := value.([]any)
+		if !ok {
+			return coerce(schema, t.Elem, value) // gqlparser makes a list of it
+		}
+		for i, element := range list {
+			if list[i], wrong = coerce(schema, t.Elem, element); wrong != "" {
+				return nil, fmt.Sprintf("element %d: %s", i, wrong)
 			}
 		}
-		return ""
+		return list, ""
 	}
-	if object, ok := value.(map[string]any); ok {
-		if definition := schema.Types[t.Name()]; definition.Kind == ast.InputObject {
-			for _, field := range definition.Fields {
-				if given := mismatch(schema, field.Type, object[field.Name]); given != "" {
-					return given
+	definition := schema.Types[t.NamedType]
+	switch definition.Kind {
+	case ast.InputObject:
+		object, ok := value.(map[string]any)
+		if !ok {
+			return nil, isNo(value, definition.Name, "an object with its fields")
+		}
+		for _, field := range definition.Fields {
+			if given, ok := object[field.Name]; ok {
+				if object[field.Name], wrong = coerce(schema, field.Type, given); wrong != "" {
+					return nil, fmt.Sprintf("%q: %s", field.Name, wrong)
 				}
 			}
 		}
-		return ""
+	case ast.Enum:
+		if text, ok := value.(string); !ok || definition.EnumValues.ForName(text) == nil {
+			return nil, isNo(value, definition.Name, "one of its values, in upper case")
+		}
+	case ast.Scalar:
+		return coerceScalar(definition.Name, value)
 	}
+	return value, ""
+}
+
+// coerceScalar is coerce for a scalar. The schema's own scalars parse their values themselves.
+func coerceScalar(name string, value any) (coerced any, wrong string) {
 	_, text := value.(string)
-	_, number := value.(json.Number)
-	switch name := t.Name(); {
-	case text && (name == "Int" || name == "Float"):
-		return "a string is no " + name
-	case number && name == "String":
-		return "a number is no " + name
+	number, isNumber := value.(json.Number)
+	whole, isWhole := wholeNumber(number)
+	switch name {
+	case "Int":
+		if !isWhole || whole < math.MinInt32 || whole > math.MaxInt32 {
+			return nil, isNo(value, name, "a whole number of 32 bits")
+		}
+		return json.Number(strconv.FormatInt(whole, 10)), ""
+	case "Float":
+		if _, err := number.Float64(); !isNumber || err != nil {
+			return nil, isNo(value, name, "a number of 64 bits")
+		}
+	case "String":
+		if !text {
+			return nil, isNo(value, name, "a text in quotes")
+		}
+	case "Boolean":
+		if _, ok := value.(bool); !ok {
+			return nil, isNo(value, name, "true or false")
+		}
+	case "ID":
+		switch {
+		case isWhole:
+			return json.Number(strconv.FormatInt(whole, 10)), ""
+		case !text:
+			return nil, isNo(value, name, "a text in quotes or a whole number")
+		}
 	}
-	return ""
+	return value, ""
+}
+
+// wholeNumber returns a number without a fraction, which may be written as 1.0 or 1e2; false if it is none of 64 bits.
+func wholeNumber(number json.Number) (int64, bool) {
+	if n, err := number.Int64(); err == nil {
+		return n, true
+	}
+	f, err := number.Float64()
+	return int64(f), err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53
+}
+
+// isNo says that a value is not of a type, whose values are described by are.
+func isNo(value any, name, are string) string {
+	var shown string
+	switch v := value.(type) {
+	case string:
+		shown = strconv.Quote(cutTo(v, maxAlias))
+	case []any:
+		shown = "a list"
+	case map[string]any:
+		shown = "an object"
+	default:
+		shown = cutTo(fmt.Sprint(v), maxAlias)
+	}
+	return fmt.Sprintf("%s is not of type %s: give %s", shown, name, are)
 }

@@ -125,6 +125,7 @@ func TestBrokenRulesAreUserErrors(t *testing.T) {
 			"too many groups":                   {"bob", `post(input: {title: "t", text: "x", groups: ["a","b","c","d","e","f","g","h","i","j","k"]})`, "TOO_LONG groups"},
 			"two rules at once":                 {"bob", `post(input: {title: "", link: "x"})`, "INVALID title, INVALID link"},
 			"a key used for another post":       {"alice", `post(input: {title: "second", text: "x", idempotencyKey: "k"})`, "CONFLICT idempotencyKey"},
+			"a key that is too long":            {"bob", `post(input: {title: "t", text: "x", idempotencyKey: "` + long[:101] + `"})`, "TOO_LONG idempotencyKey"},
 			"an empty key":                      {"bob", `post(input: {title: "t", text: "x", idempotencyKey: ""})`, "INVALID idempotencyKey"},
 			"a vote on a missing article":       {"bob", `vote(input: {article: "article:99"})`, "NOT_FOUND article"},
 			"regrouping a missing article":      {"bob", `regroup(input: {article: "article:99", add: ["x"]})`, "NOT_FOUND article"},

@@ -32,7 +32,7 @@ func ExampleNewHandler() {
 	if err != nil {
 		panic(err)
 	}
-	handler := graph.NewHandler(repo, log, options)
+	handler := graph.NewHandler(repo, graph.Site{}, log, options)
 
 	req := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(
 		`{"query": "mutation { post(input: {title: \"Hello\", text: \"world\"}) { article { id poster { name } } userErrors { message } } }"}`))

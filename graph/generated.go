@@ -47,24 +47,26 @@ type DirectiveRoot struct {
 
 type ComplexityRoot struct {
 	Article struct {
-		CreatedAt     func(childComplexity int) int
-		DeletedAt     func(childComplexity int) int
-		Downvotes     func(childComplexity int) int
-		Groups        func(childComplexity int) int
-		ID            func(childComplexity int) int
-		IsInteresting func(childComplexity int) int
-		Link          func(childComplexity int) int
-		Number        func(childComplexity int) int
-		Poster        func(childComplexity int) int
-		Revision      func(childComplexity int) int
-		Score         func(childComplexity int) int
-		Text          func(childComplexity int) int
-		Title         func(childComplexity int) int
-		Upvotes       func(childComplexity int) int
-		ViewerCanVote func(childComplexity int) int
-		ViewerVote    func(childComplexity int) int
-		Votes         func(childComplexity int) int
-		VotingEndsAt  func(childComplexity int) int
+		CreatedAt        func(childComplexity int) int
+		DeletedAt        func(childComplexity int) int
+		Downvotes        func(childComplexity int) int
+		Groups           func(childComplexity int) int
+		ID               func(childComplexity int) int
+		IsInteresting    func(childComplexity int) int
+		Link             func(childComplexity int) int
+		Number           func(childComplexity int) int
+		Poster           func(childComplexity int) int
+		Revision         func(childComplexity int) int
+		Score            func(childComplexity int) int
+		Text             func(childComplexity int) int
+		Title            func(childComplexity int) int
+		Upvotes          func(childComplexity int) int
+		ViewerCanDelete  func(childComplexity int) int
+		ViewerCanRegroup func(childComplexity int) int
+		ViewerCanVote    func(childComplexity int) int
+		ViewerVote       func(childComplexity int) int
+		Votes            func(childComplexity int) int
+		VotingEndsAt     func(childComplexity int) int
 	}
 
 	ArticleConnection struct {
@@ -168,6 +170,7 @@ type ComplexityRoot struct {
 		Node               func(childComplexity int, id string) int
 		Nodes              func(childComplexity int, ids []string) int
 		RateLimit          func(childComplexity int) int
+		Site               func(childComplexity int) int
 		User               func(childComplexity int, name string) int
 		Viewer             func(childComplexity int) int
 	}
@@ -191,6 +194,25 @@ type ComplexityRoot struct {
 		UserErrors func(childComplexity int) int
 	}
 
+	Site struct {
+		Explorer  func(childComplexity int) int
+		Name      func(childComplexity int) int
+		Rules     func(childComplexity int) int
+		SignIn    func(childComplexity int) int
+		SignInURL func(childComplexity int) int
+		Version   func(childComplexity int) int
+	}
+
+	SiteRules struct {
+		Downvotes        func(childComplexity int) int
+		InterestingVotes func(childComplexity int) int
+		LinkWindow       func(childComplexity int) int
+		PageSize         func(childComplexity int) int
+		PosterVotes      func(childComplexity int) int
+		VoteScore        func(childComplexity int) int
+		VotingWindow     func(childComplexity int) int
+	}
+
 	Subscription struct {
 		ArticleChanged func(childComplexity int, ids []string) int
 		ArticlePosted  func(childComplexity int, group *string) int
@@ -199,6 +221,7 @@ type ComplexityRoot struct {
 	User struct {
 		ArticlesConnection func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		ID                 func(childComplexity int) int
+		IsModerator        func(childComplexity int) int
 		Name               func(childComplexity int) int
 	}
 
@@ -219,6 +242,8 @@ type ArticleResolver interface {
 
 	ViewerVote(ctx context.Context, objs []*redisrepo.Article) ([]*redisrepo.Vote, error)
 	ViewerCanVote(ctx context.Context, objs []*redisrepo.Article) ([]bool, error)
+	ViewerCanDelete(ctx context.Context, objs []*redisrepo.Article) ([]bool, error)
+	ViewerCanRegroup(ctx context.Context, objs []*redisrepo.Article) ([]bool, error)
 }
 type ArticleConnectionResolver interface {
 	TotalCount(ctx context.Context, obj *ArticleConnection) (int32, error)
@@ -243,6 +268,7 @@ type MutationResolver interface {
 	DeleteArticle(ctx context.Context, input DeleteArticleInput) (*DeleteArticlePayload, error)
 }
 type QueryResolver interface {
+	Site(ctx context.Context) (*Site, error)
 	Articles(ctx context.Context, order redisrepo.Order, direction redisrepo.Direction, page int32, pageSize *int32) ([]*redisrepo.Article, error)
 	ArticlesConnection(ctx context.Context, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error)
 	Article(ctx context.Context, id string) (*redisrepo.Article, error)
@@ -260,6 +286,7 @@ type SubscriptionResolver interface {
 	ArticlePosted(ctx context.Context, group *string) (<-chan *redisrepo.Article, error)
 }
 type UserResolver interface {
+	IsModerator(ctx context.Context, objs []*redisrepo.User) ([]bool, error)
 	ArticlesConnection(ctx context.Context, obj *redisrepo.User, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error)
 }
 
@@ -365,6 +392,18 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Article.Upvotes(childComplexity), true
+	case "Article.viewerCanDelete":
+		if e.ComplexityRoot.Article.ViewerCanDelete == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Article.ViewerCanDelete(childComplexity), true
+	case "Article.viewerCanRegroup":
+		if e.ComplexityRoot.Article.ViewerCanRegroup == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Article.ViewerCanRegroup(childComplexity), true
 	case "Article.viewerCanVote":
 		if e.ComplexityRoot.Article.ViewerCanVote == nil {
 			break
@@ -823,6 +862,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.RateLimit(childComplexity), true
+	case "Query.site":
+		if e.ComplexityRoot.Query.Site == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Query.Site(childComplexity), true
 	case "Query.user":
 		if e.ComplexityRoot.Query.User == nil {
 			break
@@ -904,6 +949,86 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.RegroupPayload.UserErrors(childComplexity), true
 
+	case "Site.explorer":
+		if e.ComplexityRoot.Site.Explorer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Site.Explorer(childComplexity), true
+	case "Site.name":
+		if e.ComplexityRoot.Site.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Site.Name(childComplexity), true
+	case "Site.rules":
+		if e.ComplexityRoot.Site.Rules == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Site.Rules(childComplexity), true
+	case "Site.signIn":
+		if e.ComplexityRoot.Site.SignIn == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Site.SignIn(childComplexity), true
+	case "Site.signInURL":
+		if e.ComplexityRoot.Site.SignInURL == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Site.SignInURL(childComplexity), true
+	case "Site.version":
+		if e.ComplexityRoot.Site.Version == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Site.Version(childComplexity), true
+
+	case "SiteRules.downvotes":
+		if e.ComplexityRoot.SiteRules.Downvotes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SiteRules.Downvotes(childComplexity), true
+	case "SiteRules.interestingVotes":
+		if e.ComplexityRoot.SiteRules.InterestingVotes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SiteRules.InterestingVotes(childComplexity), true
+	case "SiteRules.linkWindow":
+		if e.ComplexityRoot.SiteRules.LinkWindow == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SiteRules.LinkWindow(childComplexity), true
+	case "SiteRules.pageSize":
+		if e.ComplexityRoot.SiteRules.PageSize == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SiteRules.PageSize(childComplexity), true
+	case "SiteRules.posterVotes":
+		if e.ComplexityRoot.SiteRules.PosterVotes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SiteRules.PosterVotes(childComplexity), true
+	case "SiteRules.voteScore":
+		if e.ComplexityRoot.SiteRules.VoteScore == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SiteRules.VoteScore(childComplexity), true
+	case "SiteRules.votingWindow":
+		if e.ComplexityRoot.SiteRules.VotingWindow == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SiteRules.VotingWindow(childComplexity), true
+
 	case "Subscription.articleChanged":
 		if e.ComplexityRoot.Subscription.ArticleChanged == nil {
 			break
@@ -944,6 +1069,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.ID(childComplexity), true
+	case "User.isModerator":
+		if e.ComplexityRoot.User.IsModerator == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.IsModerator(childComplexity), true
 	case "User.name":
 		if e.ComplexityRoot.User.Name == nil {
 			break
@@ -1086,8 +1217,14 @@ scalar Time @specifiedBy(url: "https://scalars.graphql.org/andimarek/date-time.h
 "An absolute http or https URL of at most 2,000 bytes."
 scalar URL @specifiedBy(url: "https://url.spec.whatwg.org/")
 
-"Read operations. They need no sign-in, except where a field says otherwise."
+"""
+Read operations. They need no sign-in, except where a field says otherwise. A field that
+is refused or fails is null, with an error that has its path; the others have their values.
+"""
 type Query {
+  "What clients need to know of the site: its rules, and how users sign in. It is known even while the server's store is away."
+  site: Site!
+
   """
   One page of all articles. A page after the last one is empty. A page number below 1
   or a page size outside 1 to 100 is an error with the code BAD_USER_INPUT.
@@ -1101,7 +1238,7 @@ type Query {
     page: Int! = 1
     "Number of articles per page, 1 to 100. Default: the site's page size, 25 unless configured otherwise."
     pageSize: Int
-  ): [Article!]!
+  ): [Article!]
 
   """
   All articles, paged by cursor. A cursor is a position in the order, so paging is
@@ -1115,13 +1252,13 @@ type Query {
     direction: OrderDirection! = DESC
     "Return at most this many articles, 1 to 100, from the start of the list or, with ` + "`" + `after` + "`" + `, after that cursor. Default, if ` + "`" + `last` + "`" + ` is not set: the site's page size."
     first: Int
-    "Start after this cursor, which must come from the same list."
+    "Start after this cursor, which must come from the same list. An empty one is the start of the list."
     after: String
     "Return at most this many articles, 1 to 100, from the end of the list or, with ` + "`" + `before` + "`" + `, before that cursor. Cannot be combined with ` + "`" + `first` + "`" + `."
     last: Int
-    "End before this cursor, which must come from the same list."
+    "End before this cursor, which must come from the same list. An empty one is the end of the list."
     before: String
-  ): ArticleConnection!
+  ): ArticleConnection
 
   "An article by id (article:17) or bare number (17); null if it does not exist or was deleted."
   article(id: ID!): Article
@@ -1137,13 +1274,13 @@ type Query {
   groups(
     "Return at most this many groups, 1 to 100, from the start of the list or, with ` + "`" + `after` + "`" + `, after that cursor. Default, if ` + "`" + `last` + "`" + ` is not set: the site's page size."
     first: Int
-    "Start after this cursor, which must come from the same list."
+    "Start after this cursor, which must come from the same list. An empty one is the start of the list."
     after: String
     "Return at most this many groups, 1 to 100, from the end of the list or, with ` + "`" + `before` + "`" + `, before that cursor. Cannot be combined with ` + "`" + `first` + "`" + `."
     last: Int
-    "End before this cursor, which must come from the same list."
+    "End before this cursor, which must come from the same list. An empty one is the end of the list."
     before: String
-  ): GroupConnection!
+  ): GroupConnection
 
   "A user by name. Every valid name is a user, with or without articles."
   user(name: String!): User
@@ -1151,11 +1288,14 @@ type Query {
   "The authenticated user, or null for anonymous callers."
   viewer: User
 
-  "An object by its global id, or null if there is no such object."
+  "An object by its global id, or null if there is no such object. A malformed id is an error."
   node(id: ID!): Node
 
-  "Up to 100 objects by their global ids, in the order of the ids, with null for each id that has no object."
-  nodes(ids: [ID!]!): [Node]!
+  """
+  Up to 100 objects by their global ids, in the order of the ids. It has null for each id
+  that has no object, and for each malformed id, which also has an error.
+  """
+  nodes(ids: [ID!]!): [Node]
 
   """
   The state of the caller's cost limit: complexity points per time window, counted per
@@ -1170,13 +1310,13 @@ type Query {
   moderationLog(
     "Return at most this many entries, 1 to 100, from the start of the list or, with ` + "`" + `after` + "`" + `, after that cursor. Default, if ` + "`" + `last` + "`" + ` is not set: the site's page size."
     first: Int
-    "Start after this cursor, which must come from the same list."
+    "Start after this cursor, which must come from the same list. An empty one is the start of the list."
     after: String
     "Return at most this many entries, 1 to 100, from the end of the list or, with ` + "`" + `before` + "`" + `, before that cursor. Cannot be combined with ` + "`" + `first` + "`" + `."
     last: Int
-    "End before this cursor, which must come from the same list."
+    "End before this cursor, which must come from the same list. An empty one is the end of the list."
     before: String
-  ): ModerationConnection!
+  ): ModerationConnection
 }
 
 "Write operations. They require sign-in."
@@ -1299,6 +1439,10 @@ type Article implements Node {
   viewerVote: VoteDirection
   "Whether a vote of the viewer would be accepted now. False for anonymous callers."
   viewerCanVote: Boolean!
+  "Whether the viewer may delete the article: its poster and moderators may. False for anonymous callers and for a deleted article."
+  viewerCanDelete: Boolean!
+  "Whether the viewer may change the article's groups: its poster and moderators may. False for anonymous callers and for a deleted article."
+  viewerCanRegroup: Boolean!
   """
   The number of changes of the article: its posting, and each change of votes, groups and
   deletion. It grows with each change, except for votes of legacy clients, and is lower
@@ -1336,11 +1480,11 @@ type Group implements Node {
     direction: OrderDirection! = DESC
     "Return at most this many articles, 1 to 100, from the start of the list or, with ` + "`" + `after` + "`" + `, after that cursor. Default, if ` + "`" + `last` + "`" + ` is not set: the site's page size."
     first: Int
-    "Start after this cursor, which must come from the same list."
+    "Start after this cursor, which must come from the same list. An empty one is the start of the list."
     after: String
     "Return at most this many articles, 1 to 100, from the end of the list or, with ` + "`" + `before` + "`" + `, before that cursor. Cannot be combined with ` + "`" + `first` + "`" + `."
     last: Int
-    "End before this cursor, which must come from the same list."
+    "End before this cursor, which must come from the same list. An empty one is the end of the list."
     before: String
   ): ArticleConnection!
 }
@@ -1351,17 +1495,63 @@ type User implements Node {
   id: ID!
   "The user's name: 1 to 64 characters, unique on this site."
   name: String!
+  "Whether the viewer is a moderator, if this user is the viewer. False for all other users, whose roles are not known."
+  isModerator: Boolean!
   "The articles that the user posted, newest first, paged by cursor."
   articlesConnection(
     "Return at most this many articles, 1 to 100, from the start of the list or, with ` + "`" + `after` + "`" + `, after that cursor. Default, if ` + "`" + `last` + "`" + ` is not set: the site's page size."
     first: Int
-    "Start after this cursor, which must come from the same list."
+    "Start after this cursor, which must come from the same list. An empty one is the start of the list."
     after: String
     "Return at most this many articles, 1 to 100, from the end of the list or, with ` + "`" + `before` + "`" + `, before that cursor. Cannot be combined with ` + "`" + `first` + "`" + `."
     last: Int
-    "End before this cursor, which must come from the same list."
+    "End before this cursor, which must come from the same list. An empty one is the end of the list."
     before: String
   ): ArticleConnection!
+}
+
+"What clients need to know of the site."
+type Site {
+  "The site's name."
+  name: String!
+  "The version of the server."
+  version: String!
+  "The rules of the site."
+  rules: SiteRules!
+  "How users sign in."
+  signIn: SignInMethod!
+  "URL or path of the sign-in page, in which {return} stands for the URL to come back to. Null if there is no such page."
+  signInURL: String
+  "Whether GraphiQL is served at /graphiql."
+  explorer: Boolean!
+}
+
+"The rules of the site. Times are in seconds; one above 2,147,483,647 is shown as that."
+type SiteRules {
+  "What each net vote adds to an article's score, seconds."
+  voteScore: Int!
+  "How long after posting an article can be voted on, seconds."
+  votingWindow: Int!
+  "Net votes that put an article into the group ` + "`" + `interesting` + "`" + `."
+  interestingVotes: Int!
+  "Whether users can vote down."
+  downvotes: Boolean!
+  "Whether a poster's own vote counts, as the article's first, and can be changed."
+  posterVotes: Boolean!
+  "Number of articles on a page if a query asks for no number."
+  pageSize: Int!
+  "How long after a post its link cannot be posted again, seconds; 0 if it can at once."
+  linkWindow: Int!
+}
+
+"Ways to sign in."
+enum SignInMethod {
+  "With any name, in the header X-User-ID: the site is in development mode."
+  NAME
+  "With a token, in the header Authorization."
+  TOKEN
+  "Through a proxy that authenticates users."
+  PROXY
 }
 
 "One page of a list of articles."
@@ -1663,6 +1853,10 @@ func (ec *executionContext) childFields_Article(ctx context.Context, field graph
 		return ec.fieldContext_Article_viewerVote(ctx, field)
 	case "viewerCanVote":
 		return ec.fieldContext_Article_viewerCanVote(ctx, field)
+	case "viewerCanDelete":
+		return ec.fieldContext_Article_viewerCanDelete(ctx, field)
+	case "viewerCanRegroup":
+		return ec.fieldContext_Article_viewerCanRegroup(ctx, field)
 	case "revision":
 		return ec.fieldContext_Article_revision(ctx, field)
 	case "deletedAt":
@@ -1837,12 +2031,52 @@ func (ec *executionContext) childFields_RegroupPayload(ctx context.Context, fiel
 	return nil, fmt.Errorf("no field named %q was found under type RegroupPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_Site(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_Site_name(ctx, field)
+	case "version":
+		return ec.fieldContext_Site_version(ctx, field)
+	case "rules":
+		return ec.fieldContext_Site_rules(ctx, field)
+	case "signIn":
+		return ec.fieldContext_Site_signIn(ctx, field)
+	case "signInURL":
+		return ec.fieldContext_Site_signInURL(ctx, field)
+	case "explorer":
+		return ec.fieldContext_Site_explorer(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Site", field.Name)
+}
+
+func (ec *executionContext) childFields_SiteRules(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "voteScore":
+		return ec.fieldContext_SiteRules_voteScore(ctx, field)
+	case "votingWindow":
+		return ec.fieldContext_SiteRules_votingWindow(ctx, field)
+	case "interestingVotes":
+		return ec.fieldContext_SiteRules_interestingVotes(ctx, field)
+	case "downvotes":
+		return ec.fieldContext_SiteRules_downvotes(ctx, field)
+	case "posterVotes":
+		return ec.fieldContext_SiteRules_posterVotes(ctx, field)
+	case "pageSize":
+		return ec.fieldContext_SiteRules_pageSize(ctx, field)
+	case "linkWindow":
+		return ec.fieldContext_SiteRules_linkWindow(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SiteRules", field.Name)
+}
+
 func (ec *executionContext) childFields_User(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
 		return ec.fieldContext_User_id(ctx, field)
 	case "name":
 		return ec.fieldContext_User_name(ctx, field)
+	case "isModerator":
+		return ec.fieldContext_User_isModerator(ctx, field)
 	case "articlesConnection":
 		return ec.fieldContext_User_articlesConnection(ctx, field)
 	}
@@ -2957,6 +3191,98 @@ func (ec *executionContext) resolveBatch_Article_viewerCanVote(ctx context.Conte
 		results,
 		err,
 		"Article.viewerCanVote",
+	)
+}
+
+func (ec *executionContext) _Article_viewerCanDelete(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Article_viewerCanDelete(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Article_viewerCanDelete(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Article_viewerCanDelete(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Article", field, true, true, errors.New("field of type Boolean does not have child fields"))
+}
+func (ec *executionContext) resolveBatch_Article_viewerCanDelete(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (any, error) {
+	resolver := ec.Resolvers.Article()
+	if batch, ok := graphql.BatchParentsFor[*redisrepo.Article](ctx, "Article"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.ViewerCanDelete(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[bool](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Article.viewerCanDelete",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.ViewerCanDelete(ctx, []*redisrepo.Article{obj})
+	return graphql.ResolveBatchSingleResult[bool](
+		ctx,
+		results,
+		err,
+		"Article.viewerCanDelete",
+	)
+}
+
+func (ec *executionContext) _Article_viewerCanRegroup(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Article_viewerCanRegroup(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Article_viewerCanRegroup(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Article_viewerCanRegroup(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Article", field, true, true, errors.New("field of type Boolean does not have child fields"))
+}
+func (ec *executionContext) resolveBatch_Article_viewerCanRegroup(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (any, error) {
+	resolver := ec.Resolvers.Article()
+	if batch, ok := graphql.BatchParentsFor[*redisrepo.Article](ctx, "Article"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.ViewerCanRegroup(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[bool](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Article.viewerCanRegroup",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.ViewerCanRegroup(ctx, []*redisrepo.Article{obj})
+	return graphql.ResolveBatchSingleResult[bool](
+		ctx,
+		results,
+		err,
+		"Article.viewerCanRegroup",
 	)
 }
 
@@ -4458,6 +4784,38 @@ func (ec *executionContext) fieldContext_PostPayload_userErrors(_ context.Contex
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_site(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_site(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Query().Site(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Site) graphql.Marshaler {
+			return ec.marshalNSite2ᚖfrontpageᚋgraphᚐSite(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_site(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Site(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_articles(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -4472,10 +4830,10 @@ func (ec *executionContext) _Query_articles(ctx context.Context, field graphql.C
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []*redisrepo.Article) graphql.Marshaler {
-			return ec.marshalNArticle2ᚕᚖfrontpageᚋredisrepoᚐArticleᚄ(ctx, selections, v)
+			return ec.marshalOArticle2ᚕᚖfrontpageᚋredisrepoᚐArticleᚄ(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_Query_articles(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -4516,10 +4874,10 @@ func (ec *executionContext) _Query_articlesConnection(ctx context.Context, field
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *ArticleConnection) graphql.Marshaler {
-			return ec.marshalNArticleConnection2ᚖfrontpageᚋgraphᚐArticleConnection(ctx, selections, v)
+			return ec.marshalOArticleConnection2ᚖfrontpageᚋgraphᚐArticleConnection(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_Query_articlesConnection(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -4648,10 +5006,10 @@ func (ec *executionContext) _Query_groups(ctx context.Context, field graphql.Col
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *GroupConnection) graphql.Marshaler {
-			return ec.marshalNGroupConnection2ᚖfrontpageᚋgraphᚐGroupConnection(ctx, selections, v)
+			return ec.marshalOGroupConnection2ᚖfrontpageᚋgraphᚐGroupConnection(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_Query_groups(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -4812,10 +5170,10 @@ func (ec *executionContext) _Query_nodes(ctx context.Context, field graphql.Coll
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []Node) graphql.Marshaler {
-			return ec.marshalNNode2ᚕfrontpageᚋgraphᚐNode(ctx, selections, v)
+			return ec.marshalONode2ᚕfrontpageᚋgraphᚐNode(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_Query_nodes(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -4888,10 +5246,10 @@ func (ec *executionContext) _Query_moderationLog(ctx context.Context, field grap
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *ModerationConnection) graphql.Marshaler {
-			return ec.marshalNModerationConnection2ᚖfrontpageᚋgraphᚐModerationConnection(ctx, selections, v)
+			return ec.marshalOModerationConnection2ᚖfrontpageᚋgraphᚐModerationConnection(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_Query_moderationLog(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -5242,6 +5600,314 @@ func (ec *executionContext) fieldContext_RegroupPayload_userErrors(_ context.Con
 	return fc, nil
 }
 
+func (ec *executionContext) _Site_name(ctx context.Context, field graphql.CollectedField, obj *Site) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Site_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Site_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Site", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Site_version(ctx context.Context, field graphql.CollectedField, obj *Site) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Site_version(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Version, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Site_version(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Site", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Site_rules(ctx context.Context, field graphql.CollectedField, obj *Site) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Site_rules(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Rules, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v SiteRules) graphql.Marshaler {
+			return ec.marshalNSiteRules2frontpageᚋgraphᚐSiteRules(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Site_rules(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Site",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SiteRules(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Site_signIn(ctx context.Context, field graphql.CollectedField, obj *Site) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Site_signIn(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SignIn, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v SignInMethod) graphql.Marshaler {
+			return ec.marshalNSignInMethod2frontpageᚋgraphᚐSignInMethod(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Site_signIn(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Site", field, false, false, errors.New("field of type SignInMethod does not have child fields"))
+}
+
+func (ec *executionContext) _Site_signInURL(ctx context.Context, field graphql.CollectedField, obj *Site) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Site_signInURL(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SignInURL, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Site_signInURL(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Site", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Site_explorer(ctx context.Context, field graphql.CollectedField, obj *Site) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Site_explorer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Explorer, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Site_explorer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Site", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _SiteRules_voteScore(ctx context.Context, field graphql.CollectedField, obj *SiteRules) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SiteRules_voteScore(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.VoteScore, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SiteRules_voteScore(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SiteRules", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SiteRules_votingWindow(ctx context.Context, field graphql.CollectedField, obj *SiteRules) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SiteRules_votingWindow(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.VotingWindow, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SiteRules_votingWindow(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SiteRules", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SiteRules_interestingVotes(ctx context.Context, field graphql.CollectedField, obj *SiteRules) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SiteRules_interestingVotes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.InterestingVotes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SiteRules_interestingVotes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SiteRules", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SiteRules_downvotes(ctx context.Context, field graphql.CollectedField, obj *SiteRules) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SiteRules_downvotes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Downvotes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SiteRules_downvotes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SiteRules", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _SiteRules_posterVotes(ctx context.Context, field graphql.CollectedField, obj *SiteRules) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SiteRules_posterVotes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PosterVotes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SiteRules_posterVotes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SiteRules", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _SiteRules_pageSize(ctx context.Context, field graphql.CollectedField, obj *SiteRules) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SiteRules_pageSize(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageSize, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SiteRules_pageSize(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SiteRules", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SiteRules_linkWindow(ctx context.Context, field graphql.CollectedField, obj *SiteRules) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SiteRules_linkWindow(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.LinkWindow, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SiteRules_linkWindow(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SiteRules", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
 func (ec *executionContext) _Subscription_articleChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
 	return graphql.ResolveFieldStream(
 		ctx,
@@ -5374,6 +6040,52 @@ func (ec *executionContext) _User_name(ctx context.Context, field graphql.Collec
 }
 func (ec *executionContext) fieldContext_User_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("User", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _User_isModerator(ctx context.Context, field graphql.CollectedField, obj *redisrepo.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_isModerator(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_User_isModerator(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_User_isModerator(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("User", field, true, true, errors.New("field of type Boolean does not have child fields"))
+}
+func (ec *executionContext) resolveBatch_User_isModerator(ctx context.Context, field graphql.CollectedField, obj *redisrepo.User) (any, error) {
+	resolver := ec.Resolvers.User()
+	if batch, ok := graphql.BatchParentsFor[*redisrepo.User](ctx, "User"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.IsModerator(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[bool](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"User.isModerator",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.IsModerator(ctx, []*redisrepo.User{obj})
+	return graphql.ResolveBatchSingleResult[bool](
+		ctx,
+		results,
+		err,
+		"User.isModerator",
+	)
 }
 
 func (ec *executionContext) _User_articlesConnection(ctx context.Context, field graphql.CollectedField, obj *redisrepo.User) (ret graphql.Marshaler) {
@@ -7034,6 +7746,82 @@ func (ec *executionContext) _Article(ctx context.Context, sel ast.SelectionSet, 
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "viewerCanDelete":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Article_viewerCanDelete(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "viewerCanRegroup":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Article_viewerCanRegroup(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "revision":
 			out.Values[i] = ec._Article_revision(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -8011,6 +8799,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 		switch field.Name {
 		case "__typename":
 			out.Values[i] = graphql.MarshalString("Query")
+		case "site":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_site(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "articles":
 			field := field
 
@@ -8021,7 +8831,7 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 					}
 				}()
 				res = ec._Query_articles(ctx, field)
-				if res == graphql.Null {
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -8043,7 +8853,7 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 					}
 				}()
 				res = ec._Query_articlesConnection(ctx, field)
-				if res == graphql.Null {
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -8109,7 +8919,7 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 					}
 				}()
 				res = ec._Query_groups(ctx, field)
-				if res == graphql.Null {
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -8197,7 +9007,7 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 					}
 				}()
 				res = ec._Query_nodes(ctx, field)
-				if res == graphql.Null {
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -8241,7 +9051,7 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 					}
 				}()
 				res = ec._Query_moderationLog(ctx, field)
-				if res == graphql.Null {
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -8437,6 +9247,137 @@ func (ec *executionContext) _RegroupPayload(ctx context.Context, sel ast.Selecti
 	return out
 }
 
+var siteImplementors = []string{"Site"}
+
+func (ec *executionContext) _Site(ctx context.Context, sel ast.SelectionSet, obj *Site) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, siteImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Site")
+		case "name":
+			out.Values[i] = ec._Site_name(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "version":
+			out.Values[i] = ec._Site_version(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "rules":
+			out.Values[i] = ec._Site_rules(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "signIn":
+			out.Values[i] = ec._Site_signIn(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "signInURL":
+			out.Values[i] = ec._Site_signInURL(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "explorer":
+			out.Values[i] = ec._Site_explorer(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var siteRulesImplementors = []string{"SiteRules"}
+
+func (ec *executionContext) _SiteRules(ctx context.Context, sel ast.SelectionSet, obj *SiteRules) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, siteRulesImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SiteRules")
+		case "voteScore":
+			out.Values[i] = ec._SiteRules_voteScore(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "votingWindow":
+			out.Values[i] = ec._SiteRules_votingWindow(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "interestingVotes":
+			out.Values[i] = ec._SiteRules_interestingVotes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "downvotes":
+			out.Values[i] = ec._SiteRules_downvotes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "posterVotes":
+			out.Values[i] = ec._SiteRules_posterVotes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageSize":
+			out.Values[i] = ec._SiteRules_pageSize(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "linkWindow":
+			out.Values[i] = ec._SiteRules_linkWindow(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var subscriptionImplementors = []string{"Subscription"}
 
 func (ec *executionContext) _Subscription(ctx context.Context, sel ast.SelectionSet) func(ctx context.Context) graphql.Marshaler {
@@ -8481,6 +9422,44 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "isModerator":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_isModerator(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "articlesConnection":
 			field := field
 
@@ -9139,16 +10118,6 @@ func (ec *executionContext) marshalNGroup2ᚖfrontpageᚋredisrepoᚐGroup(ctx c
 	return ec._Group(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNGroupConnection2ᚖfrontpageᚋgraphᚐGroupConnection(ctx context.Context, sel ast.SelectionSet, v *GroupConnection) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._GroupConnection(ctx, sel, v)
-}
-
 func (ec *executionContext) marshalNGroupEdge2ᚕᚖfrontpageᚋgraphᚐGroupEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*GroupEdge) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -9268,16 +10237,6 @@ func (ec *executionContext) marshalNInt2int32(ctx context.Context, sel ast.Selec
 	return res
 }
 
-func (ec *executionContext) marshalNModerationConnection2ᚖfrontpageᚋgraphᚐModerationConnection(ctx context.Context, sel ast.SelectionSet, v *ModerationConnection) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._ModerationConnection(ctx, sel, v)
-}
-
 func (ec *executionContext) marshalNModerationEdge2ᚕᚖfrontpageᚋgraphᚐModerationEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*ModerationEdge) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -9361,33 +10320,6 @@ var (
 	}
 )
 
-func (ec *executionContext) marshalNNode2ᚕfrontpageᚋgraphᚐNode(ctx context.Context, sel ast.SelectionSet, v []Node) graphql.Marshaler {
-	{
-		var batchItemsArticle []*redisrepo.Article
-		batchIdxMapArticle := map[int]int{}
-		for i, item := range v {
-			switch concrete := item.(type) {
-			case redisrepo.Article:
-				batchIdxMapArticle[i] = len(batchItemsArticle)
-				batchItemsArticle = append(batchItemsArticle, &concrete)
-			case *redisrepo.Article:
-				batchIdxMapArticle[i] = len(batchItemsArticle)
-				batchItemsArticle = append(batchItemsArticle, concrete)
-			}
-		}
-		if len(batchItemsArticle) > 0 {
-			ctx = graphql.WithBatchParents(ctx, "Article", batchItemsArticle, batchIdxMapArticle)
-		}
-	}
-	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
-		fc := graphql.GetFieldContext(ctx)
-		fc.Result = &v[i]
-		return ec.marshalONode2frontpageᚋgraphᚐNode(ctx, sel, v[i])
-	})
-
-	return ret
-}
-
 func (ec *executionContext) unmarshalNOrderDirection2frontpageᚋredisrepoᚐDirection(ctx context.Context, v any) (redisrepo.Direction, error) {
 	tmp, err := graphql.UnmarshalString(v)
 	res := unmarshalNOrderDirection2frontpageᚋredisrepoᚐDirection[tmp]
@@ -9428,6 +10360,37 @@ func (ec *executionContext) unmarshalNPostInput2frontpageᚋredisrepoᚐDraft(ct
 func (ec *executionContext) unmarshalNRegroupInput2frontpageᚋgraphᚐRegroupInput(ctx context.Context, v any) (RegroupInput, error) {
 	res, err := ec.unmarshalInputRegroupInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNSignInMethod2frontpageᚋgraphᚐSignInMethod(ctx context.Context, v any) (SignInMethod, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := SignInMethod(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSignInMethod2frontpageᚋgraphᚐSignInMethod(ctx context.Context, sel ast.SelectionSet, v SignInMethod) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+func (ec *executionContext) marshalNSite2ᚖfrontpageᚋgraphᚐSite(ctx context.Context, sel ast.SelectionSet, v *Site) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._Site(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNSiteRules2frontpageᚋgraphᚐSiteRules(ctx context.Context, sel ast.SelectionSet, v SiteRules) graphql.Marshaler {
+	return ec._SiteRules(ctx, sel, &v)
 }
 
 func (ec *executionContext) unmarshalNString2frontpageᚋredisrepoᚐGroupName(ctx context.Context, v any) (redisrepo.GroupName, error) {
@@ -9776,11 +10739,38 @@ func (ec *executionContext) marshalN__TypeKind2string(ctx context.Context, sel a
 	return res
 }
 
+func (ec *executionContext) marshalOArticle2ᚕᚖfrontpageᚋredisrepoᚐArticleᚄ(ctx context.Context, sel ast.SelectionSet, v []*redisrepo.Article) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithBatchParents(ctx, "Article", v, nil)
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNArticle2ᚖfrontpageᚋredisrepoᚐArticle(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) marshalOArticle2ᚖfrontpageᚋredisrepoᚐArticle(ctx context.Context, sel ast.SelectionSet, v *redisrepo.Article) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._Article(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOArticleConnection2ᚖfrontpageᚋgraphᚐArticleConnection(ctx context.Context, sel ast.SelectionSet, v *ArticleConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ArticleConnection(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOBoolean2bool(ctx context.Context, v any) (bool, error) {
@@ -9827,6 +10817,13 @@ func (ec *executionContext) marshalOGroup2ᚖfrontpageᚋredisrepoᚐGroup(ctx c
 	return ec._Group(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalOGroupConnection2ᚖfrontpageᚋgraphᚐGroupConnection(ctx context.Context, sel ast.SelectionSet, v *GroupConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._GroupConnection(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalOID2ᚖfrontpageᚋredisrepoᚐArticleID(ctx context.Context, v any) (*redisrepo.ArticleID, error) {
 	if v == nil {
 		return nil, nil
@@ -9863,11 +10860,59 @@ func (ec *executionContext) marshalOInt2ᚖint32(ctx context.Context, sel ast.Se
 	return res
 }
 
+func (ec *executionContext) marshalOModerationConnection2ᚖfrontpageᚋgraphᚐModerationConnection(ctx context.Context, sel ast.SelectionSet, v *ModerationConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ModerationConnection(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalONode2frontpageᚋgraphᚐNode(ctx context.Context, sel ast.SelectionSet, v Node) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._Node(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalONode2ᚕfrontpageᚋgraphᚐNode(ctx context.Context, sel ast.SelectionSet, v []Node) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	{
+		var batchItemsUser []*redisrepo.User
+		batchIdxMapUser := map[int]int{}
+		var batchItemsArticle []*redisrepo.Article
+		batchIdxMapArticle := map[int]int{}
+		for i, item := range v {
+			switch concrete := item.(type) {
+			case redisrepo.User:
+				batchIdxMapUser[i] = len(batchItemsUser)
+				batchItemsUser = append(batchItemsUser, &concrete)
+			case *redisrepo.User:
+				batchIdxMapUser[i] = len(batchItemsUser)
+				batchItemsUser = append(batchItemsUser, concrete)
+			case redisrepo.Article:
+				batchIdxMapArticle[i] = len(batchItemsArticle)
+				batchItemsArticle = append(batchItemsArticle, &concrete)
+			case *redisrepo.Article:
+				batchIdxMapArticle[i] = len(batchItemsArticle)
+				batchItemsArticle = append(batchItemsArticle, concrete)
+			}
+		}
+		if len(batchItemsUser) > 0 {
+			ctx = graphql.WithBatchParents(ctx, "User", batchItemsUser, batchIdxMapUser)
+		}
+		if len(batchItemsArticle) > 0 {
+			ctx = graphql.WithBatchParents(ctx, "Article", batchItemsArticle, batchIdxMapArticle)
+		}
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalONode2frontpageᚋgraphᚐNode(ctx, sel, v[i])
+	})
+
+	return ret
 }
 
 func (ec *executionContext) marshalOPostPayload2ᚖfrontpageᚋgraphᚐPostPayload(ctx context.Context, sel ast.SelectionSet, v *PostPayload) graphql.Marshaler {

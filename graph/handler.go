@@ -21,9 +21,14 @@ func Schema() *ast.Schema { return parsedSchema }
 
 // NewHandler returns the endpoint of a site. Subscriptions receive events while repo.Listen runs. Faults are
 // written to log.
-func NewHandler(repo *redisrepo.Repo, log *slog.Logger, o endpoint.Options) *endpoint.Handler {
-	resolver := &Resolver{repo: repo, log: log, reads: endpoint.NewReads(repo, o.SharedAnswers), buckets: buckets(o.AuditSecret)}
+func NewHandler(repo *redisrepo.Repo, site Site, log *slog.Logger, o endpoint.Options) *endpoint.Handler {
+	site.Name, site.Rules = "Frontpage", siteRules(repo.Rules())
+	resolver := newResolver(repo, site, log, o)
 	return endpoint.New(resolver.served(resolver, o), repo, log, o)
+}
+
+func newResolver(repo *redisrepo.Repo, site Site, log *slog.Logger, o endpoint.Options) *Resolver {
+	return &Resolver{repo: repo, site: &site, log: log, reads: endpoint.NewReads(repo, o.SharedAnswers), buckets: buckets(o.AuditSecret)}
 }
 
 // served returns what the endpoint serves: the schema, resolved by root, and what depends on its names.

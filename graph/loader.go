@@ -7,6 +7,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/graph-gophers/dataloader/v7"
+	"github.com/vektah/gqlparser/v2/ast"
 
 	"frontpage/redisrepo"
 )
@@ -28,7 +29,7 @@ type (
 // loader loads the articles of one response.
 type loader struct {
 	articlesByID func(context.Context, []redisrepo.ArticleID) ([]*redisrepo.Article, []error)
-	once         sync.Once
+	roots, once  sync.Once
 	all          *articleLoader // made at its first use: its channel is expensive, and mutations need none
 
 	mu   sync.Mutex
@@ -88,6 +89,29 @@ func load(ctx context.Context, ids ...redisrepo.ArticleID) ([]*redisrepo.Article
 		}
 	}
 	return articles, errs
+}
+
+// loadRoots loads the articles of all fields article and node at the root of a query in one batch, when the first of them
+// is resolved.
+func loadRoots(ctx context.Context) {
+	operation := graphql.GetOperationContext(ctx)
+	if set := operation.Operation.SelectionSet; len(set) == 1 {
+		if _, ok := set[0].(*ast.Field); ok {
+			return
+		}
+	}
+	ctx.Value(loaderKey{}).(*loader).roots.Do(func() {
+		var ids []redisrepo.ArticleID
+		for _, field := range graphql.CollectFields(operation, operation.Operation.SelectionSet, []string{"Query"}) {
+			if field.Name != "article" && field.Name != "node" {
+				continue
+			}
+			if id, err := UnmarshalArticleID(field.ArgumentMap(operation.Variables)["id"]); err == nil {
+				ids = append(ids, id)
+			}
+		}
+		load(ctx, ids...)
+	})
 }
 
 // untraced is dataloader.NoopTracer without an allocation for each key.

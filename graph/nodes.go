@@ -5,40 +5,35 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
 	"frontpage/redisrepo"
 )
 
 // maxNodes is the maximum number of ids in one call of nodes.
 const maxNodes = 100
 
-// nodes returns what global ids name, nil if it is missing, and reads all articles in one round trip.
-func (r *Resolver) nodes(ctx context.Context, ids []string) ([]Node, error) {
-	if len(ids) > maxNodes {
-		return nil, badInput(fmt.Sprintf("nodes takes at most %d ids, not %d", maxNodes, len(ids)))
-	}
+// nodes returns what global ids name, nil if it is missing, and reads all articles in one round trip. It calls malformed
+// for each id that no object can have, whose node is nil.
+func (r *Resolver) nodes(ctx context.Context, ids []string, malformed func(i int, err error)) ([]Node, error) {
 	found := make([]Node, len(ids))
 	var articles []redisrepo.ArticleID
 	var names []redisrepo.GroupName
 	var articleAt, groupAt []int
 	for i, id := range ids {
-		kind, name, _ := strings.Cut(id, ":")
-		var err error
-		switch kind {
-		case "group":
-			var group redisrepo.GroupName
-			group, err = redisrepo.ParseGroupName(name)
-			names, groupAt = append(names, group), append(groupAt, i)
-		case "user":
-			var user redisrepo.UserName
-			user, err = redisrepo.ParseUserName(name)
-			found[i] = &redisrepo.User{Name: user}
-		default:
-			var article redisrepo.ArticleID
-			article, err = redisrepo.ParseArticleID(id)
-			articles, articleAt = append(articles, article), append(articleAt, i)
+		object, err := parseNode(id)
+		switch object := object.(type) {
+		case redisrepo.ArticleID:
+			articles, articleAt = append(articles, object), append(articleAt, i)
+		case redisrepo.GroupName:
+			names, groupAt = append(names, object), append(groupAt, i)
+		case redisrepo.UserName:
+			found[i] = &redisrepo.User{Name: object}
 		}
 		if err != nil {
-			return nil, err
+			malformed(i, err)
 		}
 	}
 	loaded, err := r.loadAll(ctx, articles)
@@ -58,4 +53,29 @@ func (r *Resolver) nodes(ctx context.Context, ids []string) ([]Node, error) {
 		found[groupAt[i]] = group
 	}
 	return found, nil
+}
+
+// parseNode returns the ArticleID, GroupName or UserName in a global id, or an error and nil.
+func parseNode(id string) (object any, err error) {
+	kind, name, _ := strings.Cut(id, ":")
+	switch kind {
+	case "group":
+		object, err = redisrepo.ParseGroupName(name)
+	case "user":
+		object, err = redisrepo.ParseUserName(name)
+	default:
+		if object, err = redisrepo.ParseArticleID(id); err != nil && kind != "article" {
+			err = badInput(fmt.Sprintf("nothing here has the id %.100q: ids look like article:17, group:go or user:alice", id))
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return object, nil
+}
+
+// elementFailed reports the error of an element of the current field, which is a list.
+func elementFailed(ctx context.Context, index int, err error) {
+	err = graphql.AddFieldLocationToError(ctx, gqlerror.WrapPath(append(graphql.GetPath(ctx), ast.PathIndex(index)), err))
+	graphql.AddError(ctx, err)
 }

@@ -44,6 +44,12 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"viewerCanVote": plan.Batch(func(ctx context.Context, objs []*redisrepo.Article) ([]bool, error) {
 					return resolvers.Article().ViewerCanVote(ctx, objs)
 				}, plan.Leaf(plan.AppendBoolean[bool])),
+				"viewerCanDelete": plan.Batch(func(ctx context.Context, objs []*redisrepo.Article) ([]bool, error) {
+					return resolvers.Article().ViewerCanDelete(ctx, objs)
+				}, plan.Leaf(plan.AppendBoolean[bool])),
+				"viewerCanRegroup": plan.Batch(func(ctx context.Context, objs []*redisrepo.Article) ([]bool, error) {
+					return resolvers.Article().ViewerCanRegroup(ctx, objs)
+				}, plan.Leaf(plan.AppendBoolean[bool])),
 				"revision":  plan.Read(func(obj *redisrepo.Article) int { return obj.Revision() }, plan.Leaf(plan.AppendInt[int])),
 				"deletedAt": plan.Read(func(obj *redisrepo.Article) *time.Time { return obj.DeletedAt }, plan.OptionalLeaf(plan.AppendTime)),
 			},
@@ -154,6 +160,9 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"userErrors": plan.Read(func(obj *PostPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
 			},
 			"Query": {
+				"site": plan.Each(func(ctx context.Context, obj any) (*Site, error) {
+					return resolvers.Query().Site(ctx)
+				}, plan.Object[Site]()),
 				"articles": plan.Each(func(ctx context.Context, obj any) ([]*redisrepo.Article, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().Articles(ctx, fc.Args["order"].(redisrepo.Order), fc.Args["direction"].(redisrepo.Direction), fc.Args["page"].(int32), fc.Args["pageSize"].(*int32))
@@ -213,6 +222,23 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"article":    plan.Read(func(obj *RegroupPayload) *redisrepo.Article { return obj.Article }, plan.Object[redisrepo.Article]()),
 				"userErrors": plan.Read(func(obj *RegroupPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
 			},
+			"Site": {
+				"name":      plan.Read(func(obj *Site) string { return obj.Name }, plan.Leaf(plan.AppendString[string])),
+				"version":   plan.Read(func(obj *Site) string { return obj.Version }, plan.Leaf(plan.AppendString[string])),
+				"rules":     plan.Read(func(obj *Site) *SiteRules { return &obj.Rules }, plan.Object[SiteRules]()),
+				"signIn":    plan.Read(func(obj *Site) SignInMethod { return obj.SignIn }, plan.Leaf(plan.AppendString[SignInMethod])),
+				"signInURL": plan.Read(func(obj *Site) *string { return obj.SignInURL }, plan.OptionalLeaf(plan.AppendString[string])),
+				"explorer":  plan.Read(func(obj *Site) bool { return obj.Explorer }, plan.Leaf(plan.AppendBoolean[bool])),
+			},
+			"SiteRules": {
+				"voteScore":        plan.Read(func(obj *SiteRules) int { return obj.VoteScore }, plan.Leaf(plan.AppendInt[int])),
+				"votingWindow":     plan.Read(func(obj *SiteRules) int { return obj.VotingWindow }, plan.Leaf(plan.AppendInt[int])),
+				"interestingVotes": plan.Read(func(obj *SiteRules) int { return obj.InterestingVotes }, plan.Leaf(plan.AppendInt[int])),
+				"downvotes":        plan.Read(func(obj *SiteRules) bool { return obj.Downvotes }, plan.Leaf(plan.AppendBoolean[bool])),
+				"posterVotes":      plan.Read(func(obj *SiteRules) bool { return obj.PosterVotes }, plan.Leaf(plan.AppendBoolean[bool])),
+				"pageSize":         plan.Read(func(obj *SiteRules) int { return obj.PageSize }, plan.Leaf(plan.AppendInt[int])),
+				"linkWindow":       plan.Read(func(obj *SiteRules) int { return obj.LinkWindow }, plan.Leaf(plan.AppendInt[int])),
+			},
 			"Subscription": {
 				"articleChanged": plan.Source(plan.Object[redisrepo.Article]()),
 				"articlePosted":  plan.Source(plan.Object[redisrepo.Article]()),
@@ -220,6 +246,9 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 			"User": {
 				"id":   plan.Read(func(obj *redisrepo.User) string { return obj.ID() }, plan.Leaf(plan.AppendString[string])),
 				"name": plan.Read(func(obj *redisrepo.User) redisrepo.UserName { return obj.Name }, plan.Leaf(plan.AppendString[redisrepo.UserName])),
+				"isModerator": plan.Batch(func(ctx context.Context, objs []*redisrepo.User) ([]bool, error) {
+					return resolvers.User().IsModerator(ctx, objs)
+				}, plan.Leaf(plan.AppendBoolean[bool])),
 				"articlesConnection": plan.Each(func(ctx context.Context, obj *redisrepo.User) (*ArticleConnection, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.User().ArticlesConnection(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))

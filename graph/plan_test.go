@@ -226,7 +226,7 @@ func TestPageAndVoteAllocateLittle(t *testing.T) { // not parallel: the allocati
 	if options.Identity, err = identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}); err != nil {
 		t.Fatal(err)
 	}
-	handler := graph.NewHandler(repo, slog.New(slog.DiscardHandler), options)
+	handler := graph.NewHandler(repo, graph.Site{}, slog.New(slog.DiscardHandler), options)
 	for _, tt := range []struct {
 		name, document string
 		most           float64

@@ -39,6 +39,14 @@ func (r *articleResolver) ViewerCanVote(ctx context.Context, objs []*redisrepo.A
 	return can, nil
 }
 
+func (r *articleResolver) ViewerCanDelete(ctx context.Context, objs []*redisrepo.Article) ([]bool, error) {
+	return viewerMayChange(ctx, objs), nil
+}
+
+func (r *articleResolver) ViewerCanRegroup(ctx context.Context, objs []*redisrepo.Article) ([]bool, error) {
+	return viewerMayChange(ctx, objs), nil
+}
+
 func (r *articleConnectionResolver) TotalCount(ctx context.Context, obj *ArticleConnection) (int32, error) {
 	n, err := r.repo.Count(ctx, obj.listing)
 	return int32(n), err // #nosec G115 -- article numbers end at 32 bits
@@ -120,6 +128,10 @@ func (r *mutationResolver) DeleteArticle(ctx context.Context, input DeleteArticl
 	return &payload, err
 }
 
+func (r *queryResolver) Site(ctx context.Context) (*Site, error) {
+	return r.site, nil
+}
+
 func (r *queryResolver) Articles(ctx context.Context, order redisrepo.Order, direction redisrepo.Direction, page int32, pageSize *int32) ([]*redisrepo.Article, error) {
 	return r.list(ctx, redisrepo.AllArticles(order, direction), page, pageSize)
 }
@@ -133,6 +145,7 @@ func (r *queryResolver) Article(ctx context.Context, id string) (*redisrepo.Arti
 	if err != nil {
 		return nil, err
 	}
+	loadRoots(ctx)
 	return articleIfAny(ctx, parsed)
 }
 
@@ -169,7 +182,12 @@ func (r *queryResolver) Viewer(ctx context.Context) (*redisrepo.User, error) {
 }
 
 func (r *queryResolver) Node(ctx context.Context, id string) (Node, error) {
-	found, err := r.nodes(ctx, []string{id})
+	loadRoots(ctx)
+	var malformed error
+	found, err := r.nodes(ctx, []string{id}, func(_ int, err error) { malformed = err })
+	if malformed != nil {
+		return nil, malformed
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +195,10 @@ func (r *queryResolver) Node(ctx context.Context, id string) (Node, error) {
 }
 
 func (r *queryResolver) Nodes(ctx context.Context, ids []string) ([]Node, error) {
-	return r.nodes(ctx, ids)
+	if len(ids) > maxNodes {
+		return nil, badInput(fmt.Sprintf("nodes takes at most %d ids, not %d", maxNodes, len(ids)))
+	}
+	return r.nodes(ctx, ids, func(i int, err error) { elementFailed(ctx, i, err) })
 }
 
 func (r *queryResolver) RateLimit(ctx context.Context) (*RateLimit, error) {
@@ -213,6 +234,14 @@ func (r *subscriptionResolver) ArticlePosted(ctx context.Context, group *string)
 	}
 	watch, err := r.repo.WatchPosts(ctx, name)
 	return endpoint.Watched(ctx, watch, err)
+}
+
+func (r *userResolver) IsModerator(ctx context.Context, objs []*redisrepo.User) ([]bool, error) {
+	v, is := endpoint.ViewerOf(ctx), make([]bool, len(objs))
+	for i, user := range objs {
+		is[i] = v.Moderator && user.Name == v.Name
+	}
+	return is, nil
 }
 
 func (r *userResolver) ArticlesConnection(ctx context.Context, obj *redisrepo.User, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error) {

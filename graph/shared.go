@@ -23,13 +23,15 @@ var sameForAll = map[endpoint.Dependence]map[string][]string{
 		"Node":  {"id"},
 	},
 	endpoint.OnStore: {
-		"Query":             {"articles", "articlesConnection", "article", "group", "groups", "user", "node", "nodes", "__schema", "__type"},
+		"Query":             {"site", "articles", "articlesConnection", "article", "group", "groups", "user", "node", "nodes", "__schema", "__type"},
 		"Group":             {"articleCount", "articles", "articlesConnection"},
 		"User":              {"articlesConnection"},
 		"ArticleConnection": {"edges", "nodes", "pageInfo", "totalCount"},
 		"ArticleEdge":       {"cursor", "node"},
 		"GroupConnection":   {"edges", "nodes", "pageInfo", "totalCount"},
 		"GroupEdge":         {"cursor", "node"},
+		"Site":              {"name", "version", "rules", "signIn", "signInURL", "explorer"},
+		"SiteRules":         {"voteScore", "votingWindow", "interestingVotes", "downvotes", "posterVotes", "pageSize", "linkWindow"},
 		"PageInfo":          {"hasPreviousPage", "hasNextPage", "startCursor", "endCursor"},
 	},
 }

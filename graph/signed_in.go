@@ -32,3 +32,12 @@ func (r *Resolver) bucket(v endpoint.Viewer) string {
 	}
 	return r.buckets.bucket(v.Network())
 }
+
+// viewerMayChange reports for each article whether the viewer may delete and regroup it.
+func viewerMayChange(ctx context.Context, articles []*redisrepo.Article) []bool {
+	by, may := actor(endpoint.ViewerOf(ctx)), make([]bool, len(articles))
+	for i, article := range articles {
+		may[i] = by.MayChange(article)
+	}
+	return may
+}

@@ -61,8 +61,11 @@ func (d Draft) check(rules draftRules) (submission, error) {
 		refusals = append(refusals, refuse(Invalid, "link", "a link or a text is required")...)
 	}
 	if k := d.IdempotencyKey; k != nil {
-		if n := utf8.RuneCountInString(*k); n == 0 || n > maxIdempotencyKey {
-			refusals = append(refusals, refuse(Invalid, "idempotencyKey", "an idempotency key has 1 to %d characters, this one has %d", maxIdempotencyKey, n)...)
+		switch n := utf8.RuneCountInString(*k); {
+		case n == 0:
+			refusals = append(refusals, refuse(Invalid, "idempotencyKey", "the idempotency key is empty: it has 1 to %d characters", maxIdempotencyKey)...)
+		case n > maxIdempotencyKey:
+			refusals = append(refusals, refuse(TooLong, "idempotencyKey", "an idempotency key has at most %d characters, this one has %d", maxIdempotencyKey, n)...)
 		}
 	}
 	groups, err := parseGroups("groups", d.Groups)

@@ -23,6 +23,11 @@ func (a Actor) via() string {
 	return a.Via.member()
 }
 
+// MayChange reports whether the actor may delete and regroup an article, unless it is deleted.
+func (a Actor) MayChange(article *Article) bool {
+	return article.DeletedAt == nil && a.Name != "" && (a.Moderator || a.Name == article.Poster.Name)
+}
+
 // Delete removes an article from every listing and group, closes it to votes, and returns it with
 // DeletedAt and DeletedBy. Its data is kept for Undelete, and its link stays reserved. Deleting a
 // deleted article is a no-op, not an error.

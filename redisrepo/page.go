@@ -11,8 +11,8 @@ import (
 // start of the list or after the cursor After, or the Last items up to the end of the list or before
 // the cursor Before. Without First and Last it asks for the first Rules.PageSize items. nil: not given.
 type PageRequest struct {
-	First, Last   *int // 1 to MaxPageSize; not both
-	After, Before *string
+	First, Last   *int    // 1 to MaxPageSize; not both
+	After, Before *string // nil or empty: the start and the end of the list
 }
 
 // PageInfo describes where a page begins and ends.
@@ -56,9 +56,9 @@ func (p PageRequest) size(defaultSize int) (size int, last bool, err error) {
 	return *given, last, nil
 }
 
-// parseCursor returns nil for no cursor.
+// parseCursor returns nil for no cursor. An empty one is that of clients that begin with an empty string.
 func parseCursor[C any](field string, cursor *string, parse func(field, cursor string) (C, error)) (*C, error) {
-	if cursor == nil {
+	if cursor == nil || *cursor == "" {
 		return nil, nil
 	}
 	parsed, err := parse(field, *cursor)

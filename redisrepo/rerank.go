@@ -22,6 +22,9 @@ func KeepRules() Option {
 	return func(r *Repo) { r.keepRules = true }
 }
 
+// Rules returns the rules of the site.
+func (r *Repo) Rules() Rules { return r.rules }
+
 // RankingRules returns the rules that scores are computed by, as meta: records them.
 func (r *Repo) RankingRules() map[string]string {
 	return map[string]string{

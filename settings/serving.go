@@ -73,17 +73,9 @@ func (s *Serving) TLS(log *slog.Logger) (*tls.Config, error) {
 
 // Pages returns the options of the site and the explorer.
 func (s *Settings) Pages() web.Options {
-	o := web.Options{
-		Site: s.Site, Explorer: s.Explorer, SignIn: web.ByToken, SignInURL: s.SignInURL,
-		Downvotes: s.Downvotes, VoteScore: s.VoteScore,
+	return web.Options{
+		Site: s.Site, Explorer: s.Explorer,
 		IsGroup: func(name string) bool { _, err := redisrepo.ParseGroupName(name); return err == nil },
 		IsUser:  func(name string) bool { _, err := redisrepo.ParseUserName(name); return err == nil },
 	}
-	switch {
-	case s.Development():
-		o.SignIn = web.ByName
-	case s.ProxyUserHeader != "":
-		o.SignIn = web.ByProxy
-	}
-	return o
 }

@@ -99,7 +99,7 @@ func NewOn(t *testing.T, configure func(*http.Server), client redis.UniversalCli
 	}
 	client.AddHook(s.Trips)
 	s.Repo = repo
-	s.Handler = graph.NewHandler(repo, slog.New(slog.NewTextHandler(s.Log, &slog.HandlerOptions{Level: slog.LevelDebug})), options)
+	s.Handler = graph.NewHandler(repo, graph.Site{Version: "test", SignIn: graph.ByName}, slog.New(slog.NewTextHandler(s.Log, &slog.HandlerOptions{Level: slog.LevelDebug})), options)
 	server := httptest.NewUnstartedServer(s.Handler)
 	server.Config.MaxHeaderBytes = 8 << 20 // so that large headers reach the handler, which refuses them
 	server.Config.WriteTimeout = time.Minute

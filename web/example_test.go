@@ -11,7 +11,7 @@ import (
 // Serves the site without GraphiQL. The API itself, at /query, is another handler.
 func ExampleHandler() {
 	mux := http.NewServeMux()
-	mux.Handle("/", web.Handler(web.Options{Site: true, SignIn: web.ByName, Downvotes: true, VoteScore: 432}))
+	mux.Handle("/", web.Handler(web.Options{Site: true}))
 
 	for _, path := range []string{"/", "/groups", "/nothing", "/graphiql"} {
 		res := httptest.NewRecorder()

@@ -4,8 +4,6 @@ package web
 
 import (
 	"embed"
-	"encoding/json"
-	"html"
 	"io/fs"
 	"net/http"
 	"path"
@@ -16,28 +14,14 @@ import (
 //go:embed all:dist
 var dist embed.FS
 
-// Options select what is served. Their JSON is written into the pages, as settings of the site.
+// Options select what is served.
 type Options struct {
-	Site      bool   `json:"-"` // whether to serve the site
-	SignIn    SignIn `json:"signIn"`
-	SignInURL string `json:"signInURL"` // URL of an external sign-in page, with {return} for the return URL; or empty
-	Explorer  bool   `json:"explorer"`  // whether to serve GraphiQL
-	Downvotes bool   `json:"downvotes"` // whether downvotes are allowed
-	VoteScore int    `json:"voteScore"` // seconds that a vote adds to the score
+	Site     bool // whether to serve the site
+	Explorer bool // whether to serve GraphiQL
 
 	// Whether a group or a user can have a name. The pages of other names get status 404. nil accepts all names.
-	IsGroup, IsUser func(string) bool `json:"-"`
+	IsGroup, IsUser func(string) bool
 }
-
-// SignIn is the way in which visitors sign in.
-type SignIn string
-
-// The ways to sign in.
-const (
-	ByName  SignIn = "name"  // with any name: development mode
-	ByToken SignIn = "token" // with a token
-	ByProxy SignIn = "proxy" // through a proxy that authenticates them
-)
 
 // The Content-Security-Policy of each page. Both pages run scripts from this server's files only, and send
 // requests to this server only. Monaco, GraphiQL's editor, needs inline styles.
@@ -54,14 +38,14 @@ var sitePaths = []string{"/new", "/groups", "/g/{group}", "/g/{group}/new", "/a/
 func Handler(o Options) http.Handler {
 	mux := http.NewServeMux()
 	if o.Site {
-		site := page("dist/site/index.html", sitePolicy, o)
+		site := page("dist/site/index.html", sitePolicy)
 		for _, path := range sitePaths {
 			mux.Handle("GET "+path, o.checked(site))
 		}
 		mux.Handle("GET /", folder("dist/site", "", site, site))
 	}
 	if o.Explorer {
-		explorer := page("dist/graphiql/index.html", explorerPolicy, o)
+		explorer := page("dist/graphiql/index.html", explorerPolicy)
 		mux.Handle("GET /graphiql", explorer)
 		mux.Handle("GET /graphiql/", folder("dist/graphiql", "/graphiql", explorer, nil))
 	}
@@ -88,16 +72,9 @@ func isArticle(number string) bool {
 	return err == nil && n > 0 && strconv.FormatInt(n, 10) == number
 }
 
-// page returns an embedded page with the options written into it.
-func page(name, policy string, o Options) *file {
-	settings, err := json.Marshal(o)
-	if err != nil {
-		panic(err) // impossible: strings, numbers and booleans
-	}
-	const placeholder = `name="frontpage" content="{}"`
-	return newFile(name, policy, func() []byte {
-		return []byte(strings.Replace(string(read(name)), placeholder, `name="frontpage" content="`+html.EscapeString(string(settings))+`"`, 1))
-	})
+// page returns an embedded page.
+func page(name, policy string) *file {
+	return newFile(name, policy, func() []byte { return read(name) })
 }
 
 // folder serves the embedded files below name at prefix, and index at prefix itself. For other paths without a

@@ -1965,11 +1965,11 @@ type WalkResponse struct {
 	// All articles, paged by cursor. A cursor is a position in the order, so paging is
 	// stable while votes arrive: no article that kept its position is skipped, and one is
 	// repeated only if its score moved it past the cursor, against the direction of paging.
-	ArticlesConnection WalkArticlesConnectionArticleConnection `json:"articlesConnection"`
+	ArticlesConnection *WalkArticlesConnectionArticleConnection `json:"articlesConnection"`
 }
 
 // GetArticlesConnection returns WalkResponse.ArticlesConnection, and is useful for accessing the field via an interface.
-func (v *WalkResponse) GetArticlesConnection() WalkArticlesConnectionArticleConnection {
+func (v *WalkResponse) GetArticlesConnection() *WalkArticlesConnectionArticleConnection {
 	return v.ArticlesConnection
 }
 

@@ -22,7 +22,7 @@ import {
   Store,
 } from "relay-runtime";
 import { WebSocket } from "ws";
-import { main, socketURL, url } from "../endpoint";
+import { defined, main, socketURL, url } from "../endpoint";
 import { pages, pageSize, visit } from "../visit";
 import groupFragment from "./__generated__/site_group.graphql";
 import listFragment from "./__generated__/site_list.graphql";
@@ -115,7 +115,7 @@ main(async () => {
   await visit("relay", {
     async frontPage(user) {
       const { articles, viewer } = await query<siteFrontPageQuery>(environmentOf(user), frontPage, {});
-      return { viewer: viewer?.name, articles: articles.length };
+      return { viewer: viewer?.name, articles: articles?.length };
     },
     async post(user, title) {
       const input = { title, link: "https://relay.dev/", groups: ["clients"] };
@@ -139,7 +139,7 @@ main(async () => {
     },
     byPage: () =>
       pages(async (number) =>
-        (await query<sitePageQuery>(anonymous, page, { page: number, pageSize })).articles.map(({ id }) => id),
+        defined((await query<sitePageQuery>(anonymous, page, { page: number, pageSize })).articles).map(({ id }) => id),
       ),
   });
   await pageThroughGroup();

@@ -72,14 +72,14 @@ func TestPagesAndVotesAllocateLittle(t *testing.T) {
 	if options.Identity, err = identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}); err != nil {
 		t.Fatal(err)
 	}
-	handler := graph.NewHandler(repo, slog.New(slog.DiscardHandler), options)
+	handler := graph.NewHandler(repo, graph.Site{}, slog.New(slog.DiscardHandler), options)
 	const page = `{"query":"{ articles { id title link score votes createdAt poster { name } } }"}`
 	if got := allocations(t, handler, func() (string, string) { return "", page }); got > maxPageAllocations+raced {
 		t.Errorf("a page of 25 articles: got %v allocations, want at most %d", got, maxPageAllocations+raced)
 	}
 	shared := options
 	shared.SharedAnswers = time.Hour
-	if got := allocations(t, graph.NewHandler(repo, slog.New(slog.DiscardHandler), shared), func() (string, string) { return "", page }); got > maxSharedAllocations+raced {
+	if got := allocations(t, graph.NewHandler(repo, graph.Site{}, slog.New(slog.DiscardHandler), shared), func() (string, string) { return "", page }); got > maxSharedAllocations+raced {
 		t.Errorf("a page that is shared: got %v allocations, want at most %d", got, maxSharedAllocations+raced)
 	}
 	const own = `{"query":"{ articles { id title link score votes createdAt poster { name } viewerVote } }"}`
@@ -88,7 +88,7 @@ func TestPagesAndVotesAllocateLittle(t *testing.T) {
 	if got := allocations(t, handler, anyUser); got > maxOwnAllocations+raced {
 		t.Errorf("a page with viewerVote: got %v allocations, want at most %d", got, maxOwnAllocations+raced)
 	}
-	if got := allocations(t, graph.NewHandler(repo, slog.New(slog.DiscardHandler), shared), anyUser); got > maxOwnSharedAllocations+raced {
+	if got := allocations(t, graph.NewHandler(repo, graph.Site{}, slog.New(slog.DiscardHandler), shared), anyUser); got > maxOwnSharedAllocations+raced {
 		t.Errorf("a page with viewerVote whose articles are shared: got %v allocations, want at most %d", got, maxOwnSharedAllocations+raced)
 	}
 	voter := 0

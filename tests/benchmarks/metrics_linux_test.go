@@ -37,7 +37,7 @@ func measured(tb testing.TB, share time.Duration) (handlers [2]http.Handler) {
 			o.Observers = []endpoint.Observer{m.Observer()}
 			m.FollowStore(client, repo)
 		}
-		handlers[i] = graph.NewHandler(repo, slog.New(slog.DiscardHandler), o)
+		handlers[i] = graph.NewHandler(repo, graph.Site{}, slog.New(slog.DiscardHandler), o)
 	}
 	return handlers
 }

@@ -36,7 +36,7 @@ func BenchmarkSite(b *testing.B) {
 			if options.Identity, err = identity.New(b.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}); err != nil {
 				b.Fatal(err)
 			}
-			handler := graph.NewHandler(repo, slog.New(slog.DiscardHandler), options)
+			handler := graph.NewHandler(repo, graph.Site{}, slog.New(slog.DiscardHandler), options)
 
 			page := request(b, `{ articles { id title link score votes createdAt poster { name } } }`)
 			b.Run("page/handler", func(b *testing.B) { serveEach(b, handler, func(int) *http.Request { return page() }) })

@@ -65,7 +65,7 @@ func openSite(t *testing.T, o store.Options, options ...redisrepo.Option) (*site
 	many := endpoint.Rate{Most: 1_000_000, Window: time.Hour}
 	api.Rates = endpoint.Rates{Cost: many, Votes: many, Posts: many, Addresses: 1}
 	api.Identity, err = identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName})
-	s.handler = graph.NewHandler(s.repo, log, api)
+	s.handler = graph.NewHandler(s.repo, graph.Site{}, log, api)
 	return s, err
 }
 

@@ -15,11 +15,15 @@ import { createRoot } from "react-dom/client";
 import { examples } from "./examples";
 import { fetcher } from "./fetcher";
 
-// Settings that the server writes into the page: how users sign in.
-const settings: { signIn?: string } = JSON.parse(
-  document.querySelector<HTMLMetaElement>('meta[name="frontpage"]')?.content || "{}",
-);
-const signIn = settings.signIn ?? "name";
+/** Asks how users sign in: "name", "token" or "proxy". Without an answer, nothing is assumed. */
+async function askSignIn(): Promise<string> {
+  const request = { query: "{ site { signIn } }" };
+  const headers = { "Content-Type": "application/json" };
+  const response = await fetch("/query", { method: "POST", headers, body: JSON.stringify(request) });
+  const { data } = (await response.json()) as { data?: { site: { signIn: string } } };
+  return data?.site.signIn.toLowerCase() ?? "";
+}
+const signIn = await askSignIn().catch(() => "");
 
 const headers: Record<string, string> = {
   name: '{"X-User-ID": "alice"}',

@@ -1,19 +1,18 @@
-import { Provider, useClient, useQuery } from "@urql/preact";
+import { type CombinedError, Provider, useClient, useQuery } from "@urql/preact";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ArticlePage } from "./article";
 import { connect } from "./client";
 import { Footer, Header } from "./frame";
-import { Viewer } from "./gql";
+import { Start } from "./gql";
 import { GroupsPage } from "./groups";
 import { Keyboard } from "./keyboard";
 import { GroupPage, HomePage, UserPage } from "./lists";
-import { useRepeat } from "./mutations";
-import { PageContext, useTitle } from "./page";
+import { isUnanswered, useRepeat } from "./mutations";
+import { PageContext, usePage, useTitle } from "./page";
 import { followLinks, parse, useVisit } from "./router";
-import { isAnonymous, isSame, onTokenChange, readSession, signOut } from "./session";
+import { isAnonymous, isSame, onTokenChange, readSession, rememberMethod, signOut } from "./session";
 import { SignInPage } from "./signin";
-import { site } from "./site";
-import { Missing, Skeleton } from "./states";
+import { Failed, Missing, Skeleton } from "./states";
 import { SubmitPage } from "./submit";
 
 const messageTime = 6000; // milliseconds
@@ -25,7 +24,10 @@ export function App() {
   const [message, setMessage] = useState({ text: "" });
 
   const say = useCallback((text: string) => setMessage({ text }), []);
-  const refresh = useCallback(() => setSession(readSession()), []);
+  const refresh = useCallback(
+    () => setSession((before) => (isSame(before, readSession()) ? before : readSession())),
+    [],
+  );
   useEffect(() => onTokenChange(refresh), []);
   useEffect(() => {
     const timer = setTimeout(() => say(""), messageTime);
@@ -56,13 +58,12 @@ export function App() {
 
   return (
     <Provider value={connection.client}>
-      <Shell {...{ name: session.name, online, connections, message, refresh, say }} />
+      <Shell {...{ online, connections, message, refresh, say }} />
     </Provider>
   );
 }
 
 interface ShellProps {
-  name?: string;
   online: boolean;
   connections: number;
   message: { text: string };
@@ -70,29 +71,42 @@ interface ShellProps {
   say(message: string): void;
 }
 
-function Shell({ name, online, connections, message, refresh, say }: ShellProps) {
-  const [{ data, error, fetching }, execute] = useQuery({
-    query: Viewer,
+// Pages whose own query does not tell what the frame shows.
+const withoutFrame = ["submit", "signin", "missing"];
+
+function Shell({ online, connections, message, refresh, say }: ShellProps) {
+  const visit = useVisit();
+  const [unanswered] = useState(isUnanswered);
+  const asks = unanswered || withoutFrame.includes(parse(visit.path).page);
+  const [{ data, error }, execute] = useQuery({
+    query: Start,
     variables: {},
-    pause: site.signIn === "name",
+    requestPolicy: asks ? "cache-first" : "cache-only",
   });
-  const viewer = name ?? data?.viewer?.name;
+  const retry = () => execute({ requestPolicy: "network-only" });
+  const site = data?.site;
+  const viewer = data?.viewer?.name;
   useEffect(() => {
-    if (error) execute({ requestPolicy: "network-only" });
+    if (error) retry();
   }, [connections]);
+  useEffect(() => {
+    if (!site) return;
+    rememberMethod(site);
+    refresh();
+  }, [site?.signIn]);
   const client = useClient();
   const identify = async () => {
-    if (site.signIn === "name" || (data && !fetching)) return { viewer };
-    const now = await client.query(Viewer, {}, { requestPolicy: "network-only" }).toPromise();
-    return { viewer: now.data?.viewer?.name, error: now.error };
+    if (site) return { site, viewer };
+    const now = await client.query(Start, {}, { requestPolicy: "network-only" }).toPromise();
+    return { site: now.data?.site, viewer: now.data?.viewer?.name, error: now.error };
   };
   const page = useMemo(
-    () => ({ viewer, identify, connections, refresh, say }),
-    [viewer, data, fetching, client, connections],
+    () => ({ site, viewer, identify, connections, refresh, say }),
+    [site, viewer, client, connections],
   );
   const repeated = useRepeat(viewer, say);
-  const waiting = !repeated && (fetching || viewer !== undefined);
-  const visit = useVisit();
+  const checking = !data && !error;
+  const waiting = !repeated && (checking || viewer !== undefined);
   const main = useRef<HTMLElement>(null);
   const first = useRef(visit.key);
 
@@ -111,13 +125,13 @@ function Shell({ name, online, connections, message, refresh, say }: ShellProps)
         <a class="skip" href="#main">
           Skip to the content
         </a>
-        <Header path={visit.path} checking={fetching} />
+        <Header path={visit.path} checking={checking} />
         <p class="offline" role="status">
           {!online &&
             "No connection to the server. This page may be out of date until the connection is back."}
         </p>
         <main id="main" class="shell" ref={main} tabIndex={-1}>
-          {waiting ? <Skeleton /> : <Content key={visit.key} />}
+          {waiting ? <Skeleton /> : <Content key={visit.key} {...{ error, retry }} />}
         </main>
         <Footer />
         <Keyboard />
@@ -129,7 +143,9 @@ function Shell({ name, online, connections, message, refresh, say }: ShellProps)
   );
 }
 
-function Content() {
+/** The content of a page. `error` says why what the frame shows could not be read. */
+function Content({ error, retry }: { error?: CombinedError; retry(): void }) {
+  const { site } = usePage();
   const visit = useVisit();
   const route = parse(visit.path);
   switch (route.page) {
@@ -148,7 +164,8 @@ function Content() {
     case "submit":
       return <SubmitPage />;
     case "signin":
-      return <SignInPage />;
+      if (site) return <SignInPage site={site} />;
+      return error ? <Failed level={1} error={error} retry={retry} /> : <Skeleton rows={2} />;
     case "missing":
       return <MissingPage />;
   }

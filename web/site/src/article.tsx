@@ -13,7 +13,7 @@ import { Votes } from "./vote";
 import { Why } from "./why";
 
 export function ArticlePage({ id }: { id: string }) {
-  const { viewer, connections } = usePage();
+  const { connections } = usePage();
   const [{ data, error, fetching }, execute] = useQuery({
     query: Article,
     variables: { id },
@@ -33,7 +33,8 @@ export function ArticlePage({ id }: { id: string }) {
   useTitle(data && (!article || article.deletedAt) ? "Article not found" : (article?.title ?? ""));
   useScroll(article !== undefined);
 
-  if (!data) return error ? <Failed level={1} error={error} retry={retry} /> : <Skeleton rows={2} />;
+  if (!article && (!data || error))
+    return error ? <Failed level={1} error={error} retry={retry} /> : <Skeleton rows={2} />;
   if (!article || article.deletedAt) {
     if (fetching) return <Skeleton rows={2} />;
     return (
@@ -68,7 +69,7 @@ export function ArticlePage({ id }: { id: string }) {
           <h2 id="why">Why this article ranks here</h2>
           <Why article={article} now={now} />
         </section>
-        {viewer === article.poster.name && <DeleteButton id={article.id} />}
+        {data?.article?.viewerCanDelete && <DeleteButton id={article.id} />}
       </div>
     </article>
   );

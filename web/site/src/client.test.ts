@@ -107,6 +107,17 @@ const article = {
   groups: [],
   votingEndsAt: "2026-11-28T08:00:00Z",
   deletedAt: null,
+  viewerCanDelete: false,
+};
+const frame = {
+  site: {
+    __typename: "Site",
+    signIn: "NAME",
+    signInURL: null,
+    explorer: true,
+    rules: { __typename: "SiteRules", voteScore: 432, downvotes: true },
+  },
+  viewer: null,
 };
 const tally = (viewerVote: VoteDirection, votes?: number) => {
   const { __typename, isInteresting, viewerCanVote, ...numbers } = voted(viewerVote, votes);
@@ -121,7 +132,7 @@ async function show(client: Client) {
   });
   ends.push(unsubscribe);
   await sent(1);
-  requests[0]?.respond({ article });
+  requests[0]?.respond({ ...frame, article });
   await vi.waitFor(() => expect(shown).toMatchObject(tally("NONE")));
   return () => shown;
 }
@@ -195,7 +206,7 @@ test("a vote on an article that is not cached changes nothing before the respons
 });
 
 test("a name is sent as UTF-8", async () => {
-  const { client } = start({ name: "Zoë 🐹", credentials: { "X-User-ID": "Zoë 🐹" } });
+  const { client } = start({ credentials: { "X-User-ID": "Zoë 🐹" } });
   void client.query(Article, { id: "article:17" }).toPromise();
   await sent(1);
   const bytes = [...(requests[0]?.headers.get("X-User-ID") ?? "")].map((c) => c.charCodeAt(0));

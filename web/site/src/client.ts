@@ -9,8 +9,8 @@ import {
   subscriptionExchange,
 } from "@urql/preact";
 import { createClient } from "graphql-ws";
+import { Start } from "./gql";
 import type { Session } from "./session";
-import { site } from "./site";
 import { count, type Tally } from "./tally";
 
 /** Events of the live connection. None fires after `end`. */
@@ -41,6 +41,8 @@ const cache = () =>
       ArticleConnection: noKey,
       GroupConnection: noKey,
       PageInfo: noKey,
+      Site: noKey,
+      SiteRules: noKey,
       VotePayload: noKey,
       PostPayload: noKey,
       DeleteArticlePayload: noKey,
@@ -52,12 +54,13 @@ const cache = () =>
       vote({ input }, cache) {
         const { article: id, direction } = input as { article: string; direction: "UP" | "DOWN" | "NONE" };
         const before = cache.readFragment<Tally>(tallyFragment, { id } as never);
+        const voteScore = cache.readQuery({ query: Start })?.site.rules.voteScore ?? 0;
         return {
           __typename: "VotePayload",
           article: before && {
             __typename: "Article",
             ...before,
-            ...count(before, direction, site.voteScore),
+            ...count(before, direction, voteScore),
           },
           userErrors: [],
         };

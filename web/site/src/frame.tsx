@@ -1,11 +1,10 @@
 import { usePage } from "./page";
 import { navigate, paths } from "./router";
-import { signInAddress } from "./session";
-import { site } from "./site";
+import { type Site, signInAddress } from "./session";
 
 /** The top of every page. `checking` is true until it is known whether the visitor is signed in. */
 export function Header({ path, checking }: { path: string; checking: boolean }) {
-  const { viewer } = usePage();
+  const { site, viewer } = usePage();
   return (
     <header class="top">
       <div class="shell">
@@ -39,7 +38,7 @@ export function Header({ path, checking }: { path: string; checking: boolean }) 
             </a>
           ) : (
             !checking && (
-              <a href="/signin" onClick={askToSignIn}>
+              <a href="/signin" onClick={(event) => askToSignIn(site, event)}>
                 Sign in
               </a>
             )
@@ -59,23 +58,26 @@ function Link({ to, path, children }: { to: string; path: string; children: stri
 }
 
 /** Goes to the sign-in page, which returns to the current page. */
-export function askToSignIn(event?: Event): void {
+export function askToSignIn(site?: Site, event?: Event): void {
   event?.preventDefault();
   const here = location.pathname === "/signin" ? "/" : location.pathname + location.search;
-  if (site.signInURL) location.assign(signInAddress(here));
+  if (site?.signInURL) location.assign(signInAddress(site, here));
   else navigate(`/signin?${new URLSearchParams({ to: here })}`);
 }
 
 export function Footer() {
+  const { site } = usePage();
   return (
     <footer class="shell">
-      <p>
-        Articles are ranked by posting time. Each net vote counts as {Math.round(site.voteScore / 6) / 10}{" "}
-        minutes.
-      </p>
+      {site && (
+        <p>
+          Articles are ranked by posting time. Each net vote counts as{" "}
+          {Math.round(site.rules.voteScore / 6) / 10} minutes.
+        </p>
+      )}
       <p>
         Press <kbd>?</kbd> for keyboard shortcuts.
-        {site.explorer && (
+        {site?.explorer && (
           <>
             {" "}
             Built on a public <a href="/graphiql">GraphQL API</a>.

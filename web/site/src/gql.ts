@@ -20,6 +20,15 @@ export type VoteDirection =
   /** No vote: withdraws an earlier one. */
   | 'NONE';
 
+/** Ways to sign in. */
+export type SignInMethod =
+  /** With any name, in the header X-User-ID: the site is in development mode. */
+  | 'NAME'
+  /** With a token, in the header Authorization. */
+  | 'TOKEN'
+  /** Through a proxy that authenticates users. */
+  | 'PROXY';
+
 /** A new article. A link or a text is required. */
 export type PostInput = {
   /** 1 to 200 characters after trimming, some of them visible, without control characters and without those that reverse a line. */
@@ -77,13 +86,20 @@ export type RowFragment = { id: string, number: number, title: string, link: str
 
 export type PageFragment = { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } };
 
+export type FrameFragment = { site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean } }, viewer: { id: string, name: string } | null };
+
+export type StartQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type StartQuery = { site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean } }, viewer: { id: string, name: string } | null };
+
 export type ArticlesQueryVariables = Exact<{
   order: ArticleOrder;
   after?: string | null | undefined;
 }>;
 
 
-export type ArticlesQuery = { articlesConnection: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
+export type ArticlesQuery = { articlesConnection: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean } }, viewer: { id: string, name: string } | null };
 
 export type GroupArticlesQueryVariables = Exact<{
   name: string;
@@ -92,7 +108,7 @@ export type GroupArticlesQueryVariables = Exact<{
 }>;
 
 
-export type GroupArticlesQuery = { group: { id: string, articlesConnection: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } } | null };
+export type GroupArticlesQuery = { group: { id: string, articlesConnection: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean } }, viewer: { id: string, name: string } | null };
 
 export type UserArticlesQueryVariables = Exact<{
   name: string;
@@ -100,7 +116,7 @@ export type UserArticlesQueryVariables = Exact<{
 }>;
 
 
-export type UserArticlesQuery = { user: { id: string, articlesConnection: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } } | null };
+export type UserArticlesQuery = { user: { id: string, articlesConnection: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean } }, viewer: { id: string, name: string } | null };
 
 export type ShownQueryVariables = Exact<{
   ids: Array<string | number> | string | number;
@@ -110,7 +126,7 @@ export type ShownQueryVariables = Exact<{
 export type ShownQuery = { nodes: Array<
     | { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }
     | Record<PropertyKey, never>
-   | null> };
+   | null> | null };
 
 export type LengthQueryVariables = Exact<{
   onSite: boolean;
@@ -119,26 +135,21 @@ export type LengthQueryVariables = Exact<{
 }>;
 
 
-export type LengthQuery = { articlesConnection?: { totalCount: number }, group?: { id: string, articlesConnection: { totalCount: number } } | null };
+export type LengthQuery = { articlesConnection?: { totalCount: number } | null, group?: { id: string, articlesConnection: { totalCount: number } } | null };
 
 export type ArticleQueryVariables = Exact<{
   id: string | number;
 }>;
 
 
-export type ArticleQuery = { article: { text: string | null, id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } | null };
+export type ArticleQuery = { article: { text: string | null, viewerCanDelete: boolean, id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean } }, viewer: { id: string, name: string } | null };
 
 export type GroupsQueryVariables = Exact<{
   after?: string | null | undefined;
 }>;
 
 
-export type GroupsQuery = { groups: { nodes: Array<{ id: string, name: string, articleCount: number }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
-
-export type ViewerQueryVariables = Exact<{ [key: string]: never; }>;
-
-
-export type ViewerQuery = { viewer: { id: string, name: string } | null };
+export type GroupsQuery = { groups: { nodes: Array<{ id: string, name: string, articleCount: number }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean } }, viewer: { id: string, name: string } | null };
 
 export type VoteMutationVariables = Exact<{
   input: VoteInput;
@@ -189,14 +200,15 @@ export type ArticlePostedSubscription = { articlePosted: { id: string } };
 
 const rowFragment = "fragment Row on Article{id number title link poster{id name}createdAt score votes upvotes downvotes isInteresting groups{id name}votingEndsAt viewerVote viewerCanVote deletedAt}";
 const pageFragment = "fragment Page on ArticleConnection{nodes{...Row}pageInfo{hasNextPage endCursor}totalCount}" + rowFragment;
-export const Articles = ("query Articles($order:ArticleOrder!$after:String){articlesConnection(order:$order after:$after){...Page}}" + pageFragment) as unknown as TypedDocumentNode<ArticlesQuery, ArticlesQueryVariables>;
-export const GroupArticles = ("query GroupArticles($name:String!$order:ArticleOrder!$after:String){group(name:$name){id articlesConnection(order:$order after:$after){...Page}}}" + pageFragment) as unknown as TypedDocumentNode<GroupArticlesQuery, GroupArticlesQueryVariables>;
-export const UserArticles = ("query UserArticles($name:String!$after:String){user(name:$name){id articlesConnection(after:$after){...Page}}}" + pageFragment) as unknown as TypedDocumentNode<UserArticlesQuery, UserArticlesQueryVariables>;
+const frameFragment = "fragment Frame on Query{site{rules{voteScore downvotes}signIn signInURL explorer}viewer{id name}}";
+export const Start = ("query Start{...Frame}" + frameFragment) as unknown as TypedDocumentNode<StartQuery, StartQueryVariables>;
+export const Articles = ("query Articles($order:ArticleOrder!$after:String){...Frame articlesConnection(order:$order after:$after){...Page}}" + pageFragment + frameFragment) as unknown as TypedDocumentNode<ArticlesQuery, ArticlesQueryVariables>;
+export const GroupArticles = ("query GroupArticles($name:String!$order:ArticleOrder!$after:String){...Frame group(name:$name){id articlesConnection(order:$order after:$after){...Page}}}" + pageFragment + frameFragment) as unknown as TypedDocumentNode<GroupArticlesQuery, GroupArticlesQueryVariables>;
+export const UserArticles = ("query UserArticles($name:String!$after:String){...Frame user(name:$name){id articlesConnection(after:$after){...Page}}}" + pageFragment + frameFragment) as unknown as TypedDocumentNode<UserArticlesQuery, UserArticlesQueryVariables>;
 export const Shown = ("query Shown($ids:[ID!]!){nodes(ids:$ids){...on Article{...Row}}}" + rowFragment) as unknown as TypedDocumentNode<ShownQuery, ShownQueryVariables>;
 export const Length = ("query Length($onSite:Boolean!$inGroup:Boolean!$group:String!){articlesConnection(first:1)@include(if:$onSite){totalCount}group(name:$group)@include(if:$inGroup){id articlesConnection(first:1){totalCount}}}") as unknown as TypedDocumentNode<LengthQuery, LengthQueryVariables>;
-export const Article = ("query Article($id:ID!){article(id:$id){...Row text}}" + rowFragment) as unknown as TypedDocumentNode<ArticleQuery, ArticleQueryVariables>;
-export const Groups = ("query Groups($after:String){groups(first:100 after:$after){nodes{id name articleCount}pageInfo{hasNextPage endCursor}}}") as unknown as TypedDocumentNode<GroupsQuery, GroupsQueryVariables>;
-export const Viewer = ("query Viewer{viewer{id name}}") as unknown as TypedDocumentNode<ViewerQuery, ViewerQueryVariables>;
+export const Article = ("query Article($id:ID!){...Frame article(id:$id){...Row text viewerCanDelete}}" + rowFragment + frameFragment) as unknown as TypedDocumentNode<ArticleQuery, ArticleQueryVariables>;
+export const Groups = ("query Groups($after:String){...Frame groups(first:100 after:$after){nodes{id name articleCount}pageInfo{hasNextPage endCursor}}}" + frameFragment) as unknown as TypedDocumentNode<GroupsQuery, GroupsQueryVariables>;
 export const Vote = ("mutation Vote($input:VoteInput!){vote(input:$input){article{id votes upvotes downvotes score isInteresting viewerVote viewerCanVote}userErrors{code message}}}") as unknown as TypedDocumentNode<VoteMutation, VoteMutationVariables>;
 export const Post = ("mutation Post($input:PostInput!){post(input:$input){article{id number}userErrors{code message field ...on DuplicateLinkError{articleId article{...Row}}}}}" + rowFragment) as unknown as TypedDocumentNode<PostMutation, PostMutationVariables>;
 export const Delete = ("mutation Delete($input:DeleteArticleInput!){deleteArticle(input:$input){deletedId userErrors{code message}}}") as unknown as TypedDocumentNode<DeleteMutation, DeleteMutationVariables>;

@@ -27,15 +27,16 @@ function Part({ after }: { after?: string }) {
     variables: { after },
     requestPolicy: "cache-and-network",
   });
-  useScroll(data !== undefined && !after);
-  if (!data) {
+  const page = data?.groups;
+  useScroll(page != null && !after);
+  if (!page) {
     return error ? (
       <Failed error={error} retry={() => execute({ requestPolicy: "network-only" })} />
     ) : (
       <Skeleton rows={4} />
     );
   }
-  const { nodes, pageInfo } = data.groups;
+  const { nodes, pageInfo } = page;
   if (nodes.length === 0 && !after) {
     return (
       <Empty title="No groups yet">

@@ -14,7 +14,7 @@ import { closing } from "./time";
 export interface Source {
   query: DocumentInput;
   variables: object;
-  read(data: unknown): PageFragment | undefined;
+  read(data: unknown): PageFragment | null | undefined;
   /** Whether the list is ordered by score. */
   ranked: boolean;
   /** Which new articles to count: all, or those of a group. If missing, none. */
@@ -118,7 +118,7 @@ function Part({ source, after, index, parts, rank, above, restored, empty, onSho
     requestPolicy: index < restored ? "cache-first" : "network-only",
   });
   const retry = () => execute({ requestPolicy: "network-only" });
-  const page = data && source.read(data);
+  const page = data && (source.read(data) ?? undefined);
   const articles = page?.nodes ?? [];
   const now = useNow(articles.map(closing));
   const [near, part] = useNear<HTMLOListElement>("100% 0px", true, [page === undefined]);

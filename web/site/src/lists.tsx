@@ -5,14 +5,13 @@ import { ArticleList, type Source } from "./list";
 import { usePage, useTitle } from "./page";
 import { paths } from "./router";
 import { signOut } from "./session";
-import { site } from "./site";
 import { Empty } from "./states";
 
 /** A source of articles: a query, and where its result has the page of articles. */
 function source<Data, Variables extends { after?: string | null }>(
   query: TypedDocumentNode<Data, Variables>,
   variables: Omit<Variables, "after">,
-  read: (data: Data) => PageFragment | undefined,
+  read: (data: Data) => PageFragment | null | undefined,
   rest: Pick<Source, "ranked" | "posted">,
 ): Source {
   return { query, variables, read: read as Source["read"], ...rest };
@@ -84,7 +83,7 @@ export function GroupPage({ name, order }: { name: string; order: ArticleOrder }
 
 export function UserPage({ name }: { name: string }) {
   useTitle(name);
-  const { viewer, refresh, say } = usePage();
+  const { site, viewer, refresh, say } = usePage();
   const leave = () => {
     signOut();
     refresh();
@@ -99,7 +98,7 @@ export function UserPage({ name }: { name: string }) {
       <header class="heading">
         <h1 dir="auto">{name}</h1>
         <p>{viewer === name ? "Your articles" : "Articles by this user"}, newest first.</p>
-        {viewer === name && site.signIn !== "proxy" && (
+        {viewer === name && site?.signIn !== "PROXY" && (
           <button type="button" class="quiet" onClick={leave}>
             Sign out
           </button>
@@ -123,6 +122,7 @@ export function UserPage({ name }: { name: string }) {
 
 /** The front page of a site without articles: what to do next. */
 function Welcome() {
+  const { site } = usePage();
   return (
     <Empty title="Welcome to your front page">
       <p>The server is running and has no articles yet. Next steps:</p>
@@ -136,7 +136,7 @@ function Welcome() {
         <li>
           Import your own articles: <code>go run . import articles.csv</code>
         </li>
-        {site.explorer && (
+        {site?.explorer && (
           <li>
             <a href="/graphiql">Explore the API</a> behind this page.
           </li>

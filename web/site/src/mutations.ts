@@ -57,16 +57,19 @@ export function useSend<N extends Name>(name: N) {
   const [sending, setSending] = useState(false);
   const send = async (input: Inputs[N]): Promise<Result<N>> => {
     setSending(true);
-    const { viewer, error } = await identify();
+    const { site, viewer, error } = await identify();
     const result: Result<N> = viewer
       ? await execute(client, { id: randomKey(), name, input, viewer, sentAt: Date.now() })
       : { error };
     setSending(false);
-    if (!viewer && !error) askToSignIn();
+    if (!viewer && !error) askToSignIn(site);
     return result;
   };
   return { send, sending };
 }
+
+/** Reports whether mutations of the previous page of this window are unanswered. */
+export const isUnanswered = () => unanswered().length > 0;
 
 /**
  * Repeats the mutations that were unanswered when the user left the previous page of this window: they may
@@ -74,7 +77,7 @@ export function useSend<N extends Name>(name: N) {
  */
 export function useRepeat(viewer: string | undefined, say: (message: string) => void): boolean {
   const client = useClient();
-  const [done, setDone] = useState(() => unanswered().length === 0);
+  const [done, setDone] = useState(() => !isUnanswered());
   useEffect(() => {
     if (viewer && !done) void repeat(client, viewer, say).then(() => setDone(true));
   }, [viewer]);

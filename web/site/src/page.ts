@@ -1,13 +1,16 @@
 import type { CombinedError } from "@urql/preact";
 import { createContext } from "preact";
 import { useContext, useEffect, useLayoutEffect, useState } from "preact/hooks";
+import type { Site } from "./session";
 
 /** State of the page that its parts share. */
 export interface Page {
+  /** Undefined until the server has answered. */
+  site?: Site;
   /** Name of the signed-in user; undefined for anonymous visitors. */
   viewer?: string;
   /** Waits until it is known who is signed in. */
-  identify(): Promise<{ viewer?: string; error?: CombinedError }>;
+  identify(): Promise<{ site?: Site; viewer?: string; error?: CombinedError }>;
   /** Number of connections so far. When it changes, what was read before may be out of date. */
   connections: number;
   /** Reads the session again, after signing in or out. */

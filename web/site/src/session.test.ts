@@ -2,15 +2,22 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import {
   onTokenChange,
   readSession,
+  rememberMethod,
   returnPath,
+  type Site,
   signInAddress,
   signInAs,
   signInWith,
   signOut,
   takeToken,
 } from "./session";
-import { site } from "./site";
 
+const site: Site = {
+  signIn: "NAME",
+  signInURL: null,
+  explorer: true,
+  rules: { voteScore: 432, downvotes: true },
+};
 const defaults = { ...site };
 const anonymous = { credentials: {} };
 
@@ -24,8 +31,8 @@ afterEach(() => {
 });
 
 describe("a name", () => {
-  const alice = { name: "alice", credentials: { "X-User-ID": "alice" } };
-  const bob = { name: "bob", credentials: { "X-User-ID": "bob" } };
+  const alice = { credentials: { "X-User-ID": "alice" } };
+  const bob = { credentials: { "X-User-ID": "bob" } };
 
   test("belongs to its window, and a new window starts with the latest one", () => {
     expect(readSession()).toEqual(anonymous);
@@ -62,20 +69,20 @@ describe("a name", () => {
 
   test("is not sent to a server that requires tokens, nor a token to one that requires names", () => {
     signInAs("alice");
-    site.signIn = "token";
+    rememberMethod({ ...site, signIn: "TOKEN" });
     expect(readSession()).toEqual(anonymous);
     signOut();
     signInWith("abc");
-    site.signIn = "name";
+    rememberMethod(site);
     expect(readSession()).toEqual(anonymous);
-    site.signIn = "proxy";
+    rememberMethod({ ...site, signIn: "PROXY" });
     expect(readSession()).toEqual(anonymous);
   });
 });
 
 describe("a token", () => {
   beforeEach(() => {
-    site.signIn = "token";
+    site.signIn = "TOKEN";
   });
 
   test.each(["abc", " abc\n", "Bearer abc", "bearer  abc "])("%j signs in, in all windows", (text) => {
@@ -105,7 +112,7 @@ describe("a token", () => {
 
   const startSignIn = () => {
     site.signInURL = "https://id.example/?back={return}";
-    const back = new URL(signInAddress("/submit")).searchParams.get("back") as string;
+    const back = new URL(signInAddress(site, "/submit")).searchParams.get("back") as string;
     return new URL(back);
   };
 
@@ -115,10 +122,10 @@ describe("a token", () => {
     expect(back.pathname).toBe("/signin");
     expect(returnPath(back.search)).toBe("/submit");
     history.replaceState(null, "", `${back.pathname}${back.search}#token=abc.d-e_f`);
-    expect(takeToken()).toBe(true);
+    expect(takeToken(site)).toBe(true);
     expect(readSession().credentials.Authorization).toBe("Bearer abc.d-e_f");
     history.replaceState(null, "", `${back.pathname}${back.search}#token=other`);
-    expect(takeToken()).toBe(false);
+    expect(takeToken(site)).toBe(false);
     expect(readSession().credentials.Authorization).toBe("Bearer abc.d-e_f");
   });
 
@@ -126,7 +133,7 @@ describe("a token", () => {
     const first = startSignIn();
     expect(startSignIn().href).toBe(first.href);
     history.replaceState(null, "", `/signin${first.search}#token=abc`);
-    expect(takeToken()).toBe(true);
+    expect(takeToken(site)).toBe(true);
   });
 
   test("needs a state that another window cannot guess", () => {
@@ -150,15 +157,15 @@ describe("a token", () => {
   ])("is rejected with %s", (_, address, started) => {
     const state = started ? (startSignIn().searchParams.get("state") as string) : "";
     history.replaceState(null, "", address.replace("{state}", state));
-    expect(takeToken()).toBe(false);
+    expect(takeToken(site)).toBe(false);
     expect(readSession()).toEqual(anonymous);
   });
 
-  test.each(["name", "proxy"] as const)("is rejected when the sign-in method is %s", (signIn) => {
+  test.each(["NAME", "PROXY"] as const)("is rejected when the sign-in method is %s", (signIn) => {
     const { search } = startSignIn();
     site.signIn = signIn;
     history.replaceState(null, "", `/signin${search}#token=abc`);
-    expect(takeToken()).toBe(false);
+    expect(takeToken(site)).toBe(false);
     expect(localStorage.length).toBe(0);
   });
 });
@@ -173,8 +180,8 @@ test.each([
     "/sso/http%3A%2F%2Flocalhost%3A3000%2Fg%2Fgo%3Fx%3D%2426?again=http%3A%2F%2Flocalhost%3A3000%2Fg%2Fgo%3Fx%3D%2426",
   ],
 ])("a sign-in proxy returns to the current page: %s", (signInURL, address) => {
-  Object.assign(site, { signIn: "proxy", signInURL });
-  expect(signInAddress("/g/go?x=$26")).toBe(address);
+  Object.assign(site, { signIn: "PROXY", signInURL });
+  expect(signInAddress(site, "/g/go?x=$26")).toBe(address);
 });
 
 test.each([

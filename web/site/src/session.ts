@@ -1,11 +1,11 @@
-import { site } from "./site";
+import type { FrameFragment } from "./gql";
 import { browserStorage, windowStorage } from "./storage";
 import { randomKey } from "./text";
 
+export type Site = FrameFragment["site"];
+
 /** The identity that the requests of this window use. */
 export interface Session {
-  /** The name in development mode. Otherwise only the server knows it. */
-  name?: string;
   /** Sent to the server in the headers of requests, and in the first message of a WebSocket. */
   credentials: Record<string, string>;
 }
@@ -15,18 +15,23 @@ export interface Session {
 const nameKey = "frontpage.name";
 const tokenKey = "frontpage.token";
 const stateKey = "frontpage.state";
+const methodKey = "frontpage.signIn";
 
 export function readSession(): Session {
-  if (site.signIn === "name") {
-    const name = windowStorage.get(nameKey) ?? browserStorage.get(nameKey);
-    if (name) {
-      windowStorage.set(nameKey, name);
-      return { name, credentials: { "X-User-ID": name } };
-    }
+  const name = accepts("NAME") && (windowStorage.get(nameKey) ?? browserStorage.get(nameKey));
+  if (name) {
+    windowStorage.set(nameKey, name);
+    return { credentials: { "X-User-ID": name } };
   }
-  const token = site.signIn === "token" && browserStorage.get(tokenKey);
+  const token = accepts("TOKEN") && browserStorage.get(tokenKey);
   return { credentials: token ? { Authorization: `Bearer ${token}` } : {} };
 }
+
+/** Remembers how users sign in, so that the server gets no credentials of another kind. */
+export const rememberMethod = ({ signIn }: Site) => browserStorage.set(methodKey, signIn);
+
+/** Before the server has answered for the first time, it may accept either. */
+const accepts = (method: Site["signIn"]) => (browserStorage.get(methodKey) ?? method) === method;
 
 export const isAnonymous = (session: Session) => Object.keys(session.credentials).length === 0;
 export const isSame = (a: Session, b: Session) => JSON.stringify(a) === JSON.stringify(b);
@@ -60,21 +65,21 @@ export function onTokenChange(callback: () => void): () => void {
  * after `#token=`. The random state in the return URL proves that this window started the sign-in,
  * so that a link cannot sign a visitor in as another user.
  */
-export function signInAddress(to: string): string {
+export function signInAddress(site: Site, to: string): string {
   const state = windowStorage.get(stateKey) ?? randomKey();
   windowStorage.set(stateKey, state);
   const back = `${location.origin}/signin?${new URLSearchParams({ to, state })}`;
-  const target = site.signIn === "proxy" ? location.origin + to : back;
-  return site.signInURL.replaceAll("{return}", encodeURIComponent(target));
+  const target = site.signIn === "PROXY" ? location.origin + to : back;
+  return (site.signInURL ?? "").replaceAll("{return}", encodeURIComponent(target));
 }
 
 /** Stores the token that the external sign-in page returned. Reports whether there was a valid one. */
-export function takeToken(): boolean {
+export function takeToken(site: Site): boolean {
   const token = new URLSearchParams(location.hash.slice(1)).get("token");
   if (!token) return false;
   const state = windowStorage.get(stateKey);
   windowStorage.remove(stateKey);
-  if (site.signIn !== "token" || !state || new URLSearchParams(location.search).get("state") !== state)
+  if (site.signIn !== "TOKEN" || !state || new URLSearchParams(location.search).get("state") !== state)
     return false;
   signInWith(token);
   return true;

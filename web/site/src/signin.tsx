@@ -1,10 +1,9 @@
 import { useEffect, useRef } from "preact/hooks";
 import { usePage, useTitle } from "./page";
 import { navigate, remember } from "./router";
-import { returnPath, signInAddress, signInAs, signInWith, takeToken } from "./session";
-import { site } from "./site";
+import { returnPath, type Site, signInAddress, signInAs, signInWith, takeToken } from "./session";
 
-export function SignInPage() {
+export function SignInPage({ site }: { site: Site }) {
   useTitle("Sign in");
   const { refresh, say } = usePage();
   const input = useRef<HTMLInputElement>(null);
@@ -14,7 +13,7 @@ export function SignInPage() {
     navigate(to, "replace");
   };
   useEffect(() => {
-    if (takeToken()) return done();
+    if (takeToken(site)) return done();
     if (location.hash) {
       say("Sign-in failed. Please try again.");
       remember({}, location.pathname + location.search); // remove the token from the URL
@@ -26,7 +25,7 @@ export function SignInPage() {
     event.preventDefault();
     const value = input.current?.value.trim();
     if (!value) return;
-    if (site.signIn === "name") signInAs(value);
+    if (site.signIn === "NAME") signInAs(value);
     else signInWith(value);
     done();
   };
@@ -36,14 +35,14 @@ export function SignInPage() {
       <section class="form">
         <h1>Sign in</h1>
         <p>
-          <a class="button" href={signInAddress(to)}>
+          <a class="button" href={signInAddress(site, to)}>
             Continue to sign-in
           </a>
         </p>
       </section>
     );
   }
-  if (site.signIn === "proxy") {
+  if (site.signIn === "PROXY") {
     return (
       <section class="form">
         <h1>Sign in</h1>
@@ -51,7 +50,7 @@ export function SignInPage() {
       </section>
     );
   }
-  const name = site.signIn === "name";
+  const name = site.signIn === "NAME";
   return (
     <form class="form" onSubmit={submit}>
       <h1>Sign in</h1>

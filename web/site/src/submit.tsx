@@ -17,7 +17,7 @@ const maxSuggestions = 12;
 
 export function SubmitPage() {
   useTitle("Submit");
-  const { viewer, say } = usePage();
+  const { site, viewer, say } = usePage();
   const visit = useVisit();
   const form = useRef<HTMLFormElement>(null);
   const [draft, setDraft] = useState(firstDraft);
@@ -57,10 +57,10 @@ export function SubmitPage() {
   return (
     <form class="form" ref={form} onSubmit={submit} noValidate>
       <h1>Submit an article</h1>
-      {!viewer && (
+      {site && !viewer && (
         <p>
           Your text is saved in this window while you{" "}
-          <a href="/signin" onClick={askToSignIn}>
+          <a href="/signin" onClick={(event) => askToSignIn(site, event)}>
             sign in
           </a>
           .
@@ -160,7 +160,7 @@ function Duplicate({ error }: { error: Extract<UserError, { articleId: string }>
 /** Suggests existing groups. */
 function Suggestions({ text, choose }: { text: string; choose(text: string): void }) {
   const [{ data }] = useQuery({ query: Groups, variables: {} });
-  const groups = [...(data?.groups.nodes ?? [])].sort((a, b) => b.articleCount - a.articleCount);
+  const groups = [...(data?.groups?.nodes ?? [])].sort((a, b) => b.articleCount - a.articleCount);
   const offered = suggest(
     text,
     groups.map((group) => group.name),

@@ -2,7 +2,6 @@ import type { RowFragment, VoteDirection } from "./gql";
 import { useSend } from "./mutations";
 import { usePage } from "./page";
 import { explainError } from "./problem";
-import { site } from "./site";
 import { counted } from "./text";
 import { closing } from "./time";
 
@@ -11,7 +10,7 @@ import { closing } from "./time";
  * it.
  */
 export function Votes({ article, now }: { article: RowFragment; now: number }) {
-  const { viewer, say } = usePage();
+  const { site, viewer, say } = usePage();
   const { send } = useSend("Vote");
   const open = now < closing(article);
   const own = article.viewerVote;
@@ -50,7 +49,7 @@ export function Votes({ article, now }: { article: RowFragment; now: number }) {
         <span aria-hidden="true">{short(article.votes)}</span>
         <span class="unseen">{counted(article.votes, "vote")}</span>
       </span>
-      {site.downvotes && button("DOWN", "down")}
+      {site?.rules.downvotes && button("DOWN", "down")}
     </div>
   );
 }

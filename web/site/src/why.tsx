@@ -1,6 +1,6 @@
 import type { RowFragment } from "./gql";
+import { usePage } from "./page";
 import { votesToPass } from "./rank";
-import { site } from "./site";
 import { counted, formatNumber } from "./text";
 import { duration, moment } from "./time";
 
@@ -9,6 +9,7 @@ import { duration, moment } from "./time";
  * above.
  */
 export function Why({ article, now, above }: { article: RowFragment; now: number; above?: RowFragment }) {
+  const { voteScore = 0 } = usePage().site?.rules ?? {};
   const posted = Date.parse(article.createdAt);
   const bonus = article.score - posted / 1000; // seconds
   return (
@@ -17,7 +18,7 @@ export function Why({ article, now, above }: { article: RowFragment; now: number
         <dt>Posted</dt>
         <dd>{moment(posted, now)}</dd>
         <dt>
-          {counted(article.votes, "vote")} × {duration(site.voteScore)}
+          {counted(article.votes, "vote")} × {duration(voteScore)}
         </dt>
         <dd>
           {bonus < 0 ? "−" : "+"} {duration(bonus)}
@@ -30,8 +31,8 @@ export function Why({ article, now, above }: { article: RowFragment; now: number
         {above && above.score >= article.score && (
           <>
             {" "}
-            {counted(votesToPass(article.score, above.score, site.voteScore), "more vote")} would move it
-            above the preceding article.
+            {counted(votesToPass(article.score, above.score, voteScore), "more vote")} would move it above the
+            preceding article.
           </>
         )}
       </p>

@@ -1,0 +1,45 @@
+package graph
+
+import (
+	"math"
+	"time"
+
+	"frontpage/redisrepo"
+)
+
+// Site is what clients need to know of a site. NewHandler sets Name and Rules.
+type Site struct {
+	Name      string
+	Version   string // of the program
+	Rules     SiteRules
+	SignIn    SignInMethod
+	SignInURL *string // of a sign-in page, with {return} for the URL to come back to; nil for none
+	Explorer  bool    // whether GraphiQL is served
+}
+
+// SignInMethod is a way to sign in.
+type SignInMethod string
+
+// The ways to sign in.
+const (
+	ByName  SignInMethod = "NAME"  // with any name: development mode
+	ByToken SignInMethod = "TOKEN" // with a token
+	ByProxy SignInMethod = "PROXY" // through a proxy that authenticates users
+)
+
+// SiteRules are the rules of a site as the schema shows them.
+type SiteRules struct {
+	VoteScore, VotingWindow, InterestingVotes int
+	Downvotes, PosterVotes                    bool
+	PageSize, LinkWindow                      int
+}
+
+func siteRules(r redisrepo.Rules) SiteRules {
+	return SiteRules{
+		VoteScore: r.VoteScore, VotingWindow: inSeconds(r.VotingWindow), InterestingVotes: min(r.InterestingVotes, math.MaxInt32),
+		Downvotes: r.Downvotes, PosterVotes: r.PosterVotes, PageSize: r.PageSize, LinkWindow: inSeconds(r.LinkWindow),
+	}
+}
+
+// inSeconds returns a duration in seconds, as far as an Int can hold it.
+func inSeconds(d time.Duration) int { return int(min(d/time.Second, math.MaxInt32)) }

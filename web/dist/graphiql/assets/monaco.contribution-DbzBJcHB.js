@@ -1,0 +1,1 @@
+export{t as getWorker,n as jsonDefaults}from"./monaco.contribution-DmfQOwp8.js";
