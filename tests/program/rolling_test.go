@@ -101,12 +101,13 @@ func (p *proxy) up(server int) bool {
 // watcher is a client that watches an article, and connects again at once when the server closes its socket.
 type watcher struct {
 	closed, back []time.Time
-	votes        atomic.Int64 // of the article, in the latest event
+	votes        atomic.Int64 // of the article, in the latest event of this connection; -1 before the first
 }
 
 // run watches until ctx ends. It calls begun after its first connection, and reports what no client should see.
 func (w *watcher) run(ctx context.Context, url string, begun func(), report func(string, ...any)) {
 	for {
+		w.votes.Store(-1)
 		conn, _, err := websocket.Dial(ctx, url+"/query", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
 		if err == nil {
 			for _, message := range []string{`{"type":"connection_init"}`, `{"type":"subscribe","id":"1","payload":{"query":"subscription { articleChanged(ids: [1]) { votes } }"}}`} {
@@ -236,6 +237,14 @@ func TestRollingRestartBehindAProxyLosesNoRequest(t *testing.T) {
 		servers[i].Wait()
 		servers[i] = begin(i)
 	}
+	site.eventually("each watcher has an event on its new connection", func() bool {
+		for i := range watchers {
+			if watchers[i].votes.Load() < 0 {
+				return false
+			}
+		}
+		return true
+	})
 	endLoad()
 	site.eventually("each watcher has the latest votes", func() bool {
 		_, body := site.post(http.DefaultClient, `{ article(id: 1) { votes } }`)
