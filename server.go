@@ -23,6 +23,7 @@ import (
 
 	"frontpage/demo"
 	"frontpage/endpoint"
+	"frontpage/feeds"
 	"frontpage/graph"
 	"frontpage/outages"
 	"frontpage/redisrepo"
@@ -225,7 +226,11 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 
 	api := graph.NewHandler(repo, about(s), log, options)
 	operator.followEndpoint(api)
-	gate.open(routes(api, web.Handler(s.Pages())), repo)
+	mux := routes(api, web.Handler(s.Pages()))
+	if s.Site {
+		feeds.Handle(mux, repo, s.Feeds(log))
+	}
+	gate.open(mux, repo)
 	announce(s, listener.Addr(), log)
 	select {
 	case err := <-failed:
@@ -360,7 +365,7 @@ func knownNamesOnly(hosts []string, next http.Handler) http.Handler {
 	})
 }
 
-func routes(api, pages http.Handler) http.Handler {
+func routes(api, pages http.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.Handle("/query", api)
 	mux.Handle("/", pages)

@@ -49,16 +49,21 @@ func (r *Repo) List(ctx context.Context, l Listing, page int, size *int) ([]Arti
 		return nil, refuse(Invalid, "pageSize", "a page has 1 to %d articles, not %d", MaxPageSize, count)
 	}
 	first := min(page-1, math.MaxInt32) * count // no overflow; there are at most MaxInt32 articles
+	if len(r.partitions) == 1 && l.group == "" {
+		return r.listRanks(ctx, l, first, count)
+	}
+	return r.listIDs(ctx, l, first, count, nil)
+}
+
+// listIDs reads consecutive articles of a listing. along, if it is not nil, queues more commands in the first round trip.
+func (r *Repo) listIDs(ctx context.Context, l Listing, first, count int, along func(redis.Pipeliner)) ([]ArticleID, error) {
 	var found []redis.Z
 	var err error
-	switch {
-	case len(r.partitions) > 1:
-		found, err = r.listPartitions(ctx, l, first, count)
-	case l.group == "":
-		return r.listRanks(ctx, l, first, count)
-	default:
+	if len(r.partitions) > 1 {
+		found, err = r.listPartitions(ctx, l, first, count, along)
+	} else {
 		var part ranked
-		part, err = r.readListing(ctx, l, listRequest{request: request[cursor]{size: count}, skip: first})
+		part, err = r.readListing(ctx, l, listRequest{request: request[cursor]{size: count}, skip: first}, along)
 		found = part.items
 	}
 	if err != nil {

@@ -70,8 +70,9 @@ func (r *Repo) merge(ctx context.Context, l Listing, size int,
 
 func placeOf(z redis.Z) cursor { return cursor{z.Score, z.Member.(string)} }
 
-// listPartitions returns consecutive articles of a listing in several partitions.
-func (r *Repo) listPartitions(ctx context.Context, l Listing, first, count int) ([]redis.Z, error) {
+// listPartitions returns consecutive articles of a listing in several partitions. along, if it is not nil, queues more
+// commands in the first round trip of the merge.
+func (r *Repo) listPartitions(ctx context.Context, l Listing, first, count int, along func(redis.Pipeliner)) ([]redis.Z, error) {
 	windows := make([]window, len(r.partitions))
 	if first > shallow*len(windows) {
 		var err error
@@ -92,6 +93,10 @@ func (r *Repo) listPartitions(ctx context.Context, l Listing, first, count int) 
 		most := windows[i].size() + count // that the partition can have up to the end of the page
 		part := listRequest{request: request[cursor]{size: min(size, most)}, skip: windows[i].low, kept: kept && !again}
 		reply := r.queueListing(ctx, pipe, r.partitions[i], l, part)
+		if along != nil {
+			along(pipe)
+			along = nil
+		}
 		return func() (run, error) {
 			found, err := reply()
 			return run{items: found.items, more: len(found.items) == size && size < most, missing: found.missing}, err

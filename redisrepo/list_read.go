@@ -27,10 +27,15 @@ type ranked struct {
 	missing bool // the listing of a group is not stored, against expectation
 }
 
-// readListing reads a page in the only partition.
-func (r *Repo) readListing(ctx context.Context, l Listing, q listRequest) (found ranked, err error) {
+// readListing reads a page in the only partition. along, if it is not nil, queues more commands.
+func (r *Repo) readListing(ctx context.Context, l Listing, q listRequest, along func(redis.Pipeliner)) (found ranked, err error) {
 	var reply func() (ranked, error)
-	err = r.pipeline(ctx, func(pipe redis.Pipeliner) { reply = r.queueListing(ctx, pipe, r.partitions[0], l, q) })
+	err = r.pipeline(ctx, func(pipe redis.Pipeliner) {
+		reply = r.queueListing(ctx, pipe, r.partitions[0], l, q)
+		if along != nil {
+			along(pipe)
+		}
+	})
 	if err != nil {
 		return ranked{}, err
 	}
@@ -42,7 +47,7 @@ func (r *Repo) walk(ctx context.Context, l Listing, q listRequest) (page[redis.Z
 	if len(r.partitions) > 1 {
 		return r.walkPartitions(ctx, l, q)
 	}
-	found, err := r.readListing(ctx, l, q)
+	found, err := r.readListing(ctx, l, q, nil)
 	return newPage(found.items, q.size, q.last, found.start > 0, found.start+len(found.items) < found.total), err
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"frontpage/feeds"
 	"frontpage/redisrepo"
 	"frontpage/reload"
 	"frontpage/web"
@@ -22,6 +23,7 @@ type Serving struct {
 	TLSKeyFile    string        `env:"TLS_KEY_FILE" name:"tls-key-file" placeholder:"FILE" help:"Private key of that certificate."`
 	H2C           bool          `env:"H2C" name:"h2c" negatable:"" help:"Accept HTTP/2 without TLS, for a proxy that terminates TLS."`
 	Site          bool          `env:"SITE" default:"true" negatable:"" help:"Serve the site at /."`
+	PublicURL     string        `env:"PUBLIC_URL" name:"public-url" placeholder:"URL" help:"Address at which visitors reach the site, such as https://news.example.org: for the links in feeds and in the sitemap. Default: the address of each request."`
 	Explorer      bool          `env:"EXPLORER" default:"true" negatable:"" help:"Serve GraphiQL at /graphiql."`
 	SignInURL     string        `env:"SIGN_IN_URL" name:"sign-in-url" placeholder:"URL" help:"URL or path of the sign-in page to which the site sends users. It must contain {return}, which is replaced by the URL to redirect them back to; with tokens, append #token=TOKEN to that URL."`
 	ShutdownDelay time.Duration `env:"SHUTDOWN_DELAY" default:"0s" help:"How long requests are still served after SIGTERM, while /readyz responds with 503, so that load balancers notice. 0 or more."`
@@ -38,6 +40,10 @@ func (s *Serving) check() error {
 	}
 	if s.DrainTime < 0 {
 		return Invalid(fmt.Errorf("%v is below 0", s.DrainTime), "drain-time")
+	}
+	if site, err := url.Parse(s.PublicURL); s.PublicURL != "" &&
+		(err != nil || site.Scheme != "http" && site.Scheme != "https" || site.Host == "" || site.User != nil || strings.Trim(site.Path, "/")+site.RawQuery+site.Fragment != "") {
+		return Invalid(fmt.Errorf("%q is not an http or https URL without a path, such as https://news.example.org", s.PublicURL), "public-url")
 	}
 	if s.SignInURL == "" {
 		return nil
@@ -69,6 +75,11 @@ func (s *Serving) TLS(log *slog.Logger) (*tls.Config, error) {
 		latest := pair.Latest()
 		return &latest, nil
 	}}, nil
+}
+
+// Feeds returns the options of the feeds.
+func (s *Settings) Feeds(log *slog.Logger) feeds.Options {
+	return feeds.Options{PublicURL: s.PublicURL, PageSize: s.PageSize, Timeout: s.RequestTimeout, Log: log}
 }
 
 // Pages returns the options of the site and the explorer.

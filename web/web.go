@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -52,7 +53,8 @@ func Handler(o Options) http.Handler {
 	return mux
 }
 
-// checked serves a page, with status 404 if the path has a number or name that nothing can have.
+// checked serves a page with links to its feeds, and with status 404 if the path has a number or name that nothing can
+// have.
 func (o Options) checked(page *file) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		for wildcard, valid := range map[string]func(string) bool{"number": isArticle, "group": o.IsGroup, "user": o.IsUser} {
@@ -62,9 +64,16 @@ func (o Options) checked(page *file) http.Handler {
 				return
 			}
 		}
+		if hasFeeds.MatchString(req.Pattern) {
+			page.withFeeds(req.URL.EscapedPath()).ServeHTTP(w, req)
+			return
+		}
 		page.ServeHTTP(w, req)
 	})
 }
+
+// hasFeeds matches the patterns of pages with feeds of their own. The others link to those of /.
+var hasFeeds = regexp.MustCompile(`/new$|/\{group}$|/\{user}$`)
 
 // isArticle reports whether an article can have the number: 1 to 2,147,483,647, without leading zeros.
 func isArticle(number string) bool {

@@ -152,6 +152,9 @@ func TestPagesReferenceServedFiles(t *testing.T) {
 			t.Errorf("%s references %d files, want at least an icon, a script and a style", page, len(found))
 		}
 		for _, match := range found {
+			if strings.HasPrefix(match[1], "/feed.") {
+				continue // not a file: see package feeds
+			}
 			if !strings.HasPrefix(match[1], "/") || strings.HasPrefix(match[1], "//") {
 				t.Errorf("%s references %q, want a path", page, match[1])
 				continue
@@ -365,7 +368,7 @@ func TestNoFileOutsideDistIsServed(t *testing.T) {
 func TestOnlyGetAndHeadAreAllowed(t *testing.T) {
 	t.Parallel()
 	c := serve(t, everything)
-	for _, path := range []string{"/", "/g/go", "/nothing", "/robots.txt", "/graphiql", "/graphiql/licenses.md"} {
+	for _, path := range []string{"/", "/g/go", "/nothing", "/icon.svg", "/graphiql", "/graphiql/licenses.md"} {
 		for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
 			got := c.do(method, path)
 			if have := got.header.Get("Allow"); got.status != http.StatusMethodNotAllowed || have != "GET, HEAD" {
@@ -419,7 +422,7 @@ func TestFilesAreCompressedIfAccepted(t *testing.T) {
 		{"gzip;\tq=0", false},
 		{"br, gzip;q=0, *", false},
 	} {
-		for _, path := range []string{"/", "/g/go", "/assets/site.js", "/assets/index.css", "/graphiql", "/graphiql/licenses.md"} {
+		for _, path := range []string{"/", "/groups", "/assets/site.js", "/assets/index.css", "/graphiql", "/graphiql/licenses.md"} {
 			got := c.get(path, "Accept-Encoding", tt.accepts)
 			if zipped := got.header.Get("Content-Encoding") == "gzip"; zipped != tt.want {
 				t.Errorf("%s with Accept-Encoding %q: compressed is %t", path, tt.accepts, zipped)
@@ -495,7 +498,7 @@ func TestConcurrentFirstRequestsGetTheSameFile(t *testing.T) {
 func TestUnchangedFilesAreNotSentAgain(t *testing.T) {
 	t.Parallel()
 	c := serve(t, everything)
-	for _, path := range []string{"/", "/assets/site.js", "/robots.txt", "/graphiql", "/graphiql/licenses.md"} {
+	for _, path := range []string{"/", "/assets/site.js", "/icon.svg", "/graphiql", "/graphiql/licenses.md"} {
 		plain := c.get(path).header.Get("ETag")
 		zipped := c.get(path, "Accept-Encoding", "gzip").header.Get("ETag")
 		if plain == zipped || !strings.HasPrefix(plain, `"`) || !strings.HasPrefix(zipped, `"`) {
@@ -609,7 +612,7 @@ func TestSiteAndExplorerCanBeDisabled(t *testing.T) {
 	}
 
 	explorer := serve(t, web.Options{Explorer: true})
-	for _, path := range []string{"/", "/new", "/g/go", "/robots.txt", "/assets/site.js"} {
+	for _, path := range []string{"/", "/new", "/g/go", "/icon.svg", "/assets/site.js"} {
 		if got := explorer.get(path); got.status != http.StatusNotFound || strings.Contains(string(got.body), "<") {
 			t.Errorf("without the site, %s: status %d with\n%.300s", path, got.status, got.body)
 		}
@@ -621,7 +624,7 @@ func TestSiteAndExplorerCanBeDisabled(t *testing.T) {
 	}
 
 	nothing := serve(t, web.Options{})
-	for _, path := range []string{"/", "/graphiql", "/robots.txt"} {
+	for _, path := range []string{"/", "/graphiql", "/icon.svg"} {
 		if got := nothing.get(path); got.status != http.StatusNotFound {
 			t.Errorf("without both, %s: status %d", path, got.status)
 		}
@@ -661,4 +664,22 @@ func readFile(t *testing.T, name string) []byte {
 		t.Fatal(err)
 	}
 	return content
+}
+
+// Each page links to the feeds of its list.
+func TestPagesLinkToTheirFeeds(t *testing.T) {
+	t.Parallel()
+	c := serve(t, everything)
+	for path, prefix := range map[string]string{
+		"/": "", "/groups": "", "/a/17": "", "/nothing": "", "/new": "/new", "/g/go": "/g/go", "/g/go/new": "/g/go/new",
+		"/u/alice": "/u/alice", "/u/%22%3E%3Cscript%3E": "/u/%22%3E%3Cscript%3E", "/u/a'b&c": "/u/a&#39;b&amp;c",
+	} {
+		page := string(c.get(path).body)
+		for mediaType, file := range map[string]string{"application/atom+xml": "/feed.atom", "application/feed+json": "/feed.json"} {
+			want := regexp.MustCompile(`<link rel="alternate" type="` + regexp.QuoteMeta(mediaType) + `" title="[^"]+" href="` + regexp.QuoteMeta(prefix+file) + `">`)
+			if n := len(want.FindAllString(page, -1)); n != 1 || strings.Count(page, `href="`+prefix+file) != 1 {
+				t.Errorf("%s has %d links to %s%s, want 1: %s", path, n, prefix, file, page)
+			}
+		}
+	}
 }

@@ -9,7 +9,7 @@ import { Keyboard } from "./keyboard";
 import { GroupPage, HomePage, UserPage } from "./lists";
 import { isUnanswered, useRepeat } from "./mutations";
 import { PageContext, usePage, useTitle } from "./page";
-import { followLinks, parse, useVisit } from "./router";
+import { feeds, followLinks, parse, useVisit } from "./router";
 import { isAnonymous, isSame, onTokenChange, readSession, rememberMethod, signOut } from "./session";
 import { SignInPage } from "./signin";
 import { Failed, Missing, Skeleton } from "./states";
@@ -114,6 +114,8 @@ function Shell({ online, connections, message, refresh, say }: ShellProps) {
   useLayoutEffect(() => {
     if (visit.key === first.current) return;
     first.current = "";
+    for (const link of document.querySelectorAll<HTMLLinkElement>("link[rel=alternate]"))
+      link.href = feeds(visit.path) + link.href.slice(link.href.lastIndexOf("/"));
     if (!main.current?.contains(document.activeElement)) main.current?.focus({ preventScroll: true });
     if (visit.arrival === "new") scrollTo(0, 0);
   }, [visit]);

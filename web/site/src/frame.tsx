@@ -1,5 +1,5 @@
 import { usePage } from "./page";
-import { navigate, paths } from "./router";
+import { feeds, navigate, paths } from "./router";
 import { type Site, signInAddress } from "./session";
 
 /** The top of every page. `checking` is true until it is known whether the visitor is signed in. */
@@ -76,7 +76,7 @@ export function Footer() {
         </p>
       )}
       <p>
-        Press <kbd>?</kbd> for keyboard shortcuts.
+        Press <kbd>?</kbd> for keyboard shortcuts. <a href={`${feeds(location.pathname)}/feed.atom`}>Feed</a>.
         {site?.explorer && (
           <>
             {" "}

@@ -63,6 +63,9 @@ export const paths = {
   user: (name: string) => `/u/${segment(name)}`,
 };
 
+/** The path before the feeds of a page. Pages without their own have those of the front page. */
+export const feeds = (path: string) => (/^\/(new|g\/[^/]+(\/new)?|u\/[^/]+)$/.test(path) ? path : "");
+
 /**
  * An entry of the browser's history. `key` identifies it, so that a page can detect a new visit.
  * `arrival` is how the visitor arrived: "new" by a link, "back" by the back or forward button, "loaded"

@@ -1,0 +1,497 @@
+package feeds_test
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/feeds"
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+)
+
+// site is a server with feeds, over a Redis of its own.
+type site struct {
+	*redisrepo.Repo
+	t      *testing.T
+	raw    *redis.Client
+	server *httptest.Server
+	trips  *atomic.Int64 // round trips to Redis
+	now    *atomic.Int64 // Unix seconds
+}
+
+func newSite(t *testing.T, partitions int, publicURL string) *site {
+	t.Helper()
+	raw := redistest.Start(t).Client
+	client := redis.NewClient(raw.Options())
+	t.Cleanup(func() { _ = client.Close() })
+	s := &site{t: t, raw: raw, trips: new(atomic.Int64), now: new(atomic.Int64)}
+	s.now.Store(1_767_323_045) // 2026-01-02T03:04:05Z
+	clock := func() time.Time { return time.Unix(s.now.Load(), 0) }
+	repo, err := redisrepo.New(t.Context(), client, redisrepo.DefaultRules(), redisrepo.WithClock(clock), redisrepo.WithPartitions(partitions))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client.AddHook(counter{s.trips})
+	mux := http.NewServeMux()
+	feeds.Handle(mux, repo, feeds.Options{PublicURL: publicURL, PageSize: 25, Timeout: 10 * time.Second, Log: slog.New(slog.DiscardHandler)})
+	s.Repo, s.server = repo, httptest.NewServer(mux)
+	t.Cleanup(s.server.Close)
+	return s
+}
+
+// counter counts round trips.
+type counter struct{ n *atomic.Int64 }
+
+func (counter) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (c counter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, command redis.Cmder) error { c.n.Add(1); return next(ctx, command) }
+}
+
+func (c counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error { c.n.Add(1); return next(ctx, commands) }
+}
+
+func (s *site) post(title, link, text string, groups ...string) *redisrepo.Article {
+	s.t.Helper()
+	d := redisrepo.Draft{Title: title, Groups: groups}
+	if link != "" {
+		d.Link = &link
+	}
+	if text != "" {
+		d.Text = &text
+	}
+	a, err := s.Post(s.t.Context(), "alice", d)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.now.Add(60)
+	return a
+}
+
+func (s *site) get(path string, header ...string) (*http.Response, string) {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.server.URL+path, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	response, err := s.server.Client().Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return response, string(body)
+}
+
+// nasty are texts that a careless feed would break at.
+var nasty = []string{`<script>alert("&amp;")</script>`, "]]>", "a & b <b>", "quote \" ' `", "日本語 🧑‍🚀", "5 > 3 && 2 < 4", "\\u003c %3C &lt;"}
+
+func fill(s *site) {
+	for i, text := range nasty {
+		s.post(text, fmt.Sprintf("https://example.com/%d?a=1&b=%%22<>'\"", i), text+"\n\n"+text+"\nlast", "go", "c.d")
+	}
+	s.post("only a text", "", "one\r\n\r\n\r\ntwo\r\nthree\n")
+	s.post("only a link", "https://example.com/", "")
+}
+
+var feedPaths = []string{"", "/new", "/interesting", "/g/go", "/g/GO", "/g/%E6%97%A5", "/g/c.d/new", "/u/alice", "/u/bob", "/u/a%2Fb%3Cc"}
+
+// Feeds keep to the rules of RFC 4287 and of JSON Feed 1.1.
+func TestFeedsAreValid(t *testing.T) {
+	t.Parallel()
+	for _, partitions := range []int{1, 4} {
+		s := newSite(t, partitions, "")
+		for _, filled := range []bool{false, true} {
+			if filled {
+				fill(s)
+				// A legacy client's article may hold any bytes.
+				if err := s.raw.HSet(t.Context(), map[int]string{1: "", 4: "{p11}"}[partitions]+"article:"+fmt.Sprint(s.some(partitions)), "title", "bad \x00\x1b\xff\ufffe text", "poster", "user:x\x01").Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, path := range feedPaths {
+				response, body := s.get(path + "/feed.atom")
+				validAtom(t, path, response, body)
+				response, body = s.get(path + "/feed.json")
+				validJSON(t, path, response, body)
+			}
+		}
+	}
+}
+
+// some returns the number of an article in the first partition.
+func (s *site) some(partitions int) redisrepo.ArticleID {
+	ids, err := s.Part(s.t.Context(), 0, 1)
+	if err != nil || len(ids) == 0 {
+		s.t.Fatalf("no article in the first of %d partitions: %v", partitions, err)
+	}
+	return ids[0]
+}
+
+// validURL checks an absolute URL that is written in ASCII, as RFC 3986 has it.
+func validURL(t *testing.T, what, text string) {
+	t.Helper()
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.TrimSpace(text) != text || text == "" {
+		t.Errorf("%s is %q: %v, want an absolute URL", what, text, err)
+	}
+}
+
+func validTime(t *testing.T, what, text string) {
+	t.Helper()
+	if _, err := time.Parse(time.RFC3339, text); err != nil || !strings.HasSuffix(text, "Z") {
+		t.Errorf("%s is %q: %v, want a time of RFC 3339", what, text, err)
+	}
+}
+
+type node struct {
+	XMLName xml.Name
+	Attrs   []xml.Attr `xml:",any,attr"`
+	Nodes   []node     `xml:",any"`
+	Text    string     `xml:",chardata"`
+}
+
+func (n node) all(name string) (found []node) {
+	for _, child := range n.Nodes {
+		if child.XMLName.Local == name {
+			found = append(found, child)
+		}
+	}
+	return found
+}
+
+func (n node) attr(name string) string {
+	for _, a := range n.Attrs {
+		if a.Name.Local == name {
+			return a.Value
+		}
+	}
+	return ""
+}
+
+// one returns the text of the only child with a name.
+func (n node) one(t *testing.T, name string) string {
+	t.Helper()
+	found := n.all(name)
+	if len(found) != 1 {
+		t.Errorf("%s has %d elements %s, want one", n.XMLName.Local, len(found), name)
+		return ""
+	}
+	return found[0].Text
+}
+
+// atomElements are the children that an element may have: the section of RFC 4287.
+var atomElements = map[string]string{ // 4.1.1, 4.1.2
+	"feed":  " author category contributor generator icon id link logo rights subtitle title updated entry ",
+	"entry": " author category content contributor id link published rights source summary title updated ",
+}
+
+func validAtom(t *testing.T, path string, response *http.Response, body string) {
+	t.Helper()
+	if got := response.Header.Get("Content-Type"); response.StatusCode != 200 || got != "application/atom+xml; charset=utf-8" {
+		t.Errorf("%s: status %d, type %q", path, response.StatusCode, got)
+	}
+	var feed node
+	decoder := xml.NewDecoder(strings.NewReader(body))
+	if err := decoder.Decode(&feed); err != nil || feed.XMLName.Space != "http://www.w3.org/2005/Atom" || feed.XMLName.Local != "feed" {
+		t.Fatalf("%s: %v, want an Atom feed: %s", path, err, body)
+	}
+	validURL(t, "id", feed.one(t, "id"))            // 4.2.6: an IRI
+	validTime(t, "updated", feed.one(t, "updated")) // 4.2.15, 3.3
+	if feed.one(t, "title") == "" {
+		t.Error("the feed has no title")
+	}
+	seen, self := map[string]bool{}, 0
+	for _, element := range append([]node{feed}, feed.all("entry")...) {
+		name, alternates := element.XMLName.Local, map[string]bool{}
+		for _, child := range element.Nodes {
+			if !strings.Contains(atomElements[name], " "+child.XMLName.Local+" ") || child.XMLName.Space != feed.XMLName.Space {
+				t.Errorf("%s must not have a child %v", name, child.XMLName)
+			}
+		}
+		for _, link := range element.all("link") { // 4.2.7
+			validURL(t, "link", link.attr("href"))
+			switch link.attr("rel") {
+			case "self":
+				self++
+			case "alternate": // 4.1.1: one for each type and language
+				if key := link.attr("type") + link.attr("hreflang"); alternates[key] {
+					t.Errorf("%s has two alternate links of one type", name)
+				} else {
+					alternates[key] = true
+				}
+			}
+		}
+		if name != "entry" {
+			continue
+		}
+		id := element.one(t, "id")
+		validURL(t, "id", id)
+		if seen[id] {
+			t.Errorf("two entries have the id %s", id)
+		}
+		seen[id] = true
+		validTime(t, "updated", element.one(t, "updated"))
+		validTime(t, "published", element.one(t, "published"))
+		if element.one(t, "updated") > feed.one(t, "updated") {
+			t.Error("an entry is newer than the feed")
+		}
+		if element.one(t, "title") == "" || len(alternates) == 0 {
+			t.Error("an entry has no title or no alternate link")
+		}
+		for _, author := range element.all("author") { // 3.2
+			validURL(t, "uri", author.one(t, "uri"))
+			if author.one(t, "name") == "" {
+				t.Error("an author has no name")
+			}
+		}
+		if len(element.all("author")) != 1 { // 4.1.1
+			t.Error("an entry has no author, and the feed has none")
+		}
+		for _, category := range element.all("category") { // 4.2.2
+			if category.attr("term") == "" {
+				t.Error("a category has no term")
+			}
+		}
+		content := element.all("content") // 4.1.3
+		if len(content) != 1 || content[0].attr("type") != "html" {
+			t.Errorf("content = %+v, want one of HTML", content)
+			continue
+		}
+		validHTML(t, content[0].Text)
+	}
+	if self != 1 {
+		t.Errorf("%s: %d links to itself, want one", path, self)
+	}
+}
+
+// validHTML checks that a content consists of paragraphs, line breaks and links.
+func validHTML(t *testing.T, content string) {
+	t.Helper()
+	decoder := xml.NewDecoder(strings.NewReader("<div>" + strings.ReplaceAll(content, "<br>", "<br/>") + "</div>"))
+	decoder.Entity = xml.HTMLEntity
+	for {
+		token, err := decoder.Token()
+		if err == io.EOF {
+			return
+		}
+		if err != nil {
+			t.Errorf("content %q: %v", content, err)
+			return
+		}
+		if start, ok := token.(xml.StartElement); ok && !strings.Contains(" div p br a ", " "+start.Name.Local+" ") {
+			t.Errorf("content %q has an element %s", content, start.Name.Local)
+		}
+	}
+}
+
+func validJSON(t *testing.T, path string, response *http.Response, body string) {
+	t.Helper()
+	if got := response.Header.Get("Content-Type"); response.StatusCode != 200 || got != "application/feed+json; charset=utf-8" {
+		t.Errorf("%s: status %d, type %q", path, response.StatusCode, got)
+	}
+	type author struct{ Name, URL string }
+	var feed struct {
+		Version, Title, Favicon string
+		Home                    string `json:"home_page_url"`
+		Self                    string `json:"feed_url"`
+		Items                   []struct {
+			ID, URL, Title string
+			External       *string `json:"external_url"`
+			Content        string  `json:"content_html"`
+			Published      string  `json:"date_published"`
+			Modified       *string `json:"date_modified"`
+			Authors        []author
+			Tags           []string
+		}
+	}
+	decoder := json.NewDecoder(strings.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&feed); err != nil {
+		t.Fatalf("%s: %v: %s", path, err, body)
+	}
+	if feed.Version != "https://jsonfeed.org/version/1.1" || feed.Title == "" || feed.Items == nil {
+		t.Errorf("%s: want version, title and items: %s", path, body)
+	}
+	for _, address := range []string{feed.Home, feed.Self, feed.Favicon} {
+		validURL(t, "address of the feed", address)
+	}
+	seen := map[string]bool{}
+	for _, item := range feed.Items {
+		if item.ID == "" || seen[item.ID] || item.Content == "" {
+			t.Errorf("item %+v, want an id of its own and a content", item)
+		}
+		seen[item.ID] = true
+		validURL(t, "url", item.URL)
+		if item.External != nil {
+			validURL(t, "external_url", *item.External)
+		}
+		validTime(t, "date_published", item.Published)
+		if len(item.Authors) != 1 || item.Authors[0].Name == "" {
+			t.Errorf("item %+v, want an author", item)
+		}
+		validHTML(t, item.Content)
+	}
+}
+
+// An unchanged feed costs a 304 and one round trip, also at another process, and a changed one is sent.
+func TestUnchangedFeedCostsOneRoundTrip(t *testing.T) {
+	t.Parallel()
+	for _, partitions := range []int{1, 4} {
+		s := newSite(t, partitions, "https://news.example.org/")
+		fill(s)
+		bob, _ := redisrepo.ParseUserName("bob")
+		for _, path := range []string{"", "/new", "/g/go", "/g/go/new", "/u/alice", "/g/empty"} {
+			for _, file := range []string{"/feed.atom", "/feed.json"} {
+				s.get(path + file) // builds the listing of a group
+				first, body := s.get(path + file)
+				tag := first.Header.Get("ETag")
+				if !strings.HasPrefix(tag, `W/"`) || first.Header.Get("Cache-Control") != "public, max-age=60" || first.Header.Get("Set-Cookie") != "" {
+					t.Errorf("%s: headers %v", path, first.Header)
+				}
+				for _, sent := range []string{tag, "W/\"x\", " + tag, "*"} {
+					if _, err := s.Vote(t.Context(), s.some(partitions), bob, redisrepo.Up, ""); err != nil { // ends what is shared, and changes no feed
+						t.Fatal(err)
+					}
+					before := s.trips.Load()
+					response, got := s.get(path+file, "If-None-Match", sent)
+					if response.StatusCode != http.StatusNotModified || got != "" {
+						t.Errorf("%s with %s: status %d and %d bytes, want 304", path, sent, response.StatusCode, len(got))
+					}
+					if trips := s.trips.Load() - before; sent == tag && trips != 1 {
+						t.Errorf("%s, %d partitions: %d round trips for an unchanged feed, want 1", path, partitions, trips)
+					}
+				}
+				if _, err := s.Vote(t.Context(), s.some(partitions), bob, redisrepo.None, ""); err != nil {
+					t.Fatal(err)
+				}
+				if response, again := s.get(path+file, "If-None-Match", `W/"0.zzzzzzzz.1.1.-1.!.99"`); response.StatusCode != http.StatusOK || again != body {
+					t.Errorf("%s with a forged ETag: status %d, want the feed", path, response.StatusCode)
+				}
+			}
+		}
+		first, _ := s.get("/u/alice/feed.atom")
+		next := s.post("one more", "", "text")
+		second, body := s.get("/u/alice/feed.atom", "If-None-Match", first.Header.Get("ETag"))
+		if second.StatusCode != http.StatusOK || !strings.Contains(body, "one more") || !strings.Contains(body, fmt.Sprintf("<id>https://news.example.org/a/%d</id>", next.ID)) {
+			t.Errorf("after a post: status %d, want the article: %s", second.StatusCode, body)
+		}
+		if _, err := s.Regroup(t.Context(), next.ID, redisrepo.Actor{Name: "alice"}, []string{"more"}, nil); err != nil {
+			t.Fatal(err)
+		}
+		third, body := s.get("/u/alice/feed.atom", "If-None-Match", second.Header.Get("ETag"))
+		if third.StatusCode != http.StatusOK || !strings.Contains(body, `<category term="more">`) {
+			t.Errorf("after a regrouping: status %d, want the group: %s", third.StatusCode, body)
+		}
+		if _, err := s.Delete(t.Context(), next.ID, redisrepo.Actor{Name: "alice"}); err != nil {
+			t.Fatal(err)
+		}
+		fourth, body := s.get("/u/alice/feed.atom", "If-None-Match", third.Header.Get("ETag"))
+		if fourth.StatusCode != http.StatusOK || strings.Contains(body, "one more") {
+			t.Errorf("after a deletion: status %d, want a feed without the article", fourth.StatusCode)
+		}
+	}
+}
+
+func TestPathsThatNothingCanHaveAreMissing(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1, "")
+	for _, path := range []string{"/g/a%20b/feed.atom", "/u/" + strings.Repeat("a", 65) + "/feed.json", "/sitemap/x.xml", "/sitemap/01.xml", "/sitemap/1", "/sitemap/-1.xml"} {
+		if response, body := s.get(path); response.StatusCode != http.StatusNotFound {
+			t.Errorf("%s: status %d: %s, want 404", path, response.StatusCode, body)
+		}
+	}
+}
+
+func TestSitemapHasEveryArticle(t *testing.T) {
+	t.Parallel()
+	for _, partitions := range []int{1, 4} {
+		s := newSite(t, partitions, "https://news.example.org")
+		want := map[string]bool{}
+		for i := range 9 {
+			want[fmt.Sprintf("https://news.example.org/a/%d", s.post(fmt.Sprint(i), "", "text").ID)] = true
+		}
+		_, body := s.get("/robots.txt")
+		if !strings.Contains(body, "\nSitemap: https://news.example.org/sitemap.xml\n") {
+			t.Errorf("robots.txt = %s, want the sitemap", body)
+		}
+		response, body := s.get("/sitemap.xml")
+		var index node
+		if err := xml.Unmarshal([]byte(body), &index); err != nil || index.XMLName.Local != "sitemapindex" || response.Header.Get("Content-Type") != "application/xml; charset=utf-8" {
+			t.Fatalf("%v, %v: %s, want an index", err, response.Header, body)
+		}
+		pages := map[string]bool{}
+		for _, part := range index.all("sitemap") {
+			_, body := s.get(strings.TrimPrefix(part.one(t, "loc"), "https://news.example.org"))
+			var set node
+			if err := xml.Unmarshal([]byte(body), &set); err != nil || set.XMLName.Local != "urlset" || set.XMLName.Space != index.XMLName.Space {
+				t.Fatalf("%v: %s, want a part of the sitemap", err, body)
+			}
+			for _, page := range set.all("url") {
+				pages[page.one(t, "loc")] = true
+			}
+		}
+		for page := range want {
+			if !pages[page] {
+				t.Errorf("the sitemap lacks %s", page)
+			}
+		}
+		if !pages["https://news.example.org/"] || !pages["https://news.example.org/groups"] || len(pages) != len(want)+4 {
+			t.Errorf("pages = %v, want the articles and four others", pages)
+		}
+		parts, err := s.Parts(t.Context(), 1)
+		var articles []redisrepo.ArticleID
+		for i := range parts {
+			ids, partErr := s.Part(t.Context(), i, 1)
+			if articles = append(articles, ids...); partErr != nil {
+				t.Fatal(partErr)
+			}
+		}
+		if err != nil || len(articles) != len(want) {
+			t.Errorf("parts of one article = %v, %v, want all", articles, err)
+		}
+	}
+}
+
+func TestFeedsFailClearlyWhileTheStoreIsAway(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1, "")
+	_ = s.raw.Do(t.Context(), "SHUTDOWN", "NOSAVE").Err() // it does not reply
+	response, body := s.get("/feed.atom")
+	if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "" || response.Header.Get("Cache-Control") != "no-store" || strings.Contains(body, "redis") {
+		t.Errorf("status %d, %v, %s, want 503", response.StatusCode, response.Header, body)
+	}
+}
+
+func TestFeedsAreCompressed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1, "")
+	fill(s)
+	response, _ := s.get("/feed.atom", "Accept-Encoding", "gzip")
+	if response.Header.Get("Content-Encoding") != "gzip" || !strings.Contains(response.Header.Get("Vary"), "Accept-Encoding") {
+		t.Errorf("headers = %v, want gzip", response.Header)
+	}
+	if response, body := s.get("/feed.atom", "Accept-Encoding", "identity"); response.Header.Get("Content-Encoding") != "" || !strings.HasPrefix(body, xml.Header) {
+		t.Errorf("headers = %v, want no encoding", response.Header)
+	}
+}

@@ -1,0 +1,198 @@
+package feeds
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"html"
+	"strconv"
+	"strings"
+	"time"
+
+	"frontpage/redisrepo"
+)
+
+// format is a format of feeds.
+type format struct {
+	path      string // after that of the list
+	mediaType string
+	write     func(channel) ([]byte, error)
+}
+
+var formats = []format{
+	{"/feed.atom", "application/atom+xml", channel.atom},
+	{"/feed.json", "application/feed+json", channel.json},
+}
+
+// channel is what a feed says.
+type channel struct {
+	title            string
+	self, page, base string // URLs: of the feed, of the page with the same list, and of the site without a slash
+	articles         []*redisrepo.Article
+}
+
+// The elements of RFC 4287.
+type (
+	atomFeed struct {
+		XMLName xml.Name    `xml:"http://www.w3.org/2005/Atom feed"`
+		ID      string      `xml:"id"`
+		Title   string      `xml:"title"`
+		Updated string      `xml:"updated"`
+		Links   []atomLink  `xml:"link"`
+		Icon    string      `xml:"icon"`
+		By      string      `xml:"generator"`
+		Entries []atomEntry `xml:"entry"`
+	}
+	atomEntry struct {
+		ID         string         `xml:"id"`
+		Title      string         `xml:"title"`
+		Published  string         `xml:"published"`
+		Updated    string         `xml:"updated"`
+		Links      []atomLink     `xml:"link"`
+		Author     atomAuthor     `xml:"author"`
+		Categories []atomCategory `xml:"category"`
+		Content    atomText       `xml:"content"`
+	}
+	atomLink struct {
+		Rel  string `xml:"rel,attr"`
+		Type string `xml:"type,attr,omitempty"`
+		Href string `xml:"href,attr"`
+	}
+	atomAuthor struct {
+		Name string `xml:"name"`
+		URI  string `xml:"uri"`
+	}
+	atomCategory struct {
+		Term string `xml:"term,attr"`
+	}
+	atomText struct {
+		Type string `xml:"type,attr"`
+		Text string `xml:",chardata"`
+	}
+)
+
+// atom writes the feed by RFC 4287. An entry's alternate link is what its title leads to on the site: the article's link,
+// if it has one.
+func (c channel) atom() ([]byte, error) {
+	f := atomFeed{
+		ID: c.page, Title: c.title, Updated: atomTime(c.updated()), Icon: c.base + "/icon.svg", By: "Frontpage",
+		Links: []atomLink{{Rel: "self", Type: "application/atom+xml", Href: c.self}, {Rel: "alternate", Type: "text/html", Href: c.page}},
+	}
+	for _, a := range c.articles {
+		e := atomEntry{
+			ID: c.pageOf(a), Title: a.Title, Published: atomTime(a.CreatedAt), Updated: atomTime(updated(a)),
+			Links:   []atomLink{{Rel: "alternate", Type: "text/html", Href: c.pageOf(a)}},
+			Author:  atomAuthor{Name: string(a.Poster.Name), URI: c.base + "/u/" + segment(string(a.Poster.Name))},
+			Content: atomText{Type: "html", Text: c.content(a)},
+		}
+		if a.Link != nil {
+			e.Links = []atomLink{{Rel: "alternate", Href: *a.Link}, {Rel: "related", Type: "text/html", Href: c.pageOf(a)}}
+		}
+		for _, name := range a.Groups {
+			e.Categories = append(e.Categories, atomCategory{string(name)})
+		}
+		f.Entries = append(f.Entries, e)
+	}
+	return writeXML(f)
+}
+
+// writeXML writes an XML document. Characters that XML does not allow, which articles of legacy clients may have, are
+// replaced by U+FFFD.
+func writeXML(document any) ([]byte, error) {
+	out := bytes.NewBufferString(xml.Header)
+	err := xml.NewEncoder(out).Encode(document)
+	out.WriteByte('\n')
+	return out.Bytes(), err
+}
+
+// The objects of JSON Feed 1.1.
+type (
+	jsonFeed struct {
+		Version string     `json:"version"`
+		Title   string     `json:"title"`
+		Home    string     `json:"home_page_url"`
+		Self    string     `json:"feed_url"`
+		Icon    string     `json:"favicon"`
+		Items   []jsonItem `json:"items"`
+	}
+	jsonItem struct {
+		ID        string       `json:"id"`
+		URL       string       `json:"url"`
+		External  string       `json:"external_url,omitempty"`
+		Title     string       `json:"title"`
+		Content   string       `json:"content_html"`
+		Published string       `json:"date_published"`
+		Modified  string       `json:"date_modified,omitempty"`
+		Authors   []jsonAuthor `json:"authors"`
+		Tags      []string     `json:"tags,omitempty"`
+	}
+	jsonAuthor struct {
+		Name string `json:"name"`
+		URL  string `json:"url"`
+	}
+)
+
+// json writes the feed by https://www.jsonfeed.org/version/1.1/.
+func (c channel) json() ([]byte, error) {
+	f := jsonFeed{
+		Version: "https://jsonfeed.org/version/1.1", Title: c.title, Home: c.page, Self: c.self,
+		Icon: c.base + "/icon.svg", Items: []jsonItem{},
+	}
+	for _, a := range c.articles {
+		item := jsonItem{
+			ID: c.pageOf(a), URL: c.pageOf(a), Title: a.Title, Content: c.content(a), Published: atomTime(a.CreatedAt),
+			Authors: []jsonAuthor{{string(a.Poster.Name), c.base + "/u/" + segment(string(a.Poster.Name))}},
+		}
+		if at := updated(a); at.After(a.CreatedAt) {
+			item.Modified = atomTime(at)
+		}
+		if a.Link != nil {
+			item.External = *a.Link
+		}
+		for _, name := range a.Groups {
+			item.Tags = append(item.Tags, string(name))
+		}
+		f.Items = append(f.Items, item)
+	}
+	body, err := json.Marshal(f)
+	return append(body, '\n'), err
+}
+
+// pageOf is the URL of an article's page, and its id in feeds.
+func (c channel) pageOf(a *redisrepo.Article) string {
+	return c.base + "/a/" + strconv.Itoa(a.Number())
+}
+
+// content is the article as HTML: its text, its link, and where it can be voted on.
+func (c channel) content(a *redisrepo.Article) string {
+	var b strings.Builder
+	if a.Text != nil {
+		text := strings.ReplaceAll(strings.TrimSpace(*a.Text), "\r\n", "\n")
+		for paragraph := range strings.SplitSeq(text, "\n\n") {
+			if paragraph = strings.Trim(paragraph, "\n"); paragraph != "" {
+				b.WriteString("<p>" + strings.ReplaceAll(html.EscapeString(paragraph), "\n", "<br>") + "</p>")
+			}
+		}
+	}
+	if a.Link != nil {
+		b.WriteString(`<p><a href="` + html.EscapeString(*a.Link) + `">` + html.EscapeString(*a.Link) + `</a></p>`)
+	}
+	b.WriteString(`<p><a href="` + html.EscapeString(c.pageOf(a)) + `">Vote on Frontpage</a></p>`)
+	return b.String()
+}
+
+// updated is the time of the latest change of an article that a feed shows.
+func (c channel) updated() (latest time.Time) {
+	latest = time.Unix(0, 0) // of an empty feed
+	for _, a := range c.articles {
+		if at := updated(a); at.After(latest) {
+			latest = at
+		}
+	}
+	return latest
+}
+
+// updated is when what feeds show of an article was last changed by its poster.
+func updated(a *redisrepo.Article) time.Time { return a.CreatedAt }
+
+func atomTime(at time.Time) string { return at.UTC().Format(time.RFC3339) }
