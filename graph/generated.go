@@ -1437,11 +1437,11 @@ type Article implements Node {
   votingEndsAt: Time!
   "The viewer's vote. Null for anonymous callers, and when it is no longer known: the site forgets who voted an hour after voting has ended."
   viewerVote: VoteDirection
-  "Whether a vote of the viewer would be accepted now. False for anonymous callers."
+  "Whether a vote of the viewer would be accepted now. False for anonymous callers, and when it is no longer known who voted."
   viewerCanVote: Boolean!
   "Whether the viewer may delete the article: its poster and moderators may. False for anonymous callers and for a deleted article."
   viewerCanDelete: Boolean!
-  "Whether the viewer may change the article's groups: its poster and moderators may. False for anonymous callers and for a deleted article."
+  "Whether the viewer may change the article's groups: its poster and moderators may, and services may change the reserved ones. False for anonymous callers and for a deleted article."
   viewerCanRegroup: Boolean!
   """
   The number of changes of the article: its posting, and each change of votes, groups and

@@ -218,7 +218,7 @@ func TestModerationLogPagesInBothDirections(t *testing.T) {
 	if rest := page(fmt.Sprintf(`first: 1, after: %q`, *first.PageInfo.EndCursor)); rest.Edges[0].Node.ArticleID != "article:18" {
 		t.Errorf("next page after a new entry: got %+v, want article:18", rest)
 	}
-	for _, arguments := range []string{`first: 0`, `first: 101`, `last: -1`, `first: 1, last: 1`, `after: "x"`, `before: ""`, `after: "bW9kZXJhdGlvbg"`} {
+	for _, arguments := range []string{`first: 0`, `first: 101`, `last: -1`, `first: 1, last: 1`, `after: "x"`, `after: "bW9kZXJhdGlvbg"`} {
 		a := as(s, "mod", "moderator", `{ moderationLog(`+arguments+`) { nodes { by } } }`)
 		if len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "BAD_USER_INPUT" {
 			t.Errorf("%s: got %v, want BAD_USER_INPUT", arguments, a)

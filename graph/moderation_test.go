@@ -270,6 +270,7 @@ func TestServiceActsForAUser(t *testing.T) {
 		}
 	}
 	service("bob", `{ viewer { name } }`, `{"data":{"viewer":{"name":"bob"}}}`)
+	service("bob", `{ article(id: 1) { viewerCanDelete viewerCanRegroup } }`, `{"data":{"article":{"viewerCanDelete":false,"viewerCanRegroup":true}}}`)
 	service("bob", deletion(1), `{"data":{"deleteArticle":{"deletedId":null,"userErrors":[{"code":"FORBIDDEN","field":["article"]}]}}}`)
 	if _, body := s.PostJSON(`{"query": "{ moderationLog { nodes { by } } }"}`, "X-User-ID", "app", "X-User-Roles", "service moderator", "X-On-Behalf-Of", "bob"); !strings.Contains(body, "FORBIDDEN") {
 		t.Errorf("the log for bob: got %s, want FORBIDDEN", body)

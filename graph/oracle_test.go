@@ -40,11 +40,11 @@ func (a *modelArticle) shown(user string) string {
 	for _, name := range slices.Sorted(maps.Keys(a.groups)) {
 		groups = append(groups, fmt.Sprintf(`{"name":%q}`, name))
 	}
-	return fmt.Sprintf(`{"id":%q,"poster":{"name":%q},"votes":%d,"isInteresting":%v,"groups":[%s],"viewerVote":%s,"viewerCanVote":%v,"deletedAt":null}`,
-		a.id, a.poster, a.net(), a.net() >= walkInteresting, strings.Join(groups, ","), own, user != "")
+	return fmt.Sprintf(`{"id":%q,"poster":{"name":%q},"votes":%d,"isInteresting":%v,"groups":[%s],"viewerVote":%s,"viewerCanVote":%v,"viewerCanDelete":%v,"deletedAt":null}`,
+		a.id, a.poster, a.net(), a.net() >= walkInteresting, strings.Join(groups, ","), own, user != "", user == a.poster || user == "mod")
 }
 
-const card = `{ id poster { name } votes isInteresting groups { name } viewerVote viewerCanVote deletedAt }`
+const card = `{ id poster { name } votes isInteresting groups { name } viewerVote viewerCanVote viewerCanDelete deletedAt }`
 
 func refusal(member, code string) string {
 	return fmt.Sprintf(`{"data":{%q:{"article":null,"userErrors":[{"code":%q}]}}}`, member, code)

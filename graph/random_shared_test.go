@@ -45,7 +45,7 @@ func (w *walker) differs(s *sitetest.Site, user string) string {
 		{"", `{ articles(pageSize: 100) ` + plain + ` }`, all},
 		{"", `{ articles: group(name: "g1") { articlesConnection(first: 100) { nodes ` + plain + ` } } }`, grouped},
 	} {
-		body := s.AskText(read.user, read.query)
+		body := sendTo(s, read.user, read.query)
 		found, got := []json.RawMessage{}, map[string]string{}
 		_, list, _ := strings.Cut(strings.TrimRight(body, "}"), "[")
 		if err := json.Unmarshal([]byte("["+list), &found); err != nil {

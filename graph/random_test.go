@@ -31,6 +31,11 @@ func pick[T any](random *rand.Rand, list []T) T { return list[random.IntN(len(li
 
 func (w *walker) send(user, query string) string {
 	w.t.Helper()
+	return sendTo(pick(w.random, w.sites), user, query)
+}
+
+// sendTo sends a query to a site, with the roles that the user has.
+func sendTo(s *sitetest.Site, user, query string) string {
 	header := []string{"X-User-ID", user}
 	switch user {
 	case "mod":
@@ -38,7 +43,7 @@ func (w *walker) send(user, query string) string {
 	case "mallory":
 		header = append(header, "X-User-Roles", "moderators admin root")
 	}
-	_, body := pick(w.random, w.sites).PostJSON(string(sitetest.Must(json.Marshal(map[string]string{"query": query}))), header...)
+	_, body := s.PostJSON(string(sitetest.Must(json.Marshal(map[string]string{"query": query}))), header...)
 	return body
 }
 

@@ -40,11 +40,11 @@ func (r *articleResolver) ViewerCanVote(ctx context.Context, objs []*redisrepo.A
 }
 
 func (r *articleResolver) ViewerCanDelete(ctx context.Context, objs []*redisrepo.Article) ([]bool, error) {
-	return viewerMayChange(ctx, objs), nil
+	return viewerMay(ctx, objs, redisrepo.Actor.MayDelete)
 }
 
 func (r *articleResolver) ViewerCanRegroup(ctx context.Context, objs []*redisrepo.Article) ([]bool, error) {
-	return viewerMayChange(ctx, objs), nil
+	return viewerMay(ctx, objs, r.repo.MayRegroup)
 }
 
 func (r *articleConnectionResolver) TotalCount(ctx context.Context, obj *ArticleConnection) (int32, error) {

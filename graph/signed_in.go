@@ -33,11 +33,11 @@ func (r *Resolver) bucket(v endpoint.Viewer) string {
 	return r.buckets.bucket(v.Network())
 }
 
-// viewerMayChange reports for each article whether the viewer may delete and regroup it.
-func viewerMayChange(ctx context.Context, articles []*redisrepo.Article) []bool {
+// viewerMay reports for each article whether the viewer may do something.
+func viewerMay(ctx context.Context, articles []*redisrepo.Article, do func(redisrepo.Actor, *redisrepo.Article) bool) ([]bool, error) {
 	by, may := actor(endpoint.ViewerOf(ctx)), make([]bool, len(articles))
 	for i, article := range articles {
-		may[i] = by.MayChange(article)
+		may[i] = do(by, article)
 	}
-	return may
+	return may, nil
 }

@@ -39,11 +39,11 @@ func (a *Article) Number() int { return int(a.ID) }
 // Revision is the number of changes of the article, its posting included.
 func (a *Article) Revision() int { return int(a.revision) }
 
-// CanVote reports whether Vote would accept a vote of the user now: the window is open, the article is
-// not deleted, and it is not the user's own article if the poster's vote does not count. It uses this
+// CanVote reports whether Vote would accept a vote of the user now: the window is open, the voters
+// are not forgotten, the article is not deleted, and it is not the user's own article if the poster's vote does not count. It uses this
 // process's clock, so within seconds of the end it may disagree with Vote, which uses the clock of Redis.
 func (r *Repo) CanVote(user UserName, a *Article) bool {
-	return a.DeletedAt == nil && !r.now().Truncate(time.Second).After(a.VotingEndsAt) && (a.posterVotes || user != a.Poster.Name)
+	return a.DeletedAt == nil && !r.now().Truncate(time.Second).After(a.VotingEndsAt) && !r.votersForgotten(a) && (a.posterVotes || user != a.Poster.Name)
 }
 
 // User is a poster or voter. Every valid name is a user.

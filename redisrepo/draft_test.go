@@ -78,7 +78,7 @@ func TestPostRefusesInvalidDrafts(t *testing.T) {
 
 		"a key of 100 characters":               {draft: key(x(100))},
 		"a key of 100 characters of many bytes": {draft: key(wide(100))},
-		"a key of 101 characters":               {draft: key(x(101)), refused: []string{"INVALID idempotencyKey"}},
+		"a key of 101 characters":               {draft: key(x(101)), refused: []string{"TOO_LONG idempotencyKey"}},
 		"an empty key":                          {draft: redisrepo.Draft{Title: "t", Text: new("x"), IdempotencyKey: new("")}, refused: []string{"INVALID idempotencyKey"}},
 
 		"10 groups":                   {draft: groups(names(10)...)},

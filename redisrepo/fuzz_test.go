@@ -133,6 +133,9 @@ func FuzzCursor(f *testing.F) {
 	f.Add("")
 	f.Add("not a cursor")
 	f.Fuzz(func(t *testing.T, cursor string) {
+		if cursor == "" {
+			return // the start of every list
+		}
 		accepted := 0
 		page := redisrepo.PageRequest{After: &cursor}
 		for _, l := range lists {

@@ -7,7 +7,7 @@ import "context"
 // their own vote costs no further reads.
 func (r *Repo) WatchedVote(ctx context.Context, voter UserName, a *Article) (*Vote, error) {
 	cached, voteCount := r.live.cachedVote(a, voter)
-	if cached != nil && !r.now().After(a.VotingEndsAt.Add(voterMargin)) {
+	if cached != nil && !r.votersForgotten(a) {
 		return cached, nil
 	}
 	read, err := r.Votes(ctx, voter, []*Article{a})

@@ -93,6 +93,7 @@ func newMigration(ctx context.Context, from, to redis.UniversalClient, rules Rul
 	if err := m.mustBeFree(ctx); err != nil {
 		return nil, fmt.Errorf("the target: %w", err)
 	}
+	m.to.forgotten.Store(m.from.forgotten.Load())
 	return m, nil
 }
 
@@ -173,6 +174,7 @@ func (m *migration) readMeta(ctx context.Context) error {
 		if meta[fieldLayout] != LayoutVersion {
 			return fmt.Errorf("%s: the data has layout %s, this program needs %s", p.meta(), meta[fieldLayout], LayoutVersion)
 		}
+		m.from.noteForgotten(meta)
 		for rule, value := range m.from.RankingRules() {
 			if meta[rule] != value {
 				return fmt.Errorf("%s is %s in the data and %s in the settings: use the same settings as the server", rule, meta[rule], value)
@@ -381,9 +383,13 @@ func (m *migration) check(ctx context.Context) error {
 
 // markComplete makes a store that was filled a site.
 func (r *Repo) markComplete(ctx context.Context) error {
+	rules := r.RankingRules()
+	if r.forgotten.Load() > 0 {
+		rules[fieldForgotten] = r.forgottenText()
+	}
 	err := r.pipeline(r.confirmed(ctx), func(pipe redis.Pipeliner) {
 		for i, p := range r.partitions {
-			pipe.HSet(ctx, p.meta(), r.RankingRules())
+			pipe.HSet(ctx, p.meta(), rules)
 			openScript.EvalSha(ctx, pipe, []string{p.meta()}, r.opening(i)...)
 		}
 	})

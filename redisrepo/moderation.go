@@ -23,9 +23,15 @@ func (a Actor) via() string {
 	return a.Via.member()
 }
 
-// MayChange reports whether the actor may delete and regroup an article, unless it is deleted.
-func (a Actor) MayChange(article *Article) bool {
+// MayDelete reports whether Delete would accept the actor. A deleted article cannot be changed.
+func (a Actor) MayDelete(article *Article) bool {
 	return article.DeletedAt == nil && a.Name != "" && (a.Moderator || a.Name == article.Poster.Name)
+}
+
+// MayRegroup reports whether Regroup would accept the actor, at least for reserved groups.
+func (r *Repo) MayRegroup(by Actor, article *Article) bool {
+	service := by.Service && by.Name != "" && article.DeletedAt == nil
+	return by.MayDelete(article) || service && len(r.rules.ReservedGroups) > 0
 }
 
 // Delete removes an article from every listing and group, closes it to votes, and returns it with

@@ -99,14 +99,13 @@ func (r *Repo) observeHash(id ArticleID, h hash, fields int, a *decoded) (*Artic
 }
 
 // Votes returns the user's position on each article, in one round trip. A position is nil if it is not
-// known any more: voters are forgotten an hour after the voting window.
+// known any more: voters are forgotten an hour after the voting window, even if that is made longer afterwards.
 func (r *Repo) Votes(ctx context.Context, voter UserName, articles []*Article) ([]*Vote, error) {
 	votes := make([]*Vote, len(articles))
 	ups, downs := make([]*redis.BoolCmd, len(articles)), make([]*redis.BoolCmd, len(articles))
-	now := r.now()
 	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
 		for i, a := range articles {
-			if now.After(a.VotingEndsAt.Add(voterMargin)) {
+			if r.votersForgotten(a) {
 				continue
 			}
 			p := r.partition(a.ID)

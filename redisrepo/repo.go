@@ -35,7 +35,8 @@
 //	rate:<rule>:<s>  string  what s, user:<name> or address:<address>, used under a rule, and when:
 //	                         see rate.lua; expires a window after the last charge
 //	meta:            hash    layout version, number of partitions, index of this one, the rules that
-//	                         the data is ranked by, the epoch, a random name of the data's history, and
+//	                         the data is ranked by, the posting time before which a changed voting
+//	                         window found the voters of articles forgotten, the epoch, a random name of the data's history, and
 //	                         of a copy the origin: the epoch of the site that Migrate copied, or the
 //	                         digest of the export that Fill imported
 //	changes:<db>     channel changes of articles, see publish in shared.lua; a sharded channel if the
@@ -66,6 +67,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -116,6 +118,10 @@ type Repo struct {
 	histories []history    // by partition
 	seen      []*seenPosts // by partition
 	stats     stats
+
+	// forgotten is the posting time before which the voters of articles were forgotten under an earlier, shorter
+	// voting window, Unix seconds. Votes on them are refused, although voting may be open by now.
+	forgotten atomic.Int64
 }
 
 // Option is an option of New.
@@ -246,7 +252,8 @@ const (
 	fieldLayout     = "layout"
 	fieldPartitions = "partitions"
 	fieldIndex      = "index"
-	fieldEpoch      = "epoch" // a random name that a store gets when it is created
+	fieldEpoch      = "epoch"     // a random name that a store gets when it is created
+	fieldForgotten  = "forgotten" // see Repo.forgotten, and the voting window under which that was found out
 )
 
 // layout is what meta: of a partition must say, fields and values in turn.

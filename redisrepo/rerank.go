@@ -48,6 +48,9 @@ func (r *Repo) applyRules(ctx context.Context) error {
 	if changed != nil && r.onRerank != nil {
 		r.onRerank(strings.Join(changed, ", "))
 	}
+	if err := r.recordForgotten(ctx, outdated); err != nil {
+		return err
+	}
 	return r.rerank(ctx, outdated, rules)
 }
 
@@ -65,6 +68,7 @@ func (r *Repo) outdated(ctx context.Context) (outdated []partition, changed []st
 	}
 	for i, p := range r.partitions {
 		meta := metas[i].Val()
+		r.noteForgotten(meta)
 		applied := maps.Clone(meta)
 		maps.Copy(applied, rules)
 		if maps.Equal(applied, meta) {
@@ -123,6 +127,44 @@ func (r *Repo) rerank(ctx context.Context, partitions []partition, rules map[str
 		}
 	}
 	return nil
+}
+
+// noteForgotten takes from meta: which voters are forgotten. If the window changes now, they include those that were kept
+// for the earlier one only.
+func (r *Repo) noteForgotten(meta map[string]string) {
+	since, window, _ := strings.Cut(meta[fieldForgotten], " ")
+	before, _ := strconv.ParseInt(since, 10, 64)
+	was, err := strconv.ParseInt(meta["voting_window"], 10, 64)
+	now := seconds(r.rules.VotingWindow)
+	if err == nil && was != now && window != strconv.FormatInt(now, 10) { // else an interrupted start has found it out
+		before = max(before, r.now().Unix()-was-seconds(voterMargin))
+	}
+	r.forgotten.Store(max(r.forgotten.Load(), before))
+}
+
+// recordForgotten records which voters are forgotten, before re-ranking keeps the others longer.
+func (r *Repo) recordForgotten(ctx context.Context, partitions []partition) error {
+	if r.forgotten.Load() == 0 || len(partitions) == 0 {
+		return nil
+	}
+	return r.pipeline(ctx, func(pipe redis.Pipeliner) {
+		for _, p := range partitions {
+			pipe.HSet(ctx, p.meta(), fieldForgotten, r.forgottenText())
+		}
+	})
+}
+
+func (r *Repo) forgottenText() string {
+	return fmt.Sprint(r.forgotten.Load(), " ", seconds(r.rules.VotingWindow))
+}
+
+// votersForgotten reports whether it is not known any more who voted on an article.
+func (r *Repo) votersForgotten(a *Article) bool {
+	if r.now().After(a.VotingEndsAt.Add(voterMargin)) {
+		return true
+	}
+	voted := a.Upvotes != 0 || a.Downvotes != 0 || !a.posterVotes // else there was no voter to forget
+	return voted && a.postedAt < float64(r.forgotten.Load())
 }
 
 func (r *Repo) recordRules(ctx context.Context, partitions []partition, rules map[string]string) error {

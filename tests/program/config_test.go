@@ -128,7 +128,7 @@ func TestTokenOfTheCommandIsAccepted(t *testing.T) {
 		moderator := len(args) > 1
 		_, who := s.whoAmI(http.DefaultClient, "Authorization", "Bearer "+strings.TrimSpace(token))
 		_, log := s.post(http.DefaultClient, `{ moderationLog(first: 1) { nodes { at } } }`, "Authorization", "Bearer "+strings.TrimSpace(token))
-		if who != isAlice || strings.Contains(log, `"FORBIDDEN"`) == moderator || strings.Contains(log, `"data":{`) != moderator {
+		if who != isAlice || strings.Contains(log, `"FORBIDDEN"`) == moderator || strings.Contains(log, `"moderationLog":{`) != moderator {
 			t.Errorf("token %v: %s, and the moderation log is %s, want alice, a moderator: %v", args, who, log, moderator)
 		}
 	}

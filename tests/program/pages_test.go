@@ -6,26 +6,25 @@ import (
 	"testing"
 )
 
-func TestPagesContainTheirSettings(t *testing.T) {
+func TestSiteTellsItsSettings(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		env  []string
 		says string
 	}{
-		{nil, `{"signIn":"name","signInURL":"","explorer":true,"downvotes":true,"voteScore":432}`},
+		{nil, `{"signIn":"NAME","signInURL":null,"explorer":true,"rules":{"downvotes":true,"voteScore":432}}`},
 		{
 			[]string{"JWT_SECRET=" + testSecret, "SIGN_IN_URL=/login?to={return}", "EXPLORER=false"},
-			`{"signIn":"token","signInURL":"/login?to={return}","explorer":false,"downvotes":true,"voteScore":432}`,
+			`{"signIn":"TOKEN","signInURL":"/login?to={return}","explorer":false,"rules":{"downvotes":true,"voteScore":432}}`,
 		},
 		{
 			[]string{"PROXY_USER_HEADER=X-User", "TRUSTED_PROXIES=127.0.0.0/8", "DOWNVOTES=false", "VOTE_SCORE=100"},
-			`{"signIn":"proxy","signInURL":"","explorer":true,"downvotes":false,"voteScore":100}`,
+			`{"signIn":"PROXY","signInURL":null,"explorer":true,"rules":{"downvotes":false,"voteScore":100}}`,
 		},
 	} {
 		s := start(t, append([]string{"REDIS_URL=memory://"}, tt.env...)...)
-		want := strings.ReplaceAll(tt.says, `"`, "&#34;")
-		if status, page := s.page("/"); status != http.StatusOK || !strings.Contains(page, want) {
-			t.Errorf("%q: status %d, the page lacks %s:\n%s", tt.env, status, want, page)
+		if _, got := s.post(http.DefaultClient, `{ site { signIn signInURL explorer rules { downvotes voteScore } } }`); got != `{"data":{"site":`+tt.says+`}}` {
+			t.Errorf("%q: got %s, want %s", tt.env, got, tt.says)
 		}
 		s.Stop()
 	}
