@@ -54,7 +54,7 @@ func TestAnEmptySiteGetsAllArticles(t *testing.T) {
 		links[page] = a.ID
 	}
 
-	groups, err := s.GroupCount(t.Context())
+	groups, err := s.GroupCount(t.Context(), redisrepo.GroupList{})
 	if err != nil || groups < 8 {
 		t.Errorf("groups = %d, %v, want at least 8", groups, err)
 	}

@@ -29,6 +29,8 @@ func (c *ArticleConnection) Nodes() []*redisrepo.Article {
 type GroupConnection struct {
 	Edges    []*GroupEdge
 	PageInfo redisrepo.PageInfo
+
+	list redisrepo.GroupList
 }
 
 // GroupEdge is a group and its position in the list.
@@ -88,15 +90,20 @@ func (r *Resolver) articlePage(ctx context.Context, l redisrepo.Listing, p redis
 	return c, nil
 }
 
-// groupPage returns a page of the list of groups.
-func (r *Resolver) groupPage(ctx context.Context, p redisrepo.PageRequest) (*GroupConnection, error) {
-	edges, info, err := r.repo.Groups(ctx, p)
+// groupPage returns a page of a list of groups.
+func (r *Resolver) groupPage(ctx context.Context, l redisrepo.GroupList, p redisrepo.PageRequest) (*GroupConnection, error) {
+	edges, info, err := r.repo.Groups(ctx, l, p)
 	if err != nil {
 		return nil, err
 	}
+	c := &GroupConnection{PageInfo: info, Edges: make([]*GroupEdge, len(edges)), list: l}
 	names := make([]redisrepo.GroupName, len(edges))
 	for i, edge := range edges {
 		names[i] = edge.Name
+		c.Edges[i] = &GroupEdge{Cursor: edge.Cursor, Node: &edges[i].Group}
+	}
+	if l.Order == redisrepo.ByArticleCount {
+		return c, nil // with the counts that it is sorted by
 	}
 	counted := selected(ctx, "GroupConnection.nodes", "Group.articleCount") ||
 		selected(ctx, "GroupConnection.edges", "GroupEdge.node", "Group.articleCount")
@@ -104,9 +111,8 @@ func (r *Resolver) groupPage(ctx context.Context, p redisrepo.PageRequest) (*Gro
 	if err != nil {
 		return nil, err
 	}
-	c := &GroupConnection{PageInfo: info, Edges: make([]*GroupEdge, len(edges))}
-	for i, edge := range edges {
-		c.Edges[i] = &GroupEdge{Cursor: edge.Cursor, Node: groups[i]}
+	for i, group := range groups {
+		c.Edges[i].Node = group
 	}
 	return c, nil
 }

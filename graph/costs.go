@@ -21,7 +21,10 @@ func listCosts(pageSize int) ComplexityRoot {
 	}
 	c.Query.Articles, c.Group.Articles = page, page
 	c.Query.ArticlesConnection, c.Group.ArticlesConnection = sortedPart, sortedPart
-	c.User.ArticlesConnection, c.Query.Groups, c.Query.ModerationLog = part, part, part
+	c.User.ArticlesConnection, c.Query.ModerationLog = part, part
+	c.Query.Groups = func(child int, _ redisrepo.GroupOrder, _ *string, first *int32, after *string, last *int32, before *string) int {
+		return part(child, first, after, last, before)
+	}
 	c.Query.Nodes = func(child int, ids []string) int { return listCost(child, max(len(ids), 1)) }
 	c.Subscription.ArticleChanged = func(child int, ids []string) int { return listCost(child, max(len(ids), 1)) }
 	c.Article.Groups = func(child int) int { return listCost(child, redisrepo.MaxGroups) }

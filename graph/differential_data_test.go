@@ -149,7 +149,7 @@ func cursors(ctx context.Context, repo *redisrepo.Repo, s *samples) {
 	add(repo.Walk(ctx, redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Ascending), redisrepo.PageRequest{}))
 	add(repo.Walk(ctx, redisrepo.InGroup("go", redisrepo.ByScore, redisrepo.Descending), redisrepo.PageRequest{}))
 	add(repo.Walk(ctx, redisrepo.PostedBy("alice"), redisrepo.PageRequest{}))
-	groups, _, _ := repo.Groups(ctx, redisrepo.PageRequest{})
+	groups, _, _ := repo.Groups(ctx, redisrepo.GroupList{}, redisrepo.PageRequest{})
 	for _, edge := range groups {
 		found = append(found, edge.Cursor)
 	}

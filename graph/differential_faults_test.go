@@ -354,9 +354,15 @@ func (r faultyQuery) Group(ctx context.Context, name string) (*redisrepo.Group, 
 	})
 }
 
-func (r faultyQuery) Groups(ctx context.Context, first *int32, after *string, last *int32, before *string) (*graph.GroupConnection, error) {
+func (r faultyQuery) ArticleByLink(ctx context.Context, link string) (*redisrepo.Article, error) {
+	return called(ctx, "Query.articleByLink", []any{link}, func(ctx context.Context) (*redisrepo.Article, error) {
+		return r.QueryResolver.ArticleByLink(ctx, link)
+	})
+}
+
+func (r faultyQuery) Groups(ctx context.Context, orderBy redisrepo.GroupOrder, prefix *string, first *int32, after *string, last *int32, before *string) (*graph.GroupConnection, error) {
 	return called(ctx, "Query.groups", nil, func(ctx context.Context) (*graph.GroupConnection, error) {
-		return r.QueryResolver.Groups(ctx, first, after, last, before)
+		return r.QueryResolver.Groups(ctx, orderBy, prefix, first, after, last, before)
 	})
 }
 

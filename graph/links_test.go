@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"frontpage/redisrepo"
 	"frontpage/redistest"
@@ -122,7 +121,32 @@ func TestConcurrentPostsOfOneLinkCreateOneArticle(t *testing.T) {
 		t.Errorf("%d users got the id of %s, want %d", others, winner, posters-1)
 	}
 	sites[0].Want("", `{ articlesConnection { totalCount nodes { id } } }`, fmt.Sprintf(`{"articlesConnection": {"totalCount": 1, "nodes": [{"id": %q}]}}`, winner))
-	if left := client.Keys(t.Context(), "link:*").Val(); len(left) != 1 || client.TTL(t.Context(), left[0]).Val() > 7*24*time.Hour {
-		t.Errorf("got the link keys %v, want one that expires within 7 days", left)
+	if left := client.Keys(t.Context(), "link:*").Val(); len(left) != 1 {
+		t.Errorf("got the link keys %v, want one", left)
 	}
+}
+
+func TestFindingGroupsAndLinks(t *testing.T) {
+	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
+		s.Want("alice", `mutation { post(input: {title: "t", link: "https://www.bücher.example:443/a/../b?utm_source=x", groups: ["GitHub.com", "go"]}) { article { id } } }`, `{"post": {"article": {"id": "article:1"}}}`)
+		for _, groups := range []string{`"go"`, `"git", "go"`, `"git", "github.com"`, `"github.com", "gitlab.com"`} {
+			s.Ask("bob", fmt.Sprintf(`mutation { post(input: {title: "t", text: "x", groups: [%s]}) { article { id } } }`, groups))
+		}
+		find := func(arguments, want string) {
+			t.Helper()
+			s.Want("", fmt.Sprintf(`{ groups(%s) { totalCount nodes { name articleCount } pageInfo { hasNextPage hasPreviousPage } } }`, arguments), want)
+		}
+		find(`orderBy: ARTICLE_COUNT, first: 3`, `{"groups": {"totalCount": 4, "nodes": [{"name": "github.com", "articleCount": 3}, {"name": "go", "articleCount": 3}, {"name": "git", "articleCount": 2}], "pageInfo": {"hasNextPage": true, "hasPreviousPage": false}}}`)
+		find(`orderBy: ARTICLE_COUNT, prefix: "GIT"`, `{"groups": {"totalCount": 3, "nodes": [{"name": "github.com", "articleCount": 3}, {"name": "git", "articleCount": 2}, {"name": "gitlab.com", "articleCount": 1}], "pageInfo": {"hasNextPage": false, "hasPreviousPage": false}}}`)
+		find(`prefix: "git", last: 1`, `{"groups": {"totalCount": 3, "nodes": [{"name": "gitlab.com", "articleCount": 1}], "pageInfo": {"hasNextPage": false, "hasPreviousPage": true}}}`)
+		find(`prefix: "no such/group"`, `{"groups": {"totalCount": 0, "nodes": [], "pageInfo": {"hasNextPage": false, "hasPreviousPage": false}}}`)
+
+		for _, link := range []string{"https://www.bücher.example/b", "http://xn--bcher-kva.example/b/#part"} {
+			s.Want("", fmt.Sprintf(`{ articleByLink(link: %q) { id } }`, link), `{"articleByLink": {"id": "article:1"}}`)
+		}
+		s.Want("", `{ articleByLink(link: "https://bücher.example/c") { id } }`, `{"articleByLink": null}`)
+		s.WantError("", `{ articleByLink(link: "bücher.example/b") { id } }`, "BAD_USER_INPUT")
+		s.Ask("alice", `mutation { deleteArticle(input: {article: "article:1"}) { deletedId } }`)
+		s.Want("", `{ articleByLink(link: "https://bücher.example/b") { id } }`, `{"articleByLink": null}`)
+	})
 }

@@ -65,7 +65,7 @@ func (r *groupResolver) ArticlesConnection(ctx context.Context, obj *redisrepo.G
 }
 
 func (r *groupConnectionResolver) TotalCount(ctx context.Context, obj *GroupConnection) (int32, error) {
-	n, err := r.repo.GroupCount(ctx)
+	n, err := r.repo.GroupCount(ctx, obj.list)
 	return int32(n), err // #nosec G115 -- article numbers end at 32 bits
 }
 
@@ -161,8 +161,20 @@ func (r *queryResolver) Group(ctx context.Context, name string) (*redisrepo.Grou
 	return groups[0], nil
 }
 
-func (r *queryResolver) Groups(ctx context.Context, first *int32, after *string, last *int32, before *string) (*GroupConnection, error) {
-	return r.groupPage(ctx, pageRequest(first, after, last, before))
+func (r *queryResolver) ArticleByLink(ctx context.Context, link string) (*redisrepo.Article, error) {
+	id, err := r.repo.ArticleByLink(ctx, link)
+	if id == nil || err != nil {
+		return nil, err
+	}
+	return articleIfAny(ctx, *id)
+}
+
+func (r *queryResolver) Groups(ctx context.Context, orderBy redisrepo.GroupOrder, prefix *string, first *int32, after *string, last *int32, before *string) (*GroupConnection, error) {
+	list := redisrepo.GroupList{Order: orderBy}
+	if prefix != nil {
+		list.Prefix = *prefix
+	}
+	return r.groupPage(ctx, list, pageRequest(first, after, last, before))
 }
 
 func (r *queryResolver) User(ctx context.Context, name string) (*redisrepo.User, error) {

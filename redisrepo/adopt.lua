@@ -4,7 +4,9 @@
 -- KEYS[2]  voted:ID     set   the upvoters
 -- KEYS[3]  time:        zset  posting times, Unix seconds
 -- KEYS[4]  posted:NAME  zset  the articles of ARGV[3]
--- KEYS[5...] group:NAME of each name in ARGV[2]
+-- KEYS[5]  groups:      zset  the names of all groups
+-- KEYS[6]  sizes:       zset  the names of all groups by negated number of articles
+-- KEYS[7...] group:NAME of each name in ARGV[2]
 -- ARGV[1]  the article's member
 -- ARGV[2]  the groups in whose sets the caller found the article: sorted names, separated by spaces
 -- ARGV[3]  the poster's member as the caller expects it, or empty
@@ -16,7 +18,7 @@
 --         {'STALE'}  the article is deleted, not in one of the groups, or of another poster: find the groups again
 -- Safe to run twice: the second run finds the groups listed and changes nothing.
 
-local article, voted, times, posted = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local article, voted, times, posted, group_names, sizes = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local member, groups, expected_poster = ARGV[1], ARGV[2], ARGV[3]
 local window, margin, now = ARGV[4], ARGV[5], ARGV[6]
 
@@ -24,19 +26,20 @@ local hash = redis.call('HMGET', article, 'groups', 'poster', 'votes', 'downvote
 local time = redis.call('ZSCORE', times, member)
 if hash[1] then return {'OK'} end
 if not time or not hash[5] or (hash[2] or '') ~= expected_poster then return {'STALE'} end
-for i = 5, #KEYS do
+for i = 7, #KEYS do
   if redis.call('SISMEMBER', KEYS[i], member) == 0 then return {'STALE'} end
 end
 
 -- Legacy clients count the poster's vote as the first, so it is known without the set of voters.
 local kept = time_to_keep(time, window, margin, now_or(now))
 local knows_voter = tonumber(hash[3] or '0') == 1 and not hash[4] and kept >= tonumber(margin) and redis.call('SCARD', voted) == 0
-must_be_zset(posted)
-must_be_allowed('ZADD', posted)
+must_be_zset(posted, group_names, sizes)
+must_be_allowed('ZADD', posted, 'ZADD', group_names, 'ZREM', group_names, 'ZADD', sizes, 'ZREM', sizes)
 if knows_voter then must_be_allowed('SADD', voted, 'EXPIRE', voted) end
 
 redis.call('HSET', article, 'groups', groups, 'downvotes', hash[4] or 0)
 redis.call('ZADD', posted, time, member)
+for i, name in ipairs(words(groups)) do index_group(group_names, sizes, {members = KEYS[i + 6]}, name) end
 if knows_voter then
   redis.call('SADD', voted, expected_poster)
   redis.call('EXPIRE', voted, kept)

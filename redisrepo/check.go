@@ -28,8 +28,9 @@ type Checked struct {
 //     poster's vote that does not count; they have no common member, and they expire;
 //   - an article is in the sets of its groups and among its poster's articles, in the group
 //     interesting if and only if it has the votes, and in at most one of a family of reserved groups;
-//   - a group's set holds existing articles, and its stored listings are its intersections with the
-//     rankings;
+//   - a group's set holds existing articles, its stored listings are its intersections with the
+//     rankings, and the index of sizes has its number of articles;
+//   - the record of a link names the newest article with the link, and its posting time;
 //   - a deleted article has a hash that says so, is in none of these places, and its voters are as above;
 //   - no article has a number that has not been given out.
 //
@@ -124,6 +125,11 @@ func (c *checker) allKeys(ctx context.Context) error {
 			return err
 		}
 		left = slices.DeleteFunc(left, func(p partition) bool { return slices.Contains(read, p) })
+	}
+	for _, p := range c.partitions {
+		if err := c.sizes(ctx, p, groups); err != nil {
+			return err
+		}
 	}
 	names := map[string]bool{}
 	for key, p := range groups {

@@ -10,6 +10,7 @@ import (
 
 // facts are what the store says about one article at one moment.
 type facts struct {
+	id                ArticleID
 	hash              *redis.MapStringStringCmd
 	time, score       *redis.FloatCmd
 	voted, downvoted  *redis.IntCmd
@@ -74,6 +75,9 @@ func (c *checker) articles(ctx context.Context, p partition, where string, membe
 			}
 			check(p, id, f)
 		}
+		if err := c.links(ctx, p, batch); err != nil {
+			return n, err
+		}
 		ids = again
 	}
 	return n, nil
@@ -111,6 +115,7 @@ func (c *checker) votedTwice(ctx context.Context, p partition, id ArticleID, f f
 // queue queues the commands that read the facts of one article.
 func (c *checker) queue(ctx context.Context, pipe redis.Pipeliner, p partition, id ArticleID, groups, poster string) facts {
 	f := facts{
+		id:          id,
 		hash:        pipe.HGetAll(ctx, p.article(id)),
 		time:        pipe.ZScore(ctx, p.ranking(ByTime), id.String()),
 		score:       pipe.ZScore(ctx, p.ranking(ByScore), id.String()),

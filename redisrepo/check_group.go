@@ -11,9 +11,11 @@ import (
 // group checks the set of a group and its stored listings, in batches: one command on all of a large group
 // would block Redis.
 func (c *checker) group(ctx context.Context, p partition, name GroupName) error {
-	wrong := map[Order]bool{}
+	wrong, legacy := map[Order]bool{}, false
 	err := c.scan(ctx, scan{command: redis.Cmdable.SScan, key: p.group(name), step: 1, handle: func(ids []string) error {
-		return c.members(ctx, p, name, ids, wrong)
+		byLegacy, err := c.members(ctx, p, name, ids, wrong)
+		legacy = legacy || byLegacy
+		return err
 	}})
 	if err := c.wrongType(p.group(name), err); err != nil {
 		return err
@@ -30,7 +32,44 @@ func (c *checker) group(ctx context.Context, p partition, name GroupName) error 
 			c.reportf("%s: is not the intersection of %s and %s", listing, p.group(name), p.ranking(order))
 		}
 	}
+	if legacy || !isListed(name) {
+		return nil
+	}
+	return c.size(ctx, p, name)
+}
+
+// size checks the place of a group in the index of sizes. Legacy clients change groups without the index.
+func (c *checker) size(ctx context.Context, p partition, name GroupName) error {
+	var has *redis.IntCmd
+	var indexed *redis.FloatCmd
+	err := c.transaction(ctx, func(pipe redis.Pipeliner) {
+		has, indexed = pipe.SCard(ctx, p.group(name)), pipe.ZScore(ctx, p.sizes(), string(name))
+	})
+	switch {
+	case err != nil || has.Err() != nil: // of the wrong type, which is reported
+		return err
+	case indexed.Err() != nil && has.Val() > 0:
+		c.reportf("%s: is not in %s", p.group(name), p.sizes())
+	case -indexed.Val() != float64(has.Val()):
+		c.reportf("%s: has %d articles, but %s says %v", p.group(name), has.Val(), p.sizes(), -indexed.Val())
+	}
 	return nil
+}
+
+// sizes checks the groups in the index of sizes that have no set.
+func (c *checker) sizes(ctx context.Context, p partition, groups map[string]partition) error {
+	err := c.scan(ctx, scan{command: redis.Cmdable.ZScan, key: p.sizes(), step: 2, handle: func(names []string) error {
+		for _, name := range names {
+			if _, found := groups[p.group(GroupName(name))]; found {
+				continue
+			}
+			if err := c.size(ctx, p, GroupName(name)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}})
+	return c.wrongType(p.sizes(), err)
 }
 
 // listed notes in wrong if a stored listing of a group has an article that is not in the group, or not with
@@ -53,12 +92,12 @@ func (c *checker) listed(ctx context.Context, p partition, name GroupName, order
 }
 
 // members checks that a group's articles exist, except those that have left the group since it was scanned, and
-// notes in wrong which of the group's stored listings lacks one of them. A deleted article may be in a group
-// that its hash does not list: a legacy client put it there, and Delete could not know.
-func (c *checker) members(ctx context.Context, p partition, name GroupName, ids []string, wrong map[Order]bool) error {
+// notes in wrong which of the group's stored listings lacks one of them. It reports whether a legacy client put one of
+// them there, since its hash does not list the group. A deleted article may be such a one: Delete could not know.
+func (c *checker) members(ctx context.Context, p partition, name GroupName, ids []string, wrong map[Order]bool) (legacy bool, err error) {
 	isMember, deleted, groups := make([]*redis.BoolCmd, len(ids)), make([]*redis.FloatCmd, len(ids)), make([]*redis.StringCmd, len(ids))
 	exists, ranked, listed := map[Order]*redis.IntCmd{}, map[Order][]*redis.FloatCmd{}, map[Order][]*redis.FloatCmd{}
-	err := c.transaction(ctx, func(pipe redis.Pipeliner) {
+	err = c.transaction(ctx, func(pipe redis.Pipeliner) {
 		for _, order := range []Order{ByScore, ByTime} {
 			exists[order] = pipe.Exists(ctx, p.listing(order, name))
 			for _, id := range ids {
@@ -73,14 +112,15 @@ func (c *checker) members(ctx context.Context, p partition, name GroupName, ids 
 		}
 	})
 	if err != nil {
-		return err
+		return false, err
 	}
 	for i, id := range ids {
 		if !isMember[i].Val() {
 			continue
 		}
-		legacy := name != Interesting && deleted[i].Err() == nil && !slices.Contains(groupNames(groups[i].Val()), name)
-		if ranked[ByTime][i].Err() != nil && !legacy {
+		unlisted := name != Interesting && !slices.Contains(groupNames(groups[i].Val()), name)
+		legacy = legacy || unlisted
+		if ranked[ByTime][i].Err() != nil && (!unlisted || deleted[i].Err() != nil) {
 			c.reportf("%s: holds %s, which is not in %s", p.group(name), id, p.ranking(ByTime))
 		}
 		for order, listings := range listed {
@@ -89,5 +129,5 @@ func (c *checker) members(ctx context.Context, p partition, name GroupName, ids 
 			}
 		}
 	}
-	return nil
+	return legacy, nil
 }

@@ -36,6 +36,9 @@ func checkable(t *testing.T) *site {
 	return s
 }
 
+// linkOf3 is the record of the link of article:3 of checkable.
+const linkOf3 = "link:6d1bd342cf8773a2a5b47cc00cc3ee4e"
+
 func TestCheckReportsInconsistencies(t *testing.T) {
 	t.Parallel()
 	const closed = week + time.Minute
@@ -105,6 +108,7 @@ func TestCheckReportsInconsistencies(t *testing.T) {
 		"a posting time in the hash": {corrupt: "HSET article:3 time 1000000000", want: []string{
 			"article:3: score is 1770554160, not 1000002160: time 1.770552e+09 and 5 votes",
 			"article:3: time is 1e+09, but time: says 1.770552e+09",
+			"link:6d1bd342cf8773a2a5b47cc00cc3ee4e: says that article:3 was posted at 1770552000, not at 1000000000",
 		}},
 		"a score lost": {corrupt: "ZREM score: article:2", want: []string{
 			"article:2: is not in score:",
@@ -125,7 +129,17 @@ func TestCheckReportsInconsistencies(t *testing.T) {
 		"a kept listing with one too many":  {corrupt: "ZADD score:interesting 1 article:2", want: []string{"score:interesting: is not the intersection of group:interesting and score:"}},
 		"a group without its article":       {corrupt: "SREM group:b article:1\nDEL score:b time:b", want: []string{"article:1: is not in group:b"}},
 		"a group with a missing article":    {corrupt: "SADD group:b article:9", want: []string{"group:b: holds article:9, which is not in time:"}},
+		"a group of another size":           {corrupt: "ZADD sizes: -1 a", want: []string{"group:a: has 2 articles, but sizes: says 1"}},
+		"a group without a size":            {corrupt: "ZREM sizes: a", want: []string{"group:a: is not in sizes:"}},
+		"a size without a group":            {corrupt: "ZADD sizes: -1 c", want: []string{"group:c: has 0 articles, but sizes: says 1"}},
 		"a group that is not listed":        {corrupt: "ZREM groups: b", want: []string{"article:1: its group b is not in groups:"}},
+		"a link that is not recorded":       {corrupt: "DEL " + linkOf3, want: []string{linkOf3 + ": lacks article:3, which has the link"}},
+		"a link without an article":         {corrupt: "SET " + linkOf3 + " x", want: []string{linkOf3 + `: names no article: "x"`}},
+		"a link of another article":         {corrupt: "SET " + linkOf3 + "\x00article:1 1772366400", want: []string{linkOf3 + ": names article:1, which has another link"}},
+		"a link of a missing article":       {corrupt: "SET " + linkOf3 + "\x00article:9 1772366400", want: []string{linkOf3 + ": names article:9, which has another link"}},
+		"a link that is free":               {corrupt: "SET " + linkOf3 + "\x00article:3 0", want: []string{linkOf3 + ": says that article:3 was posted at 0, not at 1770552000"}},
+		"a link of an older article":        {corrupt: "HSET article:1 link https://example.com/old", want: []string{linkOf3 + ": names article:3, but article:1 is newer"}},
+		"a link record of a wrong type":     {corrupt: "DEL " + linkOf3 + "\nHSET " + linkOf3 + " a b", want: []string{linkOf3 + ": has the wrong type"}},
 		"groups out of order":               {corrupt: "HSET article:1 groups\x00b a", want: []string{"article:1: groups are not sorted or not unique: [b a]"}},
 		"a group twice":                     {corrupt: "HSET article:1 groups\x00a a b", want: []string{"article:1: groups are not sorted or not unique: [a a b]"}},
 		"not in interesting":                {corrupt: "SREM group:interesting article:1\nDEL score:interesting time:interesting", want: []string{"article:1: is not in group:interesting, but has 2 votes"}},
@@ -218,7 +232,8 @@ func TestCheckReportsInconsistentDeletions(t *testing.T) {
 		"a deleted one in a ranking": {corrupt: "ZADD score: 1 article:6", want: []string{"article:6: is in score:, but not in time:"}},
 		"a deleted one by time":      {corrupt: "ZADD time: 1772366400 article:6", want: []string{"article:6: is deleted, but in time:"}},
 		"a deleted one in a group": {corrupt: "SADD group:c article:6", want: []string{
-			"group:c: holds article:6, which is not in time:"}},
+			"group:c: holds article:6, which is not in time:",
+			"group:c: is not in sizes:"}},
 		"a deleted one in a group of a legacy client": {corrupt: "SADD group:d article:6"},
 		"a deleted one among the interesting": {corrupt: "SADD group:interesting article:6", want: []string{
 			"group:interesting: holds article:6, which is not in time:"}},

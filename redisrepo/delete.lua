@@ -9,7 +9,8 @@
 -- KEYS[6]  deleted:      zset    the deleted articles by time of deletion, Unix seconds
 -- KEYS[7]  moderation:   stream  the moderation log
 -- KEYS[8]  changes:      channel  on which the deletion is published
--- KEYS[9...] three keys of the group interesting, then of each name in ARGV[4]
+-- KEYS[9]  sizes:        zset    the names of all groups by negated number of articles
+-- KEYS[10...] three keys of the group interesting, then of each name in ARGV[4]
 -- ARGV[1]  the article's member
 -- ARGV[2]  the actor's member
 -- ARGV[3]  1 if the actor is a moderator, who may delete the articles of others, else 0
@@ -27,7 +28,7 @@
 -- Safe to run twice: the second run finds the article deleted and changes nothing.
 
 local article, times, scores, group_names = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local posted, deleted, log, changes = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local posted, deleted, log, changes, sizes = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local member, by, is_moderator = ARGV[1], ARGV[2], ARGV[3] == '1'
 local expected_groups, expected_poster, max_entries, now, via = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
 
@@ -49,19 +50,20 @@ if hash[1] ~= expected_groups or poster ~= expected_poster then return {'STALE',
 
 local names = words(expected_groups)
 table.insert(names, 1, 'interesting')
-local groups = groups_at(9, names)
+local groups = groups_at(10, names)
 for _, name in ipairs(names) do check_group(groups[name], member) end
-must_be_zset(group_names, posted, deleted)
+must_be_zset(group_names, sizes, posted, deleted)
 must_be_stream(log)
 must_be_allowed(publication(changes), changes, 'HSET', article, 'HINCRBY', article, 'ZREM', times, 'ZREM', scores,
-  'ZREM', posted, 'ZREM', group_names, 'ZADD', deleted, 'XADD', log, 'HGETALL', article)
+  'ZREM', posted, 'ZADD', group_names, 'ZREM', group_names, 'ZADD', sizes, 'ZREM', sizes,
+  'ZADD', deleted, 'XADD', log, 'HGETALL', article)
 for _, name in ipairs(names) do must_be_changeable(groups[name]) end
 
 now = now_or(now)
 for _, key in ipairs({times, scores, posted}) do redis.call('ZREM', key, member) end
 for _, name in ipairs(names) do
   leave(groups[name], member)
-  if redis.call('SCARD', groups[name].members) == 0 then redis.call('ZREM', group_names, name) end
+  if name ~= 'interesting' then index_group(group_names, sizes, groups[name], name) end
 end
 redis.call('HSET', article, 'deleted', now, 'deleted_by', by)
 redis.call('ZADD', deleted, now, member)

@@ -30,7 +30,7 @@ type Record struct {
 	Revision  int64       `json:"revision"`
 	Uncounted bool        `json:"uncounted,omitempty"` // whether the poster's own vote is recorded, but does not count
 	Deleted   *Deletion   `json:"deleted,omitempty"`
-	Reserved  bool        `json:"reserved,omitempty"` // whether the link cannot be posted again yet
+	Reserved  bool        `json:"reserved,omitempty"` // whether the record of the link names this article
 
 	// The voters, while they are known: both are empty after that, whatever the counts say.
 	Up          []UserName `json:"up,omitempty"`   // sorted
@@ -348,8 +348,8 @@ func (f *recordReplies) record(id ArticleID) (*Record, error) {
 		}
 	}
 	if f.reservation != nil {
-		first, _, _ := strings.Cut(f.reservation.Val(), " ")
-		rec.Reserved = first == id.String()
+		first, since, _ := strings.Cut(f.reservation.Val(), " ")
+		rec.Reserved = first == id.String() && since != "0"
 	}
 	up, down := f.voters()
 	rec.Up, rec.UnnamedUp = votersOf(up)

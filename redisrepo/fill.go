@@ -118,11 +118,19 @@ func (f *Filling) Put(ctx context.Context, records []*Record) error {
 		for i, rec := range missing {
 			keys, args := f.putCall(rec)
 			calls[i] = putScript.EvalSha(ctx, pipe, keys, args...)
-			f.reserve(ctx, pipe, rec)
 		}
 	})
 	for _, call := range calls {
 		err = errors.Join(err, call.Err())
+	}
+	var links []linked
+	for _, rec := range records { // also of those that an import that was killed has stored
+		if rec.Link != "" && (rec.Reserved || rec.Deleted == nil) {
+			links = append(links, linked{rec.ID, rec.Link, number(rec.Time)})
+		}
+	}
+	if err == nil {
+		err = f.r.recordLinks(ctx, links)
 	}
 	if err != nil {
 		return storeError("import", err)
@@ -207,6 +215,7 @@ func (f *Filling) putCall(rec *Record) (keys []string, args []any) {
 		p.posted(rec.Poster),    // KEYS[5] posted
 		p.deleted(),             // KEYS[6] deleted
 		p.changes(f.r.database), // KEYS[7] changes
+		p.sizes(),               // KEYS[8] sizes
 	)
 	keys = groupKeys(groupKeys(keys, p, Interesting), p, rec.Groups...)
 	deleted := ""
@@ -239,17 +248,6 @@ func (f *Filling) putCall(rec *Record) (keys []string, args []any) {
 }
 
 func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
-
-// reserve queues the reservation of a link for what is left of its time.
-func (f *Filling) reserve(ctx context.Context, pipe redis.Pipeliner, rec *Record) {
-	left := unixTime(rec.Time).Add(f.r.rules.LinkWindow).Sub(f.r.now()).Truncate(time.Second)
-	if !rec.Reserved || rec.Link == "" || left <= 0 {
-		return
-	}
-	digest := linkDigest(rec.Link)
-	key := f.r.partitions[linkIndex(len(f.r.partitions), digest)].link(digest)
-	pipe.Set(ctx, key, rec.ID.String()+" "+number(rec.Time), left)
-}
 
 // PutLog appends entries to the moderation log, in the order of LogRecords, that are not there yet. They come before the
 // articles: a moderator whom a server serves meanwhile can only add later ones. An entry whose id another one has, which

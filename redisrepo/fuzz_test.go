@@ -125,7 +125,7 @@ func FuzzCursor(f *testing.F) {
 			f.Add(edge.Cursor)
 		}
 	}
-	groups, _, err := repo.Groups(f.Context(), redisrepo.PageRequest{})
+	groups, _, err := repo.Groups(f.Context(), redisrepo.GroupList{}, redisrepo.PageRequest{})
 	if err != nil || len(groups) != 1 {
 		f.Fatalf("Groups = %v, %v, want the group", groups, err)
 	}

@@ -1,9 +1,14 @@
 package redisrepo
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -17,72 +22,384 @@ type Group struct {
 // ID is the group's global id, such as group:go.
 func (g *Group) ID() string { return groupPrefix + string(g.Name) }
 
-// groupList is the name of the list of groups in its cursors.
-const groupList = "groups"
+// GroupOrder is the order of a list of groups.
+type GroupOrder int
 
-// GroupEdge is a group on a page of the list of groups.
+// The orders of groups.
+const (
+	ByName         GroupOrder = iota // the bytes of the names
+	ByArticleCount                   // the largest first; groups of one size by name
+)
+
+// GroupList is a list of groups that have articles, without Interesting.
+type GroupList struct {
+	Order  GroupOrder
+	Prefix string // of the names; empty: all groups
+}
+
+// prefix returns the beginning that canonical names have, and whether a name can begin like that.
+func (l GroupList) prefix() (canonical string, possible bool) {
+	canonical = foldGroupName(l.Prefix)
+	return canonical, utf8.ValidString(canonical) && !strings.ContainsFunc(canonical, notInGroupName)
+}
+
+// cursorList is the list's name in its cursors. They are positions in the order, whatever the prefix.
+func (l GroupList) cursorList() string {
+	if l.Order == ByArticleCount {
+		return "groups by size"
+	}
+	return "groups"
+}
+
+// GroupEdge is a group on a page of a list of groups.
 type GroupEdge struct {
-	Name   GroupName
+	Group  // its ArticleCount is read for ByArticleCount only
 	Cursor string
 }
 
-// Groups reads a page of the list of non-empty groups, sorted by the bytes of their names, in one
-// round trip. A group that a legacy client made after the store was first opened appears once its
-// articles have been listed by this package. Invalid requests are refused as by Walk.
-func (r *Repo) Groups(ctx context.Context, p PageRequest) ([]GroupEdge, PageInfo, error) {
-	q, err := parseRequest(p, r.rules.PageSize, decodeGroupCursor)
+// sizedGroup is a group's position in a list. The size is 0 in a list by name.
+type sizedGroup struct {
+	size int
+	name string
+}
+
+func compareSized(a, b sizedGroup) int {
+	return cmp.Or(cmp.Compare(b.size, a.size), strings.Compare(a.name, b.name))
+}
+
+// Groups reads a page of a list of groups. Invalid requests are refused as by Walk. A list by name takes one round trip.
+// So does one by ArticleCount of a site with tags, or two on a site that legacy clients may write to, whose sizes are
+// read again; with a prefix, or from several partitions, it takes a few more.
+//
+// A group that a legacy client made after the store was first opened appears once its articles have been listed by this
+// package, and one that a legacy client changed then moves to its place.
+func (r *Repo) Groups(ctx context.Context, l GroupList, p PageRequest) ([]GroupEdge, PageInfo, error) {
+	q, err := parseRequest(p, r.rules.PageSize, l.decodeCursor)
 	if err != nil {
 		return nil, PageInfo{}, err
 	}
-	found, err := readPage(ctx, r, q, strings.Compare, func(pipe redis.Pipeliner, i int, b between[string]) func() []string {
-		bracket, lowest, highest := "(", "-", "+"
+	prefix, possible := l.prefix()
+	var found page[sizedGroup]
+	switch {
+	case !possible:
+	case l.Order == ByName:
+		found, err = r.groupsByName(ctx, prefix, q)
+	case prefix == "" && len(r.partitions) == 1:
+		found, err = r.groupsBySize(ctx, q)
+	default:
+		found, err = r.groupsOfPartitions(ctx, prefix, q)
+	}
+	if err == nil && l.Order == ByArticleCount && r.partitions[0] == untagged {
+		err = r.resize(ctx, &found)
+	}
+	if err != nil {
+		return nil, PageInfo{}, storeError("list groups", err)
+	}
+	edges := make([]GroupEdge, len(found.items))
+	for i, g := range found.items {
+		edges[i] = GroupEdge{Group: Group{Name: GroupName(g.name), ArticleCount: g.size}, Cursor: l.encodeCursor(g)}
+	}
+	return edges, found.info(l.encodeCursor), nil
+}
+
+func (l GroupList) encodeCursor(g sizedGroup) string {
+	if l.Order == ByArticleCount {
+		return encodeCursor(l.cursorList(), strconv.Itoa(g.size), g.name)
+	}
+	return encodeCursor(l.cursorList(), g.name)
+}
+
+func (l GroupList) decodeCursor(field, text string) (g sizedGroup, err error) {
+	parts, err := decodeCursor(field, l.cursorList(), text)
+	if err != nil {
+		return g, err
+	}
+	if l.Order == ByArticleCount && len(parts) == 2 {
+		g.size, err = strconv.Atoi(parts[0])
+		parts = parts[1:]
+	}
+	if len(parts) != 1 || err != nil {
+		return g, refuse(Invalid, field, "%s is not a cursor of a group", field)
+	}
+	g.name = parts[0]
+	return g, nil
+}
+
+// groupsByName reads a page of the groups whose names begin with a prefix, in the order of their names.
+func (r *Repo) groupsByName(ctx context.Context, prefix string, q request[sizedGroup]) (page[sizedGroup], error) {
+	first, end := prefixRange(prefix)
+	return readPage(ctx, r, q, compareSized, func(pipe redis.Pipeliner, i int, b between[sizedGroup]) func() []sizedGroup {
+		bracket, lowest, highest := "(", first, end
 		if b.inclusive {
 			bracket = "["
 		}
-		if b.after != nil {
-			lowest = bracket + *b.after
+		if b.after != nil && b.after.name >= prefix {
+			lowest = bracket + b.after.name
 		}
-		if b.before != nil {
-			highest = bracket + *b.before
+		if b.before != nil && (b.before.name < prefix || strings.HasPrefix(b.before.name, prefix)) {
+			highest = bracket + b.before.name
 		}
 		args := redis.ZRangeArgs{Key: r.partitions[i].groups(), ByLex: true, Start: lowest, Stop: highest, Count: int64(b.count)}
 		if b.last {
 			args.Rev, args.Start, args.Stop = true, highest, lowest
 		}
-		return pipe.ZRangeArgs(ctx, args).Val
+		names := pipe.ZRangeArgs(ctx, args)
+		return func() []sizedGroup {
+			groups := make([]sizedGroup, len(names.Val()))
+			for i, name := range names.Val() {
+				groups[i].name = name
+			}
+			return groups
+		}
+	})
+}
+
+// prefixRange returns the bounds of the names with a prefix, for commands that read by the bytes of names. Names are
+// UTF-8, which has no byte 255.
+func prefixRange(prefix string) (first, end string) {
+	if prefix == "" {
+		return "-", "+"
+	}
+	return "[" + prefix, "(" + prefix + "\xff"
+}
+
+// groupsBySize reads a page of all groups of the only partition, the largest first.
+func (r *Repo) groupsBySize(ctx context.Context, q request[sizedGroup]) (page[sizedGroup], error) {
+	of := request[cursor]{size: q.size, last: q.last, after: q.after.cursor(), before: q.before.cursor()}
+	var call *redis.Cmd
+	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
+		call = r.callListing(ctx, pipe, r.partitions[0], Listing{order: bySize, direction: Ascending}, listRequest{request: of})
 	})
 	if err != nil {
-		return nil, PageInfo{}, storeError("list groups", err)
+		return page[sizedGroup]{}, err
 	}
-	cursorOf := func(name string) string { return encodeCursor(groupList, name) }
-	edges := make([]GroupEdge, len(found.items))
-	for i, name := range found.items {
-		edges[i] = GroupEdge{Name: GroupName(name), Cursor: cursorOf(name)}
+	read, err := parseRanked(call)
+	if err != nil {
+		return page[sizedGroup]{}, err
 	}
-	return edges, found.info(cursorOf), nil
+	found := page[sizedGroup]{hasPrevious: read.start > 0, hasNext: read.start+len(read.items) < read.total}
+	for _, z := range read.items {
+		name, _ := z.Member.(string)
+		found.items = append(found.items, sizedGroup{int(-z.Score), name})
+	}
+	return found, nil
 }
 
-// decodeGroupCursor returns the group's name.
-func decodeGroupCursor(field, cursor string) (string, error) {
-	parts, err := decodeCursor(field, groupList, cursor)
-	if err == nil && len(parts) != 1 {
-		err = refuse(Invalid, field, "%s is not a cursor of a group", field)
+// cursor is the position in sizes:, nil for none.
+func (g *sizedGroup) cursor() *cursor {
+	if g == nil {
+		return nil
+	}
+	return &cursor{score: float64(-g.size), member: g.name}
+}
+
+// maxPrefixed is the number of groups with a prefix up to which all of them are read. If there are more, they are found
+// soon among the largest groups.
+const maxPrefixed = 10_000
+
+// groupsOfPartitions reads a page of the groups whose names begin with a prefix, the largest first. A group has a part
+// of its articles in each partition.
+func (r *Repo) groupsOfPartitions(ctx context.Context, prefix string, q request[sizedGroup]) (page[sizedGroup], error) {
+	within := func(g sizedGroup) bool {
+		return (q.after == nil || compareSized(g, *q.after) > 0) && (q.before == nil || compareSized(g, *q.before) < 0)
+	}
+	few := false
+	if prefix != "" {
+		n, err := r.countPrefixed(ctx, prefix)
+		if err != nil {
+			return page[sizedGroup]{}, err
+		}
+		few = n <= maxPrefixed
+	}
+	var sizes map[string]int
+	var err error
+	if few {
+		sizes, err = r.prefixedSizes(ctx, prefix)
+	} else {
+		sizes, err = r.largestGroups(ctx, prefix, func(sizes map[string]int, most int) bool {
+			found := 0
+			for name, size := range sizes {
+				if size > most && within(sizedGroup{size, name}) {
+					found++
+				}
+			}
+			return found > q.size && !q.last && q.before == nil
+		})
 	}
 	if err != nil {
-		return "", err
+		return page[sizedGroup]{}, err
 	}
-	return parts[0], nil
+	var items []sizedGroup
+	previous, next := false, false
+	for name, size := range sizes {
+		g := sizedGroup{size, name}
+		switch {
+		case within(g):
+			items = append(items, g)
+		case q.after != nil && compareSized(g, *q.after) <= 0:
+			previous = true
+		default:
+			next = true
+		}
+	}
+	slices.SortFunc(items, compareSized)
+	return newPage(items, q.size, q.last, previous, next), nil
 }
 
-// GroupCount returns the number of non-empty groups. With one partition it runs a single command of constant cost. With
-// several it reads all names, since a group may be in more than one, and keeps the number for groupCountTime.
-func (r *Repo) GroupCount(ctx context.Context) (int, error) {
-	if len(r.partitions) == 1 {
-		n, err := r.client.ZCard(ctx, r.partitions[0].groups()).Result()
+// countPrefixed returns the number of groups with a prefix, counting one again for each partition that has it.
+func (r *Repo) countPrefixed(ctx context.Context, prefix string) (n int, err error) {
+	first, end := prefixRange(prefix)
+	counts := make([]*redis.IntCmd, len(r.partitions))
+	err = r.pipeline(ctx, func(pipe redis.Pipeliner) {
+		for i, p := range r.partitions {
+			counts[i] = pipe.ZLexCount(ctx, p.groups(), first, end)
+		}
+	})
+	for _, count := range counts {
+		n += int(count.Val())
+	}
+	return n, err
+}
+
+// prefixedSizes reads the sizes of all groups with a prefix.
+func (r *Repo) prefixedSizes(ctx context.Context, prefix string) (map[string]int, error) {
+	names, err := r.groupNames(ctx, prefix)
+	if err != nil {
+		return nil, err
+	}
+	sizes := make(map[string]int, len(names))
+	return sizes, r.addSizes(ctx, sizes, slices.Collect(maps.Keys(names)))
+}
+
+// addSizes reads the sizes of groups in all partitions.
+func (r *Repo) addSizes(ctx context.Context, sizes map[string]int, names []string) error {
+	for some := range slices.Chunk(names, scanBatch) {
+		replies := make([]*redis.FloatSliceCmd, len(r.partitions))
+		err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
+			for i, p := range r.partitions {
+				replies[i] = pipe.ZMScore(ctx, p.sizes(), some...)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		for _, reply := range replies {
+			for i, size := range reply.Val() {
+				sizes[some[i]] -= int(size)
+			}
+		}
+	}
+	return nil
+}
+
+// largestGroups reads sizes of groups with a prefix, the largest first, until they are enough: enough gets the sizes that
+// are known, and how large a group of which none is known can be at most. More of each partition are read each time.
+func (r *Repo) largestGroups(ctx context.Context, prefix string, enough func(sizes map[string]int, most int) bool) (map[string]int, error) {
+	sizes, left := map[string]int{}, slices.Clone(r.partitions)
+	for from, count := 0, scanBatch/5; len(left) > 0; from, count = from+count, min(4*count, 10*scanBatch) {
+		replies := make([]*redis.ZSliceCmd, len(left))
+		err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
+			for i, p := range left {
+				replies[i] = pipe.ZRangeWithScores(ctx, p.sizes(), int64(from), int64(from+count-1))
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		var names []string
+		var more []partition
+		most := 0
+		for i, reply := range replies {
+			groups := reply.Val()
+			for _, z := range groups {
+				name, _ := z.Member.(string)
+				if _, known := sizes[name]; !known && strings.HasPrefix(name, prefix) {
+					sizes[name] = 0
+					names = append(names, name)
+				}
+			}
+			if len(groups) == count {
+				more = append(more, left[i])
+				most -= int(groups[count-1].Score)
+			}
+		}
+		if err := r.addSizes(ctx, sizes, names); err != nil {
+			return nil, err
+		}
+		if left = more; enough(sizes, most) {
+			break
+		}
+	}
+	maps.DeleteFunc(sizes, func(_ string, size int) bool { return size == 0 }) // gone meanwhile
+	return sizes, nil
+}
+
+// resize reads the sizes of the groups on a page from their sets, which legacy clients change without the indexes, and
+// brings the indexes up to date.
+func (r *Repo) resize(ctx context.Context, found *page[sizedGroup]) error {
+	if len(found.items) == 0 {
+		return nil
+	}
+	names := make([]GroupName, len(found.items))
+	for i, g := range found.items {
+		names[i] = GroupName(g.name)
+	}
+	counts, err := r.ArticleCounts(ctx, names)
+	if err != nil {
+		return err
+	}
+	var changed []string
+	for i, count := range counts {
+		if g := &found.items[i]; g.size != count {
+			g.size = count
+			changed = append(changed, g.name)
+		}
+	}
+	if changed == nil {
+		return nil
+	}
+	_ = r.indexGroups(ctx, r.partitions[0], changed) // if the store refuses writes, the next read tries again
+	found.items = slices.DeleteFunc(found.items, func(g sizedGroup) bool { return g.size == 0 })
+	slices.SortFunc(found.items, compareSized)
+	return nil
+}
+
+// indexGroups brings the indexes of groups of a partition up to date with the sets of some of them.
+func (r *Repo) indexGroups(ctx context.Context, p partition, names []string) error {
+	keys := append(make([]string, 0, len(names)+2), p.groups(), p.sizes())
+	for _, name := range names {
+		keys = append(keys, p.group(GroupName(name)))
+	}
+	_, err := r.run(ctx, sizeScript, keys, anys(names))
+	return err
+}
+
+// indexAllGroups is indexGroups for all groups of a partition.
+func (r *Repo) indexAllGroups(ctx context.Context, p partition) error {
+	return r.scan(ctx, scan{command: redis.Cmdable.ZScan, key: p.groups(), step: 2, count: scanBatch, handle: func(names []string) error {
+		return r.indexGroups(ctx, p, names)
+	}})
+}
+
+// GroupCount returns the number of groups of a list. With one partition it runs a single command. With several it reads
+// the names, since a group may be in more than one; the number of all groups is kept for groupCountTime.
+func (r *Repo) GroupCount(ctx context.Context, l GroupList) (int, error) {
+	prefix, possible := l.prefix()
+	switch {
+	case !possible:
+		return 0, nil
+	case len(r.partitions) == 1:
+		n, err := r.countPrefixed(ctx, prefix)
 		if err != nil {
 			return 0, storeError("count groups", err)
 		}
-		return int(n), nil
+		return n, nil
+	case prefix != "":
+		names, err := r.groupNames(ctx, prefix)
+		if err != nil {
+			return 0, storeError("count groups", err)
+		}
+		return len(names), nil
 	}
 	c := &r.groupCount
 	select {
@@ -93,7 +410,7 @@ func (r *Repo) GroupCount(ctx context.Context) (int, error) {
 	}
 	now := r.now()
 	if age := now.Sub(c.read); c.read.IsZero() || age < 0 || age >= groupCountTime {
-		names, err := r.allGroups(ctx)
+		names, err := r.groupNames(ctx, "")
 		if err != nil {
 			return 0, storeError("count groups", err)
 		}
@@ -112,18 +429,19 @@ type groupCount struct {
 	read   time.Time
 }
 
-// allGroups reads the names of all groups, a part of each partition at a time. It pages by name: a cursor of ZSCAN would
-// not survive a failover.
-func (r *Repo) allGroups(ctx context.Context) (map[string]bool, error) {
+// groupNames reads the names of all groups with a prefix, a part of each partition at a time. It pages by name: a cursor
+// of ZSCAN would not survive a failover.
+func (r *Repo) groupNames(ctx context.Context, prefix string) (map[string]bool, error) {
 	found, rest := make(map[string]bool), make(map[partition]string)
+	first, end := prefixRange(prefix)
 	for _, p := range r.partitions {
-		rest[p] = "-"
+		rest[p] = first
 	}
 	for len(rest) > 0 {
 		replies := make(map[partition]*redis.StringSliceCmd)
 		err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
 			for p, after := range rest {
-				replies[p] = pipe.ZRangeArgs(ctx, redis.ZRangeArgs{Key: p.groups(), ByLex: true, Start: after, Stop: "+", Count: scanBatch})
+				replies[p] = pipe.ZRangeArgs(ctx, redis.ZRangeArgs{Key: p.groups(), ByLex: true, Start: after, Stop: end, Count: scanBatch})
 			}
 		})
 		if err != nil {

@@ -244,7 +244,7 @@ func TestGroupCountIsKeptInPartitions(t *testing.T) {
 	s := newSite(t, nil, redisrepo.WithPartitions(16))
 	want := func(n int) {
 		t.Helper()
-		if got, err := s.GroupCount(s.ctx); err != nil || got != n {
+		if got, err := s.GroupCount(s.ctx, redisrepo.GroupList{}); err != nil || got != n {
 			t.Errorf("GroupCount = %d, %v, want %d", got, err, n)
 		}
 	}

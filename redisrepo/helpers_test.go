@@ -351,7 +351,7 @@ func together(n int, call func(i int)) {
 // groups returns the first 100 groups with their counts.
 func (s *site) groups() ([]*redisrepo.Group, error) {
 	most := 100
-	edges, _, err := s.Groups(s.ctx, redisrepo.PageRequest{First: &most})
+	edges, _, err := s.Groups(s.ctx, redisrepo.GroupList{}, redisrepo.PageRequest{First: &most})
 	if err != nil {
 		return nil, err
 	}

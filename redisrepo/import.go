@@ -40,7 +40,7 @@ const (
 // results have one element for each article: added reports whether it is new, and a Refusal in errs says why
 // it was not stored. An article that exists already, with the same poster, title and link, stays as it is,
 // deleted or not; this is not an error. Such an article is reported as added only if a reply was lost, so that the
-// first call for it may have added it. Links are neither compared with those of other articles nor reserved.
+// first call for it may have added it. Links are not compared with those of other articles, but reserved like those of posts.
 //
 // If an article's voting window is open, its poster becomes one of the upvoters, unless the rules do not
 // count that vote. The other votes belong to placeholders, so every user can still vote. The numbers
@@ -63,7 +63,7 @@ func (r *Repo) Import(ctx context.Context, articles []Imported) (added []bool, e
 	for len(calls) > 0 {
 		batch := calls[:importedTogether(calls)]
 		calls = calls[len(batch):]
-		if err := r.importBatch(ctx, batch); err != nil {
+		if err := cmp.Or(r.importBatch(ctx, batch), r.recordImported(ctx, batch)); err != nil {
 			for _, c := range calls { // the store would fail them, too
 				*c.err = err
 			}
@@ -77,7 +77,8 @@ func (r *Repo) Import(ctx context.Context, articles []Imported) (added []bool, e
 type importCall struct {
 	article      Imported
 	submission   submission
-	placeholders int // number of voters that have to be added
+	placeholders int  // number of voters that have to be added
+	deleted      bool // whether it was imported before, and deleted
 	added        *bool
 	err          *error
 }
@@ -92,12 +93,12 @@ func (c importCall) call(r *Repo, prepared bool) (keys []string, args []any) {
 
 // finish interprets the reply of post.lua, before which another one may have been lost. It returns the error unless that
 // is a Refusal.
-func (c importCall) finish(answer reply, lost bool, err error) error {
+func (c *importCall) finish(answer reply, lost bool, err error) error {
 	if err != nil {
 		*c.err = storeError("import "+c.article.ID.String(), err)
 		return *c.err
 	}
-	*c.added, *c.err = importResult(c.article, c.submission, answer)
+	*c.added, c.deleted, *c.err = importResult(c.article, c.submission, answer)
 	*c.added = *c.added || lost && *c.err == nil
 	if errors.As(*c.err, new(Refusal)) {
 		return nil
@@ -132,7 +133,7 @@ func importedTogether(calls []importCall) int {
 // importBatch makes calls that belong together. It returns an error that will fail further calls, too.
 func (r *Repo) importBatch(ctx context.Context, calls []importCall) (failed error) {
 	if calls[0].placeholders > importVoters {
-		return r.importInSteps(ctx, calls[0])
+		return r.importInSteps(ctx, &calls[0])
 	}
 	commands, unsent := make([]*once, len(calls)), make([]redis.Cmder, len(calls))
 	for i, c := range calls {
@@ -151,7 +152,8 @@ func (r *Repo) importBatch(ctx context.Context, calls []importCall) (failed erro
 		}
 		err = send()
 	}
-	for i, c := range calls {
+	for i := range calls {
+		c := &calls[i]
 		answer, callErr := commands[i].Slice()
 		if callErr != nil {
 			callErr = errors.Join(callErr, err)
@@ -171,9 +173,9 @@ var errOtherVoters = errors.New("another import adds other voters to the same ar
 
 // importInSteps imports an article with more voters than one script may add: first the voters, while the
 // article does not exist, then the article.
-func (r *Repo) importInSteps(ctx context.Context, c importCall) error {
+func (r *Repo) importInSteps(ctx context.Context, c *importCall) error {
 	for attempt := range maxPrepared {
-		if err := r.addVoters(ctx, c, attempt > 0); err != nil {
+		if err := r.addVoters(ctx, *c, attempt > 0); err != nil {
 			return c.finish(nil, false, err)
 		}
 		keys, args := c.call(r, true)
@@ -211,22 +213,39 @@ func (r *Repo) addVoters(ctx context.Context, c importCall, restart bool) error 
 	return nil
 }
 
+// recordImported records the links of articles that were imported, by these calls or before.
+func (r *Repo) recordImported(ctx context.Context, calls []importCall) error {
+	var links []linked
+	for _, c := range calls {
+		if *c.err == nil && c.submission.link != "" && !c.deleted {
+			links = append(links, linked{c.article.ID, c.submission.link, strconv.FormatInt(c.article.PostedAt.Unix(), 10)})
+		}
+	}
+	err := r.recordLinks(ctx, links)
+	for _, c := range calls {
+		if err != nil && *c.err == nil {
+			*c.err = storeError("record the link of "+c.article.ID.String(), err)
+		}
+	}
+	return err
+}
+
 // importResult interprets the reply of post.lua.
-func importResult(a Imported, s submission, answer reply) (added bool, err error) {
+func importResult(a Imported, s submission, answer reply) (added, deleted bool, err error) {
 	switch status := answer.status(); status {
 	case "CREATED":
-		return true, nil
+		return true, false, nil
 	case "TAKEN":
 		h, err := answer.hash()
 		if err != nil {
-			return false, err
+			return false, false, err
 		}
 		if !s.isStoredAs(h, a.Poster) {
-			return false, refuse(Conflict, "id", "%v is another article: %s by %s", a.ID, shown(h.title), userOf(h.poster))
+			return false, false, refuse(Conflict, "id", "%v is another article: %s by %s", a.ID, shown(h.title), userOf(h.poster))
 		}
-		return false, nil
+		return false, h.deleted != "", nil
 	default:
-		return false, fmt.Errorf("import %v: the script replied %q", a.ID, status)
+		return false, false, fmt.Errorf("import %v: the script replied %q", a.ID, status)
 	}
 }
 

@@ -34,6 +34,7 @@ func (p partition) voted(id ArticleID) string     { return p.key("voted:", id.nu
 func (p partition) downvoted(id ArticleID) string { return p.key("downvoted:", id.number()) }
 func (p partition) posted(poster UserName) string { return p.key("posted:", string(poster)) }
 func (p partition) groups() string                { return p.key("groups:") }
+func (p partition) sizes() string                 { return p.ranking(bySize) }
 func (p partition) deleted() string               { return p.key("deleted:") }
 func (p partition) moderation() string            { return p.key("moderation:") }
 func (p partition) audit(id ArticleID) string     { return p.key("audit:", id.number()) }

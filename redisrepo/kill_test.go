@@ -167,7 +167,7 @@ func TestUnreachableServerIsErrUnavailable(t *testing.T) {
 			_, err := s.ArticleCounts(s.ctx, []redisrepo.GroupName{"go"})
 			return err
 		},
-		"Groups": func() error { _, _, err := s.Groups(s.ctx, redisrepo.PageRequest{}); return err },
+		"Groups": func() error { _, _, err := s.Groups(s.ctx, redisrepo.GroupList{}, redisrepo.PageRequest{}); return err },
 		"Import": func() error { _, errs := s.Import(s.ctx, oldArticles(1)); return errs[0] },
 	}
 	before := s.dump()

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/net/idna"
@@ -15,17 +17,18 @@ import (
 // normalizeLink returns the normalized form of a link. Two links with the same form lead to the same
 // page, as far as can be known without following them.
 //
-// It drops the scheme, since a page is the same by http and https; the scheme's default port; dots at
-// the end of the host; slashes at the end of the path; the fragment; empty parameters; and tracking
-// parameters (see isTracking). Dot segments are resolved. The host is in lower case and in Punycode,
-// parameters are sorted by name, and characters are percent-encoded only where they must be.
+// It drops the scheme, since a page is the same by http and https; the scheme's default port; www. before the host,
+// and dots at its end; slashes at the end of the path; the fragment; empty parameters; and tracking parameters (see
+// isTracking). Dot segments are resolved. The host is in lower case and in Punycode, an IPv6 address in its shortest
+// form, parameters are sorted by name, and characters are percent-encoded only where they must be.
 //
-// Everything else distinguishes links: www. before the host, the case of the path, and the order of
-// parameters with the same name.
+// Everything else distinguishes links, such as the case of the path, and the order of parameters with the same name. A
+// change of the form needs an upgrade of the layout, since keys are named by it: see linkDigest.
 func normalizeLink(link string) string {
 	scheme, rest, _ := strings.Cut(link, "://")
 	rest, _, _ = strings.Cut(rest, "#")
 	rest, query, _ := strings.Cut(rest, "?")
+	rest = strings.ReplaceAll(rest, `\`, "/") // as browsers do
 	authority, path, _ := strings.Cut(rest, "/")
 
 	form := normalizeAuthority(strings.ToLower(scheme), authority)
@@ -62,6 +65,9 @@ func normalizeAuthority(scheme, authority string) string {
 	if colon := strings.LastIndex(host, ":"); colon > strings.LastIndex(host, "]") {
 		host, port = host[:colon], host[colon:]
 	}
+	if n, err := strconv.Atoi(strings.TrimPrefix(port, ":")); err == nil {
+		port = ":" + strconv.Itoa(n) // without zeros before it
+	}
 	if port == ":" || scheme == "http" && port == ":80" || scheme == "https" && port == ":443" {
 		port = ""
 	}
@@ -70,16 +76,21 @@ func normalizeAuthority(scheme, authority string) string {
 
 // normalizeHost maps a host name as browsers do before they look it up: characters that look like a full stop
 // become one, invisible ones are dropped, and Unicode becomes Punycode. A host that cannot be looked up this
-// way, such as a_b.example, stays as it is.
+// way, such as a_b.example, stays as it is. A www. before a name with a dot is dropped.
 func normalizeHost(host string) string {
-	if strings.HasPrefix(host, "[") {
+	if address, found := strings.CutPrefix(host, "["); found {
+		if ip, err := netip.ParseAddr(strings.TrimSuffix(address, "]")); err == nil {
+			return "[" + ip.String() + "]"
+		}
 		return host
 	}
-	mapped, err := idna.Lookup.ToASCII(host)
-	if mapped = strings.TrimRight(mapped, "."); err != nil || mapped == "" {
-		return host
+	if mapped, err := idna.Lookup.ToASCII(host); err == nil && strings.Trim(mapped, ".") != "" {
+		host = strings.TrimRight(mapped, ".")
 	}
-	return mapped
+	for name, found := strings.CutPrefix(host, "www."); found && strings.Contains(name, "."); name, found = strings.CutPrefix(host, "www.") {
+		host = name
+	}
+	return host
 }
 
 // resolveDots removes the segments . and .. from a path without its first slash (RFC 3986, section 5.2.4).

@@ -62,9 +62,18 @@ func TestLinksWithOneNormalizedFormAreDuplicates(t *testing.T) {
 		"a soft hyphen in the host":         {first: "https://blog.example/", second: "https://bl%C2%ADog.example/"},
 		"a host in full width":              {first: "https://blog.example:8443/", second: "https://ＢＬＯＧ.example:8443/"},
 		"a host that cannot be mapped":      {first: "https://a_b.example/x", second: "https://A_B.example./x"},
+		"www.":                              {first: "https://a.example/x", second: "http://WWW.A.example:80/x"},
+		"www. twice":                        {first: "https://a.example/x", second: "https://www.www.a.example./x"},
+		"www. in full width":                {first: "https://a.example/x", second: "https://ｗｗｗ。a.example/x"},
+		"an IPv6 address in full":           {first: "https://[2001:db8::1]/x", second: "https://[2001:0DB8:0:0:0:0:0:1]/x"},
+		"zeros before the port":             {first: "https://a.example/x", second: "https://a.example:0443/x"},
+		"backslashes in the path":           {first: "https://a.example/x/y?q=1", second: `https://a.example/x\z\..\y?q=1`},
 		"blanks around the link":            {first: "https://a.example/x", second: " https://a.example/x\n"},
 		"another host":                      {first: "https://a.example/x", second: "https://b.example/x", other: true},
-		"www.":                              {first: "https://a.example/x", second: "https://www.a.example/x", other: true},
+		"www. alone":                        {first: "https://example/x", second: "https://www.example/x", other: true},
+		"www2.":                             {first: "https://a.example/x", second: "https://www2.a.example/x", other: true},
+		"www. after the start":              {first: "https://a.example/x", second: "https://a.www.example/x", other: true},
+		"a backslash in a parameter":        {first: "https://a.example/?q=/", second: `https://a.example/?q=\`, other: true},
 		"another port":                      {first: "https://a.example/x", second: "https://a.example:8443/x", other: true},
 		"the port of the other scheme":      {first: "https://a.example/x", second: "https://a.example:80/x", other: true},
 		"a port that ends in the scheme's":  {first: "https://a.example/x", second: "https://a.example:10443/x", other: true},
@@ -177,8 +186,8 @@ func TestLinkIsReservedForLinkWindow(t *testing.T) {
 				t.Errorf("Post with LinkWindow 0: %v", err)
 			}
 			for _, key := range s.raw.Keys(s.ctx, "*link:*").Val() {
-				if left := s.ttl(key); left <= 0 || left > day {
-					t.Errorf("%s expires in %v, want at most a day", key, left)
+				if left := s.ttl(key); left > 0 {
+					t.Errorf("%s expires in %v, want never: it is read later, too", key, left)
 				}
 			}
 			s.wantClean()
@@ -259,19 +268,88 @@ func TestConcurrentPostsOfOneLinkMakeOneArticle(t *testing.T) {
 	}
 }
 
-func TestImportNeitherChecksNorReservesLinks(t *testing.T) {
+// wantNewest fails the test unless the newest article with a link is this one.
+func (s *site) wantNewest(link string, want redisrepo.ArticleID) {
+	s.t.Helper()
+	id, err := s.ArticleByLink(s.ctx, link)
+	if err != nil || want == 0 && id != nil || want != 0 && (id == nil || *id != want) {
+		s.t.Errorf("ArticleByLink(%s) = %v, %v, want %v", link, id, err, want)
+	}
+}
+
+func TestArticleByLinkIsTheNewest(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
-	s.imports(old(5, time.Hour, 1), old(6, time.Hour, 1))
-	if _, err := s.Post(s.ctx, "alice", draft("old")); err != nil {
-		t.Error(err)
+	for _, tags := range layouts {
+		t.Run(fmt.Sprint(tags), func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, func(r *redisrepo.Rules) { r.LinkWindow = day }, redisrepo.WithPartitions(len(tags)))
+			const link = "http://www.a.example/x#part"
+			s.wantNewest(link, 0)
+			var last redisrepo.ArticleID
+			for range 3 {
+				a, err := s.Post(s.ctx, "alice", linked("https://a.example/x"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				last = a.ID
+				s.wantNewest(link, last)
+				s.clock.advance(30 * day)
+			}
+			s.wantNewest(link, last) // its link is free, but its article is found
+			s.delete(last, moderator)
+			s.wantNewest(link, last)
+			s.reopened(s.server.Client, noLinkWindow, redisrepo.WithPartitions(len(tags)))
+			s.wantNewest("https://a.example/y", 0)
+			for _, bad := range []string{"", " ", "a.example/x", "ftp://a.example/x", "https://", "https://a.example/\x00"} {
+				_, err := s.ArticleByLink(s.ctx, bad)
+				wantRefused(t, err, "INVALID link")
+			}
+			s.wantClean()
+		})
 	}
-	s.delete(5, moderator)
-	if added, errs := s.Import(s.ctx, []redisrepo.Imported{old(5, time.Hour, 1)}); added[0] || errs[0] != nil {
-		t.Errorf("Import of a deleted article = %v, %v, want no addition and no error", added, errs)
+}
+
+// An imported article reserves its link like a post at the same time, in whatever order articles arrive, and however
+// often. Articles of the import itself may have one link.
+func TestImportedLinksAreReserved(t *testing.T) {
+	t.Parallel()
+	for _, tags := range layouts {
+		t.Run(fmt.Sprint(tags), func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+			var all []redisrepo.Imported
+			for i, age := range []time.Duration{3 * day, 2 * day, 10 * day, 2 * day} {
+				a := old(redisrepo.ArticleID(5+i), age, 1)
+				a.Draft.Link = new("https://www.a.example/x")
+				if i == 2 {
+					a.Draft.Link = new("https://b.example/")
+				}
+				all = append(all, a)
+			}
+			s.imports(all...)
+			s.Import(s.ctx, all)
+			_, err := s.Post(s.ctx, "alice", linked("http://a.example/x/"))
+			wantDuplicate(t, err, 8) // of two that were posted at once, that with the higher number
+			s.wantNewest("https://b.example", 7)
+			b, err := s.Post(s.ctx, "alice", linked("https://b.example/"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.imports(old(20, 3*day, 1, "go"))
+			s.Import(s.ctx, all)
+			s.wantNewest("https://b.example", b.ID)
+
+			s.clock.advance(5 * day) // a week after article:8 was posted
+			c, err := s.Post(s.ctx, "bob", linked("https://a.example/x"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.delete(8, moderator)
+			if added, errs := s.Import(s.ctx, all); added[3] || errs[3] != nil {
+				t.Errorf("Import of a deleted article = %v, %v, want no addition and no error", added, errs)
+			}
+			s.wantNewest("https://a.example/x", c.ID)
+			s.wantClean()
+		})
 	}
-	if _, err := s.Deleted(s.ctx, 5); err != nil {
-		t.Error(err)
-	}
-	s.wantClean()
 }

@@ -91,7 +91,7 @@ func (r *Repo) callListing(ctx context.Context, pipe redis.Pipeliner, p partitio
 	key := l.key(p)
 	keys, reverse, end, indexed := []string{key}, "", "FIRST", l.group
 	if l.group != "" {
-		keys = append(keys, p.group(l.group), p.ranking(l.order), p.groups())
+		keys = append(keys, p.group(l.group), p.ranking(l.order), p.groups(), p.sizes())
 	}
 	if l.direction == Descending {
 		reverse = "REV"

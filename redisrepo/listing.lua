@@ -2,9 +2,10 @@
 -- built if it does not exist.
 --
 -- KEYS[1]  the listing         zset  of all articles, of one poster, or of a group
--- KEYS[2]  group:NAME          set   the group's articles; only the listing of a group has KEYS[2] to [4]
+-- KEYS[2]  group:NAME          set   the group's articles; only the listing of a group has KEYS[2] to [5]
 -- KEYS[3]  score: or time:     zset  the ranking of all articles in the same order
 -- KEYS[4]  groups:             zset  the names of all groups
+-- KEYS[5]  sizes:              zset  the names of all groups by negated number of articles
 -- ARGV[1]  REV for the highest first, or empty
 -- ARGV[2]  maximum number of articles to reply
 -- ARGV[3]  FIRST or LAST: which of the articles between the cursors are replied
@@ -14,7 +15,7 @@
 -- ARGV[7]  score of the cursor to end before, or empty
 -- ARGV[8]  its member, which need not be in the listing
 -- ARGV[9]  how long a group's listing is kept after its last use, milliseconds
--- ARGV[10] the group's name, or empty if it does not belong in KEYS[4]
+-- ARGV[10] the group's name, or empty if it does not belong in KEYS[4] and [5]
 -- ARGV[11...] score and member of each cursor whose rank is wanted instead of a page
 --
 -- Replies {rank of the first article replied, size of the listing, member, score, ...}
@@ -22,7 +23,7 @@
 -- Safe to run twice: it changes only what can be rebuilt. While Redis refuses writes, it computes the listing of
 -- a group of up to 10,000 articles without storing it, and fails for a larger group.
 
-local listing, group, ranking, group_names = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local listing, group, ranking, group_names, sizes = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local reverse, most, last, skip = ARGV[1] == 'REV', tonumber(ARGV[2]), ARGV[3] == 'LAST', tonumber(ARGV[4])
 local after_score, after_member, before_score, before_member = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
 local ttl, name = tonumber(ARGV[9]), ARGV[10]
@@ -134,7 +135,7 @@ if not page or outdated(page) then
     computed = redis.call('ZINTER', 2, group, ranking, 'WEIGHTS', 0, 1, 'WITHSCORES')
     return read()
   end
-  if name ~= '' and redis.call('SCARD', group) > 0 then redis.pcall('ZADD', group_names, 0, name) end
+  if name ~= '' then pcall(index_group, group_names, sizes, {members = group}, name) end -- if refused, it stays as it was
   page = read()
 end
 redis.pcall('PEXPIRE', listing, ttl) -- if refused, the listing just expires

@@ -54,7 +54,7 @@ func parseCell(name string) cell {
 		c.content = texts
 	case "moderation":
 		c.content = entries
-	case "groups", "meta":
+	case "groups", "sizes", "meta":
 		c.content = notCopied
 	}
 	return c

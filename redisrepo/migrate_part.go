@@ -216,29 +216,10 @@ func (p *part) remove(ctx context.Context, pipe redis.Pipeliner, kept map[*copie
 	return int64(len(gone))
 }
 
-// pruneGroups removes groups without articles from the lists of groups of the copy.
-func (m *migration) pruneGroups(ctx context.Context) error {
+// indexGroups brings the indexes of groups of the copy up to date with its groups.
+func (m *migration) indexGroups(ctx context.Context) error {
 	for _, p := range m.to.partitions {
-		err := m.to.scan(ctx, scan{command: redis.Cmdable.ZScan, key: p.groups(), step: 2, handle: func(names []string) error {
-			exist := make([]*redis.IntCmd, len(names))
-			err := m.to.exchange(ctx, func(pipe redis.Pipeliner) {
-				for i, name := range names {
-					exist[i] = pipe.Exists(ctx, p.group(GroupName(name)))
-				}
-			})
-			if err != nil {
-				return err
-			}
-			return m.to.exchange(m.to.confirmed(ctx), func(pipe redis.Pipeliner) {
-				for i, name := range names {
-					if exist[i].Val() == 0 {
-						pipe.ZRem(ctx, p.groups(), name)
-						m.changed.Add(1)
-					}
-				}
-			})
-		}})
-		if err != nil {
+		if err := m.to.indexAllGroups(ctx, p); err != nil {
 			return storeError("read "+p.groups(), err)
 		}
 	}

@@ -94,6 +94,7 @@ func (r *Repo) moderate(ctx context.Context, doing string, script *redis.Script,
 			p.deleted(),                // KEYS[6] deleted
 			p.moderation(),             // KEYS[7] log
 			p.changes(r.database),      // KEYS[8] changes
+			p.sizes(),                  // KEYS[9] sizes
 		)
 		keys = groupKeys(groupKeys(keys, p, Interesting), p, groupNames(e.groups)...)
 		return r.write(ctx, script, keys, args(e))

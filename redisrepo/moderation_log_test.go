@@ -106,7 +106,7 @@ func TestModerationLogIsPaged(t *testing.T) {
 				}
 			}
 			s.post("alice", "go")
-			groups, _, _ := s.Groups(s.ctx, redisrepo.PageRequest{})
+			groups, _, _ := s.Groups(s.ctx, redisrepo.GroupList{}, redisrepo.PageRequest{})
 			for name, span := range map[string]redisrepo.PageRequest{
 				"a cursor of groups": {After: &groups[0].Cursor}, "not a cursor": {After: new("x")},
 			} {
@@ -115,7 +115,7 @@ func TestModerationLogIsPaged(t *testing.T) {
 			}
 			_, _, err = s.ModerationLog(s.ctx, redisrepo.PageRequest{First: new(0)})
 			wantRefused(t, err, "INVALID first")
-			_, _, err = s.Groups(s.ctx, redisrepo.PageRequest{Before: &all[0].Cursor})
+			_, _, err = s.Groups(s.ctx, redisrepo.GroupList{}, redisrepo.PageRequest{Before: &all[0].Cursor})
 			wantRefused(t, err, "INVALID before")
 		})
 	}
@@ -152,7 +152,10 @@ func TestForgedCursorsAreAPlaceOrRefused(t *testing.T) {
 		_, _, err := s.Walk(s.ctx, redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending), p)
 		return err
 	}
-	groups := func(p redisrepo.PageRequest) error { _, _, err := s.Groups(s.ctx, p); return err }
+	groups := func(p redisrepo.PageRequest) error {
+		_, _, err := s.Groups(s.ctx, redisrepo.GroupList{}, p)
+		return err
+	}
 	for _, tt := range []struct {
 		cursor *string
 		read   func(redisrepo.PageRequest) error

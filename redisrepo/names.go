@@ -78,7 +78,7 @@ type GroupName string
 // ParseGroupName checks a name of 1 to 64 letters, digits, "-", "_" and ".", and returns its canonical
 // form. The Refusal is Invalid or TooLong.
 func ParseGroupName(s string) (GroupName, error) {
-	name := norm.NFC.String(strings.Map(foldCherokee, cases.Fold().String(norm.NFC.String(s))))
+	name := foldGroupName(s)
 	// The limit applies to the canonical form: folding may turn one letter into two.
 	if n := utf8.RuneCountInString(name); n > maxGroupName {
 		return "", refuse(TooLong, "", "a group name has at most %d characters, this one has %d", maxGroupName, n)
@@ -87,6 +87,11 @@ func ParseGroupName(s string) (GroupName, error) {
 		return "", refuse(Invalid, "", "a group name has 1 to %d letters, digits, '-', '_' or '.': %s is invalid", maxGroupName, shown(s))
 	}
 	return GroupName(name), nil
+}
+
+// foldGroupName returns the canonical form of a name, or of its beginning.
+func foldGroupName(s string) string {
+	return norm.NFC.String(strings.Map(foldCherokee, cases.Fold().String(norm.NFC.String(s))))
 }
 
 // foldCherokee folds Cherokee letters to upper case, as Unicode does; cases.Fold swaps their case.

@@ -54,6 +54,16 @@ func (o *oracle) first(link string) *article {
 	return nil
 }
 
+// newest returns the id of the newest article with a link, or 0.
+func (o *oracle) newest(link string) (id redisrepo.ArticleID) {
+	for _, t := range o.articles {
+		if t.link == link {
+			id = t.id
+		}
+	}
+	return id
+}
+
 func (o *oracle) delete(t *article, by redisrepo.Actor) (refused string) {
 	may := by.Moderator || by.Name == t.poster
 	switch {

@@ -7,13 +7,18 @@ type Order int
 const (
 	ByScore Order = iota + 1
 	ByTime
+	bySize // of groups, in the index of their sizes
 )
 
 func (o Order) prefix() string {
-	if o == ByTime {
+	switch o {
+	case ByTime:
 		return "time:"
+	case bySize:
+		return "sizes:"
+	default:
+		return "score:"
 	}
-	return "score:"
 }
 
 // Direction is the direction of an order. The zero value is invalid.

@@ -64,7 +64,7 @@ func TestGroupsArePagedByName(t *testing.T) {
 				for _, backward := range []bool{false, true} {
 					var got []string
 					for _, edge := range walkAll(t, size, backward, len(want), func(span redisrepo.PageRequest) ([]redisrepo.GroupEdge, redisrepo.PageInfo, error) {
-						return s.Groups(s.ctx, span)
+						return s.Groups(s.ctx, redisrepo.GroupList{}, span)
 					}) {
 						got = append(got, string(edge.Name))
 					}
@@ -73,7 +73,7 @@ func TestGroupsArePagedByName(t *testing.T) {
 					}
 				}
 			}
-			if n, err := s.GroupCount(s.ctx); err != nil || n != len(want) {
+			if n, err := s.GroupCount(s.ctx, redisrepo.GroupList{}); err != nil || n != len(want) {
 				t.Errorf("GroupCount = %d, %v, want %d", n, err, len(want))
 			}
 		})
@@ -250,7 +250,7 @@ func TestInvalidPageRequestsAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	groups, _, err := s.Groups(s.ctx, redisrepo.PageRequest{})
+	groups, _, err := s.Groups(s.ctx, redisrepo.GroupList{}, redisrepo.PageRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +272,7 @@ func TestInvalidPageRequestsAreRefused(t *testing.T) {
 		_, _, err := s.Walk(s.ctx, listing, tt.span)
 		wantRefusal(t, name, err, tt.field)
 		if name != "a cursor of the groups" {
-			_, _, err = s.Groups(s.ctx, tt.span)
+			_, _, err = s.Groups(s.ctx, redisrepo.GroupList{}, tt.span)
 			wantRefusal(t, name+", groups", err, tt.field)
 		}
 	}

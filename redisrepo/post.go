@@ -47,7 +47,7 @@ func (r *Repo) PostAs(ctx context.Context, by Actor, d Draft) (article *Article,
 		o.key, o.digest = *d.IdempotencyKey, s.digest()
 	}
 	if s.link != "" {
-		o.link, o.reserved = linkDigest(s.link), r.rules.LinkWindow
+		o.link, o.reserved = linkDigest(s.link), strconv.FormatInt(seconds(r.rules.LinkWindow), 10)
 	}
 	index, claim := r.choosePartition(poster, o)
 	for range maxAttempts {
@@ -149,14 +149,14 @@ func (r *Repo) postOnce(ctx context.Context, index int, claim string, poster Use
 
 // postOptions are the arguments of post.lua besides the article itself.
 type postOptions struct {
-	at       string        // posting time, Unix seconds; empty: the clock of Redis
-	votes    int           // counted net votes
-	key      string        // idempotency key; empty: none
-	digest   string        // digest of the submission; empty without an idempotency key
-	link     string        // digest of the link; empty without a link
-	reserved time.Duration // how long the link cannot be posted again; 0: not at all
-	kind     string        // of the published change
-	prepared bool          // whether addVoters has added the voters of an import
+	at       string // posting time, Unix seconds; empty: the clock of Redis
+	votes    int    // counted net votes
+	key      string // idempotency key; empty: none
+	digest   string // digest of the submission; empty without an idempotency key
+	link     string // digest of the link; empty without a link
+	reserved string // how long the link cannot be posted again, seconds; empty: the call does not record the link
+	kind     string // of the published change
+	prepared bool   // whether addVoters has added the voters of an import
 }
 
 // choosePartition returns the index of the partition to post to. The same link always goes to the same
@@ -241,6 +241,7 @@ func (r *Repo) postCall(id ArticleID, poster UserName, s submission, o postOptio
 		p.post(poster, o.key), // KEYS[9] record
 		p.changes(r.database), // KEYS[10] changes
 		p.link(o.link),        // KEYS[11] link_record
+		p.sizes(),             // KEYS[12] sizes
 	)
 	keys = groupKeys(groupKeys(keys, p, Interesting), p, s.groups...)
 	return keys, []any{
@@ -262,7 +263,7 @@ func (r *Repo) postCall(id ArticleID, poster UserName, s submission, o postOptio
 		o.digest,                      // ARGV[16] digest
 		seconds(postRecordTTL),        // ARGV[17] record_ttl
 		o.kind,                        // ARGV[18] kind
-		seconds(o.reserved),           // ARGV[19] reserved
+		o.reserved,                    // ARGV[19] reserved
 		o.prepared,                    // ARGV[20] prepared
 	}
 }

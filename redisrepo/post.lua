@@ -11,8 +11,9 @@
 -- KEYS[8]   article:       string   the last article number given out
 -- KEYS[9]   post:USER:KEY  string   the record of the idempotency key; unused without one
 -- KEYS[10]  changes:       channel  on which the post is published
--- KEYS[11]  link:DIGEST    string   the first article with this link; unused if ARGV[19] is 0
--- KEYS[12...] three keys of the group interesting, then of each name in ARGV[14]
+-- KEYS[11]  link:DIGEST    string   the newest article with this link; unused if ARGV[19] is empty
+-- KEYS[12]  sizes:         zset     the names of all groups by negated number of articles
+-- KEYS[13...] three keys of the group interesting, then of each name in ARGV[14]
 -- ARGV[1]   the article's member
 -- ARGV[2]   its number among those that KEYS[8] gives out
 -- ARGV[3]   the poster's member
@@ -31,7 +32,7 @@
 -- ARGV[16]  digest of the submission; empty without an idempotency key
 -- ARGV[17]  how long the record of the idempotency key is kept, seconds
 -- ARGV[18]  the kind of the published change: posted, or imported
--- ARGV[19]  how long the link is reserved, seconds; 0: not at all
+-- ARGV[19]  how long the link is reserved, seconds; empty: there is no link, or link.lua records it
 -- ARGV[20]  1 if voters.lua has added the placeholders of an import, else 0: this script adds them
 --
 -- Replies {'CREATED', {field, value, ...}}  the hash of the new article
@@ -45,13 +46,13 @@
 local article, voted, downvoted = KEYS[1], KEYS[2], KEYS[3]
 local times, scores, group_names = KEYS[4], KEYS[5], KEYS[6]
 local posted, counter, record = KEYS[7], KEYS[8], KEYS[9]
-local changes, link_record = KEYS[10], KEYS[11]
+local changes, link_record, sizes = KEYS[10], KEYS[11], KEYS[12]
 local member, number, poster = ARGV[1], ARGV[2], ARGV[3]
 local title, link, text, posted_at = ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local votes, counted, vote_score = tonumber(ARGV[8]), ARGV[9] == '1', tonumber(ARGV[10])
 local window, margin, interesting_votes = ARGV[11], tonumber(ARGV[12]), tonumber(ARGV[13])
 local group_text, now, digest, record_ttl = ARGV[14], ARGV[15], ARGV[16], ARGV[17]
-local kind, reserved, prepared = ARGV[18], tonumber(ARGV[19]), ARGV[20] == '1'
+local kind, reserved, prepared = ARGV[18], tonumber(ARGV[19]), ARGV[20] == '1' -- reserved: nil if empty
 
 if digest ~= '' then
   local stored = redis.call('GET', record)
@@ -63,23 +64,23 @@ if digest ~= '' then
 end
 if redis.call('EXISTS', article) == 1 then return {'TAKEN', redis.call('HGETALL', article)} end
 now = now_or(now)
-if reserved > 0 then
+if reserved then
   local first, since = string.match(redis.call('GET', link_record) or '', '^(%S+) (%S+)$')
   if first and tonumber(now) < tonumber(since) + reserved then return {'DUPLICATE', first} end
 end
 
 local names = words(group_text)
-local groups = groups_at(12, {'interesting', unpack(names)})
+local groups = groups_at(13, {'interesting', unpack(names)})
 for _, group in pairs(groups) do check_group(group, member) end
-must_be_zset(times, scores, group_names, posted)
+must_be_zset(times, scores, group_names, sizes, posted)
 local last = whole(redis.call('GET', counter) or '0')
 if not last then return redis.error_reply('CORRUPT counter of articles') end
 
 must_be_allowed(publication(changes), changes, 'HSET', article, 'UNLINK', voted, 'SADD', voted, 'EXPIRE', voted,
   'UNLINK', downvoted, 'SADD', downvoted, 'EXPIRE', downvoted, 'ZADD', times, 'ZADD', scores, 'ZADD', posted,
-  'ZADD', group_names, 'SET', counter, 'ZSCORE', scores, 'HGETALL', article)
+  'ZADD', group_names, 'ZADD', sizes, 'SET', counter, 'ZSCORE', scores, 'HGETALL', article)
 if digest ~= '' then must_be_allowed('SET', record) end
-if reserved > 0 then must_be_allowed('SET', link_record) end
+if reserved then must_be_allowed('SET', link_record) end
 for _, group in pairs(groups) do must_be_changeable(group) end
 
 local time = posted_at ~= '' and posted_at or now
@@ -112,12 +113,12 @@ redis.call('ZADD', posted, time, member)
 local score = redis.call('ZSCORE', scores, member)
 for _, name in ipairs(names) do
   enter(groups[name], member, score, time)
-  redis.call('ZADD', group_names, 0, name)
+  index_group(group_names, sizes, groups[name], name)
 end
 if votes >= interesting_votes then enter(groups.interesting, member, score, time) end
 if last < tonumber(number) then redis.call('SET', counter, number) end
 if digest ~= '' then redis.call('SET', record, member .. ' ' .. digest, 'EX', record_ttl) end
-if reserved > 0 then redis.call('SET', link_record, member .. ' ' .. time, 'EX', reserved) end
+if reserved then redis.call('SET', link_record, member .. ' ' .. time) end
 publish(changes, kind, member, 1, votes, math.max(0, -votes), score, group_text)
 
 return {'CREATED', redis.call('HGETALL', article)}

@@ -7,7 +7,8 @@
 -- KEYS[5]  posted:NAME  zset     the poster's articles
 -- KEYS[6]  deleted:     zset     the deleted articles by time of deletion, Unix seconds
 -- KEYS[7]  changes:     channel  on which an article that is not deleted is published
--- KEYS[8...] three keys of the group interesting, then of each name in ARGV[8]
+-- KEYS[8]  sizes:       zset     the names of all groups by negated number of articles
+-- KEYS[9...] three keys of the group interesting, then of each name in ARGV[8]
 -- ARGV[1]  the article's member
 -- ARGV[2]  posting time, Unix seconds
 -- ARGV[3]  net votes
@@ -23,17 +24,17 @@
 -- Safe to run twice: the second run finds the article and changes nothing.
 
 local article, times, scores, group_names, posted = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local deleted, changes = KEYS[6], KEYS[7]
+local deleted, changes, sizes = KEYS[6], KEYS[7], KEYS[8]
 local member, time, votes, downvotes, revision = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local vote_score, interesting_votes, group_text, deleted_at = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8], ARGV[9]
 
 if redis.call('EXISTS', article) == 1 then return {'STORED'} end
 local names = words(group_text)
-local groups = groups_at(8, {'interesting', unpack(names)})
+local groups = groups_at(9, {'interesting', unpack(names)})
 for _, group in pairs(groups) do check_group(group, member) end
-must_be_zset(times, scores, group_names, posted, deleted)
+must_be_zset(times, scores, group_names, sizes, posted, deleted)
 must_be_allowed(publication(changes), changes, 'HSET', article, 'ZADD', times, 'ZADD', scores, 'ZADD', posted,
-  'ZADD', group_names, 'ZADD', deleted, 'ZSCORE', scores)
+  'ZADD', group_names, 'ZADD', sizes, 'ZADD', deleted, 'ZSCORE', scores)
 for _, group in pairs(groups) do must_be_changeable(group) end
 
 local fields = {}
@@ -49,7 +50,7 @@ redis.call('ZADD', posted, time, member)
 local score = redis.call('ZSCORE', scores, member)
 for _, name in ipairs(names) do
   enter(groups[name], member, score, time)
-  redis.call('ZADD', group_names, 0, name)
+  index_group(group_names, sizes, groups[name], name)
 end
 if votes >= interesting_votes then enter(groups.interesting, member, score, time) end
 publish(changes, 'imported', member, revision, votes, downvotes, score, group_text)

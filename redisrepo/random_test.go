@@ -227,6 +227,7 @@ func (w *walk) compare() {
 	}
 
 	var want []string
+	sizes := sized{}
 	names := slices.Concat([]string{"interesting", "empty"}, themes, states)
 	counts, err := w.ArticleCounts(w.ctx, groupNames(names))
 	if err != nil {
@@ -239,6 +240,7 @@ func (w *walk) compare() {
 		}
 		if name != "interesting" && n > 0 {
 			want = append(want, fmt.Sprint(name, n))
+			sizes[name] = n
 		}
 	}
 	slices.Sort(want)
@@ -249,6 +251,13 @@ func (w *walk) compare() {
 	}
 	if err != nil || !slices.Equal(got, want) {
 		w.t.Errorf("Groups = %v, %v, want %v", got, err, want)
+	}
+	for _, prefix := range []string{"", "b"} {
+		w.wantGroups(redisrepo.ByArticleCount, prefix, 1+w.IntN(4), sizes)
+	}
+	for i := range 60 {
+		link := fmt.Sprint("https://example.com/", i)
+		w.wantNewest(strings.Replace(link, "//", "//www.", 1), w.oracle.newest(link))
 	}
 	w.compareArticles()
 }

@@ -39,6 +39,7 @@ func (r *Repo) Regroup(ctx context.Context, id ArticleID, by Actor, add, remove 
 			p.groups(),            // KEYS[4] group_names
 			p.changes(r.database), // KEYS[5] changes
 			p.moderation(),        // KEYS[6] log
+			p.sizes(),             // KEYS[7] sizes
 		)
 		keys = groupKeys(groupKeys(groupKeys(keys, p, groupNames(e.groups)...), p, adding...), p, removing...)
 		return r.write(ctx, regroupScript, keys, []any{

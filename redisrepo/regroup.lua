@@ -6,7 +6,8 @@
 -- KEYS[4]  groups:          zset  the names of all groups
 -- KEYS[5]  changes:         channel  on which the change is published
 -- KEYS[6]  moderation:      stream  the moderation log
--- KEYS[7...] three keys of each name in ARGV[5], then of each in ARGV[2] and ARGV[3]
+-- KEYS[7]  sizes:           zset  the names of all groups by negated number of articles
+-- KEYS[8...] three keys of each name in ARGV[5], then of each in ARGV[2] and ARGV[3]
 -- ARGV[1]  the article's member
 -- ARGV[2]  names of the groups to add, separated by spaces
 -- ARGV[3]  names of the groups to remove, separated by spaces
@@ -28,7 +29,7 @@
 -- Safe to run twice: the second run finds the groups changed and changes nothing.
 
 local article, times, scores, group_names = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local changes, log = KEYS[5], KEYS[6]
+local changes, log, sizes = KEYS[5], KEYS[6], KEYS[7]
 local member, add, remove, max_groups = ARGV[1], words(ARGV[2]), words(ARGV[3]), tonumber(ARGV[4])
 local current, by = ARGV[5], ARGV[6]
 local may, max_entries, now, via, logged = ARGV[7] == '1', ARGV[8], ARGV[9], ARGV[10], ARGV[11] == '1'
@@ -50,7 +51,7 @@ local names = words(current)
 for _, list in ipairs({add, remove}) do
   for _, name in ipairs(list) do names[#names + 1] = name end
 end
-local groups = groups_at(7, names)
+local groups = groups_at(8, names)
 
 local is_in = {}
 for _, name in ipairs(words(current)) do is_in[name] = true end
@@ -62,23 +63,23 @@ if #add > 0 and #list > max_groups then return {'TOO_MANY', #list} end
 table.sort(list, by_bytes)
 
 for _, group in pairs(groups) do check_group(group, member) end
-must_be_zset(group_names)
+must_be_zset(group_names, sizes)
 if moderated then
   must_be_stream(log)
   must_be_allowed('XADD', log)
 end
 must_be_allowed(publication(changes), changes, 'HSET', article, 'HINCRBY', article,
-  'ZADD', group_names, 'ZREM', group_names, 'HGETALL', article)
+  'ZADD', group_names, 'ZREM', group_names, 'ZADD', sizes, 'ZREM', sizes, 'HGETALL', article)
 for _, group in pairs(groups) do must_be_changeable(group) end
 for _, name in ipairs(add) do
   if is_in[name] then
     enter(groups[name], member, score, time)
-    redis.call('ZADD', group_names, 0, name)
+    index_group(group_names, sizes, groups[name], name)
   end
 end
 for _, name in ipairs(remove) do
   leave(groups[name], member)
-  if redis.call('SCARD', groups[name].members) == 0 then redis.call('ZREM', group_names, name) end
+  index_group(group_names, sizes, groups[name], name)
 end
 local joined = table.concat(list, ' ')
 redis.call('HSET', article, 'groups', joined)

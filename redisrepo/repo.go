@@ -18,6 +18,7 @@
 //	score:<name>     zset    the group's part of score:, expires GroupCacheTTL after its last use
 //	time:<name>      zset    the group's part of time:, expires likewise
 //	groups:          zset    names of the non-empty groups, for listing them by name
+//	sizes:           zset    the same names by negated number of articles, for listing the largest first
 //	posted:<name>    zset    article:<n> of the user's articles, by posting time
 //	deleted:         zset    article:<n> of the deleted articles, by time of deletion; they are in
 //	                         no other listing and in no group
@@ -28,8 +29,8 @@
 //	post:<user>:<k>  string  article posted with idempotency key k and a digest of its draft, expires
 //	                         after a day; - instead of the article if its link put it into another
 //	                         partition, which has the full record
-//	link:<digest>    string  first article with a link and its posting time, expires after
-//	                         LinkWindow; 32 hex digits of the SHA-256 of the normalized link
+//	link:<digest>    string  newest article with a link and its posting time; 32 hex digits of the SHA-256
+//	                         of the normalized link
 //	query:<hhh>      string  GraphQL document whose SHA-256 starts with these hex digits, expires
 //	                         30 days after its last use
 //	rate:<rule>:<s>  string  what s, user:<name> or address:<address>, used under a rule, and when:
@@ -76,7 +77,7 @@ import (
 )
 
 // LayoutVersion is the version of the keys above, as meta: records it. A new one needs an upgrade: see upgrades.
-const LayoutVersion = "1"
+const LayoutVersion = "2"
 
 // groupsCacheSize is the number of articles whose groups a Repo caches.
 const groupsCacheSize = 10_000

@@ -69,18 +69,18 @@ func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
 		"a vote on an article that was regrouped elsewhere": {
 			before: func(s setup) { s.beside.regroup(s.article(s.grouped), []string{"c"}, nil) },
 			call:   func(s setup) { s.vote(s.grouped, "bob", up) }, want: calls{2, 2, "evalsha evalsha"}},
-		"a vote on a legacy article": {call: func(s setup) { s.vote(s.legacy, "bob", up) }, want: calls{5, 6, search}},
+		"a vote on a legacy article": {call: func(s setup) { s.vote(s.legacy, "bob", up) }, want: calls{7, 8, search}},
 		"a second vote on a legacy article": {
 			before: func(s setup) { s.vote(s.legacy, "bob", up) },
 			call:   func(s setup) { s.vote(s.legacy, "carol", up) }, want: calls{1, 1, "evalsha"}},
 		"a regrouping":                         {call: func(s setup) { regroup(s.site, s.ungrouped, "c") }, want: calls{1, 1, "evalsha"}},
 		"a regrouping of an article in groups": {call: func(s setup) { regroup(s.site, s.grouped, "c") }, want: calls{2, 2, "evalsha evalsha"}},
-		"a regrouping of a legacy article":     {call: func(s setup) { regroup(s.site, s.legacy, "c") }, want: calls{5, 6, search}},
+		"a regrouping of a legacy article":     {call: func(s setup) { regroup(s.site, s.legacy, "c") }, want: calls{7, 8, search}},
 		"a deletion by the poster": {
 			before: func(s setup) { s.article(s.grouped) },
 			call:   func(s setup) { s.delete(s.grouped, alice()) }, want: calls{1, 1, "evalsha"}},
 		"a deletion by a moderator":        {call: func(s setup) { s.delete(s.grouped, moderator) }, want: calls{2, 2, "evalsha evalsha"}},
-		"a deletion of a legacy article":   {call: func(s setup) { s.delete(s.legacy, moderator) }, want: calls{5, 6, search}},
+		"a deletion of a legacy article":   {call: func(s setup) { s.delete(s.legacy, moderator) }, want: calls{7, 8, search}},
 		"an undeletion":                    {before: func(s setup) { s.beside.delete(s.grouped, moderator) }, call: func(s setup) { s.undelete(s.grouped) }, want: calls{2, 2, "evalsha evalsha"}},
 		"a vote with a bucket":             {call: func(s setup) { _, _ = s.Vote(s.ctx, s.ungrouped, "bob", up, "b") }, want: calls{1, 1, "evalsha"}},
 		"a post with a key":                {call: func(s setup) { keyedPost(s.site) }, want: calls{2, 2, "incrby evalsha"}},
@@ -92,11 +92,13 @@ func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
 		"no articles":                      {call: func(s setup) { s.ArticlesByID(s.ctx, nil) }},
 		"counts":                           {call: func(s setup) { _, _ = s.ArticleCounts(s.ctx, []redisrepo.GroupName{"a", "b"}) }, want: calls{1, 2, "scard scard"}},
 		"no counts":                        {call: func(s setup) { _, _ = s.ArticleCounts(s.ctx, nil) }},
-		"groups":                           {call: func(s setup) { _, _, _ = s.Groups(s.ctx, redisrepo.PageRequest{}) }, want: calls{1, 1, "zrange"}},
+		"groups":                           {call: func(s setup) { _, _, _ = s.Groups(s.ctx, redisrepo.GroupList{}, redisrepo.PageRequest{}) }, want: calls{1, 1, "zrange"}},
+		"groups by size":                   {call: func(s setup) { groupsBySize(s.site) }, want: calls{2, 3, "evalsha scard scard"}},
+		"an article by its link":           {call: func(s setup) { _, _ = s.ArticleByLink(s.ctx, "https://example.com/") }, want: calls{1, 1, "get"}},
 		"positions":                        {call: func(s setup) { votesOf(s.site, s.ungrouped, s.grouped) }, want: calls{1, 4, "sismember sismember sismember sismember"}},
 		"forgotten positions":              {before: func(s setup) { s.clock.set(2 * week) }, call: func(s setup) { votesOf(s.site, s.ungrouped) }},
-		"an import":                        {call: func(s setup) { s.Import(s.ctx, oldArticles(3)) }, want: calls{1, 3, "evalsha evalsha evalsha"}},
-		"an import without loaded scripts": {before: flush, call: func(s setup) { s.Import(s.ctx, oldArticles(1)) }, want: calls{2, 2, "evalsha eval"}},
+		"an import":                        {call: func(s setup) { s.Import(s.ctx, oldArticles(3)) }, want: calls{2, 4, "evalsha evalsha evalsha evalsha"}},
+		"an import without loaded scripts": {before: flush, call: func(s setup) { s.Import(s.ctx, oldArticles(1)) }, want: calls{4, 4, "evalsha eval evalsha eval"}},
 		"a listing of a group without loaded scripts": {before: flush, call: func(s setup) { s.list(best("a")) }, want: calls{2, 2, "evalsha eval"}},
 		"a vote without loaded scripts":               {before: flush, call: func(s setup) { s.vote(s.ungrouped, "bob", up) }, want: calls{2, 2, "evalsha eval"}},
 		"a post without loaded scripts":               {before: flush, call: func(s setup) { s.post("alice") }, want: calls{3, 3, "incrby evalsha eval"}},
@@ -144,9 +146,16 @@ func TestScriptsAreLoadedAgainAfterARestart(t *testing.T) {
 	s.wantClean()
 }
 
-// search are the names of the commands of a write that has to find a legacy article's groups among two and to
-// adopt it.
-const search = "evalsha zrange smismember smismember evalsha evalsha"
+// search are the names of the commands of a write that has to find a legacy article's groups among two, to adopt it, and
+// to record its link.
+const search = "evalsha zrange smismember smismember hmget evalsha evalsha evalsha"
+
+func groupsBySize(s *site) {
+	s.t.Helper()
+	if _, _, err := s.Groups(s.ctx, redisrepo.GroupList{Order: redisrepo.ByArticleCount}, redisrepo.PageRequest{}); err != nil {
+		s.t.Fatal(err)
+	}
+}
 
 func keyedPost(s *site) {
 	s.t.Helper()

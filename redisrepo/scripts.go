@@ -28,6 +28,8 @@ var (
 	rightsScript   = script("rights.lua")
 	openScript     = script("open.lua")
 	putScript      = script("put.lua")
+	sizeScript     = script("size.lua")
+	linkScript     = script("link.lua")
 )
 
 // scripts are all scripts but vote.lua, which each Repo has for its rules. scriptTexts are their texts by digest.

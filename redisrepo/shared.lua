@@ -125,6 +125,19 @@ local function must_be_changeable(group)
     'ZADD', group.by_time, 'ZREM', group.by_time, 'SCARD', group.members)
 end
 
+-- index_group puts a group into the indexes by name and by size, or removes one without articles from them. Sizes are
+-- negated: the largest groups come first, and those of one size in the order of their names.
+local function index_group(group_names, sizes, group, name)
+  local size = redis.call('SCARD', group.members)
+  if size > 0 then
+    redis.call('ZADD', group_names, 0, name)
+    redis.call('ZADD', sizes, -size, name)
+  else
+    redis.call('ZREM', group_names, name)
+    redis.call('ZREM', sizes, name)
+  end
+end
+
 -- enter and leave change a checked group and its existing listings together. Scores are passed as the text
 -- that Redis returned, so none is rounded on the way.
 local function enter(group, member, score, time)

@@ -9,7 +9,8 @@
 -- KEYS[6]  deleted:      zset    the deleted articles by time of deletion, Unix seconds
 -- KEYS[7]  moderation:   stream  the moderation log
 -- KEYS[8]  changes:      channel  on which the undeletion is published
--- KEYS[9...] three keys of the group interesting, then of each name in ARGV[3]
+-- KEYS[9]  sizes:        zset    the names of all groups by negated number of articles
+-- KEYS[10...] three keys of the group interesting, then of each name in ARGV[3]
 -- ARGV[1]  the article's member
 -- ARGV[2]  the moderator's member
 -- ARGV[3]  the article's groups as the caller expects them: sorted names, separated by spaces
@@ -26,7 +27,7 @@
 -- Safe to run twice: the second run finds the article restored and changes nothing.
 
 local article, times, scores, group_names = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local posted, deleted, log, changes = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local posted, deleted, log, changes, sizes = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local member, by, expected_groups, expected_poster = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local vote_score, interesting_votes, max_entries = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]
 local now, via = ARGV[8], ARGV[9]
@@ -44,12 +45,12 @@ end
 if group_text ~= expected_groups or poster ~= expected_poster then return {'STALE', group_text, poster} end
 
 local names = words(group_text)
-local groups = groups_at(9, {'interesting', unpack(names)})
+local groups = groups_at(10, {'interesting', unpack(names)})
 for _, group in pairs(groups) do check_group(group, member) end
-must_be_zset(scores, group_names, posted, deleted)
+must_be_zset(scores, group_names, sizes, posted, deleted)
 must_be_stream(log)
 must_be_allowed(publication(changes), changes, 'HDEL', article, 'HINCRBY', article, 'ZADD', times, 'ZADD', scores,
-  'ZADD', posted, 'ZADD', group_names, 'ZREM', deleted, 'XADD', log, 'ZSCORE', scores, 'HGETALL', article)
+  'ZADD', posted, 'ZADD', group_names, 'ZADD', sizes, 'ZREM', deleted, 'XADD', log, 'ZSCORE', scores, 'HGETALL', article)
 for _, group in pairs(groups) do must_be_changeable(group) end
 
 redis.call('ZADD', times, time, member)
@@ -58,7 +59,7 @@ redis.call('ZADD', posted, time, member)
 local score = redis.call('ZSCORE', scores, member)
 for _, name in ipairs(names) do
   enter(groups[name], member, score, time)
-  redis.call('ZADD', group_names, 0, name)
+  index_group(group_names, sizes, groups[name], name)
 end
 if votes >= interesting_votes then enter(groups.interesting, member, score, time) end
 redis.call('HDEL', article, 'deleted', 'deleted_by')

@@ -21,6 +21,7 @@ type upgrade struct {
 // upgrades[i] leads from layout i to layout i+1. Layout 0 is that of legacy clients, which record none.
 var upgrades = []upgrade{
 	{"looking for the groups of legacy clients", (*Repo).indexLegacyGroups},
+	{"counting the articles of groups, and recording all links", (*Repo).indexGroupsAndLinks},
 }
 
 // lastLayout is the layout that this program needs.

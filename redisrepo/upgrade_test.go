@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"frontpage/redisrepo"
 )
@@ -51,11 +52,11 @@ func TestUpgradeOfTheLayoutGoesOnAfterInterruptions(t *testing.T) {
 		if interrupted++; !errors.Is(err, errKilled) || interrupted > 10 {
 			t.Fatalf("New: %v after %d interruptions, want that it was killed", err, interrupted)
 		}
-		if _, err := redisrepo.New(s.ctx, s.server.Client, s.rules); interrupted > 1 && (err == nil || !strings.Contains(err.Error(), "the data has layout 2, this program needs 1: use the version")) {
+		if _, err := redisrepo.New(s.ctx, s.server.Client, s.rules); interrupted > 1 && (err == nil || !strings.Contains(err.Error(), "the data has layout 3, this program needs 2: use the version")) {
 			t.Errorf("the older program on data that is partly upgraded: %v, want an error that says so", err)
 		}
 	}
-	if interrupted == 0 || !slices.Contains(said, "upgrading the layout from 1 to 2: grading all articles") {
+	if interrupted == 0 || !slices.Contains(said, "upgrading the layout from 2 to 3: grading all articles") {
 		t.Errorf("interrupted %d times, and said %q", interrupted, said)
 	}
 	for _, id := range ids {
@@ -64,8 +65,8 @@ func TestUpgradeOfTheLayoutGoesOnAfterInterruptions(t *testing.T) {
 		}
 	}
 	for _, tag := range append(s.Tags(), "") {
-		if layout := s.raw.HGet(s.ctx, tag+"meta:", "layout").Val(); layout != "2" {
-			t.Errorf("%smeta: has layout %q, want 2", tag, layout)
+		if layout := s.raw.HGet(s.ctx, tag+"meta:", "layout").Val(); layout != "3" {
+			t.Errorf("%smeta: has layout %q, want 3", tag, layout)
 		}
 	}
 	s.wantClean()
@@ -75,8 +76,8 @@ func TestUpgradeOfTheLayoutGoesOnAfterInterruptions(t *testing.T) {
 	}
 	left.Store(1 << 30)
 	fresh := newSite(t, nil, s.grade(&left))
-	if n := left.Load(); n != 1<<30 || fresh.raw.HGet(s.ctx, "meta:", "layout").Val() != "2" {
-		t.Errorf("a new site needed %d upgrades, want none, and layout 2", 1<<30-n)
+	if n := left.Load(); n != 1<<30 || fresh.raw.HGet(s.ctx, "meta:", "layout").Val() != "3" {
+		t.Errorf("a new site needed %d upgrades, want none, and layout 3", 1<<30-n)
 	}
 }
 
@@ -93,7 +94,7 @@ func TestUpgradeWaitsForOlderProcesses(t *testing.T) {
 	for s.do("PUBSUB NUMSUB changes:0").([]any)[1] == int64(0) {
 	}
 	_, err := redisrepo.New(s.ctx, s.server.Client, s.rules, s.grade(&left))
-	if err == nil || !strings.Contains(err.Error(), "the data has layout 1, this program needs 2, and 1 processes of the site still run") || left.Load() != 100 {
+	if err == nil || !strings.Contains(err.Error(), "the data has layout 2, this program needs 3, and 1 processes of the site still run") || left.Load() != 100 {
 		t.Errorf("New beside an older process: %v, want an error that says so", err)
 	}
 	stop()
@@ -124,12 +125,95 @@ func TestPendingNamesWhatAStartWouldDo(t *testing.T) {
 	}
 	changed := s.rules
 	changed.VoteScore = 100
-	const want = `["upgrade the layout from 1 to 2: grading all articles" "re-rank all articles: vote_score was 432 and is 100"]`
+	const want = `["upgrade the layout from 2 to 3: grading all articles" "re-rank all articles: vote_score was 432 and is 100"]`
 	if got := pending(changed, s.grade(&left)); got != want {
 		t.Errorf("after a change:\n got %s\nwant %s", got, want)
 	}
 	s.do("DEL meta:")
-	if got := pending(s.rules); got != `["upgrade the layout from 0 to 1: looking for the groups of legacy clients"]` {
+	if got := pending(s.rules); got != `["upgrade the layout from 0 to 1: looking for the groups of legacy clients" "upgrade the layout from 1 to 2: counting the articles of groups, and recording all links"]` {
 		t.Errorf("on data of legacy clients: %s", got)
+	}
+}
+
+// A site of layout 1 has neither sizes nor the links of imports and of posts whose time is over, and records other links
+// for LINK_WINDOW only, those with www. under other names. The upgrade adds what is missing, however often it is
+// interrupted, also in several processes at once.
+func TestUpgradeCountsGroupsAndRecordsLinks(t *testing.T) {
+	t.Parallel()
+	for _, tags := range layouts {
+		t.Run(fmt.Sprint(tags), func(t *testing.T) {
+			t.Parallel()
+			partitions := redisrepo.WithPartitions(len(tags))
+			s := newSite(t, nil, partitions)
+			groups := sized{}
+			var imported []redisrepo.Imported
+			for i := range 300 {
+				name := fmt.Sprint("g", i%7)
+				a := old(redisrepo.ArticleID(1+i), time.Duration(i)*time.Hour, 1, name)
+				a.Draft.Link = new(fmt.Sprint("https://www.example.com/old/", i%250))
+				imported = append(imported, a)
+				groups[name]++
+			}
+			s.imports(imported...)
+			newest := s.post("alice", "go")
+			groups["go"]++
+			s.delete(290, moderator)
+			groups["g2"]--
+			deleted := s.post("alice", "go")
+			s.delete(deleted.ID, moderator)
+			want := s.dump()
+			for _, tag := range tags {
+				s.do("DEL", tag+"sizes:")
+				s.do("HSET", tag+"meta:", "layout", 1)
+			}
+			s.do("HSET meta: layout 1")
+			for _, key := range s.raw.Keys(s.ctx, "*link:*").Val() {
+				s.do("DEL", key)
+			}
+			s.do("SET", tags[0]+"link:"+strings.Repeat("0", 32), newest.ID.String()+" 1772366400", "EX", 1000) // of an older form
+			pending, err := redisrepo.Pending(s.ctx, s.server.Client, s.rules, partitions)
+			if err != nil || len(pending) != 1 || !strings.HasPrefix(pending[0], "upgrade the layout from 1 to 2: counting the articles of groups") {
+				t.Errorf("Pending = %q, %v", pending, err)
+			}
+			open := func(until int) error { // until the end of so many steps
+				ctx, stop := context.WithCancel(s.ctx)
+				defer stop()
+				progress := redisrepo.OnProgress(func(string, int, int) {
+					if until--; until == 0 {
+						stop()
+					}
+				})
+				_, err := redisrepo.New(ctx, s.server.Client, s.rules, redisrepo.WithClock(s.clock.now), partitions, progress)
+				return err
+			}
+			interrupted := 0
+			for open(1+interrupted%4) != nil {
+				if interrupted++; interrupted > 100 {
+					t.Fatal("the upgrade does not come to an end")
+				}
+			}
+			if interrupted == 0 {
+				t.Error("no start was interrupted")
+			}
+			s.do("DEL", tags[0]+"link:"+strings.Repeat("0", 32))
+			if got := s.dump(); got != want {
+				t.Errorf("after the upgrade the store holds\n%s\nwant\n%s", got, want)
+			}
+			for _, tag := range tags {
+				s.do("HSET", tag+"meta:", "layout", 1)
+				s.do("DEL", tag+"sizes:")
+			}
+			var errs [4]error
+			together(4, func(i int) { errs[i] = open(0) })
+			if err := errors.Join(errs[:]...); err != nil {
+				t.Error(err)
+			}
+			if got := s.dump(); got != want {
+				t.Errorf("after an upgrade by several processes the store holds\n%s\nwant\n%s", got, want)
+			}
+			s.wantGroups(redisrepo.ByArticleCount, "", 3, groups)
+			s.wantNewest("http://example.com/old/1", 2)
+			s.wantClean()
+		})
 	}
 }

@@ -177,9 +177,14 @@ func (r *Repo) adopt(ctx context.Context, id ArticleID, poster string) (groups s
 		p.voted(id),              // KEYS[2] voted
 		p.ranking(ByTime),        // KEYS[3] times
 		p.posted(userOf(poster)), // KEYS[4] posted
+		p.groups(),               // KEYS[5] group_names
+		p.sizes(),                // KEYS[6] sizes
 	)
 	for _, name := range groupNames(groups) {
-		keys = append(keys, p.group(name)) // KEYS[5...]
+		keys = append(keys, p.group(name)) // KEYS[7...]
+	}
+	if err := r.recordStoredLinks(ctx, p, []string{id.String()}); err != nil { // first: nothing would repeat it
+		return "", fmt.Errorf("record its link: %w", err)
 	}
 	_, err = r.write(ctx, adoptScript, keys, []any{
 		id.String(),                   // ARGV[1] member

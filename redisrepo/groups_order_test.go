@@ -1,0 +1,184 @@
+package redisrepo_test
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/redisrepo"
+)
+
+// sized are groups by name with their numbers of articles.
+type sized map[string]int
+
+// list returns the groups of a list, as name and size.
+func (groups sized) list(order redisrepo.GroupOrder, prefix string) (want []string) {
+	var names []string
+	for name := range groups {
+		if strings.HasPrefix(name, prefix) {
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if order == redisrepo.ByArticleCount {
+			return cmp.Or(groups[b]-groups[a], cmp.Compare(a, b))
+		}
+		return cmp.Compare(a, b)
+	})
+	for _, name := range names {
+		want = append(want, fmt.Sprint(name, groups[name]))
+	}
+	return want
+}
+
+// wantGroups walks through a list in pages, and compares it.
+func (s *site) wantGroups(order redisrepo.GroupOrder, prefix string, size int, groups sized) {
+	s.t.Helper()
+	want := groups.list(order, strings.ToLower(prefix))
+	list := redisrepo.GroupList{Order: order, Prefix: prefix}
+	for _, backward := range []bool{false, true} {
+		var got []string
+		for _, edge := range walkAll(s.t, size, backward, len(want), func(span redisrepo.PageRequest) ([]redisrepo.GroupEdge, redisrepo.PageInfo, error) {
+			return s.Groups(s.ctx, list, span)
+		}) {
+			if order == redisrepo.ByName {
+				edge.ArticleCount = groups[string(edge.Name)]
+			}
+			got = append(got, fmt.Sprint(edge.Name, edge.ArticleCount))
+		}
+		if !slices.Equal(got, want) {
+			s.t.Errorf("pages of %d, order %d, prefix %q, backward %t:\n got %v\nwant %v", size, order, prefix, backward, got, want)
+		}
+	}
+	if n, err := s.GroupCount(s.ctx, list); err != nil || n != len(want) {
+		s.t.Errorf("GroupCount with prefix %q = %d, %v, want %d", prefix, n, err, len(want))
+	}
+}
+
+func TestGroupsBySizeAndPrefix(t *testing.T) {
+	t.Parallel()
+	for _, tags := range layouts {
+		t.Run(fmt.Sprint(tags), func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+			s.wantGroups(redisrepo.ByArticleCount, "", 3, sized{})
+			groups := sized{}
+			var articles []*redisrepo.Article
+			for i, name := range []string{"a", "a-b", "a.b", "a_b", "ab", "b", "c", "git", "github.com", "gitlab.com", "interest", "ä", "äh", "世"} {
+				for range []int{1, 4, 2, 1, 1, 7, 2}[i%7] {
+					articles = append(articles, s.post("alice", name))
+					groups[name]++
+				}
+			}
+			s.clock.advance(10 * time.Second) // the number of groups in several partitions is kept for 5 s
+			for _, order := range []redisrepo.GroupOrder{redisrepo.ByName, redisrepo.ByArticleCount} {
+				for _, prefix := range []string{"", "a", "A", "git", "GitH", "Ä", "世", "b", "zz", "github.commerce"} {
+					for _, size := range []int{1, 2, 3, len(groups), 100} {
+						s.wantGroups(order, prefix, size, groups)
+					}
+				}
+				for _, impossible := range []string{"a b", "a/", "\x00", "\xff", " ", "c++"} {
+					s.wantGroups(order, impossible, 3, sized{})
+				}
+			}
+			// A page goes on from a position, whatever became of the group that was there.
+			by := redisrepo.GroupList{Order: redisrepo.ByArticleCount}
+			page, _, err := s.Groups(s.ctx, by, redisrepo.PageRequest{First: new(3)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			last := page[2]
+			for _, a := range articles {
+				if slices.Contains(a.Groups, last.Name) {
+					s.delete(a.ID, moderator)
+				}
+			}
+			delete(groups, string(last.Name))
+			rest, info, err := s.Groups(s.ctx, by, redisrepo.PageRequest{First: new(100), After: &last.Cursor})
+			if want := groups.list(by.Order, "")[2:]; err != nil || len(rest) != len(want) || fmt.Sprint(rest[0].Name, rest[0].ArticleCount) != want[0] || !info.HasPreviousPage || info.HasNextPage {
+				t.Errorf("after a group that is gone: %v, %+v, %v; want %v", rest, info, err, want)
+			}
+			_, _, err = s.Groups(s.ctx, redisrepo.GroupList{}, redisrepo.PageRequest{After: &last.Cursor})
+			wantRefused(t, err, "INVALID after")
+			s.wantClean()
+		})
+	}
+}
+
+// In several partitions a group has a part of its articles in each. The first pages are found without reading all groups,
+// and so are those of a prefix that very many groups have.
+func TestLargestOfManyGroupsInPartitions(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, redisrepo.WithPartitions(len(four)))
+	random, groups := rand.New(rand.NewPCG(1, 2)), sized{}
+	for _, tag := range four {
+		var sizes, names []redis.Z
+		for i := range 12_000 {
+			size := 1 + 600/(i+1)*random.IntN(3)
+			if random.IntN(3) == 0 {
+				name := fmt.Sprintf("%c%d", 'f'+rune(random.IntN(10))/9, i*7919%12_000)
+				groups[name] += size
+				sizes, names = append(sizes, redis.Z{Score: -float64(size), Member: name}), append(names, redis.Z{Member: name})
+			}
+		}
+		s.raw.ZAdd(s.ctx, tag+"sizes:", sizes...)
+		s.raw.ZAdd(s.ctx, tag+"groups:", names...)
+	}
+	for _, prefix := range []string{"", "f", "g", "f1", "g119"} {
+		list := redisrepo.GroupList{Order: redisrepo.ByArticleCount, Prefix: prefix}
+		want := groups.list(list.Order, prefix)
+		span := redisrepo.PageRequest{First: new(100)}
+		for from := 0; from < min(len(want), 300); from += 100 {
+			edges, info, err := s.Groups(s.ctx, list, span)
+			var got []string
+			for _, edge := range edges {
+				got = append(got, fmt.Sprint(edge.Name, edge.ArticleCount))
+			}
+			if part := want[from:min(from+100, len(want))]; err != nil || !slices.Equal(got, part) {
+				t.Fatalf("prefix %q from %d: %v, %v, want %v", prefix, from, got, err, part)
+			}
+			if info.HasPreviousPage != (from > 0) || info.HasNextPage != (from+100 < len(want)) {
+				t.Errorf("prefix %q from %d: %+v", prefix, from, info)
+			}
+			span.After = info.EndCursor
+		}
+		s.clock.advance(10 * time.Second)
+		if n, err := s.GroupCount(s.ctx, list); err != nil || n != len(want) {
+			t.Errorf("GroupCount with prefix %q = %d, %v, want %d", prefix, n, err, len(want))
+		}
+	}
+}
+
+// What a legacy client changes in a group shows in its count at once, and in its place once the group was on a page or
+// was listed.
+func TestGroupsBySizeBesideLegacyClients(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	for _, name := range []string{"big", "big", "big", "small", "small", "tiny"} {
+		s.post("alice", name)
+	}
+	want := func(groups sized) {
+		t.Helper()
+		s.wantGroups(redisrepo.ByArticleCount, "", 10, groups)
+	}
+	s.do("SADD group:tiny article:1 article:2 article:3 article:4")
+	want(sized{"tiny": 5, "big": 3, "small": 2})
+	s.do("DEL group:big")
+	want(sized{"tiny": 5, "small": 2})
+	s.do("SADD group:new article:1 article:2 article:3")
+	s.list(best("new"))
+	want(sized{"tiny": 5, "new": 3, "small": 2})
+	id := bookPost(s, "user:bob")
+	bookRegroup(s, id, []string{"small"}, nil)
+	s.vote(id, "carol", up)
+	if size := s.raw.ZScore(s.ctx, "sizes:", "small").Val(); size != -3 {
+		t.Errorf("after the first vote on a legacy article, its group has the size %v, want -3", size)
+	}
+	s.wantNewest("https://www.book.example/", id)
+}
