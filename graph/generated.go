@@ -162,10 +162,11 @@ type ComplexityRoot struct {
 
 	Query struct {
 		Article            func(childComplexity int, id string) int
+		ArticleByLink      func(childComplexity int, link string) int
 		Articles           func(childComplexity int, order redisrepo.Order, direction redisrepo.Direction, page int32, pageSize *int32) int
 		ArticlesConnection func(childComplexity int, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string) int
 		Group              func(childComplexity int, name string) int
-		Groups             func(childComplexity int, first *int32, after *string, last *int32, before *string) int
+		Groups             func(childComplexity int, orderBy redisrepo.GroupOrder, prefix *string, first *int32, after *string, last *int32, before *string) int
 		ModerationLog      func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		Node               func(childComplexity int, id string) int
 		Nodes              func(childComplexity int, ids []string) int
@@ -273,7 +274,8 @@ type QueryResolver interface {
 	ArticlesConnection(ctx context.Context, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error)
 	Article(ctx context.Context, id string) (*redisrepo.Article, error)
 	Group(ctx context.Context, name string) (*redisrepo.Group, error)
-	Groups(ctx context.Context, first *int32, after *string, last *int32, before *string) (*GroupConnection, error)
+	ArticleByLink(ctx context.Context, link string) (*redisrepo.Article, error)
+	Groups(ctx context.Context, orderBy redisrepo.GroupOrder, prefix *string, first *int32, after *string, last *int32, before *string) (*GroupConnection, error)
 	User(ctx context.Context, name string) (*redisrepo.User, error)
 	Viewer(ctx context.Context) (*redisrepo.User, error)
 	Node(ctx context.Context, id string) (Node, error)
@@ -778,6 +780,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Article(childComplexity, args["id"].(string)), true
+	case "Query.articleByLink":
+		if e.ComplexityRoot.Query.ArticleByLink == nil {
+			break
+		}
+
+		args, err := ec.field_Query_articleByLink_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.ArticleByLink(childComplexity, args["link"].(string)), true
 	case "Query.articles":
 		if e.ComplexityRoot.Query.Articles == nil {
 			break
@@ -821,7 +834,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.Groups(childComplexity, args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
+		return e.ComplexityRoot.Query.Groups(childComplexity, args["orderBy"].(redisrepo.GroupOrder), args["prefix"].(*string), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
 
 	case "Query.moderationLog":
 		if e.ComplexityRoot.Query.ModerationLog == nil {
@@ -1270,8 +1283,15 @@ type Query {
   """
   group(name: String!): Group
 
-  "The groups that have articles, sorted by name, except ` + "`" + `interesting` + "`" + `."
+  "The newest article with a link, in any form that leads to the same page; null if no article has the link, or the newest was deleted."
+  articleByLink(link: URL!): Article
+
+  "The groups that have articles, except ` + "`" + `interesting` + "`" + `."
   groups(
+    "Sort order."
+    orderBy: GroupOrder! = NAME
+    "Only groups whose names begin with this; upper and lower case are the same. A text that no name can contain finds no group."
+    prefix: String
     "Return at most this many groups, 1 to 100, from the start of the list or, with ` + "`" + `after` + "`" + `, after that cursor. Default, if ` + "`" + `last` + "`" + ` is not set: the site's page size."
     first: Int
     "Start after this cursor, which must come from the same list. An empty one is the start of the list."
@@ -1379,6 +1399,14 @@ enum ArticleOrder {
   SCORE
   "Posting time."
   TIME
+}
+
+"Sort orders of groups."
+enum GroupOrder {
+  "By name, in the order of the bytes in UTF-8."
+  NAME
+  "Those with the most articles first, and those with equally many by name."
+  ARTICLE_COUNT
 }
 
 "Sort directions."
@@ -2375,6 +2403,20 @@ func (ec *executionContext) field_Query___type_args(ctx context.Context, rawArgs
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_articleByLink_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "link",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNURL2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["link"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Query_article_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -2498,38 +2540,54 @@ func (ec *executionContext) field_Query_group_args(ctx context.Context, rawArgs 
 func (ec *executionContext) field_Query_groups_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
-		func(ctx context.Context, v any) (*int32, error) {
-			return ec.unmarshalOInt2ᚖint32(ctx, v)
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) (redisrepo.GroupOrder, error) {
+			return ec.unmarshalNGroupOrder2frontpageᚋredisrepoᚐGroupOrder(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["first"] = arg0
-	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+	args["orderBy"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "prefix",
 		func(ctx context.Context, v any) (*string, error) {
 			return ec.unmarshalOString2ᚖstring(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["after"] = arg1
-	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+	args["prefix"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "first",
 		func(ctx context.Context, v any) (*int32, error) {
 			return ec.unmarshalOInt2ᚖint32(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["last"] = arg2
-	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+	args["first"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "after",
 		func(ctx context.Context, v any) (*string, error) {
 			return ec.unmarshalOString2ᚖstring(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["before"] = arg3
+	args["after"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg5
 	return args, nil
 }
 
@@ -4992,6 +5050,50 @@ func (ec *executionContext) fieldContext_Query_group(ctx context.Context, field 
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_articleByLink(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_articleByLink(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().ArticleByLink(ctx, fc.Args["link"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Article) graphql.Marshaler {
+			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚐArticle(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_articleByLink(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Article(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_articleByLink_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_groups(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -5002,7 +5104,7 @@ func (ec *executionContext) _Query_groups(ctx context.Context, field graphql.Col
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Groups(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
+			return ec.Resolvers.Query().Groups(ctx, fc.Args["orderBy"].(redisrepo.GroupOrder), fc.Args["prefix"].(*string), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *GroupConnection) graphql.Marshaler {
@@ -8909,6 +9011,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "articleByLink":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_articleByLink(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "groups":
 			field := field
 
@@ -10144,6 +10268,34 @@ func (ec *executionContext) marshalNGroupEdge2ᚖfrontpageᚋgraphᚐGroupEdge(c
 	return ec._GroupEdge(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNGroupOrder2frontpageᚋredisrepoᚐGroupOrder(ctx context.Context, v any) (redisrepo.GroupOrder, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalNGroupOrder2frontpageᚋredisrepoᚐGroupOrder[tmp]
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNGroupOrder2frontpageᚋredisrepoᚐGroupOrder(ctx context.Context, sel ast.SelectionSet, v redisrepo.GroupOrder) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(marshalNGroupOrder2frontpageᚋredisrepoᚐGroupOrder[v])
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+var (
+	unmarshalNGroupOrder2frontpageᚋredisrepoᚐGroupOrder = map[string]redisrepo.GroupOrder{
+		"NAME":          redisrepo.ByName,
+		"ARTICLE_COUNT": redisrepo.ByArticleCount,
+	}
+	marshalNGroupOrder2frontpageᚋredisrepoᚐGroupOrder = map[redisrepo.GroupOrder]string{
+		redisrepo.ByName:         "NAME",
+		redisrepo.ByArticleCount: "ARTICLE_COUNT",
+	}
+)
+
 func (ec *executionContext) unmarshalNID2frontpageᚋredisrepoᚐArticleID(ctx context.Context, v any) (redisrepo.ArticleID, error) {
 	res, err := UnmarshalArticleID(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -10509,6 +10661,22 @@ func (ec *executionContext) unmarshalNTime2timeᚐTime(ctx context.Context, v an
 func (ec *executionContext) marshalNTime2timeᚐTime(ctx context.Context, sel ast.SelectionSet, v time.Time) graphql.Marshaler {
 	_ = sel
 	res := graphql.MarshalTime(v)
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+func (ec *executionContext) unmarshalNURL2string(ctx context.Context, v any) (string, error) {
+	res, err := UnmarshalURL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNURL2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
+	_ = sel
+	res := MarshalURL(v)
 	if res == graphql.Null {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")

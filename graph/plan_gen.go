@@ -179,9 +179,13 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().Group(ctx, fc.Args["name"].(string))
 				}, plan.Object[redisrepo.Group]()).Args(ec.field_Query_group_args),
+				"articleByLink": plan.Each(func(ctx context.Context, obj any) (*redisrepo.Article, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Query().ArticleByLink(ctx, fc.Args["link"].(string))
+				}, plan.Object[redisrepo.Article]()).Args(ec.field_Query_articleByLink_args),
 				"groups": plan.Each(func(ctx context.Context, obj any) (*GroupConnection, error) {
 					fc := graphql.GetFieldContext(ctx)
-					return resolvers.Query().Groups(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
+					return resolvers.Query().Groups(ctx, fc.Args["orderBy"].(redisrepo.GroupOrder), fc.Args["prefix"].(*string), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 				}, plan.Object[GroupConnection]()).Args(ec.field_Query_groups_args),
 				"user": plan.Each(func(ctx context.Context, obj any) (*redisrepo.User, error) {
 					fc := graphql.GetFieldContext(ctx)

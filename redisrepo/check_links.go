@@ -47,14 +47,14 @@ func (c *checker) links(ctx context.Context, p partition, batch []facts) error {
 // link checks the record of an article's link, which names an article with these fields.
 func (c *checker) link(p partition, key string, f facts, record *redis.StringCmd, named reply) error {
 	hash := f.hash.Val()
-	_, complete := hash[fieldGroups]
+	_, complete := hash[fieldGroups] // else only legacy clients wrote it
 	id, since, err := parseLinkRecord(record.Val())
 	recorded, _ := parseNumber(since)
 	posted, _ := parseNumber(named.text(1))
 	own, _ := parseNumber(hash[fieldTime])
 	switch {
 	case record.Err() == redis.Nil:
-		if complete && f.time.Err() == nil { // it is neither deleted nor known to legacy clients only
+		if complete && f.time.Err() == nil { // it is not deleted
 			c.reportf("%s: lacks %s%v, which has the link", key, p, f.id)
 		}
 	case record.Err() != nil:
@@ -65,7 +65,7 @@ func (c *checker) link(p partition, key string, f facts, record *redis.StringCmd
 		c.reportf("%s: names %v, which has another link", key, id)
 	case recorded != posted && (recorded != 0 || named.text(2) == ""):
 		c.reportf("%s: says that %v was posted at %s, not at %s", key, id, since, named.text(1))
-	case own > posted:
+	case own > posted && complete:
 		c.reportf("%s: names %v, but %s%v is newer", key, id, p, f.id)
 	}
 	return nil

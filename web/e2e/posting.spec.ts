@@ -41,6 +41,47 @@ test("a link is posted to groups, and the form suggests existing groups", async 
     await expect(page.getByLabel(label)).toHaveValue("");
 });
 
+test("the largest groups come first, and are found and suggested among many", async ({ page, server }) => {
+  for (let i = 0; i < 12; i++) {
+    await server.post({ title: `${i}`, groups: [...Array(9).keys()].map((n) => `a${i}-${n}`) });
+  }
+  for (const groups of [["github.com", "gitlab.com"], ["github.com"], ["github.com", "git"], ["git"]]) {
+    await server.post({ title: "t", groups });
+  }
+  await page.goto("/groups");
+  const names = page.getByRole("main").getByRole("listitem").locator("strong");
+  await expect(names.first()).toHaveText("github.com");
+  await expect(names).toHaveCount(100);
+  const find = page.getByLabel("Find a group");
+  await find.fill("Git");
+  await expect(names).toHaveText(["github.com", "git", "gitlab.com"]);
+  await find.fill("gitea");
+  await expect(page.getByText("No group begins with “gitea”.")).toBeVisible();
+  await find.fill("GitHub.com");
+  await find.press("Enter");
+  await expect(page).toHaveURL("/g/github.com");
+  await page.goto("/submit");
+  await page.getByLabel("Groups").fill("git");
+  await expect(page.getByRole("button", { name: "Add group" })).toHaveText([
+    "github.com",
+    "git",
+    "gitlab.com",
+  ]);
+});
+
+test("a link that was posted already is shown while one types", async ({ page, server }) => {
+  await server.post({ title: "A tour of Go", link: "https://go.dev/tour" });
+  await page.goto("/submit");
+  const link = page.getByLabel("Link");
+  await link.pressSequentially("http://www.go.dev:80/x/../tour/");
+  const known = page.getByRole("main").getByRole("status");
+  await expect(known).toContainText("This link was already posted: A tour of Go");
+  await expect(known.getByRole("link")).toHaveAttribute("href", "/a/1");
+  await link.press("End");
+  await link.pressSequentially("more");
+  await expect(known).toBeEmpty();
+});
+
 test("a text is posted with the keyboard", async ({ page }) => {
   await page.goto("/submit?group=sea");
   await expect(page.getByLabel("Groups")).toHaveValue("sea ");

@@ -41,10 +41,15 @@ export function withGroup(text: string, name: string): string {
   return `${text.replace(/[^\s,]*$/, "")}${name} `;
 }
 
+/** Returns the unfinished name at the end of a text. */
+export function lastWord(text: string): string {
+  return /[^\s,]*$/.exec(text)?.[0].toLowerCase() ?? "";
+}
+
 /** Returns the groups to suggest: those that start with the last word and are not in the text yet. */
 export function suggest(text: string, groups: string[], max: number): string[] {
   const names = groupNames(text).map((name) => name.toLowerCase());
-  const word = /[^\s,]*$/.exec(text)?.[0].toLowerCase() ?? "";
+  const word = lastWord(text);
   return groups.filter((group) => group.startsWith(word) && !names.includes(group)).slice(0, max);
 }
 

@@ -1,30 +1,52 @@
 import { useQuery } from "@urql/preact";
 import { useState } from "preact/hooks";
 import { Groups } from "./gql";
-import { useTitle } from "./page";
+import { useSettled, useTitle } from "./page";
 import { navigate, paths, useScroll } from "./router";
 import { Empty, Failed, Skeleton } from "./states";
 import { formatNumber } from "./text";
 
 export function GroupsPage() {
   useTitle("Groups");
+  const [text, setText] = useState("");
+  const prefix = useSettled(text.trim());
   return (
     <>
       <header class="heading">
         <h1>Groups</h1>
-        <p>Each group has its own ranking.</p>
+        <p>Each group has its own ranking. The largest come first.</p>
       </header>
-      <Part />
+      <search>
+        <form
+          class="find"
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (text.trim()) navigate(paths.list("SCORE", text.trim().toLowerCase()));
+          }}
+        >
+          <label for="find">Find a group</label>
+          <input
+            id="find"
+            type="search"
+            value={text}
+            onInput={(event) => setText(event.currentTarget.value)}
+            autocomplete="off"
+            autocapitalize="none"
+            spellcheck={false}
+          />
+        </form>
+      </search>
+      <Part key={prefix} prefix={prefix} />
     </>
   );
 }
 
 /** Up to 100 groups, and the next ones on request. */
-function Part({ after }: { after?: string }) {
+function Part({ prefix, after }: { prefix: string; after?: string }) {
   const [more, setMore] = useState(false);
   const [{ data, error }, execute] = useQuery({
     query: Groups,
-    variables: { after },
+    variables: { prefix, after },
     requestPolicy: "cache-and-network",
   });
   const page = data?.groups;
@@ -38,7 +60,9 @@ function Part({ after }: { after?: string }) {
   }
   const { nodes, pageInfo } = page;
   if (nodes.length === 0 && !after) {
-    return (
+    return prefix ? (
+      <p role="status">No group begins with “{prefix}”.</p>
+    ) : (
       <Empty title="No groups yet">
         <p>
           A group is created by its first article: <a href="/submit">submit one</a>.
@@ -48,7 +72,6 @@ function Part({ after }: { after?: string }) {
   }
   return (
     <>
-      {pageInfo.hasNextPage && !after && <Find />}
       <ul class="groups">
         {nodes.map((group) => (
           <li key={group.id}>
@@ -64,38 +87,12 @@ function Part({ after }: { after?: string }) {
       </ul>
       {pageInfo.hasNextPage &&
         (more ? (
-          <Part after={pageInfo.endCursor ?? undefined} />
+          <Part prefix={prefix} after={pageInfo.endCursor ?? undefined} />
         ) : (
           <button type="button" class="more" onClick={() => setMore(true)}>
             More groups
           </button>
         ))}
     </>
-  );
-}
-
-/** A form that opens a group by name, for sites with too many groups to list. */
-function Find() {
-  const submit = (event: Event) => {
-    event.preventDefault();
-    const name = new FormData(event.currentTarget as HTMLFormElement).get("name") as string;
-    navigate(paths.list("SCORE", name.trim().toLowerCase()));
-  };
-  return (
-    <form class="find" onSubmit={submit}>
-      <label for="find">Go to group</label>
-      <input
-        id="find"
-        name="name"
-        required
-        pattern=".*\S.*"
-        autocomplete="off"
-        autocapitalize="none"
-        spellcheck={false}
-      />
-      <button class="button" type="submit">
-        Go
-      </button>
-    </form>
   );
 }

@@ -46,3 +46,13 @@ export function useTitle(title: string): void {
     document.title = title ? `${title} · Frontpage` : "Frontpage";
   }, [title]);
 }
+
+/** Returns a text once it has not changed for a moment, so that typing does not ask the server at every key. */
+export function useSettled(text: string): string {
+  const [settled, settle] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(settle, 200, text);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return settled;
+}

@@ -1,11 +1,20 @@
 import { useQuery } from "@urql/preact";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type Draft, idempotencyKey, keepDraft, readDraft, suggest, toInput, withGroup } from "./draft";
+import {
+  type Draft,
+  idempotencyKey,
+  keepDraft,
+  lastWord,
+  readDraft,
+  suggest,
+  toInput,
+  withGroup,
+} from "./draft";
 import { askToSignIn } from "./frame";
-import { Groups, type PostMutation } from "./gql";
+import { ArticleByLink, Groups, type PostMutation } from "./gql";
 import { useSend } from "./mutations";
-import { usePage, useTitle } from "./page";
+import { usePage, useSettled, useTitle } from "./page";
 import { explainError, sentence } from "./problem";
 import { isHere, navigate, paths, useVisit } from "./router";
 import { counted } from "./text";
@@ -76,6 +85,7 @@ export function SubmitPage() {
         errors={errorsOf("link")}
       >
         <input {...bind("link")} type="url" inputMode="url" autocomplete="off" placeholder="https://" />
+        {errorsOf("link").length === 0 && <Known text={draft.link} />}
       </Field>
       <Field
         name="text"
@@ -134,7 +144,7 @@ function Field({ name, label, about, errors, children }: FieldProps) {
         <div id={`${name}-error`} class="error">
           {errors.map((error) => (
             <p key={error.message}>
-              {"articleId" in error ? <Duplicate error={error} /> : sentence(error.message)}
+              {"articleId" in error ? <Duplicate article={error.article} /> : sentence(error.message)}
             </p>
           ))}
         </div>
@@ -143,9 +153,26 @@ function Field({ name, label, about, errors, children }: FieldProps) {
   );
 }
 
-function Duplicate({ error }: { error: Extract<UserError, { articleId: string }> }) {
-  if (!error.article) return <>This link was posted recently, and the article was deleted.</>;
-  const { title, number, poster, votes } = error.article;
+/** Says that the link was posted before, while it is typed. */
+function Known({ text }: { text: string }) {
+  const link = useSettled(text.trim());
+  const [{ data }] = useQuery({
+    query: ArticleByLink,
+    variables: { link },
+    pause: !/^https?:\/\/[^/\s]+\.[^\s]+$/i.test(link),
+    requestPolicy: "cache-and-network",
+  });
+  const article = link === text.trim() && data?.articleByLink;
+  return (
+    <p role="status" class="about">
+      {article && <Duplicate article={article} />}
+    </p>
+  );
+}
+
+function Duplicate({ article }: Pick<Extract<UserError, { articleId: string }>, "article">) {
+  if (!article) return <>This link was posted recently, and the article was deleted.</>;
+  const { title, number, poster, votes } = article;
   return (
     <>
       This link was already posted:{" "}
@@ -157,10 +184,11 @@ function Duplicate({ error }: { error: Extract<UserError, { articleId: string }>
   );
 }
 
-/** Suggests existing groups. */
+/** Suggests existing groups, the largest first. */
 function Suggestions({ text, choose }: { text: string; choose(text: string): void }) {
-  const [{ data }] = useQuery({ query: Groups, variables: {} });
-  const groups = [...(data?.groups?.nodes ?? [])].sort((a, b) => b.articleCount - a.articleCount);
+  const prefix = useSettled(lastWord(text));
+  const [{ data }] = useQuery({ query: Groups, variables: { prefix } });
+  const groups = data?.groups?.nodes ?? [];
   const offered = suggest(
     text,
     groups.map((group) => group.name),
