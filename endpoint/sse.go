@@ -37,6 +37,9 @@ func (t *httpTransport) stream(w http.ResponseWriter, req *http.Request, op *ope
 	}
 	var subscribed *subscription
 	if refused == nil && op.subscribes() {
+		if last := req.Header.Get(lastEventHeader); last != "" {
+			op.ctx = context.WithValue(op.ctx, lastEventKey{}, last)
+		}
 		// Before the first byte of the response: a client that has read it misses no event.
 		denied = t.streams.begins(op.ctx, t.timeout, func() *refusal { subscribed = t.streams.begin(op); return nil })
 		if denied != nil {
@@ -46,7 +49,11 @@ func (t *httpTransport) stream(w http.ResponseWriter, req *http.Request, op *ope
 		op.begun(subscribed)
 	}
 	to := &eventStream{w: w, control: http.NewResponseController(w), timeout: t.streams.limits.Ping}
-	if to.open() != nil {
+	first := ""
+	if subscribed != nil && subscribed.watch != nil && req.Method == http.MethodGet {
+		first = subscribed.watch.Cursor()
+	}
+	if to.open(first) != nil {
 		op.responds(wasCancelled().finish(op), 0)
 		return nil
 	}
@@ -69,6 +76,9 @@ func (t *httpTransport) stream(w http.ResponseWriter, req *http.Request, op *ope
 	}
 	return nil
 }
+
+// lastEventHeader has the id of the last event that a client has when it connects again.
+const lastEventHeader = "Last-Event-ID"
 
 // sendBuffer is the size of a stream's send buffer in the kernel, bytes. By default it grows to megabytes, and a
 // client that does not read is only noticed when a write blocks.
@@ -128,12 +138,16 @@ type eventStream struct {
 	timeout time.Duration
 }
 
-// open sends the header and lifts the server's read deadline, which is meant for a single response.
-func (e *eventStream) open() error {
+// open sends the header and lifts the server's read deadline, which is meant for a single response. id is where a client
+// that gets no event goes on: an EventSource takes it without an event. Other clients, which send POSTs, do not expect it.
+func (e *eventStream) open(id string) error {
 	if err := e.control.SetReadDeadline(time.Time{}); err != nil {
 		return err
 	}
-	return e.comment()
+	if id == "" {
+		return e.comment()
+	}
+	return e.send([]byte(":\n\nid: " + id + "\n\n"))
 }
 
 // comment shows proxies that the stream is alive. Clients skip it.
@@ -141,7 +155,7 @@ func (e *eventStream) comment() error { return e.send([]byte(":\n\n")) }
 
 // response sends the only response of an operation.
 func (e *eventStream) response(body []byte) error {
-	return e.send(appendEvent(nil, body))
+	return e.send(appendEvent(nil, "", body))
 }
 
 // events sends the pending events of a subscription, when it is the stream's turn.
@@ -160,7 +174,8 @@ func (e *eventStream) batch(s *subscription, k *slot) (more bool, err error) {
 	sent := 0
 	for i := range events {
 		if body := s.renew(&events[i], k); body != nil {
-			text = appendEvent(text, body)
+			id, body := s.resumable(&events[i], body)
+			text = appendEvent(text, id, body)
 			sent++
 		}
 	}
@@ -171,8 +186,12 @@ func (e *eventStream) batch(s *subscription, k *slot) (more bool, err error) {
 	return more, err
 }
 
-func appendEvent(to, body []byte) []byte {
-	return append(append(append(to, "event: next\ndata: "...), body...), "\n\n"...)
+func appendEvent(to []byte, id string, body []byte) []byte {
+	to = append(append(append(to, "event: next\ndata: "...), body...), '\n')
+	if id != "" {
+		to = append(append(append(to, "id: "...), id...), '\n')
+	}
+	return append(to, '\n')
 }
 
 // completeEvent has an empty data line, because an EventSource drops events without data.

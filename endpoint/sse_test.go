@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -188,8 +189,8 @@ func TestEventStreamWatchesBeforeItOpens(t *testing.T) {
 	req.Header.Set("Accept", "text/event-stream")
 	w := &openingWriter{ResponseRecorder: httptest.NewRecorder(), opened: func() { s.VoteUp("1") }, sent: cancel}
 	s.Handler.ServeHTTP(w, req)
-	want := ":\n\nevent: next\ndata: {\"data\":{\"articleChanged\":{\"votes\":2}}}\n\n"
-	if got := w.Body.String(); got != want {
+	const want = ":\n\nid: ID\n\nevent: next\ndata: {\"data\":{\"articleChanged\":{\"votes\":2}}}\nid: ID\n\n"
+	if got := regexp.MustCompile(`id: \S+`).ReplaceAllString(w.Body.String(), "id: ID"); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }

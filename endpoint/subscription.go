@@ -3,6 +3,7 @@ package endpoint
 import (
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -128,6 +129,14 @@ func Watched(ctx context.Context, watch *redisrepo.Watch, err error) (<-chan *re
 	return nil, nil
 }
 
+type lastEventKey struct{}
+
+// LastEvent returns the id of the last event that the client of a subscription has, or an empty string.
+func LastEvent(ctx context.Context) string {
+	id, _ := ctx.Value(lastEventKey{}).(string)
+	return id
+}
+
 // IsEvent reports whether ctx belongs to an event of a subscription.
 func IsEvent(ctx context.Context) bool { return ctx.Value(subscriptionKey{}) != nil }
 
@@ -155,8 +164,16 @@ func (s *subscription) take(k *slot) (events []event, more bool) {
 	size := 0
 	for size < maxBatch {
 		d, ok := s.watch.Take()
-		if !ok {
+		switch {
+		case !ok && !s.watch.Behind():
 			return events, false
+		case !ok && len(events) > 0:
+			return events, true
+		case !ok:
+			if !s.catchUp(k) {
+				return nil, false
+			}
+			continue
 		}
 		id := d.Newest().ID
 		if slices.ContainsFunc(events, func(e event) bool { return e.article.ID == id }) {
@@ -170,6 +187,29 @@ func (s *subscription) take(k *slot) (events []event, more bool) {
 		events = append(events, e)
 	}
 	return events, true
+}
+
+// catchUp reads posts that the client does not have yet. If it fails, it is called again later.
+func (s *subscription) catchUp(k *slot) (ok bool) {
+	k.wait(func() {
+		s.streams.reading <- struct{}{}
+		defer func() { <-s.streams.reading }()
+		ok = s.watch.CatchUp(s.ctx) == nil
+	})
+	return ok
+}
+
+// resumable returns the cursor after an event, and its body, which has the cursor if the client has no other way to
+// know it. An event with a failed field has none: a client that resumes gets the article again.
+func (s *subscription) resumable(e *event, body []byte) (cursor string, _ []byte) {
+	if e.failed {
+		return "", body
+	}
+	cursor = e.delivery.Cursor()
+	if s.posts && len(body) > 1 {
+		body = fmt.Appendf(nil, `%s,"extensions":{"cursor":%q}}`, body[:len(body)-1], cursor)
+	}
+	return cursor, body
 }
 
 // renew returns what to send for an event, which it makes again if the article has changed.

@@ -26,7 +26,7 @@ func listCosts(pageSize int) ComplexityRoot {
 		return part(child, first, after, last, before)
 	}
 	c.Query.Nodes = func(child int, ids []string) int { return listCost(child, max(len(ids), 1)) }
-	c.Subscription.ArticleChanged = func(child int, ids []string) int { return listCost(child, max(len(ids), 1)) }
+	c.Subscription.ArticleChanged = func(child int, ids []string, _ []int32) int { return listCost(child, max(len(ids), 1)) }
 	c.Article.Groups = func(child int) int { return listCost(child, redisrepo.MaxGroups) }
 	c.Article.Link = func(int) int { return linkCost }
 	c.Article.Text = func(int) int { return textCost }

@@ -24,11 +24,11 @@ type source struct {
 	articles chan *redisrepo.Article
 }
 
-func (s source) ArticleChanged(context.Context, []string) (<-chan *redisrepo.Article, error) {
+func (s source) ArticleChanged(context.Context, []string, []int32) (<-chan *redisrepo.Article, error) {
 	return s.articles, nil
 }
 
-func (s source) ArticlePosted(context.Context, *string) (<-chan *redisrepo.Article, error) {
+func (s source) ArticlePosted(context.Context, *string, *string) (<-chan *redisrepo.Article, error) {
 	return s.articles, nil
 }
 

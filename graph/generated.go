@@ -215,8 +215,8 @@ type ComplexityRoot struct {
 	}
 
 	Subscription struct {
-		ArticleChanged func(childComplexity int, ids []string) int
-		ArticlePosted  func(childComplexity int, group *string) int
+		ArticleChanged func(childComplexity int, ids []string, revisions []int32) int
+		ArticlePosted  func(childComplexity int, group *string, after *string) int
 	}
 
 	User struct {
@@ -284,8 +284,8 @@ type QueryResolver interface {
 	ModerationLog(ctx context.Context, first *int32, after *string, last *int32, before *string) (*ModerationConnection, error)
 }
 type SubscriptionResolver interface {
-	ArticleChanged(ctx context.Context, ids []string) (<-chan *redisrepo.Article, error)
-	ArticlePosted(ctx context.Context, group *string) (<-chan *redisrepo.Article, error)
+	ArticleChanged(ctx context.Context, ids []string, revisions []int32) (<-chan *redisrepo.Article, error)
+	ArticlePosted(ctx context.Context, group *string, after *string) (<-chan *redisrepo.Article, error)
 }
 type UserResolver interface {
 	IsModerator(ctx context.Context, objs []*redisrepo.User) ([]bool, error)
@@ -1052,7 +1052,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Subscription.ArticleChanged(childComplexity, args["ids"].([]string)), true
+		return e.ComplexityRoot.Subscription.ArticleChanged(childComplexity, args["ids"].([]string), args["revisions"].([]int32)), true
 	case "Subscription.articlePosted":
 		if e.ComplexityRoot.Subscription.ArticlePosted == nil {
 			break
@@ -1063,7 +1063,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Subscription.ArticlePosted(childComplexity, args["group"].(*string)), true
+		return e.ComplexityRoot.Subscription.ArticlePosted(childComplexity, args["group"].(*string), args["after"].(*string)), true
 
 	case "User.articlesConnection":
 		if e.ComplexityRoot.User.ArticlesConnection == nil {
@@ -1371,9 +1371,10 @@ type Mutation {
 
 """
 Live updates, over WebSocket (graphql-transport-ws) or server-sent events. Events
-cover changes made after the subscription started. A subscription survives an outage
-of the server's store. A client that reconnects has to re-read what it shows, because
-changes in between are not replayed.
+cover changes made after the subscription started, and with ` + "`" + `revisions` + "`" + ` or ` + "`" + `after` + "`" + ` those
+since the client was connected last. Over server-sent events each event has an ` + "`" + `id` + "`" + `, which
+a client sends back as ` + "`" + `Last-Event-ID` + "`" + ` instead. A subscription survives an outage of the
+server's store.
 """
 type Subscription {
   """
@@ -1384,12 +1385,26 @@ type Subscription {
   articleChanged(
     "Article ids or bare numbers. Unknown ids are ignored."
     ids: [ID!]!
+    """
+    Article.revision of each article as the client has it, in the order of the ids, or -1
+    for one that it does not have. An article with another revision is sent at once.
+    """
+    revisions: [Int!]
   ): Article!
 
-  "New articles as they are posted. If the client reads too slowly, only the newest 100 unread ones are kept."
+  """
+  New articles as they are posted, each once. The result of each has its cursor in
+  ` + "`" + `extensions.cursor` + "`" + `.
+  """
   articlePosted(
     "Only articles posted to this group. Default: all articles. The group ` + "`" + `interesting` + "`" + ` never has events, because articles enter it after they are posted."
     group: String
+    """
+    First send what was posted after this cursor, which is that of an event. An article's
+    id, or a cursor of a list in the order of TIME, will do too: then articles that were
+    posted just before it may be sent again. Null or empty: send what is posted from now on.
+    """
+    after: String
   ): Article!
 }
 
@@ -2682,6 +2697,14 @@ func (ec *executionContext) field_Subscription_articleChanged_args(ctx context.C
 		return nil, err
 	}
 	args["ids"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "revisions",
+		func(ctx context.Context, v any) ([]int32, error) {
+			return ec.unmarshalOInt2ᚕint32ᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["revisions"] = arg1
 	return args, nil
 }
 
@@ -2696,6 +2719,14 @@ func (ec *executionContext) field_Subscription_articlePosted_args(ctx context.Co
 		return nil, err
 	}
 	args["group"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
 	return args, nil
 }
 
@@ -6020,7 +6051,7 @@ func (ec *executionContext) _Subscription_articleChanged(ctx context.Context, fi
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Subscription().ArticleChanged(ctx, fc.Args["ids"].([]string))
+			return ec.Resolvers.Subscription().ArticleChanged(ctx, fc.Args["ids"].([]string), fc.Args["revisions"].([]int32))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Article) graphql.Marshaler {
@@ -6064,7 +6095,7 @@ func (ec *executionContext) _Subscription_articlePosted(ctx context.Context, fie
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Subscription().ArticlePosted(ctx, fc.Args["group"].(*string))
+			return ec.Resolvers.Subscription().ArticlePosted(ctx, fc.Args["group"].(*string), fc.Args["after"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Article) graphql.Marshaler {
@@ -11008,6 +11039,41 @@ func (ec *executionContext) marshalOID2ᚖfrontpageᚋredisrepoᚐArticleID(ctx 
 	_ = ctx
 	res := MarshalArticleID(*v)
 	return res
+}
+
+func (ec *executionContext) unmarshalOInt2ᚕint32ᚄ(ctx context.Context, v any) ([]int32, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]int32, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNInt2int32(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalOInt2ᚕint32ᚄ(ctx context.Context, sel ast.SelectionSet, v []int32) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := make(graphql.Array, len(v))
+	for i := range v {
+		ret[i] = ec.marshalNInt2int32(ctx, sel, v[i])
+	}
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) unmarshalOInt2ᚖint32(ctx context.Context, v any) (*int32, error) {

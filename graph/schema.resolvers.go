@@ -221,7 +221,7 @@ func (r *queryResolver) ModerationLog(ctx context.Context, first *int32, after *
 	return r.moderationLog(ctx, pageRequest(first, after, last, before))
 }
 
-func (r *subscriptionResolver) ArticleChanged(ctx context.Context, ids []string) (<-chan *redisrepo.Article, error) {
+func (r *subscriptionResolver) ArticleChanged(ctx context.Context, ids []string, revisions []int32) (<-chan *redisrepo.Article, error) {
 	if len(ids) > redisrepo.MaxWatched { // before looking at any id: a request has room for many thousands
 		return nil, badInput(fmt.Sprintf("1 to %d articles can be watched at once, these are %d", redisrepo.MaxWatched, len(ids)))
 	}
@@ -232,11 +232,11 @@ func (r *subscriptionResolver) ArticleChanged(ctx context.Context, ids []string)
 			return nil, err
 		}
 	}
-	watch, err := r.repo.WatchArticles(ctx, articles)
+	watch, err := r.watchArticles(ctx, articles, revisions)
 	return endpoint.Watched(ctx, watch, err)
 }
 
-func (r *subscriptionResolver) ArticlePosted(ctx context.Context, group *string) (<-chan *redisrepo.Article, error) {
+func (r *subscriptionResolver) ArticlePosted(ctx context.Context, group *string, after *string) (<-chan *redisrepo.Article, error) {
 	var name redisrepo.GroupName
 	if group != nil {
 		var err error
@@ -244,7 +244,7 @@ func (r *subscriptionResolver) ArticlePosted(ctx context.Context, group *string)
 			return nil, err
 		}
 	}
-	watch, err := r.repo.WatchPosts(ctx, name)
+	watch, err := r.watchPosts(ctx, name, after)
 	return endpoint.Watched(ctx, watch, err)
 }
 

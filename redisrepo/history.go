@@ -81,6 +81,7 @@ func (r *Repo) checkHistory(ctx context.Context, index int) error {
 	}
 	h.mu.Unlock()
 	if back {
+		r.live.goBack(index, ArticleID(n*int64(len(r.partitions))+int64(index)))
 		r.forget(index)
 	}
 	return nil
@@ -106,7 +107,7 @@ func (r *Repo) followHistory(ctx context.Context, index int) error {
 	if s.lost == lost && s.renewed == renewed {
 		return nil
 	}
-	if err := r.findPosts(ctx, r.partitions[index], s); err != nil {
+	if err := r.findPosts(ctx, index); err != nil {
 		return err
 	}
 	s.lost, s.renewed = lost, renewed

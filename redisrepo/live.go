@@ -28,6 +28,8 @@ type live struct {
 	mu          sync.RWMutex
 	topics      map[ArticleID]*topic
 	postWatches map[*Watch]struct{} // the watches for new articles
+	posts       [][]post            // by partition: posts that wait until they are read, in order
+	places      []place             // by partition: what the watches for new articles were notified of
 	due         map[*topic]struct{} // topics whose watches are to be notified
 	wake        chan struct{}       // has a value if topics were added to due
 	coalesced   uint64              // see Stats
@@ -46,11 +48,18 @@ type topic struct {
 	notBefore time.Time // when the watches may be notified again
 	stale     bool      // the newest state must be read from Redis
 	lost      bool      // messages may have been lost: what Redis has replaces latest, even if it is older
-	isPost    bool      // watches for new articles are to be notified
 
 	votes        map[UserName]Vote // cached votes of watchers
 	voteCount    int               // number of votes noticed so far
 	voteRevision int64             // revision of the last change that was received: votes is complete up to it
+}
+
+// post is a new article that its watches are to be notified of. It holds a reference to its topic.
+type post struct {
+	*topic
+	second int64 // posting time
+	again  bool  // another article had the number
+	read   bool  // by CatchUp
 }
 
 // Version returns a number that grows with every change of the store that this process makes or learns of: before a
@@ -78,9 +87,15 @@ func (l *live) addWatch(w *Watch, ids []ArticleID) (unread []ArticleID) {
 	return unread
 }
 
-func (l *live) addPostWatch(w *Watch) {
+// addPostWatch adds a watch that begins at the places, or now if they are nil.
+func (l *live) addPostWatch(w *Watch, places []place) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if w.places = places; places == nil {
+		w.places = copyPlaces(l.places)
+	} else {
+		w.fallBehind()
+	}
 	if l.postWatches == nil {
 		l.postWatches = map[*Watch]struct{}{}
 	}
@@ -147,13 +162,24 @@ func same(a, b *Article) bool {
 
 func equal(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// start marks the known states as seen by the watch, so that it delivers later ones only.
-func (l *live) start(w *Watch) {
+// start marks the known states as seen by the watch, so that it delivers later ones only. If known is not nil, it has
+// the revisions that the watcher has, and only those states count as seen.
+func (l *live) start(w *Watch, known map[ArticleID]int64) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	for i := range w.watched {
 		t := &w.watched[i]
-		t.notices, t.shown = t.topic.notices.Load(), t.latest.Load()
+		t.notices, t.shown, t.sent = t.topic.notices.Load(), t.latest.Load(), -1
+		if t.shown != nil {
+			t.sent = t.shown.revision
+		}
+		if has, ok := known[t.id]; ok && has != t.sent {
+			if t.shown != nil {
+				t.notices--
+				w.signal()
+			}
+			t.shown, t.sent = nil, has
+		}
 	}
 }
 

@@ -184,6 +184,12 @@ func (l *listener) watchPosts(group redisrepo.GroupName) *redisrepo.Watch {
 // take takes an article as if it were sent at once. It returns nil if there is nothing to take.
 func take(w *redisrepo.Watch) *redisrepo.Article {
 	d, ok := w.Take()
+	for !ok && w.Behind() {
+		if err := w.CatchUp(context.Background()); err != nil {
+			return nil
+		}
+		d, ok = w.Take()
+	}
 	if !ok {
 		return nil
 	}
@@ -206,6 +212,9 @@ func delivery(t *testing.T, w *redisrepo.Watch) redisrepo.Delivery {
 	for {
 		if d, ok := w.Take(); ok {
 			return d
+		}
+		if w.Behind() && w.CatchUp(t.Context()) == nil {
+			continue
 		}
 		select {
 		case <-w.Wake():

@@ -259,7 +259,7 @@ func (r *Repo) knowPosts(ctx context.Context) error {
 		s.mu.Lock()
 		var err error
 		if !s.complete {
-			err = r.findPosts(ctx, r.partitions[i], s)
+			err = r.findPosts(ctx, i)
 		}
 		s.mu.Unlock()
 		if err != nil {
@@ -270,7 +270,8 @@ func (r *Repo) knowPosts(ctx context.Context) error {
 }
 
 // findPosts announces posts whose messages were lost. What it finds the first time is not new. The caller holds s.mu.
-func (r *Repo) findPosts(ctx context.Context, p partition, s *seenPosts) error {
+func (r *Repo) findPosts(ctx context.Context, index int) error {
+	p, s, announced := r.partitions[index], r.seen[index], 0
 	// A deleted article is not new when it is undeleted, which may have happened by the second read.
 	deleted, err := r.newest(ctx, p.deleted())
 	if err != nil {
@@ -292,10 +293,36 @@ func (r *Repo) findPosts(ctx context.Context, p partition, s *seenPosts) error {
 	for _, z := range found {
 		id, ok := articleOf(z)
 		if ok && s.add(id, z.Score) && s.complete && (id > oldest || z.Score > newest) {
-			r.live.announcePost(id)
+			r.live.announcePost(index, id, z.Score, false)
+			announced++
 		}
 	}
-	s.complete = true
+	switch {
+	case !s.complete:
+		s.complete = true
+		return r.startPosts(ctx, index, found)
+	case announced == recentPosts:
+		r.live.postsMissed()
+	}
+	return nil
+}
+
+// startPosts takes the newest articles of a partition as known to the watches for new ones.
+func (r *Repo) startPosts(ctx context.Context, index int, found []redis.Z) error {
+	if n := len(found); n == recentPosts && secondOf(found[0].Score) == secondOf(found[n-1].Score) { // there may be more of the second
+		second := redis.ZRangeArgs{Key: r.partitions[index].ranking(ByTime), Start: secondOf(found[0].Score), Stop: "+inf", ByScore: true}
+		var err error
+		if found, err = r.client.ZRangeArgsWithScores(ctx, second).Result(); err != nil {
+			return err
+		}
+	}
+	r.live.mu.Lock()
+	defer r.live.mu.Unlock()
+	for _, z := range found {
+		if id, ok := articleOf(z); ok {
+			r.live.places[index].add(id, secondOf(z.Score))
+		}
+	}
 	return nil
 }
 
@@ -370,7 +397,7 @@ func (r *Repo) handleMessage(text string, s *seenPosts) error {
 			r.live.markLost(func(id ArticleID) bool { return id == m.id })
 		}
 		if isNew {
-			r.live.announcePost(m.id)
+			r.live.announcePost(r.index(m.id), m.id, m.postedAt(r.rules), again)
 		}
 	case kindImported:
 		s.add(m.id, m.postedAt(r.rules))

@@ -51,20 +51,73 @@ func (l *live) markStale(id ArticleID) {
 	}
 }
 
-// announcePost has a new article read from Redis, if it or new articles are watched.
-func (l *live) announcePost(id ArticleID) {
+// announcePost has a new article of a partition read from Redis, if it or new articles are watched. again says that
+// another article had the number.
+func (l *live) announcePost(index int, id ArticleID, postedAt float64, again bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.postWatches) == 0 && l.topics[id] == nil {
+	if len(l.postWatches) == 0 && l.topics[id] == nil && len(l.posts[index]) == 0 {
+		l.places[index].add(id, secondOf(postedAt))
 		return
 	}
 	t := l.acquire(id) // until the watches are notified
-	if t.isPost {
-		l.release(t)
-	}
-	t.isPost = true
+	l.posts[index] = append(l.posts[index], post{topic: t, second: secondOf(postedAt), again: again})
 	t.stale = t.stale || t.latest.Load() == nil
 	l.schedule(t)
+}
+
+// deliverPosts passes the posts that have been read on to their watches, those of a partition in their order.
+func (l *live) deliverPosts() {
+	for index := range l.posts {
+		for l.deliverPost(index) {
+			continue
+		}
+	}
+}
+
+// deliverPost holds the mutex for one post only: there may be thousands of watches.
+func (l *live) deliverPost(index int) (delivered bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.posts[index]) == 0 || l.posts[index][0].stale {
+		return false
+	}
+	p := l.posts[index][0]
+	l.posts[index] = l.posts[index][1:]
+	defer l.release(p.topic)
+	a := p.latest.Load()
+	if a != nil {
+		p.second = a.second()
+	}
+	l.places[index].add(p.id, p.second)
+	for w := range l.postWatches {
+		switch {
+		case a != nil && a.DeletedAt == nil && w.matches(a):
+			w.enqueue(p)
+		case !w.behind && len(w.queue) == 0:
+			w.places[index].add(p.id, p.second)
+		}
+	}
+	return true
+}
+
+// postsMissed has the watches for new articles look for those whose messages were lost.
+func (l *live) postsMissed() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for w := range l.postWatches {
+		w.fallBehind()
+	}
+}
+
+// goBack takes note that a partition gives out the numbers after highest again.
+func (l *live) goBack(index int, highest ArticleID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.places[index].goBack(highest)
+	for w := range l.postWatches {
+		w.places[index].goBack(highest)
+	}
 }
 
 // markLost has the watched articles that match read from Redis, since messages about them may have been lost.
@@ -104,6 +157,7 @@ func (r *Repo) notifyWatches(ctx context.Context, report func(error)) {
 				next = retryPause
 			}
 			r.live.notify(ready, now.Add(watchInterval-now.Sub(began)%watchInterval))
+			r.live.deliverPosts()
 			wait(ctx, gatherPause)
 			if next > 0 {
 				timer.Reset(max(next-gatherPause, 0))
@@ -127,7 +181,7 @@ func (l *live) takeDue(now time.Time) (ready []*topic, next time.Duration) {
 		delete(l.due, t)
 		ready = append(ready, t)
 	}
-	slices.SortFunc(ready, func(a, b *topic) int { return cmp.Compare(a.id, b.id) }) // keeps posts in order
+	slices.SortFunc(ready, func(a, b *topic) int { return cmp.Compare(a.id, b.id) })
 	return ready, next
 }
 
@@ -201,23 +255,4 @@ func (l *live) notifyOf(t *topic, next time.Time) {
 	for w := range t.watches {
 		w.signal()
 	}
-	if !t.isPost {
-		return
-	}
-	t.isPost = false
-	if a := t.latest.Load(); a != nil && a.DeletedAt == nil {
-		for w := range l.postWatches {
-			if w.matches(a) && !slices.Contains(w.queue, t) {
-				t.refs++
-				w.queue = append(w.queue, t)
-				if len(w.queue) > queueLimit {
-					l.release(w.queue[0])
-					w.queue = w.queue[1:]
-				}
-				l.notified++
-				w.signal()
-			}
-		}
-	}
-	l.release(t)
 }

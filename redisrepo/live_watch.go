@@ -24,10 +24,15 @@ type Watch struct {
 	watched []watched
 	at      int // index of the article that Take looks at first, so that each gets its turn
 
-	// Only for a watch of posts.
-	group *GroupName // the group to watch, empty for all posts; nil if articles are watched
-	queue []*topic   // not taken yet
-	taken []*topic   // being delivered
+	// Only for a watch of posts; guarded by live.mu, except for the first two.
+	repo       *Repo
+	group      *GroupName // the group to watch, empty for all posts; nil if articles are watched
+	places     []place    // by partition: what was taken
+	queue      []post     // not taken yet
+	taken      []*topic   // being delivered
+	behind     bool       // there are posts that are not in the queue: see CatchUp
+	collecting bool       // CatchUp is reading
+	late       []post     // announced meanwhile
 }
 
 // watched is an article of a watch.
@@ -35,6 +40,7 @@ type watched struct {
 	*topic
 	notices uint64   // of the topic, when it was last looked at
 	shown   *Article // the last state that was delivered; nil: any state is new to the watcher
+	sent    int64    // the revision that the watcher has; -1: none
 }
 
 // WatchArticles watches articles for changes of votes, score and groups. A deletion is delivered once, as
@@ -43,11 +49,19 @@ type watched struct {
 //
 // Fewer than 1 or more than MaxWatched ids are refused as Invalid.
 func (r *Repo) WatchArticles(ctx context.Context, ids []ArticleID) (*Watch, error) {
+	return r.watchArticles(ctx, ids, nil)
+}
+
+// watchArticles watches articles of which the watcher has the known revisions, or if they are nil the newest.
+func (r *Repo) watchArticles(ctx context.Context, ids []ArticleID, known map[ArticleID]int64) (*Watch, error) {
 	if len(ids) < 1 || len(ids) > MaxWatched {
 		return nil, refuse(Invalid, "ids", "1 to %d articles can be watched at once, these are %d", MaxWatched, len(ids))
 	}
 	w := &Watch{live: &r.live, wake: make(chan struct{}, 1)}
 	unread := r.live.addWatch(w, ids)
+	if known != nil {
+		unread = ids // another process may have sent the watcher something newer than what this one knows
+	}
 	// With its state known, a topic can follow changes by their messages, without being read again.
 	_, errs := r.readArticles(ctx, unread)
 	for _, err := range errs {
@@ -56,24 +70,29 @@ func (r *Repo) WatchArticles(ctx context.Context, ids []ArticleID) (*Watch, erro
 			return nil, cmp.Or(err, ctx.Err())
 		}
 	}
-	r.live.start(w)
+	r.live.start(w, known)
 	return w, nil
 }
 
 // WatchPosts watches for new articles in a group or, if the group is empty, for all new articles. Imported
-// and undeleted articles are not new, and deleted ones are skipped. If a watcher is too slow, the 100
-// newest posts wait for it and older ones are dropped.
+// and undeleted articles are not new, and deleted ones are skipped. If a watcher is slow, up to 100 posts wait for it,
+// and then CatchUp reads them from the store.
 //
 // The group Interesting, into which nothing is posted, is refused as Invalid.
 func (r *Repo) WatchPosts(ctx context.Context, group GroupName) (*Watch, error) {
+	return r.watchPosts(ctx, group, nil)
+}
+
+// watchPosts watches for the posts after the places, or if they are nil for those from now on.
+func (r *Repo) watchPosts(ctx context.Context, group GroupName, places []place) (*Watch, error) {
 	if group == Interesting {
 		return nil, refuse(Invalid, "group", "nothing is posted into the group %s: watch its articles for changes", Interesting)
 	}
 	if err := r.knowPosts(ctx); err != nil {
 		return nil, err
 	}
-	w := &Watch{live: &r.live, wake: make(chan struct{}, 1), group: &group}
-	r.live.addPostWatch(w)
+	w := &Watch{live: &r.live, wake: make(chan struct{}, 1), repo: r, group: &group}
+	r.live.addPostWatch(w, places)
 	return w, nil
 }
 
@@ -102,6 +121,7 @@ type Delivery struct {
 	topic   *topic
 	watched *watched // nil for a new article
 	article *Article // the newest state so far
+	cursor  string   // of a new article
 }
 
 // Take returns the next article that is new to the watcher. If ok is false, there is nothing to take
@@ -130,15 +150,46 @@ func (w *Watch) takePost() (d Delivery, ok bool) {
 	w.live.mu.Lock()
 	defer w.live.mu.Unlock()
 	for len(w.queue) > 0 {
-		t := w.queue[0]
+		p := w.queue[0]
 		w.queue = w.queue[1:]
-		if a := t.latest.Load(); a != nil && a.DeletedAt == nil {
-			w.taken = append(w.taken, t)
-			return Delivery{watch: w, topic: t, article: a}, true
+		if a := p.latest.Load(); a != nil {
+			at := &w.places[w.repo.index(a.ID)]
+			isNew := p.read || p.again || !at.has(a.ID, a.second()) // otherwise CatchUp was faster
+			at.add(a.ID, a.second())
+			if isNew && a.DeletedAt == nil {
+				w.taken = append(w.taken, p.topic)
+				return Delivery{watch: w, topic: p.topic, article: a, cursor: encodePlaces(w.places)}, true
+			}
 		}
-		w.live.release(t)
+		w.live.release(p.topic)
 	}
 	return Delivery{}, false
+}
+
+// enqueue adds a post to those that wait for the watcher. The caller holds live.mu.
+func (w *Watch) enqueue(p post) {
+	waiting := &w.queue
+	switch {
+	case w.collecting:
+		waiting = &w.late
+	case w.behind:
+		return
+	}
+	switch {
+	case slices.ContainsFunc(*waiting, func(other post) bool { return other.topic == p.topic }):
+		return
+	case len(*waiting) > queueLimit && w.collecting: // CatchUp will find that there are too many
+		return
+	case len(*waiting) >= queueLimit && !w.collecting:
+		w.fallBehind()
+		return
+	}
+	p.refs++
+	*waiting = append(*waiting, p)
+	w.live.notified++
+	if !w.collecting {
+		w.signal()
+	}
 }
 
 // Newest returns the newest state of the article that this process knows. If it is sent at once, it is not
@@ -151,6 +202,15 @@ func (d *Delivery) Newest() *Article {
 		}
 	}
 	return d.article
+}
+
+// Cursor is that of the watch after this delivery. Call it when the article is sent, in the order of Take.
+func (d *Delivery) Cursor() string {
+	if d.watched == nil {
+		return d.cursor
+	}
+	d.watched.sent = d.article.revision
+	return d.watch.Cursor()
 }
 
 // Done ends the delivery. If ok is false, because sending failed, Take returns a watched article again
@@ -176,10 +236,12 @@ func (w *Watch) Close() {
 	w.live.mu.Lock()
 	defer w.live.mu.Unlock()
 	delete(w.live.postWatches, w)
-	for _, t := range slices.Concat(w.queue, w.taken) {
+	w.live.releaseAll(w.queue)
+	w.live.releaseAll(w.late)
+	for _, t := range w.taken {
 		w.live.release(t)
 	}
-	w.taken = nil
+	w.queue, w.late, w.taken = nil, nil, nil
 	for _, t := range w.watched {
 		delete(t.watches, w)
 		w.live.release(t.topic)

@@ -18,12 +18,30 @@ func encodeCursor(list string, parts ...string) string {
 	for _, part := range parts {
 		text = append(append(text, cursorSeparator...), part...)
 	}
+	return seal(text)
+}
+
+// seal encodes the text of a cursor with its checksum.
+func seal(text []byte) string {
 	text = binary.BigEndian.AppendUint32(text, crc32.ChecksumIEEE(text))
 	return string(base64.RawURLEncoding.AppendEncode(make([]byte, 0, 192), text))
 }
 
 // decodeCursor returns the parts after the name of the list. field is the argument that held the cursor.
 func decodeCursor(field, list, cursor string) ([]string, error) {
+	text, err := unseal(field, cursor)
+	if err != nil {
+		return nil, err
+	}
+	parts := strings.Split(string(text), cursorSeparator)
+	if parts[0] != list {
+		return nil, refuse(Invalid, field, "%s is a cursor of another list: use it with the order, direction and group that it came from", field)
+	}
+	return parts[1:], nil
+}
+
+// unseal returns the text of a cursor. field is the argument that held it.
+func unseal(field, cursor string) ([]byte, error) {
 	data, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil || len(data) < crc32.Size {
 		return nil, refuse(Invalid, field, "%s is not a cursor: pass a cursor from a page, unchanged", field)
@@ -32,11 +50,7 @@ func decodeCursor(field, list, cursor string) ([]string, error) {
 	if binary.BigEndian.Uint32(sum) != crc32.ChecksumIEEE(text) {
 		return nil, refuse(Invalid, field, "%s is a damaged cursor: pass a cursor from a page, unchanged", field)
 	}
-	parts := strings.Split(string(text), cursorSeparator)
-	if parts[0] != list {
-		return nil, refuse(Invalid, field, "%s is a cursor of another list: use it with the order, direction and group that it came from", field)
-	}
-	return parts[1:], nil
+	return text, nil
 }
 
 // cursor is a point in a listing: where an article is, or was when it was read.

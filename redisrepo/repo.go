@@ -207,6 +207,7 @@ func newRepo(ctx context.Context, client redis.UniversalClient, rules Rules, opt
 	r.groupCount.turn = make(chan struct{}, 1)
 	r.finders = make([]groupFinder, len(r.partitions))
 	r.histories = make([]history, len(r.partitions))
+	r.live.posts, r.live.places = make([][]post, len(r.partitions)), make([]place, len(r.partitions))
 	for range r.partitions {
 		seen, err := newSeenPosts()
 		if err != nil {

@@ -18,6 +18,7 @@ type Stream struct {
 	Body     *bufio.Reader
 	Cancel   context.CancelFunc
 	Comments int
+	ID       string // of the last event
 }
 
 // Stream asks for server-sent events by GET, on a connection of its own.
@@ -65,15 +66,21 @@ func (e *Stream) Comment() {
 func (e *Stream) Next() (name, data string) {
 	e.t.Helper()
 	line := e.line()
-	for ; line == ":"; line = e.line() {
-		if blank := e.line(); blank != "" {
-			e.t.Fatalf("after a comment: got %q, want a blank line", blank)
+	for line == ":" || line == "" || strings.HasPrefix(line, "id: ") {
+		if line == ":" {
+			e.Comments++
+		} else if id, ok := strings.CutPrefix(line, "id: "); ok {
+			e.ID = id
 		}
-		e.Comments++
+		line = e.line()
 	}
 	name, isEvent := strings.CutPrefix(line, "event: ")
 	data, isData := strings.CutPrefix(e.line(), "data:")
-	if blank := e.line(); !isEvent || !isData || blank != "" {
+	blank := e.line()
+	if id, ok := strings.CutPrefix(blank, "id: "); ok {
+		e.ID, blank = id, e.line()
+	}
+	if !isEvent || !isData || blank != "" {
 		e.t.Fatalf("got %q %q %q, want an event, its data and a blank line", line, data, blank)
 	}
 	return name, strings.TrimPrefix(data, " ")

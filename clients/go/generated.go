@@ -941,7 +941,8 @@ func (v *PostedArticlePostedArticle) __premarshalJSON() (*__premarshalPostedArti
 
 // PostedResponse is returned by Posted on success.
 type PostedResponse struct {
-	// New articles as they are posted. If the client reads too slowly, only the newest 100 unread ones are kept.
+	// New articles as they are posted, each once. The result of each has its cursor in
+	// `extensions.cursor`.
 	ArticlePosted PostedArticlePostedArticle `json:"articlePosted"`
 }
 

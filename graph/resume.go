@@ -1,0 +1,41 @@
+package graph
+
+import (
+	"context"
+
+	"frontpage/endpoint"
+	"frontpage/redisrepo"
+)
+
+// lastEvent is the header that goes before the arguments: an EventSource that connects again repeats them as they were.
+const lastEvent = "Last-Event-ID"
+
+// watchArticles begins to watch articles, after the last event of the client or the revisions that it has.
+func (r *Resolver) watchArticles(ctx context.Context, ids []redisrepo.ArticleID, revisions []int32) (*redisrepo.Watch, error) {
+	if id := endpoint.LastEvent(ctx); id != "" {
+		known, err := redisrepo.RevisionsAt(lastEvent, id, ids)
+		if err != nil {
+			return nil, err
+		}
+		return r.repo.ResumeArticles(ctx, ids, known)
+	}
+	if revisions == nil {
+		return r.repo.WatchArticles(ctx, ids)
+	}
+	known := make([]int64, len(revisions))
+	for i, n := range revisions {
+		known[i] = int64(n)
+	}
+	return r.repo.ResumeArticles(ctx, ids, known)
+}
+
+// watchPosts begins to watch for posts, after the last event of the client or a cursor.
+func (r *Resolver) watchPosts(ctx context.Context, group redisrepo.GroupName, after *string) (*redisrepo.Watch, error) {
+	if id := endpoint.LastEvent(ctx); id != "" {
+		return r.repo.ResumePosts(ctx, group, lastEvent, id)
+	}
+	if after != nil && *after != "" {
+		return r.repo.ResumePosts(ctx, group, "after", *after)
+	}
+	return r.repo.WatchPosts(ctx, group)
+}

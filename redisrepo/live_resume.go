@@ -1,0 +1,440 @@
+package redisrepo
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A watch can go on where an earlier one ended, of this or another process. What a watcher of articles has is the
+// revision of each. What a watcher of posts has is a place in each partition. A Cursor holds either.
+
+// clockSlack is how far the clock of a server may be behind that of another one, seconds: of the primary before it, or
+// of another partition.
+const clockSlack = 10
+
+// place is what a watcher of posts has of one partition: the articles that were posted before the second, and in the
+// second those of ids. Posting times grow in the order of posting, except after a failover to a server whose clock is
+// behind; but then an article has a higher number than those before.
+type place struct {
+	second  int64 // Unix time
+	highest ArticleID
+	ids     []ArticleID // only appended to, so that copies may share it
+}
+
+func (p place) has(id ArticleID, second int64) bool {
+	if id > p.highest || second > p.second {
+		return false
+	}
+	return second < p.second || slices.Contains(p.ids, id)
+}
+
+func (p *place) add(id ArticleID, second int64) {
+	p.highest = max(p.highest, id)
+	switch {
+	case second > p.second:
+		p.second, p.ids = second, []ArticleID{id}
+	case second == p.second && !slices.Contains(p.ids, id):
+		p.ids = append(p.ids, id)
+	}
+}
+
+// goBack forgets numbers that the store will give out again.
+func (p *place) goBack(highest ArticleID) {
+	if highest < p.highest {
+		p.highest = highest
+		p.ids = slices.DeleteFunc(slices.Clone(p.ids), func(id ArticleID) bool { return id > highest })
+	}
+}
+
+func copyPlaces(places []place) []place {
+	places = slices.Clone(places)
+	for i := range places {
+		places[i].ids = slices.Clip(places[i].ids) // appending to the copy allocates
+	}
+	return places
+}
+
+// second is the article's posting time in whole seconds.
+func (a *Article) second() int64 { return secondOf(a.postedAt) }
+
+func secondOf(postedAt float64) int64 { return int64(math.Floor(postedAt)) }
+
+// The kinds of cursors, their first byte.
+const (
+	revisionsCursor = 'r'
+	placesCursor    = 'p'
+)
+
+// Cursor is what the watcher has now: what was delivered, and what was there when the watch began. ResumeArticles or
+// ResumePosts goes on after it.
+func (w *Watch) Cursor() string {
+	if w.group != nil {
+		w.live.mu.Lock()
+		defer w.live.mu.Unlock()
+		return encodePlaces(w.places)
+	}
+	ids := make([]ArticleID, len(w.watched))
+	for i, t := range w.watched {
+		ids[i] = t.id
+	}
+	text := binary.BigEndian.AppendUint32([]byte{revisionsCursor}, sumOf(ids))
+	for _, t := range w.watched {
+		text = binary.AppendUvarint(text, uint64(t.sent+1)) // #nosec G115 -- at least -1
+	}
+	return seal(text)
+}
+
+// sumOf tells lists of articles apart.
+func sumOf(ids []ArticleID) uint32 {
+	var text []byte
+	for _, id := range ids {
+		text = binary.AppendUvarint(text, uint64(id)) // #nosec G115 -- positive
+	}
+	return crc32.ChecksumIEEE(text)
+}
+
+// RevisionsAt returns the revision of each article that a cursor of a watch of these articles has, or -1 for none.
+// field is the argument, or the header, that held the cursor.
+func RevisionsAt(field, cursor string, ids []ArticleID) ([]int64, error) {
+	text, err := unseal(field, cursor)
+	if err != nil {
+		return nil, err
+	}
+	distinct := make([]ArticleID, 0, len(ids))
+	for _, id := range ids {
+		if !slices.Contains(distinct, id) {
+			distinct = append(distinct, id)
+		}
+	}
+	if len(text) < 5 || text[0] != revisionsCursor || binary.BigEndian.Uint32(text[1:]) != sumOf(distinct) {
+		return nil, refuse(Invalid, field, "%s is of another subscription: send it with the same ids", field)
+	}
+	numbers := numberReader{text: text[5:]}
+	revisions := make([]int64, len(ids))
+	for _, id := range distinct {
+		n := int64(numbers.next()) - 1 // #nosec G115 -- as it was encoded
+		for i := range ids {
+			if ids[i] == id {
+				revisions[i] = n
+			}
+		}
+	}
+	return revisions, nil
+}
+
+// numberReader reads numbers that follow each other; 0 after the last one.
+type numberReader struct{ text []byte }
+
+func (r *numberReader) next() uint64 {
+	n, size := binary.Uvarint(r.text)
+	r.text = r.text[max(size, 0):]
+	return n
+}
+
+// encodePlaces encodes the places of all partitions. Most have one article in their last second, so runs of numbers
+// are short; times are relative to the latest.
+func encodePlaces(places []place) string {
+	latest := int64(0)
+	for _, p := range places {
+		latest = max(latest, p.second)
+	}
+	text := []byte{placesCursor}
+	number := func(n int64) { text = binary.AppendUvarint(text, uint64(n)) } // #nosec G115 -- not negative
+	number(int64(len(places)))
+	number(latest)
+	for _, p := range places {
+		number(latest - p.second)
+		number(int64(p.highest) / int64(len(places)))
+		runs := runsOf(p.ids, len(places))
+		number(int64(len(runs)))
+		next := int64(0)
+		for _, r := range runs {
+			number(r.first - next)
+			number(r.length)
+			next = r.first + r.length
+		}
+	}
+	return seal(text)
+}
+
+// series are numbers that a partition gave out in turn.
+type series struct{ first, length int64 }
+
+func runsOf(ids []ArticleID, partitions int) (runs []series) {
+	for _, id := range slices.Sorted(slices.Values(ids)) {
+		n := int64(id) / int64(partitions)
+		if last := len(runs) - 1; last >= 0 && n == runs[last].first+runs[last].length {
+			runs[last].length++
+		} else {
+			runs = append(runs, series{n, 1})
+		}
+	}
+	return runs
+}
+
+// maxRun bounds what a cursor can make a process hold.
+const maxRun = 100_000
+
+// decodePlaces returns the places of a cursor, or latest, a time after which nothing was seen, if they are those of
+// another number of partitions.
+func decodePlaces(text []byte, partitions int) (places []place, latest int64) {
+	numbers := numberReader{text: text[1:]}
+	number := func() int64 { return int64(numbers.next() & math.MaxInt64) } // #nosec G115 -- masked
+	n := number()
+	latest = number()
+	if n != int64(partitions) {
+		return nil, latest
+	}
+	id := func(i int, number int64) ArticleID { return ArticleID(number*n + int64(i)) }
+	places = make([]place, partitions)
+	for i := range places {
+		places[i].second = latest - number()
+		places[i].highest = id(i, number())
+		next, ids := int64(0), 0
+		for range min(number(), maxRun) {
+			first, length := next+number(), number()
+			for k := first; k < first+length && ids < maxRun; k++ {
+				places[i].ids = append(places[i].ids, id(i, k))
+				ids++
+			}
+			next = first + length
+		}
+	}
+	return places, latest
+}
+
+// placesAt returns the places of a watcher that has what was posted until a time, of that second only one article.
+func (r *Repo) placesAt(second int64, id ArticleID) []place {
+	if len(r.partitions) > 1 {
+		second -= clockSlack
+	}
+	places := make([]place, len(r.partitions))
+	for i := range places {
+		places[i] = place{second: second, highest: math.MaxInt32}
+	}
+	if id != 0 {
+		places[r.index(id)].ids = []ArticleID{id}
+	}
+	return places
+}
+
+// placesAfter returns the places of the watcher that sent a cursor: that of an event, that of a list in the order of
+// time, or the id of an article.
+func (r *Repo) placesAfter(ctx context.Context, field, after string) ([]place, error) {
+	if id, err := ParseArticleID(after); err == nil {
+		articles, errs := r.readArticles(ctx, []ArticleID{id})
+		if errs[0] != nil {
+			return nil, errs[0]
+		}
+		return r.placesAt(articles[0].second(), id), nil
+	}
+	text, err := unseal(field, after)
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > 0 && text[0] == placesCursor {
+		places, latest := decodePlaces(text, len(r.partitions))
+		if places == nil {
+			places = r.placesAt(latest, 0)
+		}
+		return places, nil
+	}
+	if parts := strings.Split(string(text), cursorSeparator); len(parts) == 3 && strings.HasPrefix(parts[0], ByTime.prefix()) {
+		id, errID := ParseArticleID(parts[2])
+		postedAt, errTime := parseNumber(parts[1])
+		if errID == nil && errTime == nil {
+			return r.placesAt(secondOf(postedAt), id), nil
+		}
+	}
+	return nil, refuse(Invalid, field, "%s must be the cursor of an event of articlePosted, or of a list in the order of time, or the id of an article", field)
+}
+
+// ResumeArticles is WatchArticles for a watcher that has a revision of each article, or -1 for none: an article that
+// has another revision is delivered at once.
+func (r *Repo) ResumeArticles(ctx context.Context, ids []ArticleID, revisions []int64) (*Watch, error) {
+	if len(ids) != len(revisions) {
+		return nil, refuse(Invalid, "revisions", "there must be one revision for each id: these are %d for %d ids", len(revisions), len(ids))
+	}
+	known := make(map[ArticleID]int64, len(ids))
+	for i, id := range ids {
+		if _, repeated := known[id]; !repeated {
+			known[id] = revisions[i]
+		}
+	}
+	return r.watchArticles(ctx, ids, known)
+}
+
+// ResumePosts is WatchPosts for a watcher that has the posts up to a cursor, of which field is the argument or the
+// header: those after it are delivered first. An article that was deleted meanwhile is not delivered, and an article
+// counts for a group that it is in now. Imported articles cannot be told from posts if their posting times are later
+// than the cursor.
+func (r *Repo) ResumePosts(ctx context.Context, group GroupName, field, after string) (*Watch, error) {
+	places, err := r.placesAfter(ctx, field, after)
+	if err != nil {
+		return nil, err
+	}
+	return r.watchPosts(ctx, group, places)
+}
+
+// Behind reports whether CatchUp has to be called before Take returns more.
+func (w *Watch) Behind() bool {
+	if w.group == nil {
+		return false
+	}
+	w.live.mu.RLock()
+	defer w.live.mu.RUnlock()
+	return w.behind && len(w.queue) == 0
+}
+
+// fallBehind drops the posts that wait, since there are too many or some were missed: they are read by CatchUp. The
+// caller holds live.mu.
+func (w *Watch) fallBehind() {
+	w.live.releaseAll(w.queue)
+	w.queue, w.behind = nil, true
+	w.signal()
+}
+
+func (l *live) releaseAll(posts []post) {
+	for _, p := range posts {
+		l.release(p.topic)
+	}
+}
+
+// CatchUp reads up to queueLimit posts that the watcher does not have, for Take. After an error, Wake has a value when
+// it should be called again.
+func (w *Watch) CatchUp(ctx context.Context) (err error) {
+	ctx = impatient(ctx)
+	l := w.live
+	l.mu.Lock()
+	w.late, w.collecting = nil, true // those that are announced from now on may be too late for the read
+	places := copyPlaces(w.places)
+	l.mu.Unlock()
+	defer func() {
+		if err != nil {
+			time.AfterFunc(retryPause, w.retry)
+		}
+	}()
+	ids, more, err := w.repo.missed(ctx, *w.group, places)
+	var posts []post
+	if err == nil {
+		l.mu.Lock()
+		for _, id := range ids {
+			posts = append(posts, post{topic: l.acquire(id), read: true})
+		}
+		l.mu.Unlock()
+		_, errs := w.repo.readArticles(ctx, ids)
+		if i := slices.IndexFunc(errs, func(err error) bool { return errors.Is(err, ErrUnavailable) }); i >= 0 {
+			err = errs[i]
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	late := w.late
+	w.late, w.collecting = nil, false
+	if err != nil {
+		l.releaseAll(posts)
+		l.releaseAll(late)
+		return storeError("look for posts", err)
+	}
+	w.places, w.queue = places, posts
+	if more || len(late) > queueLimit {
+		l.releaseAll(late)
+		return nil
+	}
+	w.behind = false
+	for _, p := range late {
+		if slices.Contains(ids, p.topic.id) {
+			l.release(p.topic)
+		} else {
+			w.queue = append(w.queue, p)
+		}
+	}
+	return nil
+}
+
+// retry wakes the watcher, unless the watch was closed.
+func (w *Watch) retry() {
+	w.live.mu.Lock()
+	defer w.live.mu.Unlock()
+	if _, open := w.live.postWatches[w]; open {
+		w.signal()
+	}
+}
+
+// missed returns the first articles of a group, or of the site, that are not in the places, up to queueLimit in the order
+// of posting. more says that there may be others. It corrects places that are ahead of the store.
+func (r *Repo) missed(ctx context.Context, group GroupName, places []place) (ids []ArticleID, more bool, err error) {
+	l := AllArticles(ByTime, Ascending)
+	if group != "" {
+		l = InGroup(group, ByTime, Ascending)
+	}
+	type found struct {
+		id     ArticleID
+		second int64
+	}
+	var all []found
+	counters, replies := make([]*redis.StringCmd, len(places)), make([]*redis.Cmd, len(places))
+	next := make([]*cursor, len(places))
+	for i, p := range places {
+		next[i] = &cursor{score: float64(p.second - clockSlack)}
+	}
+	for first := true; slices.ContainsFunc(next, func(c *cursor) bool { return c != nil }); first = false {
+		err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
+			for i, after := range next {
+				if after == nil {
+					continue
+				}
+				q := listRequest{request: request[cursor]{size: queueLimit, after: after}}
+				if replies[i] = r.callListing(ctx, pipe, r.partitions[i], l, q); first {
+					counters[i] = pipe.Get(ctx, r.partitions[i].counter())
+				}
+			}
+		})
+		if err != nil {
+			return nil, false, err
+		}
+		for i := range next {
+			if next[i] == nil {
+				continue
+			}
+			page, err := parseRanked(replies[i])
+			if err != nil {
+				return nil, false, err
+			}
+			if n, err := counters[i].Int64(); first && (err == nil || errors.Is(err, redis.Nil)) {
+				places[i].goBack(ArticleID(n*int64(len(places)) + int64(i)))
+			}
+			next[i] = nil
+			before := len(all)
+			for _, z := range page.items {
+				if id, ok := articleOf(z); ok && !places[i].has(id, secondOf(z.Score)) {
+					all = append(all, found{id, secondOf(z.Score)})
+				}
+			}
+			switch full := len(page.items) == queueLimit; {
+			case full && len(all) == before: // the watcher has all of these
+				last := placeOf(page.items[len(page.items)-1])
+				next[i] = &last
+			case full:
+				more = true
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b found) int { return cmp.Or(cmp.Compare(a.second, b.second), cmp.Compare(a.id, b.id)) })
+	if len(all) > queueLimit {
+		all, more = all[:queueLimit], true
+	}
+	for _, a := range all {
+		ids = append(ids, a.id)
+	}
+	return ids, more, nil
+}

@@ -1,0 +1,259 @@
+package redisrepo_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"frontpage/redisrepo"
+)
+
+// resumePosts watches for the posts after a cursor.
+func (s *site) resumePosts(group redisrepo.GroupName, after string) *redisrepo.Watch {
+	s.t.Helper()
+	w, err := s.ResumePosts(s.ctx, group, "after", after)
+	if err != nil {
+		s.t.Fatalf("ResumePosts of %q after %q: %v", group, after, err)
+	}
+	return w
+}
+
+// takeCursor takes a post, and returns the cursor that it was sent with.
+func takeCursor(t *testing.T, w *redisrepo.Watch) (redisrepo.ArticleID, string) {
+	t.Helper()
+	d := delivery(t, w)
+	defer d.Done(true)
+	return d.Newest().ID, d.Cursor()
+}
+
+// Each partition has its own clock and its own numbers; posts of one second are in no order.
+func TestPostsGoOnAfterACursor(t *testing.T) {
+	t.Parallel()
+	for name, tags := range map[string][]string{"one partition": {""}, "four partitions": four} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			options := redisrepo.WithPartitions(len(tags))
+			s := newSite(t, nil, options)
+			l := s.reopened(s.client(), nil, options).listen(tags...)
+			s.post("alice", "go")
+			all, goers := l.watchPosts(""), l.watchPosts("go")
+			cursors := map[redisrepo.GroupName]string{"": all.Cursor(), "go": goers.Cursor()}
+			all.Close()
+			goers.Close()
+			posted, delivered := map[redisrepo.GroupName][]redisrepo.ArticleID{}, map[redisrepo.GroupName][]redisrepo.ArticleID{}
+			deleted := map[redisrepo.ArticleID]bool{}
+			for round := range 12 {
+				for i := range []int{0, 1, 5, 130, 240}[round%5] {
+					group := redisrepo.GroupName([]string{"go", "x"}[i%2])
+					id := s.post("alice", string(group)).ID
+					if deleted[id] = i%7 == 3; deleted[id] {
+						s.delete(id, moderator)
+						continue
+					}
+					posted[""] = append(posted[""], id)
+					if group == "go" {
+						posted["go"] = append(posted["go"], id)
+					}
+					if i%40 == 39 {
+						s.clock.advance(time.Second)
+					}
+				}
+				l.settle()
+				for group := range cursors {
+					w := l.resumePosts(group, cursors[group])
+					late := s.post("alice", "go").ID
+					posted[group] = append(posted[group], late)
+					if group == "" {
+						posted["go"] = append(posted["go"], late)
+					} else {
+						posted[""] = append(posted[""], late)
+					}
+					// Some rounds are cut off before all has been taken.
+					for len(delivered[group]) < len(posted[group]) && (round%3 != 1 || len(delivered[group])%50 != 49) {
+						var id redisrepo.ArticleID
+						id, cursors[group] = takeCursor(t, w)
+						delivered[group] = append(delivered[group], id)
+					}
+					w.Close()
+				}
+				s.clock.advance(time.Duration(round%2) * time.Second)
+			}
+			for group, cursor := range cursors {
+				w := l.resumePosts(group, cursor)
+				for len(delivered[group]) < len(posted[group]) {
+					id, _ := takeCursor(t, w)
+					delivered[group] = append(delivered[group], id)
+				}
+				l.pass()
+				if a := take(w); a != nil {
+					t.Errorf("group %q: delivered %v after the last post", group, a.ID)
+				}
+				slices.Sort(delivered[group])
+				slices.Sort(posted[group])
+				if !slices.Equal(delivered[group], posted[group]) {
+					t.Errorf("group %q: delivered\n%v\nwant\n%v", group, delivered[group], posted[group])
+				}
+			}
+			l.wantReports(0)
+		})
+	}
+}
+
+// A number may be drawn before another one, and be stored after it.
+func TestPostThatWasOvertakenIsDeliveredAfterACursor(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	l := s.reopened(s.client(), nil).listen()
+	s.post("alice")
+	l.pass()
+	w := l.watchPosts("")
+	s.do("INCR article:") // 2 is drawn
+	third := s.post("alice")
+	id, cursor := takeCursor(t, w)
+	if id != third.ID {
+		t.Fatalf("delivered %v, want %v", id, third.ID)
+	}
+	w.Close()
+	for _, later := range []time.Duration{0, time.Second} { // in the same second, and in the next
+		s.clock.advance(later)
+		s.do("SET article: 1")
+		second := s.post("alice")
+		if second.ID != 2 {
+			t.Fatalf("posted %v, want article:2", second.ID)
+		}
+		s.do("SET article: 3")
+		w := l.resumePosts("", cursor)
+		if id, _ := takeCursor(t, w); id != second.ID {
+			t.Errorf("delivered %v, want the post that was overtaken", id)
+		}
+		l.wantTaken(w)
+		w.Close()
+		s.do("DEL article:2 voted:2 downvoted:2")
+		s.do("ZREM time: article:2")
+		s.do("ZREM score: article:2")
+	}
+}
+
+// After the store went back in time, numbers are given to other articles.
+func TestCursorOfALostFuture(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	l := s.reopened(s.client(), nil).listen()
+	w := l.watchPosts("")
+	for range 3 {
+		s.post("alice")
+	}
+	var cursor string
+	for range 3 {
+		_, cursor = takeCursor(t, w)
+	}
+	w.Close()
+	s.do("FLUSHALL")
+	s.clock.advance(time.Second)
+	again := s.reopened(s.client(), nil)
+	a, b := again.post("alice"), again.post("bob")
+	l.pass()
+	w = l.resumePosts("", cursor)
+	l.wantTaken(w, a.ID, b.ID)
+}
+
+// A watcher without a cursor of an event has that of a list, or an article.
+func TestPostsGoOnAfterAListAndAfterAnArticle(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	l := s.reopened(s.client(), nil).listen()
+	s.post("alice")
+	s.clock.advance(time.Second)
+	newest := s.post("alice")
+	_, page, err := s.Walk(s.ctx, redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Descending), redisrepo.PageRequest{First: new(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.clock.advance(time.Minute)
+	a := s.post("alice")
+	for _, after := range []string{*page.StartCursor, newest.ID.String(), fmt.Sprint(int(newest.ID))} {
+		w := l.resumePosts("", after)
+		l.wantTaken(w, a.ID)
+		w.Close()
+	}
+	for _, after := range []string{"article:77", "x", "AAAA", *page.StartCursor + "A", strings.Repeat("A", 5000)} {
+		if _, err := s.ResumePosts(s.ctx, "", "after", after); err == nil {
+			t.Errorf("ResumePosts after %.20q succeeded, want a refusal", after)
+		}
+	}
+}
+
+// A process that cannot read what was missed tries again, and goes on where the watcher was.
+func TestCatchingUpSurvivesAnOutage(t *testing.T) {
+	t.Parallel()
+	l, other, f := cutSite(t)
+	w := l.watchPosts("")
+	cursor := w.Cursor()
+	w.Close()
+	var posted []redisrepo.ArticleID
+	for range 120 {
+		other.clock.advance(time.Second)
+		posted = append(posted, other.post("alice").ID)
+	}
+	l.settle()
+	w = l.resumePosts("", cursor)
+	f.command.Store("evalsha")
+	if _, ok := w.Take(); ok || !w.Behind() {
+		t.Fatal("a watch that begins at a cursor is not behind")
+	}
+	done := make(chan error, 1)
+	go func() { done <- w.CatchUp(t.Context()) }()
+	await(t, f.tried, "an attempt")
+	if err := <-done; err == nil {
+		t.Fatal("CatchUp succeeded while Redis refuses its reads")
+	}
+	f.command.Store("")
+	await(t, w.Wake(), "another attempt")
+	l.wantTaken(w, posted...)
+}
+
+func TestArticlesGoOnAfterTheirRevisions(t *testing.T) {
+	t.Parallel()
+	s := two(t)
+	l := s[0].listen()
+	a, b, c, d := s[1].post("alice"), s[1].post("alice"), s[1].post("alice"), s[1].post("alice")
+	ids := []redisrepo.ArticleID{a.ID, b.ID, c.ID, d.ID, 99}
+	w := l.watch(ids...)
+	start := w.Cursor()
+	s[1].vote(a.ID, "bob", up)
+	got := delivery(t, w)
+	cursor := got.Cursor()
+	got.Done(true)
+	w.Close()
+	s[1].vote(b.ID, "bob", up)
+	s[1].delete(c.ID, moderator)
+	l.settle()
+	for name, tt := range map[string]struct {
+		revisions func() ([]int64, error)
+		want      []redisrepo.ArticleID
+	}{
+		"the cursor of the event":     {func() ([]int64, error) { return redisrepo.RevisionsAt("id", cursor, ids) }, ids[1:3]},
+		"the cursor at the beginning": {func() ([]int64, error) { return redisrepo.RevisionsAt("id", start, ids) }, ids[:3]},
+		"revisions":                   {func() ([]int64, error) { return []int64{2, 1, 2, 1, 7}, nil }, ids[1:2]},
+		"no revision of one":          {func() ([]int64, error) { return []int64{2, 2, 2, -1, -1}, nil }, ids[3:4]},
+		"revisions that were lost":    {func() ([]int64, error) { return []int64{9, 2, 2, 1, -1}, nil }, ids[:1]},
+	} {
+		revisions, err := tt.revisions()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := l.ResumeArticles(l.ctx, ids, revisions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Log(name)
+		l.wantTaken(w, tt.want...)
+		w.Close()
+	}
+	_, err := redisrepo.RevisionsAt("Last-Event-ID", cursor, ids[1:])
+	wantRefused(t, err, "INVALID Last-Event-ID")
+	_, err = l.ResumeArticles(l.ctx, ids, []int64{1})
+	wantRefused(t, err, "INVALID revisions")
+}
