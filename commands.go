@@ -141,8 +141,8 @@ type audit struct {
 	Article string `arg:"" help:"Id of the article, such as article:17, or its number."`
 }
 
-// Run prints a line for each voter: name, vote, time and hashed address, separated by tabs. A dash
-// stands for what was not recorded.
+// Run prints a line with names, and one for each voter: name, vote, time and hashed address, separated by tabs. A
+// dash stands for what was not recorded.
 func (a *audit) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
 	id, err := redisrepo.ParseArticleID(a.Article)
 	if err != nil {
@@ -153,6 +153,7 @@ func (a *audit) Run(ctx context.Context, s *settings.Settings, log *slog.Logger)
 		if err != nil {
 			return err
 		}
+		fmt.Println("voter\tvote\ttime\taddress")
 		for _, e := range entries {
 			at := "-"
 			if e.At != nil {
@@ -328,7 +329,7 @@ func (manualPage) Run(command *kong.Context) error {
 
 type token struct {
 	User string        `arg:"" help:"Name of the user."`
-	Role []string      `placeholder:"NAME" help:"Role of the user, such as moderator."`
+	Role []string      `placeholder:"NAME" help:"Role of the user: moderator or service."`
 	For  time.Duration `default:"1h" help:"How long the token is valid, such as 1h or 30d."`
 }
 

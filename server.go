@@ -211,7 +211,11 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 		if err != nil {
 			return err
 		}
-		log.Info("sample articles", "added", added)
+		if added == 0 {
+			log.Warn("no sample articles were added: the site has articles, or had some; for a site of its own, start with another data directory, such as DATA_DIR=demo")
+		} else {
+			log.Info("sample articles", "added", added)
+		}
 	}
 	away.Follow(background, repo.Serves)
 	var updates sync.WaitGroup

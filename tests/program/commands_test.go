@@ -194,7 +194,7 @@ func TestAuditListsVotersWithHashedAddresses(t *testing.T) {
 	check := func() {
 		t.Helper()
 		out, said, code := programtest.Run(t, env, "audit", "1")
-		pattern := regexp.MustCompile(`^alice\tup\t-\t-\nbob\tup\t-\t-\n((?:\w+\t\w+\t20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ\t[0-9a-f]{12}\n){3})$`)
+		pattern := regexp.MustCompile(`^voter\tvote\ttime\taddress\nalice\tup\t-\t-\nbob\tup\t-\t-\n((?:\w+\t\w+\t20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ\t[0-9a-f]{12}\n){3})$`)
 		m := pattern.FindStringSubmatch(out)
 		if code != 0 || m == nil {
 			t.Fatalf("audit: exit code %d, want 0 and a line for each voter:\n%s%s", code, out, said)

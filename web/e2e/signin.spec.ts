@@ -117,8 +117,29 @@ test.describe("by token", () => {
       await expect(message(page)).toHaveText("You have been signed out. Please sign in again.");
       await signedOut(page);
       await expect(page.getByRole("heading", { name: "Welcome" })).toBeVisible();
+      await expect(page.getByText("go run")).toHaveCount(0); // it is for operators
       expect(await page.evaluate(() => localStorage.getItem("frontpage.token"))).toBeNull();
     }
+  });
+
+  test("a wrong token in the form is an error there, and signs no user out", async ({ page }) => {
+    await page.goto("/signin?to=/new");
+    for (const [value, error] of [
+      ["nonsense", "malformed"],
+      [`${token("ada")}x`, "not signed"],
+      [token("ada", -60), "expired"],
+    ] as const) {
+      await page.getByLabel("Token").fill(value);
+      await page.getByRole("button", { name: "Sign in" }).click();
+      await expect(page.locator("#problem")).toContainText(error);
+      await expect(page.getByLabel("Token")).toBeFocused();
+      await expect(page).toHaveURL("/signin?to=/new");
+    }
+    await expect(message(page)).toHaveText("");
+    await page.getByLabel("Token").fill(token("ada"));
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await expect(page).toHaveURL("/new");
+    await signedIn(page, "ada");
   });
 
   test("a token that expires during a visit signs out, and the page says so", async ({ page }) => {

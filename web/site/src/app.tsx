@@ -16,12 +16,14 @@ import { Failed, Missing, Skeleton } from "./states";
 import { SubmitPage } from "./submit";
 
 const messageTime = 6000; // milliseconds
+const storeWait = 5000; // milliseconds
 
 export function App() {
   const [session, setSession] = useState(readSession);
   const [online, setOnline] = useState(true);
   const [connections, setConnections] = useState(0);
   const [message, setMessage] = useState({ text: "" });
+  const [away, setAway] = useState(false);
 
   const say = useCallback((text: string) => setMessage({ text }), []);
   const refresh = useCallback(
@@ -34,6 +36,20 @@ export function App() {
     return () => clearTimeout(timer);
   }, [message]);
 
+  // Whether the server reaches its store. Once it does again, the page reads what it shows.
+  const lookForStore = useCallback(async () => {
+    const response = await fetch("/readyz").catch(() => undefined);
+    setAway(response?.status === 503);
+  }, []);
+  useEffect(() => {
+    if (!away) return;
+    const timer = setInterval(lookForStore, storeWait);
+    return () => {
+      clearInterval(timer);
+      setConnections((count) => count + 1);
+    };
+  }, [away]);
+
   const connection = useMemo(
     () =>
       connect(session, {
@@ -42,6 +58,7 @@ export function App() {
           setConnections((count) => count + 1);
         },
         closed: () => setOnline(false),
+        unavailable: lookForStore,
         refused() {
           // The credentials may have been replaced in the meantime.
           if (isSame(session, readSession())) {
@@ -58,13 +75,14 @@ export function App() {
 
   return (
     <Provider value={connection.client}>
-      <Shell {...{ online, connections, message, refresh, say }} />
+      <Shell {...{ online, away, connections, message, refresh, say }} />
     </Provider>
   );
 }
 
 interface ShellProps {
   online: boolean;
+  away: boolean;
   connections: number;
   message: { text: string };
   refresh(): void;
@@ -74,7 +92,7 @@ interface ShellProps {
 // Pages whose own query does not tell what the frame shows.
 const withoutFrame = ["submit", "signin", "missing"];
 
-function Shell({ online, connections, message, refresh, say }: ShellProps) {
+function Shell({ online, away, connections, message, refresh, say }: ShellProps) {
   const visit = useVisit();
   const [unanswered] = useState(isUnanswered);
   const asks = unanswered || withoutFrame.includes(parse(visit.path).page);
@@ -129,8 +147,10 @@ function Shell({ online, connections, message, refresh, say }: ShellProps) {
         </a>
         <Header path={visit.path} checking={checking} />
         <p class="offline" role="status">
-          {!online &&
-            "No connection to the server. This page may be out of date until the connection is back."}
+          {!online
+            ? "No connection to the server. This page may be out of date until the connection is back."
+            : away &&
+              "The server cannot reach its store. Votes and posts fail, and this page may be out of date, until it is back."}
         </p>
         <main id="main" class="shell" ref={main} tabIndex={-1}>
           {waiting ? <Skeleton /> : <Content key={visit.key} {...{ error, retry }} />}

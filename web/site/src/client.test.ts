@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Client, DocumentInput } from "@urql/preact";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { connect } from "./client";
+import { connect, rejection } from "./client";
 import * as operations from "./gql";
 import { Article, type ArticleQuery, Vote, type VoteDirection } from "./gql";
 import { inOrder } from "./requests";
@@ -55,7 +55,8 @@ beforeEach(() => {
         headers: new Headers(init.headers),
         respond: (data, status = 200) => {
           const headers = { "Content-Type": "application/json" };
-          const errors = status === 200 ? undefined : [{ message: "refused" }];
+          const extensions = status === 503 ? { code: "UNAVAILABLE" } : undefined;
+          const errors = status === 200 ? undefined : [{ message: "refused", extensions }];
           resolve(new Response(JSON.stringify({ data, errors }), { status, headers }));
         },
         fail: () => reject(new TypeError("Failed to fetch")),
@@ -72,7 +73,7 @@ afterEach(() => {
 });
 
 function start(session: Session = { credentials: {} }) {
-  const events = { connected: vi.fn(), closed: vi.fn(), refused: vi.fn() };
+  const events = { connected: vi.fn(), closed: vi.fn(), refused: vi.fn(), unavailable: vi.fn() };
   const { client, end } = connect(session, events);
   ends.push(end);
   return { client, events };
@@ -228,6 +229,29 @@ test("the socket sends the credentials, and reports when the server rejects them
   socket?.onclose?.(new CloseEvent("close", { code: 4403, reason: "Forbidden" }));
   await vi.waitFor(() => expect(events.closed).toHaveBeenCalledTimes(1));
   expect(events.refused).toHaveBeenCalledTimes(1);
+});
+
+test("the page learns that the store is away, and why credentials are rejected", async () => {
+  const { client, events } = start();
+  const asked = client.query(Article, { id: "article:17" }).toPromise();
+  await sent(1);
+  requests[0]?.respond(null, 503);
+  await asked;
+  expect(events.unavailable).toHaveBeenCalledTimes(1);
+
+  const answers: [number, string, string?][] = [
+    [401, "TOKEN_INVALID", "The token is malformed."],
+    [401, "TOKEN_KEY_UNKNOWN"],
+    [503, "UNAVAILABLE"],
+    [200, ""],
+  ];
+  for (const [status, code, want] of answers) {
+    const answer = { errors: [{ message: "the token is malformed", extensions: { code } }] };
+    vi.stubGlobal("fetch", async () => new Response(JSON.stringify(answer), { status }));
+    expect(await rejection({ Authorization: "Bearer x" })).toBe(want);
+  }
+  vi.stubGlobal("fetch", () => Promise.reject(new TypeError("offline")));
+  expect(await rejection({})).toBeUndefined();
 });
 
 test("nothing is left to do after the end", async () => {

@@ -10,6 +10,7 @@ import {
 } from "@urql/preact";
 import { createClient } from "graphql-ws";
 import { Start } from "./gql";
+import { sentence } from "./problem";
 import type { Session } from "./session";
 import { count, type Tally } from "./tally";
 
@@ -20,6 +21,8 @@ export interface Events {
   closed(): void;
   /** The server rejected the credentials. */
   refused(): void;
+  /** The server is busy, or cannot reach its store. */
+  unavailable(): void;
 }
 
 const endpoint = "/query";
@@ -33,6 +36,11 @@ const tallyFragment = gql`
 `;
 
 const noKey = () => null;
+
+// The cache keeps all that a window has read. So after this many answers the next page is loaded by the browser.
+const maxResults = 300;
+let results = 0;
+export const isFull = () => results > maxResults;
 
 /** A normalized cache: each article is stored once, so that any result updates it everywhere. */
 const cache = () =>
@@ -120,7 +128,11 @@ export function connect(session: Session, events: Events): { client: Client; end
     fetchOptions: { headers: utf8Headers(session.credentials) },
     exchanges: [
       mapExchange({
+        onResult({ operation }) {
+          if (operation.kind === "query") results++;
+        },
         onError({ response, graphQLErrors: [first] }) {
+          if (first?.extensions.code === "UNAVAILABLE") notify("unavailable");
           if (response?.status === 401 && first?.extensions.code !== unknownKey) notify("refused");
         },
       }),
@@ -142,6 +154,16 @@ export function connect(session: Session, events: Events): { client: Client; end
       Promise.resolve(socket.dispose()).catch(() => {});
     },
   };
+}
+
+/** Returns why the server rejects credentials; nothing if it does not, or cannot tell now. */
+export async function rejection(credentials: Record<string, string>): Promise<string | undefined> {
+  const headers = { ...utf8Headers(credentials), "Content-Type": "application/json" };
+  const body = JSON.stringify({ query: Start });
+  const response = await fetch(endpoint, { method: "POST", headers, body }).catch(() => undefined);
+  if (response?.status !== 401) return;
+  const [first] = (await response.json()).errors;
+  return first.extensions.code === unknownKey ? undefined : sentence(first.message);
 }
 
 /** Encodes header values as UTF-8: fetch takes one character per byte, and names may have any letters. */

@@ -123,13 +123,19 @@ export function UserPage({ name }: { name: string }) {
 /** The front page of a site without articles: what to do next. */
 function Welcome() {
   const { site } = usePage();
+  const submit = <a href="/submit">Submit the first article</a>;
+  // Only in development mode the visitor is the operator.
+  if (site?.signIn !== "NAME")
+    return (
+      <Empty title="Welcome">
+        <p>There are no articles yet. {submit}.</p>
+      </Empty>
+    );
   return (
     <Empty title="Welcome to your front page">
       <p>The server is running and has no articles yet. Next steps:</p>
       <ul>
-        <li>
-          <a href="/submit">Submit the first article</a>. Open a second window to see votes arrive live.
-        </li>
+        <li>{submit}. Open a second window to see votes arrive live.</li>
         <li>
           Restart the server with <code>go run . --demo</code> to fill it with sample articles.
         </li>

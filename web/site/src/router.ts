@@ -1,4 +1,5 @@
 import { useLayoutEffect, useState } from "preact/hooks";
+import { isFull } from "./client";
 import type { ArticleOrder } from "./gql";
 
 /** A page of the site. */
@@ -175,7 +176,8 @@ export function followLinks(event: MouseEvent): void {
     event.metaKey ||
     event.ctrlKey ||
     event.shiftKey ||
-    event.altKey
+    event.altKey ||
+    isFull()
   ) {
     return;
   }

@@ -1,4 +1,5 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { rejection } from "./client";
 import { usePage, useTitle } from "./page";
 import { navigate, remember } from "./router";
 import { returnPath, type Site, signInAddress, signInAs, signInWith, takeToken } from "./session";
@@ -7,6 +8,7 @@ export function SignInPage({ site }: { site: Site }) {
   useTitle("Sign in");
   const { refresh, say } = usePage();
   const input = useRef<HTMLInputElement>(null);
+  const [problem, setProblem] = useState<string>();
   const to = returnPath(location.search);
   const done = () => {
     refresh();
@@ -21,12 +23,17 @@ export function SignInPage({ site }: { site: Site }) {
     input.current?.focus();
   }, []);
 
-  const submit = (event: Event) => {
+  const submit = async (event: Event) => {
     event.preventDefault();
-    const value = input.current?.value.trim();
+    const value = input.current?.value.trim().replace(/^Bearer\s+/i, "");
     if (!value) return;
     if (site.signIn === "NAME") signInAs(value);
-    else signInWith(value);
+    else {
+      const rejected = await rejection({ Authorization: `Bearer ${value}` });
+      setProblem(rejected);
+      if (rejected) return input.current?.focus();
+      signInWith(value);
+    }
     done();
   };
 
@@ -64,12 +71,16 @@ export function SignInPage({ site }: { site: Site }) {
         id="who"
         ref={input}
         required
-        aria-describedby="about"
+        aria-describedby="about problem"
+        aria-invalid={problem !== undefined}
         autocomplete={name ? "username" : "off"}
         autocapitalize="none"
         spellcheck={false}
         {...(name ? { maxLength: 64 } : { type: "password" })}
       />
+      <p id="problem" class="error" role="alert">
+        {problem}
+      </p>
       <button class="button" type="submit">
         Sign in
       </button>
