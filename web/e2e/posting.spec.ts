@@ -62,11 +62,7 @@ test("the largest groups come first, and are found and suggested among many", as
   await expect(page).toHaveURL("/g/github.com");
   await page.goto("/submit");
   await page.getByLabel("Groups").fill("git");
-  await expect(page.getByRole("button", { name: "Add group" })).toHaveText([
-    "github.com",
-    "git",
-    "gitlab.com",
-  ]);
+  await expect(page.getByRole("button", { name: "Add group" })).toHaveText(["github.com", "gitlab.com"]);
 });
 
 test("a link that was posted already is shown while one types", async ({ page, server }) => {
