@@ -178,7 +178,7 @@ test("an article is deleted if the page is left before the response", async ({ p
   await page.getByRole("button", { name: "Delete permanently" }).click();
   await held.arrived(1);
   await page.goto("/");
-  await expect(message(page)).toHaveText("Your article has been deleted.");
+  await expect(message(page)).toHaveText("The article has been deleted.");
   await expect(page.getByRole("heading", { name: "Welcome" })).toBeVisible();
   held.release();
   expect(await server.articles()).toEqual([]);

@@ -9,10 +9,10 @@ import { gate, message, onOperation, rows, up, votes } from "./helpers";
 const secret = "a secret of at least thirty-two bytes";
 
 /** Returns an HS256 token for a user that expires after some seconds. */
-function token(sub: string, seconds = 600): string {
+function token(sub: string, seconds = 600, roles: string[] = []): string {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
   const exp = Math.floor(Date.now() / 1000) + seconds;
-  const signed = `${part({ alg: "HS256", typ: "JWT" })}.${part({ sub, exp })}`;
+  const signed = `${part({ alg: "HS256", typ: "JWT" })}.${part({ sub, exp, roles })}`;
   return `${signed}.${createHmac("sha256", secret).update(signed).digest("base64url")}`;
 }
 
@@ -197,6 +197,30 @@ test.describe("by token", () => {
       "The server cannot be reached. Your post is saved in this window. Try again.",
     );
     await expect(page).toHaveURL("/submit");
+  });
+
+  test("a moderator can delete the article of another user, who cannot delete that of others", async ({
+    page,
+  }) => {
+    const remove = page.getByText("Delete this article");
+    await page.goto("/healthz");
+    await storeToken(page, token("ada"));
+    await page.goto("/submit");
+    await page.getByLabel("Title").fill("Spam");
+    await page.getByLabel("Text").fill("Words.");
+    await page.getByRole("button", { name: "Post" }).click();
+    await expect(remove).toBeVisible();
+    await storeToken(page, token("ben"));
+    await page.reload();
+    await signedIn(page, "ben");
+    await expect(page.getByRole("article")).toBeVisible();
+    await expect(remove).toHaveCount(0);
+    await storeToken(page, token("mod", 600, ["moderator"]));
+    await page.reload();
+    await remove.click();
+    await page.getByRole("button", { name: "Delete permanently" }).click();
+    await expect(message(page)).toHaveText("The article has been deleted.");
+    await expect(page).toHaveURL("/");
   });
 
   test("the first page shows who is signed in and what the site allows, by one request", async ({ page }) => {

@@ -104,7 +104,7 @@ function DeleteButton({ id }: { id: string }) {
     if (refused) return say(`The article was not deleted: ${refused.message}.`);
     if (error) return say(`${explainError(error)} The article may not have been deleted.`);
     if (!data) return;
-    say("Your article has been deleted.");
+    say("The article has been deleted.");
     if (isHere(visit)) navigate("/", "replace");
   };
   return (

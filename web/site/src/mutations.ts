@@ -87,7 +87,7 @@ export function useRepeat(viewer: string | undefined, say: (message: string) => 
 const doubts = {
   Vote: "Your last vote may not have been counted.",
   Post: "Your last post may not have been published. It is saved in this window: go to Submit.",
-  Delete: "Your article may not have been deleted.",
+  Delete: "The article may not have been deleted.",
 };
 
 async function repeat(client: Client, viewer: string, say: (message: string) => void): Promise<void> {
@@ -101,7 +101,7 @@ async function repeat(client: Client, viewer: string, say: (message: string) => 
     const refusal = payload?.userErrors[0];
     if (refusal) say(`${sentence(refusal.message)} ${doubts[mutation.name]}`);
     else if (error) say(`${explainError(error)} ${doubts[mutation.name]}`);
-    else if (payload && "deletedId" in payload) say("Your article has been deleted.");
+    else if (payload && "deletedId" in payload) say("The article has been deleted.");
     else if (data && "post" in data && data.post?.article) {
       keepDraft(undefined);
       say("Your article has been posted.");
