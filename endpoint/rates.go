@@ -23,7 +23,7 @@ type Rates struct {
 	Cost      Rate // points of complexity, of all operations
 	Votes     Rate
 	Posts     Rate
-	Changes   Rate // regroupings and deletions
+	Changes   Rate // edits, regroupings and deletions
 	Addresses int  // how many users' quota one address gets, at least 1
 }
 

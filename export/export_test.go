@@ -91,6 +91,13 @@ func (s site) fill(t *testing.T) {
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
+	mine := redisrepo.Actor{Name: "poster 1"}
+	for n := range 25 {
+		posted(s.Edit(ctx, ids[1], mine, redisrepo.Edit{Title: new(fmt.Sprint("edit ", n)), Text: new(fmt.Sprint("\"text\"\n", n%3))}))
+	}
+	posted(s.Edit(ctx, ids[6], moderator, redisrepo.Edit{Title: new("edited"), Groups: []string{"go", "moved"}, Reason: new("a reason")}))
+	posted(s.Edit(ctx, ids[21], mine, redisrepo.Edit{Text: new("a text")}))
+	posted(s.Delete(ctx, ids[21], mine)) // frees its link
 	posted(s.Delete(ctx, ids[3], redisrepo.Actor{Name: "poster 3"}))
 	posted(s.Delete(ctx, ids[4], moderator))
 	posted(s.Delete(ctx, ids[5], moderator))

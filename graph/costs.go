@@ -29,12 +29,14 @@ func listCosts(pageSize int) ComplexityRoot {
 	c.Subscription.ArticleChanged = func(child int, ids []string, _ []int32) int { return listCost(child, max(len(ids), 1)) }
 	c.Article.Groups = func(child int) int { return listCost(child, redisrepo.MaxGroups) }
 	c.Article.Link = func(int) int { return linkCost }
-	c.Article.Text = func(int) int { return textCost }
+	c.Article.Text, c.ArticleVersion.Text = func(int) int { return textCost }, func(int) int { return textCost }
+	c.Article.History = func(child int, first *int32) int { return listCost(child, redisrepo.MaxVersions, first) }
+	c.ModerationEntry.Link = func(int) int { return linkCost }
 	names := func(child int) int { return listCost(child, redisrepo.MaxGroups) }
 	c.ModerationEntry.Before, c.ModerationEntry.After = names, names
 	one, several := func(child int) int { return listCost(child, 1) }, func(child int) int { return listCost(child, maxUserErrors) }
 	c.VotePayload.UserErrors, c.DeleteArticlePayload.UserErrors = one, one
-	c.PostPayload.UserErrors, c.RegroupPayload.UserErrors = several, several
+	c.PostPayload.UserErrors, c.RegroupPayload.UserErrors, c.EditArticlePayload.UserErrors = several, several, several
 	path := func(child int) int { return listCost(child, 2) } // such as groups, 0
 	c.BasicUserError.Field, c.DuplicateLinkError.Field, c.RateLimitedError.Field = path, path, path
 	return c

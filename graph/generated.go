@@ -50,7 +50,9 @@ type ComplexityRoot struct {
 		CreatedAt        func(childComplexity int) int
 		DeletedAt        func(childComplexity int) int
 		Downvotes        func(childComplexity int) int
+		EditedAt         func(childComplexity int) int
 		Groups           func(childComplexity int) int
+		History          func(childComplexity int, first *int32) int
 		ID               func(childComplexity int) int
 		IsInteresting    func(childComplexity int) int
 		Link             func(childComplexity int) int
@@ -62,6 +64,7 @@ type ComplexityRoot struct {
 		Title            func(childComplexity int) int
 		Upvotes          func(childComplexity int) int
 		ViewerCanDelete  func(childComplexity int) int
+		ViewerCanEdit    func(childComplexity int) int
 		ViewerCanRegroup func(childComplexity int) int
 		ViewerCanVote    func(childComplexity int) int
 		ViewerVote       func(childComplexity int) int
@@ -81,6 +84,14 @@ type ComplexityRoot struct {
 		Node   func(childComplexity int) int
 	}
 
+	ArticleVersion struct {
+		By    func(childComplexity int) int
+		Text  func(childComplexity int) int
+		Title func(childComplexity int) int
+		Until func(childComplexity int) int
+		Votes func(childComplexity int) int
+	}
+
 	BasicUserError struct {
 		Code    func(childComplexity int) int
 		Field   func(childComplexity int) int
@@ -98,6 +109,11 @@ type ComplexityRoot struct {
 		Code      func(childComplexity int) int
 		Field     func(childComplexity int) int
 		Message   func(childComplexity int) int
+	}
+
+	EditArticlePayload struct {
+		Article    func(childComplexity int) int
+		UserErrors func(childComplexity int) int
 	}
 
 	Group struct {
@@ -138,11 +154,15 @@ type ComplexityRoot struct {
 		Before     func(childComplexity int) int
 		By         func(childComplexity int) int
 		Kind       func(childComplexity int) int
+		Link       func(childComplexity int) int
 		OnBehalfOf func(childComplexity int) int
+		Reason     func(childComplexity int) int
+		Title      func(childComplexity int) int
 	}
 
 	Mutation struct {
 		DeleteArticle func(childComplexity int, input DeleteArticleInput) int
+		EditArticle   func(childComplexity int, input EditArticleInput) int
 		Post          func(childComplexity int, input redisrepo.Draft) int
 		Regroup       func(childComplexity int, input RegroupInput) int
 		Vote          func(childComplexity int, input VoteInput) int
@@ -206,6 +226,7 @@ type ComplexityRoot struct {
 
 	SiteRules struct {
 		Downvotes        func(childComplexity int) int
+		EditWindow       func(childComplexity int) int
 		InterestingVotes func(childComplexity int) int
 		LinkWindow       func(childComplexity int) int
 		PageSize         func(childComplexity int) int
@@ -245,6 +266,9 @@ type ArticleResolver interface {
 	ViewerCanVote(ctx context.Context, objs []*redisrepo.Article) ([]bool, error)
 	ViewerCanDelete(ctx context.Context, objs []*redisrepo.Article) ([]bool, error)
 	ViewerCanRegroup(ctx context.Context, objs []*redisrepo.Article) ([]bool, error)
+
+	History(ctx context.Context, objs []*redisrepo.Article, first *int32) ([][]*redisrepo.Version, error)
+	ViewerCanEdit(ctx context.Context, objs []*redisrepo.Article) ([]bool, error)
 }
 type ArticleConnectionResolver interface {
 	TotalCount(ctx context.Context, obj *ArticleConnection) (int32, error)
@@ -266,6 +290,7 @@ type MutationResolver interface {
 	Post(ctx context.Context, input redisrepo.Draft) (*PostPayload, error)
 	Vote(ctx context.Context, input VoteInput) (*VotePayload, error)
 	Regroup(ctx context.Context, input RegroupInput) (*RegroupPayload, error)
+	EditArticle(ctx context.Context, input EditArticleInput) (*EditArticlePayload, error)
 	DeleteArticle(ctx context.Context, input DeleteArticleInput) (*DeleteArticlePayload, error)
 }
 type QueryResolver interface {
@@ -328,12 +353,29 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Article.Downvotes(childComplexity), true
+	case "Article.editedAt":
+		if e.ComplexityRoot.Article.EditedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Article.EditedAt(childComplexity), true
 	case "Article.groups":
 		if e.ComplexityRoot.Article.Groups == nil {
 			break
 		}
 
 		return e.ComplexityRoot.Article.Groups(childComplexity), true
+	case "Article.history":
+		if e.ComplexityRoot.Article.History == nil {
+			break
+		}
+
+		args, err := ec.field_Article_history_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Article.History(childComplexity, args["first"].(*int32)), true
 	case "Article.id":
 		if e.ComplexityRoot.Article.ID == nil {
 			break
@@ -400,6 +442,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Article.ViewerCanDelete(childComplexity), true
+	case "Article.viewerCanEdit":
+		if e.ComplexityRoot.Article.ViewerCanEdit == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Article.ViewerCanEdit(childComplexity), true
 	case "Article.viewerCanRegroup":
 		if e.ComplexityRoot.Article.ViewerCanRegroup == nil {
 			break
@@ -469,6 +517,37 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.ArticleEdge.Node(childComplexity), true
 
+	case "ArticleVersion.by":
+		if e.ComplexityRoot.ArticleVersion.By == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ArticleVersion.By(childComplexity), true
+	case "ArticleVersion.text":
+		if e.ComplexityRoot.ArticleVersion.Text == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ArticleVersion.Text(childComplexity), true
+	case "ArticleVersion.title":
+		if e.ComplexityRoot.ArticleVersion.Title == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ArticleVersion.Title(childComplexity), true
+	case "ArticleVersion.until":
+		if e.ComplexityRoot.ArticleVersion.Until == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ArticleVersion.Until(childComplexity), true
+	case "ArticleVersion.votesThen":
+		if e.ComplexityRoot.ArticleVersion.Votes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ArticleVersion.Votes(childComplexity), true
+
 	case "BasicUserError.code":
 		if e.ComplexityRoot.BasicUserError.Code == nil {
 			break
@@ -531,6 +610,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.DuplicateLinkError.Message(childComplexity), true
+
+	case "EditArticlePayload.article":
+		if e.ComplexityRoot.EditArticlePayload.Article == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EditArticlePayload.Article(childComplexity), true
+	case "EditArticlePayload.userErrors":
+		if e.ComplexityRoot.EditArticlePayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EditArticlePayload.UserErrors(childComplexity), true
 
 	case "Group.articleCount":
 		if e.ComplexityRoot.Group.ArticleCount == nil {
@@ -679,12 +771,30 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ModerationEntry.Kind(childComplexity), true
+	case "ModerationEntry.link":
+		if e.ComplexityRoot.ModerationEntry.Link == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationEntry.Link(childComplexity), true
 	case "ModerationEntry.onBehalfOf":
 		if e.ComplexityRoot.ModerationEntry.OnBehalfOf == nil {
 			break
 		}
 
 		return e.ComplexityRoot.ModerationEntry.OnBehalfOf(childComplexity), true
+	case "ModerationEntry.reason":
+		if e.ComplexityRoot.ModerationEntry.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationEntry.Reason(childComplexity), true
+	case "ModerationEntry.title":
+		if e.ComplexityRoot.ModerationEntry.Title == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationEntry.Title(childComplexity), true
 
 	case "Mutation.deleteArticle":
 		if e.ComplexityRoot.Mutation.DeleteArticle == nil {
@@ -697,6 +807,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.DeleteArticle(childComplexity, args["input"].(DeleteArticleInput)), true
+	case "Mutation.editArticle":
+		if e.ComplexityRoot.Mutation.EditArticle == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_editArticle_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.EditArticle(childComplexity, args["input"].(EditArticleInput)), true
 	case "Mutation.post":
 		if e.ComplexityRoot.Mutation.Post == nil {
 			break
@@ -1005,6 +1126,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.SiteRules.Downvotes(childComplexity), true
+	case "SiteRules.editWindow":
+		if e.ComplexityRoot.SiteRules.EditWindow == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SiteRules.EditWindow(childComplexity), true
 	case "SiteRules.interestingVotes":
 		if e.ComplexityRoot.SiteRules.InterestingVotes == nil {
 			break
@@ -1129,6 +1256,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	ec := newExecutionContext(opCtx, e, make(chan graphql.DeferredResult))
 	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
 		ec.unmarshalInputDeleteArticleInput,
+		ec.unmarshalInputEditArticleInput,
 		ec.unmarshalInputPostInput,
 		ec.unmarshalInputRegroupInput,
 		ec.unmarshalInputVoteInput,
@@ -1363,8 +1491,19 @@ type Mutation {
   regroup(input: RegroupInput!): RegroupPayload
 
   """
+  Change the title, text or groups of one of the viewer's articles. The title can be
+  changed for 15 minutes after posting, unless configured otherwise, the text while
+  voting is open, and the groups at any time. Moderators may edit any article at any
+  time. Earlier titles and texts are kept: see Article.history. The link cannot be
+  changed: delete the article and post again. An edit that changes nothing is a no-op,
+  not an error, so a request that got no response can be sent again.
+  """
+  editArticle(input: EditArticleInput!): EditArticlePayload
+
+  """
   Delete one of the viewer's articles; moderators may delete any. It disappears from
-  all lists immediately. Deleting it again is a no-op, not an error.
+  all lists immediately. If its poster deletes it and no other user has a vote on it,
+  its link can be posted again at once. Deleting it again is a no-op, not an error.
   """
   deleteArticle(input: DeleteArticleInput!): DeleteArticlePayload
 }
@@ -1492,8 +1631,31 @@ type Article implements Node {
   than before only after the site lost changes or was restored from a backup.
   """
   revision: Int!
+  "When the title or the text was last changed, or null if they are as they were posted."
+  editedAt: Time
+  "What the title and the text were before, newest first: at most the last 20 versions. Empty if they are as they were posted."
+  history(
+    "Return at most this many versions, 1 to 100. Default: all."
+    first: Int
+  ): [ArticleVersion!]!
+  "Whether an edit of at least the text by the viewer would be accepted now. False for anonymous callers."
+  viewerCanEdit: Boolean!
   "When the article was deleted. Set only in the last event sent to its watchers; otherwise null."
   deletedAt: Time
+}
+
+"What an article was before an edit."
+type ArticleVersion {
+  "The title."
+  title: String!
+  "The text, or null if the article had none."
+  text: String
+  "The user who replaced this version: the poster or a moderator."
+  by: User!
+  "When it was replaced."
+  until: Time!
+  "The article's net votes at that time: later votes are for later versions."
+  votesThen: Int!
 }
 
 "A named set of articles."
@@ -1583,6 +1745,8 @@ type SiteRules {
   posterVotes: Boolean!
   "Number of articles on a page if a query asks for no number."
   pageSize: Int!
+  "How long after posting its poster can change an article's title, seconds. The text can be changed as long as the article can be voted on, if that is longer."
+  editWindow: Int!
   "How long after a post its link cannot be posted again, seconds; 0 if it can at once."
   linkWindow: Int!
 }
@@ -1693,9 +1857,15 @@ type ModerationEntry {
   onBehalfOf: String
   "When it happened."
   at: Time!
-  "The groups before a regrouping. Empty for other kinds."
+  "The article's title after the action. Null in entries of versions that did not record it."
+  title: String
+  "The article's link, or null if it has none or the entry is of a version that did not record it."
+  link: URL
+  "Why, or null if no reason was given."
+  reason: String
+  "The groups before the action, if it changed them. Empty otherwise."
   groupsBefore: [String!]!
-  "The groups after a regrouping. Empty for other kinds."
+  "The groups after the action, if it changed them. Empty otherwise."
   groupsAfter: [String!]!
 }
 
@@ -1705,6 +1875,8 @@ enum ModerationKind {
   DELETED
   "The article was restored."
   UNDELETED
+  "A moderator changed the article's title or text."
+  EDITED
   "A moderator changed the article's groups, or reserved groups were changed."
   REGROUPED
 }
@@ -1745,10 +1917,39 @@ input RegroupInput {
   remove: [String!]! = []
 }
 
+"A change of an article. What is missing or null stays as it is; at least one of title, text and groups is required."
+input EditArticleInput {
+  "The article's id or bare number."
+  article: ID!
+  "The new title, as in PostInput."
+  title: String
+  "The new text, at most 10,000 characters. An empty one removes the text of an article with a link."
+  text: String
+  "Names of all groups that the article is to be in: at most 10."
+  groups: [String!]
+  """
+  A revision of the article that the client knows. If its title, text or groups have been
+  changed since, the edit is refused with the code CONFLICT. Votes do not matter.
+  """
+  ifRevision: Int
+  "Why, on a line of at most 500 characters: for the moderation log, in which moderators' edits are entered."
+  reason: String
+}
+
+"The result of editArticle."
+type EditArticlePayload {
+  "The article after the edit, or as it stands if the edit was refused with the code CONFLICT. Null if it was refused otherwise: see userErrors."
+  article: Article
+  "Why the edit was refused. If not empty, nothing has changed."
+  userErrors: [UserError!]!
+}
+
 "The article to delete."
 input DeleteArticleInput {
   "The article's id or bare number."
   article: ID!
+  "Why, on a line of at most 500 characters: for the moderation log."
+  reason: String
 }
 
 "The result of deleteArticle."
@@ -1847,7 +2048,9 @@ enum UserErrorCode {
   TOO_LONG
   "Voting on the article has ended."
   VOTING_CLOSED
-  "The idempotency key was already used for a different post."
+  "It is too late for the poster to change the title or the text."
+  EDIT_CLOSED
+  "The idempotency key was already used for a different post, or the article was edited after the revision in ifRevision."
   CONFLICT
   "The link was posted recently. The error is a DuplicateLinkError."
   DUPLICATE_LINK
@@ -1902,6 +2105,12 @@ func (ec *executionContext) childFields_Article(ctx context.Context, field graph
 		return ec.fieldContext_Article_viewerCanRegroup(ctx, field)
 	case "revision":
 		return ec.fieldContext_Article_revision(ctx, field)
+	case "editedAt":
+		return ec.fieldContext_Article_editedAt(ctx, field)
+	case "history":
+		return ec.fieldContext_Article_history(ctx, field)
+	case "viewerCanEdit":
+		return ec.fieldContext_Article_viewerCanEdit(ctx, field)
 	case "deletedAt":
 		return ec.fieldContext_Article_deletedAt(ctx, field)
 	}
@@ -1932,6 +2141,22 @@ func (ec *executionContext) childFields_ArticleEdge(ctx context.Context, field g
 	return nil, fmt.Errorf("no field named %q was found under type ArticleEdge", field.Name)
 }
 
+func (ec *executionContext) childFields_ArticleVersion(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "title":
+		return ec.fieldContext_ArticleVersion_title(ctx, field)
+	case "text":
+		return ec.fieldContext_ArticleVersion_text(ctx, field)
+	case "by":
+		return ec.fieldContext_ArticleVersion_by(ctx, field)
+	case "until":
+		return ec.fieldContext_ArticleVersion_until(ctx, field)
+	case "votesThen":
+		return ec.fieldContext_ArticleVersion_votesThen(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ArticleVersion", field.Name)
+}
+
 func (ec *executionContext) childFields_DeleteArticlePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "deletedId":
@@ -1940,6 +2165,16 @@ func (ec *executionContext) childFields_DeleteArticlePayload(ctx context.Context
 		return ec.fieldContext_DeleteArticlePayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DeleteArticlePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_EditArticlePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "article":
+		return ec.fieldContext_EditArticlePayload_article(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_EditArticlePayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type EditArticlePayload", field.Name)
 }
 
 func (ec *executionContext) childFields_Group(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -2018,6 +2253,12 @@ func (ec *executionContext) childFields_ModerationEntry(ctx context.Context, fie
 		return ec.fieldContext_ModerationEntry_onBehalfOf(ctx, field)
 	case "at":
 		return ec.fieldContext_ModerationEntry_at(ctx, field)
+	case "title":
+		return ec.fieldContext_ModerationEntry_title(ctx, field)
+	case "link":
+		return ec.fieldContext_ModerationEntry_link(ctx, field)
+	case "reason":
+		return ec.fieldContext_ModerationEntry_reason(ctx, field)
 	case "groupsBefore":
 		return ec.fieldContext_ModerationEntry_groupsBefore(ctx, field)
 	case "groupsAfter":
@@ -2106,6 +2347,8 @@ func (ec *executionContext) childFields_SiteRules(ctx context.Context, field gra
 		return ec.fieldContext_SiteRules_posterVotes(ctx, field)
 	case "pageSize":
 		return ec.fieldContext_SiteRules_pageSize(ctx, field)
+	case "editWindow":
+		return ec.fieldContext_SiteRules_editWindow(ctx, field)
 	case "linkWindow":
 		return ec.fieldContext_SiteRules_linkWindow(ctx, field)
 	}
@@ -2256,6 +2499,20 @@ func (ec *executionContext) childFields___Type(ctx context.Context, field graphq
 
 // region    ***************************** args.gotpl *****************************
 
+func (ec *executionContext) field_Article_history_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Group_articlesConnection_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -2354,6 +2611,20 @@ func (ec *executionContext) field_Mutation_deleteArticle_args(ctx context.Contex
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (DeleteArticleInput, error) {
 			return ec.unmarshalNDeleteArticleInput2frontpageᚋgraphᚐDeleteArticleInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_editArticle_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (EditArticleInput, error) {
+			return ec.unmarshalNEditArticleInput2frontpageᚋgraphᚐEditArticleInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -3398,6 +3669,142 @@ func (ec *executionContext) fieldContext_Article_revision(_ context.Context, fie
 	return graphql.NewScalarFieldContext("Article", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
+func (ec *executionContext) _Article_editedAt(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Article_editedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.EditedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Article_editedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Article", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Article_history(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Article_history(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Article_history(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*redisrepo.Version) graphql.Marshaler {
+			return ec.marshalNArticleVersion2ᚕᚖfrontpageᚋredisrepoᚐVersionᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Article_history(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Article",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ArticleVersion(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Article_history_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_Article_history(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (any, error) {
+	resolver := ec.Resolvers.Article()
+	fc := graphql.GetFieldContext(ctx)
+	if batch, ok := graphql.BatchParentsFor[*redisrepo.Article](ctx, "Article"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.History(ctx, batch.Parents, fc.Args["first"].(*int32))
+		})
+		return graphql.ResolveBatchGroupResult[[]*redisrepo.Version](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Article.history",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.History(ctx, []*redisrepo.Article{obj}, fc.Args["first"].(*int32))
+	return graphql.ResolveBatchSingleResult[[]*redisrepo.Version](
+		ctx,
+		results,
+		err,
+		"Article.history",
+	)
+}
+
+func (ec *executionContext) _Article_viewerCanEdit(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Article_viewerCanEdit(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Article_viewerCanEdit(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Article_viewerCanEdit(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Article", field, true, true, errors.New("field of type Boolean does not have child fields"))
+}
+func (ec *executionContext) resolveBatch_Article_viewerCanEdit(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (any, error) {
+	resolver := ec.Resolvers.Article()
+	if batch, ok := graphql.BatchParentsFor[*redisrepo.Article](ctx, "Article"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.ViewerCanEdit(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[bool](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Article.viewerCanEdit",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.ViewerCanEdit(ctx, []*redisrepo.Article{obj})
+	return graphql.ResolveBatchSingleResult[bool](
+		ctx,
+		results,
+		err,
+		"Article.viewerCanEdit",
+	)
+}
+
 func (ec *executionContext) _Article_deletedAt(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -3593,6 +4000,130 @@ func (ec *executionContext) fieldContext_ArticleEdge_node(_ context.Context, fie
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _ArticleVersion_title(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Version) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ArticleVersion_title(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Title, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ArticleVersion_title(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ArticleVersion", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ArticleVersion_text(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Version) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ArticleVersion_text(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Text, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ArticleVersion_text(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ArticleVersion", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ArticleVersion_by(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Version) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ArticleVersion_by(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.By, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.User) graphql.Marshaler {
+			return ec.marshalNUser2frontpageᚋredisrepoᚐUser(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ArticleVersion_by(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ArticleVersion",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ArticleVersion_until(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Version) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ArticleVersion_until(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Until, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ArticleVersion_until(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ArticleVersion", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _ArticleVersion_votesThen(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Version) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ArticleVersion_votesThen(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Votes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ArticleVersion_votesThen(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ArticleVersion", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _BasicUserError_code(ctx context.Context, field graphql.CollectedField, obj *BasicUserError) (ret graphql.Marshaler) {
@@ -3838,6 +4369,70 @@ func (ec *executionContext) fieldContext_DuplicateLinkError_article(_ context.Co
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Article(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _EditArticlePayload_article(ctx context.Context, field graphql.CollectedField, obj *EditArticlePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EditArticlePayload_article(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Article, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Article) graphql.Marshaler {
+			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚐArticle(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_EditArticlePayload_article(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "EditArticlePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Article(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _EditArticlePayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *EditArticlePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EditArticlePayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕfrontpageᚋgraphᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EditArticlePayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "EditArticlePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
 		},
 	}
 	return fc, nil
@@ -4495,6 +5090,75 @@ func (ec *executionContext) fieldContext_ModerationEntry_at(_ context.Context, f
 	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type Time does not have child fields"))
 }
 
+func (ec *executionContext) _ModerationEntry_title(ctx context.Context, field graphql.CollectedField, obj *redisrepo.ModerationEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationEntry_title(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Title, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationEntry_title(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ModerationEntry_link(ctx context.Context, field graphql.CollectedField, obj *redisrepo.ModerationEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationEntry_link(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Link, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOURL2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationEntry_link(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type URL does not have child fields"))
+}
+
+func (ec *executionContext) _ModerationEntry_reason(ctx context.Context, field graphql.CollectedField, obj *redisrepo.ModerationEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationEntry_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationEntry_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _ModerationEntry_groupsBefore(ctx context.Context, field graphql.CollectedField, obj *redisrepo.ModerationEntry) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -4667,6 +5331,50 @@ func (ec *executionContext) fieldContext_Mutation_regroup(ctx context.Context, f
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_regroup_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_editArticle(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_editArticle(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().EditArticle(ctx, fc.Args["input"].(EditArticleInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *EditArticlePayload) graphql.Marshaler {
+			return ec.marshalOEditArticlePayload2ᚖfrontpageᚋgraphᚐEditArticlePayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_editArticle(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_EditArticlePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_editArticle_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -6015,6 +6723,29 @@ func (ec *executionContext) _SiteRules_pageSize(ctx context.Context, field graph
 	)
 }
 func (ec *executionContext) fieldContext_SiteRules_pageSize(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SiteRules", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SiteRules_editWindow(ctx context.Context, field graphql.CollectedField, obj *SiteRules) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SiteRules_editWindow(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.EditWindow, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SiteRules_editWindow(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("SiteRules", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
@@ -7445,7 +8176,7 @@ func (ec *executionContext) unmarshalInputDeleteArticleInput(ctx context.Context
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"article"}
+	fieldsInOrder := [...]string{"article", "reason"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -7459,6 +8190,78 @@ func (ec *executionContext) unmarshalInputDeleteArticleInput(ctx context.Context
 				return it, err
 			}
 			it.Article = data
+		case "reason":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("reason"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Reason = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputEditArticleInput(ctx context.Context, obj any) (EditArticleInput, error) {
+	var it EditArticleInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"article", "title", "text", "groups", "ifRevision", "reason"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "article":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("article"))
+			data, err := ec.unmarshalNID2frontpageᚋredisrepoᚐArticleID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Article = data
+		case "title":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("title"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Title = data
+		case "text":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("text"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Text = data
+		case "groups":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("groups"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Groups = data
+		case "ifRevision":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ifRevision"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IfRevision = data
+		case "reason":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("reason"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Reason = data
 		}
 	}
 	return it, nil
@@ -7960,6 +8763,87 @@ func (ec *executionContext) _Article(ctx context.Context, sel ast.SelectionSet, 
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "editedAt":
+			out.Values[i] = ec._Article_editedAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "history":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Article_history(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "viewerCanEdit":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Article_viewerCanEdit(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "deletedAt":
 			out.Values[i] = ec._Article_deletedAt(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -8091,6 +8975,64 @@ func (ec *executionContext) _ArticleEdge(ctx context.Context, sel ast.SelectionS
 			}
 		case "node":
 			out.Values[i] = ec._ArticleEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var articleVersionImplementors = []string{"ArticleVersion"}
+
+func (ec *executionContext) _ArticleVersion(ctx context.Context, sel ast.SelectionSet, obj *redisrepo.Version) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, articleVersionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ArticleVersion")
+		case "title":
+			out.Values[i] = ec._ArticleVersion_title(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "text":
+			out.Values[i] = ec._ArticleVersion_text(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "by":
+			out.Values[i] = ec._ArticleVersion_by(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "until":
+			out.Values[i] = ec._ArticleVersion_until(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "votesThen":
+			out.Values[i] = ec._ArticleVersion_votesThen(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -8276,6 +9218,49 @@ func (ec *executionContext) _DuplicateLinkError(ctx context.Context, sel ast.Sel
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var editArticlePayloadImplementors = []string{"EditArticlePayload"}
+
+func (ec *executionContext) _EditArticlePayload(ctx context.Context, sel ast.SelectionSet, obj *EditArticlePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, editArticlePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("EditArticlePayload")
+		case "article":
+			out.Values[i] = ec._EditArticlePayload_article(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._EditArticlePayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -8716,6 +9701,21 @@ func (ec *executionContext) _ModerationEntry(ctx context.Context, sel ast.Select
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "title":
+			out.Values[i] = ec._ModerationEntry_title(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "link":
+			out.Values[i] = ec._ModerationEntry_link(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "reason":
+			out.Values[i] = ec._ModerationEntry_reason(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "groupsBefore":
 			out.Values[i] = ec._ModerationEntry_groupsBefore(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -8784,6 +9784,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "regroup":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_regroup(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "editArticle":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_editArticle(ctx, field)
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
@@ -9507,6 +10514,11 @@ func (ec *executionContext) _SiteRules(ctx context.Context, sel ast.SelectionSet
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "editWindow":
+			out.Values[i] = ec._SiteRules_editWindow(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "linkWindow":
 			out.Values[i] = ec._SiteRules_linkWindow(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -10210,6 +11222,32 @@ var (
 	}
 )
 
+func (ec *executionContext) marshalNArticleVersion2ᚕᚖfrontpageᚋredisrepoᚐVersionᚄ(ctx context.Context, sel ast.SelectionSet, v []*redisrepo.Version) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNArticleVersion2ᚖfrontpageᚋredisrepoᚐVersion(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNArticleVersion2ᚖfrontpageᚋredisrepoᚐVersion(ctx context.Context, sel ast.SelectionSet, v *redisrepo.Version) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ArticleVersion(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNBoolean2bool(ctx context.Context, v any) (bool, error) {
 	res, err := graphql.UnmarshalBoolean(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -10228,6 +11266,11 @@ func (ec *executionContext) marshalNBoolean2bool(ctx context.Context, sel ast.Se
 
 func (ec *executionContext) unmarshalNDeleteArticleInput2frontpageᚋgraphᚐDeleteArticleInput(ctx context.Context, v any) (DeleteArticleInput, error) {
 	res, err := ec.unmarshalInputDeleteArticleInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNEditArticleInput2frontpageᚋgraphᚐEditArticleInput(ctx context.Context, v any) (EditArticleInput, error) {
+	res, err := ec.unmarshalInputEditArticleInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -10494,11 +11537,13 @@ var (
 	unmarshalNModerationKind2frontpageᚋredisrepoᚐModerationKind = map[string]redisrepo.ModerationKind{
 		"DELETED":   redisrepo.LogDeleted,
 		"UNDELETED": redisrepo.LogUndeleted,
+		"EDITED":    redisrepo.LogEdited,
 		"REGROUPED": redisrepo.LogRegrouped,
 	}
 	marshalNModerationKind2frontpageᚋredisrepoᚐModerationKind = map[redisrepo.ModerationKind]string{
 		redisrepo.LogDeleted:   "DELETED",
 		redisrepo.LogUndeleted: "UNDELETED",
+		redisrepo.LogEdited:    "EDITED",
 		redisrepo.LogRegrouped: "REGROUPED",
 	}
 )
@@ -11009,6 +12054,13 @@ func (ec *executionContext) marshalODeleteArticlePayload2ᚖfrontpageᚋgraphᚐ
 	return ec._DeleteArticlePayload(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalOEditArticlePayload2ᚖfrontpageᚋgraphᚐEditArticlePayload(ctx context.Context, sel ast.SelectionSet, v *EditArticlePayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._EditArticlePayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalOGroup2ᚖfrontpageᚋredisrepoᚐGroup(ctx context.Context, sel ast.SelectionSet, v *redisrepo.Group) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -11074,6 +12126,24 @@ func (ec *executionContext) marshalOInt2ᚕint32ᚄ(ctx context.Context, sel ast
 	}
 
 	return ret
+}
+
+func (ec *executionContext) unmarshalOInt2ᚖint(ctx context.Context, v any) (*int, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := graphql.UnmarshalInt(v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOInt2ᚖint(ctx context.Context, sel ast.SelectionSet, v *int) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := graphql.MarshalInt(*v)
+	return res
 }
 
 func (ec *executionContext) unmarshalOInt2ᚖint32(ctx context.Context, v any) (*int32, error) {

@@ -19,6 +19,10 @@ type modelArticle struct {
 	groups     map[string]bool
 	votes      map[string]int
 	deleted    bool
+	link       string
+	title      string
+	text       *string
+	versions   []string // what edits replaced, newest first, as shown
 }
 
 func (a *modelArticle) net() (net int) {
@@ -40,11 +44,15 @@ func (a *modelArticle) shown(user string) string {
 	for _, name := range slices.Sorted(maps.Keys(a.groups)) {
 		groups = append(groups, fmt.Sprintf(`{"name":%q}`, name))
 	}
-	return fmt.Sprintf(`{"id":%q,"poster":{"name":%q},"votes":%d,"isInteresting":%v,"groups":[%s],"viewerVote":%s,"viewerCanVote":%v,"viewerCanDelete":%v,"deletedAt":null}`,
-		a.id, a.poster, a.net(), a.net() >= walkInteresting, strings.Join(groups, ","), own, user != "", user == a.poster || user == "mod")
+	text := "null"
+	if a.text != nil {
+		text = fmt.Sprintf("%q", *a.text)
+	}
+	return fmt.Sprintf(`{"id":%q,"title":%q,"text":%s,"history":[%s],"poster":{"name":%q},"votes":%d,"isInteresting":%v,"groups":[%s],"viewerVote":%s,"viewerCanVote":%v,"viewerCanDelete":%v,"deletedAt":null}`,
+		a.id, a.title, text, strings.Join(a.versions[:min(len(a.versions), 2)], ","), a.poster, a.net(), a.net() >= walkInteresting, strings.Join(groups, ","), own, user != "", user == a.poster || user == "mod")
 }
 
-const card = `{ id poster { name } votes isInteresting groups { name } viewerVote viewerCanVote viewerCanDelete deletedAt }`
+const card = `{ id title text history(first: 2) { title text by { name } votesThen } poster { name } votes isInteresting groups { name } viewerVote viewerCanVote viewerCanDelete deletedAt }`
 
 func refusal(member, code string) string {
 	return fmt.Sprintf(`{"data":{%q:{"article":null,"userErrors":[{"code":%q}]}}}`, member, code)
@@ -82,6 +90,32 @@ func (b *model) regroup(user string, moderator bool, id, add, remove string) str
 	return fmt.Sprintf(`{"data":{"regroup":{"article":%s,"userErrors":[]}}}`, a.shown(user))
 }
 
+// edit applies an edit and returns the expected response.
+func (b *model) edit(user string, moderator bool, id, title, text string) string {
+	a := b.articles[id]
+	switch {
+	case user == "":
+		return refusal("editArticle", "UNAUTHENTICATED")
+	case a == nil || a.deleted:
+		return refusal("editArticle", "NOT_FOUND")
+	case a.poster != user && !moderator:
+		return refusal("editArticle", "FORBIDDEN")
+	}
+	before := "null"
+	if a.text != nil {
+		before = fmt.Sprintf("%q", *a.text)
+	}
+	if a.title != title || before != fmt.Sprintf("%q", text) {
+		if a.poster != user {
+			b.entries = append(b.entries, "EDITED "+id+" by "+user)
+		}
+		version := fmt.Sprintf(`{"title":%q,"text":%s,"by":{"name":%q},"votesThen":%d}`, a.title, before, user, a.net())
+		a.versions = append([]string{version}, a.versions...)
+	}
+	a.title, a.text = title, &text
+	return fmt.Sprintf(`{"data":{"editArticle":{"article":%s,"userErrors":[]}}}`, a.shown(user))
+}
+
 // delete applies a deletion and returns the expected response.
 func (b *model) delete(user string, moderator bool, id string) string {
 	a := b.articles[id]
@@ -96,6 +130,10 @@ func (b *model) delete(user string, moderator bool, id string) string {
 	}
 	if !a.deleted {
 		b.entries = append(b.entries, "DELETED "+id+" by "+user)
+	}
+	others := slices.ContainsFunc(slices.Collect(maps.Keys(a.votes)), func(voter string) bool { return voter != a.poster && a.votes[voter] != 0 })
+	if !a.deleted && a.poster == user && !others && b.links[a.link] == id {
+		delete(b.links, a.link) // the link can be posted again
 	}
 	a.deleted = true
 	return fmt.Sprintf(`{"data":{"deleteArticle":{"article":%q,"userErrors":[]}}}`, id)
@@ -118,7 +156,7 @@ func (b *model) post(user, link, group, answered string) string {
 	if b.articles[id] != nil {
 		return "a new id instead of " + id
 	}
-	a := &modelArticle{id: id, poster: user, groups: map[string]bool{group: true}, votes: map[string]int{user: 1}}
+	a := &modelArticle{id: id, poster: user, groups: map[string]bool{group: true}, votes: map[string]int{user: 1}, link: link, title: "t"}
 	b.articles[id], b.links[link] = a, id
 	return fmt.Sprintf(`{"data":{"post":{"article":%s,"userErrors":[]}}}`, a.shown(user))
 }

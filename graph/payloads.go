@@ -37,8 +37,34 @@ type RegroupPayload struct {
 	UserErrors []UserError
 }
 
+// EditArticleInput is a change of an article.
+type EditArticleInput struct {
+	Article     redisrepo.ArticleID
+	Title, Text *string
+	Groups      []string
+	IfRevision  *int
+	Reason      *string
+}
+
+func (i EditArticleInput) edit() redisrepo.Edit {
+	e := redisrepo.Edit{Title: i.Title, Text: i.Text, Groups: i.Groups, Reason: i.Reason}
+	if i.IfRevision != nil {
+		e.IfRevision = new(int64(*i.IfRevision))
+	}
+	return e
+}
+
+// EditArticlePayload is the result of an edit.
+type EditArticlePayload struct {
+	Article    *redisrepo.Article
+	UserErrors []UserError
+}
+
 // DeleteArticleInput names the article to delete.
-type DeleteArticleInput struct{ Article redisrepo.ArticleID }
+type DeleteArticleInput struct {
+	Article redisrepo.ArticleID
+	Reason  *string
+}
 
 // DeleteArticlePayload is the result of a deletion.
 type DeleteArticlePayload struct {

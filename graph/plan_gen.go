@@ -50,7 +50,15 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"viewerCanRegroup": plan.Batch(func(ctx context.Context, objs []*redisrepo.Article) ([]bool, error) {
 					return resolvers.Article().ViewerCanRegroup(ctx, objs)
 				}, plan.Leaf(plan.AppendBoolean[bool])),
-				"revision":  plan.Read(func(obj *redisrepo.Article) int { return obj.Revision() }, plan.Leaf(plan.AppendInt[int])),
+				"revision": plan.Read(func(obj *redisrepo.Article) int { return obj.Revision() }, plan.Leaf(plan.AppendInt[int])),
+				"editedAt": plan.Read(func(obj *redisrepo.Article) *time.Time { return obj.EditedAt }, plan.OptionalLeaf(plan.AppendTime)),
+				"history": plan.Batch(func(ctx context.Context, objs []*redisrepo.Article) ([][]*redisrepo.Version, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Article().History(ctx, objs, fc.Args["first"].(*int32))
+				}, plan.Objects[redisrepo.Version]()).Args(ec.field_Article_history_args),
+				"viewerCanEdit": plan.Batch(func(ctx context.Context, objs []*redisrepo.Article) ([]bool, error) {
+					return resolvers.Article().ViewerCanEdit(ctx, objs)
+				}, plan.Leaf(plan.AppendBoolean[bool])),
 				"deletedAt": plan.Read(func(obj *redisrepo.Article) *time.Time { return obj.DeletedAt }, plan.OptionalLeaf(plan.AppendTime)),
 			},
 			"ArticleConnection": {
@@ -64,6 +72,13 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 			"ArticleEdge": {
 				"cursor": plan.Read(func(obj *ArticleEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
 				"node":   plan.Read(func(obj *ArticleEdge) *redisrepo.Article { return obj.Node }, plan.Object[redisrepo.Article]()),
+			},
+			"ArticleVersion": {
+				"title":     plan.Read(func(obj *redisrepo.Version) string { return obj.Title }, plan.Leaf(plan.AppendString[string])),
+				"text":      plan.Read(func(obj *redisrepo.Version) *string { return obj.Text }, plan.OptionalLeaf(plan.AppendString[string])),
+				"by":        plan.Read(func(obj *redisrepo.Version) *redisrepo.User { return &obj.By }, plan.Object[redisrepo.User]()),
+				"until":     plan.Read(func(obj *redisrepo.Version) time.Time { return obj.Until }, plan.Leaf(plan.AppendTime)),
+				"votesThen": plan.Read(func(obj *redisrepo.Version) int { return obj.Votes }, plan.Leaf(plan.AppendInt[int])),
 			},
 			"BasicUserError": {
 				"code":    plan.Read(func(obj *BasicUserError) redisrepo.Code { return obj.Code }, plan.Leaf(plan.AppendString[redisrepo.Code])),
@@ -82,6 +97,10 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"article": plan.Each(func(ctx context.Context, obj *DuplicateLinkError) (*redisrepo.Article, error) {
 					return resolvers.DuplicateLinkError().Article(ctx, obj)
 				}, plan.Object[redisrepo.Article]()),
+			},
+			"EditArticlePayload": {
+				"article":    plan.Read(func(obj *EditArticlePayload) *redisrepo.Article { return obj.Article }, plan.Object[redisrepo.Article]()),
+				"userErrors": plan.Read(func(obj *EditArticlePayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
 			},
 			"Group": {
 				"id":           plan.Read(func(obj *redisrepo.Group) string { return obj.ID() }, plan.Leaf(plan.AppendString[string])),
@@ -128,6 +147,9 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"by":           plan.Read(func(obj *redisrepo.ModerationEntry) redisrepo.UserName { return obj.By }, plan.Leaf(plan.AppendString[redisrepo.UserName])),
 				"onBehalfOf":   plan.Read(func(obj *redisrepo.ModerationEntry) *redisrepo.UserName { return obj.OnBehalfOf }, plan.OptionalLeaf(plan.AppendString[redisrepo.UserName])),
 				"at":           plan.Read(func(obj *redisrepo.ModerationEntry) time.Time { return obj.At }, plan.Leaf(plan.AppendTime)),
+				"title":        plan.Read(func(obj *redisrepo.ModerationEntry) *string { return obj.Title }, plan.OptionalLeaf(plan.AppendString[string])),
+				"link":         plan.Read(func(obj *redisrepo.ModerationEntry) *string { return obj.Link }, plan.OptionalLeaf(AppendURL)),
+				"reason":       plan.Read(func(obj *redisrepo.ModerationEntry) *string { return obj.Reason }, plan.OptionalLeaf(plan.AppendString[string])),
 				"groupsBefore": plan.Read(func(obj *redisrepo.ModerationEntry) []redisrepo.GroupName { return obj.Before }, plan.Leaves(plan.AppendString[redisrepo.GroupName], false)),
 				"groupsAfter":  plan.Read(func(obj *redisrepo.ModerationEntry) []redisrepo.GroupName { return obj.After }, plan.Leaves(plan.AppendString[redisrepo.GroupName], false)),
 			},
@@ -144,6 +166,10 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Mutation().Regroup(ctx, fc.Args["input"].(RegroupInput))
 				}, plan.Object[RegroupPayload]()).Args(ec.field_Mutation_regroup_args),
+				"editArticle": plan.Each(func(ctx context.Context, obj any) (*EditArticlePayload, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Mutation().EditArticle(ctx, fc.Args["input"].(EditArticleInput))
+				}, plan.Object[EditArticlePayload]()).Args(ec.field_Mutation_editArticle_args),
 				"deleteArticle": plan.Each(func(ctx context.Context, obj any) (*DeleteArticlePayload, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Mutation().DeleteArticle(ctx, fc.Args["input"].(DeleteArticleInput))
@@ -241,6 +267,7 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"downvotes":        plan.Read(func(obj *SiteRules) bool { return obj.Downvotes }, plan.Leaf(plan.AppendBoolean[bool])),
 				"posterVotes":      plan.Read(func(obj *SiteRules) bool { return obj.PosterVotes }, plan.Leaf(plan.AppendBoolean[bool])),
 				"pageSize":         plan.Read(func(obj *SiteRules) int { return obj.PageSize }, plan.Leaf(plan.AppendInt[int])),
+				"editWindow":       plan.Read(func(obj *SiteRules) int { return obj.EditWindow }, plan.Leaf(plan.AppendInt[int])),
 				"linkWindow":       plan.Read(func(obj *SiteRules) int { return obj.LinkWindow }, plan.Leaf(plan.AppendInt[int])),
 			},
 			"Subscription": {

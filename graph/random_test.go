@@ -66,6 +66,10 @@ func (w *walker) step() (query, got, want string) {
 		vote := w.random.IntN(3) - 1
 		query = fmt.Sprintf(`mutation { vote(input: {article: %q, direction: %s}) { article %s userErrors { code } } }`, id, directions[vote], card)
 		got, want = w.send(user, query), w.b.vote(user, id, vote)
+	case kind < 68:
+		title, text := fmt.Sprint("t", w.random.IntN(2)), fmt.Sprint("text ", w.random.IntN(3))
+		query = fmt.Sprintf(`mutation { editArticle(input: {article: %q, title: %q, text: %q}) { article %s %s } }`, id, title, text, card, codes)
+		got, want = w.send(user, query), w.b.edit(user, user == "mod", id, title, text)
 	case kind < 80:
 		n := w.random.IntN(4)
 		add, remove := fmt.Sprint("g", n), fmt.Sprint("g", (n+1+w.random.IntN(3))%4)

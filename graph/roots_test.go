@@ -29,6 +29,7 @@ var spoiled = map[string]string{
 	"Mutation.post":            `(input: {title: ""})`,
 	"Mutation.vote":            `(input: {article: "x"})`,
 	"Mutation.regroup":         `(input: {article: "x"})`,
+	"Mutation.editArticle":     `(input: {article: "x"})`,
 	"Mutation.deleteArticle":   `(input: {article: "x"})`,
 }
 

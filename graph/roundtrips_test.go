@@ -31,6 +31,7 @@ func TestQueriesCostKnownRoundTrips(t *testing.T) {
 		{"several articles", `{ a: article(id: 7) { id } b: article(id: "article:8") { id } ... { c: node(id: "article:9") { id } } none: article(id: 99) { id } a2: article(id: 7) { title } }`, 1, "hgetall 4"},
 		{"the site", `{ site { version rules { voteScore } } viewer { isModerator } }`, 0, ""},
 		{"rights", `{ articles { viewerCanDelete viewerCanRegroup poster { isModerator } } }`, 2, "hgetall 25, zrange 1"},
+		{"edits", `{ articles { editedAt viewerCanEdit history(first: 3) { title text } } }`, 2, "hgetall 25, zrange 1"}, // none was edited
 		{"a group's name", `{ group(name: "all") { id name } }`, 0, ""},
 		{"a group's count", `{ group(name: "all") { articleCount } }`, 1, "scard 1"},
 		{"a user", `{ user(name: "alice") { id name } viewer { id } }`, 0, ""},

@@ -47,6 +47,20 @@ func (r *articleResolver) ViewerCanRegroup(ctx context.Context, objs []*redisrep
 	return viewerMay(ctx, objs, r.repo.MayRegroup)
 }
 
+func (r *articleResolver) History(ctx context.Context, objs []*redisrepo.Article, first *int32) ([][]*redisrepo.Version, error) {
+	most := redisrepo.MaxVersions
+	if first != nil {
+		if most = int(*first); most < 1 || most > redisrepo.MaxPageSize {
+			return nil, badInput(fmt.Sprintf("first is between 1 and %d, not %d", redisrepo.MaxPageSize, most))
+		}
+	}
+	return r.repo.Versions(ctx, objs, most)
+}
+
+func (r *articleResolver) ViewerCanEdit(ctx context.Context, objs []*redisrepo.Article) ([]bool, error) {
+	return viewerMay(ctx, objs, r.repo.CanEdit)
+}
+
 func (r *articleConnectionResolver) TotalCount(ctx context.Context, obj *ArticleConnection) (int32, error) {
 	n, err := r.repo.Count(ctx, obj.listing)
 	return int32(n), err // #nosec G115 -- article numbers end at 32 bits
@@ -93,9 +107,15 @@ func (r *mutationResolver) Post(ctx context.Context, input redisrepo.Draft) (*Po
 
 func (r *mutationResolver) Vote(ctx context.Context, input VoteInput) (*VotePayload, error) {
 	var payload VotePayload
+	reads := selected(ctx, "VotePayload.article", "Article.text") || selected(ctx, "VotePayload.article", "Article.editedAt") ||
+		selected(ctx, "VotePayload.article", "Article.history")
 	var err error
 	payload.UserErrors, err = signedIn(ctx, endpoint.RuleVotes, func(v endpoint.Viewer) error {
-		result, err := r.repo.Vote(ctx, input.Article, v.Name, input.Direction, r.bucket(v))
+		vote := r.repo.Vote
+		if reads {
+			vote = r.repo.VoteAndRead
+		}
+		result, err := vote(ctx, input.Article, v.Name, input.Direction, r.bucket(v))
 		payload.Article, payload.Changed = result.Article, result.Changed
 		if result.Article != nil && !result.Unknown {
 			payload.Previous = &result.Previous
@@ -115,11 +135,21 @@ func (r *mutationResolver) Regroup(ctx context.Context, input RegroupInput) (*Re
 	return &payload, err
 }
 
+func (r *mutationResolver) EditArticle(ctx context.Context, input EditArticleInput) (*EditArticlePayload, error) {
+	var payload EditArticlePayload
+	var err error
+	payload.UserErrors, err = signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) (err error) {
+		payload.Article, err = r.repo.Edit(ctx, input.Article, actor(v), input.edit())
+		return err
+	})
+	return &payload, err
+}
+
 func (r *mutationResolver) DeleteArticle(ctx context.Context, input DeleteArticleInput) (*DeleteArticlePayload, error) {
 	var payload DeleteArticlePayload
 	var err error
 	payload.UserErrors, err = signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) error {
-		_, err := r.repo.Delete(ctx, input.Article, actor(v))
+		_, err := r.repo.DeleteFor(ctx, input.Article, actor(v), input.Reason)
 		if err == nil {
 			payload.DeletedID = &input.Article
 		}

@@ -16,7 +16,7 @@ var sameForAll = map[endpoint.Dependence]map[string][]string{
 		"Subscription": {"articleChanged", "articlePosted"},
 		"Article": {
 			"id", "number", "title", "link", "text", "poster", "createdAt", "score", "votes", "upvotes", "downvotes",
-			"isInteresting", "groups", "votingEndsAt", "revision", "deletedAt",
+			"isInteresting", "groups", "votingEndsAt", "editedAt", "revision", "deletedAt",
 		},
 		"User":  {"id", "name"},
 		"Group": {"id", "name"},
@@ -30,8 +30,10 @@ var sameForAll = map[endpoint.Dependence]map[string][]string{
 		"ArticleEdge":       {"cursor", "node"},
 		"GroupConnection":   {"edges", "nodes", "pageInfo", "totalCount"},
 		"GroupEdge":         {"cursor", "node"},
+		"Article":           {"history"},
+		"ArticleVersion":    {"title", "text", "by", "until", "votesThen"},
 		"Site":              {"name", "version", "rules", "signIn", "signInURL", "explorer"},
-		"SiteRules":         {"voteScore", "votingWindow", "interestingVotes", "downvotes", "posterVotes", "pageSize", "linkWindow"},
+		"SiteRules":         {"voteScore", "votingWindow", "interestingVotes", "downvotes", "posterVotes", "pageSize", "editWindow", "linkWindow"},
 		"PageInfo":          {"hasPreviousPage", "hasNextPage", "startCursor", "endCursor"},
 	},
 }

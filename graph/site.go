@@ -31,13 +31,14 @@ const (
 type SiteRules struct {
 	VoteScore, VotingWindow, InterestingVotes int
 	Downvotes, PosterVotes                    bool
-	PageSize, LinkWindow                      int
+	PageSize, EditWindow, LinkWindow          int
 }
 
 func siteRules(r redisrepo.Rules) SiteRules {
 	return SiteRules{
 		VoteScore: r.VoteScore, VotingWindow: inSeconds(r.VotingWindow), InterestingVotes: min(r.InterestingVotes, math.MaxInt32),
-		Downvotes: r.Downvotes, PosterVotes: r.PosterVotes, PageSize: r.PageSize, LinkWindow: inSeconds(r.LinkWindow),
+		Downvotes: r.Downvotes, PosterVotes: r.PosterVotes, PageSize: r.PageSize,
+		EditWindow: inSeconds(r.EditWindow), LinkWindow: inSeconds(r.LinkWindow),
 	}
 }
 

@@ -207,12 +207,13 @@ func TestDocumentedMetricsMove(t *testing.T) {
 	o.moves("changes of an article", func() {
 		second = o.Post("alice", "Two")
 		o.AskText("alice", fmt.Sprintf(`mutation { regroup(input: {article: %q, add: ["go"]}) { article { id } } }`, second))
+		o.AskText("alice", fmt.Sprintf(`mutation { editArticle(input: {article: %q, title: "Too"}) { article { id } } }`, second))
 		o.AskText("alice", fmt.Sprintf(`mutation { deleteArticle(input: {article: %q}) { deletedId } }`, second))
 		id, _ := redisrepo.ParseArticleID(second)
 		if _, err := o.Repo.Undelete(t.Context(), id, redisrepo.Actor{Name: "mod", Moderator: true}); err != nil {
 			t.Error(err)
 		}
-	}, `frontpage_writes_total{result="done",write="regroup"} +1`, `frontpage_writes_total{result="done",write="delete"} +1`,
+	}, `frontpage_writes_total{result="done",write="regroup"} +1`, `frontpage_writes_total{result="done",write="edit"} +1`, `frontpage_writes_total{result="done",write="delete"} +1`,
 		`frontpage_writes_total{result="done",write="undelete"} +1`, `frontpage_changes_received_total{kind="deleted"} +1`)
 	o.moves("a post over the rate limit", func() {
 		o.AskText("alice", `mutation { post(input: {title: "Three", text: "x", groups: []}) { article { id } } }`)

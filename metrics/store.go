@@ -128,7 +128,7 @@ func fields(text, separator, equals string) map[string]string {
 type writes struct{ repo *redisrepo.Repo }
 
 var (
-	writesDone       = describe("frontpage_writes_total", "Votes, posts, regroupings, deletions and undeletions of this process, by result.", "write", "result")
+	writesDone       = describe("frontpage_writes_total", "Votes, posts, edits, regroupings, deletions and undeletions of this process, by result.", "write", "result")
 	votesJoined      = describe("frontpage_votes_joined_total", "Votes that went to Redis in one call with others on the same article.")
 	changesReceived  = describe("frontpage_changes_received_total", "Changes of articles that Redis announced, of all processes, by kind.", "kind")
 	changesCoalesced = describe("frontpage_changes_coalesced_total", "Changes that joined an earlier one before the watches of their article were notified.")
@@ -146,7 +146,7 @@ func (*writes) Describe(to chan<- *prometheus.Desc) {
 func (w *writes) Collect(to chan<- prometheus.Metric) {
 	v, s := values(to), w.repo.Stats()
 	for write, n := range map[string]redisrepo.Writes{
-		"vote": s.Votes, "post": s.Posts, "regroup": s.Regroupings, "delete": s.Deletions, "undelete": s.Undeletions,
+		"vote": s.Votes, "post": s.Posts, "edit": s.Edits, "regroup": s.Regroupings, "delete": s.Deletions, "undelete": s.Undeletions,
 	} {
 		v.counter(writesDone, n.Done, write, "done")
 		v.counter(writesDone, n.Refused, write, "refused")

@@ -1,6 +1,7 @@
 package redisrepo
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -22,6 +23,8 @@ type Article struct {
 	Downvotes int
 	Groups    []GroupName // sorted; without Interesting
 
+	EditedAt *time.Time // when the title or the text was last changed, UTC; nil if never
+
 	IsInteresting bool
 	VotingEndsAt  time.Time // the last second in which votes are accepted
 
@@ -31,6 +34,7 @@ type Article struct {
 	posterVotes bool    // whether the poster's own vote counts and can be changed
 	postedAt    float64 // CreatedAt as Redis stores it, Unix seconds
 	revision    int64   // number of changes, except those by legacy clients
+	edits       int64   // number of changes of Title or Text
 }
 
 // Number is the article's bare number.
@@ -85,6 +89,11 @@ func (r *Repo) decode(id ArticleID, h hash, a *decoded) error {
 		CreatedAt:   unixTime(postedAt),
 		posterVotes: h.uncounted != "1",
 		postedAt:    postedAt,
+	}
+	if h.edits != "" {
+		if a.edits, a.EditedAt, err = parseEdits(h.edits, h.edited); err != nil {
+			return fmt.Errorf("%v: edits: %w", id, err)
+		}
 	}
 	a.link, a.text = h.link, h.text
 	s := state{revision: int64(revision), votes: votes, downvotes: downvotes}
@@ -181,6 +190,12 @@ type deletion struct {
 func parseDeletion(at, by string) (*deletion, error) {
 	seconds, err := parseNumber(at)
 	return &deletion{at: unixTime(seconds), by: userOf(by)}, err
+}
+
+func parseEdits(edits, edited string) (int64, *time.Time, error) {
+	n, err := parseNumber(edits)
+	seconds, errAt := parseNumber(edited)
+	return int64(n), new(unixTime(seconds)), errors.Join(err, errAt)
 }
 
 // apply sets the state of an article that has not been shared yet.

@@ -31,6 +31,7 @@ type Checked struct {
 //   - a group's set holds existing articles, its stored listings are its intersections with the
 //     rankings, and the index of sizes has its number of articles;
 //   - the record of a link names the newest article with the link, and its posting time;
+//   - an article has as many earlier versions as it was edited, at most MaxVersions;
 //   - a deleted article has a hash that says so, is in none of these places, and its voters are as above;
 //   - no article has a number that has not been given out.
 //

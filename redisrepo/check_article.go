@@ -21,6 +21,7 @@ type facts struct {
 	interesting       *redis.BoolCmd
 	auditTTL          *redis.DurationCmd
 	deleted           *redis.FloatCmd
+	versions          *redis.IntCmd
 	groups            []*redis.BoolCmd  // for each of groupText
 	indexed           []*redis.FloatCmd // for each of groupText
 	poster, groupText string            // from an earlier read of the hash
@@ -128,6 +129,7 @@ func (c *checker) queue(ctx context.Context, pipe redis.Pipeliner, p partition, 
 		interesting: pipe.SIsMember(ctx, p.group(Interesting), id.String()),
 		auditTTL:    pipe.PTTL(ctx, p.audit(id)),
 		deleted:     pipe.ZScore(ctx, p.deleted(), id.String()),
+		versions:    pipe.HLen(ctx, p.history(id)),
 		poster:      poster,
 		groupText:   groups,
 	}
@@ -168,6 +170,7 @@ func (c *checker) article(p partition, id ArticleID, f facts) {
 		c.reportf("%s: score is %.17g, not %.17g: time %v and %d votes", key, f.score.Val(), a.Score, f.time.Val(), a.Votes)
 	}
 	c.voters(p, &a.Article, f)
+	c.edits(p, &a.Article, f)
 
 	if _, complete := f.hash.Val()[fieldGroups]; !complete {
 		return // only legacy clients wrote it
@@ -228,6 +231,24 @@ func (c *checker) deleted(p partition, id ArticleID, f facts) {
 	// If it is still in score: or in a group, the checks of those report it, as they report every article
 	// that is not in time:.
 	c.voters(p, &a.Article, f)
+	c.edits(p, &a.Article, f)
+}
+
+// edits checks what an article says about its edits, and the versions that they replaced.
+func (c *checker) edits(p partition, a *Article, f facts) {
+	key, h := p.article(a.ID), hashOf(f.hash.Val())
+	edition, err := parseNumber(h.edition)
+	if err != nil || edition < 0 || int64(edition) > a.revision {
+		c.reportf("%s: edition is %q, but revision is %d", key, h.edition, a.revision)
+	}
+	if (a.edits > 0) != (h.edited != "") {
+		c.reportf("%s: edits are %q, but edited is %q", key, h.edits, h.edited)
+	}
+	if err := f.versions.Err(); err != nil {
+		c.reportf("%s: has the wrong type", p.history(a.ID))
+	} else if kept := min(a.edits, MaxVersions); f.versions.Val() != kept {
+		c.reportf("%s: has %d versions, not %d: the article was edited %d times", p.history(a.ID), f.versions.Val(), kept, a.edits)
+	}
 }
 
 // voters checks the sets of an article's voters against its counts.

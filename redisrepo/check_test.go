@@ -55,6 +55,12 @@ func TestCheckReportsInconsistencies(t *testing.T) {
 		"all forgotten when it is over":      {after: closed, corrupt: "DEL voted:1 downvoted:1"},
 
 		"nothing": {},
+		"an edit without its version": {corrupt: "HSET article:2 edits 1 edited 5 edition 1", want: []string{
+			"history:2: has 0 versions, not 1: the article was edited 1 times"}},
+		"a version without its edit":       {corrupt: "HSET history:2 1 x", want: []string{"history:2: has 1 versions, not 0: the article was edited 0 times"}},
+		"a history of the wrong type":      {corrupt: "SET history:2 x", want: []string{"history:2: has the wrong type"}},
+		"an edition that was never":        {corrupt: "HSET article:2 edition 2", want: []string{`article:2: edition is "2", but revision is 1`}},
+		"a time of an edit that never was": {corrupt: "HSET article:2 edited 5", want: []string{`article:2: edits are "", but edited is "5"`}},
 		"a score too high": {corrupt: "ZINCRBY score: 432 article:1", want: []string{
 			"article:1: score is 1772367696, not 1772367264: time 1.7723664e+09 and 2 votes",
 			"score:a: is not the intersection of group:a and score:",

@@ -10,7 +10,10 @@
 -- KEYS[7]  moderation:   stream  the moderation log
 -- KEYS[8]  changes:      channel  on which the deletion is published
 -- KEYS[9]  sizes:        zset    the names of all groups by negated number of articles
--- KEYS[10...] three keys of the group interesting, then of each name in ARGV[4]
+-- KEYS[10] voted:ID      set     the upvoters
+-- KEYS[11] downvoted:ID  set     the downvoters
+-- KEYS[12] link:DIGEST   string  the article that the link of ARGV[9] is reserved for; need not exist
+-- KEYS[13...] three keys of the group interesting, then of each name in ARGV[4]
 -- ARGV[1]  the article's member
 -- ARGV[2]  the actor's member
 -- ARGV[3]  1 if the actor is a moderator, who may delete the articles of others, else 0
@@ -19,11 +22,15 @@
 -- ARGV[6]  approximate maximum number of entries in the log
 -- ARGV[7]  now, Unix seconds; empty: the server's clock
 -- ARGV[8]  the member of the service that acts for ARGV[2], or empty
+-- ARGV[9]  the article's link as the caller expects it, if the actor is the poster; empty: it has none
+-- ARGV[10] the reason for the log; may be empty
+--
+-- The link of an article that its poster deletes can be posted again if no other user has a vote on it.
 --
 -- Replies {'OK', {field, value, ...}}  the hash of the article, deleted by this call or before
 --         {'NOT_FOUND'}                the article does not exist, or is deleted and the actor may not see it
 --         {'FORBIDDEN'}                the actor is neither the poster nor a moderator
---         {'STALE', groups, poster}    ARGV[4] and [5] differ from these: call again with them
+--         {'STALE', groups, poster, link}  ARGV[4], [5] and [9] differ from these: call again with them
 --         {'UNLISTED', poster}         the hash does not list the groups: call adopt.lua, and again
 -- Safe to run twice: the second run finds the article deleted and changes nothing.
 
@@ -31,9 +38,11 @@ local article, times, scores, group_names = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local posted, deleted, log, changes, sizes = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local member, by, is_moderator = ARGV[1], ARGV[2], ARGV[3] == '1'
 local expected_groups, expected_poster, max_entries, now, via = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
+local voted, downvoted, link_record = KEYS[10], KEYS[11], KEYS[12]
+local expected_link, reason = ARGV[9], ARGV[10]
 
 local hash = redis.call('HMGET', article,
-  'groups', 'poster', 'time', 'votes', 'downvotes', 'revision', 'deleted')
+  'groups', 'poster', 'time', 'votes', 'downvotes', 'revision', 'deleted', 'title', 'link', 'uncounted')
 local time, score = redis.call('ZSCORE', times, member), redis.call('ZSCORE', scores, member)
 local poster = hash[2] or ''
 local may = is_moderator or poster == by
@@ -46,14 +55,26 @@ if not votes or not downvotes or not whole(hash[6] or '0') then
 end
 
 if not hash[1] then return {'UNLISTED', poster} end
-if hash[1] ~= expected_groups or poster ~= expected_poster then return {'STALE', hash[1], poster} end
+local link, own = hash[9] or '', poster == by
+if hash[1] ~= expected_groups or poster ~= expected_poster or own and link ~= expected_link then
+  return {'STALE', hash[1], poster, link}
+end
 
 local names = words(expected_groups)
 table.insert(names, 1, 'interesting')
-local groups = groups_at(10, names)
+local groups = groups_at(13, names)
 for _, name in ipairs(names) do check_group(groups[name], member) end
 must_be_zset(group_names, sizes, posted, deleted)
 must_be_stream(log)
+local frees = false
+if own and link ~= '' then
+  local votes_of_poster = redis.call('SISMEMBER', voted, by) + redis.call('SISMEMBER', downvoted, by)
+  local counted = hash[10] == '1' and 0 or votes_of_poster
+  local alone = redis.call('SCARD', voted) + redis.call('SCARD', downvoted) == votes_of_poster
+  local first = string.match(redis.call('GET', link_record) or '', '^(%S+) ')
+  frees = alone and votes + 2 * downvotes == counted and first == member
+end
+if frees then must_be_allowed('SET', link_record) end
 must_be_allowed(publication(changes), changes, 'HSET', article, 'HINCRBY', article, 'ZREM', times, 'ZREM', scores,
   'ZREM', posted, 'ZADD', group_names, 'ZREM', group_names, 'ZADD', sizes, 'ZREM', sizes,
   'ZADD', deleted, 'XADD', log, 'HGETALL', article)
@@ -67,7 +88,8 @@ for _, name in ipairs(names) do
 end
 redis.call('HSET', article, 'deleted', now, 'deleted_by', by)
 redis.call('ZADD', deleted, now, member)
-log_moderation(log, max_entries, 'deleted', member, by, via, now)
+if frees then redis.call('SET', link_record, member .. ' 0', 'KEEPTTL') end -- as if posted long ago
+log_moderation(log, max_entries, 'deleted', member, by, via, now, 'title', hash[8] or '', 'link', link, 'reason', reason)
 publish(changes, 'deleted', member, redis.call('HINCRBY', article, 'revision', 1),
   votes, downvotes, score, expected_groups, now .. ' ' .. by)
 

@@ -22,7 +22,8 @@ const (
 	NotFound      Code = "NOT_FOUND"      // the article does not exist
 	Forbidden     Code = "FORBIDDEN"      // the rules of the site, or the user's role, do not allow it
 	VotingClosed  Code = "VOTING_CLOSED"  // the article's voting window is over
-	Conflict      Code = "CONFLICT"       // the idempotency key was used for another post
+	EditClosed    Code = "EDIT_CLOSED"    // it is too late for the poster to edit the article
+	Conflict      Code = "CONFLICT"       // the idempotency key was used for another post, or the article was edited since
 	DuplicateLink Code = "DUPLICATE_LINK" // the link was posted within Rules.LinkWindow
 )
 

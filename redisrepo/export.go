@@ -30,6 +30,7 @@ type Record struct {
 	Revision  int64       `json:"revision"`
 	Uncounted bool        `json:"uncounted,omitempty"` // whether the poster's own vote is recorded, but does not count
 	Deleted   *Deletion   `json:"deleted,omitempty"`
+	Edits     *Edits      `json:"edits,omitempty"`
 	Reserved  bool        `json:"reserved,omitempty"` // whether the record of the link names this article
 
 	// The voters, while they are known: both are empty after that, whatever the counts say.
@@ -39,6 +40,14 @@ type Record struct {
 	UnnamedDown int        `json:"unnamed_down,omitempty"`
 	// Audit has for each recorded vote its position (1, 0 or -1), its time, and the pseudonym of the voter's address.
 	Audit map[UserName]string `json:"audit,omitempty"`
+}
+
+// Edits are the changes of an article's title and text.
+type Edits struct {
+	Count    int64           `json:"count,omitempty"`
+	Last     float64         `json:"last,omitempty"`     // time of the last one, Unix seconds
+	Edition  int64           `json:"edition,omitempty"`  // revision that the last change of the title, the text or the groups made
+	Versions []StoredVersion `json:"versions,omitempty"` // what each of the last ones replaced, oldest first
 }
 
 // Deletion is when and by whom an article was deleted.
@@ -55,8 +64,11 @@ type LogRecord struct {
 	By      UserName       `json:"by"`
 	For     *UserName      `json:"on_behalf_of,omitempty"` // ModerationEntry.OnBehalfOf
 	At      float64        `json:"at"`                     // Unix seconds
-	Before  []GroupName    `json:"before,omitempty"`       // its groups; only for LogRegrouped
+	Before  []GroupName    `json:"before,omitempty"`       // its groups; only if the action changed them
 	After   []GroupName    `json:"after,omitempty"`
+	Title   string         `json:"title,omitempty"`
+	Link    string         `json:"link,omitempty"`
+	Reason  string         `json:"reason,omitempty"`
 }
 
 // maxReadTogether is the number of voters that one transaction of an export reads: more would delay other clients.
@@ -144,6 +156,7 @@ type recordReplies struct {
 	time, deleted *redis.FloatCmd
 	voted, down   *redis.StringSliceCmd
 	audit         *redis.MapStringStringCmd
+	history       *redis.MapStringStringCmd
 	link          string // key of the reservation of its link; empty without a link
 	reservation   *redis.StringCmd
 	groups        string // of an article whose hash does not list them
@@ -268,7 +281,7 @@ func (f *recordReplies) queue(ctx context.Context, pipe redis.Pipeliner, p parti
 	if !f.large {
 		f.voted, f.down = pipe.SMembers(ctx, p.voted(id)), pipe.SMembers(ctx, p.downvoted(id))
 	}
-	f.audit = pipe.HGetAll(ctx, p.audit(id))
+	f.audit, f.history = pipe.HGetAll(ctx, p.audit(id)), pipe.HGetAll(ctx, p.history(id))
 }
 
 // maxLargeReads is how often the voters of an article with many of them are read in pieces.
@@ -347,9 +360,12 @@ func (f *recordReplies) record(id ArticleID) (*Record, error) {
 			return nil, fmt.Errorf("deleted: %w", err)
 		}
 	}
+	if rec.Edits, err = f.edits(h); err != nil {
+		return nil, err
+	}
 	if f.reservation != nil {
 		first, since, _ := strings.Cut(f.reservation.Val(), " ")
-		rec.Reserved = first == id.String() && since != "0"
+		rec.Reserved = first == id.String() && since != "0" // freed
 	}
 	up, down := f.voters()
 	rec.Up, rec.UnnamedUp = votersOf(up)
@@ -394,6 +410,50 @@ func votersOf(members []string) (named []UserName, unnamed int) {
 	return named, unnamed
 }
 
+// edits returns the edits of an article, nil for none.
+func (f *recordReplies) edits(h hash) (*Edits, error) {
+	if h.edits == "" && h.edition == "" {
+		return nil, nil
+	}
+	var e Edits
+	count, errC := parseNumber(h.edits)
+	edition, errE := parseNumber(h.edition)
+	last, errL := parseNumber(h.edited)
+	if err := errors.Join(errC, errE, errL); err != nil {
+		return nil, fmt.Errorf("edits: %w", err)
+	}
+	e.Count, e.Edition, e.Last = int64(count), int64(edition), last
+	for n := max(e.Count-MaxVersions, 0) + 1; n <= e.Count; n++ {
+		version, err := parseVersion(f.history.Val()[strconv.FormatInt(n, 10)])
+		if err != nil {
+			return nil, fmt.Errorf("%w: number %d", err, n)
+		}
+		version.Title, version.Text, version.By = validUTF8(version.Title), validUTF8(version.Text), UserName(validUTF8(string(version.By)))
+		e.Versions = append(e.Versions, version)
+	}
+	return &e, nil
+}
+
+// validate returns an error for edits that no article with the revision has.
+func (e *Edits) validate(revision int64) error {
+	switch {
+	case e == nil:
+		return nil
+	case e.Count < 0 || e.Count > revision || e.Edition < 0 || e.Edition > revision:
+		return fmt.Errorf("edits: %d edits and edition %d of an article of revision %d", e.Count, e.Edition, revision)
+	case int64(len(e.Versions)) != min(e.Count, MaxVersions):
+		return fmt.Errorf("edits: there are %d versions of %d edits", len(e.Versions), e.Count)
+	case math.Abs(e.Last) > maxExact:
+		return errors.New("edits: a time is out of range")
+	}
+	for _, v := range e.Versions {
+		if v.By == "" || math.Abs(v.Until) > maxExact || max(v.Votes, -v.Votes) > math.MaxInt32 {
+			return errors.New("edits: a version has no user, or a number that is out of range")
+		}
+	}
+	return nil
+}
+
 // Validate returns an error for a record that no consistent store has.
 func (rec *Record) Validate() error {
 	if rec.ID < 1 || rec.ID > math.MaxInt32 {
@@ -421,6 +481,9 @@ func (rec *Record) Validate() error {
 		if i > 0 && rec.Groups[i-1] >= name {
 			return errors.New("groups: they are not sorted, or not unique")
 		}
+	}
+	if err := rec.Edits.validate(rec.Revision); err != nil {
+		return err
 	}
 	up, down := len(rec.Up)+rec.UnnamedUp, len(rec.Down)+rec.UnnamedDown
 	if rec.UnnamedUp < 0 || rec.UnnamedDown < 0 {
@@ -503,7 +566,8 @@ func (l *logReader) fill(ctx context.Context, r *Repo) error {
 			if !ok || err != nil {
 				continue // not an entry
 			}
-			l.read = append(l.read, LogRecord{Kind: entry.Kind, ID: message.ID, Article: entry.Article, By: entry.By, For: entry.OnBehalfOf, At: at, Before: entry.Before, After: entry.After})
+			l.read = append(l.read, LogRecord{Kind: entry.Kind, ID: message.ID, Article: entry.Article, By: entry.By, For: entry.OnBehalfOf, At: at, Before: entry.Before, After: entry.After,
+				Title: validUTF8(value(entry.Title)), Link: validUTF8(value(entry.Link)), Reason: validUTF8(value(entry.Reason))})
 		}
 	}
 	return nil

@@ -108,7 +108,7 @@ func (f *Filling) Put(ctx context.Context, records []*Record) error {
 	for i, rec := range records {
 		if exist[i].Val() == 0 {
 			missing = append(missing, rec)
-			if err := f.putVoters(ctx, rec); err != nil {
+			if err := errors.Join(f.putVoters(ctx, rec), f.putVersions(ctx, rec)); err != nil {
 				return err
 			}
 		}
@@ -192,6 +192,21 @@ func (f *Filling) putVoters(ctx context.Context, rec *Record) error {
 	return err
 }
 
+// putVersions stores the earlier versions of an article that does not exist yet.
+func (f *Filling) putVersions(ctx context.Context, rec *Record) error {
+	if rec.Edits == nil || len(rec.Edits.Versions) == 0 {
+		return nil
+	}
+	var fields []any
+	first := rec.Edits.Count - int64(len(rec.Edits.Versions)) + 1
+	for i, v := range rec.Edits.Versions {
+		fields = append(fields, first+int64(i), v.format())
+	}
+	return f.r.exchange(f.r.confirmed(ctx), func(pipe redis.Pipeliner) {
+		pipe.HSet(ctx, f.r.partition(rec.ID).history(rec.ID), fields...)
+	})
+}
+
 // voterMembers are the members of a set of voters. Those without names are placeholders, as add_placeholders in
 // shared.lua makes them, with numbers after those of the other set: no voter is in both.
 func voterMembers(named []UserName, other, unnamed int) []any {
@@ -241,6 +256,12 @@ func (f *Filling) putCall(rec *Record) (keys []string, args []any) {
 	if rec.Uncounted {
 		args = append(args, fieldUncounted, "1")
 	}
+	if e := rec.Edits; e != nil {
+		args = append(args, fieldEdition, e.Edition)
+		if e.Count > 0 {
+			args = append(args, fieldEdits, e.Count, fieldEdited, number(e.Last))
+		}
+	}
 	if rec.Deleted != nil {
 		args = append(args, fieldDeleted, deleted, fieldDeletedBy, rec.Deleted.By.member())
 	}
@@ -270,8 +291,13 @@ func (f *Filling) PutLog(ctx context.Context, entries []LogRecord) error {
 			if e.For != nil {
 				values = append(values, "on_behalf_of", e.For.member())
 			}
-			if e.Kind == LogRegrouped {
+			if e.Kind == LogRegrouped || len(e.Before)+len(e.After) > 0 {
 				values = append(values, "before", groupText(e.Before), "after", groupText(e.After))
+			}
+			for _, pair := range [][2]string{{"title", e.Title}, {"link", e.Link}, {"reason", e.Reason}} {
+				if pair[1] != "" {
+					values = append(values, pair[0], pair[1])
+				}
 			}
 			pipe.Do(ctx, values...)
 		}

@@ -13,6 +13,11 @@ const (
 	fieldRevision  = "revision"  // number of changes
 	fieldUncounted = "uncounted" // "1" if the poster's own vote is recorded, but does not count
 
+	// Only edited articles have the next two; edition, also those that were regrouped.
+	fieldEdits   = "edits"   // number of changes of the title or the text
+	fieldEdited  = "edited"  // time of the last one, Unix seconds
+	fieldEdition = "edition" // revision that the last change of the title, the text or the groups made
+
 	// Only deleted articles have the next two.
 	fieldDeleted   = "deleted" // Unix seconds
 	fieldDeletedBy = "deleted_by"
@@ -20,7 +25,7 @@ const (
 
 // hash is an article's hash. Missing fields are empty, other fields are ignored.
 type hash struct {
-	title, link, text, poster, time, votes, downvotes, groups, revision, uncounted, deleted, deletedBy string
+	title, link, text, poster, time, votes, downvotes, groups, revision, uncounted, edits, edited, edition, deleted, deletedBy string
 
 	grouped bool // whether it has the field groups
 }
@@ -47,6 +52,12 @@ func (h *hash) set(field, value string) {
 		h.revision = value
 	case fieldUncounted:
 		h.uncounted = value
+	case fieldEdits:
+		h.edits = value
+	case fieldEdited:
+		h.edited = value
+	case fieldEdition:
+		h.edition = value
 	case fieldDeleted:
 		h.deleted = value
 	case fieldDeletedBy:

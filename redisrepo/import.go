@@ -240,7 +240,8 @@ func importResult(a Imported, s submission, answer reply) (added, deleted bool, 
 		if err != nil {
 			return false, false, err
 		}
-		if !s.isStoredAs(h, a.Poster) {
+		edited := h.edits != "" && h.poster == a.Poster.member() && h.link == s.link
+		if !edited && !s.isStoredAs(h, a.Poster) {
 			return false, false, refuse(Conflict, "id", "%v is another article: %s by %s", a.ID, shown(h.title), userOf(h.poster))
 		}
 		return false, h.deleted != "", nil

@@ -39,6 +39,7 @@ func (p partition) deleted() string               { return p.key("deleted:") }
 func (p partition) moderation() string            { return p.key("moderation:") }
 func (p partition) audit(id ArticleID) string     { return p.key("audit:", id.number()) }
 func (p partition) link(digest string) string     { return p.key("link:", digest) }
+func (p partition) history(id ArticleID) string   { return p.key("history:", id.number()) }
 func (p partition) group(name GroupName) string   { return p.key(groupPrefix, string(name)) }
 
 func (p partition) appendArticle(key []byte, id ArticleID) []byte {

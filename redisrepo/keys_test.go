@@ -30,7 +30,7 @@ func TestKeysWithoutPartitionsStayTheSame(t *testing.T) {
 	const want = `
 article:: 2, ends: false
 article:1: map[downvotes:0 groups:go redis link:https://example.com/a poster:user:alice revision:3 text:Text time:1772366400 title:Title votes:3], ends: false
-article:2: map[deleted:1772366400 deleted_by:user:mod downvotes:1 groups:go link:https://example.com/1 poster:user:bob revision:4 time:1772366400 title:title votes:0], ends: false
+article:2: map[deleted:1772366400 deleted_by:user:mod downvotes:1 edition:3 groups:go link:https://example.com/1 poster:user:bob revision:4 time:1772366400 title:title votes:0], ends: false
 audit:1: map[user:bob:1 1772366400 bucket user:carol:1 1772366400 bucket], ends: true
 deleted:: [{1.7723664e+09 article:2}], ends: false
 downvoted:2: [user:dave], ends: true
@@ -38,14 +38,15 @@ group:go: [article:1], ends: false
 group:interesting: [article:1], ends: false
 group:redis: [article:1], ends: false
 groups:: [{0 go} {0 redis}], ends: false
-link:036cbe16b0015b0a30d733ca981c8ebb: article:1 1772366400, ends: true
-link:988628a63aecf11ad5dceeb5817d2a96: article:2 1772366400, ends: true
-meta:: map[index:0 interesting_votes:3 layout:1 partitions:1 vote_score:432 voting_window:604800], ends: false
-moderation:: [map[article:article:2 at:1772366400 by:user:mod kind:deleted]], ends: false
+link:036cbe16b0015b0a30d733ca981c8ebb: article:1 1772366400, ends: false
+link:988628a63aecf11ad5dceeb5817d2a96: article:2 1772366400, ends: false
+meta:: map[index:0 interesting_votes:3 layout:2 partitions:1 vote_score:432 voting_window:604800], ends: false
+moderation:: [map[article:article:2 at:1772366400 by:user:mod kind:deleted link:https://example.com/1 reason: title:title]], ends: false
 post:alice:key: article:1 e00081fbf0f62b63c5b1c20f83f407ebbd2511276a3efd885d6e8a3a4dd4f391, ends: true
 posted:alice: [{1.7723664e+09 article:1}], ends: false
 score:: [{1.772367696e+09 article:1}], ends: false
 score:go: [{1.772367696e+09 article:1}], ends: true
+sizes:: [{-1 go} {-1 redis}], ends: false
 time:: [{1.7723664e+09 article:1}], ends: false
 time:go: [{1.7723664e+09 article:1}], ends: true
 voted:1: [user:alice user:bob user:carol], ends: true

@@ -143,6 +143,7 @@ func TestUnreachableServerIsErrUnavailable(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	a, b := s.post("alice", "go"), s.post("alice", "x")
+	a = s.edit(a.ID, alice(), redisrepo.Edit{Text: new("text")})
 	calls := map[string]func() error{
 		"Ready": func() error { return s.Ready(s.ctx) },
 		"New":   func() error { _, err := redisrepo.New(s.ctx, s.server.Client, s.rules); return err },
@@ -152,6 +153,11 @@ func TestUnreachableServerIsErrUnavailable(t *testing.T) {
 			_, err := s.Regroup(s.ctx, a.ID, redisrepo.Actor{Name: "alice"}, []string{"x"}, nil)
 			return err
 		},
+		"Edit": func() error {
+			_, err := s.Edit(s.ctx, a.ID, alice(), redisrepo.Edit{Title: new("edited"), Groups: []string{"go", "web"}})
+			return err
+		},
+		"Versions": func() error { _, err := s.Versions(s.ctx, []*redisrepo.Article{a}, 1); return err },
 		"Delete":   func() error { _, err := s.Delete(s.ctx, b.ID, alice()); return err },
 		"Undelete": func() error { _, err := s.Undelete(s.ctx, b.ID, moderator); return err },
 		"Audit":    func() error { _, err := s.Audit(s.ctx, a.ID); return err },

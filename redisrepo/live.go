@@ -125,25 +125,63 @@ func (l *live) release(t *topic) {
 }
 
 // observe takes note of a state that this process read or wrote. If it is the newest of a watched
-// article, no watcher gets an older one from now on.
+// article, no watcher gets an older one from now on. The title and text may be older than the rest: see cast.
 func (l *live) observe(a *Article) {
 	l.mu.RLock()
 	t := l.topics[a.ID]
 	l.mu.RUnlock()
-	if t == nil || !newer(a, t.latest.Load()) {
+	if latest := t.known(); t == nil || !newer(a, latest) && !rewritten(a, latest) {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before := t.latest.Load()
-	if t.refs == 0 || !newer(a, before) {
+	next := newest(a, before)
+	if t.refs == 0 || next == nil {
 		return
 	}
 	l.version.Add(1)
-	t.latest.Store(a.clone())
+	t.latest.Store(next.clone())
 	if before != nil {
 		l.schedule(t)
 	}
+}
+
+// known returns the newest known state, nil without a topic.
+func (t *topic) known() *Article {
+	if t == nil {
+		return nil
+	}
+	return t.latest.Load()
+}
+
+// newest returns the newest of both: the counts and groups of one state may be newer, and the title and text of the
+// other. It returns nil if that is b.
+func newest(a, b *Article) *Article {
+	if b != nil && a.postedAt == b.postedAt && a.edits != b.edits {
+		if a.edits > b.edits && !newer(a, b) {
+			next := *b
+			next.rewrite(a)
+			return &next
+		}
+		if a.edits < b.edits {
+			next := *a
+			next.rewrite(b)
+			a = &next
+		}
+	}
+	if newer(a, b) {
+		return a
+	}
+	return nil
+}
+
+// rewritten reports whether a has a later title or text than b.
+func rewritten(a, b *Article) bool { return b != nil && a.postedAt == b.postedAt && a.edits > b.edits }
+
+// rewrite gives an article that has not been shared yet the title and the text of another state of it.
+func (a *Article) rewrite(b *Article) {
+	a.Title, a.Text, a.EditedAt, a.edits = b.Title, b.Text, b.EditedAt, b.edits
 }
 
 // newer reports whether a is a later state than b. Legacy clients change an article without counting

@@ -51,6 +51,7 @@ const (
 	kindPosted    = "posted"
 	kindImported  = "imported"
 	kindVoted     = "voted"
+	kindEdited    = "edited"
 	kindRegrouped = "regrouped"
 	kindDeleted   = "deleted"
 	kindUndeleted = "undeleted"

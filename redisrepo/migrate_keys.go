@@ -32,11 +32,11 @@ func parseCell(name string) cell {
 	prefix, rest, _ := strings.Cut(name, ":")
 	c := cell{name: name, content: unknown}
 	switch prefix {
-	case "article", "voted", "downvoted", "audit":
+	case "article", "history", "voted", "downvoted", "audit":
 		id, err := ParseArticleID(articlePrefix + rest)
 		if err == nil && id.number() == rest {
 			c.id = id
-			c.content = map[string]content{"article": hashes, "voted": sets, "downvoted": sets, "audit": hashes}[prefix]
+			c.content = map[string]content{"article": hashes, "history": hashes, "voted": sets, "downvoted": sets, "audit": hashes}[prefix]
 		} else if name == articlePrefix {
 			c.content = numbers
 		}

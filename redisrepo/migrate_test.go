@@ -46,6 +46,12 @@ func filled(t *testing.T, partitions int) *site {
 		if i%10 == 3 {
 			s.delete(a.ID, moderator)
 		}
+		for n := range 3 * (i % 10) * (i % 2) { // up to 27 edits
+			s.edit(a.ID, moderator, redisrepo.Edit{Text: new(fmt.Sprint("edit ", n))})
+		}
+		if i%10 == 5 {
+			s.delete(a.ID, redisrepo.Actor{Name: a.Poster.Name}) // which frees the links of some
+		}
 		if i%10 == 4 {
 			if _, err := s.Regroup(s.ctx, a.ID, moderator, []string{"moved"}, []string{"go"}); err != nil {
 				t.Fatal(err)
@@ -114,7 +120,7 @@ func (s *site) contents() string {
 		if errs[i] != nil {
 			s.t.Fatal(errs[i])
 		}
-		fmt.Fprintln(&b, a.ID, a.Title, a.Votes, a.Score, a.Groups, a.Upvotes, a.CreatedAt, a.Poster.Name)
+		fmt.Fprintln(&b, a.ID, a.Title, a.Votes, a.Score, a.Groups, a.Upvotes, a.CreatedAt, a.Poster.Name, s.texts(a, 100))
 	}
 	for i := range 8 {
 		fmt.Fprintln(&b, s.positions(voter(i), ids...))
@@ -127,7 +133,7 @@ func (s *site) contents() string {
 			s.t.Fatal(err)
 		}
 		for _, entry := range entries {
-			log = append(log, logText(entry))
+			log = append(log, logDetail(entry))
 		}
 		if !info.HasNextPage {
 			break

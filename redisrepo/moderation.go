@@ -35,14 +35,28 @@ func (r *Repo) MayRegroup(by Actor, article *Article) bool {
 }
 
 // Delete removes an article from every listing and group, closes it to votes, and returns it with
-// DeletedAt and DeletedBy. Its data is kept for Undelete, and its link stays reserved. Deleting a
-// deleted article is a no-op, not an error.
+// DeletedAt and DeletedBy. Its data is kept for Undelete. Its link stays reserved, unless its poster deletes it and no
+// other user has a vote on it: then the link can be posted again. Deleting a deleted article is a no-op, not an error.
 //
 // The Refusal is NotFound if the article does not exist, and Forbidden if the actor is neither its poster
 // nor a moderator. To such an actor a deleted article is NotFound.
-func (r *Repo) Delete(ctx context.Context, id ArticleID, by Actor) (article *Article, err error) {
+func (r *Repo) Delete(ctx context.Context, id ArticleID, by Actor) (*Article, error) {
+	return r.DeleteFor(ctx, id, by, nil)
+}
+
+// DeleteFor is Delete with a reason for the moderation log, of at most 500 characters; nil: none.
+func (r *Repo) DeleteFor(ctx context.Context, id ArticleID, by Actor, reason *string) (article *Article, err error) {
 	defer func() { r.stats.deletions.count(true, err) }()
-	return r.moderate(ctx, "delete", deleteScript, id, by, func(e expected) []any {
+	why, broken := checkReason(reason)
+	if len(broken) > 0 {
+		return nil, broken
+	}
+	p := r.partition(id)
+	voters := []string{
+		p.voted(id),     // KEYS[10] voted
+		p.downvoted(id), // KEYS[11] downvoted
+	}
+	return r.moderate(ctx, "delete", deleteScript, id, by, voters, func(e expected) []any {
 		return []any{
 			id.String(),       // ARGV[1] member
 			by.Name.member(),  // ARGV[2] by
@@ -52,6 +66,8 @@ func (r *Repo) Delete(ctx context.Context, id ArticleID, by Actor) (article *Art
 			moderationEntries, // ARGV[6] max_entries
 			r.scriptNow(),     // ARGV[7] now
 			by.via(),          // ARGV[8] via
+			e.link,            // ARGV[9] expected_link
+			why,               // ARGV[10] reason
 		}
 	})
 }
@@ -66,7 +82,7 @@ func (r *Repo) Undelete(ctx context.Context, id ArticleID, by Actor) (article *A
 	if !by.Moderator {
 		return nil, refuse(Forbidden, "article", "only moderators can undelete %v", id)
 	}
-	return r.moderate(ctx, "undelete", undeleteScript, id, by, func(e expected) []any {
+	return r.moderate(ctx, "undelete", undeleteScript, id, by, nil, func(e expected) []any {
 		return []any{
 			id.String(),              // ARGV[1] member
 			by.Name.member(),         // ARGV[2] by
@@ -77,12 +93,13 @@ func (r *Repo) Undelete(ctx context.Context, id ArticleID, by Actor) (article *A
 			moderationEntries,        // ARGV[7] max_entries
 			r.scriptNow(),            // ARGV[8] now
 			by.via(),                 // ARGV[9] via
+			e.link,                   // ARGV[10] expected_link
 		}
 	})
 }
 
-// moderate calls delete.lua or undelete.lua, which take the same keys.
-func (r *Repo) moderate(ctx context.Context, doing string, script *redis.Script, id ArticleID, by Actor, args func(expected) []any) (*Article, error) {
+// moderate calls delete.lua or undelete.lua, which take the same keys, but for those in more.
+func (r *Repo) moderate(ctx context.Context, doing string, script *redis.Script, id ArticleID, by Actor, more []string, args func(expected) []any) (*Article, error) {
 	p := r.partition(id)
 	answer, err := r.runWithGroups(ctx, id, by.Name.member(), func(e expected) (reply, error) {
 		keys := append(make([]string, 0, 16),
@@ -96,6 +113,7 @@ func (r *Repo) moderate(ctx context.Context, doing string, script *redis.Script,
 			p.changes(r.database),      // KEYS[8] changes
 			p.sizes(),                  // KEYS[9] sizes
 		)
+		keys = append(append(keys, more...), p.link(linkDigest(e.link))) // KEYS[10] or [12] link_record
 		keys = groupKeys(groupKeys(keys, p, Interesting), p, groupNames(e.groups)...)
 		return r.write(ctx, script, keys, args(e))
 	})

@@ -19,11 +19,12 @@ const (
 	LogDeleted   ModerationKind = "deleted"   // by a moderator or by the poster
 	LogUndeleted ModerationKind = "undeleted" // by a moderator
 	LogRegrouped ModerationKind = "regrouped" // by a moderator who is not the poster, or into or out of a reserved group
+	LogEdited    ModerationKind = "edited"    // by a moderator who is not the poster
 )
 
 // Valid reports whether it is one of the kinds above.
 func (k ModerationKind) Valid() bool {
-	return k == LogDeleted || k == LogUndeleted || k == LogRegrouped
+	return k == LogDeleted || k == LogUndeleted || k == LogRegrouped || k == LogEdited
 }
 
 // ModerationEntry is an entry of the moderation log.
@@ -33,8 +34,13 @@ type ModerationEntry struct {
 	By            UserName
 	OnBehalfOf    *UserName   // for whom By, a service, acted; nil: for itself
 	At            time.Time   // UTC, whole seconds
-	Before, After []GroupName // the article's groups, sorted; only for LogRegrouped
+	Before, After []GroupName // the article's groups, sorted; only if the action changed them
 	Cursor        string
+
+	// The next three are empty in entries of earlier versions of this package.
+	Title  *string // of the article after the action
+	Link   *string // nil if it had none
+	Reason *string // nil if none was given
 }
 
 // moderationList is the name of the log in its cursors.
@@ -105,12 +111,29 @@ func (e logEntry) decode() (ModerationEntry, bool) {
 	entry := ModerationEntry{
 		Kind: ModerationKind(field("kind")), Article: id, By: userOf(field("by")), At: unixTime(at),
 		Before: groupNames(field("before")), After: groupNames(field("after")), Cursor: e.at.encode(),
+		Title: optional(field("title")), Link: optional(field("link")), Reason: optional(field("reason")),
 	}
 	if user := field("on_behalf_of"); user != "" {
 		name := userOf(user)
 		entry.OnBehalfOf = &name
 	}
 	return entry, true
+}
+
+// value is the opposite of optional.
+func value(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
+// optional is nil for an empty text.
+func optional(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
 }
 
 // logCursor is the id of an entry and its partition. Ids rise within a stream; entries of two

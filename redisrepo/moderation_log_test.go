@@ -14,6 +14,17 @@ import (
 	"frontpage/redisrepo"
 )
 
+// logDetail is logText with the title, the link and the reason.
+func logDetail(e redisrepo.ModerationEntry) string {
+	text := logText(e)
+	for _, detail := range []*string{e.Title, e.Link, e.Reason} {
+		if detail != nil {
+			text += " " + *detail
+		}
+	}
+	return text
+}
+
 func logText(e redisrepo.ModerationEntry) string {
 	return fmt.Sprint(e.Kind, " ", e.Article, " ", e.By, " ", e.At.Sub(opened), " ", e.Before, e.After)
 }

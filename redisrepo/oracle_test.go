@@ -3,6 +3,7 @@ package redisrepo_test
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,6 +18,7 @@ type oracle struct {
 	famous    int   // votes that make an article interesting
 	byPosters bool  // whether a poster's own vote counts
 	reserved  int64 // how long a link cannot be posted again
+	editable  int64 // how long a poster may change a title
 	articles  []*article
 }
 
@@ -29,13 +31,21 @@ type article struct {
 	votes   map[redisrepo.UserName]redisrepo.Vote
 	groups  map[string]bool
 	link    string
+	freed   bool // whether the link can be posted again, since its poster deleted the article
+	title   string
+	text    string
+	older   []string // what edits replaced, oldest first, as wantVersions writes them
+
+	revision int64
+	edition  int64 // revision of the last change of the title, the text or the groups
+
 	deleted redisrepo.UserName // the actor; empty: not deleted
 }
 
 func (o *oracle) post(id redisrepo.ArticleID, poster redisrepo.UserName, groups []string) *article {
 	t := &article{
 		id: id, poster: poster, at: o.now, counted: o.byPosters,
-		votes: map[redisrepo.UserName]redisrepo.Vote{poster: redisrepo.Up}, groups: map[string]bool{},
+		votes: map[redisrepo.UserName]redisrepo.Vote{poster: redisrepo.Up}, groups: map[string]bool{}, title: "title", revision: 1,
 	}
 	for _, group := range groups {
 		t.groups[group] = true
@@ -47,7 +57,7 @@ func (o *oracle) post(id redisrepo.ArticleID, poster redisrepo.UserName, groups 
 // first returns the article that a link is reserved for, or nil.
 func (o *oracle) first(link string) *article {
 	for _, t := range o.articles {
-		if t.link == link && o.now < t.at+o.reserved {
+		if t.link == link && o.now < t.at+o.reserved && !t.freed {
 			return t
 		}
 	}
@@ -73,15 +83,75 @@ func (o *oracle) delete(t *article, by redisrepo.Actor) (refused string) {
 		return "FORBIDDEN article"
 	case t.deleted == "":
 		t.deleted = by.Name
+		t.revision++
+		if by.Name == t.poster && o.newest(t.link) == t.id {
+			t.freed = true
+			for voter, vote := range t.votes {
+				t.freed = t.freed && (voter == t.poster || vote == redisrepo.None)
+			}
+		}
 	}
 	return ""
+}
+
+// edit changes what is not nil.
+func (o *oracle) edit(t *article, by redisrepo.Actor, e redisrepo.Edit) (refused string) {
+	retitled, rewritten := e.Title != nil && *e.Title != t.title, e.Text != nil && *e.Text != t.text
+	regrouped := e.Groups != nil && !slices.Equal(slices.Sorted(maps.Keys(t.groups)), slices.Sorted(slices.Values(e.Groups)))
+	age := o.now - t.at
+	switch {
+	case t.deleted != "":
+		return "NOT_FOUND article"
+	case by.Name != t.poster && !by.Moderator:
+		return "FORBIDDEN article"
+	case !retitled && !rewritten && !regrouped:
+		return ""
+	case e.IfRevision != nil && t.edition > *e.IfRevision:
+		return "CONFLICT ifRevision"
+	case !by.Moderator && retitled && age > o.editable:
+		return "EDIT_CLOSED title"
+	case !by.Moderator && rewritten && age > o.window:
+		return "EDIT_CLOSED text"
+	}
+	for _, state := range states {
+		if regrouped && t.groups[state] != slices.Contains(e.Groups, state) && !by.Moderator && !by.Service {
+			return "FORBIDDEN groups"
+		}
+	}
+	if retitled || rewritten {
+		ups, downs := t.count()
+		t.older = append(t.older, versionText(t.title, t.text, by.Name, o.now, ups-downs))
+	}
+	if retitled {
+		t.title = *e.Title
+	}
+	if rewritten {
+		t.text = *e.Text
+	}
+	if regrouped {
+		clear(t.groups)
+		for _, group := range e.Groups {
+			t.groups[group] = true
+		}
+	}
+	t.revision++
+	t.edition = t.revision
+	return ""
+}
+
+func versionText(title, text string, by redisrepo.UserName, until int64, votes int) string {
+	return fmt.Sprintf("%q %q by %s until %d with %d", title, text, by, until, votes)
 }
 
 func (o *oracle) undelete(t *article, by redisrepo.Actor) (refused string) {
 	if !by.Moderator {
 		return "FORBIDDEN article"
 	}
-	t.deleted = ""
+	if t.deleted != "" {
+		t.deleted = ""
+		t.revision++
+		t.freed = t.freed && o.newest(t.link) != t.id
+	}
 	return ""
 }
 
@@ -97,6 +167,9 @@ func (o *oracle) vote(t *article, voter redisrepo.UserName, vote redisrepo.Vote)
 		return 0, "FORBIDDEN article"
 	}
 	t.votes[voter] = vote
+	if before != vote {
+		t.revision++
+	}
 	return before, ""
 }
 
@@ -121,6 +194,7 @@ func (o *oracle) regroup(t *article, by redisrepo.Actor, add, remove []string) (
 	if by.Name != t.poster && !by.Moderator && (!by.Service || others) {
 		return "FORBIDDEN article"
 	}
+	before := maps.Clone(t.groups)
 	for _, group := range add {
 		if strings.HasPrefix(group, "is.") {
 			delete(t.groups, "is.open")
@@ -130,6 +204,10 @@ func (o *oracle) regroup(t *article, by redisrepo.Actor, add, remove []string) (
 	}
 	for _, group := range remove {
 		delete(t.groups, group)
+	}
+	if !maps.Equal(before, t.groups) {
+		t.revision++
+		t.edition = t.revision
 	}
 	return ""
 }

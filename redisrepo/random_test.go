@@ -57,12 +57,12 @@ type walk struct {
 func newWalk(t *testing.T, seed uint64, byPosters bool, tags []string) *walk {
 	partitions := redisrepo.WithPartitions(len(tags))
 	s := newSite(t, func(r *redisrepo.Rules) {
-		r.VoteScore, r.VotingWindow, r.InterestingVotes, r.PosterVotes, r.LinkWindow = 2, 20*time.Second, 3, byPosters, time.Hour
+		r.VoteScore, r.VotingWindow, r.InterestingVotes, r.PosterVotes, r.LinkWindow, r.EditWindow = 2, 20*time.Second, 3, byPosters, time.Hour, 5*time.Second
 		r.ReservedGroups = []redisrepo.GroupPattern{"is.*"}
 	}, partitions)
 	return &walk{
 		site: s, other: s.reopened(s.server.Client, nil, partitions), tags: tags,
-		oracle: &oracle{now: opened.Unix(), window: 20, worth: 2, famous: 3, byPosters: byPosters, reserved: 3600},
+		oracle: &oracle{now: opened.Unix(), window: 20, worth: 2, famous: 3, byPosters: byPosters, reserved: 3600, editable: 5},
 		Rand:   rand.New(rand.NewPCG(seed, 0)),
 	}
 }
@@ -100,15 +100,24 @@ func (w *walk) step() {
 		t := w.oracle.post(a.ID, user, groups)
 		t.link = link
 		w.wantArticle(a, t)
+	case n < 26:
+		w.edit(repo, user)
 	case n < 66:
 		t, vote := w.article(), redisrepo.Vote(w.IntN(3)-1)
 		before, refused := w.oracle.vote(t, user, vote)
-		result, err := repo.Vote(w.ctx, t.id, user, vote, "")
+		cast, reads := repo.Vote, w.IntN(2) == 0
+		if reads {
+			cast = repo.VoteAndRead
+		}
+		result, err := cast(w.ctx, t.id, user, vote, "")
 		if w.agree(err, refused) {
 			if result.Previous != before || result.Changed != (before != vote) {
 				w.t.Errorf("Vote %d on %v by %s = %+v, want Previous %d", vote, t.id, user, result, before)
 			}
 			w.wantArticle(result.Article, t)
+			if reads {
+				w.wantTexts(result.Article, t)
+			}
 		}
 	case n < 76:
 		t, by := w.article(), w.actor(user)
@@ -156,6 +165,66 @@ func (w *walk) step() {
 	}
 }
 
+// edit makes a random edit, with few different texts: some change nothing.
+func (w *walk) edit(repo *site, user redisrepo.UserName) {
+	w.t.Helper()
+	t := w.article()
+	if w.IntN(4) > 0 {
+		user = t.poster
+	}
+	by, e := w.actor(user), redisrepo.Edit{}
+	if w.IntN(2) == 0 {
+		e.Title = new([]string{"title", "Title", "日本 %s"}[w.IntN(3)])
+	}
+	if w.IntN(2) == 0 {
+		e.Text = new([]string{"", "text", "a\nb"}[w.IntN(3)])
+	}
+	if w.IntN(3) == 0 || e.Title == nil && e.Text == nil {
+		e.Groups = append([]string{}, w.some(themes)...)
+		if w.IntN(3) == 0 {
+			e.Groups = append(e.Groups, states[w.IntN(2)])
+		}
+	}
+	if w.IntN(3) == 0 {
+		e.IfRevision = new(max(t.revision-w.Int64N(4), 0))
+	}
+	refused := w.oracle.edit(t, by, e)
+	if a, err := repo.Edit(w.ctx, t.id, by, e); w.agree(err, refused) {
+		w.wantArticle(a, t)
+		w.wantTexts(a, t)
+	}
+}
+
+// wantTexts compares the text, which an article after a vote need not have, and the earlier versions.
+func (w *walk) wantTexts(a *redisrepo.Article, t *article) {
+	w.t.Helper()
+	text := ""
+	if a.Text != nil {
+		text = *a.Text
+	}
+	if text != t.text || (a.EditedAt != nil) != (len(t.older) > 0) {
+		w.t.Errorf("%v has the text %q, edited %v, want %q, edited %d times", a.ID, text, a.EditedAt, t.text, len(t.older))
+	}
+	most := 1 + w.IntN(25)
+	want := slices.Clone(t.older[max(len(t.older)-min(most, redisrepo.MaxVersions), 0):])
+	slices.Reverse(want)
+	versions, err := w.Versions(w.ctx, []*redisrepo.Article{a}, most)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var got []string
+	for _, v := range versions[0] {
+		text := ""
+		if v.Text != nil {
+			text = *v.Text
+		}
+		got = append(got, versionText(v.Title, text, v.By.Name, v.Until.Unix(), v.Votes))
+	}
+	if !slices.Equal(got, want) {
+		w.t.Errorf("the %d newest versions of %v = %q, want %q", most, a.ID, got, want)
+	}
+}
+
 // article returns a random article, preferably a young one.
 func (w *walk) article() *article {
 	n := len(w.oracle.articles)
@@ -199,6 +268,9 @@ func (w *walk) wantArticle(a *redisrepo.Article, t *article) {
 	ups, downs := t.count()
 	if (a.DeletedAt != nil) != (t.deleted != "") || a.DeletedBy != nil && *a.DeletedBy != t.deleted {
 		w.t.Errorf("%v was deleted at %v by %v, want by %q", a.ID, a.DeletedAt, a.DeletedBy, t.deleted)
+	}
+	if a.Title != t.title || a.Revision() != int(t.revision) {
+		w.t.Errorf("the title of %v = %q at revision %d, want %q at %d", a.ID, a.Title, a.Revision(), t.title, t.revision)
 	}
 	got := fmt.Sprint(a.ID, a.Poster.Name, a.CreatedAt.Unix(), a.Score, a.Upvotes, a.Downvotes, a.Votes, a.Groups, a.IsInteresting)
 	if want := fmt.Sprint(t.id, t.poster, t.at, float64(w.oracle.score(t)), ups, downs, ups-downs, slices.Sorted(maps.Keys(t.groups)), w.oracle.interesting(t)); got != want {
@@ -297,6 +369,7 @@ func (w *walk) compareArticles() {
 	}
 	for i, a := range articles {
 		w.wantArticle(a, listed[i])
+		w.wantTexts(a, listed[i])
 	}
 	for _, user := range users {
 		var want strings.Builder

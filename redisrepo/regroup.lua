@@ -34,7 +34,8 @@ local member, add, remove, max_groups = ARGV[1], words(ARGV[2]), words(ARGV[3]),
 local current, by = ARGV[5], ARGV[6]
 local may, max_entries, now, via, logged = ARGV[7] == '1', ARGV[8], ARGV[9], ARGV[10], ARGV[11] == '1'
 
-local hash = redis.call('HMGET', article, 'groups', 'poster', 'time', 'votes', 'downvotes', 'revision')
+local hash = redis.call('HMGET', article, 'groups', 'poster', 'time', 'votes', 'downvotes', 'revision',
+  'title', 'link')
 local time, score = redis.call('ZSCORE', times, member), redis.call('ZSCORE', scores, member)
 if not hash[3] or not time or not score then return {'NOT_FOUND'} end
 local votes, downvotes = whole(hash[4] or '0'), whole(hash[5] or '0')
@@ -85,10 +86,12 @@ local joined = table.concat(list, ' ')
 redis.call('HSET', article, 'groups', joined)
 if joined ~= current then
   if moderated then
-    log_moderation(log, max_entries, 'regrouped', member, by, via, now_or(now), 'before', current, 'after', joined)
+    log_moderation(log, max_entries, 'regrouped', member, by, via, now_or(now), 'before', current, 'after', joined,
+      'title', hash[7] or '', 'link', hash[8] or '')
   end
-  publish(changes, 'regrouped', member, redis.call('HINCRBY', article, 'revision', 1),
-    votes, downvotes, score, joined)
+  local revision = redis.call('HINCRBY', article, 'revision', 1)
+  redis.call('HSET', article, 'edition', revision)
+  publish(changes, 'regrouped', member, revision, votes, downvotes, score, joined)
 end
 
 return {'OK', redis.call('HGETALL', article)}

@@ -9,7 +9,13 @@
 //	article:<n>      hash    title, link, text, poster, time, votes (net), downvotes,
 //	                         groups (names separated by spaces), revision (number of changes),
 //	                         uncounted (1 if the poster's own vote does not count);
+//	                         of an edited article also edits (number of changes of the title or the
+//	                         text), edited (time of the last), edition (revision that the last change
+//	                         of the title, the text or the groups made);
 //	                         of a deleted article also deleted (time), deleted_by (user:<name>)
+//	history:<n>      hash    earlier versions of the article, up to 20: number of the edit to what it
+//	                         replaced: time, net votes, bytes of the title and user:<name> on a line,
+//	                         title and text after it
 //	time:            zset    article:<n> by posting time
 //	score:           zset    article:<n> by posting time + VoteScore for each net vote
 //	voted:<n>        set     user:<name> of the upvoters; expires an hour after the voting window
@@ -22,7 +28,7 @@
 //	posted:<name>    zset    article:<n> of the user's articles, by posting time
 //	deleted:         zset    article:<n> of the deleted articles, by time of deletion; they are in
 //	                         no other listing and in no group
-//	moderation:      stream  log of deletions, undeletions and regroupings by moderators:
+//	moderation:      stream  log of deletions, undeletions, and edits and regroupings by moderators:
 //	                         the last 100,000 entries or slightly more
 //	audit:<n>        hash    user:<name> to position, time and address bucket of the last
 //	                         recorded vote; expires with the voters

@@ -148,7 +148,13 @@ func anything(s *site, random *rand.Rand) (did, vote string) {
 			s.do("DEL", "score:"+theme, "time:"+theme)
 		}
 		return "", ""
-	case 10, 11:
+	case 10:
+		e := redisrepo.Edit{Text: new(fmt.Sprint("text", random.IntN(3)))}
+		if random.IntN(2) == 0 {
+			e.Title, e.Groups, e.IfRevision = new(fmt.Sprint("title", random.IntN(3))), []string{theme}, new(int64(1+random.IntN(5)))
+		}
+		return "Edit: " + describe(s.Edit(s.ctx, id, actor, e)), ""
+	case 11:
 		return "Delete: " + describe(s.Delete(s.ctx, id, actor)), ""
 	case 12, 13:
 		return "Undelete: " + describe(s.Undelete(s.ctx, id, actor)), ""

@@ -49,7 +49,7 @@ func (p partition) keysOf(database int) map[string][]string {
 		channel = "shard"
 	}
 	return map[string][]string{
-		"hash":    {p.article(0), p.audit(0), p.meta()},
+		"hash":    {p.article(0), p.history(0), p.audit(0), p.meta()},
 		"set":     {p.voted(0), p.downvoted(0), p.group(reserved)},
 		"zset":    append([]string{p.ranking(ByTime), p.ranking(ByScore), p.groups(), p.sizes(), p.posted(reserved), p.deleted()}, listings...),
 		"listing": listings,

@@ -35,7 +35,8 @@ type Rules struct {
 	PageSize         int           // articles on a page if the caller gives no size, 1 to MaxPageSize
 	GroupCacheTTL    time.Duration // how long a group's listing is kept after its last use, at least 1 s
 
-	// Changes of the next three affect later calls only.
+	// Changes of the next four affect later calls only.
+	EditWindow     time.Duration  // how long after posting its poster may change a title, whole seconds; 0: not at all
 	LinkWindow     time.Duration  // how long a posted link cannot be posted again, whole seconds; 0: not at all
 	Downvotes      bool           // whether downvotes are allowed
 	ReservedGroups []GroupPattern // families of groups into which only moderators and services put articles
@@ -51,6 +52,7 @@ func DefaultRules() Rules {
 		InterestingVotes: 200,
 		PageSize:         25,
 		GroupCacheTTL:    time.Minute,
+		EditWindow:       15 * time.Minute,
 		LinkWindow:       7 * day,
 		Downvotes:        true,
 	}
@@ -77,6 +79,8 @@ func (r Rules) Validate() error {
 		return ruleError("page size", "%d is not between 1 and %d", r.PageSize, MaxPageSize)
 	case r.GroupCacheTTL < time.Second:
 		return ruleError("group cache TTL", "%v is below 1s", r.GroupCacheTTL)
+	case r.EditWindow < 0 || r.EditWindow%time.Second != 0:
+		return ruleError("edit window", "%v is not a whole number of seconds, or 0", r.EditWindow)
 	case r.LinkWindow < 0 || r.LinkWindow%time.Second != 0:
 		return ruleError("link window", "%v is not a whole number of seconds, or 0", r.LinkWindow)
 	}

@@ -23,6 +23,7 @@ var (
 	rateScript    = script("rate.lua")
 	votersScript  = script("voters.lua")
 
+	editScript     = script("edit.lua")
 	deleteScript   = script("delete.lua")
 	undeleteScript = script("undelete.lua")
 	rightsScript   = script("rights.lua")

@@ -8,7 +8,7 @@ import (
 
 // Stats are what a Repo has done since it was opened, and what it holds now.
 type Stats struct {
-	Votes, Posts, Regroupings, Deletions, Undeletions Writes
+	Votes, Posts, Edits, Regroupings, Deletions, Undeletions Writes
 
 	JoinedVotes uint64 // votes that went to the store in one call with others on the same article
 
@@ -29,7 +29,7 @@ type Writes struct {
 
 // stats is what Stats is made of. The zero value is ready to use.
 type stats struct {
-	votes, posts, regroupings, deletions, undeletions writeStats
+	votes, posts, edits, regroupings, deletions, undeletions writeStats
 
 	joinedVotes atomic.Uint64
 	messages    [len(messageKinds) + 1]atomic.Uint64
@@ -58,7 +58,7 @@ func (w *writeStats) read() Writes {
 }
 
 // messageKinds are the kinds of messages that are counted apart.
-var messageKinds = [...]string{kindPosted, kindImported, kindVoted, kindRegrouped, kindDeleted, kindUndeleted}
+var messageKinds = [...]string{kindPosted, kindImported, kindVoted, kindEdited, kindRegrouped, kindDeleted, kindUndeleted}
 
 // received counts a message.
 func (s *stats) received(kind string) {
@@ -72,7 +72,7 @@ func (s *stats) received(kind string) {
 // Stats returns the numbers at this moment.
 func (r *Repo) Stats() Stats {
 	s := Stats{
-		Votes: r.stats.votes.read(), Posts: r.stats.posts.read(), Regroupings: r.stats.regroupings.read(),
+		Votes: r.stats.votes.read(), Posts: r.stats.posts.read(), Edits: r.stats.edits.read(), Regroupings: r.stats.regroupings.read(),
 		Deletions: r.stats.deletions.read(), Undeletions: r.stats.undeletions.read(),
 		JoinedVotes: r.stats.joinedVotes.Load(), Messages: map[string]uint64{"other": r.stats.messages[len(messageKinds)].Load()},
 		Lost: int(r.stats.lost.Load()),

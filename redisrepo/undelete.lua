@@ -10,7 +10,8 @@
 -- KEYS[7]  moderation:   stream  the moderation log
 -- KEYS[8]  changes:      channel  on which the undeletion is published
 -- KEYS[9]  sizes:        zset    the names of all groups by negated number of articles
--- KEYS[10...] three keys of the group interesting, then of each name in ARGV[3]
+-- KEYS[10] link:DIGEST   string  the article that the link of ARGV[10] is reserved for; need not exist
+-- KEYS[11...] three keys of the group interesting, then of each name in ARGV[3]
 -- ARGV[1]  the article's member
 -- ARGV[2]  the moderator's member
 -- ARGV[3]  the article's groups as the caller expects them: sorted names, separated by spaces
@@ -20,10 +21,11 @@
 -- ARGV[7]  approximate maximum number of entries in the log
 -- ARGV[8]  now, Unix seconds; empty: the server's clock
 -- ARGV[9]  the member of the service that acts for ARGV[2], or empty
+-- ARGV[10] the article's link as the caller expects it; empty: it has none
 --
 -- Replies {'OK', {field, value, ...}}  the hash of the article, which is not deleted
 --         {'NOT_FOUND'}                the article does not exist
---         {'STALE', groups, poster}    ARGV[3] and [4] differ from these: call again with them
+--         {'STALE', groups, poster, link}  ARGV[3], [4] and [10] differ from these: call again with them
 -- Safe to run twice: the second run finds the article restored and changes nothing.
 
 local article, times, scores, group_names = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -31,9 +33,10 @@ local posted, deleted, log, changes, sizes = KEYS[5], KEYS[6], KEYS[7], KEYS[8],
 local member, by, expected_groups, expected_poster = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local vote_score, interesting_votes, max_entries = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]
 local now, via = ARGV[8], ARGV[9]
+local link_record, expected_link = KEYS[10], ARGV[10]
 
 local hash = redis.call('HMGET', article,
-  'groups', 'poster', 'time', 'votes', 'downvotes', 'revision', 'deleted')
+  'groups', 'poster', 'time', 'votes', 'downvotes', 'revision', 'deleted', 'title', 'link')
 local listed = redis.call('ZSCORE', times, member)
 if not hash[3] or not hash[7] and not listed then return {'NOT_FOUND'} end
 if not hash[7] then return {'OK', redis.call('HGETALL', article)} end
@@ -42,13 +45,18 @@ local votes, downvotes = whole(hash[4] or '0'), whole(hash[5] or '0')
 if not tonumber(time) or not votes or not downvotes or not whole(hash[6] or '0') then
   return redis.error_reply('CORRUPT time, votes or revision of ' .. member)
 end
-if group_text ~= expected_groups or poster ~= expected_poster then return {'STALE', group_text, poster} end
+local link = hash[9] or ''
+if group_text ~= expected_groups or poster ~= expected_poster or link ~= expected_link then
+  return {'STALE', group_text, poster, link}
+end
 
 local names = words(group_text)
-local groups = groups_at(10, {'interesting', unpack(names)})
+local groups = groups_at(11, {'interesting', unpack(names)})
 for _, group in pairs(groups) do check_group(group, member) end
 must_be_zset(scores, group_names, sizes, posted, deleted)
 must_be_stream(log)
+local freed = redis.call('GET', link_record) == member .. ' 0' -- by delete.lua, and not posted again since
+if freed then must_be_allowed('SET', link_record) end
 must_be_allowed(publication(changes), changes, 'HDEL', article, 'HINCRBY', article, 'ZADD', times, 'ZADD', scores,
   'ZADD', posted, 'ZADD', group_names, 'ZADD', sizes, 'ZREM', deleted, 'XADD', log, 'ZSCORE', scores, 'HGETALL', article)
 for _, group in pairs(groups) do must_be_changeable(group) end
@@ -64,7 +72,8 @@ end
 if votes >= interesting_votes then enter(groups.interesting, member, score, time) end
 redis.call('HDEL', article, 'deleted', 'deleted_by')
 redis.call('ZREM', deleted, member)
-log_moderation(log, max_entries, 'undeleted', member, by, via, now_or(now))
+if freed then redis.call('SET', link_record, member .. ' ' .. time, 'KEEPTTL') end
+log_moderation(log, max_entries, 'undeleted', member, by, via, now_or(now), 'title', hash[8] or '', 'link', link)
 publish(changes, 'undeleted', member, redis.call('HINCRBY', article, 'revision', 1),
   votes, downvotes, score, group_text)
 

@@ -43,9 +43,13 @@ func TestWritesChangeTheVersion(t *testing.T) {
 		do      func() error
 		changes bool
 	}{
-		"a post":        {func() error { _, err := s.Post(s.ctx, "alice", s.fresh()); return err }, true},
-		"a vote":        {func() error { _, err := s.Vote(s.ctx, a.ID, "bob", redisrepo.Up, ""); return err }, true},
-		"a regrouping":  {func() error { _, err := s.Regroup(s.ctx, a.ID, alice, []string{"web"}, nil); return err }, true},
+		"a post":       {func() error { _, err := s.Post(s.ctx, "alice", s.fresh()); return err }, true},
+		"a vote":       {func() error { _, err := s.Vote(s.ctx, a.ID, "bob", redisrepo.Up, ""); return err }, true},
+		"a regrouping": {func() error { _, err := s.Regroup(s.ctx, a.ID, alice, []string{"web"}, nil); return err }, true},
+		"an edit": {func() error {
+			_, err := s.Edit(s.ctx, a.ID, alice, redisrepo.Edit{Text: new("text")})
+			return err
+		}, true},
 		"a deletion":    {func() error { _, err := s.Delete(s.ctx, doomed.ID, alice); return err }, true},
 		"an undeletion": {func() error { _, err := s.Undelete(s.ctx, a.ID, mod); return err }, true},
 		"an import": {func() error {

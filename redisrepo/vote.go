@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Vote is a user's position on one article. Its value is what it adds to the article's net votes.
@@ -32,7 +33,7 @@ func (v Vote) String() string {
 
 // VoteResult is the effect of a vote.
 type VoteResult struct {
-	Article  *Article // after the vote
+	Article  *Article // after the vote; its text may be older, except with VoteAndRead
 	Previous Vote     // the user's position before
 	Changed  bool     // false if the user had the position already
 
@@ -52,7 +53,18 @@ type VoteResult struct {
 // Forbidden for a poster who would change a vote that does not count and, under rules without Downvotes,
 // for every downvote; earlier downvotes stay, and can be withdrawn or switched. After any other error the
 // vote may or may not have been counted; it is safe to repeat.
-func (r *Repo) Vote(ctx context.Context, id ArticleID, voter UserName, vote Vote, bucket string) (result VoteResult, err error) {
+func (r *Repo) Vote(ctx context.Context, id ArticleID, voter UserName, vote Vote, bucket string) (VoteResult, error) {
+	return r.setVote(id, &ballot{ctx: ctx, voter: voter, vote: vote, bucket: bucket})
+}
+
+// VoteAndRead is Vote, but the text and EditedAt of the article are as new as the rest, too: the reply has the whole hash,
+// so it is for callers who need them.
+func (r *Repo) VoteAndRead(ctx context.Context, id ArticleID, voter UserName, vote Vote, bucket string) (VoteResult, error) {
+	return r.setVote(id, &ballot{ctx: ctx, voter: voter, vote: vote, bucket: bucket, reads: true})
+}
+
+func (r *Repo) setVote(id ArticleID, b *ballot) (result VoteResult, err error) {
+	vote, ctx := b.vote, b.ctx
 	defer func() { r.stats.votes.count(result.Changed, err) }()
 	if vote < Down || vote > Up {
 		return VoteResult{}, refuse(Invalid, "direction", "a vote is up, down or none, not %d", int(vote))
@@ -63,7 +75,6 @@ func (r *Repo) Vote(ctx context.Context, id ArticleID, voter UserName, vote Vote
 	if err := failedBefore(ctx); err != nil {
 		return VoteResult{}, storeError(fmt.Sprintf("vote on %v", id), err)
 	}
-	b := &ballot{ctx: ctx, voter: voter, vote: vote, bucket: bucket}
 	if !r.polls.enter(id, b) {
 		r.stats.joinedVotes.Add(1)
 		return r.await(id, b)
@@ -73,13 +84,18 @@ func (r *Repo) Vote(ctx context.Context, id ArticleID, voter UserName, vote Vote
 	return b.result, b.err
 }
 
-// cast calls vote.lua once for all ballots, which are those of different users, and sets their results.
+// cast calls vote.lua once for all ballots, which are those of different users, and sets their results. The script
+// compares the title that this process remembers, but not the text: if that was edited by another process, the article is
+// right but for its text, unless a ballot has the whole hash read.
 func (r *Repo) cast(ctx context.Context, id ArticleID, ballots ...*ballot) {
 	var call *voteCall
+	reads := slices.ContainsFunc(ballots, func(b *ballot) bool { return b.reads })
 	var again bool // whether the script was called again because a reply was lost
 	answer, err := r.runWithGroups(ctx, id, "", func(e expected) (reply, error) {
 		call = r.voteCalls.get(id)
-		if call == nil || call.groups != e.groups {
+		if reads {
+			call = r.newVoteCall(id, e.groups, nil)
+		} else if call == nil || call.groups != e.groups {
 			call = r.newVoteCall(id, e.groups, call)
 		}
 		words := call.with(ballots, r.scriptNow())
@@ -130,8 +146,8 @@ func (r *Repo) voteResult(id ArticleID, article *Article, answer reply, i int, a
 }
 
 // expected is what the caller of a script expects to be in the article's hash: the script must be given
-// all keys that it touches, and these depend on the article's groups and poster.
-type expected struct{ groups, poster string }
+// all keys that it touches, and these depend on the article's groups, poster and link.
+type expected struct{ groups, poster, link string }
 
 // maxStaleReplies is how often a script is called for an article whose groups have changed since they were
 // read or found. Each time, another client must have regrouped it in between.
@@ -152,7 +168,7 @@ func (r *Repo) runWithGroups(ctx context.Context, id ArticleID, poster string, c
 		}
 		switch answer.status() {
 		case "STALE":
-			e = expected{groups: answer.text(1), poster: answer.text(2)}
+			e = expected{groups: answer.text(1), poster: answer.text(2), link: answer.text(3)}
 		case "UNLISTED":
 			e.poster = answer.text(1)
 			if e.groups, err = r.adopt(ctx, id, e.poster); err != nil {

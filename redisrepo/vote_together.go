@@ -19,6 +19,7 @@ type ballot struct {
 	voter  UserName
 	vote   Vote
 	bucket string
+	reads  bool // whether its caller needs the whole article
 
 	result VoteResult
 	err    error

@@ -76,6 +76,12 @@ func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
 			return err
 		}
 	}
+	edits := func(id redisrepo.ArticleID, by redisrepo.Actor) func(s *site, _ redis.UniversalClient) error {
+		return func(s *site, _ redis.UniversalClient) error {
+			_, err := s.Edit(s.ctx, id, by, redisrepo.Edit{Title: new("t"), Text: new("x"), Groups: []string{"b", "c"}})
+			return err
+		}
+	}
 	tests := map[string]struct {
 		call     func(*site, redis.UniversalClient) error
 		after    int   // number of STALE and UNLISTED replies before the call that is captured
@@ -106,8 +112,15 @@ func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
 			_, err := s.Regroup(s.ctx, 1, moderator, []string{"c"}, []string{"a"})
 			return err
 		}, after: 1},
-		"delete":                    {call: deletes(1), after: 1},
-		"deleting a legacy article": {call: deletes(2), after: 2},
+		"delete":                    {call: deletes(1), after: 1, unneeded: []int{10, 11, 12}},
+		"deleting a legacy article": {call: deletes(2), after: 2, unneeded: []int{10, 11, 12}},
+		"deleting one's own": {call: func(s *site, _ redis.UniversalClient) error {
+			_, err := s.Delete(s.ctx, 1, alice())
+			return err
+		}, after: 1},
+		"edit":                     {call: edits(1, alice()), after: 1, unneeded: []int{7}},
+		"editing a legacy article": {call: edits(2, alice()), after: 2, unneeded: []int{7}},
+		"editing by a moderator":   {call: edits(1, moderator), after: 1},
 		"undelete": {call: func(s *site, _ redis.UniversalClient) error {
 			s.delete(1, moderator)
 			for _, group := range []redisrepo.GroupName{"a", "b", "interesting"} {

@@ -14,7 +14,7 @@ import (
 type Rates struct {
 	RateVotes       Rate   `env:"RATE_VOTES" placeholder:"N/DURATION" help:"Maximum number of votes per user and time window, such as 60/1m, or off. Default: 60/1m; in development mode off."`
 	RatePosts       Rate   `env:"RATE_POSTS" placeholder:"N/DURATION" help:"Maximum number of posts per user. Default: 10/10m; in development mode off."`
-	RateChanges     Rate   `env:"RATE_CHANGES" placeholder:"N/DURATION" help:"Maximum number of regroupings and deletions per user. Default: 30/1m; in development mode off."`
+	RateChanges     Rate   `env:"RATE_CHANGES" placeholder:"N/DURATION" help:"Maximum number of edits, regroupings and deletions per user. Default: 30/1m; in development mode off."`
 	RateCost        Rate   `env:"RATE_COST" placeholder:"N/DURATION" help:"Maximum total complexity of a user's operations, points. Default: 100000/1m; in development mode off."`
 	RateAddresses   int    `env:"RATE_ADDRESSES" default:"10" help:"Quota of an address, as a multiple of a user's quota, 1 to 1000000000. Anonymous clients are limited by address only."`
 	AuditSecret     string `env:"AUDIT_SECRET" placeholder:"TEXT" help:"Secret of at least 32 bytes. If set, the time of each vote and a keyed hash of the voter's address are recorded for the command audit, for as long as voters are kept."`

@@ -15,6 +15,7 @@ type Rules struct {
 	PosterVotes      bool           `env:"POSTER_VOTES" default:"true" negatable:"" help:"Count the poster's own vote as the first."`
 	InterestingVotes int            `env:"INTERESTING_VOTES" default:"${interesting_votes}" help:"Net votes that put an article into the group interesting, at least 1."`
 	PageSize         int            `env:"PAGE_SIZE" default:"${page_size}" help:"Articles on a page by default, 1 to ${max_page_size}."`
+	EditWindow       time.Duration  `env:"EDIT_WINDOW" default:"${edit_window}" help:"How long after posting its poster can change an article's title, whole seconds; 0: not at all. The text can be changed while voting is open."`
 	LinkWindow       *time.Duration `env:"LINK_WINDOW" placeholder:"DURATION" help:"How long after a post its link cannot be posted again, whole seconds; 0 turns this off. Default: the voting window."`
 	Downvotes        bool           `env:"DOWNVOTES" default:"true" negatable:"" help:"Allow downvotes."`
 	ReservedGroups   []string       `env:"RESERVED_GROUPS" placeholder:"PATTERN" help:"Groups into which only moderators and services put articles, such as news or status.*. An article is in at most one group of a pattern at a time."`
@@ -30,6 +31,7 @@ func (r *Rules) SiteRules() redisrepo.Rules {
 		InterestingVotes: r.InterestingVotes,
 		PageSize:         r.PageSize,
 		GroupCacheTTL:    r.GroupCacheTTL,
+		EditWindow:       r.EditWindow,
 		LinkWindow:       r.VotingWindow,
 		Downvotes:        r.Downvotes,
 	}

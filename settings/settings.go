@@ -127,6 +127,7 @@ func defaults() kong.Vars {
 	return kong.Vars{
 		"vote_score":            fmt.Sprint(r.VoteScore),
 		"voting_window":         formatDuration(r.VotingWindow),
+		"edit_window":           formatDuration(r.EditWindow),
 		"interesting_votes":     fmt.Sprint(r.InterestingVotes),
 		"page_size":             fmt.Sprint(r.PageSize),
 		"max_page_size":         fmt.Sprint(redisrepo.MaxPageSize),

@@ -1412,7 +1412,9 @@ const (
 	UserErrorCodeTooLong UserErrorCode = "TOO_LONG"
 	// Voting on the article has ended.
 	UserErrorCodeVotingClosed UserErrorCode = "VOTING_CLOSED"
-	// The idempotency key was already used for a different post.
+	// It is too late for the poster to change the title or the text.
+	UserErrorCodeEditClosed UserErrorCode = "EDIT_CLOSED"
+	// The idempotency key was already used for a different post, or the article was edited after the revision in ifRevision.
 	UserErrorCodeConflict UserErrorCode = "CONFLICT"
 	// The link was posted recently. The error is a DuplicateLinkError.
 	UserErrorCodeDuplicateLink UserErrorCode = "DUPLICATE_LINK"
@@ -1427,6 +1429,7 @@ var AllUserErrorCode = []UserErrorCode{
 	UserErrorCodeInvalid,
 	UserErrorCodeTooLong,
 	UserErrorCodeVotingClosed,
+	UserErrorCodeEditClosed,
 	UserErrorCodeConflict,
 	UserErrorCodeDuplicateLink,
 	UserErrorCodeRateLimited,

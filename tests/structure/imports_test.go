@@ -115,6 +115,7 @@ var generic = map[string]string{
 	"code":      "the member of an error's extensions",
 	"cost":      "the name of the rate, and the key of its extension",
 	"id":        "the member of a WebSocket message",
+	"reason":    "the key of an attribute in the log",
 	"version":   "the member of the extension persistedQuery",
 	"votes":     "the name of the rate",
 }

@@ -59,6 +59,8 @@ export type VoteInput = {
 export type DeleteArticleInput = {
   /** The article's id or bare number. */
   article: string | number;
+  /** Why, on a line of at most 500 characters: for the moderation log. */
+  reason?: string | null | undefined;
 };
 
 /** Kinds of user errors. More may be added: show the message of a code that the client does not know. */
@@ -75,7 +77,9 @@ export type UserErrorCode =
   | 'TOO_LONG'
   /** Voting on the article has ended. */
   | 'VOTING_CLOSED'
-  /** The idempotency key was already used for a different post. */
+  /** It is too late for the poster to change the title or the text. */
+  | 'EDIT_CLOSED'
+  /** The idempotency key was already used for a different post, or the article was edited after the revision in ifRevision. */
   | 'CONFLICT'
   /** The link was posted recently. The error is a DuplicateLinkError. */
   | 'DUPLICATE_LINK'

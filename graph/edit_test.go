@@ -1,0 +1,77 @@
+package graph_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"frontpage/sitetest"
+)
+
+const edited = `{ article { title text groups { name } revision history { title text by { name } votesThen } viewerCanEdit } userErrors { code field } }`
+
+func TestEditReturnsTheNewStateAndKeepsTheOld(t *testing.T) {
+	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
+		s.Want("alice", `mutation { post(input: {title: "tpyo", link: "https://example.com/t", groups: ["go"]}) { article { id } } }`, `{"post": {"article": {"id": "article:1"}}}`)
+		s.Want("alice", `mutation { editArticle(input: {article: 1, title: " typo ", text: "more", groups: ["Web"], ifRevision: 1}) `+edited+` }`,
+			`{"editArticle": {"article": {"title": "typo", "text": "more", "groups": [{"name": "web"}], "revision": 2,
+				"history": [{"title": "tpyo", "text": null, "by": {"name": "alice"}, "votesThen": 1}], "viewerCanEdit": true}, "userErrors": []}}`)
+		// A conflict shows the article as it stands. Votes do not conflict.
+		s.Vote("bob", "article:1", "UP")
+		s.Want("alice", `mutation { editArticle(input: {article: 1, text: "late", ifRevision: 1}) { article { title text } userErrors { code field } } }`,
+			`{"editArticle": {"article": {"title": "typo", "text": "more"}, "userErrors": [{"code": "CONFLICT", "field": ["ifRevision"]}]}}`)
+		s.Want("alice", `mutation { editArticle(input: {article: 1, text: "", ifRevision: 2}) { article { title text editedAt } userErrors { code } } }`,
+			`{"editArticle": {"article": {"title": "typo", "text": null, "editedAt": "2026-01-02T03:04:05Z"}, "userErrors": []}}`)
+		s.Want("", `{ article(id: 1) { votes editedAt history(first: 1) { title text until } viewerCanEdit } }`,
+			`{"article": {"votes": 2, "editedAt": "2026-01-02T03:04:05Z", "history": [{"title": "typo", "text": "more", "until": "2026-01-02T03:04:05Z"}], "viewerCanEdit": false}}`)
+		for _, first := range []string{"0", "101"} {
+			if a := s.Ask("", `{ article(id: 1) { history(first: `+first+`) { title } } }`); len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "BAD_USER_INPUT" {
+				t.Errorf("first: %s: got %v, want BAD_USER_INPUT", first, a)
+			}
+		}
+	})
+}
+
+func TestOnlyPosterInTimeAndModeratorsMayEdit(t *testing.T) {
+	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
+		s.Want("alice", `mutation { post(input: {title: "t", link: "https://example.com/t"}) { article { id } } }`, `{"post": {"article": {"id": "article:1"}}}`)
+		refused := func(user, input, code, field string) {
+			t.Helper()
+			s.Want(user, `mutation { editArticle(input: {article: 1, `+input+`}) { article { id } userErrors { code field } } }`,
+				`{"editArticle": {"article": null, "userErrors": [{"code": "`+code+`", "field": `+field+`}]}}`)
+		}
+		refused("", `title: "x"`, "UNAUTHENTICATED", "null")
+		refused("bob", `title: "x"`, "FORBIDDEN", `["article"]`)
+		refused("alice", `title: " "`, "INVALID", `["title"]`)
+		refused("alice", `title: null, groups: null`, "INVALID", `["title"]`)
+		refused("alice", `groups: ["interesting"]`, "INVALID", `["groups", "0"]`)
+		refused("alice", `text: "`+strings.Repeat("x", 10_001)+`"`, "TOO_LONG", `["text"]`)
+		s.Advance(15*time.Minute + time.Second)
+		refused("alice", `title: "x"`, "EDIT_CLOSED", `["title"]`)
+		s.Want("alice", `mutation { editArticle(input: {article: 1, text: "x"}) { article { text viewerCanEdit } userErrors { code } } }`,
+			`{"editArticle": {"article": {"text": "x", "viewerCanEdit": true}, "userErrors": []}}`)
+		s.Advance(7 * 24 * time.Hour)
+		refused("alice", `text: "y"`, "EDIT_CLOSED", `["text"]`)
+		s.Want("alice", `{ article(id: 1) { viewerCanEdit } site { rules { editWindow } } }`, `{"article": {"viewerCanEdit": false}, "site": {"rules": {"editWindow": 900}}}`)
+		moderate(s, `mutation { editArticle(input: {article: 1, title: "better", text: "", reason: "spelling"}) { article { title viewerCanEdit } userErrors { code } } }`,
+			`{"editArticle":{"article":{"title":"better","viewerCanEdit":true},"userErrors":[]}}`)
+		moderate(s, `mutation { deleteArticle(input: {article: 1, reason: "spam"}) { deletedId userErrors { code } } }`, `{"deleteArticle":{"deletedId":"article:1","userErrors":[]}}`)
+		if _, body := s.PostJSON(`{"query": "{ moderationLog { nodes { kind by title link reason article { id } } } }"}`, "X-User-ID", "mod", "X-User-Roles", "moderator"); !strings.Contains(body,
+			`[{"kind":"DELETED","by":"mod","title":"better","link":"https://example.com/t","reason":"spam","article":null},{"kind":"EDITED","by":"mod","title":"better","link":"https://example.com/t","reason":"spelling","article":null}]`) {
+			t.Errorf("the log = %s", body)
+		}
+	})
+}
+
+// The poster's own deletion frees the link, so a typo in it can be repaired at once.
+func TestLinkOfOnesOwnDeletionCanBePostedAgain(t *testing.T) {
+	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
+		s.Want("alice", link("https://go.dev/"), `{"post": {"article": {"id": "article:1"}, "userErrors": []}}`)
+		s.Want("alice", `mutation { deleteArticle(input: {article: 1}) { deletedId } }`, `{"deleteArticle": {"deletedId": "article:1"}}`)
+		s.Want("alice", link("https://go.dev/"), `{"post": {"article": {"id": "article:2"}, "userErrors": []}}`)
+		s.Vote("bob", "article:2", "UP")
+		s.Want("alice", `mutation { deleteArticle(input: {article: 2}) { deletedId } }`, `{"deleteArticle": {"deletedId": "article:2"}}`)
+		s.Want("alice", link("https://go.dev/"),
+			`{"post": {"article": null, "userErrors": [{"__typename": "DuplicateLinkError", "code": "DUPLICATE_LINK", "field": ["link"], "articleId": "article:2", "article": null}]}}`)
+	})
+}

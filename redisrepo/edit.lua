@@ -1,0 +1,133 @@
+-- edit.lua: change the title, the text and the groups of one article. Its earlier title and text are kept.
+--
+-- KEYS[1]  article:ID   hash     the article
+-- KEYS[2]  history:ID   hash     its earlier versions: number of the edit to what it replaced
+-- KEYS[3]  time:        zset     posting times, Unix seconds
+-- KEYS[4]  score:       zset     the ranking, Unix seconds
+-- KEYS[5]  groups:      zset     the names of all groups
+-- KEYS[6]  changes:     channel  on which the change is published
+-- KEYS[7]  moderation:  stream   the moderation log
+-- KEYS[8]  sizes:        zset     the names of all groups by negated number of articles
+-- KEYS[9...] three keys of each name in ARGV[8], then of each in ARGV[7]; none if ARGV[6] is 0
+-- ARGV[1]  the article's member
+-- ARGV[2]  the actor's member
+-- ARGV[3]  1 if the actor is a moderator, who may edit the articles of others, and at any time, else 0
+-- ARGV[4]  the new title; empty: it stays
+-- ARGV[5]  = and the new text, which may be empty; empty: it stays
+-- ARGV[6]  1 if the article gets the groups in ARGV[7], 0 if its groups stay
+-- ARGV[7]  its new groups: sorted names, separated by spaces
+-- ARGV[8]  the article's groups as the caller expects them: sorted names, separated by spaces
+-- ARGV[9]  revision after which the article must not have been edited or regrouped; empty: any
+-- ARGV[10] how long after posting its poster may change the title, seconds
+-- ARGV[11] voting window, seconds: how long its poster may change the text, if that is longer
+-- ARGV[12] maximum number of versions that are kept
+-- ARGV[13] the reason for the log; may be empty
+-- ARGV[14] approximate maximum number of entries in the log
+-- ARGV[15] now, Unix seconds; empty: the server's clock
+-- ARGV[16] the member of the service that acts for ARGV[2], or empty
+-- ARGV[17] 1 if the change of groups is entered in the log in any case, else 0: if the actor is not the poster
+-- ARGV[18] 1 if the actor may not change the groups like this, else 0
+--
+-- Replies {'OK', {field, value, ...}}        the hash after the change
+--         {'NOT_FOUND'}                      the article does not exist or is deleted
+--         {'FORBIDDEN'}                      the actor is neither the poster nor a moderator
+--         {'CLOSED', what}                   it is too late for its poster to change this: title or text
+--         {'RESERVED'}                       the groups would change, and ARGV[18] is 1
+--         {'EMPTY'}                          the article would have neither a link nor a text
+--         {'CONFLICT', {field, value, ...}}  it was edited or regrouped after the revision; its hash
+--         {'STALE', groups}                  ARGV[8] differs from these: call again with them
+--         {'UNLISTED', poster}               the hash does not list the groups: call adopt.lua, and again
+-- Safe to run twice: the second run finds the values set and changes nothing.
+
+local article, history, times, scores, group_names = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local changes, log, sizes = KEYS[6], KEYS[7], KEYS[8]
+local member, by, is_moderator, title, text = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[4], ARGV[5]
+local regroups, wanted, current = ARGV[6] == '1', ARGV[7], ARGV[8]
+local if_revision, edit_window, window = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
+local max_versions, reason, max_entries, now = tonumber(ARGV[12]), ARGV[13], ARGV[14], ARGV[15]
+local via, logged, reserved = ARGV[16], ARGV[17] == '1', ARGV[18] == '1'
+
+local hash = redis.call('HMGET', article, 'groups', 'poster', 'time', 'votes', 'downvotes', 'revision',
+  'title', 'text', 'link', 'edits', 'edition')
+local time, score = redis.call('ZSCORE', times, member), redis.call('ZSCORE', scores, member)
+if not hash[3] or not time or not score then return {'NOT_FOUND'} end
+local votes, downvotes, revision = whole(hash[4] or '0'), whole(hash[5] or '0'), whole(hash[6] or '0')
+local edits, edition = whole(hash[10] or '0'), whole(hash[11] or '0')
+if not votes or not downvotes or not revision or not edits or not edition then
+  return redis.error_reply('CORRUPT votes, revision or edits of ' .. member)
+end
+if hash[2] ~= by and not is_moderator then return {'FORBIDDEN'} end
+if regroups and not hash[1] then return {'UNLISTED', hash[2] or ''} end
+if regroups and hash[1] ~= current then return {'STALE', hash[1]} end
+
+local old_title, old_text, link = hash[7] or '', hash[8] or '', hash[9] or ''
+local retitled = title ~= '' and title ~= old_title
+local rewritten = text ~= '' and text ~= '=' .. old_text
+local edited, regrouped = retitled or rewritten, regroups and wanted ~= current
+local moderated = hash[2] ~= by or regrouped and logged
+if not edited and not regrouped then return {'OK', redis.call('HGETALL', article)} end
+
+if if_revision and (edition > if_revision or if_revision > revision) then
+  return {'CONFLICT', redis.call('HGETALL', article)}
+end
+now = now_or(now)
+local age = tonumber(now) - tonumber(time)
+if not is_moderator and retitled and age > edit_window then return {'CLOSED', 'title'} end
+if not is_moderator and rewritten and age > math.max(edit_window, window) then return {'CLOSED', 'text'} end
+if regrouped and reserved then return {'RESERVED'} end
+if rewritten and text == '=' and link == '' then return {'EMPTY'} end
+
+local before, after = regrouped and words(current) or {}, regrouped and words(wanted) or {}
+local names = {}
+for _, list in ipairs({before, after}) do
+  for _, name in ipairs(list) do names[#names + 1] = name end
+end
+local groups = groups_at(9, names)
+for _, group in pairs(groups) do check_group(group, member) end
+must_be_zset(group_names, sizes)
+redis.call('HLEN', history)
+if moderated then
+  must_be_stream(log)
+  must_be_allowed('XADD', log)
+end
+must_be_allowed(publication(changes), changes, 'HSET', article, 'HDEL', article, 'HSET', history, 'HDEL', history,
+  'ZADD', group_names, 'ZREM', group_names, 'ZADD', sizes, 'ZREM', sizes, 'HGETALL', article)
+for _, group in pairs(groups) do must_be_changeable(group) end
+
+revision = revision + 1
+redis.call('HSET', article, 'revision', revision, 'edition', revision)
+if edited then
+  edits = edits + 1
+  redis.call('HSET', history, edits, string.format('%s %d %d %s\n', now, votes, #old_title, by) .. old_title .. old_text)
+  if edits > max_versions then redis.call('HDEL', history, edits - max_versions) end
+  redis.call('HSET', article, 'edits', edits, 'edited', now)
+end
+if retitled then redis.call('HSET', article, 'title', title) end
+if rewritten and text == '=' then
+  redis.call('HDEL', article, 'text')
+elseif rewritten then
+  redis.call('HSET', article, 'text', string.sub(text, 2))
+end
+if regrouped then
+  local stays = {}
+  for _, name in ipairs(after) do
+    stays[name] = true
+    enter(groups[name], member, score, time)
+    index_group(group_names, sizes, groups[name], name)
+  end
+  for _, name in ipairs(before) do
+    if not stays[name] then
+      leave(groups[name], member)
+      index_group(group_names, sizes, groups[name], name)
+    end
+  end
+  redis.call('HSET', article, 'groups', wanted)
+end
+local kind, listed = edited and 'edited' or 'regrouped', regrouped and wanted or hash[1] or ''
+if moderated then
+  log_moderation(log, max_entries, kind, member, by, via, now, 'title', retitled and title or old_title, 'link', link,
+    'reason', reason, 'before', regrouped and current or '', 'after', regrouped and wanted or '')
+end
+publish(changes, kind, member, revision, votes, downvotes, score, listed)
+
+return {'OK', redis.call('HGETALL', article)}

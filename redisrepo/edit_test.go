@@ -1,0 +1,371 @@
+package redisrepo_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"frontpage/redisrepo"
+)
+
+func (s *site) edit(id redisrepo.ArticleID, by redisrepo.Actor, e redisrepo.Edit) *redisrepo.Article {
+	s.t.Helper()
+	a, err := s.Edit(s.ctx, id, by, e)
+	if err != nil {
+		s.t.Fatalf("Edit %v by %+v: %v", id, by, err)
+	}
+	return a
+}
+
+// texts returns the title and the text of an article and of its earlier versions, newest first.
+func (s *site) texts(a *redisrepo.Article, most int) (texts []string) {
+	s.t.Helper()
+	versions, err := s.Versions(s.ctx, []*redisrepo.Article{a}, most)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	show := func(title string, text *string) string {
+		if text == nil {
+			return title
+		}
+		return title + ": " + *text
+	}
+	texts = append(texts, show(a.Title, a.Text))
+	for _, v := range versions[0] {
+		texts = append(texts, fmt.Sprintf("%s, until %v with %d by %s", show(v.Title, v.Text), v.Until.Sub(opened), v.Votes, v.By.Name))
+	}
+	return texts
+}
+
+func TestEditsKeepWhatTheyReplace(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	a := s.post("alice", "go")
+	if a.EditedAt != nil {
+		t.Errorf("a new article was edited at %v", a.EditedAt)
+	}
+	s.clock.advance(time.Second)
+	s.edit(a.ID, alice(), redisrepo.Edit{Title: new(" Title\u00a0\u00a0")})
+	s.vote(a.ID, "bob", up)
+	s.clock.advance(time.Minute)
+	edited := s.edit(a.ID, alice(), redisrepo.Edit{Text: new("line\ntwo")})
+	s.clock.advance(time.Minute)
+	s.edit(a.ID, alice(), redisrepo.Edit{Title: new("Title"), Text: new("line\ntwo"), Groups: []string{"go"}}) // changes nothing
+	a = s.edit(a.ID, moderator, redisrepo.Edit{Text: new("  ")})
+	if !edited.EditedAt.Equal(opened.Add(61*time.Second)) || !a.EditedAt.Equal(opened.Add(121*time.Second)) || a.CreatedAt != opened || a.Votes != 2 {
+		t.Errorf("edited at %v and %v, posted at %v, %d votes", edited.EditedAt, a.EditedAt, a.CreatedAt, a.Votes)
+	}
+	want := []string{
+		"Title", "Title: line\ntwo, until 2m1s with 2 by mod", "Title, until 1m1s with 2 by alice", "title, until 1s with 1 by alice",
+	}
+	for most := range 6 {
+		if got := s.texts(s.article(a.ID), most); !slices.Equal(got, want[:min(most+1, len(want))]) {
+			t.Errorf("the article and %d versions = %q, want %q", most, got, want)
+		}
+	}
+	for i := range 2 * redisrepo.MaxVersions {
+		s.edit(a.ID, alice(), redisrepo.Edit{Text: new(fmt.Sprint(i))})
+	}
+	got := s.texts(s.article(a.ID), 100)
+	if len(got) != 1+redisrepo.MaxVersions || got[0] != "Title: 39" || !strings.HasPrefix(got[20], "Title: 19, ") {
+		t.Errorf("after many edits: %q, want the last %d versions", got, redisrepo.MaxVersions)
+	}
+	s.wantClean()
+}
+
+func TestEditsAreForPosterInTimeAndForModerators(t *testing.T) {
+	t.Parallel()
+	title, text, groups := redisrepo.Edit{Title: new("t")}, redisrepo.Edit{Text: new("x")}, redisrepo.Edit{Groups: []string{"web"}}
+	both := redisrepo.Edit{Title: new("t"), Text: new("x")}
+	owner := redisrepo.Actor{Name: "alice", Moderator: true}
+	never := func(r *redisrepo.Rules) { r.EditWindow = 0 }
+	long := func(r *redisrepo.Rules) { r.EditWindow, r.VotingWindow = 2*day, day }
+	for name, tt := range map[string]struct {
+		rules  func(*redisrepo.Rules)
+		after  time.Duration
+		by     redisrepo.Actor
+		edit   redisrepo.Edit
+		want   string
+		cannot bool // whether not even the text can be edited
+	}{
+		"a title in time":             {after: 15 * time.Minute, by: alice(), edit: title},
+		"a title too late":            {after: 15*time.Minute + time.Second, by: alice(), edit: title, want: "EDIT_CLOSED title"},
+		"both too late for the title": {after: 16 * time.Minute, by: alice(), edit: both, want: "EDIT_CLOSED title"},
+		"a title of a site without":   {rules: never, after: time.Second, by: alice(), edit: title, want: "EDIT_CLOSED title"},
+		"a text in time":              {after: week, by: alice(), edit: text},
+		"a text too late":             {after: week + time.Second, by: alice(), edit: text, want: "EDIT_CLOSED text", cannot: true},
+		"a text after the voting":     {rules: long, after: 2 * day, by: alice(), edit: both},
+		"groups at any time":          {after: 3 * week, by: alice(), edit: groups, cannot: true},
+		"the same title at any time":  {after: 3 * week, by: alice(), edit: redisrepo.Edit{Title: new("title")}, cannot: true},
+		"a moderator":                 {after: 3 * week, by: moderator, edit: both},
+		"a poster who is a moderator": {after: 3 * week, by: owner, edit: both},
+		"another user":                {by: redisrepo.Actor{Name: "bob"}, edit: text, want: "FORBIDDEN article", cannot: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, tt.rules)
+			a := s.post("alice", "go")
+			s.clock.advance(tt.after)
+			if can := s.CanEdit(tt.by, a); can == tt.cannot {
+				t.Errorf("CanEdit = %t, want %t", can, !tt.cannot)
+			}
+			before := s.dump()
+			_, err := s.Edit(s.ctx, a.ID, tt.by, tt.edit)
+			if tt.want == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			wantRefused(t, err, tt.want)
+			if after := s.dump(); after != before {
+				t.Errorf("the refused edit left\n%s\nwant\n%s", after, before)
+			}
+		})
+	}
+	s := newSite(t, nil)
+	deleted := s.delete(s.post("alice").ID, moderator)
+	_, err := s.Edit(s.ctx, deleted.ID, moderator, title)
+	wantRefused(t, err, "NOT_FOUND article")
+	_, err = s.Edit(s.ctx, 999, moderator, title)
+	wantRefused(t, err, "NOT_FOUND article")
+	if s.CanEdit(moderator, deleted) {
+		t.Error("CanEdit of a deleted article = true")
+	}
+}
+
+// An edit of what another one or a regrouping has changed since is refused with the article as it stands. Votes do not
+// matter, nor does a repeat of the edit itself.
+func TestEditConflictsWithALaterEdit(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	a := s.post("alice", "go")
+	s.vote(a.ID, "bob", up)
+	first := redisrepo.Edit{Title: new("first"), IfRevision: new(int64(1))}
+	for range 2 {
+		s.edit(a.ID, alice(), first) // revision 3
+	}
+	late := redisrepo.Edit{Title: new("late"), Groups: []string{"x"}, IfRevision: new(int64(2))}
+	for _, change := range []func(){
+		func() {},
+		func() { s.regroup(a, []string{"web"}, nil); late.IfRevision = new(int64(3)) }, // revision 4
+		func() { late.IfRevision = new(int64(5)) },                                     // of an older copy of the store
+	} {
+		change()
+		before := s.dump()
+		stands, err := s.Edit(s.ctx, a.ID, alice(), late)
+		wantRefused(t, err, "CONFLICT ifRevision")
+		if stands == nil || stands.Title != "first" || s.dump() != before {
+			t.Errorf("after a conflict: %+v and\n%s\nwant the first edit and\n%s", stands, s.dump(), before)
+		}
+	}
+	late.IfRevision = new(int64(4))
+	if b := s.edit(a.ID, alice(), late); b.Title != "late" || len(b.Groups) != 1 {
+		t.Errorf("an edit of the latest revision = %+v", b)
+	}
+	s.wantClean()
+}
+
+func TestInvalidEditsAreRefused(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	text, err := s.Post(s.ctx, "alice", redisrepo.Draft{Title: "title", Text: new("text")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	many := make([]string, 11)
+	for i := range many {
+		many[i] = fmt.Sprint("g", i)
+	}
+	for _, tt := range []struct {
+		edit redisrepo.Edit
+		want []string
+	}{
+		{redisrepo.Edit{}, []string{"INVALID title"}},
+		{redisrepo.Edit{Title: new(" "), Text: new("a\x00"), Groups: []string{"?", "interesting"}}, []string{"INVALID title", "INVALID text", "INVALID groups.0", "INVALID groups.1"}},
+		{redisrepo.Edit{Title: new(strings.Repeat("é", 201)), Text: new(strings.Repeat("é", 10_001))}, []string{"TOO_LONG title", "TOO_LONG text"}},
+		{redisrepo.Edit{Groups: many, Reason: new(strings.Repeat("é", 501))}, []string{"TOO_LONG groups", "TOO_LONG reason"}},
+		{redisrepo.Edit{Title: new("\u202etitle"), Reason: new("a\nb")}, []string{"INVALID title", "INVALID reason"}},
+		{redisrepo.Edit{Text: new("")}, []string{"INVALID text"}}, // the article has no link
+	} {
+		_, err := s.Edit(s.ctx, text.ID, alice(), tt.edit)
+		wantRefused(t, err, tt.want...)
+	}
+	_, err = s.DeleteFor(s.ctx, text.ID, alice(), new(strings.Repeat("é", 501)))
+	wantRefused(t, err, "TOO_LONG reason")
+}
+
+func TestLogKeepsTitleLinkAndReason(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	a := s.post("alice", "a", "b")
+	s.edit(a.ID, alice(), redisrepo.Edit{Title: new("by its poster"), Reason: new("not logged")})
+	s.edit(a.ID, moderator, redisrepo.Edit{Title: new("better"), Reason: new(" typo ")})
+	s.edit(a.ID, moderator, redisrepo.Edit{Text: new("text"), Groups: []string{"b", "c"}})
+	s.edit(a.ID, moderator, redisrepo.Edit{Groups: []string{"c"}})
+	if _, err := s.DeleteFor(s.ctx, a.ID, moderator, new("spam")); err != nil {
+		t.Fatal(err)
+	}
+	s.undelete(a.ID)
+	entries, _, err := s.ModerationLog(s.ctx, redisrepo.PageRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		text := fmt.Sprint(e.Kind, " ", *e.Title, " ", *e.Link, " ", e.Before, e.After)
+		if e.Reason != nil {
+			text += " " + *e.Reason
+		}
+		got = append(got, text)
+	}
+	want := []string{
+		"undeleted better https://example.com/1 [] []", "deleted better https://example.com/1 [] [] spam",
+		"regrouped better https://example.com/1 [b c] [c]", "edited better https://example.com/1 [a b] [b c]",
+		"edited better https://example.com/1 [] [] typo",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("log = %q, want %q", got, want)
+	}
+	s.do("XADD moderation: * kind deleted article article:1 by user:mod at 1") // of an earlier version
+	entries, _, err = s.ModerationLog(s.ctx, redisrepo.PageRequest{First: new(1)})
+	if err != nil || entries[0].Title != nil || entries[0].Link != nil || entries[0].Reason != nil {
+		t.Errorf("an entry without title = %+v, %v, want none", entries, err)
+	}
+}
+
+// The poster's own deletion frees the link, unless another user has a vote on the article.
+func TestOwnDeletionFreesTheLink(t *testing.T) {
+	t.Parallel()
+	for _, tags := range layouts {
+		for name, tt := range map[string]struct {
+			before func(s *site, a *redisrepo.Article)
+			by     redisrepo.Actor
+			frees  bool
+		}{
+			"at once":                      {by: alice(), frees: true},
+			"by a moderator":               {by: moderator},
+			"after an upvote":              {before: func(s *site, a *redisrepo.Article) { s.vote(a.ID, "bob", up) }, by: alice()},
+			"after a downvote":             {before: func(s *site, a *redisrepo.Article) { s.vote(a.ID, "bob", down) }, by: alice()},
+			"after votes that cancel out":  {before: func(s *site, a *redisrepo.Article) { s.vote(a.ID, "alice", down); s.vote(a.ID, "bob", up) }, by: alice()},
+			"after another user's only":    {before: func(s *site, a *redisrepo.Article) { s.vote(a.ID, "alice", none); s.vote(a.ID, "bob", up) }, by: alice()},
+			"after a vote was withdrawn":   {before: func(s *site, a *redisrepo.Article) { s.vote(a.ID, "bob", up); s.vote(a.ID, "bob", none) }, by: alice(), frees: true},
+			"after the poster's switched":  {before: func(s *site, a *redisrepo.Article) { s.vote(a.ID, "alice", down) }, by: alice(), frees: true},
+			"after the poster's withdrawn": {before: func(s *site, a *redisrepo.Article) { s.vote(a.ID, "alice", none) }, by: alice(), frees: true},
+			"with voters forgotten": {before: func(s *site, a *redisrepo.Article) {
+				s.vote(a.ID, "bob", up)
+				for _, tag := range s.Tags() {
+					s.do("DEL", tag+"voted:"+a.ID.String()[8:])
+				}
+			}, by: alice()},
+		} {
+			t.Run(fmt.Sprint(name, tags), func(t *testing.T) {
+				t.Parallel()
+				s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+				d := draft("typo", "go")
+				a, err := s.Post(s.ctx, "alice", d)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if tt.before != nil {
+					tt.before(s, a)
+				}
+				s.delete(a.ID, tt.by)
+				s.delete(a.ID, tt.by)
+				if !tt.frees {
+					_, err = s.Post(s.ctx, "alice", d)
+					wantDuplicate(t, err, a.ID)
+					return
+				}
+				s.undelete(a.ID) // reserves it again
+				_, err = s.Post(s.ctx, "alice", d)
+				wantDuplicate(t, err, a.ID)
+				s.delete(a.ID, tt.by)
+				b, err := s.Post(s.ctx, "alice", d)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.undelete(a.ID)
+				s.delete(a.ID, tt.by) // does not free the link of the other article
+				_, err = s.Post(s.ctx, "alice", d)
+				wantDuplicate(t, err, b.ID)
+				s.wantClean()
+			})
+		}
+	}
+}
+
+// A process that has cached an article for votes does not bring back the text that another process has replaced.
+func TestEditsAreDeliveredAndStay(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one).listen()
+	a, err := s.Post(s.ctx, "alice", redisrepo.Draft{Title: "title", Text: new("before")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.vote(a.ID, "bob", up)
+	other := s.reopened(s.client(), nil)
+	watch, err := s.WatchArticles(s.ctx, []redisrepo.ArticleID{a.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Close()
+	taken := func() *redisrepo.Article {
+		t.Helper()
+		for {
+			await(t, watch.Wake(), "an event")
+			if d, ok := watch.Take(); ok {
+				newest := d.Newest()
+				d.Done(true)
+				return newest
+			}
+		}
+	}
+	for i := range 5 {
+		want := fmt.Sprint("after ", i)
+		other.edit(a.ID, alice(), redisrepo.Edit{Text: &want})
+		s.vote(a.ID, redisrepo.UserName(fmt.Sprint("voter", i)), up) // the article that it returns may have the old text
+		read, err := s.VoteAndRead(s.ctx, a.ID, "reader", redisrepo.Vote(i%2), "")
+		if err != nil || *read.Article.Text != want || read.Article.EditedAt == nil {
+			t.Errorf("VoteAndRead = %+v, %v, want the text %q", read.Article, err, want)
+		}
+		s.settle()
+		newest := s.article(a.ID)
+		for event := taken(); *event.Text != want || event.Votes != newest.Votes; event = taken() {
+		}
+		s.vote(a.ID, "late", redisrepo.Vote((i+1)%2)) // the call is cached again
+		for event := taken(); event.Votes != s.article(a.ID).Votes; event = taken() {
+			if *event.Text != want {
+				t.Errorf("a watch got the text %q after %q", *event.Text, want)
+			}
+		}
+	}
+}
+
+// An import that is repeated finds its articles, also those that were edited since.
+func TestEditedImportIsFoundAgain(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	s.imports(old(7, time.Hour, 3))
+	s.edit(7, moderator, redisrepo.Edit{Title: new("edited"), Text: new("text")})
+	added, errs := s.Import(s.ctx, []redisrepo.Imported{old(7, time.Hour, 3)})
+	if errs[0] != nil || added[0] || s.article(7).Title != "edited" {
+		t.Errorf("Import = %v, %v, want the edited article to be found", added, errs)
+	}
+}
+
+func TestArticlesOfLegacyClientsAreEdited(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	id := bookPost(s, "user:alice")
+	bookRegroup(s, id, []string{"a"}, nil)
+	s.edit(1, alice(), redisrepo.Edit{Text: new("text")})
+	a := s.edit(1, alice(), redisrepo.Edit{Title: new("better"), Groups: []string{"a", "b"}})
+	if a.Title != "better" || *a.Text != "text" || fmt.Sprint(a.Groups) != "[a b]" {
+		t.Errorf("the article = %+v", a)
+	}
+	s.vote(1, "bob", up)
+	s.wantClean()
+}
