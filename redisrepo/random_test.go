@@ -324,6 +324,8 @@ func (w *walk) compare() {
 	if err != nil || !slices.Equal(got, want) {
 		w.t.Errorf("Groups = %v, %v, want %v", got, err, want)
 	}
+	w.oracle.now += 5 // the number of all groups is kept for that long
+	w.clock.advance(5 * time.Second)
 	for _, prefix := range []string{"", "b"} {
 		w.wantGroups(redisrepo.ByArticleCount, prefix, 1+w.IntN(4), sizes)
 	}
