@@ -65,6 +65,7 @@ func coerce(schema *ast.Schema, t *ast.Type, value any) (coerced any, wrong stri
 		}
 	case ast.Scalar:
 		return coerceScalar(definition.Name, value)
+	case ast.Object, ast.Interface, ast.Union: // not types of variables: validation has refused them
 	}
 	return value, ""
 }
