@@ -365,7 +365,8 @@ func (f *recordReplies) record(id ArticleID) (*Record, error) {
 	}
 	if f.reservation != nil {
 		first, since, _ := strings.Cut(f.reservation.Val(), " ")
-		rec.Reserved = first == id.String() && since != "0" // freed
+		// 0: it was freed. A legacy client's article may have no record yet: the import gives it one.
+		rec.Reserved = first == id.String() && since != "0" || f.reservation.Val() == "" && rec.Deleted == nil
 	}
 	up, down := f.voters()
 	rec.Up, rec.UnnamedUp = votersOf(up)
