@@ -20,6 +20,7 @@ var spoiled = map[string]string{
 	"Query.articles":           `(page: 0)`,
 	"Query.articlesConnection": `(first: 0)`,
 	"Query.article":            `(id: "x")`,
+	"Query.articleByLink":      `(link: "x")`,
 	"Query.group":              `(name: "a b")`,
 	"Query.groups":             `(after: "x")`,
 	"Query.user":               `(name: "")`,

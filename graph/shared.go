@@ -23,7 +23,7 @@ var sameForAll = map[endpoint.Dependence]map[string][]string{
 		"Node":  {"id"},
 	},
 	endpoint.OnStore: {
-		"Query":             {"site", "articles", "articlesConnection", "article", "group", "groups", "user", "node", "nodes", "__schema", "__type"},
+		"Query":             {"site", "articles", "articlesConnection", "article", "articleByLink", "group", "groups", "user", "node", "nodes", "__schema", "__type"},
 		"Group":             {"articleCount", "articles", "articlesConnection"},
 		"User":              {"articlesConnection"},
 		"ArticleConnection": {"edges", "nodes", "pageInfo", "totalCount"},
