@@ -414,6 +414,38 @@ func TestUnchangedFeedCostsOneRoundTrip(t *testing.T) {
 	}
 }
 
+// An edited article is sent again, with the time of its last edit.
+func TestFeedsSayWhenArticlesWereEdited(t *testing.T) {
+	t.Parallel()
+	for _, partitions := range []int{1, 4} {
+		s := newSite(t, partitions, "")
+		article, moderator := s.post("Tpyo", "", "text"), redisrepo.Actor{Name: "mod", Moderator: true}
+		s.post("newer", "", "text")
+		first, body := s.get("/feed.json")
+		if strings.Contains(body, "date_modified") {
+			t.Errorf("a date of change without a change: %s", body)
+		}
+		atom, _ := s.get("/feed.atom")
+		for _, next := range []struct{ title, text, at string }{{"Typo", "text", "2026-01-02T03:06:05Z"}, {"Typo", "other", "2026-01-02T03:07:05Z"}} {
+			if _, err := s.Edit(t.Context(), article.ID, moderator, redisrepo.Edit{Title: &next.title, Text: &next.text}); err != nil {
+				t.Fatal(err)
+			}
+			s.now.Add(60)
+			first, body = s.get("/feed.json", "If-None-Match", first.Header.Get("ETag"))
+			if first.StatusCode != http.StatusOK || strings.Count(body, `"date_modified":"`+next.at+`"`) != 1 || strings.Count(body, "date_modified") != 1 ||
+				!strings.Contains(body, `"date_published":"2026-01-02T03:04:05Z"`) {
+				t.Errorf("status %d, want one article changed at %s: %s", first.StatusCode, next.at, body)
+			}
+			validJSON(t, "", first, body)
+			atom, body = s.get("/feed.atom", "If-None-Match", atom.Header.Get("ETag"))
+			if atom.StatusCode != http.StatusOK || strings.Count(body, "<updated>"+next.at+"</updated>") != 2 || !strings.Contains(body, "<title>Typo</title>") || !strings.Contains(body, next.text) {
+				t.Errorf("status %d, want the article and the feed updated at %s: %s", atom.StatusCode, next.at, body)
+			}
+			validAtom(t, "", atom, body)
+		}
+	}
+}
+
 func TestPathsThatNothingCanHaveAreMissing(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, "")

@@ -192,7 +192,13 @@ func (c channel) updated() (latest time.Time) {
 	return latest
 }
 
-// updated is when what feeds show of an article was last changed by its poster.
-func updated(a *redisrepo.Article) time.Time { return a.CreatedAt }
+// updated is when the title or the text of an article was last changed. Times of posts and edits may be of different
+// clocks: no article is changed before it is posted.
+func updated(a *redisrepo.Article) time.Time {
+	if a.EditedAt == nil || a.EditedAt.Before(a.CreatedAt) {
+		return a.CreatedAt
+	}
+	return *a.EditedAt
+}
 
 func atomTime(at time.Time) string { return at.UTC().Format(time.RFC3339) }
