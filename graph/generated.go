@@ -1452,8 +1452,9 @@ type Query {
   rateLimit: RateLimit
 
   """
-  The log of deleted and restored articles, and of regroupings by moderators and into
-  and out of reserved groups, newest first. Moderators only: other callers get an error with the code FORBIDDEN.
+  The log of deleted and restored articles, of moderators' edits and regroupings, and of
+  regroupings into and out of reserved groups, newest first. Moderators only: other callers
+  get an error with the code FORBIDDEN.
   """
   moderationLog(
     "Return at most this many entries, 1 to 100, from the start of the list or, with ` + "`" + `after` + "`" + `, after that cursor. Default, if ` + "`" + `last` + "`" + ` is not set: the site's page size."
@@ -1517,8 +1518,9 @@ server's store.
 """
 type Subscription {
   """
-  Watches 1 to 100 articles. When the votes, score or groups of one change, or it is
-  deleted, an event carries its latest state: at most one event per article every 250 ms.
+  Watches 1 to 100 articles. When the votes, score, title, text or groups of one change,
+  or it is deleted, an event carries its latest state: at most one event per article every
+  250 ms.
   On an authenticated connection, viewerVote is the viewer's own vote.
   """
   articleChanged(
@@ -1626,8 +1628,8 @@ type Article implements Node {
   "Whether the viewer may change the article's groups: its poster and moderators may, and services may change the reserved ones. False for anonymous callers and for a deleted article."
   viewerCanRegroup: Boolean!
   """
-  The number of changes of the article: its posting, and each change of votes, groups and
-  deletion. It grows with each change, except for votes of legacy clients, and is lower
+  The number of changes of the article: its posting, and each change of votes, title, text,
+  groups and deletion. It grows with each change, except for votes of legacy clients, and is lower
   than before only after the site lost changes or was restored from a backup.
   """
   revision: Int!

@@ -215,8 +215,9 @@ func (v *ChangedArticleChangedArticle) __premarshalJSON() (*__premarshalChangedA
 
 // ChangedResponse is returned by Changed on success.
 type ChangedResponse struct {
-	// Watches 1 to 100 articles. When the votes, score or groups of one change, or it is
-	// deleted, an event carries its latest state: at most one event per article every 250 ms.
+	// Watches 1 to 100 articles. When the votes, score, title, text or groups of one change,
+	// or it is deleted, an event carries its latest state: at most one event per article every
+	// 250 ms.
 	// On an authenticated connection, viewerVote is the viewer's own vote.
 	ArticleChanged ChangedArticleChangedArticle `json:"articleChanged"`
 }
