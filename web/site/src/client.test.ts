@@ -107,6 +107,7 @@ const article = {
   createdAt: "2026-11-21T08:00:00Z",
   groups: [],
   votingEndsAt: "2026-11-28T08:00:00Z",
+  revision: 1,
   deletedAt: null,
   viewerCanDelete: false,
 };

@@ -139,9 +139,21 @@ export function connect(session: Session, events: Events): { client: Client; end
       cache(),
       fetchExchange,
       subscriptionExchange({
-        forwardSubscription: ({ query, variables }) => ({
-          subscribe: (sink) => ({ unsubscribe: socket.subscribe({ query: query ?? "", variables }, sink) }),
-        }),
+        forwardSubscription({ query, variables }) {
+          const payload = { query: query ?? "", variables: { ...variables } };
+          return {
+            subscribe: (sink) => ({
+              unsubscribe: socket.subscribe(payload, {
+                next(result) {
+                  advance(payload.variables, result);
+                  sink.next(result as never);
+                },
+                error: (failure) => sink.error(failure),
+                complete: () => sink.complete(),
+              }),
+            }),
+          };
+        },
       }),
     ],
   });
@@ -164,6 +176,19 @@ export async function rejection(credentials: Record<string, string>): Promise<st
   if (response?.status !== 401) return;
   const [first] = (await response.json()).errors;
   return first.extensions.code === unknownKey ? undefined : sentence(first.message);
+}
+
+/** Changes the variables of a subscription, with which it begins again after a reconnection, to what the page has. */
+function advance(variables: Record<string, unknown>, result: { data?: unknown; extensions?: unknown }): void {
+  const { articleChanged } = (result.data ?? {}) as { articleChanged?: { id: string; revision: number } };
+  const { ids, revisions } = variables as { ids: string[]; revisions?: number[] };
+  if (articleChanged && revisions) {
+    variables.revisions = revisions.map((before, i) =>
+      ids[i] === articleChanged.id ? articleChanged.revision : before,
+    );
+  }
+  const { cursor } = (result.extensions ?? {}) as { cursor?: string };
+  if (cursor) variables.after = cursor;
 }
 
 /** Encodes header values as UTF-8: fetch takes one character per byte, and names may have any letters. */

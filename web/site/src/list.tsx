@@ -122,7 +122,7 @@ function Part({ source, after, index, parts, rank, above, restored, empty, onSho
   const articles = page?.nodes ?? [];
   const now = useNow(articles.map(closing));
   const [near, part] = useNear<HTMLOListElement>("100% 0px", true, [page === undefined]);
-  useLive(articles, near, index < restored);
+  useLive(articles, near);
 
   useEffect(() => {
     if (page) onShown(index, page.totalCount, !page.pageInfo.hasNextPage);

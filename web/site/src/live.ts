@@ -1,7 +1,7 @@
 import { type AnyVariables, type DocumentInput, useClient, useSubscription } from "@urql/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Reader, reader } from "./client";
-import { ArticleChanged, ArticlePosted, Length, type RowFragment, Shown } from "./gql";
+import { ArticleChanged, ArticlePosted, Length, type RowFragment } from "./gql";
 import { usePage } from "./page";
 
 interface Seen {
@@ -43,23 +43,16 @@ export function useFresh(
 }
 
 /**
- * Subscribes to the articles of a part while it is near the viewport. Reads them again when it returns
- * there, or after a reconnection.
+ * Subscribes to the articles of a part while it is near the viewport. Their revisions say what the page
+ * has: what changed before, or while the connection was lost, is sent.
  */
-export function useLive(articles: RowFragment[], near: boolean, restored: boolean): void {
-  const { connections } = usePage();
-  const seen = useRef(restored ? -1 : undefined);
+export function useLive(articles: RowFragment[], near: boolean): void {
   const ids = articles.map((article) => article.id);
-  const notEmpty = ids.length > 0;
-
-  useSubscription({ query: ArticleChanged, variables: { ids }, pause: !near || !notEmpty });
-  const latest = useReader(Shown, { ids }, [ids.join()]);
-  useEffect(() => {
-    if (!notEmpty) return;
-    seen.current ??= connections;
-    if (near && seen.current !== connections) latest.read();
-    seen.current = near ? connections : -1;
-  }, [near, connections, notEmpty]);
+  const variables = useMemo(
+    () => ({ ids, revisions: articles.map(({ revision }) => revision) }),
+    [ids.join(), near],
+  );
+  useSubscription({ query: ArticleChanged, variables, pause: !near || ids.length === 0 });
 }
 
 /** A reader that is replaced when a dependency changes, and stopped when the component unmounts. */
