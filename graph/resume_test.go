@@ -24,7 +24,7 @@ import (
 
 var (
 	cuts    = flag.Int("cuts", 20, "how often TestClientsThatAreCutOffMissNothing cuts its clients off")
-	changes = flag.Int("changes", 1200, "how many votes, posts, regroupings and deletions it makes")
+	changes = flag.Int("changes", 1200, "how many votes, posts, edits, regroupings and deletions it makes")
 )
 
 // follower is a client that reads nothing but events. It remembers the newest state of each article, and the posts.
@@ -224,8 +224,10 @@ func (w *changer) run(changes int) {
 	for i := range changes {
 		id := w.watched[w.random.IntN(len(w.watched))]
 		switch n := w.random.IntN(100); {
-		case n < 70 && !w.gone[id]:
+		case n < 60 && !w.gone[id]:
 			w.s.Vote(fmt.Sprint("voter", w.random.IntN(20)), id, []string{"UP", "DOWN", "NONE"}[w.random.IntN(3)])
+		case n < 70 && !w.gone[id]:
+			w.s.Ask("alice", `mutation($a: ID!, $t: String!) { editArticle(input: {article: $a, title: $t}) { userErrors { code } } }`, "a", id, "t", fmt.Sprint("edited ", i))
 		case n < 92:
 			group := []string{"go", "x"}[w.random.IntN(2)]
 			posted := w.s.Post("bob", fmt.Sprint("posted ", i), group)

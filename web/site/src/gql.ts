@@ -86,9 +86,9 @@ export type UserErrorCode =
   /** A rate limit was exceeded. The error is a RateLimitedError. */
   | 'RATE_LIMITED';
 
-export type RowFragment = { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> };
+export type RowFragment = { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> };
 
-export type PageFragment = { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } };
+export type PageFragment = { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } };
 
 export type FrameFragment = { site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean } }, viewer: { id: string, name: string } | null };
 
@@ -103,7 +103,7 @@ export type ArticlesQueryVariables = Exact<{
 }>;
 
 
-export type ArticlesQuery = { articlesConnection: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean } }, viewer: { id: string, name: string } | null };
+export type ArticlesQuery = { articlesConnection: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean } }, viewer: { id: string, name: string } | null };
 
 export type GroupArticlesQueryVariables = Exact<{
   name: string;
@@ -112,7 +112,7 @@ export type GroupArticlesQueryVariables = Exact<{
 }>;
 
 
-export type GroupArticlesQuery = { group: { id: string, articlesConnection: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean } }, viewer: { id: string, name: string } | null };
+export type GroupArticlesQuery = { group: { id: string, articlesConnection: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean } }, viewer: { id: string, name: string } | null };
 
 export type UserArticlesQueryVariables = Exact<{
   name: string;
@@ -120,17 +120,7 @@ export type UserArticlesQueryVariables = Exact<{
 }>;
 
 
-export type UserArticlesQuery = { user: { id: string, articlesConnection: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean } }, viewer: { id: string, name: string } | null };
-
-export type ShownQueryVariables = Exact<{
-  ids: Array<string | number> | string | number;
-}>;
-
-
-export type ShownQuery = { nodes: Array<
-    | { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }
-    | Record<PropertyKey, never>
-   | null> | null };
+export type UserArticlesQuery = { user: { id: string, articlesConnection: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean } }, viewer: { id: string, name: string } | null };
 
 export type LengthQueryVariables = Exact<{
   onSite: boolean;
@@ -146,14 +136,14 @@ export type ArticleQueryVariables = Exact<{
 }>;
 
 
-export type ArticleQuery = { article: { text: string | null, viewerCanDelete: boolean, id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean } }, viewer: { id: string, name: string } | null };
+export type ArticleQuery = { article: { text: string | null, viewerCanDelete: boolean, id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean } }, viewer: { id: string, name: string } | null };
 
 export type ArticleByLinkQueryVariables = Exact<{
   link: string;
 }>;
 
 
-export type ArticleByLinkQuery = { articleByLink: { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } | null };
+export type ArticleByLinkQuery = { articleByLink: { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } | null };
 
 export type GroupsQueryVariables = Exact<{
   prefix?: string | null | undefined;
@@ -181,7 +171,7 @@ export type PostMutationVariables = Exact<{
 
 export type PostMutation = { post: { article: { id: string, number: number } | null, userErrors: Array<
       | { code: UserErrorCode, message: string, field: Array<string> | null }
-      | { articleId: string, code: UserErrorCode, message: string, field: Array<string> | null, article: { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } | null }
+      | { articleId: string, code: UserErrorCode, message: string, field: Array<string> | null, article: { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } | null }
       | { code: UserErrorCode, message: string, field: Array<string> | null }
     > } | null };
 
@@ -198,26 +188,27 @@ export type DeleteMutation = { deleteArticle: { deletedId: string | null, userEr
 
 export type ArticleChangedSubscriptionVariables = Exact<{
   ids: Array<string | number> | string | number;
+  revisions?: Array<number> | number | null | undefined;
 }>;
 
 
-export type ArticleChangedSubscription = { articleChanged: { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } };
+export type ArticleChangedSubscription = { articleChanged: { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } };
 
 export type ArticlePostedSubscriptionVariables = Exact<{
   group?: string | null | undefined;
+  after?: string | null | undefined;
 }>;
 
 
 export type ArticlePostedSubscription = { articlePosted: { id: string } };
 
-const rowFragment = "fragment Row on Article{id number title link poster{id name}createdAt score votes upvotes downvotes isInteresting groups{id name}votingEndsAt viewerVote viewerCanVote deletedAt}";
+const rowFragment = "fragment Row on Article{id number title link poster{id name}createdAt score votes upvotes downvotes isInteresting groups{id name}votingEndsAt viewerVote viewerCanVote revision deletedAt}";
 const pageFragment = "fragment Page on ArticleConnection{nodes{...Row}pageInfo{hasNextPage endCursor}totalCount}" + rowFragment;
 const frameFragment = "fragment Frame on Query{site{rules{voteScore downvotes}signIn signInURL explorer}viewer{id name}}";
 export const Start = ("query Start{...Frame}" + frameFragment) as unknown as TypedDocumentNode<StartQuery, StartQueryVariables>;
 export const Articles = ("query Articles($order:ArticleOrder!$after:String){...Frame articlesConnection(order:$order after:$after){...Page}}" + pageFragment + frameFragment) as unknown as TypedDocumentNode<ArticlesQuery, ArticlesQueryVariables>;
 export const GroupArticles = ("query GroupArticles($name:String!$order:ArticleOrder!$after:String){...Frame group(name:$name){id articlesConnection(order:$order after:$after){...Page}}}" + pageFragment + frameFragment) as unknown as TypedDocumentNode<GroupArticlesQuery, GroupArticlesQueryVariables>;
 export const UserArticles = ("query UserArticles($name:String!$after:String){...Frame user(name:$name){id articlesConnection(after:$after){...Page}}}" + pageFragment + frameFragment) as unknown as TypedDocumentNode<UserArticlesQuery, UserArticlesQueryVariables>;
-export const Shown = ("query Shown($ids:[ID!]!){nodes(ids:$ids){...on Article{...Row}}}" + rowFragment) as unknown as TypedDocumentNode<ShownQuery, ShownQueryVariables>;
 export const Length = ("query Length($onSite:Boolean!$inGroup:Boolean!$group:String!){articlesConnection(first:1)@include(if:$onSite){totalCount}group(name:$group)@include(if:$inGroup){id articlesConnection(first:1){totalCount}}}") as unknown as TypedDocumentNode<LengthQuery, LengthQueryVariables>;
 export const Article = ("query Article($id:ID!){...Frame article(id:$id){...Row text viewerCanDelete}}" + rowFragment + frameFragment) as unknown as TypedDocumentNode<ArticleQuery, ArticleQueryVariables>;
 export const ArticleByLink = ("query ArticleByLink($link:URL!){articleByLink(link:$link){...Row}}" + rowFragment) as unknown as TypedDocumentNode<ArticleByLinkQuery, ArticleByLinkQueryVariables>;
@@ -225,5 +216,5 @@ export const Groups = ("query Groups($prefix:String$after:String){...Frame group
 export const Vote = ("mutation Vote($input:VoteInput!){vote(input:$input){article{id votes upvotes downvotes score isInteresting viewerVote viewerCanVote}userErrors{code message}}}") as unknown as TypedDocumentNode<VoteMutation, VoteMutationVariables>;
 export const Post = ("mutation Post($input:PostInput!){post(input:$input){article{id number}userErrors{code message field ...on DuplicateLinkError{articleId article{...Row}}}}}" + rowFragment) as unknown as TypedDocumentNode<PostMutation, PostMutationVariables>;
 export const Delete = ("mutation Delete($input:DeleteArticleInput!){deleteArticle(input:$input){deletedId userErrors{code message}}}") as unknown as TypedDocumentNode<DeleteMutation, DeleteMutationVariables>;
-export const ArticleChanged = ("subscription ArticleChanged($ids:[ID!]!){articleChanged(ids:$ids){...Row}}" + rowFragment) as unknown as TypedDocumentNode<ArticleChangedSubscription, ArticleChangedSubscriptionVariables>;
-export const ArticlePosted = ("subscription ArticlePosted($group:String){articlePosted(group:$group){id}}") as unknown as TypedDocumentNode<ArticlePostedSubscription, ArticlePostedSubscriptionVariables>;
+export const ArticleChanged = ("subscription ArticleChanged($ids:[ID!]!$revisions:[Int!]){articleChanged(ids:$ids revisions:$revisions){...Row}}" + rowFragment) as unknown as TypedDocumentNode<ArticleChangedSubscription, ArticleChangedSubscriptionVariables>;
+export const ArticlePosted = ("subscription ArticlePosted($group:String$after:String){articlePosted(group:$group after:$after){id}}") as unknown as TypedDocumentNode<ArticlePostedSubscription, ArticlePostedSubscriptionVariables>;
