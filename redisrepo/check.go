@@ -64,6 +64,8 @@ type checker struct {
 	reported map[string]bool
 	done     Checked
 	highest  ArticleID
+
+	legacyPosts bool // whether legacy clients posted articles: their times have fractions
 }
 
 // reportf reports a violation, unless it was found before: a walk may begin again.

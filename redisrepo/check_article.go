@@ -3,6 +3,7 @@ package redisrepo
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -74,6 +75,7 @@ func (c *checker) articles(ctx context.Context, p partition, where string, membe
 			if f.both, err = c.votedTwice(ctx, p, id, f); err != nil {
 				return n, err
 			}
+			c.legacyPosts = c.legacyPosts || strings.Contains(hash[fieldTime], ".")
 			check(p, id, f)
 		}
 		if err := c.links(ctx, p, batch); err != nil {

@@ -136,6 +136,7 @@ func TestCheckReportsInconsistencies(t *testing.T) {
 		"a group without its article":       {corrupt: "SREM group:b article:1\nDEL score:b time:b", want: []string{"article:1: is not in group:b"}},
 		"a group with a missing article":    {corrupt: "SADD group:b article:9", want: []string{"group:b: holds article:9, which is not in time:"}},
 		"a group of another size":           {corrupt: "ZADD sizes: -1 a", want: []string{"group:a: has 2 articles, but sizes: says 1"}},
+		"a size that a legacy client left":  {corrupt: "ZADD sizes: -3 a"},
 		"a group without a size":            {corrupt: "ZREM sizes: a", want: []string{"group:a: is not in sizes:"}},
 		"a size without a group":            {corrupt: "ZADD sizes: -1 c", want: []string{"group:c: has 0 articles, but sizes: says 1"}},
 		"a group that is not listed":        {corrupt: "ZREM groups: b", want: []string{"article:1: its group b is not in groups:"}},
@@ -291,6 +292,8 @@ func TestCheckReadsTheWholeStore(t *testing.T) {
 					want = append(want, fmt.Sprintf("%s%v: score is 5, not 1772366832: time 1.7723664e+09 and 1 votes", tag, a.ID))
 				}
 			}
+			s.do("ZADD", tags[0]+"sizes:", -501, "g1") // no legacy client posted here
+			want = append(want, fmt.Sprintf("%[1]sgroup:g1: has %[2]v articles, but %[1]ssizes: says 501", tags[0], s.do("SCARD", tags[0]+"group:g1")))
 			slices.Sort(want)
 			if got := s.violations(); !slices.Equal(got, want) {
 				t.Errorf("Check reports\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))

@@ -116,7 +116,8 @@ func TestGroupEndsWithItsLastArticle(t *testing.T) {
 	s.regroup(a, []string{"go"}, nil)
 	s.list(best("go"))
 	s.regroup(a, nil, []string{"go"})
-	s.do("HSET article:1 revision 1") // that of a new article
+	s.do("HSET article:1 revision 1") // that of a new article,
+	s.do("HDEL article:1 edition")    // which was never changed
 	if after := s.dump(); after != before {
 		t.Errorf("the store holds\n%s\nwant\n%s", after, before)
 	}

@@ -29,10 +29,11 @@ group:c-x: [article:1], ends: false
 group:go: [article:1], ends: false
 group:lang: [article:1], ends: false
 groups:: [{0 c-x} {0 go} {0 lang}], ends: false
-link:a2e0cac798040a079bc79ff08aaa5374: article:1 %[1]d, ends: true
-meta:: map[index:0 interesting_votes:200 layout:1 partitions:1 vote_score:432 voting_window:604800], ends: false
+link:a2e0cac798040a079bc79ff08aaa5374: article:1 %[1]d, ends: false
+meta:: map[index:0 interesting_votes:200 layout:2 partitions:1 vote_score:432 voting_window:604800], ends: false
 posted:alice: [{%[2]v article:1}], ends: false
 score:: [{%[3]v article:1}], ends: false
+sizes:: [{-1 c-x} {-1 go} {-1 lang}], ends: false
 time:: [{%[2]v article:1}], ends: false
 voted:1: [user:alice], ends: true
 `, opened.Unix(), float64(opened.Unix()), float64(opened.Unix()+432))

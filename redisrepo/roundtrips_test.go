@@ -78,7 +78,10 @@ func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
 		"a regrouping of a legacy article":     {call: func(s setup) { regroup(s.site, s.legacy, "c") }, want: calls{7, 8, search}},
 		"a deletion by the poster": {
 			before: func(s setup) { s.article(s.grouped) },
-			call:   func(s setup) { s.delete(s.grouped, alice()) }, want: calls{1, 1, "evalsha"}},
+			call:   func(s setup) { s.delete(s.grouped, alice()) }, want: calls{2, 2, "evalsha evalsha"}}, // its link is read
+		"a deletion of a text by the poster": {
+			before: func(s setup) { s.beside.Post(s.ctx, "alice", redisrepo.Draft{Title: "t", Text: new("x")}) },
+			call:   func(s setup) { s.delete(s.legacy+1, alice()) }, want: calls{1, 1, "evalsha"}},
 		"a deletion by a moderator":        {call: func(s setup) { s.delete(s.grouped, moderator) }, want: calls{2, 2, "evalsha evalsha"}},
 		"a deletion of a legacy article":   {call: func(s setup) { s.delete(s.legacy, moderator) }, want: calls{7, 8, search}},
 		"an undeletion":                    {before: func(s setup) { s.beside.delete(s.grouped, moderator) }, call: func(s setup) { s.undelete(s.grouped) }, want: calls{2, 2, "evalsha evalsha"}},
