@@ -107,8 +107,7 @@ func (r *mutationResolver) Post(ctx context.Context, input redisrepo.Draft) (*Po
 
 func (r *mutationResolver) Vote(ctx context.Context, input VoteInput) (*VotePayload, error) {
 	var payload VotePayload
-	reads := selected(ctx, "VotePayload.article", "Article.text") || selected(ctx, "VotePayload.article", "Article.editedAt") ||
-		selected(ctx, "VotePayload.article", "Article.history")
+	reads := mentioned(ctx, "text", "editedAt", "history")
 	var err error
 	payload.UserErrors, err = signedIn(ctx, endpoint.RuleVotes, func(v endpoint.Viewer) error {
 		vote := r.repo.Vote
