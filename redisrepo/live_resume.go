@@ -181,8 +181,8 @@ func runsOf(ids []ArticleID, partitions int) (runs []series) {
 	return runs
 }
 
-// maxRun bounds what a cursor can make a process hold.
-const maxRun = 100_000
+// maxDecoded is how many articles of the last seconds a cursor can make a process hold. Those beyond are sent again.
+const maxDecoded = 10_000
 
 // decodePlaces returns the places of a cursor, or latest, a time after which nothing was seen, if they are those of
 // another number of partitions.
@@ -196,16 +196,20 @@ func decodePlaces(text []byte, partitions int) (places []place, latest int64) {
 	}
 	id := func(i int, number int64) ArticleID { return ArticleID(number*n + int64(i)) }
 	places = make([]place, partitions)
+	left := int64(maxDecoded)
 	for i := range places {
 		places[i].second = latest - number()
 		places[i].highest = id(i, number())
-		next, ids := int64(0), 0
-		for range min(number(), maxRun) {
+		next := int64(0)
+		for range number() {
 			first, length := next+number(), number()
-			for k := first; k < first+length && ids < maxRun; k++ {
-				places[i].ids = append(places[i].ids, id(i, k))
-				ids++
+			if length < 1 { // after the last number
+				break
 			}
+			for k := range min(length, left) {
+				places[i].ids = append(places[i].ids, id(i, first+k))
+			}
+			left -= min(length, left)
 			next = first + length
 		}
 	}

@@ -1,7 +1,11 @@
 package redisrepo_test
 
 import (
+	"encoding/base64"
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -258,4 +262,48 @@ func TestArticlesGoOnAfterTheirRevisions(t *testing.T) {
 	wantRefused(t, err, "INVALID Last-Event-ID")
 	_, err = l.ResumeArticles(l.ctx, ids, []int64{1})
 	wantRefused(t, err, "INVALID revisions")
+}
+
+// A client can write a short cursor that names very many articles: a process holds few of them.
+func TestForgedCursorHoldsFewArticles(t *testing.T) {
+	t.Parallel()
+	options := redisrepo.WithPartitions(len(four))
+	s := newSite(t, nil, options)
+	l := s.reopened(s.client(), nil, options).listen(four...)
+	forge := func(seconds, length int64) string {
+		text := []byte{'p'}
+		for _, n := range append([]int64{int64(len(four)), s.clock.now().Unix()}, slices.Repeat([]int64{seconds, 1 << 40, 2, 1, length, 0, length}, len(four))...) {
+			text = binary.AppendUvarint(text, uint64(n))
+		}
+		text = binary.BigEndian.AppendUint32(text, crc32.ChecksumIEEE(text))
+		return base64.RawURLEncoding.EncodeToString(text)
+	}
+	w := l.resumePosts("", forge(0, math.MaxInt64))
+	text, err := base64.RawURLEncoding.DecodeString(w.Cursor())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = text[1 : len(text)-crc32.Size]
+	number := func() int {
+		n, size := binary.Uvarint(text)
+		text = text[size:]
+		return int(n)
+	}
+	number()
+	number()
+	held := 0
+	for range four {
+		number()
+		number()
+		for range number() {
+			number()
+			held += number()
+		}
+	}
+	if held == 0 || held > 10_000 {
+		t.Errorf("a cursor made the process hold %d articles, want at most 10000", held)
+	}
+	w.Close()
+	// Times that no article has are no error either.
+	l.resumePosts("", forge(math.MaxInt64, 0)).Close()
 }
