@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/net/idna"
+
 	"frontpage/feeds"
 	"frontpage/redisrepo"
 	"frontpage/reload"
@@ -41,9 +43,8 @@ func (s *Serving) check() error {
 	if s.DrainTime < 0 {
 		return Invalid(fmt.Errorf("%v is below 0", s.DrainTime), "drain-time")
 	}
-	if site, err := url.Parse(s.PublicURL); s.PublicURL != "" &&
-		(err != nil || site.Scheme != "http" && site.Scheme != "https" || site.Host == "" || site.User != nil || strings.Trim(site.Path, "/")+site.RawQuery+site.Fragment != "") {
-		return Invalid(fmt.Errorf("%q is not an http or https URL without a path, such as https://news.example.org", s.PublicURL), "public-url")
+	if _, err := s.publicURL(); err != nil {
+		return err
 	}
 	if s.SignInURL == "" {
 		return nil
@@ -58,6 +59,21 @@ func (s *Serving) check() error {
 		return Invalid(errors.New("it lacks {return}, which is replaced by the URL to redirect users back to"), "sign-in-url")
 	}
 	return nil
+}
+
+// publicURL returns PUBLIC_URL as links begin with it: without a slash at the end, and with the host in ASCII.
+func (s *Serving) publicURL() (string, error) {
+	if s.PublicURL == "" {
+		return "", nil
+	}
+	site, err := url.Parse(s.PublicURL)
+	if err != nil || site.Scheme != "http" && site.Scheme != "https" || site.Hostname() == "" || site.User != nil || strings.Trim(site.Path, "/")+site.RawQuery+site.Fragment != "" {
+		return "", Invalid(fmt.Errorf("%q is not an http or https URL without a path, such as https://news.example.org", s.PublicURL), "public-url")
+	}
+	if ascii, err := idna.Lookup.ToASCII(site.Hostname()); err == nil {
+		site.Host = strings.Replace(site.Host, site.Hostname(), ascii, 1)
+	}
+	return site.Scheme + "://" + site.Host, nil
 }
 
 // TLS reads the certificate to serve https with. It is read again when its files change. TLS returns nil if none is set.
@@ -79,7 +95,8 @@ func (s *Serving) TLS(log *slog.Logger) (*tls.Config, error) {
 
 // Feeds returns the options of the feeds.
 func (s *Settings) Feeds(log *slog.Logger) feeds.Options {
-	return feeds.Options{PublicURL: s.PublicURL, PageSize: s.PageSize, Timeout: s.RequestTimeout, Log: log}
+	site, _ := s.publicURL() // checked when the settings were read
+	return feeds.Options{PublicURL: site, PageSize: s.PageSize, Timeout: s.RequestTimeout, Log: log}
 }
 
 // Pages returns the options of the site and the explorer.

@@ -58,3 +58,29 @@ func TestInvalidSettingIsATypedError(t *testing.T) {
 		t.Errorf("an unknown flag: %v, want a kong.ParseError that points to frontpage --help", err)
 	}
 }
+
+func TestPublicURLBeginsLinks(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"":                              "",
+		"https://news.example.org":      "https://news.example.org",
+		"HTTPS://News.Example.org:444/": "https://news.example.org:444",
+		"https://news.example.org//":    "https://news.example.org",
+		"https://news.example.org?":     "https://news.example.org",
+		"https://b\u00fccher.example/":  "https://xn--bcher-kva.example",
+		"http://127.0.0.1:8080":         "http://127.0.0.1:8080",
+		"http://[::1]:8080":             "http://[::1]:8080",
+	} {
+		var p program
+		_, err := settings.Parse(&p, []string{"--public-url=" + url}, "", "")
+		if got := p.Feeds(nil).PublicURL; err != nil || got != want {
+			t.Errorf("--public-url=%s: %q, %v, want %q", url, got, err, want)
+		}
+	}
+	for _, url := range []string{"https://news.example.org/path", "https://news.example.org?a", "https://alice@news.example.org", "https://:80", "ftp://news.example.org", "news.example.org"} {
+		var p program
+		if _, err := settings.Parse(&p, []string{"--public-url=" + url}, "", ""); !errors.As(err, new(*settings.Error)) || !strings.Contains(err.Error(), "PUBLIC_URL") {
+			t.Errorf("--public-url=%s: %v, want an error that names PUBLIC_URL", url, err)
+		}
+	}
+}
