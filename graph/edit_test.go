@@ -1,10 +1,13 @@
 package graph_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"frontpage/redisrepo"
+	"frontpage/redistest"
 	"frontpage/sitetest"
 )
 
@@ -61,6 +64,32 @@ func TestOnlyPosterInTimeAndModeratorsMayEdit(t *testing.T) {
 			t.Errorf("the log = %s", body)
 		}
 	})
+}
+
+// A process knows the text of an article that it counts votes of. After an edit by another process it reads the text
+// again for a query that asks for it, in whatever way.
+func TestVotesShowTheTextOfOtherProcesses(t *testing.T) {
+	t.Parallel()
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	other := sitetest.New(t, s.Client, redisrepo.DefaultRules())
+	id := s.Post("alice", "t")
+	for i, query := range []string{
+		`mutation { vote(input: {article: 1, direction: UP}) { article { text } } }`,
+		`mutation { vote(input: {article: 1, direction: UP}) { ... { article { ...f } } } } fragment f on Article { ... on Node { ...g } } fragment g on Article { text }`,
+		`mutation { vote(input: {article: 1, direction: UP}) { article { text: history(first: 1) { text } } } }`,
+	} {
+		s.Vote("bob", id, []string{"UP", "DOWN"}[i%2]) // from now on, s knows the text
+		before, text := fmt.Sprint("text ", i-1), fmt.Sprint("text ", i)
+		if i == 0 {
+			before = "x"
+		}
+		other.Want("alice", fmt.Sprintf(`mutation { editArticle(input: {article: 1, text: %q}) { userErrors { code } } }`, text), `{"editArticle": {"userErrors": []}}`)
+		want := fmt.Sprintf("%q", text)
+		if strings.Contains(query, "history") {
+			want = fmt.Sprintf(`[{"text": %q}]`, before)
+		}
+		s.Want(fmt.Sprint("voter", i), query, `{"vote": {"article": {"text": `+want+`}}}`)
+	}
 }
 
 // The poster's own deletion frees the link, so a typo in it can be repaired at once.

@@ -2,6 +2,7 @@ package redisrepo
 
 import (
 	"context"
+	"errors"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -53,7 +54,7 @@ func (c *checker) link(p partition, key string, f facts, record *redis.StringCmd
 	posted, _ := parseNumber(named.text(1))
 	own, _ := parseNumber(hash[fieldTime])
 	switch {
-	case record.Err() == redis.Nil:
+	case errors.Is(record.Err(), redis.Nil):
 		if complete && f.time.Err() == nil { // it is not deleted
 			c.reportf("%s: lacks %s%v, which has the link", key, p, f.id)
 		}
