@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
+	"fmt"
 	"html"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/net/idna"
 
 	"frontpage/redisrepo"
 )
@@ -86,7 +90,7 @@ func (c channel) atom() ([]byte, error) {
 			Content: atomText{Type: "html", Text: c.content(a)},
 		}
 		if a.Link != nil {
-			e.Links = []atomLink{{Rel: "alternate", Href: *a.Link}, {Rel: "related", Type: "text/html", Href: c.pageOf(a)}}
+			e.Links = []atomLink{{Rel: "alternate", Href: uri(*a.Link)}, {Rel: "related", Type: "text/html", Href: c.pageOf(a)}}
 		}
 		for _, name := range a.Groups {
 			e.Categories = append(e.Categories, atomCategory{string(name)})
@@ -147,7 +151,7 @@ func (c channel) json() ([]byte, error) {
 			item.Modified = atomTime(at)
 		}
 		if a.Link != nil {
-			item.External = *a.Link
+			item.External = uri(*a.Link)
 		}
 		for _, name := range a.Groups {
 			item.Tags = append(item.Tags, string(name))
@@ -161,6 +165,24 @@ func (c channel) json() ([]byte, error) {
 // pageOf is the URL of an article's page, and its id in feeds.
 func (c channel) pageOf(a *redisrepo.Article) string {
 	return c.base + "/a/" + strconv.Itoa(a.Number())
+}
+
+// uri writes a link by RFC 3986: articles have links as their posters wrote them.
+func uri(link string) string {
+	if u, err := url.Parse(link); err == nil {
+		if host, err := idna.Lookup.ToASCII(u.Hostname()); err == nil {
+			link = strings.Replace(link, u.Hostname(), host, 1)
+		}
+	}
+	var b strings.Builder
+	for _, c := range []byte(link) {
+		if c <= ' ' || c > '~' || strings.IndexByte("\"<>\\^`{|}", c) >= 0 {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }
 
 // content is the article as HTML: its text, its link, and where it can be voted on.
