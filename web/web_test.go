@@ -456,6 +456,25 @@ func TestFilesAreCompressedIfAccepted(t *testing.T) {
 	}
 }
 
+// The site promises to stay small: what it adds has to make room for itself.
+func TestTheScriptOfTheSiteIsSmall(t *testing.T) {
+	t.Parallel()
+	var zipped bytes.Buffer
+	w, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(readFile(t, "dist/site/assets/site.js")); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if most := 40 << 10; zipped.Len() > most {
+		t.Errorf("site.js has %d bytes after gzip, want at most %d", zipped.Len(), most)
+	}
+}
+
 func unzip(t *testing.T, zipped []byte) []byte {
 	t.Helper()
 	r, err := gzip.NewReader(bytes.NewReader(zipped))

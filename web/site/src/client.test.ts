@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import type { Client, DocumentInput } from "@urql/preact";
+import type { Client, CombinedError, DocumentInput } from "@urql/preact";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { connect, rejection } from "./client";
 import * as operations from "./gql";
 import { Article, type ArticleQuery, Vote, type VoteDirection } from "./gql";
+import { explainError } from "./problem";
 import { inOrder } from "./requests";
 import type { Session } from "./session";
 
@@ -282,6 +283,21 @@ test.each([
   requests[0]?.respond(null, status);
   await done;
   expect(events.refused).toHaveBeenCalledTimes(times);
+});
+
+test("an answer that is no GraphQL is an error of the server, and a failed request is not", async () => {
+  const { client } = start();
+  const explained = async (answer: () => Promise<Response>) => {
+    vi.stubGlobal("fetch", answer);
+    const { error } = await client.query(Article, { id: "article:17" }).toPromise();
+    return explainError(error as CombinedError);
+  };
+  const wrong = "Something went wrong on the server.";
+  expect(await explained(async () => new Response("<h1>Bad Gateway</h1>", { status: 502 }))).toBe(wrong);
+  expect(await explained(async () => new Response("null"))).toBe(wrong);
+  expect(await explained(() => Promise.reject(new TypeError("Failed to fetch")))).toBe(
+    "The server cannot be reached.",
+  );
 });
 
 // A server that only runs trusted documents reads them from public/documents.json.

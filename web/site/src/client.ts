@@ -3,14 +3,12 @@ import {
   type AnyVariables,
   Client,
   type DocumentInput,
-  fetchExchange,
-  gql,
   mapExchange,
   subscriptionExchange,
 } from "@urql/preact";
 import { createClient } from "graphql-ws";
 import { Start } from "./gql";
-import { sentence } from "./problem";
+import { sentence, signedOut, unknownKey } from "./problem";
 import type { Session } from "./session";
 import { count, type Tally } from "./tally";
 
@@ -26,14 +24,10 @@ export interface Events {
 }
 
 const endpoint = "/query";
-// The server cannot verify the token yet, because it has not loaded the key: the page keeps the token.
-const unknownKey = "TOKEN_KEY_UNKNOWN";
 const pongTimeout = 5000; // milliseconds
 const retryWait = 5000; // milliseconds
 
-const tallyFragment = gql`
-  fragment Tallied on Article { id votes upvotes downvotes score viewerVote }
-`;
+const tallied = ["votes", "upvotes", "downvotes", "score", "viewerVote"];
 
 const noKey = () => null;
 
@@ -61,15 +55,13 @@ const cache = () =>
     optimistic: {
       vote({ input }, cache) {
         const { article: id, direction } = input as { article: string; direction: "UP" | "DOWN" | "NONE" };
-        const before = cache.readFragment<Tally>(tallyFragment, { id } as never);
+        const entity = { __typename: "Article", id };
+        const known = tallied.map((field) => [field, cache.resolve(entity, field)]);
+        const before = Object.fromEntries(known) as Tally;
         const voteScore = cache.readQuery({ query: Start })?.site.rules.voteScore ?? 0;
         return {
           __typename: "VotePayload",
-          article: before && {
-            __typename: "Article",
-            ...before,
-            ...count(before, direction, voteScore),
-          },
+          article: before.score === undefined ? null : { ...entity, ...count(before, direction, voteScore) },
           userErrors: [],
         };
       },
@@ -124,36 +116,39 @@ export function connect(session: Session, events: Events): { client: Client; end
 
   const client = new Client({
     url: endpoint,
-    preferGetMethod: false,
-    fetchOptions: { headers: utf8Headers(session.credentials) },
     exchanges: [
       mapExchange({
         onResult({ operation }) {
           if (operation.kind === "query") results++;
         },
-        onError({ response, graphQLErrors: [first] }) {
+        onError({ graphQLErrors: [first] }) {
           if (first?.extensions.code === "UNAVAILABLE") notify("unavailable");
-          if (response?.status === 401 && first?.extensions.code !== unknownKey) notify("refused");
+          if (first?.extensions.code === signedOut) notify("refused");
         },
       }),
       cache(),
-      fetchExchange,
       subscriptionExchange({
-        forwardSubscription({ query, variables }) {
-          const payload = { query: query ?? "", variables: { ...variables } };
-          return {
-            subscribe: (sink) => ({
-              unsubscribe: socket.subscribe(payload, {
-                next(result) {
-                  advance(payload.variables, result);
-                  sink.next(result as never);
-                },
-                error: (failure) => sink.error(failure),
-                complete: () => sink.complete(),
-              }),
-            }),
-          };
-        },
+        enableAllOperations: true,
+        forwardSubscription: (request, { kind, context }) => ({
+          subscribe(sink) {
+            if (kind === "subscription") {
+              const payload = { query: request.query ?? "", variables: { ...request.variables } };
+              const next = (result: object) => {
+                advance(payload.variables, result);
+                sink.next(result as never);
+              };
+              return { unsubscribe: socket.subscribe(payload, { ...sink, next }) };
+            }
+            const unwanted = new AbortController();
+            send(session.credentials, request, context.fetch, unwanted.signal)
+              .then((answer) => {
+                sink.next(answer);
+                sink.complete();
+              })
+              .catch((failure) => sink.error(failure));
+            return { unsubscribe: () => unwanted.abort() };
+          },
+        }),
       }),
     ],
   });
@@ -168,14 +163,36 @@ export function connect(session: Session, events: Events): { client: Client; end
   };
 }
 
+interface Answer {
+  data?: never;
+  errors?: { message: string; extensions?: { code?: string } }[];
+}
+
+/** Sends a query or mutation. An answer that is no GraphQL becomes an error, and so do rejected credentials. */
+async function send(
+  credentials: Session["credentials"],
+  request: object,
+  by = fetch,
+  signal?: AbortSignal,
+): Promise<Answer> {
+  const headers = {
+    ...utf8Headers(credentials),
+    Accept: "application/graphql-response+json",
+    "Content-Type": "application/json",
+  };
+  const response = await by(endpoint, { method: "POST", headers, body: JSON.stringify(request), signal });
+  const { data, errors = data ? undefined : [{ message: response.statusText }] }: Answer =
+    (await response.json().catch(() => null)) ?? {};
+  const first = errors?.[0];
+  if (first && response.status === 401 && first.extensions?.code !== unknownKey)
+    first.extensions = { code: signedOut };
+  return { data, errors };
+}
+
 /** Returns why the server rejects credentials; nothing if it does not, or cannot tell now. */
-export async function rejection(credentials: Record<string, string>): Promise<string | undefined> {
-  const headers = { ...utf8Headers(credentials), "Content-Type": "application/json" };
-  const body = JSON.stringify({ query: Start });
-  const response = await fetch(endpoint, { method: "POST", headers, body }).catch(() => undefined);
-  if (response?.status !== 401) return;
-  const [first] = (await response.json()).errors;
-  return first.extensions.code === unknownKey ? undefined : sentence(first.message);
+export async function rejection(credentials: Session["credentials"]): Promise<string | undefined> {
+  const { errors: [first] = [] } = await send(credentials, { query: Start }).catch((): Answer => ({}));
+  if (first?.extensions?.code === signedOut) return sentence(first.message);
 }
 
 /** Changes the variables of a subscription, with which it begins again after a reconnection, to what the page has. */

@@ -1,6 +1,6 @@
 import { CombinedError } from "@urql/preact";
 import { expect, test } from "vitest";
-import { explainError, sentence } from "./problem";
+import { explainError, sentence, signedOut, unknownKey } from "./problem";
 
 test.each([
   ["the title is empty", "The title is empty."],
@@ -19,28 +19,10 @@ const wrong = "Something went wrong on the server.";
 
 test.each([
   ["a failed fetch", new CombinedError({ networkError: new TypeError("Failed to fetch") }), noConnection],
-  [
-    "an invalid response",
-    new CombinedError({
-      networkError: new Error("Bad Gateway"),
-      response: new Response("", { status: 502 }),
-    }),
-    wrong,
-  ],
-  [
-    "rejected credentials",
-    new CombinedError({
-      graphQLErrors: [{ message: "not shown", extensions: { code: "UNAUTHENTICATED" } }],
-      response: new Response("", { status: 401 }),
-    }),
-    "You have been signed out. Please sign in again.",
-  ],
+  ["rejected credentials", coded(signedOut), "You have been signed out. Please sign in again."],
   [
     "a key that is not loaded",
-    new CombinedError({
-      graphQLErrors: [{ message: "not shown", extensions: { code: "TOKEN_KEY_UNKNOWN" } }],
-      response: new Response("", { status: 401 }),
-    }),
+    coded(unknownKey),
     "The server cannot verify your sign-in yet. Please try again in a few seconds.",
   ],
   ["UNAVAILABLE", coded("UNAVAILABLE"), noArticles],
