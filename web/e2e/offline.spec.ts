@@ -1,3 +1,9 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { expect, test } from "./fixtures";
 import { expectIds, message, rows, shown, up, votes } from "./helpers";
 
@@ -109,4 +115,52 @@ test("the page reports that the browser is offline, and updates afterwards", asy
   await expect(page.getByRole("button", { name: "1 new article" })).toBeVisible();
   await server.vote(article, "UP", "dan");
   await expect(votes(shown(page, article))).toHaveText("3");
+});
+
+const stored = test.extend<{ store: { url: string; start(): Promise<void>; stop(): Promise<void> } }>({
+  // A store that can go away while its server stays.
+  // biome-ignore lint/correctness/noEmptyPattern: Playwright requires the pattern, and the fixture has no dependencies
+  store: async ({}, use) => {
+    const folder = mkdtempSync(join(tmpdir(), "frontpage-e2e-"));
+    const socket = join(folder, "socket");
+    let redis: ChildProcess | undefined;
+    const start = async () => {
+      const options = ["--port", "0", "--unixsocket", socket, "--dir", folder, "--appendonly", "yes"];
+      redis = spawn("redis-server", options, { stdio: ["ignore", "pipe", "ignore"] });
+      for await (const line of createInterface({ input: redis.stdout as NodeJS.ReadableStream }))
+        if (line.includes("Ready to accept connections")) return;
+      throw new Error("redis-server did not start");
+    };
+    const stop = async () => {
+      if (!redis) return;
+      const ended = once(redis, "exit");
+      redis.kill();
+      await ended;
+      redis = undefined;
+    };
+    await start();
+    await use({ url: `unix://${socket}`, start, stop });
+    await stop();
+    rmSync(folder, { recursive: true });
+  },
+  settings: ({ store }, use) => use({ REDIS_URL: store.url }),
+});
+
+stored("the page says that the store is away, until it is back", async ({ page, server, store }) => {
+  const away = page.getByText("The server cannot reach its store.");
+  const article = await server.post({ title: "One" });
+  await page.goto("/");
+  await expectIds(page, [article]);
+  await store.stop();
+  await expect(away).toHaveCount(0);
+  await up(shown(page, article)).click();
+  await expect(away).toBeVisible();
+  await expect(message(page)).toContainText("Your vote may not have been counted.");
+  await expect(votes(shown(page, article))).toHaveText("1");
+
+  await store.start();
+  await expect(away).toHaveCount(0);
+  await up(shown(page, article)).click();
+  await expect(votes(shown(page, article))).toHaveText("2");
+  await expect.poll(async () => (await server.article(article)).votes).toBe(2);
 });

@@ -199,7 +199,7 @@ test.describe("by token", () => {
     await expect(page).toHaveURL("/submit");
   });
 
-  test("a moderator can delete the article of another user, who cannot delete that of others", async ({
+  test("a moderator can edit and delete the article of another user, who cannot do that to others", async ({
     page,
   }) => {
     const remove = page.getByText("Delete this article");
@@ -215,9 +215,15 @@ test.describe("by token", () => {
     await signedIn(page, "ben");
     await expect(page.getByRole("article")).toBeVisible();
     await expect(remove).toHaveCount(0);
+    await expect(page.getByText("Edit this article")).toHaveCount(0);
     await storeToken(page, token("mod", 600, ["moderator"]));
     await page.reload();
+    await page.getByText("Edit this article").click();
+    await page.getByLabel("Title").fill("Probably spam");
+    await page.getByRole("button", { name: "Save" }).click();
+    await expect(page.getByRole("heading", { level: 1 })).toHaveText("Probably spam");
     await remove.click();
+    await page.getByLabel("Reason").fill("It is spam");
     await page.getByRole("button", { name: "Delete permanently" }).click();
     await expect(message(page)).toHaveText("The article has been deleted.");
     await expect(page).toHaveURL("/");

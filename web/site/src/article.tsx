@@ -1,14 +1,14 @@
 import { useQuery, useSubscription } from "@urql/preact";
-import { useEffect, useRef } from "preact/hooks";
-import { Article, ArticleChanged } from "./gql";
-import { useSend } from "./mutations";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Article, ArticleChanged, type ArticleQuery, type RowFragment } from "./gql";
+import { changed, useSend } from "./mutations";
 import { useNow, usePage, useTitle } from "./page";
-import { explainError } from "./problem";
+import { explainError, sentence } from "./problem";
 import { isHere, navigate, useScroll, useVisit } from "./router";
 import { Facts } from "./row";
 import { Empty, Failed, Skeleton } from "./states";
 import { host, links } from "./text";
-import { closing } from "./time";
+import { closing, left } from "./time";
 import { Votes } from "./vote";
 import { Why } from "./why";
 
@@ -30,6 +30,12 @@ export function ArticlePage({ id }: { id: string }) {
     if (seen.current !== connections) retry();
     seen.current = connections;
   }, [connections, article?.id]);
+  // The event of an edit has no text.
+  const edited = useRef<string | null>(undefined);
+  useEffect(() => {
+    if (edited.current !== undefined && edited.current !== article?.editedAt) retry();
+    edited.current = article?.editedAt;
+  }, [article?.editedAt]);
   useTitle(data && (!article || article.deletedAt) ? "Article not found" : (article?.title ?? ""));
   useScroll(article !== undefined);
 
@@ -69,7 +75,8 @@ export function ArticlePage({ id }: { id: string }) {
           <h2 id="why">Why this article ranks here</h2>
           <Why article={article} now={now} />
         </section>
-        {data?.article?.viewerCanDelete && <DeleteButton id={article.id} />}
+        <Edit data={data} now={now} />
+        {article.viewerCanDelete && <DeleteButton article={article} />}
       </div>
     </article>
   );
@@ -93,24 +100,107 @@ function Text({ text }: { text: string }) {
   );
 }
 
-function DeleteButton({ id }: { id: string }) {
+/** Changes title and text, as long as the viewer may. */
+function Edit({ data: { article, site, viewer }, now }: { data: ArticleQuery; now: number }) {
   const { say } = usePage();
+  const { send, sending } = useSend("Edit");
+  const details = useRef<HTMLDetailsElement>(null);
+  const [draft, setDraft] = useState<{ title: string; text: string; ifRevision: number }>();
+  const [problem, setProblem] = useState("");
+  if (!article?.viewerCanEdit) return null;
+  const { id, title, text, revision } = article;
+  const titleEnd = Date.parse(article.createdAt) + (site.rules.editWindow + 1) * 1000;
+  const textEnd = Math.max(titleEnd, closing(article));
+  const always = viewer?.isModerator;
+  if (!always && now >= textEnd) return null;
+  const withTitle = always || now < titleEnd;
+
+  const bind = (name: "title" | "text") => ({
+    id: name,
+    value: draft?.[name],
+    onInput: (event: Event) =>
+      draft && setDraft({ ...draft, [name]: (event.currentTarget as HTMLInputElement).value }),
+    "aria-describedby": "left problem",
+  });
+  const save = async (event: Event) => {
+    event.preventDefault();
+    if (sending || !draft) return;
+    const { data, error } = await send({ article: id, ...draft, title: withTitle ? draft.title : null });
+    const refused = data?.editArticle?.userErrors[0];
+    setProblem(refused ? sentence(refused.message) : "");
+    // After a conflict the page shows the other version. Saving again replaces that one.
+    const current = data?.editArticle?.article;
+    if (refused && current) setDraft({ ...draft, ifRevision: current.revision });
+    if (error) say(`${explainError(error)} The article may not have been changed.`);
+    if (!data || refused) return;
+    say(changed.Edit);
+    details.current?.querySelector("summary")?.focus();
+    if (details.current) details.current.open = false;
+  };
+  return (
+    <details
+      ref={details}
+      onToggle={({ currentTarget: { open } }) => {
+        setDraft(open ? { title, text: text ?? "", ifRevision: revision } : undefined);
+        setProblem("");
+      }}
+    >
+      <summary>Edit this article</summary>
+      {draft && (
+        <form class="form" onSubmit={save}>
+          {!always && (
+            <p id="left" class="about">
+              {withTitle && `${left(titleEnd, now)} left to change the title, `}
+              {left(textEnd, now)} left to change the text.
+            </p>
+          )}
+          {withTitle && (
+            <div>
+              <label for="title">Title</label>
+              <input {...bind("title")} autocomplete="off" />
+            </div>
+          )}
+          <div>
+            <label for="text">Text</label>
+            <textarea {...bind("text")} rows={6} />
+          </div>
+          <p id="problem" class="error" role="alert">
+            {problem}
+          </p>
+          <button class="button" type="submit" aria-disabled={sending}>
+            Save
+          </button>
+        </form>
+      )}
+    </details>
+  );
+}
+
+function DeleteButton({ article: { id, poster } }: { article: RowFragment }) {
+  const { viewer, say } = usePage();
+  const reason = useRef<HTMLInputElement>(null);
   const visit = useVisit();
   const { send, sending } = useSend("Delete");
   const confirm = async () => {
     if (sending) return;
-    const { data, error } = await send({ article: id });
+    const { data, error } = await send({ article: id, reason: reason.current?.value.trim() || null });
     const refused = data?.deleteArticle?.userErrors[0];
     if (refused) return say(`The article was not deleted: ${refused.message}.`);
     if (error) return say(`${explainError(error)} The article may not have been deleted.`);
     if (!data) return;
-    say("The article has been deleted.");
+    say(changed.Delete);
     if (isHere(visit)) navigate("/", "replace");
   };
   return (
     <details>
       <summary>Delete this article</summary>
       <p>It will disappear from all lists.</p>
+      {viewer !== poster.name && (
+        <p class="form">
+          <label for="reason">Reason, for the moderation log</label>
+          <input id="reason" ref={reason} maxLength={500} autocomplete="off" />
+        </p>
+      )}
       <button type="button" class="button" aria-disabled={sending} onClick={confirm}>
         Delete permanently
       </button>

@@ -109,6 +109,8 @@ const article = {
   groups: [],
   votingEndsAt: "2026-11-28T08:00:00Z",
   revision: 1,
+  editedAt: null,
+  viewerCanEdit: false,
   deletedAt: null,
   viewerCanDelete: false,
 };
@@ -118,7 +120,7 @@ const frame = {
     signIn: "NAME",
     signInURL: null,
     explorer: true,
-    rules: { __typename: "SiteRules", voteScore: 432, downvotes: true },
+    rules: { __typename: "SiteRules", voteScore: 432, downvotes: true, editWindow: 900 },
   },
   viewer: null,
 };

@@ -47,6 +47,7 @@ const cache = () =>
       SiteRules: noKey,
       VotePayload: noKey,
       PostPayload: noKey,
+      EditArticlePayload: noKey,
       DeleteArticlePayload: noKey,
       BasicUserError: noKey,
       DuplicateLinkError: noKey,

@@ -55,6 +55,25 @@ export type VoteInput = {
   direction?: VoteDirection;
 };
 
+/** A change of an article. What is missing or null stays as it is; at least one of title, text and groups is required. */
+export type EditArticleInput = {
+  /** The article's id or bare number. */
+  article: string | number;
+  /** The new title, as in PostInput. */
+  title?: string | null | undefined;
+  /** The new text, at most 10,000 characters. An empty one removes the text of an article with a link. */
+  text?: string | null | undefined;
+  /** Names of all groups that the article is to be in: at most 10. */
+  groups?: Array<string> | null | undefined;
+  /**
+   * A revision of the article that the client knows. If its title, text or groups have been
+   * changed since, the edit is refused with the code CONFLICT. Votes do not matter.
+   */
+  ifRevision?: number | null | undefined;
+  /** Why, on a line of at most 500 characters: for the moderation log, in which moderators' edits are entered. */
+  reason?: string | null | undefined;
+};
+
 /** The article to delete. */
 export type DeleteArticleInput = {
   /** The article's id or bare number. */
@@ -86,9 +105,9 @@ export type UserErrorCode =
   /** A rate limit was exceeded. The error is a RateLimitedError. */
   | 'RATE_LIMITED';
 
-export type RowFragment = { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> };
+export type RowFragment = { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> };
 
-export type PageFragment = { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } };
+export type PageFragment = { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } };
 
 export type FrameFragment = { site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean } }, viewer: { id: string, name: string } | null };
 
@@ -103,7 +122,7 @@ export type ArticlesQueryVariables = Exact<{
 }>;
 
 
-export type ArticlesQuery = { articlesConnection: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean } }, viewer: { id: string, name: string } | null };
+export type ArticlesQuery = { articlesConnection: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean } }, viewer: { id: string, name: string } | null };
 
 export type GroupArticlesQueryVariables = Exact<{
   name: string;
@@ -112,7 +131,7 @@ export type GroupArticlesQueryVariables = Exact<{
 }>;
 
 
-export type GroupArticlesQuery = { group: { id: string, articlesConnection: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean } }, viewer: { id: string, name: string } | null };
+export type GroupArticlesQuery = { group: { id: string, articlesConnection: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean } }, viewer: { id: string, name: string } | null };
 
 export type UserArticlesQueryVariables = Exact<{
   name: string;
@@ -120,7 +139,7 @@ export type UserArticlesQueryVariables = Exact<{
 }>;
 
 
-export type UserArticlesQuery = { user: { id: string, articlesConnection: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean } }, viewer: { id: string, name: string } | null };
+export type UserArticlesQuery = { user: { id: string, articlesConnection: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean } }, viewer: { id: string, name: string } | null };
 
 export type LengthQueryVariables = Exact<{
   onSite: boolean;
@@ -136,14 +155,14 @@ export type ArticleQueryVariables = Exact<{
 }>;
 
 
-export type ArticleQuery = { article: { text: string | null, viewerCanDelete: boolean, id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean } }, viewer: { id: string, name: string } | null };
+export type ArticleQuery = { article: { text: string | null, viewerCanEdit: boolean, viewerCanDelete: boolean, id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { editWindow: number, voteScore: number, downvotes: boolean } }, viewer: { isModerator: boolean, id: string, name: string } | null };
 
 export type ArticleByLinkQueryVariables = Exact<{
   link: string;
 }>;
 
 
-export type ArticleByLinkQuery = { articleByLink: { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } | null };
+export type ArticleByLinkQuery = { articleByLink: { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } | null };
 
 export type GroupsQueryVariables = Exact<{
   prefix?: string | null | undefined;
@@ -171,8 +190,19 @@ export type PostMutationVariables = Exact<{
 
 export type PostMutation = { post: { article: { id: string, number: number } | null, userErrors: Array<
       | { code: UserErrorCode, message: string, field: Array<string> | null }
-      | { articleId: string, code: UserErrorCode, message: string, field: Array<string> | null, article: { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } | null }
+      | { articleId: string, code: UserErrorCode, message: string, field: Array<string> | null, article: { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } | null }
       | { code: UserErrorCode, message: string, field: Array<string> | null }
+    > } | null };
+
+export type EditMutationVariables = Exact<{
+  input: EditArticleInput;
+}>;
+
+
+export type EditMutation = { editArticle: { article: { text: string | null, viewerCanEdit: boolean, id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } | null, userErrors: Array<
+      | { code: UserErrorCode, message: string }
+      | { code: UserErrorCode, message: string }
+      | { code: UserErrorCode, message: string }
     > } | null };
 
 export type DeleteMutationVariables = Exact<{
@@ -192,7 +222,7 @@ export type ArticleChangedSubscriptionVariables = Exact<{
 }>;
 
 
-export type ArticleChangedSubscription = { articleChanged: { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } };
+export type ArticleChangedSubscription = { articleChanged: { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } };
 
 export type ArticlePostedSubscriptionVariables = Exact<{
   group?: string | null | undefined;
@@ -202,7 +232,7 @@ export type ArticlePostedSubscriptionVariables = Exact<{
 
 export type ArticlePostedSubscription = { articlePosted: { id: string } };
 
-const rowFragment = "fragment Row on Article{id number title link poster{id name}createdAt score votes upvotes downvotes isInteresting groups{id name}votingEndsAt viewerVote viewerCanVote revision deletedAt}";
+const rowFragment = "fragment Row on Article{id number title link poster{id name}createdAt score votes upvotes downvotes isInteresting groups{id name}votingEndsAt viewerVote viewerCanVote revision editedAt deletedAt}";
 const pageFragment = "fragment Page on ArticleConnection{nodes{...Row}pageInfo{hasNextPage endCursor}totalCount}" + rowFragment;
 const frameFragment = "fragment Frame on Query{site{rules{voteScore downvotes}signIn signInURL explorer}viewer{id name}}";
 export const Start = ("query Start{...Frame}" + frameFragment) as unknown as TypedDocumentNode<StartQuery, StartQueryVariables>;
@@ -210,11 +240,12 @@ export const Articles = ("query Articles($order:ArticleOrder!$after:String){...F
 export const GroupArticles = ("query GroupArticles($name:String!$order:ArticleOrder!$after:String){...Frame group(name:$name){id articlesConnection(order:$order after:$after){...Page}}}" + pageFragment + frameFragment) as unknown as TypedDocumentNode<GroupArticlesQuery, GroupArticlesQueryVariables>;
 export const UserArticles = ("query UserArticles($name:String!$after:String){...Frame user(name:$name){id articlesConnection(after:$after){...Page}}}" + pageFragment + frameFragment) as unknown as TypedDocumentNode<UserArticlesQuery, UserArticlesQueryVariables>;
 export const Length = ("query Length($onSite:Boolean!$inGroup:Boolean!$group:String!){articlesConnection(first:1)@include(if:$onSite){totalCount}group(name:$group)@include(if:$inGroup){id articlesConnection(first:1){totalCount}}}") as unknown as TypedDocumentNode<LengthQuery, LengthQueryVariables>;
-export const Article = ("query Article($id:ID!){...Frame article(id:$id){...Row text viewerCanDelete}}" + rowFragment + frameFragment) as unknown as TypedDocumentNode<ArticleQuery, ArticleQueryVariables>;
+export const Article = ("query Article($id:ID!){...Frame article(id:$id){...Row text viewerCanEdit viewerCanDelete}site{rules{editWindow}}viewer{isModerator}}" + rowFragment + frameFragment) as unknown as TypedDocumentNode<ArticleQuery, ArticleQueryVariables>;
 export const ArticleByLink = ("query ArticleByLink($link:URL!){articleByLink(link:$link){...Row}}" + rowFragment) as unknown as TypedDocumentNode<ArticleByLinkQuery, ArticleByLinkQueryVariables>;
 export const Groups = ("query Groups($prefix:String$after:String){...Frame groups(orderBy:ARTICLE_COUNT prefix:$prefix first:100 after:$after){nodes{id name articleCount}pageInfo{hasNextPage endCursor}}}" + frameFragment) as unknown as TypedDocumentNode<GroupsQuery, GroupsQueryVariables>;
 export const Vote = ("mutation Vote($input:VoteInput!){vote(input:$input){article{id votes upvotes downvotes score isInteresting viewerVote viewerCanVote}userErrors{code message}}}") as unknown as TypedDocumentNode<VoteMutation, VoteMutationVariables>;
 export const Post = ("mutation Post($input:PostInput!){post(input:$input){article{id number}userErrors{code message field ...on DuplicateLinkError{articleId article{...Row}}}}}" + rowFragment) as unknown as TypedDocumentNode<PostMutation, PostMutationVariables>;
+export const Edit = ("mutation Edit($input:EditArticleInput!){editArticle(input:$input){article{...Row text viewerCanEdit}userErrors{code message}}}" + rowFragment) as unknown as TypedDocumentNode<EditMutation, EditMutationVariables>;
 export const Delete = ("mutation Delete($input:DeleteArticleInput!){deleteArticle(input:$input){deletedId userErrors{code message}}}") as unknown as TypedDocumentNode<DeleteMutation, DeleteMutationVariables>;
 export const ArticleChanged = ("subscription ArticleChanged($ids:[ID!]!$revisions:[Int!]){articleChanged(ids:$ids revisions:$revisions){...Row}}" + rowFragment) as unknown as TypedDocumentNode<ArticleChangedSubscription, ArticleChangedSubscriptionVariables>;
 export const ArticlePosted = ("subscription ArticlePosted($group:String$after:String){articlePosted(group:$group after:$after){id}}") as unknown as TypedDocumentNode<ArticlePostedSubscription, ArticlePostedSubscriptionVariables>;

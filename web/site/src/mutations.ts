@@ -6,6 +6,9 @@ import {
   Delete,
   type DeleteArticleInput,
   type DeleteMutation,
+  Edit,
+  type EditArticleInput,
+  type EditMutation,
   Post,
   type PostInput,
   type PostMutation,
@@ -23,12 +26,14 @@ import { randomKey } from "./text";
 interface Inputs {
   Vote: VoteInput;
   Post: PostInput;
+  Edit: EditArticleInput;
   Delete: DeleteArticleInput;
 }
 
 interface Results {
   Vote: VoteMutation;
   Post: PostMutation;
+  Edit: EditMutation;
   Delete: DeleteMutation;
 }
 
@@ -45,7 +50,7 @@ interface Mutation<N extends Name = Name> {
   sentAt: number;
 }
 
-const documents = { Vote, Post, Delete };
+const documents = { Vote, Post, Edit, Delete };
 const storageKey = "frontpage.unanswered";
 // Later, a repeated vote could replace one from another device, and a repeated post be published twice.
 const lifetime = 60 * 60 * 1000; // milliseconds
@@ -84,9 +89,12 @@ export function useRepeat(viewer: string | undefined, say: (message: string) => 
   return done;
 }
 
+export const changed = { Edit: "The article has been changed.", Delete: "The article has been deleted." };
+
 const doubts = {
   Vote: "Your last vote may not have been counted.",
   Post: "Your last post may not have been published. It is saved in this window: go to Submit.",
+  Edit: "The article may not have been changed.",
   Delete: "The article may not have been deleted.",
 };
 
@@ -94,14 +102,18 @@ async function repeat(client: Client, viewer: string, say: (message: string) => 
   const mutations = unanswered().filter((mutation) => mutation.viewer === viewer);
   const young = mutations.filter(({ sentAt }) => Date.now() - sentAt < lifetime);
   keep(young);
-  if (young.length < mutations.length) say("Your last vote, post or deletion may not have been accepted.");
+  if (young.length < mutations.length)
+    say("Your last vote, post, edit or deletion may not have been accepted.");
   for (const mutation of young) {
     const { data, error } = await execute(client, mutation);
-    const payload = data && ("vote" in data ? data.vote : "post" in data ? data.post : data.deleteArticle);
+    const payload: { userErrors: { message: string }[] } | null | undefined = Object.values(data ?? {}).find(
+      (field) => field?.userErrors,
+    );
     const refusal = payload?.userErrors[0];
     if (refusal) say(`${sentence(refusal.message)} ${doubts[mutation.name]}`);
     else if (error) say(`${explainError(error)} ${doubts[mutation.name]}`);
-    else if (payload && "deletedId" in payload) say("The article has been deleted.");
+    else if (mutation.name === "Delete") say(changed.Delete);
+    else if (mutation.name === "Edit") say(changed.Edit);
     else if (data && "post" in data && data.post?.article) {
       keepDraft(undefined);
       say("Your article has been posted.");

@@ -96,6 +96,7 @@ export function Facts({
           ))}
         </span>
       )}
+      {article.editedAt && <span>edited {ago(Date.parse(article.editedAt), now)}</span>}
       <span>{timeLeft(closing(article), now)}</span>
       {children}
     </p>

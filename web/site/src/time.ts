@@ -27,9 +27,11 @@ export function closing(article: { votingEndsAt: string }): number {
 
 /** Formats the time left to vote: "4 days left to vote", or "voting has ended". */
 export function timeLeft(end: number, now: number): string {
-  if (now >= end) return "voting has ended";
-  return `${largest((end - now) / 1000) ?? "less than a minute"} left to vote`;
+  return now < end ? `${left(end, now)} left to vote` : "voting has ended";
 }
+
+/** Formats the time until an end: "4 days", or "less than a minute". */
+export const left = (end: number, now: number) => largest((end - now) / 1000) ?? "less than a minute";
 
 /** Formats the absolute value of a duration in all units: "1 d 15 h 21 min", "45 s". */
 export function duration(seconds: number): string {
