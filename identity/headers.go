@@ -59,7 +59,8 @@ func (v *Verifier) actingFor(behalf []string, header http.Header) (Caller, error
 // FromInit authenticates the client of a WebSocket. payload is that of its connection_init message, req its
 // handshake. The payload may hold the same header as the request, its name in any case. It then takes
 // precedence: the header of the handshake is ignored. A proxy's header is accepted in the handshake only.
-// null in the payload means that the header is missing. X-On-Behalf-Of in the payload goes with either.
+// null in the payload means that the header is missing. X-On-Behalf-Of is taken from the payload or else from the
+// handshake, wherever the credential is.
 func (v *Verifier) FromInit(payload map[string]any, req *http.Request) (Caller, error) {
 	credential, header := v.credentialHeader(), http.Header{}
 	for name, value := range payload {
@@ -73,14 +74,14 @@ func (v *Verifier) FromInit(payload map[string]any, req *http.Request) (Caller, 
 		}
 		header.Add(name, text)
 	}
-	switch behalf := header[onBehalfOf]; {
-	case len(header[v.nameKey]) > 0:
-		return v.actingFor(behalf, header)
-	case len(behalf) > 0:
-		return v.fromRequest(req, behalf)
-	default:
-		return v.FromRequest(req)
+	behalf, found := header[onBehalfOf]
+	if !found {
+		behalf = req.Header[onBehalfOf]
 	}
+	if len(header[v.nameKey]) > 0 {
+		return v.actingFor(behalf, header)
+	}
+	return v.fromRequest(req, behalf)
 }
 
 // credentialHeader is the name of the header with the token or the user's name.
