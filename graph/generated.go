@@ -1642,7 +1642,11 @@ type Article implements Node {
   ): [ArticleVersion!]!
   "Whether an edit of at least the text by the viewer would be accepted now. False for anonymous callers."
   viewerCanEdit: Boolean!
-  "When the article was deleted. Set only in the last event sent to its watchers; otherwise null."
+  """
+  When the article was deleted. Set only in the last event sent to its watchers; otherwise
+  null. Those who resume after the deletion get an empty title, and no link, text, groups
+  and history.
+  """
   deletedAt: Time
 }
 

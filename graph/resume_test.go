@@ -39,6 +39,21 @@ type follower struct {
 
 const followed = `{ id revision votes title groups { name } deletedAt }`
 
+// parseState returns what an event says about an article. Of a deleted one, clients that were cut off get less than others.
+func parseState(data []byte) (id string, revision int, state string, err error) {
+	var a struct {
+		ID        string
+		Revision  int
+		DeletedAt *string
+	}
+	err = json.Unmarshal(data, &a)
+	state = string(data)
+	if a.DeletedAt != nil {
+		state = fmt.Sprint("revision ", a.Revision, ", deleted at ", *a.DeletedAt)
+	}
+	return a.ID, a.Revision, state, err
+}
+
 // take takes note of an event, and returns its cursor.
 func (f *follower) take(t *testing.T, text string) string {
 	var event struct {
@@ -51,21 +66,18 @@ func (f *follower) take(t *testing.T, text string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for field, data := range event.Data {
-		var a struct {
-			ID       string
-			Revision int
-		}
-		if err := json.Unmarshal(data, &a); err != nil {
+		id, revision, state, err := parseState(data)
+		if err != nil {
 			t.Errorf("event %s: %v", text, err)
 		}
 		if field == "articlePosted" {
-			f.posts = append(f.posts, a.ID)
+			f.posts = append(f.posts, id)
 			continue
 		}
-		if a.Revision <= f.last[a.ID] {
-			f.again = append(f.again, fmt.Sprintf("%s %d after %d", a.ID, a.Revision, f.last[a.ID]))
+		if revision <= f.last[id] {
+			f.again = append(f.again, fmt.Sprintf("%s %d after %d", id, revision, f.last[id]))
 		}
-		f.last[a.ID], f.articles[a.ID] = a.Revision, string(data)
+		f.last[id], f.articles[id] = revision, state
 	}
 	return event.Extensions.Cursor
 }
@@ -268,15 +280,15 @@ func (w *changer) states() map[string]string {
 		var event struct {
 			Data struct{ ArticleChanged json.RawMessage }
 		}
-		var a struct{ ID string }
 		if err := json.Unmarshal(socket.Read().Payload, &event); err != nil {
 			w.s.T.Fatal(err)
 		}
-		if err := json.Unmarshal(event.Data.ArticleChanged, &a); err != nil {
+		id, _, state, err := parseState(event.Data.ArticleChanged)
+		if err != nil {
 			w.s.T.Fatal(err)
 		}
-		if w.gone[a.ID] {
-			states[a.ID] = string(event.Data.ArticleChanged)
+		if w.gone[id] {
+			states[id] = state
 		}
 	}
 	return states

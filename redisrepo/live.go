@@ -209,7 +209,7 @@ func (l *live) start(w *Watch, known map[ArticleID]int64) {
 		t := &w.watched[i]
 		t.notices, t.shown, t.sent = t.topic.notices.Load(), t.latest.Load(), -1
 		if t.shown != nil {
-			t.sent = t.shown.revision
+			t.sent, t.existed = t.shown.revision, t.shown.DeletedAt == nil
 		}
 		if has, ok := known[t.id]; ok && has != t.sent {
 			if t.shown != nil {

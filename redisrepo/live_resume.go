@@ -263,7 +263,8 @@ func (r *Repo) placesAfter(ctx context.Context, field, after string) ([]place, e
 }
 
 // ResumeArticles is WatchArticles for a watcher that has a revision of each article, or -1 for none: an article that
-// has another revision is delivered at once.
+// has another revision is delivered at once. One that is deleted by then is delivered without its title, link, text and
+// groups.
 func (r *Repo) ResumeArticles(ctx context.Context, ids []ArticleID, revisions []int64) (*Watch, error) {
 	if len(ids) != len(revisions) {
 		return nil, refuse(Invalid, "revisions", "there must be one revision for each id: these are %d for %d ids", len(revisions), len(ids))

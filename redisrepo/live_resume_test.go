@@ -307,3 +307,47 @@ func TestForgedCursorHoldsFewArticles(t *testing.T) {
 	// Times that no article has are no error either.
 	l.resumePosts("", forge(math.MaxInt64, 0)).Close()
 }
+
+// Any client may resume a watch of any article: what was deleted must not be read that way.
+func TestResumedWatchDoesNotShowWhatWasDeleted(t *testing.T) {
+	t.Parallel()
+	s := two(t)
+	l := s[0].listen()
+	a, err := s[1].Post(s[1].ctx, "alice", redisrepo.Draft{Title: "first", Link: new("https://a.example/"), Text: new("text"), Groups: []string{"go"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s[1].edit(a.ID, alice(), redisrepo.Edit{Title: new("second")})
+	before := l.watch(a.ID)
+	defer before.Close()
+	for _, revision := range []int64{-1, 2} {
+		deleted := s[1].delete(a.ID, moderator)
+		seen := delivery(t, before)
+		if got := seen.Newest(); got.DeletedAt == nil || got.Title != "second" || got.Text == nil {
+			t.Errorf("a watcher before the deletion got %+v, want the article as it was", got)
+		}
+		seen.Done(true)
+		w, err := l.ResumeArticles(l.ctx, []redisrepo.ArticleID{a.ID}, []int64{revision})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		resumed := delivery(t, w)
+		got := resumed.Newest()
+		if got.ID != a.ID || got.DeletedAt == nil || got.Revision() != deleted.Revision() || got != resumed.Newest() {
+			t.Errorf("resumed at %d: %+v, want a deletion", revision, got)
+		}
+		if got.Title != "" || got.Link != nil || got.Text != nil || got.Groups != nil || got.EditedAt != nil || len(s[0].texts(got, 100)) > 1 {
+			t.Errorf("resumed at %d: %+v, want nothing of what was deleted", revision, got)
+		}
+		resumed.Done(true)
+		s[1].undelete(a.ID)
+		for _, w := range []*redisrepo.Watch{w, before} {
+			back := delivery(t, w)
+			if got := back.Newest(); got.Title != "second" || got.DeletedAt != nil {
+				t.Errorf("after the undeletion: %+v, want the article", got)
+			}
+			back.Done(true)
+		}
+	}
+}

@@ -41,6 +41,19 @@ type watched struct {
 	notices uint64   // of the topic, when it was last looked at
 	shown   *Article // the last state that was delivered; nil: any state is new to the watcher
 	sent    int64    // the revision that the watcher has; -1: none
+	existed bool     // it was not deleted all the time since the watch began
+}
+
+// visible returns what the watcher may see of a state: of an article that was deleted before the watch began, that it is
+// deleted. Any client may resume a watch of any article.
+func (t *watched) visible(a *Article) *Article {
+	if t.existed = t.existed || a.DeletedAt == nil; t.existed {
+		return a
+	}
+	b := *a
+	b.Title, b.Link, b.Text, b.Groups = "", nil, nil, nil
+	b.EditedAt, b.edits = nil, 0
+	return &b
 }
 
 // WatchArticles watches articles for changes of votes, score and groups. A deletion is delivered once, as
@@ -120,7 +133,8 @@ type Delivery struct {
 	watch   *Watch
 	topic   *topic
 	watched *watched // nil for a new article
-	article *Article // the newest state so far
+	latest  *Article // the newest state so far
+	article *Article // what the watcher may see of it
 	cursor  string   // of a new article
 }
 
@@ -140,7 +154,7 @@ func (w *Watch) Take() (d Delivery, ok bool) {
 		t.notices = notices
 		if a := t.latest.Load(); a != nil && a != t.shown {
 			t.shown = a
-			return Delivery{watch: w, topic: t.topic, watched: t, article: a}, true
+			return Delivery{watch: w, topic: t.topic, watched: t, latest: a, article: t.visible(a)}, true
 		}
 	}
 	return Delivery{}, false
@@ -158,7 +172,7 @@ func (w *Watch) takePost() (d Delivery, ok bool) {
 			at.add(a.ID, a.second())
 			if isNew && a.DeletedAt == nil {
 				w.taken = append(w.taken, p.topic)
-				return Delivery{watch: w, topic: p.topic, article: a, cursor: encodePlaces(w.places)}, true
+				return Delivery{watch: w, topic: p.topic, latest: a, article: a, cursor: encodePlaces(w.places)}, true
 			}
 		}
 		w.live.release(p.topic)
@@ -195,10 +209,10 @@ func (w *Watch) enqueue(p post) {
 // Newest returns the newest state of the article that this process knows. If it is sent at once, it is not
 // older than any state that this process has sent to any client. Even a new article may be deleted by then.
 func (d *Delivery) Newest() *Article {
-	if latest := d.topic.latest.Load(); latest != nil && latest != d.article {
-		d.article = latest
+	if latest := d.topic.latest.Load(); latest != nil && latest != d.latest {
+		d.latest, d.article = latest, latest
 		if d.watched != nil {
-			d.watched.shown = latest
+			d.watched.shown, d.article = latest, d.watched.visible(latest)
 		}
 	}
 	return d.article
