@@ -49,10 +49,10 @@ func (a *modelArticle) shown(user string) string {
 		text = fmt.Sprintf("%q", *a.text)
 	}
 	return fmt.Sprintf(`{"id":%q,"title":%q,"text":%s,"history":[%s],"poster":{"name":%q},"votes":%d,"isInteresting":%v,"groups":[%s],"viewerVote":%s,"viewerCanVote":%v,"viewerCanDelete":%v,"deletedAt":null}`,
-		a.id, a.title, text, strings.Join(a.versions[:min(len(a.versions), 2)], ","), a.poster, a.net(), a.net() >= walkInteresting, strings.Join(groups, ","), own, user != "", user == a.poster || user == "mod")
+		a.id, a.title, text, strings.Join(a.versions[:min(len(a.versions), 1)], ","), a.poster, a.net(), a.net() >= walkInteresting, strings.Join(groups, ","), own, user != "", user == a.poster || user == "mod")
 }
 
-const card = `{ id title text history(first: 2) { title text by { name } votesThen } poster { name } votes isInteresting groups { name } viewerVote viewerCanVote viewerCanDelete deletedAt }`
+const card = `{ id title text history(first: 1) { title by { name } votesThen } poster { name } votes isInteresting groups { name } viewerVote viewerCanVote viewerCanDelete deletedAt }`
 
 func refusal(member, code string) string {
 	return fmt.Sprintf(`{"data":{%q:{"article":null,"userErrors":[{"code":%q}]}}}`, member, code)
@@ -109,7 +109,7 @@ func (b *model) edit(user string, moderator bool, id, title, text string) string
 		if a.poster != user {
 			b.entries = append(b.entries, "EDITED "+id+" by "+user)
 		}
-		version := fmt.Sprintf(`{"title":%q,"text":%s,"by":{"name":%q},"votesThen":%d}`, a.title, before, user, a.net())
+		version := fmt.Sprintf(`{"title":%q,"by":{"name":%q},"votesThen":%d}`, a.title, user, a.net())
 		a.versions = append([]string{version}, a.versions...)
 	}
 	a.title, a.text = title, &text

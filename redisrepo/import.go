@@ -78,7 +78,7 @@ type importCall struct {
 	article      Imported
 	submission   submission
 	placeholders int  // number of voters that have to be added
-	deleted      bool // whether it was imported before, and deleted
+	deleted      bool // whether it was imported before, and deleted since or posted at another time: its link keeps its record
 	added        *bool
 	err          *error
 }
@@ -244,7 +244,7 @@ func importResult(a Imported, s submission, answer reply) (added, deleted bool, 
 		if !edited && !s.isStoredAs(h, a.Poster) {
 			return false, false, refuse(Conflict, "id", "%v is another article: %s by %s", a.ID, shown(h.title), userOf(h.poster))
 		}
-		return false, h.deleted != "", nil
+		return false, h.deleted != "" || h.time != strconv.FormatInt(a.PostedAt.Unix(), 10), nil
 	default:
 		return false, false, fmt.Errorf("import %v: the script replied %q", a.ID, status)
 	}

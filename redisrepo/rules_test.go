@@ -12,7 +12,7 @@ func TestDefaultRulesAreThoseOfRedisInAction(t *testing.T) {
 	t.Parallel()
 	want := redisrepo.Rules{
 		VoteScore: 432, VotingWindow: week, PosterVotes: true,
-		InterestingVotes: 200, PageSize: 25, GroupCacheTTL: time.Minute, LinkWindow: week, Downvotes: true,
+		InterestingVotes: 200, PageSize: 25, GroupCacheTTL: time.Minute, EditWindow: 15 * time.Minute, LinkWindow: week, Downvotes: true,
 	}
 	if got := redisrepo.DefaultRules(); !reflect.DeepEqual(got, want) {
 		t.Errorf("DefaultRules = %+v, want %+v", got, want)
