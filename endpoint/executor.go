@@ -1,10 +1,12 @@
 package endpoint
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/errcode"
@@ -121,10 +123,19 @@ func (e *executor) respond(ctx context.Context, execute graphql.ResponseHandler)
 	return e.around(graphql.WithResponseContext(ctx, e.present, e.recover), func(ctx context.Context) *graphql.Response {
 		response := execute(ctx)
 		if response != nil {
-			response.Errors = append(response.Errors, graphql.GetErrors(ctx)...)
+			added := graphql.GetErrors(ctx) // by resolvers, some of which run at the same time
+			slices.SortStableFunc(added, inDocument)
+			response.Errors = append(response.Errors, added...)
 			response.Extensions = graphql.GetExtensions(ctx)
 		}
 		return response
+	})
+}
+
+// inDocument compares errors by where in the document their fields are.
+func inDocument(a, b *gqlerror.Error) int {
+	return slices.CompareFunc(a.Locations, b.Locations, func(a, b gqlerror.Location) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 }
 

@@ -62,7 +62,11 @@ func dataset(t testing.TB, random *rand.Rand, client *redis.Client) (redisrepo.R
 			_, _ = repo.Vote(ctx, article.ID, pick(random, users), pick(random, []redisrepo.Vote{redisrepo.Up, redisrepo.Up, redisrepo.Down, redisrepo.None}), "")
 		}
 		mod := redisrepo.Actor{Name: pick(random, users), Moderator: true}
-		switch random.IntN(6) {
+		switch random.IntN(8) {
+		case 6, 7:
+			for range 1 + random.IntN(3) {
+				_, _ = repo.Edit(ctx, article.ID, mod, redisrepo.Edit{Title: new(pick(random, texts) + "."), Text: new(pick(random, texts)), Groups: groups[:random.IntN(3)]})
+			}
 		case 0:
 			_, _ = repo.Regroup(ctx, article.ID, mod, []string{pick(random, groups)}, []string{pick(random, groups)})
 		case 1:
@@ -80,6 +84,8 @@ func dataset(t testing.TB, random *rand.Rand, client *redis.Client) (redisrepo.R
 	s.texts["group"] = append([]string{"interesting", ""}, groups...)
 	s.texts["groups"] = s.texts["group"]
 	s.texts["add"], s.texts["remove"] = s.texts["group"], s.texts["group"]
+	s.texts["prefix"] = []string{"", "g", "NEW", "a.", " x", "\x00"}
+	s.texts["reason"] = []string{"spam", "<&>", "", strings.Repeat("long ", 101)}
 	s.texts["idempotencyKey"] = []string{"k", "<&>", ""}
 	s.texts[""] = append(slices.Clone(texts), "go", "alice")
 	return rules, now, s

@@ -205,6 +205,8 @@ func idOf(object any) string {
 		return o.ID.String()
 	case *redisrepo.ModerationEntry:
 		return o.Cursor
+	case *redisrepo.User:
+		return string(o.Name)
 	}
 	panic(fmt.Sprintf("a batch resolver has the type %T: add its id here", object))
 }
@@ -262,6 +264,24 @@ func (r faultyArticle) ViewerCanVote(ctx context.Context, objs []*redisrepo.Arti
 	return calledForAll(ctx, "Article.viewerCanVote", objs, r.ArticleResolver.ViewerCanVote)
 }
 
+func (r faultyArticle) ViewerCanEdit(ctx context.Context, objs []*redisrepo.Article) ([]bool, error) {
+	return calledForAll(ctx, "Article.viewerCanEdit", objs, r.ArticleResolver.ViewerCanEdit)
+}
+
+func (r faultyArticle) ViewerCanDelete(ctx context.Context, objs []*redisrepo.Article) ([]bool, error) {
+	return calledForAll(ctx, "Article.viewerCanDelete", objs, r.ArticleResolver.ViewerCanDelete)
+}
+
+func (r faultyArticle) ViewerCanRegroup(ctx context.Context, objs []*redisrepo.Article) ([]bool, error) {
+	return calledForAll(ctx, "Article.viewerCanRegroup", objs, r.ArticleResolver.ViewerCanRegroup)
+}
+
+func (r faultyArticle) History(ctx context.Context, objs []*redisrepo.Article, first *int32) ([][]*redisrepo.Version, error) {
+	return calledForAll(ctx, "Article.history", objs, func(ctx context.Context, objs []*redisrepo.Article) ([][]*redisrepo.Version, error) {
+		return r.ArticleResolver.History(ctx, objs, first)
+	})
+}
+
 func (r faultyModerationEntry) Article(ctx context.Context, objs []*redisrepo.ModerationEntry) ([]*redisrepo.Article, error) {
 	return calledForAll(ctx, "ModerationEntry.article", objs, r.ModerationEntryResolver.Article)
 }
@@ -300,6 +320,10 @@ func (r faultyGroupConnection) TotalCount(ctx context.Context, obj *graph.GroupC
 	})
 }
 
+func (r faultyUser) IsModerator(ctx context.Context, objs []*redisrepo.User) ([]bool, error) {
+	return calledForAll(ctx, "User.isModerator", objs, r.UserResolver.IsModerator)
+}
+
 func (r faultyUser) ArticlesConnection(ctx context.Context, obj *redisrepo.User, first *int32, after *string, last *int32, before *string) (*graph.ArticleConnection, error) {
 	return called(ctx, "User.articlesConnection", []any{obj.Name}, func(ctx context.Context) (*graph.ArticleConnection, error) {
 		return r.UserResolver.ArticlesConnection(ctx, obj, first, after, last, before)
@@ -324,8 +348,14 @@ func (r faultyMutation) Regroup(ctx context.Context, input graph.RegroupInput) (
 	})
 }
 
+func (r faultyMutation) EditArticle(ctx context.Context, input graph.EditArticleInput) (*graph.EditArticlePayload, error) {
+	return called(ctx, "Mutation.editArticle", []any{input.Article}, func(ctx context.Context) (*graph.EditArticlePayload, error) {
+		return r.MutationResolver.EditArticle(ctx, input)
+	})
+}
+
 func (r faultyMutation) DeleteArticle(ctx context.Context, input graph.DeleteArticleInput) (*graph.DeleteArticlePayload, error) {
-	return called(ctx, "Mutation.deleteArticle", []any{input}, func(ctx context.Context) (*graph.DeleteArticlePayload, error) {
+	return called(ctx, "Mutation.deleteArticle", []any{input.Article}, func(ctx context.Context) (*graph.DeleteArticlePayload, error) {
 		return r.MutationResolver.DeleteArticle(ctx, input)
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"frontpage/endpoint"
 	"frontpage/graph"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
@@ -93,6 +94,22 @@ func TestNoRootFieldIsEmptiedByAnother(t *testing.T) {
 	for name := range spoiled {
 		if !slices.Contains(names, name) {
 			t.Errorf("%s is no root field of the schema any more", name)
+		}
+	}
+}
+
+// The errors of several fields are in the order of the document, whichever field is done first.
+func TestErrorsOfElementsAreInOrder(t *testing.T) {
+	t.Parallel()
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.SharedAnswers = 0 })
+	for range 50 {
+		a := s.Ask("", `{ b: nodes(ids: ["x", 1, "y"]) { id } a: nodes(ids: ["z"]) { id } c: nodes(ids: ["x"]) { id } }`)
+		var paths []string
+		for _, err := range a.Errors {
+			paths = append(paths, fmt.Sprint(err.Path))
+		}
+		if got := strings.Join(paths, " "); got != "[b 0] [b 2] [a 0] [c 0]" {
+			t.Fatalf("got errors at %s, want the order of the document", got)
 		}
 	}
 }
