@@ -16,7 +16,7 @@ export default [
       // These types have no identity: they are never fetched by id.
       "@graphql-eslint/strict-id-in-types": [
         "error",
-        { exceptions: { types: ["ModerationEntry", "PageInfo", "RateLimit"], suffixes: ["Connection", "Edge", "Error", "Payload"] } },
+        { exceptions: { types: ["ArticleVersion", "ModerationEntry", "PageInfo", "RateLimit", "Site", "SiteRules"], suffixes: ["Connection", "Edge", "Error", "Payload"] } },
       ],
     },
   },
