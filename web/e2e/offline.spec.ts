@@ -128,7 +128,7 @@ const stored = test.extend<{ store: { url: string; start(): Promise<void>; stop(
       const options = ["--port", "0", "--unixsocket", socket, "--dir", folder, "--appendonly", "yes"];
       redis = spawn("redis-server", options, { stdio: ["ignore", "pipe", "ignore"] });
       for await (const line of createInterface({ input: redis.stdout as NodeJS.ReadableStream }))
-        if (line.includes("Ready to accept connections")) return;
+        if (/ready to accept connections/i.test(line)) return;
       throw new Error("redis-server did not start");
     };
     const stop = async () => {
