@@ -77,8 +77,8 @@ func (r *Repo) Import(ctx context.Context, articles []Imported) (added []bool, e
 type importCall struct {
 	article      Imported
 	submission   submission
-	placeholders int  // number of voters that have to be added
-	deleted      bool // whether it was imported before, and deleted since or posted at another time: its link keeps its record
+	placeholders int    // number of voters that have to be added
+	linkTime     string // posting time of the stored article, for the record of its link; empty: the record stays
 	added        *bool
 	err          *error
 }
@@ -98,7 +98,7 @@ func (c *importCall) finish(answer reply, lost bool, err error) error {
 		*c.err = storeError("import "+c.article.ID.String(), err)
 		return *c.err
 	}
-	*c.added, c.deleted, *c.err = importResult(c.article, c.submission, answer)
+	*c.added, c.linkTime, *c.err = importResult(c.article, c.submission, answer)
 	*c.added = *c.added || lost && *c.err == nil
 	if errors.As(*c.err, new(Refusal)) {
 		return nil
@@ -213,12 +213,13 @@ func (r *Repo) addVoters(ctx context.Context, c importCall, restart bool) error 
 	return nil
 }
 
-// recordImported records the links of articles that were imported, by these calls or before.
+// recordImported records the links of articles that were imported, by these calls or before: an import that was
+// interrupted may not have recorded them.
 func (r *Repo) recordImported(ctx context.Context, calls []importCall) error {
 	var links []linked
 	for _, c := range calls {
-		if *c.err == nil && c.submission.link != "" && !c.deleted {
-			links = append(links, linked{c.article.ID, c.submission.link, strconv.FormatInt(c.article.PostedAt.Unix(), 10)})
+		if *c.err == nil && c.submission.link != "" && c.linkTime != "" {
+			links = append(links, linked{c.article.ID, c.submission.link, c.linkTime})
 		}
 	}
 	err := r.recordLinks(ctx, links)
@@ -231,22 +232,25 @@ func (r *Repo) recordImported(ctx context.Context, calls []importCall) error {
 }
 
 // importResult interprets the reply of post.lua.
-func importResult(a Imported, s submission, answer reply) (added, deleted bool, err error) {
+func importResult(a Imported, s submission, answer reply) (added bool, linkTime string, err error) {
 	switch status := answer.status(); status {
 	case "CREATED":
-		return true, false, nil
+		return true, strconv.FormatInt(a.PostedAt.Unix(), 10), nil
 	case "TAKEN":
 		h, err := answer.hash()
 		if err != nil {
-			return false, false, err
+			return false, "", err
 		}
 		edited := h.edits != "" && h.poster == a.Poster.member() && h.link == s.link
 		if !edited && !s.isStoredAs(h, a.Poster) {
-			return false, false, refuse(Conflict, "id", "%v is another article: %s by %s", a.ID, shown(h.title), userOf(h.poster))
+			return false, "", refuse(Conflict, "id", "%v is another article: %s by %s", a.ID, shown(h.title), userOf(h.poster))
 		}
-		return false, h.deleted != "" || h.time != strconv.FormatInt(a.PostedAt.Unix(), 10), nil
+		if h.deleted != "" {
+			return false, "", nil
+		}
+		return false, cmp.Or(h.time, "0"), nil // a.PostedAt may differ
 	default:
-		return false, false, fmt.Errorf("import %v: the script replied %q", a.ID, status)
+		return false, "", fmt.Errorf("import %v: the script replied %q", a.ID, status)
 	}
 }
 

@@ -309,6 +309,26 @@ func TestArticleByLinkIsTheNewest(t *testing.T) {
 	}
 }
 
+// An import that is interrupted before it records the links is repeated later, perhaps with times relative to now.
+func TestRepeatedImportRecordsTheStoredTime(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	a := old(5, day, 1)
+	a.Draft.Link = new("https://a.example/x")
+	s.imports(a)
+	for _, lost := range []bool{false, true} {
+		if lost {
+			s.do("DEL", s.do("KEYS link:*").([]any)[0])
+		}
+		a.PostedAt = a.PostedAt.Add(4 * time.Second)
+		if added, errs := s.Import(s.ctx, []redisrepo.Imported{a}); added[0] || errs[0] != nil {
+			t.Errorf("the second import = %v, %v, want no addition and no error", added, errs)
+		}
+		s.wantNewest("https://a.example/x", 5)
+		s.wantClean()
+	}
+}
+
 // An imported article reserves its link like a post at the same time, in whatever order articles arrive, and however
 // often. Articles of the import itself may have one link.
 func TestImportedLinksAreReserved(t *testing.T) {
