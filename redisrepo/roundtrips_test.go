@@ -80,7 +80,7 @@ func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
 			before: func(s setup) { s.article(s.grouped) },
 			call:   func(s setup) { s.delete(s.grouped, alice()) }, want: calls{2, 2, "evalsha evalsha"}}, // its link is read
 		"a deletion of a text by the poster": {
-			before: func(s setup) { s.beside.Post(s.ctx, "alice", redisrepo.Draft{Title: "t", Text: new("x")}) },
+			before: func(s setup) { _, _ = s.beside.Post(s.ctx, "alice", redisrepo.Draft{Title: "t", Text: new("x")}) },
 			call:   func(s setup) { s.delete(s.legacy+1, alice()) }, want: calls{1, 1, "evalsha"}},
 		"a deletion by a moderator":        {call: func(s setup) { s.delete(s.grouped, moderator) }, want: calls{2, 2, "evalsha evalsha"}},
 		"a deletion of a legacy article":   {call: func(s setup) { s.delete(s.legacy, moderator) }, want: calls{7, 8, search}},
