@@ -223,15 +223,16 @@ func (p seenPost) isOther(postedAt float64) bool {
 	return !samePost(p.postedAt, postedAt)
 }
 
-// add adds an article that was found. It is new if its number was not seen, or belonged to another article.
-func (s *seenPosts) add(id ArticleID, postedAt float64) (isNew bool) {
+// add adds an article that was found. It is new if its number was not seen, or belonged to another article: again.
+func (s *seenPosts) add(id ArticleID, postedAt float64) (isNew, again bool) {
 	before, seen := s.ids.Get(id)
-	isNew = !seen || before.isOther(postedAt)
+	again = seen && before.isOther(postedAt)
+	isNew = !seen || again
 	if isNew || before.deleted {
 		s.ids.Add(id, seenPost{postedAt: postedAt})
 	}
 	s.highest, s.newest = max(s.highest, id), max(s.newest, postedAt)
-	return isNew
+	return isNew, again
 }
 
 // addPosted adds an article that a message announces. Redis publishes each post once: a second message is about
@@ -293,8 +294,11 @@ func (r *Repo) findPosts(ctx context.Context, index int) error {
 	oldest, newest := s.highest-ArticleID(recentPosts*len(r.partitions)), s.newest
 	for _, z := range found {
 		id, ok := articleOf(z)
-		if ok && s.add(id, z.Score) && s.complete && (id > oldest || z.Score > newest) {
-			r.live.announcePost(index, id, z.Score, false)
+		if !ok {
+			continue
+		}
+		if isNew, again := s.add(id, z.Score); isNew && s.complete && (id > oldest || z.Score > newest) {
+			r.live.announcePost(index, id, z.Score, again)
 			announced++
 		}
 	}

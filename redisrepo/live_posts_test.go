@@ -72,6 +72,45 @@ func TestPostsBeforeTheFirstSubscriptionAreDelivered(t *testing.T) {
 	l.wantTaken(w, a.ID, b.ID)
 }
 
+// While the server's clock was ahead, articles got times that are later than those of articles posted after it.
+func TestPostThatWasOvertakenAfterTheClockWentBackIsDelivered(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	l := s.reopened(s.client(), nil).listen()
+	w := l.watchPosts("")
+	s.clock.advance(time.Hour)
+	first := s.post("alice")
+	s.clock.advance(-time.Hour)
+	s.do("INCR article:") // 2 is drawn
+	third := s.post("alice")
+	l.wantTaken(w, first.ID, third.ID)
+	s.clock.advance(time.Second)
+	s.do("SET article: 1")
+	l.wantTaken(w, s.post("alice").ID)
+}
+
+// A crash takes back a post, its number is given out again, and the clock is behind.
+func TestPostWithAReusedNumberIsDeliveredWhateverTheClock(t *testing.T) {
+	eachOutage(t, func(l *listener, other *site, begin, end func()) {
+		other.post("alice")
+		l.settle()
+		w := l.watchPosts("")
+		lost := other.post("alice")
+		l.wantTaken(w, lost.ID)
+		begin()
+		other.do("DEL article:2 voted:2 downvoted:2")
+		other.do("ZREM time: article:2")
+		other.do("ZREM score: article:2")
+		other.do("SET article: 1")
+		other.clock.advance(-time.Minute)
+		if a := other.post("alice"); a.ID != lost.ID {
+			t.Errorf("posted %v, want %v again", a.ID, lost.ID)
+		}
+		end()
+		l.wantTaken(w, lost.ID)
+	})
+}
+
 func TestWatchPostsRefusesInteresting(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)

@@ -22,8 +22,8 @@ import (
 const clockSlack = 10
 
 // place is what a watcher of posts has of one partition: the articles that were posted before the second, and in the
-// second those of ids. Posting times grow in the order of posting, except after a failover to a server whose clock is
-// behind; but then an article has a higher number than those before.
+// second those of ids. Posting times grow in the order of posting, except after the server's clock goes back, or a
+// failover to one whose clock is behind; but then an article has a higher number than those before.
 type place struct {
 	second  int64 // Unix time
 	highest ArticleID
@@ -38,9 +38,10 @@ func (p place) has(id ArticleID, second int64) bool {
 }
 
 func (p *place) add(id ArticleID, second int64) {
+	clockWentBack := id > p.highest && second < p.second
 	p.highest = max(p.highest, id)
 	switch {
-	case second > p.second:
+	case second > p.second || clockWentBack:
 		p.second, p.ids = second, []ArticleID{id}
 	case second == p.second && !slices.Contains(p.ids, id):
 		p.ids = append(p.ids, id)
@@ -216,17 +217,19 @@ func decodePlaces(text []byte, partitions int) (places []place, latest int64) {
 	return places, latest
 }
 
-// placesAt returns the places of a watcher that has what was posted until a time, of that second only one article.
+// placesAt returns the places of a watcher that has what was posted until a time, of that second only one article. Other
+// partitions than that of the article may be on servers whose clocks are behind.
 func (r *Repo) placesAt(second int64, id ArticleID) []place {
+	earlier := second
 	if len(r.partitions) > 1 {
-		second -= clockSlack
+		earlier -= clockSlack
 	}
 	places := make([]place, len(r.partitions))
 	for i := range places {
-		places[i] = place{second: second, highest: math.MaxInt32}
+		places[i] = place{second: earlier, highest: math.MaxInt32}
 	}
 	if id != 0 {
-		places[r.index(id)].ids = []ArticleID{id}
+		places[r.index(id)] = place{second: second, highest: math.MaxInt32, ids: []ArticleID{id}}
 	}
 	return places
 }

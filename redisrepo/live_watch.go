@@ -189,8 +189,9 @@ func (w *Watch) enqueue(p post) {
 	case w.behind:
 		return
 	}
-	switch {
-	case slices.ContainsFunc(*waiting, func(other post) bool { return other.topic == p.topic }):
+	switch i := slices.IndexFunc(*waiting, func(other post) bool { return other.topic == p.topic }); {
+	case i >= 0:
+		(*waiting)[i].again = (*waiting)[i].again || p.again
 		return
 	case len(*waiting) > queueLimit && w.collecting: // CatchUp will find that there are too many
 		return
