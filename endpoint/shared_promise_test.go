@@ -114,12 +114,13 @@ func TestNoAnswerLacksWhatAClientWasTold(t *testing.T) {
 				ids = append(ids, fmt.Sprintf("%q", strconv.Itoa(i+1)))
 			}
 			var writers, readers, watchers sync.WaitGroup
+			defer watchers.Wait()
 			written := make(chan struct{})
 			for i, s := range sites {
 				know, socket := tolds[i], s.Socket("")
 				socket.Subscribe("watch", `subscription { articleChanged(ids: [`+strings.Join(ids, ",")+`]) { number votes } }`, "")
 				watchers.Go(func() { know.watch(socket) })
-				defer func() { _ = socket.Conn.CloseNow(); watchers.Wait() }()
+				defer func() { _ = socket.Conn.CloseNow() }()
 				for w := range 3 {
 					writers.Go(func() { know.vote(t, s, fmt.Sprint("voter", i, w)) })
 				}
