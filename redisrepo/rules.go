@@ -35,6 +35,18 @@ type Rules struct {
 	PageSize         int           // articles on a page if the caller gives no size, 1 to MaxPageSize
 	GroupCacheTTL    time.Duration // how long a group's listing is kept after its last use, at least 1 s
 
+	Ranking  Ranking       // how votes count against age in the order ByScore
+	RankCap  time.Duration // Capped: what votes add to a score at most, whole seconds, 1m to 3650d; they take at most half of it
+	HalfLife time.Duration // HalfLifeRanking: the age for which votes have to double, whole seconds, 1m to 3650d
+
+	Calendar bool // whether articles are also ranked by the hour, day and 32 days of their posting
+	GroupTop bool // whether those of each group are, too; needs Calendar
+
+	VoteHistory time.Duration // how long a user's votes are listed, from voting, whole seconds; 0: for ever, NoHistory: not at all
+	FrontPages  time.Duration // how long the front page of each hour is kept, whole seconds, at least 1h; 0: not at all
+	Events      int           // events that each partition keeps, 0 to 1,000,000,000; 0: none
+	Milestones  []int         // net votes that make an event when an article first reaches them, ascending, at least 1
+
 	// Changes of the next four affect later calls only.
 	EditWindow     time.Duration  // how long after posting its poster may change a title, whole seconds; 0: not at all
 	LinkWindow     time.Duration  // how long a posted link cannot be posted again, whole seconds; 0: not at all
@@ -42,8 +54,18 @@ type Rules struct {
 	ReservedGroups []GroupPattern // families of groups into which only moderators and services put articles
 }
 
+// NoHistory is the VoteHistory of a site that keeps no list of a user's votes.
+const NoHistory time.Duration = -1
+
+// Bounds of RankCap and HalfLife.
+const (
+	minDecay = time.Minute
+	maxDecay = 3650 * day
+)
+
 // DefaultRules returns the rules of Redis in Action: 200 votes are worth a day, voting is open for a week, a
-// page has 25 articles. Two rules are additions: a link can be posted once a week, and downvotes are allowed.
+// page has 25 articles. The others are additions: a link can be posted once a week, downvotes are allowed, and
+// rankings, votes, front pages and events are kept.
 func DefaultRules() Rules {
 	return Rules{
 		VoteScore:        int(day/time.Second) / 200,
@@ -52,6 +74,13 @@ func DefaultRules() Rules {
 		InterestingVotes: 200,
 		PageSize:         25,
 		GroupCacheTTL:    time.Minute,
+		RankCap:          day,
+		HalfLife:         3*time.Hour + 46*time.Minute,
+		Calendar:         true,
+		VoteHistory:      400 * day,
+		FrontPages:       365 * day,
+		Events:           1_000_000,
+		Milestones:       []int{10, 50, 100, 200},
 		EditWindow:       15 * time.Minute,
 		LinkWindow:       7 * day,
 		Downvotes:        true,
@@ -84,7 +113,36 @@ func (r Rules) Validate() error {
 	case r.LinkWindow < 0 || r.LinkWindow%time.Second != 0:
 		return ruleError("link window", "%v is not a whole number of seconds, or 0", r.LinkWindow)
 	}
+	if err := r.checkRankings(); err != nil {
+		return err
+	}
 	return r.checkPatterns()
+}
+
+// checkRankings validates the rules of rankings and of what is kept of the past.
+func (r Rules) checkRankings() error {
+	switch {
+	case r.Ranking < Linear || r.Ranking > HalfLifeRanking:
+		return ruleError("ranking", "%d is not linear, capped or halflife", r.Ranking)
+	case r.Ranking == Capped && (r.RankCap < minDecay || r.RankCap > maxDecay || r.RankCap%time.Second != 0):
+		return ruleError("rank cap", "%v is not a whole number of seconds, 1m to 3650d", r.RankCap)
+	case r.Ranking == HalfLifeRanking && (r.HalfLife < minDecay || r.HalfLife > maxDecay || r.HalfLife%time.Second != 0):
+		return ruleError("half life", "%v is not a whole number of seconds, 1m to 3650d", r.HalfLife)
+	case r.GroupTop && !r.Calendar:
+		return ruleError("group top", "it needs the calendar")
+	case r.VoteHistory != NoHistory && (r.VoteHistory < 0 || r.VoteHistory%time.Second != 0):
+		return ruleError("vote history", "%v is not a whole number of seconds, 0 or off", r.VoteHistory)
+	case r.FrontPages != 0 && r.FrontPages < time.Hour || r.FrontPages%time.Second != 0:
+		return ruleError("front pages", "%v is not a whole number of seconds, at least 1h, or 0", r.FrontPages)
+	case r.Events < 0 || r.Events > 1_000_000_000:
+		return ruleError("events", "%d is not between 0 and 1000000000", r.Events)
+	}
+	for i, votes := range r.Milestones {
+		if votes < 1 || i > 0 && votes <= r.Milestones[i-1] {
+			return ruleError("milestones", "%v are not ascending numbers of votes, at least 1", r.Milestones)
+		}
+	}
+	return nil
 }
 
 func ruleError(rule, problem string, args ...any) error {

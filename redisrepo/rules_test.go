@@ -13,6 +13,8 @@ func TestDefaultRulesAreThoseOfRedisInAction(t *testing.T) {
 	want := redisrepo.Rules{
 		VoteScore: 432, VotingWindow: week, PosterVotes: true,
 		InterestingVotes: 200, PageSize: 25, GroupCacheTTL: time.Minute, EditWindow: 15 * time.Minute, LinkWindow: week, Downvotes: true,
+		Ranking: redisrepo.Linear, RankCap: day, HalfLife: 226 * time.Minute,
+		Calendar: true, VoteHistory: 400 * day, FrontPages: 365 * day, Events: 1_000_000, Milestones: []int{10, 50, 100, 200},
 	}
 	if got := redisrepo.DefaultRules(); !reflect.DeepEqual(got, want) {
 		t.Errorf("DefaultRules = %+v, want %+v", got, want)
@@ -45,6 +47,27 @@ func TestNewRefusesRulesOutOfBounds(t *testing.T) {
 		"links reserved for a second":           {change: func(r *redisrepo.Rules) { r.LinkWindow = time.Second }, ok: true},
 		"links reserved for a fraction":         {change: func(r *redisrepo.Rules) { r.LinkWindow = 1500 * time.Millisecond }},
 		"links reserved for less than nothing":  {change: func(r *redisrepo.Rules) { r.LinkWindow = -time.Second }},
+		"an unknown ranking":                    {change: func(r *redisrepo.Rules) { r.Ranking = 3 }},
+		"a cap below a minute":                  {change: ranked(redisrepo.Capped, time.Minute-time.Second)},
+		"a cap of a minute":                     {change: ranked(redisrepo.Capped, time.Minute), ok: true},
+		"a cap over ten years":                  {change: ranked(redisrepo.Capped, 3650*day+time.Second)},
+		"a cap that ends in a fraction":         {change: ranked(redisrepo.Capped, time.Minute+1)},
+		"a half-life below a minute":            {change: ranked(redisrepo.HalfLifeRanking, time.Minute-time.Second)},
+		"a half-life of ten years":              {change: ranked(redisrepo.HalfLifeRanking, 3650*day), ok: true},
+		"a half-life over ten years":            {change: ranked(redisrepo.HalfLifeRanking, 3650*day+time.Second)},
+		"no half-life, and none is used":        {change: ranked(redisrepo.Linear, 0), ok: true},
+		"calendars of groups alone":             {change: func(r *redisrepo.Rules) { r.Calendar, r.GroupTop = false, true }},
+		"no calendar":                           {change: func(r *redisrepo.Rules) { r.Calendar = false }, ok: true},
+		"votes listed for ever":                 {change: func(r *redisrepo.Rules) { r.VoteHistory = 0 }, ok: true},
+		"votes not listed":                      {change: func(r *redisrepo.Rules) { r.VoteHistory = redisrepo.NoHistory }, ok: true},
+		"votes listed for less than nothing":    {change: func(r *redisrepo.Rules) { r.VoteHistory = -time.Second }},
+		"front pages kept for half an hour":     {change: func(r *redisrepo.Rules) { r.FrontPages = 30 * time.Minute }},
+		"no front pages":                        {change: func(r *redisrepo.Rules) { r.FrontPages = 0 }, ok: true},
+		"fewer events than none":                {change: func(r *redisrepo.Rules) { r.Events = -1 }},
+		"no events":                             {change: func(r *redisrepo.Rules) { r.Events = 0 }, ok: true},
+		"a milestone of no votes":               {change: func(r *redisrepo.Rules) { r.Milestones = []int{0, 1} }},
+		"a milestone twice":                     {change: func(r *redisrepo.Rules) { r.Milestones = []int{5, 5} }},
+		"no milestones":                         {change: func(r *redisrepo.Rules) { r.Milestones = nil }, ok: true},
 		"no votes down":                         {change: func(r *redisrepo.Rules) { r.Downvotes = false }, ok: true},
 	}
 	for name, tt := range tests {
@@ -57,4 +80,9 @@ func TestNewRefusesRulesOutOfBounds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// ranked returns a change to a ranking with both parameters d.
+func ranked(by redisrepo.Ranking, d time.Duration) func(*redisrepo.Rules) {
+	return func(r *redisrepo.Rules) { r.Ranking, r.RankCap, r.HalfLife = by, d, d }
 }

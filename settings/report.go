@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -93,6 +94,8 @@ func textOf(value reflect.Value) string {
 		return rateText(v.Rate)
 	case []string:
 		return strings.Join(v, ",")
+	case []int:
+		return joined(v)
 	case []netip.Prefix:
 		texts := make([]string, len(v))
 		for i, prefix := range v {
@@ -102,6 +105,15 @@ func textOf(value reflect.Value) string {
 	default:
 		return fmt.Sprint(v)
 	}
+}
+
+// joined returns numbers as a list is set: separated by commas.
+func joined(numbers []int) string {
+	texts := make([]string, len(numbers))
+	for i, n := range numbers {
+		texts[i] = strconv.Itoa(n)
+	}
+	return strings.Join(texts, ",")
 }
 
 const masked = "********"

@@ -126,6 +126,13 @@ func defaults() kong.Vars {
 	r, o := redisrepo.DefaultRules(), endpoint.DefaultOptions()
 	return kong.Vars{
 		"vote_score":            fmt.Sprint(r.VoteScore),
+		"ranking":               r.Ranking.String(),
+		"rank_cap":              formatDuration(r.RankCap),
+		"half_life":             formatDuration(r.HalfLife),
+		"vote_history":          History(r.VoteHistory).String(),
+		"front_pages":           formatDuration(r.FrontPages),
+		"events":                fmt.Sprint(r.Events),
+		"milestones":            joined(r.Milestones),
 		"voting_window":         formatDuration(r.VotingWindow),
 		"edit_window":           formatDuration(r.EditWindow),
 		"interesting_votes":     fmt.Sprint(r.InterestingVotes),

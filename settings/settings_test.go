@@ -38,17 +38,25 @@ func TestVariableIsNamedLikeItsFlag(t *testing.T) {
 func TestInvalidSettingIsATypedError(t *testing.T) {
 	t.Parallel()
 	for arg, want := range map[string]string{
-		"--voting-window=7":    `VOTING_WINDOW (--voting-window): "7" is not a duration such as 7d, 1d12h, 90s or 400ms`,
-		"--vote-score=0":       "VOTE_SCORE (--vote-score): 0 is not between 1 and 1000000000 seconds",
-		"--depth-limit=0":      "DEPTH_LIMIT (--depth-limit): 0 is below 1",
-		"--partitions=3":       "PARTITIONS (--partitions): 3 is not one of 1, 2, 4, 8, 16, 32, 64, 128 and 256",
-		"--redis-acks=11":      "REDIS_ACKS (--redis-acks): 11 is not between 0 and 10",
-		"--rate-addresses=0":   "RATE_ADDRESSES (--rate-addresses): 0 is not between 1 and 1000000000",
-		"--tls-key-file=x.pem": "TLS_CERT_FILE (--tls-cert-file), TLS_KEY_FILE (--tls-key-file): one is set and the other is not",
-		"--log-level=loud":     `LOG_LEVEL (--log-level): "loud" is not debug, info, warn or error`,
+		"--voting-window=7":                 `VOTING_WINDOW (--voting-window): "7" is not a duration such as 7d, 1d12h, 90s or 400ms`,
+		"--vote-score=0":                    "VOTE_SCORE (--vote-score): 0 is not between 1 and 1000000000 seconds",
+		"--ranking=reddit":                  `RANKING (--ranking): "reddit" is not linear, capped or halflife`,
+		"--vote-history=no":                 `VOTE_HISTORY (--vote-history): "no" is not a duration such as 400d or 90s, 0 or off`,
+		"--group-top --no-calendar":         "GROUP_TOP (--group-top): it needs the calendar",
+		"--ranking=capped --rank-cap=0":     "RANK_CAP (--rank-cap): 0s is not a whole number of seconds, 1m to 3650d",
+		"--half-life=1s --ranking=halflife": "HALF_LIFE (--half-life): 1s is not a whole number of seconds, 1m to 3650d",
+		"--front-pages=30m":                 "FRONT_PAGES (--front-pages): 30m0s is not a whole number of seconds, at least 1h, or 0",
+		"--milestones=3,1":                  "MILESTONES (--milestones): [3 1] are not ascending numbers of votes, at least 1",
+		"--events=-1":                       "EVENTS (--events): -1 is not between 0 and 1000000000",
+		"--depth-limit=0":                   "DEPTH_LIMIT (--depth-limit): 0 is below 1",
+		"--partitions=3":                    "PARTITIONS (--partitions): 3 is not one of 1, 2, 4, 8, 16, 32, 64, 128 and 256",
+		"--redis-acks=11":                   "REDIS_ACKS (--redis-acks): 11 is not between 0 and 10",
+		"--rate-addresses=0":                "RATE_ADDRESSES (--rate-addresses): 0 is not between 1 and 1000000000",
+		"--tls-key-file=x.pem":              "TLS_CERT_FILE (--tls-cert-file), TLS_KEY_FILE (--tls-key-file): one is set and the other is not",
+		"--log-level=loud":                  `LOG_LEVEL (--log-level): "loud" is not debug, info, warn or error`,
 	} {
 		var p program
-		_, err := settings.Parse(&p, []string{arg}, "", "")
+		_, err := settings.Parse(&p, strings.Fields(arg), "", "")
 		if invalid := new(settings.Error); !errors.As(err, &invalid) || err.Error() != want {
 			t.Errorf("%s: %v, want %s", arg, err, want)
 		}
