@@ -79,6 +79,7 @@ func presentError(log *slog.Logger, limits Limits, hidden *hiddenNames) graphql.
 func explain(err error, shown *gqlerror.Error, limits Limits) *refusal {
 	var refused *refusal
 	var broken redisrepo.Refusal
+	var old *redisrepo.ExpiredError
 	var overflow *graphql.IntegerError
 	var syntax *strconv.NumError
 	switch code := shown.Extensions["code"]; {
@@ -86,6 +87,8 @@ func explain(err error, shown *gqlerror.Error, limits Limits) *refusal {
 		return refused
 	case errors.As(err, &broken):
 		return &refusal{code: codeBadInput, message: broken.Error()}
+	case errors.As(err, &old):
+		return &refusal{code: codeCursorExpired, message: old.Error(), expired: old}
 	case errors.As(err, &overflow), errors.As(err, &syntax):
 		return &refusal{code: codeBadInput, message: "an Int is a whole number of 32 bits"}
 	// The text of gqlparser v2.5.64. When it changes, TestDocumentOverALimitIsRejected fails for tokens.

@@ -7,6 +7,8 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"frontpage/redisrepo"
 )
 
 // The closed set of codes of top-level errors. It includes gqlgen's GRAPHQL_PARSE_FAILED and
@@ -27,6 +29,8 @@ const (
 	codeNotTrusted       = "DOCUMENT_NOT_TRUSTED"     // only listed documents run
 	codeNoIntrospection  = "INTROSPECTION_DISABLED"   // the schema is not public
 	codeRate             = "RATE_LIMITED"             // the header Retry-After says how long to wait
+	codeUnauthenticated  = "UNAUTHENTICATED"          // the field is not for anonymous callers
+	codeCursorExpired    = "CURSOR_EXPIRED"           // the change feed has dropped what is after the cursor
 	codeForbidden        = "FORBIDDEN"                // the caller's role does not allow this field
 	codeStreamLimit      = "STREAM_LIMIT_EXCEEDED"    // too many streams for one address or user
 	codeWatchLimit       = "WATCH_LIMIT_EXCEEDED"     // too many watched articles, or too much memory of subscriptions
@@ -53,6 +57,8 @@ type refusal struct {
 	asked, allowed int64
 	wait           time.Duration // after which the request may succeed; 0: unknown
 
+	expired *redisrepo.ExpiredError // only for codeCursorExpired
+
 	// errors is shown instead of the refusal itself, if not empty.
 	errors gqlerror.List
 }
@@ -67,6 +73,12 @@ func (r *refusal) shown() *gqlerror.Error {
 	}
 	if r.code == codeUnavailable && r.wait > 0 {
 		extensions["retryAfterSeconds"] = seconds(r.wait)
+	}
+	if r.expired != nil {
+		extensions["keptFrom"] = r.expired.KeptFrom.Format(time.RFC3339Nano)
+		if !r.expired.LostFrom.IsZero() {
+			extensions["lostFrom"] = r.expired.LostFrom.Format(time.RFC3339Nano)
+		}
 	}
 	return &gqlerror.Error{Message: cut(r.message), Extensions: extensions}
 }
@@ -115,6 +127,11 @@ func overLimit(code, things string, asked, allowed int) *refusal {
 		code: code, asked: int64(asked), allowed: int64(allowed),
 		message: fmt.Sprintf("the operation has %d %s, %d are allowed", asked, things, allowed),
 	}
+}
+
+// Unauthenticated returns the error of a field that is not for anonymous callers.
+func Unauthenticated(message string) error {
+	return &refusal{code: codeUnauthenticated, message: message}
 }
 
 // Forbidden returns the error of a field that the caller's role does not allow.

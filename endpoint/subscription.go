@@ -40,7 +40,8 @@ type subscription struct {
 
 type subscriptionKey struct{}
 
-// event is an article to send, and the answer about its state.
+// event is an article to send, and the answer about its state, or an event of the change feed, which has no article and
+// is never made again.
 type event struct {
 	delivery redisrepo.Delivery
 	answer
@@ -48,9 +49,9 @@ type event struct {
 
 // answer is what a subscription answers about one state of an article.
 type answer struct {
-	article *redisrepo.Article
-	body    []byte // nil if there is nothing to send
-	failed  bool   // a field has an error: the answer is not shared
+	article *redisrepo.Article // nil for an event of the change feed
+	body    []byte             // nil if there is nothing to send
+	failed  bool               // a field has an error: the answer is not shared
 }
 
 // begin starts a subscription. The caller closes it.
@@ -119,7 +120,7 @@ func (s *subscription) close() {
 
 // Watched is called by the resolver of a subscription, which returns its results. It hands the watch to the
 // transport.
-func Watched(ctx context.Context, watch *redisrepo.Watch, err error) (<-chan *redisrepo.Article, error) {
+func Watched[T any](ctx context.Context, watch *redisrepo.Watch, err error) (<-chan T, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -175,10 +176,12 @@ func (s *subscription) take(k *slot) (events []event, more bool) {
 			}
 			continue
 		}
-		id := d.Newest().ID
-		if slices.ContainsFunc(events, func(e event) bool { return e.article.ID == id }) {
-			d.Done(true) // renew sends this change
-			return events, true
+		if d.Event() == nil {
+			id := d.Newest().ID
+			if slices.ContainsFunc(events, func(e event) bool { return e.article.ID == id }) {
+				d.Done(true) // renew sends this change
+				return events, true
+			}
 		}
 		k.step()
 		e := event{delivery: d}
@@ -214,7 +217,7 @@ func (s *subscription) resumable(e *event, body []byte) (cursor string, _ []byte
 
 // renew returns what to send for an event, which it makes again if the article has changed.
 func (s *subscription) renew(e *event, k *slot) []byte {
-	if e.delivery.Newest() != e.article {
+	if e.delivery.Event() == nil && e.delivery.Newest() != e.article {
 		e.answer = s.make(&e.delivery, k)
 	}
 	return e.body
@@ -231,7 +234,11 @@ func (s *subscription) make(d *redisrepo.Delivery, k *slot) (a answer) {
 	k.wait(func() {
 		s.streams.reading <- struct{}{}
 		defer func() { <-s.streams.reading }()
-		a = s.execute(d.Newest())
+		if edge := d.Event(); edge != nil {
+			a = s.executeOn(edge)
+		} else {
+			a = s.execute(d.Newest())
+		}
 	})
 	return a
 }
@@ -255,13 +262,20 @@ func (s *subscription) execute(article *redisrepo.Article) answer {
 	if s.posts && article.DeletedAt != nil {
 		return answer{article: article}
 	}
+	a := s.executeOn(article)
+	a.article = article
+	return a
+}
+
+// executeOn makes the answer about an article or an event.
+func (s *subscription) executeOn(value any) answer {
 	s.streams.sent.executed.Add(1)
-	response := s.exec.respond(s.ctx, func(ctx context.Context) *graphql.Response { return s.prepared.Event(ctx, article) })
+	response := s.exec.respond(s.ctx, func(ctx context.Context) *graphql.Response { return s.prepared.Event(ctx, value) })
 	if response == nil { // the subscription has ended
-		return answer{article: article}
+		return answer{}
 	}
 	body := appendResponse(make([]byte, 0, len(response.Data)+16), response)
-	return answer{article, body, len(response.Errors) > 0}
+	return answer{body: body, failed: len(response.Errors) > 0}
 }
 
 // done ends the deliveries of events. An article with a failed field is sent again at its next change.

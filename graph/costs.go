@@ -25,6 +25,10 @@ func listCosts(pageSize int) ComplexityRoot {
 	c.Query.Groups = func(child int, _ redisrepo.GroupOrder, _ *string, first *int32, after *string, last *int32, before *string) int {
 		return part(child, first, after, last, before)
 	}
+	c.Query.Events = func(child int, _ *string, _ []redisrepo.EventKind, first *int32) int {
+		return listCostUpTo(redisrepo.MaxEvents, child, pageSize, first)
+	}
+	c.Event.Groups = func(child int) int { return listCost(child, redisrepo.MaxGroups) }
 	c.Query.Nodes = func(child int, ids []string) int { return listCost(child, max(len(ids), 1)) }
 	c.Subscription.ArticleChanged = func(child int, ids []string, _ []int32) int { return listCost(child, max(len(ids), 1)) }
 	c.Article.Groups = func(child int) int { return listCost(child, redisrepo.MaxGroups) }
@@ -52,9 +56,14 @@ const (
 // listCost returns the cost of a list whose elements cost child each, and 1 more each for the element itself. The
 // first size that is given counts; one that will be refused counts as the nearest valid one.
 func listCost(child, length int, sizes ...*int32) int {
+	return listCostUpTo(redisrepo.MaxPageSize, child, length, sizes...)
+}
+
+// listCostUpTo is listCost for a list of another maximum length.
+func listCostUpTo(most, child, length int, sizes ...*int32) int {
 	for _, size := range sizes {
 		if size != nil {
-			length = min(max(int(*size), 1), redisrepo.MaxPageSize)
+			length = min(max(int(*size), 1), most)
 			break
 		}
 	}

@@ -33,6 +33,7 @@ type ResolverRoot interface {
 	Article() ArticleResolver
 	ArticleConnection() ArticleConnectionResolver
 	DuplicateLinkError() DuplicateLinkErrorResolver
+	Event() EventResolver
 	Group() GroupResolver
 	GroupConnection() GroupConnectionResolver
 	ModerationEntry() ModerationEntryResolver
@@ -116,6 +117,32 @@ type ComplexityRoot struct {
 		UserErrors func(childComplexity int) int
 	}
 
+	Event struct {
+		Article   func(childComplexity int) int
+		At        func(childComplexity int) int
+		By        func(childComplexity int) int
+		Direction func(childComplexity int) int
+		Downvotes func(childComplexity int) int
+		Groups    func(childComplexity int) int
+		Kind      func(childComplexity int) int
+		Milestone func(childComplexity int) int
+		Revision  func(childComplexity int) int
+		Score     func(childComplexity int) int
+		Votes     func(childComplexity int) int
+	}
+
+	EventConnection struct {
+		Edges    func(childComplexity int) int
+		Gap      func(childComplexity int) int
+		PageInfo func(childComplexity int) int
+	}
+
+	EventEdge struct {
+		Cursor func(childComplexity int) int
+		Gap    func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
 	Group struct {
 		ArticleCount       func(childComplexity int) int
 		Articles           func(childComplexity int, order redisrepo.Order, direction redisrepo.Direction, page int32, pageSize *int32) int
@@ -185,6 +212,7 @@ type ComplexityRoot struct {
 		ArticleByLink      func(childComplexity int, link string) int
 		Articles           func(childComplexity int, order redisrepo.Order, direction redisrepo.Direction, page int32, pageSize *int32) int
 		ArticlesConnection func(childComplexity int, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string) int
+		Events             func(childComplexity int, after *string, kinds []redisrepo.EventKind, first *int32) int
 		Group              func(childComplexity int, name string) int
 		Groups             func(childComplexity int, orderBy redisrepo.GroupOrder, prefix *string, first *int32, after *string, last *int32, before *string) int
 		ModerationLog      func(childComplexity int, first *int32, after *string, last *int32, before *string) int
@@ -238,6 +266,7 @@ type ComplexityRoot struct {
 	Subscription struct {
 		ArticleChanged func(childComplexity int, ids []string, revisions []int32) int
 		ArticlePosted  func(childComplexity int, group *string, after *string) int
+		Event          func(childComplexity int, after *string, kinds []redisrepo.EventKind) int
 	}
 
 	User struct {
@@ -276,6 +305,9 @@ type ArticleConnectionResolver interface {
 type DuplicateLinkErrorResolver interface {
 	Article(ctx context.Context, obj *DuplicateLinkError) (*redisrepo.Article, error)
 }
+type EventResolver interface {
+	Article(ctx context.Context, objs []*redisrepo.Event) ([]*redisrepo.Article, error)
+}
 type GroupResolver interface {
 	Articles(ctx context.Context, obj *redisrepo.Group, order redisrepo.Order, direction redisrepo.Direction, page int32, pageSize *int32) ([]*redisrepo.Article, error)
 	ArticlesConnection(ctx context.Context, obj *redisrepo.Group, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error)
@@ -307,10 +339,12 @@ type QueryResolver interface {
 	Nodes(ctx context.Context, ids []string) ([]Node, error)
 	RateLimit(ctx context.Context) (*RateLimit, error)
 	ModerationLog(ctx context.Context, first *int32, after *string, last *int32, before *string) (*ModerationConnection, error)
+	Events(ctx context.Context, after *string, kinds []redisrepo.EventKind, first *int32) (*redisrepo.EventPage, error)
 }
 type SubscriptionResolver interface {
 	ArticleChanged(ctx context.Context, ids []string, revisions []int32) (<-chan *redisrepo.Article, error)
 	ArticlePosted(ctx context.Context, group *string, after *string) (<-chan *redisrepo.Article, error)
+	Event(ctx context.Context, after *string, kinds []redisrepo.EventKind) (<-chan *redisrepo.EventEdge, error)
 }
 type UserResolver interface {
 	IsModerator(ctx context.Context, objs []*redisrepo.User) ([]bool, error)
@@ -624,6 +658,111 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.EditArticlePayload.UserErrors(childComplexity), true
 
+	case "Event.articleId", "Event.article":
+		if e.ComplexityRoot.Event.Article == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Event.Article(childComplexity), true
+	case "Event.at":
+		if e.ComplexityRoot.Event.At == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Event.At(childComplexity), true
+	case "Event.by":
+		if e.ComplexityRoot.Event.By == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Event.By(childComplexity), true
+	case "Event.direction":
+		if e.ComplexityRoot.Event.Direction == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Event.Direction(childComplexity), true
+	case "Event.downvotes":
+		if e.ComplexityRoot.Event.Downvotes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Event.Downvotes(childComplexity), true
+	case "Event.groups":
+		if e.ComplexityRoot.Event.Groups == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Event.Groups(childComplexity), true
+	case "Event.kind":
+		if e.ComplexityRoot.Event.Kind == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Event.Kind(childComplexity), true
+	case "Event.milestone":
+		if e.ComplexityRoot.Event.Milestone == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Event.Milestone(childComplexity), true
+	case "Event.revision":
+		if e.ComplexityRoot.Event.Revision == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Event.Revision(childComplexity), true
+	case "Event.score":
+		if e.ComplexityRoot.Event.Score == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Event.Score(childComplexity), true
+	case "Event.votes":
+		if e.ComplexityRoot.Event.Votes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Event.Votes(childComplexity), true
+
+	case "EventConnection.edges":
+		if e.ComplexityRoot.EventConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EventConnection.Edges(childComplexity), true
+	case "EventConnection.gap":
+		if e.ComplexityRoot.EventConnection.Gap == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EventConnection.Gap(childComplexity), true
+	case "EventConnection.pageInfo":
+		if e.ComplexityRoot.EventConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EventConnection.PageInfo(childComplexity), true
+
+	case "EventEdge.cursor":
+		if e.ComplexityRoot.EventEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EventEdge.Cursor(childComplexity), true
+	case "EventEdge.gap":
+		if e.ComplexityRoot.EventEdge.Gap == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EventEdge.Gap(childComplexity), true
+	case "EventEdge.node":
+		if e.ComplexityRoot.EventEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EventEdge.Node(childComplexity), true
+
 	case "Group.articleCount":
 		if e.ComplexityRoot.Group.ArticleCount == nil {
 			break
@@ -934,6 +1073,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.ArticlesConnection(childComplexity, args["order"].(redisrepo.Order), args["direction"].(redisrepo.Direction), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
+	case "Query.events":
+		if e.ComplexityRoot.Query.Events == nil {
+			break
+		}
+
+		args, err := ec.field_Query_events_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Events(childComplexity, args["after"].(*string), args["kinds"].([]redisrepo.EventKind), args["first"].(*int32)), true
 	case "Query.group":
 		if e.ComplexityRoot.Query.Group == nil {
 			break
@@ -1191,6 +1341,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Subscription.ArticlePosted(childComplexity, args["group"].(*string), args["after"].(*string)), true
+	case "Subscription.event":
+		if e.ComplexityRoot.Subscription.Event == nil {
+			break
+		}
+
+		args, err := ec.field_Subscription_event_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.Event(childComplexity, args["after"].(*string), args["kinds"].([]redisrepo.EventKind)), true
 
 	case "User.articlesConnection":
 		if e.ComplexityRoot.User.ArticlesConnection == nil {
@@ -1466,6 +1627,25 @@ type Query {
     "End before this cursor, which must come from the same list. An empty one is the end of the list."
     before: String
   ): ModerationConnection
+
+  """
+  The change feed: what happened to articles, oldest first, except for imports and what
+  legacy clients do. The events of one article are in the order of its revisions. For
+  moderators and services: anonymous callers get an error with the code UNAUTHENTICATED,
+  others one with FORBIDDEN.
+  """
+  events(
+    """
+    Start after this cursor, which is that of an event or the ` + "`" + `endCursor` + "`" + ` of a page. An empty
+    one, or none, is the oldest event that the site keeps. If events after the cursor have
+    been dropped already, the error has the code CURSOR_EXPIRED.
+    """
+    after: String
+    "Only events of these kinds. Null or empty: all."
+    kinds: [EventKind!]
+    "Return at most this many events, 1 to 1000. Default: the site's page size. There may be fewer although others follow."
+    first: Int
+  ): EventConnection
 }
 
 "Write operations. They require sign-in."
@@ -1547,6 +1727,21 @@ type Subscription {
     """
     after: String
   ): Article!
+
+  """
+  The change feed as it happens, each event once, for moderators and services. An event says
+  ` + "`" + `gap` + "`" + ` if some before it may be missing.
+  """
+  event(
+    """
+    First send what happened after this cursor, which is that of an event or of a page of
+    Query.events. Null or empty: send what happens from now on. If events after the cursor have
+    been dropped already, the error has the code CURSOR_EXPIRED.
+    """
+    after: String
+    "Only events of these kinds. Null or empty: all."
+    kinds: [EventKind!]
+  ): EventEdge!
 }
 
 "Sort keys of article lists."
@@ -2063,6 +2258,82 @@ enum UserErrorCode {
   "A rate limit was exceeded. The error is a RateLimitedError."
   RATE_LIMITED
 }
+
+"Kinds of events in the change feed."
+enum EventKind {
+  "The article was posted."
+  POSTED
+  "A user's vote changed."
+  VOTED
+  "The article's groups changed."
+  REGROUPED
+  "The title or the text changed, perhaps with the groups."
+  EDITED
+  "The article was deleted."
+  DELETED
+  "The article was restored."
+  UNDELETED
+  "The article's net votes reached 10, 50, 100 or 200, unless configured otherwise, for the first time."
+  MILESTONE
+}
+
+"A part of the change feed."
+type EventConnection {
+  "The events with their cursors."
+  edges: [EventEdge!]!
+  """
+  Where this page begins and ends. ` + "`" + `endCursor` + "`" + ` is never null, and is after all events that
+  were looked at, also those of other kinds: continue after it even if the page is empty.
+  """
+  pageInfo: PageInfo!
+  """
+  Whether the site's store has lost changes after the cursor, or was restored from a backup
+  or replaced. The page then begins 10 s before the cursor: events before it may be missing,
+  and some that were sent before may be undone. Read again what must be right.
+  """
+  gap: Boolean!
+}
+
+"An event and its position in the change feed."
+type EventEdge {
+  "The position after the event. Store it after acting on the event: then no event is missed."
+  cursor: String!
+  "The event."
+  node: Event!
+  "As in EventConnection, about what is before this event."
+  gap: Boolean!
+}
+
+"A change of an article."
+type Event {
+  "What happened."
+  kind: EventKind!
+  "When it happened, by the clock of the site's store."
+  at: Time!
+  "The article's id."
+  articleId: ID!
+  "The article as it is now, or null while it is deleted."
+  article: Article
+  """
+  Article.revision after the change. The same event has the same article, kind and revision
+  wherever it is read. An event MILESTONE has the revision of the vote, which is before it.
+  """
+  revision: Int!
+  "Net votes after the change."
+  votes: Int!
+  "Number of downvotes after the change."
+  downvotes: Int!
+  "The ranking score after the change, before a deletion."
+  score: Float!
+  "The user who made the change, or null if unknown."
+  by: User
+  "The voter's position after the change; only for VOTED."
+  direction: VoteDirection
+  "Names of the article's groups after the change; null for VOTED, DELETED and MILESTONE."
+  groups: [String!]
+  "The net votes that were reached; only for MILESTONE."
+  milestone: Int
+}
 `, BuiltIn: false},
 }
 var parsedSchema = gqlparser.MustLoadSchema(sources...)
@@ -2181,6 +2452,60 @@ func (ec *executionContext) childFields_EditArticlePayload(ctx context.Context, 
 		return ec.fieldContext_EditArticlePayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type EditArticlePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_Event(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "kind":
+		return ec.fieldContext_Event_kind(ctx, field)
+	case "at":
+		return ec.fieldContext_Event_at(ctx, field)
+	case "articleId":
+		return ec.fieldContext_Event_articleId(ctx, field)
+	case "article":
+		return ec.fieldContext_Event_article(ctx, field)
+	case "revision":
+		return ec.fieldContext_Event_revision(ctx, field)
+	case "votes":
+		return ec.fieldContext_Event_votes(ctx, field)
+	case "downvotes":
+		return ec.fieldContext_Event_downvotes(ctx, field)
+	case "score":
+		return ec.fieldContext_Event_score(ctx, field)
+	case "by":
+		return ec.fieldContext_Event_by(ctx, field)
+	case "direction":
+		return ec.fieldContext_Event_direction(ctx, field)
+	case "groups":
+		return ec.fieldContext_Event_groups(ctx, field)
+	case "milestone":
+		return ec.fieldContext_Event_milestone(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Event", field.Name)
+}
+
+func (ec *executionContext) childFields_EventConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_EventConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_EventConnection_pageInfo(ctx, field)
+	case "gap":
+		return ec.fieldContext_EventConnection_gap(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type EventConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_EventEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_EventEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_EventEdge_node(ctx, field)
+	case "gap":
+		return ec.fieldContext_EventEdge_gap(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type EventEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_Group(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -2815,6 +3140,36 @@ func (ec *executionContext) field_Query_articles_args(ctx context.Context, rawAr
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_events_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "kinds",
+		func(ctx context.Context, v any) ([]redisrepo.EventKind, error) {
+			return ec.unmarshalOEventKind2ᚕfrontpageᚋredisrepoᚐEventKindᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["kinds"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg2
+	return args, nil
+}
+
 func (ec *executionContext) field_Query_group_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -3004,6 +3359,28 @@ func (ec *executionContext) field_Subscription_articlePosted_args(ctx context.Co
 		return nil, err
 	}
 	args["after"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Subscription_event_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "kinds",
+		func(ctx context.Context, v any) ([]redisrepo.EventKind, error) {
+			return ec.unmarshalOEventKind2ᚕfrontpageᚋredisrepoᚐEventKindᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["kinds"] = arg1
 	return args, nil
 }
 
@@ -4442,6 +4819,488 @@ func (ec *executionContext) fieldContext_EditArticlePayload_userErrors(_ context
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _Event_kind(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Event) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Event_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.EventKind) graphql.Marshaler {
+			return ec.marshalNEventKind2frontpageᚋredisrepoᚐEventKind(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Event_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Event", field, false, false, errors.New("field of type EventKind does not have child fields"))
+}
+
+func (ec *executionContext) _Event_at(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Event) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Event_at(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.At, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Event_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Event", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Event_articleId(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Event) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Event_articleId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Article, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.ArticleID) graphql.Marshaler {
+			return ec.marshalNID2frontpageᚋredisrepoᚐArticleID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Event_articleId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Event", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Event_article(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Event) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Event_article(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Event_article(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Article) graphql.Marshaler {
+			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚐArticle(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Event_article(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Event",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Article(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_Event_article(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Event) (any, error) {
+	resolver := ec.Resolvers.Event()
+	if batch, ok := graphql.BatchParentsFor[*redisrepo.Event](ctx, "Event"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Article(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*redisrepo.Article](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Event.article",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Article(ctx, []*redisrepo.Event{obj})
+	return graphql.ResolveBatchSingleResult[*redisrepo.Article](
+		ctx,
+		results,
+		err,
+		"Event.article",
+	)
+}
+
+func (ec *executionContext) _Event_revision(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Event) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Event_revision(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Revision, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Event_revision(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Event", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Event_votes(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Event) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Event_votes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Votes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Event_votes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Event", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Event_downvotes(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Event) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Event_downvotes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Downvotes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Event_downvotes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Event", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Event_score(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Event) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Event_score(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Score, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalNFloat2float64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Event_score(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Event", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _Event_by(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Event) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Event_by(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.By, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖfrontpageᚋredisrepoᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Event_by(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Event",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Event_direction(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Event) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Event_direction(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Direction, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Vote) graphql.Marshaler {
+			return ec.marshalOVoteDirection2ᚖfrontpageᚋredisrepoᚐVote(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Event_direction(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Event", field, false, false, errors.New("field of type VoteDirection does not have child fields"))
+}
+
+func (ec *executionContext) _Event_groups(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Event) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Event_groups(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Groups, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []redisrepo.GroupName) graphql.Marshaler {
+			return ec.marshalOString2ᚕfrontpageᚋredisrepoᚐGroupNameᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Event_groups(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Event", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Event_milestone(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Event) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Event_milestone(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Milestone, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Event_milestone(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Event", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _EventConnection_edges(ctx context.Context, field graphql.CollectedField, obj *redisrepo.EventPage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EventConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*redisrepo.EventEdge) graphql.Marshaler {
+			return ec.marshalNEventEdge2ᚕᚖfrontpageᚋredisrepoᚐEventEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EventConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "EventConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_EventEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _EventConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *redisrepo.EventPage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EventConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2frontpageᚋredisrepoᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EventConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "EventConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _EventConnection_gap(ctx context.Context, field graphql.CollectedField, obj *redisrepo.EventPage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EventConnection_gap(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Gap, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EventConnection_gap(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("EventConnection", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _EventEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *redisrepo.EventEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EventEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EventEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("EventEdge", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _EventEdge_node(ctx context.Context, field graphql.CollectedField, obj *redisrepo.EventEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EventEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Event) graphql.Marshaler {
+			return ec.marshalNEvent2ᚖfrontpageᚋredisrepoᚐEvent(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EventEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "EventEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Event(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _EventEdge_gap(ctx context.Context, field graphql.CollectedField, obj *redisrepo.EventEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EventEdge_gap(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Gap, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EventEdge_gap(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("EventEdge", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
 func (ec *executionContext) _Group_id(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Group) (ret graphql.Marshaler) {
@@ -6123,6 +6982,50 @@ func (ec *executionContext) fieldContext_Query_moderationLog(ctx context.Context
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_events(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_events(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Events(ctx, fc.Args["after"].(*string), fc.Args["kinds"].([]redisrepo.EventKind), fc.Args["first"].(*int32))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.EventPage) graphql.Marshaler {
+			return ec.marshalOEventConnection2ᚖfrontpageᚋredisrepoᚐEventPage(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_events(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_EventConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_events_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query___type(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -6860,6 +7763,50 @@ func (ec *executionContext) fieldContext_Subscription_articlePosted(ctx context.
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Subscription_articlePosted_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Subscription_event(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_event(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().Event(ctx, fc.Args["after"].(*string), fc.Args["kinds"].([]redisrepo.EventKind))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.EventEdge) graphql.Marshaler {
+			return ec.marshalNEventEdge2ᚖfrontpageᚋredisrepoᚐEventEdge(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_event(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_EventEdge(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_event_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -9288,6 +10235,228 @@ func (ec *executionContext) _EditArticlePayload(ctx context.Context, sel ast.Sel
 	return out
 }
 
+var eventImplementors = []string{"Event"}
+
+func (ec *executionContext) _Event(ctx context.Context, sel ast.SelectionSet, obj *redisrepo.Event) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, eventImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Event")
+		case "kind":
+			out.Values[i] = ec._Event_kind(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "at":
+			out.Values[i] = ec._Event_at(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "articleId":
+			out.Values[i] = ec._Event_articleId(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "article":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Event_article(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "revision":
+			out.Values[i] = ec._Event_revision(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "votes":
+			out.Values[i] = ec._Event_votes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "downvotes":
+			out.Values[i] = ec._Event_downvotes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "score":
+			out.Values[i] = ec._Event_score(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "by":
+			out.Values[i] = ec._Event_by(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "direction":
+			out.Values[i] = ec._Event_direction(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "groups":
+			out.Values[i] = ec._Event_groups(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "milestone":
+			out.Values[i] = ec._Event_milestone(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var eventConnectionImplementors = []string{"EventConnection"}
+
+func (ec *executionContext) _EventConnection(ctx context.Context, sel ast.SelectionSet, obj *redisrepo.EventPage) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, eventConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("EventConnection")
+		case "edges":
+			out.Values[i] = ec._EventConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._EventConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "gap":
+			out.Values[i] = ec._EventConnection_gap(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var eventEdgeImplementors = []string{"EventEdge"}
+
+func (ec *executionContext) _EventEdge(ctx context.Context, sel ast.SelectionSet, obj *redisrepo.EventEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, eventEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("EventEdge")
+		case "cursor":
+			out.Values[i] = ec._EventEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._EventEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "gap":
+			out.Values[i] = ec._EventEdge_gap(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var groupImplementors = []string{"Group", "Node"}
 
 func (ec *executionContext) _Group(ctx context.Context, sel ast.SelectionSet, obj *redisrepo.Group) graphql.Marshaler {
@@ -10231,6 +11400,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "events":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_events(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "__type":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Query___type(ctx, field)
@@ -10568,6 +11759,8 @@ func (ec *executionContext) _Subscription(ctx context.Context, sel ast.Selection
 		return ec._Subscription_articleChanged(ctx, fields[0])
 	case "articlePosted":
 		return ec._Subscription_articlePosted(ctx, fields[0])
+	case "event":
+		return ec._Subscription_event(ctx, fields[0])
 	default:
 		panic("unknown field " + strconv.Quote(fields[0].Name))
 	}
@@ -11279,6 +12472,80 @@ func (ec *executionContext) unmarshalNEditArticleInput2frontpageᚋgraphᚐEditA
 	res, err := ec.unmarshalInputEditArticleInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
+
+func (ec *executionContext) marshalNEvent2ᚖfrontpageᚋredisrepoᚐEvent(ctx context.Context, sel ast.SelectionSet, v *redisrepo.Event) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._Event(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNEventEdge2ᚕᚖfrontpageᚋredisrepoᚐEventEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*redisrepo.EventEdge) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNEventEdge2ᚖfrontpageᚋredisrepoᚐEventEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNEventEdge2ᚖfrontpageᚋredisrepoᚐEventEdge(ctx context.Context, sel ast.SelectionSet, v *redisrepo.EventEdge) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._EventEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNEventKind2frontpageᚋredisrepoᚐEventKind(ctx context.Context, v any) (redisrepo.EventKind, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalNEventKind2frontpageᚋredisrepoᚐEventKind[tmp]
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNEventKind2frontpageᚋredisrepoᚐEventKind(ctx context.Context, sel ast.SelectionSet, v redisrepo.EventKind) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(marshalNEventKind2frontpageᚋredisrepoᚐEventKind[v])
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+var (
+	unmarshalNEventKind2frontpageᚋredisrepoᚐEventKind = map[string]redisrepo.EventKind{
+		"POSTED":    redisrepo.EventPosted,
+		"VOTED":     redisrepo.EventVoted,
+		"REGROUPED": redisrepo.EventRegrouped,
+		"EDITED":    redisrepo.EventEdited,
+		"DELETED":   redisrepo.EventDeleted,
+		"UNDELETED": redisrepo.EventUndeleted,
+		"MILESTONE": redisrepo.EventMilestone,
+	}
+	marshalNEventKind2frontpageᚋredisrepoᚐEventKind = map[redisrepo.EventKind]string{
+		redisrepo.EventPosted:    "POSTED",
+		redisrepo.EventVoted:     "VOTED",
+		redisrepo.EventRegrouped: "REGROUPED",
+		redisrepo.EventEdited:    "EDITED",
+		redisrepo.EventDeleted:   "DELETED",
+		redisrepo.EventUndeleted: "UNDELETED",
+		redisrepo.EventMilestone: "MILESTONE",
+	}
+)
 
 func (ec *executionContext) unmarshalNFloat2float64(ctx context.Context, v any) (float64, error) {
 	res, err := UnmarshalFloat(v)
@@ -12067,6 +13334,49 @@ func (ec *executionContext) marshalOEditArticlePayload2ᚖfrontpageᚋgraphᚐEd
 	return ec._EditArticlePayload(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalOEventConnection2ᚖfrontpageᚋredisrepoᚐEventPage(ctx context.Context, sel ast.SelectionSet, v *redisrepo.EventPage) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._EventConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOEventKind2ᚕfrontpageᚋredisrepoᚐEventKindᚄ(ctx context.Context, v any) ([]redisrepo.EventKind, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]redisrepo.EventKind, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNEventKind2frontpageᚋredisrepoᚐEventKind(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalOEventKind2ᚕfrontpageᚋredisrepoᚐEventKindᚄ(ctx context.Context, sel ast.SelectionSet, v []redisrepo.EventKind) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNEventKind2frontpageᚋredisrepoᚐEventKind(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) marshalOGroup2ᚖfrontpageᚋredisrepoᚐGroup(ctx context.Context, sel ast.SelectionSet, v *redisrepo.Group) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -12244,6 +13554,41 @@ func (ec *executionContext) marshalORegroupPayload2ᚖfrontpageᚋgraphᚐRegrou
 		return graphql.Null
 	}
 	return ec._RegroupPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOString2ᚕfrontpageᚋredisrepoᚐGroupNameᚄ(ctx context.Context, v any) ([]redisrepo.GroupName, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]redisrepo.GroupName, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNString2frontpageᚋredisrepoᚐGroupName(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalOString2ᚕfrontpageᚋredisrepoᚐGroupNameᚄ(ctx context.Context, sel ast.SelectionSet, v []redisrepo.GroupName) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := make(graphql.Array, len(v))
+	for i := range v {
+		ret[i] = ec.marshalNString2frontpageᚋredisrepoᚐGroupName(ctx, sel, v[i])
+	}
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) unmarshalOString2ᚕstringᚄ(ctx context.Context, v any) ([]string, error) {

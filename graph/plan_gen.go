@@ -102,6 +102,36 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"article":    plan.Read(func(obj *EditArticlePayload) *redisrepo.Article { return obj.Article }, plan.Object[redisrepo.Article]()),
 				"userErrors": plan.Read(func(obj *EditArticlePayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
 			},
+			"Event": {
+				"kind": plan.Read(func(obj *redisrepo.Event) redisrepo.EventKind { return obj.Kind }, plan.Leaf(func(to []byte, v redisrepo.EventKind) []byte {
+					return plan.AppendString(to, marshalNEventKind2frontpageᚋredisrepoᚐEventKind[v])
+				})),
+				"at":        plan.Read(func(obj *redisrepo.Event) time.Time { return obj.At }, plan.Leaf(plan.AppendTime)),
+				"articleId": plan.Read(func(obj *redisrepo.Event) redisrepo.ArticleID { return obj.Article }, plan.Leaf(AppendArticleID)),
+				"article": plan.Batch(func(ctx context.Context, objs []*redisrepo.Event) ([]*redisrepo.Article, error) {
+					return resolvers.Event().Article(ctx, objs)
+				}, plan.Object[redisrepo.Article]()),
+				"revision":  plan.Read(func(obj *redisrepo.Event) int { return obj.Revision }, plan.Leaf(plan.AppendInt[int])),
+				"votes":     plan.Read(func(obj *redisrepo.Event) int { return obj.Votes }, plan.Leaf(plan.AppendInt[int])),
+				"downvotes": plan.Read(func(obj *redisrepo.Event) int { return obj.Downvotes }, plan.Leaf(plan.AppendInt[int])),
+				"score":     plan.Read(func(obj *redisrepo.Event) float64 { return obj.Score }, plan.Leaf(AppendFloat)),
+				"by":        plan.Read(func(obj *redisrepo.Event) *redisrepo.User { return obj.By }, plan.Object[redisrepo.User]()),
+				"direction": plan.Read(func(obj *redisrepo.Event) *redisrepo.Vote { return obj.Direction }, plan.OptionalLeaf(func(to []byte, v redisrepo.Vote) []byte {
+					return plan.AppendString(to, marshalOVoteDirection2ᚖfrontpageᚋredisrepoᚐVote[v])
+				})),
+				"groups":    plan.Read(func(obj *redisrepo.Event) []redisrepo.GroupName { return obj.Groups }, plan.Leaves(plan.AppendString[redisrepo.GroupName], true)),
+				"milestone": plan.Read(func(obj *redisrepo.Event) *int { return obj.Milestone }, plan.OptionalLeaf(plan.AppendInt[int])),
+			},
+			"EventConnection": {
+				"edges":    plan.Read(func(obj *redisrepo.EventPage) []*redisrepo.EventEdge { return obj.Edges }, plan.Objects[redisrepo.EventEdge]()),
+				"pageInfo": plan.Read(func(obj *redisrepo.EventPage) *redisrepo.PageInfo { return &obj.PageInfo }, plan.Object[redisrepo.PageInfo]()),
+				"gap":      plan.Read(func(obj *redisrepo.EventPage) bool { return obj.Gap }, plan.Leaf(plan.AppendBoolean[bool])),
+			},
+			"EventEdge": {
+				"cursor": plan.Read(func(obj *redisrepo.EventEdge) string { return obj.Cursor() }, plan.Leaf(plan.AppendString[string])),
+				"node":   plan.Read(func(obj *redisrepo.EventEdge) *redisrepo.Event { return obj.Node }, plan.Object[redisrepo.Event]()),
+				"gap":    plan.Read(func(obj *redisrepo.EventEdge) bool { return obj.Gap }, plan.Leaf(plan.AppendBoolean[bool])),
+			},
 			"Group": {
 				"id":           plan.Read(func(obj *redisrepo.Group) string { return obj.ID() }, plan.Leaf(plan.AppendString[string])),
 				"name":         plan.Read(func(obj *redisrepo.Group) redisrepo.GroupName { return obj.Name }, plan.Leaf(plan.AppendString[redisrepo.GroupName])),
@@ -235,6 +265,10 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().ModerationLog(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 				}, plan.Object[ModerationConnection]()).Args(ec.field_Query_moderationLog_args),
+				"events": plan.Each(func(ctx context.Context, obj any) (*redisrepo.EventPage, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Query().Events(ctx, fc.Args["after"].(*string), fc.Args["kinds"].([]redisrepo.EventKind), fc.Args["first"].(*int32))
+				}, plan.Object[redisrepo.EventPage]()).Args(ec.field_Query_events_args),
 			},
 			"RateLimit": {
 				"limit":     plan.Read(func(obj *RateLimit) int { return obj.Limit }, plan.Leaf(plan.AppendInt[int])),
@@ -273,6 +307,7 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 			"Subscription": {
 				"articleChanged": plan.Source(plan.Object[redisrepo.Article]()),
 				"articlePosted":  plan.Source(plan.Object[redisrepo.Article]()),
+				"event":          plan.Source(plan.Object[redisrepo.EventEdge]()),
 			},
 			"User": {
 				"id":   plan.Read(func(obj *redisrepo.User) string { return obj.ID() }, plan.Leaf(plan.AppendString[string])),

@@ -39,3 +39,18 @@ func (r *Resolver) watchPosts(ctx context.Context, group redisrepo.GroupName, af
 	}
 	return r.repo.WatchPosts(ctx, group)
 }
+
+// watchEvents begins to watch the change feed, after the last event of the client or a cursor.
+func (r *Resolver) watchEvents(ctx context.Context, after *string, kinds []redisrepo.EventKind) (*redisrepo.Watch, error) {
+	if err := mayReadEvents(ctx); err != nil {
+		return nil, err
+	}
+	if id := endpoint.LastEvent(ctx); id != "" {
+		return r.repo.WatchEvents(ctx, lastEvent, id, kinds)
+	}
+	cursor := ""
+	if after != nil {
+		cursor = *after
+	}
+	return r.repo.WatchEvents(ctx, "after", cursor, kinds)
+}

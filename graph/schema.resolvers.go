@@ -70,6 +70,14 @@ func (r *duplicateLinkErrorResolver) Article(ctx context.Context, obj *Duplicate
 	return articleIfAny(ctx, obj.ArticleID)
 }
 
+func (r *eventResolver) Article(ctx context.Context, objs []*redisrepo.Event) ([]*redisrepo.Article, error) {
+	ids := make([]redisrepo.ArticleID, len(objs))
+	for i, event := range objs {
+		ids[i] = event.Article
+	}
+	return r.loadAll(ctx, ids)
+}
+
 func (r *groupResolver) Articles(ctx context.Context, obj *redisrepo.Group, order redisrepo.Order, direction redisrepo.Direction, page int32, pageSize *int32) ([]*redisrepo.Article, error) {
 	return r.list(ctx, redisrepo.InGroup(obj.Name, order, direction), page, pageSize)
 }
@@ -250,6 +258,10 @@ func (r *queryResolver) ModerationLog(ctx context.Context, first *int32, after *
 	return r.moderationLog(ctx, pageRequest(first, after, last, before))
 }
 
+func (r *queryResolver) Events(ctx context.Context, after *string, kinds []redisrepo.EventKind, first *int32) (*redisrepo.EventPage, error) {
+	return r.events(ctx, after, kinds, first)
+}
+
 func (r *subscriptionResolver) ArticleChanged(ctx context.Context, ids []string, revisions []int32) (<-chan *redisrepo.Article, error) {
 	if len(ids) > redisrepo.MaxWatched { // before looking at any id: a request has room for many thousands
 		return nil, badInput(fmt.Sprintf("1 to %d articles can be watched at once, these are %d", redisrepo.MaxWatched, len(ids)))
@@ -262,7 +274,7 @@ func (r *subscriptionResolver) ArticleChanged(ctx context.Context, ids []string,
 		}
 	}
 	watch, err := r.watchArticles(ctx, articles, revisions)
-	return endpoint.Watched(ctx, watch, err)
+	return endpoint.Watched[*redisrepo.Article](ctx, watch, err)
 }
 
 func (r *subscriptionResolver) ArticlePosted(ctx context.Context, group *string, after *string) (<-chan *redisrepo.Article, error) {
@@ -274,7 +286,12 @@ func (r *subscriptionResolver) ArticlePosted(ctx context.Context, group *string,
 		}
 	}
 	watch, err := r.watchPosts(ctx, name, after)
-	return endpoint.Watched(ctx, watch, err)
+	return endpoint.Watched[*redisrepo.Article](ctx, watch, err)
+}
+
+func (r *subscriptionResolver) Event(ctx context.Context, after *string, kinds []redisrepo.EventKind) (<-chan *redisrepo.EventEdge, error) {
+	watch, err := r.watchEvents(ctx, after, kinds)
+	return endpoint.Watched[*redisrepo.EventEdge](ctx, watch, err)
 }
 
 func (r *userResolver) IsModerator(ctx context.Context, objs []*redisrepo.User) ([]bool, error) {
@@ -299,6 +316,8 @@ func (r *Resolver) DuplicateLinkError() DuplicateLinkErrorResolver {
 	return &duplicateLinkErrorResolver{r}
 }
 
+func (r *Resolver) Event() EventResolver { return &eventResolver{r} }
+
 func (r *Resolver) Group() GroupResolver { return &groupResolver{r} }
 
 func (r *Resolver) GroupConnection() GroupConnectionResolver { return &groupConnectionResolver{r} }
@@ -317,6 +336,7 @@ type (
 	articleResolver            struct{ *Resolver }
 	articleConnectionResolver  struct{ *Resolver }
 	duplicateLinkErrorResolver struct{ *Resolver }
+	eventResolver              struct{ *Resolver }
 	groupResolver              struct{ *Resolver }
 	groupConnectionResolver    struct{ *Resolver }
 	moderationEntryResolver    struct{ *Resolver }

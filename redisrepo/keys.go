@@ -37,6 +37,7 @@ func (p partition) groups() string                { return p.key("groups:") }
 func (p partition) sizes() string                 { return p.ranking(bySize) }
 func (p partition) deleted() string               { return p.key("deleted:") }
 func (p partition) moderation() string            { return p.key("moderation:") }
+func (p partition) events() string                { return p.key("events:") }
 func (p partition) audit(id ArticleID) string     { return p.key("audit:", id.number()) }
 func (p partition) link(digest string) string     { return p.key("link:", digest) }
 func (p partition) history(id ArticleID) string   { return p.key("history:", id.number()) }

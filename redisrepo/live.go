@@ -34,6 +34,10 @@ type live struct {
 	wake        chan struct{}       // has a value if topics were added to due
 	coalesced   uint64              // see Stats
 	notified    uint64              // see Stats
+
+	eventWatches map[*Watch]struct{} // the watches of the change feed
+	feedWake     chan struct{}       // has a value if these are to be notified
+	feed         feedReads
 }
 
 // topic is an article that is watched, or a new one that waits for its watchers.

@@ -42,6 +42,7 @@ func (r *Repo) Listen(ctx context.Context, report func(error)) {
 	for i := range r.partitions {
 		all.Go(func() { r.subscribe(ctx, i, report) })
 	}
+	all.Go(func() { r.followEvents(ctx) })
 	r.notifyWatches(ctx, report)
 	all.Wait()
 }
@@ -392,6 +393,7 @@ func (r *Repo) handleMessage(text string, s *seenPosts) error {
 		return err
 	}
 	r.live.version.Add(1)
+	r.live.feedChanged()
 	r.stats.received(m.kind)
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -75,9 +75,12 @@ const (
 	placesCursor    = 'p'
 )
 
-// Cursor is what the watcher has now: what was delivered, and what was there when the watch began. ResumeArticles or
-// ResumePosts goes on after it.
+// Cursor is what the watcher has now: what was delivered, and what was there when the watch began. ResumeArticles,
+// ResumePosts or WatchEvents goes on after it.
 func (w *Watch) Cursor() string {
+	if w.feed != nil {
+		return w.feed.sent
+	}
 	if w.group != nil {
 		w.live.mu.Lock()
 		defer w.live.mu.Unlock()
@@ -295,11 +298,14 @@ func (r *Repo) ResumePosts(ctx context.Context, group GroupName, field, after st
 
 // Behind reports whether CatchUp has to be called before Take returns more.
 func (w *Watch) Behind() bool {
-	if w.group == nil {
+	if w.group == nil && w.feed == nil {
 		return false
 	}
 	w.live.mu.RLock()
 	defer w.live.mu.RUnlock()
+	if w.feed != nil {
+		return w.feed.behind && len(w.feed.queue) == 0
+	}
 	return w.behind && len(w.queue) == 0
 }
 
@@ -317,9 +323,12 @@ func (l *live) releaseAll(posts []post) {
 	}
 }
 
-// CatchUp reads up to queueLimit posts that the watcher does not have, for Take. After an error, Wake has a value when
+// CatchUp reads up to queueLimit posts or events that the watcher does not have, for Take. After an error, Wake has a value when
 // it should be called again.
 func (w *Watch) CatchUp(ctx context.Context) (err error) {
+	if w.feed != nil {
+		return w.catchUpEvents(ctx)
+	}
 	ctx = impatient(ctx)
 	l := w.live
 	l.mu.Lock()
@@ -373,7 +382,8 @@ func (w *Watch) CatchUp(ctx context.Context) (err error) {
 func (w *Watch) retry() {
 	w.live.mu.Lock()
 	defer w.live.mu.Unlock()
-	if _, open := w.live.postWatches[w]; open {
+	_, ofPosts := w.live.postWatches[w]
+	if _, ofEvents := w.live.eventWatches[w]; ofPosts || ofEvents {
 		w.signal()
 	}
 }

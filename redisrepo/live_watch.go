@@ -13,7 +13,7 @@ const MaxWatched = 100
 // queueLimit is the maximum number of posts that wait for a slow watcher.
 const queueLimit = 100
 
-// Watch delivers changed or new articles to one watcher. It delivers only while Listen runs. All methods
+// Watch delivers changed or new articles, or events, to one watcher. It delivers only while Listen runs. All methods
 // but Wake belong to one goroutine.
 type Watch struct {
 	live   *live
@@ -33,6 +33,8 @@ type Watch struct {
 	behind     bool       // there are posts that are not in the queue: see CatchUp
 	collecting bool       // CatchUp is reading
 	late       []post     // announced meanwhile
+
+	feed *feedWatch // only for a watch of events
 }
 
 // watched is an article of a watch.
@@ -128,9 +130,10 @@ func (w *Watch) OnWake(f func()) {
 	}
 }
 
-// Delivery is one article to send to a watcher. Call Newest right before sending it, and Done after.
+// Delivery is one article or event to send to a watcher. Call Newest right before sending an article, and Done after.
 type Delivery struct {
 	watch   *Watch
+	event   *EventEdge // nil for an article
 	topic   *topic
 	watched *watched // nil for a new article
 	latest  *Article // the newest state so far
@@ -141,7 +144,10 @@ type Delivery struct {
 // Take returns the next article that is new to the watcher. If ok is false, there is nothing to take
 // until Wake has a value again.
 func (w *Watch) Take() (d Delivery, ok bool) {
-	if w.group != nil {
+	switch {
+	case w.feed != nil:
+		return w.takeEvent()
+	case w.group != nil:
 		return w.takePost()
 	}
 	for range w.watched {
@@ -207,6 +213,9 @@ func (w *Watch) enqueue(p post) {
 	}
 }
 
+// Event returns the event, nil if the delivery is an article.
+func (d *Delivery) Event() *EventEdge { return d.event }
+
 // Newest returns the newest state of the article that this process knows. If it is sent at once, it is not
 // older than any state that this process has sent to any client. Even a new article may be deleted by then.
 func (d *Delivery) Newest() *Article {
@@ -221,6 +230,10 @@ func (d *Delivery) Newest() *Article {
 
 // Cursor is that of the watch after this delivery. Call it when the article is sent, in the order of Take.
 func (d *Delivery) Cursor() string {
+	if d.event != nil {
+		d.watch.feed.sent = d.event.Cursor()
+		return d.watch.feed.sent
+	}
 	if d.watched == nil {
 		return d.cursor
 	}
@@ -231,6 +244,9 @@ func (d *Delivery) Cursor() string {
 // Done ends the delivery. If ok is false, because sending failed, Take returns a watched article again
 // at its next notification.
 func (d *Delivery) Done(ok bool) {
+	if d.event != nil {
+		return
+	}
 	if d.watched != nil {
 		if !ok {
 			d.watched.shown = nil
@@ -251,6 +267,7 @@ func (w *Watch) Close() {
 	w.live.mu.Lock()
 	defer w.live.mu.Unlock()
 	delete(w.live.postWatches, w)
+	delete(w.live.eventWatches, w)
 	w.live.releaseAll(w.queue)
 	w.live.releaseAll(w.late)
 	for _, t := range w.taken {

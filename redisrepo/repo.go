@@ -192,7 +192,7 @@ func newRepo(ctx context.Context, client redis.UniversalClient, rules Rules, opt
 	if err != nil {
 		return nil, err
 	}
-	r := &Repo{client: client, rules: rules, groups: groups, voteCalls: calls, voteText: voteText(rules), live: live{wake: make(chan struct{}, 1)},
+	r := &Repo{client: client, rules: rules, groups: groups, voteCalls: calls, voteText: voteText(rules), live: live{wake: make(chan struct{}, 1), feedWake: make(chan struct{}, 1)},
 		onProgress: func(string, int, int) {}, upgrades: upgrades}
 	if single, ok := client.(interface{ Options() *redis.Options }); ok { // a cluster has one database
 		r.database = single.Options().DB

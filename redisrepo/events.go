@@ -1,0 +1,232 @@
+package redisrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// EventKind is the kind of a change in the change feed.
+type EventKind string
+
+// The kinds of events. Imports have none: the articles of an archive would push everything else out of the feed.
+const (
+	EventPosted    EventKind = kindPosted
+	EventVoted     EventKind = kindVoted // one event for each vote
+	EventRegrouped EventKind = kindRegrouped
+	EventEdited    EventKind = kindEdited
+	EventDeleted   EventKind = kindDeleted
+	EventUndeleted EventKind = kindUndeleted
+	EventMilestone EventKind = "milestone" // the article's net votes reached one of Rules.Milestones for the first time
+)
+
+// EventKinds are all kinds.
+var EventKinds = []EventKind{EventPosted, EventVoted, EventRegrouped, EventEdited, EventDeleted, EventUndeleted, EventMilestone}
+
+// Event is one change of an article, as the script that made the change wrote it. The events of an article are in the
+// order of their revisions. Legacy clients write no events.
+type Event struct {
+	Kind             EventKind
+	Article          ArticleID
+	Revision         int // of the article after the change; a milestone has that of the vote
+	Votes, Downvotes int // after the change
+	Score            float64
+	By               *User       // the user who made the change; nil: unknown
+	Direction        *Vote       // the voter's position after a vote; nil for other kinds
+	Groups           []GroupName // the article's groups after the change, sorted; nil if the change cannot have changed them
+	Milestone        *int        // the net votes that were reached; nil for other kinds
+	At               time.Time   // UTC, milliseconds, by the clock of Redis
+}
+
+// EventEdge is an event and its position in the feed. Gap reports that events before it may be missing, or that the
+// store has lost some that were delivered: see EventPage.
+type EventEdge struct {
+	Node *Event
+	Gap  bool
+
+	batch *eventBatch
+	index int // among the events of the batch
+}
+
+// Cursor is the position after the event.
+func (e *EventEdge) Cursor() string { return encodeFeed(e.batch.after(e.index)) }
+
+// EventPage is a part of the change feed.
+type EventPage struct {
+	Edges    []*EventEdge
+	PageInfo PageInfo // EndCursor is never nil, and after all events that were looked at, also those of other kinds
+	Gap      bool     // as in the edges
+}
+
+const (
+	// MaxEvents is the maximum number of events on a page.
+	MaxEvents = 1000
+	// maxFeedBatches is how often one page reads further, because it wants few kinds.
+	maxFeedBatches = 20
+)
+
+// ExpiredError says that the change feed has dropped events after a cursor. The reader has to read again what it follows.
+type ExpiredError struct {
+	LostFrom time.Time // events after this time are lost; zero: unknown
+	KeptFrom time.Time // time of the oldest event that is kept
+}
+
+func (e *ExpiredError) Error() string {
+	if e.LostFrom.IsZero() {
+		return fmt.Sprintf("the change feed no longer has the events after the cursor: it begins at %s", e.KeptFrom.Format(time.RFC3339))
+	}
+	return fmt.Sprintf("the change feed no longer has the events after %s: it begins at %s", e.LostFrom.Format(time.RFC3339), e.KeptFrom.Format(time.RFC3339))
+}
+
+// Events reads the change feed after a cursor, oldest first; nil or empty: from the oldest event that is kept. Those of
+// several partitions are in the order of their times. kinds are the wanted ones; none: all. first is 1 to MaxEvents; nil:
+// Rules.PageSize. A page may have fewer events although others follow: PageInfo says so.
+//
+// If the store does not have the event of the cursor, because it has lost its latest changes or was restored, or if the
+// site has another number of partitions now, the page begins 10 s before the cursor, and Gap is set. A cursor whose event
+// is older than the feed is an *ExpiredError. Sites without events refuse the call as Invalid.
+func (r *Repo) Events(ctx context.Context, after *string, kinds []EventKind, first *int) (EventPage, error) {
+	if err := r.keepsEvents(); err != nil {
+		return EventPage{}, err
+	}
+	size := r.rules.PageSize
+	if first != nil {
+		if size = *first; size < 1 || size > MaxEvents {
+			return EventPage{}, refuse(Invalid, "first", "first is between 1 and %d, not %d", MaxEvents, size)
+		}
+	}
+	at, err := parseCursor("after", after, decodeFeed)
+	if err != nil {
+		return EventPage{}, err
+	}
+	page := EventPage{PageInfo: PageInfo{HasPreviousPage: at != nil}}
+	from := feedStart{}
+	if at != nil {
+		from = *at
+	}
+	for range maxFeedBatches {
+		b, err := r.readFeed(ctx, from, size-len(page.Edges))
+		if err == nil && b.expired != nil {
+			err = b.expired
+		}
+		if err != nil {
+			return EventPage{}, storeFeedError(err)
+		}
+		page.Gap = page.Gap || b.gap
+		page.Edges = append(page.Edges, b.edges(kinds, b.gap)...)
+		from = feedStart{at: b.end()}
+		if page.PageInfo.HasNextPage = b.more; !b.more || len(page.Edges) == size {
+			break
+		}
+	}
+	end := encodeFeed(from.at)
+	page.PageInfo.EndCursor = &end
+	if len(page.Edges) > 0 {
+		start := page.Edges[0].Cursor()
+		page.PageInfo.StartCursor = &start
+	}
+	return page, nil
+}
+
+func (r *Repo) keepsEvents() error {
+	if r.rules.Events == 0 {
+		return refuse(Invalid, "", "this site keeps no events")
+	}
+	return nil
+}
+
+func storeFeedError(err error) error {
+	var expired *ExpiredError
+	if errors.As(err, &expired) {
+		return err
+	}
+	return storeError("read the change feed", err)
+}
+
+// eventBatch is a part of the feed that was read at once, from the partitions' positions on. It is immutable.
+type eventBatch struct {
+	from    []feedPosition
+	ids     []logCursor // of the events, in their order
+	events  []*Event    // nil for an entry that no script wrote; readers skip it
+	more    bool        // others follow
+	gap     bool        // the positions are not those that were asked for
+	expired *ExpiredError
+}
+
+// after returns the positions after the event with an index.
+func (b *eventBatch) after(index int) []feedPosition {
+	at := slices.Clone(b.from)
+	for _, id := range b.ids[:index+1] {
+		at[id.partition] = feedPosition{id: id}
+	}
+	return at
+}
+
+func (b *eventBatch) end() []feedPosition { return b.after(len(b.ids) - 1) }
+
+// edges returns the events of some kinds. gap is for the first of them.
+func (b *eventBatch) edges(kinds []EventKind, gap bool) (edges []*EventEdge) {
+	for i, e := range b.events {
+		if e == nil || len(kinds) > 0 && !slices.Contains(kinds, e.Kind) {
+			continue
+		}
+		edges = append(edges, &EventEdge{Node: e, Gap: gap, batch: b, index: i})
+		gap = false
+	}
+	return edges
+}
+
+// decodeEvent returns nil for an entry that the scripts did not write.
+func decodeEvent(id logCursor, fields map[string]any) *Event {
+	field := func(name string) string {
+		text, _ := fields[name].(string)
+		return text
+	}
+	article, err := ParseArticleID(field("article"))
+	revision, revisionErr := strconv.Atoi(field("revision"))
+	votes, votesErr := strconv.Atoi(field("votes"))
+	downvotes, downvotesErr := strconv.Atoi(field("downvotes"))
+	score, scoreErr := parseNumber(field("score"))
+	if errors.Join(err, revisionErr, votesErr, downvotesErr, scoreErr) != nil || !slices.Contains(EventKinds, EventKind(field("kind"))) {
+		return nil
+	}
+	e := &Event{
+		Kind: EventKind(field("kind")), Article: article, Revision: revision, Votes: votes, Downvotes: downvotes, Score: score, At: id.time(),
+	}
+	if by := field("by"); by != "" {
+		e.By = &User{Name: UserName(by)}
+	}
+	switch to := field("to"); e.Kind {
+	case EventVoted:
+		if position, ok := votePositions[to]; ok {
+			e.Direction = &position
+		}
+	case EventMilestone:
+		if n, err := strconv.Atoi(to); err == nil {
+			e.Milestone = &n
+		}
+	case EventDeleted:
+	default:
+		e.Groups = append([]GroupName{}, groupNames(to)...)
+	}
+	return e
+}
+
+// time is when an entry was added, by the clock of Redis.
+func (c logCursor) time() time.Time {
+	return time.UnixMilli(int64(c.milliseconds)).UTC() // #nosec G115 -- a time
+}
+
+// eventEntries decodes entries of a partition's stream.
+func eventEntries(messages []redis.XMessage, partition int) (ids []logCursor, events []*Event) {
+	for _, m := range messages {
+		id := newLogCursor(m.ID, partition)
+		ids, events = append(ids, id), append(events, decodeEvent(id, m.Values))
+	}
+	return ids, events
+}

@@ -1,0 +1,201 @@
+package redisrepo_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"frontpage/redisrepo"
+)
+
+// entry is an entry of a stream of events.
+type entry struct {
+	id       string // its milliseconds
+	kind     string
+	article  int
+	revision int
+}
+
+// addEvents adds entries as the scripts do.
+func (s *site) addEvents(entries ...entry) {
+	s.t.Helper()
+	for _, e := range entries {
+		tag := s.Tags()[e.article%len(s.Tags())]
+		err := s.raw.Do(s.ctx, "XADD", tag+"events:", e.id, "kind", e.kind, "article", fmt.Sprintf("article:%d", e.article),
+			"revision", e.revision, "votes", 1, "downvotes", 0, "score", "1772366832", "by", "bob", "to", "1").Err()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// feed returns the events of a page as "article.revision".
+func feed(page redisrepo.EventPage) string {
+	var texts []string
+	for _, e := range page.Edges {
+		texts = append(texts, fmt.Sprintf("%d.%d", e.Node.Article, e.Node.Revision))
+	}
+	return strings.Join(texts, " ")
+}
+
+func (s *site) events(after *string, first int, kinds ...redisrepo.EventKind) redisrepo.EventPage {
+	s.t.Helper()
+	page, err := s.Events(s.ctx, after, kinds, &first)
+	if err != nil {
+		s.t.Fatalf("Events: %v", err)
+	}
+	return page
+}
+
+// wantFeed fails the test unless a page has these events, and says whether there are more and a gap.
+func (s *site) wantFeed(page redisrepo.EventPage, want string, more, gap bool) {
+	s.t.Helper()
+	if got := feed(page); got != want || page.PageInfo.HasNextPage != more || page.Gap != gap {
+		s.t.Errorf("got %q, more %v, gap %v; want %q, %v, %v", got, page.PageInfo.HasNextPage, page.Gap, want, more, gap)
+	}
+}
+
+func TestEventsOfPartitionsAreMergedByTime(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, redisrepo.WithPartitions(4))
+	s.wantFeed(s.events(nil, 10), "", false, false)
+	s.addEvents(entry{"2000", "posted", 1, 1}, entry{"1000", "posted", 2, 1}, entry{"3000", "voted", 1, 2}, entry{"2500", "voted", 2, 2})
+	s.wantFeed(s.events(nil, 10), "2.1 1.1 2.2 1.2", false, false)
+	s.wantFeed(s.events(nil, 2), "2.1 1.1", true, false)
+	for from := range 4 {
+		var seen []string
+		after := s.events(nil, 10).Edges[from].Cursor()
+		for more := true; more; {
+			page := s.events(&after, 1)
+			seen = append(seen, feed(page))
+			after, more = *page.PageInfo.EndCursor, page.PageInfo.HasNextPage
+		}
+		want := []string{"1.1", "2.2", "1.2", ""}[from:]
+		if from < 3 {
+			want = want[:len(want)-1]
+		}
+		if !slices.Equal(seen, want) {
+			t.Errorf("after event %d: got %q, want %q", from, seen, want)
+		}
+	}
+}
+
+func TestEventsOfAPartitionThatIsLateAreNotSkipped(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, redisrepo.WithPartitions(4))
+	before := s.events(nil, 10).PageInfo.EndCursor
+	s.addEvents(entry{"5000", "posted", 1, 1})
+	page := s.events(before, 10)
+	s.wantFeed(page, "1.1", false, false)
+	s.addEvents(entry{"1000", "posted", 2, 1}) // the clock of its server is behind
+	s.wantFeed(s.events(page.PageInfo.EndCursor, 10), "2.1", false, false)
+}
+
+func TestEventsOfOtherKindsAreLeftOut(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	for i := range 500 {
+		s.addEvents(entry{fmt.Sprint(1000 + i), "voted", 1, i + 2})
+	}
+	s.addEvents(entry{"9000", "deleted", 1, 502}, entry{"9001", "nonsense", 1, 503})
+	s.wantFeed(s.events(nil, 100, redisrepo.EventDeleted, redisrepo.EventPosted), "1.502", false, false)
+	page := s.events(nil, 3, redisrepo.EventDeleted)
+	if page.PageInfo.HasNextPage = true; len(page.Edges) > 0 {
+		t.Errorf("a short page looks at too much: %q", feed(page))
+	}
+	for page.PageInfo.HasNextPage && len(page.Edges) == 0 {
+		page = s.events(page.PageInfo.EndCursor, 3, redisrepo.EventDeleted)
+	}
+	s.wantFeed(page, "1.502", false, false)
+}
+
+func TestCursorsThatTheFeedHasDroppedAreExpired(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(r *redisrepo.Rules) { r.Events = 3 }, one)
+	empty := s.events(nil, 10).PageInfo.EndCursor
+	for i := range 5 {
+		s.addEvents(entry{fmt.Sprint(1000 + i), "voted", 1, i + 2})
+	}
+	page := s.events(nil, 10)
+	s.raw.XTrimMaxLen(s.ctx, "events:", 3)
+	s.wantFeed(s.events(nil, 10), "1.4 1.5 1.6", false, false)
+	for i := range 5 {
+		after := page.Edges[i].Cursor()
+		got, err := s.Events(s.ctx, &after, nil, nil)
+		var expired *redisrepo.ExpiredError
+		switch {
+		case i >= 2:
+			s.wantFeed(got, []string{"1.5 1.6", "1.6", ""}[i-2], false, false)
+		case !errors.As(err, &expired):
+			t.Errorf("a cursor whose event was dropped: got %v and %v, want an ExpiredError", feed(got), err)
+		case !expired.LostFrom.Equal(time.UnixMilli(int64(1000+i))) || !expired.KeptFrom.Equal(time.UnixMilli(1002)):
+			t.Errorf("got %+v, want lost from %d and kept from 1002", expired, 1000+i)
+		}
+	}
+	if _, err := s.Events(s.ctx, empty, nil, nil); !errors.As(err, new(*redisrepo.ExpiredError)) {
+		t.Errorf("a cursor of an empty feed: got %v, want an ExpiredError", err)
+	}
+}
+
+func TestCursorAheadOfTheFeedIsAGap(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	s.addEvents(entry{"1000", "posted", 1, 1}, entry{"95000", "voted", 1, 2}, entry{"101000", "voted", 1, 3}, entry{"101500", "voted", 1, 4})
+	page := s.events(nil, 10)
+	last := page.Edges[3].Cursor()
+	s.raw.XDel(s.ctx, "events:", "101500-0") // a failover lost it
+	again := s.events(&last, 10)
+	s.wantFeed(again, "1.2 1.3", false, true)
+	if !again.Edges[0].Gap || again.Edges[1].Gap {
+		t.Errorf("gaps of the edges: got %v and %v, want true and false", again.Edges[0].Gap, again.Edges[1].Gap)
+	}
+	s.addEvents(entry{"102000", "voted", 1, 4})
+	s.wantFeed(s.events(&last, 10), "1.2 1.3 1.4", false, true)
+	s.wantFeed(s.events(again.PageInfo.EndCursor, 10), "1.4", false, false)
+
+	s.raw.Del(s.ctx, "events:") // another store
+	gone := s.events(&last, 10)
+	s.wantFeed(gone, "", false, true)
+	s.addEvents(entry{"200000", "posted", 2, 1})
+	s.wantFeed(s.events(gone.PageInfo.EndCursor, 10), "2.1", false, false)
+	s.wantFeed(s.events(&last, 10), "2.1", false, true)
+}
+
+func TestCursorOfAnotherNumberOfPartitionsIsAGap(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	s.addEvents(entry{"100000", "posted", 1, 1}, entry{"100001", "posted", 2, 1})
+	after := s.events(nil, 1).Edges[0].Cursor()
+	many := newSite(t, nil, redisrepo.WithPartitions(4))
+	many.addEvents(entry{"1000", "posted", 1, 1}, entry{"99000", "voted", 1, 2}, entry{"100500", "voted", 2, 1})
+	page := many.events(&after, 10)
+	many.wantFeed(page, "1.2 2.1", false, true)
+	many.wantFeed(many.events(page.PageInfo.EndCursor, 10), "", false, false)
+}
+
+func TestInvalidReadsOfTheFeedAreRefused(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	wrong, zero, many := "x", 0, redisrepo.MaxEvents+1
+	s.addEvents(entry{"1000", "posted", 1, 1})
+	cursor := s.events(nil, 1).Edges[0].Cursor()
+	half := cursor[:len(cursor)/2]
+	for name, call := range map[string]func() (redisrepo.EventPage, error){
+		"no cursor":   func() (redisrepo.EventPage, error) { return s.Events(s.ctx, &wrong, nil, nil) },
+		"half cursor": func() (redisrepo.EventPage, error) { return s.Events(s.ctx, &half, nil, nil) },
+		"first 0":     func() (redisrepo.EventPage, error) { return s.Events(s.ctx, nil, nil, &zero) },
+		"first 1001":  func() (redisrepo.EventPage, error) { return s.Events(s.ctx, nil, nil, &many) },
+		"no events": func() (redisrepo.EventPage, error) {
+			return s.reopened(s.server.Client, func(r *redisrepo.Rules) { r.Events = 0 }).Events(s.ctx, nil, nil, nil)
+		},
+	} {
+		if _, err := call(); !errors.As(err, new(redisrepo.Refusal)) {
+			t.Errorf("%s: got %v, want a refusal", name, err)
+		}
+	}
+	empty := ""
+	s.wantFeed(s.events(&empty, 1), "1.1", false, false)
+}
