@@ -11,13 +11,14 @@ export default defineConfig({
     outDir: "../dist/site",
     emptyOutDir: true,
     target: "es2022",
-    modulePreload: { polyfill: false },
+    modulePreload: false, // the server sends a header: see web.go
     license: { fileName: "licenses.md" },
-    // Names without hashes, so that builds of two branches differ in the same few files.
+    // The first files have names without hashes, so that builds of two branches differ in the same few files. The
+    // second script needs one: a page that is open while the server is replaced must not load that of another version.
     rolldownOptions: {
       output: {
         entryFileNames: "assets/site.js",
-        chunkFileNames: "assets/[name].js",
+        chunkFileNames: "assets/[name]-[hash].js",
         assetFileNames: "assets/[name][extname]",
       },
     },

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -35,13 +36,20 @@ const (
 // with the site's own error page.
 var sitePaths = []string{"/new", "/groups", "/g/{group}", "/g/{group}/new", "/a/{number}", "/u/{user}", "/submit", "/signin"}
 
+// laterPaths are those of sitePaths whose pages are in the site's second script.
+var laterPaths = []string{"/groups", "/submit"}
+
 // Handler serves the site at / and GraphiQL at /graphiql, by GET and HEAD.
 func Handler(o Options) http.Handler {
 	mux := http.NewServeMux()
 	if o.Site {
 		site := page("dist/site/index.html", sitePolicy)
 		for _, path := range sitePaths {
-			mux.Handle("GET "+path, o.checked(site))
+			page := o.checked(site)
+			if slices.Contains(laterPaths, path) {
+				page = preload(secondScript(), page)
+			}
+			mux.Handle("GET "+path, page)
 		}
 		mux.Handle("GET /", folder("dist/site", "", site, site))
 	}
@@ -70,6 +78,23 @@ func (o Options) checked(page *file) http.Handler {
 		}
 		page.ServeHTTP(w, req)
 	})
+}
+
+// preload has the browser load a script while it reads the page, instead of when the first script asks for it.
+func preload(script string, page http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		w.Header().Set("Link", "<"+script+">; rel=modulepreload")
+		page.ServeHTTP(w, req)
+	})
+}
+
+// secondScript returns the path of the site's second script, whose name has a hash.
+func secondScript() string {
+	names, err := fs.Glob(dist, "dist/site/assets/later-*.js")
+	if err != nil || len(names) != 1 {
+		panic("dist has not one second script") // impossible: a test compares dist with its sources
+	}
+	return strings.TrimPrefix(names[0], "dist/site")
 }
 
 // hasFeeds matches the patterns of pages with feeds of their own. The others link to those of /.

@@ -127,8 +127,8 @@ func TestAllFilesAreServed(t *testing.T) {
 		if have := got.header.Values("Content-Security-Policy"); len(have) != 1 || have[0] != "default-src 'none'" {
 			t.Errorf("%s: Content-Security-Policy is %q", path, have)
 		}
-		// The explorer's assets have a hash in their names, the others have not.
-		cached, hashed := got.header.Get("Cache-Control"), strings.HasPrefix(path, "/graphiql/assets/")
+		// The explorer's assets and the second script have a hash in their names, the others have not.
+		cached, hashed := got.header.Get("Cache-Control"), strings.HasPrefix(path, "/graphiql/assets/") || path == secondScript(t)
 		if strings.Contains(cached, "immutable") != hashed || !hashed && cached != "no-cache" {
 			t.Errorf("%s: Cache-Control is %q", path, cached)
 		}
@@ -457,21 +457,48 @@ func TestFilesAreCompressedIfAccepted(t *testing.T) {
 }
 
 // The site promises to stay small: what it adds has to make room for itself.
-func TestTheScriptOfTheSiteIsSmall(t *testing.T) {
+func TestTheScriptsOfTheSiteAreSmall(t *testing.T) {
 	t.Parallel()
-	var zipped bytes.Buffer
-	w, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
-	if err != nil {
-		t.Fatal(err)
+	for script, most := range map[string]int{"/assets/site.js": 40 << 10, secondScript(t): 10 << 10} {
+		var zipped bytes.Buffer
+		w, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(readFile(t, "dist/site"+script)); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if zipped.Len() > most {
+			t.Errorf("%s has %d bytes after gzip, want at most %d", script, zipped.Len(), most)
+		}
 	}
-	if _, err := w.Write(readFile(t, "dist/site/assets/site.js")); err != nil {
-		t.Fatal(err)
+}
+
+// secondScript returns the path of the site's second script.
+func secondScript(t *testing.T) string {
+	t.Helper()
+	names, err := filepath.Glob("dist/site/assets/later-*.js")
+	if err != nil || len(names) != 1 {
+		t.Fatalf("%v: second scripts %q, want one", err, names)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
+	return "/assets/" + filepath.Base(names[0])
+}
+
+// Pages of the second script name it in a header, so that the browser loads both scripts at the same time.
+func TestPagesOfTheSecondScriptPreloadIt(t *testing.T) {
+	t.Parallel()
+	c := serve(t, everything)
+	want := "<" + secondScript(t) + ">; rel=modulepreload"
+	for path, preloaded := range map[string]bool{"/groups": true, "/submit?group=go": true, "/": false, "/new": false, "/g/go": false, "/a/17": false, "/nothing": false} {
+		if have := c.get(path).header.Values("Link"); slices.Contains(have, want) != preloaded || len(have) > 1 {
+			t.Errorf("%s: Link is %q, preloaded: %t", path, have, preloaded)
+		}
 	}
-	if most := 40 << 10; zipped.Len() > most {
-		t.Errorf("site.js has %d bytes after gzip, want at most %d", zipped.Len(), most)
+	if first := string(readFile(t, "dist/site/assets/site.js")); !strings.Contains(first, "./"+path.Base(secondScript(t))) {
+		t.Error("the first script does not load the second one")
 	}
 }
 

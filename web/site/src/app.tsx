@@ -4,16 +4,15 @@ import { ArticlePage } from "./article";
 import { connect } from "./client";
 import { Footer, Header } from "./frame";
 import { Start } from "./gql";
-import { GroupsPage } from "./groups";
 import { Keyboard } from "./keyboard";
 import { GroupPage, HomePage, UserPage } from "./lists";
+import { useLater } from "./load";
 import { isUnanswered, useRepeat } from "./mutations";
 import { PageContext, usePage, useTitle } from "./page";
-import { feeds, followLinks, parse, useVisit } from "./router";
+import { feeds, followLinks, type LaterRoute, parse, useVisit } from "./router";
 import { isAnonymous, isSame, onTokenChange, readSession, rememberMethod, signOut } from "./session";
 import { SignInPage } from "./signin";
-import { Failed, Missing, Skeleton } from "./states";
-import { SubmitPage } from "./submit";
+import { Failed, Missing, Skeleton, Unloaded } from "./states";
 
 const messageTime = 6000; // milliseconds
 const storeWait = 5000; // milliseconds
@@ -177,20 +176,25 @@ function Content({ error, retry }: { error?: CombinedError; retry(): void }) {
       ) : (
         <HomePage order={route.order} />
       );
-    case "groups":
-      return <GroupsPage />;
     case "article":
       return <ArticlePage id={route.id} />;
     case "user":
       return <UserPage name={route.name} />;
-    case "submit":
-      return <SubmitPage />;
     case "signin":
       if (site) return <SignInPage site={site} />;
       return error ? <Failed level={1} error={error} retry={retry} /> : <Skeleton rows={2} />;
     case "missing":
       return <MissingPage />;
+    default:
+      return <LaterPage route={route} />;
   }
+}
+
+/** A page of the second script. */
+function LaterPage({ route }: { route: LaterRoute }) {
+  const { later, failed } = useLater();
+  if (later) return <later.Page route={route} />;
+  return failed ? <Unloaded /> : <Skeleton />;
 }
 
 function MissingPage() {

@@ -1,3 +1,4 @@
+import { preload } from "./load";
 import { usePage } from "./page";
 import { feeds, navigate, paths } from "./router";
 import { type Site, signInAddress } from "./session";
@@ -6,7 +7,7 @@ import { type Site, signInAddress } from "./session";
 export function Header({ path, checking }: { path: string; checking: boolean }) {
   const { site, viewer } = usePage();
   return (
-    <header class="top">
+    <header class="top" onPointerOver={preload} onFocusIn={preload}>
       <div class="shell">
         <a class="brand" href="/">
           <svg aria-hidden="true" viewBox="0 0 16 16">

@@ -1,6 +1,6 @@
 import { useQuery } from "@urql/preact";
 import { useState } from "preact/hooks";
-import { Groups } from "./gql";
+import { Groups } from "./later-gql";
 import { useSettled, useTitle } from "./page";
 import { navigate, paths, useScroll } from "./router";
 import { Empty, Failed, Skeleton } from "./states";

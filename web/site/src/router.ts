@@ -4,13 +4,15 @@ import type { ArticleOrder } from "./gql";
 
 /** A page of the site. */
 export type Route =
+  | LaterRoute
   | { page: "list"; order: ArticleOrder; group?: string }
-  | { page: "groups" }
   | { page: "article"; id: string }
   | { page: "user"; name: string }
-  | { page: "submit" }
   | { page: "signin" }
   | { page: "missing" };
+
+/** A page of the second script. */
+export type LaterRoute = { page: "groups" } | { page: "submit" };
 
 /** Returns the page of a path: `missing` for an unknown path, or one that cannot be decoded. */
 export function parse(path: string): Route {

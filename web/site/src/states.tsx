@@ -58,6 +58,18 @@ export function Failed({ error, retry, level }: { error: CombinedError; retry():
   );
 }
 
+/** Instead of what is in the second script, if that cannot be loaded. */
+export function Unloaded() {
+  return (
+    <div class="empty" role="alert">
+      <p>This part of the site could not be loaded.</p>
+      <button class="button" type="button" onClick={() => location.reload()}>
+        Try again
+      </button>
+    </div>
+  );
+}
+
 /**
  * The placeholder of a list that is loading. It appears after a short delay, so that a fast response
  * causes no flicker.

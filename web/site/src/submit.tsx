@@ -12,7 +12,8 @@ import {
   withGroup,
 } from "./draft";
 import { askToSignIn } from "./frame";
-import { ArticleByLink, Groups, type PostMutation } from "./gql";
+import type { PostMutation } from "./gql";
+import { ArticleByLink, Groups } from "./later-gql";
 import { useSend } from "./mutations";
 import { usePage, useSettled, useTitle } from "./page";
 import { explainError, sentence } from "./problem";
