@@ -198,6 +198,9 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 	}
 	operator.followStore(st, repo)
 	log.Info("the store is " + st.String())
+	if s.Ranking != redisrepo.Linear {
+		log.Info("legacy clients must not write to this store: they give each vote VOTE_SCORE", "ranking", s.Ranking)
+	}
 	switch {
 	case len(s.DevHosts) > 0:
 		log.Warn(options.Identity.String()+"; DEV_HOSTS is set: everyone who can connect can act as any user, also as a moderator", "address", listener.Addr(), "dev_hosts", s.DevHosts)

@@ -75,10 +75,29 @@ func (s *Summary) count(rec *redisrepo.Record) {
 }
 
 type header struct {
-	Frontpage string                 `json:"frontpage"`
-	Version   int                    `json:"version"`
-	Rules     map[string]json.Number `json:"rules"`
-	Last      redisrepo.ArticleID    `json:"last"`
+	Frontpage string              `json:"frontpage"`
+	Version   int                 `json:"version"`
+	Rules     map[string]rule     `json:"rules"`
+	Last      redisrepo.ArticleID `json:"last"`
+}
+
+// rule is the value of a rule: a number, or the name of the ranking.
+type rule string
+
+// MarshalJSON writes a number as a number.
+func (r rule) MarshalJSON() ([]byte, error) {
+	if _, err := strconv.Atoi(string(r)); err == nil {
+		return []byte(r), nil
+	}
+	return json.Marshal(string(r))
+}
+
+// UnmarshalJSON reads both.
+func (r *rule) UnmarshalJSON(text []byte) error {
+	if len(text) > 0 && text[0] == '"' {
+		return json.Unmarshal(text, (*string)(r))
+	}
+	return json.Unmarshal(text, (*json.Number)(r))
 }
 
 type footer struct {
@@ -183,15 +202,15 @@ func partly(rec *redisrepo.Record) string {
 type jsonWriter struct {
 	out   *bufio.Writer
 	lines *json.Encoder
-	rules map[string]json.Number
+	rules map[string]rule
 }
 
 func newJSONWriter(to io.Writer, repo *redisrepo.Repo) *jsonWriter {
-	w := &jsonWriter{out: bufio.NewWriterSize(to, 1<<16), rules: map[string]json.Number{}}
+	w := &jsonWriter{out: bufio.NewWriterSize(to, 1<<16), rules: map[string]rule{}}
 	w.lines = json.NewEncoder(w.out)
 	w.lines.SetEscapeHTML(false)
-	for rule, value := range repo.RankingRules() {
-		w.rules[rule] = json.Number(value)
+	for name, value := range repo.RankingRules() {
+		w.rules[name] = rule(value)
 	}
 	return w
 }

@@ -58,8 +58,8 @@ func Read(ctx context.Context, client redis.UniversalClient, rules redisrepo.Rul
 		return sum, err
 	}
 	source := redisrepo.Source{Digest: "sha256:" + hex.EncodeToString(digest.Sum(nil)), Rules: map[string]string{}, Last: r.header.Last}
-	for rule, value := range r.header.Rules {
-		source.Rules[rule] = value.String()
+	for name, value := range r.header.Rules {
+		source.Rules[name] = string(value)
 	}
 	filling, err := redisrepo.Fill(ctx, client, rules, source, options...)
 	if err != nil {

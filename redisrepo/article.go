@@ -17,7 +17,7 @@ type Article struct {
 	Text      *string // nil if the article is only a link
 	Poster    User
 	CreatedAt time.Time // posting time, UTC; whole seconds, except for articles of legacy clients
-	Score     float64   // posting time, Unix seconds, plus VoteScore for every net vote
+	Score     float64   // posting time, Unix seconds, plus what the votes are worth, see Rules.Worth
 	Votes     int       // net: Upvotes minus Downvotes
 	Upvotes   int
 	Downvotes int
@@ -211,7 +211,7 @@ func (r *Repo) apply(a *Article, s state) {
 
 // setVotes sets the votes and what follows from them.
 func (r *Repo) setVotes(a *Article, votes, downvotes float64) {
-	a.Score = a.postedAt + float64(r.rules.VoteScore)*votes
+	a.Score = a.postedAt + r.rules.Worth(votes)
 	a.Votes, a.Downvotes = int(votes), int(downvotes)
 	a.Upvotes = a.Votes + a.Downvotes
 	a.IsInteresting = a.Votes >= r.rules.InterestingVotes

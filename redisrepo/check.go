@@ -23,7 +23,7 @@ type Checked struct {
 // consistent store:
 //
 //   - time:, score: and the hashes name the same articles;
-//   - score is time + VoteScore for each vote, as equal doubles;
+//   - score is time + what the votes are worth, as equal doubles;
 //   - while voting is open, the sets of voters have as many members as the counts say, plus one for a
 //     poster's vote that does not count; they have no common member, and they expire;
 //   - an article is in the sets of its groups and among its poster's articles, in the group

@@ -55,8 +55,8 @@ func Fill(ctx context.Context, client redis.UniversalClient, rules Rules, source
 func (f *Filling) claim(ctx context.Context) error {
 	r := f.r
 	for rule, value := range r.RankingRules() {
-		if f.source.Rules[rule] != value {
-			return fmt.Errorf("%s is %s in the file and %s in the settings: use the same settings", rule, f.source.Rules[rule], value)
+		if was := recordedRule(f.source.Rules, rule); was != value {
+			return fmt.Errorf("%s is %s in the file and %s in the settings: use the same settings", rule, was, value)
 		}
 	}
 	record, err := r.client.HGetAll(ctx, untagged.meta()).Result()
@@ -82,7 +82,7 @@ func (f *Filling) claim(ctx context.Context) error {
 		return fmt.Errorf("the store is not empty: it has %d keys, and no site; empty it, or use another store", keys)
 	}
 	for rule, value := range r.RankingRules() {
-		if was, ok := record[rule]; ok && was != value {
+		if was := recordedRule(record, rule); was != "" && was != value {
 			return fmt.Errorf("%s is %s in the store and %s in the settings: use the same settings", rule, was, value)
 		}
 	}
@@ -243,7 +243,7 @@ func (f *Filling) putCall(rec *Record) (keys []string, args []any) {
 		rec.Votes,                                                                                                 // ARGV[3] votes
 		rec.Downvotes,                                                                                             // ARGV[4] downvotes
 		rec.Revision,                                                                                              // ARGV[5] revision
-		f.r.rules.VoteScore,                                                                                       // ARGV[6] vote_score
+		f.r.rules.rankingText(),                                                                                   // ARGV[6] ranking
 		f.r.rules.InterestingVotes,                                                                                // ARGV[7] interesting_votes
 		groupText(rec.Groups),                                                                                     // ARGV[8] group_text
 		deleted,                                                                                                   // ARGV[9] deleted_at

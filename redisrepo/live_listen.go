@@ -348,7 +348,7 @@ type message struct {
 
 // postedAt is the posting time of the message's article: its score without the votes.
 func (m message) postedAt(rules Rules) float64 {
-	return m.score - float64(rules.VoteScore)*m.state.votes
+	return m.score - rules.Worth(m.state.votes)
 }
 
 // parseMessage parses a message other than hello. It ignores what it does not know, since a later version

@@ -176,8 +176,8 @@ func (m *migration) readMeta(ctx context.Context) error {
 		}
 		m.from.noteForgotten(meta)
 		for rule, value := range m.from.RankingRules() {
-			if meta[rule] != value {
-				return fmt.Errorf("%s is %s in the data and %s in the settings: use the same settings as the server", rule, meta[rule], value)
+			if was := recordedRule(meta, rule); was != value {
+				return fmt.Errorf("%s is %s in the data and %s in the settings: use the same settings as the server", rule, was, value)
 			}
 		}
 	}

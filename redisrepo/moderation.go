@@ -88,7 +88,7 @@ func (r *Repo) Undelete(ctx context.Context, id ArticleID, by Actor) (article *A
 			by.Name.member(),         // ARGV[2] by
 			e.groups,                 // ARGV[3] expected_groups
 			e.poster,                 // ARGV[4] expected_poster
-			r.rules.VoteScore,        // ARGV[5] vote_score
+			r.rules.rankingText(),    // ARGV[5] ranking
 			r.rules.InterestingVotes, // ARGV[6] interesting_votes
 			moderationEntries,        // ARGV[7] max_entries
 			r.scriptNow(),            // ARGV[8] now

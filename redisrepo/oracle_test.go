@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -14,7 +15,9 @@ import (
 type oracle struct {
 	now       int64 // Unix seconds
 	window    int64
+	ranking   redisrepo.Ranking
 	worth     int64 // of a vote
+	decay     int64 // the cap or the half-life
 	famous    int   // votes that make an article interesting
 	byPosters bool  // whether a poster's own vote counts
 	reserved  int64 // how long a link cannot be posted again
@@ -227,7 +230,18 @@ func (t *article) count() (ups, downs int) {
 
 func (o *oracle) score(t *article) int64 {
 	ups, downs := t.count()
-	return t.at + o.worth*int64(ups-downs)
+	votes := int64(ups - downs)
+	switch o.ranking {
+	case redisrepo.Capped:
+		return t.at + min(max(o.worth*votes, -o.decay/2), o.decay)
+	case redisrepo.HalfLifeRanking:
+		worth := int64(math.Round(float64(o.decay) * math.Log2(1+math.Abs(float64(votes)))))
+		if votes < 0 {
+			worth = -worth
+		}
+		return t.at + worth
+	}
+	return t.at + o.worth*votes
 }
 
 func (o *oracle) interesting(t *article) bool {

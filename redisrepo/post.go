@@ -254,7 +254,7 @@ func (r *Repo) postCall(id ArticleID, poster UserName, s submission, o postOptio
 		o.at,                          // ARGV[7] posted_at
 		o.votes,                       // ARGV[8] votes
 		r.rules.PosterVotes,           // ARGV[9] counted
-		r.rules.VoteScore,             // ARGV[10] vote_score
+		r.rules.rankingText(),         // ARGV[10] ranking
 		seconds(r.rules.VotingWindow), // ARGV[11] window
 		seconds(voterMargin),          // ARGV[12] margin
 		r.rules.InterestingVotes,      // ARGV[13] interesting_votes

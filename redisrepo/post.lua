@@ -23,7 +23,7 @@
 -- ARGV[7]   posting time, Unix seconds; empty: now
 -- ARGV[8]   net votes, without a vote of the poster that does not count
 -- ARGV[9]   1 if the poster's own vote counts, else 0
--- ARGV[10]  worth of one vote, seconds
+-- ARGV[10]  the ranking, as worth in shared.lua takes it
 -- ARGV[11]  voting window, seconds
 -- ARGV[12]  how much longer than the window the voters are kept, seconds
 -- ARGV[13]  net votes that make an article interesting
@@ -49,7 +49,7 @@ local posted, counter, record = KEYS[7], KEYS[8], KEYS[9]
 local changes, link_record, sizes = KEYS[10], KEYS[11], KEYS[12]
 local member, number, poster = ARGV[1], ARGV[2], ARGV[3]
 local title, link, text, posted_at = ARGV[4], ARGV[5], ARGV[6], ARGV[7]
-local votes, counted, vote_score = tonumber(ARGV[8]), ARGV[9] == '1', tonumber(ARGV[10])
+local votes, counted, ranking = tonumber(ARGV[8]), ARGV[9] == '1', ARGV[10]
 local window, margin, interesting_votes = ARGV[11], tonumber(ARGV[12]), tonumber(ARGV[13])
 local group_text, now, digest, record_ttl = ARGV[14], ARGV[15], ARGV[16], ARGV[17]
 local kind, reserved, prepared = ARGV[18], tonumber(ARGV[19]), ARGV[20] == '1' -- reserved: nil if empty
@@ -108,7 +108,7 @@ if kept >= margin then
 end
 
 redis.call('ZADD', times, time, member)
-redis.call('ZADD', scores, tonumber(time) + vote_score * votes, member)
+redis.call('ZADD', scores, tonumber(time) + worth(ranking, votes), member)
 redis.call('ZADD', posted, time, member)
 local score = redis.call('ZSCORE', scores, member)
 for _, name in ipairs(names) do

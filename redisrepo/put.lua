@@ -14,7 +14,7 @@
 -- ARGV[3]  net votes
 -- ARGV[4]  downvotes
 -- ARGV[5]  revision
--- ARGV[6]  worth of one vote, seconds
+-- ARGV[6]  the ranking, as worth in shared.lua takes it
 -- ARGV[7]  net votes that make an article interesting
 -- ARGV[8]  its groups: sorted names, separated by spaces
 -- ARGV[9]  time of deletion, Unix seconds; empty: it is not deleted
@@ -26,7 +26,7 @@
 local article, times, scores, group_names, posted = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local deleted, changes, sizes = KEYS[6], KEYS[7], KEYS[8]
 local member, time, votes, downvotes, revision = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-local vote_score, interesting_votes, group_text, deleted_at = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8], ARGV[9]
+local ranking, interesting_votes, group_text, deleted_at = ARGV[6], tonumber(ARGV[7]), ARGV[8], ARGV[9]
 
 if redis.call('EXISTS', article) == 1 then return {'STORED'} end
 local names = words(group_text)
@@ -45,7 +45,7 @@ if deleted_at ~= '' then
   return {'STORED'}
 end
 redis.call('ZADD', times, time, member)
-redis.call('ZADD', scores, tonumber(time) + vote_score * votes, member)
+redis.call('ZADD', scores, tonumber(time) + worth(ranking, votes), member)
 redis.call('ZADD', posted, time, member)
 local score = redis.call('ZSCORE', scores, member)
 for _, name in ipairs(names) do

@@ -59,10 +59,14 @@ func newWalk(t *testing.T, seed uint64, byPosters bool, tags []string) *walk {
 	s := newSite(t, func(r *redisrepo.Rules) {
 		r.VoteScore, r.VotingWindow, r.InterestingVotes, r.PosterVotes, r.LinkWindow, r.EditWindow = 2, 20*time.Second, 3, byPosters, time.Hour, 5*time.Second
 		r.ReservedGroups = []redisrepo.GroupPattern{"is.*"}
+		r.Ranking, r.RankCap, r.HalfLife = redisrepo.Ranking(seed%3), time.Minute, time.Minute
+		if r.Ranking == redisrepo.Capped {
+			r.VoteScore = 20 // so that votes reach the cap
+		}
 	}, partitions)
 	return &walk{
 		site: s, other: s.reopened(s.server.Client, nil, partitions), tags: tags,
-		oracle: &oracle{now: opened.Unix(), window: 20, worth: 2, famous: 3, byPosters: byPosters, reserved: 3600, editable: 5},
+		oracle: &oracle{now: opened.Unix(), window: 20, ranking: s.rules.Ranking, worth: int64(s.rules.VoteScore), decay: 60, famous: 3, byPosters: byPosters, reserved: 3600, editable: 5},
 		Rand:   rand.New(rand.NewPCG(seed, 0)),
 	}
 }

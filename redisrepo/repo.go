@@ -17,7 +17,7 @@
 //	                         replaced: time, net votes, bytes of the title and user:<name> on a line,
 //	                         title and text after it
 //	time:            zset    article:<n> by posting time
-//	score:           zset    article:<n> by posting time + VoteScore for each net vote
+//	score:           zset    article:<n> by posting time + what its votes are worth, see Rules.Worth
 //	voted:<n>        set     user:<name> of the upvoters; expires an hour after the voting window
 //	downvoted:<n>    set     user:<name> of the downvoters; expires likewise
 //	group:<name>     set     article:<n> of the group's articles

@@ -25,17 +25,43 @@ func KeepRules() Option {
 // Rules returns the rules of the site.
 func (r *Repo) Rules() Rules { return r.rules }
 
+const (
+	ruleVoteScore = "vote_score"
+	ruleRanking   = "ranking"
+
+	// unfinished is what meta: records as the ranking while articles are re-ranked: some have the old scores, so that a
+	// start under either rules has to go on.
+	unfinished = "unfinished"
+)
+
 // RankingRules returns the rules that scores are computed by, as meta: records them.
 func (r *Repo) RankingRules() map[string]string {
-	return map[string]string{
-		"vote_score":        strconv.Itoa(r.rules.VoteScore),
+	rules := map[string]string{
+		ruleVoteScore:       strconv.Itoa(r.rules.VoteScore),
+		ruleRanking:         r.rules.Ranking.String(),
 		"voting_window":     strconv.FormatInt(seconds(r.rules.VotingWindow), 10),
 		"interesting_votes": strconv.Itoa(r.rules.InterestingVotes),
 	}
+	switch r.rules.Ranking {
+	case Capped:
+		rules["rank_cap"] = strconv.FormatInt(seconds(r.rules.RankCap), 10)
+	case HalfLifeRanking:
+		rules["half_life"] = strconv.FormatInt(seconds(r.rules.HalfLife), 10)
+	}
+	return rules
+}
+
+// recordedRule returns a rule of those that meta: or an export has; empty: it has none. Without a ranking, it is of a
+// version that had only the linear one.
+func recordedRule(rules map[string]string, rule string) string {
+	if rule == ruleRanking && rules[rule] == "" && rules[ruleVoteScore] != "" {
+		return Linear.String()
+	}
+	return rules[rule]
 }
 
 // applyRules re-ranks all articles if the rules differ from those in meta:. It is safe to interrupt: the
-// next start begins again.
+// next start begins again, also under the rules of before.
 func (r *Repo) applyRules(ctx context.Context) error {
 	rules := r.RankingRules()
 	outdated, changed, err := r.outdated(ctx)
@@ -50,6 +76,11 @@ func (r *Repo) applyRules(ctx context.Context) error {
 	}
 	if err := r.recordForgotten(ctx, outdated); err != nil {
 		return err
+	}
+	if changed != nil {
+		if err := r.recordRules(ctx, outdated, map[string]string{ruleRanking: unfinished}); err != nil {
+			return err
+		}
 	}
 	return r.rerank(ctx, outdated, rules)
 }
@@ -69,17 +100,20 @@ func (r *Repo) outdated(ctx context.Context) (outdated []partition, changed []st
 	for i, p := range r.partitions {
 		meta := metas[i].Val()
 		r.noteForgotten(meta)
-		applied := maps.Clone(meta)
-		maps.Copy(applied, rules)
-		if maps.Equal(applied, meta) {
-			continue
-		}
-		outdated = append(outdated, p)
+		differs := false
 		for _, rule := range slices.Sorted(maps.Keys(rules)) {
-			change := fmt.Sprintf("%s was %s and is %s", rule, meta[rule], rules[rule])
-			if was := meta[rule]; was != "" && was != rules[rule] && !slices.Contains(changed, change) {
+			was := recordedRule(meta, rule)
+			if was == rules[rule] {
+				continue
+			}
+			differs = true
+			change := fmt.Sprintf("%s was %s and is %s", rule, was, rules[rule])
+			if was != "" && !slices.Contains(changed, change) {
 				changed = append(changed, change)
 			}
+		}
+		if differs {
+			outdated = append(outdated, p)
 		}
 	}
 	return outdated, changed, nil
@@ -215,7 +249,7 @@ func (r *Repo) rerankAll(ctx context.Context, p partition, set string, ranked fu
 				}
 				rerankScript.EvalSha(ctx, pipe, groupKeys(keys, p, Interesting),
 					member,                        // ARGV[1] member
-					r.rules.VoteScore,             // ARGV[2] vote_score
+					r.rules.rankingText(),         // ARGV[2] ranking
 					seconds(r.rules.VotingWindow), // ARGV[3] window
 					seconds(voterMargin),          // ARGV[4] margin
 					r.rules.InterestingVotes,      // ARGV[5] interesting_votes

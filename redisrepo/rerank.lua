@@ -10,7 +10,7 @@
 -- KEYS[8]  score:interesting  zset  its listing by score; need not exist
 -- KEYS[9]  time:interesting   zset  its listing by time; need not exist
 -- ARGV[1]  the article's member
--- ARGV[2]  worth of one vote, seconds
+-- ARGV[2]  the ranking, as worth in shared.lua takes it
 -- ARGV[3]  voting window, seconds
 -- ARGV[4]  how much longer than the window the voters are kept, seconds
 -- ARGV[5]  net votes that make an article interesting
@@ -23,7 +23,7 @@
 
 local article, voted, downvoted, audit = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local times, scores = KEYS[5], KEYS[6]
-local member, vote_score, window, margin = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
+local member, ranking, window, margin = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local interesting_votes, now = tonumber(ARGV[5]), ARGV[6]
 
 local hash = redis.call('HMGET', article, 'votes', 'time', 'deleted')
@@ -38,7 +38,7 @@ must_be_allowed('ZADD', scores, 'ZSCORE', scores, 'EXPIRE', voted, 'EXPIRE', dow
 must_be_changeable(interesting)
 
 if not deleted then
-  redis.call('ZADD', scores, tonumber(time) + vote_score * votes, member)
+  redis.call('ZADD', scores, tonumber(time) + worth(ranking, votes), member)
 end
 local kept = time_to_keep(time, window, margin, now_or(now))
 for _, key in ipairs({voted, downvoted, audit}) do

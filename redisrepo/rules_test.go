@@ -48,14 +48,14 @@ func TestNewRefusesRulesOutOfBounds(t *testing.T) {
 		"links reserved for a fraction":         {change: func(r *redisrepo.Rules) { r.LinkWindow = 1500 * time.Millisecond }},
 		"links reserved for less than nothing":  {change: func(r *redisrepo.Rules) { r.LinkWindow = -time.Second }},
 		"an unknown ranking":                    {change: func(r *redisrepo.Rules) { r.Ranking = 3 }},
-		"a cap below a minute":                  {change: ranked(redisrepo.Capped, time.Minute-time.Second)},
-		"a cap of a minute":                     {change: ranked(redisrepo.Capped, time.Minute), ok: true},
-		"a cap over ten years":                  {change: ranked(redisrepo.Capped, 3650*day+time.Second)},
-		"a cap that ends in a fraction":         {change: ranked(redisrepo.Capped, time.Minute+1)},
-		"a half-life below a minute":            {change: ranked(redisrepo.HalfLifeRanking, time.Minute-time.Second)},
-		"a half-life of ten years":              {change: ranked(redisrepo.HalfLifeRanking, 3650*day), ok: true},
-		"a half-life over ten years":            {change: ranked(redisrepo.HalfLifeRanking, 3650*day+time.Second)},
-		"no half-life, and none is used":        {change: ranked(redisrepo.Linear, 0), ok: true},
+		"a cap below a minute":                  {change: decaying(redisrepo.Capped, time.Minute-time.Second)},
+		"a cap of a minute":                     {change: decaying(redisrepo.Capped, time.Minute), ok: true},
+		"a cap over ten years":                  {change: decaying(redisrepo.Capped, 3650*day+time.Second)},
+		"a cap that ends in a fraction":         {change: decaying(redisrepo.Capped, time.Minute+1)},
+		"a half-life below a minute":            {change: decaying(redisrepo.HalfLifeRanking, time.Minute-time.Second)},
+		"a half-life of ten years":              {change: decaying(redisrepo.HalfLifeRanking, 3650*day), ok: true},
+		"a half-life over ten years":            {change: decaying(redisrepo.HalfLifeRanking, 3650*day+time.Second)},
+		"no half-life, and none is used":        {change: decaying(redisrepo.Linear, 0), ok: true},
 		"calendars of groups alone":             {change: func(r *redisrepo.Rules) { r.Calendar, r.GroupTop = false, true }},
 		"no calendar":                           {change: func(r *redisrepo.Rules) { r.Calendar = false }, ok: true},
 		"votes listed for ever":                 {change: func(r *redisrepo.Rules) { r.VoteHistory = 0 }, ok: true},
@@ -80,9 +80,4 @@ func TestNewRefusesRulesOutOfBounds(t *testing.T) {
 			}
 		})
 	}
-}
-
-// ranked returns a change to a ranking with both parameters d.
-func ranked(by redisrepo.Ranking, d time.Duration) func(*redisrepo.Rules) {
-	return func(r *redisrepo.Rules) { r.Ranking, r.RankCap, r.HalfLife = by, d, d }
 }

@@ -42,7 +42,7 @@ var (
 // script returns the script in a file, after the functions of shared.lua that it uses: every call defines them again,
 // which takes Redis longer than many a command.
 func script(name string) *redis.Script {
-	source := luaSource(name)
+	source := withShared(readLua(name))
 	s := redis.NewScript(source)
 	scripts = append(scripts, s)
 	scriptTexts[s.Hash()] = source
@@ -51,14 +51,21 @@ func script(name string) *redis.Script {
 
 // voteText is vote.lua for a site with these rules.
 func voteText(rules Rules) string {
-	return fmt.Sprintf("local vote_score, window, margin, interesting_votes = %d, %d, %d, %d\n%s",
-		rules.VoteScore, seconds(rules.VotingWindow), seconds(voterMargin), rules.InterestingVotes, voteSource)
+	ranking, left := fmt.Sprintf("local vote_score = %d\n", rules.VoteScore), "decaying"
+	if rules.Ranking != Linear {
+		ranking, left = fmt.Sprintf("local ranking = '%s'\n", rules.rankingText()), "linear"
+	}
+	return fmt.Sprintf("%slocal window, margin, interesting_votes = %d, %d, %d\n%s",
+		ranking, seconds(rules.VotingWindow), seconds(voterMargin), rules.InterestingVotes, withShared(without(readLua("vote.lua"), left)))
 }
 
-var voteSource = luaSource("vote.lua")
+// without returns a script without its blocks between the lines "-- begin NAME" and "-- end NAME".
+func without(source, name string) string {
+	return regexp.MustCompile(`(?ms)^ *-- begin `+name+`$.*?^ *-- end `+name+`\n`).ReplaceAllString(source, "")
+}
 
-func luaSource(name string) string {
-	source := readLua(name)
+// withShared returns a script after the functions of shared.lua that it uses.
+func withShared(source string) string {
 	code := luaComment.ReplaceAllString(source, "")
 	for _, f := range slices.Backward(sharedFunctions) {
 		if f.name.MatchString(code) { // functions call only those above them

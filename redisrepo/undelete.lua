@@ -16,7 +16,7 @@
 -- ARGV[2]  the moderator's member
 -- ARGV[3]  the article's groups as the caller expects them: sorted names, separated by spaces
 -- ARGV[4]  the poster's member as the caller expects it, or empty
--- ARGV[5]  worth of one vote, seconds
+-- ARGV[5]  the ranking, as worth in shared.lua takes it
 -- ARGV[6]  net votes that make an article interesting
 -- ARGV[7]  approximate maximum number of entries in the log
 -- ARGV[8]  now, Unix seconds; empty: the server's clock
@@ -31,7 +31,7 @@
 local article, times, scores, group_names = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local posted, deleted, log, changes, sizes = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local member, by, expected_groups, expected_poster = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local vote_score, interesting_votes, max_entries = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]
+local ranking, interesting_votes, max_entries = ARGV[5], tonumber(ARGV[6]), ARGV[7]
 local now, via = ARGV[8], ARGV[9]
 local link_record, expected_link = KEYS[10], ARGV[10]
 
@@ -62,7 +62,7 @@ must_be_allowed(publication(changes), changes, 'HDEL', article, 'HINCRBY', artic
 for _, group in pairs(groups) do must_be_changeable(group) end
 
 redis.call('ZADD', times, time, member)
-redis.call('ZADD', scores, tonumber(time) + vote_score * votes, member)
+redis.call('ZADD', scores, tonumber(time) + worth(ranking, votes), member)
 redis.call('ZADD', posted, time, member)
 local score = redis.call('ZSCORE', scores, member)
 for _, name in ipairs(names) do

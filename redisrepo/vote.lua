@@ -27,9 +27,10 @@
 --         {'CLOSED'}            the voting window is over, or the voters are forgotten
 --         {'STALE', groups}     ARGV[2] differs from these: call again with them
 --         {'UNLISTED', poster}  the hash does not list the groups: call adopt.lua, and again
--- The rules are not among the arguments, which cost time for each vote: voteScript in scripts.go defines them before
--- the script, all whole numbers. vote_score is the worth of one vote in seconds, window the voting window, margin how
--- much longer the voters are kept, interesting_votes the net votes that make an article interesting.
+-- The rules are not among the arguments, which cost time for each vote: voteText in scripts.go defines them before
+-- the script, and leaves out the blocks of other rankings. vote_score is the worth of one vote in seconds, ranking any
+-- other ranking, as worth in shared.lua takes it, window the voting window in seconds, margin how much longer the voters
+-- are kept, interesting_votes the net votes that make an article interesting.
 -- Safe to run twice: the second run finds the positions set and changes nothing.
 
 local article, voted, downvoted, times, scores = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
@@ -108,7 +109,12 @@ if recorded then must_be_allowed('HSET', audit, 'EXPIRE', audit) end
 for i = 1, #listings do must_be_allowed('ZADD', listings[i]) end
 if interesting then must_be_changeable(interesting) end
 
+-- begin linear
 local added = (after - votes) * vote_score
+-- end linear
+-- begin decaying
+local added = worth(ranking, after) - worth(ranking, votes)
+-- end decaying
 local score = redis.call('ZADD', scores, 'XX', 'INCR', added, member)
 if not score then return redis.error_reply(corrupt) end
 for i = 1, #listings do redis.call('ZADD', listings[i], 'XX', 'INCR', added, member) end
@@ -120,7 +126,15 @@ for i = 1, #changes do
   if down == 0 and position == -1 then redis.call('SADD', downvoted, voter) end
   if bucket ~= '' then redis.call('HSET', audit, voter, string.format('%d %.0f %s', position, now, bucket)) end
   votes, downvotes, revision = votes + position - up + down, downvotes - down + (position == -1 and 1 or 0), revision + 1
-  local its_score = votes == after and score or string.format('%.17g', score - (after - votes) * vote_score)
+  local its_score = score
+  if votes ~= after then
+-- begin linear
+    its_score = string.format('%.17g', score - (after - votes) * vote_score)
+-- end linear
+-- begin decaying
+    its_score = string.format('%.17g', score - worth(ranking, after) + worth(ranking, votes))
+-- end decaying
+  end
   publish(channel, 'voted', member, revision, votes, downvotes, its_score, groups, vote)
 end
 redis.call('HSET', article, 'votes', votes, 'downvotes', downvotes, 'revision', revision)

@@ -1,0 +1,210 @@
+package redisrepo_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+	"frontpage/store"
+)
+
+// decaying returns a change to a ranking with its parameter.
+func decaying(by redisrepo.Ranking, d time.Duration) func(*redisrepo.Rules) {
+	return func(r *redisrepo.Rules) { r.Ranking, r.RankCap, r.HalfLife = by, d, d }
+}
+
+func TestWorthFollowsTheFormulas(t *testing.T) {
+	t.Parallel()
+	rules := redisrepo.DefaultRules()
+	for votes := -1000; votes <= 1_000_000; votes++ {
+		v := float64(votes)
+		for ranking, want := range map[redisrepo.Ranking]float64{
+			redisrepo.Linear:          432 * v,
+			redisrepo.Capped:          min(max(432*v, -43_200), 86_400),
+			redisrepo.HalfLifeRanking: math.Copysign(math.Floor(13_560*math.Log2(1+math.Abs(v))+0.5), v),
+		} {
+			rules.Ranking = ranking
+			if got := rules.Worth(v); got != want {
+				t.Fatalf("%v: %d votes are worth %f, want %f", ranking, votes, got, want)
+			}
+		}
+	}
+	rules.Ranking, rules.RankCap = redisrepo.Capped, 61*time.Second
+	if got := rules.Worth(-1); got != -30 {
+		t.Errorf("a cap of 61 s: a downvote is worth %f, want -30", got)
+	}
+}
+
+// Scripts of Redis, those of the store in memory and Go compute the same numbers, however large.
+func TestWorthIsTheSameInScriptsAndInGo(t *testing.T) {
+	t.Parallel()
+	shared, err := os.ReadFile("shared.lua")
+	if err != nil {
+		t.Fatal(err)
+	}
+	worth := regexp.MustCompile(`(?ms)^local function worth\(.*?^end\n`).FindString(string(shared))
+	script := redis.NewScript(worth + `local list = {}
+for votes = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]) do list[#list + 1] = worth(ARGV[1], votes) end
+return list`)
+	memory, err := store.Open(t.Context(), store.Options{URL: "memory://", Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = memory.Close() })
+	rankings := map[string]func(*redisrepo.Rules){
+		"linear 432":         nil,
+		"linear 1000000000":  func(r *redisrepo.Rules) { r.VoteScore = 1_000_000_000 },
+		"capped 432 86400":   decaying(redisrepo.Capped, day),
+		"capped 432 61":      decaying(redisrepo.Capped, 61*time.Second),
+		"halflife 13560":     decaying(redisrepo.HalfLifeRanking, 226*time.Minute),
+		"halflife 315360000": decaying(redisrepo.HalfLifeRanking, 3650*day),
+	}
+	compare := func(t *testing.T, client redis.UniversalClient, ranking string, rules redisrepo.Rules, first, last, step int) {
+		got, err := script.Run(context.Background(), client, nil, ranking, first, last, step).Int64Slice()
+		if err != nil || len(got) != (last-first)/step+1 {
+			t.Fatalf("%s: %d numbers, %v", ranking, len(got), err)
+		}
+		for i, worth := range got {
+			if want := rules.Worth(float64(first + i*step)); float64(worth) != want {
+				t.Fatalf("%s: %d votes are worth %d in a script, %f in Go", ranking, first+i*step, worth, want)
+			}
+		}
+	}
+	const most = 1_000_000
+	for name, client := range map[string]redis.UniversalClient{"redis": redistest.Start(t).Client, "memory": memory.Client} {
+		step := 1
+		if name == "memory" { // whose Lua is slow
+			step = 23
+		}
+		chunk := 10_000 * step
+		for ranking, change := range rankings {
+			t.Run(fmt.Sprint(name, " ", ranking), func(t *testing.T) {
+				t.Parallel()
+				rules := redisrepo.DefaultRules()
+				if change != nil {
+					change(&rules)
+				}
+				for first := -most; first <= most; first += chunk {
+					compare(t, client, ranking, rules, first, min(first+chunk-1, most), step)
+				}
+				compare(t, client, ranking, rules, -1000, 1000, 1)
+				for _, votes := range []int{-1 << 31, -123_456_789, 1<<31 - 1, 1 << 40} {
+					if rules.VoteScore == 432 {
+						compare(t, client, ranking, rules, votes, votes, 1)
+					}
+				}
+			})
+		}
+	}
+}
+
+// Every write gives an article the score that its votes are worth.
+func TestWritesFollowTheRanking(t *testing.T) {
+	t.Parallel()
+	for _, rule := range []func(*redisrepo.Rules){decaying(redisrepo.Capped, 20*time.Minute), decaying(redisrepo.HalfLifeRanking, time.Hour)} {
+		s := newSite(t, rule)
+		want := func(id redisrepo.ArticleID, after string) {
+			t.Helper()
+			a := s.article(id)
+			if worth := s.rules.Worth(float64(a.Votes)); a.Score != float64(a.CreatedAt.Unix())+worth {
+				t.Errorf("%v after %s: %d votes, score %f, want %f more than the time", s.rules.Ranking, after, a.Votes, a.Score, worth)
+			}
+			s.wantClean()
+		}
+		a := s.post("alice", "go")
+		s.list(best("go"))
+		want(a.ID, "the post")
+		for i := range 6 {
+			s.vote(a.ID, redisrepo.UserName(fmt.Sprint("voter", i)), up)
+			want(a.ID, "an upvote")
+		}
+		for i := range 5 {
+			s.vote(a.ID, redisrepo.UserName(fmt.Sprint("voter", i)), down)
+			want(a.ID, "a downvote")
+		}
+		if _, err := s.Delete(s.ctx, a.ID, moderator); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Undelete(s.ctx, a.ID, moderator); err != nil {
+			t.Fatal(err)
+		}
+		want(a.ID, "its restoration")
+	}
+}
+
+// A change of the ranking, and of the parameter in use, re-ranks. One of a parameter that is not in use does not.
+func TestChangedRankingReranks(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	id := s.post("alice", "go").ID
+	s.vote(id, "bob", up)
+	var said []string
+	for _, tt := range []struct {
+		change func(*redisrepo.Rules)
+		worth  float64
+		says   []string
+	}{
+		{decaying(redisrepo.Linear, time.Hour), 864, nil},
+		{decaying(redisrepo.Capped, 10*time.Minute), 600, []string{"ranking was linear and is capped"}},
+		{decaying(redisrepo.Capped, 5*time.Minute), 300, []string{"rank_cap was 600 and is 300"}},
+		{decaying(redisrepo.HalfLifeRanking, time.Hour), 5706, []string{"ranking was capped and is halflife"}},
+		{decaying(redisrepo.HalfLifeRanking, time.Minute), 95, []string{"half_life was 3600 and is 60"}},
+		{decaying(redisrepo.Linear, time.Minute), 864, []string{"ranking was halflife and is linear"}},
+	} {
+		said = nil
+		s = s.reopened(s.server.Client, tt.change, redisrepo.OnRerank(func(changed string) { said = append(said, changed) }))
+		if a := s.article(id); a.Score != float64(opened.Unix())+tt.worth || !slices.Equal(said, tt.says) {
+			t.Errorf("%v: score %f, want %f more than %d; said %q, want %q", s.rules.Ranking, a.Score, tt.worth, opened.Unix(), said, tt.says)
+		}
+		s.wantClean()
+	}
+}
+
+// A store of a version without rankings is a linear one, and not re-ranked.
+func TestStoreWithoutRankingIsLinear(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	s.post("alice")
+	s.do("HDEL meta: ranking")
+	calls := new(counter)
+	s.reopened(s.client(observer(calls.add)), nil)
+	if names := calls.reset().names; slices.Contains(regexp.MustCompile(`\w+`).FindAllString(names, -1), "zscan") {
+		t.Errorf("New sent %s, want no scan of the articles", names)
+	}
+	s.reopened(s.server.Client, nil, redisrepo.KeepRules())
+	rules := s.rules
+	rules.Ranking = redisrepo.Capped
+	if _, err := redisrepo.New(s.ctx, s.server.Client, rules, redisrepo.KeepRules()); err == nil || err.Error() != "apply the rules: the rules differ from those of the data: ranking was linear and is capped: use the same settings as the server" {
+		t.Errorf("another ranking beside the server: %v", err)
+	}
+}
+
+// A start that is interrupted while it re-ranks leaves both kinds of scores: a start under the rules of before mends them.
+func TestInterruptedRerankingCanBeTakenBack(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	for i := range 1200 { // more than a batch in each partition
+		if a := s.post("alice"); i%3 == 0 {
+			s.vote(a.ID, "bob", up)
+		}
+	}
+	rules, ctx := s.rules, s.ctx
+	rules.VoteScore = 100
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	if _, err := redisrepo.New(ctx, s.server.Client, rules, redisrepo.WithClock(s.clock.now), redisrepo.WithPartitions(testPartitions),
+		redisrepo.OnProgress(func(string, int, int) { stop() })); err == nil {
+		t.Fatal("the start was not interrupted")
+	}
+	s.reopened(s.server.Client, nil, redisrepo.WithPartitions(testPartitions)).wantClean()
+}
