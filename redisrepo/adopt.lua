@@ -6,28 +6,39 @@
 -- KEYS[4]  posted:NAME  zset  the articles of ARGV[3]
 -- KEYS[5]  groups:      zset  the names of all groups
 -- KEYS[6]  sizes:       zset  the names of all groups by negated number of articles
--- KEYS[7...] group:NAME of each name in ARGV[2]
+-- KEYS[7]  clock:        hash    fold pointer and peaks of the calendar, and the last hour with a front page
+-- KEYS[8]  top:h:HOUR    zset    articles by net votes, of the hour of posting
+-- KEYS[9]  top:d:DAY     zset    the same of the day
+-- KEYS[10] top:m:MONTH   zset    the same of the 32 days
+-- KEYS[11] front:        zset    the front pages of past hours
+-- KEYS[12] best:         zset    the best rank of articles
+-- KEYS[13] events:       stream  the change feed
+-- KEYS[14...] group:NAME of each name in ARGV[2]; with group_top, then the four keys of each one's calendar
 -- ARGV[1]  the article's member
 -- ARGV[2]  the groups in whose sets the caller found the article: sorted names, separated by spaces
 -- ARGV[3]  the poster's member as the caller expects it, or empty
 -- ARGV[4]  voting window, seconds
 -- ARGV[5]  how much longer than the window the voters are kept, seconds
 -- ARGV[6]  now, Unix seconds; empty: the server's clock
+-- ARGV[7]  the features that are on, separated by spaces
 --
 -- Replies {'OK'}     the hash lists the groups, after this call or before it
---         {'STALE'}  the article is deleted, not in one of the groups, or of another poster: find the groups again
+--         {'STALE'}  the article is deleted, not in one of the groups, of another poster or of another posting time:
+--                    find the groups again
 -- Safe to run twice: the second run finds the groups listed and changes nothing.
 
 local article, voted, times, posted, group_names, sizes = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local member, groups, expected_poster = ARGV[1], ARGV[2], ARGV[3]
-local window, margin, now = ARGV[4], ARGV[5], ARGV[6]
+local window, margin, now, features = ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 
 local hash = redis.call('HMGET', article, 'groups', 'poster', 'votes', 'downvotes', 'time')
 local time = redis.call('ZSCORE', times, member)
 if hash[1] then return {'OK'} end
 if not time or not hash[5] or (hash[2] or '') ~= expected_poster then return {'STALE'} end
-for i = 7, #KEYS do
-  if redis.call('SISMEMBER', KEYS[i], member) == 0 then return {'STALE'} end
+if features ~= '' and not posted_in(KEYS[8], time) then return {'STALE'} end
+local names = words(groups)
+for i = 14, #KEYS do
+  if i < 14 + #names and redis.call('SISMEMBER', KEYS[i], member) == 0 then return {'STALE'} end
 end
 
 -- Legacy clients count the poster's vote as the first, so it is known without the set of voters.
@@ -39,7 +50,7 @@ if knows_voter then must_be_allowed('SADD', voted, 'EXPIRE', voted) end
 
 redis.call('HSET', article, 'groups', groups, 'downvotes', hash[4] or 0)
 redis.call('ZADD', posted, time, member)
-for i, name in ipairs(words(groups)) do index_group(group_names, sizes, {members = KEYS[i + 6]}, name) end
+for i, name in ipairs(names) do index_group(group_names, sizes, {members = KEYS[i + 13]}, name) end
 if knows_voter then
   redis.call('SADD', voted, expected_poster)
   redis.call('EXPIRE', voted, kept)

@@ -129,13 +129,15 @@ func (r *Repo) observeReply(id ArticleID, a reply) (*Article, error) {
 // observe decodes an article's hash as Redis returned it into a, caches the article's groups, and passes its
 // state on to the watches.
 func (r *Repo) observe(id ArticleID, h hash, a *decoded) (*Article, error) {
-	if h.grouped {
-		if cached, ok := r.groups.Get(id); !ok || cached != h.groups {
-			r.groups.Add(id, strings.Clone(h.groups)) // not the whole reply
-		}
-	}
 	if err := r.decode(id, h, a); err != nil {
 		return nil, err
+	}
+	if h.grouped {
+		place := placement{h.groups, hourOf(a.postedAt)}
+		if cached, ok := r.groups.Get(id); !ok || cached != place {
+			place.groups = strings.Clone(h.groups) // not the whole reply
+			r.groups.Add(id, place)
+		}
 	}
 	r.live.observe(&a.Article)
 	return &a.Article, nil

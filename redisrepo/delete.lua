@@ -13,7 +13,14 @@
 -- KEYS[10] voted:ID      set     the upvoters
 -- KEYS[11] downvoted:ID  set     the downvoters
 -- KEYS[12] link:DIGEST   string  the article that the link of ARGV[9] is reserved for; need not exist
--- KEYS[13...] three keys of the group interesting, then of each name in ARGV[4]
+-- KEYS[13] clock:        hash    fold pointer and peaks of the calendar, and the last hour with a front page
+-- KEYS[14] top:h:HOUR    zset    articles by net votes, of the hour of posting
+-- KEYS[15] top:d:DAY     zset    the same of the day
+-- KEYS[16] top:m:MONTH   zset    the same of the 32 days
+-- KEYS[17] front:        zset    the front pages of past hours
+-- KEYS[18] best:         zset    the best rank of articles
+-- KEYS[19] events:       stream  the change feed
+-- KEYS[20...] three keys of the group interesting, then of each name in ARGV[4]; with group_top, then four of each
 -- ARGV[1]  the article's member
 -- ARGV[2]  the actor's member
 -- ARGV[3]  1 if the actor is a moderator, who may delete the articles of others, else 0
@@ -24,14 +31,16 @@
 -- ARGV[8]  the member of the service that acts for ARGV[2], or empty
 -- ARGV[9]  the article's link as the caller expects it, if the actor is the poster; empty: it has none
 -- ARGV[10] the reason for the log; may be empty
+-- ARGV[11] the features that are on, separated by spaces
 --
 -- The link of an article that its poster deletes can be posted again if no other user has a vote on it.
 --
 -- Replies {'OK', {field, value, ...}}  the hash of the article, deleted by this call or before
 --         {'NOT_FOUND'}                the article does not exist, or is deleted and the actor may not see it
 --         {'FORBIDDEN'}                the actor is neither the poster nor a moderator
---         {'STALE', groups, poster, link}  ARGV[4], [5] and [9] differ from these: call again with them
---         {'UNLISTED', poster}         the hash does not list the groups: call adopt.lua, and again
+--         {'STALE', groups, poster, link, time}  ARGV[4], [5] and [9] differ from these, or the keys from those of this
+--                                      posting time: call again with them
+--         {'UNLISTED', poster, time}   the hash does not list the groups: call adopt.lua, and again
 -- Safe to run twice: the second run finds the article deleted and changes nothing.
 
 local article, times, scores, group_names = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -39,7 +48,7 @@ local posted, deleted, log, changes, sizes = KEYS[5], KEYS[6], KEYS[7], KEYS[8],
 local member, by, is_moderator = ARGV[1], ARGV[2], ARGV[3] == '1'
 local expected_groups, expected_poster, max_entries, now, via = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
 local voted, downvoted, link_record = KEYS[10], KEYS[11], KEYS[12]
-local expected_link, reason = ARGV[9], ARGV[10]
+local expected_link, reason, features = ARGV[9], ARGV[10], ARGV[11]
 
 local hash = redis.call('HMGET', article,
   'groups', 'poster', 'time', 'votes', 'downvotes', 'revision', 'deleted', 'title', 'link', 'uncounted')
@@ -54,15 +63,16 @@ if not votes or not downvotes or not whole(hash[6] or '0') then
   return redis.error_reply('CORRUPT votes or revision of ' .. member)
 end
 
-if not hash[1] then return {'UNLISTED', poster} end
+if not hash[1] then return {'UNLISTED', poster, time} end
 local link, own = hash[9] or '', poster == by
-if hash[1] ~= expected_groups or poster ~= expected_poster or own and link ~= expected_link then
-  return {'STALE', hash[1], poster, link}
+if hash[1] ~= expected_groups or poster ~= expected_poster or own and link ~= expected_link
+  or features ~= '' and not posted_in(KEYS[14], time) then
+  return {'STALE', hash[1], poster, link, time}
 end
 
 local names = words(expected_groups)
 table.insert(names, 1, 'interesting')
-local groups = groups_at(13, names)
+local groups = groups_at(20, names, features)
 for _, name in ipairs(names) do check_group(groups[name], member) end
 must_be_zset(group_names, sizes, posted, deleted)
 must_be_stream(log)

@@ -62,11 +62,13 @@ func (r *Repo) Edit(ctx context.Context, id ArticleID, by Actor, edit Edit) (art
 			p.changes(r.database), // KEYS[6] changes
 			p.moderation(),        // KEYS[7] log
 			p.sizes(),             // KEYS[8] sizes
+			p.events(),            // KEYS[9] events
 		)
 		reserved = nil
 		if change.regroups {
 			reserved = slices.DeleteFunc(differing(groupNames(e.groups), change.groups), func(name GroupName) bool { return r.rules.family(name) == "" })
-			keys = groupKeys(groupKeys(keys, p, groupNames(e.groups)...), p, change.groups...)
+			names := slices.Concat(groupNames(e.groups), change.groups)
+			keys = r.groupTopKeys(groupKeys(keys, p, names...), p, e.posted, names...)
 		}
 		return r.write(ctx, editScript, keys, []any{
 			id.String(),                   // ARGV[1] member
@@ -87,6 +89,7 @@ func (r *Repo) Edit(ctx context.Context, id ArticleID, by Actor, edit Edit) (art
 			by.via(),                      // ARGV[16] via
 			len(reserved) > 0,             // ARGV[17] logged
 			len(reserved) > 0 && !by.Moderator && !by.Service, // ARGV[18] reserved
+			r.on, // ARGV[19] features
 		})
 	})
 	if err != nil {

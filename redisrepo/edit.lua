@@ -8,7 +8,9 @@
 -- KEYS[6]  changes:     channel  on which the change is published
 -- KEYS[7]  moderation:  stream   the moderation log
 -- KEYS[8]  sizes:        zset     the names of all groups by negated number of articles
--- KEYS[9...] three keys of each name in ARGV[8], then of each in ARGV[7]; none if ARGV[6] is 0
+-- KEYS[9]  events:      stream   the change feed
+-- KEYS[10...] three keys of each name in ARGV[8], then of each in ARGV[7]; with group_top, then four of each; none if
+--          ARGV[6] is 0
 -- ARGV[1]  the article's member
 -- ARGV[2]  the actor's member
 -- ARGV[3]  1 if the actor is a moderator, who may edit the articles of others, and at any time, else 0
@@ -27,6 +29,7 @@
 -- ARGV[16] the member of the service that acts for ARGV[2], or empty
 -- ARGV[17] 1 if the change of groups is entered in the log in any case, else 0: if the actor is not the poster
 -- ARGV[18] 1 if the actor may not change the groups like this, else 0
+-- ARGV[19] the features that are on, separated by spaces
 --
 -- Replies {'OK', {field, value, ...}}        the hash after the change
 --         {'NOT_FOUND'}                      the article does not exist or is deleted
@@ -35,8 +38,9 @@
 --         {'RESERVED'}                       the groups would change, and ARGV[18] is 1
 --         {'EMPTY'}                          the article would have neither a link nor a text
 --         {'CONFLICT', {field, value, ...}}  it was edited or regrouped after the revision; its hash
---         {'STALE', groups}                  ARGV[8] differs from these: call again with them
---         {'UNLISTED', poster}               the hash does not list the groups: call adopt.lua, and again
+--         {'STALE', groups, '', '', time}    ARGV[8] differs from these, or the keys from those of this posting time:
+--                                            call again with them
+--         {'UNLISTED', poster, time}         the hash does not list the groups: call adopt.lua, and again
 -- Safe to run twice: the second run finds the values set and changes nothing.
 
 local article, history, times, scores, group_names = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
@@ -46,6 +50,7 @@ local regroups, wanted, current = ARGV[6] == '1', ARGV[7], ARGV[8]
 local if_revision, edit_window, window = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
 local max_versions, reason, max_entries, now = tonumber(ARGV[12]), ARGV[13], ARGV[14], ARGV[15]
 local via, logged, reserved = ARGV[16], ARGV[17] == '1', ARGV[18] == '1'
+local features = ARGV[19]
 
 local hash = redis.call('HMGET', article, 'groups', 'poster', 'time', 'votes', 'downvotes', 'revision',
   'title', 'text', 'link', 'edits', 'edition')
@@ -57,8 +62,8 @@ if not votes or not downvotes or not revision or not edits or not edition then
   return redis.error_reply('CORRUPT votes, revision or edits of ' .. member)
 end
 if hash[2] ~= by and not is_moderator then return {'FORBIDDEN'} end
-if regroups and not hash[1] then return {'UNLISTED', hash[2] or ''} end
-if regroups and hash[1] ~= current then return {'STALE', hash[1]} end
+if regroups and not hash[1] then return {'UNLISTED', hash[2] or '', time} end
+if regroups and hash[1] ~= current then return {'STALE', hash[1], '', '', time} end
 
 local old_title, old_text, link = hash[7] or '', hash[8] or '', hash[9] or ''
 local retitled = title ~= '' and title ~= old_title
@@ -82,7 +87,10 @@ local names = {}
 for _, list in ipairs({before, after}) do
   for _, name in ipairs(list) do names[#names + 1] = name end
 end
-local groups = groups_at(9, names)
+local groups = groups_at(10, names, features)
+for _, group in pairs(groups) do
+  if group.hours and not posted_in(group.hours, time) then return {'STALE', current, '', '', time} end
+end
 for _, group in pairs(groups) do check_group(group, member) end
 must_be_zset(group_names, sizes)
 redis.call('HLEN', history)

@@ -222,7 +222,7 @@ func voterMembers(named []UserName, other, unnamed int) []any {
 
 func (f *Filling) putCall(rec *Record) (keys []string, args []any) {
 	p := f.r.partition(rec.ID)
-	keys = append(make([]string, 0, 20),
+	keys = append(make([]string, 0, 32),
 		p.article(rec.ID),       // KEYS[1] article
 		p.ranking(ByTime),       // KEYS[2] times
 		p.ranking(ByScore),      // KEYS[3] scores
@@ -232,7 +232,10 @@ func (f *Filling) putCall(rec *Record) (keys []string, args []any) {
 		p.changes(f.r.database), // KEYS[7] changes
 		p.sizes(),               // KEYS[8] sizes
 	)
+	posted := hourOf(rec.Time)
+	keys = rankingKeys(keys, p, posted) // KEYS[9] to [15]
 	keys = groupKeys(groupKeys(keys, p, Interesting), p, rec.Groups...)
+	keys = f.r.groupTopKeys(keys, p, posted, rec.Groups...)
 	deleted := ""
 	if rec.Deleted != nil {
 		deleted = number(rec.Deleted.At)
@@ -247,7 +250,8 @@ func (f *Filling) putCall(rec *Record) (keys []string, args []any) {
 		f.r.rules.InterestingVotes,                                                                                // ARGV[7] interesting_votes
 		groupText(rec.Groups),                                                                                     // ARGV[8] group_text
 		deleted,                                                                                                   // ARGV[9] deleted_at
-		fieldTitle, rec.Title, fieldLink, rec.Link, fieldPoster, rec.Poster.member(), fieldTime, number(rec.Time), // ARGV[10...]
+		f.r.on,                                                                                                    // ARGV[10] features
+		fieldTitle, rec.Title, fieldLink, rec.Link, fieldPoster, rec.Poster.member(), fieldTime, number(rec.Time), // ARGV[11...]
 		fieldVotes, rec.Votes, fieldDownvotes, rec.Downvotes, fieldGroups, groupText(rec.Groups), fieldRevision, rec.Revision,
 	}
 	if rec.Text != "" {

@@ -42,6 +42,25 @@ func (p partition) audit(id ArticleID) string     { return p.key("audit:", id.nu
 func (p partition) link(digest string) string     { return p.key("link:", digest) }
 func (p partition) history(id ArticleID) string   { return p.key("history:", id.number()) }
 func (p partition) group(name GroupName) string   { return p.key(groupPrefix, string(name)) }
+func (p partition) front() string                 { return p.key("front:") }
+func (p partition) best() string                  { return p.key("best:") }
+
+// cast is what a user voted on among the articles of a month.
+func (p partition) cast(voter UserName, month int64) string {
+	return p.key("cast:", string(voter), ":", strconv.FormatInt(month, 10))
+}
+
+// clock is the state of the calendar of all articles, or of a group's.
+func (p partition) clock(name GroupName) string { return p.key("clock:", string(name)) }
+
+// top is a list of the calendar: that of an hour (h), a day (d) or a month (m), of all articles or of a group.
+func (p partition) top(unit string, number int64, name GroupName) string {
+	list := "top:" + unit + ":" + strconv.FormatInt(number, 10)
+	if name == "" {
+		return p.key(list)
+	}
+	return p.key(list, ":", string(name))
+}
 
 func (p partition) appendArticle(key []byte, id ArticleID) []byte {
 	return strconv.AppendInt(append(append(key, p...), articlePrefix...), int64(id), 10)

@@ -68,6 +68,7 @@ func (r *Repo) DeleteFor(ctx context.Context, id ArticleID, by Actor, reason *st
 			by.via(),          // ARGV[8] via
 			e.link,            // ARGV[9] expected_link
 			why,               // ARGV[10] reason
+			r.on,              // ARGV[11] features
 		}
 	})
 }
@@ -94,6 +95,7 @@ func (r *Repo) Undelete(ctx context.Context, id ArticleID, by Actor) (article *A
 			r.scriptNow(),            // ARGV[8] now
 			by.via(),                 // ARGV[9] via
 			e.link,                   // ARGV[10] expected_link
+			r.on,                     // ARGV[11] features
 		}
 	})
 }
@@ -102,7 +104,7 @@ func (r *Repo) Undelete(ctx context.Context, id ArticleID, by Actor) (article *A
 func (r *Repo) moderate(ctx context.Context, doing string, script *redis.Script, id ArticleID, by Actor, more []string, args func(expected) []any) (*Article, error) {
 	p := r.partition(id)
 	answer, err := r.runWithGroups(ctx, id, by.Name.member(), func(e expected) (reply, error) {
-		keys := append(make([]string, 0, 16),
+		keys := append(make([]string, 0, 32),
 			p.article(id),              // KEYS[1] article
 			p.ranking(ByTime),          // KEYS[2] times
 			p.ranking(ByScore),         // KEYS[3] scores
@@ -114,7 +116,9 @@ func (r *Repo) moderate(ctx context.Context, doing string, script *redis.Script,
 			p.sizes(),                  // KEYS[9] sizes
 		)
 		keys = append(append(keys, more...), p.link(linkDigest(e.link))) // KEYS[10] or [12] link_record
+		keys = rankingKeys(keys, p, e.posted)                            // KEYS[11] to [17], or from [13]
 		keys = groupKeys(groupKeys(keys, p, Interesting), p, groupNames(e.groups)...)
+		keys = r.groupTopKeys(keys, p, e.posted, groupNames(e.groups)...)
 		return r.write(ctx, script, keys, args(e))
 	})
 	if err != nil {

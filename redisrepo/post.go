@@ -114,8 +114,7 @@ func (r *Repo) postOnce(ctx context.Context, index int, claim string, poster Use
 	if id > math.MaxInt32 {
 		return nil, fmt.Errorf("the article numbers are used up: %d", id)
 	}
-	keys, args := r.postCall(id, poster, s, o)
-	answer, err := r.write(ctx, postScript, keys, args)
+	answer, err := r.callPost(ctx, id, poster, s, o)
 	if err != nil {
 		return nil, storeError("post", err)
 	}
@@ -147,9 +146,24 @@ func (r *Repo) postOnce(ctx context.Context, index int, claim string, poster Use
 	}
 }
 
+// callPost calls post.lua for the hour that it is by this process's clock, and again if that is not the hour of Redis.
+func (r *Repo) callPost(ctx context.Context, id ArticleID, poster UserName, s submission, o postOptions) (reply, error) {
+	o.hour = hourOf(float64(r.now().Unix()))
+	for range maxStaleReplies {
+		keys, args := r.postCall(id, poster, s, o)
+		answer, err := r.write(ctx, postScript, keys, args)
+		if err != nil || answer.status() != "STALE" {
+			return answer, err
+		}
+		o.hour = hourOfText(answer.text(4))
+	}
+	return nil, fmt.Errorf("%w: its clock is not steady", ErrUnavailable)
+}
+
 // postOptions are the arguments of post.lua besides the article itself.
 type postOptions struct {
 	at       string // posting time, Unix seconds; empty: the clock of Redis
+	hour     hour   // of the posting time
 	votes    int    // counted net votes
 	key      string // idempotency key; empty: none
 	digest   string // digest of the submission; empty without an idempotency key
@@ -229,7 +243,7 @@ func (r *Repo) firstVotes() int {
 // postCall returns the keys and arguments of post.lua.
 func (r *Repo) postCall(id ArticleID, poster UserName, s submission, o postOptions) (keys []string, args []any) {
 	p := r.partition(id)
-	keys = append(make([]string, 0, 24),
+	keys = append(make([]string, 0, 32),
 		p.article(id),         // KEYS[1] article
 		p.voted(id),           // KEYS[2] voted
 		p.downvoted(id),       // KEYS[3] downvoted
@@ -243,7 +257,9 @@ func (r *Repo) postCall(id ArticleID, poster UserName, s submission, o postOptio
 		p.link(o.link),        // KEYS[11] link_record
 		p.sizes(),             // KEYS[12] sizes
 	)
+	keys = rankingKeys(keys, p, o.hour) // KEYS[13] to [19]
 	keys = groupKeys(groupKeys(keys, p, Interesting), p, s.groups...)
+	keys = r.groupTopKeys(keys, p, o.hour, s.groups...)
 	return keys, []any{
 		id.String(), // ARGV[1] member
 		strconv.Itoa(int(id) / len(r.partitions)), // ARGV[2] number
@@ -265,6 +281,7 @@ func (r *Repo) postCall(id ArticleID, poster UserName, s submission, o postOptio
 		o.kind,                        // ARGV[18] kind
 		o.reserved,                    // ARGV[19] reserved
 		o.prepared,                    // ARGV[20] prepared
+		r.on,                          // ARGV[21] features
 	}
 }
 

@@ -13,7 +13,14 @@
 -- KEYS[10]  changes:       channel  on which the post is published
 -- KEYS[11]  link:DIGEST    string   the newest article with this link; unused if ARGV[19] is empty
 -- KEYS[12]  sizes:         zset     the names of all groups by negated number of articles
--- KEYS[13...] three keys of the group interesting, then of each name in ARGV[14]
+-- KEYS[13] clock:         hash     fold pointer and peaks of the calendar, and the last hour with a front page
+-- KEYS[14] top:h:HOUR     zset     articles by net votes, of the hour of posting
+-- KEYS[15] top:d:DAY      zset     the same of the day
+-- KEYS[16] top:m:MONTH    zset     the same of the 32 days
+-- KEYS[17] front:         zset     the front pages of past hours
+-- KEYS[18] best:          zset     the best rank of articles
+-- KEYS[19] events:        stream   the change feed
+-- KEYS[20...] three keys of the group interesting, then of each name in ARGV[14]; with group_top, then four of each
 -- ARGV[1]   the article's member
 -- ARGV[2]   its number among those that KEYS[8] gives out
 -- ARGV[3]   the poster's member
@@ -34,6 +41,7 @@
 -- ARGV[18]  the kind of the published change: posted, or imported
 -- ARGV[19]  how long the link is reserved, seconds; empty: there is no link, or link.lua records it
 -- ARGV[20]  1 if voters.lua has added the placeholders of an import, else 0: this script adds them
+-- ARGV[21]  the features that are on, separated by spaces
 --
 -- Replies {'CREATED', {field, value, ...}}  the hash of the new article
 --         {'TAKEN', {field, value, ...}}    the number belongs to this article; nothing is written
@@ -41,6 +49,7 @@
 --         {'CONFLICT'}                      the idempotency key was used with another digest
 --         {'DUPLICATE', member}             the link is reserved for this article; nothing is written
 --         {'UNPREPARED'}                    ARGV[20] is 1, but there are other voters; nothing is written
+--         {'STALE', '', '', '', time}       the keys are not those of this posting time: call again with them
 -- Safe to run twice: the second run replies TAKEN or REPEATED and changes nothing.
 
 local article, voted, downvoted = KEYS[1], KEYS[2], KEYS[3]
@@ -53,6 +62,7 @@ local votes, counted, ranking = tonumber(ARGV[8]), ARGV[9] == '1', ARGV[10]
 local window, margin, interesting_votes = ARGV[11], tonumber(ARGV[12]), tonumber(ARGV[13])
 local group_text, now, digest, record_ttl = ARGV[14], ARGV[15], ARGV[16], ARGV[17]
 local kind, reserved, prepared = ARGV[18], tonumber(ARGV[19]), ARGV[20] == '1' -- reserved: nil if empty
+local features = ARGV[21]
 
 if digest ~= '' then
   local stored = redis.call('GET', record)
@@ -69,8 +79,11 @@ if reserved then
   if first and tonumber(now) < tonumber(since) + reserved then return {'DUPLICATE', first} end
 end
 
+local time = posted_at ~= '' and posted_at or now
+if features ~= '' and not posted_in(KEYS[14], time) then return {'STALE', '', '', '', time} end
+
 local names = words(group_text)
-local groups = groups_at(13, {'interesting', unpack(names)})
+local groups = groups_at(20, {'interesting', unpack(names)}, features)
 for _, group in pairs(groups) do check_group(group, member) end
 must_be_zset(times, scores, group_names, sizes, posted)
 local last = whole(redis.call('GET', counter) or '0')
@@ -82,8 +95,6 @@ must_be_allowed(publication(changes), changes, 'HSET', article, 'UNLINK', voted,
 if digest ~= '' then must_be_allowed('SET', record) end
 if reserved then must_be_allowed('SET', link_record) end
 for _, group in pairs(groups) do must_be_changeable(group) end
-
-local time = posted_at ~= '' and posted_at or now
 
 -- Voters are stored only while voting is open. All but the poster are placeholders. Before the article exists,
 -- the sets have no other members than those that voters.lua added.

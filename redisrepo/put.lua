@@ -8,7 +8,14 @@
 -- KEYS[6]  deleted:     zset     the deleted articles by time of deletion, Unix seconds
 -- KEYS[7]  changes:     channel  on which an article that is not deleted is published
 -- KEYS[8]  sizes:       zset     the names of all groups by negated number of articles
--- KEYS[9...] three keys of the group interesting, then of each name in ARGV[8]
+-- KEYS[9]  clock:        hash     fold pointer and peaks of the calendar, and the last hour with a front page
+-- KEYS[10] top:h:HOUR    zset     articles by net votes, of the hour of posting
+-- KEYS[11] top:d:DAY     zset     the same of the day
+-- KEYS[12] top:m:MONTH   zset     the same of the 32 days
+-- KEYS[13] front:        zset     the front pages of past hours
+-- KEYS[14] best:         zset     the best rank of articles
+-- KEYS[15] events:       stream   the change feed
+-- KEYS[16...] three keys of the group interesting, then of each name in ARGV[8]; with group_top, then four of each
 -- ARGV[1]  the article's member
 -- ARGV[2]  posting time, Unix seconds
 -- ARGV[3]  net votes
@@ -18,7 +25,8 @@
 -- ARGV[7]  net votes that make an article interesting
 -- ARGV[8]  its groups: sorted names, separated by spaces
 -- ARGV[9]  time of deletion, Unix seconds; empty: it is not deleted
--- ARGV[10...] all fields of the hash and their values, in turn
+-- ARGV[10] the features that are on, separated by spaces
+-- ARGV[11...] all fields of the hash and their values, in turn
 --
 -- Replies {'STORED'}  the article exists, since this call or before
 -- Safe to run twice: the second run finds the article and changes nothing.
@@ -27,10 +35,11 @@ local article, times, scores, group_names, posted = KEYS[1], KEYS[2], KEYS[3], K
 local deleted, changes, sizes = KEYS[6], KEYS[7], KEYS[8]
 local member, time, votes, downvotes, revision = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local ranking, interesting_votes, group_text, deleted_at = ARGV[6], tonumber(ARGV[7]), ARGV[8], ARGV[9]
+local features = ARGV[10]
 
 if redis.call('EXISTS', article) == 1 then return {'STORED'} end
 local names = words(group_text)
-local groups = groups_at(9, {'interesting', unpack(names)})
+local groups = groups_at(16, {'interesting', unpack(names)}, features)
 for _, group in pairs(groups) do check_group(group, member) end
 must_be_zset(times, scores, group_names, sizes, posted, deleted)
 must_be_allowed(publication(changes), changes, 'HSET', article, 'ZADD', times, 'ZADD', scores, 'ZADD', posted,
@@ -38,7 +47,7 @@ must_be_allowed(publication(changes), changes, 'HSET', article, 'ZADD', times, '
 for _, group in pairs(groups) do must_be_changeable(group) end
 
 local fields = {}
-for i = 10, #ARGV do fields[#fields + 1] = ARGV[i] end
+for i = 11, #ARGV do fields[#fields + 1] = ARGV[i] end
 redis.call('HSET', article, unpack(fields))
 if deleted_at ~= '' then
   redis.call('ZADD', deleted, deleted_at, member)

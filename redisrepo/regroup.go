@@ -40,8 +40,10 @@ func (r *Repo) Regroup(ctx context.Context, id ArticleID, by Actor, add, remove 
 			p.changes(r.database), // KEYS[5] changes
 			p.moderation(),        // KEYS[6] log
 			p.sizes(),             // KEYS[7] sizes
+			p.events(),            // KEYS[8] events
 		)
-		keys = groupKeys(groupKeys(groupKeys(keys, p, groupNames(e.groups)...), p, adding...), p, removing...)
+		names := slices.Concat(groupNames(e.groups), adding, removing)
+		keys = r.groupTopKeys(groupKeys(keys, p, names...), p, e.posted, names...)
 		return r.write(ctx, regroupScript, keys, []any{
 			id.String(),         // ARGV[1] member
 			groupText(adding),   // ARGV[2] add
@@ -54,6 +56,7 @@ func (r *Repo) Regroup(ctx context.Context, id ArticleID, by Actor, add, remove 
 			r.scriptNow(),                         // ARGV[9] now
 			by.via(),                              // ARGV[10] via
 			r.rules.anyReserved(adding, removing), // ARGV[11] logged
+			r.on,                                  // ARGV[12] features
 		})
 	})
 	if err != nil {

@@ -7,7 +7,8 @@
 -- KEYS[5]  changes:         channel  on which the change is published
 -- KEYS[6]  moderation:      stream  the moderation log
 -- KEYS[7]  sizes:           zset  the names of all groups by negated number of articles
--- KEYS[8...] three keys of each name in ARGV[5], then of each in ARGV[2] and ARGV[3]
+-- KEYS[8]  events:         stream  the change feed
+-- KEYS[9...] three keys of each name in ARGV[5], then of each in ARGV[2] and ARGV[3]; with group_top, then four of each
 -- ARGV[1]  the article's member
 -- ARGV[2]  names of the groups to add, separated by spaces
 -- ARGV[3]  names of the groups to remove, separated by spaces
@@ -19,13 +20,15 @@
 -- ARGV[9]  now, Unix seconds; empty: the server's clock
 -- ARGV[10] the member of the service that acts for ARGV[6], or empty
 -- ARGV[11] 1 if the change is entered in the log in any case, else 0: if the actor is not the poster
+-- ARGV[12] the features that are on, separated by spaces
 --
 -- Replies {'OK', {field, value, ...}}  the hash after the change
 --         {'NOT_FOUND'}                the article does not exist or is deleted
 --         {'FORBIDDEN'}                the actor is not the poster, and ARGV[7] is 0
 --         {'TOO_MANY', number}         the article would be in that many groups
---         {'STALE', groups}            ARGV[5] differs from these: call again with them
---         {'UNLISTED', poster}         the hash does not list the groups: call adopt.lua, and again
+--         {'STALE', groups, '', '', time}  ARGV[5] differs from these, or the keys from those of this posting time: call
+--                                      again with them
+--         {'UNLISTED', poster, time}   the hash does not list the groups: call adopt.lua, and again
 -- Safe to run twice: the second run finds the groups changed and changes nothing.
 
 local article, times, scores, group_names = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -33,6 +36,7 @@ local changes, log, sizes = KEYS[5], KEYS[6], KEYS[7]
 local member, add, remove, max_groups = ARGV[1], words(ARGV[2]), words(ARGV[3]), tonumber(ARGV[4])
 local current, by = ARGV[5], ARGV[6]
 local may, max_entries, now, via, logged = ARGV[7] == '1', ARGV[8], ARGV[9], ARGV[10], ARGV[11] == '1'
+local features = ARGV[12]
 
 local hash = redis.call('HMGET', article, 'groups', 'poster', 'time', 'votes', 'downvotes', 'revision',
   'title', 'link')
@@ -45,14 +49,17 @@ end
 if hash[2] ~= by and not may then return {'FORBIDDEN'} end
 local moderated = hash[2] ~= by or logged
 
-if not hash[1] then return {'UNLISTED', hash[2] or ''} end
-if hash[1] ~= current then return {'STALE', hash[1]} end
+if not hash[1] then return {'UNLISTED', hash[2] or '', time} end
+if hash[1] ~= current then return {'STALE', hash[1], '', '', time} end
 
 local names = words(current)
 for _, list in ipairs({add, remove}) do
   for _, name in ipairs(list) do names[#names + 1] = name end
 end
-local groups = groups_at(8, names)
+local groups = groups_at(9, names, features)
+for _, group in pairs(groups) do
+  if group.hours and not posted_in(group.hours, time) then return {'STALE', current, '', '', time} end
+end
 
 local is_in = {}
 for _, name in ipairs(words(current)) do is_in[name] = true end

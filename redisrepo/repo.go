@@ -102,10 +102,10 @@ type Repo struct {
 	incomplete bool // Migrate has not finished the data
 	onRerank   func(changes string)
 	onProgress func(step string, done, total int)
-	// groups caches the groups of articles, as the text in their hashes. A script must be given all
+	// groups caches the groups and the posting hours of articles. A script must be given all
 	// the keys that it touches, so a write to an article that is not cached may need a second call.
 	// Cached values may be outdated: the scripts compare them.
-	groups *lru.Cache[ArticleID, string]
+	groups *lru.Cache[ArticleID, placement]
 	// finders find the groups of articles that are in no cache and whose hashes do not list them, one for
 	// each partition.
 	finders []groupFinder
@@ -118,6 +118,7 @@ type Repo struct {
 
 	voteScript *redis.Script
 	voteText   string // of voteScript
+	on         string // features: see Rules.features
 	acks       int    // see WithAcks
 	polls      polls
 	voteCalls  *voteCalls
@@ -184,7 +185,7 @@ func newRepo(ctx context.Context, client redis.UniversalClient, rules Rules, opt
 	if err := rules.Validate(); err != nil {
 		return nil, err
 	}
-	groups, err := lru.New[ArticleID, string](groupsCacheSize)
+	groups, err := lru.New[ArticleID, placement](groupsCacheSize)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +193,7 @@ func newRepo(ctx context.Context, client redis.UniversalClient, rules Rules, opt
 	if err != nil {
 		return nil, err
 	}
-	r := &Repo{client: client, rules: rules, groups: groups, voteCalls: calls, voteText: voteText(rules), live: live{wake: make(chan struct{}, 1), feedWake: make(chan struct{}, 1)},
+	r := &Repo{client: client, rules: rules, groups: groups, voteCalls: calls, voteText: voteText(rules), on: rules.features(), live: live{wake: make(chan struct{}, 1), feedWake: make(chan struct{}, 1)},
 		onProgress: func(string, int, int) {}, upgrades: upgrades}
 	if single, ok := client.(interface{ Options() *redis.Options }); ok { // a cluster has one database
 		r.database = single.Options().DB

@@ -231,10 +231,11 @@ func (r *Repo) rerankPartition(ctx context.Context, p partition, ranked func(int
 
 // rerankAll re-ranks the articles of a sorted set, and calls ranked with the number of each batch.
 func (r *Repo) rerankAll(ctx context.Context, p partition, set string, ranked func(int)) error {
-	return r.scan(ctx, scan{command: redis.Cmdable.ZScan, key: set, step: 2, handle: func(members []string) error {
-		defer ranked(len(members))
+	return r.scan(ctx, scan{command: redis.Cmdable.ZScan, key: set, step: 1, handle: func(members []string) error {
+		defer ranked(len(members) / 2)
 		return r.pipeline(r.confirmed(ctx), func(pipe redis.Pipeliner) {
-			for _, member := range members {
+			for pair := range slices.Chunk(members, 2) {
+				member, time := pair[0], pair[1] // a deleted article's is that of its deletion
 				id, err := ParseArticleID(member)
 				if err != nil {
 					continue // not an article; Check reports it
@@ -247,6 +248,7 @@ func (r *Repo) rerankAll(ctx context.Context, p partition, set string, ranked fu
 					p.ranking(ByTime),  // KEYS[5] times
 					p.ranking(ByScore), // KEYS[6] scores
 				}
+				keys = rankingKeys(keys, p, hourOfText(time)) // KEYS[7] to [13]
 				rerankScript.EvalSha(ctx, pipe, groupKeys(keys, p, Interesting),
 					member,                        // ARGV[1] member
 					r.rules.rankingText(),         // ARGV[2] ranking
@@ -254,6 +256,7 @@ func (r *Repo) rerankAll(ctx context.Context, p partition, set string, ranked fu
 					seconds(voterMargin),          // ARGV[4] margin
 					r.rules.InterestingVotes,      // ARGV[5] interesting_votes
 					r.scriptNow(),                 // ARGV[6] now
+					r.on,                          // ARGV[7] features
 				)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -51,18 +52,29 @@ func script(name string) *redis.Script {
 
 // voteText is vote.lua for a site with these rules.
 func voteText(rules Rules) string {
-	ranking, left := fmt.Sprintf("local vote_score = %d\n", rules.VoteScore), "decaying"
+	ranking, blocks, first := fmt.Sprintf("local vote_score = %d\n", rules.VoteScore), []string{"linear"}, 11
 	if rules.Ranking != Linear {
-		ranking, left = fmt.Sprintf("local ranking = '%s'\n", rules.rankingText()), "linear"
+		ranking, blocks = fmt.Sprintf("local ranking = '%s'\n", rules.rankingText()), []string{"decaying"}
 	}
-	return fmt.Sprintf("%slocal window, margin, interesting_votes = %d, %d, %d\n%s",
-		ranking, seconds(rules.VotingWindow), seconds(voterMargin), rules.InterestingVotes, withShared(without(readLua("vote.lua"), left)))
+	if features := rules.features(); features != "" {
+		first = 18
+		blocks = append(append(blocks, "keyed"), strings.FieldsFunc(features, func(c rune) bool { return c == ' ' || c == '=' })...)
+	}
+	return fmt.Sprintf("%slocal window, margin, interesting_votes, first_listing = %d, %d, %d, %d\n%s",
+		ranking, seconds(rules.VotingWindow), seconds(voterMargin), rules.InterestingVotes, first, withShared(withBlocks(readLua("vote.lua"), blocks)))
 }
 
-// without returns a script without its blocks between the lines "-- begin NAME" and "-- end NAME".
-func without(source, name string) string {
-	return regexp.MustCompile(`(?ms)^ *-- begin `+name+`$.*?^ *-- end `+name+`\n`).ReplaceAllString(source, "")
+// withBlocks returns a script without its blocks between the lines "-- begin NAME" and "-- end NAME" of other names.
+func withBlocks(source string, names []string) string {
+	return luaBlock.ReplaceAllStringFunc(source, func(block string) string {
+		if m := luaBlock.FindStringSubmatch(block); slices.Contains(names, m[1]) {
+			return m[2]
+		}
+		return ""
+	})
 }
+
+var luaBlock = regexp.MustCompile(`(?ms)^ *-- begin (\w+)\n(.*?)^ *-- end \w+\n`)
 
 // withShared returns a script after the functions of shared.lua that it uses.
 func withShared(source string) string {

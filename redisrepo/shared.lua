@@ -22,14 +22,26 @@ local function by_bytes(a, b)
   return #a < #b
 end
 
--- groups_at maps each name to its three keys, which start at KEYS[first].
-local function groups_at(first, names)
-  local groups = {}
+-- groups_at maps each name to its three keys, which start at KEYS[first]. If the feature group_top is on, after those of
+-- all names follow four keys of each name's calendar; the group interesting has none.
+local function groups_at(first, names, features)
+  local groups, next_top = {}, first + 3 * #names
   for i, name in ipairs(names) do
     local k = first + 3 * (i - 1)
     groups[name] = {members = KEYS[k], by_score = KEYS[k + 1], by_time = KEYS[k + 2]}
+    if string.find(features, 'group_top', 1, true) and name ~= 'interesting' then
+      groups[name].clock, groups[name].hours = KEYS[next_top], KEYS[next_top + 1]
+      groups[name].days, groups[name].months = KEYS[next_top + 2], KEYS[next_top + 3]
+      next_top = next_top + 4
+    end
   end
   return groups
+end
+
+-- posted_in reports whether the list of an hour is that of articles posted at a time, Unix seconds.
+local function posted_in(list, time)
+  local hour = math.floor(math.max(-9e12, math.min(9e12, tonumber(time))) / 3600)
+  return tonumber(string.match(list, 'h:(%-?%d+)')) == hour
 end
 
 -- now_or returns clock, Unix seconds, or the time of the server if it is empty.

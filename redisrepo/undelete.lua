@@ -11,7 +11,14 @@
 -- KEYS[8]  changes:      channel  on which the undeletion is published
 -- KEYS[9]  sizes:        zset    the names of all groups by negated number of articles
 -- KEYS[10] link:DIGEST   string  the article that the link of ARGV[10] is reserved for; need not exist
--- KEYS[11...] three keys of the group interesting, then of each name in ARGV[3]
+-- KEYS[11] clock:        hash    fold pointer and peaks of the calendar, and the last hour with a front page
+-- KEYS[12] top:h:HOUR    zset    articles by net votes, of the hour of posting
+-- KEYS[13] top:d:DAY     zset    the same of the day
+-- KEYS[14] top:m:MONTH   zset    the same of the 32 days
+-- KEYS[15] front:        zset    the front pages of past hours
+-- KEYS[16] best:         zset    the best rank of articles
+-- KEYS[17] events:       stream  the change feed
+-- KEYS[18...] three keys of the group interesting, then of each name in ARGV[3]; with group_top, then four of each
 -- ARGV[1]  the article's member
 -- ARGV[2]  the moderator's member
 -- ARGV[3]  the article's groups as the caller expects them: sorted names, separated by spaces
@@ -22,10 +29,12 @@
 -- ARGV[8]  now, Unix seconds; empty: the server's clock
 -- ARGV[9]  the member of the service that acts for ARGV[2], or empty
 -- ARGV[10] the article's link as the caller expects it; empty: it has none
+-- ARGV[11] the features that are on, separated by spaces
 --
 -- Replies {'OK', {field, value, ...}}  the hash of the article, which is not deleted
 --         {'NOT_FOUND'}                the article does not exist
---         {'STALE', groups, poster, link}  ARGV[3], [4] and [10] differ from these: call again with them
+--         {'STALE', groups, poster, link, time}  ARGV[3], [4] and [10] differ from these, or the keys from those of this
+--                                      posting time: call again with them
 -- Safe to run twice: the second run finds the article restored and changes nothing.
 
 local article, times, scores, group_names = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -33,7 +42,7 @@ local posted, deleted, log, changes, sizes = KEYS[5], KEYS[6], KEYS[7], KEYS[8],
 local member, by, expected_groups, expected_poster = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local ranking, interesting_votes, max_entries = ARGV[5], tonumber(ARGV[6]), ARGV[7]
 local now, via = ARGV[8], ARGV[9]
-local link_record, expected_link = KEYS[10], ARGV[10]
+local link_record, expected_link, features = KEYS[10], ARGV[10], ARGV[11]
 
 local hash = redis.call('HMGET', article,
   'groups', 'poster', 'time', 'votes', 'downvotes', 'revision', 'deleted', 'title', 'link')
@@ -46,12 +55,13 @@ if not tonumber(time) or not votes or not downvotes or not whole(hash[6] or '0')
   return redis.error_reply('CORRUPT time, votes or revision of ' .. member)
 end
 local link = hash[9] or ''
-if group_text ~= expected_groups or poster ~= expected_poster or link ~= expected_link then
-  return {'STALE', group_text, poster, link}
+if group_text ~= expected_groups or poster ~= expected_poster or link ~= expected_link
+  or features ~= '' and not posted_in(KEYS[12], time) then
+  return {'STALE', group_text, poster, link, time}
 end
 
 local names = words(group_text)
-local groups = groups_at(11, {'interesting', unpack(names)})
+local groups = groups_at(18, {'interesting', unpack(names)}, features)
 for _, group in pairs(groups) do check_group(group, member) end
 must_be_zset(scores, group_names, sizes, posted, deleted)
 must_be_stream(log)

@@ -94,11 +94,11 @@ func (r *Repo) cast(ctx context.Context, id ArticleID, ballots ...*ballot) {
 	answer, err := r.runWithGroups(ctx, id, "", func(e expected) (reply, error) {
 		call = r.voteCalls.get(id)
 		if reads {
-			call = r.newVoteCall(id, e.groups, nil)
-		} else if call == nil || call.groups != e.groups {
-			call = r.newVoteCall(id, e.groups, call)
+			call = r.newVoteCall(id, e.placement, nil)
+		} else if call == nil || e.told || call.groups != e.groups {
+			call = r.newVoteCall(id, e.placement, call)
 		}
-		words := call.with(ballots, r.scriptNow())
+		words := r.voteWords(id, call, ballots)
 		defer r.live.version.Add(1)
 		return r.guard(ctx, func() (answer reply, err error) {
 			var repeated bool
@@ -146,8 +146,12 @@ func (r *Repo) voteResult(id ArticleID, article *Article, answer reply, i int, a
 }
 
 // expected is what the caller of a script expects to be in the article's hash: the script must be given
-// all keys that it touches, and these depend on the article's groups, poster and link.
-type expected struct{ groups, poster, link string }
+// all keys that it touches, and these depend on the article's groups, posting time, poster and link.
+type expected struct {
+	placement
+	poster, link string
+	told         bool // by a reply STALE
+}
 
 // maxStaleReplies is how often a script is called for an article whose groups have changed since they were
 // read or found. Each time, another client must have regrouped it in between.
@@ -160,7 +164,7 @@ var errGroupsKeepChanging = errors.New("the article's groups change faster than 
 // was adopted.
 func (r *Repo) runWithGroups(ctx context.Context, id ArticleID, poster string, call func(expected) (reply, error)) (reply, error) {
 	e := expected{poster: poster}
-	e.groups, _ = r.groups.Get(id)
+	e.placement, _ = r.groups.Get(id)
 	for range maxStaleReplies {
 		answer, err := call(e)
 		if err != nil {
@@ -168,10 +172,10 @@ func (r *Repo) runWithGroups(ctx context.Context, id ArticleID, poster string, c
 		}
 		switch answer.status() {
 		case "STALE":
-			e = expected{groups: answer.text(1), poster: answer.text(2), link: answer.text(3)}
+			e = expected{placement{answer.text(1), hourOfText(answer.text(4))}, answer.text(2), answer.text(3), true}
 		case "UNLISTED":
-			e.poster = answer.text(1)
-			if e.groups, err = r.adopt(ctx, id, e.poster); err != nil {
+			e.poster, e.posted, e.told = answer.text(1), hourOfText(answer.text(2)), true
+			if e.groups, err = r.adopt(ctx, id, e.poster, e.posted); err != nil {
 				return nil, err
 			}
 		default:
@@ -182,13 +186,13 @@ func (r *Repo) runWithGroups(ctx context.Context, id ArticleID, poster string, c
 }
 
 // adopt completes an article that only legacy clients wrote, unless it changes meanwhile, and returns its groups.
-func (r *Repo) adopt(ctx context.Context, id ArticleID, poster string) (groups string, err error) {
+func (r *Repo) adopt(ctx context.Context, id ArticleID, poster string, posted hour) (groups string, err error) {
 	groups, err = r.findGroups(ctx, id)
 	if err != nil {
 		return "", fmt.Errorf("find its groups: %w", err)
 	}
 	p := r.partition(id)
-	keys := append(make([]string, 0, 8),
+	keys := append(make([]string, 0, 20),
 		p.article(id),            // KEYS[1] article
 		p.voted(id),              // KEYS[2] voted
 		p.ranking(ByTime),        // KEYS[3] times
@@ -196,9 +200,12 @@ func (r *Repo) adopt(ctx context.Context, id ArticleID, poster string) (groups s
 		p.groups(),               // KEYS[5] group_names
 		p.sizes(),                // KEYS[6] sizes
 	)
-	for _, name := range groupNames(groups) {
-		keys = append(keys, p.group(name)) // KEYS[7...]
+	keys = rankingKeys(keys, p, posted) // KEYS[7] to [13]
+	names := groupNames(groups)
+	for _, name := range names {
+		keys = append(keys, p.group(name)) // KEYS[14...]
 	}
+	keys = r.groupTopKeys(keys, p, posted, names...)
 	if err := r.recordStoredLinks(ctx, p, []string{id.String()}); err != nil { // first: nothing would repeat it
 		return "", fmt.Errorf("record its link: %w", err)
 	}
@@ -209,6 +216,7 @@ func (r *Repo) adopt(ctx context.Context, id ArticleID, poster string) (groups s
 		seconds(r.rules.VotingWindow), // ARGV[4] window
 		seconds(voterMargin),          // ARGV[5] margin
 		r.scriptNow(),                 // ARGV[6] now
+		r.on,                          // ARGV[7] features
 	})
 	return groups, err
 }

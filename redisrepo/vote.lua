@@ -10,7 +10,16 @@
 -- KEYS[8]   group:interesting  set      the interesting articles
 -- KEYS[9]   score:interesting  zset     its listing by score; need not exist
 -- KEYS[10]  time:interesting   zset     its listing by time; need not exist
--- KEYS[11...] score:NAME       zset     of each name in ARGV[2], its listing by score; need not exist
+-- KEYS[11]  clock:             hash     fold pointer and peaks of the calendar, and the last hour with a front page
+-- KEYS[12]  top:h:HOUR         zset     articles by net votes, of the hour of posting
+-- KEYS[13]  top:d:DAY          zset     the same of the day
+-- KEYS[14]  top:m:MONTH        zset     the same of the 32 days
+-- KEYS[15]  front:             zset     the front pages of past hours
+-- KEYS[16]  best:              zset     the best rank of articles
+-- KEYS[17]  events:            stream   the change feed
+-- KEYS[18...] score:NAME       zset     of each name in ARGV[2], its listing by score; need not exist. Then, with
+--           group_top, clock:NAME, top:h:HOUR:NAME, top:d:DAY:NAME and top:m:MONTH:NAME of each. Then, with cast, for
+--           each vote cast:USER:MONTH, a zset
 -- ARGV[1]   the article's member
 -- ARGV[2]   the article's groups as the caller expects them: sorted names, separated by spaces
 -- ARGV[3]   posting time of the article that the caller knows, as it was replied; empty: it knows none
@@ -25,12 +34,15 @@
 --             2 if it is refused, since the poster's vote does not count and cannot be changed
 --         {'NOT_FOUND'}         the article does not exist or is deleted
 --         {'CLOSED'}            the voting window is over, or the voters are forgotten
---         {'STALE', groups}     ARGV[2] differs from these: call again with them
---         {'UNLISTED', poster}  the hash does not list the groups: call adopt.lua, and again
+--         {'STALE', groups, '', '', time}  ARGV[2] differs from these groups, or the keys from those of this posting
+--                               time: call again with them
+--         {'UNLISTED', poster, time}  the hash does not list the groups: call adopt.lua, and again
 -- The rules are not among the arguments, which cost time for each vote: voteText in scripts.go defines them before
 -- the script, and leaves out the blocks of other rankings. vote_score is the worth of one vote in seconds, ranking any
 -- other ranking, as worth in shared.lua takes it, window the voting window in seconds, margin how much longer the voters
 -- are kept, interesting_votes the net votes that make an article interesting.
+-- first_listing is the index in KEYS of the first listing. Blocks of features that are off are left out, and the blocks
+-- keyed, with KEYS[11] to [17], if all are: then first_listing is 11.
 -- Safe to run twice: the second run finds the positions set and changes nothing.
 
 local article, voted, downvoted, times, scores = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
@@ -46,7 +58,10 @@ local corrupt = 'CORRUPT votes, revision or score of ' .. member
 if not votes or not downvotes or not revision then return redis.error_reply(corrupt) end
 local now = tonumber(now_or(ARGV[5]))
 if now > time + window then return {'CLOSED'} end
-if hash_groups and hash_groups ~= groups then return {'STALE', hash_groups} end
+if hash_groups and hash_groups ~= groups then return {'STALE', hash_groups, '', '', time} end
+-- begin keyed
+if hash_groups and time ~= known_time and not posted_in(KEYS[12], time) then return {'STALE', hash_groups, '', '', time} end
+-- end keyed
 
 local poster = uncounted and redis.call('HGET', article, 'poster')
 local reply = {'OK', votes, downvotes, revision, 0}
@@ -77,13 +92,20 @@ local downvoted_left = (downvotes > 0 or not only_upvotes) and redis.call('PTTL'
 if voted_left == -2 and (uncounted or votes + downvotes > (hash_groups and 0 or 1)) or downvotes > 0 and downvoted_left == -2 then
   return {'CLOSED'} -- the window was shorter once, so the voters have been forgotten
 end
-if not hash_groups then return {'UNLISTED', redis.call('HGET', article, 'poster') or ''} end
+if not hash_groups then return {'UNLISTED', redis.call('HGET', article, 'poster') or '', time} end
 if time ~= known_time or (hash[5] or '') ~= known_title then reply[5] = {time, redis.call('HGETALL', article)} end
 if #changes == 0 then return reply end
 
 -- All types and rights are checked before the first write, except those of the ranking, which it is to.
 local listings = {}
-for i = 11, #KEYS do
+local last_listing = #KEYS
+-- begin cast
+last_listing = last_listing - (#ARGV - 5) / 2
+-- end cast
+-- begin group_top
+last_listing = first_listing - 1 + (last_listing - first_listing + 1) / 5
+-- end group_top
+for i = first_listing, last_listing do
   if redis.call('ZCARD', KEYS[i]) > 0 then listings[#listings + 1] = KEYS[i] end
 end
 local interesting

@@ -14,12 +14,14 @@ type voteCall struct {
 	names   []GroupName // the same
 	article *Article    // some state of it: what never changes is right; nil if this process knows none
 	time    string      // its posting time as the script replied it
-	words   []any       // of the command, up to the votes
+	posted  hour        // for which the keys are
+	words   []any       // of the command, up to the keys of the votes
+	args    []any       // of the command, up to the votes
 }
 
-// newVoteCall returns the call for an article in these groups. Its article is that of another call, if there is one.
-func (r *Repo) newVoteCall(id ArticleID, groups string, other *voteCall) *voteCall {
-	c := &voteCall{groups: groups, names: groupNames(groups)}
+// newVoteCall returns the call for an article. What it knows of it is that of another call, if there is one.
+func (r *Repo) newVoteCall(id ArticleID, place placement, other *voteCall) *voteCall {
+	c := &voteCall{groups: place.groups, names: groupNames(place.groups), posted: place.posted}
 	title := ""
 	if other != nil && other.article != nil {
 		c.article, c.time, title = other.article, other.time, other.article.Title
@@ -35,26 +37,36 @@ func (r *Repo) newVoteCall(id ArticleID, groups string, other *voteCall) *voteCa
 		p.audit(id),           // KEYS[7] audit
 	)
 	keys = groupKeys(keys, p, Interesting) // KEYS[8], [9] and [10]
-	for _, name := range c.names {
-		keys = append(keys, p.listing(ByScore, name)) // KEYS[11...]
+	if r.on != "" {
+		keys = rankingKeys(keys, p, c.posted) // KEYS[11] to [17]
 	}
-	c.words = append(make([]any, 0, 3+len(keys)+4), "evalsha", r.voteScript.Hash(), len(keys))
+	for _, name := range c.names {
+		keys = append(keys, p.listing(ByScore, name)) // KEYS[18...]
+	}
+	keys = r.groupTopKeys(keys, p, c.posted, c.names...)
+	c.words = append(make([]any, 0, 3+len(keys)), "evalsha", r.voteScript.Hash(), len(keys))
 	for _, key := range keys {
 		c.words = append(c.words, key)
 	}
-	c.words = append(c.words,
+	c.args = []any{
 		id.String(), // ARGV[1] member
-		groups,      // ARGV[2] groups
+		c.groups,    // ARGV[2] groups
 		c.time,      // ARGV[3] known_time
 		title,       // ARGV[4] known_title
-	)
+	}
 	return c
 }
 
-// with returns the words of the whole command.
-func (c *voteCall) with(ballots []*ballot, now string) []any {
-	words := append(make([]any, 0, len(c.words)+1+2*len(ballots)), c.words...)
-	words = append(words, now) // ARGV[5]
+// voteWords returns the words of a whole command.
+func (r *Repo) voteWords(id ArticleID, c *voteCall, ballots []*ballot) []any {
+	words := append(make([]any, 0, len(c.words)+len(c.args)+1+3*len(ballots)), c.words...)
+	if r.has("cast") {
+		for _, b := range ballots {
+			words = append(words, r.partition(id).cast(b.voter, c.posted.month()))
+		}
+		words[2] = len(words) - 3
+	}
+	words = append(append(words, c.args...), r.scriptNow()) // ARGV[5] now
 	for _, b := range ballots {
 		words = append(words, positionTexts[b.vote+1]+b.voter.member(), b.bucket) // ARGV[6...]
 	}
@@ -83,14 +95,15 @@ func (r *Repo) voted(id ArticleID, call *voteCall, answer reply) (*Article, erro
 		if err := r.decode(id, hash, article); err != nil {
 			return nil, err
 		}
-		call = r.newVoteCall(id, call.groups, &voteCall{article: &article.Article, time: reply(rest).text(0)})
+		time := reply(rest).text(0)
+		call = r.newVoteCall(id, placement{call.groups, hourOfText(time)}, &voteCall{article: &article.Article, time: time})
 	}
 	if call.article == nil {
 		return nil, fmt.Errorf("vote on %v: the script's reply %v has no hash", id, answer)
 	}
 	if r.voteCalls.get(id) != call {
 		r.voteCalls.add(id, call)
-		r.groups.Add(id, call.groups)
+		r.groups.Add(id, placement{call.groups, call.posted})
 	}
 	article := *call.article
 	article.Groups = call.names
@@ -146,7 +159,7 @@ func (v *voteCalls) forget() {
 
 // size is about how many bytes a call takes.
 func (c *voteCall) size() int {
-	n := 500 + 50*len(c.words) + 2*len(c.groups) + 2*len(c.article.Title)
+	n := 500 + 50*(len(c.words)+len(c.args)) + 2*len(c.groups) + 2*len(c.article.Title)
 	for _, text := range []*string{c.article.Link, c.article.Text} {
 		if text != nil {
 			n += len(*text)

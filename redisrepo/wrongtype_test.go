@@ -3,6 +3,7 @@ package redisrepo_test
 import (
 	"context"
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -54,6 +55,9 @@ func (h *capture) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 		return next(ctx, commands)
 	}
 }
+
+// unwritten are the keys that no script writes yet.
+var unwritten = regexp.MustCompile(`^(clock|top|front|best|events|cast):`)
 
 // A script that finds a key of the wrong type fails before it writes anything.
 func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
@@ -140,6 +144,9 @@ func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
 				wrong := args[2+key].(string)
 				if strings.HasPrefix(wrong, "changes:") {
 					continue // a channel has no type
+				}
+				if unwritten.MatchString(wrong) {
+					continue
 				}
 				s.do("DEL", wrong)
 				if strings.HasPrefix(wrong, "post:") || strings.HasPrefix(wrong, "link:") || wrong == "article:" {
