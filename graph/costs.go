@@ -2,6 +2,7 @@ package graph
 
 import (
 	"math"
+	"time"
 
 	"frontpage/redisrepo"
 )
@@ -29,6 +30,13 @@ func listCosts(pageSize int) ComplexityRoot {
 		return listCostUpTo(redisrepo.MaxEvents, child, pageSize, first)
 	}
 	c.Event.Groups = func(child int) int { return listCost(child, redisrepo.MaxGroups) }
+	ranking := func(child int, _ redisrepo.RankBy, _ *redisrepo.Span, _, _ *time.Time, first *int32, _ *string) int {
+		if cost := listCost(child, pageSize, first); cost < math.MaxInt-rankingCost {
+			return cost + rankingCost
+		}
+		return math.MaxInt
+	}
+	c.Query.Ranking, c.Group.Ranking = ranking, ranking
 	c.Query.Nodes = func(child int, ids []string) int { return listCost(child, max(len(ids), 1)) }
 	c.Subscription.ArticleChanged = func(child int, ids []string, _ []int32) int { return listCost(child, max(len(ids), 1)) }
 	c.Article.Groups = func(child int) int { return listCost(child, redisrepo.MaxGroups) }
@@ -52,6 +60,9 @@ const (
 	linkCost = 2
 	textCost = 20
 )
+
+// rankingCost is what a ranking costs besides its articles: it takes Redis about as long as reading 50.
+const rankingCost = 50
 
 // listCost returns the cost of a list whose elements cost child each, and 1 more each for the element itself. The
 // first size that is given counts; one that will be refused counts as the nearest valid one.

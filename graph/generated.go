@@ -39,6 +39,7 @@ type ResolverRoot interface {
 	ModerationEntry() ModerationEntryResolver
 	Mutation() MutationResolver
 	Query() QueryResolver
+	RankedConnection() RankedConnectionResolver
 	Subscription() SubscriptionResolver
 	User() UserResolver
 }
@@ -149,6 +150,7 @@ type ComplexityRoot struct {
 		ArticlesConnection func(childComplexity int, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string) int
 		ID                 func(childComplexity int) int
 		Name               func(childComplexity int) int
+		Ranking            func(childComplexity int, by redisrepo.RankBy, span *redisrepo.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string) int
 	}
 
 	GroupConnection struct {
@@ -218,10 +220,25 @@ type ComplexityRoot struct {
 		ModerationLog      func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		Node               func(childComplexity int, id string) int
 		Nodes              func(childComplexity int, ids []string) int
+		Ranking            func(childComplexity int, by redisrepo.RankBy, span *redisrepo.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string) int
 		RateLimit          func(childComplexity int) int
 		Site               func(childComplexity int) int
 		User               func(childComplexity int, name string) int
 		Viewer             func(childComplexity int) int
+	}
+
+	RankedConnection struct {
+		AsOf       func(childComplexity int) int
+		Edges      func(childComplexity int) int
+		Nodes      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	RankedEdge struct {
+		Cursor func(childComplexity int) int
+		Key    func(childComplexity int) int
+		Node   func(childComplexity int) int
 	}
 
 	RateLimit struct {
@@ -311,6 +328,7 @@ type EventResolver interface {
 type GroupResolver interface {
 	Articles(ctx context.Context, obj *redisrepo.Group, order redisrepo.Order, direction redisrepo.Direction, page int32, pageSize *int32) ([]*redisrepo.Article, error)
 	ArticlesConnection(ctx context.Context, obj *redisrepo.Group, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error)
+	Ranking(ctx context.Context, obj *redisrepo.Group, by redisrepo.RankBy, span *redisrepo.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string) (*RankedConnection, error)
 }
 type GroupConnectionResolver interface {
 	TotalCount(ctx context.Context, obj *GroupConnection) (int32, error)
@@ -340,6 +358,10 @@ type QueryResolver interface {
 	RateLimit(ctx context.Context) (*RateLimit, error)
 	ModerationLog(ctx context.Context, first *int32, after *string, last *int32, before *string) (*ModerationConnection, error)
 	Events(ctx context.Context, after *string, kinds []redisrepo.EventKind, first *int32) (*redisrepo.EventPage, error)
+	Ranking(ctx context.Context, by redisrepo.RankBy, span *redisrepo.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string) (*RankedConnection, error)
+}
+type RankedConnectionResolver interface {
+	TotalCount(ctx context.Context, obj *RankedConnection) (int32, error)
 }
 type SubscriptionResolver interface {
 	ArticleChanged(ctx context.Context, ids []string, revisions []int32) (<-chan *redisrepo.Article, error)
@@ -803,6 +825,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Group.Name(childComplexity), true
+	case "Group.ranking":
+		if e.ComplexityRoot.Group.Ranking == nil {
+			break
+		}
+
+		args, err := ec.field_Group_ranking_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Group.Ranking(childComplexity, args["by"].(redisrepo.RankBy), args["span"].(*redisrepo.Span), args["postedAfter"].(*time.Time), args["postedBefore"].(*time.Time), args["first"].(*int32), args["after"].(*string)), true
 
 	case "GroupConnection.edges":
 		if e.ComplexityRoot.GroupConnection.Edges == nil {
@@ -1140,6 +1173,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Nodes(childComplexity, args["ids"].([]string)), true
+	case "Query.ranking":
+		if e.ComplexityRoot.Query.Ranking == nil {
+			break
+		}
+
+		args, err := ec.field_Query_ranking_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Ranking(childComplexity, args["by"].(redisrepo.RankBy), args["span"].(*redisrepo.Span), args["postedAfter"].(*time.Time), args["postedBefore"].(*time.Time), args["first"].(*int32), args["after"].(*string)), true
 	case "Query.rateLimit":
 		if e.ComplexityRoot.Query.RateLimit == nil {
 			break
@@ -1169,6 +1213,56 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Viewer(childComplexity), true
+
+	case "RankedConnection.asOf":
+		if e.ComplexityRoot.RankedConnection.AsOf == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RankedConnection.AsOf(childComplexity), true
+	case "RankedConnection.edges":
+		if e.ComplexityRoot.RankedConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RankedConnection.Edges(childComplexity), true
+	case "RankedConnection.nodes":
+		if e.ComplexityRoot.RankedConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RankedConnection.Nodes(childComplexity), true
+	case "RankedConnection.pageInfo":
+		if e.ComplexityRoot.RankedConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RankedConnection.PageInfo(childComplexity), true
+	case "RankedConnection.totalCount":
+		if e.ComplexityRoot.RankedConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RankedConnection.TotalCount(childComplexity), true
+
+	case "RankedEdge.cursor":
+		if e.ComplexityRoot.RankedEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RankedEdge.Cursor(childComplexity), true
+	case "RankedEdge.key":
+		if e.ComplexityRoot.RankedEdge.Key == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RankedEdge.Key(childComplexity), true
+	case "RankedEdge.node":
+		if e.ComplexityRoot.RankedEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RankedEdge.Node(childComplexity), true
 
 	case "RateLimit.cost":
 		if e.ComplexityRoot.RateLimit.Cost == nil {
@@ -1419,6 +1513,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputDeleteArticleInput,
 		ec.unmarshalInputEditArticleInput,
 		ec.unmarshalInputPostInput,
+		ec.unmarshalInputRankBy,
 		ec.unmarshalInputRegroupInput,
 		ec.unmarshalInputVoteInput,
 	)
@@ -1646,6 +1741,27 @@ type Query {
     "Return at most this many events, 1 to 1000. Default: the site's page size. There may be fewer although others follow."
     first: Int
   ): EventConnection
+
+  """
+  Articles ranked by a formula of votes and age, as of one instant: that of the first page, which
+  the cursors keep. Paging skips no article whose votes did not change, and repeats one only
+  if its votes fell. Needs the setting CALENDAR; otherwise the error has the
+  code BAD_USER_INPUT, as for an argument that is out of bounds.
+  """
+  ranking(
+    "The formula."
+    by: RankBy! = {}
+    "How old articles may be. Default: any age, unless ` + "`" + `postedAfter` + "`" + ` or ` + "`" + `postedBefore` + "`" + ` is given, which cannot be combined with it."
+    span: Span
+    "Only articles that were posted at this time or later."
+    postedAfter: Time
+    "Only articles that were posted before this time."
+    postedBefore: Time
+    "Return at most this many articles, 1 to 100. Default: the site's page size."
+    first: Int
+    "Start after this cursor, which must come from the same list with the same arguments. An empty one is the start of the list."
+    after: String
+  ): RankedConnection
 }
 
 "Write operations. They require sign-in."
@@ -1893,6 +2009,27 @@ type Group implements Node {
     "End before this cursor, which must come from the same list. An empty one is the end of the list."
     before: String
   ): ArticleConnection!
+  """
+  The group's articles ranked by a formula of votes and age, as of one instant: that of the first page, which
+  the cursors keep. Paging skips no article whose votes did not change, and repeats one only
+  if its votes fell. Needs the setting CALENDAR, and for other groups than ` + "`" + `interesting` + "`" + `
+  also GROUP_TOP; otherwise the error has the
+  code BAD_USER_INPUT, as for an argument that is out of bounds.
+  """
+  ranking(
+    "The formula."
+    by: RankBy! = {}
+    "How old articles may be. Default: any age, unless ` + "`" + `postedAfter` + "`" + ` or ` + "`" + `postedBefore` + "`" + ` is given, which cannot be combined with it."
+    span: Span
+    "Only articles that were posted at this time or later."
+    postedAfter: Time
+    "Only articles that were posted before this time."
+    postedBefore: Time
+    "Return at most this many articles, 1 to 100. Default: the site's page size."
+    first: Int
+    "Start after this cursor, which must come from the same list with the same arguments. An empty one is the start of the list."
+    after: String
+  ): RankedConnection
 }
 
 "A user who posts articles and votes."
@@ -2334,6 +2471,77 @@ type Event {
   "The net votes that were reached; only for MILESTONE."
   milestone: Int
 }
+
+"A formula to rank articles by, and its parameters. A parameter of another formula is an error with the code BAD_USER_INPUT."
+input RankBy {
+  "The formula."
+  formula: RankFormula! = TOP
+  "GRAVITY: how fast age counts against votes, 0.1 to 5. Default: 1.8, as on Hacker News."
+  gravity: Float
+  "HALF_LIFE: the age, in seconds, for which votes have to double; 60 to 315360000. Default: the site's, 13560 unless configured otherwise."
+  halfLife: Int
+  "LINEAR: the seconds that a net vote is worth, 1 to 1000000000. Default: SiteRules.voteScore."
+  voteScore: Int
+}
+
+"Formulas of an article's net votes v, posting time t in Unix seconds, and age at the instant of the ranking."
+enum RankFormula {
+  "The net votes, whatever the age."
+  TOP
+  """
+  t plus halfLife * log2(1 + v), rounded, or for negative votes t minus what as many positive
+  ones add: of two articles, the one that is older by halfLife needs twice the votes. 45000 s
+  for a factor of 10, as on Reddit, is a halfLife of 13545.
+  """
+  HALF_LIFE
+  """
+  The logarithm of (v - 1) / (age + 2)^gravity, the age in hours, in whole millionths: Hacker
+  News'. Articles with fewer than 2 votes come last, those with more votes first. The list
+  ends after 1,000 articles: a cursor of the last one is an error with the code
+  BAD_USER_INPUT.
+  """
+  GRAVITY
+  "t plus voteScore * v: the order SCORE, unless the site is configured otherwise."
+  LINEAR
+}
+
+"Times that end at the instant of a ranking."
+enum Span {
+  "24 hours."
+  DAY
+  "7 days."
+  WEEK
+  "30 days."
+  MONTH
+  "365 days."
+  YEAR
+  "Articles of any age."
+  ALL
+}
+
+"One page of a ranking."
+type RankedConnection {
+  "The articles of the page, with their cursors and keys."
+  edges: [RankedEdge!]!
+  "The articles of the page."
+  nodes: [Article!]!
+  "Where this page begins and ends. ` + "`" + `hasPreviousPage` + "`" + ` is true if the page was read after a cursor."
+  pageInfo: PageInfo!
+  "Number of articles in the whole list, at the time of reading."
+  totalCount: Int!
+  "The instant of the ranking: articles that were posted later are not in it."
+  asOf: Time!
+}
+
+"An article in a ranking."
+type RankedEdge {
+  "The position, for ` + "`" + `after` + "`" + `."
+  cursor: String!
+  "The article."
+  node: Article!
+  "The value of the formula, a whole number: highest first, and equal ones by id. Compare it only within one list."
+  key: Float!
+}
 `, BuiltIn: false},
 }
 var parsedSchema = gqlparser.MustLoadSchema(sources...)
@@ -2520,6 +2728,8 @@ func (ec *executionContext) childFields_Group(ctx context.Context, field graphql
 		return ec.fieldContext_Group_articles(ctx, field)
 	case "articlesConnection":
 		return ec.fieldContext_Group_articlesConnection(ctx, field)
+	case "ranking":
+		return ec.fieldContext_Group_ranking(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Group", field.Name)
 }
@@ -2620,6 +2830,34 @@ func (ec *executionContext) childFields_PostPayload(ctx context.Context, field g
 		return ec.fieldContext_PostPayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type PostPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_RankedConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_RankedConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_RankedConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_RankedConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_RankedConnection_totalCount(ctx, field)
+	case "asOf":
+		return ec.fieldContext_RankedConnection_asOf(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RankedConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_RankedEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_RankedEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_RankedEdge_node(ctx, field)
+	case "key":
+		return ec.fieldContext_RankedEdge_key(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RankedEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_RateLimit(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -2933,6 +3171,60 @@ func (ec *executionContext) field_Group_articles_args(ctx context.Context, rawAr
 		return nil, err
 	}
 	args["pageSize"] = arg3
+	return args, nil
+}
+
+func (ec *executionContext) field_Group_ranking_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "by",
+		func(ctx context.Context, v any) (redisrepo.RankBy, error) {
+			return ec.unmarshalNRankBy2frontpageᚋredisrepoᚐRankBy(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["by"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "span",
+		func(ctx context.Context, v any) (*redisrepo.Span, error) {
+			return ec.unmarshalOSpan2ᚖfrontpageᚋredisrepoᚐSpan(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["span"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "postedAfter",
+		func(ctx context.Context, v any) (*time.Time, error) {
+			return ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["postedAfter"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "postedBefore",
+		func(ctx context.Context, v any) (*time.Time, error) {
+			return ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["postedBefore"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg5
 	return args, nil
 }
 
@@ -3301,6 +3593,60 @@ func (ec *executionContext) field_Query_nodes_args(ctx context.Context, rawArgs 
 		return nil, err
 	}
 	args["ids"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_ranking_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "by",
+		func(ctx context.Context, v any) (redisrepo.RankBy, error) {
+			return ec.unmarshalNRankBy2frontpageᚋredisrepoᚐRankBy(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["by"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "span",
+		func(ctx context.Context, v any) (*redisrepo.Span, error) {
+			return ec.unmarshalOSpan2ᚖfrontpageᚋredisrepoᚐSpan(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["span"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "postedAfter",
+		func(ctx context.Context, v any) (*time.Time, error) {
+			return ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["postedAfter"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "postedBefore",
+		func(ctx context.Context, v any) (*time.Time, error) {
+			return ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["postedBefore"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg5
 	return args, nil
 }
 
@@ -5460,6 +5806,50 @@ func (ec *executionContext) fieldContext_Group_articlesConnection(ctx context.Co
 	return fc, nil
 }
 
+func (ec *executionContext) _Group_ranking(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Group) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Group_ranking(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Group().Ranking(ctx, obj, fc.Args["by"].(redisrepo.RankBy), fc.Args["span"].(*redisrepo.Span), fc.Args["postedAfter"].(*time.Time), fc.Args["postedBefore"].(*time.Time), fc.Args["first"].(*int32), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *RankedConnection) graphql.Marshaler {
+			return ec.marshalORankedConnection2ᚖfrontpageᚋgraphᚐRankedConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Group_ranking(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Group",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RankedConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Group_ranking_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _GroupConnection_edges(ctx context.Context, field graphql.CollectedField, obj *GroupConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -7026,6 +7416,50 @@ func (ec *executionContext) fieldContext_Query_events(ctx context.Context, field
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_ranking(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_ranking(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Ranking(ctx, fc.Args["by"].(redisrepo.RankBy), fc.Args["span"].(*redisrepo.Span), fc.Args["postedAfter"].(*time.Time), fc.Args["postedBefore"].(*time.Time), fc.Args["first"].(*int32), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *RankedConnection) graphql.Marshaler {
+			return ec.marshalORankedConnection2ᚖfrontpageᚋgraphᚐRankedConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_ranking(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RankedConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_ranking_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query___type(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -7100,6 +7534,226 @@ func (ec *executionContext) fieldContext_Query___schema(_ context.Context, field
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _RankedConnection_edges(ctx context.Context, field graphql.CollectedField, obj *RankedConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RankedConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*RankedEdge) graphql.Marshaler {
+			return ec.marshalNRankedEdge2ᚕᚖfrontpageᚋgraphᚐRankedEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RankedConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RankedConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RankedEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RankedConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *RankedConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RankedConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*redisrepo.Article) graphql.Marshaler {
+			return ec.marshalNArticle2ᚕᚖfrontpageᚋredisrepoᚐArticleᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RankedConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RankedConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Article(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RankedConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *RankedConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RankedConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2frontpageᚋredisrepoᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RankedConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RankedConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RankedConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *RankedConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RankedConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.RankedConnection().TotalCount(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int32) graphql.Marshaler {
+			return ec.marshalNInt2int32(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RankedConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RankedConnection", field, true, true, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _RankedConnection_asOf(ctx context.Context, field graphql.CollectedField, obj *RankedConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RankedConnection_asOf(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.AsOf, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RankedConnection_asOf(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RankedConnection", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _RankedEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *RankedEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RankedEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RankedEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RankedEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _RankedEdge_node(ctx context.Context, field graphql.CollectedField, obj *RankedEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RankedEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Article) graphql.Marshaler {
+			return ec.marshalNArticle2ᚖfrontpageᚋredisrepoᚐArticle(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RankedEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RankedEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Article(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RankedEdge_key(ctx context.Context, field graphql.CollectedField, obj *RankedEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RankedEdge_key(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Key, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalNFloat2float64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RankedEdge_key(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RankedEdge", field, false, false, errors.New("field of type Float does not have child fields"))
 }
 
 func (ec *executionContext) _RateLimit_limit(ctx context.Context, field graphql.CollectedField, obj *RateLimit) (ret graphql.Marshaler) {
@@ -9282,6 +9936,61 @@ func (ec *executionContext) unmarshalInputPostInput(ctx context.Context, obj any
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputRankBy(ctx context.Context, obj any) (redisrepo.RankBy, error) {
+	var it redisrepo.RankBy
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["formula"]; !present {
+		asMap["formula"] = "TOP"
+	}
+
+	fieldsInOrder := [...]string{"formula", "gravity", "halfLife", "voteScore"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "formula":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("formula"))
+			data, err := ec.unmarshalNRankFormula2frontpageᚋredisrepoᚐRankFormula(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Formula = data
+		case "gravity":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("gravity"))
+			data, err := ec.unmarshalOFloat2ᚖfloat64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Gravity = data
+		case "halfLife":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("halfLife"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HalfLife = data
+		case "voteScore":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("voteScore"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VoteScore = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputRegroupInput(ctx context.Context, obj any) (RegroupInput, error) {
 	var it RegroupInput
 	if obj == nil {
@@ -10560,6 +11269,44 @@ func (ec *executionContext) _Group(ctx context.Context, sel ast.SelectionSet, ob
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "ranking":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Group_ranking(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -11422,6 +12169,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "ranking":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_ranking(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "__type":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Query___type(ctx, field)
@@ -11435,6 +12204,145 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var rankedConnectionImplementors = []string{"RankedConnection"}
+
+func (ec *executionContext) _RankedConnection(ctx context.Context, sel ast.SelectionSet, obj *RankedConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, rankedConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RankedConnection")
+		case "edges":
+			out.Values[i] = ec._RankedConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "nodes":
+			out.Values[i] = ec._RankedConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "pageInfo":
+			out.Values[i] = ec._RankedConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "totalCount":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._RankedConnection_totalCount(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "asOf":
+			out.Values[i] = ec._RankedConnection_asOf(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var rankedEdgeImplementors = []string{"RankedEdge"}
+
+func (ec *executionContext) _RankedEdge(ctx context.Context, sel ast.SelectionSet, obj *RankedEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, rankedEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RankedEdge")
+		case "cursor":
+			out.Values[i] = ec._RankedEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._RankedEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "key":
+			out.Values[i] = ec._RankedEdge_key(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -12858,6 +13766,69 @@ func (ec *executionContext) unmarshalNPostInput2frontpageᚋredisrepoᚐDraft(ct
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNRankBy2frontpageᚋredisrepoᚐRankBy(ctx context.Context, v any) (redisrepo.RankBy, error) {
+	res, err := ec.unmarshalInputRankBy(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNRankFormula2frontpageᚋredisrepoᚐRankFormula(ctx context.Context, v any) (redisrepo.RankFormula, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalNRankFormula2frontpageᚋredisrepoᚐRankFormula[tmp]
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNRankFormula2frontpageᚋredisrepoᚐRankFormula(ctx context.Context, sel ast.SelectionSet, v redisrepo.RankFormula) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(marshalNRankFormula2frontpageᚋredisrepoᚐRankFormula[v])
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+var (
+	unmarshalNRankFormula2frontpageᚋredisrepoᚐRankFormula = map[string]redisrepo.RankFormula{
+		"TOP":       redisrepo.RankTop,
+		"HALF_LIFE": redisrepo.RankHalfLife,
+		"GRAVITY":   redisrepo.RankGravity,
+		"LINEAR":    redisrepo.RankLinear,
+	}
+	marshalNRankFormula2frontpageᚋredisrepoᚐRankFormula = map[redisrepo.RankFormula]string{
+		redisrepo.RankTop:      "TOP",
+		redisrepo.RankHalfLife: "HALF_LIFE",
+		redisrepo.RankGravity:  "GRAVITY",
+		redisrepo.RankLinear:   "LINEAR",
+	}
+)
+
+func (ec *executionContext) marshalNRankedEdge2ᚕᚖfrontpageᚋgraphᚐRankedEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*RankedEdge) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNRankedEdge2ᚖfrontpageᚋgraphᚐRankedEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNRankedEdge2ᚖfrontpageᚋgraphᚐRankedEdge(ctx context.Context, sel ast.SelectionSet, v *RankedEdge) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._RankedEdge(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNRegroupInput2frontpageᚋgraphᚐRegroupInput(ctx context.Context, v any) (RegroupInput, error) {
 	res, err := ec.unmarshalInputRegroupInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -13377,6 +14348,24 @@ func (ec *executionContext) marshalOEventKind2ᚕfrontpageᚋredisrepoᚐEventKi
 	return ret
 }
 
+func (ec *executionContext) unmarshalOFloat2ᚖfloat64(ctx context.Context, v any) (*float64, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := UnmarshalFloat(v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOFloat2ᚖfloat64(ctx context.Context, sel ast.SelectionSet, v *float64) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := MarshalFloat(*v)
+	return res
+}
+
 func (ec *executionContext) marshalOGroup2ᚖfrontpageᚋredisrepoᚐGroup(ctx context.Context, sel ast.SelectionSet, v *redisrepo.Group) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -13542,6 +14531,13 @@ func (ec *executionContext) marshalOPostPayload2ᚖfrontpageᚋgraphᚐPostPaylo
 	return ec._PostPayload(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalORankedConnection2ᚖfrontpageᚋgraphᚐRankedConnection(ctx context.Context, sel ast.SelectionSet, v *RankedConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._RankedConnection(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalORateLimit2ᚖfrontpageᚋgraphᚐRateLimit(ctx context.Context, sel ast.SelectionSet, v *RateLimit) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -13555,6 +14551,42 @@ func (ec *executionContext) marshalORegroupPayload2ᚖfrontpageᚋgraphᚐRegrou
 	}
 	return ec._RegroupPayload(ctx, sel, v)
 }
+
+func (ec *executionContext) unmarshalOSpan2ᚖfrontpageᚋredisrepoᚐSpan(ctx context.Context, v any) (*redisrepo.Span, error) {
+	if v == nil {
+		return nil, nil
+	}
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalOSpan2ᚖfrontpageᚋredisrepoᚐSpan[tmp]
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOSpan2ᚖfrontpageᚋredisrepoᚐSpan(ctx context.Context, sel ast.SelectionSet, v *redisrepo.Span) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := graphql.MarshalString(marshalOSpan2ᚖfrontpageᚋredisrepoᚐSpan[*v])
+	return res
+}
+
+var (
+	unmarshalOSpan2ᚖfrontpageᚋredisrepoᚐSpan = map[string]redisrepo.Span{
+		"DAY":   redisrepo.SpanDay,
+		"WEEK":  redisrepo.SpanWeek,
+		"MONTH": redisrepo.SpanMonth,
+		"YEAR":  redisrepo.SpanYear,
+		"ALL":   redisrepo.SpanAll,
+	}
+	marshalOSpan2ᚖfrontpageᚋredisrepoᚐSpan = map[redisrepo.Span]string{
+		redisrepo.SpanDay:   "DAY",
+		redisrepo.SpanWeek:  "WEEK",
+		redisrepo.SpanMonth: "MONTH",
+		redisrepo.SpanYear:  "YEAR",
+		redisrepo.SpanAll:   "ALL",
+	}
+)
 
 func (ec *executionContext) unmarshalOString2ᚕfrontpageᚋredisrepoᚐGroupNameᚄ(ctx context.Context, v any) ([]redisrepo.GroupName, error) {
 	if v == nil {

@@ -144,6 +144,10 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Group().ArticlesConnection(ctx, obj, fc.Args["order"].(redisrepo.Order), fc.Args["direction"].(redisrepo.Direction), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 				}, plan.Object[ArticleConnection]()).Args(ec.field_Group_articlesConnection_args),
+				"ranking": plan.Each(func(ctx context.Context, obj *redisrepo.Group) (*RankedConnection, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Group().Ranking(ctx, obj, fc.Args["by"].(redisrepo.RankBy), fc.Args["span"].(*redisrepo.Span), fc.Args["postedAfter"].(*time.Time), fc.Args["postedBefore"].(*time.Time), fc.Args["first"].(*int32), fc.Args["after"].(*string))
+				}, plan.Object[RankedConnection]()).Args(ec.field_Group_ranking_args),
 			},
 			"GroupConnection": {
 				"edges":    plan.Read(func(obj *GroupConnection) []*GroupEdge { return obj.Edges }, plan.Objects[GroupEdge]()),
@@ -269,6 +273,24 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().Events(ctx, fc.Args["after"].(*string), fc.Args["kinds"].([]redisrepo.EventKind), fc.Args["first"].(*int32))
 				}, plan.Object[redisrepo.EventPage]()).Args(ec.field_Query_events_args),
+				"ranking": plan.Each(func(ctx context.Context, obj any) (*RankedConnection, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Query().Ranking(ctx, fc.Args["by"].(redisrepo.RankBy), fc.Args["span"].(*redisrepo.Span), fc.Args["postedAfter"].(*time.Time), fc.Args["postedBefore"].(*time.Time), fc.Args["first"].(*int32), fc.Args["after"].(*string))
+				}, plan.Object[RankedConnection]()).Args(ec.field_Query_ranking_args),
+			},
+			"RankedConnection": {
+				"edges":    plan.Read(func(obj *RankedConnection) []*RankedEdge { return obj.Edges }, plan.Objects[RankedEdge]()),
+				"nodes":    plan.Read(func(obj *RankedConnection) []*redisrepo.Article { return obj.Nodes() }, plan.Objects[redisrepo.Article]()),
+				"pageInfo": plan.Read(func(obj *RankedConnection) *redisrepo.PageInfo { return &obj.PageInfo }, plan.Object[redisrepo.PageInfo]()),
+				"totalCount": plan.Each(func(ctx context.Context, obj *RankedConnection) (int32, error) {
+					return resolvers.RankedConnection().TotalCount(ctx, obj)
+				}, plan.Leaf(plan.AppendInt[int32])),
+				"asOf": plan.Read(func(obj *RankedConnection) time.Time { return obj.AsOf }, plan.Leaf(plan.AppendTime)),
+			},
+			"RankedEdge": {
+				"cursor": plan.Read(func(obj *RankedEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
+				"node":   plan.Read(func(obj *RankedEdge) *redisrepo.Article { return obj.Node }, plan.Object[redisrepo.Article]()),
+				"key":    plan.Read(func(obj *RankedEdge) float64 { return obj.Key }, plan.Leaf(AppendFloat)),
 			},
 			"RateLimit": {
 				"limit":     plan.Read(func(obj *RateLimit) int { return obj.Limit }, plan.Leaf(plan.AppendInt[int])),

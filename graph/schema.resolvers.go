@@ -8,6 +8,7 @@ package graph
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"frontpage/endpoint"
 	"frontpage/redisrepo"
@@ -84,6 +85,10 @@ func (r *groupResolver) Articles(ctx context.Context, obj *redisrepo.Group, orde
 
 func (r *groupResolver) ArticlesConnection(ctx context.Context, obj *redisrepo.Group, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error) {
 	return r.articlePage(ctx, redisrepo.InGroup(obj.Name, order, direction), pageRequest(first, after, last, before))
+}
+
+func (r *groupResolver) Ranking(ctx context.Context, obj *redisrepo.Group, by redisrepo.RankBy, span *redisrepo.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string) (*RankedConnection, error) {
+	return r.ranking(ctx, redisrepo.RankQuery{By: by, Span: span, PostedAfter: postedAfter, PostedBefore: postedBefore, Group: obj.Name}, first, after)
 }
 
 func (r *groupConnectionResolver) TotalCount(ctx context.Context, obj *GroupConnection) (int32, error) {
@@ -262,6 +267,15 @@ func (r *queryResolver) Events(ctx context.Context, after *string, kinds []redis
 	return r.events(ctx, after, kinds, first)
 }
 
+func (r *queryResolver) Ranking(ctx context.Context, by redisrepo.RankBy, span *redisrepo.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string) (*RankedConnection, error) {
+	return r.ranking(ctx, redisrepo.RankQuery{By: by, Span: span, PostedAfter: postedAfter, PostedBefore: postedBefore}, first, after)
+}
+
+func (r *rankedConnectionResolver) TotalCount(ctx context.Context, obj *RankedConnection) (int32, error) {
+	n, err := r.repo.RankCount(ctx, obj.list, obj.AsOf)
+	return int32(n), err // #nosec G115 -- article numbers end at 32 bits
+}
+
 func (r *subscriptionResolver) ArticleChanged(ctx context.Context, ids []string, revisions []int32) (<-chan *redisrepo.Article, error) {
 	if len(ids) > redisrepo.MaxWatched { // before looking at any id: a request has room for many thousands
 		return nil, badInput(fmt.Sprintf("1 to %d articles can be watched at once, these are %d", redisrepo.MaxWatched, len(ids)))
@@ -328,6 +342,8 @@ func (r *Resolver) Mutation() MutationResolver { return &mutationResolver{r} }
 
 func (r *Resolver) Query() QueryResolver { return &queryResolver{r} }
 
+func (r *Resolver) RankedConnection() RankedConnectionResolver { return &rankedConnectionResolver{r} }
+
 func (r *Resolver) Subscription() SubscriptionResolver { return &subscriptionResolver{r} }
 
 func (r *Resolver) User() UserResolver { return &userResolver{r} }
@@ -342,6 +358,7 @@ type (
 	moderationEntryResolver    struct{ *Resolver }
 	mutationResolver           struct{ *Resolver }
 	queryResolver              struct{ *Resolver }
+	rankedConnectionResolver   struct{ *Resolver }
 	subscriptionResolver       struct{ *Resolver }
 	userResolver               struct{ *Resolver }
 )

@@ -22,6 +22,11 @@ type (
 		first, last   optional[int]
 		after, before optional[string]
 	}
+	rankedKey struct {
+		list  redisrepo.RankedList
+		first optional[int]
+		after optional[string]
+	}
 	batchKey string // the ids, 8 bytes each
 )
 
@@ -61,6 +66,15 @@ func (r *Resolver) walk(ctx context.Context, l redisrepo.Listing, p redisrepo.Pa
 	return endpoint.Share(ctx, r.reads, key, func(ctx context.Context) (walked, int, error) {
 		edges, info, err := r.repo.Walk(ctx, l, p)
 		return walked{edges, info}, perEdge*cap(edges) + len(key.after.value) + len(key.before.value), err
+	})
+}
+
+// rank reads a page of a ranking.
+func (r *Resolver) rank(ctx context.Context, l redisrepo.RankedList, first *int, after *string) (redisrepo.RankedPage, error) {
+	key := rankedKey{l, optionalOf(first), optionalOf(after)}
+	return endpoint.Share(ctx, r.reads, key, func(ctx context.Context) (redisrepo.RankedPage, int, error) {
+		page, err := r.repo.Rank(ctx, l, first, after)
+		return page, perEdge*cap(page.Edges) + len(key.after.value), err
 	})
 }
 

@@ -88,6 +88,9 @@ const LayoutVersion = "2"
 // groupsCacheSize is the number of articles whose groups a Repo caches.
 const groupsCacheSize = 10_000
 
+// calendarsCacheSize is the number of calendars, of partitions and their groups, of which a Repo remembers the state.
+const calendarsCacheSize = 10_000
+
 // Repo is the articles of one site. It is safe for concurrent use. Any number of processes may use
 // the same store.
 type Repo struct {
@@ -115,6 +118,7 @@ type Repo struct {
 
 	groupCount groupCount
 	kept       keptListings
+	calendars  *lru.Cache[calendarKey, calendarState] // which lists they have, as far as is known
 
 	voteScript *redis.Script
 	voteText   string // of voteScript
@@ -205,6 +209,9 @@ func newRepo(ctx context.Context, client redis.UniversalClient, rules Rules, opt
 		return nil, err
 	}
 	if r.kept, err = newKeptListings(rules.GroupCacheTTL); err != nil {
+		return nil, err
+	}
+	if r.calendars, err = lru.New[calendarKey, calendarState](calendarsCacheSize); err != nil {
 		return nil, err
 	}
 	if r.leases.all, err = simplelru.NewLRU[Subject, *lease](leaseSubjects, nil); err != nil {

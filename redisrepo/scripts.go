@@ -21,6 +21,7 @@ var (
 	regroupScript = script("regroup.lua")
 	rerankScript  = script("rerank.lua")
 	listingScript = script("listing.lua")
+	rankedScript  = script("ranked.lua")
 	rateScript    = script("rate.lua")
 	votersScript  = script("voters.lua")
 

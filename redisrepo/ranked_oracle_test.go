@@ -1,0 +1,358 @@
+package redisrepo_test
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/redisrepo"
+	"frontpage/store"
+)
+
+var questions = flag.Int("questions", 1000, "questions that TestRankingsMatchTheOracle asks, over all stores")
+
+// Rankings are what sorting all articles by the formula gives, whatever lists they are in.
+func TestRankingsMatchTheOracle(t *testing.T) {
+	t.Parallel()
+	for _, partitions := range []int{1, 2, 4, 16} {
+		for _, embedded := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%d partitions, embedded %t", partitions, embedded), func(t *testing.T) {
+				t.Parallel()
+				w := newRankedWorld(t, partitions, embedded)
+				for asked := 0; asked < *questions/8 && !t.Failed(); {
+					w.fill()
+					for range 50 {
+						asked += w.ask()
+					}
+				}
+			})
+		}
+	}
+}
+
+// rankedWorld is a store whose calendar the test writes, and what it has.
+type rankedWorld struct {
+	*site
+	*rand.Rand
+	tags     []string
+	articles []*rankedArticle
+	folded   map[string]int64 // by tag and group
+	votes    func() int
+}
+
+type rankedArticle struct {
+	id     redisrepo.ArticleID
+	time   float64
+	votes  int
+	groups []string
+}
+
+// second is the posting time in whole seconds.
+func (a *rankedArticle) second() int64 { return int64(math.Floor(a.time)) }
+
+const rankedThreshold = 4 // InterestingVotes
+
+func newRankedWorld(t *testing.T, partitions int, embedded bool) *rankedWorld {
+	change := func(r *redisrepo.Rules) { r.GroupTop, r.InterestingVotes = true, rankedThreshold }
+	option := redisrepo.WithPartitions(partitions)
+	w := &rankedWorld{Rand: rand.New(rand.NewPCG(uint64(partitions), 7)), tags: redisrepo.Tags(partitions)}
+	if !embedded {
+		w.site = newSite(t, change, option)
+		return w
+	}
+	memory, err := store.Open(t.Context(), store.Options{URL: "memory://", Timeout: 5 * time.Second, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = memory.Close() })
+	s := &site{t: t, ctx: t.Context(), rules: redisrepo.DefaultRules(), clock: new(clock), links: new(atomic.Int64), raw: memory.Client.(*redis.Client)}
+	w.site = s.reopened(memory.Client, change, option)
+	return w
+}
+
+const hourOf, dayOf, monthOf = 3600, 86400, 32 * 86400
+
+// fill replaces all articles.
+func (w *rankedWorld) fill() {
+	w.do("FLUSHDB")
+	w.clock.advance(time.Duration(w.IntN(40*3600)) * time.Second)
+	now := w.clock.now().Unix()
+	many := w.IntN(3) // many different votes, or many ties
+	w.votes = func() int {
+		switch many {
+		case 0:
+			return w.IntN(4) - 1
+		case 1:
+			return w.IntN(60) - 8
+		default:
+			return int(math.Exp(w.Float64()*9)) - 3
+		}
+	}
+	ages := []int{1, 60, hourOf, dayOf, 9 * dayOf, 15 * dayOf, 100 * dayOf, 5 * 365 * dayOf}
+	w.articles = nil
+	for n := range w.IntN(2) * w.IntN(300) {
+		age := w.IntN(ages[w.IntN(len(ages))])
+		a := &rankedArticle{id: redisrepo.ArticleID(n + 1), time: float64(now - int64(age)), votes: w.votes()}
+		if w.IntN(20) == 0 {
+			a.time = float64(now + int64(w.IntN(100))) // by another clock
+		}
+		if len(w.tags) == 1 && w.IntN(6) == 0 {
+			a.time += 0.123457 // by a legacy client
+		}
+		for _, group := range []string{"go", "x"} {
+			if w.IntN(2) == 0 {
+				a.groups = append(a.groups, group)
+			}
+		}
+		w.articles = append(w.articles, a)
+	}
+	w.folded = map[string]int64{}
+	_, err := w.raw.Pipelined(w.ctx, func(pipe redis.Pipeliner) error {
+		for _, tag := range w.tags {
+			for _, group := range []string{"", "go", "x"} {
+				w.folded[tag+group] = now/dayOf - 9 - int64(w.IntN(2)*w.IntN(20))
+				if w.IntN(30) == 0 {
+					w.folded[tag+group] = math.MinInt64
+					continue
+				}
+				pipe.HSet(w.ctx, tag+"clock:"+group, "folded", w.folded[tag+group])
+			}
+		}
+		for _, a := range w.articles {
+			w.put(pipe, a)
+		}
+		return nil
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// put writes an article into all its lists.
+func (w *rankedWorld) put(pipe redis.Pipeliner, a *rankedArticle) {
+	tag, member := w.tags[int(a.id)%len(w.tags)], a.id.String()
+	pipe.ZAdd(w.ctx, tag+"time:", redis.Z{Score: a.time, Member: member})
+	pipe.ZAdd(w.ctx, tag+"score:", redis.Z{Score: a.time + float64(w.rules.VoteScore*a.votes), Member: member})
+	for _, group := range a.groups {
+		pipe.SAdd(w.ctx, tag+"group:"+group, member)
+	}
+	pipe.SRem(w.ctx, tag+"group:interesting", member)
+	pipe.Del(w.ctx, tag+"time:interesting")
+	if a.votes >= rankedThreshold {
+		pipe.SAdd(w.ctx, tag+"group:interesting", member)
+	}
+	for _, group := range append([]string{""}, a.groups...) {
+		kind, length := "h:", int64(hourOf)
+		if a.second()/dayOf <= w.folded[tag+group] {
+			kind, length = "m:", monthOf
+		}
+		day := fmt.Sprint("d:", a.second()/dayOf)
+		for _, list := range []string{day, fmt.Sprint(kind, a.second()/length)} {
+			key := tag + "top:" + list
+			if group != "" {
+				key += ":" + group
+			}
+			pipe.ZAdd(w.ctx, key, redis.Z{Score: float64(a.votes), Member: member})
+			// As vote.lua does, but the last bound may be higher: votes may fall.
+			pipe.Eval(w.ctx, `local peak = tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or nil)
+				if not peak or peak < tonumber(ARGV[2]) then redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) end
+				return 1`, []string{tag + "clock:" + group}, "p:"+list, a.votes)
+		}
+	}
+}
+
+// revote changes the votes of some articles.
+func (w *rankedWorld) revote() {
+	if len(w.articles) == 0 {
+		return
+	}
+	_, err := w.raw.Pipelined(w.ctx, func(pipe redis.Pipeliner) error {
+		for range w.IntN(8) {
+			a := w.articles[w.IntN(len(w.articles))]
+			a.votes = w.votes()
+			w.put(pipe, a)
+		}
+		return nil
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// question is a ranking as the oracle understands it.
+type rankedQuestion struct {
+	query      redisrepo.RankQuery
+	instant    int64
+	low, high  int64
+	group      string
+	uncertain  bool    // an article's key is so near to a half that it may be rounded in either way
+	lastKey    float64 // of the cursor
+	lastMember string
+}
+
+func (w *rankedWorld) newQuestion() *rankedQuestion {
+	q := &rankedQuestion{instant: w.clock.now().Unix(), lastKey: math.Inf(1), low: math.MinInt64}
+	q.high = q.instant
+	by := &q.query.By
+	by.Formula = redisrepo.RankFormula(w.IntN(4))
+	if w.IntN(2) == 0 {
+		switch by.Formula {
+		case redisrepo.RankGravity:
+			by.Gravity = new(0.1 + w.Float64()*4.9)
+		case redisrepo.RankHalfLife:
+			by.HalfLife = new([]int{60, 3600, 45_000, 315_360_000}[w.IntN(4)])
+		case redisrepo.RankLinear:
+			by.VoteScore = new([]int{1, 7, 432, 86_400, 1_000_000_000}[w.IntN(5)])
+		}
+	}
+	switch w.IntN(4) {
+	case 0:
+		days := map[redisrepo.Span]int64{redisrepo.SpanDay: 1, redisrepo.SpanWeek: 7, redisrepo.SpanMonth: 30, redisrepo.SpanYear: 365, redisrepo.SpanAll: 0}
+		span := redisrepo.Span(w.IntN(5))
+		q.query.Span = &span
+		if days[span] > 0 {
+			q.low = q.instant - days[span]*dayOf + 1
+		}
+	case 1, 2:
+		ages := []int{3, hourOf, dayOf, 9 * dayOf, 100 * dayOf, 2000 * dayOf, 30_000 * dayOf}
+		some := func() time.Time {
+			return time.Unix(q.instant-int64(w.IntN(ages[w.IntN(len(ages))]))+3, int64(w.IntN(2)*w.IntN(1e9))).UTC()
+		}
+		if w.IntN(3) > 0 {
+			at := some()
+			q.query.PostedAfter = &at
+			q.low = int64(math.Ceil(float64(at.UnixNano()) / 1e9))
+		}
+		if w.IntN(3) > 0 {
+			at := some()
+			q.query.PostedBefore = &at
+			q.high = min(q.high, int64(math.Ceil(float64(at.UnixNano())/1e9))-1)
+		}
+	}
+	q.group = []string{"", "", "", "go", "x", "none", "interesting"}[w.IntN(7)]
+	q.query.Group = redisrepo.GroupName(q.group)
+	return q
+}
+
+// has reports whether an article is in the list.
+func (q *rankedQuestion) has(a *rankedArticle) bool {
+	switch {
+	case a.second() < q.low || a.second() > q.high:
+		return false
+	case q.group == "interesting":
+		return a.votes >= rankedThreshold
+	}
+	return q.group == "" || slices.Contains(a.groups, q.group)
+}
+
+// key is the formula as the documents have it.
+func (q *rankedQuestion) key(w *rankedWorld, a *rankedArticle) float64 {
+	v, t, by := float64(a.votes), float64(a.second()), q.query.By
+	rounded := func(x float64) float64 {
+		if math.Abs(x-math.Floor(x)-0.5) < 1e-7 {
+			q.uncertain = true
+		}
+		return math.Floor(x + 0.5)
+	}
+	switch by.Formula {
+	case redisrepo.RankLinear:
+		worth := w.rules.VoteScore
+		if by.VoteScore != nil {
+			worth = *by.VoteScore
+		}
+		return v*float64(worth) + t
+	case redisrepo.RankHalfLife:
+		halfLife := w.rules.HalfLife.Seconds()
+		if by.HalfLife != nil {
+			halfLife = float64(*by.HalfLife)
+		}
+		return math.Copysign(rounded(halfLife*math.Log2(1+math.Abs(v))), v) + t
+	case redisrepo.RankGravity:
+		gravity, weight := 1.8, 100*(v-2)
+		if by.Gravity != nil {
+			gravity = *by.Gravity
+		}
+		if v > 1 {
+			weight = math.Log(v - 1)
+		}
+		return rounded(1e6 * (weight - gravity*math.Log((float64(q.instant)-t)/3600+2)))
+	}
+	return v
+}
+
+type rankedAnswer struct {
+	key    float64
+	member string
+	id     redisrepo.ArticleID
+}
+
+// after returns all articles after the cursor, in order.
+func (q *rankedQuestion) after(w *rankedWorld) (found []rankedAnswer) {
+	compare := func(a, b rankedAnswer) int { return cmp.Or(cmp.Compare(b.key, a.key), cmp.Compare(b.member, a.member)) }
+	for _, a := range w.articles {
+		if q.has(a) {
+			answer := rankedAnswer{q.key(w, a), a.id.String(), a.id}
+			if compare(answer, rankedAnswer{key: q.lastKey, member: q.lastMember}) > 0 {
+				found = append(found, answer)
+			}
+		}
+	}
+	slices.SortFunc(found, compare)
+	return found
+}
+
+// ask asks for the pages of a random ranking, and returns how many.
+func (w *rankedWorld) ask() int {
+	w.t.Helper()
+	q := w.newQuestion()
+	list, err := w.RankedList(q.query)
+	if err != nil {
+		w.t.Fatalf("RankedList %+v: %v", q.query, err)
+	}
+	var cursor *string
+	for page := 1; ; page++ {
+		size := 1 + w.IntN(30)
+		got, err := w.Rank(w.ctx, list, &size, cursor)
+		if err != nil {
+			w.t.Fatalf("Rank %+v: %v", q.query, err)
+		}
+		all := q.after(w)
+		want := all[:min(size, len(all))]
+		same := slices.EqualFunc(got.Edges, want, func(e redisrepo.RankedEdge, a rankedAnswer) bool { return e.ID == a.id && e.Key == a.key })
+		if !same && !q.uncertain || got.Info.HasNextPage != (len(all) > size) || got.AsOf.Unix() != q.instant {
+			w.t.Errorf("page %d of %d by %v from %d to %d in %q, %v folded:\ngot  %v, %+v\nwant %v of %d", page, size, q.query.By, q.low-q.instant, q.high-q.instant, q.group, w.folded, got.Edges, got.Info, want, len(all))
+			return page
+		}
+		if w.IntN(5) == 0 {
+			count := 0
+			for _, a := range w.articles {
+				if q.has(a) {
+					count++
+				}
+			}
+			if n, err := w.RankCount(w.ctx, list, got.AsOf); err != nil || n != count {
+				w.t.Errorf("RankCount of %+v = %d, %v, want %d", q.query, n, err, count)
+			}
+		}
+		if !got.Info.HasNextPage || w.IntN(4) == 0 || q.uncertain {
+			return page
+		}
+		last := want[len(want)-1]
+		cursor, q.lastKey, q.lastMember = got.Info.EndCursor, last.key, last.member
+		if w.IntN(2) == 0 {
+			w.revote()
+		}
+		if w.IntN(3) == 0 {
+			w.clock.advance(time.Duration(w.IntN(5)) * time.Second)
+		}
+	}
+}
