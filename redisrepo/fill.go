@@ -89,7 +89,14 @@ func (f *Filling) claim(ctx context.Context) error {
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
-	return r.markIncomplete(ctx, f.source.Digest)
+	if err := r.markIncomplete(ctx, f.source.Digest); err != nil || !r.rules.Calendar {
+		return err
+	}
+	return r.exchange(r.confirmed(ctx), func(pipe redis.Pipeliner) {
+		for _, p := range r.partitions {
+			r.beginCalendar(ctx, pipe, p)
+		}
+	})
 }
 
 // Put stores up to batchSize articles that are not there yet.

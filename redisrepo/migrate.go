@@ -180,6 +180,11 @@ func (m *migration) readMeta(ctx context.Context) error {
 				return fmt.Errorf("%s is %s in the data and %s in the settings: use the same settings as the server", rule, was, value)
 			}
 		}
+		for _, f := range features {
+			if on := f.on(m.from.rules); on != (meta[f.name] == featureOn) || !on && meta[f.name] != "" {
+				return fmt.Errorf("%s is %q in the data and %t in the settings: use the same settings as the server", f.name, meta[f.name], on)
+			}
+		}
 	}
 	m.origin = metas[0].Val()[fieldEpoch]
 	return nil
@@ -390,6 +395,7 @@ func (r *Repo) markComplete(ctx context.Context) error {
 	err := r.pipeline(r.confirmed(ctx), func(pipe redis.Pipeliner) {
 		for i, p := range r.partitions {
 			pipe.HSet(ctx, p.meta(), rules)
+			r.recordFeatures(ctx, pipe, p)
 			openScript.EvalSha(ctx, pipe, []string{p.meta()}, r.opening(i)...)
 		}
 	})

@@ -158,7 +158,7 @@ func (r *Repo) read(ctx context.Context, keys []*copiedKey, elements int64) erro
 				k.scan = pipe.ZScan(ctx, k.key, k.cursor, "", elements)
 			default: // not read
 			}
-			if !k.split {
+			if k.expires() {
 				k.expiry = pipe.PTTL(ctx, k.key)
 			}
 		}
@@ -283,6 +283,13 @@ func (m *migration) placed(k *copiedKey) (parts []*part, err error) {
 		partAt(index).values = k.values
 		if k.link != nil && k.link.Val() != "" {
 			partAt(linkIndex(n, linkDigest(k.link.Val()))).values = k.values
+		}
+		return parts, nil
+	}
+	if k.spread {
+		for j := k.at; j < n; j += len(m.from.partitions) {
+			p := partAt(j)
+			p.members, p.values = k.members, k.values
 		}
 		return parts, nil
 	}

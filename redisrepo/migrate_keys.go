@@ -20,13 +20,19 @@ const (
 	entries // the moderation log
 )
 
+const castPrefix = "cast:"
+
 // cell is a key without the tag of its partition.
 type cell struct {
 	name    string
 	content content
 	id      ArticleID // the key belongs to this article; 0: to none
 	split   bool      // its members are articles, each in its own partition
+	spread  bool      // it is about articles: each partition that gets some of them gets all of it
 }
+
+// expires reports whether the expiry of the key is copied, too. Other split keys have none, but for those of users' votes.
+func (c cell) expires() bool { return !c.split || strings.HasPrefix(c.name, castPrefix) }
 
 func parseCell(name string) cell {
 	prefix, rest, _ := strings.Cut(name, ":")
@@ -46,15 +52,17 @@ func parseCell(name string) cell {
 		} else {
 			c.content = notCopied // the listing of a group
 		}
-	case "posted", "deleted":
+	case "posted", "deleted", "top", "cast":
 		c.content, c.split = zsets, true
+	case "clock":
+		c.content, c.spread = hashes, true
 	case "group":
 		c.content, c.split = sets, true
 	case "link", "query", "rate", "post":
 		c.content = texts
 	case "moderation":
 		c.content = entries
-	case "groups", "sizes", "meta":
+	case "groups", "sizes", "meta", "front", "best", "events":
 		c.content = notCopied
 	}
 	return c
@@ -89,6 +97,9 @@ func (c cell) index(n int) (int, error) {
 func (c cell) indexOf(n int, member string) (int, error) {
 	if !c.split {
 		return c.index(n)
+	}
+	if strings.HasPrefix(c.name, castPrefix) {
+		member = strings.TrimPrefix(member, "-")
 	}
 	id, err := ParseArticleID(member)
 	if err != nil {

@@ -44,7 +44,7 @@ func ask(ctx context.Context, other *Repo, parts []*part) error {
 			if p.group != "" {
 				p.listed = pipe.ZScore(ctx, p.groups, p.group)
 			}
-			if !p.of.split {
+			if p.of.expires() {
 				p.left = pipe.PTTL(ctx, p.key)
 			}
 		}
@@ -126,7 +126,7 @@ func (p *part) put(ctx context.Context, pipe redis.Pipeliner) (changed int64) {
 		pipe.ZAdd(ctx, p.groups, redis.Z{Member: p.group})
 		changed++
 	}
-	if p.of.split {
+	if !p.of.expires() {
 		return changed
 	}
 	switch left := p.left.Val(); {
@@ -176,7 +176,7 @@ func (m *migration) sources(k *copiedKey) (parts []*part, err error) {
 	from := m.from.partitions
 	switch {
 	case strings.HasPrefix(k.name, "post:"):
-	case k.split:
+	case k.split, k.spread:
 		from = from[k.at%len(from):][:1]
 	default:
 		index, err := k.index(len(from))

@@ -83,7 +83,7 @@ import (
 )
 
 // LayoutVersion is the version of the keys above, as meta: records it. A new one needs an upgrade: see upgrades.
-const LayoutVersion = "2"
+const LayoutVersion = "3"
 
 // groupsCacheSize is the number of articles whose groups a Repo caches.
 const groupsCacheSize = 10_000
@@ -163,6 +163,9 @@ func New(ctx context.Context, client redis.UniversalClient, rules Rules, options
 	}
 	if err := r.checkMeta(ctx); err != nil {
 		return nil, err
+	}
+	if err := r.applyFeatures(ctx); err != nil {
+		return nil, storeError("apply the rules", err)
 	}
 	if err := r.applyRules(ctx); err != nil {
 		return nil, storeError("apply the rules", err)
@@ -311,7 +314,10 @@ func (r *Repo) reopen(ctx context.Context, index int) (epoch string, err error) 
 	if err != nil {
 		return "", err
 	}
-	if err := r.applyRules(ctx); err != nil { // writes them
+	if err := r.applyFeatures(ctx); err != nil { // writes them
+		return "", storeError("apply the rules", err)
+	}
+	if err := r.applyRules(ctx); err != nil {
 		return "", storeError("apply the rules", err)
 	}
 	return found[fieldEpoch], nil

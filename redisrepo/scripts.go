@@ -33,6 +33,8 @@ var (
 	putScript      = script("put.lua")
 	sizeScript     = script("size.lua")
 	linkScript     = script("link.lua")
+	buildScript    = script("build.lua")
+	layoutScript   = script("layout.lua")
 )
 
 // scripts are all scripts but vote.lua, which each Repo has for its rules. scriptTexts are their texts by digest.

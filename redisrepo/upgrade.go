@@ -22,6 +22,7 @@ type upgrade struct {
 var upgrades = []upgrade{
 	{"looking for the groups of legacy clients", (*Repo).indexLegacyGroups},
 	{"counting the articles of groups, and recording all links", (*Repo).indexGroupsAndLinks},
+	{"making room for the calendar, users' votes, front pages and events", (*Repo).markFeatures},
 }
 
 // lastLayout is the layout that this program needs.
@@ -97,8 +98,7 @@ func (r *Repo) upgradeLayout(ctx context.Context) error {
 				}
 			}
 			found[i]++
-			err := r.pipeline(r.confirmed(ctx), func(pipe redis.Pipeliner) { pipe.HSet(ctx, p.meta(), fieldLayout, found[i]) })
-			if err != nil {
+			if _, err := r.run(ctx, layoutScript, []string{p.meta()}, []any{found[i]}); err != nil {
 				return storeError("write "+p.meta(), err)
 			}
 		}
@@ -138,6 +138,15 @@ func Pending(ctx context.Context, client redis.UniversalClient, rules Rules, opt
 	}
 	for from := slices.Min(found); from < r.lastLayout(); from++ {
 		pending = append(pending, fmt.Sprintf("upgrade the layout from %d to %d: %s", from, from+1, r.upgrades[from].what))
+	}
+	steps, err := r.featureSteps(ctx)
+	if err != nil {
+		return nil, storeError("read the rules", err)
+	}
+	for _, f := range features {
+		if text := pendingSteps(f, steps); text != "" {
+			pending = append(pending, text)
+		}
 	}
 	_, changed, err := r.outdated(ctx)
 	if err != nil {

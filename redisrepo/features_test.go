@@ -1,0 +1,248 @@
+package redisrepo_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"frontpage/redisrepo"
+)
+
+// calendar is what all lists of all calendars must hold, as the articles say, with each line of a list as text.
+func (s *site) calendar(groups bool) string {
+	s.t.Helper()
+	var lines []string
+	for i, tag := range s.Tags() {
+		for _, z := range s.raw.ZRangeWithScores(s.ctx, tag+"time:", 0, -1).Val() {
+			hash := s.raw.HGetAll(s.ctx, tag+z.Member.(string)).Val()
+			hour := int64(z.Score) / 3600
+			names := []string{""}
+			if groups {
+				names = append(names, strings.Fields(hash["groups"])...)
+			}
+			for _, name := range names {
+				folded, _ := s.raw.HGet(s.ctx, tag+"clock:"+name, "folded").Int64()
+				lists := []string{fmt.Sprint("h:", hour), fmt.Sprint("d:", hour/24)}
+				if hour/24 <= folded {
+					lists[0] = fmt.Sprint("m:", hour/24/32)
+				}
+				for _, list := range lists {
+					if name != "" {
+						list += ":" + name
+					}
+					lines = append(lines, fmt.Sprint(i, " top:", list, " ", z.Member, " ", hash["votes"]))
+				}
+			}
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// kept is what the lists of all calendars hold, as calendar writes it. Peaks that are too low fail the test.
+func (s *site) kept() string {
+	s.t.Helper()
+	var lines []string
+	for i, tag := range s.Tags() {
+		for _, key := range s.raw.Keys(s.ctx, tag+"top:*").Val() {
+			list := strings.TrimPrefix(key, tag)
+			parts := strings.SplitN(list, ":", 4)
+			best, found := int64(-1<<62), s.raw.ZRangeWithScores(s.ctx, key, 0, -1).Val()
+			for _, z := range found {
+				lines = append(lines, fmt.Sprint(i, " ", list, " ", z.Member, " ", int64(z.Score)))
+				best = max(best, int64(z.Score))
+			}
+			field := "p:" + parts[1] + ":" + parts[2]
+			clock := tag + "clock:" + strings.Join(parts[3:], "")
+			if peak, err := s.raw.HGet(s.ctx, clock, field).Int64(); err != nil || peak < best {
+				s.t.Errorf("%s of %s is %d, %v, but %s has an article with %d votes", field, clock, peak, err, list, best)
+			}
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// wantCalendar fails the test unless the calendars hold exactly what the articles say.
+func (s *site) wantCalendar(groups bool) {
+	s.t.Helper()
+	got, want := strings.Split(s.kept(), "\n"), strings.Split(s.calendar(groups), "\n")
+	for i := range max(len(got), len(want)) {
+		if i >= len(got) || i >= len(want) || got[i] != want[i] {
+			s.t.Errorf("the calendars have %d places, want %d; place %d differs: %q, want %q", len(got), len(want), i, got[min(i, len(got)-1)], want[min(i, len(want)-1)])
+			return
+		}
+	}
+}
+
+// noFeatures is a site that keeps none of the features.
+func noFeatures(r *redisrepo.Rules) {
+	r.Calendar, r.GroupTop, r.VoteHistory, r.FrontPages, r.Events = false, false, redisrepo.NoHistory, 0, 0
+}
+
+// aged fills a site with articles of 60 days, many of them of one second, some deleted, with votes of both signs.
+func (s *site) aged(articles int) {
+	s.t.Helper()
+	random := rand.New(rand.NewPCG(1, 2))
+	var all []redisrepo.Imported
+	for i := range articles {
+		age := time.Duration(random.IntN(60*24*3600)) * time.Second
+		if i%3 == 0 {
+			age = 30 * day // with the same second
+		}
+		groups := []string{"go", fmt.Sprint("g", i%7)}[:1+i%2]
+		all = append(all, old(redisrepo.ArticleID(1+i), age, random.IntN(9)-4, groups...))
+	}
+	s.imports(all...)
+	for i := 1; i < articles; i += 50 {
+		s.delete(redisrepo.ArticleID(i), moderator)
+	}
+}
+
+// opens a store again and again, killed after more and more round trips, until New succeeds.
+func (s *site) opensKilled(rules redisrepo.Rules, random *rand.Rand) (kills int) {
+	s.t.Helper()
+	for most := 8; ; most += 8 {
+		k := new(killer)
+		k.left.Store(int64(1 + random.IntN(most)))
+		repo, err := redisrepo.New(s.ctx, s.client(k), rules, redisrepo.WithClock(s.clock.now))
+		if err == nil {
+			k.left.Store(1 << 60)
+			s.Repo, s.rules = repo, rules
+			return kills
+		}
+		if kills++; !errors.Is(err, errKilled) || kills > 300 {
+			s.t.Fatalf("New: %v after %d kills, want that it was killed", err, kills)
+		}
+	}
+}
+
+// The features are built when they are switched on, and gone when they are switched off, however often the start is
+// killed in the middle.
+func TestSwitchedFeaturesAreBuiltAndDropped(t *testing.T) {
+	t.Parallel()
+	for _, tags := range layouts {
+		t.Run(fmt.Sprint(tags), func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, noFeatures, redisrepo.WithPartitions(len(tags)))
+			s.aged(4000)
+			off, without := s.rules, s.dump()
+			random := rand.New(rand.NewPCG(3, uint64(len(tags))))
+			on := redisrepo.DefaultRules()
+			on.GroupTop = true
+			kills := s.opensKilled(on, random)
+			s.wantCalendar(true)
+			s.wantClean()
+			noGroups := on
+			noGroups.GroupTop = false
+			kills += s.opensKilled(noGroups, random)
+			s.wantCalendar(false)
+			kills += s.opensKilled(off, random)
+			if after := s.dump(); after != without {
+				t.Errorf("without features the store holds\n%s\nwant\n%s", after, without)
+			}
+			if kills < 20 {
+				t.Errorf("killed %d times, want more", kills)
+			}
+		})
+	}
+}
+
+// A feature is not switched while a process of the site runs, nor by a program that keeps the rules; a program goes on
+// with what a start has left.
+func TestFeaturesAreSwitchedAlone(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, noFeatures, one)
+	s.post("alice", "go")
+	rules := s.rules
+	rules.Calendar = true
+	open := func(options ...redisrepo.Option) error {
+		_, err := redisrepo.New(s.ctx, s.server.Client, rules, append(options, redisrepo.WithClock(s.clock.now))...)
+		return err
+	}
+	refused := func(err error, want string) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("New = %v, want %q", err, want)
+		}
+	}
+	before := s.dump()
+	refused(open(redisrepo.KeepRules()), "calendar was off and is on: use the same settings as the server")
+	stop := s.used()
+	for s.do("PUBSUB NUMSUB changes:0").([]any)[1] == int64(0) {
+	}
+	refused(open(), "calendar was off and is on, and 1 processes of the site still run: stop them")
+	stop()
+	for s.do("PUBSUB NUMSUB changes:0").([]any)[1] != int64(0) {
+	}
+	if _, there := maps.Collect(lines(before))["clock:"]; there {
+		t.Error("the calendar was begun")
+	}
+	s.do("HSET meta: calendar building")
+	if err := open(redisrepo.KeepRules()); err != nil {
+		t.Errorf("a program that keeps the rules, on a calendar that is half built: %v", err)
+	}
+	s.Repo, s.rules = s.reopened(s.server.Client, func(r *redisrepo.Rules) { *r = rules }).Repo, rules
+	s.wantCalendar(false)
+	rules.Calendar = false
+	refused(open(redisrepo.KeepRules()), "calendar was on and is off")
+	if err := open(); err != nil || strings.Contains(s.dump(), "top:") || strings.Contains(s.dump(), "clock:") {
+		t.Errorf("New without the calendar: %v, and the store holds\n%s", err, s.dump())
+	}
+}
+
+// lines yields the keys of a dump and what they hold.
+func lines(dump string) func(func(string, string) bool) {
+	return func(yield func(string, string) bool) {
+		for line := range strings.Lines(dump) {
+			key, content, _ := strings.Cut(line, ": ")
+			if !yield(key, content) {
+				return
+			}
+		}
+	}
+}
+
+// A start says what it builds and how far it is, and goes on where another one was interrupted.
+func TestBuildingGoesOnWhereItWasInterrupted(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, noFeatures, one)
+	s.aged(3000)
+	rules := s.rules
+	rules.Calendar = true
+	var done []int
+	progress := redisrepo.OnProgress(func(step string, n, total int) {
+		if step == "building the calendar" {
+			done = append(done, n)
+			if total != 2940 {
+				t.Errorf("of %d articles, want 2940", total)
+			}
+		}
+	})
+	pending, err := redisrepo.Pending(s.ctx, s.server.Client, rules)
+	if want := `["build the calendar from 2940 articles"]`; fmt.Sprintf("%q", pending) != want || err != nil {
+		t.Errorf("Pending = %q, %v, want %s", pending, err, want)
+	}
+	newest := s.raw.ZRevRangeWithScores(s.ctx, "time:", 400, 400).Val()[0].Score
+	s.do("HSET meta: calendar", "building "+strconv.FormatFloat(newest, 'f', -1, 64))
+	if _, err := redisrepo.New(s.ctx, s.server.Client, rules, redisrepo.WithClock(s.clock.now), progress); err != nil {
+		t.Fatal(err)
+	}
+	if places := len(strings.Split(s.kept(), "\n")); places != 802 {
+		t.Errorf("a start that went on built %d places, want 802 of the last 401 articles", places)
+	}
+	s.do("HSET meta: calendar", "building")
+	if _, err := redisrepo.New(s.ctx, s.server.Client, rules, redisrepo.WithClock(s.clock.now), progress); err != nil {
+		t.Fatal(err)
+	}
+	s.wantCalendar(false)
+	if !slices.IsSorted(done) || len(done) < 3 {
+		t.Errorf("the progress was %v", done)
+	}
+}
