@@ -43,6 +43,7 @@ func listCosts(pageSize int) ComplexityRoot {
 	c.Article.Link = func(int) int { return linkCost }
 	c.Article.Text, c.ArticleVersion.Text = func(int) int { return textCost }, func(int) int { return textCost }
 	c.Article.History = func(child int, first *int32) int { return listCost(child, redisrepo.MaxVersions, first) }
+	c.Article.VotesToReach = func(_ int, rank int32) int { return 1 + min(max(int(rank), 1), redisrepo.MaxRank)/reachCost }
 	c.ModerationEntry.Link = func(int) int { return linkCost }
 	names := func(child int) int { return listCost(child, redisrepo.MaxGroups) }
 	c.ModerationEntry.Before, c.ModerationEntry.After = names, names
@@ -59,6 +60,9 @@ func listCosts(pageSize int) ComplexityRoot {
 const (
 	linkCost = 2
 	textCost = 20
+
+	// reachCost is the number of places that cost a point: with several partitions, the articles at all of them are read.
+	reachCost = 100
 )
 
 // rankingCost is what a ranking costs besides its articles: it takes Redis about as long as reading 50.

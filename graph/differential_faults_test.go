@@ -282,6 +282,16 @@ func (r faultyArticle) History(ctx context.Context, objs []*redisrepo.Article, f
 	})
 }
 
+func (r faultyArticle) RankedBy(ctx context.Context, objs []*redisrepo.Article) ([]*graph.RankedBy, error) {
+	return calledForAll(ctx, "Article.rankedBy", objs, r.ArticleResolver.RankedBy)
+}
+
+func (r faultyArticle) VotesToReach(ctx context.Context, objs []*redisrepo.Article, rank int32) ([]*int32, error) {
+	return calledForAll(ctx, "Article.votesToReach", objs, func(ctx context.Context, objs []*redisrepo.Article) ([]*int32, error) {
+		return r.ArticleResolver.VotesToReach(ctx, objs, rank)
+	})
+}
+
 func (r faultyModerationEntry) Article(ctx context.Context, objs []*redisrepo.ModerationEntry) ([]*redisrepo.Article, error) {
 	return calledForAll(ctx, "ModerationEntry.article", objs, r.ModerationEntryResolver.Article)
 }

@@ -60,6 +60,7 @@ type ComplexityRoot struct {
 		Link             func(childComplexity int) int
 		Number           func(childComplexity int) int
 		Poster           func(childComplexity int) int
+		RankedBy         func(childComplexity int) int
 		Revision         func(childComplexity int) int
 		Score            func(childComplexity int) int
 		Text             func(childComplexity int) int
@@ -71,6 +72,7 @@ type ComplexityRoot struct {
 		ViewerCanVote    func(childComplexity int) int
 		ViewerVote       func(childComplexity int) int
 		Votes            func(childComplexity int) int
+		VotesToReach     func(childComplexity int, rank int32) int
 		VotingEndsAt     func(childComplexity int) int
 	}
 
@@ -227,6 +229,12 @@ type ComplexityRoot struct {
 		Viewer             func(childComplexity int) int
 	}
 
+	RankedBy struct {
+		Formula    func(childComplexity int) int
+		PostedAt   func(childComplexity int) int
+		VotesWorth func(childComplexity int) int
+	}
+
 	RankedConnection struct {
 		AsOf       func(childComplexity int) int
 		Edges      func(childComplexity int) int
@@ -272,10 +280,13 @@ type ComplexityRoot struct {
 	SiteRules struct {
 		Downvotes        func(childComplexity int) int
 		EditWindow       func(childComplexity int) int
+		HalfLife         func(childComplexity int) int
 		InterestingVotes func(childComplexity int) int
 		LinkWindow       func(childComplexity int) int
 		PageSize         func(childComplexity int) int
 		PosterVotes      func(childComplexity int) int
+		RankCap          func(childComplexity int) int
+		Ranking          func(childComplexity int) int
 		VoteScore        func(childComplexity int) int
 		VotingWindow     func(childComplexity int) int
 	}
@@ -315,6 +326,9 @@ type ArticleResolver interface {
 
 	History(ctx context.Context, objs []*redisrepo.Article, first *int32) ([][]*redisrepo.Version, error)
 	ViewerCanEdit(ctx context.Context, objs []*redisrepo.Article) ([]bool, error)
+
+	RankedBy(ctx context.Context, objs []*redisrepo.Article) ([]*RankedBy, error)
+	VotesToReach(ctx context.Context, objs []*redisrepo.Article, rank int32) ([]*int32, error)
 }
 type ArticleConnectionResolver interface {
 	TotalCount(ctx context.Context, obj *ArticleConnection) (int32, error)
@@ -462,6 +476,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Article.Poster(childComplexity), true
+	case "Article.rankedBy":
+		if e.ComplexityRoot.Article.RankedBy == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Article.RankedBy(childComplexity), true
 	case "Article.revision":
 		if e.ComplexityRoot.Article.Revision == nil {
 			break
@@ -528,6 +548,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Article.Votes(childComplexity), true
+	case "Article.votesToReach":
+		if e.ComplexityRoot.Article.VotesToReach == nil {
+			break
+		}
+
+		args, err := ec.field_Article_votesToReach_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Article.VotesToReach(childComplexity, args["rank"].(int32)), true
 	case "Article.votingEndsAt":
 		if e.ComplexityRoot.Article.VotingEndsAt == nil {
 			break
@@ -1214,6 +1245,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Query.Viewer(childComplexity), true
 
+	case "RankedBy.formula":
+		if e.ComplexityRoot.RankedBy.Formula == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RankedBy.Formula(childComplexity), true
+	case "RankedBy.postedAt":
+		if e.ComplexityRoot.RankedBy.PostedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RankedBy.PostedAt(childComplexity), true
+	case "RankedBy.votesWorth":
+		if e.ComplexityRoot.RankedBy.VotesWorth == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RankedBy.VotesWorth(childComplexity), true
+
 	case "RankedConnection.asOf":
 		if e.ComplexityRoot.RankedConnection.AsOf == nil {
 			break
@@ -1376,6 +1426,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.SiteRules.EditWindow(childComplexity), true
+	case "SiteRules.halfLife":
+		if e.ComplexityRoot.SiteRules.HalfLife == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SiteRules.HalfLife(childComplexity), true
 	case "SiteRules.interestingVotes":
 		if e.ComplexityRoot.SiteRules.InterestingVotes == nil {
 			break
@@ -1400,6 +1456,18 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.SiteRules.PosterVotes(childComplexity), true
+	case "SiteRules.rankCap":
+		if e.ComplexityRoot.SiteRules.RankCap == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SiteRules.RankCap(childComplexity), true
+	case "SiteRules.ranking":
+		if e.ComplexityRoot.SiteRules.Ranking == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SiteRules.Ranking(childComplexity), true
 	case "SiteRules.voteScore":
 		if e.ComplexityRoot.SiteRules.VoteScore == nil {
 			break
@@ -1916,7 +1984,7 @@ type Article implements Node {
   poster: User!
   "When the article was posted."
   createdAt: Time!
-  "The ranking score: posting time in Unix seconds plus 432 for each net vote, unless configured otherwise."
+  "The ranking score: posting time in Unix seconds plus 432 for each net vote, unless configured otherwise. See ` + "`" + `rankedBy` + "`" + `."
   score: Float!
   "Net votes: upvotes minus downvotes."
   votes: Int!
@@ -1959,6 +2027,37 @@ type Article implements Node {
   and history.
   """
   deletedAt: Time
+  "What the score is made of: the posting time, and what the votes are worth by the rule of the site."
+  rankedBy: RankedBy!
+  """
+  How many more net votes would put the article at this place among all articles, if no other article
+  got any: 0 if it is there or above. Null for a deleted article, and if no number of votes up to
+  2,147,483,647 would do.
+  """
+  votesToReach(
+    "The place, 1 to 1000. 1 is the first."
+    rank: Int!
+  ): Int
+}
+
+"What an article's score is made of: it is the sum of both, in Unix seconds."
+type RankedBy {
+  "The rule by which votes count against age."
+  formula: SiteRanking!
+  "When the article was posted."
+  postedAt: Time!
+  "What the article's net votes add to the posting time, seconds. Negative if they take from it."
+  votesWorth: Float!
+}
+
+"Rules by which votes count against age in the order SCORE."
+enum SiteRanking {
+  "Each net vote adds ` + "`" + `voteScore` + "`" + ` seconds."
+  LINEAR
+  "As LINEAR, but all votes together add at most ` + "`" + `rankCap` + "`" + ` seconds, and take at most half of it."
+  CAPPED
+  "Votes add ` + "`" + `halfLife` + "`" + ` seconds for each doubling of 1 plus the net votes, and take as much if they are negative."
+  HALF_LIFE
 }
 
 "What an article was before an edit."
@@ -2071,7 +2170,7 @@ type Site {
 
 "The rules of the site. Times are in seconds; one above 2,147,483,647 is shown as that."
 type SiteRules {
-  "What each net vote adds to an article's score, seconds."
+  "What each net vote adds to an article's score, seconds, unless ` + "`" + `ranking` + "`" + ` is HALF_LIFE."
   voteScore: Int!
   "How long after posting an article can be voted on, seconds."
   votingWindow: Int!
@@ -2087,6 +2186,12 @@ type SiteRules {
   editWindow: Int!
   "How long after a post its link cannot be posted again, seconds; 0 if it can at once."
   linkWindow: Int!
+  "How votes count against age in the order SCORE."
+  ranking: SiteRanking!
+  "What votes can add to a score if ` + "`" + `ranking` + "`" + ` is CAPPED, seconds."
+  rankCap: Int!
+  "What a doubling of the votes adds to a score if ` + "`" + `ranking` + "`" + ` is HALF_LIFE, seconds."
+  halfLife: Int!
 }
 
 "Ways to sign in."
@@ -2598,6 +2703,10 @@ func (ec *executionContext) childFields_Article(ctx context.Context, field graph
 		return ec.fieldContext_Article_viewerCanEdit(ctx, field)
 	case "deletedAt":
 		return ec.fieldContext_Article_deletedAt(ctx, field)
+	case "rankedBy":
+		return ec.fieldContext_Article_rankedBy(ctx, field)
+	case "votesToReach":
+		return ec.fieldContext_Article_votesToReach(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Article", field.Name)
 }
@@ -2832,6 +2941,18 @@ func (ec *executionContext) childFields_PostPayload(ctx context.Context, field g
 	return nil, fmt.Errorf("no field named %q was found under type PostPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_RankedBy(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "formula":
+		return ec.fieldContext_RankedBy_formula(ctx, field)
+	case "postedAt":
+		return ec.fieldContext_RankedBy_postedAt(ctx, field)
+	case "votesWorth":
+		return ec.fieldContext_RankedBy_votesWorth(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RankedBy", field.Name)
+}
+
 func (ec *executionContext) childFields_RankedConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "edges":
@@ -2920,6 +3041,12 @@ func (ec *executionContext) childFields_SiteRules(ctx context.Context, field gra
 		return ec.fieldContext_SiteRules_editWindow(ctx, field)
 	case "linkWindow":
 		return ec.fieldContext_SiteRules_linkWindow(ctx, field)
+	case "ranking":
+		return ec.fieldContext_SiteRules_ranking(ctx, field)
+	case "rankCap":
+		return ec.fieldContext_SiteRules_rankCap(ctx, field)
+	case "halfLife":
+		return ec.fieldContext_SiteRules_halfLife(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SiteRules", field.Name)
 }
@@ -3079,6 +3206,20 @@ func (ec *executionContext) field_Article_history_args(ctx context.Context, rawA
 		return nil, err
 	}
 	args["first"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Article_votesToReach_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "rank",
+		func(ctx context.Context, v any) (int32, error) {
+			return ec.unmarshalNInt2int32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["rank"] = arg0
 	return args, nil
 }
 
@@ -4555,6 +4696,128 @@ func (ec *executionContext) _Article_deletedAt(ctx context.Context, field graphq
 }
 func (ec *executionContext) fieldContext_Article_deletedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Article", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Article_rankedBy(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Article_rankedBy(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Article_rankedBy(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *RankedBy) graphql.Marshaler {
+			return ec.marshalNRankedBy2ᚖfrontpageᚋgraphᚐRankedBy(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Article_rankedBy(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Article",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RankedBy(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_Article_rankedBy(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (any, error) {
+	resolver := ec.Resolvers.Article()
+	if batch, ok := graphql.BatchParentsFor[*redisrepo.Article](ctx, "Article"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.RankedBy(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*RankedBy](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Article.rankedBy",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.RankedBy(ctx, []*redisrepo.Article{obj})
+	return graphql.ResolveBatchSingleResult[*RankedBy](
+		ctx,
+		results,
+		err,
+		"Article.rankedBy",
+	)
+}
+
+func (ec *executionContext) _Article_votesToReach(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Article_votesToReach(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Article_votesToReach(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int32) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint32(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Article_votesToReach(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Article",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("field of type Int does not have child fields")
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Article_votesToReach_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_Article_votesToReach(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (any, error) {
+	resolver := ec.Resolvers.Article()
+	fc := graphql.GetFieldContext(ctx)
+	if batch, ok := graphql.BatchParentsFor[*redisrepo.Article](ctx, "Article"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.VotesToReach(ctx, batch.Parents, fc.Args["rank"].(int32))
+		})
+		return graphql.ResolveBatchGroupResult[*int32](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Article.votesToReach",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.VotesToReach(ctx, []*redisrepo.Article{obj}, fc.Args["rank"].(int32))
+	return graphql.ResolveBatchSingleResult[*int32](
+		ctx,
+		results,
+		err,
+		"Article.votesToReach",
+	)
 }
 
 func (ec *executionContext) _ArticleConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ArticleConnection) (ret graphql.Marshaler) {
@@ -7536,6 +7799,75 @@ func (ec *executionContext) fieldContext_Query___schema(_ context.Context, field
 	return fc, nil
 }
 
+func (ec *executionContext) _RankedBy_formula(ctx context.Context, field graphql.CollectedField, obj *RankedBy) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RankedBy_formula(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Formula, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.Ranking) graphql.Marshaler {
+			return ec.marshalNSiteRanking2frontpageᚋredisrepoᚐRanking(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RankedBy_formula(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RankedBy", field, false, false, errors.New("field of type SiteRanking does not have child fields"))
+}
+
+func (ec *executionContext) _RankedBy_postedAt(ctx context.Context, field graphql.CollectedField, obj *RankedBy) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RankedBy_postedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PostedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RankedBy_postedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RankedBy", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _RankedBy_votesWorth(ctx context.Context, field graphql.CollectedField, obj *RankedBy) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RankedBy_votesWorth(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.VotesWorth, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalNFloat2float64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RankedBy_votesWorth(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RankedBy", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
 func (ec *executionContext) _RankedConnection_edges(ctx context.Context, field graphql.CollectedField, obj *RankedConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -8332,6 +8664,75 @@ func (ec *executionContext) _SiteRules_linkWindow(ctx context.Context, field gra
 	)
 }
 func (ec *executionContext) fieldContext_SiteRules_linkWindow(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SiteRules", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SiteRules_ranking(ctx context.Context, field graphql.CollectedField, obj *SiteRules) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SiteRules_ranking(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Ranking, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.Ranking) graphql.Marshaler {
+			return ec.marshalNSiteRanking2frontpageᚋredisrepoᚐRanking(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SiteRules_ranking(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SiteRules", field, false, false, errors.New("field of type SiteRanking does not have child fields"))
+}
+
+func (ec *executionContext) _SiteRules_rankCap(ctx context.Context, field graphql.CollectedField, obj *SiteRules) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SiteRules_rankCap(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.RankCap, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SiteRules_rankCap(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SiteRules", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SiteRules_halfLife(ctx context.Context, field graphql.CollectedField, obj *SiteRules) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SiteRules_halfLife(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.HalfLife, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SiteRules_halfLife(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("SiteRules", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
@@ -10511,6 +10912,82 @@ func (ec *executionContext) _Article(ctx context.Context, sel ast.SelectionSet, 
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "rankedBy":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Article_rankedBy(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "votesToReach":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Article_votesToReach(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -12226,6 +12703,54 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 	return out
 }
 
+var rankedByImplementors = []string{"RankedBy"}
+
+func (ec *executionContext) _RankedBy(ctx context.Context, sel ast.SelectionSet, obj *RankedBy) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, rankedByImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RankedBy")
+		case "formula":
+			out.Values[i] = ec._RankedBy_formula(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "postedAt":
+			out.Values[i] = ec._RankedBy_postedAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "votesWorth":
+			out.Values[i] = ec._RankedBy_votesWorth(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var rankedConnectionImplementors = []string{"RankedConnection"}
 
 func (ec *executionContext) _RankedConnection(ctx context.Context, sel ast.SelectionSet, obj *RankedConnection) graphql.Marshaler {
@@ -12626,6 +13151,21 @@ func (ec *executionContext) _SiteRules(ctx context.Context, sel ast.SelectionSet
 			}
 		case "linkWindow":
 			out.Values[i] = ec._SiteRules_linkWindow(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "ranking":
+			out.Values[i] = ec._SiteRules_ranking(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "rankCap":
+			out.Values[i] = ec._SiteRules_rankCap(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "halfLife":
+			out.Values[i] = ec._SiteRules_halfLife(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -13803,6 +14343,16 @@ var (
 	}
 )
 
+func (ec *executionContext) marshalNRankedBy2ᚖfrontpageᚋgraphᚐRankedBy(ctx context.Context, sel ast.SelectionSet, v *RankedBy) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._RankedBy(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNRankedEdge2ᚕᚖfrontpageᚋgraphᚐRankedEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*RankedEdge) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -13860,6 +14410,36 @@ func (ec *executionContext) marshalNSite2ᚖfrontpageᚋgraphᚐSite(ctx context
 	}
 	return ec._Site(ctx, sel, v)
 }
+
+func (ec *executionContext) unmarshalNSiteRanking2frontpageᚋredisrepoᚐRanking(ctx context.Context, v any) (redisrepo.Ranking, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalNSiteRanking2frontpageᚋredisrepoᚐRanking[tmp]
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSiteRanking2frontpageᚋredisrepoᚐRanking(ctx context.Context, sel ast.SelectionSet, v redisrepo.Ranking) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(marshalNSiteRanking2frontpageᚋredisrepoᚐRanking[v])
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+var (
+	unmarshalNSiteRanking2frontpageᚋredisrepoᚐRanking = map[string]redisrepo.Ranking{
+		"LINEAR":    redisrepo.Linear,
+		"CAPPED":    redisrepo.Capped,
+		"HALF_LIFE": redisrepo.HalfLifeRanking,
+	}
+	marshalNSiteRanking2frontpageᚋredisrepoᚐRanking = map[redisrepo.Ranking]string{
+		redisrepo.Linear:          "LINEAR",
+		redisrepo.Capped:          "CAPPED",
+		redisrepo.HalfLifeRanking: "HALF_LIFE",
+	}
+)
 
 func (ec *executionContext) marshalNSiteRules2frontpageᚋgraphᚐSiteRules(ctx context.Context, sel ast.SelectionSet, v SiteRules) graphql.Marshaler {
 	return ec._SiteRules(ctx, sel, &v)

@@ -60,6 +60,13 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					return resolvers.Article().ViewerCanEdit(ctx, objs)
 				}, plan.Leaf(plan.AppendBoolean[bool])),
 				"deletedAt": plan.Read(func(obj *redisrepo.Article) *time.Time { return obj.DeletedAt }, plan.OptionalLeaf(plan.AppendTime)),
+				"rankedBy": plan.Batch(func(ctx context.Context, objs []*redisrepo.Article) ([]*RankedBy, error) {
+					return resolvers.Article().RankedBy(ctx, objs)
+				}, plan.Object[RankedBy]()),
+				"votesToReach": plan.Batch(func(ctx context.Context, objs []*redisrepo.Article) ([]*int32, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Article().VotesToReach(ctx, objs, fc.Args["rank"].(int32))
+				}, plan.OptionalLeaf(plan.AppendInt[int32])).Args(ec.field_Article_votesToReach_args),
 			},
 			"ArticleConnection": {
 				"edges":    plan.Read(func(obj *ArticleConnection) []*ArticleEdge { return obj.Edges }, plan.Objects[ArticleEdge]()),
@@ -278,6 +285,13 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					return resolvers.Query().Ranking(ctx, fc.Args["by"].(redisrepo.RankBy), fc.Args["span"].(*redisrepo.Span), fc.Args["postedAfter"].(*time.Time), fc.Args["postedBefore"].(*time.Time), fc.Args["first"].(*int32), fc.Args["after"].(*string))
 				}, plan.Object[RankedConnection]()).Args(ec.field_Query_ranking_args),
 			},
+			"RankedBy": {
+				"formula": plan.Read(func(obj *RankedBy) redisrepo.Ranking { return obj.Formula }, plan.Leaf(func(to []byte, v redisrepo.Ranking) []byte {
+					return plan.AppendString(to, marshalNSiteRanking2frontpageᚋredisrepoᚐRanking[v])
+				})),
+				"postedAt":   plan.Read(func(obj *RankedBy) time.Time { return obj.PostedAt }, plan.Leaf(plan.AppendTime)),
+				"votesWorth": plan.Read(func(obj *RankedBy) float64 { return obj.VotesWorth }, plan.Leaf(AppendFloat)),
+			},
 			"RankedConnection": {
 				"edges":    plan.Read(func(obj *RankedConnection) []*RankedEdge { return obj.Edges }, plan.Objects[RankedEdge]()),
 				"nodes":    plan.Read(func(obj *RankedConnection) []*redisrepo.Article { return obj.Nodes() }, plan.Objects[redisrepo.Article]()),
@@ -325,6 +339,11 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"pageSize":         plan.Read(func(obj *SiteRules) int { return obj.PageSize }, plan.Leaf(plan.AppendInt[int])),
 				"editWindow":       plan.Read(func(obj *SiteRules) int { return obj.EditWindow }, plan.Leaf(plan.AppendInt[int])),
 				"linkWindow":       plan.Read(func(obj *SiteRules) int { return obj.LinkWindow }, plan.Leaf(plan.AppendInt[int])),
+				"ranking": plan.Read(func(obj *SiteRules) redisrepo.Ranking { return obj.Ranking }, plan.Leaf(func(to []byte, v redisrepo.Ranking) []byte {
+					return plan.AppendString(to, marshalNSiteRanking2frontpageᚋredisrepoᚐRanking[v])
+				})),
+				"rankCap":  plan.Read(func(obj *SiteRules) int { return obj.RankCap }, plan.Leaf(plan.AppendInt[int])),
+				"halfLife": plan.Read(func(obj *SiteRules) int { return obj.HalfLife }, plan.Leaf(plan.AppendInt[int])),
 			},
 			"Subscription": {
 				"articleChanged": plan.Source(plan.Object[redisrepo.Article]()),

@@ -32,6 +32,7 @@ func TestQueriesCostKnownRoundTrips(t *testing.T) {
 		{"the site", `{ site { version rules { voteScore } } viewer { isModerator } }`, 0, ""},
 		{"rights", `{ articles { viewerCanDelete viewerCanRegroup poster { isModerator } } }`, 2, "hgetall 25, zrange 1"},
 		{"edits", `{ articles { editedAt viewerCanEdit history(first: 3) { title text } } }`, 2, "hgetall 25, zrange 1"}, // none was edited
+		{"what scores are made of", `{ articles { rankedBy { formula postedAt votesWorth } votesToReach(rank: 3) } }`, 3, "hgetall 25, zrange 2"},
 		{"a group's name", `{ group(name: "all") { id name } }`, 0, ""},
 		{"a group's count", `{ group(name: "all") { articleCount } }`, 1, "scard 1"},
 		{"a user", `{ user(name: "alice") { id name } viewer { id } }`, 0, ""},

@@ -62,6 +62,14 @@ func (r *articleResolver) ViewerCanEdit(ctx context.Context, objs []*redisrepo.A
 	return viewerMay(ctx, objs, r.repo.CanEdit)
 }
 
+func (r *articleResolver) RankedBy(ctx context.Context, objs []*redisrepo.Article) ([]*RankedBy, error) {
+	return rankedBy(r.repo.Rules(), objs), nil
+}
+
+func (r *articleResolver) VotesToReach(ctx context.Context, objs []*redisrepo.Article, rank int32) ([]*int32, error) {
+	return r.repo.VotesToReach(ctx, objs, int(rank))
+}
+
 func (r *articleConnectionResolver) TotalCount(ctx context.Context, obj *ArticleConnection) (int32, error) {
 	n, err := r.repo.Count(ctx, obj.listing)
 	return int32(n), err // #nosec G115 -- article numbers end at 32 bits

@@ -35,6 +35,9 @@ func selection(definition *ast.Definition, depth int) string {
 		if definition.Name == "Query" {
 			selected = field.Name + arguments[field.Name] + selection(child, depth-1)
 		}
+		if definition.Name == "Article" && field.Name == "votesToReach" {
+			selected += `(rank: 1)`
+		}
 		fields = append(fields, selected)
 	}
 	for _, name := range []string{"Article", "Group", "User"} {

@@ -32,6 +32,8 @@ type SiteRules struct {
 	VoteScore, VotingWindow, InterestingVotes int
 	Downvotes, PosterVotes                    bool
 	PageSize, EditWindow, LinkWindow          int
+	Ranking                                   redisrepo.Ranking
+	RankCap, HalfLife                         int
 }
 
 func siteRules(r redisrepo.Rules) SiteRules {
@@ -39,6 +41,7 @@ func siteRules(r redisrepo.Rules) SiteRules {
 		VoteScore: r.VoteScore, VotingWindow: inSeconds(r.VotingWindow), InterestingVotes: min(r.InterestingVotes, math.MaxInt32),
 		Downvotes: r.Downvotes, PosterVotes: r.PosterVotes, PageSize: r.PageSize,
 		EditWindow: inSeconds(r.EditWindow), LinkWindow: inSeconds(r.LinkWindow),
+		Ranking: r.Ranking, RankCap: inSeconds(r.RankCap), HalfLife: inSeconds(r.HalfLife),
 	}
 }
 

@@ -1,0 +1,102 @@
+package redisrepo_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"frontpage/redisrepo"
+)
+
+// The answer equals that of trying each number of votes in turn, ties included.
+func TestVotesToReachAgreeWithTryingThem(t *testing.T) {
+	t.Parallel()
+	for _, tags := range layouts {
+		for _, ranking := range []redisrepo.Ranking{redisrepo.Linear, redisrepo.Capped, redisrepo.HalfLifeRanking} {
+			t.Run(fmt.Sprint(len(tags), " partitions, ", ranking), func(t *testing.T) {
+				t.Parallel()
+				s := newSite(t, func(r *redisrepo.Rules) {
+					r.VoteScore = 40
+					decaying(ranking, 2*time.Minute)(r)
+				}, redisrepo.WithPartitions(len(tags)))
+				random := rand.New(rand.NewPCG(uint64(ranking), 1))
+				var all []*redisrepo.Article
+				for range 60 {
+					a := s.post("alice")
+					for v := range random.IntN(5) {
+						s.vote(a.ID, redisrepo.UserName(fmt.Sprint("voter", v)), pick(random, up, up, down))
+					}
+					all = append(all, a)
+					s.clock.advance(time.Duration(random.IntN(3)) * 20 * time.Second)
+				}
+				for i, a := range all {
+					all[i] = s.article(a.ID)
+				}
+				for _, rank := range []int{1, 2, 3, 10, 30, 59, 60, 61, 1000} {
+					got, err := s.VotesToReach(s.ctx, all, rank)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for i, a := range all {
+						if want := tryVotes(s.rules, all, a, rank); shownInt(got[i]) != want {
+							t.Errorf("%v to place %d: %s votes, want %s", a.ID, rank, shownInt(got[i]), want)
+						}
+					}
+				}
+				gone := s.delete(all[0].ID, moderator)
+				if got, err := s.VotesToReach(s.ctx, []*redisrepo.Article{gone}, 1); err != nil || got[0] != nil {
+					t.Errorf("a deleted article: %v, %v, want nil", got, err)
+				}
+				for _, rank := range []int{0, -1, 1001} {
+					_, err := s.VotesToReach(s.ctx, all, rank)
+					wantRefused(t, err, "INVALID rank")
+				}
+			})
+		}
+	}
+}
+
+func pick[T any](random *rand.Rand, from ...T) T { return from[random.IntN(len(from))] }
+
+func shownInt(n *int32) string {
+	if n == nil {
+		return "null"
+	}
+	return fmt.Sprint(*n)
+}
+
+// tryVotes gives an article more and more votes, and counts the articles above it each time.
+func tryVotes(rules redisrepo.Rules, all []*redisrepo.Article, one *redisrepo.Article, rank int) string {
+	for more := range 5000 {
+		score, place := float64(one.CreatedAt.Unix())+rules.Worth(float64(one.Votes+more)), 1
+		for _, a := range all {
+			if a.Score > score || a.Score == score && a.ID.String() > one.ID.String() {
+				if a != one {
+					place++
+				}
+			}
+		}
+		if place <= rank {
+			return fmt.Sprint(more)
+		}
+	}
+	return "null"
+}
+
+// Numbers that no Int can hold are nil.
+func TestVotesToReachEndAtTheLargestInt(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, decaying(redisrepo.HalfLifeRanking, time.Hour), one)
+	old := s.post("alice")
+	for hours, want := range map[int]bool{29: true, 31: false} {
+		s.clock.set(time.Duration(hours) * time.Hour)
+		newest := s.post("bob")
+		got, err := s.VotesToReach(s.ctx, []*redisrepo.Article{s.article(old.ID)}, 1)
+		if err != nil || (got[0] != nil) != want || want && math.Abs(float64(*got[0]-(1<<30))) > 1<<20 {
+			t.Errorf("to pass an article that is %d hours younger: %s votes, %v", hours, shownInt(got[0]), err)
+		}
+		s.delete(newest.ID, moderator)
+	}
+}
