@@ -27,7 +27,7 @@ type Card struct {
 	Link *string `json:"link"`
 	// Net votes: upvotes minus downvotes.
 	Votes int `json:"votes"`
-	// The ranking score: posting time in Unix seconds plus 432 for each net vote, unless configured otherwise.
+	// The ranking score: posting time in Unix seconds plus 432 for each net vote, unless configured otherwise. See `rankedBy`.
 	Score float64 `json:"score"`
 	// When the article was posted.
 	CreatedAt time.Time `json:"createdAt"`
