@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"strconv"
 	"time"
@@ -151,8 +152,7 @@ func storeFeedError(err error) error {
 // eventBatch is a part of the feed that was read at once, from the partitions' positions on. It is immutable.
 type eventBatch struct {
 	from    []feedPosition
-	ids     []logCursor // of the events, in their order
-	events  []*Event    // nil for an entry that no script wrote; readers skip it
+	entries []feedEntry // in their order
 	more    bool        // others follow
 	gap     bool        // the positions are not those that were asked for
 	expired *ExpiredError
@@ -161,21 +161,21 @@ type eventBatch struct {
 // after returns the positions after the event with an index.
 func (b *eventBatch) after(index int) []feedPosition {
 	at := slices.Clone(b.from)
-	for _, id := range b.ids[:index+1] {
-		at[id.partition] = feedPosition{id: id}
+	for _, e := range b.entries[:index+1] {
+		at[e.id.partition] = e.position(false)
 	}
 	return at
 }
 
-func (b *eventBatch) end() []feedPosition { return b.after(len(b.ids) - 1) }
+func (b *eventBatch) end() []feedPosition { return b.after(len(b.entries) - 1) }
 
 // edges returns the events of some kinds. gap is for the first of them.
 func (b *eventBatch) edges(kinds []EventKind, gap bool) (edges []*EventEdge) {
-	for i, e := range b.events {
-		if e == nil || len(kinds) > 0 && !slices.Contains(kinds, e.Kind) {
+	for i, e := range b.entries {
+		if e.event == nil || len(kinds) > 0 && !slices.Contains(kinds, e.event.Kind) {
 			continue
 		}
-		edges = append(edges, &EventEdge{Node: e, Gap: gap, batch: b, index: i})
+		edges = append(edges, &EventEdge{Node: e.event, Gap: gap, batch: b, index: i})
 		gap = false
 	}
 	return edges
@@ -222,11 +222,25 @@ func (c logCursor) time() time.Time {
 	return time.UnixMilli(int64(c.milliseconds)).UTC() // #nosec G115 -- a time
 }
 
-// eventEntries decodes entries of a partition's stream.
-func eventEntries(messages []redis.XMessage, partition int) (ids []logCursor, events []*Event) {
-	for _, m := range messages {
+// feedEntry is an entry of a partition's stream.
+type feedEntry struct {
+	id    logCursor
+	sum   uint16 // of its fields: after the clock went back, and the store too, another entry may have the same id
+	event *Event // nil for an entry that no script wrote; readers skip it
+}
+
+// position is after the entry, or before it: next.
+func (e feedEntry) position(next bool) feedPosition { return feedPosition{e.id, e.sum, next} }
+
+func feedEntries(messages []redis.XMessage, partition int) []feedEntry {
+	entries := make([]feedEntry, len(messages))
+	for i, m := range messages {
 		id := newLogCursor(m.ID, partition)
-		ids, events = append(ids, id), append(events, decodeEvent(id, m.Values))
+		sum := crc32.NewIEEE()
+		for _, field := range []string{"kind", "article", "revision", "votes", "by", "to"} {
+			fmt.Fprintln(sum, m.Values[field])
+		}
+		entries[i] = feedEntry{id, uint16(sum.Sum32()), decodeEvent(id, m.Values)} // #nosec G115 -- cut
 	}
-	return ids, events
+	return entries
 }

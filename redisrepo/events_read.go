@@ -15,8 +15,12 @@ import (
 // one that is gone is how a reader learns that the stream has dropped or lost what follows.
 type feedPosition struct {
 	id   logCursor // zero: the stream had no entry
+	sum  uint16    // see feedEntry
 	next bool      // the entry is the first that was not read, instead of the last that was
 }
+
+// is reports whether an entry is the one of the position.
+func (p feedPosition) is(e feedEntry) bool { return p.id == e.id && p.sum == e.sum }
 
 func (p feedPosition) isEmpty() bool { return p.id.milliseconds|p.id.sequence == 0 }
 
@@ -51,7 +55,7 @@ func encodeFeed(at []feedPosition) string {
 			next = 1
 		}
 		text = binary.AppendUvarint(text, 2*(latest-p.id.milliseconds)+next+1)
-		text = binary.AppendUvarint(text, p.id.sequence)
+		text = binary.BigEndian.AppendUint16(binary.AppendUvarint(text, p.id.sequence), p.sum)
 	}
 	return seal(text)
 }
@@ -74,7 +78,10 @@ func decodeFeed(field, cursor string) (feedStart, error) {
 			continue
 		}
 		ago := min((delta-1)/2, latest)
-		start.at[i] = feedPosition{logCursor{latest - ago, numbers.next(), i}, (delta-1)%2 == 1}
+		start.at[i] = feedPosition{id: logCursor{latest - ago, numbers.next(), i}, next: (delta-1)%2 == 1}
+		if len(numbers.text) >= 2 {
+			start.at[i].sum, numbers.text = binary.BigEndian.Uint16(numbers.text), numbers.text[2:]
+		}
 		if !start.at[i].isEmpty() {
 			start.since = min(start.since, latest-ago)
 		}
@@ -84,11 +91,10 @@ func decodeFeed(field, cursor string) (feedStart, error) {
 
 // feedPart is what was read of one partition.
 type feedPart struct {
-	from   feedPosition
-	ids    []logCursor
-	events []*Event
-	more   bool // entries may follow
-	gap    bool
+	from    feedPosition
+	entries []feedEntry
+	more    bool // entries follow
+	gap     bool
 
 	expired *ExpiredError
 }
@@ -107,35 +113,29 @@ func (r *Repo) readFeed(ctx context.Context, start feedStart, count int) (*event
 	}
 	b := &eventBatch{from: make([]feedPosition, len(parts)), gap: start.since > 0}
 	whole := logCursor{milliseconds: math.MaxUint64} // up to here everything was read
-	type entry struct {
-		id    logCursor
-		event *Event
-	}
-	var all []entry
+	var all []feedEntry
 	for i, p := range parts {
 		b.from[i], b.more, b.gap = p.from, b.more || p.more, b.gap || p.gap
 		if p.expired != nil && (b.expired == nil || p.expired.LostFrom.Before(b.expired.LostFrom)) {
 			b.expired = p.expired
 		}
-		for k, id := range p.ids {
-			all = append(all, entry{id, p.events[k]})
-		}
-		if last := len(p.ids) - 1; p.more && last >= 0 && p.ids[last].compare(whole) < 0 {
-			whole = p.ids[last]
+		all = append(all, p.entries...)
+		if last := len(p.entries) - 1; p.more && last >= 0 && p.entries[last].id.compare(whole) < 0 {
+			whole = p.entries[last].id
 		}
 	}
-	slices.SortFunc(all, func(a, b entry) int { return a.id.compare(b.id) })
-	for _, e := range all {
-		if len(b.ids) == count || e.id.compare(whole) > 0 {
-			b.more = true
-			break
-		}
-		b.ids, b.events = append(b.ids, e.id), append(b.events, e.event)
+	slices.SortFunc(all, func(a, b feedEntry) int { return a.id.compare(b.id) })
+	b.entries = all
+	if i := slices.IndexFunc(all, func(e feedEntry) bool { return e.id.compare(whole) > 0 }); i >= 0 {
+		b.entries, b.more = all[:i], true
+	}
+	if len(b.entries) > count {
+		b.entries, b.more = b.entries[:count], true
 	}
 	return b, nil
 }
 
-// readParts reads up to count entries of each partition, in one round trip unless one has lost its position.
+// readParts reads up to count entries of each partition, in one round trip unless a position is missing.
 func (r *Repo) readParts(ctx context.Context, start feedStart, count int64) ([]feedPart, error) {
 	replies, lengths := make([]*redis.XMessageSliceCmd, len(r.partitions)), make([]*redis.IntCmd, len(r.partitions))
 	from := func(i int) feedPosition {
@@ -165,19 +165,19 @@ func (r *Repo) readParts(ctx context.Context, start feedStart, count int64) ([]f
 	var lost []int
 	for i := range parts {
 		p, at := &parts[i], from(i)
-		p.ids, p.events = eventEntries(replies[i].Val(), i)
+		p.entries = feedEntries(replies[i].Val(), i)
 		p.from = at
 		switch {
-		case !at.isEmpty() && (len(p.ids) == 0 || p.ids[0] != at.id):
+		case !at.isEmpty() && (len(p.entries) == 0 || !at.is(p.entries[0])):
 			lost = append(lost, i)
 		case !at.isEmpty() && !at.next:
-			p.ids, p.events = p.ids[1:], p.events[1:]
-		case len(p.ids) > 0:
-			p.from = feedPosition{p.ids[0], true}
+			p.entries = p.entries[1:]
+		case len(p.entries) > 0:
+			p.from = p.entries[0].position(true)
 		case start.since > 0:
 			lost = append(lost, i) // it may have older entries, after which the reader is now
 		}
-		p.more = int64(len(p.ids)) > count
+		p.more = int64(len(p.entries)) > count
 		if lengths[i] != nil && r.mayHaveTrimmed(lengths[i].Val()) {
 			p.expired = &ExpiredError{KeptFrom: p.from.id.time()}
 		}
@@ -195,15 +195,40 @@ func sinceID(milliseconds uint64) string {
 	return strconv.FormatUint(milliseconds-min(milliseconds, feedSlack), 10)
 }
 
+// sinceIDs returns where to go on after positions that are missing. If one is of the future, the clock went back: what
+// was added since may have any id.
+func (r *Repo) sinceIDs(ctx context.Context, since []uint64) ([]string, error) {
+	now, err := r.client.Time(ctx).Result()
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, len(since))
+	for k, milliseconds := range since {
+		ids[k] = sinceID(milliseconds)
+		if latest := now.UnixMilli() + feedSlack; milliseconds > uint64(max(latest, 0)) {
+			ids[k] = "-"
+		}
+	}
+	return ids, nil
+}
+
 // findPositions reads the partitions whose streams do not have the entries of their positions.
 func (r *Repo) findPositions(ctx context.Context, start feedStart, lost []int, parts []feedPart, count int64) error {
 	oldest, latest := make([]*redis.XMessageSliceCmd, len(lost)), make([]*redis.XMessageSliceCmd, len(lost))
 	replies, lengths := make([]*redis.XMessageSliceCmd, len(lost)), make([]*redis.IntCmd, len(lost))
-	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
+	since := make([]uint64, len(lost))
+	for k, i := range lost {
+		since[k] = cmp.Or(start.since, parts[i].from.id.milliseconds)
+	}
+	ids, err := r.sinceIDs(ctx, since)
+	if err != nil {
+		return err
+	}
+	err = r.pipeline(ctx, func(pipe redis.Pipeliner) {
 		for k, i := range lost {
-			key, since := r.partitions[i].events(), cmp.Or(start.since, parts[i].from.id.milliseconds)
+			key := r.partitions[i].events()
 			oldest[k] = pipe.XRangeN(ctx, key, "-", "+", 1)
-			replies[k] = pipe.XRangeN(ctx, key, sinceID(since), "+", count+1)
+			replies[k] = pipe.XRangeN(ctx, key, ids[k], "+", count+1)
 			latest[k], lengths[k] = pipe.XRevRangeN(ctx, key, "+", "-", 1), pipe.XLen(ctx, key)
 		}
 	})
@@ -213,16 +238,16 @@ func (r *Repo) findPositions(ctx context.Context, start feedStart, lost []int, p
 	for k, i := range lost {
 		before := parts[i].from
 		p := feedPart{gap: true}
-		p.ids, p.events = eventEntries(replies[k].Val(), i)
-		p.more = int64(len(p.ids)) > count
-		if first, _ := eventEntries(oldest[k].Val(), i); len(first) > 0 && !before.isEmpty() &&
-			first[0].compare(before.id) > 0 && r.mayHaveTrimmed(lengths[k].Val()) {
-			p.expired = &ExpiredError{LostFrom: before.id.time(), KeptFrom: first[0].time()}
+		p.entries = feedEntries(replies[k].Val(), i)
+		p.more = int64(len(p.entries)) > count
+		if first := feedEntries(oldest[k].Val(), i); len(first) > 0 && !before.isEmpty() &&
+			first[0].id.compare(before.id) > 0 && r.mayHaveTrimmed(lengths[k].Val()) {
+			p.expired = &ExpiredError{LostFrom: before.id.time(), KeptFrom: first[0].id.time()}
 		}
-		if len(p.ids) > 0 {
-			p.from = feedPosition{p.ids[0], true}
-		} else if last, _ := eventEntries(latest[k].Val(), i); len(last) > 0 {
-			p.from = feedPosition{id: last[0]}
+		if len(p.entries) > 0 {
+			p.from = p.entries[0].position(true)
+		} else if last := feedEntries(latest[k].Val(), i); len(last) > 0 {
+			p.from = last[0].position(false)
 		}
 		parts[i] = p
 	}
@@ -242,8 +267,8 @@ func (r *Repo) feedEnd(ctx context.Context) ([]feedPosition, error) {
 	}
 	at := make([]feedPosition, len(r.partitions))
 	for i := range at {
-		if last, _ := eventEntries(latest[i].Val(), i); len(last) > 0 {
-			at[i] = feedPosition{id: last[0]}
+		if last := feedEntries(latest[i].Val(), i); len(last) > 0 {
+			at[i] = last[0].position(false)
 		}
 	}
 	return at, nil

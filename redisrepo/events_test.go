@@ -164,6 +164,29 @@ func TestCursorAheadOfTheFeedIsAGap(t *testing.T) {
 	s.wantFeed(s.events(&last, 10), "2.1", false, true)
 }
 
+// While the clock is behind the last entry, the store gives out the ids of entries that it has lost again.
+func TestOtherEventWithTheIDOfTheCursorIsAGap(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	s.addEvents(entry{"100000-1", "posted", 1, 1}, entry{"100000-2", "voted", 1, 2}, entry{"100000-3", "voted", 1, 3})
+	after := s.events(nil, 3).Edges[2].Cursor()
+	s.raw.Del(s.ctx, "events:")
+	s.addEvents(entry{"100000-1", "posted", 1, 1}, entry{"100000-2", "regrouped", 1, 2}, entry{"100000-3", "deleted", 1, 3}, entry{"100000-4", "undeleted", 1, 4})
+	s.wantFeed(s.events(&after, 10), "1.1 1.2 1.3 1.4", false, true)
+}
+
+// What was added after the clock went back has any id.
+func TestCursorOfTheFutureBeginsAgain(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	future := fmt.Sprint(time.Now().Add(time.Hour).UnixMilli())
+	s.addEvents(entry{"1000", "posted", 1, 1}, entry{future, "voted", 1, 2})
+	after := s.events(nil, 2).Edges[1].Cursor()
+	s.raw.Del(s.ctx, "events:")
+	s.addEvents(entry{"1000", "posted", 1, 1}, entry{"2000", "voted", 1, 2})
+	s.wantFeed(s.events(&after, 10), "1.1 1.2", false, true)
+}
+
 func TestCursorOfAnotherNumberOfPartitionsIsAGap(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)
@@ -189,7 +212,7 @@ func TestInvalidReadsOfTheFeedAreRefused(t *testing.T) {
 		"first 0":     func() (redisrepo.EventPage, error) { return s.Events(s.ctx, nil, nil, &zero) },
 		"first 1001":  func() (redisrepo.EventPage, error) { return s.Events(s.ctx, nil, nil, &many) },
 		"no events": func() (redisrepo.EventPage, error) {
-			return s.reopened(s.server.Client, func(r *redisrepo.Rules) { r.Events = 0 }).Events(s.ctx, nil, nil, nil)
+			return newSite(t, func(r *redisrepo.Rules) { r.Events = 0 }).Events(s.ctx, nil, nil, nil)
 		},
 	} {
 		if _, err := call(); !errors.As(err, new(redisrepo.Refusal)) {

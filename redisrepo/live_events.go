@@ -168,7 +168,7 @@ func (f *feedReads) find(at string) (read *feedRead, begins bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.reads = slices.DeleteFunc(f.reads, func(r *feedRead) bool {
-		return r.at == at && r.changes != f.changes && (r.batch == nil || len(r.batch.ids) == 0)
+		return r.at == at && r.changes != f.changes && (r.batch == nil || len(r.batch.entries) == 0)
 	})
 	for _, r := range f.reads {
 		if r.at == at {

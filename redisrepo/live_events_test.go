@@ -1,0 +1,202 @@
+package redisrepo_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/redisrepo"
+)
+
+func (s *site) watchEvents(after string, kinds ...redisrepo.EventKind) *redisrepo.Watch {
+	s.t.Helper()
+	w, err := s.WatchEvents(s.ctx, "after", after, kinds)
+	if err != nil {
+		s.t.Fatalf("WatchEvents: %v", err)
+	}
+	s.t.Cleanup(w.Close)
+	return w
+}
+
+// takeEvents takes n events, and returns them as "article.revision", the first one after a gap with a !, and the cursor
+// after them.
+func takeEvents(t *testing.T, w *redisrepo.Watch, n int) (text, cursor string) {
+	t.Helper()
+	var texts []string
+	for range n {
+		d := delivery(t, w)
+		e, gap := d.Event(), ""
+		if e.Gap {
+			gap = "!"
+		}
+		texts, cursor = append(texts, fmt.Sprintf("%s%d.%d", gap, e.Node.Article, e.Node.Revision)), d.Cursor()
+		d.Done(true)
+	}
+	return strings.Join(texts, " "), cursor
+}
+
+func TestEventsGoOnAfterACursor(t *testing.T) {
+	t.Parallel()
+	for _, tags := range layouts {
+		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+		l := s.reopened(s.client(), nil, redisrepo.WithPartitions(len(tags))).listen(tags...)
+		s.addEvents(entry{"1000", "posted", 1, 1})
+		live := l.watchEvents("")
+		after := *s.events(nil, 1).PageInfo.EndCursor
+		var want []string
+		for i := range 350 { // more than a watch holds
+			s.addEvents(entry{fmt.Sprint(2000 + i), "voted", 1 + i%2, 2 + i/2})
+			want = append(want, fmt.Sprintf("%d.%d", 1+i%2, 2+i/2))
+		}
+		late := l.watchEvents(after)
+		if late.Cursor() != after {
+			t.Error("the cursor of a watch that has delivered nothing is not the one that it began with")
+		}
+		if got, _ := takeEvents(t, live, 350); got != strings.Join(want, " ") {
+			t.Errorf("live: got %s", got)
+		}
+		got, cursor := takeEvents(t, late, 123)
+		rest, _ := takeEvents(t, l.watchEvents(cursor), 350-123)
+		if got+" "+rest != strings.Join(want, " ") {
+			t.Errorf("in two parts: got %s and %s", got, rest)
+		}
+		s.addEvents(entry{"5000", "deleted", 2, 500})
+		for name, w := range map[string]*redisrepo.Watch{"live": live, "from the end": l.watchEvents(late.Cursor())} {
+			if name == "from the end" {
+				takeEvents(t, w, 350-123)
+			}
+			if got, _ := takeEvents(t, w, 1); got != "2.500" {
+				t.Errorf("%s: got %s, want 2.500, nothing twice", name, got)
+			}
+		}
+		l.wantReports(0)
+	}
+}
+
+func TestWatchOfKindsGetsNoOthers(t *testing.T) {
+	t.Parallel()
+	l := newSite(t, nil, one).listen()
+	w := l.watchEvents("", redisrepo.EventMilestone)
+	for i := range 400 {
+		l.addEvents(entry{fmt.Sprint(1000 + i), "voted", 1, i})
+	}
+	l.addEvents(entry{"2000", "milestone", 1, 400}, entry{"2001", "voted", 1, 401}, entry{"2002", "milestone", 1, 402})
+	if got, _ := takeEvents(t, w, 2); got != "1.400 1.402" {
+		t.Errorf("got %s, want both milestones", got)
+	}
+}
+
+func TestWatchOfALostMomentHasAGap(t *testing.T) {
+	t.Parallel()
+	l := newSite(t, nil, one).listen()
+	l.addEvents(entry{"100000", "posted", 1, 1})
+	w := l.watchEvents("")
+	l.addEvents(entry{"100001", "voted", 1, 2})
+	takeEvents(t, w, 1)
+	l.raw.XDel(l.ctx, "events:", "100001-0")
+	l.addEvents(entry{"100005", "voted", 1, 2}, entry{"100006", "voted", 1, 3})
+	if got, _ := takeEvents(t, w, 3); got != "!1.1 1.2 1.3" {
+		t.Errorf("got %s, want a gap and the 10 s before it", got)
+	}
+}
+
+func TestWatchThatIsTooSlowHasAGap(t *testing.T) {
+	t.Parallel()
+	l := newSite(t, func(r *redisrepo.Rules) { r.Events = 3 }, one).listen()
+	l.addEvents(entry{"1000", "posted", 1, 1})
+	w := l.watchEvents("")
+	for i := range 10 {
+		l.addEvents(entry{fmt.Sprint(2000 + i), "voted", 1, i + 2})
+	}
+	l.raw.XTrimMaxLen(l.ctx, "events:", 3)
+	if got, _ := takeEvents(t, w, 3); got != "!1.9 1.10 1.11" {
+		t.Errorf("got %s, want a gap and what is kept", got)
+	}
+	if _, err := l.WatchEvents(l.ctx, "after", w.Cursor(), nil); err != nil {
+		t.Errorf("after the gap: %v", err)
+	}
+}
+
+func TestWatchOfEventsSurvivesAnOutage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	var down atomic.Bool
+	l := s.reopened(s.client(refusing{&down}), nil, one).listen()
+	w := l.watchEvents("")
+	down.Store(true)
+	s.addEvents(entry{"1000", "posted", 1, 1})
+	for w.CatchUp(t.Context()) == nil { // from before
+		await(t, w.Wake(), "a signal")
+	}
+	down.Store(false)
+	if got, _ := takeEvents(t, w, 1); got != "1.1" {
+		t.Errorf("got %s, want 1.1", got)
+	}
+}
+
+// refusing is a hook that fails the reads of the feed while it is down.
+type refusing struct{ down *atomic.Bool }
+
+func (refusing) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (refusing) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (r refusing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		if r.down.Load() && slices.ContainsFunc(commands, func(c redis.Cmder) bool { return c.Name() == "xrange" }) {
+			for _, c := range commands {
+				c.SetErr(errCut)
+			}
+			return errCut
+		}
+		return next(ctx, commands)
+	}
+}
+
+// Watches that are up to date read the feed together.
+func TestWatchesOfEventsShareReads(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	var reads atomic.Int64
+	count := observer(func(commands ...redis.Cmder) {
+		for _, c := range commands {
+			if c.Name() == "xrange" {
+				reads.Add(1)
+			}
+		}
+	})
+	l := s.reopened(s.client(count), nil, one).listen()
+	watches := make([]*redisrepo.Watch, 100)
+	for i := range watches {
+		watches[i] = l.watchEvents("")
+	}
+	for round := range 3 {
+		before := reads.Load()
+		for i := range 20 {
+			s.addEvents(entry{fmt.Sprint(1000*round + i + 1), "voted", 1, 20*round + i + 1})
+		}
+		for _, w := range watches {
+			takeEvents(t, w, 20)
+		}
+		if n := reads.Load() - before; n > 70 {
+			t.Errorf("%d reads for 100 watches of 20 events", n)
+		}
+	}
+}
+
+func TestWatchOfEventsIsRefused(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	if _, err := s.WatchEvents(s.ctx, "Last-Event-ID", "x", nil); !errors.As(err, new(redisrepo.Refusal)) || !strings.Contains(err.Error(), "Last-Event-ID") {
+		t.Errorf("no cursor: got %v, want a refusal that names the header", err)
+	}
+	off := s.reopened(s.server.Client, func(r *redisrepo.Rules) { r.Events = 0 }, one)
+	if _, err := off.WatchEvents(s.ctx, "after", "", nil); !errors.As(err, new(redisrepo.Refusal)) {
+		t.Errorf("without events: got %v, want a refusal", err)
+	}
+}
