@@ -34,6 +34,7 @@ const (
 	processes = 3
 	clients   = 30
 	watchers  = 6
+	consumers = 2
 	perSecond = 10               // posts: fewer than 100 during the longest outage of one process, as watchers can catch up with those
 	recovery  = 30 * time.Second // how long after the last fault everything may take to be right again
 	maxFiles  = 150              // open files and sockets of an idle server, for each server of Redis
@@ -249,6 +250,13 @@ func (w *world) play(events []event, lasts time.Duration, seed uint64, program s
 		following.Go(func() { watcher.run(watching) })
 		all = append(all, watcher)
 	}
+	var feeds []*consumer
+	for i := range consumers {
+		c := &consumer{site: w.site, name: fmt.Sprint(i), random: rand.New(rand.NewPCG(seed, uint64(200+i))), acted: map[happened]int{},
+			stored: progress{last: map[int]int{}}}
+		following.Go(func() { c.run(watching) })
+		feeds = append(feeds, c)
+	}
 	w.inject(events, lasts)
 	stop()
 	calm := w.history.now()
@@ -266,10 +274,16 @@ func (w *world) play(events []event, lasts time.Duration, seed uint64, program s
 		return err
 	}
 	w.history.compare(store)
+	changes, err := feed(w.ctx, control, partitions)
+	if err != nil {
+		return err
+	}
+	w.history.compareFeed(store, changes)
 	settling, settled := context.WithTimeout(w.ctx, recovery)
 	defer settled()
 	w.compareServers(settling, store)
 	stale, missed := w.compareWatchers(settling, all, store)
+	unseen := w.compareConsumers(settling, feeds, changes)
 	w.history.check(program, url)
 	right := w.history.now()
 	leave()
@@ -280,6 +294,14 @@ func (w *world) play(events []event, lasts time.Duration, seed uint64, program s
 		notified += watcher.events.Load()
 	}
 	fmt.Fprintf(os.Stderr, "%v\n%d articles, %d registers; watchers: %d events, %d stale, %d missed; compared within %.1f s\n", &w.counts, len(store), len(w.history.writes), notified, stale, missed, (right - calm).Seconds())
+	kills, gaps, repeated := 0, 0, 0
+	for _, c := range feeds {
+		kills, gaps = kills+c.kills, gaps+c.gaps
+		for _, n := range c.acted {
+			repeated += n - 1
+		}
+	}
+	fmt.Fprintf(os.Stderr, "%d events in the feed; consumers: %d kills, %d gaps, %d events again, %d missed\n", len(changes), kills, gaps, repeated, unseen)
 	for _, s := range w.servers {
 		fmt.Fprintf(os.Stderr, "server %s: %d open files, %s\n", s.name, s.descriptors(), s.memory())
 		if n, most := s.descriptors(), maxFiles*len(w.redises()); n > most {

@@ -32,7 +32,7 @@ type server struct {
 
 // settings of the servers: an authenticating proxy names the users, and limits are counted but never reached.
 var settings = []string{
-	"ADDR=127.0.0.1:0", "PROXY_USER_HEADER=X-User", "TRUSTED_PROXIES=127.0.0.0/8", "SITE=false", "EXPLORER=false",
+	"ADDR=127.0.0.1:0", "PROXY_USER_HEADER=X-User", "PROXY_ROLES_HEADER=X-Roles", "TRUSTED_PROXIES=127.0.0.0/8", "SITE=false", "EXPLORER=false",
 	"RATE_VOTES=1000000/1m", "RATE_POSTS=1000000/1m", "RATE_CHANGES=1000000/1m", "RATE_COST=1000000000/1m",
 }
 

@@ -16,6 +16,7 @@ import (
 // stored is an article as Redis has it, read without the program's code.
 type stored struct {
 	title            string
+	revision         int
 	votes, downvotes int
 	groups           []string
 	up, down         []string
@@ -67,7 +68,8 @@ func load(ctx context.Context, client redis.UniversalClient, tags []string) (map
 				hash := hashes[i].Val()
 				votes, _ := strconv.Atoi(hash["votes"])
 				downvotes, _ := strconv.Atoi(hash["downvotes"])
-				articles[id] = &stored{hash["title"], votes, downvotes, strings.Fields(hash["groups"]), up[i].Val(), down[i].Val()}
+				revision, _ := strconv.Atoi(hash["revision"])
+				articles[id] = &stored{hash["title"], revision, votes, downvotes, strings.Fields(hash["groups"]), up[i].Val(), down[i].Val()}
 			}
 		}
 	}
