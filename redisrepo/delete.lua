@@ -89,6 +89,7 @@ must_be_allowed(publication(changes), changes, 'HSET', article, 'HINCRBY', artic
   'ZREM', posted, 'ZADD', group_names, 'ZREM', group_names, 'ZADD', sizes, 'ZREM', sizes,
   'ZADD', deleted, 'XADD', log, 'HGETALL', article)
 for _, name in ipairs(names) do must_be_changeable(groups[name]) end
+local max_events = must_take_events(KEYS[19], features)
 
 now = now_or(now)
 for _, key in ipairs({times, scores, posted}) do redis.call('ZREM', key, member) end
@@ -100,7 +101,8 @@ redis.call('HSET', article, 'deleted', now, 'deleted_by', by)
 redis.call('ZADD', deleted, now, member)
 if frees then redis.call('SET', link_record, member .. ' 0', 'KEEPTTL') end -- as if posted long ago
 log_moderation(log, max_entries, 'deleted', member, by, via, now, 'title', hash[8] or '', 'link', link, 'reason', reason)
-publish(changes, 'deleted', member, redis.call('HINCRBY', article, 'revision', 1),
-  votes, downvotes, score, expected_groups, now .. ' ' .. by)
+local revision = redis.call('HINCRBY', article, 'revision', 1)
+publish(changes, 'deleted', member, revision, votes, downvotes, score, expected_groups, now .. ' ' .. by)
+tell(KEYS[19], max_events, 'deleted', member, revision, votes, downvotes, score, by, '')
 
 return {'OK', redis.call('HGETALL', article)}

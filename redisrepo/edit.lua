@@ -101,6 +101,7 @@ end
 must_be_allowed(publication(changes), changes, 'HSET', article, 'HDEL', article, 'HSET', history, 'HDEL', history,
   'ZADD', group_names, 'ZREM', group_names, 'ZADD', sizes, 'ZREM', sizes, 'HGETALL', article)
 for _, group in pairs(groups) do must_be_changeable(group) end
+local max_events = must_take_events(KEYS[9], features)
 
 revision = revision + 1
 redis.call('HSET', article, 'revision', revision, 'edition', revision)
@@ -137,5 +138,6 @@ if moderated then
     'reason', reason, 'before', regrouped and current or '', 'after', regrouped and wanted or '')
 end
 publish(changes, kind, member, revision, votes, downvotes, score, listed)
+tell(KEYS[9], max_events, kind, member, revision, votes, downvotes, score, by, listed)
 
 return {'OK', redis.call('HGETALL', article)}

@@ -95,6 +95,7 @@ must_be_allowed(publication(changes), changes, 'HSET', article, 'UNLINK', voted,
 if digest ~= '' then must_be_allowed('SET', record) end
 if reserved then must_be_allowed('SET', link_record) end
 for _, group in pairs(groups) do must_be_changeable(group) end
+local max_events = kind == 'posted' and must_take_events(KEYS[19], features) -- imports are not in the feed
 
 -- Voters are stored only while voting is open. All but the poster are placeholders. Before the article exists,
 -- the sets have no other members than those that voters.lua added.
@@ -131,5 +132,6 @@ if last < tonumber(number) then redis.call('SET', counter, number) end
 if digest ~= '' then redis.call('SET', record, member .. ' ' .. digest, 'EX', record_ttl) end
 if reserved then redis.call('SET', link_record, member .. ' ' .. time) end
 publish(changes, kind, member, 1, votes, math.max(0, -votes), score, group_text)
+tell(KEYS[19], max_events, 'posted', member, 1, votes, math.max(0, -votes), score, poster, group_text)
 
 return {'CREATED', redis.call('HGETALL', article)}

@@ -79,6 +79,7 @@ end
 must_be_allowed(publication(changes), changes, 'HSET', article, 'HINCRBY', article,
   'ZADD', group_names, 'ZREM', group_names, 'ZADD', sizes, 'ZREM', sizes, 'HGETALL', article)
 for _, group in pairs(groups) do must_be_changeable(group) end
+local max_events = must_take_events(KEYS[8], features)
 for _, name in ipairs(add) do
   if is_in[name] then
     enter(groups[name], member, score, time)
@@ -99,6 +100,7 @@ if joined ~= current then
   local revision = redis.call('HINCRBY', article, 'revision', 1)
   redis.call('HSET', article, 'edition', revision)
   publish(changes, 'regrouped', member, revision, votes, downvotes, score, joined)
+  tell(KEYS[8], max_events, 'regrouped', member, revision, votes, downvotes, score, by, joined)
 end
 
 return {'OK', redis.call('HGETALL', article)}

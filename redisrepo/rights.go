@@ -56,7 +56,7 @@ func (p partition) keysOf(database int) map[string][]string {
 		"string":  {p.counter(), p.post(reserved, reserved), p.link(reserved), p.document("///"), p.rate(Subject{rule: reserved, user: reserved})},
 		"claim":   {p.post(reserved, reserved)},
 		"voters":  {p.voted(0), p.downvoted(0), p.audit(0)},
-		"stream":  {p.moderation()},
+		"stream":  {p.moderation(), p.events()},
 		channel:   {p.changes(database)},
 		"":        {""},
 	}

@@ -63,6 +63,9 @@ func voteText(rules Rules) string {
 		first = 18
 		blocks = append(append(blocks, "keyed"), strings.FieldsFunc(features, func(c rune) bool { return c == ' ' || c == '=' })...)
 	}
+	if rules.Events > 0 {
+		ranking += fmt.Sprintf("local max_events, milestones = %d, {%s}\n", rules.Events, strings.Trim(strings.ReplaceAll(fmt.Sprint(rules.Milestones), " ", ", "), "[]"))
+	}
 	return fmt.Sprintf("%slocal window, margin, interesting_votes, first_listing = %d, %d, %d, %d\n%s",
 		ranking, seconds(rules.VotingWindow), seconds(voterMargin), rules.InterestingVotes, first, withShared(withBlocks(readLua("vote.lua"), blocks)))
 }

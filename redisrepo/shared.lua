@@ -116,6 +116,16 @@ local function must_be_stream(key)
   redis.call('XLEN', key)
 end
 
+-- tell appends a change to the change feed, which then drops its oldest entries beyond about max_events; nil: the site has
+-- no feed. by is the member of the user who made the change. to is the position after a vote, the net votes of a
+-- milestone, and else the article's groups. Fields that are always the same take no memory.
+local function tell(events, max_events, kind, member, revision, votes, downvotes, score, by, to)
+  if max_events then
+    redis.call('XADD', events, 'MAXLEN', '~', max_events, '*', 'kind', kind, 'article', string.sub(member, 9),
+      'revision', revision, 'votes', votes, 'downvotes', downvotes, 'score', score, 'by', string.sub(by, 6), 'to', to)
+  end
+end
+
 -- must_be_allowed ends the script with an error if the user lacks the right to one of the commands from its first
 -- write on, which are given with their keys in turn. Like must_be_zset, it is called before the first write. Redis 6.2 cannot tell.
 local function must_be_allowed(...)
@@ -123,6 +133,17 @@ local function must_be_allowed(...)
   for i = 1, may and #writes or 0, 2 do
     if not may(writes[i], writes[i + 1]) then error({err = 'NOPERM ' .. writes[i] .. ' ' .. writes[i + 1]}) end
   end
+end
+
+-- must_take_events returns how many events the change feed keeps, nil if the site has none, after must_be_stream and
+-- must_be_allowed for tell.
+local function must_take_events(events, features)
+  local max_events = string.match(features, 'events=(%d+)')
+  if max_events then
+    must_be_stream(events)
+    must_be_allowed('XADD', events)
+  end
+  return max_events
 end
 
 -- time_to_keep returns how long the voters of an article are still kept: seconds, rounded up, from now to

@@ -70,6 +70,7 @@ if freed then must_be_allowed('SET', link_record) end
 must_be_allowed(publication(changes), changes, 'HDEL', article, 'HINCRBY', article, 'ZADD', times, 'ZADD', scores,
   'ZADD', posted, 'ZADD', group_names, 'ZADD', sizes, 'ZREM', deleted, 'XADD', log, 'ZSCORE', scores, 'HGETALL', article)
 for _, group in pairs(groups) do must_be_changeable(group) end
+local max_events = must_take_events(KEYS[17], features)
 
 redis.call('ZADD', times, time, member)
 redis.call('ZADD', scores, tonumber(time) + worth(ranking, votes), member)
@@ -84,7 +85,8 @@ redis.call('HDEL', article, 'deleted', 'deleted_by')
 redis.call('ZREM', deleted, member)
 if freed then redis.call('SET', link_record, member .. ' ' .. time, 'KEEPTTL') end
 log_moderation(log, max_entries, 'undeleted', member, by, via, now_or(now), 'title', hash[8] or '', 'link', link)
-publish(changes, 'undeleted', member, redis.call('HINCRBY', article, 'revision', 1),
-  votes, downvotes, score, group_text)
+local revision = redis.call('HINCRBY', article, 'revision', 1)
+publish(changes, 'undeleted', member, revision, votes, downvotes, score, group_text)
+tell(KEYS[17], max_events, 'undeleted', member, revision, votes, downvotes, score, by, group_text)
 
 return {'OK', redis.call('HGETALL', article)}

@@ -41,6 +41,7 @@
 -- the script, and leaves out the blocks of other rankings. vote_score is the worth of one vote in seconds, ranking any
 -- other ranking, as worth in shared.lua takes it, window the voting window in seconds, margin how much longer the voters
 -- are kept, interesting_votes the net votes that make an article interesting.
+-- max_events is how many events the change feed keeps, milestones the net votes that make an event.
 -- first_listing is the index in KEYS of the first listing. Blocks of features that are off are left out, and the blocks
 -- keyed, with KEYS[11] to [17], if all are: then first_listing is 11.
 -- Safe to run twice: the second run finds the positions set and changes nothing.
@@ -66,6 +67,9 @@ if hash_groups and time ~= known_time and not posted_in(KEYS[12], time) then ret
 local poster = uncounted and redis.call('HGET', article, 'poster')
 local reply = {'OK', votes, downvotes, revision, 0}
 local changes, after, only_upvotes, recorded = {}, votes, true, false
+-- begin events
+local passes = false -- a milestone, perhaps not for the first time
+-- end events
 for i = 6, #ARGV, 2 do
   local position, voter = string.match(ARGV[i], '^(%S+) (.*)$')
   position = tonumber(position)
@@ -78,6 +82,9 @@ for i = 6, #ARGV, 2 do
     reply[#reply + 1] = before
     if position ~= before or up + down == 2 then -- 2: a legacy client upvoted over a downvote
       changes[#changes + 1] = {voter, position, up, down, ARGV[i], ARGV[i + 1]}
+-- begin events
+      for m = 1, #milestones do passes = passes or after < milestones[m] and after + position - before >= milestones[m] end
+-- end events
       after = after + position - before
       only_upvotes = only_upvotes and position == 1 and up + down == 0
       recorded = recorded or ARGV[i + 1] ~= ''
@@ -123,6 +130,12 @@ local may_empty = #changes > 1 and not only_upvotes -- a set that loses its last
 local renews_voted = may_empty or math.abs(voted_left - 1000 * kept) > 60000
 local renews_downvoted = downvoted_left and (may_empty or math.abs(downvoted_left - 1000 * kept) > 60000)
 
+-- begin events
+local reached = passes and whole(redis.call('HGET', article, 'milestone') or '0') or 0
+if not reached then return redis.error_reply('CORRUPT milestone of ' .. member) end
+must_be_stream(KEYS[17])
+must_be_allowed('XADD', KEYS[17])
+-- end events
 must_be_allowed(publication(channel), channel, 'HSET', article, 'SADD', voted)
 if renews_voted then must_be_allowed('EXPIRE', voted) end
 if renews_downvoted then must_be_allowed('EXPIRE', downvoted) end
@@ -158,6 +171,16 @@ for i = 1, #changes do
 -- end decaying
   end
   publish(channel, 'voted', member, revision, votes, downvotes, its_score, groups, vote)
+-- begin events
+  tell(KEYS[17], max_events, 'voted', member, revision, votes, downvotes, its_score, voter, position)
+  for m = 1, passes and #milestones or 0 do
+    if votes >= milestones[m] and votes - position + up - down < milestones[m] and reached < milestones[m] then
+      reached = milestones[m]
+      redis.call('HSET', article, 'milestone', reached)
+      tell(KEYS[17], max_events, 'milestone', member, revision, votes, downvotes, its_score, voter, reached)
+    end
+  end
+-- end events
 end
 redis.call('HSET', article, 'votes', votes, 'downvotes', downvotes, 'revision', revision)
 if renews_voted then redis.call('EXPIRE', voted, kept) end

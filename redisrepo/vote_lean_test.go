@@ -28,15 +28,23 @@ func (s *site) commandStats() string {
 	return strings.Join(calls, ", ")
 }
 
+// plain turns all features off.
+func plain(r *redisrepo.Rules) {
+	r.Calendar, r.GroupTop, r.VoteHistory, r.FrontPages, r.Events = false, false, redisrepo.NoHistory, 0, 0
+}
+
 // A vote runs only the commands that can matter, and the votes of a call share most of them.
 func TestVoteRunsFewCommands(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		prepare func(s *site)
-		vote    redisrepo.Vote
-		bucket  string
-		want    string
+		features func(*redisrepo.Rules)
+		prepare  func(s *site)
+		vote     redisrepo.Vote
+		bucket   string
+		want     string
 	}{
+		"an upvote, with events": {features: func(r *redisrepo.Rules) { plain(r); r.Events = 10 }, vote: up,
+			want: "evalsha 1, hmget 1, hset 1, pttl 1, publish 1, sadd 1, sismember 1, xadd 1, xlen 1, zadd 1, zcard 1, zscore 1"},
 		"an upvote": {vote: up,
 			want: "evalsha 1, hmget 1, hset 1, pttl 1, publish 1, sadd 1, sismember 1, zadd 1, zcard 1, zscore 1"},
 		"an upvote, with a listing": {prepare: func(s *site) { s.list(best("go")) }, vote: up,
@@ -51,7 +59,10 @@ func TestVoteRunsFewCommands(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, nil, one)
+			if tt.features == nil {
+				tt.features = plain
+			}
+			s := newSite(t, tt.features, one)
 			s.post("alice", "go")
 			s.vote(1, "warm", up)
 			s.vote(1, "record", up)
@@ -77,7 +88,7 @@ func TestVoteRunsFewCommands(t *testing.T) {
 	}
 	t.Run("64 upvotes together", func(t *testing.T) {
 		t.Parallel()
-		g := withGate(t, nil)
+		g := withGate(t, plain)
 		cast := make([]castVote, 64)
 		for i := range cast {
 			cast[i] = castVote{voter: redisrepo.UserName(fmt.Sprint("voter", i)), vote: up}

@@ -57,7 +57,7 @@ func (h *capture) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 }
 
 // unwritten are the keys that no script writes yet.
-var unwritten = regexp.MustCompile(`^(clock|top|front|best|events|cast):`)
+var unwritten = regexp.MustCompile(`^(clock|top|front|best|cast):`)
 
 // A script that finds a key of the wrong type fails before it writes anything.
 func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
@@ -145,7 +145,7 @@ func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
 				if strings.HasPrefix(wrong, "changes:") {
 					continue // a channel has no type
 				}
-				if unwritten.MatchString(wrong) {
+				if unwritten.MatchString(wrong) || wrong == "events:" && slices.Contains([]string{"adopting a legacy article", "applying other rules"}, name) {
 					continue
 				}
 				s.do("DEL", wrong)
