@@ -90,3 +90,6 @@ func Tags(n int) (tags []string) {
 
 // Tags are the tags of the partitions that r has.
 func (r *Repo) Tags() []string { return Tags(len(r.partitions)) }
+
+// Looked returns how many articles Redis looked at for a page.
+func Looked(p RankedPage) int { return p.looked }

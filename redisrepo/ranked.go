@@ -204,16 +204,8 @@ func (r *Repo) rankedCalls(l RankedList, at rankedCursor, count int) (calls []*r
 			today := floorDiv(now, daySeconds)
 			state = calendarState{folded: today - 9, first: today}
 		}
-		part := calendarPart{low: max(low, state.first*daySeconds), high: high, folded: state.folded, now: now, near: notFolded}
-		switch {
-		case l.formula == RankGravity:
-			part.near = at.instant
-		case l.formula == RankLinear || l.formula == RankHalfLife:
-			part.near, part.nearby = high, true
-			if at.row > 0 {
-				part.near = min(high, at.key)
-			}
-		}
+		part := calendarPart{low: max(low, state.first*daySeconds), high: high, folded: state.folded, now: now}
+		part.shorten(l.formula, at)
 		for _, runs := range chunks(part.lists(), maxLists) {
 			calls = append(calls, &rankedCall{partition: i, runs: runs, state: state, clips: low < state.first*daySeconds})
 		}
@@ -222,6 +214,23 @@ func (r *Repo) rankedCalls(l RankedList, at rankedCursor, count int) (calls []*r
 		c.size = min(few(count, len(calls)), count)
 	}
 	return calls
+}
+
+// shorten chooses where short lists are read, for a formula in which age counts. Further down in the ranking that is
+// where age has most of its effect.
+func (c *calendarPart) shorten(formula RankFormula, at rankedCursor) {
+	switch formula {
+	case RankGravity:
+		c.near, c.hours = at.instant, 2*daySeconds
+		if at.row > 50 {
+			c.hours, c.days = 9*daySeconds, 2*monthSeconds
+		}
+	case RankLinear, RankHalfLife:
+		c.near, c.hours, c.days = c.high, 2*daySeconds, 8*daySeconds
+		if at.row > 0 {
+			c.near = min(c.high, at.key)
+		}
+	}
 }
 
 func (r *Repo) queueRanked(ctx context.Context, pipe redis.Pipeliner, l RankedList, at rankedCursor, c *rankedCall) *redis.Cmd {

@@ -32,9 +32,10 @@ type calendarPart struct {
 	folded    int64 // the last day whose articles are in lists of 32 days instead of hours, or notFolded
 	now       int64 // no article is newer; Unix seconds
 	// near is the time around which articles of a list may have keys that differ much for the same votes, so that short
-	// lists are read there; notFolded if age does not matter, or as little as at a high age.
-	near   int64
-	nearby bool // whether that is so for lists of 32 days, too
+	// lists are read there.
+	near int64
+	// hours and days are how far from near hours are read instead of days, and days instead of 32 days; seconds.
+	hours, days int64
 }
 
 // lists returns lists without common articles that have all articles of the part: few, since naming one takes Redis as
@@ -46,7 +47,7 @@ func (c calendarPart) lists() (runs []calendarRun) {
 	}
 	first, last := floorDiv(c.low, daySeconds), floorDiv(c.high, daySeconds)
 	for d := max(first, c.folded+1); d <= last; d++ {
-		if c.splits(d*daySeconds, (d+1)*daySeconds, 2*daySeconds) {
+		if c.splits(d*daySeconds, (d+1)*daySeconds, c.hours) {
 			from, to := max(floorDiv(c.low, hourSeconds), 24*d), min(floorDiv(c.high, hourSeconds), 24*d+23)
 			runs = addRun(runs, "h", from, to)
 		} else {
@@ -59,7 +60,7 @@ func (c calendarPart) lists() (runs []calendarRun) {
 	last = min(last, c.folded)
 	for m := floorDiv(first, monthDays); m <= floorDiv(last, monthDays) && first <= last; m++ {
 		end := min((m+1)*monthSeconds, (c.folded+1)*daySeconds)
-		if c.splits(m*monthSeconds, end, 0) || c.nearby && c.isNear(m*monthSeconds, end, 8*daySeconds) {
+		if c.splits(m*monthSeconds, end, c.days) {
 			runs = addRun(runs, "d", max(first, m*monthDays), min(last, m*monthDays+monthDays-1))
 		} else {
 			runs = addRun(runs, "m", m, m)
@@ -68,15 +69,11 @@ func (c calendarPart) lists() (runs []calendarRun) {
 	return runs
 }
 
-// splits reports whether shorter lists are read for the times from start to before end. Around near, distance is how
-// far.
+// splits reports whether shorter lists are read for the times from start to before end, also if they are within a
+// distance from near.
 func (c calendarPart) splits(start, end, distance int64) bool {
 	inside := min(end-1, c.high) - max(start, c.low) + 1
-	return 2*inside < min(end-1, c.now)-start+1 || distance > 0 && c.isNear(start, end, distance)
-}
-
-func (c calendarPart) isNear(start, end, distance int64) bool {
-	return c.near != notFolded && start < c.near+distance && end > c.near-distance
+	return 2*inside < min(end-1, c.now)-start+1 || distance > 0 && start < c.near+distance && end > c.near-distance
 }
 
 func addRun(runs []calendarRun, kind string, from, to int64) []calendarRun {
