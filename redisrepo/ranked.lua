@@ -43,21 +43,23 @@ local wanted, after_key, after_member = tonumber(ARGV[8]), tonumber(ARGV[9]) or 
 local least, vote_score, most = tonumber(ARGV[11]) or -math.huge, tonumber(ARGV[12]), tonumber(ARGV[13])
 local floor, log, min = math.floor, math.log, math.min
 
--- weight and shift are the two parts of a key.
+-- weight and shift are the two parts of a key. votes_for is the inverse of weight, up to rounding.
 local weight = function(votes) return votes end
+local votes_for = weight
 local shift = function(time) return time end
 local exact = formula == 'TOP' -- a list has the order of the ranking
 if exact then
   shift = function() return 0 end
 elseif formula == 'LINEAR' then
   weight = function(votes) return votes * parameter end
+  votes_for = function(seconds) return seconds / parameter end
 elseif formula == 'HALF_LIFE' then
-  weight = function(votes)
-    local worth = floor(parameter * (log(1 + math.abs(votes)) / log(2)) + 0.5)
-    return votes < 0 and -worth or worth
-  end
+  local ranking = 'halflife ' .. ARGV[4]
+  weight = function(votes) return worth(ranking, votes) end
+  votes_for = function(seconds) return (2 ^ math.abs(seconds / parameter) - 1) * (seconds < 0 and -1 or 1) end
 elseif formula == 'GRAVITY' then
   weight = function(votes) return votes > 1 and 1e6 * log(votes - 1) or 1e8 * (votes - 2) end
+  votes_for = function(logarithm) return logarithm > 0 and math.exp(logarithm / 1e6) + 1 or logarithm / 1e8 + 2 end
   shift = function(time) return -1e6 * parameter * log((instant - time) / 3600 + 2) end
 end
 local rounds = formula == 'GRAVITY'
@@ -140,19 +142,14 @@ local function skipped(list)
     end
     return from
   end
-  -- With votes above these, even the oldest one comes before.
-  local oldest, votes, step = shift(list_low[list]), list_peak[list], 1
-  if key_of(votes, oldest) <= after_key then return 0 end
-  local enough = votes
-  while key_of(votes, oldest) > after_key do
-    enough, votes, step = votes, votes - step, 2 * step
-    if votes < -1e15 then return redis.call('ZCARD', key) end
+  -- With these votes or more, even the oldest one comes before.
+  local oldest = shift(list_low[list])
+  local enough, step = floor(votes_for(after_key - oldest)), 1
+  while enough <= list_peak[list] and enough >= -1e15 do
+    if key_of(enough, oldest) > after_key then return redis.call('ZCOUNT', key, string.format('%.17g', enough), '+inf') end
+    enough, step = enough + step, 2 * step
   end
-  while enough - votes > 1 do
-    local middle = floor((enough + votes) / 2)
-    if key_of(middle, oldest) > after_key then enough = middle else votes = middle end
-  end
-  return redis.call('ZCOUNT', key, string.format('%.17g', enough), '+inf')
+  return enough < -1e15 and redis.call('ZCARD', key) or 0
 end
 
 -- next_of moves to the next article of a list and sets its bound. It returns false at the list's end.
