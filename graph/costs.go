@@ -44,6 +44,10 @@ func listCosts(pageSize int) ComplexityRoot {
 	c.Article.Text, c.ArticleVersion.Text = func(int) int { return textCost }, func(int) int { return textCost }
 	c.Article.History = func(child int, first *int32) int { return listCost(child, redisrepo.MaxVersions, first) }
 	c.Article.VotesToReach = func(_ int, rank int32) int { return 1 + min(max(int(rank), 1), redisrepo.MaxRank)/reachCost }
+	c.Article.Ranks = func(child int, hours int32) int {
+		return listCostUpTo(redisrepo.MaxFrontHours, child, 1, &hours)
+	}
+	c.FrontPage.Places = func(child int) int { return listCost(child, redisrepo.MaxPageSize) }
 	c.ModerationEntry.Link = func(int) int { return linkCost }
 	names := func(child int) int { return listCost(child, redisrepo.MaxGroups) }
 	c.ModerationEntry.Before, c.ModerationEntry.After = names, names

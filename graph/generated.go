@@ -34,6 +34,7 @@ type ResolverRoot interface {
 	ArticleConnection() ArticleConnectionResolver
 	DuplicateLinkError() DuplicateLinkErrorResolver
 	Event() EventResolver
+	FrontPageEdge() FrontPageEdgeResolver
 	Group() GroupResolver
 	GroupConnection() GroupConnectionResolver
 	ModerationEntry() ModerationEntryResolver
@@ -49,6 +50,7 @@ type DirectiveRoot struct {
 
 type ComplexityRoot struct {
 	Article struct {
+		BestRank         func(childComplexity int) int
 		CreatedAt        func(childComplexity int) int
 		DeletedAt        func(childComplexity int) int
 		Downvotes        func(childComplexity int) int
@@ -61,6 +63,7 @@ type ComplexityRoot struct {
 		Number           func(childComplexity int) int
 		Poster           func(childComplexity int) int
 		RankedBy         func(childComplexity int) int
+		Ranks            func(childComplexity int, hours int32) int
 		Revision         func(childComplexity int) int
 		Score            func(childComplexity int) int
 		Text             func(childComplexity int) int
@@ -100,6 +103,11 @@ type ComplexityRoot struct {
 		Code    func(childComplexity int) int
 		Field   func(childComplexity int) int
 		Message func(childComplexity int) int
+	}
+
+	BestRank struct {
+		At   func(childComplexity int) int
+		Rank func(childComplexity int) int
 	}
 
 	DeleteArticlePayload struct {
@@ -144,6 +152,18 @@ type ComplexityRoot struct {
 		Cursor func(childComplexity int) int
 		Gap    func(childComplexity int) int
 		Node   func(childComplexity int) int
+	}
+
+	FrontPage struct {
+		At      func(childComplexity int) int
+		Places  func(childComplexity int) int
+		SavedAt func(childComplexity int) int
+	}
+
+	FrontPageEdge struct {
+		Node  func(childComplexity int) int
+		Rank  func(childComplexity int) int
+		Score func(childComplexity int) int
 	}
 
 	Group struct {
@@ -217,6 +237,7 @@ type ComplexityRoot struct {
 		Articles           func(childComplexity int, order redisrepo.Order, direction redisrepo.Direction, page int32, pageSize *int32) int
 		ArticlesConnection func(childComplexity int, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string) int
 		Events             func(childComplexity int, after *string, kinds []redisrepo.EventKind, first *int32) int
+		FrontPage          func(childComplexity int, at time.Time) int
 		Group              func(childComplexity int, name string) int
 		Groups             func(childComplexity int, orderBy redisrepo.GroupOrder, prefix *string, first *int32, after *string, last *int32, before *string) int
 		ModerationLog      func(childComplexity int, first *int32, after *string, last *int32, before *string) int
@@ -227,6 +248,11 @@ type ComplexityRoot struct {
 		Site               func(childComplexity int) int
 		User               func(childComplexity int, name string) int
 		Viewer             func(childComplexity int) int
+	}
+
+	RankAt struct {
+		At   func(childComplexity int) int
+		Rank func(childComplexity int) int
 	}
 
 	RankedBy struct {
@@ -327,6 +353,8 @@ type ArticleResolver interface {
 	History(ctx context.Context, objs []*redisrepo.Article, first *int32) ([][]*redisrepo.Version, error)
 	ViewerCanEdit(ctx context.Context, objs []*redisrepo.Article) ([]bool, error)
 
+	BestRank(ctx context.Context, objs []*redisrepo.Article) ([]*redisrepo.BestRank, error)
+	Ranks(ctx context.Context, objs []*redisrepo.Article, hours int32) ([][]*redisrepo.RankAt, error)
 	RankedBy(ctx context.Context, objs []*redisrepo.Article) ([]*RankedBy, error)
 	VotesToReach(ctx context.Context, objs []*redisrepo.Article, rank int32) ([]*int32, error)
 }
@@ -338,6 +366,9 @@ type DuplicateLinkErrorResolver interface {
 }
 type EventResolver interface {
 	Article(ctx context.Context, objs []*redisrepo.Event) ([]*redisrepo.Article, error)
+}
+type FrontPageEdgeResolver interface {
+	Node(ctx context.Context, objs []*redisrepo.FrontPlace) ([]*redisrepo.Article, error)
 }
 type GroupResolver interface {
 	Articles(ctx context.Context, obj *redisrepo.Group, order redisrepo.Order, direction redisrepo.Direction, page int32, pageSize *int32) ([]*redisrepo.Article, error)
@@ -373,6 +404,7 @@ type QueryResolver interface {
 	ModerationLog(ctx context.Context, first *int32, after *string, last *int32, before *string) (*ModerationConnection, error)
 	Events(ctx context.Context, after *string, kinds []redisrepo.EventKind, first *int32) (*redisrepo.EventPage, error)
 	Ranking(ctx context.Context, by redisrepo.RankBy, span *redisrepo.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string) (*RankedConnection, error)
+	FrontPage(ctx context.Context, at time.Time) (*redisrepo.FrontPage, error)
 }
 type RankedConnectionResolver interface {
 	TotalCount(ctx context.Context, obj *RankedConnection) (int32, error)
@@ -405,6 +437,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 	_ = ec
 	switch typeName + "." + field {
 
+	case "Article.bestRank":
+		if e.ComplexityRoot.Article.BestRank == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Article.BestRank(childComplexity), true
 	case "Article.createdAt":
 		if e.ComplexityRoot.Article.CreatedAt == nil {
 			break
@@ -482,6 +520,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Article.RankedBy(childComplexity), true
+	case "Article.ranks":
+		if e.ComplexityRoot.Article.Ranks == nil {
+			break
+		}
+
+		args, err := ec.field_Article_ranks_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Article.Ranks(childComplexity, args["hours"].(int32)), true
 	case "Article.revision":
 		if e.ComplexityRoot.Article.Revision == nil {
 			break
@@ -654,6 +703,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.BasicUserError.Message(childComplexity), true
 
+	case "BestRank.at":
+		if e.ComplexityRoot.BestRank.At == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BestRank.At(childComplexity), true
+	case "BestRank.rank":
+		if e.ComplexityRoot.BestRank.Rank == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BestRank.Rank(childComplexity), true
+
 	case "DeleteArticlePayload.deletedId":
 		if e.ComplexityRoot.DeleteArticlePayload.DeletedID == nil {
 			break
@@ -815,6 +877,44 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.EventEdge.Node(childComplexity), true
+
+	case "FrontPage.at":
+		if e.ComplexityRoot.FrontPage.At == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FrontPage.At(childComplexity), true
+	case "FrontPage.edges":
+		if e.ComplexityRoot.FrontPage.Places == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FrontPage.Places(childComplexity), true
+	case "FrontPage.savedAt":
+		if e.ComplexityRoot.FrontPage.SavedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FrontPage.SavedAt(childComplexity), true
+
+	case "FrontPageEdge.node":
+		if e.ComplexityRoot.FrontPageEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FrontPageEdge.Node(childComplexity), true
+	case "FrontPageEdge.rank":
+		if e.ComplexityRoot.FrontPageEdge.Rank == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FrontPageEdge.Rank(childComplexity), true
+	case "FrontPageEdge.score":
+		if e.ComplexityRoot.FrontPageEdge.Score == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FrontPageEdge.Score(childComplexity), true
 
 	case "Group.articleCount":
 		if e.ComplexityRoot.Group.ArticleCount == nil {
@@ -1148,6 +1248,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Events(childComplexity, args["after"].(*string), args["kinds"].([]redisrepo.EventKind), args["first"].(*int32)), true
+	case "Query.frontPage":
+		if e.ComplexityRoot.Query.FrontPage == nil {
+			break
+		}
+
+		args, err := ec.field_Query_frontPage_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.FrontPage(childComplexity, args["at"].(time.Time)), true
 	case "Query.group":
 		if e.ComplexityRoot.Query.Group == nil {
 			break
@@ -1244,6 +1355,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Viewer(childComplexity), true
+
+	case "RankAt.at":
+		if e.ComplexityRoot.RankAt.At == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RankAt.At(childComplexity), true
+	case "RankAt.rank":
+		if e.ComplexityRoot.RankAt.Rank == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RankAt.Rank(childComplexity), true
 
 	case "RankedBy.formula":
 		if e.ComplexityRoot.RankedBy.Formula == nil {
@@ -1830,6 +1954,14 @@ type Query {
     "Start after this cursor, which must come from the same list with the same arguments. An empty one is the start of the list."
     after: String
   ): RankedConnection
+
+  """
+  The first 100 articles by score as they stood at the last full hour that is not after
+  ` + "`" + `at` + "`" + `: before the first change of the ranking in that hour or later. Ties are broken as in
+  ` + "`" + `articles` + "`" + `. Null if that hour has not come yet, if it is longer ago than the site keeps
+  front pages (a year unless configured otherwise), and if it is before the site kept any.
+  """
+  frontPage(at: Time!): FrontPage
 }
 
 "Write operations. They require sign-in."
@@ -2027,6 +2159,16 @@ type Article implements Node {
   and history.
   """
   deletedAt: Time
+  """
+  The article's best rank among the first 100 by score at a full hour since the site keeps
+  front pages, the last full hour included. Null if it was never among them.
+  """
+  bestRank: BestRank
+  "The article's ranks at the last full hours, the oldest first. Hours whose front page is not known are left out."
+  ranks(
+    "Number of hours, 1 to 720."
+    hours: Int! = 24
+  ): [RankAt!]!
   "What the score is made of: the posting time, and what the votes are worth by the rule of the site."
   rankedBy: RankedBy!
   """
@@ -2647,6 +2789,42 @@ type RankedEdge {
   "The value of the formula, a whole number: highest first, and equal ones by id. Compare it only within one list."
   key: Float!
 }
+
+"The first 100 articles by score as they stood at a full hour."
+type FrontPage {
+  "The full hour."
+  at: Time!
+  "A full hour, ` + "`" + `at` + "`" + ` or later, up to which the page is known to have stayed the same."
+  savedAt: Time!
+  "The articles, the highest score first."
+  edges: [FrontPageEdge!]!
+}
+
+"An article on a front page."
+type FrontPageEdge {
+  "The article's rank, from 1."
+  rank: Int!
+  "The article's score at that hour."
+  score: Float!
+  "The article as it is now, or null if it was deleted since."
+  node: Article
+}
+
+"The best rank of an article."
+type BestRank {
+  "The rank, from 1 to 100."
+  rank: Int!
+  "The first full hour at which the article had that rank."
+  at: Time!
+}
+
+"An article's rank at a full hour."
+type RankAt {
+  "The full hour."
+  at: Time!
+  "The rank, or null if the article was not among the first 100."
+  rank: Int
+}
 `, BuiltIn: false},
 }
 var parsedSchema = gqlparser.MustLoadSchema(sources...)
@@ -2703,6 +2881,10 @@ func (ec *executionContext) childFields_Article(ctx context.Context, field graph
 		return ec.fieldContext_Article_viewerCanEdit(ctx, field)
 	case "deletedAt":
 		return ec.fieldContext_Article_deletedAt(ctx, field)
+	case "bestRank":
+		return ec.fieldContext_Article_bestRank(ctx, field)
+	case "ranks":
+		return ec.fieldContext_Article_ranks(ctx, field)
 	case "rankedBy":
 		return ec.fieldContext_Article_rankedBy(ctx, field)
 	case "votesToReach":
@@ -2749,6 +2931,16 @@ func (ec *executionContext) childFields_ArticleVersion(ctx context.Context, fiel
 		return ec.fieldContext_ArticleVersion_votesThen(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ArticleVersion", field.Name)
+}
+
+func (ec *executionContext) childFields_BestRank(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "rank":
+		return ec.fieldContext_BestRank_rank(ctx, field)
+	case "at":
+		return ec.fieldContext_BestRank_at(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type BestRank", field.Name)
 }
 
 func (ec *executionContext) childFields_DeleteArticlePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -2823,6 +3015,30 @@ func (ec *executionContext) childFields_EventEdge(ctx context.Context, field gra
 		return ec.fieldContext_EventEdge_gap(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type EventEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_FrontPage(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "at":
+		return ec.fieldContext_FrontPage_at(ctx, field)
+	case "savedAt":
+		return ec.fieldContext_FrontPage_savedAt(ctx, field)
+	case "edges":
+		return ec.fieldContext_FrontPage_edges(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FrontPage", field.Name)
+}
+
+func (ec *executionContext) childFields_FrontPageEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "rank":
+		return ec.fieldContext_FrontPageEdge_rank(ctx, field)
+	case "score":
+		return ec.fieldContext_FrontPageEdge_score(ctx, field)
+	case "node":
+		return ec.fieldContext_FrontPageEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FrontPageEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_Group(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -2939,6 +3155,16 @@ func (ec *executionContext) childFields_PostPayload(ctx context.Context, field g
 		return ec.fieldContext_PostPayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type PostPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_RankAt(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "at":
+		return ec.fieldContext_RankAt_at(ctx, field)
+	case "rank":
+		return ec.fieldContext_RankAt_rank(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RankAt", field.Name)
 }
 
 func (ec *executionContext) childFields_RankedBy(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -3206,6 +3432,20 @@ func (ec *executionContext) field_Article_history_args(ctx context.Context, rawA
 		return nil, err
 	}
 	args["first"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Article_ranks_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "hours",
+		func(ctx context.Context, v any) (int32, error) {
+			return ec.unmarshalNInt2int32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["hours"] = arg0
 	return args, nil
 }
 
@@ -3600,6 +3840,20 @@ func (ec *executionContext) field_Query_events_args(ctx context.Context, rawArgs
 		return nil, err
 	}
 	args["first"] = arg2
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_frontPage_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "at",
+		func(ctx context.Context, v any) (time.Time, error) {
+			return ec.unmarshalNTime2timeᚐTime(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["at"] = arg0
 	return args, nil
 }
 
@@ -4698,6 +4952,128 @@ func (ec *executionContext) fieldContext_Article_deletedAt(_ context.Context, fi
 	return graphql.NewScalarFieldContext("Article", field, false, false, errors.New("field of type Time does not have child fields"))
 }
 
+func (ec *executionContext) _Article_bestRank(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Article_bestRank(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Article_bestRank(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.BestRank) graphql.Marshaler {
+			return ec.marshalOBestRank2ᚖfrontpageᚋredisrepoᚐBestRank(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Article_bestRank(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Article",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_BestRank(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_Article_bestRank(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (any, error) {
+	resolver := ec.Resolvers.Article()
+	if batch, ok := graphql.BatchParentsFor[*redisrepo.Article](ctx, "Article"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.BestRank(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*redisrepo.BestRank](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Article.bestRank",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.BestRank(ctx, []*redisrepo.Article{obj})
+	return graphql.ResolveBatchSingleResult[*redisrepo.BestRank](
+		ctx,
+		results,
+		err,
+		"Article.bestRank",
+	)
+}
+
+func (ec *executionContext) _Article_ranks(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Article_ranks(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Article_ranks(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*redisrepo.RankAt) graphql.Marshaler {
+			return ec.marshalNRankAt2ᚕᚖfrontpageᚋredisrepoᚐRankAtᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Article_ranks(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Article",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RankAt(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Article_ranks_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_Article_ranks(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (any, error) {
+	resolver := ec.Resolvers.Article()
+	fc := graphql.GetFieldContext(ctx)
+	if batch, ok := graphql.BatchParentsFor[*redisrepo.Article](ctx, "Article"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Ranks(ctx, batch.Parents, fc.Args["hours"].(int32))
+		})
+		return graphql.ResolveBatchGroupResult[[]*redisrepo.RankAt](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Article.ranks",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Ranks(ctx, []*redisrepo.Article{obj}, fc.Args["hours"].(int32))
+	return graphql.ResolveBatchSingleResult[[]*redisrepo.RankAt](
+		ctx,
+		results,
+		err,
+		"Article.ranks",
+	)
+}
+
 func (ec *executionContext) _Article_rankedBy(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -5185,6 +5561,52 @@ func (ec *executionContext) _BasicUserError_field(ctx context.Context, field gra
 }
 func (ec *executionContext) fieldContext_BasicUserError_field(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("BasicUserError", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _BestRank_rank(ctx context.Context, field graphql.CollectedField, obj *redisrepo.BestRank) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_BestRank_rank(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Rank, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_BestRank_rank(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("BestRank", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _BestRank_at(ctx context.Context, field graphql.CollectedField, obj *redisrepo.BestRank) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_BestRank_at(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.At, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_BestRank_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("BestRank", field, false, false, errors.New("field of type Time does not have child fields"))
 }
 
 func (ec *executionContext) _DeleteArticlePayload_deletedId(ctx context.Context, field graphql.CollectedField, obj *DeleteArticlePayload) (ret graphql.Marshaler) {
@@ -5910,6 +6332,185 @@ func (ec *executionContext) _EventEdge_gap(ctx context.Context, field graphql.Co
 }
 func (ec *executionContext) fieldContext_EventEdge_gap(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("EventEdge", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _FrontPage_at(ctx context.Context, field graphql.CollectedField, obj *redisrepo.FrontPage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FrontPage_at(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.At, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FrontPage_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FrontPage", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _FrontPage_savedAt(ctx context.Context, field graphql.CollectedField, obj *redisrepo.FrontPage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FrontPage_savedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SavedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FrontPage_savedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FrontPage", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _FrontPage_edges(ctx context.Context, field graphql.CollectedField, obj *redisrepo.FrontPage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FrontPage_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Places, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*redisrepo.FrontPlace) graphql.Marshaler {
+			return ec.marshalNFrontPageEdge2ᚕᚖfrontpageᚋredisrepoᚐFrontPlaceᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FrontPage_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FrontPage",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FrontPageEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FrontPageEdge_rank(ctx context.Context, field graphql.CollectedField, obj *redisrepo.FrontPlace) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FrontPageEdge_rank(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Rank, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FrontPageEdge_rank(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FrontPageEdge", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _FrontPageEdge_score(ctx context.Context, field graphql.CollectedField, obj *redisrepo.FrontPlace) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FrontPageEdge_score(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Score, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalNFloat2float64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FrontPageEdge_score(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FrontPageEdge", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _FrontPageEdge_node(ctx context.Context, field graphql.CollectedField, obj *redisrepo.FrontPlace) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FrontPageEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_FrontPageEdge_node(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Article) graphql.Marshaler {
+			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚐArticle(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FrontPageEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FrontPageEdge",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Article(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_FrontPageEdge_node(ctx context.Context, field graphql.CollectedField, obj *redisrepo.FrontPlace) (any, error) {
+	resolver := ec.Resolvers.FrontPageEdge()
+	if batch, ok := graphql.BatchParentsFor[*redisrepo.FrontPlace](ctx, "FrontPageEdge"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Node(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*redisrepo.Article](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"FrontPageEdge.node",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Node(ctx, []*redisrepo.FrontPlace{obj})
+	return graphql.ResolveBatchSingleResult[*redisrepo.Article](
+		ctx,
+		results,
+		err,
+		"FrontPageEdge.node",
+	)
 }
 
 func (ec *executionContext) _Group_id(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Group) (ret graphql.Marshaler) {
@@ -7723,6 +8324,50 @@ func (ec *executionContext) fieldContext_Query_ranking(ctx context.Context, fiel
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_frontPage(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_frontPage(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().FrontPage(ctx, fc.Args["at"].(time.Time))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.FrontPage) graphql.Marshaler {
+			return ec.marshalOFrontPage2ᚖfrontpageᚋredisrepoᚐFrontPage(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_frontPage(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FrontPage(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_frontPage_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query___type(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -7797,6 +8442,52 @@ func (ec *executionContext) fieldContext_Query___schema(_ context.Context, field
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _RankAt_at(ctx context.Context, field graphql.CollectedField, obj *redisrepo.RankAt) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RankAt_at(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.At, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RankAt_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RankAt", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _RankAt_rank(ctx context.Context, field graphql.CollectedField, obj *redisrepo.RankAt) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RankAt_rank(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Rank, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RankAt_rank(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RankAt", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _RankedBy_formula(ctx context.Context, field graphql.CollectedField, obj *RankedBy) (ret graphql.Marshaler) {
@@ -10912,6 +11603,82 @@ func (ec *executionContext) _Article(ctx context.Context, sel ast.SelectionSet, 
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "bestRank":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Article_bestRank(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "ranks":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Article_ranks(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "rankedBy":
 			field := field
 
@@ -11221,6 +11988,49 @@ func (ec *executionContext) _BasicUserError(ctx context.Context, sel ast.Selecti
 		case "field":
 			out.Values[i] = ec._BasicUserError_field(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var bestRankImplementors = []string{"BestRank"}
+
+func (ec *executionContext) _BestRank(ctx context.Context, sel ast.SelectionSet, obj *redisrepo.BestRank) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, bestRankImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("BestRank")
+		case "rank":
+			out.Values[i] = ec._BestRank_rank(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "at":
+			out.Values[i] = ec._BestRank_at(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		default:
@@ -11622,6 +12432,135 @@ func (ec *executionContext) _EventEdge(ctx context.Context, sel ast.SelectionSet
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var frontPageImplementors = []string{"FrontPage"}
+
+func (ec *executionContext) _FrontPage(ctx context.Context, sel ast.SelectionSet, obj *redisrepo.FrontPage) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, frontPageImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FrontPage")
+		case "at":
+			out.Values[i] = ec._FrontPage_at(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "savedAt":
+			out.Values[i] = ec._FrontPage_savedAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "edges":
+			out.Values[i] = ec._FrontPage_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var frontPageEdgeImplementors = []string{"FrontPageEdge"}
+
+func (ec *executionContext) _FrontPageEdge(ctx context.Context, sel ast.SelectionSet, obj *redisrepo.FrontPlace) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, frontPageEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FrontPageEdge")
+		case "rank":
+			out.Values[i] = ec._FrontPageEdge_rank(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "score":
+			out.Values[i] = ec._FrontPageEdge_score(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "node":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._FrontPageEdge_node(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -12668,6 +13607,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "frontPage":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_frontPage(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "__type":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Query___type(ctx, field)
@@ -12681,6 +13642,49 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var rankAtImplementors = []string{"RankAt"}
+
+func (ec *executionContext) _RankAt(ctx context.Context, sel ast.SelectionSet, obj *redisrepo.RankAt) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, rankAtImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RankAt")
+		case "at":
+			out.Values[i] = ec._RankAt_at(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "rank":
+			out.Values[i] = ec._RankAt_rank(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -14011,6 +15015,33 @@ func (ec *executionContext) marshalNFloat2float64(ctx context.Context, sel ast.S
 	return res
 }
 
+func (ec *executionContext) marshalNFrontPageEdge2ᚕᚖfrontpageᚋredisrepoᚐFrontPlaceᚄ(ctx context.Context, sel ast.SelectionSet, v []*redisrepo.FrontPlace) graphql.Marshaler {
+	ctx = graphql.WithBatchParents(ctx, "FrontPageEdge", v, nil)
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNFrontPageEdge2ᚖfrontpageᚋredisrepoᚐFrontPlace(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNFrontPageEdge2ᚖfrontpageᚋredisrepoᚐFrontPlace(ctx context.Context, sel ast.SelectionSet, v *redisrepo.FrontPlace) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._FrontPageEdge(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNGroup2ᚕᚖfrontpageᚋredisrepoᚐGroupᚄ(ctx context.Context, sel ast.SelectionSet, v []*redisrepo.Group) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -14304,6 +15335,32 @@ func (ec *executionContext) marshalNPageInfo2frontpageᚋredisrepoᚐPageInfo(ct
 func (ec *executionContext) unmarshalNPostInput2frontpageᚋredisrepoᚐDraft(ctx context.Context, v any) (redisrepo.Draft, error) {
 	res, err := ec.unmarshalInputPostInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNRankAt2ᚕᚖfrontpageᚋredisrepoᚐRankAtᚄ(ctx context.Context, sel ast.SelectionSet, v []*redisrepo.RankAt) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNRankAt2ᚖfrontpageᚋredisrepoᚐRankAt(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNRankAt2ᚖfrontpageᚋredisrepoᚐRankAt(ctx context.Context, sel ast.SelectionSet, v *redisrepo.RankAt) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._RankAt(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNRankBy2frontpageᚋredisrepoᚐRankBy(ctx context.Context, v any) (redisrepo.RankBy, error) {
@@ -14841,6 +15898,13 @@ func (ec *executionContext) marshalOArticleConnection2ᚖfrontpageᚋgraphᚐArt
 	return ec._ArticleConnection(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalOBestRank2ᚖfrontpageᚋredisrepoᚐBestRank(ctx context.Context, sel ast.SelectionSet, v *redisrepo.BestRank) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._BestRank(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalOBoolean2bool(ctx context.Context, v any) (bool, error) {
 	res, err := graphql.UnmarshalBoolean(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -14944,6 +16008,13 @@ func (ec *executionContext) marshalOFloat2ᚖfloat64(ctx context.Context, sel as
 	_ = ctx
 	res := MarshalFloat(*v)
 	return res
+}
+
+func (ec *executionContext) marshalOFrontPage2ᚖfrontpageᚋredisrepoᚐFrontPage(ctx context.Context, sel ast.SelectionSet, v *redisrepo.FrontPage) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._FrontPage(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOGroup2ᚖfrontpageᚋredisrepoᚐGroup(ctx context.Context, sel ast.SelectionSet, v *redisrepo.Group) graphql.Marshaler {

@@ -60,6 +60,13 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					return resolvers.Article().ViewerCanEdit(ctx, objs)
 				}, plan.Leaf(plan.AppendBoolean[bool])),
 				"deletedAt": plan.Read(func(obj *redisrepo.Article) *time.Time { return obj.DeletedAt }, plan.OptionalLeaf(plan.AppendTime)),
+				"bestRank": plan.Batch(func(ctx context.Context, objs []*redisrepo.Article) ([]*redisrepo.BestRank, error) {
+					return resolvers.Article().BestRank(ctx, objs)
+				}, plan.Object[redisrepo.BestRank]()),
+				"ranks": plan.Batch(func(ctx context.Context, objs []*redisrepo.Article) ([][]*redisrepo.RankAt, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Article().Ranks(ctx, objs, fc.Args["hours"].(int32))
+				}, plan.Objects[redisrepo.RankAt]()).Args(ec.field_Article_ranks_args),
 				"rankedBy": plan.Batch(func(ctx context.Context, objs []*redisrepo.Article) ([]*RankedBy, error) {
 					return resolvers.Article().RankedBy(ctx, objs)
 				}, plan.Object[RankedBy]()),
@@ -91,6 +98,10 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"code":    plan.Read(func(obj *BasicUserError) redisrepo.Code { return obj.Code }, plan.Leaf(plan.AppendString[redisrepo.Code])),
 				"message": plan.Read(func(obj *BasicUserError) string { return obj.Message }, plan.Leaf(plan.AppendString[string])),
 				"field":   plan.Read(func(obj *BasicUserError) []string { return obj.Field }, plan.Leaves(plan.AppendString[string], true)),
+			},
+			"BestRank": {
+				"rank": plan.Read(func(obj *redisrepo.BestRank) int { return obj.Rank }, plan.Leaf(plan.AppendInt[int])),
+				"at":   plan.Read(func(obj *redisrepo.BestRank) time.Time { return obj.At }, plan.Leaf(plan.AppendTime)),
 			},
 			"DeleteArticlePayload": {
 				"deletedId":  plan.Read(func(obj *DeleteArticlePayload) *redisrepo.ArticleID { return obj.DeletedID }, plan.OptionalLeaf(AppendArticleID)),
@@ -138,6 +149,18 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"cursor": plan.Read(func(obj *redisrepo.EventEdge) string { return obj.Cursor() }, plan.Leaf(plan.AppendString[string])),
 				"node":   plan.Read(func(obj *redisrepo.EventEdge) *redisrepo.Event { return obj.Node }, plan.Object[redisrepo.Event]()),
 				"gap":    plan.Read(func(obj *redisrepo.EventEdge) bool { return obj.Gap }, plan.Leaf(plan.AppendBoolean[bool])),
+			},
+			"FrontPage": {
+				"at":      plan.Read(func(obj *redisrepo.FrontPage) time.Time { return obj.At }, plan.Leaf(plan.AppendTime)),
+				"savedAt": plan.Read(func(obj *redisrepo.FrontPage) time.Time { return obj.SavedAt }, plan.Leaf(plan.AppendTime)),
+				"edges":   plan.Read(func(obj *redisrepo.FrontPage) []*redisrepo.FrontPlace { return obj.Places }, plan.Objects[redisrepo.FrontPlace]()),
+			},
+			"FrontPageEdge": {
+				"rank":  plan.Read(func(obj *redisrepo.FrontPlace) int { return obj.Rank }, plan.Leaf(plan.AppendInt[int])),
+				"score": plan.Read(func(obj *redisrepo.FrontPlace) float64 { return obj.Score }, plan.Leaf(AppendFloat)),
+				"node": plan.Batch(func(ctx context.Context, objs []*redisrepo.FrontPlace) ([]*redisrepo.Article, error) {
+					return resolvers.FrontPageEdge().Node(ctx, objs)
+				}, plan.Object[redisrepo.Article]()),
 			},
 			"Group": {
 				"id":           plan.Read(func(obj *redisrepo.Group) string { return obj.ID() }, plan.Leaf(plan.AppendString[string])),
@@ -284,6 +307,14 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().Ranking(ctx, fc.Args["by"].(redisrepo.RankBy), fc.Args["span"].(*redisrepo.Span), fc.Args["postedAfter"].(*time.Time), fc.Args["postedBefore"].(*time.Time), fc.Args["first"].(*int32), fc.Args["after"].(*string))
 				}, plan.Object[RankedConnection]()).Args(ec.field_Query_ranking_args),
+				"frontPage": plan.Each(func(ctx context.Context, obj any) (*redisrepo.FrontPage, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Query().FrontPage(ctx, fc.Args["at"].(time.Time))
+				}, plan.Object[redisrepo.FrontPage]()).Args(ec.field_Query_frontPage_args),
+			},
+			"RankAt": {
+				"at":   plan.Read(func(obj *redisrepo.RankAt) time.Time { return obj.At }, plan.Leaf(plan.AppendTime)),
+				"rank": plan.Read(func(obj *redisrepo.RankAt) *int { return obj.Rank }, plan.OptionalLeaf(plan.AppendInt[int])),
 			},
 			"RankedBy": {
 				"formula": plan.Read(func(obj *RankedBy) redisrepo.Ranking { return obj.Formula }, plan.Leaf(func(to []byte, v redisrepo.Ranking) []byte {

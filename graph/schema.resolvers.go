@@ -62,6 +62,26 @@ func (r *articleResolver) ViewerCanEdit(ctx context.Context, objs []*redisrepo.A
 	return viewerMay(ctx, objs, r.repo.CanEdit)
 }
 
+func (r *articleResolver) BestRank(ctx context.Context, objs []*redisrepo.Article) ([]*redisrepo.BestRank, error) {
+	ids := make([]redisrepo.ArticleID, len(objs))
+	for i, article := range objs {
+		ids[i] = article.ID
+	}
+	return r.repo.BestRanks(ctx, ids)
+}
+
+func (r *articleResolver) Ranks(ctx context.Context, objs []*redisrepo.Article, hours int32) ([][]*redisrepo.RankAt, error) {
+	found, err := r.frontRanks(ctx, int(hours))
+	if err != nil {
+		return nil, err
+	}
+	ranks := make([][]*redisrepo.RankAt, len(objs))
+	for i, article := range objs {
+		ranks[i] = found.Of(article.ID)
+	}
+	return ranks, nil
+}
+
 func (r *articleResolver) RankedBy(ctx context.Context, objs []*redisrepo.Article) ([]*RankedBy, error) {
 	return rankedBy(r.repo.Rules(), objs), nil
 }
@@ -83,6 +103,14 @@ func (r *eventResolver) Article(ctx context.Context, objs []*redisrepo.Event) ([
 	ids := make([]redisrepo.ArticleID, len(objs))
 	for i, event := range objs {
 		ids[i] = event.Article
+	}
+	return r.loadAll(ctx, ids)
+}
+
+func (r *frontPageEdgeResolver) Node(ctx context.Context, objs []*redisrepo.FrontPlace) ([]*redisrepo.Article, error) {
+	ids := make([]redisrepo.ArticleID, len(objs))
+	for i, place := range objs {
+		ids[i] = place.ID
 	}
 	return r.loadAll(ctx, ids)
 }
@@ -279,6 +307,10 @@ func (r *queryResolver) Ranking(ctx context.Context, by redisrepo.RankBy, span *
 	return r.ranking(ctx, redisrepo.RankQuery{By: by, Span: span, PostedAfter: postedAfter, PostedBefore: postedBefore}, first, after)
 }
 
+func (r *queryResolver) FrontPage(ctx context.Context, at time.Time) (*redisrepo.FrontPage, error) {
+	return r.frontPage(ctx, at)
+}
+
 func (r *rankedConnectionResolver) TotalCount(ctx context.Context, obj *RankedConnection) (int32, error) {
 	n, err := r.repo.RankCount(ctx, obj.list, obj.AsOf)
 	return int32(n), err // #nosec G115 -- article numbers end at 32 bits
@@ -340,6 +372,8 @@ func (r *Resolver) DuplicateLinkError() DuplicateLinkErrorResolver {
 
 func (r *Resolver) Event() EventResolver { return &eventResolver{r} }
 
+func (r *Resolver) FrontPageEdge() FrontPageEdgeResolver { return &frontPageEdgeResolver{r} }
+
 func (r *Resolver) Group() GroupResolver { return &groupResolver{r} }
 
 func (r *Resolver) GroupConnection() GroupConnectionResolver { return &groupConnectionResolver{r} }
@@ -361,6 +395,7 @@ type (
 	articleConnectionResolver  struct{ *Resolver }
 	duplicateLinkErrorResolver struct{ *Resolver }
 	eventResolver              struct{ *Resolver }
+	frontPageEdgeResolver      struct{ *Resolver }
 	groupResolver              struct{ *Resolver }
 	groupConnectionResolver    struct{ *Resolver }
 	moderationEntryResolver    struct{ *Resolver }

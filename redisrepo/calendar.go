@@ -46,7 +46,8 @@ func floorDiv(a, b int64) int64 {
 	return a / b
 }
 
-// features are the names of the features that are on, as the scripts are told them: events with the number that is kept.
+// features are the names of the features that are on, as the scripts are told them: front with the hours for which pages are
+// kept, events with the number of events.
 func (r Rules) features() string {
 	var names []string
 	for _, f := range []struct {
@@ -56,7 +57,7 @@ func (r Rules) features() string {
 		{"calendar", r.Calendar},
 		{"group_top", r.Calendar && r.GroupTop},
 		{"cast", r.VoteHistory != NoHistory},
-		{"front", r.FrontPages > 0},
+		{"front=" + strconv.FormatInt(r.frontHours(), 10), r.FrontPages > 0},
 		{"events=" + strconv.Itoa(r.Events), r.Events > 0},
 	} {
 		if f.on {

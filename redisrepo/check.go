@@ -32,6 +32,8 @@ type Checked struct {
 //     rankings, and the index of sizes has its number of articles;
 //   - the record of a link names the newest article with the link, and its posting time;
 //   - an article has as many earlier versions as it was edited, at most MaxVersions;
+//   - a saved front page has at most 100 articles, which exist or are deleted, sorted, and is not of an hour after the last
+//     one in clock:; the best ranks are those of the saved pages, except for ranks before these;
 //   - a deleted article has a hash that says so, is in none of these places, and its voters are as above;
 //   - no article has a number that has not been given out.
 //
@@ -45,11 +47,17 @@ func (r *Repo) Check(ctx context.Context, report func(violation string)) (Checke
 
 // check checks families only if asked to: an import keeps the groups of another site.
 func (r *Repo) check(ctx context.Context, families bool, report func(violation string)) (Checked, error) {
-	c := checker{Repo: r, report: report, families: families, reported: map[string]bool{}}
+	c := checker{Repo: r, report: report, families: families, reported: map[string]bool{}, hasBest: map[ArticleID]bool{}}
 	for _, p := range r.partitions {
 		if err := c.partition(ctx, p); err != nil {
 			return c.done, storeError("check", err)
 		}
+		if err := c.frontPages(ctx, p); err != nil {
+			return c.done, storeError("check", err)
+		}
+	}
+	if err := c.bestRanks(ctx); err != nil {
+		return c.done, storeError("check", err)
 	}
 	if err := c.allKeys(ctx); err != nil {
 		return c.done, storeError("check", err)
@@ -64,6 +72,9 @@ type checker struct {
 	reported map[string]bool
 	done     Checked
 	highest  ArticleID
+
+	badPages bool               // whether a saved front page cannot be read
+	hasBest  map[ArticleID]bool // articles with a best rank
 
 	legacyPosts bool // whether legacy clients posted articles: their times have fractions
 }

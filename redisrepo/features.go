@@ -55,11 +55,12 @@ var features = []feature{
 	},
 	{
 		name: "front", what: "the saved front pages",
-		on: func(rules Rules) bool { return rules.FrontPages > 0 },
+		on:    func(rules Rules) bool { return rules.FrontPages > 0 },
+		begin: (*Repo).beginFront,
 		drop: func(r *Repo, ctx context.Context, p partition) error {
 			return r.pipeline(ctx, func(pipe redis.Pipeliner) {
 				pipe.Unlink(ctx, p.front(), p.best())
-				pipe.HDel(ctx, p.clock(""), "front")
+				pipe.HDel(ctx, p.clock(""), "front", "front_since", "ranked")
 			})
 		},
 	},

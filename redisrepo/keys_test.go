@@ -32,7 +32,7 @@ article:: 2, ends: false
 article:1: map[downvotes:0 groups:go redis link:https://example.com/a poster:user:alice revision:3 text:Text time:1772366400 title:Title votes:3], ends: false
 article:2: map[deleted:1772366400 deleted_by:user:mod downvotes:1 edition:3 groups:go link:https://example.com/1 poster:user:bob revision:4 time:1772366400 title:title votes:0], ends: false
 audit:1: map[user:bob:1 1772366400 bucket user:carol:1 1772366400 bucket], ends: true
-clock:: map[folded:20504], ends: false
+clock:: map[folded:20504 front:492324 front_since:492325], ends: false
 deleted:: [{1.7723664e+09 article:2}], ends: false
 downvoted:2: [user:dave], ends: true
 group:go: [article:1], ends: false

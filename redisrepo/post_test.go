@@ -25,7 +25,7 @@ func TestPostStoresTheHashAndIndexes(t *testing.T) {
 	want := fmt.Sprintf(`article:: 1, ends: false
 article:1: map[downvotes:0 groups:c-x go lang link:https://go.dev poster:user:alice revision:1 text: a
 b  time:%[1]d title:Go votes:1], ends: false
-clock:: map[folded:20504], ends: false
+clock:: map[folded:20504 front:492324 front_since:492325], ends: false
 events:: [map[article:1 by:alice downvotes:0 kind:posted revision:1 score:%[4]d to:c-x go lang votes:1]], ends: false
 group:c-x: [article:1], ends: false
 group:go: [article:1], ends: false

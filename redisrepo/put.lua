@@ -26,7 +26,8 @@
 -- ARGV[8]  its groups: sorted names, separated by spaces
 -- ARGV[9]  time of deletion, Unix seconds; empty: it is not deleted
 -- ARGV[10] the features that are on, separated by spaces
--- ARGV[11...] all fields of the hash and their values, in turn
+-- ARGV[11] now, Unix seconds; empty: the server's clock
+-- ARGV[12...] all fields of the hash and their values, in turn
 --
 -- Replies {'STORED'}  the article exists, since this call or before
 -- Safe to run twice: the second run finds the article and changes nothing.
@@ -35,7 +36,7 @@ local article, times, scores, group_names, posted = KEYS[1], KEYS[2], KEYS[3], K
 local deleted, changes, sizes = KEYS[6], KEYS[7], KEYS[8]
 local member, time, votes, downvotes, revision = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local ranking, interesting_votes, group_text, deleted_at = ARGV[6], tonumber(ARGV[7]), ARGV[8], ARGV[9]
-local features = ARGV[10]
+local features, now = ARGV[10], ARGV[11]
 
 if redis.call('EXISTS', article) == 1 then return {'STORED'} end
 local names = words(group_text)
@@ -47,7 +48,8 @@ must_be_allowed(publication(changes), changes, 'HSET', article, 'ZADD', times, '
 for _, group in pairs(groups) do must_be_changeable(group) end
 
 local fields = {}
-for i = 11, #ARGV do fields[#fields + 1] = ARGV[i] end
+for i = 12, #ARGV do fields[#fields + 1] = ARGV[i] end
+save_front(KEYS[9], KEYS[13], scores, redis.call('HGET', KEYS[9], 'front'), string.match(features, 'front=(%d+)'), now_or(now))
 redis.call('HSET', article, unpack(fields))
 if deleted_at ~= '' then
   redis.call('ZADD', deleted, deleted_at, member)

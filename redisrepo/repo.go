@@ -119,6 +119,7 @@ type Repo struct {
 	groupCount groupCount
 	kept       keptListings
 	calendars  *lru.Cache[calendarKey, calendarState] // which lists they have, as far as is known
+	best       bestRanks
 
 	voteScript *redis.Script
 	voteText   string // of voteScript
@@ -221,7 +222,7 @@ func newRepo(ctx context.Context, client redis.UniversalClient, rules Rules, opt
 		return nil, err
 	}
 	r.voteScript = redis.NewScript(r.voteText)
-	r.groupCount.turn = make(chan struct{}, 1)
+	r.groupCount.turn, r.best.turn = make(chan struct{}, 1), make(chan struct{}, 1)
 	r.finders = make([]groupFinder, len(r.partitions))
 	r.histories = make([]history, len(r.partitions))
 	r.live.posts, r.live.places = make([][]post, len(r.partitions)), make([]place, len(r.partitions))

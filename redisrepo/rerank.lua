@@ -46,10 +46,12 @@ must_be_allowed('ZADD', scores, 'ZSCORE', scores, 'EXPIRE', voted, 'EXPIRE', dow
   'UNLINK', voted, 'UNLINK', downvoted, 'UNLINK', audit)
 must_be_changeable(interesting)
 
+now = now_or(now)
 if not deleted then
+  save_front(KEYS[7], KEYS[11], scores, redis.call('HGET', KEYS[7], 'front'), string.match(features, 'front=(%d+)'), now)
   redis.call('ZADD', scores, tonumber(time) + worth(ranking, votes), member)
 end
-local kept = time_to_keep(time, window, margin, now_or(now))
+local kept = time_to_keep(time, window, margin, now)
 for _, key in ipairs({voted, downvoted, audit}) do
   if kept > 0 then redis.call('EXPIRE', key, kept) else redis.call('UNLINK', key) end -- in the background
 end

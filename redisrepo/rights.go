@@ -25,7 +25,7 @@ var commandsOf = map[string][]string{
 	},
 	"zset": {
 		"ZADD KEY a b", "ZREM KEY /", "ZINCRBY KEY a b", "ZSCORE KEY a", "ZCARD KEY", "ZCOUNT KEY 0 0", "ZRANK KEY a", "ZREVRANK KEY a",
-		"ZRANGE KEY 0 0", "ZSCAN KEY 0",
+		"ZRANGE KEY 0 0", "ZSCAN KEY 0", "ZMSCORE KEY a", "ZREMRANGEBYSCORE KEY 1 0",
 	},
 	"listing": {"ZINTERSTORE KEY 0 KEY", "PEXPIRE KEY a", "PTTL KEY", "UNLINK KEY"},
 	"string":  {"GET KEY", "SET KEY a EX b", "INCRBY KEY a", "GETEX KEY EX a", "PTTL KEY", "PEXPIRE KEY a"},
@@ -49,9 +49,9 @@ func (p partition) keysOf(database int) map[string][]string {
 		channel = "shard"
 	}
 	return map[string][]string{
-		"hash":    {p.article(0), p.history(0), p.audit(0), p.meta()},
+		"hash":    {p.article(0), p.history(0), p.audit(0), p.meta(), p.clock("")},
 		"set":     {p.voted(0), p.downvoted(0), p.group(reserved)},
-		"zset":    append([]string{p.ranking(ByTime), p.ranking(ByScore), p.groups(), p.sizes(), p.posted(reserved), p.deleted()}, listings...),
+		"zset":    append([]string{p.ranking(ByTime), p.ranking(ByScore), p.groups(), p.sizes(), p.posted(reserved), p.deleted(), p.front(), p.best()}, listings...),
 		"listing": listings,
 		"string":  {p.counter(), p.post(reserved, reserved), p.link(reserved), p.document("///"), p.rate(Subject{rule: reserved, user: reserved})},
 		"claim":   {p.post(reserved, reserved)},

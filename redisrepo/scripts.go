@@ -35,6 +35,10 @@ var (
 	linkScript     = script("link.lua")
 	buildScript    = script("build.lua")
 	layoutScript   = script("layout.lua")
+
+	beginFrontScript = script("beginfront.lua")
+	frontPageScript  = script("frontpage.lua")
+	bestRankScript   = script("bestrank.lua")
 )
 
 // scripts are all scripts but vote.lua, which each Repo has for its rules. scriptTexts are their texts by digest.
@@ -66,8 +70,8 @@ func voteText(rules Rules) string {
 	if rules.Events > 0 {
 		ranking += fmt.Sprintf("local max_events, milestones = %d, {%s}\n", rules.Events, strings.Trim(strings.ReplaceAll(fmt.Sprint(rules.Milestones), " ", ", "), "[]"))
 	}
-	return fmt.Sprintf("%slocal window, margin, interesting_votes, first_listing = %d, %d, %d, %d\n%s",
-		ranking, seconds(rules.VotingWindow), seconds(voterMargin), rules.InterestingVotes, first, withShared(withBlocks(readLua("vote.lua"), blocks)))
+	return fmt.Sprintf("%slocal window, margin, interesting_votes, front_hours, first_listing = %d, %d, %d, %d, %d\n%s",
+		ranking, seconds(rules.VotingWindow), seconds(voterMargin), rules.InterestingVotes, rules.frontHours(), first, withShared(withBlocks(readLua("vote.lua"), blocks)))
 }
 
 // withBlocks returns a script without its blocks between the lines "-- begin NAME" and "-- end NAME" of other names.

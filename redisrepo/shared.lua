@@ -205,3 +205,41 @@ local function leave(group, member)
   if group.has_score then redis.call('ZREM', group.by_score, member) end
   if group.has_time then redis.call('ZREM', group.by_time, member) end
 end
+
+-- front_page is the first 100 of the ranking as text: the hour, then the number and the score of each article, the highest
+-- first. A whole score that follows one is written as its distance from that, any other score as it is, after a =.
+local function front_page(scores, hour)
+  local ranked, above = redis.call('ZRANGE', scores, 0, 99, 'REV', 'WITHSCORES'), nil
+  local text = {string.format('%d', hour)}
+  for i = 1, #ranked, 2 do
+    local number, score = string.match(ranked[i], '^article:(%d+)$'), tonumber(ranked[i + 1])
+    if number then
+      text[#text + 1] = number
+      if above and above % 1 == 0 and score % 1 == 0 then
+        text[#text + 1] = string.format('%.0f', above - score)
+      else
+        text[#text + 1] = string.format('=%.17g', score)
+      end
+      above = score
+    end
+  end
+  return table.concat(text, ' ')
+end
+
+-- save_front saves the front page of the last full hour, unless that or a later one is saved: the ranking is as it was
+-- then. It is called when all is checked, before the first write of a script that changes the ranking. saved is the
+-- field front of the clock; without it, the memory begins with the next full hour. The pages of the last hours are kept; nil:
+-- the site saves none.
+local function save_front(clock, pages, scores, saved, hours, now)
+  local hour = math.floor(tonumber(now) / 3600)
+  if not hours or saved and hour <= tonumber(saved) then return end
+  must_be_zset(pages, scores)
+  must_be_allowed('HSET', clock, 'ZADD', pages, 'ZREMRANGEBYSCORE', pages)
+  local since = hour + 1
+  if saved then
+    since = math.max(tonumber(redis.call('HGET', clock, 'front_since')) or since, hour - hours)
+    redis.call('ZADD', pages, hour, front_page(scores, hour))
+    redis.call('ZREMRANGEBYSCORE', pages, '-inf', since - 1)
+  end
+  redis.call('HSET', clock, 'front', hour, 'front_since', since)
+end

@@ -42,8 +42,8 @@
 -- other ranking, as worth in shared.lua takes it, window the voting window in seconds, margin how much longer the voters
 -- are kept, interesting_votes the net votes that make an article interesting.
 -- max_events is how many events the change feed keeps, milestones the net votes that make an event.
--- first_listing is the index in KEYS of the first listing. Blocks of features that are off are left out, and the blocks
--- keyed, with KEYS[11] to [17], if all are: then first_listing is 11.
+-- front_hours is for how many hours front pages are kept, first_listing the index in KEYS of the first listing. Blocks of
+-- features that are off are left out, and the blocks keyed, with KEYS[11] to [17], if all are: then first_listing is 11.
 -- Safe to run twice: the second run finds the positions set and changes nothing.
 
 local article, voted, downvoted, times, scores = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
@@ -144,6 +144,9 @@ if recorded then must_be_allowed('HSET', audit, 'EXPIRE', audit) end
 for i = 1, #listings do must_be_allowed('ZADD', listings[i]) end
 if interesting then must_be_changeable(interesting) end
 
+-- begin front
+save_front(KEYS[11], KEYS[15], scores, redis.call('HGET', KEYS[11], 'front'), front_hours, now)
+-- end front
 -- begin linear
 local added = (after - votes) * vote_score
 -- end linear

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -45,6 +46,8 @@ func TestVoteRunsFewCommands(t *testing.T) {
 	}{
 		"an upvote, with events": {features: func(r *redisrepo.Rules) { plain(r); r.Events = 10 }, vote: up,
 			want: "evalsha 1, hmget 1, hset 1, pttl 1, publish 1, sadd 1, sismember 1, xadd 1, xlen 1, zadd 1, zcard 1, zscore 1"},
+		"an upvote, with front pages": {features: func(r *redisrepo.Rules) { plain(r); r.FrontPages = time.Hour }, vote: up,
+			want: "evalsha 1, hget 1, hmget 1, hset 1, pttl 1, publish 1, sadd 1, sismember 1, zadd 1, zcard 1, zscore 1"},
 		"an upvote": {vote: up,
 			want: "evalsha 1, hmget 1, hset 1, pttl 1, publish 1, sadd 1, sismember 1, zadd 1, zcard 1, zscore 1"},
 		"an upvote, with a listing": {prepare: func(s *site) { s.list(best("go")) }, vote: up,

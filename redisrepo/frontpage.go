@@ -1,0 +1,197 @@
+package redisrepo
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// frontPageSize is the number of articles on a saved front page.
+const frontPageSize = 100
+
+// MaxFrontHours is the maximum number of hours of FrontPages.
+const MaxFrontHours = 720
+
+// frontHours is for how many hours front pages are kept.
+func (r Rules) frontHours() int64 { return int64(math.Ceil(r.FrontPages.Hours())) }
+
+// FrontPage is the first 100 articles by score as they stood at a full hour, or fewer if there were fewer.
+type FrontPage struct {
+	At      time.Time // a full hour
+	SavedAt time.Time // a full hour from At on up to which the page did not change
+	Places  []*FrontPlace
+}
+
+// FrontPlace is an article on a front page.
+type FrontPlace struct {
+	ID    ArticleID
+	Rank  int // from 1
+	Score float64
+}
+
+// beginFront queues that a partition remembers its front pages from the next full hour on.
+func (r *Repo) beginFront(ctx context.Context, pipe redis.Pipeliner, p partition) {
+	keys := []string{
+		p.clock(""), // KEYS[1] clock
+	}
+	beginFrontScript.EvalSha(ctx, pipe, keys,
+		r.scriptNow(), // ARGV[1] now
+	)
+}
+
+// FrontPage returns the front page of the last full hour that is not after at: as the ranking was before the first
+// change in that hour or after it, by the clock that decides posting times. Articles are on it that were deleted later.
+// Articles with equal scores are in the order of List. It is nil if the hour has not come yet, or if its page is not
+// known: it is older than Rules.FrontPages, or than this feature in this store.
+//
+// What legacy clients change is on the pages as soon as it is in the ranking, perhaps also on the page of an hour before.
+func (r *Repo) FrontPage(ctx context.Context, at time.Time) (*FrontPage, error) {
+	h := hourOf(float64(at.Unix()))
+	last := strconv.FormatInt(int64(h), 10)
+	pages, err := r.readFront(ctx, h, last)
+	if err != nil {
+		return nil, storeError("read the front page", err)
+	}
+	var found *FrontPage
+	pages.each(func(from, to hour, items []redis.Z) {
+		found = &FrontPage{At: from.time(), SavedAt: to.time(), Places: make([]*FrontPlace, 0, len(items))}
+		for i, z := range items {
+			if id, ok := articleOf(z); ok {
+				found.Places = append(found.Places, &FrontPlace{ID: id, Rank: i + 1, Score: z.Score})
+			}
+		}
+	})
+	return found, nil
+}
+
+// time is the beginning of the hour.
+func (h hour) time() time.Time { return time.Unix(3600*int64(h), 0).UTC() }
+
+// savedPage is the front page of a partition at an hour, and at the hours before it back to the page before.
+type savedPage struct {
+	hour  hour
+	items []redis.Z
+}
+
+// frontPages are the front pages of the hours from first to last, none if first is above last.
+type frontPages struct {
+	first, last hour
+	parts       [][]savedPage // by partition
+}
+
+// readFront reads the front pages of consecutive hours, as far as all partitions know them, in one round trip. An empty
+// last is the last full hour.
+func (r *Repo) readFront(ctx context.Context, first hour, last string) (frontPages, error) {
+	none := frontPages{first: 1}
+	if r.rules.FrontPages == 0 {
+		return none, nil
+	}
+	replies := make([]*redis.Cmd, len(r.partitions))
+	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
+		for i, p := range r.partitions {
+			keys := []string{
+				p.clock(""),        // KEYS[1] clock
+				p.front(),          // KEYS[2] pages
+				p.ranking(ByScore), // KEYS[3] scores
+			}
+			replies[i] = frontPageScript.EvalSha(ctx, pipe, keys,
+				int64(first),  // ARGV[1] first
+				last,          // ARGV[2] last
+				r.scriptNow(), // ARGV[3] now
+			)
+		}
+	})
+	if err != nil {
+		return none, err
+	}
+	pages := frontPages{first: first, last: math.MaxInt64, parts: make([][]savedPage, len(replies))}
+	for i, command := range replies {
+		answer, err := statusReply(command)
+		if err != nil {
+			return none, err
+		}
+		if answer.status() == "NONE" {
+			return none, nil
+		}
+		pages.first, pages.last = max(pages.first, hour(answer.number(1))), min(pages.last, hour(answer.number(2)))
+		for _, text := range answer[min(3, len(answer)):] {
+			page, err := parseFrontPage(fmt.Sprint(text))
+			if err != nil {
+				return none, err
+			}
+			pages.parts[i] = append(pages.parts[i], page)
+		}
+	}
+	return pages, nil
+}
+
+// each calls handle with the merged pages, the oldest first, each with the first and the last hour for which it is known
+// to be the same.
+func (f frontPages) each(handle func(from, to hour, items []redis.Z)) {
+	listing := AllArticles(ByScore, Descending)
+	next := make([]int, len(f.parts))
+	for from := f.first; from <= f.last; {
+		to := hour(math.MaxInt64)
+		var items []redis.Z
+		for i, part := range f.parts {
+			for next[i] < len(part) && part[next[i]].hour < from {
+				next[i]++
+			}
+			if next[i] == len(part) {
+				return // the script replies a page for the last hour, too
+			}
+			to = min(to, part[next[i]].hour)
+			items = append(items, part[next[i]].items...)
+		}
+		if len(f.parts) > 1 {
+			listing.sort(items)
+		}
+		handle(from, to, items[:min(frontPageSize, len(items))])
+		from = to + 1
+	}
+}
+
+// parseFrontPage parses what front_page in shared.lua returns.
+func parseFrontPage(text string) (savedPage, error) {
+	words := strings.Split(text, " ")
+	hours, err := strconv.ParseInt(words[0], 10, 64)
+	if err != nil || len(words)%2 == 0 {
+		return savedPage{}, fmt.Errorf("%.100q is not a front page", text)
+	}
+	page := savedPage{hour: hour(hours), items: make([]redis.Z, 0, len(words)/2)}
+	above := math.NaN()
+	for words = words[1:]; len(words) > 0; words = words[2:] {
+		absolute, isAbsolute := strings.CutPrefix(words[1], "=")
+		score, err := strconv.ParseFloat(absolute, 64)
+		if !isAbsolute {
+			score = above - score
+		}
+		if _, known := articleOfMember(articlePrefix + words[0]); err != nil || math.IsNaN(score) || !known {
+			return savedPage{}, fmt.Errorf("%.100q is not on a front page: %q %q", text, words[0], words[1])
+		}
+		above = score
+		page.items = append(page.items, redis.Z{Member: articlePrefix + words[0], Score: score})
+	}
+	return page, nil
+}
+
+// text is what parseFrontPage parses.
+func (s savedPage) text() string {
+	b := strconv.AppendInt(nil, int64(s.hour), 10)
+	above := math.NaN()
+	for _, z := range s.items {
+		b = append(append(b, ' '), strings.TrimPrefix(z.Member.(string), articlePrefix)...)
+		if above == math.Trunc(above) && z.Score == math.Trunc(z.Score) {
+			b = strconv.AppendFloat(append(b, ' '), above-z.Score, 'f', -1, 64)
+		} else {
+			b = strconv.AppendFloat(append(b, " ="...), z.Score, 'g', 17, 64)
+		}
+		above = z.Score
+	}
+	return string(b)
+}

@@ -1,0 +1,428 @@
+package redisrepo_test
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/redisrepo"
+	"frontpage/store"
+)
+
+// embedded opens an empty site in the store in memory, which is miniredis.
+func embedded(t *testing.T, change func(*redisrepo.Rules), options ...redisrepo.Option) *site {
+	t.Helper()
+	memory, err := store.Open(t.Context(), store.Options{URL: "memory://", Timeout: 5 * time.Second, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = memory.Close() })
+	s := &site{t: t, ctx: t.Context(), rules: redisrepo.DefaultRules(), clock: new(clock), links: new(atomic.Int64), raw: memory.Client.(*redis.Client)}
+	return s.reopened(memory.Client, change, options...)
+}
+
+// frontWalk is random writes on a site with a random clock, and what an observer saw at each full hour.
+type frontWalk struct {
+	*site
+	*rand.Rand
+	articles []redisrepo.ArticleID
+	seen     map[int64]string // by hour, as frontText writes a page
+	first    int64            // the first hour that is known
+	best     map[redisrepo.ArticleID]redisrepo.BestRank
+}
+
+// oneHourIn are rules with which many articles tie, and move often.
+func oneHourIn(r *redisrepo.Rules) {
+	r.VoteScore, r.LinkWindow, r.FrontPages, r.VotingWindow = 600, 0, 1000*time.Hour, 1000*time.Hour
+}
+
+func newFrontWalk(s *site, seed uint64) *frontWalk {
+	w := &frontWalk{site: s, Rand: rand.New(rand.NewPCG(seed, 0)), seen: map[int64]string{}, first: hourAt(s) + 1,
+		best: map[redisrepo.ArticleID]redisrepo.BestRank{}}
+	for range 60 + w.IntN(80) { // more or fewer than a page
+		w.articles = append(w.articles, w.post("alice").ID)
+	}
+	return w
+}
+
+func hourAt(s *site) int64 { return s.clock.now().Unix() / 3600 }
+
+func timeOf(hour int64) time.Time { return time.Unix(3600*hour, 0).UTC() }
+
+func (w *frontWalk) step() {
+	id := w.articles[w.IntN(len(w.articles))]
+	switch n := w.IntN(100); {
+	case n < 60:
+		user := redisrepo.UserName(fmt.Sprint("user", w.IntN(5)))
+		_, err := w.Vote(w.ctx, id, user, redisrepo.Vote(w.IntN(3)-1), "")
+		w.fine(err)
+	case n < 65:
+		w.articles = append(w.articles, w.post("bob").ID)
+	case n < 70:
+		_, err := w.Delete(w.ctx, id, moderator)
+		w.fine(err)
+	case n < 75:
+		_, err := w.Undelete(w.ctx, id, moderator)
+		w.fine(err)
+	case n < 77:
+		w.pass(w.clock.now().Add(time.Duration(w.IntN(5)) * time.Hour))
+	default:
+		w.pass(w.clock.now().Add(time.Duration(w.IntN(10)) * time.Minute))
+	}
+}
+
+// fine accepts that an article is deleted.
+func (w *frontWalk) fine(err error) {
+	if err != nil && !strings.Contains(err.Error(), "there is no article") {
+		w.t.Fatal(err)
+	}
+}
+
+// pass sets the clock. The observer looks at each full hour until then.
+func (w *frontWalk) pass(until time.Time) {
+	w.t.Helper()
+	for hour := hourAt(w.site) + 1; hour <= until.Unix()/3600; hour++ {
+		w.clock.set(timeOf(hour).Sub(opened))
+		size := 100
+		ids, err := w.List(w.ctx, redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending), 1, &size)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		articles, errs := w.ArticlesByID(w.ctx, ids)
+		page := &redisrepo.FrontPage{At: timeOf(hour)}
+		for i, id := range ids {
+			if errs[i] != nil {
+				w.t.Fatal(errs[i])
+			}
+			page.Places = append(page.Places, &redisrepo.FrontPlace{ID: id, Rank: i + 1, Score: articles[i].Score})
+			if before, known := w.best[id]; !known || i+1 < before.Rank {
+				w.best[id] = redisrepo.BestRank{Rank: i + 1, At: page.At}
+			}
+		}
+		w.seen[hour] = frontText(page)
+		if w.IntN(2) == 0 { // also while nothing was written since
+			w.wantPage(hour)
+		}
+	}
+	w.clock.set(until.Sub(opened))
+}
+
+// frontText writes a front page without SavedAt.
+func frontText(page *redisrepo.FrontPage) string {
+	if page == nil {
+		return "no page"
+	}
+	var b strings.Builder
+	fmt.Fprint(&b, page.At.Format(time.RFC3339))
+	for _, place := range page.Places {
+		fmt.Fprintf(&b, "\n%d %v %.17g", place.Rank, place.ID, place.Score)
+	}
+	return b.String()
+}
+
+func (w *frontWalk) wantPage(hour int64) {
+	w.t.Helper()
+	at := timeOf(hour).Add(time.Duration(w.IntN(3600)) * time.Second)
+	page, err := w.FrontPage(w.ctx, at)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if got := frontText(page); got != w.seen[hour] {
+		w.t.Fatalf("FrontPage(%v) =\n%s\nwant\n%s", at, got, w.seen[hour])
+	}
+	for later := hour; later <= page.SavedAt.Unix()/3600; later++ {
+		_, got, _ := strings.Cut(w.seen[later], "\n")
+		if _, want, _ := strings.Cut(w.seen[hour], "\n"); got != want {
+			w.t.Errorf("FrontPage(%v).SavedAt = %v, but at %v the page was another", at, page.SavedAt, timeOf(later))
+		}
+	}
+}
+
+// compare compares all hours with what the observer saw.
+func (w *frontWalk) compare() {
+	w.t.Helper()
+	for hour := w.first; hour <= hourAt(w.site); hour++ {
+		w.wantPage(hour)
+	}
+	for _, hour := range []int64{w.first - 1, hourAt(w.site) + 1, 0, -1 << 40} {
+		if page, err := w.FrontPage(w.ctx, timeOf(hour)); page != nil || err != nil {
+			w.t.Errorf("FrontPage(%v) = %s, %v, want none", timeOf(hour), frontText(page), err)
+		}
+	}
+	w.compareRanks(48)
+	best, err := w.BestRanks(w.ctx, w.articles)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for i, id := range w.articles {
+		want, known := w.best[id]
+		if got := best[i]; known != (got != nil) || known && *got != want {
+			w.t.Errorf("best rank of %v = %+v, want %+v, %t", id, got, want, known)
+		}
+	}
+	w.wantClean()
+}
+
+// compareRanks compares the ranks at the last hours with what the observer saw.
+func (w *frontWalk) compareRanks(hours int) {
+	w.t.Helper()
+	ranks, err := w.FrontRanks(w.ctx, hours)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, id := range w.articles {
+		got, want := "", ""
+		for _, at := range ranks.Of(id) {
+			got += at.At.Format(" 02T15:")
+			if at.Rank != nil {
+				got += fmt.Sprint(*at.Rank)
+			}
+		}
+		for hour := max(w.first, hourAt(w.site)-int64(hours)+1); hour <= hourAt(w.site); hour++ {
+			want += timeOf(hour).Format(" 02T15:")
+			for line := range strings.SplitSeq(w.seen[hour], "\n") {
+				if words := strings.Fields(line); len(words) == 3 && words[1] == id.String() {
+					want += words[0]
+				}
+			}
+		}
+		if got != want {
+			w.t.Fatalf("ranks of %v =%s, want%s", id, got, want)
+		}
+	}
+}
+
+func TestFrontPagesAreThoseOfAnObserver(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(*testing.T, func(*redisrepo.Rules), ...redisrepo.Option) *site{"redis": newSite, "memory": embedded} {
+		for _, partitions := range []int{1, 2, 4} {
+			t.Run(fmt.Sprint(name, " ", partitions), func(t *testing.T) {
+				t.Parallel()
+				w := newFrontWalk(open(t, oneHourIn, redisrepo.WithPartitions(partitions)), uint64(partitions))
+				for step := range 800 {
+					if w.step(); step%200 == 199 {
+						w.compare()
+					}
+				}
+			})
+		}
+	}
+}
+
+// A server that is killed while votes are cast has the pages that it had before, and saves the next ones.
+func TestFrontPagesSurviveAKilledServer(t *testing.T) {
+	t.Parallel()
+	w := newFrontWalk(newSite(t, oneHourIn), 7)
+	for range 6 {
+		for range 60 {
+			w.step()
+		}
+		w.pass(w.clock.now().Add(time.Hour))
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			together(8, func(i int) { // no matter which are counted
+				_, _ = w.Vote(w.ctx, w.articles[i], redisrepo.UserName(fmt.Sprint("user", i)), up, "")
+				_, _ = w.Vote(w.ctx, w.articles[i], redisrepo.UserName(fmt.Sprint("user", i)), down, "")
+			})
+		}()
+		w.server.Kill()
+		w.server.Restart()
+		<-done
+		eventually(t, "the server", func() bool { _, err := w.Check(t.Context(), func(string) {}); return err == nil })
+		w.compare()
+	}
+}
+
+// Of writes that come from many callers around a full hour, those that begin after it are not on its page, and those that
+// were confirmed before it are: the page is the ranking between two of the writes.
+func TestFrontPageOfManyWritersIsTheRankingBetweenTwoWrites(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, oneHourIn, one)
+	const writers = 8
+	var ids []redisrepo.ArticleID
+	scores := map[string]string{} // by member
+	for range 30 {
+		a := s.post("alice")
+		ids = append(ids, a.ID)
+		scores[a.ID.String()] = fmt.Sprintf("%.17g", a.Score)
+	}
+	listener := s.raw.Subscribe(s.ctx, "changes:0")
+	t.Cleanup(func() { _ = listener.Close() })
+	if _, err := listener.Receive(s.ctx); err != nil {
+		t.Fatal(err)
+	}
+	messages := listener.Channel(redis.WithChannelSize(100_000))
+
+	// A write is known by its voter, since each user votes once.
+	var mu sync.Mutex
+	begun, confirmed := map[string]int64{}, map[string]int64{} // hours by the clock before and after the write
+	const hours, perHour = 12, 40
+	for range hours {
+		turn := hourAt(s)
+		together(writers+1, func(i int) {
+			if i == writers {
+				s.clock.set(timeOf(turn + 1).Sub(opened))
+				return
+			}
+			for n := range perHour {
+				voter := fmt.Sprint("voter-", turn, "-", i, "-", n)
+				mu.Lock()
+				begun["user:"+voter] = hourAt(s)
+				mu.Unlock()
+				s.vote(ids[(i*7+n*3)%len(ids)], redisrepo.UserName(voter), redisrepo.Vote(1-2*(n%2)))
+				mu.Lock()
+				confirmed["user:"+voter] = hourAt(s)
+				mu.Unlock()
+			}
+		})
+	}
+	type write struct{ member, score, voter string }
+	var writes []write
+	for range hours * writers * perHour {
+		lines := strings.Split(received(t, messages), "\n")
+		words := strings.Fields(lines[0])
+		_, voter, _ := strings.Cut(lines[1], " ")
+		writes = append(writes, write{member: words[1], score: words[5], voter: voter})
+	}
+	for hour := opened.Unix()/3600 + 1; hour < hourAt(s); hour++ {
+		page, err := s.FrontPage(s.ctx, timeOf(hour))
+		if err != nil || page == nil {
+			t.Fatalf("FrontPage(%v) = %v, %v", timeOf(hour), page, err)
+		}
+		got := map[string]string{}
+		for _, place := range page.Places {
+			got[place.ID.String()] = fmt.Sprintf("%.17g", place.Score)
+		}
+		state, found, first := maps.Clone(scores), false, 0 // first: the number of writes that must be on the page
+		for i, w := range writes {
+			if confirmed[w.voter] < hour {
+				first = i + 1
+			}
+		}
+		for i, w := range append(slices.Clone(writes), write{}) {
+			found = found || i >= first && maps.Equal(state, got)
+			if begun[w.voter] >= hour {
+				break
+			}
+			state[w.member] = w.score
+		}
+		if !found {
+			t.Errorf("FrontPage(%v) is not the ranking between the writes before and after it", timeOf(hour))
+		}
+	}
+	s.wantClean()
+}
+
+func received(t *testing.T, messages <-chan *redis.Message) string {
+	t.Helper()
+	select {
+	case m := <-messages:
+		return m.Payload
+	case <-time.After(patience):
+		t.Fatal("timed out waiting for a message")
+		return ""
+	}
+}
+
+func TestFrontPagesEndWithTheirTime(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(r *redisrepo.Rules) { r.FrontPages = 10 * time.Hour }, one)
+	for range 30 {
+		s.post("alice")
+		s.clock.advance(time.Hour)
+	}
+	if n := s.do("ZCARD front:"); n != int64(11) {
+		t.Errorf("%d pages are kept, want 11", n)
+	}
+	for hours, want := range map[time.Duration]bool{-1: false, 0: true, 11: true, 12: false} {
+		page, err := s.FrontPage(s.ctx, s.clock.now().Add(-hours*time.Hour))
+		if err != nil || (page != nil) != want {
+			t.Errorf("page of %d hours ago = %v, %v, want one: %t", hours, page, err, want)
+		}
+	}
+	s.wantClean()
+}
+
+func TestNoPagesAreSavedWithoutFrontPages(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(r *redisrepo.Rules) { r.FrontPages = 0 })
+	a := s.post("alice")
+	s.clock.advance(2 * time.Hour)
+	s.vote(a.ID, "bob", up)
+	if dump := s.dump(); strings.Contains(dump, "front:") || strings.Contains(dump, "best:") {
+		t.Errorf("the store has front pages:\n%s", dump)
+	}
+	page, err := s.FrontPage(s.ctx, s.clock.now())
+	best, bestErr := s.BestRanks(s.ctx, []redisrepo.ArticleID{a.ID})
+	ranks, ranksErr := s.FrontRanks(s.ctx, 24)
+	if page != nil || best[0] != nil || len(ranks.Of(a.ID)) > 0 || err != nil || bestErr != nil || ranksErr != nil {
+		t.Errorf("page %v, best rank %v, ranks %v, want none", page, best[0], ranks.Of(a.ID))
+	}
+}
+
+func TestNoFrontPageIsOverwrittenWhenTheClockGoesBack(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	a, b := s.post("alice"), s.post("alice")
+	s.clock.advance(3 * time.Hour)
+	s.vote(a.ID, "bob", up) // saves the page
+	at := s.clock.now()
+	before, err := s.FrontPage(s.ctx, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.clock.advance(-2 * time.Hour)
+	s.vote(b.ID, "bob", up)
+	s.vote(b.ID, "carol", up)
+	s.clock.advance(2 * time.Hour)
+	s.vote(b.ID, "dave", up)
+	after, err := s.FrontPage(s.ctx, at)
+	if err != nil || frontText(after) != frontText(before) {
+		t.Errorf("FrontPage = %s, %v, want %s as before", frontText(after), err, frontText(before))
+	}
+	s.wantClean()
+}
+
+// A page has scores with fractions, which legacy clients write.
+func TestFrontPageHasTheScoresOfLegacyClients(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	s.post("alice")
+	bookPost(s, "user:zoe")
+	a := s.post("alice")
+	want := s.raw.ZRevRangeWithScores(s.ctx, "score:", 0, -1).Val()
+	s.clock.advance(time.Hour)
+	at := s.clock.now()
+	s.vote(a.ID, "bob", up)
+	page, err := s.FrontPage(s.ctx, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []redis.Z
+	for _, place := range page.Places {
+		got = append(got, redis.Z{Member: place.ID.String(), Score: place.Score})
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("FrontPage = %v, want %v", got, want)
+	}
+	s.wantClean()
+}
+
+func TestRanksOfTooManyHoursAreRefused(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	for _, hours := range []int{0, -1, 721} {
+		_, err := s.FrontRanks(s.ctx, hours)
+		wantRefused(t, err, "INVALID hours")
+	}
+}
