@@ -426,3 +426,26 @@ func TestRanksOfTooManyHoursAreRefused(t *testing.T) {
 		wantRefused(t, err, "INVALID hours")
 	}
 }
+
+func TestWriteThatCannotSaveTheFrontPageChangesNothing(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 1 }, one)
+	s.post("alice", "go")
+	s.delete(s.post("alice").ID, moderator)
+	s.clock.advance(time.Hour)
+	s.do("SET front: x")
+	before := s.dump()
+	for what, write := range map[string]func() error{
+		"vote":     func() error { _, err := s.Vote(s.ctx, 1, "bob", up, ""); return err },
+		"delete":   func() error { _, err := s.Delete(s.ctx, 1, moderator); return err },
+		"undelete": func() error { _, err := s.Undelete(s.ctx, 2, moderator); return err },
+		"import":   func() error { _, errs := s.Import(s.ctx, []redisrepo.Imported{old(3, time.Hour, 5)}); return errs[0] },
+	} {
+		if err := write(); err == nil || !strings.Contains(err.Error(), "WRONGTYPE") {
+			t.Errorf("%s: err = %v, want WRONGTYPE", what, err)
+		}
+		if after := s.dump(); after != before {
+			t.Errorf("%s: the store was\n%s\nand is\n%s", what, before, after)
+		}
+	}
+}

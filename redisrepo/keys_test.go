@@ -35,6 +35,7 @@ audit:1: map[user:bob:1 1772366400 bucket user:carol:1 1772366400 bucket], ends:
 clock:: map[folded:20504 front:492324 front_since:492325], ends: false
 deleted:: [{1.7723664e+09 article:2}], ends: false
 downvoted:2: [user:dave], ends: true
+events:: [map[article:1 by:alice downvotes:0 kind:posted revision:1 score:1772366832 to:go redis votes:1] map[article:2 by:bob downvotes:0 kind:posted revision:1 score:1772366832 to: votes:1] map[article:1 by:bob downvotes:0 kind:voted revision:2 score:1772367264 to:1 votes:2] map[article:1 by:carol downvotes:0 kind:voted revision:3 score:1772367696 to:1 votes:3] map[article:2 by:dave downvotes:1 kind:voted revision:2 score:1772366400 to:-1 votes:0] map[article:2 by:bob downvotes:1 kind:regrouped revision:3 score:1772366400 to:go votes:0] map[article:2 by:mod downvotes:1 kind:deleted revision:4 score:1772366400 to: votes:0]], ends: false
 group:go: [article:1], ends: false
 group:interesting: [article:1], ends: false
 group:redis: [article:1], ends: false

@@ -28,6 +28,10 @@
 //	posted:<name>    zset    article:<n> of the user's articles, by posting time
 //	deleted:         zset    article:<n> of the deleted articles, by time of deletion; they are in
 //	                         no other listing and in no group
+//	front:           zset    saved front pages by full hour, hours since 1970: the hour, then number and
+//	                         score of the first 100 articles, see front_page in shared.lua
+//	best:            zset    article:<n> by 10,000,000 * the best rank at a full hour + that hour; entered
+//	                         when best ranks are read
 //	moderation:      stream  log of deletions, undeletions, and edits and regroupings by moderators:
 //	                         the last 100,000 entries or slightly more
 //	audit:<n>        hash    user:<name> to position, time and address bucket of the last
