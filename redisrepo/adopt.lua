@@ -44,6 +44,13 @@ end
 -- Legacy clients count the poster's vote as the first, so it is known without the set of voters.
 local kept = time_to_keep(time, window, margin, now_or(now))
 local knows_voter = tonumber(hash[3] or '0') == 1 and not hash[4] and kept >= tonumber(margin) and redis.call('SCARD', voted) == 0
+local groups_of = {} -- their keys follow those of the sets
+for i = 1, string.find(features, 'group_top', 1, true) and #names or 0 do
+  local k = 10 + #names + 4 * i
+  groups_of[i] = {clock = KEYS[k], hours = KEYS[k + 1], days = KEYS[k + 2], months = KEYS[k + 3]}
+end
+local votes = whole(hash[3] or '0')
+local calendars = votes and calendars_at(7, groups_of, features) or {} -- other scripts report votes that are no number
 must_be_zset(posted, group_names, sizes)
 must_be_allowed('ZADD', posted, 'ZADD', group_names, 'ZREM', group_names, 'ZADD', sizes, 'ZREM', sizes)
 if knows_voter then must_be_allowed('SADD', voted, 'EXPIRE', voted) end
@@ -51,6 +58,7 @@ if knows_voter then must_be_allowed('SADD', voted, 'EXPIRE', voted) end
 redis.call('HSET', article, 'groups', groups, 'downvotes', hash[4] or 0)
 redis.call('ZADD', posted, time, member)
 for i, name in ipairs(names) do index_group(group_names, sizes, {members = KEYS[i + 13]}, name) end
+for _, calendar in ipairs(calendars) do schedule(calendar, member, votes) end
 if knows_voter then
   redis.call('SADD', voted, expected_poster)
   redis.call('EXPIRE', voted, kept)

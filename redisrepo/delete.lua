@@ -74,6 +74,7 @@ local names = words(expected_groups)
 table.insert(names, 1, 'interesting')
 local groups = groups_at(20, names, features)
 for _, name in ipairs(names) do check_group(groups[name], member) end
+local calendars = calendars_at(13, groups, features)
 must_be_zset(group_names, sizes, posted, deleted)
 must_be_stream(log)
 local frees = false
@@ -98,6 +99,7 @@ for _, name in ipairs(names) do
   leave(groups[name], member)
   if name ~= 'interesting' then index_group(group_names, sizes, groups[name], name) end
 end
+for _, calendar in ipairs(calendars) do unschedule(calendar, member) end
 redis.call('HSET', article, 'deleted', now, 'deleted_by', by)
 redis.call('ZADD', deleted, now, member)
 if frees then redis.call('SET', link_record, member .. ' 0', 'KEEPTTL') end -- as if posted long ago

@@ -63,6 +63,7 @@ func (r *Repo) Edit(ctx context.Context, id ArticleID, by Actor, edit Edit) (art
 			p.moderation(),        // KEYS[7] log
 			p.sizes(),             // KEYS[8] sizes
 			p.events(),            // KEYS[9] events
+			p.clock(""),           // KEYS[10] clock
 		)
 		reserved = nil
 		if change.regroups {

@@ -9,7 +9,8 @@
 -- KEYS[7]  moderation:  stream   the moderation log
 -- KEYS[8]  sizes:        zset     the names of all groups by negated number of articles
 -- KEYS[9]  events:      stream   the change feed
--- KEYS[10...] three keys of each name in ARGV[8], then of each in ARGV[7]; with group_top, then four of each; none if
+-- KEYS[10] clock:       hash     the calendar of all articles, for its fold pointer
+-- KEYS[11...] three keys of each name in ARGV[8], then of each in ARGV[7]; with group_top, then four of each; none if
 --          ARGV[6] is 0
 -- ARGV[1]  the article's member
 -- ARGV[2]  the actor's member
@@ -87,11 +88,14 @@ local names = {}
 for _, list in ipairs({before, after}) do
   for _, name in ipairs(list) do names[#names + 1] = name end
 end
-local groups = groups_at(10, names, features)
+local groups = groups_at(11, names, features)
 for _, group in pairs(groups) do
   if group.hours and not posted_in(group.hours, time) then return {'STALE', current, '', '', time} end
 end
-for _, group in pairs(groups) do check_group(group, member) end
+for _, group in pairs(groups) do
+  check_group(group, member)
+  if group.clock then check_calendar(group, KEYS[10]) end
+end
 must_be_zset(group_names, sizes)
 redis.call('HLEN', history)
 if moderated then
@@ -122,11 +126,13 @@ if regrouped then
   for _, name in ipairs(after) do
     stays[name] = true
     enter(groups[name], member, score, time)
+    if groups[name].clock then schedule(groups[name], member, votes) end
     index_group(group_names, sizes, groups[name], name)
   end
   for _, name in ipairs(before) do
     if not stays[name] then
       leave(groups[name], member)
+      if groups[name].clock then unschedule(groups[name], member) end
       index_group(group_names, sizes, groups[name], name)
     end
   end

@@ -69,7 +69,7 @@ func TestWritesToLegacyArticlesTakeTheirOwnGroupsOnly(t *testing.T) {
 		groups []redisrepo.GroupName
 	}{
 		"vote":       {write: func(s *site) { s.vote(1, "carol", up) }, keys: 18 + 2, groups: []redisrepo.GroupName{"g0007", "g0900"}},
-		"regrouping": {write: func(s *site) { regroup(s, 1, "g0008") }, keys: 8 + 3*3, groups: []redisrepo.GroupName{"g0007", "g0008", "g0900"}},
+		"regrouping": {write: func(s *site) { regroup(s, 1, "g0008") }, keys: 9 + 3*3, groups: []redisrepo.GroupName{"g0007", "g0008", "g0900"}},
 		"deletion and undeletion": {write: func(s *site) {
 			s.delete(1, moderator)
 			s.undelete(1)

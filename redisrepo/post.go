@@ -120,6 +120,9 @@ func (r *Repo) postOnce(ctx context.Context, index int, claim string, poster Use
 	}
 	switch status := answer.status(); status {
 	case "CREATED":
+		if r.has("calendar") {
+			r.foldPosted(r.partitions[index], s.groups, answer.text(2))
+		}
 		return r.observeReply(id, answer)
 	case "TAKEN":
 		h, err := answer.hash()

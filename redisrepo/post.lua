@@ -43,7 +43,8 @@
 -- ARGV[20]  1 if voters.lua has added the placeholders of an import, else 0: this script adds them
 -- ARGV[21]  the features that are on, separated by spaces
 --
--- Replies {'CREATED', {field, value, ...}}  the hash of the new article
+-- Replies {'CREATED', {field, value, ...}, folded}  the hash of the new article; the last day up to which all of its
+--                                           calendars are folded, empty if there is one that is not folded, or none
 --         {'TAKEN', {field, value, ...}}    the number belongs to this article; nothing is written
 --         {'REPEATED', member}              the idempotency key was used for this article, with this digest
 --         {'CONFLICT'}                      the idempotency key was used with another digest
@@ -85,6 +86,7 @@ if features ~= '' and not posted_in(KEYS[14], time) then return {'STALE', '', ''
 local names = words(group_text)
 local groups = groups_at(20, {'interesting', unpack(names)}, features)
 for _, group in pairs(groups) do check_group(group, member) end
+local calendars = calendars_at(13, groups, features)
 must_be_zset(times, scores, group_names, sizes, posted)
 local last = whole(redis.call('GET', counter) or '0')
 if not last then return redis.error_reply('CORRUPT counter of articles') end
@@ -129,10 +131,15 @@ for _, name in ipairs(names) do
   index_group(group_names, sizes, groups[name], name)
 end
 if votes >= interesting_votes then enter(groups.interesting, member, score, time) end
+for _, calendar in ipairs(calendars) do schedule(calendar, member, votes) end
 if last < tonumber(number) then redis.call('SET', counter, number) end
 if digest ~= '' then redis.call('SET', record, member .. ' ' .. digest, 'EX', record_ttl) end
 if reserved then redis.call('SET', link_record, member .. ' ' .. time) end
 publish(changes, kind, member, 1, votes, math.max(0, -votes), score, group_text)
 tell(KEYS[19], max_events, 'posted', member, 1, votes, math.max(0, -votes), score, poster, group_text)
 
-return {'CREATED', redis.call('HGETALL', article)}
+local folded = calendars[1] and calendars[1].folded
+for _, calendar in ipairs(calendars) do
+  folded = folded and calendar.folded and math.min(folded, calendar.folded)
+end
+return {'CREATED', redis.call('HGETALL', article), folded and string.format('%d', folded) or ''}

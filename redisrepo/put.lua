@@ -42,6 +42,7 @@ if redis.call('EXISTS', article) == 1 then return {'STORED'} end
 local names = words(group_text)
 local groups = groups_at(16, {'interesting', unpack(names)}, features)
 for _, group in pairs(groups) do check_group(group, member) end
+local calendars = calendars_at(9, groups, features)
 must_be_zset(times, scores, group_names, sizes, posted, deleted)
 must_be_allowed(publication(changes), changes, 'HSET', article, 'ZADD', times, 'ZADD', scores, 'ZADD', posted,
   'ZADD', group_names, 'ZADD', sizes, 'ZADD', deleted, 'ZSCORE', scores)
@@ -64,5 +65,6 @@ for _, name in ipairs(names) do
   index_group(group_names, sizes, groups[name], name)
 end
 if votes >= interesting_votes then enter(groups.interesting, member, score, time) end
+for _, calendar in ipairs(calendars) do schedule(calendar, member, votes) end
 publish(changes, 'imported', member, revision, votes, downvotes, score, group_text)
 return {'STORED'}

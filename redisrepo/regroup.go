@@ -41,6 +41,7 @@ func (r *Repo) Regroup(ctx context.Context, id ArticleID, by Actor, add, remove 
 			p.moderation(),        // KEYS[6] log
 			p.sizes(),             // KEYS[7] sizes
 			p.events(),            // KEYS[8] events
+			p.clock(""),           // KEYS[9] clock
 		)
 		names := slices.Concat(groupNames(e.groups), adding, removing)
 		keys = r.groupTopKeys(groupKeys(keys, p, names...), p, e.posted, names...)

@@ -8,7 +8,8 @@
 -- KEYS[6]  moderation:      stream  the moderation log
 -- KEYS[7]  sizes:           zset  the names of all groups by negated number of articles
 -- KEYS[8]  events:         stream  the change feed
--- KEYS[9...] three keys of each name in ARGV[5], then of each in ARGV[2] and ARGV[3]; with group_top, then four of each
+-- KEYS[9]  clock:          hash    the calendar of all articles, for its fold pointer
+-- KEYS[10...] three keys of each name in ARGV[5], then of each in ARGV[2] and ARGV[3]; with group_top, then four of each
 -- ARGV[1]  the article's member
 -- ARGV[2]  names of the groups to add, separated by spaces
 -- ARGV[3]  names of the groups to remove, separated by spaces
@@ -56,7 +57,7 @@ local names = words(current)
 for _, list in ipairs({add, remove}) do
   for _, name in ipairs(list) do names[#names + 1] = name end
 end
-local groups = groups_at(9, names, features)
+local groups = groups_at(10, names, features)
 for _, group in pairs(groups) do
   if group.hours and not posted_in(group.hours, time) then return {'STALE', current, '', '', time} end
 end
@@ -70,7 +71,10 @@ for name in pairs(is_in) do list[#list + 1] = name end
 if #add > 0 and #list > max_groups then return {'TOO_MANY', #list} end
 table.sort(list, by_bytes)
 
-for _, group in pairs(groups) do check_group(group, member) end
+for _, group in pairs(groups) do
+  check_group(group, member)
+  if group.clock then check_calendar(group, KEYS[9]) end
+end
 must_be_zset(group_names, sizes)
 if moderated then
   must_be_stream(log)
@@ -83,11 +87,13 @@ local max_events = must_take_events(KEYS[8], features)
 for _, name in ipairs(add) do
   if is_in[name] then
     enter(groups[name], member, score, time)
+    if groups[name].clock then schedule(groups[name], member, votes) end
     index_group(group_names, sizes, groups[name], name)
   end
 end
 for _, name in ipairs(remove) do
   leave(groups[name], member)
+  if groups[name].clock then unschedule(groups[name], member) end
   index_group(group_names, sizes, groups[name], name)
 end
 local joined = table.concat(list, ' ')

@@ -131,6 +131,7 @@ type Repo struct {
 	acks       int    // see WithAcks
 	polls      polls
 	voteCalls  *voteCalls
+	folds      folds
 
 	histories []history    // by partition
 	seen      []*seenPosts // by partition

@@ -42,6 +42,8 @@ if deleted then time = hash[2] end
 if not time or not votes then return {'NOT_FOUND'} end
 local interesting = groups_at(14, {'interesting'}, features).interesting
 check_group(interesting, member)
+local calendars = {}
+if not deleted and posted_in(KEYS[8], time) then calendars = calendars_at(7, {}, features) end
 must_be_allowed('ZADD', scores, 'ZSCORE', scores, 'EXPIRE', voted, 'EXPIRE', downvoted, 'EXPIRE', audit,
   'UNLINK', voted, 'UNLINK', downvoted, 'UNLINK', audit)
 must_be_changeable(interesting)
@@ -56,6 +58,7 @@ for _, key in ipairs({voted, downvoted, audit}) do
   if kept > 0 then redis.call('EXPIRE', key, kept) else redis.call('UNLINK', key) end -- in the background
 end
 if deleted then return {'OK'} end
+for _, calendar in ipairs(calendars) do schedule(calendar, member, votes) end
 if votes >= interesting_votes then
   enter(interesting, member, redis.call('ZSCORE', scores, member), time)
 else

@@ -31,6 +31,7 @@ var commandsOf = map[string][]string{
 	"string":  {"GET KEY", "SET KEY a EX b", "INCRBY KEY a", "GETEX KEY EX a", "PTTL KEY", "PEXPIRE KEY a"},
 	"claim":   {"DEL KEY"},
 	"voters":  {"UNLINK KEY"},
+	"top":     {"UNLINK KEY"},
 	"stream":  {"XADD KEY MAXLEN ~ 1000000 0-0 a b", "XLEN KEY", "XRANGE KEY - + COUNT 1", "XREVRANGE KEY + - COUNT 1"},
 	"channel": {"PUBLISH KEY " + hello, "SUBSCRIBE KEY"},
 	"shard":   {"SPUBLISH KEY " + hello, "SSUBSCRIBE KEY"},
@@ -92,6 +93,12 @@ func (r *Repo) checkRights(ctx context.Context) error {
 	for _, p := range r.partitions {
 		for kind, keys := range p.keysOf(r.database) {
 			ask(kind, keys)
+		}
+		if r.has("calendar") {
+			lists := []string{p.top("h", 0, reserved), p.top("d", 0, reserved), p.top("m", 0, reserved)}
+			ask("hash", []string{p.clock(reserved)})
+			ask("zset", lists)
+			ask("top", lists)
 		}
 	}
 	for some := range slices.Chunk(questions, min(questionsPerTrip*len(r.partitions), maxQuestionsPerTrip)) {

@@ -20,6 +20,7 @@ var (
 	adoptScript   = script("adopt.lua")
 	regroupScript = script("regroup.lua")
 	rerankScript  = script("rerank.lua")
+	foldScript    = script("fold.lua")
 	listingScript = script("listing.lua")
 	rankedScript  = script("ranked.lua")
 	rateScript    = script("rate.lua")

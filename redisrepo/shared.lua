@@ -192,6 +192,55 @@ local function index_group(group_names, sizes, group, name)
   end
 end
 
+-- check_calendar ends the script with an error if a key of a calendar has another type than it must have, or if the user
+-- may not change it, and notes up to which day it is folded. The calendar of a group that has none yet begins like that of
+-- all articles, whose clock is given for a group.
+local function check_calendar(calendar, clock)
+  calendar.folded = tonumber(redis.call('HGET', calendar.clock, 'folded'))
+  if clock and redis.call('HLEN', calendar.clock) == 0 then
+    calendar.folded = tonumber(redis.call('HGET', clock, 'folded'))
+    calendar.begins = calendar.folded
+  end
+  local hours, days, months = calendar.hours, calendar.days, calendar.months
+  must_be_zset(hours, days, months)
+  must_be_allowed('ZADD', hours, 'ZADD', days, 'ZADD', months, 'ZREM', hours, 'ZREM', days, 'ZREM', months,
+    'HGET', calendar.clock, 'HSET', calendar.clock)
+end
+
+-- calendars_at returns the calendars that an article is in, checked: that of all articles, whose keys start at KEYS[first],
+-- and those of its groups; none if the feature is off.
+local function calendars_at(first, groups, features)
+  if not string.find(features, 'calendar', 1, true) then return {} end
+  local all = {clock = KEYS[first], hours = KEYS[first + 1], days = KEYS[first + 2], months = KEYS[first + 3]}
+  local calendars = {all}
+  check_calendar(all)
+  for _, group in pairs(groups) do
+    if group.clock then
+      check_calendar(group, all.clock)
+      calendars[#calendars + 1] = group
+    end
+  end
+  return calendars
+end
+
+-- schedule puts an article into the two lists of a checked calendar for its posting time, with its votes, and raises their
+-- peaks: no article of a list has more votes. A list that has an article has a peak.
+local function schedule(calendar, member, votes)
+  if calendar.begins then redis.call('HSET', calendar.clock, 'folded', calendar.begins) end
+  local is_folded = calendar.folded and tonumber(string.match(calendar.days, 'd:(%-?%d+)')) <= calendar.folded
+  for _, list in ipairs({calendar.days, is_folded and calendar.months or calendar.hours}) do
+    redis.call('ZADD', list, votes, member)
+    local peak_of = 'p:' .. string.match(list, 'top:(%a:%-?%d+)')
+    local peak = tonumber(redis.call('HGET', calendar.clock, peak_of))
+    if not peak or votes > peak then redis.call('HSET', calendar.clock, peak_of, votes) end
+  end
+end
+
+-- unschedule removes an article from a checked calendar. Peaks stay: they are bounds.
+local function unschedule(calendar, member)
+  for _, list in ipairs({calendar.hours, calendar.days, calendar.months}) do redis.call('ZREM', list, member) end
+end
+
 -- enter and leave change a checked group and its existing listings together. Scores are passed as the text
 -- that Redis returned, so none is rounded on the way.
 local function enter(group, member, score, time)

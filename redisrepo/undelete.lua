@@ -63,6 +63,7 @@ end
 local names = words(group_text)
 local groups = groups_at(18, {'interesting', unpack(names)}, features)
 for _, group in pairs(groups) do check_group(group, member) end
+local calendars = calendars_at(11, groups, features)
 must_be_zset(scores, group_names, sizes, posted, deleted)
 must_be_stream(log)
 local freed = redis.call('GET', link_record) == member .. ' 0' -- by delete.lua, and not posted again since
@@ -82,6 +83,7 @@ for _, name in ipairs(names) do
   index_group(group_names, sizes, groups[name], name)
 end
 if votes >= interesting_votes then enter(groups.interesting, member, score, time) end
+for _, calendar in ipairs(calendars) do schedule(calendar, member, votes) end
 redis.call('HDEL', article, 'deleted', 'deleted_by')
 redis.call('ZREM', deleted, member)
 if freed then redis.call('SET', link_record, member .. ' ' .. time, 'KEEPTTL') end

@@ -124,6 +124,34 @@ if votes >= interesting_votes or after >= interesting_votes then
     check_group(interesting, member)
   end
 end
+-- begin calendar
+local schedules, group_calendars = {}, 0
+local hour, day, month = string.match(KEYS[12], 'h:%-?%d+$'), string.match(KEYS[13], 'd:%-?%d+$'), string.match(KEYS[14], 'm:%-?%d+$')
+-- end calendar
+-- begin group_top
+group_calendars = last_listing - first_listing + 1
+-- end group_top
+-- begin calendar
+for c = 0, group_calendars do
+  local k = c == 0 and 11 or last_listing + 4 * c - 3
+  local clock = redis.call('HMGET', KEYS[k], 'folded', 'p:' .. day, 'p:' .. month, 'p:' .. hour)
+  local s = {clock = KEYS[k], days = KEYS[k + 2], folded = clock[1], peaks = {}}
+  if c > 0 and not s.folded and redis.call('HLEN', s.clock) == 0 then -- the group's calendar begins like that of all articles
+    s.folded = schedules[1].folded
+    if s.folded then s.peaks = {'folded', s.folded} end
+  end
+  local is_folded = s.folded and tonumber(string.sub(day, 3)) <= tonumber(s.folded)
+  local peak, peak_of
+  if is_folded then s.other, peak, peak_of = KEYS[k + 3], clock[3], month else s.other, peak, peak_of = KEYS[k + 1], clock[4], hour end
+  local n = #s.peaks
+  if not clock[2] or after > tonumber(clock[2]) then s.peaks[n + 1], s.peaks[n + 2], n = 'p:' .. day, after, n + 2 end
+  if not peak or after > tonumber(peak) then s.peaks[n + 1], s.peaks[n + 2] = 'p:' .. peak_of, after end
+  must_be_zset(s.days, s.other)
+  must_be_allowed('ZADD', s.days, 'ZADD', s.other)
+  if #s.peaks > 0 then must_be_allowed('HSET', s.clock) end
+  schedules[c + 1] = s
+end
+-- end calendar
 local first_record = recorded and redis.call('HLEN', audit) == 0
 local kept = time_to_keep(time, window, margin, now)
 local may_empty = #changes > 1 and not only_upvotes -- a set that loses its last member loses its expiry
@@ -185,6 +213,14 @@ for i = 1, #changes do
   end
 -- end events
 end
+-- begin calendar
+for i = 1, #schedules do
+  local s = schedules[i]
+  redis.call('ZADD', s.days, after, member)
+  redis.call('ZADD', s.other, after, member)
+  if #s.peaks > 0 then redis.call('HSET', s.clock, unpack(s.peaks)) end
+end
+-- end calendar
 redis.call('HSET', article, 'votes', votes, 'downvotes', downvotes, 'revision', revision)
 if renews_voted then redis.call('EXPIRE', voted, kept) end
 if renews_downvoted then redis.call('EXPIRE', downvoted, kept) end

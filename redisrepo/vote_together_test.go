@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -205,7 +206,7 @@ func TestVotesTogetherEqualVotesOneByOne(t *testing.T) {
 						t.Errorf("%s votes %v: %+v, %v; one by one %+v, %v", c.voter, c.vote, c.result, c.err, result, err)
 					}
 				}
-				if a, b := together.beside.dump(), apart.beside.dump(); a != b {
+				if a, b := withoutPeaks(together.beside.dump()), withoutPeaks(apart.beside.dump()); a != b {
 					t.Fatalf("the store holds\n%s\nwant\n%s", a, b)
 				}
 				if round == 1 && together.rules.Ranking == redisrepo.Linear { // a legacy client upvotes over what is there
@@ -455,4 +456,9 @@ func TestVotesTogetherOfTwoProcessesAreExact(t *testing.T) {
 		t.Errorf("votes = +%d -%d, want +%d -%d", a.Upvotes, a.Downvotes, ups, downs)
 	}
 	s[0].wantClean()
+}
+
+// withoutPeaks leaves the bounds of the calendar out of a dump: votes that go together pass no count between.
+func withoutPeaks(dump string) string {
+	return regexp.MustCompile(` p:[hdm]:\d+:-?\d+`).ReplaceAllString(dump, "")
 }

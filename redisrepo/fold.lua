@@ -1,0 +1,62 @@
+-- fold.lua: fold one day of a calendar: its articles leave the lists of the hours for that of the 32 days.
+--
+-- KEYS[1]    clock: or clock:NAME  hash  fold pointer and peaks of the calendar
+-- KEYS[2]    top:d:DAY...          zset  the list of the day
+-- KEYS[3]    top:m:MONTH...        zset  the list of its 32 days
+-- KEYS[4...] top:h:HOUR...         zset  the lists of its 24 hours
+-- ARGV[1] the day
+-- ARGV[2] how many days are not folded, counted back from today
+-- ARGV[3] now, Unix seconds; empty: the server's clock
+--
+-- Replies {'OK', folded, next}  up to this day all are folded, empty if the calendar has no article yet; the next day to
+--                              fold, or empty: none is due
+--         {'STALE', day}        this day is to be folded first
+-- Safe to run twice: the second run finds the day folded and changes nothing.
+--
+-- Days without articles need no call: which have some is known from the peaks of hours.
+
+local clock, days, months = KEYS[1], KEYS[2], KEYS[3]
+local day, last = tonumber(ARGV[1]), math.floor(tonumber(now_or(ARGV[3])) / 86400) - tonumber(ARGV[2])
+
+local first, next_day
+local fields, state = redis.call('HGETALL', clock), {}
+for i = 1, #fields, 2 do
+  state[fields[i]] = tonumber(fields[i + 1])
+  local hour = string.match(fields[i], '^p:h:(%-?%d+)$')
+  local its_day = hour and math.floor(hour / 24)
+  if hour and its_day <= last then
+    if not first or its_day < first then first = its_day end
+    if its_day > day and (not next_day or its_day < next_day) then next_day = its_day end
+  end
+end
+if #fields == 0 then return {'OK', '', ''} end -- there is no such calendar
+if first and first ~= day then return {'STALE', string.format('%d', first)} end
+must_be_allowed('HSET', clock)
+local folded, now_folded = state.folded, (next_day or last + 1) - 1
+
+if first then
+  local month = string.match(months, 'top:(m:%-?%d+)')
+  local peak, month_peak = state['p:d:' .. ARGV[1]], state['p:' .. month]
+  must_be_zset(days, months)
+  must_be_allowed('ZADD', months, 'HDEL', clock)
+  for i = 4, #KEYS do
+    must_be_zset(KEYS[i])
+    must_be_allowed('UNLINK', KEYS[i])
+  end
+
+  for rank = 0, redis.call('ZCARD', days) - 1, 1000 do
+    local found, added = redis.call('ZRANGE', days, rank, rank + 999, 'WITHSCORES'), {}
+    for i = 1, #found, 2 do added[i], added[i + 1] = found[i + 1], found[i] end
+    redis.call('ZADD', months, unpack(added))
+  end
+  if peak and (not month_peak or peak > month_peak) then redis.call('HSET', clock, 'p:' .. month, peak) end
+  for i = 4, #KEYS do
+    redis.call('UNLINK', KEYS[i])
+    redis.call('HDEL', clock, 'p:' .. string.match(KEYS[i], 'top:(h:%-?%d+)'))
+  end
+end
+if not folded or folded < now_folded then
+  folded = now_folded
+  redis.call('HSET', clock, 'folded', folded)
+end
+return {'OK', string.format('%d', folded), next_day and string.format('%d', next_day) or ''}
