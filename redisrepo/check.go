@@ -35,6 +35,8 @@ type Checked struct {
 //   - a saved front page has at most 100 articles, which exist or are deleted, sorted, and is not of an hour after the last
 //     one in clock:; the best ranks are those of the saved pages, except for ranks before these;
 //   - a deleted article has a hash that says so, is in none of these places, and its voters are as above;
+//   - the events of an article have its revisions in turn, up to its revision, and a milestone is a positive number, not
+//     below those of the events;
 //   - no article has a number that has not been given out.
 //
 // Each article is read in one transaction, so Check may run while votes are cast. It does not report what
@@ -102,6 +104,9 @@ func (c *checker) partition(ctx context.Context, p partition) error {
 		return c.unlisted(ctx, p, scores, members)
 	}})
 	if err := c.wrongType(scores, err); err != nil {
+		return err
+	}
+	if err := c.events(ctx, p); err != nil {
 		return err
 	}
 	return c.counter(ctx, p)

@@ -3,6 +3,7 @@ package redisrepo
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -236,9 +237,14 @@ func (c *checker) deleted(p partition, id ArticleID, f facts) {
 	c.edits(p, &a.Article, f)
 }
 
-// edits checks what an article says about its edits, and the versions that they replaced.
+// edits checks what an article says about its edits, the versions that they replaced, and its milestone.
 func (c *checker) edits(p partition, a *Article, f facts) {
 	key, h := p.article(a.ID), hashOf(f.hash.Val())
+	if text, ok := f.hash.Val()[fieldMilestone]; ok {
+		if n, err := strconv.Atoi(text); err != nil || n < 1 {
+			c.reportf("%s: milestone is %q", key, text)
+		}
+	}
 	edition, err := parseNumber(h.edition)
 	if err != nil || edition < 0 || int64(edition) > a.revision {
 		c.reportf("%s: edition is %q, but revision is %d", key, h.edition, a.revision)

@@ -55,6 +55,20 @@ func TestCheckReportsInconsistencies(t *testing.T) {
 		"all forgotten when it is over":      {after: closed, corrupt: "DEL voted:1 downvoted:1"},
 
 		"nothing": {},
+		"an event without its change": {corrupt: "XADD events: * kind voted article 2 revision 2 votes 2 downvotes 0 score 1 by bob to 1", want: []string{
+			"article:2: its newest event is of revision 2, but its revision is 1"}},
+		"a change without its event": {corrupt: "HSET article:2 revision 3", want: []string{
+			"article:2: its newest event is of revision 1, but its revision is 3"}},
+		"an event without its article": {corrupt: "XADD events: * kind posted article 99 revision 1 votes 1 downvotes 0 score 1 by bob to x", want: []string{
+			"article:99: its newest event is of revision 1, but its revision is 0"}},
+		"a missing revision": {corrupt: "HSET article:2 revision 3\nXADD events: 99999999999999-1 kind voted article 2 revision 3 votes 2 downvotes 0 score 1 by bob to 1", want: []string{
+			"events:: 99999999999999-1: article:2 has an event of revision 3 after that of revision 1"}},
+		"an event that is none": {corrupt: "XADD events: 99999999999999-1 kind nonsense article 2", want: []string{
+			"events:: 99999999999999-1 is not an event: map[article:2 kind:nonsense]"}},
+		"a milestone without its article": {corrupt: "XADD events: * kind milestone article 2 revision 1 votes 10 downvotes 0 score 1 by bob to 10", want: []string{
+			`article:2: milestone is "", but an event says 10`}},
+		"a milestone that is none": {corrupt: "HSET article:2 milestone x", want: []string{`article:2: milestone is "x"`}},
+		"a feed of the wrong type": {corrupt: "DEL events:\nSET events: 1", want: []string{"events:: has the wrong type"}},
 		"an edit without its version": {corrupt: "HSET article:2 edits 1 edited 5 edition 1", want: []string{
 			"history:2: has 0 versions, not 1: the article was edited 1 times"}},
 		"a version without its edit":       {corrupt: "HSET history:2 1 x", want: []string{"history:2: has 1 versions, not 0: the article was edited 0 times"}},

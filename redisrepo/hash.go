@@ -18,6 +18,8 @@ const (
 	fieldEdited  = "edited"  // time of the last one, Unix seconds
 	fieldEdition = "edition" // revision that the last change of the title, the text or the groups made
 
+	fieldMilestone = "milestone" // the highest of Rules.Milestones that the net votes have reached; missing: none
+
 	// Only deleted articles have the next two.
 	fieldDeleted   = "deleted" // Unix seconds
 	fieldDeletedBy = "deleted_by"

@@ -133,7 +133,7 @@ var faults = map[string]fault{
 		return func() { w.do("ACL", "SETUSER", "site", "resetpass", ">site") }
 	},
 	"rights": func(w *world, e event) func() {
-		commands := []string{"publish", "expire", "zadd", "sadd", "srem", "hset", "hincrby", "zincrby", "set", "incr", "evalsha", "zrange", "hmget", "subscribe"}
+		commands := []string{"publish", "expire", "zadd", "sadd", "srem", "hset", "hincrby", "zincrby", "set", "incr", "evalsha", "zrange", "hmget", "subscribe", "xadd", "xrange"}
 		command := commands[e.random%uint64(len(commands))]
 		w.do("ACL", "SETUSER", "site", "-"+command)
 		return func() { w.do("ACL", "SETUSER", "site", "+@all") }
