@@ -77,6 +77,7 @@ func dataset(t testing.TB, random *rand.Rand, client *redis.Client) (redisrepo.R
 		}
 	}
 	spoil(ctx, random, client, &s, now)
+	future(ctx, random, client, &s)
 	cursors(ctx, repo, &s)
 	s.texts["title"] = append([]string{" ", "t\n"}, texts...)
 	s.texts["text"] = texts
@@ -133,13 +134,21 @@ func spoil(ctx context.Context, random *rand.Rand, client *redis.Client, s *samp
 		}
 	}
 	if random.IntN(20) == 0 {
-		key := pick(random, []string{"score:", "time:", "groups:", "posted:alice", "score:go", "moderation:"})
+		key := pick(random, []string{"score:", "time:", "groups:", "posted:alice", "score:go", "moderation:", "events:"})
 		client.Del(ctx, key)
 		client.Set(ctx, key, "of another type", 0)
 	}
 	// Redis numbers the next entry after the last one: with one in the future, it does not depend on the time.
 	client.XAdd(ctx, &redis.XAddArgs{Stream: "moderation:", ID: "9000000000000-0", Values: []string{
 		"kind", pick(random, []string{"deleted", "regrouped", "no such kind"}), "article", pick(random, s.ids), "by", pick(random, foreign), "at", "1767323045", "before", "a b", "after", pick(random, foreign),
+	}})
+}
+
+// future adds an event, for the same reason.
+func future(ctx context.Context, random *rand.Rand, client *redis.Client, s *samples) {
+	client.XAdd(ctx, &redis.XAddArgs{Stream: "events:", ID: "9000000000000-0", Values: []string{
+		"kind", pick(random, []string{"deleted", "voted", "milestone", "no such kind"}), "article", pick(random, s.ids), "revision", "9", "votes", "-1", "downvotes", "2",
+		"score", pick(random, []string{"1767323045", "0.5", "x"}), "by", pick(random, foreign), "to", pick(random, []string{"1", "-1", "50", "x"}),
 	}})
 }
 
@@ -162,6 +171,10 @@ func cursors(ctx context.Context, repo *redisrepo.Repo, s *samples) {
 	entries, _, _ := repo.ModerationLog(ctx, redisrepo.PageRequest{})
 	for _, entry := range entries {
 		found = append(found, entry.Cursor)
+	}
+	events, _ := repo.Events(ctx, nil, nil, nil)
+	for _, edge := range events.Edges {
+		found = append(found, edge.Cursor())
 	}
 	s.texts["after"] = append(found, "no cursor")
 	s.texts["before"] = s.texts["after"]
