@@ -8,9 +8,9 @@ import (
 	"net/http"
 	"path"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 //go:embed all:dist
@@ -32,24 +32,23 @@ const (
 	explorerPolicy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'none'"
 )
 
-// sitePaths are the paths of the site's pages, besides /, as in site/src/router.ts. Other paths get status 404
-// with the site's own error page.
-var sitePaths = []string{"/new", "/groups", "/g/{group}", "/g/{group}/new", "/a/{number}", "/u/{user}", "/submit", "/signin"}
-
-// laterPaths are those of sitePaths whose pages are in the site's second script.
-var laterPaths = []string{"/groups", "/submit"}
+// The paths of the site's pages, besides /, as in site/src/router.ts: those of the first script and those of the second
+// one. Other paths get status 404 with the site's own error page.
+var (
+	firstPaths = []string{"/new", "/g/{group}", "/g/{group}/new", "/a/{number}", "/u/{user}", "/signin"}
+	laterPaths = []string{"/groups", "/submit", "/top/day", "/top/week", "/top/month", "/top/year", "/top/all", "/past", "/past/{day}",
+		"/votes", "/votes/up", "/votes/down", "/lab"}
+)
 
 // Handler serves the site at / and GraphiQL at /graphiql, by GET and HEAD.
 func Handler(o Options) http.Handler {
 	mux := http.NewServeMux()
 	if o.Site {
 		site := page("dist/site/index.html", sitePolicy)
-		for _, path := range sitePaths {
-			page := o.checked(site)
-			if slices.Contains(laterPaths, path) {
-				page = preload(secondScript(), page)
+		for script, paths := range map[string][]string{"": firstPaths, secondScript(): laterPaths} {
+			for _, path := range paths {
+				mux.Handle("GET "+path, o.checked(site, script))
 			}
-			mux.Handle("GET "+path, page)
 		}
 		mux.Handle("GET /", folder("dist/site", "", site, site))
 	}
@@ -62,28 +61,23 @@ func Handler(o Options) http.Handler {
 }
 
 // checked serves a page with links to its feeds, and with status 404 if the path has a number or name that nothing can
-// have.
-func (o Options) checked(page *file) http.Handler {
+// have. The browser loads script, unless it is empty, while it reads the page: the first script asks for it later.
+func (o Options) checked(page *file, script string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		for wildcard, valid := range map[string]func(string) bool{"number": isArticle, "group": o.IsGroup, "user": o.IsUser} {
+		for wildcard, valid := range map[string]func(string) bool{"number": isArticle, "day": isDay, "group": o.IsGroup, "user": o.IsUser} {
 			// The router of the site trims names, too.
 			if value := req.PathValue(wildcard); value != "" && valid != nil && !valid(strings.TrimSpace(value)) {
 				page.notFound(w)
 				return
 			}
 		}
+		if script != "" {
+			w.Header().Set("Link", "<"+script+">; rel=modulepreload")
+		}
 		if hasFeeds.MatchString(req.Pattern) {
 			page.withFeeds(req.URL.EscapedPath()).ServeHTTP(w, req)
 			return
 		}
-		page.ServeHTTP(w, req)
-	})
-}
-
-// preload has the browser load a script while it reads the page, instead of when the first script asks for it.
-func preload(script string, page http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		w.Header().Set("Link", "<"+script+">; rel=modulepreload")
 		page.ServeHTTP(w, req)
 	})
 }
@@ -104,6 +98,12 @@ var hasFeeds = regexp.MustCompile(`/new$|/\{group}$|/\{user}$`)
 func isArticle(number string) bool {
 	n, err := strconv.ParseInt(number, 10, 32)
 	return err == nil && n > 0 && strconv.FormatInt(n, 10) == number
+}
+
+// isDay reports whether a text is a date such as 2026-11-21.
+func isDay(text string) bool {
+	_, err := time.Parse(time.DateOnly, text)
+	return err == nil
 }
 
 // page returns an embedded page.

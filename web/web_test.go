@@ -250,6 +250,18 @@ func TestPathsMatchTheRouter(t *testing.T) {
 		{"/u/jane.doe", 200, sitePage},
 		{"/submit", 200, sitePage},
 		{"/signin?to=%2Fsubmit", 200, sitePage},
+		{"/top/day", 200, sitePage},
+		{"/top/week", 200, sitePage},
+		{"/top/month", 200, sitePage},
+		{"/top/year?after=x", 200, sitePage},
+		{"/top/all", 200, sitePage},
+		{"/past", 200, sitePage},
+		{"/past/2026-11-21?hour=7", 200, sitePage},
+		{"/past/2024-02-29", 200, sitePage},
+		{"/votes", 200, sitePage},
+		{"/votes/up", 200, sitePage},
+		{"/votes/down", 200, sitePage},
+		{"/lab?formula=top", 200, sitePage},
 
 		{"/graphiql", 200, explorerPage},
 		{"/graphiql/", 200, explorerPage},
@@ -277,6 +289,19 @@ func TestPathsMatchTheRouter(t *testing.T) {
 		{"/a/%EF%BC%91", 404, sitePage}, // a full-width digit
 		{"/a/17/new", 404, sitePage},
 		{"/u/alice/new", 404, sitePage},
+		{"/top", 404, sitePage},
+		{"/top/Day", 404, sitePage},
+		{"/top/DAY", 404, sitePage},
+		{"/top/hour", 404, sitePage},
+		{"/top/day/new", 404, sitePage},
+		{"/past/2026-02-29", 404, sitePage},
+		{"/past/2026-11-31", 404, sitePage},
+		{"/past/2026-1-2", 404, sitePage},
+		{"/past/20261121", 404, sitePage},
+		{"/past/yesterday", 404, sitePage},
+		{"/past/2026-11-21T12:00", 404, sitePage},
+		{"/votes/none", 404, sitePage},
+		{"/lab/", 404, sitePage},
 		{"/assets", 404, sitePage},
 		{"/assets/", 404, sitePage},
 		{"/graphiqls", 404, sitePage},
@@ -492,7 +517,7 @@ func TestPagesOfTheSecondScriptPreloadIt(t *testing.T) {
 	t.Parallel()
 	c := serve(t, everything)
 	want := "<" + secondScript(t) + ">; rel=modulepreload"
-	for path, preloaded := range map[string]bool{"/groups": true, "/submit?group=go": true, "/": false, "/new": false, "/g/go": false, "/a/17": false, "/nothing": false} {
+	for path, preloaded := range map[string]bool{"/groups": true, "/submit?group=go": true, "/top/day": true, "/past/2026-11-21": true, "/lab": true, "/past/x": false, "/": false, "/new": false, "/g/go": false, "/a/17": false, "/nothing": false} {
 		if have := c.get(path).header.Values("Link"); slices.Contains(have, want) != preloaded || len(have) > 1 {
 			t.Errorf("%s: Link is %q, preloaded: %t", path, have, preloaded)
 		}

@@ -89,7 +89,7 @@ interface ShellProps {
 }
 
 // Pages whose own query does not tell what the frame shows.
-const withoutFrame = ["submit", "signin", "missing"];
+const withoutFrame = ["submit", "signin", "missing", "votes"];
 
 function Shell({ online, away, connections, message, refresh, say }: ShellProps) {
   const visit = useVisit();

@@ -1,6 +1,7 @@
 import { useQuery, useSubscription } from "@urql/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Article, ArticleChanged, type ArticleQuery, type RowFragment } from "./gql";
+import { useLater } from "./load";
 import { changed, useSend } from "./mutations";
 import { useNow, usePage, useTitle } from "./page";
 import { explainError, sentence } from "./problem";
@@ -14,6 +15,7 @@ import { Why } from "./why";
 
 export function ArticlePage({ id }: { id: string }) {
   const { connections } = usePage();
+  const { later } = useLater();
   const [{ data, error, fetching }, execute] = useQuery({
     query: Article,
     variables: { id },
@@ -74,6 +76,7 @@ export function ArticlePage({ id }: { id: string }) {
         <section aria-labelledby="why">
           <h2 id="why">Why this article ranks here</h2>
           <Why article={article} now={now} />
+          {later && <later.Standing article={article} />}
         </section>
         <Edit data={data} now={now} />
         {article.viewerCanDelete && <DeleteButton article={article} />}

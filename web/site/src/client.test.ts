@@ -121,7 +121,15 @@ const frame = {
     signIn: "NAME",
     signInURL: null,
     explorer: true,
-    rules: { __typename: "SiteRules", voteScore: 432, downvotes: true, editWindow: 900 },
+    rules: {
+      __typename: "SiteRules",
+      voteScore: 432,
+      downvotes: true,
+      ranking: "LINEAR",
+      rankCap: 86_400,
+      halfLife: 13_560,
+      editWindow: 900,
+    },
   },
   viewer: null,
 };

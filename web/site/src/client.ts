@@ -41,6 +41,14 @@ const cache = () =>
   cacheExchange({
     keys: {
       ArticleConnection: noKey,
+      RankedConnection: noKey,
+      RankedEdge: noKey,
+      CastVoteConnection: noKey,
+      CastVoteEdge: noKey,
+      FrontPage: noKey,
+      FrontPageEdge: noKey,
+      BestRank: noKey,
+      RankAt: noKey,
       GroupConnection: noKey,
       PageInfo: noKey,
       Site: noKey,
@@ -59,10 +67,11 @@ const cache = () =>
         const entity = { __typename: "Article", id };
         const known = tallied.map((field) => [field, cache.resolve(entity, field)]);
         const before = Object.fromEntries(known) as Tally;
-        const voteScore = cache.readQuery({ query: Start })?.site.rules.voteScore ?? 0;
+        const rules = cache.readQuery({ query: Start })?.site.rules;
         return {
           __typename: "VotePayload",
-          article: before.score === undefined ? null : { ...entity, ...count(before, direction, voteScore) },
+          article:
+            before.score === undefined || !rules ? null : { ...entity, ...count(before, direction, rules) },
           userErrors: [],
         };
       },

@@ -1,7 +1,9 @@
 import { preload } from "./load";
 import { usePage } from "./page";
+import type { Rules } from "./rank";
 import { feeds, navigate, paths } from "./router";
 import { type Site, signInAddress } from "./session";
+import { duration } from "./time";
 
 /** The top of every page. `checking` is true until it is known whether the visitor is signed in. */
 export function Header({ path, checking }: { path: string; checking: boolean }) {
@@ -16,18 +18,11 @@ export function Header({ path, checking }: { path: string; checking: boolean }) 
           Frontpage
         </a>
         <nav aria-label="Site">
-          <Link to="/" path={path}>
-            Top
-          </Link>
-          <Link to="/new" path={path}>
-            New
-          </Link>
-          <Link to="/g/interesting" path={path}>
-            Interesting
-          </Link>
-          <Link to="/groups" path={path}>
-            Groups
-          </Link>
+          <Link to="/" path={path} text="Hot" />
+          <Link to="/new" path={path} text="New" />
+          <Link to="/top/day" path={path} text="Top" under="/top/" />
+          <Link to="/g/interesting" path={path} text="Interesting" />
+          <Link to="/groups" path={path} text="Groups" />
         </nav>
         <div class="who">
           <a class="button" href="/submit">
@@ -50,10 +45,19 @@ export function Header({ path, checking }: { path: string; checking: boolean }) 
   );
 }
 
-function Link({ to, path, children }: { to: string; path: string; children: string }) {
+interface LinkProps {
+  to: string;
+  path: string;
+  text: string;
+  /** The beginning of the other paths of this part of the site. */
+  under?: string;
+}
+
+function Link({ to, path, text, under }: LinkProps) {
+  const current = path === to ? "page" : under && path.startsWith(under) ? "true" : undefined;
   return (
-    <a href={to} aria-current={path === to ? "page" : undefined}>
-      {children}
+    <a href={to} aria-current={current}>
+      {text}
     </a>
   );
 }
@@ -72,8 +76,7 @@ export function Footer() {
     <footer class="shell">
       {site && (
         <p>
-          Articles are ranked by posting time. Each net vote counts as{" "}
-          {Math.round(site.rules.voteScore / 6) / 10} minutes.
+          Articles are ranked by posting time. {rule(site.rules)} <a href="/lab">Try other rules</a>.
         </p>
       )}
       <p>
@@ -87,4 +90,11 @@ export function Footer() {
       </p>
     </footer>
   );
+}
+
+/** How votes change the rank. */
+function rule({ ranking, voteScore, rankCap, halfLife }: Rules): string {
+  if (ranking === "HALF_LIFE") return `Each doubling of an article's votes counts as ${duration(halfLife)}.`;
+  const vote = `Each net vote counts as ${Math.round(voteScore / 6) / 10} minutes`;
+  return ranking === "CAPPED" ? `${vote}, all together as ${duration(rankCap)} at most.` : `${vote}.`;
 }

@@ -14,6 +14,15 @@ export type VoteDirection =
   /** No vote: withdraws an earlier one. */
   | 'NONE';
 
+/** Rules by which votes count against age in the order SCORE. */
+export type SiteRanking =
+  /** Each net vote adds `voteScore` seconds. */
+  | 'LINEAR'
+  /** As LINEAR, but all votes together add at most `rankCap` seconds, and take at most half of it. */
+  | 'CAPPED'
+  /** Votes add `halfLife` seconds for each doubling of 1 plus the net votes, and take as much if they are negative. */
+  | 'HALF_LIFE';
+
 /** Ways to sign in. */
 export type SignInMethod =
   /** With any name, in the header X-User-ID: the site is in development mode. */
@@ -23,9 +32,54 @@ export type SignInMethod =
   /** Through a proxy that authenticates users. */
   | 'PROXY';
 
+/** A formula to rank articles by, and its parameters. A parameter of another formula is an error with the code BAD_USER_INPUT. */
+export type RankBy = {
+  /** The formula. */
+  formula?: RankFormula;
+  /** GRAVITY: how fast age counts against votes, 0.1 to 5. Default: 1.8, as on Hacker News. */
+  gravity?: number | null | undefined;
+  /** HALF_LIFE: the age, in seconds, for which votes have to double; 60 to 315360000. Default: the site's, 13560 unless configured otherwise. */
+  halfLife?: number | null | undefined;
+  /** LINEAR: the seconds that a net vote is worth, 1 to 1000000000. Default: SiteRules.voteScore. */
+  voteScore?: number | null | undefined;
+};
+
+/** Formulas of an article's net votes v, posting time t in Unix seconds, and age at the instant of the ranking. */
+export type RankFormula =
+  /** The net votes, whatever the age. */
+  | 'TOP'
+  /**
+   * t plus halfLife * log2(1 + v), rounded, or for negative votes t minus what as many positive
+   * ones add: of two articles, the one that is older by halfLife needs twice the votes. 45000 s
+   * for a factor of 10, as on Reddit, is a halfLife of 13545.
+   */
+  | 'HALF_LIFE'
+  /**
+   * The logarithm of (v - 1) / (age + 2)^gravity, the age in hours, in whole millionths: Hacker
+   * News'. Articles with fewer than 2 votes come last, those with more votes first. The list
+   * ends after 1,000 articles: a cursor of the last one is an error with the code
+   * BAD_USER_INPUT.
+   */
+  | 'GRAVITY'
+  /** t plus voteScore * v: the order SCORE, unless the site is configured otherwise. */
+  | 'LINEAR';
+
+/** Times that end at the instant of a ranking. */
+export type Span =
+  /** 24 hours. */
+  | 'DAY'
+  /** 7 days. */
+  | 'WEEK'
+  /** 30 days. */
+  | 'MONTH'
+  /** 365 days. */
+  | 'YEAR'
+  /** Articles of any age. */
+  | 'ALL';
+
 export type RowFragment = { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> };
 
-export type FrameFragment = { site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean } }, viewer: { id: string, name: string } | null };
+export type FrameFragment = { site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { id: string, name: string } | null };
 
 export type GroupsQueryVariables = Exact<{
   prefix?: string | null | undefined;
@@ -33,7 +87,7 @@ export type GroupsQueryVariables = Exact<{
 }>;
 
 
-export type GroupsQuery = { groups: { nodes: Array<{ id: string, name: string, articleCount: number }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean } }, viewer: { id: string, name: string } | null };
+export type GroupsQuery = { groups: { nodes: Array<{ id: string, name: string, articleCount: number }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { id: string, name: string } | null };
 
 export type ArticleByLinkQueryVariables = Exact<{
   link: string;
@@ -42,5 +96,37 @@ export type ArticleByLinkQueryVariables = Exact<{
 
 export type ArticleByLinkQuery = { articleByLink: { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } | null };
 
+export type TopQueryVariables = Exact<{
+  span?: Span | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type TopQuery = { ranking: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { id: string, name: string } | null };
+
+export type LabQueryVariables = Exact<{
+  by: RankBy;
+  span?: Span | null | undefined;
+}>;
+
+
+export type LabQuery = { ranking: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, votes: number, createdAt: string }> } | null };
+
+export type RanksQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type RanksQuery = { articles: { nodes: Array<{ id: string }> } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { id: string, name: string } | null };
+
+export type StandingQueryVariables = Exact<{
+  id: string | number;
+}>;
+
+
+export type StandingQuery = { article: { id: string, first: number | null, tenth: number | null, thirtieth: number | null } | null };
+
 export const Groups = ("query Groups($prefix:String$after:String){...Frame groups(orderBy:ARTICLE_COUNT prefix:$prefix first:100 after:$after){nodes{id name articleCount}pageInfo{hasNextPage endCursor}}}" + frameFragment) as unknown as TypedDocumentNode<GroupsQuery, GroupsQueryVariables>;
 export const ArticleByLink = ("query ArticleByLink($link:URL!){articleByLink(link:$link){...Row}}" + rowFragment) as unknown as TypedDocumentNode<ArticleByLinkQuery, ArticleByLinkQueryVariables>;
+export const Top = ("query Top($span:Span$after:String){...Frame ranking(span:$span after:$after){nodes{...Row}pageInfo{hasNextPage endCursor}totalCount}}" + rowFragment + frameFragment) as unknown as TypedDocumentNode<TopQuery, TopQueryVariables>;
+export const Lab = ("query Lab($by:RankBy!$span:Span){ranking(by:$by span:$span first:25){nodes{id number title link votes createdAt}totalCount}}") as unknown as TypedDocumentNode<LabQuery, LabQueryVariables>;
+export const Ranks = ("query Ranks{...Frame articles:articlesConnection(order:SCORE first:100){nodes{id}}}" + frameFragment) as unknown as TypedDocumentNode<RanksQuery, RanksQueryVariables>;
+export const Standing = ("query Standing($id:ID!){article(id:$id){id first:votesToReach(rank:1)tenth:votesToReach(rank:10)thirtieth:votesToReach(rank:30)}}") as unknown as TypedDocumentNode<StandingQuery, StandingQueryVariables>;

@@ -1,14 +1,25 @@
 import { GroupsPage } from "./groups";
+import { LabPage } from "./lab";
 import type { LaterRoute } from "./router";
+import { Missing } from "./states";
 import { SubmitPage } from "./submit";
+import { TopPage } from "./top";
 
 // The second script of the site: what most visits do not need. It is loaded on demand, see load.ts.
+
+export { Standing } from "./standing";
 
 export function Page({ route }: { route: LaterRoute }) {
   switch (route.page) {
     case "groups":
       return <GroupsPage />;
+    case "lab":
+      return <LabPage />;
     case "submit":
       return <SubmitPage />;
+    case "top":
+      return <TopPage span={route.span} />;
+    default:
+      return <Missing level={1} />;
   }
 }

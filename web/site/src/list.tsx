@@ -17,6 +17,10 @@ export interface Source {
   read(data: unknown): PageFragment | null | undefined;
   /** Whether the list is ordered by score. */
   ranked: boolean;
+  /** Whether the rows have no ranks. */
+  unnumbered?: boolean;
+  /** What the row of an article says instead of offering to explain its score. */
+  note?(article: RowFragment, now: number): string;
   /** Which new articles to count: all, or those of a group. If missing, none. */
   posted?: { group?: string };
 }
@@ -84,7 +88,7 @@ export function ArticleList({ source, empty }: { source: Source; empty: Componen
         after={start}
         index={0}
         parts={parts}
-        rank={start ? undefined : 1}
+        rank={start || source.unnumbered ? undefined : 1}
         restored={restored ? wanted : 0}
         empty={empty}
         onShown={onShown}
@@ -142,6 +146,7 @@ function Part({ source, after, index, parts, rank, above, restored, empty, onSho
             article={article}
             now={now}
             rank={rank && rank + i}
+            note={source.note?.(article, now)}
             above={source.ranked ? (page.nodes[i - 1] ?? above) : undefined}
           />
         ))}

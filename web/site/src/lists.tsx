@@ -8,17 +8,17 @@ import { signOut } from "./session";
 import { Empty } from "./states";
 
 /** A source of articles: a query, and where its result has the page of articles. */
-function source<Data, Variables extends { after?: string | null }>(
+export function source<Data, Variables extends { after?: string | null }>(
   query: TypedDocumentNode<Data, Variables>,
   variables: Omit<Variables, "after">,
   read: (data: Data) => PageFragment | null | undefined,
-  rest: Pick<Source, "ranked" | "posted">,
+  rest: Omit<Source, "query" | "variables" | "read">,
 ): Source {
   return { query, variables, read: read as Source["read"], ...rest };
 }
 
 export function HomePage({ order }: { order: ArticleOrder }) {
-  const title = order === "TIME" ? "New articles" : "Top articles";
+  const title = order === "TIME" ? "New articles" : "Front page";
   useTitle(order === "TIME" ? title : "");
   const list = useMemo(
     () =>
@@ -56,7 +56,7 @@ export function GroupPage({ name, order }: { name: string; order: ArticleOrder }
       <header class="heading">
         <h1 dir="auto">{name}</h1>
         <nav aria-label="Order">
-          {tab("SCORE", "Top")}
+          {tab("SCORE", "Hot")}
           {tab("TIME", "New")}
         </nav>
       </header>

@@ -5,13 +5,25 @@ const top = (group?: string): Route => ({ page: "list", order: "SCORE", group })
 const newest = (group?: string): Route => ({ page: "list", order: "TIME", group });
 const missing: Route = { page: "missing" };
 
-// sitePaths in web.go has the same paths.
+// web.go has the same paths.
 test.each<[string, Route]>([
   ["/", top()],
   ["/new", newest()],
   ["/groups", { page: "groups" }],
   ["/submit", { page: "submit" }],
   ["/signin", { page: "signin" }],
+  ["/top/day", { page: "top", span: "DAY" }],
+  ["/top/week", { page: "top", span: "WEEK" }],
+  ["/top/month", { page: "top", span: "MONTH" }],
+  ["/top/year", { page: "top", span: "YEAR" }],
+  ["/top/all", { page: "top", span: "ALL" }],
+  ["/past", { page: "past" }],
+  ["/past/2026-11-21", { page: "past", day: "2026-11-21" }],
+  ["/past/2024-02-29", { page: "past", day: "2024-02-29" }],
+  ["/votes", { page: "votes" }],
+  ["/votes/up", { page: "votes", direction: "UP" }],
+  ["/votes/down", { page: "votes", direction: "DOWN" }],
+  ["/lab", { page: "lab" }],
   ["/g/go", top("go")],
   ["/g/go/new", newest("go")],
   ["/g/new", top("new")],
@@ -65,6 +77,19 @@ test.each<[string, Route]>([
   ["/u/", missing],
   ["/u/alice/new", missing],
   ["/constructor", missing],
+  ["/top", missing],
+  ["/top/Day", missing],
+  ["/top/DAY", missing],
+  ["/top/hour", missing],
+  ["/top/day/new", missing],
+  ["/past/2026-02-29", missing],
+  ["/past/2026-11-31", missing],
+  ["/past/2026-1-2", missing],
+  ["/past/20261121", missing],
+  ["/past/yesterday", missing],
+  ["/past/2026-11-21T12:00", missing],
+  ["/votes/none", missing],
+  ["/lab/", missing],
   ["/g/%", missing],
   ["/g/%zz", missing],
   ["/u/%ff", missing],
@@ -100,6 +125,7 @@ test.each(names)("links with the name %s lead to its page", (name) => {
 });
 
 test("links without a name lead to their page", () => {
+  expect(parse(paths.top("MONTH"))).toEqual({ page: "top", span: "MONTH" });
   expect(parse(paths.list("SCORE"))).toEqual(top());
   expect(parse(paths.list("TIME"))).toEqual(newest());
   expect(parse(paths.article(17))).toEqual({ page: "article", id: "article:17" });

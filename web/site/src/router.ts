@@ -12,7 +12,17 @@ export type Route =
   | { page: "missing" };
 
 /** A page of the second script. */
-export type LaterRoute = { page: "groups" } | { page: "submit" };
+export type LaterRoute =
+  | { page: "groups" | "submit" | "lab" }
+  | { page: "top"; span: Span }
+  | { page: "past"; day?: string }
+  | { page: "votes"; direction?: (typeof directions)[number] };
+
+/** The spans of the lists of top articles. */
+export const spans = ["DAY", "WEEK", "MONTH", "YEAR", "ALL"] as const;
+export type Span = (typeof spans)[number];
+/** The directions of the lists of votes. */
+export const directions = ["UP", "DOWN"] as const;
 
 /** Returns the page of a path: `missing` for an unknown path, or one that cannot be decoded. */
 export function parse(path: string): Route {
@@ -38,6 +48,9 @@ export function parse(path: string): Route {
       case "groups":
       case "submit":
       case "signin":
+      case "past":
+      case "votes":
+      case "lab":
         return { page: first };
     }
   } else if (second !== "") {
@@ -49,12 +62,20 @@ export function parse(path: string): Route {
       case "u":
         return { page: "user", name: second };
     }
+    const span = spans.find((span) => span.toLowerCase() === second);
+    if (first === "top" && span) return { page: first, span };
+    const direction = directions.find((direction) => direction.toLowerCase() === second);
+    if (first === "votes" && direction) return { page: first, direction };
+    if (first === "past" && isDay(second)) return { page: first, day: second };
   }
   return { page: "missing" };
 }
 
 const maxNumber = 2 ** 31 - 1;
 const isArticle = (number: string) => /^[1-9]\d{0,9}$/.test(number) && Number(number) <= maxNumber;
+
+/** Reports whether a text is a date such as 2026-11-21. */
+const isDay = (text: string) => text.length === 10 && new Date(text).toJSON()?.startsWith(text);
 
 // Browsers resolve the path segments "." and "..". A trailing space, which no name has, prevents that.
 const segment = (name: string) => encodeURIComponent(/^\.\.?$/.test(name) ? `${name} ` : name);
@@ -64,6 +85,7 @@ export const paths = {
     group ? `/g/${segment(group)}${order === "TIME" ? "/new" : ""}` : order === "TIME" ? "/new" : "/",
   article: (number: number) => `/a/${number}`,
   user: (name: string) => `/u/${segment(name)}`,
+  top: (span: Span) => `/top/${span.toLowerCase()}`,
 };
 
 /** The path before the feeds of a page. Pages without their own have those of the front page. */

@@ -12,10 +12,14 @@ interface RowProps {
   now: number;
   rank?: number;
   above?: RowFragment;
+  note?: string;
 }
 
-/** An article in a list. `above` is the preceding article, in a list ordered by score. */
-export function Row({ article, now, rank, above }: RowProps) {
+/**
+ * An article in a list. `above` is the preceding article, in a list ordered by score. Other lists may have a `note`,
+ * which can be empty, instead of the explanation of the score.
+ */
+export function Row({ article, now, rank, above, note }: RowProps) {
   const [explained, setExplained] = useState(false);
   const why = useId();
   if (article.deletedAt) {
@@ -43,16 +47,20 @@ export function Row({ article, now, rank, above }: RowProps) {
           )}
         </h2>
         <Facts article={article} now={now}>
-          <button
-            type="button"
-            class="plain"
-            aria-expanded={explained}
-            aria-controls={why}
-            aria-label={`Why here: ${article.title}`}
-            onClick={() => setExplained(!explained)}
-          >
-            why here?
-          </button>
+          {note === undefined ? (
+            <button
+              type="button"
+              class="plain"
+              aria-expanded={explained}
+              aria-controls={why}
+              aria-label={`Why here: ${article.title}`}
+              onClick={() => setExplained(!explained)}
+            >
+              why here?
+            </button>
+          ) : (
+            <span>{note}</span>
+          )}
         </Facts>
         <div id={why}>{explained && <Why article={article} now={now} above={above} />}</div>
       </div>

@@ -16,7 +16,7 @@ const site: Site = {
   signIn: "NAME",
   signInURL: null,
   explorer: true,
-  rules: { voteScore: 432, downvotes: true },
+  rules: { voteScore: 432, downvotes: true, ranking: "LINEAR", rankCap: 86_400, halfLife: 13_560 },
 };
 const defaults = { ...site };
 const anonymous = { credentials: {} };

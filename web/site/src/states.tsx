@@ -23,11 +23,11 @@ export function Empty({ title, level = 2, children }: EmptyProps) {
 }
 
 /** The page for an unknown address. */
-export function Missing({ level }: { level?: 1 | 2 }) {
+export function Missing({ level, why }: { level?: 1 | 2; why?: string }) {
   return (
     <Empty level={level} title="Page not found">
       <p>
-        Check the address, or <a href="/">go to the front page</a>.
+        {why} Check the address, or <a href="/">go to the front page</a>.
       </p>
     </Empty>
   );
@@ -47,7 +47,7 @@ export function Failed({ error, retry, level }: { error: CombinedError; retry():
     const timer = setInterval(retry, retryWait);
     return () => clearInterval(timer);
   }, [connections]);
-  if (mistyped) return <Missing level={level} />;
+  if (mistyped) return <Missing level={level} why={explainError(error)} />;
   return (
     <div class="empty" role="alert">
       <p>{explainError(error)}</p>
