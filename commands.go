@@ -33,6 +33,7 @@ type program struct {
 	Import       importFile `cmd:"" help:"Add the articles of a CSV file to the store, or all of an export to an empty store."`
 	Export       exportSite `cmd:"" help:"Write the site to standard output: articles, groups, votes, the moderation log. import reads it back."`
 	Check        check      `cmd:"" help:"Check the store for inconsistencies. Exit code 1 if there are any."`
+	Rank         rank       `cmd:"" help:"Print the front page as it stands and as it would be under the settings given, such as --ranking halflife --half-life 6h. It changes nothing."`
 	Undelete     undelete   `cmd:"" help:"Restore a deleted article, with its rank."`
 	Audit        audit      `cmd:"" help:"List who voted on an article and, if AUDIT_SECRET is set, when and from which address (as a keyed hash)."`
 	Backup       backup     `cmd:"" help:"Write a snapshot of the private server's data to a file, while the site is used."`
