@@ -63,6 +63,23 @@ test.describe("axe finds no accessibility problems", () => {
         await check(page, "an article");
       });
 
+      test("on rankings", async ({ page }) => {
+        await page.goto("/top/week");
+        await expect(rows(page)).not.toHaveCount(0);
+        await check(page, "the top of a week");
+        await page.goto("/past");
+        await expect(page.getByRole("main").getByRole("heading", { level: 1 })).toBeVisible();
+        await check(page, "the front page of a past hour");
+        await page.goto("/lab");
+        await expect(rows(page)).not.toHaveCount(0);
+        await check(page, "the ranking lab");
+        await page.getByRole("radio", { name: "Top" }).check();
+        await check(page, "the ranking lab without a slider");
+        await page.goto("/a/1");
+        await expect(page.getByText("The first 10", { exact: true })).toBeVisible();
+        await check(page, "where an article stands");
+      });
+
       test("on forms, error pages and empty lists", async ({ page, server, watch }) => {
         watch.allowed.push(/status of 404|ERR_CONNECTION_REFUSED/);
         await page.goto("/submit");
@@ -103,6 +120,11 @@ test.describe("axe finds no accessibility problems", () => {
           await page.goto("/submit");
           await expect(page.getByText("is saved in this window while you")).toBeVisible();
           await check(page, "the submit form, signed out");
+          for (const path of ["/top/day", "/past", "/lab"]) {
+            await page.goto(path);
+            await expect(page.getByRole("main").getByRole("heading").first()).toBeVisible();
+            await check(page, `an empty ${path}`);
+          }
         });
       });
     });
@@ -120,15 +142,17 @@ test("the tab order is the reading order", async ({ page, server }) => {
   await page.goto("/");
   await expect(rows(page)).toHaveCount(1);
   const order: string[] = [];
-  for (let i = 0; i < 18; i++) {
+  for (let i = 0; i < 21; i++) {
     await page.keyboard.press("Tab");
     order.push((await focused(page)).trim().replace(/^#/, ""));
   }
   expect(order).toEqual([
     "Skip to the content",
     "Frontpage",
-    "Top",
+    "Hot",
     "New",
+    "Top",
+    "Past",
     "Interesting",
     "Groups",
     "Submit",
@@ -141,6 +165,7 @@ test("the tab order is the reading order", async ({ page, server }) => {
     "go",
     "web",
     "Why here: One",
+    "Try other rules",
     "Feed",
     "GraphQL API",
   ]);
@@ -165,7 +190,9 @@ test("navigation focuses the new page, and the back button restores the focus", 
   for (const [link, path] of [
     ["New", "/new"],
     ["Groups", "/groups"],
-    ["Top", "/"],
+    ["Top", "/top/day"],
+    ["Past", "/past"],
+    ["Hot", "/"],
   ] as const) {
     await page.getByRole("navigation", { name: "Site" }).getByRole("link", { name: link }).press("Enter");
     await expect(page).toHaveURL(path);

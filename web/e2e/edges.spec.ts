@@ -183,7 +183,7 @@ test.describe("a server that only runs trusted documents", () => {
     await expect(page.getByRole("heading", { name: "Trusted" })).toBeVisible();
     await page.getByRole("button", { name: "Vote up" }).click();
     await expect(page.locator(".count > [aria-hidden]")).toHaveText("0");
-    await page.getByRole("link", { name: "Top" }).click();
+    await page.getByRole("link", { name: "Hot" }).click();
     await expect(rows(page)).toHaveCount(1);
   });
 });

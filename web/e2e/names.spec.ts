@@ -131,13 +131,18 @@ test.describe("on a narrow screen", () => {
       await expect(page.locator(".why")).toBeVisible();
       await fits();
     }
+    for (const path of ["/top/day", "/lab", "/lab?formula=LINEAR"]) {
+      await page.goto(path);
+      await expect(rows(page)).toHaveCount(2);
+      await fits();
+    }
     for (const path of ["/a/1", "/a/2"]) {
       await page.goto(path);
       await expect(page.getByRole("heading", { name: title })).toBeVisible();
       await page.getByText("Delete this article").click();
       await fits();
     }
-    for (const path of ["/groups", "/g/none", "/nowhere", "/signin"]) {
+    for (const path of ["/groups", "/g/none", "/nowhere", "/signin", "/past"]) {
       await page.goto(path);
       await expect(page.getByRole("main").getByRole("heading").first()).toBeVisible();
       await page.keyboard.press("?");

@@ -76,7 +76,7 @@ export function ArticlePage({ id }: { id: string }) {
         <section aria-labelledby="why">
           <h2 id="why">Why this article ranks here</h2>
           <Why article={article} now={now} />
-          {later && <later.Standing article={article} />}
+          {later && <later.Standing article={article} now={now} />}
         </section>
         <Edit data={data} now={now} />
         {article.viewerCanDelete && <DeleteButton article={article} />}

@@ -21,6 +21,7 @@ export function Header({ path, checking }: { path: string; checking: boolean }) 
           <Link to="/" path={path} text="Hot" />
           <Link to="/new" path={path} text="New" />
           <Link to="/top/day" path={path} text="Top" under="/top/" />
+          <Link to="/past" path={path} text="Past" under="/past/" />
           <Link to="/g/interesting" path={path} text="Interesting" />
           <Link to="/groups" path={path} text="Groups" />
         </nav>

@@ -1,5 +1,6 @@
 import { GroupsPage } from "./groups";
 import { LabPage } from "./lab";
+import { PastPage } from "./past";
 import type { LaterRoute } from "./router";
 import { Missing } from "./states";
 import { SubmitPage } from "./submit";
@@ -15,6 +16,8 @@ export function Page({ route }: { route: LaterRoute }) {
       return <GroupsPage />;
     case "lab":
       return <LabPage />;
+    case "past":
+      return <PastPage name={route.day} />;
     case "submit":
       return <SubmitPage />;
     case "top":

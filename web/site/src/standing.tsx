@@ -1,14 +1,16 @@
 import { useQuery } from "@urql/preact";
 import { useEffect } from "preact/hooks";
 import type { RowFragment } from "./gql";
-import { Standing as StandingQuery } from "./later-gql";
+import { type StandingQuery as Data, Standing as StandingQuery } from "./later-gql";
 import { usePage } from "./page";
+import { Plot } from "./plot";
 import { counted } from "./text";
+import { moment } from "./time";
 
 const settling = 1000; // milliseconds
 
-/** Says which places an article reached, and how many votes others take. */
-export function Standing({ article }: { article: RowFragment }) {
+/** Says which ranks an article reached and could reach, and shows where it stood in the last week. */
+export function Standing({ article, now }: { article: RowFragment; now: number }) {
   const { connections } = usePage();
   const [{ data }, execute] = useQuery({ query: StandingQuery, variables: { id: article.id } });
   useEffect(() => {
@@ -17,21 +19,32 @@ export function Standing({ article }: { article: RowFragment }) {
   }, [article.votes, connections]);
   const standing = data?.article;
   if (!standing) return null;
-  const { first, tenth, thirtieth } = standing;
+  const { first, tenth, thirtieth, bestRank, ranks } = standing;
   const goals: [string, number | null][] = [
     ["The first place", first],
     ["The first 10", tenth],
     ["The first 30", thirtieth],
   ];
   return (
-    <dl class="standing">
-      {goals.map(([name, votes]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{goal(votes)}</dd>
-        </div>
-      ))}
-    </dl>
+    <>
+      <dl class="standing">
+        {goals.map(([name, votes]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{goal(votes)}</dd>
+          </div>
+        ))}
+        {bestRank && (
+          <div>
+            <dt>Best rank</dt>
+            <dd>
+              {bestRank.rank} <span class="about">{short(bestRank.at, now)}</span>
+            </dd>
+          </div>
+        )}
+      </dl>
+      <History ranks={ranks} now={now} />
+    </>
   );
 }
 
@@ -39,4 +52,42 @@ export function Standing({ article }: { article: RowFragment }) {
 function goal(votes: number | null): string {
   if (votes === null) return "out of reach";
   return votes > 0 ? counted(votes, "more vote") : "reached";
+}
+
+/** Formats a time without its seconds: "21 Nov, 09:12". */
+const short = (at: string | number, now: number) => moment(new Date(at).getTime(), now).slice(0, -3);
+
+type Ranks = NonNullable<Data["article"]>["ranks"];
+
+// Ranks on a logarithmic axis: the first places matter most.
+const yOf = (rank: number) => 1 - Math.log10(rank) / 2;
+
+function History({ ranks, now }: { ranks: Ranks; now: number }) {
+  const known = ranks.map(({ at, rank }) => ({ at: Date.parse(at), rank })).sort((a, b) => a.at - b.at);
+  const first = known.findIndex(({ rank }) => rank !== null);
+  const shown = known.slice(Math.max(0, first - 1));
+  const [from, to] = [shown[0]?.at ?? 0, shown.at(-1)?.at ?? 0];
+  if (first < 0 || to === from) return null;
+  const best = Math.min(...shown.map(({ rank }) => rank ?? 100));
+  return (
+    <Plot
+      label={`Rank over time: best ${best}, since ${short(from, now)}`}
+      xTicks={[
+        { at: 0, text: short(from, now) },
+        { at: 1, text: short(to, now) },
+      ]}
+      yTicks={[1, 3, 10, 30, 100].map((rank) => ({ at: yOf(rank), text: `${rank}` }))}
+      lines={[
+        {
+          name: "Rank",
+          kind: "chosen",
+          points: shown.map(({ at, rank }) =>
+            rank === null ? undefined : [(at - from) / (to - from), yOf(rank)],
+          ),
+        },
+      ]}
+    >
+      Its rank at each full hour, among the first 100.
+    </Plot>
+  );
 }

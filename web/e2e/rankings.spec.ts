@@ -1,0 +1,304 @@
+import type { Page } from "@playwright/test";
+import { expect, test } from "./fixtures";
+import { expectIds, gate, manyArticles, onOperation, rows, shown, up, votes } from "./helpers";
+import type { Server } from "./server";
+
+/** The ids of a ranking, by the API. */
+async function ranking(server: Server, parameters: string): Promise<{ id: string }[]> {
+  const { ranking } = await server.execute<{ ranking: { nodes: { id: string; title: string }[] } }>(
+    `{ ranking(${parameters}) { nodes { id title } } }`,
+  );
+  return ranking.nodes;
+}
+
+test.describe("top articles", () => {
+  test.use({ csv: manyArticles(60) });
+
+  test("have a page for each span, in the order of their votes", async ({ page, server }) => {
+    await page.goto("/");
+    await page.getByRole("link", { name: "Top", exact: true }).click();
+    await expect(page).toHaveURL("/top/day");
+    await expect(page).toHaveTitle("Top of the last 24 hours · Frontpage");
+    for (const [tab, span] of [
+      ["Week", "WEEK"],
+      ["Month", "MONTH"],
+      ["Year", "YEAR"],
+      ["All time", "ALL"],
+      ["Day", "DAY"],
+    ] as const) {
+      await page.getByRole("navigation", { name: "Span" }).getByRole("link", { name: tab }).click();
+      await expect(page).toHaveURL(`/top/${span.toLowerCase()}`);
+      const articles = await ranking(server, `span: ${span}, first: 25`);
+      expect(articles).toHaveLength(25);
+      await expect.poll(async () => (await rows(page).all()).length).toBeGreaterThanOrEqual(25);
+      expect((await rows(page).locator(".title").allTextContents()).slice(0, 25)).toEqual(
+        articles.map(({ title }: { id: string; title?: string }) => title),
+      );
+    }
+    const nav = page.getByRole("navigation", { name: "Site" });
+    await expect(nav.getByRole("link", { name: "Top" })).toHaveAttribute("aria-current", "page");
+  });
+
+  test("are paged by cursors with addresses, in the order of the first page", async ({ page, server }) => {
+    const all = await ranking(server, "span: ALL, first: 60");
+    await page.goto("/top/all");
+    await expect(rows(page)).not.toHaveCount(0);
+    for (let i = 0; i < 3; i++) await page.getByRole("contentinfo").scrollIntoViewIfNeeded();
+    await expectIds(page, all);
+    await expect(rows(page).locator(".rank")).toHaveText(all.map((_, i) => `${i + 1}`));
+    await expect(page).toHaveURL(/\/top\/all\?after=/);
+
+    await page.reload();
+    await expectIds(page, all);
+    const other = await page.context().newPage();
+    await other.goto(page.url());
+    await expect(other.getByText("further down this list")).toBeVisible();
+    expect(all.slice(25).map(({ id }) => id)).toContain(await rows(other).first().getAttribute("data-id"));
+  });
+
+  test("show votes at once, and say nothing of the score", async ({ page, server }) => {
+    await page.goto("/top/day");
+    const [first] = await ranking(server, "span: DAY, first: 1");
+    if (!first) throw new Error("no articles");
+    const row = shown(page, first);
+    const before = Number(await votes(row).textContent());
+    await up(row).click();
+    await expect(votes(row)).toHaveText(`${before + 1}`);
+    await expect(page.getByRole("button", { name: "Why here" })).toHaveCount(0);
+  });
+});
+
+/** The full hour of now, plus a number of hours. */
+function hours(offset: number): { day: string; hour: number } {
+  const time = new Date(Math.floor(Date.now() / 3_600_000 + offset) * 3_600_000);
+  return { day: time.toISOString().slice(0, 10), hour: time.getUTCHours() };
+}
+
+test.describe("the front page of a past hour", () => {
+  test.use({ csv: manyArticles(5) });
+
+  test("is shown as the API has it, with the votes of now", async ({ page, server }) => {
+    // The server saves the front page of the current hour when something changes in it.
+    const { day, hour } = hours(0);
+    await server.post({ title: "Later" });
+    const at = `${day}T${`${hour}`.padStart(2, "0")}:00:00Z`;
+    const { frontPage } = await server.execute<{ frontPage: { edges: { node: { id: string } }[] } | null }>(
+      "query ($at: Time!) { frontPage(at: $at) { edges { node { id } } } }",
+      { at },
+    );
+    expect(frontPage?.edges).toHaveLength(5);
+    await page.goto(`/past/${day}?hour=${hour}`);
+    await expect(page.getByText(`as it stood at ${at.slice(11, 16)} UTC`)).toBeVisible();
+    await expectIds(page, frontPage?.edges.map(({ node }) => node) ?? []);
+    const [first] = frontPage?.edges ?? [];
+    if (!first) throw new Error("no articles");
+    const before = Number(await votes(shown(page, first.node)).textContent());
+    await up(shown(page, first.node)).click();
+    await expect(votes(shown(page, first.node))).toHaveText(`${before + 1}`);
+  });
+
+  test("can be chosen by day and hour", async ({ page }) => {
+    await page.goto("/");
+    await page.getByRole("link", { name: "Past", exact: true }).click();
+    await expect(page).toHaveURL("/past");
+    const yesterday = hours(-24);
+    await expect(page.getByLabel("Day", { exact: true })).toHaveValue(yesterday.day);
+    await expect(page.getByLabel("Hour, UTC")).toHaveValue(`${yesterday.hour}`);
+    await page.getByRole("link", { name: "Day before" }).click();
+    await expect(page).toHaveURL(`/past/${hours(-48).day}?hour=${yesterday.hour}`);
+    await page.getByRole("link", { name: "Day after" }).click();
+    await expect(page).toHaveURL(`/past/${yesterday.day}?hour=${yesterday.hour}`);
+    await page.getByLabel("Day", { exact: true }).fill("2020-02-29");
+    await page.getByLabel("Hour, UTC").selectOption("07:00");
+    await page.getByRole("button", { name: "Show" }).click();
+    await expect(page).toHaveURL("/past/2020-02-29?hour=7");
+    await expect(page.getByRole("heading", { level: 1 })).toHaveText("Saturday 29 February 2020");
+    await expect(page.getByRole("heading", { name: "No front page of this hour" })).toBeVisible();
+    await page.getByRole("link", { name: "See the latest one" }).click();
+    await expect(page.getByLabel("Day", { exact: true })).toHaveValue(hours(0).day);
+    await expect(page.getByRole("link", { name: "Day after" })).toHaveCount(0);
+  });
+});
+
+test.describe("the ranking lab", () => {
+  test.use({ demo: true });
+
+  const slider = (page: Page) => page.getByRole("slider");
+
+  test("ranks the articles again as its controls move, by keyboard", async ({ page, server }) => {
+    await page.goto("/lab");
+    await expectIds(
+      page,
+      await ranking(server, "by: {formula: GRAVITY, gravity: 1.8}, span: WEEK, first: 25"),
+    );
+    await expect(slider(page)).toHaveAttribute("aria-valuetext", "1.8");
+    await slider(page).focus();
+    await page.keyboard.press("Home");
+    await expectIds(
+      page,
+      await ranking(server, "by: {formula: GRAVITY, gravity: 0.1}, span: WEEK, first: 25"),
+    );
+    await page.keyboard.press("ArrowRight");
+    await expect(page).toHaveURL("/lab?formula=GRAVITY&gravity=0.2&span=WEEK");
+
+    await page.getByRole("radio", { name: "Half-life" }).check();
+    await expectIds(
+      page,
+      await ranking(server, "by: {formula: HALF_LIFE, halfLife: 21600}, span: WEEK, first: 25"),
+    );
+    await expect(slider(page)).toHaveAttribute("aria-valuetext", "6 h");
+    await page.getByRole("radio", { name: "Linear" }).check();
+    await expect(slider(page)).toHaveAttribute("aria-valuetext", "7 min 12 s");
+    await expectIds(
+      page,
+      await ranking(server, "by: {formula: LINEAR, voteScore: 432}, span: WEEK, first: 25"),
+    );
+    await page.getByRole("radio", { name: "Top" }).check();
+    await page.getByRole("radio", { name: "Day" }).check();
+    await expectIds(page, await ranking(server, "by: {formula: TOP}, span: DAY, first: 25"));
+    await expect(slider(page)).toHaveCount(0);
+    await expect(page).toHaveURL("/lab?formula=TOP&span=DAY");
+  });
+
+  test("asks once for many moves, and shows the answer of the last", async ({ page, server }) => {
+    await page.goto("/lab");
+    await expect(rows(page)).toHaveCount(25);
+    let asked = 0;
+    const { open, opened } = gate();
+    await onOperation(page, "Lab", async (route) => {
+      asked++;
+      await opened;
+      await route.continue();
+    });
+    await slider(page).focus();
+    for (let i = 0; i < 10; i++) await page.keyboard.press("ArrowRight");
+    await expect.poll(() => asked).toBeGreaterThanOrEqual(1);
+    expect(asked).toBeLessThan(10);
+    await page.keyboard.press("End");
+    open();
+    await expectIds(page, await ranking(server, "by: {formula: GRAVITY, gravity: 5}, span: WEEK, first: 25"));
+  });
+
+  test("has its state in the address", async ({ page, server }) => {
+    await page.goto("/lab?formula=HALF_LIFE&halfLife=13560&span=ALL");
+    await expectIds(
+      page,
+      await ranking(server, "by: {formula: HALF_LIFE, halfLife: 13560}, span: ALL, first: 25"),
+    );
+    await expect(slider(page)).toHaveAttribute("aria-valuetext", "3 h 46 min");
+    await page.getByRole("radio", { name: "Month" }).check();
+    await expect(page).toHaveURL("/lab?formula=HALF_LIFE&halfLife=13560&span=MONTH");
+    await rows(page).first().getByRole("link").click();
+    await expect(page).toHaveURL(/\/a\/\d+$/);
+    await page.goBack();
+    await expect(page.getByRole("radio", { name: "Month" })).toBeChecked();
+    await expect(slider(page)).toHaveAttribute("aria-valuetext", "3 h 46 min");
+  });
+
+  test("shows the request, which gives the same articles", async ({ page, context, server }) => {
+    await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.goto("/lab?formula=GRAVITY&gravity=1.2&span=WEEK");
+    await page.getByRole("button", { name: "Copy the GraphQL document" }).click();
+    await expect(page.getByText("Copied.")).toBeVisible();
+    const document = await page.evaluate(() => navigator.clipboard.readText());
+    const { ranking } = await server.execute<{ ranking: { nodes: { id: string }[] } }>(document);
+    await expectIds(page, ranking.nodes);
+    await expect(page.locator("pre").nth(1)).toContainText(`curl -s ${server.url}/query `);
+  });
+
+  test("says how far articles are from their places on the front page", async ({ page, server }) => {
+    await page.goto("/lab?formula=TOP&span=ALL");
+    const front = (await server.articles()).map(({ id }) => id);
+    const top = await ranking(server, "span: ALL, first: 25");
+    await expectIds(page, top);
+    const moves = top.map(({ id }, i) => {
+      const from = front.indexOf(id);
+      return from === i ? "=" : `${from > i ? "▲" : "▼"}${Math.abs(from - i)}`;
+    });
+    await expect(rows(page).locator(".move > [aria-hidden]")).toHaveText(moves);
+  });
+
+  test("draws the site's rule beside the chosen one", async ({ page }) => {
+    await page.goto("/lab?formula=HALF_LIFE&halfLife=86400");
+    const plot = page.getByRole("img", {
+      name: /After 24 hours: 21 by this formula, 210 by the site's rule/,
+    });
+    await expect(plot.locator("path")).toHaveCount(2);
+    const line = () => plot.locator("path.chosen").getAttribute("d");
+    const before = await line();
+    await slider(page).focus();
+    await page.keyboard.press("Home");
+    await expect(page.getByRole("img", { name: /over a billion by this formula/ })).toBeVisible();
+    expect(await page.locator("path.chosen").getAttribute("d")).not.toBe(before);
+  });
+});
+
+test("an article's page says how many votes its goals need", async ({ page, server }) => {
+  const posted = [];
+  for (let i = 0; i < 12; i++) posted.push(await server.post({ title: `Number ${i}` }));
+  const [first, last] = [posted[0], posted.at(-1)];
+  if (!first || !last) throw new Error("too few articles");
+  for (const name of ["cleo", "dan", "eve"])
+    for (const article of posted.slice(1)) await server.vote(article, "UP", name);
+  await page.goto(`/a/${first.number}`);
+  const goal = (name: string) => page.locator(".standing div").filter({ hasText: name }).locator("dd");
+  await expect(goal("The first 30")).toHaveText("reached");
+  const { article } = await server.execute<{ article: { first: number; tenth: number } }>(
+    "query ($id: ID!) { article(id: $id) { first: votesToReach(rank: 1) tenth: votesToReach(rank: 10) } }",
+    { id: first.id },
+  );
+  await expect(goal("The first 10")).toHaveText(`${article.tenth} more votes`);
+  for (let i = 0; i < article.first; i++) await server.vote(first, "UP", `voter${i}`);
+  await expect(goal("The first place")).toHaveText("reached");
+});
+
+test.describe("by another rule of the site", () => {
+  for (const [settings, explained] of [
+    [{ RANKING: "halflife", HALF_LIFE: "6h" }, "Each doubling of an article's votes counts as 6 h."],
+    [
+      { RANKING: "capped", RANK_CAP: "10m" },
+      "Each net vote counts as 7.2 minutes, all together as 10 min at most.",
+    ],
+  ] as const) {
+    test.describe(settings.RANKING, () => {
+      test.use({ settings });
+
+      test("a vote shows the score that the server will give, at once", async ({ page, server }) => {
+        const article = await server.post({ title: "One" });
+        await server.vote(article, "UP", "cleo");
+        await page.goto(`/a/${article.number}`);
+        await expect(page.getByRole("contentinfo")).toContainText(explained);
+        const score = page.locator(".why p");
+        const { open, opened } = gate();
+        await onOperation(page, "Vote", async (route) => {
+          await opened;
+          await route.continue();
+        });
+        await up(page.locator("article")).click();
+        await expect(votes(page.locator("article"))).toHaveText("3");
+        const optimistic = await score.textContent();
+        open();
+        await expect.poll(async () => (await server.article(article)).votes).toBe(3);
+        const { score: real } = await server.article(article);
+        expect(optimistic).toContain(`Its score is ${real.toLocaleString("en")}:`);
+      });
+    });
+  }
+});
+
+test("pages of the second script offer to try again if it cannot be loaded", async ({
+  page,
+  server,
+  watch,
+}) => {
+  watch.allowed.push(/ERR_FAILED/);
+  await server.post({ title: "One" });
+  await page.route(/\/later-.*\.js$/, (route) => route.abort());
+  await page.goto("/");
+  await page.getByRole("link", { name: "Groups" }).click();
+  await expect(page.getByRole("alert")).toContainText("could not be loaded");
+  await page.unroute(/\/later-.*\.js$/);
+  await page.getByRole("button", { name: "Try again" }).click();
+  await expect(page).toHaveURL("/groups");
+  await expect(page.getByRole("heading", { name: "Groups" })).toBeVisible();
+});
