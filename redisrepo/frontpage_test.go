@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo"
+	"frontpage/redistest"
 	"frontpage/store"
 )
 
@@ -448,4 +449,60 @@ func TestWriteThatCannotSaveTheFrontPageChangesNothing(t *testing.T) {
 			t.Errorf("%s: the store was\n%s\nand is\n%s", what, before, after)
 		}
 	}
+}
+
+func TestMigrateCopiesFrontPages(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ from, to int }{{1, 1}, {1, 4}, {2, 4}} {
+		t.Run(fmt.Sprint(tt.from, " to ", tt.to), func(t *testing.T) {
+			t.Parallel()
+			w := newFrontWalk(newSite(t, oneHourIn, redisrepo.WithPartitions(tt.from)), 3)
+			for range 300 {
+				w.step()
+			}
+			w.compare()
+			target := redistest.Start(t)
+			options := []redisrepo.Option{redisrepo.WithPartitions(tt.to), redisrepo.WithClock(w.clock.now)}
+			if _, err := redisrepo.Migrate(t.Context(), w.server.Client, target.Client, w.rules, func(string) {}, options...); err != nil {
+				t.Fatal(err)
+			}
+			other := *w.site
+			other.server, other.raw = target, target.Client
+			w.site = other.reopened(target.Client, nil, redisrepo.WithPartitions(tt.to))
+			w.compare()
+			for range 300 {
+				w.step()
+			}
+			w.compare()
+		})
+	}
+}
+
+// Front pages are remembered only since the feature is on: what they were before cannot be known.
+func TestFrontPagesBeginAgainWhenTheyAreSwitchedOn(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	a := s.post("alice")
+	s.clock.advance(time.Hour)
+	s.vote(a.ID, "bob", up)
+	if _, err := s.BestRanks(s.ctx, []redisrepo.ArticleID{a.ID}); err != nil {
+		t.Fatal(err)
+	}
+	first := s.clock.now()
+	without := s.reopened(s.client(), func(r *redisrepo.Rules) { r.FrontPages = 0 })
+	if keys, fields := s.do("EXISTS front: best:"), s.do("HMGET clock: front front_since ranked"); keys != int64(0) || fmt.Sprint(fields) != "[<nil> <nil> <nil>]" {
+		t.Errorf("the store has %v keys of front pages, and the fields %v", keys, fields)
+	}
+	without.vote(a.ID, "carol", up)
+	again := without.reopened(s.client(), func(r *redisrepo.Rules) { r.FrontPages = time.Hour })
+	for _, at := range []time.Time{first, s.clock.now()} {
+		if page, err := again.FrontPage(s.ctx, at); page != nil || err != nil {
+			t.Errorf("FrontPage(%v) = %s, %v, want none", at, frontText(page), err)
+		}
+	}
+	s.clock.advance(time.Hour)
+	if page, err := again.FrontPage(s.ctx, s.clock.now()); page == nil || err != nil {
+		t.Errorf("FrontPage after the next full hour = %v, %v, want one", page, err)
+	}
+	again.wantClean()
 }

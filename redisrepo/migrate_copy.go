@@ -39,7 +39,7 @@ func (m *migration) pass(ctx context.Context) (took time.Duration, err error) {
 	for _, step := range []func(context.Context) error{
 		func(ctx context.Context) error { return m.from.eachBatch(ctx, m.put) },
 		func(ctx context.Context) error { return m.to.eachBatch(ctx, m.prune) },
-		m.indexGroups, m.copyLog, m.copyNumbers,
+		m.indexGroups, m.copyLog, m.copyFrontPages, m.copyNumbers,
 	} {
 		if err := step(ctx); err != nil {
 			return 0, err

@@ -52,7 +52,7 @@ func parseCell(name string) cell {
 		} else {
 			c.content = notCopied // the listing of a group
 		}
-	case "posted", "deleted", "top", "cast":
+	case "posted", "deleted", "top", "cast", "best":
 		c.content, c.split = zsets, true
 	case "clock":
 		c.content, c.spread = hashes, true
@@ -62,7 +62,7 @@ func parseCell(name string) cell {
 		c.content = texts
 	case "moderation":
 		c.content = entries
-	case "groups", "sizes", "meta", "front", "best", "events":
+	case "groups", "sizes", "meta", "front", "events":
 		c.content = notCopied
 	}
 	return c

@@ -261,7 +261,7 @@ func (s *site) used() (stop func()) {
 }
 
 // readers are the commands that Migrate may send to the original. The script is a write without effect.
-var readers = strings.Fields("hello client hmget hgetall exists eval dbsize pubsub scan get hget hscan sscan zscan pttl smismember zmscore xrange xrevrange")
+var readers = strings.Fields("hello client hmget hgetall exists eval dbsize pubsub scan get hget hscan sscan zscan zrange pttl smismember zmscore xrange xrevrange")
 
 // A migration is killed after 1, 2, 4 and so on round trips, while the site is written to, and begun again each time.
 func TestMigrateCopiesASiteInUse(t *testing.T) {
