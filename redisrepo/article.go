@@ -35,6 +35,8 @@ type Article struct {
 	postedAt    float64 // CreatedAt as Redis stores it, Unix seconds
 	revision    int64   // number of changes, except those by legacy clients
 	edits       int64   // number of changes of Title or Text
+	recorded    bool    // whether all votes were in the histories of their voters when it was read
+	unrecorded  bool    // whether some were not, since a legacy client cast them
 }
 
 // Number is the article's bare number.
@@ -114,6 +116,7 @@ func (r *Repo) decode(id ArticleID, h hash, a *decoded) error {
 	// The scripts compare whole seconds: this is the last one within the window.
 	a.VotingEndsAt = unixTime(math.Floor(postedAt + r.rules.VotingWindow.Seconds()))
 	r.apply(&a.Article, s)
+	a.recorded, a.unrecorded = h.cast != "" && h.cast == h.votes, h.cast != "" && h.cast != h.votes
 	return nil
 }
 
@@ -213,6 +216,7 @@ func (r *Repo) apply(a *Article, s state) {
 
 // setVotes sets the votes and what follows from them.
 func (r *Repo) setVotes(a *Article, votes, downvotes float64) {
+	a.recorded = false // until it is read
 	a.Score = a.postedAt + r.rules.Worth(votes)
 	a.Votes, a.Downvotes = int(votes), int(downvotes)
 	a.Upvotes = a.Votes + a.Downvotes

@@ -46,8 +46,8 @@ func floorDiv(a, b int64) int64 {
 	return a / b
 }
 
-// features are the names of the features that are on, as the scripts are told them: front with the hours for which pages are
-// kept, events with the number of events.
+// features are the names of the features that are on, as the scripts are told them: cast with the time for which votes
+// are kept, seconds, front with the hours for which pages are kept, events with the number of events.
 func (r Rules) features() string {
 	var names []string
 	for _, f := range []struct {
@@ -56,7 +56,7 @@ func (r Rules) features() string {
 	}{
 		{"calendar", r.Calendar},
 		{"group_top", r.Calendar && r.GroupTop},
-		{"cast", r.VoteHistory != NoHistory},
+		{"cast=" + strconv.FormatInt(seconds(r.VoteHistory), 10), r.VoteHistory != NoHistory},
 		{"front=" + strconv.FormatInt(r.frontHours(), 10), r.FrontPages > 0},
 		{"events=" + strconv.Itoa(r.Events), r.Events > 0},
 	} {

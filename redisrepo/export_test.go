@@ -93,3 +93,9 @@ func (r *Repo) Tags() []string { return Tags(len(r.partitions)) }
 
 // Looked returns how many articles Redis looked at for a page.
 func Looked(p RankedPage) int { return p.looked }
+
+// Comparable returns the article without what depends on how it was read.
+func (a Article) Comparable() Article {
+	a.recorded, a.unrecorded = false, false
+	return a
+}

@@ -11,6 +11,7 @@ const (
 	fieldDownvotes = "downvotes"
 	fieldGroups    = "groups"    // names separated by spaces; missing if only legacy clients wrote the hash
 	fieldRevision  = "revision"  // number of changes
+	fieldCast      = "cast"      // net votes that are in the histories of their voters; missing if they are not all there
 	fieldUncounted = "uncounted" // "1" if the poster's own vote is recorded, but does not count
 
 	// Only edited articles have the next two; edition, also those that were regrouped.
@@ -27,7 +28,7 @@ const (
 
 // hash is an article's hash. Missing fields are empty, other fields are ignored.
 type hash struct {
-	title, link, text, poster, time, votes, downvotes, groups, revision, uncounted, edits, edited, edition, deleted, deletedBy string
+	title, link, text, poster, time, votes, downvotes, groups, revision, cast, uncounted, edits, edited, edition, deleted, deletedBy string
 
 	grouped bool // whether it has the field groups
 }
@@ -52,6 +53,8 @@ func (h *hash) set(field, value string) {
 		h.groups, h.grouped = value, true
 	case fieldRevision:
 		h.revision = value
+	case fieldCast:
+		h.cast = value
 	case fieldUncounted:
 		h.uncounted = value
 	case fieldEdits:

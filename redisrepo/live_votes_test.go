@@ -94,7 +94,7 @@ func TestWatchedVoteIsReadAgainAfterAnOutage(t *testing.T) {
 
 func TestWatchedVoteIsForgottenWithTheVoters(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, plain)
 	a := s.post("alice")
 	if _, err := s.WatchArticles(s.ctx, []redisrepo.ArticleID{a.ID}); err != nil {
 		t.Fatal(err)

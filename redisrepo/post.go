@@ -263,6 +263,9 @@ func (r *Repo) postCall(id ArticleID, poster UserName, s submission, o postOptio
 	keys = rankingKeys(keys, p, o.hour) // KEYS[13] to [19]
 	keys = groupKeys(groupKeys(keys, p, Interesting), p, s.groups...)
 	keys = r.groupTopKeys(keys, p, o.hour, s.groups...)
+	if r.has("cast") {
+		keys = append(keys, p.cast(poster, o.hour.month()))
+	}
 	return keys, []any{
 		id.String(), // ARGV[1] member
 		strconv.Itoa(int(id) / len(r.partitions)), // ARGV[2] number

@@ -20,7 +20,8 @@
 -- KEYS[17] front:         zset     the front pages of past hours
 -- KEYS[18] best:          zset     the best rank of articles
 -- KEYS[19] events:        stream   the change feed
--- KEYS[20...] three keys of the group interesting, then of each name in ARGV[14]; with group_top, then four of each
+-- KEYS[20...] three keys of the group interesting, then of each name in ARGV[14]; with group_top, then four of each; with
+--           cast, then cast:USER:MONTH, a zset: what the poster voted on among the articles of that month
 -- ARGV[1]   the article's member
 -- ARGV[2]   its number among those that KEYS[8] gives out
 -- ARGV[3]   the poster's member
@@ -64,6 +65,7 @@ local window, margin, interesting_votes = ARGV[11], tonumber(ARGV[12]), tonumber
 local group_text, now, digest, record_ttl = ARGV[14], ARGV[15], ARGV[16], ARGV[17]
 local kind, reserved, prepared = ARGV[18], tonumber(ARGV[19]), ARGV[20] == '1' -- reserved: nil if empty
 local features = ARGV[21]
+local history = tonumber(string.match(features, 'cast=(%d+)')) -- nil without cast
 
 if digest ~= '' then
   local stored = redis.call('GET', record)
@@ -88,6 +90,7 @@ local groups = groups_at(20, {'interesting', unpack(names)}, features)
 for _, group in pairs(groups) do check_group(group, member) end
 local calendars = calendars_at(13, groups, features)
 must_be_zset(times, scores, group_names, sizes, posted)
+if history then must_be_zset(KEYS[#KEYS]) end
 local last = whole(redis.call('GET', counter) or '0')
 if not last then return redis.error_reply('CORRUPT counter of articles') end
 
@@ -95,6 +98,7 @@ must_be_allowed(publication(changes), changes, 'HSET', article, 'UNLINK', voted,
   'UNLINK', downvoted, 'SADD', downvoted, 'EXPIRE', downvoted, 'ZADD', times, 'ZADD', scores, 'ZADD', posted,
   'ZADD', group_names, 'ZADD', sizes, 'SET', counter, 'ZSCORE', scores, 'HGETALL', article)
 if digest ~= '' then must_be_allowed('SET', record) end
+if history then must_be_allowed('ZADD', KEYS[#KEYS], 'EXPIRE', KEYS[#KEYS]) end
 if reserved then must_be_allowed('SET', link_record) end
 for _, group in pairs(groups) do must_be_changeable(group) end
 local max_events = kind == 'posted' and must_take_events(KEYS[19], features) -- imports are not in the feed
@@ -120,6 +124,13 @@ if kept >= margin then
   if not prepared then add_placeholders(set, 1, placeholders) end
   redis.call('EXPIRE', voted, kept)
   redis.call('EXPIRE', downvoted, kept)
+  if history then
+    redis.call('HSET', article, 'cast', votes)
+    if not counted or votes > 0 then
+      redis.call('ZADD', KEYS[#KEYS], time, string.sub(member, 9))
+      if history > 0 then redis.call('EXPIRE', KEYS[#KEYS], cast_expiry(time, window, history, now)) end
+    end
+  end
 end
 
 redis.call('ZADD', times, time, member)

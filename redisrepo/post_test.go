@@ -23,8 +23,9 @@ func TestPostStoresTheHashAndIndexes(t *testing.T) {
 		t.Errorf("Post = %s, want %s", got, want)
 	}
 	want := fmt.Sprintf(`article:: 1, ends: false
-article:1: map[downvotes:0 groups:c-x go lang link:https://go.dev poster:user:alice revision:1 text: a
+article:1: map[cast:1 downvotes:0 groups:c-x go lang link:https://go.dev poster:user:alice revision:1 text: a
 b  time:%[1]d title:Go votes:1], ends: false
+cast:alice:641: [{%[2]v 1}], ends: true
 clock:: map[folded:20504 front:492324 front_since:492325 p:d:20513:1 p:h:492324:1], ends: false
 events:: [map[article:1 by:alice downvotes:0 kind:posted revision:1 score:%[4]d to:c-x go lang votes:1]], ends: false
 group:c-x: [article:1], ends: false
@@ -32,7 +33,7 @@ group:go: [article:1], ends: false
 group:lang: [article:1], ends: false
 groups:: [{0 c-x} {0 go} {0 lang}], ends: false
 link:a2e0cac798040a079bc79ff08aaa5374: article:1 %[1]d, ends: false
-meta:: map[calendar:on cast:on events:on front:on index:0 interesting_votes:200 layout:3 partitions:1 ranking:linear vote_score:432 voting_window:604800], ends: false
+meta:: map[calendar:on cast:on cast_since:%[1]d 640 34560000 604800 events:on front:on index:0 interesting_votes:200 layout:3 partitions:1 ranking:linear vote_score:432 voting_window:604800], ends: false
 posted:alice: [{%[2]v article:1}], ends: false
 score:: [{%[3]v article:1}], ends: false
 sizes:: [{-1 c-x} {-1 go} {-1 lang}], ends: false

@@ -98,41 +98,6 @@ func (r *Repo) observeHash(id ArticleID, h hash, fields int, a *decoded) (*Artic
 	return r.observe(id, h, a)
 }
 
-// Votes returns the user's position on each article, in one round trip. A position is nil if it is not
-// known any more: voters are forgotten an hour after the voting window, even if that is made longer afterwards.
-func (r *Repo) Votes(ctx context.Context, voter UserName, articles []*Article) ([]*Vote, error) {
-	votes := make([]*Vote, len(articles))
-	ups, downs := make([]*redis.BoolCmd, len(articles)), make([]*redis.BoolCmd, len(articles))
-	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
-		for i, a := range articles {
-			if r.votersForgotten(a) {
-				continue
-			}
-			p := r.partition(a.ID)
-			ups[i] = pipe.SIsMember(ctx, p.voted(a.ID), voter.member())
-			downs[i] = pipe.SIsMember(ctx, p.downvoted(a.ID), voter.member())
-		}
-	})
-	if err != nil {
-		return nil, storeError("read votes", err)
-	}
-	for i := range articles {
-		if ups[i] == nil {
-			continue
-		}
-		vote := None
-		// A legacy client that upvotes over a downvote leaves both: they cancel out.
-		if ups[i].Val() {
-			vote += Up
-		}
-		if downs[i].Val() {
-			vote += Down
-		}
-		votes[i] = &vote
-	}
-	return votes, nil
-}
-
 // ArticleCounts returns the number of articles in each group, in one round trip; 0 for an empty group.
 func (r *Repo) ArticleCounts(ctx context.Context, names []GroupName) ([]int, error) {
 	cards := make([]*redis.IntCmd, 0, len(names)*len(r.partitions))

@@ -8,7 +8,8 @@
 //	article:         string  last article number given out
 //	article:<n>      hash    title, link, text, poster, time, votes (net), downvotes,
 //	                         groups (names separated by spaces), revision (number of changes),
-//	                         uncounted (1 if the poster's own vote does not count);
+//	                         uncounted (1 if the poster's own vote does not count), cast (those net votes
+//	                         that are in cast:; missing if some are from a time without it);
 //	                         of an edited article also edits (number of changes of the title or the
 //	                         text), edited (time of the last), edition (revision that the last change
 //	                         of the title, the text or the groups made);
@@ -26,6 +27,9 @@
 //	groups:          zset    names of the non-empty groups, for listing them by name
 //	sizes:           zset    the same names by negated number of articles, for listing the largest first
 //	posted:<name>    zset    article:<n> of the user's articles, by posting time
+//	cast:<name>:<m>  zset    n, or -n for a downvote, of the articles of month m (32 days) that the user
+//	                         voted on, by the time of the vote; 0 if the oldest of more than 10,000 were
+//	                         dropped; expires VoteHistory after the last vote that can be cast
 //	deleted:         zset    article:<n> of the deleted articles, by time of deletion; they are in
 //	                         no other listing and in no group
 //	front:           zset    saved front pages by full hour, hours since 1970: the hour, then number and
@@ -140,6 +144,8 @@ type Repo struct {
 	// forgotten is the posting time before which the voters of articles were forgotten under an earlier, shorter
 	// voting window, Unix seconds. Votes on them are refused, although voting may be open by now.
 	forgotten atomic.Int64
+
+	casts castRecord // set by New
 }
 
 // Option is an option of New.
@@ -175,6 +181,9 @@ func New(ctx context.Context, client redis.UniversalClient, rules Rules, options
 	}
 	if err := r.applyRules(ctx); err != nil {
 		return nil, storeError("apply the rules", err)
+	}
+	if err := r.openCasts(ctx); err != nil {
+		return nil, storeError("open the histories of votes", err)
 	}
 	return r, nil
 }

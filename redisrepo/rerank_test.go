@@ -63,7 +63,7 @@ func TestChangedRulesApplyToExistingArticles(t *testing.T) {
 
 func TestLongerWindowDoesNotReopenArticlesWithoutVoters(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *redisrepo.Rules) { r.VotingWindow = time.Hour }, one)
+	s := newSite(t, func(r *redisrepo.Rules) { r.VotingWindow, r.VoteHistory = time.Hour, redisrepo.NoHistory }, one)
 	a := s.post("alice")
 	s.vote(a.ID, "bob", up)
 	s.clock.set(3 * time.Hour)

@@ -30,6 +30,7 @@ var commandsOf = map[string][]string{
 	"listing": {"ZINTERSTORE KEY 0 KEY", "PEXPIRE KEY a", "PTTL KEY", "UNLINK KEY"},
 	"string":  {"GET KEY", "SET KEY a EX b", "INCRBY KEY a", "GETEX KEY EX a", "PTTL KEY", "PEXPIRE KEY a"},
 	"claim":   {"DEL KEY"},
+	"casts":   {"ZADD KEY a b", "ZREM KEY /", "ZCARD KEY", "ZMSCORE KEY a", "ZRANGE KEY 0 0", "ZREMRANGEBYRANK KEY a a", "EXPIRE KEY a", "PTTL KEY", "UNLINK KEY"},
 	"voters":  {"UNLINK KEY"},
 	"top":     {"UNLINK KEY"},
 	"stream":  {"XADD KEY MAXLEN ~ 1000000 0-0 a b", "XLEN KEY", "XRANGE KEY - + COUNT 1", "XREVRANGE KEY + - COUNT 1"},
@@ -56,6 +57,7 @@ func (p partition) keysOf(database int) map[string][]string {
 		"listing": listings,
 		"string":  {p.counter(), p.post(reserved, reserved), p.link(reserved), p.document("///"), p.rate(Subject{rule: reserved, user: reserved})},
 		"claim":   {p.post(reserved, reserved)},
+		"casts":   {p.cast(reserved, 0)},
 		"voters":  {p.voted(0), p.downvoted(0), p.audit(0)},
 		"stream":  {p.moderation(), p.events()},
 		channel:   {p.changes(database)},
@@ -92,7 +94,9 @@ func (r *Repo) checkRights(ctx context.Context) error {
 	}
 	for _, p := range r.partitions {
 		for kind, keys := range p.keysOf(r.database) {
-			ask(kind, keys)
+			if kind != "casts" || r.has("cast") {
+				ask(kind, keys)
+			}
 		}
 		if r.has("calendar") {
 			lists := []string{p.top("h", 0, reserved), p.top("d", 0, reserved), p.top("m", 0, reserved)}

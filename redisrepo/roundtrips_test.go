@@ -99,7 +99,7 @@ func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
 		"groups by size":                   {call: func(s setup) { groupsBySize(s.site) }, want: calls{2, 3, "evalsha scard scard"}},
 		"an article by its link":           {call: func(s setup) { _, _ = s.ArticleByLink(s.ctx, "https://example.com/") }, want: calls{1, 1, "get"}},
 		"positions":                        {call: func(s setup) { votesOf(s.site, s.ungrouped, s.grouped) }, want: calls{1, 4, "sismember sismember sismember sismember"}},
-		"forgotten positions":              {before: func(s setup) { s.clock.set(2 * week) }, call: func(s setup) { votesOf(s.site, s.ungrouped) }},
+		"forgotten positions":              {before: func(s setup) { s.clock.set(2 * week) }, call: func(s setup) { votesOf(s.site, s.ungrouped, s.grouped) }, want: calls{1, 1, "zmscore"}},
 		"an import":                        {call: func(s setup) { s.Import(s.ctx, oldArticles(3)) }, want: calls{2, 4, "evalsha evalsha evalsha evalsha"}},
 		"an import without loaded scripts": {before: flush, call: func(s setup) { s.Import(s.ctx, oldArticles(1)) }, want: calls{4, 4, "evalsha eval evalsha eval"}},
 		"a listing of a group without loaded scripts": {before: flush, call: func(s setup) { s.list(best("a")) }, want: calls{2, 2, "evalsha eval"}},

@@ -71,6 +71,9 @@ func voteText(rules Rules) string {
 	if rules.Events > 0 {
 		ranking += fmt.Sprintf("local max_events, milestones = %d, {%s}\n", rules.Events, strings.Trim(strings.ReplaceAll(fmt.Sprint(rules.Milestones), " ", ", "), "[]"))
 	}
+	if rules.VoteHistory != NoHistory {
+		ranking += fmt.Sprintf("local history = %d\n", seconds(rules.VoteHistory))
+	}
 	return fmt.Sprintf("%slocal window, margin, interesting_votes, front_hours, first_listing = %d, %d, %d, %d, %d\n%s",
 		ranking, seconds(rules.VotingWindow), seconds(voterMargin), rules.InterestingVotes, rules.frontHours(), first, withShared(withBlocks(readLua("vote.lua"), blocks)))
 }

@@ -152,6 +152,12 @@ local function time_to_keep(time, window, margin, now)
   return math.ceil(tonumber(time) + tonumber(window) + tonumber(margin) - tonumber(now))
 end
 
+-- cast_expiry returns how long a user's votes on the articles of a month of 32 days are still kept: seconds, from now to
+-- history after the last vote on one of them can be cast.
+local function cast_expiry(time, window, history, now)
+  return math.ceil((math.floor(tonumber(time) / 2764800) + 1) * 2764800 + window + history - now)
+end
+
 -- add_placeholders adds the voters import:first to import:last. They stand for the voters of an import, and
 -- differ from the members of users.
 local function add_placeholders(set, first, last)

@@ -19,7 +19,7 @@
 -- KEYS[17]  events:            stream   the change feed
 -- KEYS[18...] score:NAME       zset     of each name in ARGV[2], its listing by score; need not exist. Then, with
 --           group_top, clock:NAME, top:h:HOUR:NAME, top:d:DAY:NAME and top:m:MONTH:NAME of each. Then, with cast, for
---           each vote cast:USER:MONTH, a zset
+--           each vote cast:USER:MONTH, a zset: what the voter voted on among the articles of that month
 -- ARGV[1]   the article's member
 -- ARGV[2]   the article's groups as the caller expects them: sorted names, separated by spaces
 -- ARGV[3]   posting time of the article that the caller knows, as it was replied; empty: it knows none
@@ -42,6 +42,7 @@
 -- other ranking, as worth in shared.lua takes it, window the voting window in seconds, margin how much longer the voters
 -- are kept, interesting_votes the net votes that make an article interesting.
 -- max_events is how many events the change feed keeps, milestones the net votes that make an event.
+-- With cast, history is how long votes are kept in cast:USER:MONTH, seconds, or 0: for ever.
 -- front_hours is for how many hours front pages are kept, first_listing the index in KEYS of the first listing. Blocks of
 -- features that are off are left out, and the blocks keyed, with KEYS[11] to [17], if all are: then first_listing is 11.
 -- Safe to run twice: the second run finds the positions set and changes nothing.
@@ -51,7 +52,7 @@ local channel, audit = KEYS[6], KEYS[7]
 local member, groups, known_time, known_title = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 local time = redis.call('ZSCORE', times, member)
-local hash = redis.call('HMGET', article, 'votes', 'downvotes', 'groups', 'revision', 'title', 'uncounted')
+local hash = redis.call('HMGET', article, 'votes', 'downvotes', 'groups', 'revision', 'title', 'uncounted', 'cast')
 local votes, downvotes, revision = whole(hash[1] or '0'), whole(hash[2] or '0'), whole(hash[4] or '0')
 local hash_groups, uncounted = hash[3], hash[6] == '1'
 if not time then return {'NOT_FOUND'} end
@@ -81,7 +82,7 @@ for i = 6, #ARGV, 2 do
   else
     reply[#reply + 1] = before
     if position ~= before or up + down == 2 then -- 2: a legacy client upvoted over a downvote
-      changes[#changes + 1] = {voter, position, up, down, ARGV[i], ARGV[i + 1]}
+      changes[#changes + 1] = {voter, position, up, down, ARGV[i], ARGV[i + 1], KEYS[#KEYS - (#ARGV - i - 1) / 2]}
 -- begin events
       for m = 1, #milestones do passes = passes or after < milestones[m] and after + position - before >= milestones[m] end
 -- end events
@@ -171,6 +172,18 @@ if not only_upvotes then must_be_allowed('SREM', voted, 'SADD', downvoted, 'SREM
 if recorded then must_be_allowed('HSET', audit, 'EXPIRE', audit) end
 for i = 1, #listings do must_be_allowed('ZADD', listings[i]) end
 if interesting then must_be_changeable(interesting) end
+-- begin cast
+local number, in_casts, before_votes = string.sub(member, 9), whole(hash[7]), votes
+for i = 1, #changes do
+  local change = changes[i]
+  local cast = change[7]
+  change[8] = redis.call('ZCARD', cast)
+  must_be_allowed('ZADD', cast)
+  if change[8] == 0 then must_be_allowed('EXPIRE', cast) end
+  if change[8] >= 10000 then must_be_allowed('ZREMRANGEBYRANK', cast) end
+  if not only_upvotes then must_be_allowed('ZREM', cast) end
+end
+-- end cast
 
 -- begin front
 save_front(KEYS[11], KEYS[15], scores, redis.call('HGET', KEYS[11], 'front'), front_hours, now)
@@ -190,6 +203,18 @@ for i = 1, #changes do
   if down == 1 and position ~= -1 then redis.call('SREM', downvoted, voter) end
   if up == 0 and position == 1 then redis.call('SADD', voted, voter) end
   if down == 0 and position == -1 then redis.call('SADD', downvoted, voter) end
+-- begin cast
+  local cast, size = changes[i][7], changes[i][8]
+  if position ~= 0 then redis.call('ZADD', cast, now, position == 1 and number or '-' .. number) end
+  if up == 1 and position ~= 1 then redis.call('ZREM', cast, number) end
+  if down == 1 and position ~= -1 then redis.call('ZREM', cast, '-' .. number) end
+  if size == 0 and history > 0 then
+    redis.call('EXPIRE', cast, cast_expiry(time, window, history, now))
+  elseif size >= 10000 then -- 0 says that older votes are missing
+    redis.call('ZREMRANGEBYRANK', cast, 0, 99)
+    redis.call('ZADD', cast, now, '0')
+  end
+-- end cast
   if bucket ~= '' then redis.call('HSET', audit, voter, string.format('%d %.0f %s', position, now, bucket)) end
   votes, downvotes, revision = votes + position - up + down, downvotes - down + (position == -1 and 1 or 0), revision + 1
   local its_score = score
@@ -221,7 +246,11 @@ for i = 1, #schedules do
   if #s.peaks > 0 then redis.call('HSET', s.clock, unpack(s.peaks)) end
 end
 -- end calendar
-redis.call('HSET', article, 'votes', votes, 'downvotes', downvotes, 'revision', revision)
+redis.call('HSET', article, 'votes', votes, 'downvotes', downvotes, 'revision', revision
+-- begin cast
+  , in_casts and 'cast' or 'revision', in_casts and in_casts + votes - before_votes or revision
+-- end cast
+)
 if renews_voted then redis.call('EXPIRE', voted, kept) end
 if renews_downvoted then redis.call('EXPIRE', downvoted, kept) end
 if first_record then redis.call('EXPIRE', audit, kept) end

@@ -34,6 +34,8 @@ func plain(r *redisrepo.Rules) {
 	r.Calendar, r.GroupTop, r.VoteHistory, r.FrontPages, r.Events = false, false, redisrepo.NoHistory, 0, 0
 }
 
+func withHistory(r *redisrepo.Rules) { plain(r); r.VoteHistory = 400 * 24 * time.Hour }
+
 // A vote runs only the commands that can matter, and the votes of a call share most of them.
 func TestVoteRunsFewCommands(t *testing.T) {
 	t.Parallel()
@@ -59,6 +61,12 @@ func TestVoteRunsFewCommands(t *testing.T) {
 		"an upvote, with a calendar": {vote: up, features: func(r *redisrepo.Rules) { plain(r); r.Calendar = true },
 			prepare: func(s *site) { s.vote(1, "carol", up); s.vote(1, "carol", none) }, // the peaks are above
 			want:    "evalsha 1, hmget 2, hset 1, pttl 1, publish 1, sadd 1, sismember 1, zadd 3, zcard 3, zscore 1"},
+		"an upvote, with a history of votes": {vote: up, features: withHistory, prepare: func(s *site) { s.vote(s.post("alice").ID, "bob", up) },
+			want: "evalsha 1, hmget 1, hset 1, pttl 1, publish 1, sadd 1, sismember 1, zadd 2, zcard 2, zscore 1"},
+		"the first upvote of a user": {vote: up, features: withHistory,
+			want: "evalsha 1, expire 1, hmget 1, hset 1, pttl 1, publish 1, sadd 1, sismember 1, zadd 2, zcard 2, zscore 1"},
+		"a downvote, with a history of votes": {prepare: func(s *site) { s.vote(1, "carol", none) }, vote: down, features: withHistory,
+			want: "evalsha 1, hmget 1, hset 1, pttl 2, publish 1, sadd 1, sismember 2, srem 1, zadd 2, zcard 2, zrem 1, zscore 1"},
 		"a repeated vote": {prepare: func(s *site) { s.vote(1, "bob", up) }, vote: up,
 			want: "evalsha 1, hmget 1, pttl 1, sismember 1, zscore 1"},
 	}
