@@ -68,8 +68,11 @@ func voteText(rules Rules) string {
 		first = 18
 		blocks = append(append(blocks, "keyed"), strings.FieldsFunc(features, func(c rune) bool { return c == ' ' || c == '=' })...)
 	}
+	if rules.FrontPages > 0 && !rules.Calendar {
+		blocks = append(blocks, "front_alone")
+	}
 	if rules.Events > 0 {
-		ranking += fmt.Sprintf("local max_events, milestones = %d, {%s}\n", rules.Events, strings.Trim(strings.ReplaceAll(fmt.Sprint(rules.Milestones), " ", ", "), "[]"))
+		ranking += fmt.Sprintf("local max_events, milestones = '%d', {%s}\n", rules.Events, strings.Trim(strings.ReplaceAll(fmt.Sprint(rules.Milestones), " ", ", "), "[]"))
 	}
 	if rules.VoteHistory != NoHistory {
 		ranking += fmt.Sprintf("local history = %d\n", seconds(rules.VoteHistory))

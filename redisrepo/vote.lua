@@ -72,8 +72,9 @@ local changes, after, only_upvotes, recorded = {}, votes, true, false
 local passes = false -- a milestone, perhaps not for the first time
 -- end events
 for i = 6, #ARGV, 2 do
-  local position, voter = string.match(ARGV[i], '^(%S+) (.*)$')
-  position = tonumber(position)
+  local first = string.byte(ARGV[i]) -- of -1, 0 or 1
+  local position = first == 45 and -1 or first - 48
+  local voter = string.sub(ARGV[i], first == 45 and 4 or 3)
   local up = redis.call('SISMEMBER', voted, voter)
   local down = (downvotes > 0 or position == -1) and redis.call('SISMEMBER', downvoted, voter) or 0
   local before = up - down
@@ -126,33 +127,26 @@ if votes >= interesting_votes or after >= interesting_votes then
   end
 end
 -- begin calendar
-local schedules, group_calendars = {}, 0
-local hour, day, month = string.match(KEYS[12], 'h:%-?%d+$'), string.match(KEYS[13], 'd:%-?%d+$'), string.match(KEYS[14], 'm:%-?%d+$')
+local unit = #KEYS[11] - 1 -- where the list's unit and number begin, after the tag and top:
+local p_hour, p_day = 'p:' .. string.sub(KEYS[12], unit), 'p:' .. string.sub(KEYS[13], unit)
+local p_month = 'p:' .. string.sub(KEYS[14], unit)
+local clock = redis.call('HMGET', KEYS[11], 'folded', p_day, p_hour, p_month, 'front')
+local folded, after_text = clock[1], string.format('%d', after)
+local young, p_young, peak = KEYS[12], p_hour, clock[3] -- the list besides that of the day
+if folded and tonumber(string.sub(p_day, 5)) <= tonumber(folded) then young, p_young, peak = KEYS[14], p_month, clock[4] end
+local raises_day, raises_young = not clock[2] or after > tonumber(clock[2]), not peak or after > tonumber(peak)
+must_be_zset(KEYS[13], young)
+must_be_allowed('ZADD', KEYS[13], 'ZADD', young)
+if raises_day or raises_young then must_be_allowed('HSET', KEYS[11]) end
 -- end calendar
 -- begin group_top
-group_calendars = last_listing - first_listing + 1
--- end group_top
--- begin calendar
-for c = 0, group_calendars do
-  local k = c == 0 and 11 or last_listing + 4 * c - 3
-  local clock = redis.call('HMGET', KEYS[k], 'folded', 'p:' .. day, 'p:' .. month, 'p:' .. hour)
-  local s = {clock = KEYS[k], days = KEYS[k + 2], folded = clock[1], peaks = {}}
-  if c > 0 and not s.folded and redis.call('HLEN', s.clock) == 0 then -- the group's calendar begins like that of all articles
-    s.folded = schedules[1].folded
-    if s.folded then s.peaks = {'folded', s.folded} end
-  end
-  local is_folded = s.folded and tonumber(string.sub(day, 3)) <= tonumber(s.folded)
-  local peak, peak_of
-  if is_folded then s.other, peak, peak_of = KEYS[k + 3], clock[3], month else s.other, peak, peak_of = KEYS[k + 1], clock[4], hour end
-  local n = #s.peaks
-  if not clock[2] or after > tonumber(clock[2]) then s.peaks[n + 1], s.peaks[n + 2], n = 'p:' .. day, after, n + 2 end
-  if not peak or after > tonumber(peak) then s.peaks[n + 1], s.peaks[n + 2] = 'p:' .. peak_of, after end
-  must_be_zset(s.days, s.other)
-  must_be_allowed('ZADD', s.days, 'ZADD', s.other)
-  if #s.peaks > 0 then must_be_allowed('HSET', s.clock) end
-  schedules[c + 1] = s
+local schedules = {}
+for k = last_listing + 1, last_listing + 4 * (last_listing - first_listing + 1), 4 do
+  local calendar = {clock = KEYS[k], hours = KEYS[k + 1], days = KEYS[k + 2], months = KEYS[k + 3]}
+  check_calendar(calendar, KEYS[11])
+  schedules[#schedules + 1] = calendar
 end
--- end calendar
+-- end group_top
 local first_record = recorded and redis.call('HLEN', audit) == 0
 local kept = time_to_keep(time, window, margin, now)
 local may_empty = #changes > 1 and not only_upvotes -- a set that loses its last member loses its expiry
@@ -185,18 +179,25 @@ for i = 1, #changes do
 end
 -- end cast
 
+-- begin front_alone
+local saved = redis.call('HGET', KEYS[11], 'front')
+-- end front_alone
+-- begin calendar
+local saved = clock[5]
+-- end calendar
 -- begin front
-save_front(KEYS[11], KEYS[15], scores, redis.call('HGET', KEYS[11], 'front'), front_hours, now)
+save_front(KEYS[11], KEYS[15], scores, saved, front_hours, now)
 -- end front
 -- begin linear
-local added = (after - votes) * vote_score
+local added = string.format('%d', (after - votes) * vote_score)
 -- end linear
 -- begin decaying
-local added = worth(ranking, after) - worth(ranking, votes)
+local added = string.format('%d', worth(ranking, after) - worth(ranking, votes))
 -- end decaying
 local score = redis.call('ZADD', scores, 'XX', 'INCR', added, member)
 if not score then return redis.error_reply(corrupt) end
 for i = 1, #listings do redis.call('ZADD', listings[i], 'XX', 'INCR', added, member) end
+local votes_text, downvotes_text, revision_text
 for i = 1, #changes do
   local voter, position, up, down, vote, bucket = unpack(changes[i])
   if up == 1 and position ~= 1 then redis.call('SREM', voted, voter) end
@@ -205,7 +206,7 @@ for i = 1, #changes do
   if down == 0 and position == -1 then redis.call('SADD', downvoted, voter) end
 -- begin cast
   local cast, size = changes[i][7], changes[i][8]
-  if position ~= 0 then redis.call('ZADD', cast, now, position == 1 and number or '-' .. number) end
+  if position ~= 0 then redis.call('ZADD', cast, string.format('%d', now), position == 1 and number or '-' .. number) end
   if up == 1 and position ~= 1 then redis.call('ZREM', cast, number) end
   if down == 1 and position ~= -1 then redis.call('ZREM', cast, '-' .. number) end
   if size == 0 and history > 0 then
@@ -217,6 +218,7 @@ for i = 1, #changes do
 -- end cast
   if bucket ~= '' then redis.call('HSET', audit, voter, string.format('%d %.0f %s', position, now, bucket)) end
   votes, downvotes, revision = votes + position - up + down, downvotes - down + (position == -1 and 1 or 0), revision + 1
+  votes_text, downvotes_text, revision_text = string.format('%d', votes), string.format('%d', downvotes), string.format('%d', revision)
   local its_score = score
   if votes ~= after then
 -- begin linear
@@ -228,7 +230,8 @@ for i = 1, #changes do
   end
   publish(channel, 'voted', member, revision, votes, downvotes, its_score, groups, vote)
 -- begin events
-  tell(KEYS[17], max_events, 'voted', member, revision, votes, downvotes, its_score, voter, position)
+  tell(KEYS[17], max_events, 'voted', member, revision_text, votes_text, downvotes_text, its_score, voter,
+    string.sub(vote, 1, position == -1 and 2 or 1))
   for m = 1, passes and #milestones or 0 do
     if votes >= milestones[m] and votes - position + up - down < milestones[m] and reached < milestones[m] then
       reached = milestones[m]
@@ -239,16 +242,17 @@ for i = 1, #changes do
 -- end events
 end
 -- begin calendar
-for i = 1, #schedules do
-  local s = schedules[i]
-  redis.call('ZADD', s.days, after, member)
-  redis.call('ZADD', s.other, after, member)
-  if #s.peaks > 0 then redis.call('HSET', s.clock, unpack(s.peaks)) end
-end
+redis.call('ZADD', KEYS[13], after_text, member)
+redis.call('ZADD', young, after_text, member)
+if raises_day then redis.call('HSET', KEYS[11], p_day, after_text) end
+if raises_young then redis.call('HSET', KEYS[11], p_young, after_text) end
 -- end calendar
-redis.call('HSET', article, 'votes', votes, 'downvotes', downvotes, 'revision', revision
+-- begin group_top
+for i = 1, #schedules do schedule(schedules[i], member, after) end
+-- end group_top
+redis.call('HSET', article, 'votes', votes_text, 'downvotes', downvotes_text, 'revision', revision_text
 -- begin cast
-  , in_casts and 'cast' or 'revision', in_casts and in_casts + votes - before_votes or revision
+  , in_casts and 'cast' or 'revision', in_casts and string.format('%d', in_casts + votes - before_votes) or revision_text
 -- end cast
 )
 if renews_voted then redis.call('EXPIRE', voted, kept) end
