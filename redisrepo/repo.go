@@ -49,6 +49,13 @@
 //	                         30 days after its last use
 //	rate:<rule>:<s>  string  what s, user:<name> or address:<address>, used under a rule, and when:
 //	                         see rate.lua; expires a window after the last charge
+//	top:h:<hour>     zset    article:<n> by net votes, of those posted in an hour; top:d:<day> and top:m:<month>
+//	                         likewise, a month being 32 days, all counted from 1970. An article is in the
+//	                         list of its day, and in that of its hour until the day is folded, later in
+//	                         that of its month. With Rules.GroupTop also top:h:<hour>:<name> and so on
+//	clock:           hash    folded (the last folded day, missing: none), and peaks: p:h:<hour>, p:d:<day> and
+//	                         p:m:<month> are numbers that no article of the list exceeds; a list without
+//	                         one is empty. clock:<name> is that of a group's lists
 //	meta:            hash    layout version, number of partitions, index of this one, the rules that
 //	                         the data is ranked by, the posting time before which a changed voting
 //	                         window found the voters of articles forgotten, the epoch, a random name of the data's history, and
