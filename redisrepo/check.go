@@ -31,6 +31,8 @@ type Checked struct {
 //   - a group's set holds existing articles, its stored listings are its intersections with the
 //     rankings, and the index of sizes has its number of articles;
 //   - the record of a link names the newest article with the link, and its posting time;
+//   - an article is in exactly the lists of the calendar that its time and the fold pointer say, with its votes, and so
+//     with GROUP_TOP in those of its groups; no list holds another article, and no peak is below its list's best;
 //   - an article has as many earlier versions as it was edited, at most MaxVersions;
 //   - a saved front page has at most 100 articles, which exist or are deleted, sorted, and is not of an hour after the last
 //     one in clock:; the best ranks are those of the saved pages, except for ranks before these;
@@ -42,7 +44,7 @@ type Checked struct {
 // Each article is read in one transaction, so Check may run while votes are cast. It does not report what
 // legacy clients leave out: they maintain no indexes, and may add articles to groups that the hash does
 // not list. But a stored listing that a legacy client's vote left outdated is reported until the listing
-// is read again. Check changes nothing. It fails only if the store does not answer.
+// is read again, and so is the calendar until a ranking shows the article or it is voted on. Check changes nothing. It fails only if the store does not answer.
 func (r *Repo) Check(ctx context.Context, report func(violation string)) (Checked, error) {
 	return r.check(ctx, true, report)
 }
@@ -184,7 +186,7 @@ func served(ctx context.Context, server redis.Cmdable, partitions []partition) (
 
 // keys checks the hashes of articles in partitions of a server, and notes the keys of groups.
 func (c *checker) keys(ctx context.Context, server redis.Cmdable, partitions []partition, groups map[string]partition) error {
-	hashes, match := map[partition][]string{}, "[ag]*" // article: and group:
+	hashes, match := map[partition][]string{}, "[agt]*" // article:, group: and top:
 	if partitions[0] != untagged {
 		match = "{*}" + match
 	}
@@ -193,6 +195,10 @@ func (c *checker) keys(ctx context.Context, server redis.Cmdable, partitions []p
 			p := c.partitionOfKey(key)
 			switch {
 			case !slices.Contains(partitions, p):
+			case strings.HasPrefix(key, p.key(topPrefix)):
+				if err := c.list(ctx, p, key); err != nil {
+					return err
+				}
 			case strings.HasPrefix(key, p.group("")) && key != p.group(""):
 				groups[key] = p
 			case strings.HasPrefix(key, p.counter()) && key != p.counter():

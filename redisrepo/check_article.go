@@ -24,6 +24,8 @@ type facts struct {
 	auditTTL          *redis.DurationCmd
 	deleted           *redis.FloatCmd
 	versions          *redis.IntCmd
+	posted            hour              // of its posting time, from an earlier read
+	places            []inCalendar      // in the calendars, for posted
 	groups            []*redis.BoolCmd  // for each of groupText
 	indexed           []*redis.FloatCmd // for each of groupText
 	poster, groupText string            // from an earlier read of the hash
@@ -48,10 +50,11 @@ func (c *checker) articles(ctx context.Context, p partition, where string, membe
 	}
 	n := len(ids)
 	for len(ids) > 0 {
-		before := make([]*redis.SliceCmd, len(ids))
+		before, times := make([]*redis.SliceCmd, len(ids)), make([]*redis.FloatCmd, len(ids))
 		err := c.transaction(ctx, func(pipe redis.Pipeliner) {
 			for i, id := range ids {
 				before[i] = pipe.HMGet(ctx, p.article(id), fieldGroups, fieldPoster)
+				times[i] = pipe.ZScore(ctx, p.ranking(ByTime), id.String())
 			}
 		})
 		if err != nil {
@@ -61,6 +64,8 @@ func (c *checker) articles(ctx context.Context, p partition, where string, membe
 		err = c.transaction(ctx, func(pipe redis.Pipeliner) {
 			for i, id := range ids {
 				batch[i] = c.queue(ctx, pipe, p, id, reply(before[i].Val()).text(0), reply(before[i].Val()).text(1))
+				batch[i].posted = hourOf(times[i].Val())
+				batch[i].places = c.queuePlaces(ctx, pipe, p, id, batch[i].posted, groupNames(batch[i].groupText))
 			}
 		})
 		if err != nil {
@@ -69,7 +74,7 @@ func (c *checker) articles(ctx context.Context, p partition, where string, membe
 		var again []ArticleID
 		for i, id := range ids {
 			f, hash := batch[i], batch[i].hash.Val()
-			if hash[fieldGroups] != f.groupText || hash[fieldPoster] != f.poster {
+			if hash[fieldGroups] != f.groupText || hash[fieldPoster] != f.poster || f.time.Err() == nil && hourOf(f.time.Val()) != f.posted {
 				again = append(again, id)
 				continue
 			}
@@ -175,7 +180,9 @@ func (c *checker) article(p partition, id ArticleID, f facts) {
 	c.voters(p, &a.Article, f)
 	c.edits(p, &a.Article, f)
 
-	if _, complete := f.hash.Val()[fieldGroups]; !complete {
+	_, complete := f.hash.Val()[fieldGroups]
+	c.places(p, &a.Article, f, !complete)
+	if !complete {
 		return // only legacy clients wrote it
 	}
 	if f.posterTime.Err() != nil || f.posterTime.Val() != f.time.Val() {

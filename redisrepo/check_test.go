@@ -86,6 +86,7 @@ func TestCheckReportsInconsistencies(t *testing.T) {
 			"score:interesting: is not the intersection of group:interesting and score:",
 		}},
 		"a vote too many": {corrupt: "HINCRBY article:1 votes 1", want: []string{
+			"article:1: is in top:d:20513 with 2 votes and top:h:492324 with 2 votes, not in top:d:20513 with 3 votes and top:h:492324 with 3 votes",
 			"article:1: score is 1772367264, not 1772367696: time 1.7723664e+09 and 3 votes",
 			"voted:1: has 3 members, not 4",
 		}},
@@ -93,7 +94,10 @@ func TestCheckReportsInconsistencies(t *testing.T) {
 			"downvoted:1: has 1 members, not 2",
 			"voted:1: has 3 members, not 4",
 		}},
-		"votes of the closed": {corrupt: "HINCRBY article:3 votes 1", want: []string{"article:3: score is 1770554160, not 1770554592: time 1.770552e+09 and 6 votes"}},
+		"votes of the closed": {corrupt: "HINCRBY article:3 votes 1", want: []string{
+			"article:3: is in top:d:20492 with 5 votes and top:m:640 with 5 votes, not in top:d:20492 with 6 votes and top:m:640 with 6 votes",
+			"article:3: score is 1770554160, not 1770554592: time 1.770552e+09 and 6 votes",
+		}},
 		"votes of a legacy article": {corrupt: "HINCRBY article:4 votes 1", want: []string{
 			"article:4: score is 1772366832.123457, not 1772367264.123457: time 1.772366400123457e+09 and 2 votes",
 			"voted:4: has 1 members, not 2",
@@ -107,7 +111,7 @@ func TestCheckReportsInconsistencies(t *testing.T) {
 			"downvoted:1: has 0 members, not 1",
 			"voted:1: has 0 members, not 3",
 		}},
-		"a voter in both sets": {corrupt: "SMOVE voted:1 downvoted:1 user:bob\nSADD voted:1 user:bob\nHINCRBY article:1 downvotes 1\nHINCRBY article:1 votes -1\nZINCRBY score: -432 article:1\nZINCRBY score:a -432 article:1\nZINCRBY score:b -432 article:1\nSREM group:interesting article:1\nDEL score:interesting time:interesting", want: []string{"article:1: [user:bob] are in both sets of voters"}},
+		"a voter in both sets": {corrupt: "SMOVE voted:1 downvoted:1 user:bob\nSADD voted:1 user:bob\nHINCRBY article:1 downvotes 1\nHINCRBY article:1 votes -1\nZINCRBY top:d:20513 -1 article:1\nZINCRBY top:h:492324 -1 article:1\nZINCRBY score: -432 article:1\nZINCRBY score:a -432 article:1\nZINCRBY score:b -432 article:1\nSREM group:interesting article:1\nDEL score:interesting time:interesting", want: []string{"article:1: [user:bob] are in both sets of voters"}},
 		"the uncounted poster lost": {corrupt: "SREM voted:5 user:frank\nSADD voted:5 user:mallory", want: []string{
 			"voted:5: does not expire",
 			"voted:5: lacks the poster",
@@ -119,6 +123,8 @@ func TestCheckReportsInconsistencies(t *testing.T) {
 			"article:2: is in score:, but not in time:",
 			"group:a: holds article:2, which is not in time:",
 			"time:a: is not the intersection of group:a and time:",
+			"top:d:20513: holds article:2, which is not in time:",
+			"top:h:492324: holds article:2, which is not in time:",
 		}},
 		"another posting time": {corrupt: "ZADD time: 1772366401 article:2", want: []string{
 			"article:2: is not in posted:alice with its time",
@@ -197,6 +203,14 @@ func TestCheckReportsInconsistencies(t *testing.T) {
 			"time:a: is not the intersection of group:a and time:",
 			"time:b: is not the intersection of group:b and time:",
 			"time:interesting: is not the intersection of group:interesting and time:",
+			"top:d:20492: holds article:3, which is not in time:",
+			"top:d:20513: holds article:1, which is not in time:",
+			"top:d:20513: holds article:2, which is not in time:",
+			"top:d:20513: holds article:5, which is not in time:",
+			"top:h:492324: holds article:1, which is not in time:",
+			"top:h:492324: holds article:2, which is not in time:",
+			"top:h:492324: holds article:5, which is not in time:",
+			"top:m:640: holds article:3, which is not in time:",
 		}},
 		"scores of the wrong type": {corrupt: "SET score: x", want: []string{
 			"article:1: is not in score:",
@@ -364,8 +378,15 @@ func TestCheckReportsArticlesInTheWrongPartition(t *testing.T) {
 	s.do("ZADD "+b+"time:", opened.Add(-3*week).Unix(), "article:4")
 	s.do("ZADD "+b+"score:", opened.Add(-3*week).Unix()+432, "article:4")
 	s.do("COPY " + a + "posted:zoe " + b + "posted:zoe")
+	s.do("ZADD " + b + "top:d:20492 1 article:4")
 	s.do("SET " + b + "article: 2")
-	if got, want := s.violations(), []string{b + "article:4: belongs to another partition"}; !slices.Equal(got, want) {
+	want := []string{
+		b + "article:4: belongs to another partition",
+		b + "article:4: is in " + b + "top:d:20492 with 1 votes, not in " + b + "top:d:20492 with 1 votes and " + b + "top:m:640 with 1 votes",
+		b + "clock:: p:d:20492 is \"\", but " + b + "top:d:20492 has an article with 1 votes",
+		b + "top:d:20492: holds article:4, which belongs to another partition",
+	}
+	if got := s.violations(); !slices.Equal(got, want) {
 		t.Errorf("Check reports %q, want %q", got, want)
 	}
 }

@@ -202,7 +202,7 @@ func TestArticlesOfLegacyClientsAreWritten(t *testing.T) {
 				if in := slices.Contains(tt.groups, "go") || tt.groups == nil; err != nil || (counts[0] == 1) != in {
 					t.Errorf("ArticleCounts of go = %v, %v, want the article counted: %t", counts, err, in)
 				}
-				s.wantClean()
+				s.wantCleanButVotes()
 			})
 		}
 	}
@@ -239,6 +239,16 @@ func TestLegacyUpvoteOverADownvoteCancelsOut(t *testing.T) {
 	}
 }
 
+// wantCleanButVotes is wantClean after votes of legacy clients, which leave the calendar as it was.
+func (s *site) wantCleanButVotes() {
+	s.t.Helper()
+	for _, violation := range s.violations() {
+		if !strings.Contains(violation, ": is in top:") {
+			s.t.Errorf("Check reports: %s", violation)
+		}
+	}
+}
+
 func TestLegacyClientsReadOurArticles(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 3 }, one)
@@ -261,7 +271,7 @@ func TestLegacyClientsReadOurArticles(t *testing.T) {
 	want(bookList(s, "score:"), "article:2 2 votes, article:1 2 votes")
 	s.do("PEXPIRE score:go 58000")
 	s.wantList(best("go"), b.ID, a.ID)
-	s.wantClean()
+	s.wantCleanButVotes()
 
 	// Legacy clients do not maintain the group interesting; the next vote does.
 	bookVote(s, "user:dave", b.ID)

@@ -1,0 +1,124 @@
+package redisrepo_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"frontpage/redisrepo"
+)
+
+// In the store of checkable article:1 has 2 votes and article:2 and article:5 have 1 and 0, all of the hour 492324, and
+// article:3 has 5 votes and is of the folded day 20492.
+func TestCheckReportsInconsistentCalendars(t *testing.T) {
+	t.Parallel()
+	const right = "not in top:d:20513 with 2 votes and top:h:492324 with 2 votes"
+	tests := map[string]struct {
+		corrupt string // commands, one a line
+		want    []string
+	}{
+		"a place lost in an hour":  {"ZREM top:h:492324 article:1", []string{"article:1: is in top:d:20513 with 2 votes, " + right}},
+		"a place lost in a day":    {"ZREM top:d:20513 article:1", []string{"article:1: is in top:h:492324 with 2 votes, " + right}},
+		"a place lost in a month":  {"ZREM top:m:640 article:3", []string{"article:3: is in top:d:20492 with 5 votes, not in top:d:20492 with 5 votes and top:m:640 with 5 votes"}},
+		"all places lost":          {"DEL top:m:640 top:d:20492", []string{"article:3: is in no list of the calendar, not in top:d:20492 with 5 votes and top:m:640 with 5 votes"}},
+		"other votes":              {"ZADD top:h:492324 1 article:1", []string{"article:1: is in top:d:20513 with 2 votes and top:h:492324 with 1 votes, " + right}},
+		"votes above the peak":     {"ZADD top:d:20513 3 article:1", []string{"article:1: is in top:d:20513 with 3 votes and top:h:492324 with 2 votes, " + right, `clock:: p:d:20513 is "2", but top:d:20513 has an article with 3 votes`}},
+		"a peak too low":           {"HSET clock: p:h:492324 1", []string{`clock:: p:h:492324 is "1", but top:h:492324 has an article with 2 votes`}},
+		"a peak higher than all":   {"HSET clock: p:h:492324 9 p:d:7 7", nil},
+		"a peak lost":              {"HDEL clock: p:m:640", []string{`clock:: p:m:640 is "", but top:m:640 has an article with 5 votes`}},
+		"a peak that is no number": {"HSET clock: p:m:640 x", []string{`clock:: p:m:640 is "x", but top:m:640 has an article with 5 votes`}},
+		"in a month before its day is folded": {"ZADD top:m:641 2 article:1\nHSET clock: p:m:641 2", []string{
+			"article:1: is in top:d:20513 with 2 votes and top:h:492324 with 2 votes and top:m:641 with 2 votes, " + right}},
+		"in an hour of a folded day": {"ZADD top:h:491820 5 article:3\nHSET clock: p:h:491820 5", []string{
+			"article:3: is in top:d:20492 with 5 votes and top:h:491820 with 5 votes and top:m:640 with 5 votes, not in top:d:20492 with 5 votes and top:m:640 with 5 votes"}},
+		"a day that is not folded": {"HSET clock: folded 20491", []string{
+			"article:3: is in top:d:20492 with 5 votes and top:m:640 with 5 votes, not in top:d:20492 with 5 votes and top:h:491820 with 5 votes"}},
+		"a fold pointer that is no day":          {"HSET clock: folded x", []string{`clock:: folded is no day: "x"`}},
+		"an article that is missing":             {"ZADD top:d:20513 1 article:9", []string{"top:d:20513: holds article:9, which is not in time:"}},
+		"a member that is no article":            {"ZADD top:d:20513 1 x", []string{"top:d:20513: holds x, which is not in time:"}},
+		"an article of another time":             {"ZADD top:d:20514 1 article:1", []string{"top:d:20514: holds article:1, which was posted at another time: 1772366400"}},
+		"an article of another hour":             {"ZADD top:h:492325 1 article:1", []string{"top:h:492325: holds article:1, which was posted at another time: 1772366400"}},
+		"a list of no unit":                      {"ZADD top:w:2930 1 article:1", []string{"top:w:2930: is no list of the calendar"}},
+		"a list without a number":                {"ZADD top:d:020513 1 article:1", []string{"top:d:020513: is no list of the calendar"}},
+		"a list of a group":                      {"ZADD top:d:20513:a 1 article:1", []string{"top:d:20513:a: exists, but the site keeps no such calendar"}},
+		"a list of the wrong type":               {"SET top:d:7 x", []string{"top:d:7: has the wrong type"}},
+		"a list with articles of the wrong type": {"DEL top:m:640\nSET top:m:640 x", []string{"top:m:640: has the wrong type"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := checkable(t)
+			for line := range strings.Lines(tt.corrupt) {
+				s.do(line)
+			}
+			if got := s.violations(); !slices.Equal(got, tt.want) {
+				t.Errorf("Check reports\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(tt.want, "\n\t"))
+			}
+		})
+	}
+}
+
+func TestCheckReportsInconsistentCalendarsOfGroups(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ corrupt, want string }{
+		"nothing":               {"PING", ""},
+		"a place lost":          {"ZREM top:h:492324:go article:1", "article:1: is in top:d:20513:go with 1 votes, not in top:d:20513:go with 1 votes and top:h:492324:go with 1 votes"},
+		"a peak too low":        {"HSET clock:go p:d:20513 0", `clock:go: p:d:20513 is "0", but top:d:20513:go has an article with 1 votes`},
+		"a wrong place":         {"ZADD top:d:20513:redis 1 article:1", "top:d:20513:redis: holds article:1, which is not in the group"},
+		"the group interesting": {"ZADD top:d:20513:interesting 1 article:1", "top:d:20513:interesting: holds article:1, which is not in the group"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, func(r *redisrepo.Rules) { r.GroupTop = true }, one)
+			s.post("alice", "go")
+			s.do(tt.corrupt)
+			if got := strings.Join(s.violations(), "\n"); got != tt.want {
+				t.Errorf("Check reports %q, want %q", got, tt.want)
+			}
+		})
+	}
+	s := newSite(t, func(r *redisrepo.Rules) { r.Calendar, r.GroupTop = false, false }, one)
+	s.do("ZADD top:d:20513 1 article:1")
+	if got, want := fmt.Sprint(s.violations()), "[top:d:20513: exists, but the site keeps no such calendar]"; got != want {
+		t.Errorf("Check without a calendar reports %s, want %s", got, want)
+	}
+}
+
+// Check does not report what changes while it reads: votes, posts, deletions, and days that are folded.
+func TestCheckOfTheCalendarRunsWhileTheSiteIsUsed(t *testing.T) {
+	t.Parallel()
+	for _, tags := range layouts {
+		t.Run(fmt.Sprint(tags), func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, func(r *redisrepo.Rules) { r.GroupTop, r.VotingWindow = true, 60*day }, redisrepo.WithPartitions(len(tags)))
+			for range 20 {
+				s.clock.advance(7 * time.Hour)
+				for range 5 {
+					s.post("alice", "go", "redis")
+				}
+			}
+			ctx, cancel := context.WithCancel(s.ctx)
+			var aging sync.WaitGroup
+			aging.Go(func() { // so that days become due
+				for ctx.Err() == nil && s.clock.now().Before(opened.Add(40*day)) {
+					s.clock.advance(time.Minute)
+					_, _ = s.Vote(ctx, 8, "mallory", up, "")
+				}
+			})
+			stop := s.used()
+			for range 6 {
+				s.wantClean()
+			}
+			cancel()
+			stop()
+			aging.Wait()
+			s.wantClean()
+			s.wantCalendar(true)
+		})
+	}
+}
