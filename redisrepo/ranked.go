@@ -129,6 +129,7 @@ func (r *Repo) rankedCursors(l RankedList) func(field, text string) (rankedCurso
 
 // rank reads the first articles of a list after a cursor, from all partitions, and returns how many were looked at.
 func (r *Repo) rank(ctx context.Context, l RankedList, at rankedCursor, count int) ([]rankedItem, int, error) {
+	mayMend := true // once: what legacy clients vote meanwhile is found by the next read
 	for range 10 {
 		calls := r.rankedCalls(l, at, count)
 		for {
@@ -153,7 +154,13 @@ func (r *Repo) rank(ctx context.Context, l RankedList, at rankedCursor, count in
 			if stale {
 				break
 			}
-			if items, looked, ok := mergeRanked(calls, count); ok {
+			items, looked, ok := mergeRanked(calls, count)
+			if ok && mayMend && r.mend(ctx, l, calls) {
+				mayMend = false
+				break
+			}
+			if ok {
+				r.foldRanked(l, calls)
 				return items, looked, nil
 			}
 		}
@@ -172,6 +179,7 @@ type rankedCall struct {
 	done      bool
 	items     []rankedItem
 	looked    int
+	behind    []any // members whose votes differ from their scores, and their posting times, in turn
 }
 
 // calendarState is what must be known of a calendar to choose lists.
@@ -309,12 +317,44 @@ func (r *Repo) takeRanked(l RankedList, c *rankedCall) (stale bool, err error) {
 		r.calendars.Add(calendarKey{c.partition, l.calendarOf()}, state)
 		return true, nil
 	}
+	if len(answer) < 3 {
+		return false, errNoStatus
+	}
 	c.done, c.items = true, nil
 	c.looked += int(answer.number(1))
+	c.behind, _ = answer[2].([]any)
 	for i := 3; i+1 < len(answer); i += 2 {
 		c.items = append(c.items, rankedItem{answer.number(i), answer.text(i + 1)})
 	}
 	return false, nil
+}
+
+// foldRanked has calendars folded that were read, if that is due. One without a fold pointer is that of a group without
+// articles.
+func (r *Repo) foldRanked(l RankedList, calls []*rankedCall) {
+	for _, c := range calls {
+		if c.state.folded != notFolded {
+			r.foldDue(r.partitions[c.partition], l.calendarOf(), strconv.FormatInt(c.state.folded, 10))
+		}
+	}
+}
+
+// mend corrects the votes of articles in the calendar that a legacy client voted on, and reports whether there were
+// any. While Redis refuses writes, articles stay where they are.
+func (r *Repo) mend(ctx context.Context, l RankedList, calls []*rankedCall) (mended bool) {
+	for _, c := range calls {
+		for behind := reply(c.behind); len(behind) > 1; behind = behind[2:] {
+			id, ok := articleOfMember(behind.text(0))
+			if !ok {
+				continue
+			}
+			p := r.partition(id)
+			keys := topKeys([]string{p.article(id)}, p, hourOfText(behind.text(1)), l.calendarOf())
+			answer, err := r.write(ctx, mendScript, keys, []any{id.String()})
+			mended = mended || err == nil && answer.number(1) == 1
+		}
+	}
+	return mended
 }
 
 // mergeRanked returns the first articles of all calls. ok is false if a call may have more of them: it is to be made

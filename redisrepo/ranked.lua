@@ -23,7 +23,7 @@
 --
 -- Replies {'OK', looked, behind, key, member, ...}
 --             the number of articles that were looked at; a list of the members whose votes differ from their scores,
---             since a legacy client voted; the articles, the best first, and those with one key in descending order of
+--             since a legacy client voted, each with its posting time; the articles, the best first, and those with one key in descending order of
 --             the bytes of their members
 --         {'STALE', folded, first}  ARGV[1] or ARGV[2] differs from these: call again. first is the posting time of the
 --             oldest article, empty for none
@@ -219,7 +219,9 @@ if vote_score and #members > 0 then
   local scored, at = redis.call('ZMSCORE', scores, unpack(members)), redis.call('ZMSCORE', times, unpack(members))
   for i = 1, #members do
     local score, time = tonumber(scored[i] or nil), tonumber(at[i] or nil)
-    if score and time and floor((score - time) / vote_score + 0.5) ~= counts[i] then behind[#behind + 1] = members[i] end
+    if score and time and floor((score - time) / vote_score + 0.5) ~= counts[i] then
+      behind[#behind + 1], behind[#behind + 2] = members[i], at[i]
+    end
   end
 end
 local reply = {'OK', looked, behind}

@@ -156,6 +156,9 @@ func (s *site) everything(ids []redisrepo.ArticleID) string {
 		count, err := s.Count(s.ctx, l)
 		add("count", count, err)
 	}
+	for formula := redisrepo.RankTop; formula <= redisrepo.RankLinear; formula++ {
+		add("ranking", s.ranking(redisrepo.RankQuery{By: redisrepo.RankBy{Formula: formula}}), nil)
+	}
 	articles, errs := s.ArticlesByID(s.ctx, ids[:6])
 	for i, a := range articles {
 		add("article", a.Title+fmt.Sprint(a.Votes, a.Groups), errs[i])

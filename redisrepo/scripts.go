@@ -23,6 +23,7 @@ var (
 	foldScript    = script("fold.lua")
 	listingScript = script("listing.lua")
 	rankedScript  = script("ranked.lua")
+	mendScript    = script("mend.lua")
 	rateScript    = script("rate.lua")
 	votersScript  = script("voters.lua")
 

@@ -1,0 +1,170 @@
+package graph_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+	"frontpage/sitetest"
+)
+
+// rankedSite is a site whose articles are posted an hour apart, with 1, 3, 5, 7 and 9 votes; those with 3 and 7 are in
+// the group go.
+func rankedSite(t *testing.T, change ...func(*redisrepo.Rules)) *sitetest.Site {
+	t.Helper()
+	rules := redisrepo.DefaultRules()
+	rules.InterestingVotes = 5
+	for _, f := range change {
+		f(&rules)
+	}
+	s := sitetest.New(t, redistest.Start(t).Client, rules)
+	for i := range 5 {
+		var groups []string
+		if i%2 == 1 {
+			groups = []string{"go"}
+		}
+		id := s.Post("alice", fmt.Sprint("t", i), groups...)
+		for voter := range 2 * i {
+			s.Vote(fmt.Sprint("voter", voter), id, "UP")
+		}
+		s.Advance(time.Hour)
+	}
+	return s
+}
+
+func withGroupTop(r *redisrepo.Rules) { r.GroupTop = true }
+
+func TestRankingsRankByTheFormula(t *testing.T) {
+	t.Parallel()
+	s := rankedSite(t, withGroupTop)
+	for arguments, want := range map[string]string{
+		``:                                     "t4 t3 t2 t1 t0 of 5",
+		`(first: 2)`:                           "t4 t3 of 5",
+		`(by: {formula: TOP}, span: DAY)`:      "t4 t3 t2 t1 t0 of 5",
+		`(by: {formula: LINEAR})`:              "t4 t3 t2 t1 t0 of 5",
+		`(by: {formula: GRAVITY, gravity: 5})`: "t4 t3 t2 t1 t0 of 5",
+		`(by: {formula: HALF_LIFE, halfLife: 60})`:                                                "t4 t3 t2 t1 t0 of 5",
+		`(postedBefore: "` + after(2*time.Hour) + `")`:                                            "t1 t0 of 2",
+		`(postedAfter: "` + after(2*time.Hour) + `")`:                                             "t4 t3 t2 of 3",
+		`(postedAfter: "` + after(time.Hour) + `", postedBefore: "` + after(3*time.Hour) + `")`:   "t2 t1 of 2",
+		`(postedAfter: "` + after(3*time.Hour) + `", postedBefore: "` + after(2*time.Hour) + `")`: " of 0",
+	} {
+		if got := ranked(s, "", arguments); got != want {
+			t.Errorf("ranking%s = %s, want %s", arguments, got, want)
+		}
+	}
+	if got, want := ranked(s, "go", ``), "t3 t1 of 2"; got != want {
+		t.Errorf("ranking of go = %s, want %s", got, want)
+	}
+	if got, want := ranked(s, "interesting", `(by: {formula: HALF_LIFE})`), "t4 t3 t2 of 3"; got != want {
+		t.Errorf("ranking of interesting = %s, want %s", got, want)
+	}
+	s.Vote("voter0", "article:1", "DOWN")
+	if got, want := ranked(s, "", `(by: {formula: LINEAR, voteScore: 1})`), "t4 t3 t2 t1 t0 of 5"; got != want {
+		t.Errorf("ranking with cheap votes = %s, want %s", got, want)
+	}
+	s.Want("", `{ ranking(first: 1) { asOf edges { key node { title } } } }`,
+		`{"ranking": {"asOf": "`+after(5*time.Hour)+`", "edges": [{"key": 9, "node": {"title": "t4"}}]}}`)
+}
+
+// after is a time on a site's clock.
+func after(d time.Duration) string { return sitetest.Start.Add(d).UTC().Format(time.RFC3339) }
+
+// ranked returns the titles of a ranking, and its size.
+func ranked(s *sitetest.Site, group, arguments string) string {
+	s.T.Helper()
+	query := `ranking` + arguments + ` { nodes { title } totalCount }`
+	if group != "" {
+		query = `group(name: "` + group + `") { ` + query + ` }`
+	}
+	a := s.Ask("", `{ `+query+` }`)
+	data := a.Data
+	if group != "" {
+		data, _ = data["group"].(map[string]any)
+	}
+	ranking, ok := data["ranking"].(map[string]any)
+	if !ok {
+		return fmt.Sprint(a.Errors)
+	}
+	var titles []string
+	for _, node := range ranking["nodes"].([]any) {
+		titles = append(titles, node.(map[string]any)["title"].(string))
+	}
+	return fmt.Sprint(strings.Join(titles, " "), " of ", ranking["totalCount"])
+}
+
+// A walk stays at the instant of its first page, whatever is posted meanwhile.
+func TestRankingsArePagedAsOfTheFirstPage(t *testing.T) {
+	t.Parallel()
+	for _, formula := range []string{"TOP", "HALF_LIFE", "GRAVITY", "LINEAR"} {
+		t.Run(formula, func(t *testing.T) {
+			t.Parallel()
+			s := rankedSite(t)
+			const query = `query($f: RankFormula!, $after: String) { ranking(by: {formula: $f}, span: DAY, first: 2, after: $after) {
+				asOf nodes { title } pageInfo { hasPreviousPage hasNextPage endCursor } } }`
+			var titles []any
+			var cursor any
+			for page := 0; ; page++ {
+				a := s.Ask("", query, "f", formula, "after", cursor)
+				ranking, _ := a.Data["ranking"].(map[string]any)
+				info, _ := ranking["pageInfo"].(map[string]any)
+				if len(a.Errors) > 0 || ranking["asOf"] != after(5*time.Hour) || info["hasPreviousPage"] != (page > 0) || info["hasNextPage"] != (page < 2) {
+					t.Fatalf("page %d = %v, %v", page, ranking, a.Errors)
+				}
+				for _, node := range ranking["nodes"].([]any) {
+					titles = append(titles, node.(map[string]any)["title"])
+				}
+				if info["hasNextPage"] == false {
+					break
+				}
+				cursor = info["endCursor"]
+				s.Advance(20 * time.Hour) // the span would end before the first articles
+				s.Vote("eve", s.Post("bob", "later"), "UP")
+			}
+			if fmt.Sprint(titles) != "[t4 t3 t2 t1 t0]" {
+				t.Errorf("pages = %v, want all articles of the first page's instant", titles)
+			}
+		})
+	}
+}
+
+func TestInvalidRankingsAreRefused(t *testing.T) {
+	t.Parallel()
+	s := rankedSite(t)
+	a := s.Ask("", `{ ranking(first: 1) { pageInfo { endCursor } } }`)
+	cursor := a.Data["ranking"].(map[string]any)["pageInfo"].(map[string]any)["endCursor"].(string)
+	for arguments, want := range map[string]string{
+		`first: 0`:                                        "first is between 1 and 100, not 0",
+		`first: 101`:                                      "first is between 1 and 100, not 101",
+		`by: {formula: GRAVITY, gravity: 0.09}`:           "gravity is between 0.1 and 5, not 0.09",
+		`by: {formula: GRAVITY, gravity: 5.1}`:            "gravity is between 0.1 and 5, not 5.1",
+		`by: {formula: HALF_LIFE, halfLife: 59}`:          "halfLife is between 60 and 315360000 seconds, not 59",
+		`by: {formula: HALF_LIFE, halfLife: 315360001}`:   "halfLife is between 60 and 315360000 seconds, not 315360001",
+		`by: {formula: LINEAR, voteScore: 0}`:             "voteScore is between 1 and 1000000000 seconds, not 0",
+		`by: {formula: LINEAR, voteScore: 1000000001}`:    "voteScore is between 1 and 1000000000 seconds, not 1000000001",
+		`by: {gravity: 1.8}`:                              "gravity belongs to the formula GRAVITY, not to TOP",
+		`by: {formula: GRAVITY, halfLife: 60}`:            "halfLife belongs to the formula HALF_LIFE, not to GRAVITY",
+		`by: {formula: GRAVITY, voteScore: 60}`:           "voteScore belongs to the formula LINEAR, not to GRAVITY",
+		`span: ALL, postedAfter: "2026-01-01T00:00:00Z"`:  "span cannot be combined with postedAfter or postedBefore",
+		`span: DAY, postedBefore: "2026-01-01T00:00:00Z"`: "span cannot be combined with postedAfter or postedBefore",
+		`after: "x"`: "after is not a cursor: pass a cursor from a page, unchanged",
+		`by: {formula: LINEAR}, after: "` + cursor + `"`:               "after is a cursor of another list",
+		`span: DAY, after: "` + cursor + `"`:                           "after is a cursor of another list",
+		`postedAfter: "2026-01-01T00:00:00Z", after: "` + cursor + `"`: "after is a cursor of another list",
+	} {
+		a := s.Ask("", `{ ranking(`+arguments+`) { totalCount } }`)
+		if len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "BAD_USER_INPUT" || !strings.HasPrefix(a.Errors[0].Message, want) || a.Data["ranking"] != nil {
+			t.Errorf("ranking(%s) = %v, %v, want BAD_USER_INPUT: %s", arguments, a.Data, a.Errors, want)
+		}
+	}
+	if got := ranked(s, "go", ``); !strings.Contains(got, "GROUP_TOP") || !strings.Contains(got, "BAD_USER_INPUT") {
+		t.Errorf("ranking of a group = %s, want BAD_USER_INPUT that names GROUP_TOP", got)
+	}
+	off := rankedSite(t, func(r *redisrepo.Rules) { r.Calendar = false })
+	if got := ranked(off, "", ``); !strings.Contains(got, "CALENDAR") || !strings.Contains(got, "BAD_USER_INPUT") {
+		t.Errorf("ranking without a calendar = %s, want BAD_USER_INPUT that names CALENDAR", got)
+	}
+}
