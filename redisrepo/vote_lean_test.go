@@ -58,6 +58,9 @@ func TestVoteRunsFewCommands(t *testing.T) {
 			want: "evalsha 1, hlen 1, hmget 1, hset 2, pttl 1, publish 1, sadd 1, sismember 1, zadd 1, zcard 1, zscore 1"},
 		"a first downvote": {prepare: func(s *site) { s.vote(1, "carol", none) }, vote: down,
 			want: "evalsha 1, hmget 1, hset 1, pttl 2, publish 1, sadd 1, sismember 2, srem 1, zadd 1, zcard 1, zscore 1"},
+		"an upvote, with a calendar and front pages": {vote: up, features: func(r *redisrepo.Rules) { plain(r); r.Calendar, r.FrontPages = true, time.Hour },
+			prepare: func(s *site) { s.vote(1, "carol", up); s.vote(1, "carol", none) }, // the peaks are above
+			want:    "evalsha 1, hmget 2, hset 1, pttl 1, publish 1, sadd 1, sismember 1, zadd 3, zcard 3, zscore 1"},
 		"an upvote, with a calendar": {vote: up, features: func(r *redisrepo.Rules) { plain(r); r.Calendar = true },
 			prepare: func(s *site) { s.vote(1, "carol", up); s.vote(1, "carol", none) }, // the peaks are above
 			want:    "evalsha 1, hmget 2, hset 1, pttl 1, publish 1, sadd 1, sismember 1, zadd 3, zcard 3, zscore 1"},
