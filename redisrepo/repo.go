@@ -12,7 +12,8 @@
 //	                         that are in cast:; missing if some are from a time without it);
 //	                         of an edited article also edits (number of changes of the title or the
 //	                         text), edited (time of the last), edition (revision that the last change
-//	                         of the title, the text or the groups made);
+//	                         of the title, the text or the groups made); with a change feed also
+//	                         milestone (the highest of Rules.Milestones that the votes have reached);
 //	                         of a deleted article also deleted (time), deleted_by (user:<name>)
 //	history:<n>      hash    earlier versions of the article, up to 20: number of the edit to what it
 //	                         replaced: time, net votes, bytes of the title and user:<name> on a line,
@@ -38,6 +39,9 @@
 //	                         when best ranks are read
 //	moderation:      stream  log of deletions, undeletions, and edits and regroupings by moderators:
 //	                         the last 100,000 entries or slightly more
+//	events:          stream  the change feed, the last Rules.Events changes or slightly more: kind, article
+//	                         (number), revision, votes, downvotes, score, by (user name), to (position,
+//	                         net votes of a milestone, or groups)
 //	audit:<n>        hash    user:<name> to position, time and address bucket of the last
 //	                         recorded vote; expires with the voters
 //	post:<user>:<k>  string  article posted with idempotency key k and a digest of its draft, expires
