@@ -240,6 +240,7 @@ func (o *oracle) score(t *article) int64 {
 			worth = -worth
 		}
 		return t.at + worth
+	case redisrepo.Linear:
 	}
 	return t.at + o.worth*votes
 }

@@ -43,6 +43,7 @@ func (r *Repo) RankingRules() map[string]string {
 		"interesting_votes": strconv.Itoa(r.rules.InterestingVotes),
 	}
 	switch r.rules.Ranking {
+	case Linear: // by vote_score alone
 	case Capped:
 		rules["rank_cap"] = strconv.FormatInt(seconds(r.rules.RankCap), 10)
 	case HalfLifeRanking:
