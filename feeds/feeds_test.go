@@ -490,8 +490,8 @@ func TestSitemapHasEveryArticle(t *testing.T) {
 				t.Errorf("the sitemap lacks %s", page)
 			}
 		}
-		if !pages["https://news.example.org/"] || !pages["https://news.example.org/groups"] || len(pages) != len(want)+4 {
-			t.Errorf("pages = %v, want the articles and four others", pages)
+		if !pages["https://news.example.org/"] || !pages["https://news.example.org/top/week"] || !pages["https://news.example.org/groups"] || len(pages) != len(want)+11 {
+			t.Errorf("pages = %v, want the articles and eleven others", pages)
 		}
 		parts, err := s.Parts(t.Context(), 1)
 		var articles []redisrepo.ArticleID

@@ -53,7 +53,7 @@ func (s *server) sitemapPart(w http.ResponseWriter, req *http.Request) {
 		name, found := strings.CutSuffix(req.PathValue("part"), ".xml")
 		var set sitemapURLs
 		if name == "pages" && found {
-			for _, path := range []string{"/", "/new", "/groups", "/g/" + string(redisrepo.Interesting)} {
+			for _, path := range []string{"/", "/new", "/top/day", "/top/week", "/top/month", "/top/year", "/top/all", "/past", "/lab", "/groups", "/g/" + string(redisrepo.Interesting)} {
 				set.URLs = append(set.URLs, sitemapURL{base + path})
 			}
 			return writeSitemap(set)
