@@ -12,9 +12,7 @@ for (const [size, viewport] of Object.entries(sizes)) {
   for (const colorScheme of ["light", "dark"] as const) {
     test.describe(`${colorScheme}, ${size}`, () => {
       test.use({ viewport, colorScheme });
-      test("every page", async ({ page, server }) => {
-        // Articles of the demo do not reserve their links, so post one that does.
-        await server.post({ title: "The Go gopher, drawn step by step", link: duplicate }, "mina");
+      test("every page", async ({ page }) => {
         const take = async (name: string) => {
           await page.waitForLoadState("networkidle");
           await page.screenshot({ path: join(images, `${name}-${colorScheme}-${size}.png`) });
@@ -30,6 +28,7 @@ for (const [size, viewport] of Object.entries(sizes)) {
 
         await page.goto("/");
         await page.getByRole("link", { name: "Welcome: how ranking works here" }).click();
+        await expect(page.locator(".standing")).toBeVisible();
         await take("article");
 
         await page.goto("/submit");
@@ -39,6 +38,13 @@ for (const [size, viewport] of Object.entries(sizes)) {
         await page.getByRole("button", { name: "Post", exact: true }).click();
         await expect(page.getByText("was already posted")).toBeVisible();
         await take("submit");
+
+        await page.goto("/top/week");
+        await take("top");
+
+        await page.goto("/lab?formula=HALF_LIFE&halfLife=21600&span=WEEK");
+        await expect(page.locator(".ranked")).toBeVisible();
+        await take("lab");
 
         await page.goto("/graphiql");
         await page.waitForLoadState("networkidle"); // editors and schema are loaded
