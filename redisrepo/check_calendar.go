@@ -86,7 +86,7 @@ func (c *checker) places(p partition, a *Article, f facts, legacy bool) {
 				want = append(want, placeText(list, votes))
 			}
 		}
-		if !slices.Equal(found, want) && !(legacy && len(found) == 0) {
+		if !slices.Equal(found, want) && (!legacy || len(found) > 0) {
 			c.reportf("%s: is in %s, not in %s", p.article(a.ID), listText(found), listText(want))
 		}
 	}

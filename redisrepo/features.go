@@ -163,7 +163,7 @@ func (r *Repo) applyFeatures(ctx context.Context) error {
 	err = r.pipeline(r.confirmed(ctx), func(pipe redis.Pipeliner) {
 		for _, s := range steps {
 			if empty(s) {
-				s.queueBegin(r, ctx, pipe)
+				s.queueBegin(ctx, r, pipe)
 				pipe.HSet(ctx, s.p.meta(), s.name, featureOn)
 			}
 		}
@@ -179,7 +179,7 @@ func (r *Repo) applyFeatures(ctx context.Context) error {
 	return nil
 }
 
-func (s featureStep) queueBegin(r *Repo, ctx context.Context, pipe redis.Pipeliner) {
+func (s featureStep) queueBegin(ctx context.Context, r *Repo, pipe redis.Pipeliner) {
 	if s.begin != nil {
 		s.begin(r, ctx, pipe, s.p)
 	}
@@ -194,7 +194,7 @@ func (r *Repo) applyFeature(ctx context.Context, s featureStep) error {
 				pipe.HDel(ctx, s.p.meta(), s.name)
 				return
 			case state == featureBuilding:
-				s.queueBegin(r, ctx, pipe)
+				s.queueBegin(ctx, r, pipe)
 			}
 			pipe.HSet(ctx, s.p.meta(), s.name, state)
 		})

@@ -242,6 +242,7 @@ func (c *calendarPart) shorten(formula RankFormula, at rankedCursor) {
 		if at.row > 0 {
 			c.near = min(c.high, at.key)
 		}
+	case RankTop: // the age does not count
 	}
 }
 

@@ -67,6 +67,7 @@ func (b RankBy) parameter(rules Rules) (float64, error) {
 		return valueOr(b.Gravity, defaultGravity), nil
 	case RankLinear:
 		return float64(valueOr(b.VoteScore, rules.VoteScore)), nil
+	case RankTop:
 	}
 	return 0, nil
 }

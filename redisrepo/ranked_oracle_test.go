@@ -215,6 +215,7 @@ func (w *rankedWorld) newQuestion() *rankedQuestion {
 			by.HalfLife = new([]int{60, 3600, 45_000, 315_360_000}[w.IntN(4)])
 		case redisrepo.RankLinear:
 			by.VoteScore = new([]int{1, 7, 432, 86_400, 1_000_000_000}[w.IntN(5)])
+		case redisrepo.RankTop:
 		}
 	}
 	switch w.IntN(4) {
@@ -288,6 +289,7 @@ func (q *rankedQuestion) key(w *rankedWorld, a *rankedArticle) float64 {
 			weight = math.Log(v - 1)
 		}
 		return rounded(1e6 * (weight - gravity*math.Log((float64(q.instant)-t)/3600+2)))
+	case redisrepo.RankTop:
 	}
 	return v
 }
