@@ -17,8 +17,8 @@ func listCosts(pageSize int) ComplexityRoot {
 	part := func(child int, first *int32, _ *string, last *int32, _ *string) int {
 		return listCost(child, pageSize, first, last)
 	}
-	sortedPart := func(child int, _ redisrepo.Order, _ redisrepo.Direction, first *int32, _ *string, last *int32, _ *string) int {
-		return listCost(child, pageSize, first, last)
+	sortedPart := func(child int, _ redisrepo.Order, _ redisrepo.Direction, first *int32, _ *string, last *int32, _ *string, unvotedOnly bool) int {
+		return unvotedCost(listCost(child, pageSize, first, last), unvotedOnly, pageSize, first, last)
 	}
 	c.Query.Articles, c.Group.Articles = page, page
 	c.Query.ArticlesConnection, c.Group.ArticlesConnection = sortedPart, sortedPart
@@ -30,8 +30,9 @@ func listCosts(pageSize int) ComplexityRoot {
 		return listCostUpTo(redisrepo.MaxEvents, child, pageSize, first)
 	}
 	c.Event.Groups = func(child int) int { return listCost(child, redisrepo.MaxGroups) }
-	ranking := func(child int, _ redisrepo.RankBy, _ *redisrepo.Span, _, _ *time.Time, first *int32, _ *string) int {
-		if cost := listCost(child, pageSize, first); cost < math.MaxInt-rankingCost {
+	c.Query.ViewerVotes = func(child int, _ *redisrepo.Vote, first *int32, _ *string) int { return listCost(child, pageSize, first) }
+	ranking := func(child int, _ redisrepo.RankBy, _ *redisrepo.Span, _, _ *time.Time, first *int32, _ *string, unvotedOnly bool) int {
+		if cost := unvotedCost(listCost(child, pageSize, first), unvotedOnly, pageSize, first); cost < math.MaxInt-rankingCost {
 			return cost + rankingCost
 		}
 		return math.MaxInt
@@ -90,4 +91,13 @@ func listCostUpTo(most, child, length int, sizes ...*int32) int {
 		return math.MaxInt
 	}
 	return length * (child + 1)
+}
+
+// unvotedCost adds to the cost of a list what reading further pages of it takes, in which the viewer's votes are looked
+// for: a point for each article.
+func unvotedCost(cost int, unvotedOnly bool, length int, sizes ...*int32) int {
+	if more := (maxUnvotedReads - 1) * listCost(0, length, sizes...); unvotedOnly && cost < math.MaxInt-more {
+		return cost + more
+	}
+	return cost
 }

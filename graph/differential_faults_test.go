@@ -318,9 +318,9 @@ func (r faultyGroup) Articles(ctx context.Context, obj *redisrepo.Group, order r
 	})
 }
 
-func (r faultyGroup) ArticlesConnection(ctx context.Context, obj *redisrepo.Group, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string) (*graph.ArticleConnection, error) {
+func (r faultyGroup) ArticlesConnection(ctx context.Context, obj *redisrepo.Group, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string, unvotedOnly bool) (*graph.ArticleConnection, error) {
 	return called(ctx, "Group.articlesConnection", []any{obj.Name, order}, func(ctx context.Context) (*graph.ArticleConnection, error) {
-		return r.GroupResolver.ArticlesConnection(ctx, obj, order, direction, first, after, last, before)
+		return r.GroupResolver.ArticlesConnection(ctx, obj, order, direction, first, after, last, before, unvotedOnly)
 	})
 }
 
@@ -376,9 +376,9 @@ func (r faultyQuery) Articles(ctx context.Context, order redisrepo.Order, direct
 	})
 }
 
-func (r faultyQuery) ArticlesConnection(ctx context.Context, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string) (*graph.ArticleConnection, error) {
+func (r faultyQuery) ArticlesConnection(ctx context.Context, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string, unvotedOnly bool) (*graph.ArticleConnection, error) {
 	return called(ctx, "Query.articlesConnection", []any{order, direction}, func(ctx context.Context) (*graph.ArticleConnection, error) {
-		return r.QueryResolver.ArticlesConnection(ctx, order, direction, first, after, last, before)
+		return r.QueryResolver.ArticlesConnection(ctx, order, direction, first, after, last, before, unvotedOnly)
 	})
 }
 
@@ -436,6 +436,12 @@ func (r faultyQuery) RateLimit(ctx context.Context) (*graph.RateLimit, error) {
 			limit.ResetAt = time.Unix(int64(limit.Remaining), 0).UTC()
 		}
 		return limit, err
+	})
+}
+
+func (r faultyQuery) ViewerVotes(ctx context.Context, direction *redisrepo.Vote, first *int32, after *string) (*graph.CastVoteConnection, error) {
+	return called(ctx, "Query.viewerVotes", nil, func(ctx context.Context) (*graph.CastVoteConnection, error) {
+		return r.QueryResolver.ViewerVotes(ctx, direction, first, after)
 	})
 }
 

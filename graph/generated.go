@@ -110,6 +110,19 @@ type ComplexityRoot struct {
 		Rank func(childComplexity int) int
 	}
 
+	CastVoteConnection struct {
+		Edges    func(childComplexity int) int
+		Nodes    func(childComplexity int) int
+		PageInfo func(childComplexity int) int
+	}
+
+	CastVoteEdge struct {
+		At     func(childComplexity int) int
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+		Vote   func(childComplexity int) int
+	}
+
 	DeleteArticlePayload struct {
 		DeletedID  func(childComplexity int) int
 		UserErrors func(childComplexity int) int
@@ -169,10 +182,10 @@ type ComplexityRoot struct {
 	Group struct {
 		ArticleCount       func(childComplexity int) int
 		Articles           func(childComplexity int, order redisrepo.Order, direction redisrepo.Direction, page int32, pageSize *int32) int
-		ArticlesConnection func(childComplexity int, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string) int
+		ArticlesConnection func(childComplexity int, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string, unvotedOnly bool) int
 		ID                 func(childComplexity int) int
 		Name               func(childComplexity int) int
-		Ranking            func(childComplexity int, by redisrepo.RankBy, span *redisrepo.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string) int
+		Ranking            func(childComplexity int, by redisrepo.RankBy, span *redisrepo.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string, unvotedOnly bool) int
 	}
 
 	GroupConnection struct {
@@ -235,7 +248,7 @@ type ComplexityRoot struct {
 		Article            func(childComplexity int, id string) int
 		ArticleByLink      func(childComplexity int, link string) int
 		Articles           func(childComplexity int, order redisrepo.Order, direction redisrepo.Direction, page int32, pageSize *int32) int
-		ArticlesConnection func(childComplexity int, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string) int
+		ArticlesConnection func(childComplexity int, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string, unvotedOnly bool) int
 		Events             func(childComplexity int, after *string, kinds []redisrepo.EventKind, first *int32) int
 		FrontPage          func(childComplexity int, at time.Time) int
 		Group              func(childComplexity int, name string) int
@@ -243,11 +256,12 @@ type ComplexityRoot struct {
 		ModerationLog      func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		Node               func(childComplexity int, id string) int
 		Nodes              func(childComplexity int, ids []string) int
-		Ranking            func(childComplexity int, by redisrepo.RankBy, span *redisrepo.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string) int
+		Ranking            func(childComplexity int, by redisrepo.RankBy, span *redisrepo.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string, unvotedOnly bool) int
 		RateLimit          func(childComplexity int) int
 		Site               func(childComplexity int) int
 		User               func(childComplexity int, name string) int
 		Viewer             func(childComplexity int) int
+		ViewerVotes        func(childComplexity int, direction *redisrepo.Vote, first *int32, after *string) int
 	}
 
 	RankAt struct {
@@ -372,8 +386,8 @@ type FrontPageEdgeResolver interface {
 }
 type GroupResolver interface {
 	Articles(ctx context.Context, obj *redisrepo.Group, order redisrepo.Order, direction redisrepo.Direction, page int32, pageSize *int32) ([]*redisrepo.Article, error)
-	ArticlesConnection(ctx context.Context, obj *redisrepo.Group, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error)
-	Ranking(ctx context.Context, obj *redisrepo.Group, by redisrepo.RankBy, span *redisrepo.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string) (*RankedConnection, error)
+	ArticlesConnection(ctx context.Context, obj *redisrepo.Group, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string, unvotedOnly bool) (*ArticleConnection, error)
+	Ranking(ctx context.Context, obj *redisrepo.Group, by redisrepo.RankBy, span *redisrepo.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string, unvotedOnly bool) (*RankedConnection, error)
 }
 type GroupConnectionResolver interface {
 	TotalCount(ctx context.Context, obj *GroupConnection) (int32, error)
@@ -391,7 +405,7 @@ type MutationResolver interface {
 type QueryResolver interface {
 	Site(ctx context.Context) (*Site, error)
 	Articles(ctx context.Context, order redisrepo.Order, direction redisrepo.Direction, page int32, pageSize *int32) ([]*redisrepo.Article, error)
-	ArticlesConnection(ctx context.Context, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error)
+	ArticlesConnection(ctx context.Context, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string, unvotedOnly bool) (*ArticleConnection, error)
 	Article(ctx context.Context, id string) (*redisrepo.Article, error)
 	Group(ctx context.Context, name string) (*redisrepo.Group, error)
 	ArticleByLink(ctx context.Context, link string) (*redisrepo.Article, error)
@@ -403,8 +417,9 @@ type QueryResolver interface {
 	RateLimit(ctx context.Context) (*RateLimit, error)
 	ModerationLog(ctx context.Context, first *int32, after *string, last *int32, before *string) (*ModerationConnection, error)
 	Events(ctx context.Context, after *string, kinds []redisrepo.EventKind, first *int32) (*redisrepo.EventPage, error)
-	Ranking(ctx context.Context, by redisrepo.RankBy, span *redisrepo.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string) (*RankedConnection, error)
+	Ranking(ctx context.Context, by redisrepo.RankBy, span *redisrepo.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string, unvotedOnly bool) (*RankedConnection, error)
 	FrontPage(ctx context.Context, at time.Time) (*redisrepo.FrontPage, error)
+	ViewerVotes(ctx context.Context, direction *redisrepo.Vote, first *int32, after *string) (*CastVoteConnection, error)
 }
 type RankedConnectionResolver interface {
 	TotalCount(ctx context.Context, obj *RankedConnection) (int32, error)
@@ -716,6 +731,50 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.BestRank.Rank(childComplexity), true
 
+	case "CastVoteConnection.edges":
+		if e.ComplexityRoot.CastVoteConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CastVoteConnection.Edges(childComplexity), true
+	case "CastVoteConnection.nodes":
+		if e.ComplexityRoot.CastVoteConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CastVoteConnection.Nodes(childComplexity), true
+	case "CastVoteConnection.pageInfo":
+		if e.ComplexityRoot.CastVoteConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CastVoteConnection.PageInfo(childComplexity), true
+
+	case "CastVoteEdge.at":
+		if e.ComplexityRoot.CastVoteEdge.At == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CastVoteEdge.At(childComplexity), true
+	case "CastVoteEdge.cursor":
+		if e.ComplexityRoot.CastVoteEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CastVoteEdge.Cursor(childComplexity), true
+	case "CastVoteEdge.node":
+		if e.ComplexityRoot.CastVoteEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CastVoteEdge.Node(childComplexity), true
+	case "CastVoteEdge.direction":
+		if e.ComplexityRoot.CastVoteEdge.Vote == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CastVoteEdge.Vote(childComplexity), true
+
 	case "DeleteArticlePayload.deletedId":
 		if e.ComplexityRoot.DeleteArticlePayload.DeletedID == nil {
 			break
@@ -943,7 +1002,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Group.ArticlesConnection(childComplexity, args["order"].(redisrepo.Order), args["direction"].(redisrepo.Direction), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
+		return e.ComplexityRoot.Group.ArticlesConnection(childComplexity, args["order"].(redisrepo.Order), args["direction"].(redisrepo.Direction), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string), args["unvotedOnly"].(bool)), true
 	case "Group.id":
 		if e.ComplexityRoot.Group.ID == nil {
 			break
@@ -966,7 +1025,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Group.Ranking(childComplexity, args["by"].(redisrepo.RankBy), args["span"].(*redisrepo.Span), args["postedAfter"].(*time.Time), args["postedBefore"].(*time.Time), args["first"].(*int32), args["after"].(*string)), true
+		return e.ComplexityRoot.Group.Ranking(childComplexity, args["by"].(redisrepo.RankBy), args["span"].(*redisrepo.Span), args["postedAfter"].(*time.Time), args["postedBefore"].(*time.Time), args["first"].(*int32), args["after"].(*string), args["unvotedOnly"].(bool)), true
 
 	case "GroupConnection.edges":
 		if e.ComplexityRoot.GroupConnection.Edges == nil {
@@ -1236,7 +1295,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.ArticlesConnection(childComplexity, args["order"].(redisrepo.Order), args["direction"].(redisrepo.Direction), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
+		return e.ComplexityRoot.Query.ArticlesConnection(childComplexity, args["order"].(redisrepo.Order), args["direction"].(redisrepo.Direction), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string), args["unvotedOnly"].(bool)), true
 	case "Query.events":
 		if e.ComplexityRoot.Query.Events == nil {
 			break
@@ -1325,7 +1384,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.Ranking(childComplexity, args["by"].(redisrepo.RankBy), args["span"].(*redisrepo.Span), args["postedAfter"].(*time.Time), args["postedBefore"].(*time.Time), args["first"].(*int32), args["after"].(*string)), true
+		return e.ComplexityRoot.Query.Ranking(childComplexity, args["by"].(redisrepo.RankBy), args["span"].(*redisrepo.Span), args["postedAfter"].(*time.Time), args["postedBefore"].(*time.Time), args["first"].(*int32), args["after"].(*string), args["unvotedOnly"].(bool)), true
 	case "Query.rateLimit":
 		if e.ComplexityRoot.Query.RateLimit == nil {
 			break
@@ -1355,6 +1414,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Viewer(childComplexity), true
+	case "Query.viewerVotes":
+		if e.ComplexityRoot.Query.ViewerVotes == nil {
+			break
+		}
+
+		args, err := ec.field_Query_viewerVotes_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.ViewerVotes(childComplexity, args["direction"].(*redisrepo.Vote), args["first"].(*int32), args["after"].(*string)), true
 
 	case "RankAt.at":
 		if e.ComplexityRoot.RankAt.At == nil {
@@ -1847,6 +1917,14 @@ type Query {
     last: Int
     "End before this cursor, which must come from the same list. An empty one is the end of the list."
     before: String
+    """
+    Only articles without a vote of the viewer. A page then has fewer articles than
+    asked for, or none, when there are few such articles among the next ones: read on
+    from its endCursor, or with ` + "`" + `last` + "`" + ` its startCursor, while there are more pages.
+    totalCount counts all articles. Anonymous callers get an error with the code
+    UNAUTHENTICATED.
+    """
+    unvotedOnly: Boolean! = false
   ): ArticleConnection
 
   "An article by id (article:17) or bare number (17); null if it does not exist or was deleted."
@@ -1953,6 +2031,13 @@ type Query {
     first: Int
     "Start after this cursor, which must come from the same list with the same arguments. An empty one is the start of the list."
     after: String
+    """
+    Only articles without a vote of the viewer. A page then has fewer articles than
+    asked for, or none, when there are few such articles among the next ones: read on
+    from its endCursor while there are more pages. totalCount counts all articles.
+    Anonymous callers get an error with the code UNAUTHENTICATED.
+    """
+    unvotedOnly: Boolean! = false
   ): RankedConnection
 
   """
@@ -1962,6 +2047,22 @@ type Query {
   front pages (a year unless configured otherwise), and if it is before the site kept any.
   """
   frontPage(at: Time!): FrontPage
+
+  """
+  The articles that the viewer voted on, the newest vote first. No other caller can
+  ask for them. Votes are listed for 400 days, unless configured otherwise; votes of legacy
+  clients are not. Anonymous callers get an error with the code UNAUTHENTICATED; the
+  direction NONE, and a site that keeps no list of votes, are errors with the code
+  BAD_USER_INPUT.
+  """
+  viewerVotes(
+    "Only votes in this direction: UP or DOWN. Default: both."
+    direction: VoteDirection
+    "Return at most this many votes, 1 to 100. Default: the site's page size."
+    first: Int
+    "Start after this cursor, which must come from the same list. An empty one is the start of the list."
+    after: String
+  ): CastVoteConnection
 }
 
 "Write operations. They require sign-in."
@@ -2130,7 +2231,12 @@ type Article implements Node {
   groups: [Group!]!
   "The last second in which a vote is accepted: a week after posting, unless configured otherwise."
   votingEndsAt: Time!
-  "The viewer's vote. Null for anonymous callers, and when it is no longer known: the site forgets who voted an hour after voting has ended."
+  """
+  The viewer's vote. It is known for at least 400 days after the vote, unless configured
+  otherwise. Null for anonymous callers, and when it is no longer known: that of an
+  article from before the site kept lists of votes, or of a legacy client, is forgotten
+  an hour after voting has ended.
+  """
   viewerVote: VoteDirection
   "Whether a vote of the viewer would be accepted now. False for anonymous callers, and when it is no longer known who voted."
   viewerCanVote: Boolean!
@@ -2249,6 +2355,14 @@ type Group implements Node {
     last: Int
     "End before this cursor, which must come from the same list. An empty one is the end of the list."
     before: String
+    """
+    Only articles without a vote of the viewer. A page then has fewer articles than
+    asked for, or none, when there are few such articles among the next ones: read on
+    from its endCursor, or with ` + "`" + `last` + "`" + ` its startCursor, while there are more pages.
+    totalCount counts all articles. Anonymous callers get an error with the code
+    UNAUTHENTICATED.
+    """
+    unvotedOnly: Boolean! = false
   ): ArticleConnection!
   """
   The group's articles ranked by a formula of votes and age, as of one instant: that of the first page, which
@@ -2270,6 +2384,13 @@ type Group implements Node {
     first: Int
     "Start after this cursor, which must come from the same list with the same arguments. An empty one is the start of the list."
     after: String
+    """
+    Only articles without a vote of the viewer. A page then has fewer articles than
+    asked for, or none, when there are few such articles among the next ones: read on
+    from its endCursor while there are more pages. totalCount counts all articles.
+    Anonymous callers get an error with the code UNAUTHENTICATED.
+    """
+    unvotedOnly: Boolean! = false
   ): RankedConnection
 }
 
@@ -2396,6 +2517,28 @@ type PageInfo {
   startCursor: String
   "Cursor of the last edge, or null if the page is empty."
   endCursor: String
+}
+
+"One page of the viewer's votes."
+type CastVoteConnection {
+  "The votes of the page, with their cursors."
+  edges: [CastVoteEdge!]!
+  "The articles of the page that are not deleted."
+  nodes: [Article!]!
+  "The first and last cursor of the page, and whether there are more pages."
+  pageInfo: PageInfo!
+}
+
+"A vote of the viewer and its position in the list."
+type CastVoteEdge {
+  "The position, for the argument ` + "`" + `after` + "`" + `."
+  cursor: String!
+  "When the viewer voted. For a vote from before the site kept lists of votes, when the article was posted."
+  at: Time!
+  "The vote: UP or DOWN."
+  direction: VoteDirection!
+  "The article, or null while it is deleted."
+  node: Article
 }
 
 "The state of the caller's cost limit."
@@ -2941,6 +3084,32 @@ func (ec *executionContext) childFields_BestRank(ctx context.Context, field grap
 		return ec.fieldContext_BestRank_at(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type BestRank", field.Name)
+}
+
+func (ec *executionContext) childFields_CastVoteConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_CastVoteConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_CastVoteConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_CastVoteConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CastVoteConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_CastVoteEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_CastVoteEdge_cursor(ctx, field)
+	case "at":
+		return ec.fieldContext_CastVoteEdge_at(ctx, field)
+	case "direction":
+		return ec.fieldContext_CastVoteEdge_direction(ctx, field)
+	case "node":
+		return ec.fieldContext_CastVoteEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CastVoteEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_DeleteArticlePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -3514,6 +3683,14 @@ func (ec *executionContext) field_Group_articlesConnection_args(ctx context.Cont
 		return nil, err
 	}
 	args["before"] = arg5
+	arg6, err := graphql.ProcessArgField(ctx, rawArgs, "unvotedOnly",
+		func(ctx context.Context, v any) (bool, error) {
+			return ec.unmarshalNBoolean2bool(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["unvotedOnly"] = arg6
 	return args, nil
 }
 
@@ -3606,6 +3783,14 @@ func (ec *executionContext) field_Group_ranking_args(ctx context.Context, rawArg
 		return nil, err
 	}
 	args["after"] = arg5
+	arg6, err := graphql.ProcessArgField(ctx, rawArgs, "unvotedOnly",
+		func(ctx context.Context, v any) (bool, error) {
+			return ec.unmarshalNBoolean2bool(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["unvotedOnly"] = arg6
 	return args, nil
 }
 
@@ -3772,6 +3957,14 @@ func (ec *executionContext) field_Query_articlesConnection_args(ctx context.Cont
 		return nil, err
 	}
 	args["before"] = arg5
+	arg6, err := graphql.ProcessArgField(ctx, rawArgs, "unvotedOnly",
+		func(ctx context.Context, v any) (bool, error) {
+			return ec.unmarshalNBoolean2bool(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["unvotedOnly"] = arg6
 	return args, nil
 }
 
@@ -4042,6 +4235,14 @@ func (ec *executionContext) field_Query_ranking_args(ctx context.Context, rawArg
 		return nil, err
 	}
 	args["after"] = arg5
+	arg6, err := graphql.ProcessArgField(ctx, rawArgs, "unvotedOnly",
+		func(ctx context.Context, v any) (bool, error) {
+			return ec.unmarshalNBoolean2bool(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["unvotedOnly"] = arg6
 	return args, nil
 }
 
@@ -4056,6 +4257,36 @@ func (ec *executionContext) field_Query_user_args(ctx context.Context, rawArgs m
 		return nil, err
 	}
 	args["name"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_viewerVotes_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "direction",
+		func(ctx context.Context, v any) (*redisrepo.Vote, error) {
+			return ec.unmarshalOVoteDirection2ᚖfrontpageᚋredisrepoᚐVote(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["direction"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg2
 	return args, nil
 }
 
@@ -5609,6 +5840,203 @@ func (ec *executionContext) fieldContext_BestRank_at(_ context.Context, field gr
 	return graphql.NewScalarFieldContext("BestRank", field, false, false, errors.New("field of type Time does not have child fields"))
 }
 
+func (ec *executionContext) _CastVoteConnection_edges(ctx context.Context, field graphql.CollectedField, obj *CastVoteConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CastVoteConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*CastVoteEdge) graphql.Marshaler {
+			return ec.marshalNCastVoteEdge2ᚕᚖfrontpageᚋgraphᚐCastVoteEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CastVoteConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CastVoteConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CastVoteEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CastVoteConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *CastVoteConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CastVoteConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*redisrepo.Article) graphql.Marshaler {
+			return ec.marshalNArticle2ᚕᚖfrontpageᚋredisrepoᚐArticleᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CastVoteConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CastVoteConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Article(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CastVoteConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *CastVoteConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CastVoteConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2frontpageᚋredisrepoᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CastVoteConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CastVoteConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CastVoteEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *CastVoteEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CastVoteEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CastVoteEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CastVoteEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _CastVoteEdge_at(ctx context.Context, field graphql.CollectedField, obj *CastVoteEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CastVoteEdge_at(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.At, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CastVoteEdge_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CastVoteEdge", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _CastVoteEdge_direction(ctx context.Context, field graphql.CollectedField, obj *CastVoteEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CastVoteEdge_direction(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Vote, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.Vote) graphql.Marshaler {
+			return ec.marshalNVoteDirection2frontpageᚋredisrepoᚐVote(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CastVoteEdge_direction(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CastVoteEdge", field, false, false, errors.New("field of type VoteDirection does not have child fields"))
+}
+
+func (ec *executionContext) _CastVoteEdge_node(ctx context.Context, field graphql.CollectedField, obj *CastVoteEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CastVoteEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Article) graphql.Marshaler {
+			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚐArticle(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_CastVoteEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CastVoteEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Article(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _DeleteArticlePayload_deletedId(ctx context.Context, field graphql.CollectedField, obj *DeleteArticlePayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -6636,7 +7064,7 @@ func (ec *executionContext) _Group_articlesConnection(ctx context.Context, field
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Group().ArticlesConnection(ctx, obj, fc.Args["order"].(redisrepo.Order), fc.Args["direction"].(redisrepo.Direction), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
+			return ec.Resolvers.Group().ArticlesConnection(ctx, obj, fc.Args["order"].(redisrepo.Order), fc.Args["direction"].(redisrepo.Direction), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string), fc.Args["unvotedOnly"].(bool))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *ArticleConnection) graphql.Marshaler {
@@ -6680,7 +7108,7 @@ func (ec *executionContext) _Group_ranking(ctx context.Context, field graphql.Co
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Group().Ranking(ctx, obj, fc.Args["by"].(redisrepo.RankBy), fc.Args["span"].(*redisrepo.Span), fc.Args["postedAfter"].(*time.Time), fc.Args["postedBefore"].(*time.Time), fc.Args["first"].(*int32), fc.Args["after"].(*string))
+			return ec.Resolvers.Group().Ranking(ctx, obj, fc.Args["by"].(redisrepo.RankBy), fc.Args["span"].(*redisrepo.Span), fc.Args["postedAfter"].(*time.Time), fc.Args["postedBefore"].(*time.Time), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["unvotedOnly"].(bool))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *RankedConnection) graphql.Marshaler {
@@ -7786,7 +8214,7 @@ func (ec *executionContext) _Query_articlesConnection(ctx context.Context, field
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().ArticlesConnection(ctx, fc.Args["order"].(redisrepo.Order), fc.Args["direction"].(redisrepo.Direction), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
+			return ec.Resolvers.Query().ArticlesConnection(ctx, fc.Args["order"].(redisrepo.Order), fc.Args["direction"].(redisrepo.Direction), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string), fc.Args["unvotedOnly"].(bool))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *ArticleConnection) graphql.Marshaler {
@@ -8290,7 +8718,7 @@ func (ec *executionContext) _Query_ranking(ctx context.Context, field graphql.Co
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Ranking(ctx, fc.Args["by"].(redisrepo.RankBy), fc.Args["span"].(*redisrepo.Span), fc.Args["postedAfter"].(*time.Time), fc.Args["postedBefore"].(*time.Time), fc.Args["first"].(*int32), fc.Args["after"].(*string))
+			return ec.Resolvers.Query().Ranking(ctx, fc.Args["by"].(redisrepo.RankBy), fc.Args["span"].(*redisrepo.Span), fc.Args["postedAfter"].(*time.Time), fc.Args["postedBefore"].(*time.Time), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["unvotedOnly"].(bool))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *RankedConnection) graphql.Marshaler {
@@ -8362,6 +8790,50 @@ func (ec *executionContext) fieldContext_Query_frontPage(ctx context.Context, fi
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Query_frontPage_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_viewerVotes(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_viewerVotes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().ViewerVotes(ctx, fc.Args["direction"].(*redisrepo.Vote), fc.Args["first"].(*int32), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *CastVoteConnection) graphql.Marshaler {
+			return ec.marshalOCastVoteConnection2ᚖfrontpageᚋgraphᚐCastVoteConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_viewerVotes(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CastVoteConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_viewerVotes_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -12054,6 +12526,107 @@ func (ec *executionContext) _BestRank(ctx context.Context, sel ast.SelectionSet,
 	return out
 }
 
+var castVoteConnectionImplementors = []string{"CastVoteConnection"}
+
+func (ec *executionContext) _CastVoteConnection(ctx context.Context, sel ast.SelectionSet, obj *CastVoteConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, castVoteConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("CastVoteConnection")
+		case "edges":
+			out.Values[i] = ec._CastVoteConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "nodes":
+			out.Values[i] = ec._CastVoteConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._CastVoteConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var castVoteEdgeImplementors = []string{"CastVoteEdge"}
+
+func (ec *executionContext) _CastVoteEdge(ctx context.Context, sel ast.SelectionSet, obj *CastVoteEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, castVoteEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("CastVoteEdge")
+		case "cursor":
+			out.Values[i] = ec._CastVoteEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "at":
+			out.Values[i] = ec._CastVoteEdge_at(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "direction":
+			out.Values[i] = ec._CastVoteEdge_direction(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._CastVoteEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var deleteArticlePayloadImplementors = []string{"DeleteArticlePayload"}
 
 func (ec *executionContext) _DeleteArticlePayload(ctx context.Context, sel ast.SelectionSet, obj *DeleteArticlePayload) graphql.Marshaler {
@@ -13629,6 +14202,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "viewerVotes":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_viewerVotes(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "__type":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Query___type(ctx, field)
@@ -14915,6 +15510,32 @@ func (ec *executionContext) marshalNBoolean2bool(ctx context.Context, sel ast.Se
 	return res
 }
 
+func (ec *executionContext) marshalNCastVoteEdge2ᚕᚖfrontpageᚋgraphᚐCastVoteEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*CastVoteEdge) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNCastVoteEdge2ᚖfrontpageᚋgraphᚐCastVoteEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNCastVoteEdge2ᚖfrontpageᚋgraphᚐCastVoteEdge(ctx context.Context, sel ast.SelectionSet, v *CastVoteEdge) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._CastVoteEdge(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNDeleteArticleInput2frontpageᚋgraphᚐDeleteArticleInput(ctx context.Context, v any) (DeleteArticleInput, error) {
 	res, err := ec.unmarshalInputDeleteArticleInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -15933,6 +16554,13 @@ func (ec *executionContext) marshalOBoolean2ᚖbool(ctx context.Context, sel ast
 	_ = ctx
 	res := graphql.MarshalBoolean(*v)
 	return res
+}
+
+func (ec *executionContext) marshalOCastVoteConnection2ᚖfrontpageᚋgraphᚐCastVoteConnection(ctx context.Context, sel ast.SelectionSet, v *CastVoteConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._CastVoteConnection(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalODeleteArticlePayload2ᚖfrontpageᚋgraphᚐDeleteArticlePayload(ctx context.Context, sel ast.SelectionSet, v *DeleteArticlePayload) graphql.Marshaler {

@@ -103,6 +103,19 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"rank": plan.Read(func(obj *redisrepo.BestRank) int { return obj.Rank }, plan.Leaf(plan.AppendInt[int])),
 				"at":   plan.Read(func(obj *redisrepo.BestRank) time.Time { return obj.At }, plan.Leaf(plan.AppendTime)),
 			},
+			"CastVoteConnection": {
+				"edges":    plan.Read(func(obj *CastVoteConnection) []*CastVoteEdge { return obj.Edges }, plan.Objects[CastVoteEdge]()),
+				"nodes":    plan.Read(func(obj *CastVoteConnection) []*redisrepo.Article { return obj.Nodes() }, plan.Objects[redisrepo.Article]()),
+				"pageInfo": plan.Read(func(obj *CastVoteConnection) *redisrepo.PageInfo { return &obj.PageInfo }, plan.Object[redisrepo.PageInfo]()),
+			},
+			"CastVoteEdge": {
+				"cursor": plan.Read(func(obj *CastVoteEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
+				"at":     plan.Read(func(obj *CastVoteEdge) time.Time { return obj.At }, plan.Leaf(plan.AppendTime)),
+				"direction": plan.Read(func(obj *CastVoteEdge) redisrepo.Vote { return obj.Vote }, plan.Leaf(func(to []byte, v redisrepo.Vote) []byte {
+					return plan.AppendString(to, marshalNVoteDirection2frontpageᚋredisrepoᚐVote[v])
+				})),
+				"node": plan.Read(func(obj *CastVoteEdge) *redisrepo.Article { return obj.Node }, plan.Object[redisrepo.Article]()),
+			},
 			"DeleteArticlePayload": {
 				"deletedId":  plan.Read(func(obj *DeleteArticlePayload) *redisrepo.ArticleID { return obj.DeletedID }, plan.OptionalLeaf(AppendArticleID)),
 				"userErrors": plan.Read(func(obj *DeleteArticlePayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
@@ -172,11 +185,11 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				}, plan.Objects[redisrepo.Article]()).Args(ec.field_Group_articles_args),
 				"articlesConnection": plan.Each(func(ctx context.Context, obj *redisrepo.Group) (*ArticleConnection, error) {
 					fc := graphql.GetFieldContext(ctx)
-					return resolvers.Group().ArticlesConnection(ctx, obj, fc.Args["order"].(redisrepo.Order), fc.Args["direction"].(redisrepo.Direction), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
+					return resolvers.Group().ArticlesConnection(ctx, obj, fc.Args["order"].(redisrepo.Order), fc.Args["direction"].(redisrepo.Direction), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string), fc.Args["unvotedOnly"].(bool))
 				}, plan.Object[ArticleConnection]()).Args(ec.field_Group_articlesConnection_args),
 				"ranking": plan.Each(func(ctx context.Context, obj *redisrepo.Group) (*RankedConnection, error) {
 					fc := graphql.GetFieldContext(ctx)
-					return resolvers.Group().Ranking(ctx, obj, fc.Args["by"].(redisrepo.RankBy), fc.Args["span"].(*redisrepo.Span), fc.Args["postedAfter"].(*time.Time), fc.Args["postedBefore"].(*time.Time), fc.Args["first"].(*int32), fc.Args["after"].(*string))
+					return resolvers.Group().Ranking(ctx, obj, fc.Args["by"].(redisrepo.RankBy), fc.Args["span"].(*redisrepo.Span), fc.Args["postedAfter"].(*time.Time), fc.Args["postedBefore"].(*time.Time), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["unvotedOnly"].(bool))
 				}, plan.Object[RankedConnection]()).Args(ec.field_Group_ranking_args),
 			},
 			"GroupConnection": {
@@ -259,7 +272,7 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				}, plan.Objects[redisrepo.Article]()).Args(ec.field_Query_articles_args),
 				"articlesConnection": plan.Each(func(ctx context.Context, obj any) (*ArticleConnection, error) {
 					fc := graphql.GetFieldContext(ctx)
-					return resolvers.Query().ArticlesConnection(ctx, fc.Args["order"].(redisrepo.Order), fc.Args["direction"].(redisrepo.Direction), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
+					return resolvers.Query().ArticlesConnection(ctx, fc.Args["order"].(redisrepo.Order), fc.Args["direction"].(redisrepo.Direction), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string), fc.Args["unvotedOnly"].(bool))
 				}, plan.Object[ArticleConnection]()).Args(ec.field_Query_articlesConnection_args),
 				"article": plan.Each(func(ctx context.Context, obj any) (*redisrepo.Article, error) {
 					fc := graphql.GetFieldContext(ctx)
@@ -305,12 +318,16 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				}, plan.Object[redisrepo.EventPage]()).Args(ec.field_Query_events_args),
 				"ranking": plan.Each(func(ctx context.Context, obj any) (*RankedConnection, error) {
 					fc := graphql.GetFieldContext(ctx)
-					return resolvers.Query().Ranking(ctx, fc.Args["by"].(redisrepo.RankBy), fc.Args["span"].(*redisrepo.Span), fc.Args["postedAfter"].(*time.Time), fc.Args["postedBefore"].(*time.Time), fc.Args["first"].(*int32), fc.Args["after"].(*string))
+					return resolvers.Query().Ranking(ctx, fc.Args["by"].(redisrepo.RankBy), fc.Args["span"].(*redisrepo.Span), fc.Args["postedAfter"].(*time.Time), fc.Args["postedBefore"].(*time.Time), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["unvotedOnly"].(bool))
 				}, plan.Object[RankedConnection]()).Args(ec.field_Query_ranking_args),
 				"frontPage": plan.Each(func(ctx context.Context, obj any) (*redisrepo.FrontPage, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().FrontPage(ctx, fc.Args["at"].(time.Time))
 				}, plan.Object[redisrepo.FrontPage]()).Args(ec.field_Query_frontPage_args),
+				"viewerVotes": plan.Each(func(ctx context.Context, obj any) (*CastVoteConnection, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Query().ViewerVotes(ctx, fc.Args["direction"].(*redisrepo.Vote), fc.Args["first"].(*int32), fc.Args["after"].(*string))
+				}, plan.Object[CastVoteConnection]()).Args(ec.field_Query_viewerVotes_args),
 			},
 			"RankAt": {
 				"at":   plan.Read(func(obj *redisrepo.RankAt) time.Time { return obj.At }, plan.Leaf(plan.AppendTime)),

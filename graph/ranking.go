@@ -29,7 +29,10 @@ func (c *RankedConnection) Nodes() []*redisrepo.Article {
 }
 
 // ranking returns a page of a ranking. It reads no articles if none are selected.
-func (r *Resolver) ranking(ctx context.Context, q redisrepo.RankQuery, first *int32, after *string) (*RankedConnection, error) {
+func (r *Resolver) ranking(ctx context.Context, q redisrepo.RankQuery, first *int32, after *string, unvotedOnly bool) (*RankedConnection, error) {
+	if unvotedOnly {
+		return r.unvotedRanking(ctx, q, first, after)
+	}
 	list, err := r.repo.RankedList(q)
 	if err != nil {
 		return nil, err

@@ -119,12 +119,12 @@ func (r *groupResolver) Articles(ctx context.Context, obj *redisrepo.Group, orde
 	return r.list(ctx, redisrepo.InGroup(obj.Name, order, direction), page, pageSize)
 }
 
-func (r *groupResolver) ArticlesConnection(ctx context.Context, obj *redisrepo.Group, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error) {
-	return r.articlePage(ctx, redisrepo.InGroup(obj.Name, order, direction), pageRequest(first, after, last, before))
+func (r *groupResolver) ArticlesConnection(ctx context.Context, obj *redisrepo.Group, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string, unvotedOnly bool) (*ArticleConnection, error) {
+	return r.listedPage(ctx, redisrepo.InGroup(obj.Name, order, direction), pageRequest(first, after, last, before), unvotedOnly)
 }
 
-func (r *groupResolver) Ranking(ctx context.Context, obj *redisrepo.Group, by redisrepo.RankBy, span *redisrepo.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string) (*RankedConnection, error) {
-	return r.ranking(ctx, redisrepo.RankQuery{By: by, Span: span, PostedAfter: postedAfter, PostedBefore: postedBefore, Group: obj.Name}, first, after)
+func (r *groupResolver) Ranking(ctx context.Context, obj *redisrepo.Group, by redisrepo.RankBy, span *redisrepo.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string, unvotedOnly bool) (*RankedConnection, error) {
+	return r.ranking(ctx, redisrepo.RankQuery{By: by, Span: span, PostedAfter: postedAfter, PostedBefore: postedBefore, Group: obj.Name}, first, after, unvotedOnly)
 }
 
 func (r *groupConnectionResolver) TotalCount(ctx context.Context, obj *GroupConnection) (int32, error) {
@@ -214,8 +214,8 @@ func (r *queryResolver) Articles(ctx context.Context, order redisrepo.Order, dir
 	return r.list(ctx, redisrepo.AllArticles(order, direction), page, pageSize)
 }
 
-func (r *queryResolver) ArticlesConnection(ctx context.Context, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error) {
-	return r.articlePage(ctx, redisrepo.AllArticles(order, direction), pageRequest(first, after, last, before))
+func (r *queryResolver) ArticlesConnection(ctx context.Context, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string, unvotedOnly bool) (*ArticleConnection, error) {
+	return r.listedPage(ctx, redisrepo.AllArticles(order, direction), pageRequest(first, after, last, before), unvotedOnly)
 }
 
 func (r *queryResolver) Article(ctx context.Context, id string) (*redisrepo.Article, error) {
@@ -303,12 +303,16 @@ func (r *queryResolver) Events(ctx context.Context, after *string, kinds []redis
 	return r.events(ctx, after, kinds, first)
 }
 
-func (r *queryResolver) Ranking(ctx context.Context, by redisrepo.RankBy, span *redisrepo.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string) (*RankedConnection, error) {
-	return r.ranking(ctx, redisrepo.RankQuery{By: by, Span: span, PostedAfter: postedAfter, PostedBefore: postedBefore}, first, after)
+func (r *queryResolver) Ranking(ctx context.Context, by redisrepo.RankBy, span *redisrepo.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string, unvotedOnly bool) (*RankedConnection, error) {
+	return r.ranking(ctx, redisrepo.RankQuery{By: by, Span: span, PostedAfter: postedAfter, PostedBefore: postedBefore}, first, after, unvotedOnly)
 }
 
 func (r *queryResolver) FrontPage(ctx context.Context, at time.Time) (*redisrepo.FrontPage, error) {
 	return r.frontPage(ctx, at)
+}
+
+func (r *queryResolver) ViewerVotes(ctx context.Context, direction *redisrepo.Vote, first *int32, after *string) (*CastVoteConnection, error) {
+	return r.viewerVotes(ctx, direction, first, after)
 }
 
 func (r *rankedConnectionResolver) TotalCount(ctx context.Context, obj *RankedConnection) (int32, error) {

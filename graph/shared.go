@@ -52,6 +52,9 @@ func dependenceOf(set ast.SelectionSet) endpoint.Dependence {
 		switch s := selection.(type) {
 		case *ast.Field:
 			most = min(most, dependenceOfField(s.ObjectDefinition.Name, s.Name), dependenceOf(s.SelectionSet))
+			if unvoted := s.Arguments.ForName("unvotedOnly"); unvoted != nil && (unvoted.Value.Kind != ast.BooleanValue || unvoted.Value.Raw != "false") { // true, or a variable
+				most = endpoint.OnCaller
+			}
 		case *ast.InlineFragment:
 			most = min(most, dependenceOf(s.SelectionSet))
 		case *ast.FragmentSpread:

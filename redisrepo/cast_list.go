@@ -1,0 +1,165 @@
+package redisrepo
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// CastVote is a vote in a user's history.
+type CastVote struct {
+	Cursor  string
+	Article ArticleID // which may have been deleted
+	Vote    Vote      // Up or Down
+	At      time.Time // UTC, whole seconds
+}
+
+// castPlace is a place in the list of a user's votes: the newest come first, and of one second those with the greater
+// members.
+type castPlace struct {
+	at     float64 // Unix seconds
+	member string
+}
+
+func (p castPlace) compare(q castPlace) int {
+	return -cmp.Or(cmp.Compare(p.at, q.at), strings.Compare(p.member, q.member))
+}
+
+// castReader reads one key of a user's history, newest first.
+type castReader struct {
+	key   string
+	whole bool
+	found []castPlace
+}
+
+// CastVotes returns a page of the votes that a user has cast, the newest first: those up, those down, or both (nil). It has
+// the votes of Rules.VoteHistory, but not those of legacy clients. It
+// takes one round trip, and more only for a direction that is rare among the votes.
+//
+// The Refusal is Invalid for the direction None, for a size outside 1 to MaxPageSize, for a cursor that is damaged or of
+// another user, and on a site without the history.
+func (r *Repo) CastVotes(ctx context.Context, user UserName, direction *Vote, first *int, after *string) ([]CastVote, PageInfo, error) {
+	list := "cast " + user.member()
+	q, err := parseRequest(PageRequest{First: first, After: after}, r.rules.PageSize, func(field, text string) (castPlace, error) {
+		return decodeCastPlace(field, list, text)
+	})
+	switch {
+	case err != nil:
+		return nil, PageInfo{}, err
+	case direction != nil && *direction == None:
+		return nil, PageInfo{}, refuse(Invalid, "direction", "votes in the list are up or down")
+	case !r.has("cast"):
+		return nil, PageInfo{}, refuse(Invalid, "viewerVotes", "this site keeps no list of votes")
+	}
+	readers := r.castReaders(user)
+	var found []castPlace
+	for size := q.size + 2; ; size *= 4 {
+		more, err := r.readCasts(ctx, readers, q.after, size)
+		if err != nil {
+			return nil, PageInfo{}, storeError("read the votes of a user", err)
+		}
+		found = found[:0]
+		end, limited := castPlace{at: math.Inf(1)}, false // before what no reader has read
+		for _, reader := range readers {
+			for _, p := range reader.found {
+				switch {
+				case p.member == castCut || direction != nil && voteOfMember(p.member) != *direction:
+				case q.after != nil && p.compare(*q.after) <= 0:
+				default:
+					found = append(found, p)
+				}
+			}
+			if n := len(reader.found); n > 0 && !reader.whole && (!limited || reader.found[n-1].compare(end) < 0) {
+				end, limited = reader.found[n-1], true
+			}
+		}
+		slices.SortFunc(found, castPlace.compare)
+		if limited {
+			found = slices.DeleteFunc(found, func(p castPlace) bool { return p.compare(end) > 0 })
+		}
+		if !more || len(found) > q.size {
+			break
+		}
+	}
+	p := newPage(found, q.size, false, q.after != nil, false)
+	votes := make([]CastVote, 0, len(p.items))
+	for _, place := range p.items {
+		if id, err := ParseArticleID(strings.TrimPrefix(place.member, "-")); err == nil {
+			votes = append(votes, CastVote{place.encode(list), id, voteOfMember(place.member), unixTime(place.at)})
+		}
+	}
+	return votes, p.info(func(place castPlace) string { return place.encode(list) }), nil
+}
+
+func voteOfMember(member string) Vote {
+	if strings.HasPrefix(member, "-") {
+		return Down
+	}
+	return Up
+}
+
+// castReaders returns readers of all keys that a user's history can have.
+func (r *Repo) castReaders(user UserName) (readers []*castReader) {
+	last := hourOf(float64(r.now().Unix())).month()
+	first := r.casts.first
+	for r.rules.VoteHistory != 0 && first < last && !r.castsKnown(first) {
+		first++
+	}
+	for month := last; month >= first; month-- {
+		for _, p := range r.partitions {
+			readers = append(readers, &castReader{key: p.cast(user, month)})
+		}
+	}
+	return readers
+}
+
+// readCasts reads the first size votes of each key from the second of a place on, and reports whether a key has more.
+func (r *Repo) readCasts(ctx context.Context, readers []*castReader, after *castPlace, size int) (more bool, err error) {
+	replies := make([]*redis.ZSliceCmd, len(readers))
+	from := "+inf"
+	if after != nil {
+		from = strconv.FormatFloat(after.at, 'f', -1, 64)
+	}
+	err = r.pipeline(ctx, func(pipe redis.Pipeliner) {
+		for i, reader := range readers {
+			if !reader.whole {
+				replies[i] = pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: reader.key, ByScore: true, Rev: true, Start: from, Stop: "-inf", Count: int64(size)})
+			}
+		}
+	})
+	for i, reader := range readers {
+		if replies[i] == nil || err != nil {
+			continue
+		}
+		reader.found = nil
+		for _, z := range replies[i].Val() {
+			reader.found = append(reader.found, castPlace{z.Score, z.Member.(string)})
+		}
+		reader.whole = len(reader.found) < size
+		more = more || !reader.whole
+	}
+	return more, err
+}
+
+func (p castPlace) encode(list string) string {
+	return encodeCursor(list, strconv.FormatFloat(p.at, 'f', -1, 64), p.member)
+}
+
+func decodeCastPlace(field, list, text string) (castPlace, error) {
+	parts, err := decodeCursor(field, list, text)
+	if err != nil {
+		return castPlace{}, err
+	}
+	if len(parts) == 2 {
+		if at, err := strconv.ParseFloat(parts[0], 64); err == nil && math.Abs(at) <= maxExact {
+			return castPlace{at, parts[1]}, nil
+		}
+	}
+	return castPlace{}, refuse(Invalid, field, "%s is not a cursor of a vote", field)
+}
