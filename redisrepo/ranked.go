@@ -211,10 +211,6 @@ func (r *Repo) rankedCalls(l RankedList, at rankedCursor, count int) (calls []*r
 		if !ok { // ranked.lua replies the truth
 			today := floorDiv(now, daySeconds)
 			state = calendarState{folded: today - 9, first: today}
-		} else if state.folded != notFolded {
-			r.foldDue(r.partitions[i], l.calendarOf(), strconv.FormatInt(state.folded, 10))
-		} else {
-			r.foldDue(r.partitions[i], l.calendarOf(), "")
 		}
 		part := calendarPart{low: max(low, state.first*daySeconds), high: high, folded: state.folded, now: now}
 		part.shorten(l.formula, at)

@@ -96,9 +96,20 @@ var luaBlock = regexp.MustCompile(`(?ms)^ *-- begin (\w+)\n(.*?)^ *-- end \w+\n`
 
 // withShared returns a script after the functions of shared.lua that it uses.
 func withShared(source string) string {
+	var defined []string
+	source = luaDefine.ReplaceAllStringFunc(source, func(line string) (text string) {
+		names := strings.Fields(luaDefine.FindStringSubmatch(line)[1])
+		defined = append(defined, names...)
+		for _, f := range sharedFunctions {
+			if slices.Contains(names, f.id) {
+				text += f.text
+			}
+		}
+		return text
+	})
 	code := luaComment.ReplaceAllString(source, "")
 	for _, f := range slices.Backward(sharedFunctions) {
-		if f.name.MatchString(code) { // functions call only those above them
+		if f.name.MatchString(code) && !slices.Contains(defined, f.id) { // functions call only those above them
 			source, code = f.text+source, f.text+code
 		}
 	}
@@ -107,6 +118,7 @@ func withShared(source string) string {
 
 // sharedFunction is a function of shared.lua.
 type sharedFunction struct {
+	id   string
 	name *regexp.Regexp
 	text string
 }
@@ -114,12 +126,13 @@ type sharedFunction struct {
 var (
 	sharedFunctions = parseShared(readLua("shared.lua"))
 	luaFunction     = regexp.MustCompile(`(?ms)^local function (\w+)\(.*?^end\n`)
+	luaDefine       = regexp.MustCompile(`(?m)^ *-- define ([\w ]+)\n`)
 	luaComment      = regexp.MustCompile(`--.*`)
 )
 
 func parseShared(text string) (functions []sharedFunction) {
 	for _, f := range luaFunction.FindAllStringSubmatch(text, -1) {
-		functions = append(functions, sharedFunction{regexp.MustCompile(`\b` + f[1] + `\b`), f[0]})
+		functions = append(functions, sharedFunction{f[1], regexp.MustCompile(`\b` + f[1] + `\b`), f[0]})
 	}
 	return functions
 }

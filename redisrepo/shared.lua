@@ -51,7 +51,8 @@ end
 
 -- whole parses an integer, and returns nil for any other text.
 local function whole(text)
-  return text and string.match(text, '^%-?%d+$') and tonumber(text)
+  local number = tonumber(text)
+  return number and number % 1 == 0 and number
 end
 
 -- worth returns what net votes add to the posting time in a score, whole seconds. ranking is one of
