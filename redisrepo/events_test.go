@@ -164,6 +164,34 @@ func TestCursorAheadOfTheFeedIsAGap(t *testing.T) {
 	s.wantFeed(s.events(&last, 10), "2.1", false, true)
 }
 
+// An event that is missing among those that are kept was lost, and not dropped.
+func TestCursorOfALostEventIsNotExpired(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(r *redisrepo.Rules) { r.Events = 3 }, one)
+	for i := range 5 {
+		s.addEvents(entry{fmt.Sprint(100000 + i), "voted", 1, i + 1})
+	}
+	after := s.events(nil, 3).Edges[2].Cursor()
+	s.raw.XDel(s.ctx, "events:", "100002-0")
+	s.wantFeed(s.events(&after, 10), "1.1 1.2 1.4 1.5", false, true)
+}
+
+// A partition with many events does not let those of others go first.
+func TestLongPageIsInTheOrderOfTime(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, redisrepo.WithPartitions(4))
+	for i := range 600 {
+		s.addEvents(entry{fmt.Sprint(1000 + i), "voted", 1, i + 1})
+	}
+	for i := range 300 {
+		s.addEvents(entry{fmt.Sprint(1400 + i), "voted", 2, i + 1})
+	}
+	page := s.events(nil, 1000)
+	if len(page.Edges) != 900 || !slices.IsSortedFunc(page.Edges, func(a, b *redisrepo.EventEdge) int { return a.Node.At.Compare(b.Node.At) }) {
+		t.Errorf("got %d events, want 900 in the order of time", len(page.Edges))
+	}
+}
+
 // While the clock is behind the last entry, the store gives out the ids of entries that it has lost again.
 func TestOtherEventWithTheIDOfTheCursorIsAGap(t *testing.T) {
 	t.Parallel()
