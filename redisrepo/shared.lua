@@ -291,7 +291,6 @@ end
 local function save_front(clock, pages, scores, saved, hours, now)
   local hour = math.floor(tonumber(now) / 3600)
   if not hours or saved and hour <= tonumber(saved) then return end
-  must_be_zset(pages, scores)
   must_be_allowed('HSET', clock, 'ZADD', pages, 'ZREMRANGEBYSCORE', pages)
   local since = hour + 1
   if saved then
