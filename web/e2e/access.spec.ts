@@ -78,6 +78,10 @@ test.describe("axe finds no accessibility problems", () => {
         await page.goto("/a/1");
         await expect(page.getByText("The first 10", { exact: true })).toBeVisible();
         await check(page, "where an article stands");
+        await up(page.locator("article")).click();
+        await page.goto("/votes");
+        await expect(rows(page)).toHaveCount(1);
+        await check(page, "one's votes");
       });
 
       test("on forms, error pages and empty lists", async ({ page, server, watch }) => {
@@ -120,7 +124,7 @@ test.describe("axe finds no accessibility problems", () => {
           await page.goto("/submit");
           await expect(page.getByText("is saved in this window while you")).toBeVisible();
           await check(page, "the submit form, signed out");
-          for (const path of ["/top/day", "/past", "/lab"]) {
+          for (const path of ["/top/day", "/past", "/votes", "/lab"]) {
             await page.goto(path);
             await expect(page.getByRole("main").getByRole("heading").first()).toBeVisible();
             await check(page, `an empty ${path}`);

@@ -131,7 +131,7 @@ test.describe("on a narrow screen", () => {
       await expect(page.locator(".why")).toBeVisible();
       await fits();
     }
-    for (const path of ["/top/day", "/lab", "/lab?formula=LINEAR"]) {
+    for (const path of ["/top/day", "/votes", "/lab", "/lab?formula=LINEAR"]) {
       await page.goto(path);
       await expect(rows(page)).toHaveCount(2);
       await fits();

@@ -68,6 +68,61 @@ test.describe("top articles", () => {
   });
 });
 
+test.describe("one's votes", () => {
+  test("are listed, the latest first, by direction", async ({ page, server }) => {
+    const articles = [];
+    for (const title of ["One", "Two", "Three"]) articles.push(await server.post({ title }));
+    const [one, two, three] = articles;
+    if (!one || !two || !three) throw new Error("too few articles");
+    await page.goto("/u/ada");
+    await page.getByRole("link", { name: "Your votes" }).click();
+    await expect(page).toHaveURL("/votes");
+    await expect(page.getByRole("heading", { name: "No votes yet" })).toBeVisible();
+
+    await server.vote(two, "UP", "ada");
+    await server.vote(one, "DOWN", "ada");
+    await server.vote(three, "UP", "cleo");
+    const tab = (name: string) =>
+      page.getByRole("navigation", { name: "Direction" }).getByRole("link", { name }).click();
+    await page.reload();
+    // Both may have been cast in the same second.
+    const { viewerVotes } = await server.execute<{ viewerVotes: { edges: { node: { id: string } }[] } }>(
+      "{ viewerVotes { edges { node { id } } } }",
+      {},
+      "ada",
+    );
+    expect(viewerVotes.edges.map(({ node }) => node.id).sort()).toEqual([one.id, two.id].sort());
+    await expectIds(
+      page,
+      viewerVotes.edges.map(({ node }) => node),
+    );
+    await expect(shown(page, one)).toContainText("you voted just now");
+    await expect(shown(page, one).getByRole("button", { name: "Vote down" })).toHaveAttribute(
+      "aria-pressed",
+      "true",
+    );
+    await tab("Up");
+    await expect(page).toHaveURL("/votes/up");
+    await expectIds(page, [two]);
+    await tab("Down");
+    await expectIds(page, [one]);
+  });
+
+  test.describe("signed out", () => {
+    test.use({ viewer: "" });
+
+    test("need a sign-in, which returns to them", async ({ page }) => {
+      await page.goto("/votes");
+      await page.getByRole("main").getByRole("link", { name: "sign in" }).click();
+      await expect(page).toHaveURL("/signin?to=%2Fvotes");
+      await page.getByLabel("Name").fill("ada");
+      await page.getByRole("button", { name: "Sign in" }).click();
+      await expect(page).toHaveURL("/votes");
+      await expect(page.getByRole("heading", { name: "No votes yet" })).toBeVisible();
+    });
+  });
+});
+
 /** The full hour of now, plus a number of hours. */
 function hours(offset: number): { day: string; hour: number } {
   const time = new Date(Math.floor(Date.now() / 3_600_000 + offset) * 3_600_000);

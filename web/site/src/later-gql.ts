@@ -111,6 +111,14 @@ export type PastQueryVariables = Exact<{
 
 export type PastQuery = { frontPage: { edges: Array<{ rank: number, node: { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } | null }> } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { id: string, name: string } | null };
 
+export type VotesQueryVariables = Exact<{
+  direction?: VoteDirection | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type VotesQuery = { viewerVotes: { edges: Array<{ at: string, node: { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } | null }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null };
+
 export type LabQueryVariables = Exact<{
   by: RankBy;
   span?: Span | null | undefined;
@@ -135,6 +143,7 @@ export const Groups = ("query Groups($prefix:String$after:String){...Frame group
 export const ArticleByLink = ("query ArticleByLink($link:URL!){articleByLink(link:$link){...Row}}" + rowFragment) as unknown as TypedDocumentNode<ArticleByLinkQuery, ArticleByLinkQueryVariables>;
 export const Top = ("query Top($span:Span$after:String){...Frame ranking(span:$span after:$after){nodes{...Row}pageInfo{hasNextPage endCursor}totalCount}}" + rowFragment + frameFragment) as unknown as TypedDocumentNode<TopQuery, TopQueryVariables>;
 export const Past = ("query Past($at:Time!){...Frame frontPage(at:$at){edges{rank node{...Row}}}}" + rowFragment + frameFragment) as unknown as TypedDocumentNode<PastQuery, PastQueryVariables>;
+export const Votes = ("query Votes($direction:VoteDirection$after:String){viewerVotes(direction:$direction after:$after){edges{at node{...Row}}pageInfo{hasNextPage endCursor}}}" + rowFragment) as unknown as TypedDocumentNode<VotesQuery, VotesQueryVariables>;
 export const Lab = ("query Lab($by:RankBy!$span:Span){ranking(by:$by span:$span first:25){nodes{id number title link votes createdAt}totalCount}}") as unknown as TypedDocumentNode<LabQuery, LabQueryVariables>;
 export const Ranks = ("query Ranks{...Frame articles:articlesConnection(order:SCORE first:100){nodes{id}}}" + frameFragment) as unknown as TypedDocumentNode<RanksQuery, RanksQueryVariables>;
 export const Standing = ("query Standing($id:ID!){article(id:$id){id first:votesToReach(rank:1)tenth:votesToReach(rank:10)thirtieth:votesToReach(rank:30)bestRank{rank at}ranks(hours:168){at rank}}}") as unknown as TypedDocumentNode<StandingQuery, StandingQueryVariables>;

@@ -2,9 +2,9 @@ import { GroupsPage } from "./groups";
 import { LabPage } from "./lab";
 import { PastPage } from "./past";
 import type { LaterRoute } from "./router";
-import { Missing } from "./states";
 import { SubmitPage } from "./submit";
 import { TopPage } from "./top";
+import { VotesPage } from "./votes";
 
 // The second script of the site: what most visits do not need. It is loaded on demand, see load.ts.
 
@@ -22,7 +22,7 @@ export function Page({ route }: { route: LaterRoute }) {
       return <SubmitPage />;
     case "top":
       return <TopPage span={route.span} />;
-    default:
-      return <Missing level={1} />;
+    case "votes":
+      return <VotesPage direction={route.direction} />;
   }
 }

@@ -98,6 +98,7 @@ export function UserPage({ name }: { name: string }) {
       <header class="heading">
         <h1 dir="auto">{name}</h1>
         <p>{viewer === name ? "Your articles" : "Articles by this user"}, newest first.</p>
+        {viewer === name && <a href="/votes">Your votes</a>}
         {viewer === name && site?.signIn !== "PROXY" && (
           <button type="button" class="quiet" onClick={leave}>
             Sign out
