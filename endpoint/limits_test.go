@@ -388,7 +388,7 @@ func TestMaliciousDocumentsCauseNoServerError(t *testing.T) {
 			body   string
 		}{{res.StatusCode, posted}, {got.StatusCode, gotBody}} {
 			code := sitetest.CodeOf(t, answered.body)
-			if answered.status >= 500 || code == "INTERNAL" || code == "UNAVAILABLE" || len(answered.body) > 1<<20 {
+			if answered.status >= 500 || code == "INTERNAL" || code == "UNAVAILABLE" || len(answered.body) > 2<<20 { // the schema itself takes a tenth of that
 				t.Errorf("%s: got %d and %d bytes: %.300s", name, answered.status, len(answered.body), answered.body)
 			}
 		}

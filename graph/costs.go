@@ -30,7 +30,9 @@ func listCosts(pageSize int) ComplexityRoot {
 		return listCostUpTo(redisrepo.MaxEvents, child, pageSize, first)
 	}
 	c.Event.Groups = func(child int) int { return listCost(child, redisrepo.MaxGroups) }
-	c.Query.ViewerVotes = func(child int, _ *redisrepo.Vote, first *int32, _ *string) int { return listCost(child, pageSize, first) }
+	c.Query.ViewerVotes = func(child int, _ *redisrepo.Vote, first *int32, _ *string) int {
+		return listCost(child, pageSize, first)
+	}
 	ranking := func(child int, _ redisrepo.RankBy, _ *redisrepo.Span, _, _ *time.Time, first *int32, _ *string, unvotedOnly bool) int {
 		if cost := unvotedCost(listCost(child, pageSize, first), unvotedOnly, pageSize, first); cost < math.MaxInt-rankingCost {
 			return cost + rankingCost
