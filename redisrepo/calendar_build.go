@@ -75,7 +75,7 @@ func (r *Repo) inOrderOfTime(ctx context.Context, b *building, handle func([]red
 	}
 	b.done = b.total - int(left)
 	for {
-		found, err := r.client.ZRangeByScoreWithScores(ctx, times, &redis.ZRangeBy{Min: from, Max: "+inf", Count: n}).Result()
+		found, err := r.client.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: times, ByScore: true, Start: from, Stop: "+inf", Count: n}).Result()
 		if err != nil {
 			return err
 		}

@@ -294,14 +294,18 @@ func (m *migration) placed(k *copiedKey) (parts []*part, err error) {
 		return parts, nil
 	}
 	for i, member := range k.members {
-		index, err := k.indexOf(n, member)
-		if err != nil {
+		first, step := 0, n
+		if k.isMark(member) {
+			first, step = k.at, len(m.from.partitions)
+		} else if first, err = k.indexOf(n, member); err != nil {
 			return nil, err
 		}
-		p := partAt(index)
-		p.members = append(p.members, member)
-		if k.values != nil {
-			p.values = append(p.values, k.values[i])
+		for index := first; index < n; index += step {
+			p := partAt(index)
+			p.members = append(p.members, member)
+			if k.values != nil {
+				p.values = append(p.values, k.values[i])
+			}
 		}
 	}
 	return parts, nil

@@ -92,6 +92,9 @@ func (d *listingsDigest) add(k *copiedKey, scores [2]*redis.Cmd) {
 		d.places += len(k.members)
 	}
 	for i, member := range k.members {
+		if k.isMark(member) {
+			continue // each partition of a key has it
+		}
 		if k.content == zsets {
 			d.addPlace(k.name, member, k.values[i])
 			continue

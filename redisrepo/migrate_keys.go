@@ -68,6 +68,11 @@ func parseCell(name string) cell {
 	return c
 }
 
+// isMark reports whether a member of a user's votes says that older ones were dropped. It is of no article.
+func (c cell) isMark(member string) bool {
+	return member == "0" && strings.HasPrefix(c.name, castPrefix)
+}
+
 // index is the partition, of n, of a key that is not split. An idempotency key can be in another one, too.
 func (c cell) index(n int) (int, error) {
 	if c.id != 0 {

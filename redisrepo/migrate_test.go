@@ -20,7 +20,7 @@ import (
 
 // filled is a site with something of everything.
 func filled(t *testing.T, partitions int) *site {
-	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 3 }, redisrepo.WithPartitions(partitions))
+	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes, r.GroupTop = 3, true }, redisrepo.WithPartitions(partitions))
 	var many []redisrepo.Imported
 	for i := range 300 {
 		many = append(many, old(redisrepo.ArticleID(1000+i), 3*week, i%7, "big", fmt.Sprint("g", i%50)))
@@ -57,6 +57,9 @@ func filled(t *testing.T, partitions int) *site {
 				t.Fatal(err)
 			}
 		}
+	}
+	for _, tag := range s.Tags() {
+		s.do("ZADD " + tag + "cast:voter1:641 1 0") // as if older votes had been dropped
 	}
 	for i := range 50 {
 		if err := s.KeepDocument(s.ctx, fmt.Sprintf("%064x", 1<<(i%12)), fmt.Sprint("{ text", i, " }")); err != nil {

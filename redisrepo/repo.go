@@ -31,6 +31,13 @@
 //	cast:<name>:<m>  zset    n, or -n for a downvote, of the articles of month m (32 days) that the user
 //	                         voted on, by the time of the vote; 0 if the oldest of more than 10,000 were
 //	                         dropped; expires VoteHistory after the last vote that can be cast
+//	top:h:<hour>, top:d:<day>, top:m:<month>
+//	                 zset    the calendar: article:<n> by net votes, of those posted in this hour, day or
+//	                         32 days since 1970. Days that are folded have no lists of hours, others none
+//	                         of months. With GroupTop also one for each group, top:d:<day>:<name>
+//	clock:           hash    folded, the last folded day; p:<list>, the peak of each list, such as
+//	                         p:d:20715: no article of it has more votes; front, front_since, ranked: see
+//	                         frontpage.go. clock:<name> is that of a group's calendar
 //	deleted:         zset    article:<n> of the deleted articles, by time of deletion; they are in
 //	                         no other listing and in no group
 //	front:           zset    saved front pages by full hour, hours since 1970: the hour, then number and
@@ -62,7 +69,8 @@
 //	                         one is empty. clock:<name> is that of a group's lists
 //	meta:            hash    layout version, number of partitions, index of this one, the rules that
 //	                         the data is ranked by, the posting time before which a changed voting
-//	                         window found the voters of articles forgotten, the epoch, a random name of the data's history, and
+//	                         window found the voters of articles forgotten, which features the data has (see
+//	                         features.go), the epoch, a random name of the data's history, and
 //	                         of a copy the origin: the epoch of the site that Migrate copied, or the
 //	                         digest of the export that Fill imported
 //	changes:<db>     channel changes of articles, see publish in shared.lua; a sharded channel if the

@@ -17,7 +17,7 @@ import (
 // the key. Redis 6.2 really runs them: each form fails or changes nothing.
 var commandsOf = map[string][]string{
 	"hash": {
-		"HSET KEY a b c", "HINCRBY KEY a b", "HDEL KEY /", "HMGET KEY a", "HGET KEY a", "HGETALL KEY",
+		"HSET KEY a b c", "HSETNX KEY a", "HINCRBY KEY a b", "HDEL KEY /", "HMGET KEY a", "HGET KEY a", "HGETALL KEY",
 		"HLEN KEY", "HSCAN KEY 0", "EXPIRE KEY a", "EXISTS KEY", "PTTL KEY",
 	},
 	"set": {
@@ -51,14 +51,15 @@ func (p partition) keysOf(database int) map[string][]string {
 		channel = "shard"
 	}
 	return map[string][]string{
-		"hash":    {p.article(0), p.history(0), p.audit(0), p.meta(), p.clock("")},
+		"hash":    {p.article(0), p.history(0), p.audit(0), p.meta(), p.clock(""), p.clock(reserved)},
 		"set":     {p.voted(0), p.downvoted(0), p.group(reserved)},
-		"zset":    append([]string{p.ranking(ByTime), p.ranking(ByScore), p.groups(), p.sizes(), p.posted(reserved), p.deleted(), p.front(), p.best()}, listings...),
+		"zset":    append([]string{p.ranking(ByTime), p.ranking(ByScore), p.groups(), p.sizes(), p.posted(reserved), p.deleted(), p.front(), p.best(), p.top("h", 0, reserved)}, listings...),
 		"listing": listings,
 		"string":  {p.counter(), p.post(reserved, reserved), p.link(reserved), p.document("///"), p.rate(Subject{rule: reserved, user: reserved})},
 		"claim":   {p.post(reserved, reserved)},
 		"casts":   {p.cast(reserved, 0)},
 		"voters":  {p.voted(0), p.downvoted(0), p.audit(0)},
+		"top":     {p.top("h", 0, reserved)},
 		"stream":  {p.moderation(), p.events()},
 		channel:   {p.changes(database)},
 		"":        {""},
