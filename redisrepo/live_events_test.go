@@ -200,3 +200,21 @@ func TestWatchOfEventsIsRefused(t *testing.T) {
 		t.Errorf("without events: got %v, want a refusal", err)
 	}
 }
+
+// A watch that has read everything shares no read of before the next event.
+func TestIdleWatchGetsTheNextEvent(t *testing.T) {
+	t.Parallel()
+	l := newSite(t, nil, one).listen()
+	w := l.watchEvents("")
+	for i := range 3 {
+		for w.Behind() {
+			if _, ok := w.Take(); ok || w.CatchUp(t.Context()) != nil {
+				t.Fatal("there is nothing to take")
+			}
+		}
+		l.addEvents(entry{fmt.Sprint(1000 + i), "voted", 1, i + 1})
+		if got, _ := takeEvents(t, w, 1); got != fmt.Sprintf("1.%d", i+1) {
+			t.Errorf("got %s, want 1.%d", got, i+1)
+		}
+	}
+}
