@@ -110,7 +110,7 @@ func TestEmptyGroupLeavesNoKey(t *testing.T) {
 
 func TestGroupEndsWithItsLastArticle(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
+	s := newSite(t, func(r *redisrepo.Rules) { r.Events = 0 }, one) // events stay
 	a := s.post("alice", "keep")
 	before := s.dump()
 	s.regroup(a, []string{"go"}, nil)

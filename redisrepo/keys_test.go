@@ -29,9 +29,13 @@ func TestKeysWithoutPartitionsStayTheSame(t *testing.T) {
 	s.delete(b.ID, moderator)
 	const want = `
 article:: 2, ends: false
-article:1: map[downvotes:0 groups:go redis link:https://example.com/a poster:user:alice revision:3 text:Text time:1772366400 title:Title votes:3], ends: false
-article:2: map[deleted:1772366400 deleted_by:user:mod downvotes:1 edition:3 groups:go link:https://example.com/1 poster:user:bob revision:4 time:1772366400 title:title votes:0], ends: false
+article:1: map[cast:3 downvotes:0 groups:go redis link:https://example.com/a poster:user:alice revision:3 text:Text time:1772366400 title:Title votes:3], ends: false
+article:2: map[cast:0 deleted:1772366400 deleted_by:user:mod downvotes:1 edition:3 groups:go link:https://example.com/1 poster:user:bob revision:4 time:1772366400 title:title votes:0], ends: false
 audit:1: map[user:bob:1 1772366400 bucket user:carol:1 1772366400 bucket], ends: true
+cast:alice:641: [{1.7723664e+09 1}], ends: true
+cast:bob:641: [{1.7723664e+09 1} {1.7723664e+09 2}], ends: true
+cast:carol:641: [{1.7723664e+09 1}], ends: true
+cast:dave:641: [{1.7723664e+09 -2}], ends: true
 clock:: map[folded:20504 front:492324 front_since:492325 p:d:20513:3 p:h:492324:3], ends: false
 deleted:: [{1.7723664e+09 article:2}], ends: false
 downvoted:2: [user:dave], ends: true
@@ -42,7 +46,7 @@ group:redis: [article:1], ends: false
 groups:: [{0 go} {0 redis}], ends: false
 link:036cbe16b0015b0a30d733ca981c8ebb: article:1 1772366400, ends: false
 link:988628a63aecf11ad5dceeb5817d2a96: article:2 1772366400, ends: false
-meta:: map[calendar:on cast:on events:on front:on index:0 interesting_votes:3 layout:3 partitions:1 ranking:linear vote_score:432 voting_window:604800], ends: false
+meta:: map[calendar:on cast:on cast_since:1772366400 640 34560000 604800 events:on front:on index:0 interesting_votes:3 layout:3 partitions:1 ranking:linear vote_score:432 voting_window:604800], ends: false
 moderation:: [map[article:article:2 at:1772366400 by:user:mod kind:deleted link:https://example.com/1 reason: title:title]], ends: false
 post:alice:key: article:1 e00081fbf0f62b63c5b1c20f83f407ebbd2511276a3efd885d6e8a3a4dd4f391, ends: true
 posted:alice: [{1.7723664e+09 article:1}], ends: false

@@ -114,6 +114,7 @@ var generic = map[string]string{
 	"RateLimit": "the header",
 	"code":      "the member of an error's extensions",
 	"cost":      "the name of the rate, and the key of its extension",
+	"events":    "the name of a cache",
 	"id":        "the member of a WebSocket message",
 	"reason":    "the key of an attribute in the log",
 	"version":   "the member of the extension persistedQuery",
