@@ -46,7 +46,7 @@ func floorDiv(a, b int64) int64 {
 	return a / b
 }
 
-// features are the names of the features that are on, as the scripts are told them: cast with the time for which votes
+// features are the names of the features that are on, as the scripts get them: cast with the time for which votes
 // are kept, seconds, front with the hours for which pages are kept, events with the number of events.
 func (r Rules) features() string {
 	var names []string

@@ -267,7 +267,7 @@ func TestFoldSkipsDaysWithoutArticles(t *testing.T) {
 	}
 }
 
-// Whoever posts sees that folding is due.
+// A post sees that folding is due.
 func TestPostFoldsTheCalendar(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(r *redisrepo.Rules) { r.GroupTop = true }, one)

@@ -17,7 +17,7 @@ type told struct {
 }
 
 // events checks that the events of each article have its revisions in turn, up to its revision, and that its milestone is
-// not below theirs. The stream is read first and its end once more after the articles, since votes may be cast meanwhile.
+// not below theirs. The stream is read first and its end again after the articles, since votes may be cast meanwhile.
 func (c *checker) events(ctx context.Context, p partition) error {
 	articles := map[ArticleID]told{}
 	last, err := c.readEvents(ctx, p, "-", articles)

@@ -240,8 +240,8 @@ func (r *Repo) reached(ctx context.Context, b *building, position string) error 
 	return r.client.HSet(ctx, b.p.meta(), b.name, featureBuilding+" "+position).Err()
 }
 
-// markFeatures is the upgrade from layout 2, which had no features: applyFeatures builds those of the rules. Whoever
-// upgrades may do that, also a program that keeps the rules.
+// markFeatures is the upgrade from layout 2, which had no features: applyFeatures builds those of the rules. Any
+// program that upgrades may do that, also one that keeps the rules.
 func (r *Repo) markFeatures(ctx context.Context, p partition) error {
 	return r.pipeline(r.confirmed(ctx), func(pipe redis.Pipeliner) {
 		for _, f := range features {

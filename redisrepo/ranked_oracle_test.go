@@ -119,7 +119,7 @@ func (w *rankedWorld) fill() {
 	_, err := w.raw.Pipelined(w.ctx, func(pipe redis.Pipeliner) error {
 		for _, tag := range w.tags {
 			for _, group := range []string{"", "go", "x"} {
-				// Late ones are folded while questions are asked. Of a new site and a new group there is none.
+				// Late ones are folded while questions are asked. A new site and a new group have none.
 				if w.IntN(30) > 0 {
 					pipe.HSet(w.ctx, tag+"clock:"+group, "folded", now/dayOf-9-int64(w.IntN(2)*w.IntN(20)))
 				}
