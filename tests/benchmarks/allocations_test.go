@@ -19,10 +19,10 @@ import (
 // What a request may allocate, from the handler to the driver of Redis and back. Times differ between machines, these
 // counts do not; the race detector adds raced.
 const (
-	maxPageAllocations      = 400
+	maxPageAllocations      = 420
 	maxVoteAllocations      = 100
 	maxSharedAllocations    = 20
-	maxOwnAllocations       = 820 // with viewerVote
+	maxOwnAllocations       = 840 // with viewerVote
 	maxOwnSharedAllocations = 590
 )
 
