@@ -1,0 +1,193 @@
+package graph_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"frontpage/graph"
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+	"frontpage/sitetest"
+)
+
+// argumentsOf are the arguments with which a field is asked: required ones, and those that let it say more.
+var argumentsOf = map[string][]string{
+	"Query.article":               {`(id: 1)`, `(id: 2)`},
+	"Query.articleByLink":         {`(link: "https://example.com/1")`},
+	"Query.articlesConnection":    {``, `(order: TIME, unvotedOnly: true)`},
+	"Query.events":                {`(first: 50)`, `(kinds: [VOTED])`},
+	"Query.frontPage":             {`(at: "2026-01-02T04:00:00Z")`},
+	"Query.group":                 {`(name: "go")`},
+	"Query.node":                  {`(id: "article:1")`, `(id: "user:alice")`, `(id: "group:go")`},
+	"Query.nodes":                 {`(ids: ["1", "2", "user:alice", "group:go"])`},
+	"Query.ranking":               {``, `(unvotedOnly: true)`, `(by: {formula: GRAVITY})`},
+	"Query.user":                  {`(name: "alice")`, `(name: "bob")`},
+	"Query.viewerVotes":           {``, `(direction: UP)`},
+	"Group.articlesConnection":    {``, `(unvotedOnly: true)`},
+	"Group.ranking":               {``, `(unvotedOnly: true)`},
+	"Article.votesToReach":        {`(rank: 1)`},
+	"Event.article":               {``},
+	"Mutation.post":               {`(input: {title: "t", link: "https://example.com/1"})`, `(input: {title: "t", text: "x"})`},
+	"Mutation.vote":               {`(input: {article: 1})`, `(input: {article: 2, direction: DOWN})`, `(input: {article: 99})`},
+	"Mutation.regroup":            {`(input: {article: 1, add: ["x"]})`},
+	"Mutation.editArticle":        {`(input: {article: 1, title: "u"})`},
+	"Mutation.deleteArticle":      {`(input: {article: 4})`},
+	"Subscription.articleChanged": {`(ids: [1, 2])`},
+}
+
+// realTime are the fields with the real time of the store's entries, and the one that tells moderators and services who
+// voted.
+var realTime = []string{"EventEdge.cursor", "EventConnection.pageInfo", "Event.at", "ModerationEdge.cursor", "ModerationConnection.pageInfo", "Event.by", "RateLimitedError.retryAfter"}
+
+// fieldQuery asks for one field of the schema, and its own fields without selections.
+type fieldQuery struct{ field, query string }
+
+// fieldQueries returns a query for each field that can be reached from a root, through the first way that leads to it.
+func fieldQueries(t *testing.T, operation string, root *ast.Definition) (all []fieldQuery) {
+	t.Helper()
+	schema := graph.Schema()
+	ways := map[string]string{root.Name: operation + " { %s }"}
+	queue := []*ast.Definition{root}
+	for ; len(queue) > 0; queue = queue[1:] {
+		way := ways[queue[0].Name]
+		if queue[0].IsAbstractType() {
+			for _, possible := range schema.GetPossibleTypes(queue[0]) {
+				if ways[possible.Name] == "" {
+					ways[possible.Name] = fmt.Sprintf(way, "... on "+possible.Name+" { %s }")
+					queue = append(queue, possible)
+				}
+			}
+		}
+		for _, field := range queue[0].Fields {
+			name := queue[0].Name + "." + field.Name
+			if strings.HasPrefix(field.Name, "__") || slices.Contains(realTime, name) {
+				continue
+			}
+			arguments, given := argumentsOf[name]
+			for _, a := range field.Arguments {
+				if a.Type.NonNull && a.DefaultValue == nil && !given {
+					t.Errorf("%s requires %s: add it to argumentsOf", name, a.Name)
+				}
+			}
+			if !given {
+				arguments = []string{""}
+			}
+			child := schema.Types[field.Type.Name()]
+			for _, a := range arguments {
+				all = append(all, fieldQuery{name, fmt.Sprintf(way, field.Name+a+leaves(child))})
+			}
+			if !child.IsLeafType() && ways[child.Name] == "" {
+				ways[child.Name] = fmt.Sprintf(way, field.Name+arguments[0]+" { %s }")
+				queue = append(queue, child)
+			}
+		}
+	}
+	return all
+}
+
+// leaves selects the fields of a type that have no fields and require no arguments.
+func leaves(definition *ast.Definition) string {
+	if definition.IsLeafType() {
+		return ""
+	}
+	names := []string{"__typename"}
+	for _, field := range definition.Fields {
+		required := slices.ContainsFunc(field.Arguments, func(a *ast.ArgumentDefinition) bool { return a.Type.NonNull && a.DefaultValue == nil })
+		if graph.Schema().Types[field.Type.Name()].IsLeafType() && !required && !slices.Contains(realTime, definition.Name+"."+field.Name) {
+			names = append(names, field.Name)
+		}
+	}
+	return " { " + strings.Join(names, " ") + " }"
+}
+
+// votedBy returns a site on which two users voted, in the order of their names.
+func votedBy(t *testing.T, first, second string) *sitetest.Site {
+	t.Helper()
+	rules := redisrepo.DefaultRules()
+	rules.GroupTop, rules.Milestones = true, []int{2}
+	s := sitetest.New(t, redistest.Start(t).Client, rules)
+	for i := range 4 {
+		s.Ask("dave", `mutation($l: URL) { post(input: {title: "t", link: $l, groups: ["go"]}) { article { id } } }`, "l", fmt.Sprint("https://example.com/", i+1))
+		s.Advance(time.Second)
+	}
+	s.Vote(first, "article:1", "UP")
+	s.Vote(second, "article:2", "DOWN")
+	s.Vote(second, "article:3", "UP")
+	s.Vote("carol", "article:3", "UP")
+	s.Advance(time.Hour)
+	s.Vote(first, "article:4", "UP")
+	s.Vote(second, "article:4", "NONE")
+	return s
+}
+
+// Two sites that differ only in who voted how answer every field of the schema with the same bytes, to every other caller.
+// What moderators and services learn of voters is Event.by alone.
+func TestNoFieldTellsOneUsersVotesToAnother(t *testing.T) {
+	t.Parallel()
+	here, there := votedBy(t, "alice", "bob"), votedBy(t, "bob", "alice")
+	schema := graph.Schema()
+	queries := append(fieldQueries(t, "query", schema.Query), fieldQueries(t, "mutation", schema.Mutation)...)
+	asked := map[string]bool{}
+	for _, caller := range [][]string{{}, {"X-User-ID", "carol"}, {"X-User-ID", "mod", "X-User-Roles", "moderator"}, {"X-User-ID", "bot", "X-User-Roles", "service"}} {
+		for _, q := range queries {
+			body := string(sitetest.Must(json.Marshal(map[string]string{"query": q.query})))
+			_, a := here.PostJSON(body, caller...)
+			_, b := there.PostJSON(body, caller...)
+			if a != b {
+				t.Errorf("%s, asked by %v: %s\ngot %s\nand %s", q.field, caller, q.query, a, b)
+			}
+			if strings.Contains(a, "GRAPHQL_") || strings.Contains(a, `"INTERNAL"`) {
+				t.Errorf("%s: %s\ngot %s, want an answer", q.field, q.query, a)
+			}
+			asked[q.field] = true
+		}
+	}
+	for name, definition := range schema.Types {
+		for _, field := range definition.Fields {
+			field := name + "." + field.Name
+			if definition.Kind == ast.Object && definition != schema.Subscription && !strings.HasPrefix(name, "__") && !strings.Contains(field, ".__") && !asked[field] && !slices.Contains(realTime, field) {
+				t.Errorf("%s was never asked for", field)
+			}
+		}
+	}
+	// The sites do differ: the voters themselves see it.
+	for _, query := range []string{`{ article(id: 1) { viewerVote } }`, `{ viewerVotes { nodes { id } } }`} {
+		if a, b := here.AskText("alice", query), there.AskText("alice", query); a == b {
+			t.Errorf("%s of a voter: got %s on both sites", query, a)
+		}
+	}
+}
+
+// Events about a vote are the same whoever cast it, except for the voter.
+func TestNoEventTellsOneUsersVotesToAnother(t *testing.T) {
+	t.Parallel()
+	events := map[string][]string{}
+	for _, voters := range [][2]string{{"alice", "bob"}, {"bob", "alice"}} {
+		s := votedBy(t, voters[0], voters[1])
+		article := leaves(graph.Schema().Types["Article"])
+		for _, caller := range []string{"", "carol"} {
+			changes := s.Stream(`subscription { articleChanged(ids: [1])`+article+` }`, "X-User-ID", caller)
+			s.Vote(voters[1], "article:1", "UP")
+			_, data := changes.Next()
+			s.Vote(voters[0], "article:1", "NONE")
+			_, more := changes.Next()
+			s.Vote(voters[1], "article:1", "NONE")
+			s.Vote(voters[0], "article:1", "UP")
+			changes.Cancel()
+			events[caller] = append(events[caller], data+more)
+		}
+		refused := s.AskText("carol", `subscription { event { node { by } } }`)
+		events["feed"] = append(events["feed"], refused)
+	}
+	for caller, seen := range events {
+		if seen[0] != seen[1] || seen[0] == "" {
+			t.Errorf("events of %q: got\n%s\nand\n%s", caller, seen[0], seen[1])
+		}
+	}
+}
