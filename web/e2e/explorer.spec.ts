@@ -47,7 +47,7 @@ test("a query runs, and its fields are checked against the schema", async ({ pag
   await page.getByRole("button", { name: "Show Documentation Explorer" }).click();
   await page.getByRole("link", { name: "Query", exact: true }).click();
   await expect(page.locator(".graphiql-doc-explorer")).toContainText("articlesConnection");
-  await page.getByRole("link", { name: "Frontpage" }).click();
+  await page.getByRole("link", { name: "← Frontpage" }).click();
   await expect(page).toHaveURL("/");
 });
 
