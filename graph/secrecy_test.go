@@ -164,7 +164,7 @@ func TestNoFieldTellsOneUsersVotesToAnother(t *testing.T) {
 	}
 }
 
-// Events about a vote are the same whoever cast it, except for the voter.
+// Events about a vote do not depend on who cast it, except for the voter.
 func TestNoEventTellsOneUsersVotesToAnother(t *testing.T) {
 	t.Parallel()
 	events := map[string][]string{}
