@@ -113,7 +113,8 @@ func New(schema Schema, repo *redisrepo.Repo, log *slog.Logger, o Options) *Hand
 		streams: streams, identity: o.Identity, meter: meter,
 	}
 	others := &httpTransport{
-		exec: exec, log: log, bodyLimit: o.BodyLimit, timeout: o.Timeout, preflight: o.GETPreflight, maxAge: o.MaxAge, streams: streams, meter: meter,
+		exec: exec, log: log, bodyLimit: o.BodyLimit, timeout: o.Timeout, preflight: o.GETPreflight, maxAge: o.MaxAge, streams: streams,
+		identity: o.Identity, meter: meter,
 	}
 	handler := signIn(exec, o.Identity, o.Proxies, log, func(ctx context.Context, w http.ResponseWriter, req *http.Request) {
 		if sockets.supports(req) {
@@ -167,7 +168,7 @@ func uncached(o Options, next http.Handler) http.Handler {
 }
 
 // allowedOrigins lets scripts of other origins use the endpoint; it is nil if none may. Credentials are not
-// allowed: callers authenticate by a header, which a page sets itself, not by cookies.
+// allowed: such a page authenticates by a header, which it sets itself, and not by the cookie of a session.
 func allowedOrigins(origins []string) *cors.Cors {
 	if len(origins) == 0 {
 		return nil // to the library, an empty list means any origin

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
+
+	"frontpage/identity"
 )
 
 // httpTransport serves GET, HEAD and POST: with a single JSON response, or, for subscriptions and for clients
@@ -21,6 +23,7 @@ type httpTransport struct {
 	preflight bool
 	maxAge    time.Duration
 	streams   *streams
+	identity  *identity.Verifier
 	meter     *meter
 }
 

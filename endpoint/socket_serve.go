@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
-
-	"frontpage/identity"
 )
 
 // socket is one WebSocket. Fields that no comment says are guarded belong to the goroutine of serve.
@@ -26,7 +24,7 @@ type socket struct {
 	ready   bool        // connection_init was accepted
 	init    *time.Timer // closes the socket if connection_init does not come
 	pinger  *time.Timer // nil until ready
-	expiry  *time.Timer // of the token; nil without one
+	expiry  *time.Timer // of the token or the session; nil without one
 	leave   func()      // counts the viewer's stream out; nil until ready
 	running sync.WaitGroup
 
@@ -58,11 +56,12 @@ type socketOperation struct {
 func newSocket(ctx, ending context.Context, t *socketTransport, conn *websocket.Conn, bounded *boundedConn, req *http.Request) *socket {
 	s := &socket{
 		socketTransport: t, conn: conn, bounded: bounded, ending: ending,
-		request:    &http.Request{Header: req.Header, RemoteAddr: req.RemoteAddr}, // drop everything else the request keeps alive
 		operations: map[string]*socketOperation{}, starting: make(chan struct{}, 1),
 	}
 	// The request's own context ends with its handler.
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	// Drop everything else the request keeps alive.
+	s.request = (&http.Request{Method: req.Method, Host: req.Host, Header: req.Header, RemoteAddr: req.RemoteAddr}).WithContext(s.ctx)
 	return s
 }
 
@@ -153,21 +152,43 @@ func (s *socket) begin(payload map[string]any) bool {
 }
 
 // signIn authenticates the client by the payload of connection_init or, without credentials there, by the
-// handshake. An expired token closes the socket, also later. It returns false when the socket is closed.
+// handshake. An expired token or a session that has ended closes the socket, also later. It returns false when the
+// socket is closed.
 func (s *socket) signIn(payload map[string]any) bool {
 	caller, err := s.identity.FromInit(payload, s.request)
 	if err != nil {
-		refused := notAuthenticated(s.ctx, s.log, err)
-		s.close(closeForbidden, cutReason(refused.code+": "+refused.message))
+		s.expel(notAuthenticated(s.ctx, s.log, err))
 		return false
 	}
-	s.ctx = &viewerContext{s.ctx, ViewerOf(s.ctx).withCaller(caller)}
+	viewer := ViewerOf(s.ctx).withCaller(caller)
+	s.ctx = &viewerContext{s.ctx, viewer}
 	if !caller.Expires.IsZero() {
-		s.expiry = time.AfterFunc(time.Until(caller.Expires), func() {
-			s.close(closeForbidden, string(identity.Expired)+": the token has expired")
-		})
+		// check uses s.expiry, so the timer must not run before it is assigned.
+		s.expiry = time.AfterFunc(time.Hour, func() { s.check(viewer) })
+		s.expiry.Reset(time.Until(caller.Expires))
 	}
 	return true
+}
+
+// check closes the socket if its viewer has no right to it any more.
+func (s *socket) check(viewer Viewer) {
+	wait, refused := viewer.again(s.ctx, s.identity, s.log)
+	if refused != nil {
+		s.expel(refused)
+		return
+	}
+	if s.ctx.Err() == nil {
+		s.expiry.Reset(wait)
+	}
+}
+
+// expel closes the socket because its client was not authenticated, or is not any more.
+func (s *socket) expel(refused *refusal) {
+	code := closeForbidden
+	if refused.code == codeUnavailable {
+		code = closeTryAgainLater
+	}
+	s.close(code, cutReason(refused.code+": "+refused.message))
 }
 
 // write sends one message. id and payload are JSON. A write that fails ends the socket.

@@ -12,7 +12,7 @@ import (
 // EventSource can read as well: an event "next" for each response, then an event "complete". It returns a refusal
 // if the stream may not open. If the operation was refused, that refusal is the only event.
 //
-// When the server stops or the client's token expires, the stream ends without "complete", so that clients
+// When the server stops, the client's token expires or its session ends, the stream ends without "complete", so that clients
 // connect again.
 func (t *httpTransport) stream(w http.ResponseWriter, req *http.Request, op *operation, refused *refusal) *refusal {
 	ending, leave, denied := t.streams.enter(op.ctx, OverEvents, 0) // admit counts its bytes
@@ -103,11 +103,13 @@ func (t *httpTransport) watch(ending context.Context, to *eventStream, s *subscr
 		}
 		return
 	}
-	var expired <-chan time.Time
-	if expires := ViewerOf(s.ctx).Expires; !expires.IsZero() {
-		timer := time.NewTimer(time.Until(expires))
-		defer timer.Stop()
-		expired = timer.C
+	var expired *time.Timer
+	var expires <-chan time.Time
+	viewer := ViewerOf(s.ctx)
+	if !viewer.Expires.IsZero() {
+		expired = time.NewTimer(time.Until(viewer.Expires))
+		defer expired.Stop()
+		expires = expired.C
 	}
 	ping := time.NewTicker(t.streams.limits.Ping)
 	defer ping.Stop()
@@ -118,8 +120,12 @@ func (t *httpTransport) watch(ending context.Context, to *eventStream, s *subscr
 			return
 		case <-ending.Done():
 			return
-		case <-expired:
-			return
+		case <-expires:
+			wait, refused := viewer.again(s.ctx, t.identity, t.log)
+			if refused != nil {
+				return
+			}
+			expired.Reset(wait)
 		case <-ping.C:
 			err = to.comment()
 		case <-s.watch.Wake():

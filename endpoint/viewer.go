@@ -37,8 +37,10 @@ type Viewer struct {
 	Moderator bool
 	Service   bool               // a program that may act for users
 	Via       redisrepo.UserName // the service that acts for Name; empty: Name itself acts
-	Expires   time.Time          // of the token; zero without one
+	Expires   time.Time          // when the token expires, or the session has to be read again; else zero
 	Address   netip.Addr         // of the client
+
+	caller identity.Caller // as it was authenticated
 }
 
 // ViewerOf returns the caller of the operation that ctx belongs to.
@@ -63,7 +65,7 @@ func ValidName(name string) error {
 // withCaller returns the viewer with the identity of a caller.
 func (v Viewer) withCaller(c identity.Caller) Viewer {
 	v.Name, v.Moderator, v.Expires = redisrepo.UserName(c.Name), c.Moderator, c.Expires
-	v.Service, v.Via = c.Service, redisrepo.UserName(c.Via)
+	v.Service, v.Via, v.caller = c.Service, redisrepo.UserName(c.Via), c
 	return v
 }
 
@@ -81,7 +83,7 @@ func (v Viewer) Network() netip.Addr {
 func signIn(exec *executor, by *identity.Verifier, proxies []netip.Prefix, log *slog.Logger, next func(context.Context, http.ResponseWriter, *http.Request)) http.Handler {
 	var warning sync.Once
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if by.UsesTokens() && fromUnnamedProxy(req, proxies) {
+		if !by.NamedByHeader() && fromUnnamedProxy(req, proxies) {
 			warning.Do(func() {
 				log.WarnContext(req.Context(), "a proxy or a client that TRUSTED_PROXIES does not name sent X-Forwarded-For or Forwarded: "+
 					"if it is a proxy, all visitors share one address's limits; name the proxy in TRUSTED_PROXIES")
@@ -90,7 +92,10 @@ func signIn(exec *executor, by *identity.Verifier, proxies []netip.Prefix, log *
 		caller, err := by.FromRequest(req)
 		if err != nil {
 			refused := notAuthenticated(req.Context(), log, err)
-			if refused.status == http.StatusUnauthorized {
+			switch {
+			case refused.code == string(identity.SessionEnded):
+				by.Forget(w)
+			case refused.status == http.StatusUnauthorized:
 				w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
 			}
 			op := exec.receive(req.Context(), OverHTTP)
@@ -112,13 +117,40 @@ func notAuthenticated(ctx context.Context, log *slog.Logger, err error) *refusal
 	if shown.Code == identity.NameInvalid {
 		message = "" // it quotes what was sent
 	}
-	status := http.StatusUnauthorized
-	if shown.Code == identity.NotService {
-		status = http.StatusForbidden // the caller is known
+	refused := &refusal{code: string(shown.Code), message: shown.Message, status: http.StatusUnauthorized}
+	switch shown.Code {
+	case identity.NotService, identity.ForeignPage: // the caller is known
+		refused.status = http.StatusForbidden
+	case identity.Unavailable:
+		refused.status, refused.wait = http.StatusServiceUnavailable, retryAfter
+		log.WarnContext(ctx, "a session cannot be read", "err", shown.Unwrap()) // a line of an outage
 	}
 	log.DebugContext(ctx, "not authenticated", "code", shown.Code, "reason", message)
-	return &refusal{code: string(shown.Code), message: shown.Message, status: status}
+	return refused
 }
+
+// again authenticates the viewer of a stream again, when Expires has come. It returns how long that holds, or why the
+// stream has to end: its client may then connect again.
+func (v Viewer) again(ctx context.Context, by *identity.Verifier, log *slog.Logger) (time.Duration, *refusal) {
+	caller, err := by.Again(ctx, v.caller)
+	if ctx.Err() != nil {
+		return unreadSession, nil // the stream has ended
+	}
+	if err != nil {
+		refused := notAuthenticated(ctx, log, err)
+		if refused.code == codeUnavailable {
+			return unreadSession, nil // without the store, the stream does nothing
+		}
+		return 0, refused
+	}
+	if caller.Name != v.caller.Name || caller.Moderator != v.caller.Moderator {
+		return 0, &refusal{code: codeUnavailable, message: "the rights of the user have changed: connect again"}
+	}
+	return max(time.Until(caller.Expires), 0), nil
+}
+
+// unreadSession is after how long a session is read again that could not be read.
+const unreadSession = 5 * time.Second
 
 // clientAddress returns the address that a request comes from. Each proxy appends the address that connected
 // to it to X-Forwarded-For, so the client's is the last one there that is not a proxy's: the client itself

@@ -11,6 +11,10 @@ const (
 	NameInvalid Code = "USER_NAME_INVALID" // the header is not exactly one valid user name
 	Untrusted   Code = "PROXY_UNTRUSTED"   // the proxy's header came from an address that is not a proxy's
 	NotService  Code = "FORBIDDEN"         // the caller is not a service, which may act for a user
+
+	SessionEnded Code = "SESSION_ENDED"      // the cookie's session has ended: sign in again
+	ForeignPage  Code = "ORIGIN_NOT_ALLOWED" // a page of another origin sent the cookie of a session
+	Unavailable  Code = "UNAVAILABLE"        // the session cannot be read now; the request can be repeated
 )
 
 // Refusal rejects a caller. It is the only error that the methods of a Verifier return. Its Message is safe

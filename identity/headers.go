@@ -21,8 +21,9 @@ const (
 )
 
 // FromRequest authenticates the sender of a request. The caller is anonymous if the header with the token or
-// the name is missing, or if the header with the name is empty. Anything else that is not exactly one valid
-// name or token is rejected with a *Refusal, and so is a proxy's header from any other address.
+// the name is missing, or if the header with the name is empty, and there is no cookie of a session. Anything else that
+// is not exactly one valid name or token is rejected with a *Refusal, and so is a proxy's header from any other address,
+// and the cookie of a session that has ended, or that a page of another origin sent.
 //
 // A caller with the role service may act for the user whom the header X-On-Behalf-Of names. It then has that user's
 // name, and is no moderator. From any other caller the header is rejected.
@@ -34,12 +35,15 @@ func (v *Verifier) fromRequest(req *http.Request, behalf []string) (Caller, erro
 	if v.proxied && len(req.Header[v.nameKey]) > 0 && !v.fromProxy(req.RemoteAddr) {
 		return Caller{}, &Refusal{Code: Untrusted, Message: "the header " + v.nameHeader + " is accepted from this server's proxies only"}
 	}
-	return v.actingFor(behalf, req.Header)
+	caller, err := v.fromHeader(req.Header)
+	if err == nil && len(req.Header[v.nameKey]) == 0 {
+		caller, err = v.fromCookie(req)
+	}
+	return v.actingFor(behalf, caller, err)
 }
 
-// actingFor authenticates by a header. behalf is the value of X-On-Behalf-Of, if there is any.
-func (v *Verifier) actingFor(behalf []string, header http.Header) (Caller, error) {
-	caller, err := v.fromHeader(header)
+// actingFor returns the caller, or the user for whom it acts. behalf is the value of X-On-Behalf-Of, if there is any.
+func (v *Verifier) actingFor(behalf []string, caller Caller, err error) (Caller, error) {
 	if err != nil || len(behalf) == 0 {
 		return caller, err
 	}
@@ -79,30 +83,34 @@ func (v *Verifier) FromInit(payload map[string]any, req *http.Request) (Caller, 
 		behalf = req.Header[onBehalfOf]
 	}
 	if len(header[v.nameKey]) > 0 {
-		return v.actingFor(behalf, header)
+		caller, err := v.fromHeader(header)
+		return v.actingFor(behalf, caller, err)
 	}
 	return v.fromRequest(req, behalf)
 }
 
 // credentialHeader is the name of the header with the token or the user's name.
 func (v *Verifier) credentialHeader() string {
-	if v.tokens != nil {
+	if !v.NamedByHeader() {
 		return authorization
 	}
 	return v.nameHeader
 }
 
-// Headers are the names of the headers that identify a caller: responses depend on them.
+// Headers are the names of the headers that may identify a caller: responses depend on them.
 func (v *Verifier) Headers() []string {
 	headers := []string{v.credentialHeader()}
 	if v.rolesHeader != "" {
 		headers = append(headers, v.rolesHeader)
 	}
+	if v.sessions != nil {
+		headers = append(headers, "Cookie")
+	}
 	return headers
 }
 
 func (v *Verifier) malformed(header string) *Refusal {
-	if v.tokens != nil {
+	if !v.NamedByHeader() {
 		return &Refusal{Code: Invalid, Message: "send the header " + header + " once, in the form: Bearer TOKEN"}
 	}
 	return &Refusal{Code: NameInvalid, Message: "send the header " + header + " once"}
@@ -118,7 +126,10 @@ func (v *Verifier) fromHeader(header http.Header) (Caller, error) {
 	if len(values) > 1 || v.rolesHeader != "" && len(header.Values(v.rolesHeader)) > 1 {
 		return Caller{}, v.malformed(credential)
 	}
-	if v.tokens != nil {
+	if !v.NamedByHeader() {
+		if v.tokens == nil {
+			return Caller{}, &Refusal{Code: Invalid, Message: "this server accepts no tokens: users sign in with the site"}
+		}
 		scheme, token, _ := strings.Cut(values[0], " ")
 		if !strings.EqualFold(scheme, "Bearer") {
 			return Caller{}, v.malformed(credential)

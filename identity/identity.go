@@ -1,6 +1,6 @@
-// Package identity authenticates the callers of HTTP requests and WebSockets: by a signed token, by a header
-// that an authenticating proxy sets or, for development, by a header that any client can set. Invalid
-// credentials are rejected; they never fall back to anonymous.
+// Package identity authenticates the callers of HTTP requests and WebSockets: by a signed token, by the cookie of a
+// session, by a header that an authenticating proxy sets or, for development, by a header that any client can set.
+// Invalid credentials are rejected; they never fall back to anonymous.
 package identity
 
 import (
@@ -18,11 +18,13 @@ type Caller struct {
 	Moderator bool
 	Service   bool      // a program that may act for users
 	Via       string    // the service that acts for Name; empty: Name itself acts
-	Expires   time.Time // when the token stops being accepted; zero if no token was sent
+	Expires   time.Time // when the token stops being accepted, or the session has to be read again; else zero
+
+	session string // the value of the cookie; empty: another credential
 }
 
 // Options say how callers are authenticated. ValidName is required, and exactly one of Secret, SecretFile,
-// JWKSURL, JWKSFile, ProxyHeader and Development.
+// JWKSURL, JWKSFile, ProxyHeader and Development. Sessions may be the only one, or be beside one of the first four.
 type Options struct {
 	// ValidName returns an error if a user cannot have this name. Its message is shown to the client. It is not
 	// called with empty names, which are never accepted.
@@ -69,6 +71,9 @@ type Options struct {
 	// that only this machine can connect.
 	Development bool
 
+	// Sessions are those of users who sign in with the site itself. They count where a request has no token.
+	Sessions *Sessions
+
 	// Log receives what happens to the keys. nil discards it.
 	Log *slog.Logger
 	// Now is the clock. nil means time.Now.
@@ -82,12 +87,14 @@ type Options struct {
 }
 
 // Verifier authenticates callers. It is safe for concurrent use, and its methods never wait for the network
-// or a file.
+// or a file, but for those of Sessions.
 type Verifier struct {
 	mode      string
 	validName func(string) error
 
-	tokens *tokens // nil: a header names the user
+	tokens     *tokens                     // nil: no tokens are accepted
+	sessions   *Sessions                   // nil: there are none
+	protection *http.CrossOriginProtection // from pages of other origins
 
 	nameHeader  string
 	nameKey     string         // of nameHeader in http.Header
@@ -106,14 +113,26 @@ func New(ctx context.Context, o Options) (*Verifier, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
+	protection := http.NewCrossOriginProtection()
+	if o.Sessions != nil {
+		if err := protection.AddTrustedOrigin(o.Sessions.Origin); err != nil {
+			return nil, err
+		}
+	}
 	if o.Development {
-		return &Verifier{mode: "development mode without authentication: the header " + developmentName + " names the user",
+		return &Verifier{protection: protection, mode: "development mode without authentication: the header " + developmentName + " names the user",
 			validName: o.ValidName, nameHeader: developmentName, nameKey: http.CanonicalHeaderKey(developmentName), rolesHeader: developmentRoles}, nil
 	}
 	if o.ProxyHeader != "" {
-		return &Verifier{mode: "users are authenticated by the header " + o.ProxyHeader + " of a trusted proxy",
+		return &Verifier{protection: protection, mode: "users are authenticated by the header " + o.ProxyHeader + " of a trusted proxy",
 			validName: o.ValidName, nameHeader: o.ProxyHeader, nameKey: http.CanonicalHeaderKey(o.ProxyHeader),
 			rolesHeader: o.RolesHeader, proxied: true, proxies: o.Proxies}, nil
+	}
+
+	v := &Verifier{protection: protection, validName: o.ValidName, nameKey: authorization, sessions: o.Sessions}
+	if !o.hasTokens() {
+		v.mode = o.Sessions.mode()
+		return v, nil
 	}
 
 	o.RolesClaim = cmp.Or(o.RolesClaim, defaultRolesClaim)
@@ -133,9 +152,12 @@ func New(ctx context.Context, o Options) (*Verifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &Verifier{mode: "users are authenticated by tokens signed with a shared secret", validName: o.ValidName, nameKey: authorization, tokens: t}
+	v.tokens, v.mode = t, "users are authenticated by tokens signed with a shared secret"
 	if t.keys != nil {
 		v.mode = "users are authenticated by tokens signed with a key from " + t.keys.source
+	}
+	if v.sessions != nil {
+		v.mode = v.sessions.mode() + "; programs: " + v.mode
 	}
 	return v, nil
 }
@@ -143,5 +165,5 @@ func New(ctx context.Context, o Options) (*Verifier, error) {
 // String says in one line how callers are authenticated. It holds no secret.
 func (v *Verifier) String() string { return v.mode }
 
-// UsesTokens reports whether callers are authenticated by tokens, not by a header that names them.
-func (v *Verifier) UsesTokens() bool { return v.tokens != nil }
+// NamedByHeader reports whether a header names the callers, not a token or a session.
+func (v *Verifier) NamedByHeader() bool { return v.tokens == nil && v.sessions == nil }

@@ -33,6 +33,11 @@ func where(fields []string, values ...bool) (found []string) {
 	return found
 }
 
+// hasTokens reports whether tokens are accepted.
+func (o Options) hasTokens() bool {
+	return o.Secret != "" || o.SecretFile != "" || o.JWKSURL != "" || o.JWKSFile != ""
+}
+
 // validate checks everything that needs no file and no network.
 func (o Options) validate() error {
 	byToken := []string{"Secret", "SecretFile", "JWKSURL", "JWKSFile"}
@@ -45,7 +50,11 @@ func (o Options) validate() error {
 	switch {
 	case o.ValidName == nil:
 		return errors.New("ValidName is missing")
-	case len(chosen) == 0:
+	case o.Sessions != nil && (o.ProxyHeader != "" || o.Development):
+		return fmt.Errorf("set only one of %s", o.list("and", "Sessions", chosen[0]))
+	case o.Sessions != nil && !o.hasTokens() && len(claims) > 0:
+		return fmt.Errorf("%s: only tokens have an issuer and an audience: set one of %s, too", o.list("and", claims...), o.list("or", byToken...))
+	case len(chosen) == 0 && o.Sessions == nil:
 		return fmt.Errorf("set exactly one of %s", o.list("and", modes...))
 	case len(chosen) > 1:
 		return fmt.Errorf("set only one of %s", o.list("and", chosen...))
