@@ -39,6 +39,9 @@ type Checked struct {
 //   - a deleted article has a hash that says so, is in none of these places, and its voters are as above;
 //   - the events of an article have its revisions in turn, up to its revision, and a milestone is a positive number, not
 //     below those of the events;
+//   - a user's history of votes has articles of its month, each up or down, and the user is in the article's set of voters
+//     while that is kept; a vote in these sets is in the voter's history, unless that was cut, or the article has votes of
+//     legacy clients or from before the histories were kept;
 //   - no article has a number that has not been given out.
 //
 // Each article is read in one transaction, so Check may run while votes are cast. It does not report what
@@ -126,7 +129,7 @@ func (c *checker) articlesIn(ctx context.Context, p partition, set string, done 
 	return c.wrongType(set, err)
 }
 
-// allKeys checks what only the names of keys tell: which articles have a hash, and which groups exist. It reads the names
+// allKeys checks what only the names of keys tell: which articles have a hash, who has a history of votes, and which groups exist. It reads the names
 // once for each server that has partitions.
 func (c *checker) allKeys(ctx context.Context) error {
 	groups := map[string]partition{} // by key
@@ -184,12 +187,14 @@ func served(ctx context.Context, server redis.Cmdable, partitions []partition) (
 	return has, nil
 }
 
-// keys checks the hashes of articles in partitions of a server, and notes the keys of groups.
+// keys checks the hashes of articles and the histories of votes in partitions of a server, and notes the keys of groups.
 func (c *checker) keys(ctx context.Context, server redis.Cmdable, partitions []partition, groups map[string]partition) error {
-	hashes, match := map[partition][]string{}, "[agt]*" // article:, group: and top:
+	hashes, casts, match := map[partition][]string{}, map[partition][]string{}, "[acgt]*" // article:, cast:, group: and top:
 	if partitions[0] != untagged {
 		match = "{*}" + match
 	}
+	unlisted := func(p partition, keys []string) error { return c.unlisted(ctx, p, "a hash", keys) }
+	castKeys := func(p partition, keys []string) error { return c.castKeys(ctx, p, keys) }
 	err := walk(1, inBatches(func(keys []string) error {
 		for _, key := range keys {
 			p := c.partitionOfKey(key)
@@ -203,24 +208,29 @@ func (c *checker) keys(ctx context.Context, server redis.Cmdable, partitions []p
 				groups[key] = p
 			case strings.HasPrefix(key, p.counter()) && key != p.counter():
 				hashes[p] = append(hashes[p], key)
+			case strings.HasPrefix(key, p.key(castPrefix)):
+				casts[p] = append(casts[p], key)
 			}
 		}
-		for p, keys := range hashes {
-			if len(keys) >= batchSize {
-				if err := c.unlisted(ctx, p, "a hash", keys); err != nil {
-					return err
-				}
-				delete(hashes, p)
-			}
-		}
-		return nil
+		return errors.Join(eachFull(hashes, batchSize, unlisted), eachFull(casts, batchSize, castKeys))
 	}), func(cursor uint64) *redis.ScanCmd { return server.Scan(impatient(ctx), cursor, match, scanBatch) })
-	for p, keys := range hashes {
-		if err == nil {
-			err = c.unlisted(ctx, p, "a hash", keys)
+	if err != nil {
+		return err
+	}
+	return errors.Join(eachFull(hashes, 1, unlisted), eachFull(casts, 1, castKeys))
+}
+
+// eachFull calls check with the keys of each partition that has at least least, and removes them.
+func eachFull(keys map[partition][]string, least int, check func(partition, []string) error) error {
+	for p, some := range keys {
+		if len(some) >= least {
+			if err := check(p, some); err != nil {
+				return err
+			}
+			delete(keys, p)
 		}
 	}
-	return err
+	return nil
 }
 
 // wrongType reports a key of the wrong type. It returns any other error.

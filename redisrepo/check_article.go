@@ -1,6 +1,7 @@
 package redisrepo
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -84,7 +85,7 @@ func (c *checker) articles(ctx context.Context, p partition, where string, membe
 			c.legacyPosts = c.legacyPosts || strings.Contains(hash[fieldTime], ".")
 			check(p, id, f)
 		}
-		if err := c.links(ctx, p, batch); err != nil {
+		if err := cmp.Or(c.links(ctx, p, batch), c.castsOf(ctx, p, batch)); err != nil {
 			return n, err
 		}
 		ids = again

@@ -48,8 +48,8 @@ func TestCheckReportsInconsistencies(t *testing.T) {
 		want    []string
 	}{
 		"nothing, when voting is over":       {after: closed},
-		"a voter lost when voting is over":   {after: closed, corrupt: "SREM voted:1 user:bob", want: []string{"voted:1: has 2 members, not 3"}},
-		"an unknown downvoter after voting":  {after: closed, corrupt: "SADD downvoted:1 user:mallory", want: []string{"downvoted:1: has 2 members, not 1"}},
+		"a voter lost when voting is over":   {after: closed, corrupt: "SREM voted:1 user:bob", want: []string{"cast:bob:641: has 1, but user:bob is not in voted:1", "voted:1: has 2 members, not 3"}},
+		"an unknown downvoter after voting":  {after: closed, corrupt: "SADD downvoted:1 user:mallory", want: []string{"cast:mallory:641: lacks -1, but user:mallory is in downvoted:1", "downvoted:1: has 2 members, not 1"}},
 		"all up forgotten when it is over":   {after: closed, corrupt: "DEL voted:1"},
 		"all down forgotten when it is over": {after: closed, corrupt: "DEL downvoted:1"},
 		"all forgotten when it is over":      {after: closed, corrupt: "DEL voted:1 downvoted:1"},
@@ -103,16 +103,22 @@ func TestCheckReportsInconsistencies(t *testing.T) {
 			"voted:4: has 1 members, not 2",
 		}},
 		"votes that are no number": {corrupt: "HSET article:1 votes x", want: []string{`article:1: votes: strconv.ParseFloat: parsing "x": invalid syntax`}},
-		"an unknown upvoter":       {corrupt: "SADD voted:1 user:mallory", want: []string{"voted:1: has 4 members, not 3"}},
-		"an unknown downvoter":     {corrupt: "SADD downvoted:1 user:mallory", want: []string{"downvoted:1: has 2 members, not 1"}},
-		"a voter lost":             {corrupt: "SREM voted:1 user:bob", want: []string{"voted:1: has 2 members, not 3"}},
-		"a voter down lost":        {corrupt: "SREM downvoted:1 user:carol", want: []string{"downvoted:1: has 0 members, not 1"}},
+		"an unknown upvoter":       {corrupt: "SADD voted:1 user:mallory", want: []string{"cast:mallory:641: lacks 1, but user:mallory is in voted:1", "voted:1: has 4 members, not 3"}},
+		"an unknown downvoter":     {corrupt: "SADD downvoted:1 user:mallory", want: []string{"cast:mallory:641: lacks -1, but user:mallory is in downvoted:1", "downvoted:1: has 2 members, not 1"}},
+		"a voter lost":             {corrupt: "SREM voted:1 user:bob", want: []string{"cast:bob:641: has 1, but user:bob is not in voted:1", "voted:1: has 2 members, not 3"}},
+		"a voter down lost":        {corrupt: "SREM downvoted:1 user:carol", want: []string{"cast:carol:641: has -1, but user:carol is not in downvoted:1", "downvoted:1: has 0 members, not 1"}},
 		"all voters lost": {corrupt: "DEL voted:1 downvoted:1", want: []string{
+			"cast:alice:641: has 1, but user:alice is not in voted:1",
+			"cast:bob:641: has 1, but user:bob is not in voted:1",
+			"cast:carol:641: has -1, but user:carol is not in downvoted:1",
+			"cast:dave:641: has 1, but user:dave is not in voted:1",
 			"downvoted:1: has 0 members, not 1",
 			"voted:1: has 0 members, not 3",
 		}},
 		"a voter in both sets": {corrupt: "SMOVE voted:1 downvoted:1 user:bob\nSADD voted:1 user:bob\nHINCRBY article:1 downvotes 1\nHINCRBY article:1 votes -1\nZINCRBY top:d:20513 -1 article:1\nZINCRBY top:h:492324 -1 article:1\nZINCRBY score: -432 article:1\nZINCRBY score:a -432 article:1\nZINCRBY score:b -432 article:1\nSREM group:interesting article:1\nDEL score:interesting time:interesting", want: []string{"article:1: [user:bob] are in both sets of voters"}},
 		"the uncounted poster lost": {corrupt: "SREM voted:5 user:frank\nSADD voted:5 user:mallory", want: []string{
+			"cast:frank:641: has 5, but user:frank is not in voted:5",
+			"cast:mallory:641: lacks 5, but user:mallory is in voted:5",
 			"voted:5: does not expire",
 			"voted:5: lacks the poster",
 		}},
@@ -140,7 +146,7 @@ func TestCheckReportsInconsistencies(t *testing.T) {
 			"article:2: is not in score:",
 			"score:a: is not the intersection of group:a and score:",
 		}},
-		"a hash lost": {corrupt: "DEL article:2", want: []string{"article:2: is in time:, but has no hash"}},
+		"a hash lost": {corrupt: "DEL article:2", want: []string{"article:2: is in time:, but has no hash", "cast:alice:641: has 2, but article:2 does not exist"}},
 		"a time without an article": {corrupt: "ZADD time: 1 article:6", want: []string{
 			"article: is 5, but article:6 exists",
 			"article:6: is in time:, but has no hash",
@@ -180,8 +186,37 @@ func TestCheckReportsInconsistencies(t *testing.T) {
 			"article: is 0, but article:5 exists",
 			"article:: has the wrong type",
 		}},
-		"a hash of the wrong type": {corrupt: "SET article:2 x", want: []string{"article:2: is in time:, but has no hash"}},
+		"a hash of the wrong type": {corrupt: "SET article:2 x", want: []string{"article:2: is in time:, but has no hash", "cast:alice:641: has 2, but article:2 does not exist"}},
 		"voters of the wrong type": {corrupt: "SET voted:1 x EX 1000", want: []string{"voted:1: has 0 members, not 3"}},
+		"a vote that its voter's list lacks": {corrupt: "ZADD cast:bob:641 1 5\nZREM cast:bob:641 1\nSADD voted:5 user:bob", want: []string{
+			"cast:bob:641: lacks 1, but user:bob is in voted:1",
+			"voted:5: has 2 members, not 1",
+		}},
+		"a downvote that its voter's list lacks": {corrupt: "DEL cast:carol:641", want: []string{"cast:carol:641: lacks -1, but user:carol is in downvoted:1"}},
+		"a lost list of votes after voting":      {after: closed, corrupt: "DEL cast:dave:641", want: []string{"cast:dave:641: lacks 1, but user:dave is in voted:1"}},
+		"a vote in a list only": {corrupt: "ZADD cast:bob:641 5 2 5 -5", want: []string{
+			"cast:bob:641: has -5, but user:bob is not in downvoted:5",
+			"cast:bob:641: has 2, but user:bob is not in voted:2",
+		}},
+		"a vote in a list only after voting": {after: closed, corrupt: "ZADD cast:bob:641 5 2", want: []string{"cast:bob:641: has 2, but user:bob is not in voted:2"}},
+		"votes of a user up and down": {corrupt: "ZADD cast:bob:641 5 -1", want: []string{
+			"cast:bob:641: has -1, but user:bob is not in downvoted:1",
+			"cast:bob:641: has both 1 and -1",
+		}},
+		"a forgotten vote up and down": {corrupt: "ZADD cast:bob:640 5 -3 5 3\nEXPIRE cast:bob:640 1000", want: []string{"cast:bob:640: has both 3 and -3"}},
+		"a vote in a list of another month": {corrupt: "ZADD cast:bob:640 5 1\nEXPIRE cast:bob:640 1000", want: []string{
+			"cast:bob:640: has 1, but article:1 was posted in the month 641"}},
+		"a vote on a missing article": {corrupt: "ZADD cast:bob:641 5 99", want: []string{"cast:bob:641: has 99, but article:99 does not exist"}},
+		"members that are no votes": {corrupt: "ZADD cast:bob:641 5 x 5 01 5 -0", want: []string{
+			`cast:bob:641: has "-0", which is no vote`,
+			`cast:bob:641: has "01", which is no vote`,
+			`cast:bob:641: has "x", which is no vote`,
+		}},
+		"a list of votes that was cut":         {corrupt: "ZADD cast:bob:641 5 0\nZREM cast:bob:641 1"},
+		"a list of votes without a month":      {corrupt: "ZADD cast:bob 5 1", want: []string{"cast:bob: is not the key of a user's votes in a month"}},
+		"a list of votes for ever":             {corrupt: "PERSIST cast:bob:641", want: []string{"cast:bob:641: does not expire"}},
+		"a list of votes of the wrong type":    {corrupt: "SET cast:bob:641 x EX 1000", want: []string{"cast:bob:641: has the wrong type"}},
+		"votes of which not all are in a list": {corrupt: "HSET article:1 cast 1\nDEL cast:bob:641"},
 		"posting times of the wrong type": {corrupt: "SET time: x", want: []string{
 			"article:1: is in a hash, but not in time:",
 			"article:1: is in score:, but not in time:",
@@ -278,10 +313,14 @@ func TestCheckReportsInconsistentDeletions(t *testing.T) {
 		"deleted in its hash only":                 {corrupt: "HSET article:2 deleted 5 deleted_by user:x", want: []string{"article:2: is deleted, but in time:"}},
 		"one without deleted_by":                   {corrupt: "HDEL article:6 deleted_by", want: []string{"article:6: is deleted, but deleted_by is missing"}},
 		"one deleted at another time":              {corrupt: "HSET article:6 deleted 5", want: []string{"article:6: deleted is 5, but deleted: says 1.7723664e+09"}},
-		"a deleted one without a hash":             {corrupt: "DEL article:6", want: []string{"article:6: is in deleted:, but has no hash"}},
-		"a deleted one with an invalid hash":       {corrupt: "HSET article:6 votes x", want: []string{`article:6: votes: strconv.ParseFloat: parsing "x": invalid syntax`}},
-		"an invalid time of deletion":              {corrupt: "HSET article:6 deleted x", want: []string{`article:6: deleted: strconv.ParseFloat: parsing "x": invalid syntax`}},
-		"a deleted one that lost a voter":          {corrupt: "SREM voted:6 user:bob", want: []string{"voted:6: has 1 members, not 2"}},
+		"a deleted one without a hash": {corrupt: "DEL article:6", want: []string{
+			"article:6: is in deleted:, but has no hash",
+			"cast:bob:641: has 6, but article:6 does not exist",
+			"cast:erin:641: has 6, but article:6 does not exist",
+		}},
+		"a deleted one with an invalid hash": {corrupt: "HSET article:6 votes x", want: []string{`article:6: votes: strconv.ParseFloat: parsing "x": invalid syntax`}},
+		"an invalid time of deletion":        {corrupt: "HSET article:6 deleted x", want: []string{`article:6: deleted: strconv.ParseFloat: parsing "x": invalid syntax`}},
+		"a deleted one that lost a voter":    {corrupt: "SREM voted:6 user:bob", want: []string{"cast:bob:641: has 6, but user:bob is not in voted:6", "voted:6: has 1 members, not 2"}},
 		"the deleted of the wrong type": {corrupt: "SET deleted: x", want: []string{
 			"article:6: is in a hash, but not in time:",
 			"deleted:: has the wrong type",
@@ -380,13 +419,55 @@ func TestCheckReportsArticlesInTheWrongPartition(t *testing.T) {
 	s.do("COPY " + a + "posted:zoe " + b + "posted:zoe")
 	s.do("ZADD " + b + "top:d:20492 1 article:4")
 	s.do("SET " + b + "article: 2")
+	s.do("ZADD " + b + "cast:zoe:640 5 4")
+	s.do("EXPIRE " + b + "cast:zoe:640 1000")
 	want := []string{
 		b + "article:4: belongs to another partition",
 		b + "article:4: is in " + b + "top:d:20492 with 1 votes, not in " + b + "top:d:20492 with 1 votes and " + b + "top:m:640 with 1 votes",
+		b + "cast:zoe:640: has 4, which belongs to another partition",
 		b + "clock:: p:d:20492 is \"\", but " + b + "top:d:20492 has an article with 1 votes",
 		b + "top:d:20492: holds article:4, which belongs to another partition",
 	}
 	if got := s.violations(); !slices.Equal(got, want) {
+		t.Errorf("Check reports %q, want %q", got, want)
+	}
+}
+
+// Large lists of votes and sets of voters are checked in parts.
+func TestCheckReadsLargeListsOfVotes(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	for range 210 {
+		s.post("bob")
+	}
+	for i := range 210 {
+		s.vote(1, redisrepo.UserName(fmt.Sprint("voter", i)), redisrepo.Vote(1-2*(i%2)))
+	}
+	s.wantClean()
+	s.do("ZREM cast:bob:641 107")
+	s.do("ZADD cast:bob:641 5 -208 5 999")
+	s.do("ZREM cast:voter104:641 1")
+	s.do("ZREM cast:voter105:641 -1")
+	want := []string{
+		"cast:bob:641: has -208, but user:bob is not in downvoted:208",
+		"cast:bob:641: has 999, but article:999 does not exist",
+		"cast:bob:641: has both 208 and -208",
+		"cast:bob:641: lacks 107, but user:bob is in voted:107",
+		"cast:voter104:641: lacks 1, but user:voter104 is in voted:1",
+		"cast:voter105:641: lacks -1, but user:voter105 is in downvoted:1",
+	}
+	if got := s.violations(); !slices.Equal(got, want) {
+		t.Errorf("Check reports\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+	}
+}
+
+// A site without lists of votes has no keys of them.
+func TestCheckReportsListsOfVotesThatAreNotKept(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, noFeatures, one)
+	s.post("alice")
+	s.do("ZADD cast:alice:641 5 1")
+	if got, want := s.violations(), []string{"cast:alice:641: exists, but the site keeps no lists of votes"}; !slices.Equal(got, want) {
 		t.Errorf("Check reports %q, want %q", got, want)
 	}
 }
