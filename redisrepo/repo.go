@@ -33,11 +33,13 @@
 //	                         dropped; expires VoteHistory after the last vote that can be cast
 //	top:h:<hour>, top:d:<day>, top:m:<month>
 //	                 zset    the calendar: article:<n> by net votes, of those posted in this hour, day or
-//	                         32 days since 1970. Days that are folded have no lists of hours, others none
-//	                         of months. With GroupTop also one for each group, top:d:<day>:<name>
-//	clock:           hash    folded, the last folded day; p:<list>, the peak of each list, such as
-//	                         p:d:20715: no article of it has more votes; front, front_since, ranked: see
-//	                         frontpage.go. clock:<name> is that of a group's calendar
+//	                         32 days since 1970. Each article is in the list of its day, and in that of
+//	                         its hour until the day is folded, later in that of its month. With
+//	                         Rules.GroupTop also one for each group, top:d:<day>:<name>
+//	clock:           hash    folded, the last folded day, missing if there is none; p:<list>, the peak of
+//	                         each list, such as p:d:20715: no article of it has more votes, and a list
+//	                         without one is empty; front, front_since, ranked: see frontpage.go.
+//	                         clock:<name> is that of a group's calendar
 //	deleted:         zset    article:<n> of the deleted articles, by time of deletion; they are in
 //	                         no other listing and in no group
 //	front:           zset    saved front pages by full hour, hours since 1970: the hour, then number and
@@ -60,13 +62,6 @@
 //	                         30 days after its last use
 //	rate:<rule>:<s>  string  what s, user:<name> or address:<address>, used under a rule, and when:
 //	                         see rate.lua; expires a window after the last charge
-//	top:h:<hour>     zset    article:<n> by net votes, of those posted in an hour; top:d:<day> and top:m:<month>
-//	                         likewise, a month being 32 days, all counted from 1970. An article is in the
-//	                         list of its day, and in that of its hour until the day is folded, later in
-//	                         that of its month. With Rules.GroupTop also top:h:<hour>:<name> and so on
-//	clock:           hash    folded (the last folded day, missing: none), and peaks: p:h:<hour>, p:d:<day> and
-//	                         p:m:<month> are numbers that no article of the list exceeds; a list without
-//	                         one is empty. clock:<name> is that of a group's lists
 //	meta:            hash    layout version, number of partitions, index of this one, the rules that
 //	                         the data is ranked by, the posting time before which a changed voting
 //	                         window found the voters of articles forgotten, which features the data has (see
