@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -25,7 +26,7 @@ type CastVoteEdge struct {
 
 // Nodes returns the articles that are not deleted, without the votes.
 func (c *CastVoteConnection) Nodes() []*redisrepo.Article {
-	nodes := nodesOf(c.Edges, func(e *CastVoteEdge) *redisrepo.Article { return e.Node })
+	nodes := collect(c.Edges, func(e *CastVoteEdge) *redisrepo.Article { return e.Node })
 	return slices.DeleteFunc(nodes, func(a *redisrepo.Article) bool { return a == nil })
 }
 
@@ -40,15 +41,13 @@ func (r *Resolver) viewerVotes(ctx context.Context, direction *redisrepo.Vote, f
 		return nil, err
 	}
 	c := &CastVoteConnection{PageInfo: info, Edges: make([]*CastVoteEdge, len(votes))}
-	ids := make([]redisrepo.ArticleID, len(votes))
 	for i, vote := range votes {
-		ids[i] = vote.Article
 		c.Edges[i] = &CastVoteEdge{Cursor: vote.Cursor, At: vote.At, Vote: vote.Vote}
 	}
 	if !selected(ctx, "CastVoteConnection.nodes") && !selected(ctx, "CastVoteConnection.edges", "CastVoteEdge.node") {
 		return c, nil
 	}
-	articles, err := r.loadAll(ctx, ids)
+	articles, err := r.loadAll(ctx, collect(votes, func(v redisrepo.CastVote) redisrepo.ArticleID { return v.Article }))
 	for i, article := range articles {
 		c.Edges[i].Node = article
 	}
@@ -63,171 +62,95 @@ func (r *Resolver) listedPage(ctx context.Context, l redisrepo.Listing, p redisr
 	return r.articlePage(ctx, l, p)
 }
 
-// maxUnvotedReads is the maximum number of pages that are read for one without the articles that the viewer voted on.
-const maxUnvotedReads = 4
-
-// unvoted reports for each article whether the viewer has no vote on it, as far as that is known.
-func (r *Resolver) unvoted(ctx context.Context, articles []*redisrepo.Article) ([]bool, error) {
-	votes, err := r.repo.Votes(ctx, endpoint.ViewerOf(ctx).Name, articles)
-	if err != nil {
-		return nil, err
-	}
-	without := make([]bool, len(articles))
-	for i, vote := range votes {
-		without[i] = vote == nil || *vote == redisrepo.None
-	}
-	return without, nil
-}
-
-// mayHideVoted returns an error for an anonymous caller, who has no votes.
-func mayHideVoted(ctx context.Context) error {
-	if endpoint.ViewerOf(ctx).Name == "" {
-		return endpoint.Unauthenticated("sign in to leave out what you voted on")
-	}
-	return nil
-}
-
 // unvotedPage is articlePage without the articles that the viewer voted on. Its ends are where reading stopped.
 func (r *Resolver) unvotedPage(ctx context.Context, l redisrepo.Listing, p redisrepo.PageRequest) (*ArticleConnection, error) {
-	if err := mayHideVoted(ctx); err != nil {
-		return nil, err
+	backward, from := p.Last != nil, &p.After
+	if backward {
+		from = &p.Before
 	}
-	c, size := &ArticleConnection{listing: l}, r.repo.Rules().PageSize
-	if given := p.First; given != nil || p.Last != nil {
-		if given == nil {
-			given = p.Last
+	turn := func(edges []*ArticleEdge, info redisrepo.PageInfo) ([]*ArticleEdge, redisrepo.PageInfo) {
+		if backward {
+			slices.Reverse(edges)
+			info.StartCursor, info.EndCursor = info.EndCursor, info.StartCursor
+			info.HasPreviousPage, info.HasNextPage = info.HasNextPage, info.HasPreviousPage
 		}
-		size = *given
+		return edges, info
 	}
-	last := p.Last != nil
-	for read := range maxUnvotedReads {
-		part, err := r.readUnvoted(ctx, l, p)
+	edges, info, err := unvotedEdges(ctx, r, cmp.Or(p.First, p.Last), from, func() ([]*ArticleEdge, redisrepo.PageInfo, error) {
+		read, err := r.walk(ctx, l, p)
 		if err != nil {
-			return nil, err
+			return nil, read.info, err
 		}
-		if info := part.PageInfo; last {
-			c.Edges = append(part.Edges, c.Edges...)
-			c.PageInfo.StartCursor, c.PageInfo.HasPreviousPage = info.StartCursor, info.HasPreviousPage
-			if read == 0 {
-				c.PageInfo.EndCursor, c.PageInfo.HasNextPage = info.EndCursor, info.HasNextPage
-			}
-			if extra := len(c.Edges) - size; extra > 0 {
-				c.Edges = c.Edges[extra:]
-				c.PageInfo.StartCursor, c.PageInfo.HasPreviousPage = &c.Edges[0].Cursor, true
-			}
-			if len(c.Edges) == size || !info.HasPreviousPage || info.StartCursor == nil {
-				break
-			}
-			p.Before = info.StartCursor
-		} else {
-			c.Edges = append(c.Edges, part.Edges...)
-			c.PageInfo.EndCursor, c.PageInfo.HasNextPage = info.EndCursor, info.HasNextPage
-			if read == 0 {
-				c.PageInfo.StartCursor, c.PageInfo.HasPreviousPage = info.StartCursor, info.HasPreviousPage
-			}
-			if len(c.Edges) > size {
-				c.Edges = c.Edges[:size]
-				c.PageInfo.EndCursor, c.PageInfo.HasNextPage = &c.Edges[size-1].Cursor, true
-			}
-			if len(c.Edges) == size || !info.HasNextPage || info.EndCursor == nil {
-				break
-			}
-			p.After = info.EndCursor
-		}
-	}
-	return c, nil
-}
-
-// readUnvoted reads a page, and drops what the viewer voted on.
-func (r *Resolver) readUnvoted(ctx context.Context, l redisrepo.Listing, p redisrepo.PageRequest) (*ArticleConnection, error) {
-	read, err := r.walk(ctx, l, p)
-	if err != nil {
-		return nil, err
-	}
-	ids := make([]redisrepo.ArticleID, len(read.edges))
-	for i, edge := range read.edges {
-		ids[i] = edge.ID
-	}
-	articles, err := r.loadAll(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	edges, info, articles := l.SortPage(read.edges, read.info, articles)
-	without, err := r.unvoted(ctx, articles)
-	if err != nil {
-		return nil, err
-	}
-	c := &ArticleConnection{PageInfo: info}
-	for i, edge := range edges {
-		if without[i] {
-			c.Edges = append(c.Edges, &ArticleEdge{Cursor: edge.Cursor, Node: articles[i]})
-		}
-	}
-	return c, nil
+		edges, info, err := r.articleEdges(ctx, l, read)
+		edges, info = turn(edges, info)
+		return edges, info, err
+	})
+	edges, info = turn(edges, info)
+	return &ArticleConnection{Edges: edges, PageInfo: info, listing: l}, err
 }
 
 // unvotedRanking is ranking without the articles that the viewer voted on. Its end is where reading stopped.
-func (r *Resolver) unvotedRanking(ctx context.Context, q redisrepo.RankQuery, first *int32, after *string) (*RankedConnection, error) {
-	if err := mayHideVoted(ctx); err != nil {
-		return nil, err
-	}
-	list, err := r.repo.RankedList(q)
-	if err != nil {
-		return nil, err
-	}
-	c, size := &RankedConnection{list: list}, r.repo.Rules().PageSize
-	if first != nil {
-		size = int(*first)
-	}
-	for read := range maxUnvotedReads {
-		page, err := r.rank(ctx, list, asInt(first), after)
+func (r *Resolver) unvotedRanking(ctx context.Context, list redisrepo.RankedList, first *int, after *string) (*RankedConnection, error) {
+	c := &RankedConnection{list: list}
+	var err error
+	c.Edges, c.PageInfo, err = unvotedEdges(ctx, r, first, &after, func() ([]*RankedEdge, redisrepo.PageInfo, error) {
+		page, err := r.rank(ctx, list, first, after)
 		if err != nil {
-			return nil, err
+			return nil, page.Info, err
 		}
-		if read == 0 {
-			c.AsOf, c.PageInfo = page.AsOf, page.Info
-		}
-		c.PageInfo.EndCursor, c.PageInfo.HasNextPage = page.Info.EndCursor, page.Info.HasNextPage
-		if err := r.appendUnvoted(ctx, c, page); err != nil {
-			return nil, err
-		}
-		if len(c.Edges) > size {
-			c.Edges = c.Edges[:size]
-			c.PageInfo.EndCursor, c.PageInfo.HasNextPage = &c.Edges[size-1].Cursor, true
-		}
-		if len(c.Edges) == size || !page.Info.HasNextPage || page.Info.EndCursor == nil {
-			break
-		}
-		after = page.Info.EndCursor
-	}
-	return c, nil
+		c.AsOf = page.AsOf // that of the first page: the cursors keep it
+		edges, err := r.rankedEdges(ctx, page)
+		return edges, page.Info, err
+	})
+	return c, err
 }
 
-// appendUnvoted appends the articles of a page that the viewer did not vote on.
-func (r *Resolver) appendUnvoted(ctx context.Context, c *RankedConnection, page redisrepo.RankedPage) error {
-	ids := make([]redisrepo.ArticleID, len(page.Edges))
-	for i, edge := range page.Edges {
-		ids[i] = edge.ID
+// maxUnvotedReads is the maximum number of pages that are read for one without the articles that the viewer voted on.
+const maxUnvotedReads = 4
+
+// unvotedEdges calls read until there are size edges (nil: Rules.PageSize) whose articles the viewer did not vote on, as
+// far as that is known, or maxUnvotedReads times. Before each further call it sets from to the end of the page before.
+func unvotedEdges[E articleEdge](ctx context.Context, r *Resolver, size *int, from **string, read func() ([]E, redisrepo.PageInfo, error)) (edges []E, info redisrepo.PageInfo, err error) {
+	viewer := endpoint.ViewerOf(ctx).Name
+	if viewer == "" {
+		return nil, info, endpoint.Unauthenticated("sign in to leave out what you voted on")
 	}
-	loaded, err := r.loadAll(ctx, ids)
-	if err != nil {
-		return err
+	most := r.repo.Rules().PageSize
+	if size != nil {
+		most = *size
 	}
-	var edges []*RankedEdge
-	var articles []*redisrepo.Article
-	for i, a := range loaded {
-		if a != nil {
-			articles, edges = append(articles, a), append(edges, &RankedEdge{Cursor: page.Edges[i].Cursor, Node: a, Key: page.Edges[i].Key})
+	for n := range maxUnvotedReads {
+		page, ends, err := read()
+		if err != nil {
+			return nil, info, err
 		}
-	}
-	without, err := r.unvoted(ctx, articles)
-	if err != nil {
-		return err
-	}
-	for i, edge := range edges {
-		if without[i] {
-			c.Edges = append(c.Edges, edge)
+		votes, err := r.repo.Votes(ctx, viewer, collect(page, E.article))
+		if err != nil {
+			return nil, info, err
 		}
+		for i, vote := range votes {
+			if vote == nil || *vote == redisrepo.None {
+				edges = append(edges, page[i])
+			}
+		}
+		if n > 0 {
+			ends.StartCursor, ends.HasPreviousPage = info.StartCursor, info.HasPreviousPage
+		}
+		info = ends
+		if len(edges) > most {
+			edges = edges[:most]
+			info.EndCursor, info.HasNextPage = edges[most-1].cursor(), true
+		}
+		if len(edges) == most || !info.HasNextPage || info.EndCursor == nil {
+			break
+		}
+		*from = info.EndCursor
 	}
-	return nil
+	return edges, info, nil
+}
+
+// articleEdge is an ArticleEdge or a RankedEdge.
+type articleEdge interface {
+	article() *redisrepo.Article
+	cursor() *string
 }

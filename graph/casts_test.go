@@ -70,20 +70,21 @@ func TestUnvotedOnlyLeavesOutVotedArticles(t *testing.T) {
 	for i := range 40 {
 		s.Advance(time.Second)
 		id := s.Post("alice", fmt.Sprint("article ", i+1), "go")
-		if i%7 == 3 || i > 35 {
+		if i%7 == 3 || i%7 == 4 {
 			want = append([]string{id}, want...)
 		} else {
 			s.Vote("bob", id, []string{"UP", "DOWN"}[i%2])
 		}
 	}
 	for _, list := range []string{
-		`list: articlesConnection(order: TIME, first: 2, after: $c, unvotedOnly: true)`,
-		`list: articlesConnection(order: TIME, direction: ASC, last: 2, before: $c, unvotedOnly: true)`,
-		`group(name: "go") { list: articlesConnection(order: TIME, first: 2, after: $c, unvotedOnly: true) } `,
+		`list: articlesConnection(order: TIME, first: 3, after: $c, unvotedOnly: true)`,
+		`list: articlesConnection(order: TIME, direction: ASC, last: 3, before: $c, unvotedOnly: true)`,
+		`group(name: "go") { list: articlesConnection(order: TIME, first: 3, after: $c, unvotedOnly: true) } `,
+		`list: ranking(by: {formula: LINEAR}, first: 3, after: $c, unvotedOnly: true)`,
 	} {
 		got, cursor := []string{}, ""
 		backward := strings.Contains(list, "last:")
-		for range 40 {
+		for range 5 { // pages: with one read for each it would be 14
 			query := strings.ReplaceAll(`query($c: String) { `+list+` }`, "unvotedOnly: true)", "unvotedOnly: true) { nodes { id } pageInfo { hasPreviousPage hasNextPage startCursor endCursor } }")
 			a := s.Ask("bob", query, "c", cursor)
 			data := a.Data
@@ -119,8 +120,5 @@ func TestUnvotedOnlyLeavesOutVotedArticles(t *testing.T) {
 		if !strings.Contains(body, `"code":"UNAUTHENTICATED"`) || strings.HasPrefix(res.Header.Get("Cache-Control"), "public") {
 			t.Errorf("%s of an anonymous caller: %q %s, want UNAUTHENTICATED, and nothing that is shared", query, res.Header.Get("Cache-Control"), body)
 		}
-	}
-	if _, body := s.Get(`{ ranking(first: 10, unvotedOnly: true) { nodes { id viewerVote } } }`, "X-User-ID", "bob"); strings.Contains(body, `"viewerVote":"`) && !strings.Contains(body, `"viewerVote":"NONE"`) || strings.Contains(body, `"UP"`) || strings.Contains(body, `"DOWN"`) {
-		t.Errorf("ranking = %s, want no article with a vote", body)
 	}
 }

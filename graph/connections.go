@@ -20,9 +20,12 @@ type ArticleEdge struct {
 	Node   *redisrepo.Article
 }
 
+func (e *ArticleEdge) article() *redisrepo.Article { return e.Node }
+func (e *ArticleEdge) cursor() *string             { return &e.Cursor }
+
 // Nodes returns the articles without their positions.
 func (c *ArticleConnection) Nodes() []*redisrepo.Article {
-	return nodesOf(c.Edges, func(e *ArticleEdge) *redisrepo.Article { return e.Node })
+	return collect(c.Edges, (*ArticleEdge).article)
 }
 
 // GroupConnection is a page of the list of groups.
@@ -41,16 +44,16 @@ type GroupEdge struct {
 
 // Nodes returns the groups without their positions.
 func (c *GroupConnection) Nodes() []*redisrepo.Group {
-	return nodesOf(c.Edges, func(e *GroupEdge) *redisrepo.Group { return e.Node })
+	return collect(c.Edges, func(e *GroupEdge) *redisrepo.Group { return e.Node })
 }
 
-// nodesOf returns the nodes of edges.
-func nodesOf[E, N any](edges []*E, node func(*E) *N) []*N {
-	nodes := make([]*N, len(edges))
-	for i, edge := range edges {
-		nodes[i] = node(edge)
+// collect returns a value of each element.
+func collect[E, V any](elements []E, value func(E) V) []V {
+	values := make([]V, len(elements))
+	for i, element := range elements {
+		values[i] = value(element)
 	}
-	return nodes
+	return values
 }
 
 func pageRequest(first *int32, after *string, last *int32, before *string) redisrepo.PageRequest {
@@ -69,25 +72,25 @@ func (r *Resolver) articlePage(ctx context.Context, l redisrepo.Listing, p redis
 	if err != nil {
 		return nil, err
 	}
-	edges := read.edges
 	c.PageInfo = read.info
-	if !reads {
-		return c, nil
+	if reads {
+		c.Edges, c.PageInfo, err = r.articleEdges(ctx, l, read)
 	}
-	ids := make([]redisrepo.ArticleID, len(edges))
-	for i, edge := range edges {
-		ids[i] = edge.ID
-	}
-	articles, err := r.loadAll(ctx, ids)
+	return c, err
+}
+
+// articleEdges loads the articles of a page. It returns those that exist, in their order, and the page's new ends.
+func (r *Resolver) articleEdges(ctx context.Context, l redisrepo.Listing, read walked) ([]*ArticleEdge, redisrepo.PageInfo, error) {
+	articles, err := r.loadAll(ctx, collect(read.edges, func(e redisrepo.Edge) redisrepo.ArticleID { return e.ID }))
 	if err != nil {
-		return nil, err
+		return nil, redisrepo.PageInfo{}, err
 	}
-	edges, c.PageInfo, articles = l.SortPage(edges, read.info, articles)
-	c.Edges = make([]*ArticleEdge, len(edges))
-	for i, edge := range edges {
-		c.Edges[i] = &ArticleEdge{Cursor: edge.Cursor, Node: articles[i]}
+	found, info, articles := l.SortPage(read.edges, read.info, articles)
+	edges := make([]*ArticleEdge, len(found))
+	for i, edge := range found {
+		edges[i] = &ArticleEdge{Cursor: edge.Cursor, Node: articles[i]}
 	}
-	return c, nil
+	return edges, info, nil
 }
 
 // groupPage returns a page of a list of groups.

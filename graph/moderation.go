@@ -21,7 +21,7 @@ type ModerationEdge struct {
 
 // Nodes returns the entries without their positions.
 func (c *ModerationConnection) Nodes() []*redisrepo.ModerationEntry {
-	return nodesOf(c.Edges, func(e *ModerationEdge) *redisrepo.ModerationEntry { return e.Node })
+	return collect(c.Edges, func(e *ModerationEdge) *redisrepo.ModerationEntry { return e.Node })
 }
 
 // moderationLog returns a page of the log to moderators.

@@ -14,9 +14,7 @@ type RankedBy struct {
 }
 
 func rankedBy(rules redisrepo.Rules, articles []*redisrepo.Article) []*RankedBy {
-	all := make([]*RankedBy, len(articles))
-	for i, a := range articles {
-		all[i] = &RankedBy{Formula: rules.Ranking, PostedAt: a.CreatedAt, VotesWorth: rules.Worth(float64(a.Votes))}
-	}
-	return all
+	return collect(articles, func(a *redisrepo.Article) *RankedBy {
+		return &RankedBy{Formula: rules.Ranking, PostedAt: a.CreatedAt, VotesWorth: rules.Worth(float64(a.Votes))}
+	})
 }

@@ -23,40 +23,41 @@ type RankedEdge struct {
 	Key    float64
 }
 
+func (e *RankedEdge) article() *redisrepo.Article { return e.Node }
+func (e *RankedEdge) cursor() *string             { return &e.Cursor }
+
 // Nodes returns the articles without their positions.
 func (c *RankedConnection) Nodes() []*redisrepo.Article {
-	return nodesOf(c.Edges, func(e *RankedEdge) *redisrepo.Article { return e.Node })
+	return collect(c.Edges, (*RankedEdge).article)
 }
 
 // ranking returns a page of a ranking. It reads no articles if none are selected.
 func (r *Resolver) ranking(ctx context.Context, q redisrepo.RankQuery, first *int32, after *string, unvotedOnly bool) (*RankedConnection, error) {
-	if unvotedOnly {
-		return r.unvotedRanking(ctx, q, first, after)
-	}
 	list, err := r.repo.RankedList(q)
 	if err != nil {
 		return nil, err
+	}
+	if unvotedOnly {
+		return r.unvotedRanking(ctx, list, asInt(first), after)
 	}
 	page, err := r.rank(ctx, list, asInt(first), after)
 	if err != nil {
 		return nil, err
 	}
 	c := &RankedConnection{PageInfo: page.Info, AsOf: page.AsOf, list: list}
-	if !selected(ctx, "RankedConnection.edges") && !selected(ctx, "RankedConnection.nodes") {
-		return c, nil
+	if selected(ctx, "RankedConnection.edges") || selected(ctx, "RankedConnection.nodes") {
+		c.Edges, err = r.rankedEdges(ctx, page)
 	}
-	ids := make([]redisrepo.ArticleID, len(page.Edges))
-	for i, edge := range page.Edges {
-		ids[i] = edge.ID
-	}
-	articles, err := r.loadAll(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	for i, edge := range page.Edges {
-		if articles[i] != nil { // it was not deleted since
-			c.Edges = append(c.Edges, &RankedEdge{Cursor: edge.Cursor, Node: articles[i], Key: edge.Key})
+	return c, err
+}
+
+// rankedEdges loads the articles of a page, and returns those that exist.
+func (r *Resolver) rankedEdges(ctx context.Context, page redisrepo.RankedPage) (edges []*RankedEdge, err error) {
+	articles, err := r.loadAll(ctx, collect(page.Edges, func(e redisrepo.RankedEdge) redisrepo.ArticleID { return e.ID }))
+	for i, article := range articles {
+		if article != nil {
+			edges = append(edges, &RankedEdge{Cursor: page.Edges[i].Cursor, Node: article, Key: page.Edges[i].Key})
 		}
 	}
-	return c, nil
+	return edges, err
 }

@@ -63,11 +63,7 @@ func (r *articleResolver) ViewerCanEdit(ctx context.Context, objs []*redisrepo.A
 }
 
 func (r *articleResolver) BestRank(ctx context.Context, objs []*redisrepo.Article) ([]*redisrepo.BestRank, error) {
-	ids := make([]redisrepo.ArticleID, len(objs))
-	for i, article := range objs {
-		ids[i] = article.ID
-	}
-	return r.repo.BestRanks(ctx, ids)
+	return r.repo.BestRanks(ctx, collect(objs, func(a *redisrepo.Article) redisrepo.ArticleID { return a.ID }))
 }
 
 func (r *articleResolver) Ranks(ctx context.Context, objs []*redisrepo.Article, hours int32) ([][]*redisrepo.RankAt, error) {
@@ -75,11 +71,7 @@ func (r *articleResolver) Ranks(ctx context.Context, objs []*redisrepo.Article, 
 	if err != nil {
 		return nil, err
 	}
-	ranks := make([][]*redisrepo.RankAt, len(objs))
-	for i, article := range objs {
-		ranks[i] = found.Of(article.ID)
-	}
-	return ranks, nil
+	return collect(objs, func(a *redisrepo.Article) []*redisrepo.RankAt { return found.Of(a.ID) }), nil
 }
 
 func (r *articleResolver) RankedBy(ctx context.Context, objs []*redisrepo.Article) ([]*RankedBy, error) {
@@ -100,19 +92,11 @@ func (r *duplicateLinkErrorResolver) Article(ctx context.Context, obj *Duplicate
 }
 
 func (r *eventResolver) Article(ctx context.Context, objs []*redisrepo.Event) ([]*redisrepo.Article, error) {
-	ids := make([]redisrepo.ArticleID, len(objs))
-	for i, event := range objs {
-		ids[i] = event.Article
-	}
-	return r.loadAll(ctx, ids)
+	return r.loadAll(ctx, collect(objs, func(e *redisrepo.Event) redisrepo.ArticleID { return e.Article }))
 }
 
 func (r *frontPageEdgeResolver) Node(ctx context.Context, objs []*redisrepo.FrontPlace) ([]*redisrepo.Article, error) {
-	ids := make([]redisrepo.ArticleID, len(objs))
-	for i, place := range objs {
-		ids[i] = place.ID
-	}
-	return r.loadAll(ctx, ids)
+	return r.loadAll(ctx, collect(objs, func(p *redisrepo.FrontPlace) redisrepo.ArticleID { return p.ID }))
 }
 
 func (r *groupResolver) Articles(ctx context.Context, obj *redisrepo.Group, order redisrepo.Order, direction redisrepo.Direction, page int32, pageSize *int32) ([]*redisrepo.Article, error) {
@@ -133,11 +117,7 @@ func (r *groupConnectionResolver) TotalCount(ctx context.Context, obj *GroupConn
 }
 
 func (r *moderationEntryResolver) Article(ctx context.Context, objs []*redisrepo.ModerationEntry) ([]*redisrepo.Article, error) {
-	ids := make([]redisrepo.ArticleID, len(objs))
-	for i, entry := range objs {
-		ids[i] = entry.Article
-	}
-	return r.loadAll(ctx, ids)
+	return r.loadAll(ctx, collect(objs, func(e *redisrepo.ModerationEntry) redisrepo.ArticleID { return e.Article }))
 }
 
 func (r *mutationResolver) Post(ctx context.Context, input redisrepo.Draft) (*PostPayload, error) {
