@@ -10,9 +10,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// The best rank of an article depends on the pages of all partitions, so no script that saves a page can know it. Who asks
-// for best ranks enters first what the hours since the last question add to them, once an hour and site. Past pages do
-// not change, so it does not matter who enters an hour, or how often.
+// The best rank of an article depends on the pages of all partitions, so no script that saves a page can know it.
+// Instead, BestRanks first enters the hours since its last call into best:, once an hour for the whole site. Past pages
+// do not change, so it does not matter which process enters an hour, or how often.
 
 // RankAt is an article's rank on the front page of a full hour.
 type RankAt struct {

@@ -259,7 +259,7 @@ func (f *Filling) putCall(rec *Record) (keys []string, args []any) {
 		deleted,                                                                                                   // ARGV[9] deleted_at
 		f.r.on,                                                                                                    // ARGV[10] features
 		f.r.scriptNow(),                                                                                           // ARGV[11] now
-		fieldTitle, rec.Title, fieldLink, rec.Link, fieldPoster, rec.Poster.member(), fieldTime, number(rec.Time), // ARGV[11...]
+		fieldTitle, rec.Title, fieldLink, rec.Link, fieldPoster, rec.Poster.member(), fieldTime, number(rec.Time), // ARGV[12...]
 		fieldVotes, rec.Votes, fieldDownvotes, rec.Downvotes, fieldGroups, groupText(rec.Groups), fieldRevision, rec.Revision,
 	}
 	if rec.Text != "" {
