@@ -10,9 +10,6 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// checkedPages is how many saved front pages are read at once.
-const checkedPages = 100
-
 // frontPages checks the saved front pages of a partition.
 func (c *checker) frontPages(ctx context.Context, p partition) error {
 	const whole = "the field %s of %s is not a number of hours: %q"
@@ -22,7 +19,7 @@ func (c *checker) frontPages(ctx context.Context, p partition) error {
 		var pages *redis.ZSliceCmd
 		err := c.transaction(ctx, func(pipe redis.Pipeliner) {
 			clock = pipe.HMGet(ctx, p.clock(""), "front", "front_since")
-			pages = pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: p.front(), Start: first, Stop: "+inf", ByScore: true, Count: checkedPages})
+			pages = pipe.ZRangeArgsWithScores(ctx, p.somePages(first))
 		})
 		if err != nil {
 			return err
@@ -61,10 +58,10 @@ func (c *checker) frontPages(ctx context.Context, p partition) error {
 			before = int64(page.hour)
 			named = append(named, c.frontPage(p, page)...)
 		}
-		if err := c.exist(ctx, p, named); err != nil || len(pages.Val()) < checkedPages {
+		if err := c.exist(ctx, p, named); err != nil || len(pages.Val()) < pagesTogether {
 			return err
 		}
-		first = "(" + strconv.FormatFloat(pages.Val()[checkedPages-1].Score, 'f', -1, 64)
+		first = "(" + strconv.FormatFloat(pages.Val()[pagesTogether-1].Score, 'f', -1, 64)
 	}
 }
 

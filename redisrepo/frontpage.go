@@ -17,6 +17,14 @@ const frontPageSize = 100
 // MaxFrontHours is the maximum number of hours of FrontPages.
 const MaxFrontHours = 720
 
+// pagesTogether is how many saved front pages are read or copied at once.
+const pagesTogether = 100
+
+// somePages is the arguments of ZRANGE for pagesTogether of the saved front pages, from a score on.
+func (p partition) somePages(from string) redis.ZRangeArgs {
+	return redis.ZRangeArgs{Key: p.front(), Start: from, Stop: "+inf", ByScore: true, Count: pagesTogether}
+}
+
 // frontHours is for how many hours front pages are kept.
 func (r Rules) frontHours() int64 { return int64(math.Ceil(r.FrontPages.Hours())) }
 

@@ -8,21 +8,18 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// copiedPages is how many saved front pages are copied together.
-const copiedPages = 100
-
 // copyFrontPages makes the saved front pages of the copy like those of the original. If the copy has more partitions, each
 // page is split: together the parts have the same articles.
 func (m *migration) copyFrontPages(ctx context.Context) error {
 	for i, p := range m.from.partitions {
 		for after, more := "-inf", true; more; {
-			pages, err := m.from.client.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: p.front(), Start: after, Stop: "+inf", ByScore: true, Count: copiedPages}).Result()
+			pages, err := m.from.client.ZRangeArgsWithScores(ctx, p.somePages(after)).Result()
 			if err != nil {
 				return storeError("read "+p.front(), err)
 			}
 			until := "+inf"
-			if more = len(pages) == copiedPages; more {
-				until = strconv.FormatFloat(pages[copiedPages-1].Score, 'f', -1, 64)
+			if more = len(pages) == pagesTogether; more {
+				until = strconv.FormatFloat(pages[pagesTogether-1].Score, 'f', -1, 64)
 			}
 			for j := i; j < len(m.to.partitions); j += len(m.from.partitions) {
 				if err := m.putFrontPages(ctx, j, after, until, pages); err != nil {

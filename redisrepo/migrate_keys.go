@@ -70,7 +70,7 @@ func parseCell(name string) cell {
 
 // isMark reports whether a member of a user's votes says that older ones were dropped. It is of no article.
 func (c cell) isMark(member string) bool {
-	return member == "0" && strings.HasPrefix(c.name, castPrefix)
+	return member == castCut && strings.HasPrefix(c.name, castPrefix)
 }
 
 // index is the partition, of n, of a key that is not split. An idempotency key can be in another one, too.

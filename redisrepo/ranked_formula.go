@@ -38,11 +38,8 @@ type RankBy struct {
 	VoteScore *int     // seconds, 1 to 1,000,000,000; by default Rules.VoteScore
 }
 
-// Bounds and defaults of the parameters.
-const (
-	minGravity, maxGravity, defaultGravity = 0.1, 5, 1.8
-	maxVoteScore                           = 1_000_000_000
-)
+// Bounds and default of the gravity.
+const minGravity, maxGravity, defaultGravity = 0.1, 5, 1.8
 
 // parameter returns the number that the formula has besides votes and age, or the refusal of an invalid one.
 func (b RankBy) parameter(rules Rules) (float64, error) {

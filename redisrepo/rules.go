@@ -57,8 +57,10 @@ type Rules struct {
 // NoHistory is the VoteHistory of a site that keeps no list of a user's votes.
 const NoHistory time.Duration = -1
 
-// Bounds of RankCap and HalfLife.
+// Bounds of VoteScore, and of RankCap and HalfLife.
 const (
+	maxVoteScore = 1_000_000_000
+
 	minDecay = time.Minute
 	maxDecay = 3650 * day
 )
@@ -98,8 +100,8 @@ func (e *RuleError) Error() string { return e.Rule + ": " + e.Problem }
 // Validate returns a *RuleError for the first rule that is out of bounds, or nil.
 func (r Rules) Validate() error {
 	switch {
-	case r.VoteScore < 1 || r.VoteScore > 1_000_000_000:
-		return ruleError("vote score", "%d is not between 1 and 1000000000 seconds", r.VoteScore)
+	case r.VoteScore < 1 || r.VoteScore > maxVoteScore:
+		return ruleError("vote score", "%d is not between 1 and %d seconds", r.VoteScore, maxVoteScore)
 	case r.VotingWindow < time.Second || r.VotingWindow%time.Second != 0:
 		return ruleError("voting window", "%v is not a whole number of seconds, at least 1", r.VotingWindow)
 	case r.InterestingVotes < 1:
