@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -149,6 +150,43 @@ func (s *site) ask(ctx context.Context, to *server, user, query string) (r respo
 		return r, false
 	}
 	return r, true
+}
+
+// stream reads the event stream of a subscription until it ends, or take returns false. It calls opened at its first line.
+func (s *site) stream(ctx context.Context, from *server, user, subscription string, opened func(), take func(response) bool) {
+	body, _ := json.Marshal(map[string]string{"query": subscription})
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, from.address()+"/query", bytes.NewReader(body))
+	if err != nil {
+		return
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "text/event-stream")
+	identify(req, user)
+	res, err := s.http.Transport.RoundTrip(req) // without the timeout of other requests
+	if err != nil {
+		return
+	}
+	defer func() { _ = res.Body.Close() }()
+	lines := bufio.NewScanner(res.Body)
+	for first := true; lines.Scan(); first = false {
+		if first {
+			opened()
+		}
+		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+		var r response
+		if !ok || json.Unmarshal([]byte(data), &r) != nil {
+			continue
+		}
+		for _, e := range r.Errors {
+			if code := e.Extensions.Code; code != "UNAVAILABLE" && code != "TIMEOUT" {
+				s.history.fail(unavailable, "%s for a subscription to server %s", code, from.name)
+			}
+			return
+		}
+		if !take(r) {
+			return
+		}
+	}
 }
 
 // identify says who sends a request, as an authenticating proxy does.

@@ -1,14 +1,10 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -102,35 +98,13 @@ func (c *consumer) poll(ctx context.Context, server *server) {
 
 // follow reads an event stream until it ends, or the consumer is killed.
 func (c *consumer) follow(ctx context.Context, server *server) {
-	body, _ := json.Marshal(map[string]string{"query": fmt.Sprintf(`subscription { event(after: %q) %s }`, c.stored.cursor, edgeFields)})
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.address()+"/query", bytes.NewReader(body))
-	if err != nil || c.stored.cursor == "" { // without a cursor it would begin at the end
+	if c.stored.cursor == "" { // it would begin at the end
 		return
 	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "text/event-stream")
-	identify(req, auditor)
-	res, err := c.http.Transport.RoundTrip(req)
-	if err != nil {
-		return
-	}
-	defer func() { _ = res.Body.Close() }()
-	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
-		data, ok := strings.CutPrefix(lines.Text(), "data: ")
-		var r response
-		if !ok || json.Unmarshal([]byte(data), &r) != nil {
-			continue
-		}
-		for _, e := range r.Errors {
-			if code := e.Extensions.Code; code != "UNAVAILABLE" && code != "TIMEOUT" {
-				c.history.fail(unavailable, "%s for a consumer of events of server %s", code, server.name)
-			}
-			return
-		}
-		if r.Data.Event != nil && !c.take(*r.Data.Event) {
-			return
-		}
-	}
+	subscription := fmt.Sprintf(`subscription { event(after: %q) %s }`, c.stored.cursor, edgeFields)
+	c.stream(ctx, server, auditor, subscription, func() {}, func(r response) bool {
+		return r.Data.Event == nil || c.take(*r.Data.Event)
+	})
 }
 
 // take acts on an event. It returns false if the consumer is killed.

@@ -1,12 +1,8 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -37,11 +33,11 @@ func (w *watcher) run(ctx context.Context) {
 		w.connected, w.shown, w.changed, w.posted = 0, map[int]answer{}, map[int]bool{}, map[string]bool{}
 		w.mu.Unlock()
 		var streams sync.WaitGroup
-		opened := make(chan struct{}, 2)
+		opened := make(chan struct{}, 2) // when both are open, no event is missed
 		for _, subscription := range []string{`articleChanged(ids: ` + list(w.ids) + `) `, `articlePosted `} {
 			streams.Go(func() {
 				defer cancel()
-				w.follow(connection, `subscription { `+subscription+fields+` }`, opened)
+				w.stream(connection, w.server, "", `subscription { `+subscription+fields+` }`, func() { opened <- struct{}{} }, w.take)
 			})
 		}
 		for range 2 {
@@ -79,41 +75,7 @@ func (w *watcher) read(ctx context.Context) {
 	}
 }
 
-// follow reads an event stream until it ends.
-func (w *watcher) follow(ctx context.Context, subscription string, opened chan<- struct{}) {
-	body, _ := json.Marshal(map[string]string{"query": subscription})
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.server.address()+"/query", bytes.NewReader(body))
-	if err != nil {
-		return
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "text/event-stream")
-	res, err := w.http.Transport.RoundTrip(req) // without the timeout of other requests
-	if err != nil {
-		return
-	}
-	defer func() { _ = res.Body.Close() }()
-	lines := bufio.NewScanner(res.Body)
-	for first := true; lines.Scan(); first = false {
-		if first {
-			opened <- struct{}{} // from here on no event is missed
-		}
-		data, ok := strings.CutPrefix(lines.Text(), "data: ")
-		var r response
-		if !ok || json.Unmarshal([]byte(data), &r) != nil {
-			continue
-		}
-		for _, e := range r.Errors {
-			if code := e.Extensions.Code; code != "UNAVAILABLE" && code != "TIMEOUT" {
-				w.history.fail(unavailable, "%s for a subscription to server %s", code, w.server.name)
-			}
-			return
-		}
-		w.take(r)
-	}
-}
-
-func (w *watcher) take(r response) {
+func (w *watcher) take(r response) bool {
 	w.events.Add(1)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -123,6 +85,7 @@ func (w *watcher) take(r response) {
 	if a := r.Data.ArticlePosted; a != nil {
 		w.posted[a.Title] = true
 	}
+	return true
 }
 
 // stale returns the watched articles that the watcher sees otherwise than the store has them.
