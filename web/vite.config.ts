@@ -1,8 +1,21 @@
+import { readFileSync } from "node:fs";
 import { defineConfig } from "vitest/config";
 
 const server = process.env.FRONTPAGE_URL ?? "http://127.0.0.1:8080";
 
+// In development, the page gets its configuration from here: `vite` serves it without configured.go.
+const config = {
+  name: "config",
+  apply: "serve",
+  transformIndexHtml(html: string) {
+    const texts = JSON.parse(readFileSync("site/strings/en.json", "utf8"));
+    const text = JSON.stringify({ name: "Frontpage", links: [], texts }).replaceAll("<", "\\u003c");
+    return html.replace('id="config">', () => `id="config">${text}`);
+  },
+} as const;
+
 export default defineConfig({
+  plugins: [config],
   root: "site",
   cacheDir: "../node_modules/.vite",
   // Vite compiles JSX itself, without a plugin.
@@ -24,5 +37,5 @@ export default defineConfig({
     },
   },
   server: { proxy: { "/query": { target: server, ws: true }, "/graphiql": server } },
-  test: { environment: "happy-dom", include: ["**/*.test.ts", "**/*.test.tsx"] },
+  test: { environment: "happy-dom", setupFiles: "test-setup.ts", include: ["**/*.test.ts", "**/*.test.tsx"] },
 });

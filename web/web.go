@@ -21,8 +21,19 @@ type Options struct {
 	Site     bool // whether to serve the site
 	Explorer bool // whether to serve GraphiQL
 
+	Name  string // of the site; empty: Frontpage
+	About string // what the site is about, in a sentence or two; empty: what the texts say
+	Texts *Texts // nil: those in English
+	Links []Link // in the footer of each page
+
 	// Whether a group or a user can have a name. The pages of other names get status 404. nil accepts all names.
 	IsGroup, IsUser func(string) bool
+}
+
+// Link is a link in the footer.
+type Link struct {
+	Text string `json:"text"`
+	URL  string `json:"url"`
 }
 
 // The Content-Security-Policy of each page. Both pages run scripts from this server's files only, and send
@@ -44,7 +55,8 @@ var (
 func Handler(o Options) http.Handler {
 	mux := http.NewServeMux()
 	if o.Site {
-		site := page("dist/site/index.html", sitePolicy)
+		o.setDefaults()
+		site := newFile("dist/site/index.html", sitePolicy, func() []byte { return o.configured(read("dist/site/index.html")) })
 		for script, paths := range map[string][]string{"": firstPaths, secondScript(): laterPaths} {
 			for _, path := range paths {
 				mux.Handle("GET "+path, o.checked(site, script))

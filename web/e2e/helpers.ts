@@ -11,6 +11,15 @@ export const votes = (article: Locator): Locator => article.locator(".count > [a
 export const up = (article: Locator): Locator => article.getByRole("button", { name: "Vote up" });
 export const down = (article: Locator): Locator => article.getByRole("button", { name: "Vote down" });
 
+/** A button with exactly this name. */
+export const button = (page: Page, name: string): Locator => page.getByRole("button", { name, exact: true });
+
+/** Signs out with the menu at the top. */
+export async function signOut(page: Page): Promise<void> {
+  await button(page, "Menu").click();
+  await button(page, "Sign out").click();
+}
+
 /** The message at the bottom of the page. */
 export const message = (page: Page): Locator => page.locator(".message");
 

@@ -1,5 +1,5 @@
 import { expect, test } from "./fixtures";
-import { expectIds, rows, shown, votes } from "./helpers";
+import { button, expectIds, rows, shown, votes } from "./helpers";
 
 const fresh = (count: number) => ({ name: `${count} new article${count > 1 ? "s" : ""}` });
 
@@ -121,9 +121,9 @@ test("posters can delete their articles on the article's page", async ({ page, s
   const [kept, own] = [await server.post({ title: "Kept" }), await server.post({ title: "Own" }, "ada")];
   await page.goto(`/a/${kept.number}`);
   await expect(page.getByRole("heading", { name: "Kept" })).toBeVisible();
-  await expect(page.getByText("Delete this article")).toHaveCount(0);
+  await expect(button(page, "Delete")).toHaveCount(0);
   await page.goto(`/a/${own.number}`);
-  await page.getByText("Delete this article").click();
+  await button(page, "Delete").click();
   await page.getByRole("button", { name: "Delete permanently" }).click();
   await expect(page).toHaveURL("/");
   await expectIds(page, [kept]);

@@ -1,5 +1,5 @@
 import { expect, test } from "./fixtures";
-import { expectIds, rows, shown, up, votes } from "./helpers";
+import { button, expectIds, rows, shown, signOut, up, votes } from "./helpers";
 
 test("an empty site shows the next steps", async ({ page }) => {
   await page.goto("/");
@@ -84,8 +84,7 @@ test.describe("an anonymous visitor", () => {
       await expect.poll(async () => (await server.article(article, name)).viewerVote).toBe("UP");
       await own.click();
       await expect(page.getByRole("heading", { name, exact: true })).toBeVisible();
-      await expect(page.getByText("Your articles")).toBeVisible();
-      await page.getByRole("button", { name: "Sign out" }).click();
+      await signOut(page);
       await expect(own).toHaveCount(0);
     }
   });
@@ -139,7 +138,7 @@ test.describe("on a narrow screen", () => {
     for (const path of ["/a/1", "/a/2"]) {
       await page.goto(path);
       await expect(page.getByRole("heading", { name: title })).toBeVisible();
-      await page.getByText("Delete this article").click();
+      await button(page, "Delete").click();
       await fits();
     }
     for (const path of ["/groups", "/g/none", "/nowhere", "/signin", "/past"]) {

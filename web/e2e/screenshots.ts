@@ -19,7 +19,7 @@ for (const [size, viewport] of Object.entries(sizes)) {
         };
 
         await page.goto("/");
-        const why = page.getByRole("button", { name: /^Why here/ });
+        const why = page.getByRole("button", { name: /Why here/ });
         await why.nth(1).click();
         await take("front");
 

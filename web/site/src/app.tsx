@@ -13,6 +13,7 @@ import { feeds, followLinks, type LaterRoute, parse, useVisit } from "./router";
 import { isAnonymous, isSame, onTokenChange, readSession, rememberMethod, signOut } from "./session";
 import { SignInPage } from "./signin";
 import { Failed, Missing, Skeleton, Unloaded } from "./states";
+import { texts } from "./strings";
 
 const messageTime = 6000; // milliseconds
 const storeWait = 5000; // milliseconds
@@ -63,7 +64,7 @@ export function App() {
           if (isSame(session, readSession())) {
             if (isAnonymous(session)) return;
             signOut();
-            say("You have been signed out. Please sign in again.");
+            say(texts.signedOut);
           }
           refresh();
         },
@@ -142,14 +143,11 @@ function Shell({ online, away, connections, message, refresh, say }: ShellProps)
       {/* biome-ignore lint/a11y: the handler only serves links, which mouse and keyboard reach by themselves */}
       <div onClick={followLinks}>
         <a class="skip" href="#main">
-          Skip to the content
+          {texts.skip}
         </a>
         <Header path={visit.path} checking={checking} />
         <p class="offline" role="status">
-          {!online
-            ? "No connection to the server. This page may be out of date until the connection is back."
-            : away &&
-              "The server cannot reach its store. Votes and posts fail, and this page may be out of date, until it is back."}
+          {!online ? texts.noConnection : away && texts.noStore}
         </p>
         <main id="main" class="shell" ref={main} tabIndex={-1}>
           {waiting ? <Skeleton /> : <Content key={visit.key} {...{ error, retry }} />}
@@ -198,6 +196,6 @@ function LaterPage({ route }: { route: LaterRoute }) {
 }
 
 function MissingPage() {
-  useTitle("Page not found");
+  useTitle(texts.pageMissing);
   return <Missing level={1} />;
 }

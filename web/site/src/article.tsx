@@ -1,15 +1,14 @@
 import { useQuery, useSubscription } from "@urql/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Article, ArticleChanged, type ArticleQuery, type RowFragment } from "./gql";
+import { Article, ArticleChanged, type ArticleQuery } from "./gql";
 import { useLater } from "./load";
-import { changed, useSend } from "./mutations";
 import { useNow, usePage, useTitle } from "./page";
-import { explainError, sentence } from "./problem";
-import { isHere, navigate, useScroll, useVisit } from "./router";
-import { Facts } from "./row";
+import { useScroll } from "./router";
+import { Groups, Posted } from "./row";
 import { Empty, Failed, Skeleton } from "./states";
+import { fill, texts } from "./strings";
 import { host, links } from "./text";
-import { closing, left } from "./time";
+import { ago, closing, timeLeft } from "./time";
 import { Votes } from "./vote";
 import { Why } from "./why";
 
@@ -38,7 +37,7 @@ export function ArticlePage({ id }: { id: string }) {
     if (edited.current !== undefined && edited.current !== article?.editedAt) retry();
     edited.current = article?.editedAt;
   }, [article?.editedAt]);
-  useTitle(data && (!article || article.deletedAt) ? "Article not found" : (article?.title ?? ""));
+  useTitle(data && (!article || article.deletedAt) ? texts.articleMissing : (article?.title ?? ""));
   useScroll(article !== undefined);
 
   if (!article && (!data || error))
@@ -46,42 +45,106 @@ export function ArticlePage({ id }: { id: string }) {
   if (!article || article.deletedAt) {
     if (fetching) return <Skeleton rows={2} />;
     return (
-      <Empty level={1} title={article ? "This article has been deleted" : "Article not found"}>
+      <Empty level={1} title={article ? texts.articleDeleted : texts.articleMissing}>
         <p>
-          <a href="/">Go to the front page</a>
+          <a href="/">{texts.toFrontPage}</a>
         </p>
       </Empty>
     );
   }
   return (
     <article class="article" data-id={article.id}>
-      <Votes article={article} now={now} />
-      <div class="what">
-        <h1 dir="auto">
-          {article.link ? (
-            <a rel="ugc" href={article.link}>
-              {article.title}
-            </a>
-          ) : (
-            article.title
-          )}
-        </h1>
-        {article.link && (
-          <p class="host" dir="auto">
-            {host(article.link)}
-          </p>
+      {article.link ? (
+        <a class="card" rel="ugc" href={article.link}>
+          <h1 dir="auto">{article.title}</h1>
+          <span dir="auto">
+            <strong>{host(article.link)}</strong> {path(article.link)}
+          </span>
+        </a>
+      ) : (
+        <h1 dir="auto">{article.title}</h1>
+      )}
+      <p class="facts">
+        <Posted article={article} now={now} />
+        <Groups article={article} groups={article.groups} />
+        {article.editedAt && (
+          <span>{fill(texts.edited, { time: ago(Date.parse(article.editedAt), now) })}</span>
         )}
-        <Facts article={article} now={now} />
-        {article.text && <Text text={article.text} />}
-        <section aria-labelledby="why">
-          <h2 id="why">Why this article ranks here</h2>
-          <Why article={article} now={now} />
-          {later && <later.Standing article={article} now={now} />}
-        </section>
-        <Edit data={data} now={now} />
-        {article.viewerCanDelete && <DeleteButton article={article} />}
-      </div>
+        <span>{timeLeft(closing(article), now)}</span>
+      </p>
+      {article.text && <Text text={article.text} />}
+      <Actions data={data} now={now} />
+      {later && <later.Standing article={article} now={now} />}
+      <details class="explained">
+        <summary>{texts.whyRank}</summary>
+        <Why article={article} now={now} />
+      </details>
+      {later && <later.Neighbours article={article} now={now} />}
     </article>
+  );
+}
+
+/** What follows the host in a link. */
+function path(link: string): string {
+  const { pathname, search } = new URL(link);
+  return pathname === "/" && !search ? "" : decoded(pathname + search);
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURI(text);
+  } catch {
+    return text;
+  }
+}
+
+/** What a visitor can do with an article. */
+function Actions({ data, now }: { data: ArticleQuery; now: number }) {
+  const { say } = usePage();
+  const { later } = useLater();
+  const [open, setOpen] = useState<"edit" | "delete">();
+  const article = data.article as NonNullable<ArticleQuery["article"]>;
+  const edits = article.viewerCanEdit && (data.viewer?.isModerator || now < editEnds(data)[1]);
+  const share = () => {
+    const { href: url } = location;
+    const shared = navigator.share
+      ? navigator.share({ title: article.title, url })
+      : // Browsers have no clipboard without HTTPS.
+        (navigator.clipboard?.writeText(url).then(() => say(texts.linkCopied)) ?? Promise.reject());
+    shared.catch((error) => error?.name !== "AbortError" && say(fill(texts.copyFailed, { link: url })));
+  };
+  const opener = (what: "edit" | "delete") => (
+    <button
+      type="button"
+      class={what}
+      aria-expanded={open === what}
+      onClick={() => setOpen(open === what ? undefined : what)}
+    >
+      {texts[what]}
+    </button>
+  );
+  return (
+    <>
+      <div class="actions">
+        <Votes article={article} now={now} />
+        <button type="button" onClick={share}>
+          {texts.share}
+        </button>
+        {edits && opener("edit")}
+        {article.viewerCanDelete && opener("delete")}
+      </div>
+      {later && open === "edit" && edits && (
+        <later.Edit
+          data={data}
+          now={now}
+          done={() => {
+            setOpen(undefined);
+            document.querySelector<HTMLElement>(".actions .edit")?.focus();
+          }}
+        />
+      )}
+      {later && open === "delete" && <later.Delete article={article} />}
+    </>
   );
 }
 
@@ -103,110 +166,9 @@ function Text({ text }: { text: string }) {
   );
 }
 
-/** Changes title and text, as long as the viewer may. */
-function Edit({ data: { article, site, viewer }, now }: { data: ArticleQuery; now: number }) {
-  const { say } = usePage();
-  const { send, sending } = useSend("Edit");
-  const details = useRef<HTMLDetailsElement>(null);
-  const [draft, setDraft] = useState<{ title: string; text: string; ifRevision: number }>();
-  const [problem, setProblem] = useState("");
-  if (!article?.viewerCanEdit) return null;
-  const { id, title, text, revision } = article;
-  const titleEnd = Date.parse(article.createdAt) + (site.rules.editWindow + 1) * 1000;
-  const textEnd = Math.max(titleEnd, closing(article));
-  const always = viewer?.isModerator;
-  if (!always && now >= textEnd) return null;
-  const withTitle = always || now < titleEnd;
-
-  const bind = (name: "title" | "text") => ({
-    id: name,
-    value: draft?.[name],
-    onInput: (event: Event) =>
-      draft && setDraft({ ...draft, [name]: (event.currentTarget as HTMLInputElement).value }),
-    "aria-describedby": "left problem",
-  });
-  const save = async (event: Event) => {
-    event.preventDefault();
-    if (sending || !draft) return;
-    const { data, error } = await send({ article: id, ...draft, title: withTitle ? draft.title : null });
-    const refused = data?.editArticle?.userErrors[0];
-    setProblem(refused ? sentence(refused.message) : "");
-    // After a conflict the page shows the other version. Saving again replaces that one.
-    const current = data?.editArticle?.article;
-    if (refused && current) setDraft({ ...draft, ifRevision: current.revision });
-    if (error) say(`${explainError(error)} The article may not have been changed.`);
-    if (!data || refused) return;
-    say(changed.Edit);
-    details.current?.querySelector("summary")?.focus();
-    if (details.current) details.current.open = false;
-  };
-  return (
-    <details
-      ref={details}
-      onToggle={({ currentTarget: { open } }) => {
-        setDraft(open ? { title, text: text ?? "", ifRevision: revision } : undefined);
-        setProblem("");
-      }}
-    >
-      <summary>Edit this article</summary>
-      {draft && (
-        <form class="form" onSubmit={save}>
-          {!always && (
-            <p id="left" class="about">
-              {withTitle && `${left(titleEnd, now)} left to change the title, `}
-              {left(textEnd, now)} left to change the text.
-            </p>
-          )}
-          {withTitle && (
-            <div>
-              <label for="title">Title</label>
-              <input {...bind("title")} autocomplete="off" />
-            </div>
-          )}
-          <div>
-            <label for="text">Text</label>
-            <textarea {...bind("text")} rows={6} />
-          </div>
-          <p id="problem" class="error" role="alert">
-            {problem}
-          </p>
-          <button class="button" type="submit" aria-disabled={sending}>
-            Save
-          </button>
-        </form>
-      )}
-    </details>
-  );
-}
-
-function DeleteButton({ article: { id, poster } }: { article: RowFragment }) {
-  const { viewer, say } = usePage();
-  const reason = useRef<HTMLInputElement>(null);
-  const visit = useVisit();
-  const { send, sending } = useSend("Delete");
-  const confirm = async () => {
-    if (sending) return;
-    const { data, error } = await send({ article: id, reason: reason.current?.value.trim() || null });
-    const refused = data?.deleteArticle?.userErrors[0];
-    if (refused) return say(`The article was not deleted: ${refused.message}.`);
-    if (error) return say(`${explainError(error)} The article may not have been deleted.`);
-    if (!data) return;
-    say(changed.Delete);
-    if (isHere(visit)) navigate("/", "replace");
-  };
-  return (
-    <details>
-      <summary>Delete this article</summary>
-      <p>It will disappear from all lists.</p>
-      {viewer !== poster.name && (
-        <p class="form">
-          <label for="reason">Reason, for the moderation log</label>
-          <input id="reason" ref={reason} maxLength={500} autocomplete="off" />
-        </p>
-      )}
-      <button type="button" class="button" aria-disabled={sending} onClick={confirm}>
-        Delete permanently
-      </button>
-    </details>
-  );
+/** The ends of the times in which a poster can change title and text, in Unix milliseconds. */
+export function editEnds({ article, site }: ArticleQuery): [title: number, text: number] {
+  if (!article) return [0, 0];
+  const end = Date.parse(article.createdAt) + (site.rules.editWindow + 1) * 1000;
+  return [end, Math.max(end, closing(article))];
 }

@@ -1,8 +1,11 @@
+import { useEffect, useState } from "preact/hooks";
 import { preload } from "./load";
 import { usePage } from "./page";
 import type { Rules } from "./rank";
 import { feeds, navigate, paths } from "./router";
-import { type Site, signInAddress } from "./session";
+import { type Site, signInAddress, signOut } from "./session";
+import { browserStorage } from "./storage";
+import { config, fill, filled, texts } from "./strings";
 import { duration } from "./time";
 
 /** The top of every page. `checking` is true until it is known whether the visitor is signed in. */
@@ -12,22 +15,26 @@ export function Header({ path, checking }: { path: string; checking: boolean }) 
     <header class="top" onPointerOver={preload} onFocusIn={preload}>
       <div class="shell">
         <a class="brand" href="/">
-          <svg aria-hidden="true" viewBox="0 0 16 16">
-            <path d="M1 2h14v3H1zM1 7h10v3H1zM1 12h6v3H1z" />
-          </svg>
-          Frontpage
+          {config.logo ? (
+            <img src={config.logo} alt="" />
+          ) : (
+            <svg aria-hidden="true" viewBox="0 0 16 16">
+              <path d="M1 2h14v3H1zM1 7h10v3H1zM1 12h6v3H1z" />
+            </svg>
+          )}
+          <span>{config.name}</span>
         </a>
-        <nav aria-label="Site">
-          <Link to="/" path={path} text="Hot" />
-          <Link to="/new" path={path} text="New" />
-          <Link to="/top/day" path={path} text="Top" under="/top/" />
-          <Link to="/past" path={path} text="Past" under="/past/" />
-          <Link to="/g/interesting" path={path} text="Interesting" />
-          <Link to="/groups" path={path} text="Groups" />
+        <nav aria-label={texts.site}>
+          <Link to="/" path={path} text={texts.hot} />
+          <Link to="/new" path={path} text={texts.new} />
+          <Link to="/top/day" path={path} text={texts.top} under="/top/" />
+          <Link to="/past" path={path} text={texts.past} under="/past/" />
+          <Link to="/g/interesting" path={path} text={texts.interesting} />
+          <Link to="/groups" path={path} text={texts.groups} />
         </nav>
         <div class="who">
           <a class="button" href="/submit">
-            Submit
+            {texts.submit}
           </a>
           {viewer ? (
             <a class="name" dir="auto" href={paths.user(viewer)}>
@@ -36,10 +43,11 @@ export function Header({ path, checking }: { path: string; checking: boolean }) 
           ) : (
             !checking && (
               <a href="/signin" onClick={(event) => askToSignIn(site, event)}>
-                Sign in
+                {texts.signIn}
               </a>
             )
           )}
+          <Menu key={path} />
         </div>
       </div>
     </header>
@@ -63,6 +71,61 @@ function Link({ to, path, text, under }: LinkProps) {
   );
 }
 
+const themeKey = "frontpage.theme"; // theme.js reads it before the page is shown
+const themes = ["system", "light", "dark"] as const; // the last two in the order of the page's theme colours
+
+/** What is about the visitor: their pages, the colours, and signing out. */
+function Menu() {
+  const { site, viewer, refresh, say } = usePage();
+  const [theme, setTheme] = useState(() => browserStorage.get(themeKey) ?? "system");
+  useEffect(() => {
+    if (theme === "system") browserStorage.remove(themeKey);
+    else browserStorage.set(themeKey, theme);
+    document.documentElement.dataset.theme = theme;
+    document.querySelectorAll<HTMLMetaElement>("meta[name=theme-color]").forEach((meta, i) => {
+      const scheme = themes[i + 1];
+      meta.media =
+        theme === "system" ? `(prefers-color-scheme: ${scheme})` : theme === scheme ? "" : "not all";
+    });
+  }, [theme]);
+  const leave = () => {
+    signOut();
+    refresh();
+    say(texts.hasSignedOut);
+  };
+  return (
+    <>
+      <button type="button" class="open" popovertarget="menu" aria-label={texts.menu}>
+        <svg aria-hidden="true" viewBox="0 0 16 16">
+          <path d="M2 4h12M2 8h12M2 12h12" />
+        </svg>
+      </button>
+      <div id="menu" class="menu" popover="auto">
+        {viewer && (
+          <>
+            <a href={paths.user(viewer)}>{texts.profile}</a>
+            <a href="/votes">{texts.votesOfViewer}</a>
+          </>
+        )}
+        <fieldset>
+          <legend>{texts.theme}</legend>
+          {themes.map((each) => (
+            <label key={each} class="choice">
+              <input type="radio" name="theme" checked={theme === each} onChange={() => setTheme(each)} />
+              {texts.themes[each]}
+            </label>
+          ))}
+        </fieldset>
+        {viewer && site?.signIn !== "PROXY" && (
+          <button type="button" onClick={leave}>
+            {texts.signOut}
+          </button>
+        )}
+      </div>
+    </>
+  );
+}
+
 /** Goes to the sign-in page, which returns to the current page. */
 export function askToSignIn(site?: Site, event?: Event): void {
   event?.preventDefault();
@@ -77,17 +140,18 @@ export function Footer() {
     <footer class="shell">
       {site && (
         <p>
-          Articles are ranked by posting time. {rule(site.rules)} <a href="/lab">Try other rules</a>.
+          {texts.rankedBy} {rule(site.rules)} <a href="/lab">{texts.otherRules}</a>.
         </p>
       )}
-      <p>
-        Press <kbd>?</kbd> for keyboard shortcuts. <a href={`${feeds(location.pathname)}/feed.atom`}>Feed</a>.
-        {site?.explorer && (
-          <>
-            {" "}
-            Built on a public <a href="/graphiql">GraphQL API</a>.
-          </>
-        )}
+      <p>{filled(texts.pressKey, { key: <kbd>?</kbd> })}</p>
+      <p class="links">
+        {config.links.map(({ text, url }) => (
+          <a key={text} href={url}>
+            {text}
+          </a>
+        ))}
+        <a href={`${feeds(location.pathname)}/feed.atom`}>{texts.feed}</a>
+        {site?.explorer && <a href="/graphiql">{texts.api}</a>}
       </p>
     </footer>
   );
@@ -95,7 +159,9 @@ export function Footer() {
 
 /** How votes change the rank. */
 function rule({ ranking, voteScore, rankCap, halfLife }: Rules): string {
-  if (ranking === "HALF_LIFE") return `Each doubling of an article's votes counts as ${duration(halfLife)}.`;
-  const vote = `Each net vote counts as ${Math.round(voteScore / 6) / 10} minutes`;
-  return ranking === "CAPPED" ? `${vote}, all together as ${duration(rankCap)} at most.` : `${vote}.`;
+  if (ranking === "HALF_LIFE") return fill(texts.ruleHalfLife, { time: duration(halfLife) });
+  const minutes = (Math.round(voteScore / 6) / 10).toLocaleString(texts.locale);
+  return ranking === "CAPPED"
+    ? fill(texts.ruleCapped, { minutes, cap: duration(rankCap) })
+    : fill(texts.ruleVote, { minutes });
 }

@@ -4,17 +4,17 @@ import { Groups } from "./later-gql";
 import { useSettled, useTitle } from "./page";
 import { navigate, paths, useScroll } from "./router";
 import { Empty, Failed, Skeleton } from "./states";
-import { formatNumber } from "./text";
+import { counted, fill, filled, texts } from "./strings";
 
 export function GroupsPage() {
-  useTitle("Groups");
+  useTitle(texts.groups);
   const [text, setText] = useState("");
   const prefix = useSettled(text.trim());
   return (
     <>
       <header class="heading">
-        <h1>Groups</h1>
-        <p>Each group has its own ranking. The largest come first.</p>
+        <h1>{texts.groups}</h1>
+        <p>{texts.aboutGroupList}</p>
       </header>
       <search>
         <form
@@ -24,7 +24,7 @@ export function GroupsPage() {
             if (text.trim()) navigate(paths.list("SCORE", text.trim().toLowerCase()));
           }}
         >
-          <label for="find">Find a group</label>
+          <label for="find">{texts.findGroup}</label>
           <input
             id="find"
             type="search"
@@ -61,12 +61,10 @@ function Part({ prefix, after }: { prefix: string; after?: string }) {
   const { nodes, pageInfo } = page;
   if (nodes.length === 0 && !after) {
     return prefix ? (
-      <p role="status">No group begins with “{prefix}”.</p>
+      <p role="status">{fill(texts.noGroupWith, { prefix })}</p>
     ) : (
-      <Empty title="No groups yet">
-        <p>
-          A group is created by its first article: <a href="/submit">submit one</a>.
-        </p>
+      <Empty title={texts.noGroups}>
+        <p>{filled(texts.createGroup, { link: <a href="/submit">{texts.submitOneLink}</a> })}</p>
       </Empty>
     );
   }
@@ -76,11 +74,7 @@ function Part({ prefix, after }: { prefix: string; after?: string }) {
         {nodes.map((group) => (
           <li key={group.id}>
             <a href={paths.list("SCORE", group.name)}>
-              <strong>{group.name}</strong>{" "}
-              <span>
-                {formatNumber(group.articleCount)}
-                <span class="unseen"> articles</span>
-              </span>
+              <strong>{group.name}</strong> <span>{counted(group.articleCount, texts.articles)}</span>
             </a>
           </li>
         ))}
@@ -90,7 +84,7 @@ function Part({ prefix, after }: { prefix: string; after?: string }) {
           <Part prefix={prefix} after={pageInfo.endCursor ?? undefined} />
         ) : (
           <button type="button" class="more" onClick={() => setMore(true)}>
-            More groups
+            {texts.moreGroupList}
           </button>
         ))}
     </>

@@ -1,14 +1,16 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { browserStorage } from "./storage";
+import { texts } from "./strings";
 
 const switchKey = "frontpage.keys";
 
-const help: [string, string][] = [
-  ["j  k", "next, previous article"],
-  ["Enter", "open the article"],
-  ["o", "open its page on this site"],
-  ["u  d", "vote up, down; press again to withdraw"],
-  ["?", "show or hide this help"],
+const { next, open, page, vote, help } = texts.keyHelp;
+const shortcuts: [string, string][] = [
+  ["j  k", next],
+  ["Enter", open],
+  ["o", page],
+  ["u  d", vote],
+  ["?", help],
 ];
 
 /**
@@ -35,9 +37,9 @@ export function Keyboard() {
   };
   return (
     <dialog ref={dialog} aria-labelledby="keys">
-      <h2 id="keys">Keyboard shortcuts</h2>
+      <h2 id="keys">{texts.keys}</h2>
       <dl>
-        {help.map(([key, what]) => (
+        {shortcuts.map(([key, what]) => (
           <div key={key}>
             <dt>
               {key.split("  ").map((one) => (
@@ -49,11 +51,11 @@ export function Keyboard() {
         ))}
       </dl>
       <label>
-        <input type="checkbox" checked={on} onChange={toggle} /> Enable single-key shortcuts
+        <input type="checkbox" checked={on} onChange={toggle} /> {texts.enableKeys}
       </label>
       <form method="dialog">
         <button class="button" type="submit">
-          Close
+          {texts.close}
         </button>
       </form>
     </dialog>

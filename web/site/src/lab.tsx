@@ -22,22 +22,15 @@ import { explainError } from "./problem";
 import type { Rules } from "./rank";
 import { paths, remember, spans, useVisit } from "./router";
 import { Skeleton } from "./states";
-import { counted, formatNumber, host } from "./text";
+import { counted, fill, filled, formatNumber, texts } from "./strings";
+import { host } from "./text";
 import { ago, duration } from "./time";
-import { spanNames } from "./top";
 
 const settling = 120; // milliseconds without a change until the server is asked
 
-const names = {
-  GRAVITY: ["Gravity", "Votes divided by a power of the age. Hacker News' power is 1.8."],
-  HALF_LIFE: ["Half-life", "A weight of votes that halves in a fixed time. Reddit's is 3 h 46 min."],
-  LINEAR: ["Linear", "Posting time plus a fixed time for each vote. In Redis in Action it is 7 min 12 s."],
-  TOP: ["Top", "Votes alone: age does not matter."],
-} as const;
-
 /** Tries formulas on the articles of the site: the list follows the controls. */
 export function LabPage() {
-  useTitle("Ranking lab");
+  useTitle(texts.lab);
   const visit = useVisit();
   const [formula, setFormula] = useState(() => readFormula(visit.search));
   const change = (part: Partial<Formula>) => setFormula({ ...formula, ...part });
@@ -51,35 +44,32 @@ export function LabPage() {
   return (
     <>
       <header class="heading">
-        <h1>Ranking lab</h1>
-        <p>
-          A ranking is a query here. Change the formula, and the articles of this site are ranked by it at
-          once.
-        </p>
+        <h1>{texts.lab}</h1>
+        <p>{texts.aboutLab}</p>
       </header>
       <div class="lab">
         <form onSubmit={(event) => event.preventDefault()}>
           <fieldset>
-            <legend>Formula</legend>
+            <legend>{texts.formula}</legend>
             {formulas.map((each) => (
               <Choice
                 key={each}
                 group="formula"
-                name={names[each][0]}
+                name={texts.formulas[each]}
                 chosen={formula.formula === each}
                 choose={() => change({ formula: each })}
               />
             ))}
-            <p class="about">{names[formula.formula][1]}</p>
+            <p class="about">{texts.aboutFormulas[formula.formula]}</p>
           </fieldset>
           <Slider formula={formula} change={change} />
           <fieldset>
-            <legend>Articles of {spanNames[formula.span][1]}</legend>
+            <legend>{texts.articlesOf[formula.span]}</legend>
             {spans.map((span) => (
               <Choice
                 key={span}
                 group="span"
-                name={spanNames[span][0]}
+                name={texts.spans[span]}
                 chosen={formula.span === span}
                 choose={() => change({ span })}
               />
@@ -161,12 +151,6 @@ const positions: Record<Parameter, number[]> = {
     ...[1, 2, 3, 7].map((n) => n * day),
   ],
 };
-const parameters = {
-  gravity: "Gravity",
-  halfLife: "Half-life",
-  voteScore: "Worth of a vote",
-};
-
 interface ControlProps {
   formula: Formula;
   change(part: Partial<Formula>): void;
@@ -177,13 +161,16 @@ function Slider({ formula, change }: ControlProps) {
   const parameter = parameterOf[formula.formula];
   if (!parameter) return null;
   const value = formula[parameter];
-  const text = parameter === "gravity" ? value.toFixed(1) : duration(value);
+  const text =
+    parameter === "gravity"
+      ? value.toLocaleString(texts.locale, { minimumFractionDigits: 1 })
+      : duration(value);
   const all = positions[parameter];
   const distance = (position: number) => Math.abs(Math.log(position / value));
   const nearest = all.reduce((best, each, i) => (distance(each) < distance(all[best] ?? 0) ? i : best), 0);
   return (
     <p class="slider">
-      <label for="slider">{parameters[parameter]}</label>
+      <label for="slider">{texts.parameters[parameter]}</label>
       <strong aria-hidden="true">{text}</strong>
       <input
         id="slider"
@@ -209,26 +196,32 @@ function Curves({ formula, rules }: { formula: Formula; rules: Rules }) {
     ages.map((age): [number, number] => [age / lastAge, yOf(needed(age))]);
   const chosen = votesNeeded(formula, 24);
   const site = votesNeededOnSite(rules, 24);
-  const name = names[formula.formula][0];
+  const values = { votes: newVotes, chosen: large(chosen), site: large(site) };
   return (
     <Plot
-      label={`Votes that an article needs to stand level with a new one of ${newVotes} votes, by its age. After 24 hours: ${large(chosen)} by this formula, ${large(site)} by the site's rule.`}
-      xTicks={[0, 12, 24, 36, 48].map((age) => ({ at: age / lastAge, text: age ? `${age} h` : "new" }))}
+      label={fill(texts.aboutCurves, values)}
+      xTicks={[0, 12, 24, 36, 48].map((age) => ({
+        at: age / lastAge,
+        text: age ? fill(texts.ageHours, { n: age }) : texts.ageNew,
+      }))}
       yTicks={[0, 1, 2, 3, 4].map((decade) => ({ at: decade / mostVotes, text: formatNumber(10 ** decade) }))}
       lines={[
-        { name: "The site's rule", kind: "site", points: line((age) => votesNeededOnSite(rules, age)) },
-        { name, kind: "chosen", points: line((age) => votesNeeded(formula, age)) },
+        { name: texts.siteRule, kind: "site", points: line((age) => votesNeededOnSite(rules, age)) },
+        {
+          name: texts.formulas[formula.formula],
+          kind: "chosen",
+          points: line((age) => votesNeeded(formula, age)),
+        },
       ]}
     >
-      Votes that an article needs to stand level with a new one of {newVotes} votes. After 24 hours:{" "}
-      {large(chosen)}; by the site's rule, {large(site)}.
+      {fill(texts.captionCurves, values)}
     </Plot>
   );
 }
 
 /** Formats votes, of which there may be infinitely many. */
 function large(votes: number): string {
-  if (votes > 1e9) return votes === Number.POSITIVE_INFINITY ? "out of reach" : "over a billion";
+  if (votes > 1e9) return votes === Number.POSITIVE_INFINITY ? texts.outOfReach : texts.overABillion;
   return formatNumber(votes);
 }
 
@@ -258,7 +251,7 @@ function Ranked({ articles, site }: RankedProps) {
     }
   }, [articles]);
   if (!articles) return <Skeleton />;
-  if (articles.length === 0) return <p role="status">No articles were posted in this time.</p>;
+  if (articles.length === 0) return <p role="status">{texts.nonePostedThen}</p>;
   return (
     <ol class="ranked" ref={list}>
       {articles.map(({ id, number, title, link, votes, createdAt }, i) => (
@@ -272,7 +265,10 @@ function Ranked({ articles, site }: RankedProps) {
             {link && <span class="host">{host(link)}</span>}
           </span>
           <span class="about">
-            {counted(votes, "vote")}, {ago(Date.parse(createdAt), now)}
+            {fill(texts.votesAndAge, {
+              votes: counted(votes, texts.votes),
+              time: ago(Date.parse(createdAt), now),
+            })}
           </span>
         </li>
       ))}
@@ -286,11 +282,11 @@ function Move({ from = -1, to, known }: { from?: number; to: number; known: bool
   const places = from - to;
   if (from < 0)
     return (
-      <span class="move" title="Not among the first 100 of the front page">
-        new
+      <span class="move" title={texts.notAmongFirst}>
+        {texts.isNew}
       </span>
     );
-  const where = `${from + 1} on the front page`;
+  const where = fill(texts.rankOnFrontPage, { n: from + 1 });
   return (
     <span class={`move ${places > 0 ? "higher" : places < 0 ? "lower" : ""}`} title={where}>
       <span aria-hidden="true">
@@ -308,14 +304,10 @@ function Request({ formula }: { formula: Formula }) {
   const setting = settings(formula);
   return (
     <section class="request" aria-labelledby="request">
-      <h2 id="request">The request</h2>
-      <Copied name="the GraphQL document" text={document} />
-      <Copied name="the command" text={curl(location.origin, document)} />
-      {setting && (
-        <p class="about">
-          To rank the whole site like this, start it with <code>{setting}</code>.
-        </p>
-      )}
+      <h2 id="request">{texts.theRequest}</h2>
+      <Copied name={texts.copyDocument} text={document} />
+      <Copied name={texts.copyCommand} text={curl(location.origin, document)} />
+      {setting && <p class="about">{filled(texts.startWith, { setting: <code>{setting}</code> })}</p>}
     </section>
   );
 }
@@ -326,17 +318,17 @@ function Copied({ name, text }: { name: string; text: string }) {
   const copy = () =>
     // Browsers have no clipboard without HTTPS.
     (navigator.clipboard?.writeText(text) ?? Promise.reject()).then(
-      () => say("Copied."),
+      () => say(texts.copied),
       () => {
         if (code.current) getSelection()?.selectAllChildren(code.current);
-        say("Press Ctrl+C to copy.");
+        say(texts.pressToCopy);
       },
     );
   return (
     <div class="copied">
       <pre ref={code}>{text}</pre>
-      <button type="button" aria-label={`Copy ${name}`} onClick={copy}>
-        Copy
+      <button type="button" aria-label={name} onClick={copy}>
+        {texts.copy}
       </button>
     </div>
   );

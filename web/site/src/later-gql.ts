@@ -139,6 +139,13 @@ export type StandingQueryVariables = Exact<{
 
 export type StandingQuery = { article: { id: string, first: number | null, tenth: number | null, thirtieth: number | null, bestRank: { rank: number, at: string } | null, ranks: Array<{ at: string, rank: number | null }> } | null };
 
+export type NeighboursQueryVariables = Exact<{
+  group: string;
+}>;
+
+
+export type NeighboursQuery = { group: { id: string, articlesConnection: { nodes: Array<{ id: string, number: number, title: string, link: string | null, votes: number, createdAt: string }> } } | null };
+
 export const Groups = ("query Groups($prefix:String$after:String){...Frame groups(orderBy:ARTICLE_COUNT prefix:$prefix first:100 after:$after){nodes{id name articleCount}pageInfo{hasNextPage endCursor}}}" + frameFragment) as unknown as TypedDocumentNode<GroupsQuery, GroupsQueryVariables>;
 export const ArticleByLink = ("query ArticleByLink($link:URL!){articleByLink(link:$link){...Row}}" + rowFragment) as unknown as TypedDocumentNode<ArticleByLinkQuery, ArticleByLinkQueryVariables>;
 export const Top = ("query Top($span:Span$after:String){...Frame ranking(span:$span after:$after){nodes{...Row}pageInfo{hasNextPage endCursor}totalCount}}" + rowFragment + frameFragment) as unknown as TypedDocumentNode<TopQuery, TopQueryVariables>;
@@ -147,3 +154,4 @@ export const Votes = ("query Votes($direction:VoteDirection$after:String){viewer
 export const Lab = ("query Lab($by:RankBy!$span:Span){ranking(by:$by span:$span first:25){nodes{id number title link votes createdAt}totalCount}}") as unknown as TypedDocumentNode<LabQuery, LabQueryVariables>;
 export const Ranks = ("query Ranks{...Frame articles:articlesConnection(order:SCORE first:100){nodes{id}}}" + frameFragment) as unknown as TypedDocumentNode<RanksQuery, RanksQueryVariables>;
 export const Standing = ("query Standing($id:ID!){article(id:$id){id first:votesToReach(rank:1)tenth:votesToReach(rank:10)thirtieth:votesToReach(rank:30)bestRank{rank at}ranks(hours:168){at rank}}}") as unknown as TypedDocumentNode<StandingQuery, StandingQueryVariables>;
+export const Neighbours = ("query Neighbours($group:String!){group(name:$group){id articlesConnection(first:6){nodes{id number title link votes createdAt}}}}") as unknown as TypedDocumentNode<NeighboursQuery, NeighboursQueryVariables>;

@@ -8,6 +8,8 @@ import { VotesPage } from "./votes";
 
 // The second script of the site: what most visits do not need. It is loaded on demand, see load.ts.
 
+export { Delete, Edit } from "./edit";
+export { Neighbours } from "./neighbours";
 export { Standing } from "./standing";
 
 export function Page({ route }: { route: LaterRoute }) {

@@ -7,7 +7,7 @@ import { useNow } from "./page";
 import { isHere, navigate, remember, useScroll, useVisit } from "./router";
 import { Row } from "./row";
 import { Empty, Failed, Skeleton } from "./states";
-import { counted } from "./text";
+import { counted, texts } from "./strings";
 import { closing } from "./time";
 
 /** The articles that a list shows. */
@@ -74,13 +74,13 @@ export function ArticleList({ source, empty }: { source: Source; empty: Componen
       <p class="fresh" role="status">
         {fresh > 0 && (
           <button type="button" onClick={() => navigate(visit.path, "replace")}>
-            {counted(fresh, "new article")}
+            {counted(fresh, texts.freshArticles)}
           </button>
         )}
       </p>
       {start && (
         <p class="further">
-          You are further down this list. <a href={visit.path}>Go to the top</a>
+          {texts.further} <a href={visit.path}>{texts.toTheTop}</a>
         </p>
       )}
       <Part
@@ -135,7 +135,7 @@ function Part({ source, after, index, parts, rank, above, restored, empty, onSho
   if (!page) {
     return error ? <Failed error={error} retry={retry} /> : <Skeleton />;
   }
-  if (page.nodes.length === 0 && index === 0) return after ? <Empty title="End of the list" /> : empty;
+  if (page.nodes.length === 0 && index === 0) return after ? <Empty title={texts.endOfList} /> : empty;
   const { hasNextPage, endCursor } = page.pageInfo;
   return (
     <>
@@ -177,7 +177,7 @@ function More({ after, more }: { after: string; more(): void }) {
   }, [near]);
   return (
     <a ref={link} class="more" href={`${path}?${new URLSearchParams({ after })}`}>
-      More articles
+      {texts.moreArticles}
     </a>
   );
 }

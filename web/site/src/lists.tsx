@@ -1,11 +1,12 @@
 import type { TypedDocumentNode } from "@graphql-typed-document-node/core";
+import { useQuery } from "@urql/preact";
 import { useMemo } from "preact/hooks";
 import { type ArticleOrder, Articles, GroupArticles, type PageFragment, UserArticles } from "./gql";
 import { ArticleList, type Source } from "./list";
 import { usePage, useTitle } from "./page";
 import { paths } from "./router";
-import { signOut } from "./session";
 import { Empty } from "./states";
+import { counted, fill, filled, texts } from "./strings";
 
 /** A source of articles: a query, and where its result has the page of articles. */
 export function source<Data, Variables extends { after?: string | null }>(
@@ -18,7 +19,7 @@ export function source<Data, Variables extends { after?: string | null }>(
 }
 
 export function HomePage({ order }: { order: ArticleOrder }) {
-  const title = order === "TIME" ? "New articles" : "Front page";
+  const title = order === "TIME" ? texts.newArticles : texts.frontPage;
   useTitle(order === "TIME" ? title : "");
   const list = useMemo(
     () =>
@@ -55,23 +56,25 @@ export function GroupPage({ name, order }: { name: string; order: ArticleOrder }
     <>
       <header class="heading">
         <h1 dir="auto">{name}</h1>
-        <nav aria-label="Order">
-          {tab("SCORE", "Hot")}
-          {tab("TIME", "New")}
+        <nav aria-label={texts.order}>
+          {tab("SCORE", texts.hot)}
+          {tab("TIME", texts.new)}
         </nav>
       </header>
       <ArticleList
         source={list}
         empty={
           name === "interesting" ? (
-            <Empty title="No interesting articles yet">
-              <p>Articles appear here once they have enough votes.</p>
+            <Empty title={texts.noInteresting}>
+              <p>{texts.aboutInteresting}</p>
             </Empty>
           ) : (
-            <Empty title="No articles yet">
+            <Empty title={texts.noArticles}>
               <p>
-                <a href={`/submit?${new URLSearchParams({ group: name })}`}>Submit the first article</a> in{" "}
-                {name}.
+                {filled(texts.submitFirstIn, {
+                  link: <a href={`/submit?${new URLSearchParams({ group: name })}`}>{texts.submitFirst}</a>,
+                  group: <bdi>{name}</bdi>,
+                })}
               </p>
             </Empty>
           )
@@ -83,35 +86,39 @@ export function GroupPage({ name, order }: { name: string; order: ArticleOrder }
 
 export function UserPage({ name }: { name: string }) {
   useTitle(name);
-  const { site, viewer, refresh, say } = usePage();
-  const leave = () => {
-    signOut();
-    refresh();
-    say("You have signed out.");
-  };
+  const { viewer } = usePage();
   const list = useMemo(
     () => source(UserArticles, { name }, (data) => data.user?.articlesConnection, { ranked: false }),
     [name],
   );
+  // The list asks for it.
+  const [{ data }] = useQuery({
+    query: UserArticles,
+    variables: { name, after: null },
+    requestPolicy: "cache-only",
+  });
+  const count = data?.user?.articlesConnection.totalCount;
+  const first = data?.user?.earliest.nodes[0]?.createdAt;
   return (
     <>
       <header class="heading">
         <h1 dir="auto">{name}</h1>
-        <p>{viewer === name ? "Your articles" : "Articles by this user"}, newest first.</p>
-        {viewer === name && <a href="/votes">Your votes</a>}
-        {viewer === name && site?.signIn !== "PROXY" && (
-          <button type="button" class="quiet" onClick={leave}>
-            Sign out
-          </button>
-        )}
+        {viewer === name && <a href="/votes">{texts.votesOfViewer}</a>}
+        <p class="about">
+          {count ? counted(count, texts.userArticles) : ""}{" "}
+          {first &&
+            fill(texts.firstPost, {
+              date: new Date(first).toLocaleDateString(texts.locale, { dateStyle: "long" }),
+            })}
+        </p>
       </header>
       <ArticleList
         source={list}
         empty={
-          <Empty title="No articles yet">
+          <Empty title={texts.noArticles}>
             {viewer === name && (
               <p>
-                <a href="/submit">Submit an article</a>.
+                <a href="/submit">{texts.submitOne}</a>
               </p>
             )}
           </Empty>
@@ -124,29 +131,23 @@ export function UserPage({ name }: { name: string }) {
 /** The front page of a site without articles: what to do next. */
 function Welcome() {
   const { site } = usePage();
-  const submit = <a href="/submit">Submit the first article</a>;
+  const link = <a href="/submit">{texts.submitFirst}</a>;
   // Only in development mode the visitor is the operator.
   if (site?.signIn !== "NAME")
     return (
-      <Empty title="Welcome">
-        <p>There are no articles yet. {submit}.</p>
+      <Empty title={texts.welcome}>
+        <p>{filled(texts.noArticlesHere, { link })}</p>
       </Empty>
     );
   return (
-    <Empty title="Welcome to your front page">
-      <p>The server is running and has no articles yet. Next steps:</p>
+    <Empty title={texts.welcomeOperator}>
+      <p>{texts.nextSteps}</p>
       <ul>
-        <li>{submit}. Open a second window to see votes arrive live.</li>
-        <li>
-          Restart the server with <code>go run . --demo</code> to fill it with sample articles.
-        </li>
-        <li>
-          Import your own articles: <code>go run . import articles.csv</code>
-        </li>
+        <li>{filled(texts.stepSubmit, { link })}</li>
+        <li>{filled(texts.stepDemo, { command: <code>go run . --demo</code> })}</li>
+        <li>{filled(texts.stepImport, { command: <code>go run . import articles.csv</code> })}</li>
         {site?.explorer && (
-          <li>
-            <a href="/graphiql">Explore the API</a> behind this page.
-          </li>
+          <li>{filled(texts.stepExplore, { link: <a href="/graphiql">{texts.exploreAPI}</a> })}</li>
         )}
       </ul>
     </Empty>

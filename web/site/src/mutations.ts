@@ -21,6 +21,7 @@ import { explainError, sentence } from "./problem";
 import { inOrder, isLeaving } from "./requests";
 import { navigate, paths } from "./router";
 import { windowStorage } from "./storage";
+import { texts } from "./strings";
 import { randomKey } from "./text";
 
 interface Inputs {
@@ -89,34 +90,24 @@ export function useRepeat(viewer: string | undefined, say: (message: string) => 
   return done;
 }
 
-export const changed = { Edit: "The article has been changed.", Delete: "The article has been deleted." };
-
-const doubts = {
-  Vote: "Your last vote may not have been counted.",
-  Post: "Your last post may not have been published. It is saved in this window: go to Submit.",
-  Edit: "The article may not have been changed.",
-  Delete: "The article may not have been deleted.",
-};
-
 async function repeat(client: Client, viewer: string, say: (message: string) => void): Promise<void> {
   const mutations = unanswered().filter((mutation) => mutation.viewer === viewer);
   const young = mutations.filter(({ sentAt }) => Date.now() - sentAt < lifetime);
   keep(young);
-  if (young.length < mutations.length)
-    say("Your last vote, post, edit or deletion may not have been accepted.");
+  if (young.length < mutations.length) say(texts.allInDoubt);
   for (const mutation of young) {
     const { data, error } = await execute(client, mutation);
     const payload: { userErrors: { message: string }[] } | null | undefined = Object.values(data ?? {}).find(
       (field) => field?.userErrors,
     );
     const refusal = payload?.userErrors[0];
-    if (refusal) say(`${sentence(refusal.message)} ${doubts[mutation.name]}`);
-    else if (error) say(`${explainError(error)} ${doubts[mutation.name]}`);
-    else if (mutation.name === "Delete") say(changed.Delete);
-    else if (mutation.name === "Edit") say(changed.Edit);
+    if (refusal) say(`${sentence(refusal.message)} ${texts.inDoubt[mutation.name]}`);
+    else if (error) say(`${explainError(error)} ${texts.inDoubt[mutation.name]}`);
+    else if (mutation.name === "Delete") say(texts.hasDeleted);
+    else if (mutation.name === "Edit") say(texts.hasEdited);
     else if (data && "post" in data && data.post?.article) {
       keepDraft(undefined);
-      say("Your article has been posted.");
+      say(texts.hasPosted);
       if (location.pathname === "/submit") navigate(paths.article(data.post.article.number), "replace");
     }
   }

@@ -2,6 +2,7 @@ import type { CombinedError } from "@urql/preact";
 import { createContext } from "preact";
 import { useContext, useEffect, useLayoutEffect, useState } from "preact/hooks";
 import type { Site } from "./session";
+import { config, fill, texts } from "./strings";
 
 /** State of the page that its parts share. */
 export interface Page {
@@ -43,7 +44,7 @@ export function useNow(times: number[] = []): number {
 /** Sets the title of the window. */
 export function useTitle(title: string): void {
   useLayoutEffect(() => {
-    document.title = title ? `${title} · Frontpage` : "Frontpage";
+    document.title = title ? fill(texts.titleOf, { title, site: config.name }) : config.name;
   }, [title]);
 }
 

@@ -3,8 +3,9 @@ import { useState } from "preact/hooks";
 import { Past } from "./later-gql";
 import { useNow, useTitle } from "./page";
 import { navigate, useScroll, useVisit } from "./router";
-import { Row } from "./row";
+import { Gone, Row } from "./row";
 import { Empty, Failed, Skeleton } from "./states";
+import { fill, texts } from "./strings";
 
 const hour = 3_600_000; // milliseconds
 const day = 24 * hour;
@@ -15,7 +16,7 @@ const address = (time: number) => `/past/${isoDay(time)}?hour=${isoHour(time)}`;
 
 /** Formats a day: "Saturday, 21 November 2026". */
 const longDay = (time: number) =>
-  new Date(time).toLocaleDateString("en-GB", { dateStyle: "full", timeZone: "UTC" });
+  new Date(time).toLocaleDateString(texts.locale, { dateStyle: "full", timeZone: "UTC" });
 const clock = (time: number) => new Date(time).toISOString().slice(11, 16);
 
 /**
@@ -35,7 +36,7 @@ export function PastPage({ name }: { name?: string }) {
   const visit = useVisit();
   const now = useNow();
   const [at] = useState(() => hourOf(name, visit.search, now));
-  useTitle(`Front page of ${isoDay(at)}`);
+  useTitle(fill(texts.frontPageOf, { day: isoDay(at) }));
   const [{ data, error }, execute] = useQuery({
     query: Past,
     variables: { at: new Date(at).toISOString().replace(".000", "") },
@@ -46,14 +47,14 @@ export function PastPage({ name }: { name?: string }) {
     <>
       <header class="heading">
         <h1>{longDay(at)}</h1>
-        <p>The front page as it stood at {clock(at)} UTC. Titles and votes are those of now.</p>
-        <nav aria-label="Days">
+        <p>{fill(texts.aboutPast, { time: clock(at) })}</p>
+        <nav aria-label={texts.days}>
           <a href={address(at - day)} rel="prev">
-            ← Day before
+            ← {texts.dayBefore}
           </a>
           {at + day <= now && (
             <a href={address(at + day)} rel="next">
-              Day after →
+              {texts.dayAfter} →
             </a>
           )}
         </nav>
@@ -66,18 +67,15 @@ export function PastPage({ name }: { name?: string }) {
               node ? (
                 <Row key={rank} article={node} now={now} rank={rank} note="" />
               ) : (
-                <li key={rank} class="row gone" value={rank}>
-                  This article has been deleted.
-                </li>
+                <Gone key={rank} rank={rank} />
               ),
             )}
           </ol>
         </div>
       ) : data ? (
-        <Empty title="No front page of this hour">
+        <Empty title={texts.noFrontPage}>
           <p>
-            The site saves its front page after each full hour in which a vote or an article arrives, and
-            keeps it for a limited time. <a href={address(now - (now % hour))}>See the latest one</a>.
+            {texts.aboutNoFrontPage} <a href={address(now - (now % hour))}>{texts.seeLatest}</a>
           </p>
         </Empty>
       ) : error ? (
@@ -101,7 +99,7 @@ function Choice({ at, now }: { at: number; now: number }) {
         if (date) navigate(`/past/${date}?hour=${time}`);
       }}
     >
-      <label for="date">Day</label>
+      <label for="date">{texts.day}</label>
       <input
         id="date"
         type="date"
@@ -110,7 +108,7 @@ function Choice({ at, now }: { at: number; now: number }) {
         value={date}
         onInput={(event) => setDate(event.currentTarget.value)}
       />
-      <label for="time">Hour, UTC</label>
+      <label for="time">{texts.hourUTC}</label>
       <select id="time" value={time} onChange={(event) => setTime(event.currentTarget.value)}>
         {[...Array(24).keys()].map((each) => (
           <option key={each} value={each}>
@@ -119,7 +117,7 @@ function Choice({ at, now }: { at: number; now: number }) {
         ))}
       </select>
       <button class="button" type="submit">
-        Show
+        {texts.show}
       </button>
     </form>
   );

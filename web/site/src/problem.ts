@@ -1,4 +1,5 @@
 import type { CombinedError } from "@urql/preact";
+import { texts } from "./strings";
 
 /** The server cannot verify the token yet, because it has not loaded the key: the page keeps the token. */
 export const unknownKey = "TOKEN_KEY_UNKNOWN";
@@ -12,20 +13,20 @@ export function sentence(message: string): string {
 
 /** Explains an error to the visitor. */
 export function explainError(error: CombinedError): string {
-  if (error.networkError) return "The server cannot be reached.";
+  if (error.networkError) return texts.unreachable;
   const [first] = error.graphQLErrors;
   switch (first?.extensions.code) {
     case signedOut:
-      return "You have been signed out. Please sign in again.";
+      return texts.signedOut;
     case "UNAVAILABLE":
     case "TIMEOUT":
-      return "The articles are temporarily unavailable.";
+      return texts.unavailable;
     case "RATE_LIMITED":
-      return "Too many requests. Please wait a moment.";
+      return texts.tooMany;
     case unknownKey:
-      return "The server cannot verify your sign-in yet. Please try again in a few seconds.";
+      return texts.unknownKey;
     case "BAD_USER_INPUT":
       return sentence(first.message);
   }
-  return "Something went wrong on the server.";
+  return texts.wentWrong;
 }

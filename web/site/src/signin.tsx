@@ -3,9 +3,10 @@ import { rejection } from "./client";
 import { usePage, useTitle } from "./page";
 import { navigate, remember } from "./router";
 import { returnPath, type Site, signInAddress, signInAs, signInWith, takeToken } from "./session";
+import { texts } from "./strings";
 
 export function SignInPage({ site }: { site: Site }) {
-  useTitle("Sign in");
+  useTitle(texts.signIn);
   const { refresh, say } = usePage();
   const input = useRef<HTMLInputElement>(null);
   const [problem, setProblem] = useState<string>();
@@ -17,7 +18,7 @@ export function SignInPage({ site }: { site: Site }) {
   useEffect(() => {
     if (takeToken(site)) return done();
     if (location.hash) {
-      say("Sign-in failed. Please try again.");
+      say(texts.signInFailed);
       remember({}, location.pathname + location.search); // remove the token from the URL
     }
     input.current?.focus();
@@ -40,10 +41,10 @@ export function SignInPage({ site }: { site: Site }) {
   if (site.signInURL) {
     return (
       <section class="form">
-        <h1>Sign in</h1>
+        <h1>{texts.signIn}</h1>
         <p>
           <a class="button" href={signInAddress(site, to)}>
-            Continue to sign-in
+            {texts.continueToSignIn}
           </a>
         </p>
       </section>
@@ -52,21 +53,17 @@ export function SignInPage({ site }: { site: Site }) {
   if (site.signIn === "PROXY") {
     return (
       <section class="form">
-        <h1>Sign in</h1>
-        <p>This site uses a sign-in proxy. Ask the operator of the site for its address.</p>
+        <h1>{texts.signIn}</h1>
+        <p>{texts.signInByProxy}</p>
       </section>
     );
   }
   const name = site.signIn === "NAME";
   return (
     <form class="form" onSubmit={submit}>
-      <h1>Sign in</h1>
-      <p id="about">
-        {name
-          ? "This is a development server: enter any name. Each window can use a different one."
-          : "Sign-in is provided by the application that this site belongs to. If you have one of its tokens, enter it here."}
-      </p>
-      <label for="who">{name ? "Name" : "Token"}</label>
+      <h1>{texts.signIn}</h1>
+      <p id="about">{name ? texts.signInByName : texts.signInByToken}</p>
+      <label for="who">{name ? texts.name : texts.token}</label>
       <input
         id="who"
         ref={input}
@@ -82,7 +79,7 @@ export function SignInPage({ site }: { site: Site }) {
         {problem}
       </p>
       <button class="button" type="submit">
-        Sign in
+        {texts.signIn}
       </button>
     </form>
   );

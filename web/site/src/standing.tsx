@@ -4,7 +4,7 @@ import type { RowFragment } from "./gql";
 import { type StandingQuery as Data, Standing as StandingQuery } from "./later-gql";
 import { usePage } from "./page";
 import { Plot } from "./plot";
-import { counted } from "./text";
+import { counted, fill, texts } from "./strings";
 import { moment } from "./time";
 
 const settling = 1000; // milliseconds
@@ -21,9 +21,9 @@ export function Standing({ article, now }: { article: RowFragment; now: number }
   if (!standing) return null;
   const { first, tenth, thirtieth, bestRank, ranks } = standing;
   const goals: [string, number | null][] = [
-    ["The first place", first],
-    ["The first 10", tenth],
-    ["The first 30", thirtieth],
+    [texts.firstPlace, first],
+    [fill(texts.firstN, { n: 10 }), tenth],
+    [fill(texts.firstN, { n: 30 }), thirtieth],
   ];
   return (
     <>
@@ -36,7 +36,7 @@ export function Standing({ article, now }: { article: RowFragment; now: number }
         ))}
         {bestRank && (
           <div>
-            <dt>Best rank</dt>
+            <dt>{texts.bestRank}</dt>
             <dd>
               {bestRank.rank} <span class="about">{short(bestRank.at, now)}</span>
             </dd>
@@ -50,8 +50,8 @@ export function Standing({ article, now }: { article: RowFragment; now: number }
 
 /** What has to happen until a rank is reached. */
 function goal(votes: number | null): string {
-  if (votes === null) return "out of reach";
-  return votes > 0 ? counted(votes, "more vote") : "reached";
+  if (votes === null) return texts.outOfReach;
+  return votes > 0 ? counted(votes, texts.moreVotes) : texts.reached;
 }
 
 /** Formats a time without its seconds: "21 Nov, 09:12". */
@@ -71,7 +71,7 @@ function History({ ranks, now }: { ranks: Ranks; now: number }) {
   const best = Math.min(...shown.map(({ rank }) => rank ?? 100));
   return (
     <Plot
-      label={`Rank over time: best ${best}, since ${short(from, now)}`}
+      label={fill(texts.rankOverTime, { rank: best, time: short(from, now) })}
       xTicks={[
         { at: 0, text: short(from, now) },
         { at: 1, text: short(to, now) },
@@ -79,7 +79,7 @@ function History({ ranks, now }: { ranks: Ranks; now: number }) {
       yTicks={[1, 3, 10, 30, 100].map((rank) => ({ at: yOf(rank), text: `${rank}` }))}
       lines={[
         {
-          name: "Rank",
+          name: texts.rank,
           kind: "chosen",
           points: shown.map(({ at, rank }) =>
             rank === null ? undefined : [(at - from) / (to - from), yOf(rank)],
@@ -87,7 +87,7 @@ function History({ ranks, now }: { ranks: Ranks; now: number }) {
         },
       ]}
     >
-      Its rank at each full hour, among the first 100.
+      {texts.aboutHistory}
     </Plot>
   );
 }

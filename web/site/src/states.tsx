@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { usePage } from "./page";
 import { explainError } from "./problem";
+import { filled, texts } from "./strings";
 
 interface EmptyProps {
   title: string;
@@ -25,9 +26,9 @@ export function Empty({ title, level = 2, children }: EmptyProps) {
 /** The page for an unknown address. */
 export function Missing({ level, why }: { level?: 1 | 2; why?: string }) {
   return (
-    <Empty level={level} title="Page not found">
+    <Empty level={level} title={texts.pageMissing}>
       <p>
-        {why} Check the address, or <a href="/">go to the front page</a>.
+        {why} {filled(texts.checkAddress, { link: <a href="/">{texts.goToFrontPage}</a> })}
       </p>
     </Empty>
   );
@@ -48,23 +49,18 @@ export function Failed({ error, retry, level }: { error: CombinedError; retry():
     return () => clearInterval(timer);
   }, [connections]);
   if (mistyped) return <Missing level={level} why={explainError(error)} />;
-  return (
-    <div class="empty" role="alert">
-      <p>{explainError(error)}</p>
-      <button class="button" type="button" onClick={retry}>
-        Try again
-      </button>
-    </div>
-  );
+  return <Problem text={explainError(error)} retry={retry} />;
 }
 
 /** Instead of what is in the second script, if that cannot be loaded. */
-export function Unloaded() {
+export const Unloaded = () => <Problem text={texts.notLoaded} retry={() => location.reload()} />;
+
+function Problem({ text, retry }: { text: string; retry(): void }) {
   return (
     <div class="empty" role="alert">
-      <p>This part of the site could not be loaded.</p>
-      <button class="button" type="button" onClick={() => location.reload()}>
-        Try again
+      <p>{text}</p>
+      <button class="button" type="button" onClick={retry}>
+        {texts.tryAgain}
       </button>
     </div>
   );
@@ -77,7 +73,7 @@ export function Unloaded() {
 export function Skeleton({ rows = 8 }: { rows?: number }) {
   return (
     <div class="skeleton">
-      <p class="unseen">Loading</p>
+      <p class="unseen">{texts.loading}</p>
       {[...Array(rows).keys()].map((row) => (
         <div key={row} />
       ))}

@@ -18,7 +18,7 @@ import { useSend } from "./mutations";
 import { usePage, useSettled, useTitle } from "./page";
 import { explainError, sentence } from "./problem";
 import { isHere, navigate, paths, useVisit } from "./router";
-import { counted } from "./text";
+import { counted, fill, filled, texts } from "./strings";
 
 type UserError = NonNullable<PostMutation["post"]>["userErrors"][number];
 
@@ -26,7 +26,7 @@ const fields = ["title", "link", "text", "groups"] as const;
 const maxSuggestions = 12;
 
 export function SubmitPage() {
-  useTitle("Submit");
+  useTitle(texts.submit);
   const { site, viewer, say } = usePage();
   const visit = useVisit();
   const form = useRef<HTMLFormElement>(null);
@@ -47,10 +47,10 @@ export function SubmitPage() {
     setErrors(data?.post?.userErrors ?? []);
     if (data?.post?.article) {
       keepDraft(undefined);
-      say("Your article has been posted.");
+      say(texts.hasPosted);
       if (isHere(visit)) navigate(paths.article(data.post.article.number), "replace");
     } else if (error) {
-      say(`${explainError(error)} Your post is saved in this window. Try again.`);
+      say(`${explainError(error)} ${texts.postSaved}`);
     }
   };
 
@@ -66,42 +66,29 @@ export function SubmitPage() {
   });
   return (
     <form class="form" ref={form} onSubmit={submit} noValidate>
-      <h1>Submit an article</h1>
+      <h1>{texts.submitArticle}</h1>
       {site && !viewer && (
         <p>
-          Your text is saved in this window while you{" "}
-          <a href="/signin" onClick={(event) => askToSignIn(site, event)}>
-            sign in
-          </a>
-          .
+          {filled(texts.signInFirst, {
+            link: (
+              <a href="/signin" onClick={(event) => askToSignIn(site, event)}>
+                {texts.signInLink}
+              </a>
+            ),
+          })}
         </p>
       )}
-      <Field name="title" label="Title" about="One line, at most 200 characters." errors={errorsOf("title")}>
+      <Field name="title" label={texts.title} about={texts.aboutTitle} errors={errorsOf("title")}>
         <input {...bind("title")} required autocomplete="off" />
       </Field>
-      <Field
-        name="link"
-        label="Link"
-        about="The URL of the article. Optional if there is a text."
-        errors={errorsOf("link")}
-      >
+      <Field name="link" label={texts.link} about={texts.aboutLink} errors={errorsOf("link")}>
         <input {...bind("link")} type="url" inputMode="url" autocomplete="off" placeholder="https://" />
         {errorsOf("link").length === 0 && <Known text={draft.link} />}
       </Field>
-      <Field
-        name="text"
-        label="Text"
-        about="Plain text, at most 10,000 characters. Optional if there is a link."
-        errors={errorsOf("text")}
-      >
+      <Field name="text" label={texts.text} about={texts.aboutText} errors={errorsOf("text")}>
         <textarea {...bind("text")} rows={6} />
       </Field>
-      <Field
-        name="groups"
-        label="Groups"
-        about="At most 10 names, separated by spaces. A new name creates a group."
-        errors={errorsOf("groups")}
-      >
+      <Field name="groups" label={texts.groups} about={texts.aboutGroups} errors={errorsOf("groups")}>
         <input {...bind("groups")} autocomplete="off" autocapitalize="none" spellcheck={false} />
         <Suggestions text={draft.groups} choose={(groups) => setDraft({ ...draft, groups })} />
       </Field>
@@ -113,7 +100,7 @@ export function SubmitPage() {
         ))}
       </div>
       <button class="button" type="submit" aria-disabled={sending}>
-        {sending ? "Posting…" : "Post"}
+        {sending ? texts.posting : texts.post}
       </button>
     </form>
   );
@@ -172,15 +159,19 @@ function Known({ text }: { text: string }) {
 }
 
 function Duplicate({ article }: Pick<Extract<UserError, { articleId: string }>, "article">) {
-  if (!article) return <>This link was posted recently, and the article was deleted.</>;
+  if (!article) return <>{texts.deletedLink}</>;
   const { title, number, poster, votes } = article;
   return (
     <>
-      This link was already posted:{" "}
-      <a dir="auto" href={paths.article(number)}>
-        {title}
-      </a>
-      , by <bdi>{poster.name}</bdi>, with {counted(votes, "vote")}.
+      {filled(texts.knownLink, {
+        article: (
+          <a dir="auto" href={paths.article(number)}>
+            {title}
+          </a>
+        ),
+        user: <bdi>{poster.name}</bdi>,
+        votes: counted(votes, texts.votes),
+      })}
     </>
   );
 }
@@ -202,7 +193,7 @@ function Suggestions({ text, choose }: { text: string; choose(text: string): voi
         <button
           key={name}
           type="button"
-          aria-label={`Add group ${name}`}
+          aria-label={fill(texts.addGroup, { group: name })}
           onClick={() => choose(withGroup(text, name))}
         >
           {name}

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { counted, formatNumber, host, links } from "./text";
+import { host, links } from "./text";
 
 test.each([
   ["https://go.dev/blog/x", "go.dev"],
@@ -69,29 +69,4 @@ test("the longest text is split quickly", () => {
     links(text.repeat(10_000 / text.length));
     expect(performance.now() - began).toBeLessThan(500);
   }
-});
-
-test.each([
-  [0, "0 votes"],
-  [1, "1 vote"],
-  [2, "2 votes"],
-  [-1, "−1 vote"],
-  [-2, "−2 votes"],
-  [1200, "1,200 votes"],
-  [-1234567, "−1,234,567 votes"],
-])("%d is %s", (count, text) => {
-  expect(counted(count, "vote")).toBe(text);
-});
-
-test.each([
-  [0, "0"],
-  [999, "999"],
-  [1000, "1,000"],
-  [1_700_000_000.4, "1,700,000,000"],
-  [999_999.5, "1,000,000"],
-  [-0.4, "0"],
-  [-999, "−999"],
-  [-1000, "−1,000"],
-])("%d is formatted as %s", (number, text) => {
-  expect(formatNumber(number)).toBe(text);
 });

@@ -68,7 +68,7 @@ test.each([
   [day, "1 d"],
   [day + 59 * minute, "1 d 59 min"],
   [2 * day + 4 * hour + 59 * minute, "2 d 4 h 59 min"],
-  [1000 * day, "1000 d"],
+  [1000 * day, "1,000 d"],
   [-432, "7 min 12 s"], // the caller writes the sign
   [-0, "0 s"],
 ])("a duration of %d s is %s", (seconds, text) => {

@@ -1,3 +1,5 @@
+import { counted, fill, formatNumber, texts } from "./strings";
+
 const units = [
   ["year", 31_557_600],
   ["month", 2_629_800],
@@ -7,18 +9,16 @@ const units = [
 ] as const;
 
 /** Formats seconds in the largest unit that fits, rounded down: "3 hours". Undefined below a minute. */
-function largest(seconds: number): string | undefined {
+function largest(seconds: number, forms: typeof texts.lasts): string | undefined {
   for (const [unit, size] of units) {
     const count = Math.floor(seconds / size);
-    if (count > 0) return `${count} ${unit}${count > 1 ? "s" : ""}`;
+    if (count > 0) return counted(count, forms[unit]);
   }
 }
 
 /** Formats a time as "3 hours ago"; less than a minute ago, or in the future, as "just now". */
-export function ago(then: number, now: number): string {
-  const time = largest((now - then) / 1000);
-  return time ? `${time} ago` : "just now";
-}
+export const ago = (then: number, now: number): string =>
+  largest((now - then) / 1000, texts.ago) ?? texts.justNow;
 
 /** Returns when voting closes, in Unix milliseconds: the end of the second in which it ends. */
 export function closing(article: { votingEndsAt: string }): number {
@@ -27,11 +27,12 @@ export function closing(article: { votingEndsAt: string }): number {
 
 /** Formats the time left to vote: "4 days left to vote", or "voting has ended". */
 export function timeLeft(end: number, now: number): string {
-  return now < end ? `${left(end, now)} left to vote` : "voting has ended";
+  return now < end ? fill(texts.timeLeft, { time: left(end, now) }) : texts.votingEnded;
 }
 
 /** Formats the time until an end: "4 days", or "less than a minute". */
-export const left = (end: number, now: number) => largest((end - now) / 1000) ?? "less than a minute";
+export const left = (end: number, now: number) =>
+  largest((end - now) / 1000, texts.lasts) ?? texts.lessThanMinute;
 
 /** Formats the absolute value of a duration in all units: "1 d 15 h 21 min", "45 s". */
 export function duration(seconds: number): string {
@@ -44,10 +45,11 @@ export function duration(seconds: number): string {
     ["s", 1],
   ] as const) {
     const count = Math.floor(rest / size);
-    if (count > 0) parts.push(`${count} ${name}`);
+    if (count > 0 || (name === "s" && parts.length === 0))
+      parts.push(fill(texts.units[name], { n: formatNumber(count) }));
     rest -= count * size;
   }
-  return parts.join(" ") || "0 s";
+  return parts.join(" ");
 }
 
 /** Formats a time as "21 Nov, 09:12:03", with the year if it is not the current one. */
@@ -61,5 +63,5 @@ export function moment(then: number, now: number): string {
     minute: "2-digit",
     second: "2-digit",
   } as const;
-  return new Date(then).toLocaleString("en-GB", form);
+  return new Date(then).toLocaleString(texts.locale, form);
 }

@@ -2,34 +2,40 @@ import type { RowFragment, VoteDirection } from "./gql";
 import { useSend } from "./mutations";
 import { usePage } from "./page";
 import { explainError } from "./problem";
-import { counted } from "./text";
+import { counted, fill, short, texts } from "./strings";
 import { closing } from "./time";
+
+interface VotesProps {
+  article: RowFragment;
+  now: number;
+  /** Id of the element that explains the rank, if the number of votes is a button for that. */
+  explains?: string;
+  explained?: boolean;
+  explain?(on: boolean): void;
+}
 
 /**
  * The votes of an article, with buttons. The viewer's own vote shows at once, before the server confirms
  * it.
  */
-export function Votes({ article, now }: { article: RowFragment; now: number }) {
+export function Votes({ article, now, explains, explained, explain }: VotesProps) {
   const { site, viewer, say } = usePage();
   const { send } = useSend("Vote");
+  const { id, title, viewerVote: own } = article;
   const open = now < closing(article);
-  const own = article.viewerVote;
 
   const press = async (direction: VoteDirection) => {
-    const { data, error } = await send({
-      article: article.id,
-      direction: own === direction ? "NONE" : direction,
-    });
+    const { data, error } = await send({ article: id, direction: own === direction ? "NONE" : direction });
     const refused = data?.vote?.userErrors[0];
-    if (refused) say(`Your vote was not counted: ${refused.message}.`);
-    else if (error) say(`${explainError(error)} Your vote may not have been counted.`);
+    if (refused) say(fill(texts.voteRefused, { reason: refused.message }));
+    else if (error) say(`${explainError(error)} ${texts.voteInDoubt}`);
   };
   const disabled = !open || (viewer !== undefined && !article.viewerCanVote);
-  const button = (direction: "UP" | "DOWN", name: string) => (
+  const button = (direction: "UP" | "DOWN") => (
     <button
       type="button"
       class={direction === "UP" ? "up" : "down"}
-      aria-label={`Vote ${name}: ${article.title}`}
+      aria-label={fill(direction === "UP" ? texts.voteUp : texts.voteDown, { title })}
       aria-pressed={own === direction}
       disabled={disabled}
       onClick={() => press(direction)}
@@ -39,25 +45,31 @@ export function Votes({ article, now }: { article: RowFragment; now: number }) {
       </svg>
     </button>
   );
+  const votes = counted(article.votes, texts.votes);
+  const number = <span aria-hidden="true">{short(article.votes)}</span>;
+  const each = `${counted(article.upvotes, texts.votesUp)}, ${counted(article.downvotes, texts.votesDown)}`;
   return (
     <div class="votes" data-own={own ?? undefined}>
-      {button("UP", "up")}
-      <span
-        class="count"
-        title={`${counted(article.upvotes, "vote")} up, ${counted(article.downvotes, "vote")} down`}
-      >
-        <span aria-hidden="true">{short(article.votes)}</span>
-        <span class="unseen">{counted(article.votes, "vote")}</span>
-      </span>
-      {site?.rules.downvotes && button("DOWN", "down")}
+      {button("UP")}
+      {explains ? (
+        <button
+          type="button"
+          class="count"
+          title={each}
+          aria-label={fill(texts.whyHere, { votes, title })}
+          aria-expanded={explained}
+          aria-controls={explains}
+          onClick={() => explain?.(!explained)}
+        >
+          {number}
+        </button>
+      ) : (
+        <span class="count" title={each}>
+          {number}
+          <span class="unseen">{votes}</span>
+        </span>
+      )}
+      {site?.rules.downvotes && button("DOWN")}
     </div>
   );
-}
-
-/** A short form: 12, 950, 1.2k, with a typographic minus sign. */
-function short(votes: number): string {
-  const size = Math.abs(votes);
-  const text =
-    size < 1000 ? `${size}` : size < 99_950 ? `${(size / 1000).toFixed(1)}k` : `${Math.round(size / 1000)}k`;
-  return votes < 0 ? `\u2212${text}` : text;
 }

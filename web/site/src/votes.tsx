@@ -6,15 +6,16 @@ import { source } from "./lists";
 import { usePage, useTitle } from "./page";
 import { directions } from "./router";
 import { Empty, Skeleton } from "./states";
+import { fill, filled, texts } from "./strings";
 import { ago } from "./time";
 
 type Direction = (typeof directions)[number];
 
-const titles = { UP: "Up", DOWN: "Down" };
+const titles = { UP: texts.up, DOWN: texts.down };
 
 /** What the viewer voted on, the latest vote first. */
 export function VotesPage({ direction }: { direction?: Direction }) {
-  useTitle("Your votes");
+  useTitle(texts.votesOfViewer);
   const { site, viewer } = usePage();
   const list = useMemo(
     () =>
@@ -31,7 +32,9 @@ export function VotesPage({ direction }: { direction?: Direction }) {
           ranked: false,
           unnumbered: true,
           note: (article, now) =>
-            `you voted ${ago(Date.parse((article as unknown as { votedAt: string }).votedAt), now)}`,
+            fill(texts.youVoted, {
+              time: ago(Date.parse((article as unknown as { votedAt: string }).votedAt), now),
+            }),
         },
       ),
     [direction],
@@ -39,39 +42,41 @@ export function VotesPage({ direction }: { direction?: Direction }) {
   if (!site) return <Skeleton />;
   if (!viewer)
     return (
-      <Empty level={1} title="Your votes">
+      <Empty level={1} title={texts.votesOfViewer}>
         <p>
-          Only you can see what you voted on:{" "}
-          <a href="/signin" onClick={(event) => askToSignIn(site, event)}>
-            sign in
-          </a>
-          .
+          {filled(texts.votesPrivate, {
+            link: (
+              <a href="/signin" onClick={(event) => askToSignIn(site, event)}>
+                {texts.signInLink}
+              </a>
+            ),
+          })}
         </p>
       </Empty>
     );
   return (
     <>
       <header class="heading">
-        <h1>Your votes</h1>
-        <nav aria-label="Direction">
+        <h1>{texts.votesOfViewer}</h1>
+        <nav aria-label={texts.direction}>
           {[undefined, ...directions].map((each) => (
             <a
               key={each}
               href={each ? `/votes/${each.toLowerCase()}` : "/votes"}
               aria-current={each === direction ? "page" : undefined}
             >
-              {each ? titles[each] : "All"}
+              {each ? titles[each] : texts.all}
             </a>
           ))}
         </nav>
-        <p>The latest first. Only you can see them.</p>
+        <p>{texts.aboutVotes}</p>
       </header>
       <ArticleList
         source={list}
         empty={
-          <Empty title="No votes yet">
+          <Empty title={texts.noVotes}>
             <p>
-              Articles that you vote on appear here. <a href="/">Go to the front page</a>.
+              {texts.votesAppear} <a href="/">{texts.toFrontPage}</a>
             </p>
           </Empty>
         }

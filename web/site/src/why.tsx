@@ -1,7 +1,7 @@
 import type { RowFragment } from "./gql";
 import { usePage } from "./page";
 import { type Rules, votesToPass } from "./rank";
-import { counted, formatNumber } from "./text";
+import { counted, fill, formatNumber, texts } from "./strings";
 import { duration, moment } from "./time";
 
 interface WhyProps {
@@ -21,26 +21,26 @@ export function Why({ article, now, above }: WhyProps) {
   const posted = Date.parse(article.createdAt);
   const bonus = article.score - posted / 1000; // seconds
   const more = above && above.score >= article.score ? votesToPass(article, above.score, rules) : 0;
+  const votes = counted(article.votes, texts.votes);
   return (
     <div class="why">
       <dl>
-        <dt>Posted</dt>
+        <dt>{texts.posted}</dt>
         <dd>{moment(posted, now)}</dd>
         <dt>
-          {counted(article.votes, "vote")}
-          {rules.ranking !== "HALF_LIFE" && ` × ${duration(rules.voteScore)}`}
+          {rules.ranking === "HALF_LIFE"
+            ? votes
+            : fill(texts.votesTimes, { votes, time: duration(rules.voteScore) })}
         </dt>
         <dd>
           {bonus < 0 ? "−" : "+"} {duration(bonus)}
         </dd>
-        <dt>Ranks as if posted</dt>
+        <dt>{texts.ranksAs}</dt>
         <dd>{moment(article.score * 1000, now)}</dd>
       </dl>
       <p>
-        Its score is {formatNumber(article.score)}: that time as Unix seconds.{details(rules)}
-        {more
-          ? ` ${counted(more, "more vote")} would move it above the preceding article.`
-          : more === undefined && " No number of votes would move it above the preceding article."}
+        {fill(texts.scoreIs, { score: formatNumber(article.score) })} {details(rules)}{" "}
+        {more ? counted(more, texts.moreToPass) : more === undefined && texts.neverPasses}
       </p>
     </div>
   );
@@ -48,6 +48,6 @@ export function Why({ article, now, above }: WhyProps) {
 
 /** What the multiplication in the list does not say of the rule. */
 function details({ ranking, rankCap, halfLife }: Rules): string {
-  if (ranking === "CAPPED") return ` Votes add at most ${duration(rankCap)}.`;
-  return ranking === "HALF_LIFE" ? ` Each doubling of 1 + votes adds ${duration(halfLife)}.` : "";
+  if (ranking === "CAPPED") return fill(texts.votesCapped, { time: duration(rankCap) });
+  return ranking === "HALF_LIFE" ? fill(texts.votesDoubled, { time: duration(halfLife) }) : "";
 }

@@ -1,0 +1,225 @@
+import type { Page } from "@playwright/test";
+import { expect, test } from "./fixtures";
+import { button, rows, shown } from "./helpers";
+
+// Titles and hosts of usual lengths: 80 letters at most.
+const titles = [
+  "Pardon Snowden",
+  "Show: a map of all islands that do not exist, drawn by a small program in Go",
+  "The unreasonable effectiveness of recurrent neural networks, explained once more",
+  "Ask: how do you keep notes?",
+  "What every programmer should know about memory, part 1: the commodity hardware",
+];
+const hour = 3_600_000; // milliseconds
+const now = Math.floor(Date.now() / 1000);
+const lines = [...Array(30).keys()].map((i) => {
+  const link = i % 5 === 3 ? "" : `https://www.news${i}.example.org/2026/${i}`;
+  const text = link ? "" : "Words.";
+  return `${i + 1},"${titles[i % titles.length]}",${link},${i * 41},user${i},${now - i * 3600},${text},programming databases history web`;
+});
+test.use({ csv: `id,title,link,votes,poster,posted_at,text,groups\n${lines.join("\n")}\n` });
+
+const boxes = (page: Page, selector: string) =>
+  page
+    .locator(selector)
+    .evaluateAll((all) => all.map((one) => one.getBoundingClientRect().toJSON() as DOMRect));
+
+const overflow = (page: Page) => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+
+test.describe("on a laptop", () => {
+  test.use({ viewport: { width: 1280, height: 800 } });
+
+  test("13 articles fit, each in two lines", async ({ page }) => {
+    await page.goto("/");
+    await expect(rows(page)).toHaveCount(25);
+    const all = await boxes(page, ".row");
+    for (const { height } of all) expect(height).toBeLessThanOrEqual(60);
+    expect(all.filter(({ bottom }) => bottom <= 800).length).toBeGreaterThanOrEqual(13);
+  });
+
+  test("the rank is on the baseline of the title, and the host behind it", async ({ page }) => {
+    await page.goto("/");
+    await expect(rows(page)).toHaveCount(25);
+    const found = await rows(page).evaluateAll((all) =>
+      all.map((row) => {
+        // A box of no height stands on the baseline.
+        const baseline = (selector: string) => {
+          const mark = document.createElement("span");
+          mark.style.display = "inline-block";
+          row.querySelector(selector)?.append(mark);
+          const { bottom } = mark.getBoundingClientRect();
+          mark.remove();
+          return bottom;
+        };
+        const box = (selector: string) => row.querySelector(selector)?.getBoundingClientRect();
+        const [title, host] = [box(".title"), box(".host")];
+        return {
+          apart: Math.abs(baseline(".rank") - baseline(".title")),
+          behind: !title || !host || (host.left >= title.right && host.top < title.bottom),
+        };
+      }),
+    );
+    for (const { apart, behind } of found) {
+      expect(apart).toBeLessThan(1);
+      expect(behind).toBe(true);
+    }
+  });
+
+  test("all pages have one left edge", async ({ page, server }) => {
+    const { number } = await server.post({ title: "Words", groups: ["web"] });
+    const edge = async (selector: string, path: string) => {
+      await page.goto(path);
+      await expect(page.locator(selector).first()).toBeVisible();
+      const [brand] = await boxes(page, ".brand");
+      const [box] = await boxes(page, selector);
+      expect(box?.left, `${selector} at ${path}`).toBe(brand?.left);
+    };
+    await edge(".rank", "/");
+    await edge("footer p", "/groups");
+    for (const path of [
+      "/g/web",
+      "/u/ben",
+      "/groups",
+      "/top/day",
+      "/past",
+      "/votes",
+      "/lab",
+      "/submit",
+      "/signin",
+    ])
+      await edge("main h1", path);
+    await edge(".empty h2", "/g/none");
+    await edge("article h1", `/a/${number}`);
+    await edge(".card", "/a/1");
+    await edge(".actions", "/a/1");
+    await edge(".neighbours h2", "/a/1");
+  });
+
+  test("the notice of new articles covers and moves nothing", async ({ page, server, watch }) => {
+    await page.goto("/");
+    await expect(rows(page)).toHaveCount(25);
+    await watch.live(page, "articlePosted");
+    const before = await boxes(page, ".row");
+    await server.post({ title: "New" });
+    const notice = button(page, "1 new article");
+    await expect(notice).toBeVisible();
+    const { bottom } = await notice.evaluate((one) => one.getBoundingClientRect());
+    expect(await boxes(page, ".row")).toEqual(before);
+    expect(bottom).toBeLessThanOrEqual(before[0]?.top ?? 0);
+  });
+});
+
+test.describe("on a phone", () => {
+  test.use({ viewport: { width: 390, height: 844 } });
+
+  test("rows have at most 100 px", async ({ page }) => {
+    await page.goto("/");
+    await expect(rows(page)).toHaveCount(25);
+    for (const { height } of await boxes(page, ".row")) expect(height).toBeLessThanOrEqual(100);
+  });
+});
+
+test("the time left to vote shows in lists in its last day only", async ({ page, server }) => {
+  const article = await server.post({ title: "Quick", groups: ["quick"] });
+  const facts = shown(page, article).locator(".facts");
+  await page.clock.install();
+  await page.goto("/g/quick");
+  await expect(facts).toContainText("by ben");
+  await expect(facts).not.toContainText("vot");
+  await page.clock.fastForward(145.5 * hour);
+  await expect(facts).toContainText("22 hours left to vote");
+  await page.clock.fastForward(24 * hour);
+  await expect(facts).toContainText("7 days ago");
+  await expect(facts).not.toContainText("vot");
+});
+
+test("an article of many groups names three of them", async ({ page, server }) => {
+  const article = await server.post({ title: "Many", groups: ["a", "b", "c", "d", "e"] });
+  await page.goto("/new");
+  const groups = shown(page, article).locator(".group");
+  await expect(groups).toHaveText(["a", "b", "c", "+2"]);
+  await shown(page, article).getByRole("link", { name: "2 more groups" }).click();
+  await expect(page.locator("article .group")).toHaveText(["a", "b", "c", "d", "e"]);
+});
+
+test("an article's page has what else is in its groups, and shares its address", async ({
+  page,
+  context,
+}) => {
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.goto("/a/1");
+  const neighbours = page.locator(".neighbours").first();
+  await expect(neighbours.getByRole("heading")).toHaveText("Also in databases");
+  await expect(neighbours.getByRole("listitem")).toHaveCount(5);
+  await expect(page.locator(".neighbours")).toHaveCount(2);
+  const card = page.getByRole("link", { name: "Pardon Snowden" }).first();
+  await expect(card).toHaveAttribute("href", "https://www.news0.example.org/2026/0");
+  await expect(card).toContainText("news0.example.org /2026/0");
+  await page.evaluate(() => Object.defineProperty(navigator, "share", { value: undefined }));
+  await button(page, "Share").click();
+  await expect(page.locator(".message")).toHaveText("The link of this page has been copied.");
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(page.url());
+});
+
+test("a user's page says when they first posted", async ({ page, server }) => {
+  await server.post({ title: "Second" }, "user29");
+  await page.goto("/u/user29");
+  await expect(rows(page)).toHaveCount(2);
+  const date = new Date((now - 29 * 3600) * 1000).toLocaleDateString("en-GB", {
+    dateStyle: "long",
+    timeZone: "Asia/Tokyo",
+  });
+  await expect(page.locator(".heading")).toContainText("2 articles, newest first.");
+  await expect(page.locator(".heading")).toContainText(`First article posted on ${date}.`);
+});
+
+test.describe("the colours", () => {
+  test.use({ colorScheme: "light" });
+
+  test("can be chosen, and the choice holds before the first script", async ({ page }) => {
+    const isDark = () =>
+      page.evaluate(() => getComputedStyle(document.body).backgroundColor === "rgb(22, 22, 20)");
+    await page.goto("/");
+    expect(await isDark()).toBe(false);
+    await button(page, "Menu").click();
+    await page.getByRole("radio", { name: "Dark" }).check();
+    expect(await isDark()).toBe(true);
+    await page.route("**/site.js", (route) => route.fulfill({ body: "", contentType: "text/javascript" }));
+    await page.reload();
+    expect(await isDark()).toBe(true);
+    await page.unrouteAll();
+    await page.reload();
+    await button(page, "Menu").click();
+    await page.getByRole("radio", { name: "System" }).check();
+    expect(await isDark()).toBe(false);
+    await page.emulateMedia({ colorScheme: "dark" });
+    expect(await isDark()).toBe(true);
+  });
+});
+
+test("no page overflows from 320 to 1920 px", async ({ page }) => {
+  for (const width of [320, 640, 1920]) {
+    await page.setViewportSize({ width, height: 800 });
+    for (const path of [
+      "/",
+      "/a/1",
+      "/u/user1",
+      "/g/web",
+      "/groups",
+      "/top/all",
+      "/past",
+      "/lab",
+      "/submit",
+      "/signin",
+    ]) {
+      await page.goto(path);
+      await expect(page.locator("main :is(h1, h2)").first()).toBeAttached();
+      await expect(page.locator(".skeleton")).toHaveCount(0);
+      expect(await overflow(page), `${path} at ${width} px`).toBeLessThanOrEqual(0);
+    }
+    await button(page, "Menu").click();
+    const [menu] = await boxes(page, "#menu");
+    expect(menu?.left).toBeGreaterThanOrEqual(0);
+    expect(menu?.right).toBeLessThanOrEqual(width);
+  }
+});

@@ -1,0 +1,57 @@
+import type { ComponentChildren } from "preact";
+import type en from "../strings/en.json";
+
+/** What the server puts into the page: how the site is configured, and its texts in the site's language. */
+interface Config {
+  name: string;
+  logo?: string;
+  /** Links in the footer. */
+  links: { text: string; url: string }[];
+  texts: typeof en;
+}
+
+/** The forms of a text with a number, by the plural rules of the language. */
+export type Forms = Partial<Record<Intl.LDMLPluralRule, string>> & { other: string };
+
+export const config: Config = JSON.parse(document.getElementById("config")?.textContent ?? "");
+
+/** The texts of the site. strings/en.json has them in English. */
+export const texts = config.texts;
+
+/** Replaces names in braces, such as {link}, by elements or texts. */
+export const filled = (text: string, values: Record<string, ComponentChildren>): ComponentChildren[] =>
+  text.split(/\{(\w+)\}/).map((part, i) => (i % 2 ? values[part] : part));
+
+/** Replaces names in braces by texts. */
+export const fill = (text: string, values: Record<string, string | number>): string =>
+  filled(text, values).join("");
+
+let plurals: Intl.PluralRules | undefined;
+
+/** Returns the form of a text for a number, with the number in it: "1 vote", "1,200 votes", "−2 votes". */
+export function counted(count: number, forms: Forms): string {
+  plurals ??= new Intl.PluralRules(texts.locale);
+  return fill(forms[plurals.select(Math.abs(count))] ?? forms.other, { n: formatNumber(count) });
+}
+
+let numbers: Intl.NumberFormat | undefined;
+
+/**
+ * Formats a number as the language does: 1,234,567, with a typographic minus sign. Creating the browser's formatter
+ * takes as long as rendering a screen of articles, so small numbers do without.
+ */
+export function formatNumber(number: number): string {
+  const size = Math.abs(Math.round(number));
+  if (size >= 1000) numbers ??= new Intl.NumberFormat(texts.locale);
+  const text = (size >= 1000 && numbers?.format(size)) || `${size}`;
+  return number < 0 && size > 0 ? `\u2212${text}` : text;
+}
+
+/** A short form: 12, 950, 1.2k, with a typographic minus sign. */
+export function short(number: number): string {
+  const size = Math.abs(number);
+  if (size < 1000) return formatNumber(number);
+  const digits = size < 99_950 ? 1 : 0;
+  const form = { minimumFractionDigits: digits, maximumFractionDigits: digits };
+  return `${number < 0 ? "\u2212" : ""}${(size / 1000).toLocaleString(texts.locale, form)}k`;
+}

@@ -1,0 +1,147 @@
+package web_test
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	"frontpage/web"
+)
+
+func readTexts(t *testing.T, code string) *web.Texts {
+	t.Helper()
+	texts, err := web.ReadTexts(code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return texts
+}
+
+// placeholders returns the names in braces of each text of a language, by key.
+func placeholders(t *testing.T, code string) map[string][]string {
+	t.Helper()
+	content, err := os.ReadFile("site/strings/" + code + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tree map[string]any
+	if err := json.Unmarshal(content, &tree); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string][]string{}
+	var add func(string, any)
+	add = func(key string, value any) {
+		switch v := value.(type) {
+		case string:
+			names := regexp.MustCompile(`\{\w+\}`).FindAllString(v, -1)
+			slices.Sort(names)
+			found[key] = names
+			if v == "" {
+				t.Errorf("%s: %s is empty", code, key)
+			}
+		case map[string]any:
+			for name, text := range v {
+				add(key+"."+name, text)
+			}
+		default:
+			t.Errorf("%s: %s is %T, want a text", code, key, value)
+		}
+	}
+	add("", tree)
+	return found
+}
+
+// Each language has all texts, and they need the same names and numbers.
+func TestLanguagesHaveTheSameTexts(t *testing.T) {
+	t.Parallel()
+	english := placeholders(t, "en")
+	for _, code := range web.Languages() {
+		readTexts(t, code)
+		other := placeholders(t, code)
+		for key, names := range english {
+			if have, found := other[key]; !found || !slices.Equal(have, names) {
+				t.Errorf("%s: %s has %v, want %v", code, key, have, names)
+			}
+		}
+		for key := range other {
+			if _, found := english[key]; !found {
+				t.Errorf("%s: %s is not in English", code, key)
+			}
+		}
+	}
+	if _, err := web.ReadTexts("xx"); err == nil {
+		t.Error("there are texts in the language xx")
+	}
+}
+
+// site/src/strings.test.ts and time.test.ts have the same numbers and times: rows look the same when server and browser
+// render them.
+func TestTextsAreFormattedAsInTheBrowser(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	texts := readTexts(t, "en")
+	ago := func(d time.Duration) string { return texts.Ago(now.Add(-d), now) }
+	const day = 24 * time.Hour
+	for want, have := range map[string]string{
+		"0 votes":                   texts.Count("votes", 0),
+		"1 vote":                    texts.Count("votes", 1),
+		"−1 vote":                   texts.Count("votes", -1),
+		"−2 votes":                  texts.Count("votes", -2),
+		"1,200 votes":               texts.Count("votes", 1200),
+		"−1,234,567 votes":          texts.Count("votes", -1234567),
+		"0":                         texts.Short(0),
+		"−1":                        texts.Short(-1),
+		"999":                       texts.Short(999),
+		"1.0k":                      texts.Short(1000),
+		"−1.3k":                     texts.Short(-1250),
+		"99.9k":                     texts.Short(99_949),
+		"100k":                      texts.Short(99_950),
+		"1,235k":                    texts.Short(1_234_567),
+		"just now":                  ago(-2 * day),
+		"1 minute ago":              ago(2*time.Minute - time.Millisecond),
+		"59 minutes ago":            ago(time.Hour - time.Millisecond),
+		"1 hour ago":                ago(time.Hour),
+		"23 hours ago":              ago(day - time.Millisecond),
+		"30 days ago":               ago(30 * day),
+		"1 month ago":               ago(31 * day),
+		"56 years ago":              ago(56 * 31_557_600 * time.Second),
+		"2 days":                    texts.Left(now.Add(2*day), now),
+		"less than a minute":        texts.Left(now.Add(time.Second), now),
+		"Vote up: {title} & {more}": texts.Text("voteUp", "title", "{title} & {more}"),
+	} {
+		if have != want {
+			t.Errorf("got %q, want %q", have, want)
+		}
+	}
+}
+
+func TestPageHasItsConfiguration(t *testing.T) {
+	t.Parallel()
+	page := string(serve(t, web.Options{
+		Site: true, Name: `News & "Views" </script>`, About: `All the "news"`, Links: []web.Link{{Text: "About", URL: "/about.html"}},
+	}).get("/").body)
+	for _, want := range []string{
+		`<html lang="en">`,
+		`<title>News &amp; &#34;Views&#34; &lt;/script&gt;</title>`,
+		`<meta name="description" content="All the &#34;news&#34;">`,
+	} {
+		if !regexp.MustCompile(regexp.QuoteMeta(want)).MatchString(page) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	match := regexp.MustCompile(`(?s)<script type="application/json" id="config">(.*?)</script>`).FindStringSubmatch(page)
+	var config struct {
+		Name  string
+		Links []web.Link
+		Texts map[string]any
+	}
+	if match == nil || json.Unmarshal([]byte(match[1]), &config) != nil {
+		t.Fatalf("the page has no configuration: %s", page)
+	}
+	if config.Name != `News & "Views" </script>` || len(config.Links) != 1 || config.Links[0].URL != "/about.html" || config.Texts["hot"] != "Hot" {
+		t.Errorf("the page is configured with %q, %v and %d texts", config.Name, config.Links, len(config.Texts))
+	}
+}
