@@ -81,6 +81,7 @@ func TestUnvotedOnlyLeavesOutVotedArticles(t *testing.T) {
 		`list: articlesConnection(order: TIME, direction: ASC, last: 3, before: $c, unvotedOnly: true)`,
 		`group(name: "go") { list: articlesConnection(order: TIME, first: 3, after: $c, unvotedOnly: true) } `,
 		`list: ranking(by: {formula: LINEAR}, first: 3, after: $c, unvotedOnly: true)`,
+		`list: ranking(by: {formula: GRAVITY}, span: DAY, first: 3, after: $c, unvotedOnly: true)`,
 	} {
 		got, cursor := []string{}, ""
 		backward := strings.Contains(list, "last:")

@@ -2051,7 +2051,8 @@ type Query {
   """
   The articles that the viewer voted on, the newest vote first. No other caller can
   ask for them. Votes are listed for 400 days, unless configured otherwise; votes of legacy
-  clients are not. Anonymous callers get an error with the code UNAUTHENTICATED; the
+  clients are not, nor those on articles whose voting ended before the site kept lists of
+  votes. Anonymous callers get an error with the code UNAUTHENTICATED; the
   direction NONE, and a site that keeps no list of votes, are errors with the code
   BAD_USER_INPUT.
   """
@@ -2233,9 +2234,9 @@ type Article implements Node {
   votingEndsAt: Time!
   """
   The viewer's vote. It is known for at least 400 days after the vote, unless configured
-  otherwise. Null for anonymous callers, and when it is no longer known: that of an
-  article from before the site kept lists of votes, or of a legacy client, is forgotten
-  an hour after voting has ended.
+  otherwise. Null for anonymous callers, and when it is no longer known: that of a legacy
+  client, and all votes on an article whose voting ended before the site kept lists of
+  votes, are forgotten an hour after voting has ended.
   """
   viewerVote: VoteDirection
   "Whether a vote of the viewer would be accepted now. False for anonymous callers, and when it is no longer known who voted."
@@ -2533,7 +2534,7 @@ type CastVoteConnection {
 type CastVoteEdge {
   "The position, for the argument ` + "`" + `after` + "`" + `."
   cursor: String!
-  "When the viewer voted. For a vote from before the site kept lists of votes, when the article was posted."
+  "When the viewer voted. For a vote from before the site kept lists of votes, when the article was posted, unless the site had recorded the time of the vote."
   at: Time!
   "The vote: UP or DOWN."
   direction: VoteDirection!

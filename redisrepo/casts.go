@@ -177,8 +177,9 @@ func (v *votesReader) questions(indexes []int) (all []*castQuestion) {
 // fieldCastSince is the field of meta: with castRecord and the rules under which it is right.
 const fieldCastSince = "cast_since"
 
-// openCasts reads castRecord, or writes it if votes were not kept before. After a change of the time for which they are
-// kept or of the voting window, keys of this month still expire as they would have before.
+// openCasts reads castRecord, or writes it if votes were not kept before: then buildCasts has entered those on articles whose
+// voting has not ended. After a change of the time for which they are kept or of the voting window, all keys get the new
+// expiry; but some may have expired before, and a process with the earlier rules may still write keys of this month.
 func (r *Repo) openCasts(ctx context.Context) error {
 	r.casts = castRecord{since: math.MaxInt64}
 	meta := r.partitions[0].meta()
@@ -204,10 +205,13 @@ func (r *Repo) openCasts(ctx context.Context) error {
 		return nil // the server writes it
 	}
 	r.casts.first = hourOf(float64(now.Add(-r.rules.VotingWindow - voterMargin).Unix())).month()
-	r.casts.since = now.Unix()
+	r.casts.since = now.Add(-r.rules.VotingWindow).Unix()
 	if found == 4 {
 		r.casts.first = was.first
 		r.casts.since = (hourOf(float64(now.Unix())).month() + 1) * seconds(castMonth)
+		if err := r.expireCasts(ctx); err != nil {
+			return err
+		}
 	}
 	return r.client.HSet(ctx, meta, fieldCastSince, fmt.Sprint(r.casts.since, " ", r.casts.first, " ", seconds(r.rules.VoteHistory), " ", seconds(r.rules.VotingWindow))).Err()
 }

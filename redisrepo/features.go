@@ -42,16 +42,9 @@ var features = []feature{
 	},
 	{
 		name: "cast", what: "the lists of users' votes",
-		on: func(rules Rules) bool { return rules.VoteHistory != NoHistory },
-		drop: func(r *Repo, ctx context.Context, p partition) error {
-			return r.eachMatching(ctx, p, p.key("cast:*"), func(keys []string) error {
-				return r.pipeline(ctx, func(pipe redis.Pipeliner) {
-					for _, key := range keys {
-						pipe.Unlink(ctx, key)
-					}
-				})
-			})
-		},
+		on:    func(rules Rules) bool { return rules.VoteHistory != NoHistory },
+		build: (*Repo).buildCasts,
+		drop:  (*Repo).dropCasts,
 	},
 	{
 		name: "front", what: "the saved front pages",
@@ -78,21 +71,24 @@ type featureStep struct {
 	wanted   bool
 	state    string
 	articles int64 // not deleted
+	isEmpty  bool  // the partition has no articles, not even deleted ones
 	isNew    bool  // the partition has no rules yet: no process has written to it
 }
 
 // featureSteps returns what has to be done in which partition.
 func (r *Repo) featureSteps(ctx context.Context) (steps []featureStep, err error) {
 	metas, articles := make([]*redis.MapStringStringCmd, len(r.partitions)), make([]*redis.IntCmd, len(r.partitions))
+	deleted := make([]*redis.IntCmd, len(r.partitions))
 	err = r.pipeline(ctx, func(pipe redis.Pipeliner) {
 		for i, p := range r.partitions {
 			metas[i], articles[i] = pipe.HGetAll(ctx, p.meta()), pipe.ZCard(ctx, p.ranking(ByTime))
+			deleted[i] = pipe.ZCard(ctx, p.deleted())
 		}
 	})
 	for _, f := range features {
 		for i, p := range r.partitions {
 			_, ruled := metas[i].Val()["vote_score"]
-			s := featureStep{feature: f, p: p, wanted: f.on(r.rules), state: metas[i].Val()[f.name], articles: articles[i].Val(), isNew: !ruled}
+			s := featureStep{feature: f, p: p, wanted: f.on(r.rules), state: metas[i].Val()[f.name], articles: articles[i].Val(), isEmpty: articles[i].Val()+deleted[i].Val() == 0, isNew: !ruled}
 			if s.wanted && s.state != featureOn || !s.wanted && s.state != "" {
 				steps = append(steps, s)
 			}
@@ -158,7 +154,7 @@ func (r *Repo) applyFeatures(ctx context.Context) error {
 		}
 	}
 	empty := func(s featureStep) bool {
-		return s.wanted && s.state != featureDropping && (s.build == nil || s.articles == 0)
+		return s.wanted && s.state != featureDropping && (s.build == nil || s.isEmpty)
 	}
 	err = r.pipeline(r.confirmed(ctx), func(pipe redis.Pipeliner) {
 		for _, s := range steps {

@@ -318,6 +318,9 @@ func (f *Filling) PutLog(ctx context.Context, entries []LogRecord) error {
 
 // Finish checks the store and makes it a site. report is called with each inconsistency: then the import has failed.
 func (f *Filling) Finish(ctx context.Context, report func(violation string)) (Checked, error) {
+	if err := f.fillCasts(ctx); err != nil {
+		return Checked{}, storeError("list the votes of users", err)
+	}
 	violations := 0
 	checked, err := f.r.check(ctx, false, func(violation string) {
 		violations++
@@ -330,4 +333,18 @@ func (f *Filling) Finish(ctx context.Context, report func(violation string)) (Ch
 		return checked, fmt.Errorf("the import has %d inconsistencies: empty the store", violations)
 	}
 	return checked, f.r.markComplete(ctx)
+}
+
+// fillCasts enters the votes on articles whose voters are known into the histories.
+func (f *Filling) fillCasts(ctx context.Context) error {
+	for _, feature := range features {
+		for _, p := range f.r.partitions {
+			if feature.name == "cast" && feature.on(f.r.rules) {
+				if err := feature.build(f.r, ctx, &building{feature: feature, p: p}); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
 }

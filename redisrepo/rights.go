@@ -30,7 +30,7 @@ var commandsOf = map[string][]string{
 	"listing": {"ZINTERSTORE KEY 0 KEY", "PEXPIRE KEY a", "PTTL KEY", "UNLINK KEY"},
 	"string":  {"GET KEY", "SET KEY a EX b", "INCRBY KEY a", "GETEX KEY EX a", "PTTL KEY", "PEXPIRE KEY a"},
 	"claim":   {"DEL KEY"},
-	"casts":   {"ZADD KEY a b", "ZREM KEY /", "ZCARD KEY", "ZMSCORE KEY a", "ZRANGE KEY 0 0", "ZSCAN KEY 0", "ZREMRANGEBYRANK KEY a a", "EXPIRE KEY a", "PTTL KEY", "UNLINK KEY"},
+	"casts":   {"ZADD KEY a b", "ZREM KEY /", "ZCARD KEY", "ZMSCORE KEY a", "ZRANGE KEY 0 0", "ZSCAN KEY 0", "ZREMRANGEBYRANK KEY a a", "EXPIRE KEY a", "PERSIST KEY", "PTTL KEY", "UNLINK KEY"},
 	"voters":  {"UNLINK KEY"},
 	"top":     {"UNLINK KEY"},
 	"stream":  {"XADD KEY MAXLEN ~ 1000000 0-0 a b", "XLEN KEY", "XRANGE KEY - + COUNT 1", "XREVRANGE KEY + - COUNT 1"},

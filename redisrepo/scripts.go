@@ -38,6 +38,7 @@ var (
 	buildScript    = script("build.lua")
 	layoutScript   = script("layout.lua")
 
+	fillCastsScript  = script("fillcasts.lua")
 	beginFrontScript = script("beginfront.lua")
 	frontPageScript  = script("frontpage.lua")
 	bestRankScript   = script("bestrank.lua")

@@ -131,7 +131,7 @@ func TestPendingNamesWhatAStartWouldDo(t *testing.T) {
 		t.Errorf("after a change:\n got %s\nwant %s", got, want)
 	}
 	s.do("DEL meta:")
-	if got := pending(s.rules); got != `["upgrade the layout from 0 to 1: looking for the groups of legacy clients" "upgrade the layout from 1 to 2: counting the articles of groups, and recording all links" "upgrade the layout from 2 to 3: making room for the calendar, users' votes, front pages and events" "build the calendar from 1 articles"]` {
+	if got := pending(s.rules); got != `["upgrade the layout from 0 to 1: looking for the groups of legacy clients" "upgrade the layout from 1 to 2: counting the articles of groups, and recording all links" "upgrade the layout from 2 to 3: making room for the calendar, users' votes, front pages and events" "build the calendar from 1 articles" "build the lists of users' votes from 1 articles"]` {
 		t.Errorf("on data of legacy clients: %s", got)
 	}
 }
@@ -177,7 +177,7 @@ func TestUpgradeCountsGroupsAndRecordsLinks(t *testing.T) {
 			}
 			s.do("SET", tags[0]+"link:"+strings.Repeat("0", 32), newest.ID.String()+" 1772366400", "EX", 1000) // of an older form
 			pending, err := redisrepo.Pending(s.ctx, s.server.Client, s.rules, partitions)
-			if err != nil || len(pending) != 3 || pending[2] != "build the calendar from 300 articles" || !strings.HasPrefix(pending[0], "upgrade the layout from 1 to 2: counting the articles of groups") {
+			if err != nil || len(pending) != 4 || pending[2] != "build the calendar from 300 articles" || pending[3] != "build the lists of users' votes from 300 articles" || !strings.HasPrefix(pending[0], "upgrade the layout from 1 to 2: counting the articles of groups") {
 				t.Errorf("Pending = %q, %v", pending, err)
 			}
 			open := func(until int) error { // until the end of so many steps

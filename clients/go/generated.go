@@ -38,9 +38,9 @@ type Card struct {
 	// The article's groups, sorted by name, except `interesting`.
 	Groups []CardGroupsGroup `json:"groups"`
 	// The viewer's vote. It is known for at least 400 days after the vote, unless configured
-	// otherwise. Null for anonymous callers, and when it is no longer known: that of an
-	// article from before the site kept lists of votes, or of a legacy client, is forgotten
-	// an hour after voting has ended.
+	// otherwise. Null for anonymous callers, and when it is no longer known: that of a legacy
+	// client, and all votes on an article whose voting ended before the site kept lists of
+	// votes, are forgotten an hour after voting has ended.
 	ViewerVote *VoteDirection `json:"viewerVote"`
 }
 

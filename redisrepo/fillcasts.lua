@@ -1,0 +1,56 @@
+-- fillcasts.lua: enter the votes of an article's voters into the histories of these users.
+--
+-- KEYS[1]  article:ID    hash  the article
+-- KEYS[2]  voted:ID      set   the upvoters
+-- KEYS[3]  downvoted:ID  set   the downvoters
+-- KEYS[4]  audit:ID      hash  each voter's last vote, its time and bucket
+-- KEYS[5...] cast:USER:MONTH of each of ARGV[5...]: a zset, what the voter voted on among the articles of that month
+-- ARGV[1]  number of the article
+-- ARGV[2]  voting window, seconds
+-- ARGV[3]  how long votes are kept in cast:USER:MONTH, seconds; 0: for ever
+-- ARGV[4]  now, Unix seconds; empty: the server's clock
+-- ARGV[5...] members of voters; none: before the first ones, note that all votes of the article will be in the histories
+--
+-- Replies {'OK', time, upvoters, downvoters}  the posting time, empty if the article does not exist, and how many there are
+-- Safe to run twice: the second run finds the votes in the histories. It leaves out a voter who is in neither set, or in both.
+-- A vote whose time is not known has that of posting.
+
+local article, voted, downvoted, audit = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local number, window, history, now = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
+
+local hash = redis.call('HMGET', article, 'time', 'votes', 'downvotes', 'uncounted')
+local time, votes, downvotes = tonumber(hash[1] or ''), whole(hash[2] or '0'), whole(hash[3] or '0')
+if not time then return {'OK', '', 0, 0} end
+local upvoters, downvoters = redis.call('SCARD', voted), redis.call('SCARD', downvoted)
+local voters, casts = {}, {}
+for i = 5, #ARGV do voters[i - 4] = ARGV[i] end
+for i = 5, #KEYS do casts[i - 4] = KEYS[i] end
+if #voters == 0 then
+  local all = votes and downvotes and upvoters == votes + downvotes + (hash[4] == '1' and 1 or 0) and downvoters == downvotes
+  if all then
+    redis.call('HSET', article, 'cast', votes)
+  else -- some voters are forgotten, or a legacy client is about to count a vote
+    redis.call('HDEL', article, 'cast')
+  end
+  return {'OK', hash[1], upvoters, downvoters}
+end
+
+local audited, posted = redis.call('HMGET', audit, unpack(voters)), string.format('%d', math.floor(time))
+now = now_or(now)
+for i, voter in ipairs(voters) do
+  local cast, up, down = casts[i], redis.call('SISMEMBER', voted, voter), redis.call('SISMEMBER', downvoted, voter)
+  if up ~= down then
+    local position, at = string.match(audited[i] or '', '^(%-?%d) (%d+) ')
+    if tonumber(position) ~= up - down then at = posted end
+    if redis.call('ZADD', cast, 'NX', at, up == 1 and number or '-' .. number) == 1 then
+      local size = redis.call('ZCARD', cast)
+      if size == 1 and history > 0 then
+        redis.call('EXPIRE', cast, cast_expiry(time, window, history, now))
+      elseif size > 10000 then -- 0 says that older votes are missing
+        redis.call('ZREMRANGEBYRANK', cast, 0, 99)
+        redis.call('ZADD', cast, now, '0')
+      end
+    end
+  end
+end
+return {'OK', hash[1], upvoters, downvoters}
