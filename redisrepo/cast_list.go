@@ -38,9 +38,9 @@ type castReader struct {
 	found []castPlace
 }
 
-// CastVotes returns a page of the votes that a user has cast, the newest first: those up, those down, or both (nil). It has
-// the votes of Rules.VoteHistory, but not those of legacy clients. It
-// takes one round trip, and more only for a direction that is rare among the votes.
+// CastVotes returns a page of the votes that a user has cast, the newest first: those up, those down, or both (nil). It
+// has the votes of Rules.VoteHistory, but not those of legacy clients. It takes one round trip, and more only for a
+// direction that is rare among the votes.
 //
 // The Refusal is Invalid for the direction None, for a size outside 1 to MaxPageSize, for a cursor that is damaged or of
 // another user, and on a site without the history.
@@ -65,7 +65,7 @@ func (r *Repo) CastVotes(ctx context.Context, user UserName, direction *Vote, fi
 			return nil, PageInfo{}, storeError("read the votes of a user", err)
 		}
 		found = found[:0]
-		end, limited := castPlace{at: math.Inf(1)}, false // before what no reader has read
+		var end *castPlace // up to here every key was read; nil: to its end
 		for _, reader := range readers {
 			for _, p := range reader.found {
 				switch {
@@ -75,13 +75,13 @@ func (r *Repo) CastVotes(ctx context.Context, user UserName, direction *Vote, fi
 					found = append(found, p)
 				}
 			}
-			if n := len(reader.found); n > 0 && !reader.whole && (!limited || reader.found[n-1].compare(end) < 0) {
-				end, limited = reader.found[n-1], true
+			if n := len(reader.found); n > 0 && !reader.whole && (end == nil || reader.found[n-1].compare(*end) < 0) {
+				end = &reader.found[n-1]
 			}
 		}
 		slices.SortFunc(found, castPlace.compare)
-		if limited {
-			found = slices.DeleteFunc(found, func(p castPlace) bool { return p.compare(end) > 0 })
+		if end != nil {
+			found = slices.DeleteFunc(found, func(p castPlace) bool { return p.compare(*end) > 0 })
 		}
 		if !more || len(found) > q.size {
 			break

@@ -47,7 +47,8 @@ type Checked struct {
 // Each article is read in one transaction, so Check may run while votes are cast. It does not report what
 // legacy clients leave out: they maintain no indexes, and may add articles to groups that the hash does
 // not list. But a stored listing that a legacy client's vote left outdated is reported until the listing
-// is read again, and so is the calendar until a ranking shows the article or it is voted on. Check changes nothing. It fails only if the store does not answer.
+// is read again, and so is the calendar until a ranking shows the article or it is voted on. Check changes nothing. It
+// fails only if the store does not answer.
 func (r *Repo) Check(ctx context.Context, report func(violation string)) (Checked, error) {
 	return r.check(ctx, true, report)
 }
@@ -129,8 +130,8 @@ func (c *checker) articlesIn(ctx context.Context, p partition, set string, done 
 	return c.wrongType(set, err)
 }
 
-// allKeys checks what only the names of keys tell: which articles have a hash, who has a history of votes, and which groups exist. It reads the names
-// once for each server that has partitions.
+// allKeys checks what only the names of keys tell: which articles have a hash, who has a history of votes, and which
+// groups exist. It reads the names once for each server that has partitions.
 func (c *checker) allKeys(ctx context.Context) error {
 	groups := map[string]partition{} // by key
 	for left := slices.Clone(c.partitions); len(left) > 0; {

@@ -78,7 +78,7 @@ func (r *Repo) FrontPage(ctx context.Context, at time.Time) (*FrontPage, error) 
 }
 
 // time is the beginning of the hour.
-func (h hour) time() time.Time { return time.Unix(3600*int64(h), 0).UTC() }
+func (h hour) time() time.Time { return time.Unix(hourSeconds*int64(h), 0).UTC() }
 
 // savedPage is the front page of a partition at an hour, and at the hours before it back to the page before.
 type savedPage struct {

@@ -47,7 +47,7 @@ func (p partition) best() string                  { return p.key("best:") }
 
 // cast is what a user voted on among the articles of a month.
 func (p partition) cast(voter UserName, month int64) string {
-	return p.key("cast:", string(voter), ":", strconv.FormatInt(month, 10))
+	return p.key(castPrefix, string(voter), ":", strconv.FormatInt(month, 10))
 }
 
 // clock is the state of the calendar of all articles, or of a group's.
@@ -55,7 +55,7 @@ func (p partition) clock(name GroupName) string { return p.key("clock:", string(
 
 // top is a list of the calendar: that of an hour (h), a day (d) or a month (m), of all articles or of a group.
 func (p partition) top(unit string, number int64, name GroupName) string {
-	list := "top:" + unit + ":" + strconv.FormatInt(number, 10)
+	list := topPrefix + unit + ":" + strconv.FormatInt(number, 10)
 	if name == "" {
 		return p.key(list)
 	}

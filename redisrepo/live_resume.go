@@ -323,8 +323,8 @@ func (l *live) releaseAll(posts []post) {
 	}
 }
 
-// CatchUp reads up to queueLimit posts or events that the watcher does not have, for Take. After an error, Wake has a value when
-// it should be called again.
+// CatchUp reads up to queueLimit posts or events that the watcher does not have, for Take. After an error, Wake has a
+// value when it should be called again.
 func (w *Watch) CatchUp(ctx context.Context) (err error) {
 	if w.feed != nil {
 		return w.catchUpEvents(ctx)
