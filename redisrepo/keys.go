@@ -27,23 +27,26 @@ type partition string
 
 func (p partition) key(parts ...string) string { return string(p) + strings.Join(parts, "") }
 
-func (p partition) meta() string                  { return p.key("meta:") }
-func (p partition) counter() string               { return p.key(articlePrefix) }
-func (p partition) article(id ArticleID) string   { return string(p.appendArticle(nil, id)) }
-func (p partition) voted(id ArticleID) string     { return p.key("voted:", id.number()) }
-func (p partition) downvoted(id ArticleID) string { return p.key("downvoted:", id.number()) }
-func (p partition) posted(poster UserName) string { return p.key("posted:", string(poster)) }
-func (p partition) groups() string                { return p.key("groups:") }
-func (p partition) sizes() string                 { return p.ranking(bySize) }
-func (p partition) deleted() string               { return p.key("deleted:") }
-func (p partition) moderation() string            { return p.key("moderation:") }
-func (p partition) events() string                { return p.key("events:") }
-func (p partition) audit(id ArticleID) string     { return p.key("audit:", id.number()) }
-func (p partition) link(digest string) string     { return p.key("link:", digest) }
-func (p partition) history(id ArticleID) string   { return p.key("history:", id.number()) }
-func (p partition) group(name GroupName) string   { return p.key(groupPrefix, string(name)) }
-func (p partition) front() string                 { return p.key("front:") }
-func (p partition) best() string                  { return p.key("best:") }
+func (p partition) meta() string                   { return p.key("meta:") }
+func (p partition) counter() string                { return p.key(articlePrefix) }
+func (p partition) article(id ArticleID) string    { return string(p.appendArticle(nil, id)) }
+func (p partition) voted(id ArticleID) string      { return p.key("voted:", id.number()) }
+func (p partition) downvoted(id ArticleID) string  { return p.key("downvoted:", id.number()) }
+func (p partition) posted(poster UserName) string  { return p.key("posted:", string(poster)) }
+func (p partition) groups() string                 { return p.key("groups:") }
+func (p partition) sizes() string                  { return p.ranking(bySize) }
+func (p partition) deleted() string                { return p.key("deleted:") }
+func (p partition) moderation() string             { return p.key("moderation:") }
+func (p partition) events() string                 { return p.key("events:") }
+func (p partition) audit(id ArticleID) string      { return p.key("audit:", id.number()) }
+func (p partition) link(digest string) string      { return p.key("link:", digest) }
+func (p partition) history(id ArticleID) string    { return p.key("history:", id.number()) }
+func (p partition) group(name GroupName) string    { return p.key(groupPrefix, string(name)) }
+func (p partition) front() string                  { return p.key("front:") }
+func (p partition) best() string                   { return p.key("best:") }
+func (p partition) account(digest string) string   { return p.key("account:", digest) }
+func (p partition) nameOwner(folded string) string { return p.key("name:", folded) }
+func (p partition) session(digest string) string   { return p.key("session:", digest) }
 
 // cast is what a user voted on among the articles of a month.
 func (p partition) cast(voter UserName, month int64) string {

@@ -58,7 +58,7 @@ func parseCell(name string) cell {
 		c.content, c.spread = hashes, true
 	case "group":
 		c.content, c.split = sets, true
-	case "link", "query", "rate", "post":
+	case "link", "query", "rate", "post", "account", "name", "session":
 		c.content = texts
 	case "moderation":
 		c.content = entries
@@ -80,8 +80,11 @@ func (c cell) index(n int) (int, error) {
 	}
 	prefix, rest, _ := strings.Cut(c.name, ":")
 	switch prefix {
-	case "link":
+	case "link", "account", "name":
 		return linkIndex(n, rest), nil
+	case "session":
+		digest, _, _ := strings.Cut(rest, ":")
+		return linkIndex(n, digest), nil
 	case "query":
 		return documentIndex(n, rest), nil
 	case "rate":

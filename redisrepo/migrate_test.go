@@ -69,8 +69,18 @@ func filled(t *testing.T, partitions int) *site {
 	if _, err := s.Charge(s.ctx, "", rates); err != nil {
 		t.Fatal(err)
 	}
+	for i := range 20 {
+		if _, err := s.AccountName(s.ctx, fmt.Sprint("account ", i), fmt.Sprint("name", i%15)); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.KeepSession(s.ctx, sessionDigest(i), fmt.Append(nil, "session ", i), time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return s
 }
+
+func sessionDigest(i int) string { return fmt.Sprintf("%032x", i*i) }
 
 func voter(i int) redisrepo.UserName { return redisrepo.UserName(fmt.Sprint("voter", i)) }
 
@@ -116,6 +126,14 @@ func (s *site) contents() string {
 	}
 	for i := range 3 {
 		walk(redisrepo.PostedBy(redisrepo.UserName(fmt.Sprint("user:", i))))
+	}
+	for i := range 20 {
+		name, err := s.AccountName(s.ctx, fmt.Sprint("account ", i), "unnamed")
+		session, sessionErr := s.Session(s.ctx, sessionDigest(i))
+		if err != nil || sessionErr != nil {
+			s.t.Fatal(err, sessionErr)
+		}
+		fmt.Fprintf(&b, "%s %q\n", name, session)
 	}
 	walk(redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Ascending))
 	articles, errs := s.ArticlesByID(s.ctx, ids)

@@ -60,6 +60,10 @@
 //	                         of the normalized link
 //	query:<hhh>      string  GraphQL document whose SHA-256 starts with these hex digits, expires
 //	                         30 days after its last use
+//	account:<digest> string  name of an account of the provider that signs users in; digest of issuer and subject
+//	name:<digest>    string  the account, by its digest, that has a name; digest of the folded name
+//	session:<digest> string  a session, encrypted; digest of its cookie; expires with it. With :renewing, one
+//	                         process asks the provider whether it goes on
 //	rate:<rule>:<s>  string  what s, user:<name> or address:<address>, used under a rule, and when:
 //	                         see rate.lua; expires a window after the last charge
 //	meta:            hash    layout version, number of partitions, index of this one, the rules that

@@ -1,0 +1,128 @@
+package redisrepo
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+// maxNamesakes is how many accounts can want the same name.
+const maxNamesakes = 1000
+
+// AccountName returns the name of an account of a provider that signs users in. The first account that wants a name gets
+// it for ever. The next ones get it with a number, as in alice-2. Names that differ in the case or the form of their
+// letters count as the same. The account keeps its name when it wants another one later. The error is a Refusal if
+// there are too many of them, or if the wanted name is no user name.
+//
+// An account is any text that identifies it, such as its issuer and subject.
+func (r *Repo) AccountName(ctx context.Context, account, wanted string) (UserName, error) {
+	if _, err := ParseUserName(wanted); err != nil {
+		return "", err
+	}
+	account = digestOf(account)
+	at := r.digested(account).account(account)
+	name, err := r.client.Get(ctx, at).Result()
+	if errors.Is(err, redis.Nil) {
+		name, err = r.freeName(ctx, account, wanted)
+		if err == nil {
+			name, err = r.first(ctx, at, name)
+		}
+	}
+	if err != nil && !errors.As(err, new(Refusal)) {
+		return "", storeError("read an account", err)
+	}
+	return UserName(name), err
+}
+
+// freeName gives the account a name that no other one has. It can be repeated.
+func (r *Repo) freeName(ctx context.Context, account, wanted string) (string, error) {
+	letters := []rune(wanted)
+	for n := 1; n <= maxNamesakes; n++ {
+		name := wanted
+		if n > 1 {
+			number := fmt.Sprintf("-%d", n)
+			name = string(letters[:min(len(letters), maxUserName-len(number))]) + number
+		}
+		folded := digestOf(norm.NFKC.String(cases.Fold().String(norm.NFKC.String(name))))
+		owner, err := r.first(ctx, r.digested(folded).nameOwner(folded), account)
+		if err != nil || owner == account {
+			return name, err
+		}
+	}
+	return "", refuse(Conflict, "", "too many users have the name %s", shown(wanted))
+}
+
+// first stores a value unless there is one already, and returns the one that is stored.
+func (r *Repo) first(ctx context.Context, key, value string) (string, error) {
+	set := redis.NewStatusCmd(ctx, "set", key, value, "nx")
+	err := r.send(r.confirmed(ctx), set)
+	if errors.Is(err, redis.Nil) {
+		return r.client.Get(ctx, key).Result()
+	}
+	return value, err
+}
+
+// A session is kept under a digest of its cookie, in hex, as an opaque value.
+
+// KeepSession stores a session for some time.
+func (r *Repo) KeepSession(ctx context.Context, digest string, value []byte, lifetime time.Duration) error {
+	set := redis.NewStatusCmd(ctx, "set", r.digested(digest).session(digest), value, "px", lifetime.Milliseconds())
+	if err := r.send(r.confirmed(ctx), set); err != nil {
+		return storeError("keep a session", err)
+	}
+	return nil
+}
+
+// ReplaceSession is like KeepSession, but stores nothing, and returns false, if the session has ended.
+func (r *Repo) ReplaceSession(ctx context.Context, digest string, value []byte, lifetime time.Duration) (bool, error) {
+	set := redis.NewStatusCmd(ctx, "set", r.digested(digest).session(digest), value, "px", lifetime.Milliseconds(), "xx")
+	err := r.send(r.confirmed(ctx), set)
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return false, storeError("replace a session", err)
+	}
+	return err == nil, nil
+}
+
+// Session returns a session, or nil if it has ended.
+func (r *Repo) Session(ctx context.Context, digest string) ([]byte, error) {
+	value, err := r.client.Get(ctx, r.digested(digest).session(digest)).Bytes()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, storeError("read a session", err)
+	}
+	return value, nil
+}
+
+// EndSession removes a session. That there is none is not an error.
+func (r *Repo) EndSession(ctx context.Context, digest string) error {
+	if err := r.send(r.confirmed(ctx), redis.NewIntCmd(ctx, "del", r.digested(digest).session(digest))); err != nil {
+		return storeError("end a session", err)
+	}
+	return nil
+}
+
+// RenewsSession reports whether the caller is the one of all processes that renews a session during some time.
+func (r *Repo) RenewsSession(ctx context.Context, digest string, during time.Duration) (bool, error) {
+	key := r.digested(digest).session(digest) + ":renewing"
+	err := r.client.Do(ctx, "set", key, "1", "px", during.Milliseconds(), "nx").Err()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return false, storeError("renew a session", err)
+	}
+	return err == nil, nil
+}
+
+// digested is the partition of what is kept under a digest.
+func (r *Repo) digested(digest string) partition {
+	return r.partitions[linkIndex(len(r.partitions), digest)]
+}
+
+func digestOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:16])
+}
