@@ -28,6 +28,7 @@ import (
 	"frontpage/outages"
 	"frontpage/redisrepo"
 	"frontpage/settings"
+	"frontpage/signin"
 	"frontpage/store"
 	"frontpage/tracing"
 	"frontpage/web"
@@ -143,7 +144,11 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 	options.Observers = append(options.Observers, follow.Observers()...)
 	background, stopBackground := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopBackground()
-	options.Identity, err = s.Verifier(background, log)
+	users, err := s.OIDC(background, log)
+	if err != nil {
+		return err
+	}
+	options.Identity, err = s.Verifier(background, users, log)
 	if err != nil {
 		return err
 	}
@@ -234,6 +239,10 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 	api := graph.NewHandler(repo, about(s), log, options)
 	operator.followEndpoint(api)
 	mux := routes(api, web.Handler(s.Pages()))
+	if users != nil {
+		users.Use(repo)
+		users.Handle(mux)
+	}
 	if s.Site {
 		feeds.Handle(mux, repo, s.Feeds(log))
 	}
@@ -256,6 +265,8 @@ func about(s *settings.Settings) graph.Site {
 		site.SignIn = graph.ByName
 	case s.ProxyUserHeader != "":
 		site.SignIn = graph.ByProxy
+	case s.OIDCIssuer != "":
+		site.SignIn, site.SignInURL = graph.BySession, new(signin.Path+"?return={return}")
 	}
 	if s.SignInURL != "" {
 		site.SignInURL = &s.SignInURL
@@ -333,7 +344,7 @@ func listen(addr string, local bool) (net.Listener, error) {
 	}
 	if local && !resolved.IP.IsLoopback() {
 		return nil, settings.Invalid(fmt.Errorf("%s is not a loopback address, and without sign-in every client can claim to be any user: "+
-			"use 127.0.0.1:%d, or set JWT_SECRET, JWKS_URL or PROXY_USER_HEADER; in a container that only you can reach, set DEV_HOSTS", addr, resolved.Port), "addr")
+			"use 127.0.0.1:%d, or set OIDC_ISSUER, JWT_SECRET, JWKS_URL or PROXY_USER_HEADER; in a container that only you can reach, set DEV_HOSTS", addr, resolved.Port), "addr")
 	}
 	listener, err := net.ListenTCP("tcp", resolved)
 	if errors.Is(err, syscall.EADDRINUSE) {

@@ -2466,6 +2466,8 @@ enum SignInMethod {
   TOKEN
   "Through a proxy that authenticates users."
   PROXY
+  "At ` + "`" + `signInURL` + "`" + `, which leads to an OIDC provider and back. A cookie then identifies the user, for pages of the site only."
+  SESSION
 }
 
 "One page of a list of articles."

@@ -25,6 +25,8 @@ const (
 	ByName  SignInMethod = "NAME"  // with any name: development mode
 	ByToken SignInMethod = "TOKEN" // with a token
 	ByProxy SignInMethod = "PROXY" // through a proxy that authenticates users
+
+	BySession SignInMethod = "SESSION" // at an OIDC provider; a cookie then identifies the user
 )
 
 // SiteRules are the rules of a site as the schema shows them.

@@ -61,9 +61,9 @@ func (c *claims) Validate() error {
 	return nil
 }
 
-// roles returns the roles in the claim at path. A claim of any other form holds none; that is not an error.
-func (c *claims) roles(path string) (roles []string) {
-	switch value := at(c.MapClaims, path).(type) {
+// RolesIn returns the roles in the claim at path. A claim of any other form holds none; that is not an error.
+func RolesIn(claims map[string]any, path string) (roles []string) {
+	switch value := Claim(claims, path).(type) {
 	case string:
 		return strings.Fields(value)
 	case []any:
@@ -76,9 +76,9 @@ func (c *claims) roles(path string) (roles []string) {
 	return roles
 }
 
-// at returns the value at a path, or nil. A claim whose name is the whole path, such as a URL, takes
+// Claim returns the value at a path, or nil. A claim whose name is the whole path, such as a URL, takes
 // precedence.
-func at(object map[string]any, path string) any {
+func Claim(object map[string]any, path string) any {
 	if value, found := object[path]; found {
 		return value
 	}
@@ -87,5 +87,5 @@ func at(object map[string]any, path string) any {
 	if !ok {
 		return nil
 	}
-	return at(inner, rest)
+	return Claim(inner, rest)
 }

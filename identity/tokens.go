@@ -145,7 +145,7 @@ func (v *Verifier) fromToken(token string) (Caller, error) {
 	if err != nil {
 		return Caller{}, refusalOf(err)
 	}
-	roles := c.roles(t.roles)
+	roles := RolesIn(c.MapClaims, t.roles)
 	return Caller{Name: name, Moderator: slices.Contains(roles, moderator), Service: slices.Contains(roles, service), Expires: expires.Add(t.leeway)}, nil
 }
 

@@ -99,7 +99,7 @@ func (r *Repo) Session(ctx context.Context, digest string) ([]byte, error) {
 	return value, nil
 }
 
-// EndSession removes a session. That there is none is not an error.
+// EndSession removes a session. A session that has ended is not an error.
 func (r *Repo) EndSession(ctx context.Context, digest string) error {
 	if err := r.send(r.confirmed(ctx), redis.NewIntCmd(ctx, "del", r.digested(digest).session(digest))); err != nil {
 		return storeError("end a session", err)

@@ -141,7 +141,7 @@ func mask(flag, text string) string {
 }
 
 // ownPrefixes begin the names of settings, and hardly of anything else.
-var ownPrefixes = []string{"ADMIN_", "AUDIT_", "DEV_HOST", "DRAIN_", "FRONTPAGE_", "JWKS_", "JWT_", "RATE_", "REDIS_", "SHUTDOWN_", "STREAMS_", "TRUSTED_", "WATCHED_"}
+var ownPrefixes = []string{"ADMIN_", "AUDIT_", "DEV_HOST", "DRAIN_", "FRONTPAGE_", "JWKS_", "JWT_", "OIDC_", "RATE_", "REDIS_", "SHUTDOWN_", "STREAMS_", "TRUSTED_", "WATCHED_"}
 
 // notOurs are variables of other programs whose names are close to settings.
 var notOurs = []string{"SSL_CERT_FILE", "SSL_CERT_DIR"}

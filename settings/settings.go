@@ -35,7 +35,7 @@ var groups = []kong.Group{
 	{Key: "serving", Title: "Serving:"},
 	{Key: "store", Title: "Store:"},
 	{Key: "rules", Title: "Rules of the site, which must be the same in all processes on one store:"},
-	{Key: "sign-in", Title: "Sign-in. If none of JWT_SECRET, JWT_SECRET_FILE, JWKS_URL, JWKS_FILE and PROXY_USER_HEADER is set, the server runs in development mode: callers may claim any name, and only this machine can connect:"},
+	{Key: "sign-in", Title: "Sign-in. If none of OIDC_ISSUER, JWT_SECRET, JWT_SECRET_FILE, JWKS_URL, JWKS_FILE and PROXY_USER_HEADER is set, the server runs in development mode: callers may claim any name, and only this machine can connect:"},
 	{Key: "api", Title: "API:"},
 	{Key: "rates", Title: "Rate limits and audit:"},
 	{Key: "process", Title: "Log and memory:"},
@@ -117,6 +117,9 @@ func (s *Settings) checkDevHosts() error {
 func (s *Settings) checkSignInURL() error {
 	if s.SignInURL != "" && s.Development() {
 		return Invalid(errors.New("in development mode callers may claim any name: set JWT_SECRET, JWKS_URL or PROXY_USER_HEADER, too"), "sign-in-url")
+	}
+	if s.SignInURL != "" && s.OIDCIssuer != "" {
+		return Invalid(errors.New("users sign in at the OIDC provider: set only one of them"), "sign-in-url", "oidc-issuer")
 	}
 	return nil
 }

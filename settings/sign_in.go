@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"strings"
 	"time"
 
 	"frontpage/endpoint"
 	"frontpage/identity"
+	"frontpage/signin"
 )
 
 // SignIn are the settings of authentication.
@@ -26,11 +28,23 @@ type SignIn struct {
 	ProxyUserHeader  string         `env:"PROXY_USER_HEADER" placeholder:"NAME" help:"Header in which an authenticating proxy names the user, such as X-Forwarded-User."`
 	ProxyRolesHeader string         `env:"PROXY_ROLES_HEADER" placeholder:"NAME" help:"Header in which the proxy lists the user's roles, such as X-Forwarded-Groups."`
 	TrustedProxies   []netip.Prefix `env:"TRUSTED_PROXIES" placeholder:"PREFIX" help:"Addresses of the proxies, such as 10.0.0.0/8. The headers above and X-Forwarded-For are trusted only from these."`
+
+	OIDCIssuer           string        `env:"OIDC_ISSUER" name:"oidc-issuer" placeholder:"URL" help:"OIDC provider at which users of the site sign in, such as https://login.example.org/realms/site. Needs OIDC_CLIENT_ID and PUBLIC_URL; the provider must allow PUBLIC_URL/sign-in/callback as a redirect URI. Tokens are accepted besides, if they are configured."`
+	OIDCClientID         string        `env:"OIDC_CLIENT_ID" name:"oidc-client-id" placeholder:"TEXT" help:"Name of this site at the provider."`
+	OIDCClientSecret     string        `env:"OIDC_CLIENT_SECRET" name:"oidc-client-secret" placeholder:"TEXT" help:"Secret of this site at the provider; unset for a public client. Other users of the machine can see a flag: use the variable or a file."`
+	OIDCClientSecretFile string        `env:"OIDC_CLIENT_SECRET_FILE" name:"oidc-client-secret-file" placeholder:"FILE" help:"File with that secret."`
+	OIDCScopes           string        `env:"OIDC_SCOPES" name:"oidc-scopes" default:"openid profile" placeholder:"TEXT" help:"What the site asks the provider for, separated by blanks. Some need offline_access, for sessions that are renewed, or a scope for roles. Default: openid profile."`
+	OIDCNameClaim        string        `env:"OIDC_NAME_CLAIM" name:"oidc-name-claim" default:"preferred_username" help:"Claim with the name that a user gets. If another one has it, a number is added, as in alice-2. A user keeps a name for ever."`
+	OIDCRolesClaim       string        `env:"OIDC_ROLES_CLAIM" name:"oidc-roles-claim" default:"roles" help:"Claim that lists the roles; dots separate nested names."`
+	OIDCModeratorRole    string        `env:"OIDC_MODERATOR_ROLE" name:"oidc-moderator-role" default:"moderator" help:"Role of moderators in that claim, such as the name of a group."`
+	SessionLifetime      time.Duration `env:"SESSION_LIFETIME" default:"30d" help:"After how much time a user has to sign in again, since the sign-in or the last renewal by the provider, at least 1m."`
+
+	oidcClientSecret string // of OIDCClientSecret or OIDCClientSecretFile, set by check
 }
 
 // Development reports whether no authentication is configured, so that callers may claim any name.
 func (s *SignIn) Development() bool {
-	return s.JWTSecret == "" && s.JWTSecretFile == "" && s.JWKSURL == "" && s.JWKSFile == "" && s.ProxyUserHeader == ""
+	return s.OIDCIssuer == "" && s.JWTSecret == "" && s.JWTSecretFile == "" && s.JWKSURL == "" && s.JWKSFile == "" && s.ProxyUserHeader == ""
 }
 
 func (s *SignIn) check() error {
@@ -40,14 +54,51 @@ func (s *SignIn) check() error {
 	if s.JWKSRefresh < time.Second {
 		return Invalid(fmt.Errorf("%v is below 1s", s.JWKSRefresh), "jwks-refresh")
 	}
-	return nil
+	return s.checkOIDC()
+}
+
+func (s *SignIn) checkOIDC() (err error) {
+	if s.OIDCIssuer == "" {
+		for flag, value := range map[string]string{
+			"oidc-client-id": s.OIDCClientID, "oidc-client-secret": s.OIDCClientSecret, "oidc-client-secret-file": s.OIDCClientSecretFile,
+		} {
+			if value != "" {
+				return Invalid(errors.New("OIDC_ISSUER is missing: the URL of the provider"), flag)
+			}
+		}
+		return nil
+	}
+	if s.SessionLifetime < time.Minute {
+		return Invalid(fmt.Errorf("%v is below 1m", s.SessionLifetime), "session-lifetime")
+	}
+	s.oidcClientSecret, err = secret(s.OIDCClientSecret, s.OIDCClientSecretFile, "oidc-client-secret")
+	return err
+}
+
+// OIDC returns what signs users in at the OIDC provider; nil without one. It asks the provider for its addresses.
+func (s *Settings) OIDC(ctx context.Context, log *slog.Logger) (*signin.SignIn, error) {
+	if s.OIDCIssuer == "" {
+		return nil, nil
+	}
+	site, _ := s.publicURL() // checked when the settings were read
+	return signin.New(ctx, signin.Options{
+		Issuer: s.OIDCIssuer, ClientID: s.OIDCClientID, ClientSecret: s.oidcClientSecret, PublicURL: site, Scopes: strings.Fields(s.OIDCScopes),
+		NameClaim: s.OIDCNameClaim, RolesClaim: s.OIDCRolesClaim, Moderator: s.OIDCModeratorRole, Lifetime: s.SessionLifetime, ValidName: endpoint.ValidName, Log: log,
+		Names: map[string]string{
+			"Issuer": Name("oidc-issuer"), "ClientID": Name("oidc-client-id"), "PublicURL": Name("public-url"),
+			"NameClaim": Name("oidc-name-claim"), "Lifetime": Name("session-lifetime"),
+		},
+	})
 }
 
 // Verifier returns a verifier that authenticates callers as configured. It reads the files, fetches the
-// keys, and keeps loading them again until ctx ends.
-func (s *SignIn) Verifier(ctx context.Context, log *slog.Logger) (*identity.Verifier, error) {
+// keys, and keeps loading them again until ctx ends. users is what OIDC returned.
+func (s *SignIn) Verifier(ctx context.Context, users *signin.SignIn, log *slog.Logger) (*identity.Verifier, error) {
 	o := s.identityOptions()
 	o.Log = log
+	if users != nil {
+		o.Sessions = users.Sessions()
+	}
 	return identity.New(ctx, o)
 }
 
@@ -75,7 +126,7 @@ func (s *SignIn) identityOptions() identity.Options {
 		Names: map[string]string{
 			"Secret": Name("jwt-secret"), "SecretFile": Name("jwt-secret-file"), "JWKSURL": Name("jwks-url"), "JWKSFile": Name("jwks-file"),
 			"Issuer": Name("jwt-issuer"), "Audience": Name("jwt-audience"), "Leeway": Name("jwt-leeway"), "Refresh": Name("jwks-refresh"),
-			"ProxyHeader": Name("proxy-user-header"), "RolesHeader": Name("proxy-roles-header"), "Proxies": Name("trusted-proxies"),
+			"ProxyHeader": Name("proxy-user-header"), "Sessions": Name("oidc-issuer"), "RolesHeader": Name("proxy-roles-header"), "Proxies": Name("trusted-proxies"),
 		},
 	}
 	if s.ProxyUserHeader != "" {

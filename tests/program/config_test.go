@@ -69,8 +69,9 @@ func TestConfigShowsNoSecret(t *testing.T) {
 	t.Parallel()
 	const sesame = "sesame/@x?&0123456789-0123456789-abcdef"
 	for variable, want := range map[string]string{
-		"JWT_SECRET=" + sesame:   "********",
-		"AUDIT_SECRET=" + sesame: "********",
+		"JWT_SECRET=" + sesame:         "********",
+		"OIDC_CLIENT_SECRET=" + sesame: "********",
+		"AUDIT_SECRET=" + sesame:       "********",
 		"REDIS_URL=redis://bob:sesame@host:1/2?sentinel_password=sesame": "redis://********@host:1/2?sentinel_password=********",
 		"REDIS_URL=bob:sesame@host:1":                                    "********@host:1",
 		"REDIS_URL=redis://:sesame/sesame@sesame@host":                   "redis://********@host",
@@ -78,7 +79,7 @@ func TestConfigShowsNoSecret(t *testing.T) {
 		"JWKS_URL=https://bob:sesame@host/keys?key=sesame":               "https://********@host/keys?key=********",
 	} {
 		name, _, _ := strings.Cut(variable, "=")
-		shown, stdout, stderr := settingsOf(t, []string{variable})
+		shown, stdout, stderr := settingsOf(t, []string{variable, "OIDC_ISSUER=https://login.example.org"})
 		if shown[name] != want+" environment" || strings.Contains(stdout+stderr, "sesame") {
 			t.Errorf("%s: %q, want %q\n%s", variable, shown[name], want, stderr)
 		}

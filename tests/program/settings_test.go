@@ -166,10 +166,21 @@ func TestInvalidSignInSettingStopsTheStart(t *testing.T) {
 		{[]string{"JWT_AUDIENCE=a"}, "jwt-audience", nil},
 		{[]string{"PROXY_USER_HEADER=X-User"}, "proxy-user-header trusted-proxies", nil},
 		{[]string{"PROXY_ROLES_HEADER=X-Roles"}, "proxy-roles-header proxy-user-header", nil},
+		{[]string{"OIDC_ISSUER=https://127.0.0.1:1"}, "oidc-issuer oidc-client-id", nil},
+		{[]string{"OIDC_ISSUER=https://127.0.0.1:1", "OIDC_CLIENT_ID=x"}, "oidc-issuer public-url", nil},
+		{[]string{"OIDC_ISSUER=http://login.example.org", "OIDC_CLIENT_ID=x", "PUBLIC_URL=https://news.example.org"}, "oidc-issuer", []string{"https://"}},
+		{[]string{"OIDC_ISSUER=https://127.0.0.1:1", "OIDC_CLIENT_ID=x", "PUBLIC_URL=http://news.example.org"}, "public-url", []string{"https://"}},
+		{[]string{"OIDC_ISSUER=https://127.0.0.1:1", "OIDC_CLIENT_ID=x", "PUBLIC_URL=https://news.example.org", "PROXY_USER_HEADER=X-User", "TRUSTED_PROXIES=10.0.0.0/8"}, "oidc-issuer proxy-user-header", oneOf},
 	} {
 		i.check(t, 1)
 	}
 	for _, i := range []invalid{
+		{[]string{"OIDC_CLIENT_ID=x"}, "oidc-client-id", []string{"OIDC_ISSUER is missing"}},
+		{[]string{"OIDC_CLIENT_SECRET=" + testSecret}, "oidc-client-secret", []string{"OIDC_ISSUER is missing"}},
+		{[]string{"OIDC_ISSUER=https://127.0.0.1:1", "OIDC_CLIENT_SECRET=" + testSecret, "OIDC_CLIENT_SECRET_FILE=" + secret}, "oidc-client-secret oidc-client-secret-file", oneOf},
+		{[]string{"OIDC_ISSUER=https://127.0.0.1:1", "OIDC_CLIENT_SECRET_FILE=nowhere"}, "oidc-client-secret-file", []string{"nowhere"}},
+		{[]string{"OIDC_ISSUER=https://127.0.0.1:1", "SESSION_LIFETIME=1s"}, "session-lifetime", []string{"below 1m"}},
+		{[]string{"OIDC_ISSUER=https://127.0.0.1:1", "SIGN_IN_URL=/login?to={return}"}, "sign-in-url oidc-issuer", []string{"set only one of them"}},
 		{[]string{"JWT_SECRET=" + testSecret, "JWT_LEEWAY=-1s"}, "jwt-leeway", []string{"below 0"}},
 		{[]string{"SIGN_IN_URL=https://example.org/login?to={return}"}, "sign-in-url", []string{"development mode"}},
 		{[]string{"JWT_SECRET=" + testSecret, "SIGN_IN_URL=https://example.org/login"}, "sign-in-url", []string{"{return}"}},

@@ -25,7 +25,7 @@ const (
 )
 
 // signs are the texts by which the log names each sign-in mode.
-var signs = []string{"development mode", "tokens signed with a shared secret", "tokens signed with a key from", "of a trusted proxy"}
+var signs = []string{"development mode", "tokens signed with a shared secret", "tokens signed with a key from", "of a trusted proxy", "users sign in with the site"}
 
 // The log names exactly one sign-in mode. No response, log line or help text contains a secret.
 func TestLogNamesTheSignInModeAndNoSecret(t *testing.T) {
@@ -37,13 +37,14 @@ func TestLogNamesTheSignInModeAndNoSecret(t *testing.T) {
 		sign   string
 		header []string // authenticates alice; nil if the test has no credentials for this mode
 	}{
-		"development":       {nil, signs[0], []string{"X-User-ID", "alice"}},
-		"a secret":          {[]string{"JWT_SECRET=" + testSecret}, signs[1], []string{"Authorization", "Bearer " + tokenFor("alice")}},
-		"a secret's file":   {[]string{"JWT_SECRET_FILE=" + fileOf(t, testSecret+"\n")}, signs[1], []string{"Authorization", "Bearer " + tokenFor("alice")}},
-		"keys":              {[]string{"JWKS_FILE=" + fileOf(t, testKeys), "JWT_ISSUER=i", "JWT_AUDIENCE=a,b"}, signs[2], nil},
-		"keys by URL":       {[]string{"JWKS_URL=" + issuer.URL, "JWT_ISSUER=i", "JWT_AUDIENCE=a"}, signs[2], nil},
-		"a proxy":           {[]string{"PROXY_USER_HEADER=X-Forwarded-User", "TRUSTED_PROXIES=127.0.0.0/8"}, signs[3], []string{"X-Forwarded-User", "alice"}},
-		"a secret, as JSON": {[]string{"JWT_SECRET=" + testSecret, "LOG_FORMAT=json", "LOG_LEVEL=debug"}, signs[1], nil},
+		"development":             {nil, signs[0], []string{"X-User-ID", "alice"}},
+		"a secret":                {[]string{"JWT_SECRET=" + testSecret}, signs[1], []string{"Authorization", "Bearer " + tokenFor("alice")}},
+		"a secret's file":         {[]string{"JWT_SECRET_FILE=" + fileOf(t, testSecret+"\n")}, signs[1], []string{"Authorization", "Bearer " + tokenFor("alice")}},
+		"keys":                    {[]string{"JWKS_FILE=" + fileOf(t, testKeys), "JWT_ISSUER=i", "JWT_AUDIENCE=a,b"}, signs[2], nil},
+		"keys by URL":             {[]string{"JWKS_URL=" + issuer.URL, "JWT_ISSUER=i", "JWT_AUDIENCE=a"}, signs[2], nil},
+		"a proxy":                 {[]string{"PROXY_USER_HEADER=X-Forwarded-User", "TRUSTED_PROXIES=127.0.0.0/8"}, signs[3], []string{"X-Forwarded-User", "alice"}},
+		"a provider that is away": {[]string{"OIDC_ISSUER=http://127.0.0.1:1", "OIDC_CLIENT_ID=x", "OIDC_CLIENT_SECRET=" + testSecret, "PUBLIC_URL=https://news.example.org"}, signs[4], nil},
+		"a secret, as JSON":       {[]string{"JWT_SECRET=" + testSecret, "LOG_FORMAT=json", "LOG_LEVEL=debug"}, signs[1], nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

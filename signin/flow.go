@@ -1,0 +1,94 @@
+package signin
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+const (
+	secretBytes = 32
+	flowSeconds = 60 * 60 // for which a browser keeps its secret, since the last sign-in began
+	maxReturn   = 500     // bytes of the path to come back to
+)
+
+// flow is one sign-in. All of it but its random id and the path to come back to is derived from a secret, which only
+// the browser has: so the server keeps nothing, and a browser may have begun several.
+type flow struct {
+	state    string // proves at the end that this browser began it
+	nonce    string // proves that the ID token is for it
+	verifier string // proves to the provider that who ends it began it
+	to       string // the path to come back to
+}
+
+// begin returns a new flow.
+func begin(secret []byte, to string) flow { return derive(secret, text(random(16)), to) }
+
+// resume returns the flow of a state, if the browser with the secret began it.
+func resume(secret []byte, state string) (flow, bool) {
+	parts := strings.Split(state, ".")
+	if len(parts) != 3 {
+		return flow{}, false
+	}
+	to, err := base64.RawURLEncoding.DecodeString(parts[1])
+	f := derive(secret, parts[0], string(to))
+	return f, err == nil && hmac.Equal([]byte(f.state), []byte(state))
+}
+
+func derive(secret []byte, id, to string) flow {
+	part := func(of string) string {
+		mac := hmac.New(sha256.New, secret)
+		mac.Write([]byte(of + "\n" + id + "\n" + to))
+		return text(mac.Sum(nil))
+	}
+	return flow{
+		state: id + "." + text([]byte(to)) + "." + part("state"),
+		nonce: part("nonce"), verifier: part("verifier"), to: to,
+	}
+}
+
+func text(value []byte) string { return base64.RawURLEncoding.EncodeToString(value) }
+
+func random(n int) []byte {
+	value := make([]byte, n)
+	_, _ = rand.Read(value) // never fails
+	return value
+}
+
+// flowSecret returns the browser's secret, or nil if it has none.
+func (s *SignIn) flowSecret(req *http.Request) []byte {
+	cookies := req.CookiesNamed(s.cookieName("flow"))
+	if len(cookies) != 1 {
+		return nil
+	}
+	secret, err := base64.RawURLEncoding.DecodeString(cookies[0].Value)
+	if err != nil || len(secret) != secretBytes {
+		return nil
+	}
+	return secret
+}
+
+// keepFlowSecret makes the browser keep its secret. It is sent back with the provider's redirection, which is a link
+// from another site: so SameSite is not strict.
+func (s *SignIn) keepFlowSecret(w http.ResponseWriter, secret []byte) {
+	http.SetCookie(w, &http.Cookie{
+		Name: s.cookieName("flow"), Value: text(secret), Path: "/", MaxAge: flowSeconds,
+		HttpOnly: true, Secure: s.secure, SameSite: http.SameSiteLaxMode,
+	})
+}
+
+// returnPath returns the path and query to come back to. It is one of this site: that of another one, or of signing in,
+// becomes /.
+func (s *SignIn) returnPath(to string) string {
+	to = strings.TrimPrefix(to, s.o.PublicURL)
+	u, err := url.Parse(to)
+	if err != nil || u.IsAbs() || u.Host != "" || len(to) > maxReturn || !strings.HasPrefix(to, "/") ||
+		strings.HasPrefix(to, "//") || strings.ContainsRune(to, '\\') || strings.HasPrefix(u.Path, "/sign") {
+		return "/"
+	}
+	return (&url.URL{Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery}).String()
+}

@@ -1,0 +1,215 @@
+package signin
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"net/http"
+	"net/url"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"frontpage/identity"
+	"frontpage/redisrepo"
+)
+
+// start sends a user to the provider.
+func (s *SignIn) start(w http.ResponseWriter, req *http.Request) {
+	to := s.returnPath(req.FormValue("return"))
+	p, err := s.providers.get(req.Context())
+	if err != nil {
+		s.Counts.signIn(ProviderAway)
+		s.o.Log.WarnContext(req.Context(), "the OIDC provider cannot be reached", "err", err)
+		again(w, http.StatusServiceUnavailable, "The sign-in service does not answer. The site can be read meanwhile.", to)
+		return
+	}
+	secret := s.flowSecret(req)
+	if secret == nil {
+		secret = random(secretBytes)
+	}
+	s.keepFlowSecret(w, secret)
+	f := begin(secret, to)
+	private(w.Header())
+	http.Redirect(w, req, p.AuthCodeURL(f.state, oidc.Nonce(f.nonce), oauth2.S256ChallengeOption(f.verifier)), http.StatusFound)
+}
+
+// finish signs in a user whom the provider has sent back.
+func (s *SignIn) finish(w http.ResponseWriter, req *http.Request) {
+	query := req.URL.Query()
+	f, ours := resume(s.flowSecret(req), query.Get("state"))
+	if !ours {
+		s.Counts.signIn(Refused)
+		again(w, http.StatusBadRequest, "This sign-in was not begun in this browser, or more than an hour ago.", "/")
+		return
+	}
+	v, failed := s.accept(req.Context(), query, f)
+	if failed != nil {
+		s.Counts.signIn(failed.outcome)
+		s.o.Log.WarnContext(req.Context(), "a user was not signed in", "outcome", failed.outcome, "err", brief(failed.cause))
+		again(w, failed.status, failed.text, f.to)
+		return
+	}
+	id, err := s.open(req.Context(), v)
+	if err != nil {
+		s.Counts.signIn(Failed)
+		s.o.Log.WarnContext(req.Context(), "a session cannot be stored", "err", err)
+		again(w, http.StatusServiceUnavailable, storeAway, f.to)
+		return
+	}
+	if before, err := req.Cookie(s.cookieName("session")); err == nil && isID(before.Value) {
+		_ = s.end(req.Context(), before.Value) // no browser has it any more: it ends by itself, at the latest
+	}
+	s.Counts.signIn(SignedIn)
+	http.SetCookie(w, s.Sessions().Set(id, cookieSeconds))
+	private(w.Header())
+	http.Redirect(w, req, f.to, http.StatusSeeOther)
+}
+
+const storeAway = "The site cannot reach its store."
+
+// failure is why a user was not signed in.
+type failure struct {
+	outcome Outcome
+	status  int
+	text    string // for the user
+	cause   error  // for the log
+}
+
+func refused(text string, cause error) *failure {
+	return &failure{Refused, http.StatusForbidden, text, cause}
+}
+
+// accept turns what the provider has sent the user back with into a session.
+func (s *SignIn) accept(ctx context.Context, query url.Values, f flow) (session, *failure) {
+	if code := query.Get("error"); code != "" {
+		return session{}, refused("The sign-in service has not signed you in.", errors.New(printable(code)))
+	}
+	if issuer := query.Get("iss"); issuer != "" && issuer != s.o.Issuer {
+		return session{}, refused("Another sign-in service has answered.", errors.New("the answer names another issuer"))
+	}
+	if s.repo.Load() == nil {
+		return session{}, &failure{Failed, http.StatusServiceUnavailable, storeAway, errNotReady}
+	}
+	p, err := s.providers.get(ctx)
+	if err != nil {
+		return session{}, unanswered(err)
+	}
+	ctx = s.client(ctx)
+	tokens, err := p.Exchange(ctx, query.Get("code"), oauth2.VerifierOption(f.verifier))
+	if err != nil {
+		return session{}, unanswered(err)
+	}
+	raw, _ := tokens.Extra("id_token").(string)
+	id, err := p.ids.Verify(ctx, raw)
+	if err == nil && subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(f.nonce)) != 1 {
+		err = errors.New("the nonce is that of another sign-in")
+	}
+	if err != nil {
+		return session{}, refused("What the sign-in service says about you is not valid.", err)
+	}
+	u, err := s.user(ctx, p, id, tokens)
+	if err != nil {
+		return session{}, unanswered(err)
+	}
+	return s.sessionOf(ctx, u, tokens, raw)
+}
+
+// sessionOf returns the session of a user, who gets a name of this site.
+func (s *SignIn) sessionOf(ctx context.Context, u user, tokens *oauth2.Token, idToken string) (session, *failure) {
+	wanted := u.name(s.o.NameClaim)
+	if err := s.o.ValidName(wanted); wanted == "" || err != nil {
+		return session{}, refused("Your account at the sign-in service has no name that can be used here. Choose one there: 1 to 64 characters.",
+			errors.New("the claim "+s.o.NameClaim+" is not a user name"))
+	}
+	v := session{
+		Account: account(s.o.Issuer, u.subject), IDToken: idToken, Refresh: tokens.RefreshToken,
+		Moderator: s.isModerator(u),
+		Renew:     s.renewAt(tokens), Until: s.o.Now().Add(s.o.Lifetime),
+	}
+	name, err := s.repo.Load().AccountName(ctx, v.Account, wanted)
+	var full redisrepo.Refusal
+	switch {
+	case errors.As(err, &full):
+		return v, refused("Your account at the sign-in service has a name that too many users have. Choose another one there.", err)
+	case err != nil:
+		return v, &failure{Failed, http.StatusServiceUnavailable, storeAway, err}
+	}
+	v.Name = string(name)
+	return v, nil
+}
+
+// account identifies a user: a provider gives no subject twice.
+func account(issuer, subject string) string { return issuer + "\n" + subject }
+
+// unanswered says why the provider gave no tokens.
+func unanswered(err error) *failure {
+	var refusal *oauth2.RetrieveError
+	switch {
+	case !errors.As(err, &refusal) || refusal.Response.StatusCode >= http.StatusInternalServerError:
+		return &failure{ProviderAway, http.StatusServiceUnavailable, "The sign-in service does not answer. The site can be read meanwhile.", err}
+	case refusal.ErrorCode == "invalid_grant":
+		return &failure{Refused, http.StatusBadRequest, "This sign-in has been used already, or took too long.", errors.New("invalid_grant")}
+	}
+	// The rest of the answer may have secrets.
+	return &failure{Failed, http.StatusBadGateway, "The operator of this site has to look at its settings for the sign-in service.",
+		errors.New("the provider refuses the client: " + printable(refusal.ErrorCode))}
+}
+
+// printable returns a code of the provider for the log: anyone can send any text in its place.
+func printable(code string) string {
+	for _, c := range code {
+		if (c < 'a' || c > 'z') && c != '_' {
+			return "an unknown error"
+		}
+	}
+	return code[:min(len(code), 40)]
+}
+
+// out ends the session of a user, here and at the provider.
+func (s *SignIn) out(w http.ResponseWriter, req *http.Request) {
+	private(w.Header())
+	sessions := s.Sessions()
+	cookie, err := req.Cookie(sessions.Cookie)
+	if err != nil {
+		http.Redirect(w, req, "/", http.StatusSeeOther)
+		return
+	}
+	v, err := s.read(req.Context(), cookie.Value)
+	if err == nil {
+		err = s.end(req.Context(), cookie.Value)
+	}
+	var ended *identity.Refusal
+	if err != nil && !errors.As(err, &ended) {
+		s.o.Log.WarnContext(req.Context(), "a session cannot be ended", "err", err)
+		w.Header().Set("Retry-After", "10")
+		show(w, http.StatusServiceUnavailable, page{Title: "You are still signed in", Text: storeAway + " Try to sign out again in a moment.", To: "/", Link: "Back"})
+		return
+	}
+	http.SetCookie(w, sessions.Clear())
+	to := s.endSession(req.Context(), v)
+	if to == "" {
+		http.Redirect(w, req, "/", http.StatusSeeOther)
+		return
+	}
+	// A policy of form-action 'self' also forbids a redirection of the form to the provider.
+	show(w, http.StatusOK, page{Title: "You have signed out of this site", Text: "Next, you sign out of the sign-in service.", To: to, Link: "Continue", At: to})
+}
+
+// endSession returns where a user signs out at the provider; empty if that is not possible.
+func (s *SignIn) endSession(ctx context.Context, v session) string {
+	p, err := s.providers.get(ctx)
+	if err != nil || p.endSession == "" || v.IDToken == "" {
+		return ""
+	}
+	to, err := url.Parse(p.endSession)
+	if err != nil || to.Scheme != "https" && to.Scheme != "http" {
+		return ""
+	}
+	query := to.Query()
+	query.Set("id_token_hint", v.IDToken)
+	query.Set("client_id", s.o.ClientID)
+	query.Set("post_logout_redirect_uri", s.o.PublicURL+"/")
+	to.RawQuery = query.Encode()
+	return to.String()
+}

@@ -1,0 +1,175 @@
+// Package signin signs users in with an OIDC provider: by authorization code with PKCE. A user is then known by the
+// cookie of a session. The session is in the store, so that all processes of a site know it, and a sign-out holds for
+// all. It is encrypted with the value of the cookie: a copy of the store can neither be used to act as a user, nor has
+// it the provider's tokens.
+//
+// A provider that is away keeps users from signing in, and from nothing else: no request but those of this package waits
+// for it.
+package signin
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"frontpage/identity"
+	"frontpage/redisrepo"
+)
+
+// The paths that Handle serves.
+const (
+	Path         = "/sign-in" // the parameter return is the path to come back to
+	callbackPath = "/sign-in/callback"
+	outPath      = "/sign-out"
+)
+
+// Options say how users sign in. Issuer, ClientID, PublicURL, NameClaim and ValidName are required.
+type Options struct {
+	Issuer       string   // URL of the provider
+	ClientID     string   // of this site at the provider
+	ClientSecret string   // empty for a public client, whose only proof is PKCE
+	PublicURL    string   // origin of the site's pages, to which the provider sends users back
+	Scopes       []string // in addition to openid
+	NameClaim    string   // with the name that a user gets here, if no other one has it; nested names by dots
+	RolesClaim   string   // as in identity.Options; empty: there are no moderators
+	Moderator    string   // the role of moderators
+	Lifetime     time.Duration
+
+	// ValidName is as in identity.Options.
+	ValidName func(string) error
+	// Recheck is how long a stream goes on before its session is read again. 0 means 30 s.
+	Recheck time.Duration
+	// Log receives what goes wrong at the provider. nil discards it.
+	Log *slog.Logger
+	// Now is the clock. nil means time.Now.
+	Now func() time.Time
+	// Transport sends requests to the provider. nil means http.DefaultTransport.
+	Transport http.RoundTripper
+	// Names are what errors call the options, as in identity.Options.
+	Names map[string]string
+}
+
+// SignIn signs users in. Its methods are safe for concurrent use.
+type SignIn struct {
+	o          Options
+	secure     bool // the site is served by https
+	providers  providers
+	repo       atomic.Pointer[redisrepo.Repo] // nil until Use
+	protection *http.CrossOriginProtection
+	renewals   chan struct{} // has a value for each renewal that runs
+	Counts     Counts
+}
+
+// New returns an error if an option is missing or invalid, or if the provider says that it is another one. That it does
+// not answer within five seconds is only logged: it is asked again when a user signs in.
+func New(ctx context.Context, o Options) (*SignIn, error) {
+	o.Recheck = cmp.Or(o.Recheck, 30*time.Second)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Transport == nil {
+		o.Transport = http.DefaultTransport
+	}
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	s := &SignIn{
+		o: o, secure: strings.HasPrefix(o.PublicURL, "https:"),
+		protection: http.NewCrossOriginProtection(), renewals: make(chan struct{}, maxRenewals),
+	}
+	if err := s.protection.AddTrustedOrigin(o.PublicURL); err != nil {
+		return nil, fmt.Errorf("%s: %w", o.name("PublicURL"), err)
+	}
+	s.providers.open = s.discover
+	if _, err := s.providers.get(ctx); err != nil {
+		var other *mismatchError
+		if errors.As(err, &other) {
+			return nil, fmt.Errorf("%s: %w", o.name("Issuer"), err)
+		}
+		o.Log.Warn("the OIDC provider cannot be reached: reading works, and it is asked again when a user signs in", "issuer", o.Issuer, "err", err)
+	}
+	return s, nil
+}
+
+// Use says where names and sessions are kept. Before it is called, users cannot sign in, and sessions cannot be read.
+func (s *SignIn) Use(repo *redisrepo.Repo) { s.repo.Store(repo) }
+
+// Handle serves the pages of signing in and out.
+func (s *SignIn) Handle(mux *http.ServeMux) {
+	mux.HandleFunc("GET "+Path, s.start)
+	mux.HandleFunc("GET "+callbackPath, s.finish)
+	mux.Handle("POST "+outPath, s.protection.Handler(http.HandlerFunc(s.out)))
+	// The site's own page for other ways of signing in.
+	mux.HandleFunc("GET /signin", func(w http.ResponseWriter, req *http.Request) {
+		http.Redirect(w, req, address(req.FormValue("to")), http.StatusFound)
+	})
+}
+
+// address is where a user signs in, to return to a path.
+func address(to string) string { return Path + "?" + url.Values{"return": {to}}.Encode() }
+
+// Sessions are those of users who have signed in. They can be read after Use.
+func (s *SignIn) Sessions() *identity.Sessions {
+	return &identity.Sessions{Cookie: s.cookieName("session"), Origin: s.o.PublicURL, Find: s.find}
+}
+
+// cookieName is the name of a cookie. On https, no other host of the domain can set one with this prefix.
+func (s *SignIn) cookieName(of string) string {
+	if s.secure {
+		return "__Host-frontpage-" + of
+	}
+	return "frontpage-" + of
+}
+
+func (o Options) name(field string) string { return cmp.Or(o.Names[field], field) }
+
+func (o Options) validate() error {
+	for _, field := range []struct{ name, value string }{
+		{"ClientID", o.ClientID}, {"PublicURL", o.PublicURL}, {"NameClaim", o.NameClaim},
+	} {
+		if field.value == "" {
+			return fmt.Errorf("%s needs %s", o.name("Issuer"), o.name(field.name))
+		}
+	}
+	for _, field := range []struct{ name, value string }{{"Issuer", o.Issuer}, {"PublicURL", o.PublicURL}} {
+		u, err := url.Parse(field.value)
+		if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())) {
+			return fmt.Errorf("%s must begin with https://, or with http:// for a host on this machine", o.name(field.name))
+		}
+		if u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+			return fmt.Errorf("%s must be an address without user, parameters and fragment", o.name(field.name))
+		}
+	}
+	if o.Lifetime < time.Minute {
+		return fmt.Errorf("%s: %v is below 1m", o.name("Lifetime"), o.Lifetime)
+	}
+	if o.ValidName == nil {
+		return errors.New("ValidName is missing")
+	}
+	return nil
+}
+
+func isLoopback(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && address.IsLoopback()
+}
+
+// scopes are what the provider is asked for.
+func (o Options) scopes() []string {
+	if slices.Contains(o.Scopes, "openid") {
+		return o.Scopes
+	}
+	return append([]string{"openid"}, o.Scopes...)
+}

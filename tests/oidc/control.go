@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// control lets tests change what the provider does.
+type control struct {
+	store *store
+	next  http.Handler
+
+	mu       sync.Mutex
+	away     bool   // answers with 503
+	idToken  string // replaces the ID token of the next answer
+	renewals int    // number of answered refresh grants
+}
+
+func (c *control) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if what, ok := strings.CutPrefix(req.URL.Path, "/control/"); ok {
+		c.change(w, req, what)
+		return
+	}
+	c.mu.Lock()
+	away := c.away
+	c.mu.Unlock()
+	switch {
+	case away:
+		http.Error(w, "away", http.StatusServiceUnavailable)
+	case req.URL.Path == "/oauth/token":
+		c.token(w, req)
+	default:
+		c.next.ServeHTTP(w, req)
+	}
+}
+
+// change does what a test asks for.
+func (c *control) change(w http.ResponseWriter, req *http.Request, what string) {
+	value := req.FormValue("value")
+	switch what {
+	case "rotate": // the signing key
+		c.store.rotate()
+	case "revoke": // all grants of a subject
+		_ = c.store.TerminateSession(req.Context(), value, "frontpage")
+	case "lifetime": // of access tokens, seconds
+		seconds, _ := strconv.Atoi(value)
+		c.store.mu.Lock()
+		c.store.lifetime = time.Duration(seconds) * time.Second
+		c.store.mu.Unlock()
+	case "roles": // of a subject: SUBJECT ROLE...
+		subject, roles, _ := strings.Cut(value, " ")
+		c.store.mu.Lock()
+		c.store.roles[subject] = roles
+		c.store.mu.Unlock()
+	default:
+		c.changeAnswers(w, what, value)
+	}
+}
+
+func (c *control) changeAnswers(w http.ResponseWriter, what, value string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch what {
+	case "away": // true or false
+		c.away = value == "true"
+	case "id-token": // the ID token of the next answer
+		c.idToken = value
+	case "renewals":
+		fmt.Fprint(w, c.renewals)
+	default:
+		http.Error(w, "there is no such control", http.StatusNotFound)
+	}
+}
+
+// token answers a request for tokens.
+func (c *control) token(w http.ResponseWriter, req *http.Request) {
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	req.Body = io.NopCloser(bytes.NewReader(body))
+	answer := &recorder{header: http.Header{}, status: http.StatusOK}
+	c.next.ServeHTTP(answer, req)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if answer.status == http.StatusOK && strings.Contains(string(body), "grant_type=refresh_token") {
+		c.renewals++
+	}
+	text := answer.body.Bytes()
+	var members map[string]any
+	if c.idToken != "" && answer.status == http.StatusOK && json.Unmarshal(text, &members) == nil {
+		members["id_token"] = c.idToken
+		text, _ = json.Marshal(members)
+		c.idToken = ""
+	}
+	for name, values := range answer.header {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(answer.status)
+	_, _ = w.Write(text)
+}
+
+// recorder keeps an answer.
+type recorder struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (r *recorder) Header() http.Header            { return r.header }
+func (r *recorder) WriteHeader(status int)         { r.status = status }
+func (r *recorder) Write(text []byte) (int, error) { return r.body.Write(text) }
