@@ -8,6 +8,9 @@
 //   - a line {"article":17,...} for each article, deleted or not, by number: a redisrepo.Record;
 //   - the last line, {"end":{"articles":20100,"log":12}}: how many lines there are, without which a file is incomplete.
 //
+// Users' lists of votes, saved front pages and the change feed are not in it: an import enters the votes whose voters it knows
+// into the lists.
+//
 // Two exports of stores with the same contents are the same bytes, whatever the partitions are.
 package export
 

@@ -182,6 +182,12 @@ func TestExportAndImportGiveTheSameSite(t *testing.T) {
 			if second := to.export(t); second != first {
 				t.Errorf("the second export differs:\n%s", difference(first, second))
 			}
+			for voter, want := range map[redisrepo.UserName]int{"voter1": 1, "voter5": 1, "poster 1": 5} { // up, down, own articles
+				votes, _, err := to.CastVotes(t.Context(), voter, nil, nil, nil)
+				if err != nil || len(votes) != want || time.Since(votes[0].At) > time.Hour {
+					t.Errorf("the list of %s's votes is %v, %v, want %d", voter, votes, err, want)
+				}
+			}
 			if sum.Deleted != 3 || sum.Log != 7 || sum.Voters < 400 || sum.Articles < 30 {
 				t.Errorf("imported %v, want all articles, 3 deleted ones, 7 entries of the log and 400 voters", sum)
 			}
