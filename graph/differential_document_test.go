@@ -15,7 +15,7 @@ type author struct {
 	random    *rand.Rand
 	schema    *ast.Schema
 	samples   samples
-	left      int    // fields that may still be written, roughly
+	left      int    // selections that may still be written, roughly: then only leaves are
 	gap       string // between selections
 	fragments []*fragment
 	variables []*variable
@@ -138,6 +138,8 @@ func (a *author) selection(u uses, on *ast.Definition, s *scope, depth, weight i
 	switch n := a.random.IntN(20); {
 	case n == 0:
 		return a.leaf(u, on, s)
+	case a.left <= 0: // decisions for fragments only would nest them without end
+		return a.field(u, on, s, depth, weight)
 	case n < 3:
 		condition, inner := "", on
 		if types := a.conditions(on); !a.chance(4) {

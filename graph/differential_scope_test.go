@@ -1,6 +1,11 @@
 package graph_test
 
-import "github.com/vektah/gqlparser/v2/ast"
+import (
+	"slices"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2/ast"
+)
 
 // scope is what a document selects at one place of the response, through whatever fragments. Selections with the
 // same response key must be able to merge.
@@ -46,7 +51,12 @@ func (s *scope) fits(key string, e entry) bool {
 	return true
 }
 
-// add adds an entry that fits, and returns the scope below it.
+// same reports whether two entries are the same selection.
+func (e entry) same(other entry) bool {
+	return e.on == other.on && e.field == other.field && e.arguments == other.arguments
+}
+
+// add adds an entry that fits, unless it is there already, and returns the scope below it.
 func (s *scope) add(key string, e entry) *scope {
 	if s.slots == nil {
 		s.slots = map[string]*slot{}
@@ -55,7 +65,9 @@ func (s *scope) add(key string, e entry) *scope {
 		s.order = append(s.order, key)
 		s.slots[key] = &slot{below: &scope{}}
 	}
-	s.slots[key].entries = append(s.slots[key].entries, e)
+	if !slices.ContainsFunc(s.slots[key].entries, e.same) {
+		s.slots[key].entries = append(s.slots[key].entries, e)
+	}
 	return s.slots[key].below
 }
 
@@ -89,5 +101,22 @@ func (s *scope) include(f *scope) {
 			below = s.add(key, e)
 		}
 		below.include(f.slots[key].below)
+	}
+}
+
+// Fragments that each spread the next one twice do not double their entries at each level.
+func TestScopeHasEachEntryOnce(t *testing.T) {
+	t.Parallel()
+	s := &scope{}
+	s.add("k", entry{field: "id", result: "ID!"})
+	for range 20 {
+		outer := &scope{}
+		if !outer.merge(s) || !outer.merge(s) {
+			t.Fatal("got a conflict, want none")
+		}
+		if got := len(outer.slots["k"].entries); got != 1 {
+			t.Fatalf("got %d entries for the same field, want 1", got)
+		}
+		s = outer
 	}
 }

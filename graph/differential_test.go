@@ -269,6 +269,19 @@ func FuzzPlansAnswerLikeGqlgen(f *testing.F) {
 	})
 }
 
+// A document is small whatever decides, also if all decisions are for fragments in fragments.
+func TestDocumentsAreSmall(t *testing.T) {
+	t.Parallel()
+	p := &pair{samples: samples{ids: []string{"article:1"}, texts: map[string][]string{"": {"text"}}}}
+	for decision := range 256 {
+		decisions := slices.Repeat([]byte{byte(decision)}, 5000)
+		_, a := p.requests(rand.New(&decided{decisions: decisions, then: rand.NewPCG(1, 2)}), kinds...)
+		if a.left < -200 {
+			t.Errorf("decisions %#x: got %d selections more than should be written, want at most 200", decision, -a.left)
+		}
+	}
+}
+
 // decided is a source of random numbers that begins with given ones.
 type decided struct {
 	decisions []byte
