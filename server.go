@@ -259,7 +259,7 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 
 // about returns what clients need to know of the site.
 func about(s *settings.Settings) graph.Site {
-	site := graph.Site{Version: thisBuild().version, SignIn: graph.ByToken, Explorer: s.Explorer}
+	site := graph.Site{Name: s.SiteName, Version: thisBuild().version, SignIn: graph.ByToken, Explorer: s.Explorer}
 	switch {
 	case s.Development():
 		site.SignIn = graph.ByName

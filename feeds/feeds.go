@@ -6,6 +6,7 @@ package feeds
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -27,6 +28,7 @@ import (
 
 // Options say what feeds are made of.
 type Options struct {
+	Name      string        // of the site; empty: Frontpage
 	PublicURL string        // of the site, such as https://news.example.org; empty: the address of each request
 	PageSize  int           // articles in a feed
 	Timeout   time.Duration // of a request
@@ -64,6 +66,7 @@ var errMissing = errors.New("no page has this path")
 
 // Handle has mux serve feeds, the sitemap and robots.txt, by GET and HEAD.
 func Handle(mux *http.ServeMux, repo *redisrepo.Repo, o Options) {
+	o.Name = cmp.Or(o.Name, "Frontpage")
 	s := &server{Options: o, repo: repo, work: make(chan struct{}, atWork),
 		recent: sharing.New[string, made](shared, sharedBytes, repo.Version)}
 	handle := func(path string, handler http.HandlerFunc) { mux.Handle("GET "+path, gzhttp.GzipHandler(handler)) }
@@ -79,7 +82,7 @@ func Handle(mux *http.ServeMux, repo *redisrepo.Repo, o Options) {
 
 // list is a list of articles that has feeds.
 type list struct {
-	title   string // with the name of the group or user in it
+	title   string // what follows the name of the site, with that of the group or user in it
 	page    string // path of the page that shows it
 	listing redisrepo.Listing
 }
@@ -87,10 +90,10 @@ type list struct {
 // lists are the lists with feeds, by the paths before their feeds.
 var lists = map[string]func(*http.Request) (list, error){
 	"": func(*http.Request) (list, error) {
-		return list{"Frontpage", "/", redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending)}, nil
+		return list{"", "/", redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending)}, nil
 	},
 	"/new": func(*http.Request) (list, error) {
-		return list{"Frontpage: new", "/new", redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Descending)}, nil
+		return list{": new", "/new", redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Descending)}, nil
 	},
 	"/interesting": func(*http.Request) (list, error) {
 		return groupList(string(redisrepo.Interesting), redisrepo.ByScore, "")
@@ -103,13 +106,13 @@ var lists = map[string]func(*http.Request) (list, error){
 	},
 	"/u/{user}": func(req *http.Request) (list, error) {
 		name, err := redisrepo.ParseUserName(strings.TrimSpace(req.PathValue("user")))
-		return list{"Frontpage: articles of " + string(name), "/u/" + segment(string(name)), redisrepo.PostedBy(name)}, err
+		return list{": articles of " + string(name), "/u/" + segment(string(name)), redisrepo.PostedBy(name)}, err
 	},
 }
 
 func groupList(name string, order redisrepo.Order, more string) (list, error) {
 	group, err := redisrepo.ParseGroupName(strings.TrimSpace(name))
-	title := "Frontpage: " + string(group)
+	title := ": " + string(group)
 	if more != "" {
 		title += ", new"
 	}
@@ -142,7 +145,7 @@ func (s *server) feed(listOf func(*http.Request) (list, error), f format) http.H
 			}
 			slices.SortStableFunc(articles, func(a, b *redisrepo.Article) int { return b.CreatedAt.Compare(a.CreatedAt) })
 			body, err := f.write(channel{
-				title: l.title, self: base + strings.TrimSuffix(l.page, "/") + f.path, page: base + l.page, base: base, articles: articles,
+				site: s.Name, title: s.Name + l.title, self: base + strings.TrimSuffix(l.page, "/") + f.path, page: base + l.page, base: base, articles: articles,
 			})
 			return body, tagOf(body, articles), err
 		})

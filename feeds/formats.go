@@ -30,7 +30,7 @@ var formats = []format{
 
 // channel is what a feed says.
 type channel struct {
-	title            string
+	site, title      string
 	self, page, base string // URLs: of the feed, of the page with the same list, and of the site without a slash
 	articles         []*redisrepo.Article
 }
@@ -199,7 +199,7 @@ func (c channel) content(a *redisrepo.Article) string {
 	if a.Link != nil {
 		b.WriteString(`<p><a href="` + html.EscapeString(*a.Link) + `">` + html.EscapeString(*a.Link) + `</a></p>`)
 	}
-	b.WriteString(`<p><a href="` + html.EscapeString(c.pageOf(a)) + `">Vote on Frontpage</a></p>`)
+	b.WriteString(`<p><a href="` + html.EscapeString(c.pageOf(a)) + `">Vote on ` + html.EscapeString(c.site) + `</a></p>`)
 	return b.String()
 }
 

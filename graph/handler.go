@@ -4,6 +4,7 @@
 package graph
 
 import (
+	"cmp"
 	"log/slog"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -19,10 +20,10 @@ func init() { delete(parsedSchema.Directives, "defer") }
 // Schema returns the schema that NewHandler serves.
 func Schema() *ast.Schema { return parsedSchema }
 
-// NewHandler returns the endpoint of a site. Subscriptions receive events while repo.Listen runs. Faults are
+// NewHandler returns the endpoint of a site, which is called Frontpage unless it has a name. Subscriptions receive events while repo.Listen runs. Faults are
 // written to log.
 func NewHandler(repo *redisrepo.Repo, site Site, log *slog.Logger, o endpoint.Options) *endpoint.Handler {
-	site.Name, site.Rules = "Frontpage", siteRules(repo.Rules())
+	site.Name, site.Rules = cmp.Or(site.Name, "Frontpage"), siteRules(repo.Rules())
 	resolver := newResolver(repo, site, log, o)
 	return endpoint.New(resolver.served(resolver, o), repo, log, o)
 }

@@ -96,13 +96,17 @@ func (s *Serving) TLS(log *slog.Logger) (*tls.Config, error) {
 // Feeds returns the options of the feeds.
 func (s *Settings) Feeds(log *slog.Logger) feeds.Options {
 	site, _ := s.publicURL() // checked when the settings were read
-	return feeds.Options{PublicURL: site, PageSize: s.PageSize, Timeout: s.RequestTimeout, Log: log}
+	return feeds.Options{Name: s.SiteName, PublicURL: site, PageSize: s.PageSize, Timeout: s.RequestTimeout, Log: log}
 }
 
 // Pages returns the options of the site and the explorer.
 func (s *Settings) Pages() web.Options {
+	texts, _ := web.ReadTexts(s.SiteLanguage) // checked when the settings were read, like the rest
+	logo, _ := s.logo()
+	links, _ := s.links()
 	return web.Options{
 		Site: s.Site, Explorer: s.Explorer,
+		Name: s.SiteName, About: s.SiteAbout, Texts: texts, Accent: s.SiteAccent, Logo: logo, Links: links,
 		IsGroup: func(name string) bool { _, err := redisrepo.ParseGroupName(name); return err == nil },
 		IsUser:  func(name string) bool { _, err := redisrepo.ParseUserName(name); return err == nil },
 	}

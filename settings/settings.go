@@ -14,12 +14,14 @@ import (
 	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/store"
+	"frontpage/web"
 )
 
 // Settings are the settings of all commands.
 type Settings struct {
 	Config  File `env:"CONFIG" placeholder:"FILE" group:"file" help:"File with settings in YAML or JSON, such as vote-score: 432. Flags and variables take precedence."`
 	Serving `embed:"" group:"serving"`
+	Looks   `embed:"" group:"looks"`
 	Store   `embed:"" group:"store"`
 	Rules   `embed:"" group:"rules"`
 	SignIn  `embed:"" group:"sign-in"`
@@ -33,6 +35,7 @@ type Settings struct {
 var groups = []kong.Group{
 	{Key: "file", Title: "Settings file:"},
 	{Key: "serving", Title: "Serving:"},
+	{Key: "looks", Title: "Looks of the site:"},
 	{Key: "store", Title: "Store:"},
 	{Key: "rules", Title: "Rules of the site, which must be the same in all processes on one store:"},
 	{Key: "sign-in", Title: "Sign-in. If none of OIDC_ISSUER, JWT_SECRET, JWT_SECRET_FILE, JWKS_URL, JWKS_FILE and PROXY_USER_HEADER is set, the server runs in development mode: callers may claim any name, and only this machine can connect:"},
@@ -73,7 +76,7 @@ func Name(flag string) string { return Variable(flag) + " (--" + flag + ")" }
 // another one.
 func (s *Settings) Validate() error {
 	for _, validate := range []func() error{
-		s.Rules.check, s.Store.check, s.Serving.check, s.SignIn.check, s.Rates.check, s.Process.check, s.Admin.check, s.checkAdminAddr, s.checkDevHosts, s.checkEndpoint, s.checkSignInURL,
+		s.Rules.check, s.Store.check, s.Serving.check, s.Looks.check, s.SignIn.check, s.Rates.check, s.Process.check, s.Admin.check, s.checkAdminAddr, s.checkDevHosts, s.checkEndpoint, s.checkSignInURL,
 	} {
 		if err := validate(); err != nil {
 			return err
@@ -128,6 +131,7 @@ func (s *Settings) checkSignInURL() error {
 func defaults() kong.Vars {
 	r, o := redisrepo.DefaultRules(), endpoint.DefaultOptions()
 	return kong.Vars{
+		"languages":             strings.Join(web.Languages(), ", "),
 		"vote_score":            fmt.Sprint(r.VoteScore),
 		"ranking":               r.Ranking.String(),
 		"rank_cap":              formatDuration(r.RankCap),

@@ -27,11 +27,15 @@ func (o *Options) setDefaults() {
 func (o *Options) configured(page []byte) []byte {
 	config, err := json.Marshal(struct { // with <, > and & as escapes, so that it cannot end the element
 		Name  string          `json:"name"`
+		Logo  string          `json:"logo,omitempty"`
 		Links []Link          `json:"links"`
 		Texts json.RawMessage `json:"texts"`
-	}{o.Name, append([]Link{}, o.Links...), o.Texts.content})
+	}{o.Name, o.Logo.path(), append([]Link{}, o.Links...), o.Texts.content})
 	if err != nil {
 		panic(err) // impossible: the texts are valid
+	}
+	if icon := o.Logo.path(); icon != "" {
+		page = bytes.Replace(page, []byte(`href="/icon.svg" type="image/svg+xml"`), []byte(`href="`+icon+`" type="`+contentTypes[o.Logo.Extension]+`"`), 1)
 	}
 	for _, part := range [][2]string{
 		{`<html lang="en">`, `<html lang="` + o.Texts.Language() + `">`},
@@ -43,4 +47,28 @@ func (o *Options) configured(page []byte) []byte {
 		page = bytes.Replace(page, []byte(part[0]), []byte(part[1]), 1)
 	}
 	return page
+}
+
+// icon is an icon in the manifest.
+type icon struct {
+	Source string `json:"src"`
+	Type   string `json:"type"`
+	Sizes  string `json:"sizes"`
+}
+
+// manifest says how to install the site as an application.
+func (o *Options) manifest() []byte {
+	icons := []icon{{"/icon.svg", contentTypes[".svg"], "any"}, {"/icon-192.png", contentTypes[".png"], "192x192"}, {"/icon-512.png", contentTypes[".png"], "512x512"}}
+	if path := o.Logo.path(); path != "" {
+		icons = []icon{{path, contentTypes[o.Logo.Extension], "any"}}
+	}
+	content, err := json.Marshal(map[string]any{
+		"name": o.Name, "short_name": o.Name, "description": o.About, "lang": o.Texts.Language(),
+		"id": "/", "start_url": "/", "scope": "/", "display": "standalone", "icons": icons,
+		"background_color": "#fbfaf7", "theme_color": "#fbfaf7",
+	})
+	if err != nil {
+		panic(err) // impossible: it has texts only
+	}
+	return content
 }

@@ -18,16 +18,18 @@ import (
 
 // contentTypes replaces mime.TypeByExtension, whose result depends on the operating system.
 var contentTypes = map[string]string{
-	".css":   "text/css; charset=utf-8",
-	".html":  "text/html; charset=utf-8",
-	".js":    "text/javascript; charset=utf-8",
-	".json":  "application/json",
-	".md":    "text/plain; charset=utf-8",
-	".svg":   "image/svg+xml",
-	".ttf":   "font/ttf",
-	".txt":   "text/plain; charset=utf-8",
-	".woff":  "font/woff",
-	".woff2": "font/woff2",
+	".css":         "text/css; charset=utf-8",
+	".html":        "text/html; charset=utf-8",
+	".js":          "text/javascript; charset=utf-8",
+	".json":        "application/json",
+	".md":          "text/plain; charset=utf-8",
+	".png":         "image/png",
+	".svg":         "image/svg+xml",
+	".ttf":         "font/ttf",
+	".txt":         "text/plain; charset=utf-8",
+	".webmanifest": "application/manifest+json",
+	".woff":        "font/woff",
+	".woff2":       "font/woff2",
 }
 
 // hashed matches file names that contain a hash of the content, such as index-C2f1a9Qz.js.
@@ -61,7 +63,7 @@ func newFile(name, policy string, read func() []byte) *file {
 		f.header["Cache-Control"] = []string{"public, max-age=31536000, immutable"}
 	}
 	f.plain = sync.OnceValue(func() body { return newBody(read()) })
-	if !strings.HasPrefix(path.Ext(name), ".woff") { // compressed already
+	if ext := path.Ext(name); !strings.HasPrefix(ext, ".woff") && ext != ".png" { // compressed already
 		f.zipped = sync.OnceValue(func() body { return newBody(zip(f.plain().content)) })
 	}
 	return f

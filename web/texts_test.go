@@ -1,10 +1,14 @@
 package web_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"image/png"
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -143,5 +147,61 @@ func TestPageHasItsConfiguration(t *testing.T) {
 	}
 	if config.Name != `News & "Views" </script>` || len(config.Links) != 1 || config.Links[0].URL != "/about.html" || config.Texts["hot"] != "Hot" {
 		t.Errorf("the page is configured with %q, %v and %d texts", config.Name, config.Links, len(config.Texts))
+	}
+}
+
+func TestLogoReplacesTheIcons(t *testing.T) {
+	t.Parallel()
+	logo := web.Logo{Content: []byte("<svg/>"), Extension: ".svg"}
+	c := serve(t, web.Options{Site: true, Name: "News", About: "All the news.", Logo: logo, Texts: readTexts(t, "de")})
+	got := c.get("/logo.svg")
+	if got.status != 200 || string(got.body) != "<svg/>" || got.header.Get("Content-Type") != "image/svg+xml" {
+		t.Errorf("the logo: status %d, %s, %q", got.status, got.header.Get("Content-Type"), got.body)
+	}
+	// An SVG file that is opened by itself is a document.
+	if policy := got.header.Get("Content-Security-Policy"); policy != "default-src 'none'; style-src 'unsafe-inline'; sandbox" {
+		t.Errorf("the logo has the policy %s", policy)
+	}
+	page := string(c.get("/").body)
+	for _, want := range []string{`<html lang="de">`, `<link rel="icon" href="/logo.svg" type="image/svg+xml">`, `"logo":"/logo.svg"`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	var manifest struct {
+		Name, Description, Lang string
+		Icons                   []struct{ Src, Type, Sizes string }
+	}
+	got = c.get("/manifest.webmanifest")
+	if err := json.Unmarshal(got.body, &manifest); err != nil || got.header.Get("Content-Type") != "application/manifest+json" {
+		t.Fatalf("the manifest: %v, %s", err, got.header.Get("Content-Type"))
+	}
+	if manifest.Name != "News" || manifest.Description != "All the news." || manifest.Lang != "de" || len(manifest.Icons) != 1 || manifest.Icons[0].Src != "/logo.svg" {
+		t.Errorf("the manifest is %+v", manifest)
+	}
+}
+
+// Each icon of the manifest exists, and has its type and size.
+func TestManifestNamesServedIcons(t *testing.T) {
+	t.Parallel()
+	c := serve(t, everything)
+	var manifest struct {
+		Icons []struct{ Src, Type, Sizes string }
+	}
+	if err := json.Unmarshal(c.get("/manifest.webmanifest").body, &manifest); err != nil || len(manifest.Icons) != 3 {
+		t.Fatalf("%v, %d icons, want 3", err, len(manifest.Icons))
+	}
+	for _, icon := range manifest.Icons {
+		got := c.get(icon.Src)
+		if got.status != 200 || got.header.Get("Content-Type") != icon.Type {
+			t.Errorf("%s: status %d, %s, want %s", icon.Src, got.status, got.header.Get("Content-Type"), icon.Type)
+		}
+		if icon.Type != "image/png" {
+			continue
+		}
+		config, err := png.DecodeConfig(bytes.NewReader(got.body))
+		if err != nil || fmt.Sprintf("%dx%d", config.Width, config.Height) != icon.Sizes {
+			t.Errorf("%s: %v, %dx%d, want %s", icon.Src, err, config.Width, config.Height, icon.Sizes)
+		}
 	}
 }

@@ -26,6 +26,9 @@ type Options struct {
 	Texts *Texts // nil: those in English
 	Links []Link // in the footer of each page
 
+	Accent string // of buttons and links, such as #17624a; empty: the one of style.css. CheckAccent must accept it.
+	Logo   Logo   // beside the name, and the icon of the site; empty: Frontpage's
+
 	// Whether a group or a user can have a name. The pages of other names get status 404. nil accepts all names.
 	IsGroup, IsUser func(string) bool
 }
@@ -36,10 +39,26 @@ type Link struct {
 	URL  string `json:"url"`
 }
 
+// Logo is a picture.
+type Logo struct {
+	Content   []byte
+	Extension string // .svg or .png
+}
+
+// path returns where the logo is served, or an empty text without a logo.
+func (l Logo) path() string {
+	if l.Content == nil {
+		return ""
+	}
+	return "/logo" + l.Extension
+}
+
 // The Content-Security-Policy of each page. Both pages run scripts from this server's files only, and send
 // requests to this server only. Monaco, GraphiQL's editor, needs inline styles.
 const (
 	sitePolicy     = "default-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
+	filePolicy     = "default-src 'none'"
+	logoPolicy     = "default-src 'none'; style-src 'unsafe-inline'; sandbox" // an SVG file may have styles
 	explorerPolicy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'none'"
 )
 
@@ -62,6 +81,14 @@ func Handler(o Options) http.Handler {
 				mux.Handle("GET "+path, o.checked(site, script))
 			}
 		}
+		if o.Logo.Content != nil {
+			mux.Handle("GET "+o.Logo.path(), newFile(o.Logo.path(), logoPolicy, func() []byte { return o.Logo.Content }))
+		}
+		if o.Accent != "" {
+			const style = "dist/site/assets/index.css"
+			mux.Handle("GET /assets/index.css", newFile(style, filePolicy, func() []byte { return append(read(style), accentStyle(o.Accent)...) }))
+		}
+		mux.Handle("GET /manifest.webmanifest", newFile("manifest.webmanifest", filePolicy, o.manifest))
 		mux.Handle("GET /", folder("dist/site", "", site, site))
 	}
 	if o.Explorer {
@@ -131,7 +158,7 @@ func folder(name, prefix string, index, missing *file) http.Handler {
 		if err != nil || entry.IsDir() || path.Base(full) == "index.html" {
 			return err
 		}
-		files[prefix+strings.TrimPrefix(full, name)] = newFile(full, "default-src 'none'", func() []byte { return read(full) })
+		files[prefix+strings.TrimPrefix(full, name)] = newFile(full, filePolicy, func() []byte { return read(full) })
 		return nil
 	})
 	if err != nil {

@@ -79,15 +79,17 @@ func (c client) get(path string, headers ...string) response {
 
 // contentTypes are the expected types of all served files.
 var contentTypes = map[string]string{
-	".css":   "text/css; charset=utf-8",
-	".js":    "text/javascript; charset=utf-8",
-	".json":  "application/json",
-	".md":    "text/plain; charset=utf-8",
-	".svg":   "image/svg+xml",
-	".ttf":   "font/ttf",
-	".txt":   "text/plain; charset=utf-8",
-	".woff":  "font/woff",
-	".woff2": "font/woff2",
+	".css":         "text/css; charset=utf-8",
+	".js":          "text/javascript; charset=utf-8",
+	".json":        "application/json",
+	".md":          "text/plain; charset=utf-8",
+	".png":         "image/png",
+	".svg":         "image/svg+xml",
+	".ttf":         "font/ttf",
+	".txt":         "text/plain; charset=utf-8",
+	".webmanifest": "application/manifest+json",
+	".woff":        "font/woff",
+	".woff2":       "font/woff2",
 }
 
 // built returns the files of dist, except the pages, by the paths at which they are served.
@@ -475,7 +477,7 @@ func TestFilesAreCompressedIfAccepted(t *testing.T) {
 			if !bytes.Equal(unzip(t, got.body), plain) {
 				t.Errorf("%s: the decompressed content differs", path)
 			}
-		} else if filepath.Ext(path) != ".woff2" && filepath.Ext(path) != ".woff" || !bytes.Equal(got.body, plain) {
+		} else if !slices.Contains([]string{".woff2", ".woff", ".png"}, filepath.Ext(path)) || !bytes.Equal(got.body, plain) {
 			t.Errorf("%s is not compressed", path)
 		}
 	}

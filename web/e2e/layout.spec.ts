@@ -6,7 +6,7 @@ import { button, rows, shown } from "./helpers";
 const titles = [
   "Pardon Snowden",
   "Show: a map of all islands that do not exist, drawn by a small program in Go",
-  "The unreasonable effectiveness of recurrent neural networks, explained once more",
+  "The unreasonable effectiveness of recurrent neural networks, explained in ten steps",
   "Ask: how do you keep notes?",
   "What every programmer should know about memory, part 1: the commodity hardware",
 ];

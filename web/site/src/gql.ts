@@ -36,7 +36,9 @@ export type SignInMethod =
   /** With a token, in the header Authorization. */
   | 'TOKEN'
   /** Through a proxy that authenticates users. */
-  | 'PROXY';
+  | 'PROXY'
+  /** At `signInURL`, which leads to an OIDC provider and back. A cookie then identifies the user, for pages of the site only. */
+  | 'SESSION';
 
 /** A new article. A link or a text is required. */
 export type PostInput = {

@@ -30,7 +30,9 @@ export type SignInMethod =
   /** With a token, in the header Authorization. */
   | 'TOKEN'
   /** Through a proxy that authenticates users. */
-  | 'PROXY';
+  | 'PROXY'
+  /** At `signInURL`, which leads to an OIDC provider and back. A cookie then identifies the user, for pages of the site only. */
+  | 'SESSION';
 
 /** A formula to rank articles by, and its parameters. A parameter of another formula is an error with the code BAD_USER_INPUT. */
 export type RankBy = {

@@ -1,0 +1,100 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "./fixtures";
+import { button, rows, shown, votes } from "./helpers";
+
+const logo =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><style>path{fill:#123}</style><path d="M0 0h8v8z"/></svg>';
+
+test.describe("a site with its own looks", () => {
+  test.use({
+    settings: async ({ viewer: _ }, use) => {
+      const folder = mkdtempSync(join(tmpdir(), "frontpage-e2e-"));
+      writeFileSync(join(folder, "logo.svg"), logo);
+      await use({
+        SITE_NAME: "The <i>Daily</i> Gopher",
+        SITE_ACCENT: "#8a1c5a",
+        SITE_LOGO: join(folder, "logo.svg"),
+        SITE_LINKS: "Rules=https://example.org/rules,Mail=mailto:ada@example.org",
+      });
+      rmSync(folder, { recursive: true });
+    },
+  });
+
+  test("shows them on each page", async ({ page, server }) => {
+    await server.post({ title: "One" });
+    await page.goto("/");
+    await expect(page).toHaveTitle("The <i>Daily</i> Gopher");
+    const brand = page.locator(".brand");
+    await expect(brand).toHaveText("The <i>Daily</i> Gopher");
+    await expect(brand.locator("img")).toHaveJSProperty("naturalWidth", 150);
+    await expect(page.getByRole("link", { name: "Rules", exact: true })).toHaveAttribute(
+      "href",
+      "https://example.org/rules",
+    );
+    await expect(page.getByRole("link", { name: "Mail" })).toHaveAttribute("href", "mailto:ada@example.org");
+    const submit = page.getByRole("link", { name: "Submit", exact: true });
+    await expect(submit).toHaveCSS("background-color", "rgb(138, 28, 90)");
+    await page.goto("/new");
+    await expect(page).toHaveTitle("New articles · The <i>Daily</i> Gopher");
+    await button(page, "Menu").click();
+    await page.getByRole("radio", { name: "Dark" }).check();
+    await expect(submit).not.toHaveCSS("background-color", "rgb(138, 28, 90)");
+    const { site } = await server.execute<{ site: { name: string } }>("{ site { name } }");
+    expect(site.name).toBe("The <i>Daily</i> Gopher");
+  });
+});
+
+test.describe("a site in German", () => {
+  test.use({ demo: true, settings: { SITE_LANGUAGE: "de" } });
+
+  test.beforeEach(({ watch }) => void watch.allowed.push(/status of 404/));
+
+  test("has German texts, plurals, numbers and dates", async ({ page, server }) => {
+    const article = await server.post({ title: "Eins", groups: ["eins"] });
+    await page.goto("/");
+    await expect(page.locator("html")).toHaveAttribute("lang", "de");
+    await expect(page.getByRole("navigation", { name: "Seiten" })).toHaveText(
+      "AktuellNeuTopFrüherInteressantGruppen",
+    );
+    await expect(rows(page)).toHaveCount(25);
+    await expect(rows(page).first().locator(".facts")).toContainText(/^vor \d+ Stunden von /);
+    await page.goto("/g/eins");
+    const row = shown(page, article);
+    await expect(row.locator(".facts")).toContainText("gerade eben von ben");
+    await expect(votes(row)).toHaveText("1");
+    await row.getByRole("button", { name: "1 Stimme. Warum hier: Eins" }).click();
+    await expect(row.locator(".why dt").nth(1)).toHaveText("1 Stimme × 7 Min. 12 Sek.");
+    await expect(row.locator(".why p")).toContainText(/Sein Wert ist \d\.\d{3}\.\d{3}\.\d{3}:/);
+    await row.getByRole("button", { name: "Dafür stimmen" }).click();
+    await expect(votes(row)).toHaveText("2");
+    await page.goto("/u/ben");
+    const month = new Date().toLocaleDateString("de", { month: "long", timeZone: "Asia/Tokyo" });
+    await expect(page.locator(".heading")).toContainText(
+      new RegExp(`Erster Artikel vom \\d+\\. ${month} \\d{4}\\.`),
+    );
+    await expect(page).toHaveTitle("ben · Frontpage");
+    for (const [path, heading] of [
+      ["/top/week", "Top der letzten 7 Tage"],
+      ["/lab", "Ranglisten-Labor"],
+      ["/submit", "Einen Artikel einreichen"],
+      ["/nirgends", "Seite nicht gefunden"],
+    ] as const) {
+      await page.goto(path);
+      await expect(page.getByRole("heading", { level: 1 })).toHaveText(heading);
+    }
+  });
+
+  test("fits narrow screens", async ({ page, server }) => {
+    const { number } = await server.post({ title: "Eins", link: "https://example.org/", groups: ["eins"] });
+    await page.setViewportSize({ width: 320, height: 640 });
+    for (const path of ["/", "/new", `/a/${number}`, "/groups", "/top/day", "/lab", "/submit", "/signin"]) {
+      await page.goto(path);
+      await expect(page.locator("main :is(h1, h2)").first()).toBeAttached();
+      await expect(page.locator(".skeleton")).toHaveCount(0);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      expect(wide, path).toBeLessThanOrEqual(0);
+    }
+  });
+});
