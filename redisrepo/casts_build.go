@@ -62,13 +62,8 @@ func (r *Repo) fillCasts(ctx context.Context, p partition, articles []redis.Z) e
 	}
 	return r.eachVoter(ctx, p, sets, importVoters, func(voters []named) error {
 		return r.pipeline(r.confirmed(ctx), func(pipe redis.Pipeliner) {
-			for len(voters) > 0 {
-				n := slices.IndexFunc(voters, func(v named) bool { return v.article != voters[0].article })
-				if n < 0 {
-					n = len(voters)
-				}
-				r.queueFill(ctx, pipe, p, voters[0].article, months[voters[0].article], voters[:n])
-				voters = voters[n:]
+			for some := range runs(voters, func(v named) ArticleID { return v.article }) {
+				r.queueFill(ctx, pipe, p, some[0].article, months[some[0].article], some)
 			}
 		})
 	})

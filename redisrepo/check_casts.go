@@ -2,7 +2,7 @@ package redisrepo
 
 import (
 	"context"
-	"errors"
+	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -98,17 +98,23 @@ func (c *checker) castMembers(key string, voter UserName, month int64, members [
 // castVotes checks votes in histories against the articles, and against the sets of voters while these are kept.
 func (c *checker) castVotes(ctx context.Context, p partition, votes []castMember) error {
 	type replies struct {
-		hash   *redis.SliceCmd
-		scores *redis.FloatSliceCmd
-		isIn   *redis.BoolCmd
-		size   *redis.IntCmd
+		hash *redis.SliceCmd
+		isIn *redis.BoolCmd
+		size *redis.IntCmd
 	}
 	read := make([]replies, len(votes))
+	var times []*redis.FloatSliceCmd                       // of both members of each vote
 	err := c.transaction(ctx, func(pipe redis.Pipeliner) { // votes may have changed since the history was read
+		for some := range runs(votes, func(v castMember) string { return v.key }) {
+			var members []string
+			for _, v := range some {
+				members = append(members, v.vote.member(v.article), (-v.vote).member(v.article))
+			}
+			times = append(times, pipe.ZMScore(ctx, some[0].key, members...))
+		}
 		for i, v := range votes {
 			set := voterSet{article: v.article, vote: v.vote}.key(p)
 			read[i].hash = pipe.HMGet(ctx, p.article(v.article), fieldTime)
-			read[i].scores = pipe.ZMScore(ctx, v.key, v.vote.member(v.article), (-v.vote).member(v.article))
 			if c.votersMayExist(v.month) {
 				read[i].isIn, read[i].size = pipe.SIsMember(ctx, set, v.voter.member()), pipe.SCard(ctx, set)
 			}
@@ -117,12 +123,18 @@ func (c *checker) castVotes(ctx context.Context, p partition, votes []castMember
 	if err != nil {
 		return err
 	}
+	var all []float64
+	for _, some := range times {
+		all = append(all, some.Val()...)
+	}
+	if len(all) != 2*len(votes) {
+		return nil // a key has another type now
+	}
 	for i, v := range votes {
 		member, time, set := v.vote.member(v.article), reply(read[i].hash.Val()).text(0), voterSet{article: v.article, vote: v.vote}.key(p)
-		scores := read[i].scores.Val()
 		postedAt, err := parseNumber(time)
 		switch {
-		case len(scores) < 2 || scores[0] == 0:
+		case all[2*i] == 0:
 			continue // changed since
 		case c.Repo.partition(v.article) != p:
 			c.reportf("%s: has %s, which belongs to another partition", v.key, member)
@@ -133,7 +145,7 @@ func (c *checker) castVotes(ctx context.Context, p partition, votes []castMember
 		case read[i].isIn != nil && read[i].isIn.Err() == nil && !read[i].isIn.Val() && (read[i].size.Val() > 0 || c.votersKept(postedAt)):
 			c.reportf("%s: has %s, but %s is not in %s", v.key, member, v.voter.member(), set)
 		}
-		if scores[1] != 0 {
+		if all[2*i+1] != 0 {
 			c.reportf("%s: has both %s and -%s", v.key, v.article.number(), v.article.number())
 		}
 	}
@@ -175,32 +187,58 @@ func (c *checker) castsOf(ctx context.Context, p partition, batch []facts) error
 // areCast reports voters whose history lacks their vote on an article.
 func (c *checker) areCast(ctx context.Context, p partition, months map[ArticleID]int64, voters []named) error {
 	hashes := map[ArticleID]*redis.SliceCmd{}
-	isIn, isInOther := make([]*redis.BoolCmd, len(voters)), make([]*redis.BoolCmd, len(voters))
-	scores := make([]*redis.FloatSliceCmd, len(voters))
+	var isIn, isInOther []*redis.BoolSliceCmd
+	times := make([]*redis.FloatSliceCmd, len(voters))
 	err := c.transaction(ctx, func(pipe redis.Pipeliner) { // votes may have changed since the set was read
-		for i, v := range voters {
-			if hashes[v.article] == nil {
-				hashes[v.article] = pipe.HMGet(ctx, p.article(v.article), fieldVotes, fieldCast)
+		for some := range runs(voters, func(v named) voterSet { return v.voterSet }) {
+			set := some[0].voterSet
+			if hashes[set.article] == nil {
+				hashes[set.article] = pipe.HMGet(ctx, p.article(set.article), fieldVotes, fieldCast)
 			}
-			other := v.voterSet
-			other.vote = -v.vote
-			isIn[i], isInOther[i] = pipe.SIsMember(ctx, v.key(p), v.voter.member()), pipe.SIsMember(ctx, other.key(p), v.voter.member())
-			scores[i] = pipe.ZMScore(ctx, p.cast(v.voter, months[v.article]), v.vote.member(v.article), castCut)
+			members := make([]any, len(some))
+			for i, v := range some {
+				members[i] = v.voter.member()
+			}
+			other := voterSet{article: set.article, vote: -set.vote}
+			isIn, isInOther = append(isIn, pipe.SMIsMember(ctx, set.key(p), members...)), append(isInOther, pipe.SMIsMember(ctx, other.key(p), members...))
+		}
+		for i, v := range voters {
+			times[i] = pipe.ZMScore(ctx, p.cast(v.voter, months[v.article]), v.vote.member(v.article), castCut)
 		}
 	})
 	if err != nil {
 		return err
 	}
+	var still, inOther []bool
+	for i := range isIn {
+		still, inOther = append(still, isIn[i].Val()...), append(inOther, isInOther[i].Val()...)
+	}
+	if len(still) != len(voters) || len(inOther) != len(voters) {
+		return nil // a set has another type, which is reported
+	}
 	for i, v := range voters {
-		hash, times := reply(hashes[v.article].Val()), scores[i].Val()
-		changed := hash.text(0) != hash.text(1) || !isIn[i].Val() || isInOther[i].Val() // or in both sets, which is reported
-		if changed || len(times) == 2 && (times[0] != 0 || times[1] != 0) {
-			continue
-		}
-		if scores[i].Err() != nil && !errors.Is(scores[i].Err(), redis.Nil) {
-			continue // of the wrong type, which castKeys reports
+		hash, found := reply(hashes[v.article].Val()), times[i].Val()
+		changed := hash.text(0) != hash.text(1) || !still[i] || inOther[i] // or in both sets, which is reported
+		if changed || len(found) != 2 || found[0] != 0 || found[1] != 0 {
+			continue // without two times, the history has another type, which castKeys reports
 		}
 		c.reportf("%s: lacks %s, but %s is in %s", p.cast(v.voter, months[v.article]), v.vote.member(v.article), v.voter.member(), v.key(p))
 	}
 	return nil
+}
+
+// runs yields the parts of a list whose elements have the same key.
+func runs[T any, K comparable](list []T, key func(T) K) iter.Seq[[]T] {
+	return func(yield func([]T) bool) {
+		for first := 0; first < len(list); {
+			next := first + 1
+			for next < len(list) && key(list[next]) == key(list[first]) {
+				next++
+			}
+			if !yield(list[first:next]) {
+				return
+			}
+			first = next
+		}
+	}
 }

@@ -481,3 +481,29 @@ func TestCheckFailsIfTheStoreDoesNotAnswer(t *testing.T) {
 		t.Errorf("Check: %v, want ErrUnavailable", err)
 	}
 }
+
+// Votes that a list lacks with reason are not reported: those from before the lists were kept, and those that were forgotten
+// while the voters of the article are still known.
+func TestCheckReportsNoVotesThatListsNeedNotHave(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(r *redisrepo.Rules) { r.VoteHistory = time.Second }, one)
+	monthEnd := time.Unix(642*32*24*3600, 0)
+	s.clock.set(monthEnd.Add(-30 * time.Minute).Sub(opened))
+	s.post("alice")
+	s.vote(1, "bob", down)
+	s.do("DEL cast:alice:641 cast:bob:641")
+	want := []string{
+		"cast:alice:641: lacks 1, but user:alice is in voted:1",
+		"cast:bob:641: lacks -1, but user:bob is in downvoted:1",
+	}
+	if got := s.violations(); !slices.Equal(got, want) {
+		t.Errorf("Check reports %q, want %q", got, want)
+	}
+	record := s.do("HGET meta: cast_since").(string)
+	_, rest, _ := strings.Cut(record, " ")
+	s.do("HSET meta: cast_since", fmt.Sprint(monthEnd.Unix(), " ", rest))
+	s.reopened(s.server.Client, nil).wantClean()
+	s.do("HSET meta: cast_since", record)
+	s.clock.set(monthEnd.Add(week + 10*time.Minute).Sub(opened))
+	s.wantClean()
+}
