@@ -41,8 +41,8 @@ for i = 4, #ARGV do
   local votes, is_in = whole(hash[1] or '0'), group == '' or string.find(' ' .. (hash[2] or '') .. ' ', ' ' .. group .. ' ', 1, true)
   local hour = time and math.floor(math.max(-9e12, math.min(9e12, tonumber(time))) / 3600)
   if votes and is_in and hour and math.floor(hour / 24) == day then
-    put(day_list, 'p:d:' .. ARGV[2], votes, member)
     if is_folded then
+      put(day_list, 'p:d:' .. ARGV[2], votes, member)
       put(month_list, string.format('p:m:%d', month), votes, member)
     else
       put(hours[hour % 24], string.format('p:h:%d', hour), votes, member)

@@ -102,11 +102,11 @@ func (s *site) expectedCalendar(clocks map[string]map[string]string) map[string]
 				if name != "" {
 					suffix = ":" + name
 				}
-				young := fmt.Sprintf("%stop:h:%.0f%s", tag, hour, suffix)
+				in := []string{fmt.Sprintf("%stop:h:%.0f%s", tag, hour, suffix)}
 				if folded, err := strconv.ParseFloat(clocks[tag+"clock:"+name]["folded"], 64); err == nil && day <= folded {
-					young = fmt.Sprintf("%stop:m:%.0f%s", tag, month, suffix)
+					in = []string{fmt.Sprintf("%stop:d:%.0f%s", tag, day, suffix), fmt.Sprintf("%stop:m:%.0f%s", tag, month, suffix)}
 				}
-				for _, list := range []string{young, fmt.Sprintf("%stop:d:%.0f%s", tag, day, suffix)} {
+				for _, list := range in {
 					if lists[list] == nil {
 						lists[list] = map[string]float64{}
 					}

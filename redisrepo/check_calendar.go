@@ -79,7 +79,7 @@ func (c *checker) places(p partition, a *Article, f facts, legacy bool) {
 			if err == nil && (peakErr != nil || peak < votes) {
 				c.reportf("%s: p:%c:%d is %q, but %s has an article with %s votes", p.clock(at.group), unit, f.posted.numberOf(unit), values.text(1+i), list, number(votes))
 			}
-			if unit == 'd' || (unit == 'm') == isFolded {
+			if (unit != 'h') == isFolded {
 				if !legacy {
 					votes = float64(a.Votes)
 				}

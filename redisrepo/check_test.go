@@ -86,7 +86,7 @@ func TestCheckReportsInconsistencies(t *testing.T) {
 			"score:interesting: is not the intersection of group:interesting and score:",
 		}},
 		"a vote too many": {corrupt: "HINCRBY article:1 votes 1", want: []string{
-			"article:1: is in top:d:20513 with 2 votes and top:h:492324 with 2 votes, not in top:d:20513 with 3 votes and top:h:492324 with 3 votes",
+			"article:1: is in top:h:492324 with 2 votes, not in top:h:492324 with 3 votes",
 			"article:1: score is 1772367264, not 1772367696: time 1.7723664e+09 and 3 votes",
 			"voted:1: has 3 members, not 4",
 		}},
@@ -115,7 +115,7 @@ func TestCheckReportsInconsistencies(t *testing.T) {
 			"downvoted:1: has 0 members, not 1",
 			"voted:1: has 0 members, not 3",
 		}},
-		"a voter in both sets": {corrupt: "SMOVE voted:1 downvoted:1 user:bob\nSADD voted:1 user:bob\nHINCRBY article:1 downvotes 1\nHINCRBY article:1 votes -1\nZINCRBY top:d:20513 -1 article:1\nZINCRBY top:h:492324 -1 article:1\nZINCRBY score: -432 article:1\nZINCRBY score:a -432 article:1\nZINCRBY score:b -432 article:1\nSREM group:interesting article:1\nDEL score:interesting time:interesting", want: []string{"article:1: [user:bob] are in both sets of voters"}},
+		"a voter in both sets": {corrupt: "SMOVE voted:1 downvoted:1 user:bob\nSADD voted:1 user:bob\nHINCRBY article:1 downvotes 1\nHINCRBY article:1 votes -1\nZINCRBY top:h:492324 -1 article:1\nZINCRBY score: -432 article:1\nZINCRBY score:a -432 article:1\nZINCRBY score:b -432 article:1\nSREM group:interesting article:1\nDEL score:interesting time:interesting", want: []string{"article:1: [user:bob] are in both sets of voters"}},
 		"the uncounted poster lost": {corrupt: "SREM voted:5 user:frank\nSADD voted:5 user:mallory", want: []string{
 			"cast:frank:641: has 5, but user:frank is not in voted:5",
 			"cast:mallory:641: lacks 5, but user:mallory is in voted:5",
@@ -129,7 +129,6 @@ func TestCheckReportsInconsistencies(t *testing.T) {
 			"article:2: is in score:, but not in time:",
 			"group:a: holds article:2, which is not in time:",
 			"time:a: is not the intersection of group:a and time:",
-			"top:d:20513: holds article:2, which is not in time:",
 			"top:h:492324: holds article:2, which is not in time:",
 		}},
 		"another posting time": {corrupt: "ZADD time: 1772366401 article:2", want: []string{
@@ -239,9 +238,6 @@ func TestCheckReportsInconsistencies(t *testing.T) {
 			"time:b: is not the intersection of group:b and time:",
 			"time:interesting: is not the intersection of group:interesting and time:",
 			"top:d:20492: holds article:3, which is not in time:",
-			"top:d:20513: holds article:1, which is not in time:",
-			"top:d:20513: holds article:2, which is not in time:",
-			"top:d:20513: holds article:5, which is not in time:",
 			"top:h:492324: holds article:1, which is not in time:",
 			"top:h:492324: holds article:2, which is not in time:",
 			"top:h:492324: holds article:5, which is not in time:",

@@ -75,7 +75,7 @@ func (r *Repo) foldPosted(p partition, groups []GroupName, folded string) {
 }
 
 // Fold folds the calendars of all articles and of some groups as far as that is due: articles of more than eight full
-// days ago leave the lists of hours for those of 32 days. Each day of a calendar is one call of a script. It is safe to
+// days ago leave the lists of hours for those of days and 32 days. Each day of a calendar is one call of a script. It is safe to
 // repeat and to interrupt, and a no-op without calendars. No caller needs it: a post folds the calendars that it enters.
 func (r *Repo) Fold(ctx context.Context, groups ...GroupName) error {
 	names := []GroupName{""}

@@ -1,4 +1,4 @@
--- fold.lua: fold one day of a calendar: its articles leave the lists of the hours for that of the 32 days.
+-- fold.lua: fold one day of a calendar: its articles leave the lists of the hours for those of the day and the 32 days.
 --
 -- KEYS[1]    clock: or clock:NAME  hash  fold pointer and peaks of the calendar
 -- KEYS[2]    top:d:DAY...          zset  the list of the day
@@ -36,24 +36,28 @@ local folded, now_folded = state.folded, (next_day or last + 1) - 1
 
 if first then
   local month = string.match(months, 'top:(m:%-?%d+)')
-  local peak, month_peak = state['p:d:' .. ARGV[1]], state['p:' .. month]
+  local peak, month_peak = state['p:d:' .. ARGV[1]] or -math.huge, state['p:' .. month]
   must_be_zset(days, months)
-  must_be_allowed('ZADD', months, 'HDEL', clock)
+  must_be_allowed('ZADD', days, 'ZADD', months, 'HDEL', clock)
   for i = 4, #KEYS do
     must_be_zset(KEYS[i])
     must_be_allowed('UNLINK', KEYS[i])
   end
 
-  for rank = 0, redis.call('ZCARD', days) - 1, 1000 do
-    local found, added = redis.call('ZRANGE', days, rank, rank + 999, 'WITHSCORES'), {}
-    for i = 1, #found, 2 do added[i], added[i + 1] = found[i + 1], found[i] end
-    redis.call('ZADD', months, unpack(added))
-  end
-  if peak and (not month_peak or peak > month_peak) then redis.call('HSET', clock, 'p:' .. month, peak) end
   for i = 4, #KEYS do
+    local hour = string.match(KEYS[i], 'top:(h:%-?%d+)')
+    for rank = 0, redis.call('ZCARD', KEYS[i]) - 1, 1000 do
+      local found, added = redis.call('ZRANGE', KEYS[i], rank, rank + 999, 'WITHSCORES'), {}
+      for k = 1, #found, 2 do added[k], added[k + 1] = found[k + 1], found[k] end
+      redis.call('ZADD', days, unpack(added))
+      redis.call('ZADD', months, unpack(added))
+    end
+    peak = math.max(peak, state['p:' .. hour] or peak)
     redis.call('UNLINK', KEYS[i])
-    redis.call('HDEL', clock, 'p:' .. string.match(KEYS[i], 'top:(h:%-?%d+)'))
+    redis.call('HDEL', clock, 'p:' .. hour)
   end
+  redis.call('HSET', clock, 'p:d:' .. ARGV[1], string.format('%d', peak))
+  if not month_peak or peak > month_peak then redis.call('HSET', clock, 'p:' .. month, string.format('%d', peak)) end
 end
 if not folded or folded < now_folded then
   folded = now_folded

@@ -36,7 +36,7 @@ cast:alice:641: [{1.7723664e+09 1}], ends: true
 cast:bob:641: [{1.7723664e+09 1} {1.7723664e+09 2}], ends: true
 cast:carol:641: [{1.7723664e+09 1}], ends: true
 cast:dave:641: [{1.7723664e+09 -2}], ends: true
-clock:: map[folded:20504 front:492324 front_since:492325 p:d:20513:3 p:h:492324:3], ends: false
+clock:: map[folded:20504 front:492324 front_since:492325 p:h:492324:3], ends: false
 deleted:: [{1.7723664e+09 article:2}], ends: false
 downvoted:2: [user:dave], ends: true
 events:: [map[article:1 by:alice downvotes:0 kind:posted revision:1 score:1772366832 to:go redis votes:1] map[article:2 by:bob downvotes:0 kind:posted revision:1 score:1772366832 to: votes:1] map[article:1 by:bob downvotes:0 kind:voted revision:2 score:1772367264 to:1 votes:2] map[article:1 by:carol downvotes:0 kind:voted revision:3 score:1772367696 to:1 votes:3] map[article:2 by:dave downvotes:1 kind:voted revision:2 score:1772366400 to:-1 votes:0] map[article:2 by:bob downvotes:1 kind:regrouped revision:3 score:1772366400 to:go votes:0] map[article:2 by:mod downvotes:1 kind:deleted revision:4 score:1772366400 to: votes:0]], ends: false
@@ -55,7 +55,6 @@ score:go: [{1.772367696e+09 article:1}], ends: true
 sizes:: [{-1 go} {-1 redis}], ends: false
 time:: [{1.7723664e+09 article:1}], ends: false
 time:go: [{1.7723664e+09 article:1}], ends: true
-top:d:20513: [{3 article:1}], ends: false
 top:h:492324: [{3 article:1}], ends: false
 voted:1: [user:alice user:bob user:carol], ends: true
 voted:2: [user:bob], ends: true

@@ -12,7 +12,8 @@
 
 local article, member = KEYS[1], ARGV[1]
 local calendar = {clock = KEYS[2], hours = KEYS[3], days = KEYS[4], months = KEYS[5]}
-local votes, listed = whole(redis.call('HGET', article, 'votes')), tonumber(redis.call('ZSCORE', calendar.days, member) or nil)
+local votes = whole(redis.call('HGET', article, 'votes'))
+local listed = tonumber(redis.call('ZSCORE', calendar.hours, member) or redis.call('ZSCORE', calendar.days, member) or nil)
 if not votes or not listed or votes == listed then return {'OK', 0} end
 check_calendar(calendar)
 schedule(calendar, member, votes)

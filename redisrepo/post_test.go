@@ -26,7 +26,7 @@ func TestPostStoresTheHashAndIndexes(t *testing.T) {
 article:1: map[cast:1 downvotes:0 groups:c-x go lang link:https://go.dev poster:user:alice revision:1 text: a
 b  time:%[1]d title:Go votes:1], ends: false
 cast:alice:641: [{%[2]v 1}], ends: true
-clock:: map[folded:20504 front:492324 front_since:492325 p:d:20513:1 p:h:492324:1], ends: false
+clock:: map[folded:20504 front:492324 front_since:492325 p:h:492324:1], ends: false
 events:: [map[article:1 by:alice downvotes:0 kind:posted revision:1 score:%[4]d to:c-x go lang votes:1]], ends: false
 group:c-x: [article:1], ends: false
 group:go: [article:1], ends: false
@@ -38,7 +38,6 @@ posted:alice: [{%[2]v article:1}], ends: false
 score:: [{%[3]v article:1}], ends: false
 sizes:: [{-1 c-x} {-1 go} {-1 lang}], ends: false
 time:: [{%[2]v article:1}], ends: false
-top:d:20513: [{1 article:1}], ends: false
 top:h:492324: [{1 article:1}], ends: false
 voted:1: [user:alice], ends: true
 `, opened.Unix(), float64(opened.Unix()), float64(opened.Unix()+432), opened.Unix()+432)

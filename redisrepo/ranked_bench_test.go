@@ -154,12 +154,12 @@ func postRanked(b *testing.B, client *redis.Client, articles, days int) {
 	for n := 1; n <= articles; n++ {
 		posted := now - length + length*int64(n)/int64(articles)
 		votes := math.Floor(math.Exp(math.Abs(random.NormFloat64()) * 1.9))
-		second := fmt.Sprintf("top:h:%d", posted/hourOf)
+		keys := []string{fmt.Sprintf("top:h:%d", posted/hourOf)}
 		if posted/dayOf <= folded {
-			second = fmt.Sprintf("top:m:%d", posted/monthOf)
+			keys = []string{fmt.Sprintf("top:d:%d", posted/dayOf), fmt.Sprintf("top:m:%d", posted/monthOf)}
 		}
 		member := "article:" + strconv.Itoa(n)
-		for _, key := range []string{fmt.Sprintf("top:d:%d", posted/dayOf), second} {
+		for _, key := range keys {
 			lists[key] = append(lists[key], redis.Z{Score: votes, Member: member})
 			peak := strings.Replace(key, "top:", "p:", 1)
 			peaks[peak] = max(peaks[peak], votes)

@@ -34,25 +34,19 @@ type calendarPart struct {
 	// near is the time around which articles of a list may have keys that differ much for the same votes, so that short
 	// lists are read there.
 	near int64
-	// hours and days are how far from near hours are read instead of days, and days instead of 32 days; seconds.
-	hours, days int64
+	days int64 // how far from near days are read instead of 32 days, seconds
 }
 
-// lists returns lists without common articles that have all articles of the part: few, since naming one takes Redis as
-// long as looking at an article. Of a period that is less than half inside the part, shorter lists are taken, as most
+// lists returns lists without common articles that have all articles of the part: those of hours for days that are not
+// folded, and few for the others, since naming one takes Redis as long as looking at an article. Of a period that is less than half inside the part, shorter lists are taken, as most
 // articles of the whole list would be looked at in vain.
 func (c calendarPart) lists() (runs []calendarRun) {
 	if c.low > c.high {
 		return nil
 	}
 	first, last := floorDiv(c.low, daySeconds), floorDiv(c.high, daySeconds)
-	for d := max(first, c.folded+1); d <= last; d++ {
-		if c.splits(d*daySeconds, (d+1)*daySeconds, c.hours) {
-			from, to := max(floorDiv(c.low, hourSeconds), 24*d), min(floorDiv(c.high, hourSeconds), 24*d+23)
-			runs = addRun(runs, "h", from, to)
-		} else {
-			runs = addRun(runs, "d", d, d)
-		}
+	if unfolded := max(first, c.folded+1); unfolded <= last {
+		runs = addRun(runs, "h", max(floorDiv(c.low, hourSeconds), 24*unfolded), floorDiv(c.high, hourSeconds))
 	}
 	if c.folded == notFolded {
 		return runs
@@ -60,7 +54,7 @@ func (c calendarPart) lists() (runs []calendarRun) {
 	last = min(last, c.folded)
 	for m := floorDiv(first, monthDays); m <= floorDiv(last, monthDays) && first <= last; m++ {
 		end := min((m+1)*monthSeconds, (c.folded+1)*daySeconds)
-		if c.splits(m*monthSeconds, end, c.days) {
+		if c.splits(m*monthSeconds, end) {
 			runs = addRun(runs, "d", max(first, m*monthDays), min(last, m*monthDays+monthDays-1))
 		} else {
 			runs = addRun(runs, "m", m, m)
@@ -70,10 +64,10 @@ func (c calendarPart) lists() (runs []calendarRun) {
 }
 
 // splits reports whether shorter lists are read for the times from start to before end, also if they are within a
-// distance from near.
-func (c calendarPart) splits(start, end, distance int64) bool {
+// distance of days from near.
+func (c calendarPart) splits(start, end int64) bool {
 	inside := min(end-1, c.high) - max(start, c.low) + 1
-	return 2*inside < min(end-1, c.now)-start+1 || distance > 0 && start < c.near+distance && end > c.near-distance
+	return 2*inside < min(end-1, c.now)-start+1 || c.days > 0 && start < c.near+c.days && end > c.near-c.days
 }
 
 func addRun(runs []calendarRun, kind string, from, to int64) []calendarRun {

@@ -116,12 +116,11 @@ func (r *Repo) rankedCalls(l RankedList, at rankedCursor, count int) (calls []*r
 func (c *calendarPart) shorten(formula RankFormula, at rankedCursor) {
 	switch formula {
 	case RankGravity:
-		c.near, c.hours = at.instant, 2*daySeconds
-		if at.row > 50 {
-			c.hours, c.days = 9*daySeconds, 2*monthSeconds
+		if c.near = at.instant; at.row > 50 {
+			c.days = 2 * monthSeconds
 		}
 	case RankLinear, RankHalfLife:
-		c.near, c.hours, c.days = c.high, 2*daySeconds, 8*daySeconds
+		c.near, c.days = c.high, 8*daySeconds
 		if at.row > 0 {
 			c.near = min(c.high, at.key)
 		}

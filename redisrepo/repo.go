@@ -33,9 +33,9 @@
 //	                         dropped; expires VoteHistory after the last vote that can be cast
 //	top:h:<hour>, top:d:<day>, top:m:<month>
 //	                 zset    the calendar: article:<n> by net votes, of those posted in this hour, day or
-//	                         32 days since 1970. Each article is in the list of its day, and in that of
-//	                         its hour until the day is folded, later in that of its month. With
-//	                         Rules.GroupTop also one for each group, top:d:<day>:<name>
+//	                         32 days since 1970. Each article is in the list of its hour until the day is
+//	                         folded, later in those of its day and its month. With Rules.GroupTop also one
+//	                         for each group, top:d:<day>:<name>
 //	clock:           hash    folded, the last folded day, missing before the first; p:<list>, the peak of
 //	                         each list, such as p:d:20715: no article of it has more votes, and a list
 //	                         without one is empty; front, front_since, ranked: see frontpage.go.

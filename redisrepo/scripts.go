@@ -1,12 +1,14 @@
 package redisrepo
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -62,9 +64,9 @@ func script(name string) *redis.Script {
 
 // voteText is vote.lua for a site with these rules.
 func voteText(rules Rules) string {
-	ranking, blocks, first := fmt.Sprintf("local vote_score = %d\n", rules.VoteScore), []string{"linear"}, 11
+	blocks, first := []string{"linear"}, 11
 	if rules.Ranking != Linear {
-		ranking, blocks = fmt.Sprintf("local ranking = '%s'\n", rules.rankingText()), []string{"decaying"}
+		blocks = []string{"decaying"}
 	}
 	if features := rules.features(); features != "" {
 		first = 18
@@ -73,15 +75,32 @@ func voteText(rules Rules) string {
 	if rules.FrontPages > 0 && !rules.Calendar {
 		blocks = append(blocks, "front_alone")
 	}
-	if rules.Events > 0 {
-		ranking += fmt.Sprintf("local max_events, milestones = '%d', {%s}\n", rules.Events, strings.Trim(strings.ReplaceAll(fmt.Sprint(rules.Milestones), " ", ", "), "[]"))
+	var milestones, crosses []string
+	for _, votes := range rules.Milestones {
+		milestones = append(milestones, strconv.Itoa(votes))
+		crosses = append(crosses, fmt.Sprintf("lowest < %d and highest >= %[1]d", votes))
 	}
-	if rules.VoteHistory != NoHistory {
-		ranking += fmt.Sprintf("local history = %d\n", seconds(rules.VoteHistory))
+	values := map[string]string{
+		"VOTE_SCORE":    strconv.Itoa(rules.VoteScore),
+		"RANKING":       "'" + rules.rankingText() + "'",
+		"WINDOW":        strconv.FormatInt(seconds(rules.VotingWindow), 10),
+		"MARGIN":        strconv.FormatInt(seconds(voterMargin), 10),
+		"INTERESTING":   strconv.Itoa(rules.InterestingVotes),
+		"EVENTS":        strconv.Itoa(rules.Events),
+		"MILESTONES":    strings.Join(milestones, ", "),
+		"CROSSES":       cmp.Or(strings.Join(crosses, " or "), "false"),
+		"HISTORY":       strconv.FormatInt(seconds(rules.VoteHistory), 10),
+		"FRONT_HOURS":   strconv.FormatInt(rules.frontHours(), 10),
+		"FIRST_LISTING": strconv.Itoa(first),
 	}
-	return fmt.Sprintf("%slocal window, margin, interesting_votes, front_hours, first_listing = %d, %d, %d, %d, %d\n%s",
-		ranking, seconds(rules.VotingWindow), seconds(voterMargin), rules.InterestingVotes, rules.frontHours(), first, withShared(withBlocks(readLua("vote.lua"), blocks)))
+	text := luaRule.ReplaceAllStringFunc(withBlocks(readLua("vote.lua"), blocks), func(name string) string {
+		return cmp.Or(values[name], name)
+	})
+	return withShared(text)
 }
+
+// luaRule matches the names in capitals that voteText knows, besides those of Redis.
+var luaRule = regexp.MustCompile(`\b[A-Z_]+\b`)
 
 // withBlocks returns a script without its blocks between the lines "-- begin NAME" and "-- end NAME" of other names.
 func withBlocks(source string, names []string) string {

@@ -117,13 +117,13 @@ local function must_be_stream(key)
   redis.call('XLEN', key)
 end
 
--- tell appends a change to the change feed, which then drops its oldest entries beyond about max_events; nil: the site has
--- no feed. by is the member of the user who made the change. to is the position after a vote, the net votes of a
+-- tell appends a change to the change feed, which then drops its oldest entries beyond about max_events, and returns its id;
+-- nil: the site has no feed. by is the member of the user who made the change. to is the position after a vote, the net votes of a
 -- milestone, and else the article's groups. Names of fields that are always the same take no memory, and numbers are
 -- formatted here since Redis takes longer for it.
 local function tell(events, max_events, kind, member, revision, votes, downvotes, score, by, to)
   if max_events then
-    redis.call('XADD', events, 'MAXLEN', '~', max_events, '*', 'kind', kind, 'article', string.sub(member, 9),
+    return redis.call('XADD', events, 'MAXLEN', '~', max_events, '*', 'kind', kind, 'article', string.sub(member, 9),
       'revision', string.format('%d', revision), 'votes', string.format('%d', votes), 'downvotes', string.format('%d', downvotes),
       'score', score, 'by', string.sub(by, 6), 'to', type(to) == 'number' and string.format('%d', to) or to)
   end
@@ -232,12 +232,13 @@ local function calendars_at(first, groups, features)
   return calendars
 end
 
--- schedule puts an article into the two lists of a checked calendar for its posting time, with its votes, and raises their
--- peaks: no article of a list has more votes. A list that has an article has a peak.
+-- schedule puts an article into the lists of a checked calendar for its posting time, with its votes, and raises their peaks:
+-- no article of a list has more votes. That is the list of the hour, and when the day is folded those of the day and the 32
+-- days. A list that has an article has a peak.
 local function schedule(calendar, member, votes)
   if calendar.begins then redis.call('HSET', calendar.clock, 'folded', calendar.begins) end
   local is_folded = calendar.folded and tonumber(string.match(calendar.days, 'd:(%-?%d+)')) <= calendar.folded
-  for _, list in ipairs({calendar.days, is_folded and calendar.months or calendar.hours}) do
+  for _, list in ipairs(is_folded and {calendar.days, calendar.months} or {calendar.hours}) do
     redis.call('ZADD', list, votes, member)
     local peak_of = 'p:' .. string.match(list, 'top:(%a:%-?%d+)')
     local peak = tonumber(redis.call('HGET', calendar.clock, peak_of))

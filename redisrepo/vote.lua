@@ -37,241 +37,314 @@
 --         {'STALE', groups, '', '', time}  ARGV[2] differs from these groups, or the keys from those of this posting
 --                               time: call again with them
 --         {'UNLISTED', poster, time}  the hash does not list the groups: call adopt.lua, and again
--- The rules are not among the arguments, which cost time for each vote: voteText in scripts.go defines them before
--- the script, and leaves out the blocks of other rankings. vote_score is the worth of one vote in seconds, ranking any
--- other ranking, as worth in shared.lua takes it, window the voting window in seconds, margin how much longer the voters
--- are kept, interesting_votes the net votes that make an article interesting.
--- max_events is how many events the change feed keeps, milestones the net votes that make an event.
--- With cast, history is how long votes are kept in cast:USER:MONTH, seconds, or 0: for ever.
--- front_hours is for how many hours front pages are kept, first_listing the index in KEYS of the first listing. Blocks of
--- features that are off are left out, and the blocks keyed, with KEYS[11] to [17], if all are: then first_listing is 11.
--- A line define puts functions of shared.lua where only some calls need them.
+-- The rules are not among the arguments, which cost time for each vote: voteText in scripts.go puts their values in the
+-- place of the names in capitals, and leaves out the blocks of what is off. VOTE_SCORE is the worth of one vote in seconds,
+-- RANKING any other ranking, as worth in shared.lua takes it, WINDOW the voting window in seconds, MARGIN how much longer
+-- the voters are kept, INTERESTING the net votes that make an article interesting. EVENTS is how many events the change feed
+-- keeps, MILESTONES the net votes that make an event, CROSSES whether the votes pass one of them, HISTORY how long votes are
+-- kept in cast:USER:MONTH, seconds, or 0: for ever, FRONT_HOURS for how many hours front pages are kept, and FIRST_LISTING the
+-- index in KEYS of the first listing: 11 without the blocks keyed, with KEYS[11] to [17]. A line define puts functions of
+-- shared.lua where only some calls need them.
 -- Safe to run twice: the second run finds the positions set and changes nothing.
+--
+-- Other scripts check all types and rights before their first write. That would be a quarter of a vote's time, so this one
+-- undoes what it did when a command fails, and checks only what it could not undo.
 
-local call = redis.call
-local article, voted, downvoted, times, scores = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local channel, audit = KEYS[6], KEYS[7]
-local member, groups, known_time, known_title = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-
-local time = call('ZSCORE', times, member)
-local hash = call('HMGET', article, 'votes', 'downvotes', 'groups', 'revision', 'title', 'uncounted', 'cast')
-local votes, downvotes, revision = whole(hash[1] or '0'), whole(hash[2] or '0'), whole(hash[4] or '0')
-local hash_groups, uncounted = hash[3], hash[6] == '1'
-if not time then return {'NOT_FOUND'} end
-local corrupt = 'CORRUPT votes, revision or score of ' .. member
-if not votes or not downvotes or not revision then return redis.error_reply(corrupt) end
-local now = tonumber(now_or(ARGV[5]))
-if now > time + window then return {'CLOSED'} end
-if hash_groups and hash_groups ~= groups then return {'STALE', hash_groups, '', '', time} end
--- begin keyed
-if hash_groups and time ~= known_time and not posted_in(KEYS[12], time) then return {'STALE', hash_groups, '', '', time} end
--- end keyed
-
-local poster = uncounted and call('HGET', article, 'poster')
-local reply = {'OK', votes, downvotes, revision, 0}
-local changes, after, only_upvotes, recorded = {}, votes, true, false
--- begin events
-local passes = false -- a milestone, perhaps not for the first time
--- end events
-for i = 6, #ARGV, 2 do
-  local first = string.byte(ARGV[i]) -- of -1, 0 or 1
-  local position = first == 45 and -1 or first - 48
-  local voter = string.sub(ARGV[i], first == 45 and 4 or 3)
-  local up = call('SISMEMBER', voted, voter)
-  local down = (downvotes > 0 or position == -1) and call('SISMEMBER', downvoted, voter) or 0
-  local before = up - down
-  if position ~= before and voter == poster then
-    reply[#reply + 1] = 2
-  else
-    reply[#reply + 1] = before
-    if position ~= before or up + down == 2 then -- 2: a legacy client upvoted over a downvote
-      changes[#changes + 1] = {voter, position, up, down, ARGV[i], ARGV[i + 1], KEYS[#KEYS - (#ARGV - i - 1) / 2]}
--- begin events
-      for m = 1, #milestones do passes = passes or after < milestones[m] and after + position - before >= milestones[m] end
--- end events
-      after = after + position - before
-      only_upvotes = only_upvotes and position == 1 and up + down == 0
-      recorded = recorded or ARGV[i + 1] ~= ''
-    end
-  end
-end
-
--- PTTL is -2 for a set without members. The first upvote on a legacy client's article is its poster's, so it is known
--- without the set, too.
-local voted_left = call('PTTL', voted)
-local downvoted_left = (downvotes > 0 or not only_upvotes) and call('PTTL', downvoted)
-if voted_left == -2 and (uncounted or votes + downvotes > (hash_groups and 0 or 1)) or downvotes > 0 and downvoted_left == -2 then
-  return {'CLOSED'} -- the window was shorter once, so the voters have been forgotten
-end
-if not hash_groups then return {'UNLISTED', call('HGET', article, 'poster') or '', time} end
-if time ~= known_time or (hash[5] or '') ~= known_title then reply[5] = {time, call('HGETALL', article)} end
-if #changes == 0 then return reply end
-
--- All types and rights are checked before the first write, except those of the ranking, which it is to.
-local listings = {}
 local last_listing = #KEYS
 -- begin cast
 last_listing = last_listing - (#ARGV - 5) / 2
+local function cast_of(change) return KEYS[#KEYS - (#ARGV - change[5] - 1) / 2] end
 -- end cast
 -- begin group_top
-last_listing = first_listing - 1 + (last_listing - first_listing + 1) / 5
+last_listing = FIRST_LISTING - 1 + (last_listing - FIRST_LISTING + 1) / 5
 -- end group_top
-for i = first_listing, last_listing do
-  if call('ZCARD', KEYS[i]) > 0 then listings[#listings + 1] = KEYS[i] end
-end
-local interesting
-if votes >= interesting_votes or after >= interesting_votes then
-  if after >= interesting_votes and call('SISMEMBER', KEYS[8], member) == 1 then -- it stays
-    if call('ZCARD', KEYS[9]) > 0 then listings[#listings + 1] = KEYS[9] end
-  else
-    -- define check_group
-    interesting = {members = KEYS[8], by_score = KEYS[9], by_time = KEYS[10]}
-    check_group(interesting, member)
-  end
-end
--- begin calendar
-local unit = #KEYS[11] - 1 -- where the list's unit and number begin, after the tag and top:
-local p_hour, p_day = 'p:' .. string.sub(KEYS[12], unit), 'p:' .. string.sub(KEYS[13], unit)
-local p_month = 'p:' .. string.sub(KEYS[14], unit)
-local clock = call('HMGET', KEYS[11], 'folded', p_day, p_hour, p_month, 'front')
-local folded, after_text = clock[1], string.format('%d', after)
-local young, p_young, peak = KEYS[12], p_hour, clock[3] -- the list besides that of the day
-if folded and tonumber(string.sub(p_day, 5)) <= tonumber(folded) then young, p_young, peak = KEYS[14], p_month, clock[4] end
-local raises_day, raises_young = not clock[2] or after > tonumber(clock[2]), not peak or after > tonumber(peak)
-must_be_zset(KEYS[13], young)
-must_be_allowed('ZADD', KEYS[13], 'ZADD', young)
-if raises_day or raises_young then must_be_allowed('HSET', KEYS[11]) end
--- end calendar
--- begin group_top
-local schedules = {}
-for k = last_listing + 1, last_listing + 4 * (last_listing - first_listing + 1), 4 do
-  local calendar = {clock = KEYS[k], hours = KEYS[k + 1], days = KEYS[k + 2], months = KEYS[k + 3]}
-  check_calendar(calendar, KEYS[11])
-  schedules[#schedules + 1] = calendar
-end
--- end group_top
-local first_record = recorded and call('HLEN', audit) == 0
-local kept = time_to_keep(time, window, margin, now)
-local may_empty = #changes > 1 and not only_upvotes -- a set that loses its last member loses its expiry
-local renews_voted = may_empty or math.abs(voted_left - 1000 * kept) > 60000
-local renews_downvoted = downvoted_left and (may_empty or math.abs(downvoted_left - 1000 * kept) > 60000)
 
+-- What was done: the changed positions, the hash before, what was added to the score, and in which rankings.
+local changes, before, added, ranked = {}, nil, nil, {}
+-- begin calendar
+local raised = {} -- clocks with the field of a peak, and what it was
+-- end calendar
 -- begin events
-local reached = passes and whole(call('HGET', article, 'milestone') or '0') or 0
-if not reached then return redis.error_reply('CORRUPT milestone of ' .. member) end
-must_be_stream(KEYS[17])
-must_be_allowed('XADD', KEYS[17])
+local told, milestone = {}, nil -- the ids of the events; the milestone before, if one may be reached
 -- end events
-must_be_allowed(publication(channel), channel, 'HSET', article, 'SADD', voted)
-if renews_voted then must_be_allowed('EXPIRE', voted) end
-if renews_downvoted then must_be_allowed('EXPIRE', downvoted) end
-if not only_upvotes then must_be_allowed('SREM', voted, 'SADD', downvoted, 'SREM', downvoted) end
-if recorded then must_be_allowed('HSET', audit, 'EXPIRE', audit) end
-for i = 1, #listings do must_be_allowed('ZADD', listings[i]) end
-if interesting then
-  -- define must_be_changeable
-  must_be_changeable(interesting)
-end
--- begin cast
-local number, in_casts, before_votes = string.sub(member, 9), whole(hash[7]), votes
-for i = 1, #changes do
-  local change = changes[i]
-  local cast = change[7]
-  change[8] = call('ZCARD', cast)
-  must_be_allowed('ZADD', cast)
-  if change[8] == 0 then must_be_allowed('EXPIRE', cast) end
-  if change[8] >= 10000 then must_be_allowed('ZREMRANGEBYRANK', cast) end
-  if not only_upvotes then must_be_allowed('ZREM', cast) end
-end
--- end cast
 
--- begin front_alone
-local saved = call('HGET', KEYS[11], 'front')
--- end front_alone
--- begin calendar
-local saved = clock[5]
--- end calendar
--- begin front
-if not saved or math.floor(now / 3600) > tonumber(saved) then
-  -- define front_page save_front
-  save_front(KEYS[11], KEYS[15], scores, saved, front_hours, now)
-end
--- end front
--- begin linear
-local added = string.format('%d', (after - votes) * vote_score)
--- end linear
--- begin decaying
-local added = string.format('%d', worth(ranking, after) - worth(ranking, votes))
--- end decaying
-local score = call('ZADD', scores, 'XX', 'INCR', added, member)
-if not score then return redis.error_reply(corrupt) end
-for i = 1, #listings do call('ZADD', listings[i], 'XX', 'INCR', added, member) end
-local votes_text, downvotes_text, revision_text
-for i = 1, #changes do
-  local voter, position, up, down, vote, bucket = unpack(changes[i])
-  if up == 1 and position ~= 1 then call('SREM', voted, voter) end
-  if down == 1 and position ~= -1 then call('SREM', downvoted, voter) end
-  if up == 0 and position == 1 then call('SADD', voted, voter) end
-  if down == 0 and position == -1 then call('SADD', downvoted, voter) end
+local function vote()
+  local call, article, voted, downvoted, member = redis.call, KEYS[1], KEYS[2], KEYS[3], ARGV[1]
+  local time = call('ZSCORE', KEYS[4], member)
+  local hash = call('HMGET', article, 'votes', 'downvotes', 'revision', 'groups', 'title', 'uncounted'
 -- begin cast
-  local cast, size = changes[i][7], changes[i][8]
-  if position ~= 0 then call('ZADD', cast, string.format('%d', now), position == 1 and number or '-' .. number) end
-  if up == 1 and position ~= 1 then call('ZREM', cast, number) end
-  if down == 1 and position ~= -1 then call('ZREM', cast, '-' .. number) end
-  if size == 0 and history > 0 then
-    call('EXPIRE', cast, cast_expiry(time, window, history, now))
-  elseif size >= 10000 then -- 0 says that older votes are missing
-    call('ZREMRANGEBYRANK', cast, 0, 99)
-    call('ZADD', cast, now, '0')
-  end
+    , 'cast'
 -- end cast
-  if bucket ~= '' then call('HSET', audit, voter, string.format('%d %.0f %s', position, now, bucket)) end
-  votes, downvotes, revision = votes + position - up + down, downvotes - down + (position == -1 and 1 or 0), revision + 1
-  votes_text, downvotes_text, revision_text = string.format('%d', votes), string.format('%d', downvotes), string.format('%d', revision)
-  local its_score = score
-  if votes ~= after then
--- begin linear
-    its_score = string.format('%.17g', score - (after - votes) * vote_score)
--- end linear
--- begin decaying
-    its_score = string.format('%.17g', score - worth(ranking, after) + worth(ranking, votes))
--- end decaying
+  )
+  if not time then return {'NOT_FOUND'} end
+  local votes, downvotes, revision = tonumber(hash[1] or 0), tonumber(hash[2] or 0), tonumber(hash[3] or 0)
+  local groups, uncounted = hash[4], hash[6] == '1'
+  if not (votes and downvotes and revision) or (votes + downvotes + revision) % 1 > 0 then
+    return redis.error_reply('CORRUPT votes, downvotes or revision of ' .. member)
   end
-  publish(channel, 'voted', member, revision, votes, downvotes, its_score, groups, vote)
+  local posted, is_known = tonumber(time), time == ARGV[3]
+  local clock_time = ARGV[5] ~= '' and ARGV[5] or call('TIME')[1]
+  local now = tonumber(clock_time)
+  if now > posted + WINDOW then return {'CLOSED'} end
+  if groups and groups ~= ARGV[2] then return {'STALE', groups, '', '', time} end
+-- begin keyed
+  if groups and not is_known then
+    -- define posted_in
+    if not posted_in(KEYS[12], time) then return {'STALE', groups, '', '', time} end
+  end
+-- end keyed
+
+  local upward = downvotes == 0 -- whether no voter has or gets a downvote
+  for i = 6, #ARGV, 2 do upward = upward and string.byte(ARGV[i]) == 49 end -- 1
+  -- PTTL is -2 for a set without members. The first upvote on a legacy client's article is its poster's, so it is known
+  -- without the set, too.
+  local voted_left, downvoted_left = call('PTTL', voted), not upward and call('PTTL', downvoted)
+  if voted_left == -2 and (uncounted or votes + downvotes > (groups and 0 or 1)) or downvotes > 0 and downvoted_left == -2 then
+    return {'CLOSED'} -- the window was shorter once, so the voters have been forgotten
+  end
+  local poster = (uncounted or not groups) and call('HGET', article, 'poster')
+  if not groups then return {'UNLISTED', poster or '', time} end
+  local rest = 0
+  if not is_known or (hash[5] or '') ~= ARGV[4] then rest = {time, call('HGETALL', article)} end
+
+  before = hash
+  local reply = {'OK', votes, downvotes, revision, rest, 0}
+  local after, downvotes_after, recorded = votes, downvotes, false
 -- begin events
-  tell(KEYS[17], max_events, 'voted', member, revision_text, votes_text, downvotes_text, its_score, voter,
-    string.sub(vote, 1, position == -1 and 2 or 1))
-  for m = 1, passes and #milestones or 0 do
-    if votes >= milestones[m] and votes - position + up - down < milestones[m] and reached < milestones[m] then
-      reached = milestones[m]
-      call('HSET', article, 'milestone', reached)
-      tell(KEYS[17], max_events, 'milestone', member, revision, votes, downvotes, its_score, voter, reached)
+  local lowest, highest = votes, votes
+-- end events
+  for i = 6, #ARGV, 2 do
+    local text, voter, position, up, down = ARGV[i], nil, -1, nil, 0
+    local first = string.byte(text) -- of 1, 0 or -1
+    if first == 45 then voter = string.sub(text, 4) else voter, position = string.sub(text, 3), first - 48 end
+    if upward and voter ~= poster then
+      up = 1 - call('SADD', voted, voter)
+    else
+      up = call('SISMEMBER', voted, voter)
+      if downvotes > 0 or position == -1 then down = call('SISMEMBER', downvoted, voter) end
+    end
+    local old = up - down
+    reply[3 + i / 2] = old
+    if position ~= old and voter == poster then
+      reply[3 + i / 2] = 2
+    elseif position ~= old or up + down == 2 then -- 2: a legacy client upvoted over a downvote
+      changes[#changes + 1] = {voter, position, up, down, i}
+      after, downvotes_after = after + position - old, downvotes_after - down + (position == -1 and 1 or 0)
+      recorded = recorded or ARGV[i + 1] ~= ''
+-- begin events
+      if after > highest then highest = after elseif after < lowest then lowest = after end
+-- end events
     end
   end
+  if #changes == 0 then return reply end
+
+  local enters, interesting = votes >= INTERESTING or after >= INTERESTING, nil
+  local stays = enters and after >= INTERESTING and call('SISMEMBER', KEYS[8], member) == 1
+  local first_record = recorded and call('HLEN', KEYS[7]) == 0
+  if recorded or not upward or enters and not stays then
+    -- define must_be_zset publication must_be_allowed check_group must_be_changeable
+    must_be_allowed(publication(KEYS[6]), KEYS[6], 'HSET', article)
+    if not upward then must_be_allowed('SADD', voted, 'SREM', voted, 'SADD', downvoted, 'SREM', downvoted) end
+    if recorded then must_be_allowed('HSET', KEYS[7], 'EXPIRE', KEYS[7]) end
+    if enters and not stays then
+      interesting = {members = KEYS[8], by_score = KEYS[9], by_time = KEYS[10]}
+      check_group(interesting, member)
+      must_be_changeable(interesting)
+    end
+-- begin cast
+    for i = 1, #changes do
+      local key = cast_of(changes[i])
+      call('ZCARD', key)
+      must_be_allowed('ZADD', key, 'ZREM', key)
+    end
+-- end cast
+-- begin events
+    -- define must_be_stream
+    must_be_stream(KEYS[17])
+    must_be_allowed('XADD', KEYS[17])
 -- end events
-end
+  end
+
 -- begin calendar
-call('ZADD', KEYS[13], after_text, member)
-call('ZADD', young, after_text, member)
-if raises_day then call('HSET', KEYS[11], p_day, after_text) end
-if raises_young then call('HSET', KEYS[11], p_young, after_text) end
+  local peak_of = 'p:' .. string.sub(KEYS[12], #KEYS[11] - 1) -- what precedes the unit is 2 shorter than clock: and its tag
+  local clock = call('HMGET', KEYS[11], 'folded', peak_of, 'front')
+  local saved = clock[3]
+-- end calendar
+-- begin front_alone
+  local saved = call('HGET', KEYS[11], 'front')
+-- end front_alone
+-- begin front
+  if not saved or now >= (saved + 1) * 3600 then
+    -- define front_page must_be_allowed save_front
+    save_front(KEYS[11], KEYS[15], KEYS[5], saved, FRONT_HOURS, now)
+  end
+-- end front
+-- begin events
+  if CROSSES then milestone = call('HGET', article, 'milestone') or '0' end
+  local reached = tonumber(milestone or 0)
+  if not reached then error('CORRUPT milestone of ' .. member, 0) end
+-- end events
+  for i = 1, upward and 0 or #changes do
+    local voter, position, up, down = unpack(changes[i])
+    if up == 1 and position ~= 1 then call('SREM', voted, voter) end
+    if down == 1 and position ~= -1 then call('SREM', downvoted, voter) end
+    if up == 0 and position == 1 then call('SADD', voted, voter) end
+    if down == 0 and position == -1 then call('SADD', downvoted, voter) end
+  end
+-- begin linear
+  added = after - votes == 1 and 'VOTE_SCORE' or string.format('%d', (after - votes) * VOTE_SCORE)
+-- end linear
+-- begin decaying
+  added = string.format('%d', worth(RANKING, after) - worth(RANKING, votes))
+-- end decaying
+  local score = call('ZADD', KEYS[5], 'XX', 'INCR', added, member)
+  if not score then error('CORRUPT score of ' .. member, 0) end
+  ranked[1] = KEYS[5]
+  for i = stays and FIRST_LISTING - 1 or FIRST_LISTING, last_listing do
+    local listing = i < FIRST_LISTING and KEYS[9] or KEYS[i]
+    call('ZADD', listing, 'XX', 'INCR', added, member)
+    ranked[#ranked + 1] = listing
+  end
+
+  local number = string.sub(member, 9)
+  local votes_text, revision_text = string.format('%d', after), string.format('%d', revision + #changes)
+  local downvotes_text = downvotes_after == downvotes and hash[2] or string.format('%d', downvotes_after)
+-- begin calendar
+  local k, next_k = 11, last_listing + 1
+  while k do
+    if clock[1] and posted >= (clock[1] + 1) * 86400 then
+      call('ZADD', KEYS[k + 1], votes_text, member)
+      if not clock[2] or after > tonumber(clock[2]) then
+        call('HSET', KEYS[k], peak_of, votes_text)
+        raised[#raised + 1] = {KEYS[k], peak_of, clock[2]}
+      end
+    else
+      -- define must_be_zset must_be_allowed check_calendar schedule
+      local calendar = {clock = KEYS[k], hours = KEYS[k + 1], days = KEYS[k + 2], months = KEYS[k + 3]}
+      check_calendar(calendar, k > 11 and KEYS[11])
+      schedule(calendar, member, after)
+    end
+    k = nil
 -- end calendar
 -- begin group_top
-for i = 1, #schedules do schedule(schedules[i], member, after) end
+    if next_k <= last_listing + 4 * (last_listing - FIRST_LISTING + 1) then
+      k, next_k = next_k, next_k + 4
+      clock = call('HMGET', KEYS[k], 'folded', peak_of)
+    end
 -- end group_top
-call('HSET', article, 'votes', votes_text, 'downvotes', downvotes_text, 'revision', revision_text
+-- begin calendar
+  end
+-- end calendar
 -- begin cast
-  , in_casts and 'cast' or 'revision', in_casts and string.format('%d', in_casts + votes - before_votes) or revision_text
+  local casts = hash[7] and (hash[7] == hash[1] and votes_text or string.format('%d', hash[7] + after - votes))
 -- end cast
-)
-if renews_voted then call('EXPIRE', voted, kept) end
-if renews_downvoted then call('EXPIRE', downvoted, kept) end
-if first_record then call('EXPIRE', audit, kept) end
-if interesting then
-  -- define enter leave
-  local change = after >= interesting_votes and enter or leave
-  change(interesting, member, score, time)
+  call('HSET', article, 'votes', votes_text, 'downvotes', downvotes_text, 'revision', revision_text
+-- begin cast
+    , casts and 'cast' or 'votes', casts or votes_text
+-- end cast
+  )
+  local kept = posted + WINDOW + MARGIN - now
+  local low, high = 1000 * kept - 60000, 1000 * kept + 61000
+  local may_empty = #changes > 1 and not upward -- a set that loses its last member loses its expiry
+  if may_empty or voted_left < low or voted_left > high then call('EXPIRE', voted, math.ceil(kept)) end
+  if downvoted_left and (may_empty or downvoted_left < low or downvoted_left > high) then
+    call('EXPIRE', downvoted, math.ceil(kept))
+  end
+
+  if interesting then
+    -- define enter leave
+    local change = after >= INTERESTING and enter or leave
+    change(interesting, member, score, time)
+  end
+
+  for i = 1, #changes do
+    local voter, position, up, down, argument = unpack(changes[i])
+    local bucket = ARGV[argument + 1]
+    if bucket ~= '' then call('HSET', KEYS[7], voter, string.format('%d %.0f %s', position, now, bucket)) end
+-- begin cast
+    local key = cast_of(changes[i])
+    local size = call('ZCARD', key)
+    if position ~= 0 then call('ZADD', key, clock_time, position == 1 and number or '-' .. number) end
+    if size == 0 and HISTORY > 0 then
+      -- define cast_expiry
+      call('EXPIRE', key, cast_expiry(time, WINDOW, HISTORY, now))
+    elseif size >= 10000 then -- 0 says that older votes are missing
+      call('ZREMRANGEBYRANK', key, 0, 99)
+      call('ZADD', key, clock_time, '0')
+    end
+    if up == 1 and position ~= 1 then call('ZREM', key, number) end
+    if down == 1 and position ~= -1 then call('ZREM', key, '-' .. number) end
+-- end cast
+    votes, downvotes, revision = votes + position - up + down, downvotes - down + (position == -1 and 1 or 0), revision + 1
+    local its_score, its_votes, its_downvotes, its_revision = score, votes_text, downvotes_text, revision_text
+    if i < #changes then
+      its_votes, its_downvotes = string.format('%d', votes), string.format('%d', downvotes)
+      its_revision = string.format('%d', revision)
+-- begin linear
+      its_score = string.format('%.17g', score - (after - votes) * VOTE_SCORE)
+-- end linear
+-- begin decaying
+      its_score = string.format('%.17g', score - worth(RANKING, after) + worth(RANKING, votes))
+-- end decaying
+    end
+-- begin events
+    told[#told + 1] = call('XADD', KEYS[17], 'MAXLEN', '~', EVENTS, '*', 'kind', 'voted', 'article', number,
+      'revision', its_revision, 'votes', its_votes, 'downvotes', its_downvotes, 'score', its_score,
+      'by', string.sub(voter, 6), 'to', string.sub(ARGV[argument], 1, position == -1 and 2 or 1))
+    for _, votes_wanted in ipairs(milestone and {MILESTONES} or {}) do
+      if votes >= votes_wanted and votes - position + up - down < votes_wanted and reached < votes_wanted then
+        -- define tell
+        reached = votes_wanted
+        call('HSET', article, 'milestone', reached)
+        told[#told + 1] = tell(KEYS[17], EVENTS, 'milestone', member, revision, votes, downvotes, its_score, voter, reached)
+      end
+    end
+-- end events
+    call(string.byte(KEYS[6]) == 123 and 'SPUBLISH' or 'PUBLISH', KEYS[6], 'voted ' .. member .. ' ' .. its_revision .. ' '
+      .. its_votes .. ' ' .. its_downvotes .. ' ' .. its_score .. ' ' .. groups .. '\n' .. ARGV[argument])
+  end
+  if first_record then call('EXPIRE', KEYS[7], math.ceil(kept)) end
+
+  reply[2], reply[3], reply[4] = votes, downvotes, revision
+  return reply
 end
 
-reply[2], reply[3], reply[4] = votes, downvotes, revision
-return reply
+local ok, reply = pcall(vote)
+if ok then return reply end
+
+local function undo(...) redis.pcall(...) end -- of a command that was not run, it changes nothing or fails, too
+local function restore(hash, field, text)
+  if text then undo('HSET', hash, field, text) else undo('HDEL', hash, field) end
+end
+local member, number = ARGV[1], string.sub(ARGV[1], 9)
+for i = 1, #changes do
+  local voter, position, up, down = unpack(changes[i])
+  undo(up == 1 and 'SADD' or 'SREM', KEYS[2], voter)
+  undo(down == 1 and 'SADD' or 'SREM', KEYS[3], voter)
+-- begin cast
+  if position ~= 0 then undo('ZREM', cast_of(changes[i]), position == 1 and number or '-' .. number) end
+-- end cast
+end
+for i = 1, #ranked do undo('ZADD', ranked[i], 'XX', 'INCR', -added, member) end
+if #changes > 0 then
+  restore(KEYS[1], 'votes', before[1])
+  restore(KEYS[1], 'downvotes', before[2])
+  restore(KEYS[1], 'revision', before[3])
+-- begin cast
+  restore(KEYS[1], 'cast', before[7])
+-- end cast
+-- begin calendar
+  for i = 12, 14 do undo('ZADD', KEYS[i], 'XX', before[1] or '0', member) end
+  for i = 1, #raised do restore(unpack(raised[i])) end
+-- end calendar
+-- begin group_top
+  for i = last_listing + 1, last_listing + 4 * (last_listing - FIRST_LISTING + 1) do
+    undo('ZADD', KEYS[i], 'XX', before[1] or '0', member) -- every fourth one is a clock
+  end
+-- end group_top
+end
+-- begin events
+for i = 1, #told do undo('XDEL', KEYS[17], told[i]) end
+if milestone then restore(KEYS[1], 'milestone', milestone ~= '0' and milestone) end
+-- end events
+return type(reply) == 'string' and {err = reply} or reply
