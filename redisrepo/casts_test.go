@@ -209,11 +209,8 @@ func TestCastVotesOverPartitionsAndMonths(t *testing.T) {
 					}
 					s.vote(id, user, vote)
 					delete(votes[user], id)
-					switch vote {
-					case up:
-						votes[user][id] = cast{s.clock.now().Unix(), fmt.Sprint(int(id)), up}
-					case down:
-						votes[user][id] = cast{s.clock.now().Unix(), fmt.Sprint(-int(id)), down}
+					if vote != none {
+						votes[user][id] = cast{s.clock.now().Unix(), fmt.Sprint(int(vote) * int(id)), vote}
 					}
 				}
 			}
@@ -236,7 +233,7 @@ func TestCastVotesOverPartitionsAndMonths(t *testing.T) {
 								t.Fatalf("CastVotes = %d votes, %+v, %v", len(page), info, err)
 							}
 							for _, v := range page {
-								got = append(got, cast{v.At.Unix(), strings.Replace(fmt.Sprint(int(v.Vote)*int(v.Article)), "+", "", 1), v.Vote})
+								got = append(got, cast{v.At.Unix(), fmt.Sprint(int(v.Vote) * int(v.Article)), v.Vote})
 							}
 							if !info.HasNextPage {
 								break
