@@ -22,7 +22,7 @@ func TestAccountsGetNamesOfTheirOwn(t *testing.T) {
 			{"b", "Alice", "Alice-2"},
 			{"c", "alice", "alice-3"},
 			{"d", "ＡＬＩＣＥ", "ＡＬＩＣＥ-4"}, // full-width letters
-			{"a", "Alicia", "Alice"},   // a name is kept
+			{"a", "Alicia", "Alice"},  // a name is kept
 			{"e", "Alicia", "Alicia"},
 			{"f", "alice-2", "alice-2-2"},
 			{"b", "Alice", "Alice-2"},

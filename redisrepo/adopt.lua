@@ -46,8 +46,7 @@ local kept = time_to_keep(time, window, margin, now_or(now))
 local knows_voter = tonumber(hash[3] or '0') == 1 and not hash[4] and kept >= tonumber(margin) and redis.call('SCARD', voted) == 0
 local groups_of = {} -- their keys follow those of the sets
 for i = 1, string.find(features, 'group_top', 1, true) and #names or 0 do
-  local k = 10 + #names + 4 * i
-  groups_of[i] = {clock = KEYS[k], hours = KEYS[k + 1], days = KEYS[k + 2], months = KEYS[k + 3]}
+  groups_of[i] = {calendar = calendar_at(10 + #names + 4 * i)}
 end
 local votes = whole(hash[3] or '0')
 local calendars = votes and calendars_at(7, groups_of, features) or {} -- other scripts report votes that are no number

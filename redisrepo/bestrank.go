@@ -44,7 +44,7 @@ func (r *Repo) FrontRanks(ctx context.Context, hours int) (*FrontRanks, error) {
 	if hours < 1 || hours > MaxFrontHours {
 		return nil, refuse(Invalid, "hours", "hours is between 1 and %d, not %d", MaxFrontHours, hours)
 	}
-	now := hourOf(float64(r.now().Unix()))
+	now := r.thisHour()
 	first := now - hour(hours) + 1
 	pages, err := r.readFront(ctx, first, strconv.FormatInt(int64(now), 10))
 	if err != nil {
@@ -154,7 +154,7 @@ func (r *Repo) enterRanks(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	now := hourOf(float64(r.now().Unix()))
+	now := r.thisHour()
 	for r.best.until < now {
 		if err := r.mayWrite(ctx); err != nil {
 			return err

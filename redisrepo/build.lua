@@ -39,7 +39,7 @@ for i = 4, #ARGV do
   local member = ARGV[i]
   local time, hash = redis.call('ZSCORE', times, member), redis.call('HMGET', articles[i], 'votes', 'groups')
   local votes, is_in = whole(hash[1] or '0'), group == '' or string.find(' ' .. (hash[2] or '') .. ' ', ' ' .. group .. ' ', 1, true)
-  local hour = time and math.floor(math.max(-9e12, math.min(9e12, tonumber(time))) / 3600)
+  local hour = time and hour_of(time)
   if votes and is_in and hour and math.floor(hour / 24) == day then
     if is_folded then
       put(day_list, 'p:d:' .. ARGV[2], votes, member)

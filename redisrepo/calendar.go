@@ -2,7 +2,6 @@ package redisrepo
 
 import (
 	"math"
-	"strconv"
 	"strings"
 )
 
@@ -17,12 +16,12 @@ type placement struct {
 // hour is a number of hours since 1970.
 type hour int64
 
-// maxTime bounds times, Unix seconds, as posted_in in shared.lua does.
+// maxTime bounds times, Unix seconds, as hour_of in shared.lua does.
 const maxTime = 9e12
 
 // hourOf is the hour of a posting time, Unix seconds.
 func hourOf(time float64) hour {
-	return hour(math.Floor(max(-maxTime, min(maxTime, time)) / 3600))
+	return hour(math.Floor(max(-maxTime, min(maxTime, time)) / hourSeconds))
 }
 
 // hourOfText is hourOf for a time as Redis replies it. A script that gets the hour of an invalid one replies STALE.
@@ -34,37 +33,19 @@ func hourOfText(time string) hour {
 	return hourOf(seconds)
 }
 
+// thisHour is the hour of the clock.
+func (r *Repo) thisHour() hour { return hourOf(float64(r.now().Unix())) }
+
 func (h hour) day() int64 { return floorDiv(int64(h), 24) }
 
-// month is the number of a period of 32 days.
-func (h hour) month() int64 { return floorDiv(h.day(), 32) }
+// month is the number of a period of monthDays.
+func (h hour) month() int64 { return floorDiv(h.day(), monthDays) }
 
 func floorDiv(a, b int64) int64 {
 	if a%b < 0 {
 		return a/b - 1
 	}
 	return a / b
-}
-
-// features are the names of the features that are on, as the scripts get them: cast with the time for which votes
-// are kept, seconds, front with the hours for which pages are kept, events with the number of events.
-func (r Rules) features() string {
-	var names []string
-	for _, f := range []struct {
-		name string
-		on   bool
-	}{
-		{"calendar", r.Calendar},
-		{"group_top", r.Calendar && r.GroupTop},
-		{"cast=" + strconv.FormatInt(seconds(r.VoteHistory), 10), r.VoteHistory != NoHistory},
-		{"front=" + strconv.FormatInt(r.frontHours(), 10), r.FrontPages > 0},
-		{"events=" + strconv.Itoa(r.Events), r.Events > 0},
-	} {
-		if f.on {
-			names = append(names, f.name)
-		}
-	}
-	return strings.Join(names, " ")
 }
 
 // has reports whether a feature is on.

@@ -27,7 +27,7 @@ func (r *Repo) beginCalendar(ctx context.Context, pipe redis.Pipeliner, p partit
 }
 
 // lastFolded is the newest day that can be folded.
-func (r *Repo) lastFolded() int64 { return hourOf(float64(r.now().Unix())).day() - daysUnfolded - 1 }
+func (r *Repo) lastFolded() int64 { return r.thisHour().day() - daysUnfolded - 1 }
 
 func (r *Repo) buildCalendar(ctx context.Context, b *building) error {
 	return r.inOrderOfTime(ctx, b, func(articles []redis.Z) error {

@@ -106,7 +106,7 @@ func voteOfMember(member string) Vote {
 
 // castReaders returns readers of all keys that a user's history can have.
 func (r *Repo) castReaders(user UserName) (readers []*castReader) {
-	last := hourOf(float64(r.now().Unix())).month()
+	last := r.thisHour().month()
 	first := r.casts.first
 	for r.rules.VoteHistory != 0 && first < last && !r.castsKnown(first) {
 		first++

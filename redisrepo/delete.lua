@@ -93,7 +93,7 @@ for _, name in ipairs(names) do must_be_changeable(groups[name]) end
 local max_events = must_take_events(KEYS[19], features)
 
 now = now_or(now)
-save_front(KEYS[13], KEYS[17], scores, redis.call('HGET', KEYS[13], 'front'), string.match(features, 'front=(%d+)'), now)
+keep_front(KEYS[13], KEYS[17], scores, features, now)
 for _, key in ipairs({times, scores, posted}) do redis.call('ZREM', key, member) end
 for _, name in ipairs(names) do
   leave(groups[name], member)

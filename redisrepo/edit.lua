@@ -90,11 +90,11 @@ for _, list in ipairs({before, after}) do
 end
 local groups = groups_at(11, names, features)
 for _, group in pairs(groups) do
-  if group.hours and not posted_in(group.hours, time) then return {'STALE', current, '', '', time} end
+  if group.calendar and not posted_in(group.calendar.hours, time) then return {'STALE', current, '', '', time} end
 end
 for _, group in pairs(groups) do
   check_group(group, member)
-  if group.clock then check_calendar(group, KEYS[10]) end
+  if group.calendar then check_calendar(group.calendar, KEYS[10]) end
 end
 must_be_zset(group_names, sizes)
 redis.call('HLEN', history)
@@ -126,13 +126,13 @@ if regrouped then
   for _, name in ipairs(after) do
     stays[name] = true
     enter(groups[name], member, score, time)
-    if groups[name].clock then schedule(groups[name], member, votes) end
+    if groups[name].calendar then schedule(groups[name].calendar, member, votes) end
     index_group(group_names, sizes, groups[name], name)
   end
   for _, name in ipairs(before) do
     if not stays[name] then
       leave(groups[name], member)
-      if groups[name].clock then unschedule(groups[name], member) end
+      if groups[name].calendar then unschedule(groups[name].calendar, member) end
       index_group(group_names, sizes, groups[name], name)
     end
   end

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -16,6 +17,7 @@ import (
 type feature struct {
 	name, what string // what: for the log
 	on         func(Rules) bool
+	parameter  func(Rules) int64                                                     // what the scripts have to know of it; nil: nothing
 	begin      func(r *Repo, ctx context.Context, pipe redis.Pipeliner, p partition) // before the first write; nil: nothing
 	build      func(r *Repo, ctx context.Context, b *building) error                 // nil: it is empty at first
 	drop       func(r *Repo, ctx context.Context, p partition) error
@@ -29,39 +31,60 @@ const (
 )
 
 // features are in the order in which they are built.
-var features = []feature{
-	{
-		name: "calendar", what: "the calendar",
-		on:    func(rules Rules) bool { return rules.Calendar },
-		begin: (*Repo).beginCalendar, build: (*Repo).buildCalendar, drop: (*Repo).dropCalendar,
-	},
-	{
-		name: "group_top", what: "the calendars of the groups",
-		on:    func(rules Rules) bool { return rules.GroupTop },
-		build: (*Repo).buildGroupCalendars, drop: (*Repo).dropGroupCalendars,
-	},
-	{
-		name: "cast", what: "the lists of users' votes",
-		on:    func(rules Rules) bool { return rules.VoteHistory != NoHistory },
-		build: (*Repo).buildCasts,
-		drop:  (*Repo).dropCasts,
-	},
-	{
-		name: "front", what: "the saved front pages",
-		on:    func(rules Rules) bool { return rules.FrontPages > 0 },
-		begin: (*Repo).beginFront,
-		drop: func(r *Repo, ctx context.Context, p partition) error {
-			return r.pipeline(ctx, func(pipe redis.Pipeliner) {
-				pipe.Unlink(ctx, p.front(), p.best())
-				pipe.HDel(ctx, p.clock(""), "front", "front_since", "ranked")
-			})
+func features() []feature {
+	return []feature{
+		{
+			name: "calendar", what: "the calendar",
+			on:    func(rules Rules) bool { return rules.Calendar },
+			begin: (*Repo).beginCalendar, build: (*Repo).buildCalendar, drop: (*Repo).dropCalendar,
 		},
-	},
-	{
-		name: "events", what: "the change feed",
-		on:   func(rules Rules) bool { return rules.Events > 0 },
-		drop: func(r *Repo, ctx context.Context, p partition) error { return r.client.Unlink(ctx, p.events()).Err() },
-	},
+		{
+			name: "group_top", what: "the calendars of the groups",
+			on:    func(rules Rules) bool { return rules.Calendar && rules.GroupTop },
+			build: (*Repo).buildGroupCalendars, drop: (*Repo).dropGroupCalendars,
+		},
+		{
+			name: "cast", what: "the lists of users' votes",
+			on:        func(rules Rules) bool { return rules.VoteHistory != NoHistory },
+			parameter: func(rules Rules) int64 { return seconds(rules.VoteHistory) },
+			build:     (*Repo).buildCasts,
+			drop:      (*Repo).dropCasts,
+		},
+		{
+			name: "front", what: "the saved front pages",
+			on:        func(rules Rules) bool { return rules.FrontPages > 0 },
+			parameter: Rules.frontHours,
+			begin:     (*Repo).beginFront,
+			drop: func(r *Repo, ctx context.Context, p partition) error {
+				return r.pipeline(ctx, func(pipe redis.Pipeliner) {
+					pipe.Unlink(ctx, p.front(), p.best())
+					pipe.HDel(ctx, p.clock(""), "front", "front_since", "ranked")
+				})
+			},
+		},
+		{
+			name: "events", what: "the change feed",
+			on:        func(rules Rules) bool { return rules.Events > 0 },
+			parameter: func(rules Rules) int64 { return int64(rules.Events) },
+			drop:      func(r *Repo, ctx context.Context, p partition) error { return r.client.Unlink(ctx, p.events()).Err() },
+		},
+	}
+}
+
+// features are the names of the features that are on, separated by spaces, as the scripts get them: cast with the time for
+// which votes are kept, seconds, front with the hours for which pages are kept, events with the number of events.
+func (r Rules) features() string {
+	var names []string
+	for _, f := range features() {
+		switch {
+		case !f.on(r):
+		case f.parameter == nil:
+			names = append(names, f.name)
+		default:
+			names = append(names, f.name+"="+strconv.FormatInt(f.parameter(r), 10))
+		}
+	}
+	return strings.Join(names, " ")
 }
 
 // featureStep is a feature of which the data of a partition is not as the rules say.
@@ -85,7 +108,7 @@ func (r *Repo) featureSteps(ctx context.Context) (steps []featureStep, err error
 			deleted[i] = pipe.ZCard(ctx, p.deleted())
 		}
 	})
-	for _, f := range features {
+	for _, f := range features() {
 		for i, p := range r.partitions {
 			_, ruled := metas[i].Val()["vote_score"]
 			s := featureStep{feature: f, p: p, wanted: f.on(r.rules), state: metas[i].Val()[f.name], articles: articles[i].Val(), isEmpty: articles[i].Val()+deleted[i].Val() == 0, isNew: !ruled}
@@ -240,7 +263,7 @@ func (r *Repo) reached(ctx context.Context, b *building, position string) error 
 // program that upgrades may do that, also one that keeps the rules.
 func (r *Repo) markFeatures(ctx context.Context, p partition) error {
 	return r.pipeline(r.confirmed(ctx), func(pipe redis.Pipeliner) {
-		for _, f := range features {
+		for _, f := range features() {
 			if f.on(r.rules) {
 				pipe.HSetNX(ctx, p.meta(), f.name, featureBuilding)
 			}
@@ -250,7 +273,7 @@ func (r *Repo) markFeatures(ctx context.Context, p partition) error {
 
 // recordFeatures records that all features of the rules are kept, and no others.
 func (r *Repo) recordFeatures(ctx context.Context, pipe redis.Pipeliner, p partition) {
-	for _, f := range features {
+	for _, f := range features() {
 		if f.on(r.rules) {
 			pipe.HSet(ctx, p.meta(), f.name, featureOn)
 		} else {

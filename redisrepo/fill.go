@@ -337,7 +337,7 @@ func (f *Filling) Finish(ctx context.Context, report func(violation string)) (Ch
 
 // fillCasts enters the votes on articles whose voters are known into the histories.
 func (f *Filling) fillCasts(ctx context.Context) error {
-	for _, feature := range features {
+	for _, feature := range features() {
 		for _, p := range f.r.partitions {
 			if feature.name == "cast" && feature.on(f.r.rules) {
 				if err := feature.build(f.r, ctx, &building{feature: feature, p: p}); err != nil {

@@ -120,9 +120,9 @@ func (r *Repo) fold(ctx context.Context, p partition, name GroupName) error {
 
 func foldKeys(p partition, day int64, name GroupName) []string {
 	keys := []string{
-		p.clock(name),                       // KEYS[1] clock
-		p.top("d", day, name),               // KEYS[2] days
-		p.top("m", floorDiv(day, 32), name), // KEYS[3] months
+		p.clock(name),         // KEYS[1] clock
+		p.top("d", day, name), // KEYS[2] days
+		p.top("m", floorDiv(day, monthDays), name), // KEYS[3] months
 	}
 	for h := 24 * day; h < 24*(day+1); h++ {
 		keys = append(keys, p.top("h", h, name)) // KEYS[4...]

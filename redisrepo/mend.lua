@@ -11,7 +11,7 @@
 -- Safe to run twice: the second run finds the votes right.
 
 local article, member = KEYS[1], ARGV[1]
-local calendar = {clock = KEYS[2], hours = KEYS[3], days = KEYS[4], months = KEYS[5]}
+local calendar = calendar_at(2)
 local votes = whole(redis.call('HGET', article, 'votes'))
 local listed = tonumber(redis.call('ZSCORE', calendar.hours, member) or redis.call('ZSCORE', calendar.days, member) or nil)
 if not votes or not listed or votes == listed then return {'OK', 0} end

@@ -183,7 +183,7 @@ func (m *migration) readMeta(ctx context.Context) error {
 				return fmt.Errorf("%s is %s in the data and %s in the settings: use the same settings as the server", rule, was, value)
 			}
 		}
-		for _, f := range features {
+		for _, f := range features() {
 			if on := f.on(m.from.rules); on != (meta[f.name] == featureOn) || !on && meta[f.name] != "" {
 				return fmt.Errorf("%s is %q in the data and %t in the settings: use the same settings as the server", f.name, meta[f.name], on)
 			}

@@ -151,7 +151,7 @@ func (r *Repo) postOnce(ctx context.Context, index int, claim string, poster Use
 
 // callPost calls post.lua for the hour that it is by this process's clock, and again if that is not the hour of Redis.
 func (r *Repo) callPost(ctx context.Context, id ArticleID, poster UserName, s submission, o postOptions) (reply, error) {
-	o.hour = hourOf(float64(r.now().Unix()))
+	o.hour = r.thisHour()
 	for range maxStaleReplies {
 		keys, args := r.postCall(id, poster, s, o)
 		answer, err := r.write(ctx, postScript, keys, args)

@@ -112,7 +112,7 @@ if counted and votes > 0 then placeholders = votes - 1 end
 if prepared and kept >= margin
   and (redis.call('SCARD', set) ~= placeholders or redis.call('SCARD', other) > 0) then return {'UNPREPARED'} end
 
-save_front(KEYS[13], KEYS[17], scores, redis.call('HGET', KEYS[13], 'front'), string.match(features, 'front=(%d+)'), now)
+keep_front(KEYS[13], KEYS[17], scores, features, now)
 if kept < margin or not prepared then redis.call('UNLINK', voted, downvoted) end
 redis.call('HSET', article, 'title', title, 'link', link, 'poster', poster, 'time', time,
   'votes', votes, 'downvotes', math.max(0, -votes), 'groups', group_text, 'revision', 1)

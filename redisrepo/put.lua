@@ -50,7 +50,7 @@ for _, group in pairs(groups) do must_be_changeable(group) end
 
 local fields = {}
 for i = 12, #ARGV do fields[#fields + 1] = ARGV[i] end
-save_front(KEYS[9], KEYS[13], scores, redis.call('HGET', KEYS[9], 'front'), string.match(features, 'front=(%d+)'), now_or(now))
+keep_front(KEYS[9], KEYS[13], scores, features, now_or(now))
 redis.call('HSET', article, unpack(fields))
 if deleted_at ~= '' then
   redis.call('ZADD', deleted, deleted_at, member)

@@ -96,8 +96,7 @@ func (r *Repo) rankedCalls(l RankedList, at rankedCursor, count int) (calls []*r
 	for i := range r.partitions {
 		state, ok := r.calendars.Get(calendarKey{i, l.calendarOf()})
 		if !ok { // ranked.lua replies the truth
-			today := floorDiv(now, daySeconds)
-			state = calendarState{folded: today - 9, first: today}
+			state = calendarState{folded: r.lastFolded(), first: r.thisHour().day()}
 		}
 		part := calendarPart{low: max(low, state.first*daySeconds), high: high, folded: state.folded, now: now}
 		part.shorten(l.formula, at)

@@ -59,7 +59,7 @@ for _, list in ipairs({add, remove}) do
 end
 local groups = groups_at(10, names, features)
 for _, group in pairs(groups) do
-  if group.hours and not posted_in(group.hours, time) then return {'STALE', current, '', '', time} end
+  if group.calendar and not posted_in(group.calendar.hours, time) then return {'STALE', current, '', '', time} end
 end
 
 local is_in = {}
@@ -73,7 +73,7 @@ table.sort(list, by_bytes)
 
 for _, group in pairs(groups) do
   check_group(group, member)
-  if group.clock then check_calendar(group, KEYS[9]) end
+  if group.calendar then check_calendar(group.calendar, KEYS[9]) end
 end
 must_be_zset(group_names, sizes)
 if moderated then
@@ -87,13 +87,13 @@ local max_events = must_take_events(KEYS[8], features)
 for _, name in ipairs(add) do
   if is_in[name] then
     enter(groups[name], member, score, time)
-    if groups[name].clock then schedule(groups[name], member, votes) end
+    if groups[name].calendar then schedule(groups[name].calendar, member, votes) end
     index_group(group_names, sizes, groups[name], name)
   end
 end
 for _, name in ipairs(remove) do
   leave(groups[name], member)
-  if groups[name].clock then unschedule(groups[name], member) end
+  if groups[name].calendar then unschedule(groups[name].calendar, member) end
   index_group(group_names, sizes, groups[name], name)
 end
 local joined = table.concat(list, ' ')

@@ -50,7 +50,7 @@ must_be_changeable(interesting)
 
 now = now_or(now)
 if not deleted then
-  save_front(KEYS[7], KEYS[11], scores, redis.call('HGET', KEYS[7], 'front'), string.match(features, 'front=(%d+)'), now)
+  keep_front(KEYS[7], KEYS[11], scores, features, now)
   redis.call('ZADD', scores, tonumber(time) + worth(ranking, votes), member)
 end
 local kept = time_to_keep(time, window, margin, now)

@@ -33,7 +33,7 @@ var commandsOf = map[string][]string{
 	"casts":   {"ZADD KEY a b", "ZREM KEY /", "ZCARD KEY", "ZMSCORE KEY a", "ZRANGE KEY 0 0", "ZSCAN KEY 0", "ZREMRANGEBYRANK KEY a a", "EXPIRE KEY a", "PERSIST KEY", "PTTL KEY", "UNLINK KEY"},
 	"voters":  {"UNLINK KEY"},
 	"top":     {"UNLINK KEY"},
-	"stream":  {"XADD KEY MAXLEN ~ 1000000 0-0 a b", "XLEN KEY", "XRANGE KEY - + COUNT 1", "XREVRANGE KEY + - COUNT 1"},
+	"stream":  {"XADD KEY MAXLEN ~ 1000000 0-0 a b", "XDEL KEY 0-0", "XLEN KEY", "XRANGE KEY - + COUNT 1", "XREVRANGE KEY + - COUNT 1"},
 	"channel": {"PUBLISH KEY " + hello, "SUBSCRIBE KEY"},
 	"shard":   {"SPUBLISH KEY " + hello, "SSUBSCRIBE KEY"},
 	"":        {"TIME", "PING", "SCAN 0 COUNT 1", "DBSIZE", "ZINTER 0 KEY", "MULTI", "EXEC", "SCRIPT LOAD a", "EVAL a 0", "EVALSHA a 0"},
@@ -46,6 +46,7 @@ const reserved = "/"
 // have an effect, the key is one that is never used.
 func (p partition) keysOf(database int) map[string][]string {
 	listings := []string{p.listing(ByScore, reserved), p.listing(ByTime, reserved)}
+	tops := []string{p.top("h", 0, reserved), p.top("d", 0, reserved), p.top("m", 0, reserved)}
 	channel := "channel"
 	if p.sharded() {
 		channel = "shard"
@@ -53,13 +54,13 @@ func (p partition) keysOf(database int) map[string][]string {
 	return map[string][]string{
 		"hash":    {p.article(0), p.history(0), p.audit(0), p.meta(), p.clock(""), p.clock(reserved)},
 		"set":     {p.voted(0), p.downvoted(0), p.group(reserved)},
-		"zset":    append([]string{p.ranking(ByTime), p.ranking(ByScore), p.groups(), p.sizes(), p.posted(reserved), p.deleted(), p.front(), p.best(), p.top("h", 0, reserved)}, listings...),
+		"zset":    append([]string{p.ranking(ByTime), p.ranking(ByScore), p.groups(), p.sizes(), p.posted(reserved), p.deleted(), p.front(), p.best()}, append(tops, listings...)...),
 		"listing": listings,
 		"string":  {p.counter(), p.post(reserved, reserved), p.link(reserved), p.document("///"), p.rate(Subject{rule: reserved, user: reserved})},
 		"claim":   {p.post(reserved, reserved)},
 		"casts":   {p.cast(reserved, 0)},
 		"voters":  {p.voted(0), p.downvoted(0), p.audit(0)},
-		"top":     {p.top("h", 0, reserved)},
+		"top":     tops,
 		"stream":  {p.moderation(), p.events()},
 		channel:   {p.changes(database)},
 		"":        {""},
@@ -98,12 +99,6 @@ func (r *Repo) checkRights(ctx context.Context) error {
 			if kind != "casts" || r.has("cast") {
 				ask(kind, keys)
 			}
-		}
-		if r.has("calendar") {
-			lists := []string{p.top("h", 0, reserved), p.top("d", 0, reserved), p.top("m", 0, reserved)}
-			ask("hash", []string{p.clock(reserved)})
-			ask("zset", lists)
-			ask("top", lists)
 		}
 	}
 	for some := range slices.Chunk(questions, min(questionsPerTrip*len(r.partitions), maxQuestionsPerTrip)) {

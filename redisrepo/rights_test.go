@@ -91,7 +91,7 @@ func TestRightsListEveryCommand(t *testing.T) {
 	for name := range h.sent {
 		used = append(used, name)
 	}
-	called := regexp.MustCompile(`(?:p?call|may)\([^'()]*'([A-Z]+)'(?: or '([A-Z]+)')?`)
+	called := regexp.MustCompile(`(?:p?call|may|undo)\([^'()]*'([A-Z]+)'(?: or '([A-Z]+)')?`)
 	for _, f := range luaFiles(t) {
 		for _, m := range called.FindAllStringSubmatch(f.body, -1) {
 			used = append(used, m[1:]...)

@@ -61,6 +61,8 @@ const NoHistory time.Duration = -1
 const (
 	maxVoteScore = 1_000_000_000
 
+	maxEventsKept = 1_000_000_000 // Rules.Events
+
 	minDecay = time.Minute
 	maxDecay = 3650 * day
 )
@@ -136,8 +138,8 @@ func (r Rules) checkRankings() error {
 		return ruleError("vote history", "%v is not a whole number of seconds, 0 or off", r.VoteHistory)
 	case r.FrontPages != 0 && r.FrontPages < time.Hour || r.FrontPages%time.Second != 0:
 		return ruleError("front pages", "%v is not a whole number of seconds, at least 1h, or 0", r.FrontPages)
-	case r.Events < 0 || r.Events > 1_000_000_000:
-		return ruleError("events", "%d is not between 0 and 1000000000", r.Events)
+	case r.Events < 0 || r.Events > maxEventsKept:
+		return ruleError("events", "%d is not between 0 and %d", r.Events, maxEventsKept)
 	}
 	for i, votes := range r.Milestones {
 		if votes < 1 || i > 0 && votes <= r.Milestones[i-1] {

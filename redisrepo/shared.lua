@@ -22,26 +22,34 @@ local function by_bytes(a, b)
   return #a < #b
 end
 
+-- calendar_at returns the calendar whose keys for an article start at KEYS[first].
+local function calendar_at(first)
+  return {clock = KEYS[first], hours = KEYS[first + 1], days = KEYS[first + 2], months = KEYS[first + 3]}
+end
+
 -- groups_at maps each name to its three keys, which start at KEYS[first]. If the feature group_top is on, after those of
--- all names follow four keys of each name's calendar; the group interesting has none.
+-- all names follow four keys of each name's calendar, then in its field calendar; the group interesting has none.
 local function groups_at(first, names, features)
   local groups, next_top = {}, first + 3 * #names
   for i, name in ipairs(names) do
     local k = first + 3 * (i - 1)
     groups[name] = {members = KEYS[k], by_score = KEYS[k + 1], by_time = KEYS[k + 2]}
     if string.find(features, 'group_top', 1, true) and name ~= 'interesting' then
-      groups[name].clock, groups[name].hours = KEYS[next_top], KEYS[next_top + 1]
-      groups[name].days, groups[name].months = KEYS[next_top + 2], KEYS[next_top + 3]
+      groups[name].calendar = calendar_at(next_top)
       next_top = next_top + 4
     end
   end
   return groups
 end
 
+-- hour_of returns the hour of a posting time, Unix seconds, as hourOf in calendar.go does.
+local function hour_of(time)
+  return math.floor(math.max(-9e12, math.min(9e12, tonumber(time))) / 3600)
+end
+
 -- posted_in reports whether the list of an hour is that of articles posted at a time, Unix seconds.
 local function posted_in(list, time)
-  local hour = math.floor(math.max(-9e12, math.min(9e12, tonumber(time))) / 3600)
-  return tonumber(string.match(list, 'h:(%-?%d+)')) == hour
+  return tonumber(string.match(list, 'h:(%-?%d+)')) == hour_of(time)
 end
 
 -- now_or returns clock, Unix seconds, or the time of the server if it is empty.
@@ -220,13 +228,13 @@ end
 -- and those of its groups; none if the feature is off.
 local function calendars_at(first, groups, features)
   if not string.find(features, 'calendar', 1, true) then return {} end
-  local all = {clock = KEYS[first], hours = KEYS[first + 1], days = KEYS[first + 2], months = KEYS[first + 3]}
+  local all = calendar_at(first)
   local calendars = {all}
   check_calendar(all)
   for _, group in pairs(groups) do
-    if group.clock then
-      check_calendar(group, all.clock)
-      calendars[#calendars + 1] = group
+    if group.calendar then
+      check_calendar(group.calendar, all.clock)
+      calendars[#calendars + 1] = group.calendar
     end
   end
   return calendars
@@ -287,11 +295,10 @@ end
 
 -- save_front saves the front page of the last full hour, unless that or a later one is saved: the ranking is as it was
 -- then. It is called when all is checked, before the first write of a script that changes the ranking. saved is the
--- field front of the clock; without it, the memory begins with the next full hour. The pages of the last hours are kept; nil:
--- the site saves none.
+-- field front of the clock; without it, the memory begins with the next full hour. The pages of the last hours are kept.
 local function save_front(clock, pages, scores, saved, hours, now)
   local hour = math.floor(tonumber(now) / 3600)
-  if not hours or saved and hour <= tonumber(saved) then return end
+  if saved and hour <= tonumber(saved) then return end
   must_be_allowed('HSET', clock, 'ZADD', pages, 'ZREMRANGEBYSCORE', pages)
   local since = hour + 1
   if saved then
@@ -300,4 +307,10 @@ local function save_front(clock, pages, scores, saved, hours, now)
     redis.call('ZREMRANGEBYSCORE', pages, '-inf', since - 1)
   end
   redis.call('HSET', clock, 'front', hour, 'front_since', since)
+end
+
+-- keep_front is save_front, if the site keeps front pages.
+local function keep_front(clock, pages, scores, features, now)
+  local hours = string.match(features, 'front=(%d+)')
+  if hours then save_front(clock, pages, scores, redis.call('HGET', clock, 'front'), hours, now) end
 end

@@ -73,7 +73,7 @@ must_be_allowed(publication(changes), changes, 'HDEL', article, 'HINCRBY', artic
 for _, group in pairs(groups) do must_be_changeable(group) end
 local max_events = must_take_events(KEYS[17], features)
 
-save_front(KEYS[11], KEYS[15], scores, redis.call('HGET', KEYS[11], 'front'), string.match(features, 'front=(%d+)'), now_or(now))
+keep_front(KEYS[11], KEYS[15], scores, features, now_or(now))
 redis.call('ZADD', times, time, member)
 redis.call('ZADD', scores, tonumber(time) + worth(ranking, votes), member)
 redis.call('ZADD', posted, time, member)

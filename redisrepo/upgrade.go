@@ -143,7 +143,7 @@ func Pending(ctx context.Context, client redis.UniversalClient, rules Rules, opt
 	if err != nil {
 		return nil, storeError("read the rules", err)
 	}
-	for _, f := range features {
+	for _, f := range features() {
 		if text := pendingSteps(f, steps); text != "" {
 			pending = append(pending, text)
 		}

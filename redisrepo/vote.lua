@@ -89,7 +89,7 @@ local function vote()
   if groups and groups ~= ARGV[2] then return {'STALE', groups, '', '', time} end
 -- begin keyed
   if groups and not is_known then
-    -- define posted_in
+    -- define hour_of posted_in
     if not posted_in(KEYS[12], time) then return {'STALE', groups, '', '', time} end
   end
 -- end keyed
@@ -219,8 +219,8 @@ local function vote()
         raised[#raised + 1] = {KEYS[k], peak_of, clock[2]}
       end
     else
-      -- define must_be_zset must_be_allowed check_calendar schedule
-      local calendar = {clock = KEYS[k], hours = KEYS[k + 1], days = KEYS[k + 2], months = KEYS[k + 3]}
+      -- define must_be_zset must_be_allowed calendar_at check_calendar schedule
+      local calendar = calendar_at(k)
       check_calendar(calendar, k > 11 and KEYS[11])
       schedule(calendar, member, after)
     end
