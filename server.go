@@ -26,6 +26,7 @@ import (
 	"frontpage/feeds"
 	"frontpage/graph"
 	"frontpage/outages"
+	"frontpage/pages"
 	"frontpage/redisrepo"
 	"frontpage/settings"
 	"frontpage/signin"
@@ -245,6 +246,7 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 	}
 	if s.Site {
 		feeds.Handle(mux, repo, s.Feeds(log))
+		pages.Handle(mux, api, repo, s.Rendered(options, log))
 	}
 	gate.open(mux, repo)
 	announce(s, listener.Addr(), log)

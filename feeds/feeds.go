@@ -106,7 +106,7 @@ var lists = map[string]func(*http.Request) (list, error){
 	},
 	"/u/{user}": func(req *http.Request) (list, error) {
 		name, err := redisrepo.ParseUserName(strings.TrimSpace(req.PathValue("user")))
-		return list{": articles of " + string(name), "/u/" + segment(string(name)), redisrepo.PostedBy(name)}, err
+		return list{": articles of " + string(name), "/u/" + Segment(string(name)), redisrepo.PostedBy(name)}, err
 	},
 }
 
@@ -116,12 +116,12 @@ func groupList(name string, order redisrepo.Order, more string) (list, error) {
 	if more != "" {
 		title += ", new"
 	}
-	return list{title, "/g/" + segment(string(group)) + more, redisrepo.InGroup(group, order, redisrepo.Descending)}, err
+	return list{title, "/g/" + Segment(string(group)) + more, redisrepo.InGroup(group, order, redisrepo.Descending)}, err
 }
 
-// segment escapes a name as a segment of a path. Clients resolve "." and "..": a trailing space, which no name has,
+// Segment escapes a name as a segment of a path. Clients resolve "." and "..": a trailing space, which no name has,
 // prevents that.
-func segment(name string) string {
+func Segment(name string) string {
 	if name == "." || name == ".." {
 		name += " "
 	}
@@ -199,9 +199,12 @@ func (s *server) fail(w http.ResponseWriter, req *http.Request, err error) {
 }
 
 // base is the URL of the site without a final slash.
-func (s *server) base(req *http.Request) string {
-	if s.PublicURL != "" {
-		return strings.TrimSuffix(s.PublicURL, "/")
+func (s *server) base(req *http.Request) string { return Address(s.PublicURL, req) }
+
+// Address returns the URL of the site without a final slash: publicURL or, if that is empty, the address of a request.
+func Address(publicURL string, req *http.Request) string {
+	if publicURL != "" {
+		return strings.TrimSuffix(publicURL, "/")
 	}
 	site := url.URL{Scheme: "http", Host: req.Host}
 	if req.TLS != nil {

@@ -86,7 +86,7 @@ func (c channel) atom() ([]byte, error) {
 		e := atomEntry{
 			ID: c.pageOf(a), Title: a.Title, Published: atomTime(a.CreatedAt), Updated: atomTime(updated(a)),
 			Links:   []atomLink{{Rel: "alternate", Type: "text/html", Href: c.pageOf(a)}},
-			Author:  atomAuthor{Name: string(a.Poster.Name), URI: c.base + "/u/" + segment(string(a.Poster.Name))},
+			Author:  atomAuthor{Name: string(a.Poster.Name), URI: c.base + "/u/" + Segment(string(a.Poster.Name))},
 			Content: atomText{Type: "html", Text: c.content(a)},
 		}
 		if a.Link != nil {
@@ -145,7 +145,7 @@ func (c channel) json() ([]byte, error) {
 	for _, a := range c.articles {
 		item := jsonItem{
 			ID: c.pageOf(a), URL: c.pageOf(a), Title: a.Title, Content: c.content(a), Published: atomTime(a.CreatedAt),
-			Authors: []jsonAuthor{{string(a.Poster.Name), c.base + "/u/" + segment(string(a.Poster.Name))}},
+			Authors: []jsonAuthor{{string(a.Poster.Name), c.base + "/u/" + Segment(string(a.Poster.Name))}},
 		}
 		if at := updated(a); at.After(a.CreatedAt) {
 			item.Modified = atomTime(at)

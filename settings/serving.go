@@ -11,7 +11,9 @@ import (
 
 	"golang.org/x/net/idna"
 
+	"frontpage/endpoint"
 	"frontpage/feeds"
+	"frontpage/pages"
 	"frontpage/redisrepo"
 	"frontpage/reload"
 	"frontpage/web"
@@ -25,7 +27,7 @@ type Serving struct {
 	TLSKeyFile    string        `env:"TLS_KEY_FILE" name:"tls-key-file" placeholder:"FILE" help:"Private key of that certificate."`
 	H2C           bool          `env:"H2C" name:"h2c" negatable:"" help:"Accept HTTP/2 without TLS, for a proxy that terminates TLS."`
 	Site          bool          `env:"SITE" default:"true" negatable:"" help:"Serve the site at /."`
-	PublicURL     string        `env:"PUBLIC_URL" name:"public-url" placeholder:"URL" help:"Address at which visitors reach the site, such as https://news.example.org: for the links in feeds and in the sitemap. Default: the address of each request."`
+	PublicURL     string        `env:"PUBLIC_URL" name:"public-url" placeholder:"URL" help:"Address at which visitors reach the site, such as https://news.example.org: for the links in feeds and in the sitemap, and for the canonical addresses of pages. Default: the address of each request."`
 	Explorer      bool          `env:"EXPLORER" default:"true" negatable:"" help:"Serve GraphiQL at /graphiql."`
 	SignInURL     string        `env:"SIGN_IN_URL" name:"sign-in-url" placeholder:"URL" help:"URL or path of the sign-in page to which the site sends users. It must contain {return}, which is replaced by the URL to redirect them back to; with tokens, append #token=TOKEN to that URL."`
 	ShutdownDelay time.Duration `env:"SHUTDOWN_DELAY" default:"0s" help:"How long requests are still served after SIGTERM, while /readyz responds with 503, so that load balancers notice. 0 or more."`
@@ -97,6 +99,12 @@ func (s *Serving) TLS(log *slog.Logger) (*tls.Config, error) {
 func (s *Settings) Feeds(log *slog.Logger) feeds.Options {
 	site, _ := s.publicURL() // checked when the settings were read
 	return feeds.Options{Name: s.SiteName, PublicURL: site, PageSize: s.PageSize, Timeout: s.RequestTimeout, Log: log}
+}
+
+// Rendered returns the options of the pages that the server renders. api are those of the endpoint.
+func (s *Settings) Rendered(api endpoint.Options, log *slog.Logger) pages.Options {
+	site, _ := s.publicURL() // checked when the settings were read
+	return pages.Options{Site: s.Pages(), PublicURL: site, API: api, Log: log}
 }
 
 // Pages returns the options of the site and the explorer.

@@ -6,7 +6,8 @@ import (
 	"html"
 )
 
-func (o *Options) setDefaults() {
+// WithDefaults returns the options with a name, a description and texts.
+func (o Options) WithDefaults() Options {
 	if o.Texts == nil {
 		english, err := ReadTexts("en")
 		if err != nil {
@@ -20,6 +21,7 @@ func (o *Options) setDefaults() {
 	if o.About == "" {
 		o.About = o.Texts.Text("about")
 	}
+	return o
 }
 
 // configured returns the page of the site with its language, name and description, and with an element for its scripts
@@ -30,11 +32,11 @@ func (o *Options) configured(page []byte) []byte {
 		Logo  string          `json:"logo,omitempty"`
 		Links []Link          `json:"links"`
 		Texts json.RawMessage `json:"texts"`
-	}{o.Name, o.Logo.path(), append([]Link{}, o.Links...), o.Texts.content})
+	}{o.Name, o.Logo.Path(), append([]Link{}, o.Links...), o.Texts.content})
 	if err != nil {
 		panic(err) // impossible: the texts are valid
 	}
-	if icon := o.Logo.path(); icon != "" {
+	if icon := o.Logo.Path(); icon != "" {
 		page = bytes.Replace(page, []byte(`href="/icon.svg" type="image/svg+xml"`), []byte(`href="`+icon+`" type="`+contentTypes[o.Logo.Extension]+`"`), 1)
 	}
 	for _, part := range [][2]string{
@@ -59,7 +61,7 @@ type icon struct {
 // manifest says how to install the site as an application.
 func (o *Options) manifest() []byte {
 	icons := []icon{{"/icon.svg", contentTypes[".svg"], "any"}, {"/icon-192.png", contentTypes[".png"], "192x192"}, {"/icon-512.png", contentTypes[".png"], "512x512"}}
-	if path := o.Logo.path(); path != "" {
+	if path := o.Logo.Path(); path != "" {
 		icons = []icon{{path, contentTypes[o.Logo.Extension], "any"}}
 	}
 	content, err := json.Marshal(map[string]any{

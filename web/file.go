@@ -85,7 +85,7 @@ func (f *file) withFeeds(path string) *file {
 func (f *file) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	maps.Copy(w.Header(), f.header)
 	selected := f.plain
-	if f.zipped != nil && acceptsGzip(req) {
+	if f.zipped != nil && AcceptsGzip(req) {
 		selected = f.zipped
 		w.Header().Set("Content-Encoding", "gzip")
 	}
@@ -113,8 +113,8 @@ func zip(content []byte) []byte {
 	return zipped.Bytes()
 }
 
-// acceptsGzip reports whether Accept-Encoding names gzip with a quality above 0.
-func acceptsGzip(req *http.Request) bool {
+// AcceptsGzip reports whether Accept-Encoding names gzip with a quality above 0.
+func AcceptsGzip(req *http.Request) bool {
 	for _, coding := range strings.Split(strings.Join(req.Header.Values("Accept-Encoding"), ","), ",") {
 		name, quality, _ := strings.Cut(strings.TrimSpace(coding), ";")
 		if strings.EqualFold(strings.TrimSpace(name), "gzip") {

@@ -16,24 +16,24 @@ func FuzzAcceptsGzip(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, header string) {
 		accepts := func(values ...string) bool {
-			return acceptsGzip(&http.Request{Header: http.Header{"Accept-Encoding": values}})
+			return AcceptsGzip(&http.Request{Header: http.Header{"Accept-Encoding": values}})
 		}
 		got := accepts(header)
 		if got && !strings.Contains(strings.ToLower(header), "gzip") {
-			t.Errorf("acceptsGzip(%q) without gzip", header)
+			t.Errorf("AcceptsGzip(%q) without gzip", header)
 		}
 		// Only the first element that names gzip counts, in one header or several.
 		if values := strings.Split(header, ","); accepts(values...) != got {
-			t.Errorf("acceptsGzip(%q) differs from the same elements in several headers", header)
+			t.Errorf("AcceptsGzip(%q) differs from the same elements in several headers", header)
 		}
 		if accepts("br;q=0, "+header) != got || accepts(header+", br") != got {
-			t.Errorf("acceptsGzip(%q) depends on elements that do not name gzip", header)
+			t.Errorf("AcceptsGzip(%q) depends on elements that do not name gzip", header)
 		}
 		if !strings.Contains(header, ",") && gzipAccepted.MatchString(header) && !got {
-			t.Errorf("acceptsGzip(%q) is false", header)
+			t.Errorf("AcceptsGzip(%q) is false", header)
 		}
 		if accepts("gzip;q=0, " + header) {
-			t.Errorf("acceptsGzip(%q) in spite of gzip;q=0 before it", header)
+			t.Errorf("AcceptsGzip(%q) in spite of gzip;q=0 before it", header)
 		}
 	})
 }

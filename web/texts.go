@@ -122,6 +122,11 @@ func (t *Texts) Number(n int) string {
 	return strings.ReplaceAll(t.numbers.Sprint(number.Decimal(n)), "-", "−")
 }
 
+// Decimal formats a number with at most three decimals: "7.2".
+func (t *Texts) Decimal(value float64) string {
+	return t.numbers.Sprint(number.Decimal(value, number.MaxFractionDigits(3)))
+}
+
 // Short formats a number of votes in a few letters: "12", "950", "1.2k", "−1.3k".
 func (t *Texts) Short(n int) string {
 	size, sign := max(n, -n), ""

@@ -45,8 +45,8 @@ type Logo struct {
 	Extension string // .svg or .png
 }
 
-// path returns where the logo is served, or an empty text without a logo.
-func (l Logo) path() string {
+// Path returns where the logo is served, or an empty text without a logo.
+func (l Logo) Path() string {
 	if l.Content == nil {
 		return ""
 	}
@@ -74,15 +74,15 @@ var (
 func Handler(o Options) http.Handler {
 	mux := http.NewServeMux()
 	if o.Site {
-		o.setDefaults()
-		site := newFile("dist/site/index.html", sitePolicy, func() []byte { return o.configured(read("dist/site/index.html")) })
-		for script, paths := range map[string][]string{"": firstPaths, secondScript(): laterPaths} {
+		o = o.WithDefaults()
+		site := o.index()
+		for script, paths := range map[string][]string{"": firstPaths, SecondScript(): laterPaths} {
 			for _, path := range paths {
 				mux.Handle("GET "+path, o.checked(site, script))
 			}
 		}
 		if o.Logo.Content != nil {
-			mux.Handle("GET "+o.Logo.path(), newFile(o.Logo.path(), logoPolicy, func() []byte { return o.Logo.Content }))
+			mux.Handle("GET "+o.Logo.Path(), newFile(o.Logo.Path(), logoPolicy, func() []byte { return o.Logo.Content }))
 		}
 		if o.Accent != "" {
 			const style = "dist/site/assets/index.css"
@@ -97,6 +97,17 @@ func Handler(o Options) http.Handler {
 		mux.Handle("GET /graphiql/", folder("dist/graphiql", "/graphiql", explorer, nil))
 	}
 	return mux
+}
+
+// index is the page of the site, whose content its scripts make.
+func (o Options) index() *file {
+	return newFile("dist/site/index.html", sitePolicy, func() []byte { return o.configured(read("dist/site/index.html")) })
+}
+
+// Index returns the page of the site, whose content its scripts make, and the headers that it is served with.
+func Index(o Options) ([]byte, http.Header) {
+	f := o.WithDefaults().index()
+	return f.plain().content, f.header
 }
 
 // checked serves a page with links to its feeds, and with status 404 if the path has a number or name that nothing can
@@ -121,8 +132,8 @@ func (o Options) checked(page *file, script string) http.Handler {
 	})
 }
 
-// secondScript returns the path of the site's second script, whose name has a hash.
-func secondScript() string {
+// SecondScript returns the path of the site's second script, whose name has a hash.
+func SecondScript() string {
 	names, err := fs.Glob(dist, "dist/site/assets/later-*.js")
 	if err != nil || len(names) != 1 {
 		panic("dist has not one second script") // impossible: a test compares dist with its sources

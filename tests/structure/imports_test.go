@@ -26,8 +26,8 @@ const (
 
 // allowed lists, for each package, all packages of this module that it may import, tests aside.
 var allowed = map[string][]string{
-	".":         {"admin", "csvimport", "demo", "endpoint", "export", "feeds", "graph", "manual", "metrics", "outages", "redisrepo", "settings", "signin", "store", "tracing", "web"},
-	"settings":  {"endpoint", "feeds", "identity", "redisrepo", "reload", "signin", "store", "web"},
+	".":         {"admin", "csvimport", "demo", "endpoint", "export", "feeds", "graph", "manual", "metrics", "outages", "pages", "redisrepo", "settings", "signin", "store", "tracing", "web"},
+	"settings":  {"endpoint", "feeds", "identity", "pages", "redisrepo", "reload", "signin", "store", "web"},
 	"graph":     {"endpoint", "plan", "redisrepo"},
 	"plan":      {},
 	"endpoint":  {"identity", "redisrepo", "sharing"},
@@ -35,6 +35,7 @@ var allowed = map[string][]string{
 	"identity":  {},
 	"feeds":     {"redisrepo", "sharing"},
 	"signin":    {"identity", "redisrepo"},
+	"pages":     {"endpoint", "feeds", "identity", "redisrepo", "sharing", "web"},
 	"sharing":   {},
 	"reload":    {},
 	"admin":     {},

@@ -301,10 +301,6 @@ for (const reducedMotion of ["reduce", "no-preference"] as const) {
     }) => {
       const article = await server.post({ title: "One" });
       const { open, opened } = gate();
-      await onOperation(page, "Articles", async (route) => {
-        await opened;
-        await route.continue();
-      });
       const animations = () =>
         page.evaluate(
           () =>
@@ -313,6 +309,12 @@ for (const reducedMotion of ["reduce", "no-preference"] as const) {
               .filter((animation) => Number(animation.effect?.getComputedTiming().duration) > 0).length,
         );
       await page.goto("/");
+      await expect(rows(page)).toHaveCount(1);
+      await onOperation(page, "Articles", async (route) => {
+        await opened;
+        await route.continue();
+      });
+      await page.getByRole("link", { name: "New", exact: true }).click();
       await expect(page.locator(".skeleton")).toBeAttached();
       const expected = expect.poll(animations, "while a list loads");
       await (reducedMotion === "reduce" ? expected.toBe(0) : expected.toBeGreaterThan(0));

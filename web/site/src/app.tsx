@@ -132,6 +132,7 @@ function Shell({ online, away, connections, message, refresh, say }: ShellProps)
   useLayoutEffect(() => {
     if (visit.key === first.current) return;
     first.current = "";
+    document.querySelector("link[rel=canonical]")?.remove();
     for (const link of document.querySelectorAll<HTMLLinkElement>("link[rel=alternate]"))
       link.href = feeds(visit.path) + link.href.slice(link.href.lastIndexOf("/"));
     if (!main.current?.contains(document.activeElement)) main.current?.focus({ preventScroll: true });

@@ -1,9 +1,10 @@
-import { useQuery, useSubscription } from "@urql/preact";
+import { useQuery } from "@urql/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Article, ArticleChanged, type ArticleQuery } from "./gql";
+import { Article, type ArticleQuery } from "./gql";
+import { useLive } from "./live";
 import { useLater } from "./load";
 import { useNow, usePage, useTitle } from "./page";
-import { useScroll } from "./router";
+import { useScroll, useVisit } from "./router";
 import { Groups, Posted } from "./row";
 import { Empty, Failed, Skeleton } from "./states";
 import { fill, texts } from "./strings";
@@ -15,16 +16,17 @@ import { Why } from "./why";
 export function ArticlePage({ id }: { id: string }) {
   const { connections } = usePage();
   const { later } = useLater();
+  const visit = useVisit();
   const [{ data, error, fetching }, execute] = useQuery({
     query: Article,
     variables: { id },
-    requestPolicy: "cache-and-network",
+    requestPolicy: visit.first ? "cache-first" : "cache-and-network",
   });
   const retry = () => execute({ requestPolicy: "network-only" });
   const seen = useRef<number>(undefined);
   const article = data?.article;
   const now = useNow(article ? [closing(article)] : []);
-  useSubscription({ query: ArticleChanged, variables: { ids: [id] }, pause: !article });
+  useLive(article ? [article] : [], true);
   useEffect(() => {
     if (!article) return;
     seen.current ??= connections;

@@ -2,14 +2,19 @@ import { cacheExchange } from "@urql/exchange-graphcache";
 import {
   type AnyVariables,
   Client,
+  createRequest,
   type DocumentInput,
+  type Exchange,
+  makeResult,
   mapExchange,
+  type Operation,
   subscriptionExchange,
 } from "@urql/preact";
 import { createClient } from "graphql-ws";
+import { filter, map, merge } from "wonka";
 import { Start } from "./gql";
 import { sentence, signedOut, unknownKey } from "./problem";
-import type { Session } from "./session";
+import { isAnonymous, type Session } from "./session";
 import { count, type Tally } from "./tally";
 
 /** Events of the live connection. None fires after `end`. */
@@ -26,6 +31,30 @@ export interface Events {
 const endpoint = "/query";
 const pongTimeout = 5000; // milliseconds
 const retryWait = 5000; // milliseconds
+
+/** The answer that the page was rendered of, until a client has it. */
+let rendered: Rendered | undefined;
+
+interface Rendered {
+  /** As the page would have sent it. */
+  request: { operationName: string; query: string; variables: AnyVariables };
+  data?: object;
+  /** Whether the second script shows it. */
+  later?: boolean;
+}
+
+/**
+ * Reads the answer that the page was rendered of, so that the first client does not ask again. The server did not know
+ * who asks if the credentials are not in a cookie: then the answer is read again, while what it rendered stays.
+ */
+export async function takeOver({ credentials }: Session): Promise<Rendered | undefined> {
+  const text = document.getElementById("answer")?.textContent;
+  if (!text) return;
+  rendered = JSON.parse(text) as Rendered;
+  if (!isAnonymous({ credentials }))
+    rendered.data = (await send(credentials, rendered.request).catch(() => ({}) as Answer)).data;
+  return rendered;
+}
 
 const tallied = ["votes", "upvotes", "downvotes", "score", "viewerVote"];
 
@@ -90,6 +119,8 @@ const cache = () =>
 export function connect(session: Session, events: Events): { client: Client; end: () => void } {
   const ended = new AbortController();
   let pong: ReturnType<typeof setTimeout> | undefined;
+  // What the page was rendered of needs not be read again once the page is connected.
+  let upToDate = rendered?.data !== undefined;
   const notify = (event: keyof Events) => {
     if (!ended.signal.aborted) events[event]();
   };
@@ -103,8 +134,12 @@ export function connect(session: Session, events: Events): { client: Client; end
     retryWait: (failures) => untilOnline(failures, ended.signal),
     onNonLazyError: () => {},
     on: {
-      connected: () => notify("connected"),
+      connected() {
+        if (!upToDate) notify("connected");
+        upToDate = false;
+      },
       closed(event) {
+        upToDate = false;
         clearTimeout(pong);
         const { code, reason } = event as CloseEvent;
         if (code === 4403 && !reason.startsWith(unknownKey)) notify("refused");
@@ -124,6 +159,18 @@ export function connect(session: Session, events: Events): { client: Client; end
   addEventListener("pagehide", interrupt, { signal: ended.signal });
   addEventListener("offline", interrupt, { signal: ended.signal });
 
+  // Answers the first query with what the page was rendered of.
+  let first = rendered?.data && createRequest(rendered.request.query, rendered.request.variables);
+  const { data } = rendered ?? {};
+  rendered = undefined;
+  const isFirst = ({ key }: Operation) => key === first?.key;
+  const known: Exchange =
+    ({ forward }) =>
+    (operations) =>
+      merge([
+        forward(filter<Operation>((operation) => !isFirst(operation))(operations)),
+        map((operation: Operation) => makeResult(operation, { data }))(filter(isFirst)(operations)),
+      ]);
   const client = new Client({
     url: endpoint,
     exchanges: [
@@ -137,6 +184,7 @@ export function connect(session: Session, events: Events): { client: Client; end
         },
       }),
       cache(),
+      known,
       subscriptionExchange({
         enableAllOperations: true,
         forwardSubscription: (request, { kind, context }) => ({
@@ -162,6 +210,12 @@ export function connect(session: Session, events: Events): { client: Client; end
       }),
     ],
   });
+  if (first)
+    client
+      .executeQuery(first)
+      .subscribe(() => {})
+      .unsubscribe();
+  first = undefined;
   return {
     client,
     end() {

@@ -2,13 +2,14 @@ import { useQuery } from "@urql/preact";
 import { useState } from "preact/hooks";
 import { Groups } from "./later-gql";
 import { useSettled, useTitle } from "./page";
-import { navigate, paths, useScroll } from "./router";
+import { navigate, paths, useScroll, useVisit } from "./router";
 import { Empty, Failed, Skeleton } from "./states";
 import { counted, fill, filled, texts } from "./strings";
 
 export function GroupsPage() {
   useTitle(texts.groups);
-  const [text, setText] = useState("");
+  const asked = new URLSearchParams(useVisit().search);
+  const [text, setText] = useState(asked.get("prefix") ?? "");
   const prefix = useSettled(text.trim());
   return (
     <>
@@ -36,7 +37,11 @@ export function GroupsPage() {
           />
         </form>
       </search>
-      <Part key={prefix} prefix={prefix} />
+      <Part
+        key={prefix}
+        prefix={prefix}
+        after={(prefix === (asked.get("prefix") ?? "") && asked.get("after")) || undefined}
+      />
     </>
   );
 }
@@ -44,10 +49,11 @@ export function GroupsPage() {
 /** Up to 100 groups, and the next ones on request. */
 function Part({ prefix, after }: { prefix: string; after?: string }) {
   const [more, setMore] = useState(false);
+  const { first } = useVisit();
   const [{ data, error }, execute] = useQuery({
     query: Groups,
     variables: { prefix, after },
-    requestPolicy: "cache-and-network",
+    requestPolicy: first ? "cache-first" : "cache-and-network",
   });
   const page = data?.groups;
   useScroll(page != null && !after);

@@ -89,7 +89,7 @@ export function ArticleList({ source, empty }: { source: Source; empty: Componen
         index={0}
         parts={parts}
         rank={start || source.unnumbered ? undefined : 1}
-        restored={restored ? wanted : 0}
+        restored={restored ? wanted : Number(visit.first)}
         empty={empty}
         onShown={onShown}
         more={() => setParts((count) => count + 1)}

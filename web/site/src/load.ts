@@ -5,7 +5,7 @@ type Later = typeof import("./later");
 let loaded: Later | undefined;
 
 /** Loads the second script, which later.tsx describes, if it is not loaded yet. */
-async function load(): Promise<void> {
+export async function load(): Promise<void> {
   loaded ??= await import("./later");
 }
 

@@ -101,6 +101,8 @@ export interface Visit {
   path: string;
   search: string;
   arrival: "new" | "back" | "loaded";
+  /** Whether it is the first one of this page load: the server may have rendered it. */
+  first: boolean;
   /** State of the page when it was left. */
   saved: Saved;
 }
@@ -124,10 +126,10 @@ let visit: Visit;
 
 const newState = (): State => ({ key: Math.random().toString(36).slice(2) });
 
-function enter(arrival: Visit["arrival"]): void {
+function enter(arrival: Visit["arrival"], first = false): void {
   if (!history.state) history.replaceState(newState(), "");
   const state = history.state as State;
-  visit = { key: state.key, path: location.pathname, search: location.search, arrival, saved: state };
+  visit = { key: state.key, path: location.pathname, search: location.search, arrival, first, saved: state };
   for (const listener of listeners) listener();
 }
 
@@ -141,7 +143,7 @@ export function startRouter(): void {
     const { key } = visit;
     timer = setTimeout(() => key === visit.key && remember({ y: scrollY }), scrollPause);
   });
-  enter(history.state ? "loaded" : "new");
+  enter(history.state ? "loaded" : "new", true);
 }
 
 /**

@@ -1,0 +1,193 @@
+package pages
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"frontpage/feeds"
+	"frontpage/redisrepo"
+)
+
+// kinds are the kinds of pages, by the patterns of their paths, as in web/site/src/router.ts. What a kind returns for a
+// request has the query of the page; the error says why no page can have the path.
+func (s *server) kinds() map[string]func(*http.Request) (*page, error) {
+	return map[string]func(*http.Request) (*page, error){
+		"/{$}":           s.front("SCORE", ""),
+		"/new":           s.front("TIME", "/new"),
+		"/g/{group}":     s.group("SCORE", ""),
+		"/g/{group}/new": s.group("TIME", "/new"),
+		"/u/{user}":      s.user,
+		"/a/{number}":    s.article,
+		"/top/{span}":    s.top,
+		"/groups":        s.groups,
+	}
+}
+
+// errNoPage is the error of a path that no page has, for a reason that says nothing to visitors.
+var errNoPage = errors.New("no page has this path")
+
+// The variables of the queries.
+type (
+	listVariables struct {
+		Name  string  `json:"name,omitempty"`
+		Order string  `json:"order,omitempty"`
+		After *string `json:"after"`
+	}
+	topVariables struct {
+		Span  string  `json:"span"`
+		After *string `json:"after"`
+	}
+	articleVariables struct {
+		ID string `json:"id"`
+	}
+	groupsVariables struct {
+		Prefix string  `json:"prefix"`
+		After  *string `json:"after,omitempty"`
+	}
+)
+
+// after returns the cursor at which the page begins, if it is not the start of its list.
+func after(req *http.Request) *string {
+	if cursor := req.URL.Query().Get("after"); cursor != "" {
+		return &cursor
+	}
+	return nil
+}
+
+func (s *server) front(order, path string) func(*http.Request) (*page, error) {
+	p := page{
+		query: "Articles", canonical: path, Kind: "front", Order: order, Feeds: path, About: s.Site.About,
+		fill: func(p *page) { p.list(p.data.Articles) },
+	}
+	if path == "" {
+		p.canonical = "/"
+	} else {
+		p.Title = s.Site.Texts.Text("newArticles")
+	}
+	return func(req *http.Request) (*page, error) {
+		this := p
+		this.After = after(req)
+		this.variables = listVariables{Order: order, After: this.After}
+		return &this, nil
+	}
+}
+
+func (s *server) group(order, more string) func(*http.Request) (*page, error) {
+	return func(req *http.Request) (*page, error) {
+		shown := strings.TrimSpace(req.PathValue("group"))
+		name, err := redisrepo.ParseGroupName(shown)
+		path := "/g/" + feeds.Segment(string(name)) + more
+		return &page{
+			query: "GroupArticles", variables: listVariables{Name: shown, Order: order, After: after(req)}, canonical: path,
+			Kind: "group", Order: order, Name: shown, Title: shown, Feeds: path, After: after(req),
+			fill: func(p *page) { p.named(p.data.Group) },
+		}, err
+	}
+}
+
+func (s *server) user(req *http.Request) (*page, error) {
+	shown := strings.TrimSpace(req.PathValue("user"))
+	name, err := redisrepo.ParseUserName(shown)
+	path := "/u/" + feeds.Segment(string(name))
+	return &page{
+		query: "UserArticles", variables: listVariables{Name: shown, After: after(req)}, canonical: path,
+		Kind: "user", Name: shown, Title: shown, Feeds: path, After: after(req),
+		fill: func(p *page) { p.named(p.data.User) },
+	}, err
+}
+
+// spans are the spans of the lists of top articles. Their paths have lower case.
+var spans = []string{"DAY", "WEEK", "MONTH", "YEAR", "ALL"}
+
+func (s *server) top(req *http.Request) (*page, error) {
+	path := req.PathValue("span")
+	span := strings.ToUpper(path)
+	if !slices.Contains(spans, span) || strings.ToLower(span) != path {
+		return nil, errNoPage
+	}
+	title := s.Site.Texts.Text("topOf." + span)
+	return &page{
+		query: "Top", variables: topVariables{span, after(req)}, canonical: "/top/" + path, later: true,
+		Kind: "top", Span: span, Title: title, About: title, After: after(req),
+		fill: func(p *page) { p.list(p.data.Ranking) },
+	}, nil
+}
+
+func (s *server) groups(req *http.Request) (*page, error) {
+	prefix := strings.TrimSpace(req.URL.Query().Get("prefix"))
+	return &page{
+		query: "Groups", variables: groupsVariables{prefix, after(req)}, canonical: "/groups", later: true,
+		Kind: "groups", Name: prefix, Title: s.Site.Texts.Text("groups"), About: s.Site.Texts.Text("aboutGroupList"), After: after(req),
+		fill: func(p *page) { p.More = p.further(p.data.Groups.PageInfo) },
+	}, nil
+}
+
+func (s *server) article(req *http.Request) (*page, error) {
+	number := strings.TrimSpace(req.PathValue("number"))
+	id, err := redisrepo.ParseArticleID(number)
+	if err != nil || strconv.FormatInt(int64(id), 10) != number {
+		return nil, errNoPage
+	}
+	return &page{
+		query: "Article", variables: articleVariables{id.String()}, canonical: "/a/" + number, Kind: "article", article: id, fill: (*page).one,
+	}, nil
+}
+
+// list sets the rows of a page.
+func (p *page) list(c *connection) {
+	if c == nil {
+		return
+	}
+	for i := range c.Nodes {
+		r := row{Article: &c.Nodes[i], Page: p}
+		if p.After == nil {
+			r.Rank = i + 1
+		}
+		p.Rows = append(p.Rows, r)
+	}
+	p.Total, p.More = c.TotalCount, p.further(c.PageInfo)
+}
+
+// further returns the path of the next part of a list, if there is one.
+func (p *page) further(info pageInfo) string {
+	if !info.HasNextPage || info.EndCursor == nil {
+		return ""
+	}
+	return p.next(*info.EndCursor)
+}
+
+// next returns the path of the part of the list that begins at a cursor.
+func (p *page) next(cursor string) string {
+	parameters := url.Values{"after": {cursor}}
+	if p.Kind == "groups" && p.Name != "" {
+		parameters.Set("prefix", p.Name)
+	}
+	return p.canonical + "?" + parameters.Encode()
+}
+
+// named sets what the page of a group or a user shows. Any name could be one: without articles, the status is 404. The
+// group interesting is always there, and so is the viewer.
+func (p *page) named(l *listed) {
+	if l == nil {
+		return
+	}
+	p.list(l.Articles)
+	p.About = p.Count("articles", p.Total) + " · " + p.Name
+	if p.Total == 0 && !p.IsInteresting() && (p.Kind == "group" || p.Viewer() != p.Name) {
+		p.status = http.StatusNotFound
+	}
+}
+
+// one sets what the page of an article shows.
+func (p *page) one() {
+	if p.data.Article == nil {
+		p.Title = p.T("articleMissing")
+		return
+	}
+	p.Article = &row{Article: p.data.Article, Page: p}
+	p.Title, p.About, p.Posting = p.data.Article.Title, p.about(p.data.Article), p.posting()
+}

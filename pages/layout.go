@@ -1,0 +1,116 @@
+package pages
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"html/template"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/klauspost/compress/gzip"
+
+	"frontpage/web"
+)
+
+//go:embed templates/*.html
+var templates embed.FS
+
+// layout makes a page of what it shows: the page of the site, with templates at some places.
+type layout struct {
+	templates *template.Template
+	header    http.Header
+	parts     [][]byte // of the site's page, one more than places
+}
+
+// places are the parts of the site's page that templates replace, in order.
+var places = []struct {
+	template string
+	found    *regexp.Regexp
+}{
+	{"head", regexp.MustCompile(`<title>[^<]*</title>\s*<meta name="description"[^>]*>`)},
+	{"links", regexp.MustCompile(`<!--[^>]*-->\s*<link rel="alternate"[^>]*>\s*<link rel="alternate"[^>]*>`)},
+	{"body", regexp.MustCompile(`<div id="app"></div>`)},
+	{"data", regexp.MustCompile(`<noscript>[^<]*<p[^>]*>[^<]*</p></noscript>`)},
+}
+
+func newLayout(site web.Options) *layout {
+	page, header := web.Index(site)
+	l := &layout{templates: template.Must(template.New("").ParseFS(templates, "templates/*.html")), header: header}
+	for _, place := range places {
+		at := place.found.FindIndex(page)
+		if at == nil {
+			panic("the page of the site has no place for " + place.template) // impossible: the tests of this package render pages
+		}
+		l.parts = append(l.parts, page[:at[0]])
+		page = page[at[1]:]
+	}
+	l.parts = append(l.parts, page)
+	return l
+}
+
+// renderedKey says what a page was rendered of: its URL, and the answer that it shows.
+type renderedKey struct{ url, answer string }
+
+// rendered is a page as it is sent. Many requests may send it.
+type rendered struct {
+	status int
+	plain  []byte
+	tag    string        // ETag, weak: both encodings have the same
+	zipped func() []byte // made once
+}
+
+func (l *layout) render(p *page) *rendered {
+	var out bytes.Buffer
+	for i, part := range l.parts {
+		out.Write(part)
+		if i == len(places) {
+			break
+		}
+		if err := l.templates.ExecuteTemplate(&out, places[i].template, p); err != nil {
+			panic(err) // impossible: the tests render all templates
+		}
+	}
+	digest := sha256.Sum256(out.Bytes())
+	r := &rendered{status: p.status, plain: out.Bytes(), tag: `W/"` + hex.EncodeToString(digest[:12]) + `"`}
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	r.zipped = sync.OnceValue(func() []byte {
+		var zipped bytes.Buffer
+		w := gzip.NewWriter(&zipped)
+		_, _ = w.Write(r.plain) // into memory: no errors
+		_ = w.Close()
+		return zipped.Bytes()
+	})
+	return r
+}
+
+// serve sends the page, or only that it has not changed.
+func (r *rendered) serve(w http.ResponseWriter, req *http.Request) {
+	header := w.Header()
+	if r.status == http.StatusOK {
+		header.Set("ETag", r.tag)
+		for item := range strings.SplitSeq(strings.Join(req.Header.Values("If-None-Match"), ","), ",") {
+			if item = strings.TrimSpace(item); item == "*" || strings.TrimPrefix(item, "W/") == strings.TrimPrefix(r.tag, "W/") {
+				header.Del("Content-Type")
+				w.WriteHeader(http.StatusNotModified)
+				return
+			}
+		}
+	}
+	body := r.plain
+	if web.AcceptsGzip(req) {
+		header.Set("Content-Encoding", "gzip")
+		body = r.zipped()
+	}
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(r.status)
+	if req.Method != http.MethodHead {
+		_, _ = w.Write(body) // fails only if the client is gone
+	}
+}

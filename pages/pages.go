@@ -1,0 +1,200 @@
+// Package pages renders the lists, articles, users and groups of the site, so that browsers without JavaScript, search
+// engines and programs that preview links can read them.
+//
+// A page shows the answer to the query that the site's script would send for it. The handler of the API executes it, so
+// that a page has the same rules, limits and refusals. The answer is embedded in the page: the script takes over what is
+// rendered without asking again.
+package pages
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"frontpage/endpoint"
+	"frontpage/feeds"
+	"frontpage/identity"
+	"frontpage/redisrepo"
+	"frontpage/sharing"
+	"frontpage/web"
+)
+
+// Options say how pages are rendered.
+type Options struct {
+	Site      web.Options
+	PublicURL string           // of the site, such as https://news.example.org; empty: the address of each request
+	API       endpoint.Options // of the handler that executes the queries
+	Now       func() time.Time // if nil, time.Now
+	Log       *slog.Logger
+}
+
+const (
+	// shared is for how long a rendered page is used again, while the answer that it shows is the same.
+	shared = time.Second
+	// sharedBytes is how many bytes of rendered pages are kept for that.
+	sharedBytes = 16 << 20
+)
+
+// server serves pages.
+type server struct {
+	Options
+	api    api
+	repo   *redisrepo.Repo
+	layout *layout
+	recent *sharing.Results[renderedKey, *rendered]
+}
+
+// Handle has mux serve the pages by GET and HEAD. The handler of the API executes their queries.
+func Handle(mux *http.ServeMux, handler http.Handler, repo *redisrepo.Repo, o Options) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	o.Site = o.Site.WithDefaults()
+	s := &server{
+		Options: o, api: newAPI(handler, o.API.Identity.Headers()), repo: repo, layout: newLayout(o.Site),
+		recent: sharing.New[renderedKey, *rendered](shared, sharedBytes, func() uint64 { return 0 }),
+	}
+	for pattern, of := range s.kinds() {
+		mux.Handle("GET "+pattern, s.page(of))
+	}
+}
+
+// page returns a handler of pages of a kind.
+func (s *server) page(of func(*http.Request) (*page, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, req *http.Request) {
+		p, err := of(req)
+		if err != nil {
+			p = &page{Kind: "missing", Title: s.Site.Texts.Text("pageMissing"), status: http.StatusNotFound}
+			if !errors.Is(err, errNoPage) {
+				p.Missing = sentence(err.Error())
+			}
+		}
+		p.Site, p.Base, p.Path, p.Now = s.Site, feeds.Address(s.PublicURL, req), req.URL.EscapedPath(), s.Now()
+		var answer []byte
+		if p.query != "" && p.status == 0 {
+			answer = s.ask(w, req, p)
+		}
+		if p.About == "" {
+			p.About = s.Site.About
+		}
+		s.show(w, req, p, answer)
+	}
+}
+
+// ask executes the query of a page and sets what it shows. It returns the answer as it was received.
+func (s *server) ask(w http.ResponseWriter, req *http.Request, p *page) []byte {
+	got := s.api.ask(req, p.query, p.variables)
+	answer, err := got.read()
+	if answer.code() == string(identity.SessionEnded) {
+		w.Header()["Set-Cookie"] = got.header["Set-Cookie"]
+		got = s.api.anonymous().ask(req, p.query, p.variables)
+		answer, err = got.read()
+	}
+	if err != nil {
+		s.Log.ErrorContext(req.Context(), "page", "err", err)
+		p.fail(http.StatusInternalServerError, p.T("wentWrong"))
+		return nil
+	}
+	if len(answer.Errors) > 0 {
+		p.refused(got.status, answer.code(), answer.Errors[0].Message)
+		if wait := got.header.Get("Retry-After"); wait != "" {
+			w.Header().Set("Retry-After", wait)
+		} else if p.status == http.StatusServiceUnavailable {
+			w.Header().Set("Retry-After", "1")
+		}
+		for _, name := range []string{"WWW-Authenticate", "RateLimit", "RateLimit-Policy"} {
+			if values := got.header.Values(name); values != nil {
+				w.Header()[name] = values
+			}
+		}
+		return nil
+	}
+	if err := json.Unmarshal(answer.Data, &p.data); err != nil {
+		s.Log.ErrorContext(req.Context(), "page", "err", err)
+		p.fail(http.StatusInternalServerError, p.T("wentWrong"))
+		return nil
+	}
+	p.Answer = &embedded{Request: s.api.request(p.query, p.variables), Data: answer.Data, Later: p.later}
+	p.fill(p)
+	if p.data.Article == nil && p.article != 0 {
+		s.missing(req.Context(), p)
+	}
+	return got.body.Bytes()
+}
+
+// missing sets the status of the page of an article that the API does not show: 410 if it was deleted.
+func (s *server) missing(ctx context.Context, p *page) {
+	_, err := s.repo.Deleted(redisrepo.FailFast(ctx), p.article)
+	switch {
+	case err == nil:
+		p.status = http.StatusGone
+	case errors.As(err, new(redisrepo.Refusal)):
+		p.status = http.StatusNotFound
+	default:
+		s.Log.WarnContext(ctx, "page", "err", err) // a line of an outage
+		p.fail(http.StatusServiceUnavailable, p.T("unavailable"))
+	}
+}
+
+// refused shows why there is no answer.
+func (p *page) refused(status int, code, message string) {
+	switch {
+	case code == "BAD_USER_INPUT", code == "CURSOR_EXPIRED":
+		p.Kind, p.Title, p.Missing, p.status = "missing", p.T("pageMissing"), sentence(message), http.StatusNotFound
+	case code == "UNAVAILABLE", code == "TIMEOUT":
+		p.fail(http.StatusServiceUnavailable, p.T("unavailable"))
+	case code == "RATE_LIMITED":
+		p.fail(http.StatusTooManyRequests, p.T("tooMany"))
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		p.fail(status, sentence(message))
+	default:
+		p.fail(http.StatusInternalServerError, p.T("wentWrong"))
+	}
+}
+
+// fail shows an error instead of the content.
+func (p *page) fail(status int, problem string) { p.status, p.Problem = status, problem }
+
+// show sends a page.
+func (s *server) show(w http.ResponseWriter, req *http.Request, p *page, answered []byte) {
+	key := renderedKey{url: p.Base + req.URL.RequestURI(), answer: string(answered)}
+	render := func(context.Context) (*rendered, int) {
+		r := s.layout.render(p)
+		if p.status >= http.StatusInternalServerError {
+			return r, -1
+		}
+		return r, 2*len(r.plain) + len(answered)
+	}
+	r, err := s.recent.Do(req.Context(), key, render)
+	if err != nil {
+		return // the client did not wait
+	}
+	header := w.Header()
+	for name, values := range s.layout.header {
+		header[name] = values
+	}
+	header["Vary"] = []string{strings.Join(append(s.API.Identity.Headers(), "Accept-Encoding"), ", ")} // of several lines, nginx 1.22 knows the last one only
+	switch {
+	case p.status >= http.StatusBadRequest && p.status != http.StatusNotFound && p.status != http.StatusGone:
+		header.Set("Cache-Control", "no-store")
+	case s.API.MaxAge > 0 && p.anonymous():
+		header.Set("Cache-Control", "public, max-age="+strconv.Itoa(int(s.API.MaxAge.Seconds())))
+	default:
+		header.Set("Cache-Control", "private, no-cache")
+	}
+	if p.later {
+		header.Set("Link", "<"+web.SecondScript()+">; rel=modulepreload")
+	}
+	r.serve(w, req)
+}
+
+// anonymous reports whether all visitors who are not signed in get the same page. Where a proxy signs visitors in, a
+// cache before it does not know who they are.
+func (p *page) anonymous() bool {
+	return p.data.Viewer == nil && p.data.Site.SignIn != "PROXY"
+}

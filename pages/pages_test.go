@@ -1,0 +1,666 @@
+package pages_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/html"
+
+	"frontpage/endpoint"
+	"frontpage/identity"
+	"frontpage/pages"
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+	"frontpage/sitetest"
+	"frontpage/web"
+)
+
+// site is a server with pages. All articles are posted at sitetest.Start, and read an hour later.
+type site struct {
+	*sitetest.Site
+	t     *testing.T
+	redis *redistest.Server
+	pages *httptest.Server
+}
+
+func newSite(t *testing.T, change ...func(*endpoint.Options)) *site {
+	t.Helper()
+	return newSiteWith(t, pages.Options{}, change...)
+}
+
+func newSiteWith(t *testing.T, o pages.Options, change ...func(*endpoint.Options)) *site {
+	t.Helper()
+	server := redistest.Start(t)
+	s := &site{Site: sitetest.New(t, server.Client, redisrepo.DefaultRules(), change...), t: t, redis: server}
+	o.Log = slog.New(slog.NewTextHandler(s.Log, nil))
+	if o.API.Identity == nil {
+		o.API.MaxAge = time.Second
+		o.API.Identity = sitetest.Must(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))
+	}
+	o.Now = func() time.Time { return sitetest.Start.Add(time.Hour) }
+	mux := http.NewServeMux()
+	pages.Handle(mux, s.Handler, s.Repo, o)
+	s.pages = httptest.NewServer(mux)
+	t.Cleanup(s.pages.Close)
+	return s
+}
+
+// response is a page as it was received.
+type response struct {
+	t      *testing.T
+	path   string
+	status int
+	header http.Header
+	body   string
+	root   *html.Node
+}
+
+// get asks for a page. header holds pairs of name and value.
+func (s *site) get(path string, header ...string) *response {
+	return s.send(http.MethodGet, path, header...)
+}
+
+func (s *site) send(method, path string, header ...string) *response {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), method, s.pages.URL+path, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for pair := range slices.Chunk(header, 2) {
+		req.Header.Add(pair[0], pair[1])
+	}
+	res, err := s.pages.Client().Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	root, err := html.Parse(bytes.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return &response{s.t, path, res.StatusCode, res.Header, string(body), root}
+}
+
+// all returns the elements with a name that have these attributes, given as pairs of name and value.
+func (r *response) all(name string, attributes ...string) (found []*html.Node) {
+	for node := range r.root.Descendants() {
+		matches := node.Type == html.ElementNode && node.Data == name
+		for pair := range slices.Chunk(attributes, 2) {
+			matches = matches && attribute(node, pair[0]) == pair[1]
+		}
+		if matches {
+			found = append(found, node)
+		}
+	}
+	return found
+}
+
+func attribute(node *html.Node, name string) string {
+	for _, a := range node.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+func textOf(node *html.Node) string {
+	var b strings.Builder
+	for each := range node.Descendants() {
+		if each.Type == html.TextNode {
+			b.WriteString(each.Data)
+		}
+	}
+	return b.String()
+}
+
+// one returns the text, or the value of an attribute, of the only element that all finds; empty without one.
+func (r *response) one(of, name string, attributes ...string) string {
+	r.t.Helper()
+	found := r.all(name, attributes...)
+	switch {
+	case len(found) == 0:
+		return ""
+	case len(found) > 1:
+		r.t.Errorf("%s has %d elements %s %v, want at most one", r.path, len(found), name, attributes)
+	}
+	if of == "" {
+		return textOf(found[0])
+	}
+	return attribute(found[0], of)
+}
+
+func (r *response) meta(property string) string {
+	if strings.Contains(property, ":") && !strings.HasPrefix(property, "twitter:") {
+		return r.one("content", "meta", "property", property)
+	}
+	return r.one("content", "meta", "name", property)
+}
+
+// titles are the titles of the rows.
+func (r *response) titles() (titles []string) {
+	for _, link := range r.all("a", "class", "title") {
+		titles = append(titles, textOf(link))
+	}
+	return titles
+}
+
+func (s *site) post(poster, title, link, text string, groups ...string) {
+	s.t.Helper()
+	d := redisrepo.Draft{Title: title, Groups: groups}
+	if link != "" {
+		d.Link = &link
+	}
+	if text != "" {
+		d.Text = &text
+	}
+	if _, err := s.Repo.Post(s.t.Context(), redisrepo.UserName(poster), d); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func TestEachPageHasItsOwnHead(t *testing.T) {
+	t.Parallel()
+	s := newSiteWith(t, pages.Options{PublicURL: "https://news.example.org/"})
+	s.post("alice", "The tides", "https://www.example.com/tides", "", "sea", "moon")
+	s.post("bob o'neil", "A text", "", "First line.\n\nSecond   line, and "+strings.Repeat("many more words ", 20)+"end.", "sea")
+	for _, tt := range []struct{ path, title, canonical, about, feeds string }{
+		{"/", "Frontpage", "/", "Articles that users post and vote on, new and popular ones first.", ""},
+		{"/new", "New articles · Frontpage", "/new", "Articles that users post and vote on, new and popular ones first.", "/new"},
+		{"/g/sea", "sea · Frontpage", "/g/sea", "2 articles · sea", "/g/sea"},
+		{"/g/SEA", "SEA · Frontpage", "/g/sea", "2 articles · SEA", "/g/sea"},
+		{"/g/sea/new", "sea · Frontpage", "/g/sea/new", "2 articles · sea", "/g/sea/new"},
+		{"/u/alice", "alice · Frontpage", "/u/alice", "1 article · alice", "/u/alice"},
+		{"/u/bob%20o'neil%20", "bob o'neil · Frontpage", "/u/bob%20o%27neil", "1 article · bob o'neil", "/u/bob%20o%27neil"},
+		{"/top/week", "Top of the last 7 days · Frontpage", "/top/week", "Top of the last 7 days", ""},
+		{"/groups", "Groups · Frontpage", "/groups", "Each group has its own ranking. The largest come first.", ""},
+		{"/a/1", "The tides · Frontpage", "/a/1", "example.com · 1 vote · alice · moon · sea", ""},
+		{"/a/2", "A text · Frontpage", "/a/2", "First line. Second line, and " + strings.Repeat("many more words ", 10) + "many more…", ""},
+	} {
+		p := s.get(tt.path)
+		canonical := "https://news.example.org" + tt.canonical
+		for what, pair := range map[string][2]string{
+			"status":                 {fmt.Sprint(p.status), "200"},
+			"title":                  {p.one("", "title"), tt.title},
+			"canonical":              {p.one("href", "link", "rel", "canonical"), canonical},
+			"description":            {p.meta("description"), tt.about},
+			"og:url":                 {p.meta("og:url"), canonical},
+			"og:title":               {p.meta("og:title"), strings.TrimSuffix(tt.title, " · Frontpage")},
+			"og:description":         {p.meta("og:description"), tt.about},
+			"og:site_name":           {p.meta("og:site_name"), "Frontpage"},
+			"og:type":                {p.meta("og:type"), map[bool]string{true: "article", false: "website"}[strings.HasPrefix(tt.path, "/a/")]},
+			"twitter:card":           {p.meta("twitter:card"), "summary"},
+			"twitter:title":          {p.meta("twitter:title"), strings.TrimSuffix(tt.title, " · Frontpage")},
+			"twitter:description":    {p.meta("twitter:description"), tt.about},
+			"robots":                 {p.meta("robots"), ""},
+			"Atom":                   {p.one("href", "link", "type", "application/atom+xml"), tt.feeds + "/feed.atom"},
+			"JSON Feed":              {p.one("href", "link", "type", "application/feed+json"), tt.feeds + "/feed.json"},
+			"sitemap":                {p.one("href", "link", "rel", "sitemap"), "/sitemap.xml"},
+			"Content-Type":           {p.header.Get("Content-Type"), "text/html; charset=utf-8"},
+			"X-Content-Type-Options": {p.header.Get("X-Content-Type-Options"), "nosniff"},
+		} {
+			if pair[0] != pair[1] {
+				t.Errorf("%s: %s is %q, want %q", tt.path, what, pair[0], pair[1])
+			}
+		}
+		if _, header := web.Index(web.Options{}); p.header.Get("Content-Security-Policy") != header.Get("Content-Security-Policy") {
+			t.Errorf("%s: the content security policy is %q", tt.path, p.header.Get("Content-Security-Policy"))
+		}
+	}
+}
+
+func TestStatuses(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.post("alice", "Here", "", "text", "go")
+	s.post("alice", "Gone", "", "text", "go")
+	s.Want("alice", `mutation { deleteArticle(input: {article: 2}) { deletedId } }`, `{"deleteArticle":{"deletedId":"article:2"}}`)
+	for _, tt := range []struct {
+		path   string
+		status int
+		want   string
+	}{
+		{"/", 200, "Here"},
+		{"/?after=", 200, "Here"},
+		{"/new", 200, "Here"},
+		{"/g/go", 200, "Here"},
+		{"/g/interesting", 200, "No interesting articles yet"},
+		{"/g/interesting/new", 200, "No interesting articles yet"},
+		{"/top/day", 200, "Here"},
+		{"/top/all", 200, "Here"},
+		{"/groups", 200, "go"},
+		{"/u/alice", 200, "Here"},
+		{"/a/1", 200, "Here"},
+		{"/a/1%20", 200, "Here"},
+
+		{"/a/2", 410, "Article not found"},
+		{"/a/3", 404, "Article not found"},
+		{"/a/2147483647", 404, "Article not found"},
+		{"/g/nothing", 404, "No articles yet"},
+		{"/g/nothing/new", 404, "No articles yet"},
+		{"/u/unknown", 404, "No articles yet"},
+
+		{"/a/0", 404, "Page not found"},
+		{"/a/01", 404, "Page not found"},
+		{"/a/x", 404, "Page not found"},
+		{"/a/article:1", 404, "Page not found"},
+		{"/a/2147483648", 404, "Page not found"},
+		{"/g/%20", 404, "Page not found"},
+		{"/g/a%2Fb", 404, "Page not found"},
+		{"/u/%01", 404, "Page not found"},
+		{"/top/hour", 404, "Page not found"},
+		{"/top/DAY", 404, "Page not found"},
+		{"/?after=nonsense", 404, "Page not found"},
+		{"/groups?after=nonsense", 404, "Page not found"},
+	} {
+		p := s.get(tt.path)
+		main := p.one("", "main")
+		if p.status != tt.status || !strings.Contains(main, tt.want) {
+			t.Errorf("%s: status %d, want %d with %q, in %q", tt.path, p.status, tt.status, tt.want, main)
+		}
+		if found := tt.status == 200; found != (p.one("href", "link", "rel", "canonical") != "") || found != (p.meta("robots") == "") {
+			t.Errorf("%s has status %d, the canonical address %q, and tells robots %q", tt.path, tt.status, p.one("href", "link", "rel", "canonical"), p.meta("robots"))
+		}
+		head := s.send(http.MethodHead, tt.path)
+		if head.status != tt.status || head.body != "" || head.header.Get("Content-Length") == "" {
+			t.Errorf("HEAD %s: status %d with %d bytes, want %d and none", tt.path, head.status, len(head.body), tt.status)
+		}
+		if post := s.send(http.MethodPost, tt.path); post.status != http.StatusMethodNotAllowed {
+			t.Errorf("POST %s: status %d", tt.path, post.status)
+		}
+	}
+	if own := s.get("/u/carol", "X-User-ID", "carol"); own.status != 200 {
+		t.Errorf("one's own page without articles has status %d", own.status)
+	}
+}
+
+func TestHostileTextIsShownAsText(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	const hostile = `</script><script>alert(1)</script><!-- "quotes' & <b> {{.}} `
+	s.post(`eve"><b>`, hostile+"title", `https://example.com/"><script>alert(2)</script>?a='b`, hostile+"text", "go")
+	for _, path := range []string{"/", "/new", "/g/go", "/u/eve%22%3E%3Cb%3E", "/a/1", "/top/all"} {
+		p := s.get(path)
+		if p.status != 200 {
+			t.Fatalf("%s: status %d", path, p.status)
+		}
+		for _, script := range p.all("script") {
+			if kind := attribute(script, "type"); attribute(script, "src") == "" && !json.Valid([]byte(textOf(script))) {
+				t.Errorf("%s: the %s script is not JSON: %s", path, kind, textOf(script))
+			}
+		}
+		if n := len(p.all("script")); n > 5 || len(p.all("b")) > 0 {
+			t.Errorf("%s has %d scripts and %d elements b", path, n, len(p.all("b")))
+		}
+		if !strings.Contains(p.one("", "main"), hostile+"title") {
+			t.Errorf("%s does not show the title", path)
+		}
+	}
+	p := s.get("/a/1")
+	if got := p.meta("og:title"); got != hostile+"title" {
+		t.Errorf("og:title is %q", got)
+	}
+	if got := p.one("", "div", "class", "text"); got != hostile+"text" {
+		t.Errorf("the text is %q", got)
+	}
+}
+
+// linkedData is the JSON-LD of an article.
+type linkedData struct {
+	Context   string `json:"@context"`
+	Type      string `json:"@type"`
+	URL       string
+	Headline  string
+	Text      string
+	Author    struct{ Name, URL string }
+	Published string `json:"datePublished"`
+	Modified  string `json:"dateModified"`
+	Keywords  string
+	Shared    struct{ URL string } `json:"sharedContent"`
+	Counts    []struct {
+		Action string `json:"interactionType"`
+		Count  int    `json:"userInteractionCount"`
+	} `json:"interactionStatistic"`
+}
+
+func TestArticlesAreDescribedForSearchEngines(t *testing.T) {
+	t.Parallel()
+	s := newSiteWith(t, pages.Options{PublicURL: "https://news.example.org"})
+	s.post("alice", "The tides", "https://example.com/tides", "High & low.", "sea", "moon")
+	s.Vote("bob", "article:1", "UP")
+	s.Vote("carol", "article:1", "DOWN")
+	s.Want("alice", `mutation { editArticle(input: {article: 1, title: "The tide"}) { article { title } } }`, `{"editArticle":{"article":{"title":"The tide"}}}`)
+	p := s.get("/a/1")
+	var got linkedData
+	if err := json.Unmarshal([]byte(p.one("", "script", "type", "application/ld+json")), &got); err != nil {
+		t.Fatal(err)
+	}
+	at := sitetest.Start.Format(time.RFC3339)
+	if got.Context != "https://schema.org" || got.Type != "DiscussionForumPosting" || got.URL != "https://news.example.org/a/1" || got.Headline != "The tide" ||
+		got.Text != "High & low." || got.Author.Name != "alice" || got.Author.URL != "https://news.example.org/u/alice" || got.Published != at || got.Modified != at ||
+		got.Keywords != "moon, sea" || got.Shared.URL != "https://example.com/tides" || fmt.Sprint(got.Counts) != "[{https://schema.org/LikeAction 2} {https://schema.org/DislikeAction 1}]" {
+		t.Errorf("got %+v", got)
+	}
+	for property, want := range map[string]string{"article:published_time": at, "article:modified_time": at} {
+		if got := p.meta(property); got != want {
+			t.Errorf("%s is %q, want %q", property, got, want)
+		}
+	}
+	if n := len(p.all("meta", "property", "article:tag")); n != 2 {
+		t.Errorf("got %d tags, want 2", n)
+	}
+	if n := len(s.get("/").all("script", "type", "application/ld+json")); n != 0 {
+		t.Errorf("the front page describes %d articles", n)
+	}
+}
+
+// embedded is the answer in a page, with its request.
+type embedded struct {
+	Request json.RawMessage
+	Data    json.RawMessage
+	Later   bool
+}
+
+func (r *response) embedded() (e embedded) {
+	r.t.Helper()
+	if text := r.one("", "script", "id", "answer"); text != "" {
+		if err := json.Unmarshal([]byte(text), &e); err != nil {
+			r.t.Fatalf("%s: %v in %s", r.path, err, text)
+		}
+	}
+	return e
+}
+
+func TestThePageHasTheAnswerOfTheAPI(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for i := range 3 {
+		s.post("alice", fmt.Sprint("Article <", i, ">"), "", "text", "go")
+	}
+	s.Vote("bob", "article:2", "UP")
+	for path, later := range map[string]bool{
+		"/": false, "/new": false, "/g/go": false, "/g/go/new": false, "/g/nothing": false, "/u/alice": false, "/a/2": false, "/a/9": false, "/top/day": true, "/groups": true,
+	} {
+		for _, header := range [][]string{nil, {"X-User-ID", "bob"}} {
+			p := s.get(path, header...)
+			got := p.embedded()
+			_, body := s.PostJSON(string(got.Request), header...)
+			var want struct{ Data json.RawMessage }
+			if err := json.Unmarshal([]byte(body), &want); err != nil || len(want.Data) == 0 {
+				t.Fatalf("%s: the API answers %s to %s", path, body, got.Request)
+			}
+			if compact(t, got.Data) != compact(t, want.Data) {
+				t.Errorf("%s by %v has the answer\n%s\nbut the API answers\n%s", path, header, got.Data, want.Data)
+			}
+			if got.Later != later || later != strings.Contains(p.header.Get("Link"), web.SecondScript()) {
+				t.Errorf("%s: later is %v, and Link is %q", path, got.Later, p.header.Get("Link"))
+			}
+			if signedIn := header != nil; signedIn != strings.Contains(string(got.Data), `"name":"bob"`) {
+				t.Errorf("%s by %v is not about the visitor: %s", path, header, got.Data)
+			}
+		}
+	}
+	if e := s.get("/a/x").embedded(); e.Data != nil {
+		t.Errorf("a page that cannot be has the answer %s", e.Data)
+	}
+}
+
+func compact(t *testing.T, text []byte) string {
+	t.Helper()
+	var out bytes.Buffer
+	var value any
+	if err := json.Unmarshal(text, &value); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.NewEncoder(&out).Encode(value); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// A reader without scripts reaches each article of a list by its links.
+func TestListsArePagedByLinks(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	const articles = 60
+	for i := range articles {
+		s.post("alice", fmt.Sprint("Article ", i), "", "text", "go")
+		s.Advance(time.Second)
+	}
+	for _, start := range []string{"/", "/new", "/g/go", "/g/go/new", "/u/alice", "/top/all"} {
+		var titles []string
+		p := s.get(start)
+		for n := 1; ; n++ {
+			if p.status != 200 || n > 3 {
+				t.Fatalf("%s: status %d of part %d", p.path, p.status, n)
+			}
+			titles = append(titles, p.titles()...)
+			if further := p.one("", "p", "class", "further"); (n > 1) != (further != "") {
+				t.Errorf("%s, part %d says %q", start, n, further)
+			}
+			if numbered := len(p.all("li", "value", "1")); numbered != map[bool]int{true: 1}[n == 1] {
+				t.Errorf("%s, part %d has %d rows of rank 1", start, n, numbered)
+			}
+			if hidden := p.meta("robots") == "noindex"; hidden != (n > 1) {
+				t.Errorf("%s, part %d tells robots %q", start, n, p.meta("robots"))
+			}
+			next := p.one("href", "a", "class", "more")
+			if next == "" {
+				break
+			}
+			p = s.get(next)
+		}
+		slices.Sort(titles)
+		if n := len(slices.Compact(titles)); n != articles {
+			t.Errorf("%s: got %d articles, want %d", start, n, articles)
+		}
+	}
+}
+
+func TestAnArticleCanBeReadWithoutScripts(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.post("alice", "The tides", "https://www.example.com/tides?of=the%20sea", "See https://example.org/x.\nThen (http://a.example/b).", "sea", "moon")
+	p := s.get("/a/1")
+	main := p.one("", "main")
+	for _, want := range []string{"The tides", "example.com", "/tides?of=the sea", "1 hour ago by alice", "moon", "6 days left to vote", "See https://example.org/x.\nThen (http://a.example/b)."} {
+		if !strings.Contains(main, want) {
+			t.Errorf("the page does not say %q: %s", want, main)
+		}
+	}
+	for href, n := range map[string]int{"https://www.example.com/tides?of=the%20sea": 1, "https://example.org/x": 1, "http://a.example/b": 1, "/u/alice": 1, "/g/sea": 1, "/g/moon": 1} {
+		if got := len(p.all("a", "href", href)); got != n {
+			t.Errorf("got %d links to %s, want %d", got, href, n)
+		}
+	}
+}
+
+func TestCachesKeepPagesOfAnonymousVisitors(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.post("alice", "Here", "", "text")
+	for _, tt := range []struct {
+		path, user, want string
+	}{
+		{"/", "", "public, max-age=1"},
+		{"/a/1", "", "public, max-age=1"},
+		{"/a/2", "", "public, max-age=1"},
+		{"/", "bob", "private, no-cache"},
+		{"/a/2", "bob", "private, no-cache"},
+	} {
+		var header []string
+		if tt.user != "" {
+			header = []string{"X-User-ID", tt.user}
+		}
+		p := s.get(tt.path, header...)
+		if got := p.header.Values("Cache-Control"); len(got) != 1 || got[0] != tt.want {
+			t.Errorf("%s by %q: Cache-Control is %q, want %q", tt.path, tt.user, got, tt.want)
+		}
+		if got := p.header.Values("Vary"); len(got) != 1 || got[0] != "X-User-ID, X-User-Roles, Accept-Encoding" {
+			t.Errorf("%s by %q: Vary is %q", tt.path, tt.user, got)
+		}
+		if strings.Contains(p.body, "bob") != (tt.user == "bob") {
+			t.Errorf("%s by %q names the visitor wrongly", tt.path, tt.user)
+		}
+		tag := p.header.Get("ETag")
+		if (tag != "") != (p.status == 200) {
+			t.Errorf("%s: status %d with the ETag %q", tt.path, p.status, tag)
+		}
+		if tag == "" {
+			continue
+		}
+		again := s.get(tt.path, append(header, "If-None-Match", tag)...)
+		if again.status != http.StatusNotModified || again.body != "" || again.header.Get("ETag") != tag || again.header.Get("Cache-Control") != tt.want {
+			t.Errorf("%s by %q: got %d with %d bytes and %v for the same ETag", tt.path, tt.user, again.status, len(again.body), again.header)
+		}
+		if other := s.get(tt.path, append(header, "If-None-Match", `"other"`)...); other.status != 200 {
+			t.Errorf("%s: got %d for another ETag", tt.path, other.status)
+		}
+	}
+	anonymous, signedIn := s.get("/").header.Get("ETag"), s.get("/", "X-User-ID", "bob").header.Get("ETag")
+	s.Vote("bob", "article:1", "UP")
+	if anonymous == signedIn || s.get("/").header.Get("ETag") == anonymous {
+		t.Error("different pages have one ETag")
+	}
+	identity := sitetest.Must(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))
+	uncached := newSiteWith(t, pages.Options{API: endpoint.Options{Identity: identity}})
+	if got := uncached.get("/").header.Get("Cache-Control"); got != "private, no-cache" {
+		t.Errorf("with a maximum age of 0, Cache-Control is %q", got)
+	}
+}
+
+func TestPagesAreCompressed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.post("alice", "Here", "", "text")
+	plain := s.get("/", "Accept-Encoding", "identity")
+	zipped := s.get("/", "Accept-Encoding", "gzip")
+	if plain.header.Get("Content-Encoding") != "" || zipped.header.Get("Content-Encoding") != "gzip" || plain.header.Get("ETag") != zipped.header.Get("ETag") {
+		t.Fatalf("got %v and %v", plain.header, zipped.header)
+	}
+	reader, err := gzip.NewReader(strings.NewReader(zipped.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body, err := io.ReadAll(reader); err != nil || string(body) != plain.body {
+		t.Errorf("the page is another one when compressed: %v", err)
+	}
+}
+
+// A page costs the round trips of its query, and one more if there is no such article.
+func TestPagesCostTheRoundTripsOfTheirQueries(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for range 30 {
+		s.post("alice", "Here", "", "text", "go")
+	}
+	s.Want("alice", `mutation { deleteArticle(input: {article: 2}) { deletedId } }`, `{"deleteArticle":{"deletedId":"article:2"}}`)
+	s.StopListening()
+	for path, more := range map[string]int{
+		"/": 0, "/new": 0, "/g/go": 0, "/g/nothing": 0, "/u/alice": 0, "/u/unknown": 0, "/top/week": 0, "/groups": 0, "/a/1": 0, "/a/2": 1, "/a/99": 1,
+	} {
+		for _, header := range [][]string{nil, {"X-User-ID", "bob"}} {
+			request := s.get(path, header...).embedded().Request // loads the scripts
+			s.Trips.Reset()
+			s.PostJSON(string(request), header...)
+			want, _ := s.Trips.Read()
+			s.Trips.Reset()
+			s.get(path, header...)
+			if got, commands := s.Trips.Read(); got != want+more {
+				t.Errorf("%s by %v costs %d round trips with %v, want %d of the query and %d", path, header, got, sitetest.Tally(commands), want, more)
+			}
+		}
+	}
+	for _, path := range []string{"/a/x", "/g/%20", "/top/no"} {
+		s.Trips.Reset()
+		s.get(path)
+		if got, commands := s.Trips.Read(); got != 0 {
+			t.Errorf("%s costs %d round trips with %v", path, got, commands)
+		}
+	}
+}
+
+func TestRefusalsOfTheAPIAreThoseOfThePage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 5, Window: time.Minute}, Addresses: 1}))
+	limited := s.get("/")
+	if limited.status != http.StatusTooManyRequests || limited.header.Get("Retry-After") == "" || limited.header.Get("Cache-Control") != "no-store" ||
+		!strings.Contains(limited.one("", "main"), "Too many requests") || limited.embedded().Data != nil {
+		t.Errorf("over the limit, got %d with %v: %s", limited.status, limited.header, limited.one("", "main"))
+	}
+	other := newSite(t)
+	if p := other.get("/", "X-User-ID", strings.Repeat("x", 65)); p.status != http.StatusUnauthorized || p.header.Get("Cache-Control") != "no-store" || p.embedded().Data != nil {
+		t.Errorf("with an invalid name, got %d with %v", p.status, p.header)
+	}
+}
+
+func TestPagesWithoutTheStore(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.post("alice", "Here", "", "text")
+	s.get("/a/1")
+	s.redis.Kill()
+	for _, path := range []string{"/", "/new", "/g/go", "/u/alice", "/a/1", "/a/2", "/top/day", "/groups"} {
+		p := s.get(path)
+		if p.status != http.StatusServiceUnavailable || p.header.Get("Retry-After") == "" || p.header.Get("Cache-Control") != "no-store" || p.header.Get("ETag") != "" ||
+			!strings.Contains(p.one("", "main"), "temporarily unavailable") || p.meta("robots") != "noindex" {
+			t.Errorf("%s: got %d with %v: %s", path, p.status, p.header, p.one("", "main"))
+		}
+	}
+	if p := s.get("/a/x"); p.status != http.StatusNotFound {
+		t.Errorf("a page that cannot be has status %d", p.status)
+	}
+	s.redis.Restart()
+	sitetest.Eventually(t, "the page is back", func() bool { return s.get("/a/1").status == 200 })
+}
+
+// A visitor cannot make a page do anything but read.
+func TestHeadersOfThePageDoNotReachTheAPI(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.post("alice", "Here", "", "text")
+	for _, header := range [][]string{
+		{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="},
+		{"Accept", "text/event-stream"}, {"Accept", "image/png"}, {"If-None-Match", "*", "Range", "bytes=0-1", "Cache-Control", "no-cache"},
+		{"Content-Type", "text/plain", "Origin", "https://elsewhere.example"},
+	} {
+		if p := s.get("/?query={nothing}&variables=x&documentId=y", header...); p.status != 200 && p.status != 304 {
+			t.Errorf("%v: got %d: %s", header, p.status, p.body)
+		}
+	}
+}
+
+// The pages of the site's router that this package renders.
+func TestPathsAreThoseOfTheRouter(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.post(`a/b?#`, "Here", "", "text", "go", "new", "github.com", "über", "..", "index.html")
+	for _, path := range []string{
+		"/g/go", "/g/go/new", "/g/new", "/g/github.com", "/g/github.com/new", "/g/index.html", "/g/%C3%BCber", "/g/..%20", "/g/..%20/new", "/u/a%2Fb%3F%23", "/top/month", "/top/year",
+	} {
+		if p := s.get(path); p.status != 200 || len(p.titles()) != 1 {
+			t.Errorf("%s: status %d with %q", path, p.status, p.titles())
+		}
+	}
+	p := s.get("/")
+	for _, href := range []string{"/u/a%2Fb%3F%23", "/g/..%20", "/g/github.com"} {
+		if _, err := url.Parse(href); err != nil || len(p.all("a", "href", href)) != 1 {
+			t.Errorf("the front page has %d links to %s", len(p.all("a", "href", href)), href)
+		}
+	}
+}

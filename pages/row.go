@@ -1,0 +1,115 @@
+package pages
+
+import "time"
+
+// row is an article on a page.
+type row struct {
+	Article *articleData
+	Page    *page
+	Rank    int // 0: not numbered
+}
+
+const (
+	// maxGroups is how many groups a row shows.
+	maxGroups = 3
+	day       = 24 * time.Hour
+)
+
+// Target is where the title leads.
+func (r row) Target() string {
+	if r.Article.Link != nil {
+		return *r.Article.Link
+	}
+	return r.Article.Path()
+}
+
+// Host is that of the link.
+func (r row) Host() string { return host(*r.Article.Link) }
+
+// AfterHost is what follows the host in the link.
+func (r row) AfterHost() string { return afterHost(*r.Article.Link) }
+
+// FirstGroups are the groups that a row shows, MoreGroups the number of the others.
+func (r row) FirstGroups() []groupData {
+	return r.Article.Groups[:min(len(r.Article.Groups), maxGroups)]
+}
+
+// MoreGroups is the number of groups that a row does not show.
+func (r row) MoreGroups() int { return max(len(r.Article.Groups)-maxGroups, 0) }
+
+// Ago says how long ago the article was posted.
+func (r row) Ago() string { return r.Page.Site.Texts.Ago(r.Article.CreatedAt, r.Page.Now) }
+
+// Edited says how long ago the article was edited.
+func (r row) Edited() string {
+	return r.Page.Site.Texts.Text("edited", "time", r.Page.Site.Texts.Ago(*r.Article.EditedAt, r.Page.Now))
+}
+
+// Time formats a time as the API does.
+func (r row) Time(at time.Time) string { return at.UTC().Format(time.RFC3339) }
+
+// closing is when voting closes: the end of the second in which it ends.
+func (r row) closing() time.Time { return r.Article.VotingEndsAt.Add(time.Second) }
+
+// Closed reports whether the visitor cannot vote on the article.
+func (r row) Closed() bool {
+	return !r.Page.Now.Before(r.closing()) || r.Page.Viewer() != "" && !r.Article.ViewerCanVote
+}
+
+// LastDay reports whether less than a day is left to vote.
+func (r row) LastDay() bool {
+	left := r.closing().Sub(r.Page.Now)
+	return left > 0 && left <= day
+}
+
+// TimeLeft says how much time is left to vote.
+func (r row) TimeLeft() string {
+	if !r.Page.Now.Before(r.closing()) {
+		return r.Page.T("votingEnded")
+	}
+	return r.Page.Site.Texts.Text("timeLeft", "time", r.Page.Site.Texts.Left(r.closing(), r.Page.Now))
+}
+
+// Parts are the parts of the text.
+func (r row) Parts() []linked {
+	if r.Article.Text == nil || *r.Article.Text == "" {
+		return nil
+	}
+	return links(*r.Article.Text)
+}
+
+// Votes is the number of votes, Short in a few letters.
+func (r row) Votes() string { return r.Page.Count("votes", r.Article.Votes) }
+
+// Short is the number of votes in a few letters.
+func (r row) Short() string { return r.Page.Site.Texts.Short(r.Article.Votes) }
+
+// Tally says how many votes are up and down.
+func (r row) Tally() string {
+	return r.Page.Count("votesUp", r.Article.Upvotes) + ", " + r.Page.Count("votesDown", r.Article.Downvotes)
+}
+
+// Explains reports whether the number of votes explains the rank.
+func (r row) Explains() bool { return r.Page.Kind != "article" && r.Page.Kind != "top" }
+
+// WhyHere is what screen readers call the explanation.
+func (r row) WhyHere() string {
+	return r.Page.Site.Texts.Text("whyHere", "votes", r.Votes(), "title", r.Article.Title)
+}
+
+// button is a button to vote.
+type button struct {
+	Row                 row
+	Class, Label, Shape string
+	Pressed             bool
+}
+
+// Up is the button to vote up.
+func (r row) Up() button { return r.button("UP", "up", "voteUp", "M8 3l6 8H2z") }
+
+// Down is the button to vote down.
+func (r row) Down() button { return r.button("DOWN", "down", "voteDown", "M8 13L2 5h12z") }
+
+func (r row) button(direction, class, label, shape string) button {
+	return button{r, class, r.Page.Site.Texts.Text(label, "title", r.Article.Title), shape, r.Article.ViewerVote == direction}
+}

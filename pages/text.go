@@ -1,0 +1,107 @@
+package pages
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/net/idna"
+)
+
+// host returns the host of a link without "www.", such as go.dev; empty if a browser cannot follow the link.
+func host(link string) string {
+	u, err := url.Parse(link)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	name := strings.ToLower(u.Hostname())
+	if ascii, err := idna.Lookup.ToASCII(name); err == nil {
+		name = ascii
+	}
+	if strings.Contains(name, ":") {
+		name = "[" + name + "]"
+	}
+	if port := u.Port(); port != "" && port != map[string]string{"http": "80", "https": "443"}[u.Scheme] {
+		name += ":" + port
+	}
+	return strings.TrimPrefix(name, "www.")
+}
+
+// afterHost returns what follows the host in a link, as readers write it.
+func afterHost(link string) string {
+	u, err := url.Parse(link)
+	if err != nil || (u.Path == "" || u.Path == "/") && u.RawQuery == "" {
+		return ""
+	}
+	path := u.Path
+	if path == "" {
+		path = "/"
+	}
+	if query, err := url.PathUnescape(u.RawQuery); u.RawQuery != "" && err == nil {
+		return path + "?" + query
+	}
+	return path
+}
+
+const (
+	inText        = `[^\s\p{Z}<>"()]`
+	inParentheses = `\(` + inText + `*\)`
+)
+
+// webLink matches a web link in plain text, without trailing punctuation, as links of web/site/src/text.ts does.
+var webLink = regexp.MustCompile(`\bhttps?://(?:` + inParentheses + `|` + inText + `)*(?:` + inParentheses + `|[^\s\p{Z}<>"().,;:!?\]}'])`)
+
+// linked is a part of a text: plain, or a link.
+type linked struct {
+	Text string
+	Link bool
+}
+
+// links splits plain text at web links.
+func links(text string) (parts []linked) {
+	last := 0
+	for _, at := range webLink.FindAllStringIndex(text, -1) {
+		parts = append(parts, linked{Text: text[last:at[0]]}, linked{text[at[0]:at[1]], true})
+		last = at[1]
+	}
+	return append(parts, linked{Text: text[last:]})
+}
+
+// piece is a part of a text of the site: plain, or a name in braces that something replaces.
+type piece struct{ Text, Name string }
+
+var braces = regexp.MustCompile(`\{(\w+)\}`)
+
+// pieces splits a text at the names in braces.
+func pieces(text string) (parts []piece) {
+	last := 0
+	for _, at := range braces.FindAllStringSubmatchIndex(text, -1) {
+		parts = append(parts, piece{Text: text[last:at[0]]}, piece{Name: text[at[2]:at[3]]})
+		last = at[1]
+	}
+	return append(parts, piece{Text: text[last:]})
+}
+
+// maxSummary is how many characters of a description previews show.
+const maxSummary = 200
+
+// summary returns the beginning of a text, in one line.
+func summary(text string) string {
+	line := strings.Join(strings.Fields(text), " ")
+	if utf8.RuneCountInString(line) <= maxSummary {
+		return line
+	}
+	cut := string([]rune(line)[:maxSummary])
+	if at := strings.LastIndexByte(cut, ' '); at > len(cut)/2 {
+		cut = cut[:at]
+	}
+	return cut + "…"
+}
+
+// sentence formats a message of the API as a sentence.
+func sentence(message string) string {
+	first, size := utf8.DecodeRuneInString(message)
+	return string(unicode.ToUpper(first)) + strings.TrimSuffix(message[size:], ".") + "."
+}

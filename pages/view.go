@@ -1,0 +1,281 @@
+package pages
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"frontpage/feeds"
+	"frontpage/redisrepo"
+	"frontpage/web"
+)
+
+// page is what a page shows.
+type page struct {
+	query     string // name of its operation
+	variables any
+	fill      func(*page)         // sets what follows from the answer
+	article   redisrepo.ArticleID // that it is about; 0: none
+	canonical string              // path
+	later     bool                // whether it is a page of the second script
+	data      data
+	status    int // if not 200
+
+	Site    web.Options
+	Base    string // URL of the site, without a final slash
+	Path    string // of the request
+	Now     time.Time
+	Kind    string
+	Title   string // empty: the name of the site
+	About   string // description
+	Order   string // of a list
+	Name    string // of a group or a user, or the beginning of those in the list of groups
+	Span    string
+	Feeds   string // path before the feeds
+	After   *string
+	Rows    []row
+	Total   int    // articles in the list
+	More    string // path of the next part
+	Article *row
+	Posting *posting
+	Missing string // why there is no such page
+	Problem string // why its content cannot be shown
+	Answer  *embedded
+}
+
+// embedded is an answer for the site's script, with the request that it would have sent.
+type embedded struct {
+	Request request         `json:"request"`
+	Data    json.RawMessage `json:"data"`
+	Later   bool            `json:"later,omitempty"` // whether the second script shows it
+}
+
+// data is the data of an answer.
+type data struct {
+	Site struct {
+		Rules struct {
+			VoteScore float64
+			Downvotes bool
+			Ranking   string
+			RankCap   int
+			HalfLife  int
+		}
+		SignIn    string
+		SignInURL *string
+		Explorer  bool
+	}
+	Viewer   *struct{ Name string }
+	Articles *connection `json:"articlesConnection"`
+	Group    *listed
+	User     *listed
+	Ranking  *connection
+	Groups   struct {
+		Nodes []struct {
+			Name         string
+			ArticleCount int
+		}
+		PageInfo pageInfo
+	}
+	Article *articleData
+}
+
+// listed is a group or a user.
+type listed struct {
+	Articles *connection `json:"articlesConnection"`
+}
+
+type connection struct {
+	Nodes      []articleData
+	PageInfo   pageInfo
+	TotalCount int
+}
+
+type pageInfo struct {
+	HasNextPage bool
+	EndCursor   *string
+}
+
+type articleData struct {
+	ID            string
+	Number        int
+	Title         string
+	Link          *string
+	Text          *string
+	Poster        struct{ Name string }
+	CreatedAt     time.Time
+	Votes         int
+	Upvotes       int
+	Downvotes     int
+	IsInteresting bool
+	Groups        []groupData
+	VotingEndsAt  time.Time
+	ViewerVote    string
+	ViewerCanVote bool
+	EditedAt      *time.Time
+}
+
+type groupData struct{ Name string }
+
+// tab is a link of a navigation.
+type tab struct{ Path, Text, Current string }
+
+// T returns a text of the site.
+func (p *page) T(key string) string { return p.Site.Texts.Text(key) }
+
+// Count returns a text of the site with a number.
+func (p *page) Count(key string, n int) string { return p.Site.Texts.Count(key, n) }
+
+// Pieces splits a text of the site at the names in braces.
+func (p *page) Pieces(key string) []piece { return pieces(p.T(key)) }
+
+// Data is the data of the answer.
+func (p *page) Data() *data { return &p.data }
+
+// WindowTitle is the title of the window.
+func (p *page) WindowTitle() string {
+	if p.Title == "" {
+		return p.Site.Name
+	}
+	return p.Site.Texts.Text("titleOf", "title", p.Title, "site", p.Site.Name)
+}
+
+// PreviewTitle is the title in previews, which name the site beside it.
+func (p *page) PreviewTitle() string {
+	if p.Title == "" {
+		return p.Site.Name
+	}
+	return p.Title
+}
+
+// Canonical is the URL of the page; empty if there is no such page.
+func (p *page) Canonical() string {
+	switch {
+	case p.status != 0:
+		return ""
+	case p.After != nil:
+		return p.Base + p.next(*p.After)
+	default:
+		return p.Base + p.canonical
+	}
+}
+
+// Hidden reports whether search engines are asked not to list the page: what is further down a list changes all the time.
+func (p *page) Hidden() bool {
+	return p.After != nil || p.Kind == "groups" && p.Name != "" || p.status != 0
+}
+
+// Viewer is the name of the visitor, empty if anonymous.
+func (p *page) Viewer() string {
+	if p.data.Viewer == nil {
+		return ""
+	}
+	return p.data.Viewer.Name
+}
+
+// NoGroupWith says that no group has a name that begins so.
+func (p *page) NoGroupWith() string { return p.Site.Texts.Text("noGroupWith", "prefix", p.Name) }
+
+// Cursor is where the list begins, empty for its start.
+func (p *page) Cursor() string {
+	if p.After == nil {
+		return ""
+	}
+	return *p.After
+}
+
+// Tabs are the links of the site's navigation.
+func (p *page) Tabs() (tabs []tab) {
+	for _, each := range []struct{ path, text, under string }{
+		{"/", "hot", ""}, {"/new", "new", ""}, {"/top/day", "top", "/top/"}, {"/past", "past", "/past/"},
+		{"/g/interesting", "interesting", ""}, {"/groups", "groups", ""},
+	} {
+		t := tab{Path: each.path, Text: p.T(each.text)}
+		switch {
+		case p.Path == each.path:
+			t.Current = "page"
+		case each.under != "" && strings.HasPrefix(p.Path, each.under):
+			t.Current = "true"
+		}
+		tabs = append(tabs, t)
+	}
+	return tabs
+}
+
+// Orders are the links between the orders of a group's articles.
+func (p *page) Orders() []tab {
+	tabs := []tab{{Path: p.GroupPath(p.Name), Text: p.T("hot")}, {Path: p.GroupPath(p.Name) + "/new", Text: p.T("new")}}
+	tabs[map[string]int{"SCORE": 0, "TIME": 1}[p.Order]].Current = "page"
+	return tabs
+}
+
+// Spans are the links between the spans of the lists of top articles.
+func (p *page) Spans() (tabs []tab) {
+	for _, span := range spans {
+		t := tab{Path: "/top/" + strings.ToLower(span), Text: p.T("spans." + span)}
+		if span == p.Span {
+			t.Current = "page"
+		}
+		tabs = append(tabs, t)
+	}
+	return tabs
+}
+
+// IsInteresting reports whether the page shows the group interesting.
+func (p *page) IsInteresting() bool {
+	return p.Kind == "group" && p.Name == string(redisrepo.Interesting)
+}
+
+// Rule says how votes change the rank.
+func (p *page) Rule() string {
+	rules := p.data.Site.Rules
+	minutes := p.Site.Texts.Decimal(math.Round(rules.VoteScore/6) / 10)
+	switch rules.Ranking {
+	case "HALF_LIFE":
+		return p.Site.Texts.Text("ruleHalfLife", "time", p.duration(rules.HalfLife))
+	case "CAPPED":
+		return p.Site.Texts.Text("ruleCapped", "minutes", minutes, "cap", p.duration(rules.RankCap))
+	default:
+		return p.Site.Texts.Text("ruleVote", "minutes", minutes)
+	}
+}
+
+// duration formats seconds in all units: "1 d 15 h 21 min".
+func (p *page) duration(seconds int) string {
+	var parts []string
+	for _, unit := range []struct {
+		name string
+		size int
+	}{{"d", 86_400}, {"h", 3600}, {"min", 60}, {"s", 1}} {
+		if n := seconds / unit.size; n > 0 || unit.size == 1 && parts == nil {
+			parts = append(parts, p.Site.Texts.Text("units."+unit.name, "n", p.Site.Texts.Number(n)))
+		}
+		seconds %= unit.size
+	}
+	return strings.Join(parts, " ")
+}
+
+// GroupPath is the path of a group's page.
+func (p *page) GroupPath(name string) string { return "/g/" + feeds.Segment(name) }
+
+// UserPath is the path of a user's page.
+func (p *page) UserPath(name string) string { return "/u/" + feeds.Segment(name) }
+
+// Path is the path of an article's page.
+func (a *articleData) Path() string { return "/a/" + strconv.Itoa(a.Number) }
+
+// about describes an article in one line.
+func (p *page) about(a *articleData) string {
+	if a.Text != nil && strings.TrimSpace(*a.Text) != "" {
+		return summary(*a.Text)
+	}
+	parts := []string{p.Count("votes", a.Votes), a.Poster.Name}
+	if a.Link != nil && host(*a.Link) != "" {
+		parts = append([]string{host(*a.Link)}, parts...)
+	}
+	for _, group := range a.Groups {
+		parts = append(parts, group.Name)
+	}
+	return strings.Join(parts, " · ")
+}

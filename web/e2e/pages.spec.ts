@@ -1,0 +1,268 @@
+import type { Locator, Page } from "@playwright/test";
+import { expect, test } from "./fixtures";
+import { manyArticles, rows, shown, up, votes } from "./helpers";
+
+// The server renders these pages, and the script takes them over. See package pages.
+
+const ago = (minutes: number) => Math.floor(Date.now() / 1000) - minutes * 60;
+const day = 24 * 60;
+
+const different = `id,title,link,votes,poster,posted_at,groups
+1,"A link, with <b>tags</b> & ""quotes""",https://www.example.org/a?b=c&d=%20e,250,ada,${ago(0)},go web
+2,Without a link,,1,o'neil & sons,${ago(61)},
+3,Many groups,http://localhost:8080/x,1234,ben,${ago(3 * 60 + 1)},a b.c d-e f_g h
+4,In its last day,https://bücher.example/ä?ö,3,über,${ago(6.5 * day)},über
+5,Voted down,https://example.net,-2,ben,${ago(2 * day)},go
+6,Closed,https://sub.example.co.uk:443/,7,ben,${ago(30 * day)},go
+7,Last year,https://example.com/,12,ben,${ago(400 * day)},go
+`;
+
+/** The elements and texts of a part of the page. Links are as browsers follow them, without escapes. */
+const tree = (part: Locator): Promise<string[]> =>
+  part.evaluateAll((elements) => {
+    const write = (node: Node): string => {
+      if (node instanceof Text) return node.data;
+      if (!(node instanceof Element)) return "";
+      const attributes = [...node.attributes].map(
+        ({ name, value }) =>
+          ` ${name}="${name === "href" ? decodeURIComponent((node as HTMLAnchorElement).href) : value}"`,
+      );
+      return `<${node.localName}${attributes.sort().join("")}>${[...node.childNodes].map(write).join("")}</${node.localName}>`;
+    };
+    return elements.map(write).join("").split(/(?=<)/);
+  });
+
+/** Keeps the script from taking over the page. */
+const withoutScript = (page: Page) => page.route("**/assets/site.js", (route) => route.abort());
+
+/** The operations that a page asks for. */
+function asked(page: Page): string[] {
+  const operations: string[] = [];
+  page.on("request", (request) => {
+    if (new URL(request.url()).pathname === "/query")
+      operations.push(request.postDataJSON()?.operationName ?? "");
+  });
+  return operations;
+}
+
+/** Waits until the script has taken over the page, and is connected. */
+async function takenOver(page: Page): Promise<void> {
+  await page.waitForFunction(() => document.querySelector(".menu fieldset"));
+  await page.waitForLoadState("networkidle");
+}
+
+test.describe("with all kinds of articles", () => {
+  test.use({ csv: different, viewer: "" });
+
+  // The script adds a date to the pages of users: the server does not know the time zone of the visitor.
+  const parts = "main h1, main nav, main .list, main > .groups, main > .empty";
+  for (const path of [
+    "/",
+    "/new",
+    "/g/go",
+    "/g/go/new",
+    "/u/ben",
+    "/top/all",
+    "/groups",
+    "/g/nothing",
+    "/u/unknown",
+    "/a/99",
+    "/a/x",
+  ]) {
+    test(`the server renders ${path} as the script does`, async ({ page, another, watch }) => {
+      watch.allowed.push(/site\.js/, /status of 404/);
+      const plain = await another("");
+      await withoutScript(plain);
+      await expect(async () => {
+        await plain.goto(path);
+        const rendered = await tree(plain.locator(parts));
+        await page.goto(path);
+        await takenOver(page);
+        expect(await tree(page.locator(parts))).toEqual(rendered);
+      }).toPass({ timeout: 15_000 }); // a text may say another minute
+    });
+  }
+
+  test("the server renders articles as the script does", async ({ page, another, watch }) => {
+    watch.allowed.push(/site\.js/);
+    const plain = await another("");
+    await withoutScript(plain);
+    const parts = ".article > .card, .article > h1, .article > .facts, .article > .text, .article .votes";
+    for (const number of [1, 2, 3, 4, 5, 6, 7]) {
+      await expect(async () => {
+        await plain.goto(`/a/${number}`);
+        const rendered = await tree(plain.locator(parts));
+        expect(rendered.length).toBeGreaterThan(2);
+        await page.goto(`/a/${number}`);
+        await takenOver(page);
+        expect(await tree(page.locator(parts))).toEqual(rendered);
+      }).toPass({ timeout: 15_000 }); // a text may say another minute
+    }
+  });
+});
+
+test.describe("takeover", () => {
+  test.use({ csv: manyArticles(40), viewer: "" });
+
+  for (const [path, more] of [
+    ["/", []],
+    ["/new", []],
+    ["/g/many", []],
+    ["/u/ben", []],
+    ["/top/all", []],
+    ["/groups", []],
+    ["/a/3", ["Neighbours", "Standing"]],
+  ] as const) {
+    test(`${path} is taken over without asking again, and nothing moves`, async ({ page }) => {
+      const operations = asked(page);
+      await page.addInitScript(() => {
+        const seen = { shift: 0, rendered: [] as Element[] };
+        Object.assign(globalThis, { seen });
+        new PerformanceObserver((list) => {
+          for (const entry of list.getEntries()) seen.shift += (entry as unknown as { value: number }).value;
+        }).observe({ type: "layout-shift", buffered: true });
+        addEventListener("DOMContentLoaded", () => {
+          seen.rendered = [...document.querySelectorAll("main *")];
+        });
+      });
+      await page.goto(path);
+      await takenOver(page);
+      const seen = await page.evaluate(() => {
+        const { seen } = globalThis as unknown as { seen: { shift: number; rendered: Element[] } };
+        return {
+          shift: seen.shift,
+          all: seen.rendered.length,
+          kept: seen.rendered.filter((e) => e.isConnected).length,
+        };
+      });
+      expect(seen.shift).toBe(0);
+      expect(seen.all).toBeGreaterThan(5);
+      if (path !== "/groups") expect(seen.kept).toBe(seen.all);
+      expect(operations.sort()).toEqual([...more]);
+    });
+  }
+
+  test("what the page shows is live: votes arrive, and a vote can be cast", async ({
+    page,
+    server,
+    watch,
+  }) => {
+    await page.goto("/");
+    await watch.live(page, "articleChanged");
+    const article = (await server.articles())[0];
+    if (!article) throw new Error("no articles");
+    await server.vote(article, "UP", "cleo");
+    await expect(votes(shown(page, article))).toHaveText(`${article.votes + 1}`);
+    await server.post({ title: "Fresh" });
+    await expect(page.getByRole("button", { name: "1 new article" })).toBeVisible();
+    await up(shown(page, article)).click();
+    await expect(page).toHaveURL(/\/signin/);
+  });
+
+  test("what changed since the page was rendered is shown", async ({ page, server, watch }) => {
+    const article = await server.post({ title: "Before" });
+    await page.route("**/assets/site.js", async (route) => {
+      await server.vote(article, "UP", "cleo");
+      await route.continue();
+    });
+    await page.goto(`/a/${article.number}`);
+    await watch.live(page, "articleChanged");
+    await expect(votes(shown(page, article))).toHaveText("2");
+  });
+
+  test("the next part of a list is loaded, and links work", async ({ page }) => {
+    const operations = asked(page);
+    await page.goto("/");
+    await expect(rows(page)).toHaveCount(25);
+    await page.mouse.wheel(0, 10_000);
+    await expect(rows(page)).toHaveCount(40);
+    await rows(page).first().getByRole("link", { name: "ben" }).click();
+    await expect(page).toHaveURL("/u/ben");
+    await expect(rows(page).first()).toBeVisible();
+    expect(operations).toEqual(["Articles", "UserArticles"]);
+    expect(
+      await page.locator("link[rel=canonical]").count(),
+      "the canonical address was that of the first page",
+    ).toBe(0);
+  });
+});
+
+test.describe("for a visitor whom the server does not know", () => {
+  test.use({ csv: manyArticles(30), viewer: "ada" });
+
+  test("the page stays as it is until it is asked for again", async ({ page, server }) => {
+    const article = (await server.articles())[2];
+    if (!article) throw new Error("no articles");
+    await server.vote(article, "UP", "ada");
+    const operations = asked(page);
+    await page.addInitScript(() => {
+      const seen = { least: 25 };
+      Object.assign(globalThis, { seen });
+      addEventListener("DOMContentLoaded", () => {
+        new MutationObserver(() => {
+          seen.least = Math.min(seen.least, document.querySelectorAll("li[data-id]").length);
+        }).observe(document.documentElement, { childList: true, subtree: true });
+      });
+    });
+    await page.goto("/");
+    await expect(up(shown(page, article))).toHaveAttribute("aria-pressed", "true");
+    await takenOver(page);
+    expect(operations).toEqual(["Articles"]);
+    expect(await page.evaluate(() => (globalThis as unknown as { seen: { least: number } }).seen.least)).toBe(
+      25,
+    );
+  });
+});
+
+test.describe("for a visitor whom a proxy has signed in", () => {
+  test.use({
+    csv: manyArticles(30),
+    viewer: "",
+    settings: { PROXY_USER_HEADER: "X-User", TRUSTED_PROXIES: "127.0.0.0/8" },
+    extraHTTPHeaders: { "X-User": "ada" },
+  });
+
+  test("the page has their votes, and is not asked for again", async ({ page, server }) => {
+    await page.goto("/");
+    const [article] = await server.articles();
+    if (!article) throw new Error("no articles");
+    const vote = up(shown(page, article));
+    await vote.click();
+    await expect(vote).toHaveAttribute("aria-pressed", "true");
+    await takenOver(page);
+    const operations = asked(page);
+    await page.goto("/new");
+    await page.goto("/");
+    await takenOver(page);
+    await expect(vote).toHaveAttribute("aria-pressed", "true");
+    await expect(page.getByRole("link", { name: "ada", exact: true })).toBeVisible();
+    expect(operations).toEqual([]);
+  });
+});
+
+test.describe("without JavaScript", () => {
+  test.use({ csv: manyArticles(40), viewer: "", javaScriptEnabled: false });
+
+  test("all articles can be read, and links lead on", async ({ page, server }) => {
+    await server.post({ title: "Of tides", text: "Read https://example.org/tides.", groups: ["sea"] });
+    await page.goto("/new");
+    await expect(page).toHaveTitle("New articles · Frontpage");
+    await expect(rows(page)).toHaveCount(25);
+    await page.getByRole("link", { name: "More articles" }).click();
+    await expect(rows(page)).toHaveCount(16);
+    await expect(page.getByRole("link", { name: "More articles" })).toHaveCount(0);
+    await page.getByRole("link", { name: "Go to the top" }).click();
+    await page.getByRole("link", { name: "Of tides" }).click();
+    await expect(page.getByRole("heading", { level: 1 })).toHaveText("Of tides");
+    await expect(page.locator(".text")).toHaveText("Read https://example.org/tides.");
+    await page.getByRole("link", { name: "sea", exact: true }).click();
+    await expect(page.getByRole("heading", { level: 1 })).toHaveText("sea");
+    await expect(rows(page)).toHaveCount(1);
+    await page.getByRole("link", { name: "Groups" }).click();
+    await page.getByRole("link", { name: /many/ }).click();
+    await expect(rows(page)).toHaveCount(25);
+    await page.getByRole("link", { name: "Top", exact: true }).click();
+    await page.getByRole("link", { name: "All time" }).click();
+    await expect(rows(page)).toHaveCount(25);
+  });
+});
