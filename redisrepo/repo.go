@@ -70,8 +70,9 @@
 //	                         the data is ranked by, the posting time before which a changed voting
 //	                         window found the voters of articles forgotten, which features the data has (see
 //	                         features.go), from which posting time on all votes are in cast:, the
-//	                         epoch, a random name of the data's history, and of a copy the origin: the epoch of the site that Migrate copied, or the
-//	                         digest of the export that Fill imported
+//	                         epoch, a random name of the data's history, and of a copy the origin:
+//	                         the epoch of the site that Migrate copied, or the digest of the export
+//	                         that Fill imported
 //	changes:<db>     channel changes of articles, see publish in shared.lua; a sharded channel if the
 //	                         partition has a tag
 //
