@@ -1,5 +1,5 @@
 import { useQuery } from "@urql/preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { RowFragment } from "./gql";
 import { type StandingQuery as Data, Standing as StandingQuery } from "./later-gql";
 import { usePage } from "./page";
@@ -13,10 +13,16 @@ const settling = 1000; // milliseconds
 export function Standing({ article, now }: { article: RowFragment; now: number }) {
   const { connections } = usePage();
   const [{ data }, execute] = useQuery({ query: StandingQuery, variables: { id: article.id } });
+  const state = `${article.votes} ${connections}`;
+  const asked = useRef(state);
   useEffect(() => {
-    const timer = setTimeout(() => execute({ requestPolicy: "network-only" }), settling);
+    if (asked.current === state) return;
+    const timer = setTimeout(() => {
+      asked.current = state;
+      execute({ requestPolicy: "network-only" });
+    }, settling);
     return () => clearTimeout(timer);
-  }, [article.votes, connections]);
+  }, [state]);
   const standing = data?.article;
   if (!standing) return null;
   const { first, tenth, thirtieth, bestRank, ranks } = standing;
