@@ -118,10 +118,10 @@ func notAuthenticated(ctx context.Context, log *slog.Logger, err error) *refusal
 		message = "" // it quotes what was sent
 	}
 	refused := &refusal{code: string(shown.Code), message: shown.Message, status: http.StatusUnauthorized}
-	switch shown.Code {
-	case identity.NotService, identity.ForeignPage: // the caller is known
+	switch {
+	case shown.Code == identity.NotService || shown.Code == identity.ForeignPage: // the caller is known
 		refused.status = http.StatusForbidden
-	case identity.Unavailable:
+	case shown.Code == identity.Unavailable:
 		refused.status, refused.wait = http.StatusServiceUnavailable, retryAfter
 		log.WarnContext(ctx, "a session cannot be read", "err", shown.Unwrap()) // a line of an outage
 	}

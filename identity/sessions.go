@@ -30,7 +30,7 @@ func (s *Sessions) Clear() *http.Cookie { return s.Set("", -1) }
 // Set returns the cookie of a session. Scripts cannot read it, and the browser does not send it with a request of
 // another site's page, unless that is a link to this one. seconds is how long the browser keeps it.
 func (s *Sessions) Set(id string, seconds int) *http.Cookie {
-	return &http.Cookie{
+	return &http.Cookie{ // #nosec G124 -- on http, which is for this machine only, Secure would hide it
 		Name: s.Cookie, Value: id, Path: "/", MaxAge: seconds,
 		HttpOnly: true, Secure: strings.HasPrefix(s.Cookie, "__Host-"), SameSite: http.SameSiteLaxMode,
 	}

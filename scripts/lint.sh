@@ -11,3 +11,4 @@ if [ ! -x "$folder/golangci-lint" ]; then
 fi
 "$folder/golangci-lint" run --allow-parallel-runners ./...
 (cd clients/go && go vet ./...)
+(cd tests/oidc && go vet ./...)

@@ -141,7 +141,7 @@ func TestProviderIsAway(t *testing.T) {
 	}
 	b.want(s, "") // reading goes on
 	signedIn.want(s, "alice")
-	if res, _ := signedIn.do(sitetest.Must(http.NewRequest("POST", s.url+"/sign-out", nil)), "/"); res.StatusCode != 200 {
+	if res, _ := signedIn.do(sitetest.Must(http.NewRequest(http.MethodPost, s.url+"/sign-out", nil)), "/"); res.StatusCode != 200 {
 		t.Errorf("signing out: got %d", res.StatusCode) // the provider's address is known
 	}
 	signedIn.want(s, "")

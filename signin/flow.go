@@ -75,7 +75,7 @@ func (s *SignIn) flowSecret(req *http.Request) []byte {
 // keepFlowSecret makes the browser keep its secret. It is sent back with the provider's redirection, which is a link
 // from another site: so SameSite is not strict.
 func (s *SignIn) keepFlowSecret(w http.ResponseWriter, secret []byte) {
-	http.SetCookie(w, &http.Cookie{
+	http.SetCookie(w, &http.Cookie{ // #nosec G124 -- on http, which is for this machine only, Secure would hide it
 		Name: s.cookieName("flow"), Value: text(secret), Path: "/", MaxAge: flowSeconds,
 		HttpOnly: true, Secure: s.secure, SameSite: http.SameSiteLaxMode,
 	})

@@ -167,7 +167,7 @@ func newBrowser(t *testing.T) *browser {
 // visit follows redirections until a path is asked for, which it does not ask for; empty: to their end.
 func (b *browser) visit(address, until string) (*http.Response, string) {
 	b.t.Helper()
-	return b.do(sitetest.Must(http.NewRequestWithContext(context.Background(), "GET", address, nil)), until)
+	return b.do(sitetest.Must(http.NewRequestWithContext(context.Background(), http.MethodGet, address, nil)), until)
 }
 
 func (b *browser) do(req *http.Request, until string) (*http.Response, string) {
@@ -197,7 +197,7 @@ func (b *browser) signInAt(address, login string) *url.URL {
 		b.t.Fatalf("the provider shows no form: %s", form)
 	}
 	body := url.Values{"id": {found[1]}, "username": {login}, "password": {"secret"}}.Encode()
-	req := sitetest.Must(http.NewRequest("POST", "http://"+res.Request.URL.Host+"/login/username", strings.NewReader(body)))
+	req := sitetest.Must(http.NewRequest(http.MethodPost, "http://"+res.Request.URL.Host+"/login/username", strings.NewReader(body)))
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	res, text := b.do(req, "/sign-in/callback")
 	to, err := res.Location()
@@ -222,7 +222,7 @@ func (b *browser) signIn(s *server, login, to string) (*http.Response, string) {
 // ask sends a query as a page of the site does, and returns the body of the answer.
 func (b *browser) ask(s *server, query string) string {
 	b.t.Helper()
-	req := sitetest.Must(http.NewRequest("POST", s.url+"/query", strings.NewReader(fmt.Sprintf(`{"query":%q}`, query))))
+	req := sitetest.Must(http.NewRequest(http.MethodPost, s.url+"/query", strings.NewReader(fmt.Sprintf(`{"query":%q}`, query))))
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Origin", s.url)
 	req.Header.Set("Sec-Fetch-Site", "same-origin")

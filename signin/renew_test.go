@@ -146,7 +146,7 @@ func TestStoreIsAway(t *testing.T) {
 	if res, body := late.visit(callback.String(), ""); res.StatusCode != 503 || !strings.Contains(body, "cannot reach its store") {
 		t.Errorf("got %d %s", res.StatusCode, body)
 	}
-	req := sitetest.Must(http.NewRequest("POST", s.url+"/sign-out", nil))
+	req := sitetest.Must(http.NewRequest(http.MethodPost, s.url+"/sign-out", nil))
 	if res, body := b.do(req, ""); res.StatusCode != 503 || !strings.Contains(body, "You are still signed in") || b.cookie(s, "frontpage-session") == "" {
 		t.Errorf("got %d %s", res.StatusCode, body)
 	}

@@ -195,7 +195,7 @@ func TestSignOut(t *testing.T) {
 	b.signIn(s, "alice", "/")
 	kept := b.cookie(s, "frontpage-session")
 	post := func(header ...string) (*http.Response, string) {
-		req := sitetest.Must(http.NewRequest("POST", s.url+"/sign-out", nil))
+		req := sitetest.Must(http.NewRequest(http.MethodPost, s.url+"/sign-out", nil))
 		for n := 0; n < len(header); n += 2 {
 			req.Header.Set(header[n], header[n+1])
 		}
@@ -243,7 +243,7 @@ func TestSeveralProcesses(t *testing.T) {
 	b.want(two, "alice")
 	stream := two.Stream(`subscription { articlePosted { title } }`, "Cookie", "frontpage-session="+b.cookie(one, "frontpage-session"))
 	stream.Comment()
-	b.do(sitetest.Must(http.NewRequest("POST", one.url+"/sign-out", nil)), "")
+	b.do(sitetest.Must(http.NewRequest(http.MethodPost, one.url+"/sign-out", nil)), "")
 	b.want(two, "")
 	if text, err := stream.Body.ReadString(0); err == nil || strings.Contains(text, "event: ") {
 		t.Errorf("got %q, %v, want the end of the stream", text, err)

@@ -10,7 +10,15 @@ import { useLater } from "./load";
 import { isUnanswered, useRepeat } from "./mutations";
 import { PageContext, usePage, useTitle } from "./page";
 import { feeds, followLinks, type LaterRoute, parse, useVisit } from "./router";
-import { isAnonymous, isSame, onTokenChange, readSession, rememberMethod, signOut } from "./session";
+import {
+  hasCookie,
+  isAnonymous,
+  isSame,
+  onTokenChange,
+  readSession,
+  rememberMethod,
+  signOut,
+} from "./session";
 import { SignInPage } from "./signin";
 import { Failed, Missing, Skeleton, Unloaded } from "./states";
 import { texts } from "./strings";
@@ -62,11 +70,11 @@ export function App() {
         refused() {
           // The credentials may have been replaced in the meantime.
           if (isSame(session, readSession())) {
-            if (isAnonymous(session)) return;
+            if (isAnonymous(session) && !hasCookie()) return;
             signOut();
             say(texts.signedOut);
           }
-          refresh();
+          setSession(readSession()); // also if it is the same: the server has removed the cookie
         },
       }),
     [session],

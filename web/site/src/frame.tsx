@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { preload } from "./load";
 import { usePage } from "./page";
 import type { Rules } from "./rank";
-import { feeds, navigate, paths } from "./router";
+import { feeds, keepPlace, navigate, paths } from "./router";
 import { type Site, signInAddress, signOut } from "./session";
 import { browserStorage } from "./storage";
 import { config, fill, filled, texts } from "./strings";
@@ -117,9 +117,14 @@ function Menu() {
           ))}
         </fieldset>
         {viewer && site?.signIn !== "PROXY" && (
-          <button type="button" onClick={leave}>
-            {texts.signOut}
-          </button>
+          <form method="post" action="/sign-out">
+            <button
+              type={site?.signIn === "SESSION" ? "submit" : "button"}
+              onClick={() => site?.signIn !== "SESSION" && leave()}
+            >
+              {texts.signOut}
+            </button>
+          </form>
         )}
       </div>
     </>
@@ -130,6 +135,7 @@ function Menu() {
 export function askToSignIn(site?: Site, event?: Event): void {
   event?.preventDefault();
   const here = location.pathname === "/signin" ? "/" : location.pathname + location.search;
+  keepPlace(here);
   if (site?.signInURL) location.assign(signInAddress(site, here));
   else navigate(`/signin?${new URLSearchParams({ to: here })}`);
 }

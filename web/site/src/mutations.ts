@@ -46,6 +46,7 @@ interface Mutation<N extends Name = Name> {
   id: string;
   name: N;
   input: Inputs[N];
+  /** Empty for the vote of a visitor who has yet to sign in. */
   viewer: string;
   /** Unix milliseconds. */
   sentAt: number;
@@ -63,12 +64,14 @@ export function useSend<N extends Name>(name: N) {
   const [sending, setSending] = useState(false);
   const send = async (input: Inputs[N]): Promise<Result<N>> => {
     setSending(true);
-    const { site, viewer, error } = await identify();
-    const result: Result<N> = viewer
-      ? await execute(client, { id: randomKey(), name, input, viewer, sentAt: Date.now() })
-      : { error };
+    const { site, viewer = "", error } = await identify();
+    const mutation = { id: randomKey(), name, input, viewer, sentAt: Date.now() };
+    const result: Result<N> = viewer ? await execute(client, mutation) : { error };
     setSending(false);
-    if (!viewer && !error) askToSignIn(site);
+    if (!viewer && !error) {
+      if (name === "Vote") keep([mutation]); // it is cast once the visitor has signed in
+      askToSignIn(site);
+    }
     return result;
   };
   return { send, sending };
@@ -85,18 +88,18 @@ export function useRepeat(viewer: string | undefined, say: (message: string) => 
   const client = useClient();
   const [done, setDone] = useState(() => !isUnanswered());
   useEffect(() => {
-    if (viewer && !done) void repeat(client, viewer, say).then(() => setDone(true));
+    if (viewer && isUnanswered()) void repeat(client, viewer, say).then(() => setDone(true));
   }, [viewer]);
   return done;
 }
 
 async function repeat(client: Client, viewer: string, say: (message: string) => void): Promise<void> {
-  const mutations = unanswered().filter((mutation) => mutation.viewer === viewer);
+  const mutations = unanswered().filter((mutation) => [viewer, ""].includes(mutation.viewer));
   const young = mutations.filter(({ sentAt }) => Date.now() - sentAt < lifetime);
   keep(young);
   if (young.length < mutations.length) say(texts.allInDoubt);
   for (const mutation of young) {
-    const { data, error } = await execute(client, mutation);
+    const { data, error } = await execute(client, { ...mutation, viewer });
     const payload: { userErrors: { message: string }[] } | null | undefined = Object.values(data ?? {}).find(
       (field) => field?.userErrors,
     );

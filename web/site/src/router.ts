@@ -1,6 +1,7 @@
 import { useLayoutEffect, useState } from "preact/hooks";
 import { isFull } from "./client";
 import type { ArticleOrder } from "./gql";
+import { windowStorage } from "./storage";
 
 /** A page of the site. */
 export type Route =
@@ -143,7 +144,25 @@ export function startRouter(): void {
     const { key } = visit;
     timer = setTimeout(() => key === visit.key && remember({ y: scrollY }), scrollPause);
   });
+  if (!history.state) restorePlace();
   enter(history.state ? "loaded" : "new", true);
+}
+
+const placeKey = "frontpage.place";
+
+/** Keeps the state of this page, to which a visitor who signs in comes back. */
+export function keepPlace(path: string): void {
+  remember({ y: scrollY });
+  windowStorage.set(placeKey, JSON.stringify([path, history.state]));
+}
+
+/** Gives the entry of the history the state of its page, if that was kept. */
+function restorePlace(): boolean {
+  const [path, state] = JSON.parse(windowStorage.get(placeKey) ?? "[]");
+  windowStorage.remove(placeKey);
+  const found = path === location.pathname + location.search;
+  if (found) history.replaceState(state, "");
+  return found;
 }
 
 /**
@@ -158,7 +177,7 @@ export function navigate(to: string, how: "push" | "replace" = "push"): void {
   const at = document.activeElement?.closest<HTMLElement>("[data-id]")?.dataset.id;
   remember({ y: scrollY, at });
   history[how === "push" ? "pushState" : "replaceState"](newState(), "", to);
-  enter("new");
+  enter(how === "replace" && restorePlace() ? "loaded" : "new");
 }
 
 /** Saves state of this visit in the history, and optionally changes the URL. The visit stays the same. */

@@ -30,6 +30,9 @@ export function readSession(): Session {
 /** Remembers how users sign in, so that the server gets no credentials of another kind. */
 export const rememberMethod = ({ signIn }: Site) => browserStorage.set(methodKey, signIn);
 
+/** Reports whether a cookie says who is signed in, which scripts cannot see. */
+export const hasCookie = () => browserStorage.get(methodKey) === "SESSION";
+
 /** Before the server has answered for the first time, it may accept either. */
 const accepts = (method: Site["signIn"]) => (browserStorage.get(methodKey) ?? method) === method;
 
@@ -69,7 +72,7 @@ export function signInAddress(site: Site, to: string): string {
   const state = windowStorage.get(stateKey) ?? randomKey();
   windowStorage.set(stateKey, state);
   const back = `${location.origin}/signin?${new URLSearchParams({ to, state })}`;
-  const target = site.signIn === "PROXY" ? location.origin + to : back;
+  const target = site.signIn === "TOKEN" ? back : location.origin + to;
   return (site.signInURL ?? "").replaceAll("{return}", encodeURIComponent(target));
 }
 
