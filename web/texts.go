@@ -5,13 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/text/feature/plural"
 	"golang.org/x/text/language"
-	"golang.org/x/text/message"
-	"golang.org/x/text/number"
 )
 
 // The texts of the site, a file for each language. The page gets them as JSON, so that its scripts have none.
@@ -25,7 +24,6 @@ type Texts struct {
 	tag     language.Tag
 	content []byte // of the file
 	forms   map[string]map[string]string
-	numbers *message.Printer
 }
 
 // Languages returns the codes of the languages that ReadTexts knows, such as en.
@@ -50,7 +48,7 @@ func ReadTexts(code string) (*Texts, error) {
 		return nil, err
 	}
 	tag := language.Make(code)
-	t := &Texts{tag: tag, content: content, forms: map[string]map[string]string{}, numbers: message.NewPrinter(tag)}
+	t := &Texts{tag: tag, content: content, forms: map[string]map[string]string{}}
 	var tree map[string]any
 	if err := json.Unmarshal(content, &tree); err != nil {
 		return nil, err
@@ -119,12 +117,23 @@ func replaced(text string, pairs []any) string {
 
 // Number formats a number as the language does, with a typographic minus sign: "−1,234".
 func (t *Texts) Number(n int) string {
-	return strings.ReplaceAll(t.numbers.Sprint(number.Decimal(n)), "-", "−")
+	digits := []byte(strconv.Itoa(max(n, -n)))
+	var text []byte
+	if n < 0 {
+		text = append(text, "−"...)
+	}
+	for i, digit := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			text = append(text, t.Text("thousands")...)
+		}
+		text = append(text, digit)
+	}
+	return string(text)
 }
 
-// Decimal formats a number with at most three decimals: "7.2".
+// Decimal formats a number with its decimals, and without separators of thousands: "7.2".
 func (t *Texts) Decimal(value float64) string {
-	return t.numbers.Sprint(number.Decimal(value, number.MaxFractionDigits(3)))
+	return strings.Replace(strconv.FormatFloat(value, 'f', -1, 64), ".", t.Text("decimal"), 1)
 }
 
 // Short formats a number of votes in a few letters: "12", "950", "1.2k", "−1.3k".
@@ -136,9 +145,8 @@ func (t *Texts) Short(n int) string {
 	if n < 0 {
 		sign = "−"
 	}
-	if size < 99_950 {
-		tenths := (size + 50) / 100
-		return sign + t.numbers.Sprint(number.Decimal(float64(tenths)/10, number.Scale(1))) + "k"
+	if tenths := (size + 50) / 100; size < 99_950 {
+		return sign + strconv.Itoa(tenths/10) + t.Text("decimal") + strconv.Itoa(tenths%10) + "k"
 	}
 	return sign + t.Number((size+500)/1000) + "k"
 }

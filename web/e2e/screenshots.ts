@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { expect, test } from "./fixtures";
+import { button, rows, up } from "./helpers";
 
 // Takes the pictures in docs/images/: every page, light and dark, wide and narrow.
 const images = join(import.meta.dirname, "../../docs/images");
@@ -19,16 +20,26 @@ for (const [size, viewport] of Object.entries(sizes)) {
         };
 
         await page.goto("/");
-        const why = page.getByRole("button", { name: /Why here/ });
-        await why.nth(1).click();
         await take("front");
 
         await page.goto("/g/science");
+        await page
+          .getByRole("button", { name: /Why here/ })
+          .nth(1)
+          .click();
         await take("group");
 
+        await page.goto("/groups");
+        await take("groups");
+
+        await page.goto("/u/wren");
+        await button(page, "Menu").click();
+        await take("user");
+
         await page.goto("/");
-        await page.getByRole("link", { name: "Welcome: how ranking works here" }).click();
+        await rows(page).nth(1).locator("time").click();
         await expect(page.locator(".standing")).toBeVisible();
+        await expect(page.locator(".neighbours")).toHaveCount(2);
         await take("article");
 
         await page.goto("/submit");
@@ -40,7 +51,15 @@ for (const [size, viewport] of Object.entries(sizes)) {
         await take("submit");
 
         await page.goto("/top/week");
+        await up(rows(page).nth(1)).click();
+        await expect(up(rows(page).nth(1))).toHaveAttribute("aria-pressed", "true");
         await take("top");
+
+        await page.goto("/votes");
+        await take("votes");
+
+        await page.goto("/signin");
+        await take("signin");
 
         await page.goto("/lab?formula=HALF_LIFE&halfLife=21600&span=WEEK");
         await expect(page.locator(".ranked")).toBeVisible();

@@ -68,14 +68,14 @@ export function ArticlePage({ id }: { id: string }) {
       )}
       <p class="facts">
         <Posted article={article} now={now} />
-        <Groups article={article} groups={article.groups} />
         {article.editedAt && (
           <span>{fill(texts.edited, { time: ago(Date.parse(article.editedAt), now) })}</span>
         )}
         <span>{timeLeft(closing(article), now)}</span>
+        <Groups article={article} groups={article.groups} />
       </p>
-      {article.text && <Text text={article.text} />}
       <Actions data={data} now={now} />
+      {article.text && <Text text={article.text} />}
       {later && <later.Standing article={article} now={now} />}
       <details class="explained">
         <summary>{texts.whyRank}</summary>

@@ -166,7 +166,7 @@ export function Footer() {
 /** How votes change the rank. */
 function rule({ ranking, voteScore, rankCap, halfLife }: Rules): string {
   if (ranking === "HALF_LIFE") return fill(texts.ruleHalfLife, { time: duration(halfLife) });
-  const minutes = (Math.round(voteScore / 6) / 10).toLocaleString(texts.locale);
+  const minutes = `${Math.round(voteScore / 6) / 10}`.replace(".", texts.decimal);
   return ranking === "CAPPED"
     ? fill(texts.ruleCapped, { minutes, cap: duration(rankCap) })
     : fill(texts.ruleVote, { minutes });

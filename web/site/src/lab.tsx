@@ -22,7 +22,7 @@ import { explainError } from "./problem";
 import type { Rules } from "./rank";
 import { paths, remember, spans, useVisit } from "./router";
 import { Skeleton } from "./states";
-import { counted, fill, filled, formatNumber, texts } from "./strings";
+import { counted, fill, filled, formatNumber, formatTenths, texts } from "./strings";
 import { host } from "./text";
 import { ago, duration } from "./time";
 
@@ -161,10 +161,7 @@ function Slider({ formula, change }: ControlProps) {
   const parameter = parameterOf[formula.formula];
   if (!parameter) return null;
   const value = formula[parameter];
-  const text =
-    parameter === "gravity"
-      ? value.toLocaleString(texts.locale, { minimumFractionDigits: 1 })
-      : duration(value);
+  const text = parameter === "gravity" ? formatTenths(value) : duration(value);
   const all = positions[parameter];
   const distance = (position: number) => Math.abs(Math.log(position / value));
   const nearest = all.reduce((best, each, i) => (distance(each) < distance(all[best] ?? 0) ? i : best), 0);

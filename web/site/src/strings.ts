@@ -34,24 +34,20 @@ export function counted(count: number, forms: Forms): string {
   return fill(forms[plurals.select(Math.abs(count))] ?? forms.other, { n: formatNumber(count) });
 }
 
-let numbers: Intl.NumberFormat | undefined;
-
 /**
- * Formats a number as the language does: 1,234,567, with a typographic minus sign. Creating the browser's formatter
- * takes as long as rendering a screen of articles, so small numbers do without.
+ * Formats a number as the language does: 1,234,567, with a typographic minus sign. Creating the browser's number
+ * formatter takes as long as rendering a screen of articles.
  */
-export function formatNumber(number: number): string {
-  const size = Math.abs(Math.round(number));
-  if (size >= 1000) numbers ??= new Intl.NumberFormat(texts.locale);
-  const text = (size >= 1000 && numbers?.format(size)) || `${size}`;
-  return number < 0 && size > 0 ? `\u2212${text}` : text;
-}
+export const formatNumber = (number: number): string =>
+  `${Math.round(number)}`.replace("-", "\u2212").replace(/\B(?=(\d{3})+$)/g, texts.thousands);
+
+/** Formats a number with one digit after the decimal point. */
+export const formatTenths = (number: number): string => number.toFixed(1).replace(".", texts.decimal);
 
 /** A short form: 12, 950, 1.2k, with a typographic minus sign. */
 export function short(number: number): string {
   const size = Math.abs(number);
   if (size < 1000) return formatNumber(number);
-  const digits = size < 99_950 ? 1 : 0;
-  const form = { minimumFractionDigits: digits, maximumFractionDigits: digits };
-  return `${number < 0 ? "\u2212" : ""}${(size / 1000).toLocaleString(texts.locale, form)}k`;
+  const thousands = size / 1000;
+  return `${number < 0 ? "\u2212" : ""}${size < 99_950 ? formatTenths(thousands) : formatNumber(thousands)}k`;
 }
