@@ -389,5 +389,5 @@ test("pages of the second script offer to try again if it cannot be loaded", asy
   await page.unroute(/\/later-.*\.js$/);
   await page.getByRole("button", { name: "Try again" }).click();
   await expect(page).toHaveURL("/groups");
-  await expect(page.getByRole("heading", { name: "Groups" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "Groups", exact: true })).toBeVisible();
 });
