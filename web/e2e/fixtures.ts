@@ -1,5 +1,5 @@
 import { inspect } from "node:util";
-import { type BrowserContext, test as base, expect, type Page } from "@playwright/test";
+import { type BrowserContext, test as base, expect, type Page, type Response } from "@playwright/test";
 import { Server } from "./server";
 
 export { expect };
@@ -110,7 +110,7 @@ export const test = base.extend<Options & Fixtures>({
     { auto: true },
   ],
   // Depends on watch, which must be set up before a window opens.
-  page: ({ watch: _, context }, use) => context.newPage().then(use),
+  page: ({ watch: _, context }, use) => context.newPage().then(patient).then(use),
 
   another: async ({ browser, origin, watch }, use) => {
     const contexts: BrowserContext[] = [];
@@ -121,11 +121,29 @@ export const test = base.extend<Options & Fixtures>({
       });
       contexts.push(context);
       await watch.follow(context);
-      return context.newPage();
+      return patient(await context.newPage());
     });
     for (const context of contexts) await context.close();
   },
 });
+
+/**
+ * Has a window wait after loading a page until the script has taken it over: until then, the server's rows do not
+ * answer to clicks and keys. Pages that the script does not take over are not waited for any longer than a moment.
+ */
+function patient(page: Page): Page {
+  for (const name of ["goto", "reload"] as const) {
+    const load = page[name].bind(page) as (...args: unknown[]) => Promise<Response | null>;
+    page[name] = (async (...args: unknown[]) => {
+      const response = await load(...args);
+      const taken = () =>
+        !document.getElementById("app") || document.querySelector(".menu fieldset") !== null;
+      await page.waitForFunction(taken, undefined, { timeout: 3_000 }).catch(() => {});
+      return response;
+    }) as never;
+  }
+  return page;
+}
 
 function signedIn(origin: string, viewer: string) {
   const localStorage = viewer ? [{ name: "frontpage.name", value: viewer }] : [];
