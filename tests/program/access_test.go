@@ -44,6 +44,7 @@ func TestAccessLogHasALineForEachRequest(t *testing.T) {
 		"off": nil,
 		"errors": {
 			`"msg":"request","method":"GET","path":"/","protocol":"HTTP/1.1","status":404`,
+			`"msg":"request","method":"GET","path":"/u/{user}","protocol":"HTTP/1.1","status":404,"transport":"http","operation":"UserArticles","kind":"query","code":"","viewer":false`,
 			`"msg":"request","method":"OTHER","path":"/query","protocol":"HTTP/1.1","status":405,"transport":"http","operation":"","kind":"","code":"METHOD_NOT_ALLOWED","viewer":false`,
 			`"msg":"request","method":"POST","path":"","protocol":"HTTP/1.1","status":421`,
 			`"msg":"request","method":"POST","path":"/query","protocol":"HTTP/1.1","status":200,"transport":"http","operation":"","kind":"","code":"GRAPHQL_VALIDATION_FAILED","viewer":false`,
@@ -54,7 +55,7 @@ func TestAccessLogHasALineForEachRequest(t *testing.T) {
 			`"msg":"request","method":"GET","path":"/healthz","protocol":"HTTP/1.1","status":200`,
 			`"msg":"request","method":"GET","path":"/query","protocol":"HTTP/1.1","status":101`,
 			`"msg":"request","method":"GET","path":"/query","protocol":"HTTP/1.1","status":200,"transport":"sse","operation":"Posts","kind":"subscription","code":"","viewer":false`,
-			`"msg":"request","method":"GET","path":"/u/{user}","protocol":"HTTP/1.1","status":200`,
+			`"msg":"request","method":"GET","path":"/u/{user}","protocol":"HTTP/1.1","status":404,"transport":"http","operation":"UserArticles","kind":"query","code":"","viewer":false`,
 			`"msg":"request","method":"OTHER","path":"/query","protocol":"HTTP/1.1","status":405,"transport":"http","operation":"","kind":"","code":"METHOD_NOT_ALLOWED","viewer":false`,
 			`"msg":"request","method":"POST","path":"","protocol":"HTTP/1.1","status":421`,
 			`"msg":"request","method":"POST","path":"/query","protocol":"HTTP/1.1","status":200,"transport":"http","operation":"","kind":"","code":"GRAPHQL_VALIDATION_FAILED","viewer":false`,

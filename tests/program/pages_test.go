@@ -46,12 +46,12 @@ func TestPagesCanBeSwitchedOff(t *testing.T) {
 	s.Stop()
 }
 
-func TestPagesThatCannotExistAreNotFound(t *testing.T) {
+func TestPagesOfWhatDoesNotExistAreNotFound(t *testing.T) {
 	t.Parallel()
 	s := start(t, "REDIS_URL=memory://")
 	for path, want := range map[string]int{
-		"/a/17": 200, "/a/abc": 404, "/a/0": 404, "/g/Go": 200, "/g/a%2Fb": 404, "/g/a%2Fb/new": 404,
-		"/u/jane.doe": 200, "/u/" + strings.Repeat("x", 64): 200, "/u/" + strings.Repeat("x", 65): 404, "/u/a%00b": 404,
+		"/": 200, "/a/17": 404, "/a/abc": 404, "/a/0": 404, "/g/Go": 404, "/g/a%2Fb": 404, "/g/a%2Fb/new": 404,
+		"/u/jane.doe": 404, "/u/" + strings.Repeat("x", 64): 404, "/u/" + strings.Repeat("x", 65): 404, "/u/a%00b": 404,
 	} {
 		if got := s.status(path); got != want {
 			t.Errorf("%s: status %d, want %d", path, got, want)
