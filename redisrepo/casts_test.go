@@ -47,13 +47,16 @@ func TestVotesAreKnownAfterTheVotersAreForgotten(t *testing.T) {
 	s.vote(2, "bob", down)
 	s.vote(3, "bob", up)
 	s.vote(3, "bob", none)
-	for after, want := range map[time.Duration]string{0: "+-00 zmscore", 2 * week: "+-00 zmscore", 139 * 24 * time.Hour: "???? zmscore"} {
-		s.clock.set(after)
-		if after > 100*24*time.Hour {
+	for _, at := range []struct {
+		after time.Duration
+		want  string
+	}{{0, "+-00 zmscore"}, {2 * week, "+-00 zmscore"}, {139 * 24 * time.Hour, "???? zmscore"}} {
+		s.clock.set(at.after)
+		if at.after > 100*24*time.Hour {
 			s.do("DEL", "cast:bob:641") // expired; the clock of Redis does not move
 		}
-		if got := votesOn(s, "bob", 1, 2, 3, 4); got != want {
-			t.Errorf("after %v: %s, want %s", after, got, want)
+		if got := votesOn(s, "bob", 1, 2, 3, 4); got != at.want {
+			t.Errorf("after %v: %s, want %s", at.after, got, at.want)
 		}
 	}
 }

@@ -86,6 +86,7 @@ type response struct {
 		Events struct {
 			Edges    []edge
 			PageInfo struct{ EndCursor string }
+			Gap      bool
 		}
 	}
 	Errors []struct {

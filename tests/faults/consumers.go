@@ -83,7 +83,7 @@ func (c *consumer) run(ctx context.Context) {
 
 // poll reads a page.
 func (c *consumer) poll(ctx context.Context, server *server) {
-	r, ok := c.ask(ctx, server, auditor, fmt.Sprintf(`{ events(after: %q, first: %d) { edges %s pageInfo { endCursor } } }`,
+	r, ok := c.ask(ctx, server, auditor, fmt.Sprintf(`{ events(after: %q, first: %d) { edges %s pageInfo { endCursor } gap } }`,
 		c.stored.cursor, 1+c.random.IntN(300), edgeFields))
 	if !ok {
 		return
@@ -92,6 +92,9 @@ func (c *consumer) poll(ctx context.Context, server *server) {
 		if !c.take(e) {
 			return
 		}
+	}
+	if r.Data.Events.Gap && len(r.Data.Events.Edges) == 0 { // else the first edge says so
+		c.noteGap()
 	}
 	c.stored.cursor = r.Data.Events.PageInfo.EndCursor
 }
@@ -107,6 +110,12 @@ func (c *consumer) follow(ctx context.Context, server *server) {
 	})
 }
 
+// noteGap forgets the revisions: those of another store follow.
+func (c *consumer) noteGap() {
+	c.gaps++
+	c.stored.last, c.stored.gapped = map[int]int{}, true
+}
+
 // take acts on an event. It returns false if the consumer is killed.
 func (c *consumer) take(e edge) bool {
 	h := e.happened()
@@ -116,8 +125,7 @@ func (c *consumer) take(e edge) bool {
 		return false
 	}
 	if e.Gap {
-		c.gaps++
-		c.stored.last, c.stored.gapped = map[int]int{}, true
+		c.noteGap()
 	}
 	last, known := c.stored.last[h.article]
 	ordered := h.revision == last+1 || h.kind == "milestone" && h.revision == last
