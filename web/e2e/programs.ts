@@ -6,7 +6,7 @@ import { join } from "node:path";
 /** The browser: CHROMIUM, or Debian's Chromium. */
 export const chromium = process.env.CHROMIUM ?? "/usr/bin/chromium";
 
-/** Builds the server once for all tests, after checking that the required programs are installed. */
+/** Builds the server, and an OIDC provider, once for all tests, after checking that the required programs are installed. */
 export default function setup(): () => void {
   requireProgram(chromium, "install chromium, or set CHROMIUM to another Chromium or Chrome");
   requireProgram("redis-server", "install redis-server");
@@ -15,6 +15,11 @@ export default function setup(): () => void {
   process.env.FRONTPAGE_BINARY = join(folder, "frontpage");
   execFileSync("go", ["build", "-o", process.env.FRONTPAGE_BINARY, "."], {
     cwd: join(import.meta.dirname, "../.."),
+    stdio: "inherit",
+  });
+  process.env.FRONTPAGE_OIDC = join(folder, "oidc");
+  execFileSync("go", ["build", "-o", process.env.FRONTPAGE_OIDC, "."], {
+    cwd: join(import.meta.dirname, "../../tests/oidc"),
     stdio: "inherit",
   });
   return () => rmSync(folder, { recursive: true });

@@ -74,7 +74,8 @@ export function App() {
             signOut();
             say(texts.signedOut);
           }
-          setSession(readSession()); // also if it is the same: the server has removed the cookie
+          // It may be the same, without its cookie.
+          setSession((now) => (now === session ? readSession() : now));
         },
       }),
     [session],
