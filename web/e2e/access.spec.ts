@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { Page } from "@playwright/test";
 import type { AxeResults } from "axe-core";
-import { expect, test } from "./fixtures";
+import { expect, outage, test } from "./fixtures";
 import { button, down, gate, onOperation, rows, shown, up, votes } from "./helpers";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -90,7 +90,7 @@ test.describe("axe finds no accessibility problems", () => {
       });
 
       test("on forms, error pages and empty lists", async ({ page, server, watch }) => {
-        watch.allowed.push(/status of 404|ERR_CONNECTION_REFUSED/);
+        watch.allowed.push(/status of 404/, outage);
         await page.goto("/submit");
         await page.getByLabel("Link").fill("nowhere");
         await page.getByLabel("Groups").fill("a/b ");

@@ -59,6 +59,9 @@ export class Watch {
   }
 }
 
+/** Console errors of a page whose server stops, is away, and answers 503 until it has loaded its store. */
+export const outage = /ERR_CONNECTION_(REFUSED|RESET)|ERR_EMPTY_RESPONSE|ERR_INTERNET_DISCONNECTED|503/;
+
 interface Options {
   /** Environment of the server, in addition to store and address. */
   settings: Record<string, string>;

@@ -4,17 +4,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { expect, test } from "./fixtures";
+import { expect, outage, test } from "./fixtures";
 import { expectIds, message, rows, shown, up, votes } from "./helpers";
 
 const notice = "No connection to the server. This page may be out of date until the connection is back.";
 
-test.beforeEach(({ watch }) => {
-  watch.allowed.push(
-    /ERR_CONNECTION_REFUSED|ERR_INTERNET_DISCONNECTED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE/,
-    /503/, // while a server that has started loads its store
-  );
-});
+test.beforeEach(({ watch }) => void watch.allowed.push(outage));
 
 test("the page reports a stopped server, and updates when it is back", async ({ page, server }) => {
   const [one, two] = [await server.post({ title: "One" }), await server.post({ title: "Two" })];

@@ -20,6 +20,16 @@ async function scrollTo(page: Page, wanted: number): Promise<void> {
   }
 }
 
+/** Scrolls to an article, and waits until the list has the parts that are near. */
+async function show(page: Page, article: { id: string }): Promise<void> {
+  await shown(page, article).scrollIntoViewIfNeeded();
+  await page.waitForFunction(() => {
+    const more = document.querySelector(".more");
+    const isNear = more && more.getBoundingClientRect().top < 1.5 * innerHeight;
+    return !isNear && !document.querySelector(".skeleton");
+  });
+}
+
 test("scrolling shows all articles, each once and in order", async ({ page, server }) => {
   for (const [path, articles] of [
     ["/", await server.articles("SCORE")],
@@ -37,7 +47,7 @@ test("the URL follows the scroll position, and opens the list there", async ({ p
   const articles = await server.articles();
   await page.goto("/");
   await scrollTo(page, 75);
-  await shown(page, articles[60] ?? { id: "" }).scrollIntoViewIfNeeded();
+  await show(page, articles[60] ?? { id: "" });
   await expect(page).toHaveURL(/\/\?after=./);
   const other = await another("");
   await other.goto(page.url());
@@ -69,7 +79,7 @@ for (const way of ["a link", "the address bar"]) {
     const article = articles[58] ?? { id: "", number: 0 };
     await page.goto("/");
     await scrollTo(page, 75);
-    await shown(page, article).scrollIntoViewIfNeeded();
+    await show(page, article);
     await expect(page).toHaveURL(/after=/);
     // Votes arrive in between. The restored list keeps its order.
     await server.vote(articles[70] ?? { id: "" }, "UP", "cleo");
@@ -98,7 +108,7 @@ test("the back button restores the list after visiting another site", async ({ p
   const article = (await server.articles())[58] ?? { id: "", number: 0 };
   await page.goto("/g/many");
   await scrollTo(page, 75);
-  await shown(page, article).scrollIntoViewIfNeeded();
+  await show(page, article);
   await expect.poll(() => page.evaluate(() => history.state.y === scrollY && scrollY > 0)).toBe(true);
   const [before, y] = [await ids(rows(page)), await top(page, article)];
   await page.goto("about:blank");
@@ -116,7 +126,7 @@ test("a reload keeps the scroll position", async ({ page, server }) => {
   const article = (await server.articles())[58] ?? { id: "", number: 0 };
   await page.goto("/");
   await scrollTo(page, 75);
-  await shown(page, article).scrollIntoViewIfNeeded();
+  await show(page, article);
   await expect.poll(() => page.evaluate(() => history.state.y === scrollY && scrollY > 0)).toBe(true);
   const y = await top(page, article);
   await page.reload();
@@ -131,7 +141,7 @@ test("back and forward restore each list as it was left", async ({ page, server 
   const site = page.getByRole("navigation", { name: "Site" });
   await page.goto("/");
   await scrollTo(page, 50);
-  await shown(page, inTop).scrollIntoViewIfNeeded();
+  await show(page, inTop);
   const topStood = await top(page, inTop);
   const topRows = await rows(page).count();
 
@@ -140,7 +150,7 @@ test("back and forward restore each list as it was left", async ({ page, server 
   await expectIds(page, time.slice(0, 25));
   expect(await page.evaluate(() => scrollY)).toBe(0);
   await scrollTo(page, 50);
-  await shown(page, inNew).scrollIntoViewIfNeeded();
+  await show(page, inNew);
   const newStood = await top(page, inNew);
   const newRows = await rows(page).count();
 

@@ -1,4 +1,4 @@
-import { expect, test } from "./fixtures";
+import { expect, outage, test } from "./fixtures";
 import { down, expectIds, gate, message, onOperation, rows, shown, up, votes } from "./helpers";
 import type { Server } from "./server";
 
@@ -141,7 +141,7 @@ test("a refused vote is undone, and the page says why", async ({ page, server, w
   const article = await server.post({ title: "No votes down" });
   await page.goto("/");
   await expect(votes(shown(page, article))).toHaveText("1");
-  watch.allowed.push(/ERR_CONNECTION_REFUSED/);
+  watch.allowed.push(outage);
   await server.stop();
   await expect(page.getByText("No connection to the server.")).toBeVisible();
   await server.start({ DOWNVOTES: "false" });
@@ -191,7 +191,7 @@ test("a vote whose request fails is undone, and the page says so", async ({ page
 test.describe("an anonymous visitor", () => {
   test.use({ viewer: "" });
 
-  test("is sent to sign in by a vote, and returns", async ({ page, server }) => {
+  test("is sent to sign in by a vote, and finds it cast on returning", async ({ page, server }) => {
     const article = await server.post({ title: "For all", groups: ["here"] });
     await page.goto("/g/here");
     await up(shown(page, article)).click();
@@ -202,8 +202,11 @@ test.describe("an anonymous visitor", () => {
     await expect(page).toHaveURL("/g/here");
     await expect(page.getByRole("banner").getByRole("link", { name: "ada" })).toBeVisible();
     await expectIds(page, [article]);
-    await up(shown(page, article)).click();
     await expect(votes(shown(page, article))).toHaveText("2");
+    await expect(up(shown(page, article))).toHaveAttribute("aria-pressed", "true");
     await expect.poll(() => voteState(server, article)).toBe("2 UP");
+    await up(shown(page, article)).click();
+    await expect(votes(shown(page, article))).toHaveText("1");
+    await expect.poll(() => voteState(server, article)).toBe("1 NONE");
   });
 });
