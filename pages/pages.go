@@ -60,7 +60,9 @@ func Handle(mux *http.ServeMux, handler http.Handler, repo *redisrepo.Repo, o Op
 		recent: sharing.New[renderedKey, *rendered](shared, sharedBytes, func() uint64 { return 0 }),
 	}
 	for pattern, of := range s.kinds() {
-		mux.Handle("GET "+pattern, s.page(of))
+		if s.Site.Has(pattern) {
+			mux.Handle("GET "+pattern, s.page(of))
+		}
 	}
 }
 

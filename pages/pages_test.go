@@ -645,6 +645,32 @@ func TestHeadersOfThePageDoNotReachTheAPI(t *testing.T) {
 	}
 }
 
+func TestNoPageLeadsToOneThatTheRulesLeaveOut(t *testing.T) {
+	t.Parallel()
+	left := map[string]int{"/top/day": 1, "/past": 1, "/lab": 1, "/votes": 2} // links to them on the viewer's page
+	for _, without := range [][]string{nil, {"top", "past", "lab", "votes"}} {
+		s := newSiteWith(t, pages.Options{Site: web.Options{Without: without}})
+		s.post("alice", "The tides", "", "text", "top")
+		p := s.get("/u/alice", "X-User-ID", "alice")
+		for path, links := range left {
+			if without != nil {
+				links = 0
+			}
+			if have := len(p.all("a", "href", path)); have != links {
+				t.Errorf("without %q: %d links to %s, want %d", without, have, path, links)
+			}
+		}
+		for path, status := range map[string]int{"/top/day": 200, "/g/top": 200} {
+			if without != nil && path == "/top/day" {
+				status = 404
+			}
+			if got := s.get(path); got.status != status {
+				t.Errorf("without %q: status %d of %s, want %d", without, got.status, path, status)
+			}
+		}
+	}
+}
+
 // The pages of the site's router that this package renders.
 func TestPathsAreThoseOfTheRouter(t *testing.T) {
 	t.Parallel()

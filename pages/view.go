@@ -191,6 +191,9 @@ func (p *page) Tabs() (tabs []tab) {
 		{"/", "hot", ""}, {"/new", "new", ""}, {"/top/day", "top", "/top/"}, {"/past", "past", "/past/"},
 		{"/g/interesting", "interesting", ""}, {"/groups", "groups", ""},
 	} {
+		if !p.Site.Has(each.path) {
+			continue
+		}
 		t := tab{Path: each.path, Text: p.T(each.text)}
 		switch {
 		case p.Path == each.path:

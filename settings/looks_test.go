@@ -38,6 +38,26 @@ func TestLooksOfTheSite(t *testing.T) {
 	}
 }
 
+func TestTheSiteLeavesOutPagesThatItsRulesDo(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string][]string{
+		"":                              nil,
+		"--no-calendar":                 {"lab", "top"},
+		"--front-pages=0":               {"past"},
+		"--vote-history=off":            {"votes"},
+		"--vote-history=0":              nil,
+		"--no-calendar --front-pages=0": {"lab", "past", "top"},
+	} {
+		var p program
+		if _, err := settings.Parse(&p, strings.Fields(args), "", ""); err != nil {
+			t.Fatal(err)
+		}
+		if have := p.Pages().Without; !slices.Equal(have, want) {
+			t.Errorf("%s: the site is without %q, want %q", args, have, want)
+		}
+	}
+}
+
 func TestInvalidLooks(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -112,8 +113,18 @@ func (s *Settings) Pages() web.Options {
 	texts, _ := web.ReadTexts(s.SiteLanguage) // checked when the settings were read, like the rest
 	logo, _ := s.logo()
 	links, _ := s.links()
+	var without []string
+	for page, has := range map[string]bool{
+		"top": s.Calendar, "lab": s.Calendar, "past": s.FrontPages > 0, "votes": s.VoteHistory != History(redisrepo.NoHistory),
+	} {
+		if !has {
+			without = append(without, page)
+		}
+	}
+	slices.Sort(without)
 	return web.Options{
-		Site: s.Site, Explorer: s.Explorer,
+		Without: without,
+		Site:    s.Site, Explorer: s.Explorer,
 		Name: s.SiteName, About: s.SiteAbout, Texts: texts, Accent: s.SiteAccent, Logo: logo, Links: links,
 		IsGroup: func(name string) bool { _, err := redisrepo.ParseGroupName(name); return err == nil },
 		IsUser:  func(name string) bool { _, err := redisrepo.ParseUserName(name); return err == nil },

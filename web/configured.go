@@ -28,11 +28,13 @@ func (o Options) WithDefaults() Options {
 // that has what is configured, and the texts.
 func (o *Options) configured(page []byte) []byte {
 	config, err := json.Marshal(struct { // with <, > and & as escapes, so that it cannot end the element
-		Name  string          `json:"name"`
-		Logo  string          `json:"logo,omitempty"`
-		Links []Link          `json:"links"`
-		Texts json.RawMessage `json:"texts"`
-	}{o.Name, o.Logo.Path(), append([]Link{}, o.Links...), o.Texts.content})
+		Name  string `json:"name"`
+		Logo  string `json:"logo,omitempty"`
+		Links []Link `json:"links"`
+
+		Without []string        `json:"without"`
+		Texts   json.RawMessage `json:"texts"`
+	}{o.Name, o.Logo.Path(), append([]Link{}, o.Links...), append([]string{}, o.Without...), o.Texts.content})
 	if err != nil {
 		panic(err) // impossible: the texts are valid
 	}

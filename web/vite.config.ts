@@ -9,7 +9,10 @@ const config = {
   apply: "serve",
   transformIndexHtml(html: string) {
     const texts = JSON.parse(readFileSync("site/strings/en.json", "utf8"));
-    const text = JSON.stringify({ name: "Frontpage", links: [], texts }).replaceAll("<", "\\u003c");
+    const text = JSON.stringify({ name: "Frontpage", links: [], without: [], texts }).replaceAll(
+      "<",
+      "\\u003c",
+    );
     return html.replace('id="config">', () => `id="config">${text}`);
   },
 } as const;

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,6 +30,9 @@ type Options struct {
 	Accent string // of buttons and links, such as #17624a; empty: the one of style.css. CheckAccent must accept it.
 	Logo   Logo   // beside the name, and the icon of the site; empty: Frontpage's
 
+	// Pages that the rules of the site leave out, by the first segments of their paths: top, lab, past, votes.
+	Without []string
+
 	// Whether a group or a user can have a name. The pages of other names get status 404. nil accepts all names.
 	IsGroup, IsUser func(string) bool
 }
@@ -43,6 +47,12 @@ type Link struct {
 type Logo struct {
 	Content   []byte
 	Extension string // .svg or .png
+}
+
+// Has reports whether the site has a page with this path, as far as its rules are concerned.
+func (o Options) Has(path string) bool {
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return !slices.Contains(o.Without, first)
 }
 
 // Path returns where the logo is served, or an empty text without a logo.
@@ -77,7 +87,7 @@ func Handler(o Options) http.Handler {
 		o = o.WithDefaults()
 		site := o.index()
 		for script, paths := range map[string][]string{"": firstPaths, SecondScript(): laterPaths} {
-			for _, path := range paths {
+			for _, path := range slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !o.Has(path) }) {
 				mux.Handle("GET "+path, o.checked(site, script))
 			}
 		}

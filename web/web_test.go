@@ -334,6 +334,21 @@ func TestPathsMatchTheRouter(t *testing.T) {
 	}
 }
 
+func TestPagesThatTheRulesLeaveOutAreNotFound(t *testing.T) {
+	t.Parallel()
+	c := serve(t, web.Options{Site: true, Without: []string{"lab", "past", "top", "votes"}})
+	for path, want := range map[string]int{
+		"/top/day": 404, "/lab": 404, "/past": 404, "/past/2026-11-21": 404, "/votes": 404, "/votes/up": 404, "/": 200, "/g/top": 200, "/submit": 200,
+	} {
+		if got := c.get(path); got.status != want || !strings.Contains(string(got.body), sitePage) {
+			t.Errorf("%s: status %d, want %d with the site's page", path, got.status, want)
+		}
+	}
+	if page := string(c.get("/").body); !strings.Contains(page, `"without":["lab","past","top","votes"]`) {
+		t.Errorf("the page does not say what the site leaves out: %.300s", page)
+	}
+}
+
 func TestPagesOfImpossibleNamesAreNotFound(t *testing.T) {
 	t.Parallel()
 	o := everything

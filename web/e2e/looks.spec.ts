@@ -46,6 +46,30 @@ test.describe("a site with its own looks", () => {
   });
 });
 
+test.describe("a site without rankings, past front pages and lists of votes", () => {
+  test.use({ settings: { CALENDAR: "false", FRONT_PAGES: "0", VOTE_HISTORY: "off" } });
+
+  test("has no links to them", async ({ page, server, watch }) => {
+    watch.allowed.push(/status of 404/);
+    const { number } = await server.post({ title: "One", groups: ["go"] }, "ada");
+    for (const path of ["/", `/a/${number}`, "/u/ada"]) {
+      await page.goto(path);
+      await expect(page.getByRole("link", { name: "ada" }).first()).toBeVisible();
+      await button(page, "Menu").click();
+      await expect(page.locator(".menu")).toContainText("Your page");
+      const links = await page
+        .locator("a")
+        .evaluateAll((all) => all.map((a) => a.getAttribute("href") ?? ""));
+      expect(links.filter((href) => /^\/(top|past|lab|votes)/.test(href))).toEqual([]);
+      await expect(page.getByRole("navigation", { name: "Site" })).toHaveText("HotNewInterestingGroups");
+    }
+    for (const path of ["/top/day", "/past", "/lab", "/votes"]) {
+      await page.goto(path);
+      await expect(page.getByRole("heading", { level: 1 })).toHaveText("Page not found");
+    }
+  });
+});
+
 test.describe("a site in German", () => {
   test.use({ demo: true, settings: { SITE_LANGUAGE: "de" } });
 

@@ -4,5 +4,5 @@ import texts from "./strings/en.json";
 const script = document.createElement("script");
 script.type = "application/json";
 script.id = "config";
-script.textContent = JSON.stringify({ name: "Frontpage", links: [], texts });
+script.textContent = JSON.stringify({ name: "Frontpage", links: [], without: [], texts });
 document.head.append(script);

@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { preload } from "./load";
 import { usePage } from "./page";
 import type { Rules } from "./rank";
-import { feeds, keepPlace, navigate, paths } from "./router";
+import { feeds, has, keepPlace, navigate, paths } from "./router";
 import { type Site, signInAddress, signOut } from "./session";
 import { browserStorage } from "./storage";
 import { config, fill, filled, texts } from "./strings";
@@ -63,6 +63,7 @@ interface LinkProps {
 }
 
 function Link({ to, path, text, under }: LinkProps) {
+  if (!has(to)) return null;
   const current = path === to ? "page" : under && path.startsWith(under) ? "true" : undefined;
   return (
     <a href={to} aria-current={current}>
@@ -104,7 +105,7 @@ function Menu() {
         {viewer && (
           <>
             <a href={paths.user(viewer)}>{texts.profile}</a>
-            <a href="/votes">{texts.votesOfViewer}</a>
+            {has("/votes") && <a href="/votes">{texts.votesOfViewer}</a>}
           </>
         )}
         <fieldset>
@@ -146,7 +147,12 @@ export function Footer() {
     <footer class="shell">
       {site && (
         <p>
-          {texts.rankedBy} {rule(site.rules)} <a href="/lab">{texts.otherRules}</a>.
+          {texts.rankedBy} {rule(site.rules)}{" "}
+          {has("/lab") && (
+            <>
+              <a href="/lab">{texts.otherRules}</a>.
+            </>
+          )}
         </p>
       )}
       <p>{filled(texts.pressKey, { key: <kbd>?</kbd> })}</p>

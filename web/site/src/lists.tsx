@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import { type ArticleOrder, Articles, GroupArticles, type PageFragment, UserArticles } from "./gql";
 import { ArticleList, type Source } from "./list";
 import { usePage, useTitle } from "./page";
-import { paths } from "./router";
+import { has, paths } from "./router";
 import { Empty } from "./states";
 import { counted, fill, filled, texts } from "./strings";
 
@@ -103,7 +103,7 @@ export function UserPage({ name }: { name: string }) {
     <>
       <header class="heading">
         <h1 dir="auto">{name}</h1>
-        {viewer === name && <a href="/votes">{texts.votesOfViewer}</a>}
+        {viewer === name && has("/votes") && <a href="/votes">{texts.votesOfViewer}</a>}
         <p class="about">
           {count ? counted(count, texts.userArticles) : ""}{" "}
           {first &&

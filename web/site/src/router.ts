@@ -2,6 +2,7 @@ import { useLayoutEffect, useState } from "preact/hooks";
 import { isFull } from "./client";
 import type { ArticleOrder } from "./gql";
 import { windowStorage } from "./storage";
+import { config } from "./strings";
 
 /** A page of the site. */
 export type Route =
@@ -37,7 +38,11 @@ export function parse(path: string): Route {
     return { page: "missing" };
   }
   const [first = "", second = "", third, ...rest] = parts;
-  if (rest.length > 0 || (third !== undefined && !(first === "g" && third === "new"))) {
+  if (
+    config.without.includes(first) ||
+    rest.length > 0 ||
+    (third !== undefined && !(first === "g" && third === "new"))
+  ) {
     return { page: "missing" };
   }
   if (parts.length === 1) {
@@ -71,6 +76,9 @@ export function parse(path: string): Route {
   }
   return { page: "missing" };
 }
+
+/** Reports whether the site has a page with this path. */
+export const has = (path: string) => parse(path).page !== "missing";
 
 const maxNumber = 2 ** 31 - 1;
 const isArticle = (number: string) => /^[1-9]\d{0,9}$/.test(number) && Number(number) <= maxNumber;
@@ -170,7 +178,7 @@ function restorePlace(): boolean {
  * current page. Any other address is loaded by the browser.
  */
 export function navigate(to: string, how: "push" | "replace" = "push"): void {
-  if (parse(new URL(to, location.origin).pathname).page === "missing") {
+  if (!has(new URL(to, location.origin).pathname)) {
     location.assign(to);
     return;
   }
