@@ -10,7 +10,7 @@ folder=${XDG_CACHE_HOME:-$HOME/.cache}/frontpage/goreleaser-$version-$(go env GO
 if [ ! -x "$folder/goreleaser" ]; then
 	echo "building goreleaser $version, which takes a few minutes" >&2
 	# Not optimized: that halves the time.
-	GOBIN=$folder GOFLAGS="${GOFLAGS:-} -gcflags=all=-N\ -l" go install "github.com/goreleaser/goreleaser/v2@$version"
+	GOBIN=$folder go install -gcflags='all=-N -l' "github.com/goreleaser/goreleaser/v2@$version"
 fi
 (cd tests/deploy && go build -o "$folder/" github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod)
 export PATH=$folder:$PATH
