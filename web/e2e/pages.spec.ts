@@ -1,6 +1,6 @@
 import type { Locator, Page } from "@playwright/test";
 import { expect, test } from "./fixtures";
-import { manyArticles, rows, shown, up, votes } from "./helpers";
+import { gate, manyArticles, onOperation, rows, shown, up, votes } from "./helpers";
 
 // The server renders these pages, and the script takes them over. See package pages.
 
@@ -44,6 +44,38 @@ function asked(page: Page): string[] {
   });
   return operations;
 }
+
+interface Recorded {
+  /** What moved without the visitor's doing. */
+  shifts: string[];
+  rendered: Element[];
+}
+
+/** Records from the start what moves, and what the server has rendered. */
+const record = (page: Page) =>
+  page.addInitScript(() => {
+    const seen: Recorded = { shifts: [], rendered: [] };
+    Object.assign(globalThis, { seen });
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries()) {
+        const { sources } = entry as unknown as { sources: { node: Node | null }[] };
+        const moved = sources.map(({ node }) =>
+          node instanceof Element ? node.outerHTML : node?.textContent,
+        );
+        seen.shifts.push(moved.map((text) => text?.slice(0, 80)).join(", "));
+      }
+    }).observe({ type: "layout-shift", buffered: true });
+    addEventListener("DOMContentLoaded", () => {
+      seen.rendered = [...document.querySelectorAll("main *")];
+    });
+  });
+
+const recorded = (page: Page) =>
+  page.evaluate(() => {
+    const { seen } = globalThis as unknown as { seen: Recorded };
+    const kept = seen.rendered.filter((element) => element.isConnected).length;
+    return { shifts: seen.shifts, all: seen.rendered.length, kept };
+  });
 
 /** Waits until the script has taken over the page, and is connected. */
 async function takenOver(page: Page): Promise<void> {
@@ -115,30 +147,40 @@ test.describe("takeover", () => {
   ] as const) {
     test(`${path} is taken over without asking again, and nothing moves`, async ({ page }) => {
       const operations = asked(page);
-      await page.addInitScript(() => {
-        const seen = { shift: 0, rendered: [] as Element[] };
-        Object.assign(globalThis, { seen });
-        new PerformanceObserver((list) => {
-          for (const entry of list.getEntries()) seen.shift += (entry as unknown as { value: number }).value;
-        }).observe({ type: "layout-shift", buffered: true });
-        addEventListener("DOMContentLoaded", () => {
-          seen.rendered = [...document.querySelectorAll("main *")];
-        });
-      });
+      await record(page);
       await page.goto(path);
       await takenOver(page);
-      const seen = await page.evaluate(() => {
-        const { seen } = globalThis as unknown as { seen: { shift: number; rendered: Element[] } };
-        return {
-          shift: seen.shift,
-          all: seen.rendered.length,
-          kept: seen.rendered.filter((e) => e.isConnected).length,
-        };
-      });
-      expect(seen.shift).toBe(0);
+      const seen = await recorded(page);
+      expect(seen.shifts).toEqual([]);
       expect(seen.all).toBeGreaterThan(5);
       if (path !== "/groups") expect(seen.kept).toBe(seen.all);
       expect(operations.sort()).toEqual([...more]);
+    });
+  }
+
+  for (const late of ["Standing", "Neighbours"]) {
+    test(`nothing moves on the page of an article if ${late} come last`, async ({ page }) => {
+      const { open, opened } = gate();
+      await onOperation(page, late, async (route) => {
+        await opened;
+        await route.continue();
+      });
+      await record(page);
+      const other = page.waitForResponse(
+        (response) =>
+          response.url().endsWith("/query") && response.request().postDataJSON().operationName !== late,
+      );
+      await page.goto("/a/3");
+      await other;
+      await expect(page.locator("summary")).toBeVisible();
+      await page.evaluate(
+        () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))),
+      ); // painted
+      open();
+      await expect(page.locator(".standing")).toBeVisible();
+      await expect(page.locator(".neighbours")).toBeVisible();
+      await takenOver(page);
+      expect((await recorded(page)).shifts).toEqual([]);
     });
   }
 

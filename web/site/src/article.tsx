@@ -76,12 +76,15 @@ export function ArticlePage({ id }: { id: string }) {
       </p>
       <Actions data={data} now={now} />
       {article.text && <Text text={article.text} />}
-      {later && <later.Standing article={article} now={now} />}
       <details class="explained">
         <summary>{texts.whyRank}</summary>
         <Why article={article} now={now} />
       </details>
-      {later && <later.Neighbours article={article} now={now} />}
+      {later && (
+        <later.Standing article={article} now={now}>
+          <later.Neighbours article={article} now={now} />
+        </later.Standing>
+      )}
     </article>
   );
 }

@@ -1,26 +1,40 @@
 import { useQuery } from "@urql/preact";
 import type { RowFragment } from "./gql";
-import { Neighbours as Query } from "./later-gql";
+import { type NeighboursQuery, Neighbours as Query } from "./later-gql";
 import { paths } from "./router";
 import { counted, fill, filled, texts } from "./strings";
 import { host } from "./text";
 import { ago } from "./time";
 
-const most = { groups: 2, articles: 5 };
+const maxArticles = 5;
 
-/** What else stands first in the groups of an article. */
-export const Neighbours = ({ article, now }: { article: RowFragment; now: number }) => (
-  <>
-    {article.groups.slice(0, most.groups).map(({ id, name }) => (
-      <Group key={id} name={name} not={article.id} now={now} />
-    ))}
-  </>
-);
+/** What else stands first in the first two groups of an article. */
+export function Neighbours({ article: { id, groups }, now }: { article: RowFragment; now: number }) {
+  const answers = [useGroup(groups[0]?.name), useGroup(groups[1]?.name)];
+  // The first group would move the second one.
+  if (!answers.every(({ complete }) => complete)) return null;
+  return (
+    <>
+      {answers.map(({ name, articles }) => (
+        <Group key={name} name={name} articles={articles.filter((other) => other.id !== id)} now={now} />
+      ))}
+    </>
+  );
+}
 
-function Group({ name, not, now }: { name: string; not: string; now: number }) {
-  const [{ data }] = useQuery({ query: Query, variables: { group: name } });
-  const others = data?.group?.articlesConnection.nodes.filter(({ id }) => id !== not).slice(0, most.articles);
-  if (!others?.length) return null;
+function useGroup(name = "") {
+  const [{ data, error }] = useQuery({ query: Query, variables: { group: name }, pause: !name });
+  return { name, articles: data?.group?.articlesConnection.nodes ?? [], complete: !name || data || error };
+}
+
+interface GroupProps {
+  name: string;
+  articles: NonNullable<NeighboursQuery["group"]>["articlesConnection"]["nodes"];
+  now: number;
+}
+
+function Group({ name, articles, now }: GroupProps) {
+  if (articles.length === 0) return null;
   const link = (
     <a dir="auto" href={paths.list("SCORE", name)}>
       {name}
@@ -30,7 +44,7 @@ function Group({ name, not, now }: { name: string; not: string; now: number }) {
     <section class="neighbours">
       <h2>{filled(texts.alsoIn, { group: link })}</h2>
       <ul>
-        {others.map(({ id, number, title, link, votes, createdAt }) => (
+        {articles.slice(0, maxArticles).map(({ id, number, title, link, votes, createdAt }) => (
           <li key={id}>
             <a class="title" dir="auto" href={paths.article(number)}>
               {title}

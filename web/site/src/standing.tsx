@@ -1,4 +1,5 @@
 import { useQuery } from "@urql/preact";
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { RowFragment } from "./gql";
 import { type StandingQuery as Data, Standing as StandingQuery } from "./later-gql";
@@ -9,10 +10,19 @@ import { moment } from "./time";
 
 const settling = 1000; // milliseconds
 
-/** Says which ranks an article reached and could reach, and shows where it stood in the last week. */
-export function Standing({ article, now }: { article: RowFragment; now: number }) {
+interface StandingProps {
+  article: RowFragment;
+  now: number;
+  children: ComponentChildren;
+}
+
+/**
+ * Says which ranks an article reached and could reach, and shows where it stood in the last week. Its children follow,
+ * which are not shown before: they would move.
+ */
+export function Standing({ article, now, children }: StandingProps) {
   const { connections } = usePage();
-  const [{ data }, execute] = useQuery({ query: StandingQuery, variables: { id: article.id } });
+  const [{ data, error }, execute] = useQuery({ query: StandingQuery, variables: { id: article.id } });
   const state = `${article.votes} ${connections}`;
   const asked = useRef(state);
   useEffect(() => {
@@ -23,8 +33,17 @@ export function Standing({ article, now }: { article: RowFragment; now: number }
     }, settling);
     return () => clearTimeout(timer);
   }, [state]);
-  const standing = data?.article;
-  if (!standing) return null;
+  return (
+    <>
+      {data?.article && <Ranks standing={data.article} now={now} />}
+      <div hidden={!data && !error}>{children}</div>
+    </>
+  );
+}
+
+type Known = NonNullable<Data["article"]>;
+
+function Ranks({ standing, now }: { standing: Known; now: number }) {
   const { first, tenth, thirtieth, bestRank, ranks } = standing;
   const goals: [string, number | null][] = [
     [texts.firstPlace, first],
@@ -63,12 +82,10 @@ function goal(votes: number | null): string {
 /** Formats a time without its seconds: "21 Nov, 09:12". */
 const short = (at: string | number, now: number) => moment(new Date(at).getTime(), now).slice(0, -3);
 
-type Ranks = NonNullable<Data["article"]>["ranks"];
-
 // Ranks on a logarithmic axis: the first places matter most.
 const yOf = (rank: number) => 1 - Math.log10(rank) / 2;
 
-function History({ ranks, now }: { ranks: Ranks; now: number }) {
+function History({ ranks, now }: { ranks: Known["ranks"]; now: number }) {
   const known = ranks.map(({ at, rank }) => ({ at: Date.parse(at), rank })).sort((a, b) => a.at - b.at);
   const first = known.findIndex(({ rank }) => rank !== null);
   const shown = known.slice(Math.max(0, first - 1));
