@@ -3,6 +3,7 @@ package pages
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -11,7 +12,7 @@ import (
 	"frontpage/web"
 )
 
-// api executes the queries of the site's script.
+// api executes the operations of the site's script.
 type api struct {
 	handler http.Handler
 	headers []string          // of a request for a page, that are passed on
@@ -34,7 +35,7 @@ func newAPI(handler http.Handler, headers []string) api {
 	if err := json.Unmarshal(web.Documents(), &byHash); err != nil {
 		panic(err) // impossible: the documents are embedded
 	}
-	operation := regexp.MustCompile(`^query (\w+)`)
+	operation := regexp.MustCompile(`^(?:query|mutation) (\w+)`)
 	for _, text := range byHash {
 		if name := operation.FindStringSubmatch(text); name != nil {
 			a.texts[name[1]] = text
@@ -63,6 +64,15 @@ type response struct {
 func (r *response) Header() http.Header               { return r.header }
 func (r *response) WriteHeader(status int)            { r.status = status }
 func (r *response) Write(content []byte) (int, error) { return r.body.Write(content) }
+
+// passHeaders copies the headers of a refusal.
+func (r *response) passHeaders(header http.Header) {
+	for _, name := range []string{"Retry-After", "WWW-Authenticate", "RateLimit", "RateLimit-Policy"} {
+		if values := r.header.Values(name); values != nil {
+			header[name] = values
+		}
+	}
+}
 
 // answer is the body of a response.
 type answer struct {
@@ -93,18 +103,41 @@ func (a api) ask(page *http.Request, name string, variables any) *response {
 		panic(err) // impossible: variables are strings
 	}
 	query := url.Values{"query": {a.texts[name]}, "operationName": {name}, "variables": {string(encoded)}}
+	req := a.by(page, http.MethodGet, query.Encode())
+	req.Header.Set("GraphQL-Require-Preflight", "1") // no page of another origin sends this request
+	return a.execute(req)
+}
+
+// change executes a mutation for the visitor who sent a form, which no page of another origin may have sent.
+func (a api) change(form *http.Request, name string, variables any) *response {
+	encoded, err := json.Marshal(a.request(name, variables))
+	if err != nil {
+		panic(err) // impossible: variables are strings
+	}
+	req := a.by(form, http.MethodPost, "")
+	req.Header.Set("Content-Type", "application/json")
+	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(encoded)), int64(len(encoded))
+	return a.execute(req)
+}
+
+// by returns a request to the API by the sender of a request for a page.
+func (a api) by(page *http.Request, method, query string) *http.Request {
 	req := page.Clone(page.Context())
-	req.Method, req.Header = http.MethodGet, http.Header{}
-	req.URL = &url.URL{Path: "/query", RawQuery: query.Encode()}
+	req.Method, req.Header = method, http.Header{}
+	req.URL = &url.URL{Path: "/query", RawQuery: query}
 	req.RequestURI = req.URL.RequestURI()
 	req.Body, req.ContentLength, req.TransferEncoding = http.NoBody, 0, nil
+	req.Form, req.PostForm = nil, nil
 	for _, name := range a.headers {
 		if values := page.Header.Values(name); values != nil {
 			req.Header[http.CanonicalHeaderKey(name)] = values
 		}
 	}
 	req.Header.Set("Accept", "application/graphql-response+json")
-	req.Header.Set("GraphQL-Require-Preflight", "1") // no page of another origin sends this request
+	return req
+}
+
+func (a api) execute(req *http.Request) *response {
 	got := &response{status: http.StatusOK, header: http.Header{}}
 	a.handler.ServeHTTP(got, req)
 	return got

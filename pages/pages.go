@@ -49,7 +49,8 @@ type server struct {
 	recent *sharing.Results[renderedKey, *rendered]
 }
 
-// Handle has mux serve the pages by GET and HEAD. The handler of the API executes their queries.
+// Handle has mux serve the pages by GET and HEAD, and what their forms send by POST. The handler of the API executes the
+// queries, and the mutations.
 func Handle(mux *http.ServeMux, handler http.Handler, repo *redisrepo.Repo, o Options) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -64,6 +65,8 @@ func Handle(mux *http.ServeMux, handler http.Handler, repo *redisrepo.Repo, o Op
 			mux.Handle("GET "+pattern, s.page(of))
 		}
 	}
+	mux.HandleFunc("POST /vote", s.vote)
+	mux.HandleFunc("GET /vote", s.voteAfterSignIn)
 }
 
 // page returns a handler of pages of a kind.
@@ -76,7 +79,7 @@ func (s *server) page(of func(*http.Request) (*page, error)) http.HandlerFunc {
 				p.Missing = sentence(err.Error())
 			}
 		}
-		p.Site, p.Base, p.Path, p.Now = s.Site, feeds.Address(s.PublicURL, req), req.URL.EscapedPath(), s.Now()
+		s.describe(p, req)
 		var answer []byte
 		if p.query != "" && p.status == 0 {
 			answer = s.ask(w, req, p)
@@ -86,6 +89,11 @@ func (s *server) page(of func(*http.Request) (*page, error)) http.HandlerFunc {
 		}
 		s.show(w, req, p, answer)
 	}
+}
+
+// describe sets what a page shows of the site and of its request.
+func (s *server) describe(p *page, req *http.Request) {
+	p.Site, p.Base, p.Path, p.Here, p.Now = s.Site, feeds.Address(s.PublicURL, req), req.URL.EscapedPath(), req.URL.RequestURI(), s.Now()
 }
 
 // ask executes the query of a page and sets what it shows. It returns the answer as it was received.
@@ -104,15 +112,9 @@ func (s *server) ask(w http.ResponseWriter, req *http.Request, p *page) []byte {
 	}
 	if len(answer.Errors) > 0 {
 		p.refused(got.status, answer.code(), answer.Errors[0].Message)
-		if wait := got.header.Get("Retry-After"); wait != "" {
-			w.Header().Set("Retry-After", wait)
-		} else if p.status == http.StatusServiceUnavailable {
+		got.passHeaders(w.Header())
+		if p.status == http.StatusServiceUnavailable && w.Header().Get("Retry-After") == "" {
 			w.Header().Set("Retry-After", "1")
-		}
-		for _, name := range []string{"WWW-Authenticate", "RateLimit", "RateLimit-Policy"} {
-			if values := got.header.Values(name); values != nil {
-				w.Header()[name] = values
-			}
 		}
 		return nil
 	}
@@ -176,11 +178,8 @@ func (s *server) show(w http.ResponseWriter, req *http.Request, p *page, answere
 	if err != nil {
 		return // the client did not wait
 	}
+	s.setHeader(w.Header())
 	header := w.Header()
-	for name, values := range s.layout.header {
-		header[name] = values
-	}
-	header["Vary"] = []string{strings.Join(append(s.API.Identity.Headers(), "Accept-Encoding"), ", ")} // of several lines, nginx 1.22 knows the last one only
 	switch {
 	case p.status >= http.StatusBadRequest && p.status != http.StatusNotFound && p.status != http.StatusGone:
 		header.Set("Cache-Control", "no-store")
@@ -193,6 +192,14 @@ func (s *server) show(w http.ResponseWriter, req *http.Request, p *page, answere
 		header.Set("Link", "<"+web.SecondScript()+">; rel=modulepreload")
 	}
 	r.serve(w, req)
+}
+
+// setHeader sets the headers of all pages.
+func (s *server) setHeader(header http.Header) {
+	for name, values := range s.layout.header {
+		header[name] = values
+	}
+	header["Vary"] = []string{strings.Join(append(s.API.Identity.Headers(), "Accept-Encoding"), ", ")} // of several lines, nginx 1.22 knows the last one only
 }
 
 // anonymous reports whether all visitors who are not signed in get the same page. Where a proxy signs visitors in, a

@@ -84,16 +84,21 @@ func (s *site) send(method, path string, header ...string) *response {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	return read(s.t, path, res)
+}
+
+func read(t *testing.T, path string, res *http.Response) *response {
+	t.Helper()
 	defer func() { _ = res.Body.Close() }()
 	body, err := io.ReadAll(res.Body)
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
 	root, err := html.Parse(bytes.NewReader(body))
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
-	return &response{s.t, path, res.StatusCode, res.Header, string(body), root}
+	return &response{t, path, res.StatusCode, res.Header, string(body), root}
 }
 
 // all returns the elements with a name that have these attributes, given as pairs of name and value.

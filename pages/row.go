@@ -102,6 +102,7 @@ type button struct {
 	Row                 row
 	Class, Label, Shape string
 	Pressed             bool
+	Value               string // in the form, if the page has one
 }
 
 // Up is the button to vote up.
@@ -111,5 +112,9 @@ func (r row) Up() button { return r.button("UP", "up", "voteUp", "M8 3l6 8H2z") 
 func (r row) Down() button { return r.button("DOWN", "down", "voteDown", "M8 13L2 5h12z") }
 
 func (r row) button(direction, class, label, shape string) button {
-	return button{r, class, r.Page.Site.Texts.Text(label, "title", r.Article.Title), shape, r.Article.ViewerVote == direction}
+	b := button{r, class, r.Page.Site.Texts.Text(label, "title", r.Article.Title), shape, r.Article.ViewerVote == direction, r.Article.ID + " " + direction}
+	if b.Pressed {
+		b.Value = r.Article.ID + " NONE"
+	}
+	return b
 }

@@ -26,6 +26,7 @@ type page struct {
 	Site    web.Options
 	Base    string // URL of the site, without a final slash
 	Path    string // of the request
+	Here    string // path and query of the request
 	Now     time.Time
 	Kind    string
 	Title   string // empty: the name of the site
@@ -43,6 +44,9 @@ type page struct {
 	Missing string // why there is no such page
 	Problem string // why its content cannot be shown
 	Answer  *embedded
+
+	Next, Link string // where a visitor goes on after a form that was refused, and the text of the link
+	Leaves     bool   // whether the browser goes there by itself
 }
 
 // embedded is an answer for the site's script, with the request that it would have sent.
@@ -173,6 +177,14 @@ func (p *page) Viewer() string {
 	}
 	return p.data.Viewer.Name
 }
+
+// VotesByForm reports whether the server knows from a request who votes: the page then has a form for votes.
+func (p *page) VotesByForm() bool {
+	return p.data.Site.SignIn == "SESSION" || p.data.Site.SignIn == "PROXY"
+}
+
+// SignsOutByForm reports whether the visitor is known by a cookie.
+func (p *page) SignsOutByForm() bool { return p.Viewer() != "" && p.data.Site.SignIn == "SESSION" }
 
 // NoGroupWith says that no group has a name that begins so.
 func (p *page) NoGroupWith() string { return p.Site.Texts.Text("noGroupWith", "prefix", p.Name) }

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Page } from "@playwright/test";
 import { test as base, expect } from "./fixtures";
-import { manyArticles, message, rows, up, votes } from "./helpers";
+import { down, manyArticles, message, rows, up, votes } from "./helpers";
 import { type Article, Server } from "./server";
 
 /** An OIDC provider: ../../tests/oidc. */
@@ -178,6 +178,43 @@ test("a visitor signs in by voting, posts, is renewed and signs out, in two wind
   await signedOut(other);
   await expect(other.getByRole("article")).toBeVisible();
   expect(await context.cookies(server.url)).toEqual([expect.objectContaining({ name: "frontpage-flow" })]);
+});
+
+test.describe("without JavaScript", () => {
+  test.use({ javaScriptEnabled: false });
+
+  test("a visitor signs in by voting, votes, takes it back, and signs out", async ({
+    page,
+    server,
+    watch,
+  }) => {
+    watch.allowed.push(/status of 401/);
+    await page.goto("/new");
+    const row = rows(page).nth(3);
+    const id = await row.getAttribute("data-id");
+    const before = Number(await votes(row).textContent());
+    await up(row).click();
+    await signInAs(page, "alice");
+
+    await expect(page).toHaveURL(`${server.url}/new#${id}`);
+    await signedIn(page, "alice");
+    const voted = page.locator(`[data-id="${id}"]`);
+    await expect(up(voted)).toHaveAttribute("aria-pressed", "true");
+    await expect(votes(voted)).toHaveText(`${before + 1}`);
+    await expect(voted).toBeInViewport();
+    await down(voted).click();
+    await expect(down(voted)).toHaveAttribute("aria-pressed", "true");
+    await expect(votes(voted)).toHaveText(`${before - 1}`);
+    await voted.locator("time").click();
+    await down(page.getByRole("article")).click();
+    await expect(votes(page.getByRole("article"))).toHaveText(`${before}`);
+    expect((await server.article({ id: id ?? "" })).votes).toBe(before);
+
+    await page.getByRole("button", { name: "Menu" }).click();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await expect(page).toHaveURL(`${server.url}/`);
+    await signedOut(page);
+  });
 });
 
 test("pages of other origins change nothing for the user who is signed in", async ({

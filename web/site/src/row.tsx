@@ -32,7 +32,7 @@ export function Row({ article, now, rank, above, note }: RowProps) {
   const { number, title, link, groups, editedAt } = article;
   const end = closing(article);
   return (
-    <li class="row" value={rank} data-id={article.id}>
+    <li class="row" value={rank} id={article.id} data-id={article.id}>
       <span class="rank" aria-hidden="true">
         {rank}
       </span>

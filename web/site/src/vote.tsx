@@ -24,21 +24,29 @@ export function Votes({ article, now, explains, explained, explain }: VotesProps
   const { id, title, viewerVote: own } = article;
   const open = now < closing(article);
 
+  const next = (direction: VoteDirection) => (own === direction ? "NONE" : direction);
   const press = async (direction: VoteDirection) => {
-    const { data, error } = await send({ article: id, direction: own === direction ? "NONE" : direction });
+    const { data, error } = await send({ article: id, direction: next(direction) });
     const refused = data?.vote?.userErrors[0];
     if (refused) say(fill(texts.voteRefused, { reason: refused.message }));
     else if (error) say(`${explainError(error)} ${texts.voteInDoubt}`);
   };
   const disabled = !open || (viewer !== undefined && !article.viewerCanVote);
+  // Until the script has taken over a page that the server rendered, the buttons send its form, if it has one.
   const button = (direction: "UP" | "DOWN") => (
     <button
-      type="button"
+      type="submit"
+      form="vote"
+      name="vote"
+      value={`${id} ${next(direction)}`}
       class={direction === "UP" ? "up" : "down"}
       aria-label={fill(direction === "UP" ? texts.voteUp : texts.voteDown, { title })}
       aria-pressed={own === direction}
       disabled={disabled}
-      onClick={() => press(direction)}
+      onClick={(event) => {
+        event.preventDefault();
+        press(direction);
+      }}
     >
       <svg aria-hidden="true" viewBox="0 0 16 16">
         <path d={direction === "UP" ? "M8 3l6 8H2z" : "M8 13L2 5h12z"} />

@@ -1,0 +1,187 @@
+package pages
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"frontpage/identity"
+	"frontpage/redisrepo"
+)
+
+const (
+	maxForm   = 8 << 10 // bytes of a form
+	maxReturn = 1000    // bytes of a path to come back to
+	// signInSeconds is how long a visitor may take to sign in, so that the vote is then cast.
+	signInSeconds = 60 * 60
+)
+
+// ballot is what the form for votes sends: the article, the direction, and the path of the page.
+type ballot struct {
+	article   redisrepo.ArticleID
+	direction string
+	to        string
+}
+
+var errNoBallot = errors.New("not a vote")
+
+// readBallot parses a form. Its path is one of this site: that of another one becomes /.
+func readBallot(form url.Values) (ballot, error) {
+	b := ballot{to: localPath(form.Get("to"))}
+	number, direction, _ := strings.Cut(strings.TrimPrefix(form.Get("vote"), "article:"), " ")
+	id, err := redisrepo.ParseArticleID(number)
+	if err != nil || direction != "UP" && direction != "DOWN" && direction != "NONE" {
+		return b, errNoBallot
+	}
+	b.article, b.direction = id, direction
+	return b, nil
+}
+
+func (b ballot) form() url.Values {
+	return url.Values{"vote": {b.article.String() + " " + b.direction}, "to": {b.to}}
+}
+
+// back is the address of the article's row on the page.
+func (b ballot) back() string { return b.to + "#" + b.article.String() }
+
+// localPath returns the path and query of a page of this site; / for anything else.
+func localPath(to string) string {
+	u, err := url.Parse(to)
+	if err != nil || u.IsAbs() || u.Host != "" || len(to) > maxReturn || !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") ||
+		strings.ContainsRune(to, '\\') || u.Path == "/vote" {
+		return "/"
+	}
+	return (&url.URL{Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery}).String()
+}
+
+// vote casts, changes or takes back the vote of the visitor who sent a form, as the API's mutation does, and leads back to
+// the page. An anonymous visitor signs in before.
+func (s *server) vote(w http.ResponseWriter, req *http.Request) {
+	p := s.formPage(req)
+	if s.API.Identity.FromForeignPage(req) {
+		p.status, p.Missing = http.StatusForbidden, p.T("foreignForm")
+		s.refuse(w, req, p)
+		return
+	}
+	req.Body = http.MaxBytesReader(w, req.Body, maxForm)
+	err := req.ParseForm()
+	b, invalid := readBallot(req.PostForm)
+	p.Next = b.to
+	if err != nil || invalid != nil {
+		p.status, p.Missing = http.StatusBadRequest, p.T("unknownForm")
+		s.refuse(w, req, p)
+		return
+	}
+	s.cast(w, req, b, p)
+	if p.status == http.StatusUnauthorized {
+		// A policy of form-action 'self' also forbids to redirect a form to another origin, such as the OIDC provider's.
+		p.Title, p.Missing, p.Next, p.Link, p.Leaves = p.T("signInToVote"), p.T("thenCounted"), "/signin?to=%2Fvote", p.T("signIn"), true
+		http.SetCookie(w, s.pending(b.form().Encode(), signInSeconds))
+	}
+	s.voted(w, req, b, p)
+}
+
+// voteAfterSignIn casts the vote that a visitor has signed in for. A cookie has it, which only vote sets: so a link of
+// another site cannot vote.
+func (s *server) voteAfterSignIn(w http.ResponseWriter, req *http.Request) {
+	cookie, err := req.Cookie(s.pending("", 0).Name)
+	if err != nil || req.Method != http.MethodGet {
+		http.Redirect(w, req, "/", http.StatusSeeOther)
+		return
+	}
+	http.SetCookie(w, s.pending("", -1))
+	form, _ := url.ParseQuery(cookie.Value) // an invalid one has no vote
+	b, err := readBallot(form)
+	p := s.formPage(req)
+	p.Next = b.to
+	if err == nil {
+		s.cast(w, req, b, p)
+	}
+	if p.status == http.StatusUnauthorized {
+		p.status = 0 // the visitor has not signed in
+	}
+	s.voted(w, req, b, p)
+}
+
+// voted leads back to the page, or shows why the vote was not accepted.
+func (s *server) voted(w http.ResponseWriter, req *http.Request, b ballot, p *page) {
+	if p.status != 0 {
+		s.refuse(w, req, p)
+		return
+	}
+	w.Header().Set("Cache-Control", "private, no-store")
+	http.Redirect(w, req, b.back(), http.StatusSeeOther) // #nosec G710 -- localPath has checked it
+}
+
+// pending is the cookie of a vote that is cast when the visitor has signed in. The browser sends it with the link by which
+// the visitor comes back, which is one of another site: so SameSite is not strict.
+func (s *server) pending(value string, seconds int) *http.Cookie {
+	name, secure := "frontpage-vote", strings.HasPrefix(s.PublicURL, "https:")
+	if secure {
+		name = "__Host-" + name // no other host of the domain can set it
+	}
+	return &http.Cookie{ // #nosec G124 -- on http, Secure would hide it
+		Name: name, Value: value, Path: "/", MaxAge: seconds, HttpOnly: true, Secure: secure, SameSite: http.SameSiteLaxMode,
+	}
+}
+
+// voteStatus maps codes of user errors to statuses. The status of others is 400.
+var voteStatus = map[string]int{
+	"UNAUTHENTICATED": http.StatusUnauthorized, "FORBIDDEN": http.StatusForbidden, "NOT_FOUND": http.StatusNotFound,
+	"VOTING_CLOSED": http.StatusConflict, "RATE_LIMITED": http.StatusTooManyRequests,
+}
+
+// cast executes the mutation. If it is refused, p says why: its status is 401 for an anonymous visitor.
+func (s *server) cast(w http.ResponseWriter, req *http.Request, b ballot, p *page) {
+	type input struct {
+		Article   string `json:"article"`
+		Direction string `json:"direction"`
+	}
+	got := s.api.change(req, "Vote", map[string]input{"input": {b.article.String(), b.direction}})
+	answer, err := got.read()
+	var data struct {
+		Vote *struct {
+			UserErrors []struct{ Code, Message string }
+		}
+	}
+	if err == nil && len(answer.Errors) == 0 {
+		err = json.Unmarshal(answer.Data, &data)
+	}
+	switch {
+	case err == nil && answer.code() == string(identity.SessionEnded):
+		w.Header()["Set-Cookie"] = got.header["Set-Cookie"]
+		p.status = http.StatusUnauthorized
+	case err == nil && len(answer.Errors) > 0:
+		got.passHeaders(w.Header())
+		p.refused(got.status, answer.code(), answer.Errors[0].Message)
+		p.Kind, p.Missing, p.Problem = "refused", cmp.Or(p.Problem, p.Missing), "" // reading the page again does not help
+	case err != nil || data.Vote == nil:
+		s.Log.ErrorContext(req.Context(), "vote", "status", got.status, "err", err)
+		p.status, p.Missing = http.StatusInternalServerError, p.T("wentWrong")
+	case len(data.Vote.UserErrors) > 0:
+		got.passHeaders(w.Header())
+		refusal := data.Vote.UserErrors[0]
+		p.status, p.Missing = cmp.Or(voteStatus[refusal.Code], http.StatusBadRequest), sentence(refusal.Message)
+	}
+}
+
+// formPage returns the page that is shown if a form is refused.
+func (s *server) formPage(req *http.Request) *page {
+	p := &page{Kind: "refused", Next: "/"}
+	s.describe(p, req)
+	p.Title, p.About, p.Link = p.T("notVoted"), p.Site.About, p.T("goBack")
+	return p
+}
+
+// refuse sends the page that says why a form is refused.
+func (s *server) refuse(w http.ResponseWriter, req *http.Request, p *page) {
+	if p.status >= http.StatusInternalServerError {
+		p.Title = p.T("voteInDoubt")
+	}
+	s.setHeader(w.Header())
+	w.Header().Set("Cache-Control", "private, no-store")
+	s.layout.render(p).serve(w, req)
+}
