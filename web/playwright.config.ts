@@ -16,6 +16,7 @@ export default defineConfig({
     locale: "en-GB",
     timezoneId: "Asia/Tokyo",
     screenshot: "only-on-failure",
+    serviceWorkers: "block", // tests could not intercept the requests that pass through one
     launchOptions: {
       executablePath: chromium,
       args: [

@@ -2,8 +2,11 @@ package web_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"html"
 	"image/png"
 	"os"
 	"regexp"
@@ -178,6 +181,58 @@ func TestLogoReplacesTheIcons(t *testing.T) {
 	}
 	if manifest.Name != "News" || manifest.Description != "All the news." || manifest.Lang != "de" || len(manifest.Icons) != 1 || manifest.Icons[0].Src != "/logo.svg" {
 		t.Errorf("the manifest is %+v", manifest)
+	}
+}
+
+// Browsers keep the page alone: it loads nothing, and its policy allows what it has.
+func TestOfflinePageIsCompleteInItself(t *testing.T) {
+	t.Parallel()
+	texts, err := web.ReadTexts("de")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tags := map[string]bool{}
+	for _, o := range []web.Options{
+		{Site: true},
+		{Site: true, Name: `News & "Views" </style>`, Texts: texts, Accent: "#8a1c5a", Logo: web.Logo{Content: []byte("<svg/>"), Extension: ".svg"}},
+	} {
+		c := serve(t, o)
+		got := c.get("/offline")
+		page, policy := string(got.body), got.header.Get("Content-Security-Policy")
+		if got.status != 200 || got.header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.Contains(page, `name="robots" content="noindex"`) {
+			t.Errorf("status %d, %v:\n%s", got.status, got.header, page)
+		}
+		for directive, element := range map[string]string{"script-src": "script", "style-src": "style"} {
+			match := regexp.MustCompile("(?s)<" + element + ">(.+?)</" + element + ">").FindStringSubmatch(page)
+			if match == nil {
+				t.Fatalf("the page has no %s: %s", element, page)
+			}
+			digest := sha256.Sum256([]byte(match[1]))
+			if want := directive + " 'sha256-" + base64.StdEncoding.EncodeToString(digest[:]) + "'"; !strings.Contains(policy, want) {
+				t.Errorf("the policy is %q, want %s", policy, want)
+			}
+		}
+		for _, other := range []string{"<link", "@import", "url("} {
+			if strings.Contains(page, other) {
+				t.Errorf("the page has %s, with which it could load something", other)
+			}
+		}
+		for _, match := range regexp.MustCompile(`\ssrc="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+			if !strings.HasPrefix(html.UnescapeString(match[1]), "data:image/svg+xml;base64,") {
+				t.Errorf("the page loads %s", match[1])
+			}
+		}
+		first, _, _ := strings.Cut(string(c.get("/worker.js").body), "\n")
+		if first != "// "+got.header.Get("ETag") || tags[first] {
+			t.Errorf("the worker begins with %s, want the tag of its page", first)
+		}
+		tags[first] = true
+	}
+	page := string(serve(t, web.Options{Site: true, Name: `News & "Views" </style>`, Texts: texts}).get("/offline").body)
+	for _, want := range []string{`<html lang="de">`, `<title>Keine Verbindung · News &amp; &#34;Views&#34; &lt;/style&gt;</title>`, "Noch einmal versuchen"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s", want)
+		}
 	}
 }
 

@@ -66,7 +66,7 @@ func (l Logo) Path() string {
 // The Content-Security-Policy of each page. Both pages run scripts from this server's files only, and send
 // requests to this server only. Monaco, GraphiQL's editor, needs inline styles.
 const (
-	sitePolicy     = "default-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
+	sitePolicy     = "default-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types worker"
 	filePolicy     = "default-src 'none'"
 	logoPolicy     = "default-src 'none'; style-src 'unsafe-inline'; sandbox" // an SVG file may have styles
 	explorerPolicy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'none'"
@@ -95,9 +95,10 @@ func Handler(o Options) http.Handler {
 			mux.Handle("GET "+o.Logo.Path(), newFile(o.Logo.Path(), logoPolicy, func() []byte { return o.Logo.Content }))
 		}
 		if o.Accent != "" {
-			const style = "dist/site/assets/index.css"
-			mux.Handle("GET /assets/index.css", newFile(style, filePolicy, func() []byte { return append(read(style), accentStyle(o.Accent)...) }))
+			mux.Handle("GET /assets/index.css", newFile("index.css", filePolicy, o.style))
 		}
+		mux.Handle("GET /offline", o.offline())
+		mux.Handle("GET /worker.js", newFile("worker.js", workerPolicy, o.worker))
 		mux.Handle("GET /manifest.webmanifest", newFile("manifest.webmanifest", filePolicy, o.manifest))
 		mux.Handle("GET /", folder("dist/site", "", site, site))
 	}

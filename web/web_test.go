@@ -672,7 +672,7 @@ func TestContentSecurityPolicies(t *testing.T) {
 				t.Errorf("%s: %s is %q, want %q", tt.path, name, have, want)
 			}
 		}
-		if trusted := policy["require-trusted-types-for"] == "'script'" && policy["trusted-types"] == "'none'"; trusted != tt.trusted {
+		if trusted := policy["require-trusted-types-for"] == "'script'" && policy["trusted-types"] == "worker"; trusted != tt.trusted {
 			t.Errorf("%s: trusted types required: %t", tt.path, trusted)
 		}
 		for name, want := range map[string]string{

@@ -112,6 +112,42 @@ test("the page reports that the browser is offline, and updates afterwards", asy
   await expect(votes(shown(page, article))).toHaveText("3");
 });
 
+test.describe("a browser with the page for when none can be loaded", () => {
+  test.use({ serviceWorkers: "allow", settings: { SITE_NAME: "Gophers", SITE_ACCENT: "#8a1c5a" } });
+
+  test("shows it, and then the page it was asked for", async ({ page, server }) => {
+    await server.post({ title: "One" });
+    await page.goto("/");
+    await page.evaluate(() => navigator.serviceWorker.ready);
+    await page.reload();
+    await expect(rows(page)).toHaveCount(1);
+    await server.stop();
+    await page.goto("/new");
+    await expect(page).toHaveTitle("No connection · Gophers");
+    await expect(page.getByRole("heading", { level: 1 })).toHaveText("No connection");
+    await expect(page.locator(".brand img")).toHaveJSProperty("naturalWidth", 150);
+    const again = page.getByRole("link", { name: "Try again" });
+    await expect(again).toHaveCSS("background-color", "rgb(138, 28, 90)");
+    await again.click();
+    await expect(page).toHaveTitle("No connection · Gophers");
+    await server.start();
+    await again.click();
+    await expect(page).toHaveTitle("New articles · Gophers");
+    await expect(rows(page)).toHaveCount(1);
+  });
+
+  test("loads a changed one", async ({ page, server }) => {
+    await page.goto("/");
+    await page.evaluate(() => navigator.serviceWorker.ready);
+    await server.stop();
+    await server.start({ SITE_NAME: "Badgers" });
+    const kept = () => page.evaluate(async () => (await (await caches.match("/offline"))?.text()) ?? "");
+    expect(await kept()).toContain("Gophers");
+    await page.reload();
+    await expect.poll(kept).toContain("Badgers");
+  });
+});
+
 const stored = test.extend<{ store: { url: string; start(): Promise<void>; stop(): Promise<void> } }>({
   // A store that can go away while its server stays.
   // biome-ignore lint/correctness/noEmptyPattern: Playwright requires the pattern, and the fixture has no dependencies

@@ -72,7 +72,7 @@ function Link({ to, path, text, under }: LinkProps) {
   );
 }
 
-const themeKey = "frontpage.theme"; // theme.js reads it before the page is shown
+const themeKey = "frontpage.theme"; // early.js reads it before the page is shown
 const themes = ["system", "light", "dark"] as const; // the last two in the order of the page's theme colours
 
 /** What is about the visitor: their pages, the colours, and signing out. */
