@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Page } from "@playwright/test";
 import { test as base, expect } from "./fixtures";
-import { down, manyArticles, message, rows, up, votes } from "./helpers";
+import { down, gate, manyArticles, message, rows, up, votes } from "./helpers";
 import { type Article, Server } from "./server";
 
 /** An OIDC provider: ../../tests/oidc. */
@@ -215,6 +215,29 @@ test.describe("without JavaScript", () => {
     await expect(page).toHaveURL(`${server.url}/`);
     await signedOut(page);
   });
+});
+
+test("a click before the script runs votes by the form of the page", async ({ page, server }) => {
+  await page.goto("/new");
+  await banner(page).getByRole("link", { name: "Sign in" }).click();
+  await signInAs(page, "alice");
+  await signedIn(page, "alice");
+  const { open, opened } = gate();
+  await page.route("**/assets/site.js", async (route) => {
+    await opened;
+    await route.continue();
+  });
+  await page.goto("/", { waitUntil: "commit" });
+  const row = rows(page).nth(4);
+  const id = (await row.getAttribute("data-id")) ?? "";
+  const { votes: before } = await server.article({ id });
+  await up(row).click({ noWaitAfter: true });
+  await expect.poll(async () => (await server.article({ id })).votes).toBe(before + 1);
+  open();
+  await expect(page).toHaveURL(`${server.url}/#${id}`);
+  await signedIn(page, "alice");
+  await expect(up(page.locator(`[data-id="${id}"]`))).toHaveAttribute("aria-pressed", "true");
+  expect((await server.article({ id })).votes).toBe(before + 1);
 });
 
 test("pages of other origins change nothing for the user who is signed in", async ({

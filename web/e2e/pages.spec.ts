@@ -229,6 +229,53 @@ test.describe("takeover", () => {
   });
 });
 
+test.describe("before the script has taken over the page", () => {
+  test.use({ csv: manyArticles(30), viewer: "" });
+
+  /** Opens a page whose script is not loaded before the returned function is called. */
+  async function openEarly(page: Page, path: string): Promise<() => void> {
+    const { open, opened } = gate();
+    await page.route("**/assets/site.js", async (route) => {
+      await opened;
+      await route.continue();
+    });
+    await page.goto(path, { waitUntil: "commit" });
+    await expect(rows(page).last().or(page.getByRole("article"))).toBeVisible();
+    return open;
+  }
+
+  for (const path of ["/", "/a/3"])
+    test(`a vote on ${path} is cast`, async ({ another, server }) => {
+      const page = await another("ada");
+      await page.goto("/new"); // where the window learns how users sign in
+      await expect(page.getByRole("link", { name: "ada", exact: true })).toBeVisible();
+      const load = await openEarly(page, path);
+      const article = await server.article({ id: "article:3" });
+      await up(shown(page, article)).click();
+      await up(shown(page, article)).click(); // nothing has happened
+      await expect(up(shown(page, article))).toHaveAttribute("aria-pressed", "false");
+      load();
+      await expect(up(shown(page, article))).toHaveAttribute("aria-pressed", "true");
+      await expect.poll(async () => (await server.article(article)).votes).toBe(article.votes + 1);
+    });
+
+  test("a vote of an anonymous visitor leads to signing in", async ({ page }) => {
+    const load = await openEarly(page, "/");
+    await up(rows(page).nth(5)).click();
+    load();
+    await expect(page).toHaveURL("/signin?to=%2F");
+  });
+
+  test("a rank is explained, and the menu stays open", async ({ page }) => {
+    const load = await openEarly(page, "/");
+    await votes(rows(page).nth(2)).click();
+    await page.getByRole("button", { name: "Menu" }).click();
+    load();
+    await expect(page.getByRole("radio", { name: "Dark" })).toBeVisible();
+    await expect(rows(page).nth(2).locator("button.count")).toHaveAttribute("aria-expanded", "true");
+  });
+});
+
 test.describe("for a visitor whom the server does not know", () => {
   test.use({ csv: manyArticles(30), viewer: "ada" });
 
@@ -289,6 +336,7 @@ test.describe("without JavaScript", () => {
     await server.post({ title: "Of tides", text: "Read https://example.org/tides.", groups: ["sea"] });
     await page.goto("/new");
     await expect(page).toHaveTitle("New articles · Frontpage");
+    await expect(page.getByRole("button", { name: "Menu" })).toHaveCount(0);
     await expect(rows(page)).toHaveCount(25);
     await page.getByRole("link", { name: "More articles" }).click();
     await expect(rows(page)).toHaveCount(16);

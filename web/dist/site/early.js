@@ -1,4 +1,6 @@
-// Runs before the page is shown, so that it does not flash in the other colours. frame.tsx has the switch.
+// Runs before the page is shown.
+
+// So that the page does not flash in the other colours. frame.tsx has the switch.
 try {
   document.documentElement.dataset.theme = localStorage.getItem("frontpage.theme") ?? "system";
 } catch {
@@ -11,3 +13,20 @@ addEventListener("load", () => {
   const trusted = globalThis.trustedTypes?.createPolicy("worker", { createScriptURL: () => url });
   navigator.serviceWorker?.register(trusted?.createScriptURL(url) ?? url).catch(() => {});
 });
+
+// A button that needs the site's script does nothing before it has taken over the page: main.tsx says when. The last click
+// on each article is then repeated. It is found by the article, whose row may have moved.
+{
+  const clicked = new Map();
+  const keep = ({ target }) => {
+    const button = target.closest?.(".votes button");
+    const id = button?.closest("[data-id]")?.dataset.id;
+    if (id && !button.form) clicked.set(id, button.className);
+  };
+  const repeat = () => {
+    removeEventListener("click", keep, true);
+    for (const [id, name] of clicked) document.querySelector(`[data-id="${id}"] .${name}`)?.click();
+  };
+  addEventListener("click", keep, true);
+  addEventListener("takeover", repeat, { once: true });
+}

@@ -58,7 +58,33 @@ export async function takeOver({ credentials }: Session): Promise<Rendered | und
 
 const tallied = ["votes", "upvotes", "downvotes", "score", "viewerVote"];
 
-const noKey = () => null;
+/** The types that have no ids: the cache stores them in those that refer to them. Only in development, it warns of others. */
+const keys = import.meta.env.DEV
+  ? Object.fromEntries(
+      [
+        "ArticleConnection",
+        "RankedConnection",
+        "RankedEdge",
+        "CastVoteConnection",
+        "CastVoteEdge",
+        "FrontPage",
+        "FrontPageEdge",
+        "BestRank",
+        "RankAt",
+        "GroupConnection",
+        "PageInfo",
+        "Site",
+        "SiteRules",
+        "VotePayload",
+        "PostPayload",
+        "EditArticlePayload",
+        "DeleteArticlePayload",
+        "BasicUserError",
+        "DuplicateLinkError",
+        "RateLimitedError",
+      ].map((type) => [type, () => null]),
+    )
+  : undefined;
 
 // The cache keeps all that a window has read. So after this many answers the next page is loaded by the browser.
 const maxResults = 300;
@@ -68,28 +94,7 @@ export const isFull = () => results > maxResults;
 /** A normalized cache: each article is stored once, so that any result updates it everywhere. */
 const cache = () =>
   cacheExchange({
-    keys: {
-      ArticleConnection: noKey,
-      RankedConnection: noKey,
-      RankedEdge: noKey,
-      CastVoteConnection: noKey,
-      CastVoteEdge: noKey,
-      FrontPage: noKey,
-      FrontPageEdge: noKey,
-      BestRank: noKey,
-      RankAt: noKey,
-      GroupConnection: noKey,
-      PageInfo: noKey,
-      Site: noKey,
-      SiteRules: noKey,
-      VotePayload: noKey,
-      PostPayload: noKey,
-      EditArticlePayload: noKey,
-      DeleteArticlePayload: noKey,
-      BasicUserError: noKey,
-      DuplicateLinkError: noKey,
-      RateLimitedError: noKey,
-    },
+    keys,
     optimistic: {
       vote({ input }, cache) {
         const { article: id, direction } = input as { article: string; direction: "UP" | "DOWN" | "NONE" };

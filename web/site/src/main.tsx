@@ -12,6 +12,7 @@ async function start() {
   const rendered = isUnanswered() ? undefined : await takeOver(readSession());
   if (rendered?.later) await load().catch(() => {});
   render(<App />, document.getElementById("app") as HTMLElement);
+  dispatchEvent(new Event("takeover"));
 }
 
 startRouter();
