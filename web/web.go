@@ -75,8 +75,8 @@ const (
 // The paths of the site's pages, besides /, as in site/src/router.ts: those of the first script and those of the second
 // one. Other paths get status 404 with the site's own error page.
 var (
-	firstPaths = []string{"/new", "/g/{group}", "/g/{group}/new", "/a/{number}", "/u/{user}", "/signin"}
-	laterPaths = []string{"/groups", "/submit", "/top/day", "/top/week", "/top/month", "/top/year", "/top/all", "/past", "/past/{day}",
+	firstPaths = []string{"/new", "/g/{group}", "/g/{group}/new", "/a/{number}", "/u/{user}"}
+	laterPaths = []string{"/groups", "/submit", "/signin", "/top/day", "/top/week", "/top/month", "/top/year", "/top/all", "/past", "/past/{day}",
 		"/votes", "/votes/up", "/votes/down", "/lab"}
 )
 

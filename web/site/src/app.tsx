@@ -19,7 +19,6 @@ import {
   rememberMethod,
   signOut,
 } from "./session";
-import { SignInPage } from "./signin";
 import { Failed, Missing, Skeleton, Unloaded } from "./states";
 import { texts } from "./strings";
 
@@ -189,7 +188,7 @@ function Content({ error, retry }: { error?: CombinedError; retry(): void }) {
     case "user":
       return <UserPage name={route.name} />;
     case "signin":
-      if (site) return <SignInPage site={site} />;
+      if (site) return <LaterPage route={route} />;
       return error ? <Failed level={1} error={error} retry={retry} /> : <Skeleton rows={2} />;
     case "missing":
       return <MissingPage />;

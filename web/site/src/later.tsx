@@ -1,7 +1,9 @@
 import { GroupsPage } from "./groups";
 import { LabPage } from "./lab";
+import { usePage } from "./page";
 import { PastPage } from "./past";
 import type { LaterRoute } from "./router";
+import { SignInPage } from "./signin";
 import { SubmitPage } from "./submit";
 import { TopPage } from "./top";
 import { VotesPage } from "./votes";
@@ -13,6 +15,7 @@ export { Neighbours } from "./neighbours";
 export { Standing } from "./standing";
 
 export function Page({ route }: { route: LaterRoute }) {
+  const { site } = usePage();
   switch (route.page) {
     case "groups":
       return <GroupsPage />;
@@ -20,6 +23,8 @@ export function Page({ route }: { route: LaterRoute }) {
       return <LabPage />;
     case "past":
       return <PastPage name={route.day} />;
+    case "signin":
+      return site ? <SignInPage site={site} /> : null;
     case "submit":
       return <SubmitPage />;
     case "top":

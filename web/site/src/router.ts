@@ -10,12 +10,11 @@ export type Route =
   | { page: "list"; order: ArticleOrder; group?: string }
   | { page: "article"; id: string }
   | { page: "user"; name: string }
-  | { page: "signin" }
   | { page: "missing" };
 
 /** A page of the second script. */
 export type LaterRoute =
-  | { page: "groups" | "submit" | "lab" }
+  | { page: "groups" | "submit" | "signin" | "lab" }
   | { page: "top"; span: Span }
   | { page: "past"; day?: string }
   | { page: "votes"; direction?: (typeof directions)[number] };
