@@ -72,6 +72,7 @@ func TestDefaultClockIsThatOfRedis(t *testing.T) {
 		open bool
 	}{{week - 60, true}, {week + 1, false}} {
 		s.do("ZADD time: XX", after-tt.age, "article:1")
+		s.do("HSET article:1 time", after-tt.age)
 		if _, err := repo.Vote(s.ctx, a.ID, "carol", up, ""); (err == nil) != tt.open {
 			t.Errorf("Vote %d s after posting: %v", tt.age, err)
 		}

@@ -148,13 +148,14 @@ type Repo struct {
 	calendars  *lru.Cache[calendarKey, calendarState] // which lists they have, as far as is known
 	best       bestRanks
 
-	voteScript *redis.Script
-	voteText   string // of voteScript
-	on         string // features: see Rules.features
-	acks       int    // see WithAcks
-	polls      polls
-	voteCalls  *voteCalls
-	folds      folds
+	voteScript, upvoteScript *redis.Script
+	votingTexts              map[string]string // of both, by digest
+
+	on        string // features: see Rules.features
+	acks      int    // see WithAcks
+	polls     polls
+	voteCalls *voteCalls
+	folds     folds
 
 	histories []history    // by partition
 	seen      []*seenPosts // by partition
@@ -234,7 +235,7 @@ func newRepo(ctx context.Context, client redis.UniversalClient, rules Rules, opt
 	if err != nil {
 		return nil, err
 	}
-	r := &Repo{client: client, rules: rules, groups: groups, voteCalls: calls, voteText: voteText(rules), on: rules.features(), live: live{wake: make(chan struct{}, 1), feedWake: make(chan struct{}, 1)},
+	r := &Repo{client: client, rules: rules, groups: groups, voteCalls: calls, votingTexts: map[string]string{}, on: rules.features(), live: live{wake: make(chan struct{}, 1), feedWake: make(chan struct{}, 1)},
 		onProgress: func(string, int, int) {}, upgrades: upgrades}
 	if single, ok := client.(interface{ Options() *redis.Options }); ok { // a cluster has one database
 		r.database = single.Options().DB
@@ -254,7 +255,8 @@ func newRepo(ctx context.Context, client redis.UniversalClient, rules Rules, opt
 	if r.leases.all, err = simplelru.NewLRU[Subject, *lease](leaseSubjects, nil); err != nil {
 		return nil, err
 	}
-	r.voteScript = redis.NewScript(r.voteText)
+	r.voteScript = r.votingScript("vote.lua", [2]int{11, 18})
+	r.upvoteScript = r.votingScript("upvote.lua", [2]int{5, 8})
 	r.groupCount.turn, r.best.turn = make(chan struct{}, 1), make(chan struct{}, 1)
 	r.finders = make([]groupFinder, len(r.partitions))
 	r.histories = make([]history, len(r.partitions))

@@ -46,7 +46,7 @@ var (
 	bestRankScript   = script("bestrank.lua")
 )
 
-// scripts are all scripts but vote.lua, which each Repo has for its rules. scriptTexts are their texts by digest.
+// scripts are all scripts but vote.lua and upvote.lua, which each Repo has for its rules. scriptTexts are their texts by digest.
 var (
 	scripts     []*redis.Script
 	scriptTexts = map[string]string{}
@@ -62,23 +62,25 @@ func script(name string) *redis.Script {
 	return s
 }
 
-// voteText is vote.lua for a site with these rules.
-func voteText(rules Rules) string {
-	blocks, first := []string{"linear"}, 11
+// votingText is vote.lua or upvote.lua for a site with these rules. The index of the first listing in its keys is one of
+// first: without features, and with some.
+func votingText(name string, rules Rules, first [2]int) string {
+	blocks, firstListing := []string{"linear"}, first[0]
 	if rules.Ranking != Linear {
 		blocks = []string{"decaying"}
 	}
 	if features := rules.features(); features != "" {
-		first = 18
+		firstListing = first[1]
 		blocks = append(append(blocks, "keyed"), strings.FieldsFunc(features, func(c rune) bool { return c == ' ' || c == '=' })...)
 	}
 	if rules.FrontPages > 0 && !rules.Calendar {
 		blocks = append(blocks, "front_alone")
 	}
-	var milestones, crosses []string
+	var milestones, crosses, reaches []string
 	for _, votes := range rules.Milestones {
 		milestones = append(milestones, strconv.Itoa(votes))
 		crosses = append(crosses, fmt.Sprintf("lowest < %d and highest >= %[1]d", votes))
+		reaches = append(reaches, fmt.Sprintf("votes == %d", votes))
 	}
 	values := map[string]string{
 		"VOTE_SCORE":    strconv.Itoa(rules.VoteScore),
@@ -89,17 +91,25 @@ func voteText(rules Rules) string {
 		"EVENTS":        strconv.Itoa(rules.Events),
 		"MILESTONES":    strings.Join(milestones, ", "),
 		"CROSSES":       cmp.Or(strings.Join(crosses, " or "), "false"),
+		"REACHES":       cmp.Or(strings.Join(reaches, " or "), "false"),
 		"HISTORY":       strconv.FormatInt(seconds(rules.VoteHistory), 10),
 		"FRONT_HOURS":   strconv.FormatInt(rules.frontHours(), 10),
-		"FIRST_LISTING": strconv.Itoa(first),
+		"FIRST_LISTING": strconv.Itoa(firstListing),
 	}
-	text := luaRule.ReplaceAllStringFunc(withBlocks(readLua("vote.lua"), blocks), func(name string) string {
+	text := luaRule.ReplaceAllStringFunc(withBlocks(readLua(name), blocks), func(name string) string {
 		return cmp.Or(values[name], name)
 	})
 	return withShared(text)
 }
 
-// luaRule matches the names in capitals that voteText knows, besides those of Redis.
+func (r *Repo) votingScript(name string, firstListing [2]int) *redis.Script {
+	text := votingText(name, r.rules, firstListing)
+	s := redis.NewScript(text)
+	r.votingTexts[s.Hash()] = text
+	return s
+}
+
+// luaRule matches the names in capitals that votingText knows, besides those of Redis.
 var luaRule = regexp.MustCompile(`\b[A-Z_]+\b`)
 
 // withBlocks returns a script without its blocks between the lines "-- begin NAME" and "-- end NAME" of other names.
@@ -171,7 +181,7 @@ func (r *Repo) loadScripts(ctx context.Context) error {
 	if _, many := r.client.(*redis.ClusterClient); many {
 		return nil
 	}
-	for _, s := range append(slices.Clip(scripts), r.voteScript) {
+	for _, s := range append(slices.Clip(scripts), r.voteScript, r.upvoteScript) {
 		if err := s.Load(ctx, r.client).Err(); err != nil {
 			return err
 		}
@@ -221,11 +231,7 @@ func (r *Repo) pipeline(ctx context.Context, queue func(redis.Pipeliner)) error 
 // byText turns the words of a call by digest into those of a call by text.
 func (r *Repo) byText(words []any) {
 	digest, _ := words[1].(string)
-	text, ok := scriptTexts[digest]
-	if !ok {
-		text = r.voteText
-	}
-	words[0], words[1] = "eval", text
+	words[0], words[1] = "eval", cmp.Or(scriptTexts[digest], r.votingTexts[digest])
 }
 
 // reply is the reply of a script: a status and what belongs to it.

@@ -84,7 +84,8 @@ func (r *Repo) setVote(id ArticleID, b *ballot) (result VoteResult, err error) {
 	return b.result, b.err
 }
 
-// cast calls vote.lua once for all ballots, which are those of different users, and sets their results. The script
+// cast calls vote.lua once for all ballots, which are those of different users, and sets their results. A usual upvote goes
+// to upvote.lua first, which leaves to vote.lua what it does not do. The script
 // compares the title that this process remembers, but not the text: if that was edited by another process, the article is
 // right but for its text, unless a ballot has the whole hash read.
 func (r *Repo) cast(ctx context.Context, id ArticleID, ballots ...*ballot) {
@@ -98,11 +99,17 @@ func (r *Repo) cast(ctx context.Context, id ArticleID, ballots ...*ballot) {
 		} else if call == nil || e.told || call.groups != e.groups {
 			call = r.newVoteCall(id, e.placement, call)
 		}
-		words := r.voteWords(id, call, ballots)
 		defer r.live.version.Add(1)
 		return r.guard(ctx, func() (answer reply, err error) {
 			var repeated bool
-			answer, repeated, err = r.runKnowing(ctx, words)
+			if r.isUpvote(call, ballots) {
+				answer, repeated, err = r.runKnowing(ctx, r.upvoteWords(id, call, ballots[0]))
+				again = again || repeated
+				if err != nil || answer.status() != "FULL" {
+					return answer, err
+				}
+			}
+			answer, repeated, err = r.runKnowing(ctx, r.voteWords(id, call, ballots))
 			again = again || repeated // even if the groups have changed since the call whose reply was lost
 			return answer, err
 		})

@@ -37,7 +37,7 @@
 --         {'STALE', groups, '', '', time}  ARGV[2] differs from these groups, or the keys from those of this posting
 --                               time: call again with them
 --         {'UNLISTED', poster, time}  the hash does not list the groups: call adopt.lua, and again
--- The rules are not among the arguments, which cost time for each vote: voteText in scripts.go puts their values
+-- The rules are not among the arguments, which cost time for each vote: votingText in scripts.go puts their values
 -- where the names in capitals are, and leaves out the blocks of what is off. VOTE_SCORE is the worth of one vote in seconds,
 -- RANKING any other ranking, as worth in shared.lua takes it, WINDOW the voting window in seconds, MARGIN how much longer
 -- the voters are kept, INTERESTING the net votes that make an article interesting. EVENTS is how many events the change feed

@@ -3,6 +3,7 @@ package redisrepo
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
@@ -14,9 +15,12 @@ type voteCall struct {
 	names   []GroupName // the same
 	article *Article    // some state of it: what never changes is right; nil if this process knows none
 	time    string      // its posting time as the script replied it
+	isExact bool        // whether its hash has the posting time in the same form
 	posted  hour        // for which the keys are
 	words   []any       // of the command, up to the keys of the votes
 	args    []any       // of the command, up to the votes
+
+	isUnusual atomic.Bool // whether upvote.lua would leave the next vote to vote.lua, by the last reply
 }
 
 // newVoteCall returns the call for an article. What it knows of it is that of another call, if there is one.
@@ -24,7 +28,7 @@ func (r *Repo) newVoteCall(id ArticleID, place placement, other *voteCall) *vote
 	c := &voteCall{groups: place.groups, names: groupNames(place.groups), posted: place.posted}
 	title := ""
 	if other != nil && other.article != nil {
-		c.article, c.time, title = other.article, other.time, other.article.Title
+		c.article, c.time, c.isExact, title = other.article, other.time, other.isExact, other.article.Title
 	}
 	p := r.partition(id)
 	keys := append(make([]string, 0, 16),
@@ -73,6 +77,49 @@ func (r *Repo) voteWords(id ArticleID, c *voteCall, ballots []*ballot) []any {
 	return words
 }
 
+// isUpvote reports whether upvote.lua will probably do for a call.
+func (r *Repo) isUpvote(c *voteCall, ballots []*ballot) bool {
+	b := ballots[0]
+	return len(ballots) == 1 && b.vote == Up && b.bucket == "" && !b.reads && c.article != nil && c.isExact &&
+		c.article.Poster.Name != b.voter && !c.isUnusual.Load() && (!r.has("calendar") || c.posted.day() > r.lastFolded())
+}
+
+// Indexes of keys of vote.lua, less one.
+const (
+	keyScores, keyChanges, keyClock, keyHours, keyEvents = 4, 5, 10, 11, 16
+
+	firstWithout, firstWith = 10, 17 // the first listing, without features and with some
+)
+
+// upvoteWords returns the words of a whole command, for upvote.lua.
+func (r *Repo) upvoteWords(id ArticleID, c *voteCall, b *ballot) []any {
+	keys, listings := c.words[3:], firstWithout
+	words := append(make([]any, 0, len(c.words)+len(c.args)+3), "evalsha", r.upvoteScript.Hash(), 0,
+		keys[0], // KEYS[1] article
+		keys[1], // KEYS[2] voted
+		keys[keyScores],
+		keys[keyChanges],
+	)
+	if r.on != "" {
+		listings = firstWith
+		words = append(words, keys[keyClock], keys[keyHours], keys[keyEvents]) // KEYS[5] to [7]
+	}
+	calendars := listings + len(c.names)
+	words = append(words, keys[listings:calendars]...) // KEYS[8...]
+	for ; calendars < len(keys); calendars += 4 {
+		words = append(words, keys[calendars], keys[calendars+1]) // clock and hours
+	}
+	if r.has("cast") {
+		words = append(words, r.partition(id).cast(b.voter, c.posted.month()))
+	}
+	words[2] = len(words) - 3
+	words = append(append(words, c.args...), b.voter.member()) // ARGV[1] to [5]
+	if now := r.scriptNow(); now != "" {
+		words = append(words, now) // ARGV[6] now
+	}
+	return words
+}
+
 // positionTexts are the positions from Down on, as an argument of vote.lua begins.
 var positionTexts = [...]string{"-1 ", "0 ", "1 "}
 
@@ -86,6 +133,7 @@ const (
 
 // voted returns an article after votes, and remembers its call for the next ones.
 func (r *Repo) voted(id ArticleID, call *voteCall, answer reply) (*Article, error) {
+	isUnusual := answer.number(2) > 0 || answer.number(1)+1 >= int64(r.rules.InterestingVotes)
 	if rest, ok := answer[restOfArticle].([]any); ok {
 		hash, err := reply(rest).hash()
 		if err != nil {
@@ -96,8 +144,9 @@ func (r *Repo) voted(id ArticleID, call *voteCall, answer reply) (*Article, erro
 			return nil, err
 		}
 		time := reply(rest).text(0)
-		call = r.newVoteCall(id, placement{call.groups, hourOfText(time)}, &voteCall{article: &article.Article, time: time})
+		call = r.newVoteCall(id, placement{call.groups, hourOfText(time)}, &voteCall{article: &article.Article, time: time, isExact: hash.time == time})
 	}
+	call.isUnusual.Store(isUnusual)
 	if call.article == nil {
 		return nil, fmt.Errorf("vote on %v: the script's reply %v has no hash", id, answer)
 	}

@@ -50,11 +50,14 @@ func (*gate) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPi
 	return next
 }
 
-// votesOfCall returns the number of votes in a call of vote.lua, and 0 for another command.
+// votesOfCall returns the number of votes in a call of vote.lua or upvote.lua, and 0 for another command.
 func votesOfCall(command redis.Cmder) int {
 	args := command.Args()
-	if command.Name() != "evalsha" || args[2].(int) < 10 || !strings.Contains(args[4].(string), "voted:") {
+	if command.Name() != "evalsha" || args[2].(int) < 5 || !strings.Contains(args[4].(string), "voted:") {
 		return 0
+	}
+	if strings.HasSuffix(args[5].(string), "score:") {
+		return 1
 	}
 	if first, ok := args[3+args[2].(int)].(string); !ok || !strings.HasPrefix(first, "article:") {
 		return 0

@@ -1,0 +1,161 @@
+package redisrepo_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"frontpage/redisrepo"
+)
+
+// An upvote leaves to vote.lua what it does not do, whatever has happened to the article since this process saw it last.
+func TestUpvotesLeaveUnusualArticlesToVote(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		change  func(s *site) // by another process
+		refused string
+		kept    int64 // minimum of seconds that the voters are kept; 0 if not to be looked at
+	}{
+		"a downvote":              {change: func(s *site) { s.vote(1, "eve", down) }},
+		"an edit":                 {change: func(s *site) { s.edit(1, moderator, redisrepo.Edit{Title: new("another")}) }},
+		"a regrouping":            {change: func(s *site) { s.regroup(s.article(1), []string{"redis"}, []string{"go"}) }},
+		"a deletion":              {change: func(s *site) { s.delete(1, moderator) }, refused: "NOT_FOUND article"},
+		"a deletion and its end":  {change: func(s *site) { s.delete(1, moderator); s.undelete(1) }},
+		"votes below a milestone": {change: func(s *site) { s.upvotes(2) }},
+		"nearly interesting":      {change: func(s *site) { s.upvotes(3) }},
+		"interesting":             {change: func(s *site) { s.upvotes(4); s.list(best("interesting")) }},
+		"an hour":                 {change: func(s *site) { s.clock.advance(time.Hour) }},
+		"the last second":         {change: func(s *site) { s.clock.advance(week) }},
+		"the end of voting": {change: func(s *site) {
+			s.clock.advance(week + time.Second)
+			s.do("EXPIRE voted:1 3599") // as the server's clock would have it
+			s.do("HSET clock: front 1000000")
+		}, refused: "VOTING_CLOSED article"},
+		"forgotten voters":         {change: func(s *site) { s.do("DEL voted:1") }, refused: "VOTING_CLOSED article"},
+		"voters without an expiry": {change: func(s *site) { s.do("PERSIST voted:1") }, kept: 600000},
+		"a folded day": {change: func(s *site) {
+			s.clock.advance(10 * 24 * time.Hour)
+			s.post("alice")
+			s.clock.advance(-10 * 24 * time.Hour)
+			s.do("HSET clock: folded 20513") // as when the clock was wrong
+			s.do("HSET clock:go folded 20513")
+			s.do("ZADD top:d:20513 3 article:1")
+			s.do("ZADD top:m:641 3 article:1")
+		}},
+		"the same vote": {change: func(s *site) { s.vote(1, "bob", up) }},
+		"the same vote, and a deletion": {
+			change: func(s *site) { s.vote(1, "bob", up); s.delete(1, moderator) }, refused: "NOT_FOUND article",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, func(r *redisrepo.Rules) {
+				r.GroupTop, r.InterestingVotes, r.Milestones = true, 7, []int{6}
+			}, one)
+			s.post("alice", "go")
+			s.list(best("go"))
+			s.vote(1, "carol", up)
+			s.vote(1, "dave", up)
+			tt.change(s.reopened(s.client(), nil))
+			if tt.refused != "" {
+				_, err := s.Vote(s.ctx, 1, "bob", up, "")
+				wantRefused(t, err, tt.refused)
+				return
+			}
+			wanted := s.article(1).Upvotes + 1
+			if strings.HasPrefix(name, "the same") {
+				wanted--
+			}
+			result := s.vote(1, "bob", up)
+			if result.Changed == strings.HasPrefix(name, "the same") || result.Article.Upvotes != wanted {
+				t.Errorf("changed: %t, %d upvotes, want %d", result.Changed, result.Article.Upvotes, wanted)
+			}
+			if left := s.do("TTL voted:1").(int64); left < tt.kept {
+				t.Errorf("the voters are kept for %d s, want at least %d", left, tt.kept)
+			}
+			if name != "a folded day" { // which check reports: the list of the hour has the article, too
+				s.wantClean()
+			}
+			wantEqual(t, result.Article, s.reopened(s.client(), nil).article(1))
+		})
+	}
+}
+
+// upvotes casts the votes of other users on article 1.
+func (s *site) upvotes(n int) {
+	for i := range n {
+		s.vote(1, redisrepo.UserName(fmt.Sprint("u", i)), up)
+	}
+}
+
+// An upvote that fails at any of its commands leaves the store as it was.
+func TestUpvoteThatFailsIsUndone(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(r *redisrepo.Rules) { r.GroupTop, r.Milestones = true, nil }, one)
+	hook := new(capture)
+	hook.after = 1000
+	voting := s.reopened(s.client(hook), nil)
+	s.post("alice", "go", "redis")
+	s.vote(s.post("alice").ID, "bob", up) // so that bob has a list of votes
+	for _, name := range []redisrepo.GroupName{"go", "redis"} {
+		s.list(best(name))
+	}
+	voting.vote(1, "carol", up) // now the process knows the article
+	s.do("HSET clock: p:h:492324 1")
+	s.do("HSET clock:go p:h:492324 1")
+	hook.after = 0
+	_, _ = voting.Vote(s.ctx, 1, "bob", up, "")
+	if keys := hook.args[2].(int); keys != 14 {
+		t.Fatalf("the call has %d keys, want those of upvote.lua, 14", keys)
+	}
+	hook.after = 1000
+	restore := s.snapshot()
+	failed := 0
+	for i := range 14 {
+		key := hook.args[3+i].(string)
+		if strings.HasPrefix(key, "changes:") {
+			continue // a channel has no type
+		}
+		restore()
+		s.do("DEL", key)
+		s.do("SET", key, "wrong")
+		before := s.dump()
+		if _, err := voting.Vote(s.ctx, 1, "bob", up, ""); err == nil || !strings.Contains(err.Error(), "WRONGTYPE") {
+			t.Errorf("%s: err = %v, want WRONGTYPE", key, err)
+		} else {
+			failed++
+		}
+		if after := s.dump(); after != before {
+			t.Errorf("%s: the store holds\n%s\nwant\n%s", key, after, before)
+		}
+	}
+	if failed != 13 {
+		t.Errorf("%d votes failed, want 13", failed)
+	}
+	restore()
+	if !s.knowsRights() {
+		return
+	}
+	client := s.limited("~* &* +@all")
+	for _, missing := range []string{
+		"-hset", "-sadd", "-zadd", "-xadd", "-publish", "-hmget", "-zcard", "-pttl", "resetkeys ~[a-df-z]*",
+		"resetkeys ~[a-bd-z]* ~cast:*", "resetkeys ~[a-bd-z]* ~clock:*", "resetkeys ~[a-rt-z]* ~score:", "resetkeys ~[a-su-z]*",
+	} {
+		s.vote(1, "carol", none)
+		other := s.reopened(client, nil) // one that saw a refused write waits
+		other.vote(1, "carol", up)
+		s.do("ACL SETUSER limited " + missing)
+		before := s.dump()
+		if _, err := other.Vote(s.ctx, 1, "bob", up, ""); err == nil {
+			t.Errorf("with %s the vote was accepted", missing)
+		}
+		if after := s.dump(); after != before {
+			t.Errorf("with %s the store holds\n%s\nwant\n%s", missing, after, before)
+		}
+		s.do("ACL SETUSER limited ~* +@all")
+	}
+	s.vote(1, "bob", up)
+	s.wantClean()
+}
