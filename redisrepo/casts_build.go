@@ -10,10 +10,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// oldestVoters is the posting time of the oldest article whose voters may be known.
+func (r *Repo) oldestVoters() float64 {
+	return float64(r.now().Add(-r.rules.VotingWindow - voterMargin).Unix())
+}
+
 // buildCasts enters the votes on articles whose voters are known into the histories of these users. A vote has its time if
 // that is recorded with a bucket, else that of the posting.
 func (r *Repo) buildCasts(ctx context.Context, b *building) error {
-	oldest := float64(r.now().Add(-r.rules.VotingWindow - voterMargin).Unix())
+	oldest := r.oldestVoters()
 	fill := func(articles []redis.Z) error {
 		for some := range slices.Chunk(articles, batchSize) {
 			if err := r.fillCasts(ctx, b.p, some); err != nil {

@@ -20,6 +20,7 @@ type feature struct {
 	parameter  func(Rules) int64                                                     // what the scripts have to know of it; nil: nothing
 	begin      func(r *Repo, ctx context.Context, pipe redis.Pipeliner, p partition) // before the first write; nil: nothing
 	build      func(r *Repo, ctx context.Context, b *building) error                 // nil: it is empty at first
+	oldest     func(r *Repo) float64                                                 // posting time of the oldest article that it is built from; nil: all
 	drop       func(r *Repo, ctx context.Context, p partition) error
 }
 
@@ -48,6 +49,7 @@ func features() []feature {
 			on:        func(rules Rules) bool { return rules.VoteHistory != NoHistory },
 			parameter: func(rules Rules) int64 { return seconds(rules.VoteHistory) },
 			build:     (*Repo).buildCasts,
+			oldest:    (*Repo).oldestVoters,
 			drop:      (*Repo).dropCasts,
 		},
 		{
@@ -93,7 +95,7 @@ type featureStep struct {
 	p        partition
 	wanted   bool
 	state    string
-	articles int64 // not deleted
+	articles int64 // that it is built from, not deleted
 	isEmpty  bool  // the partition has no articles, not even deleted ones
 	isNew    bool  // the partition has no rules yet: no process has written to it
 }
@@ -108,14 +110,26 @@ func (r *Repo) featureSteps(ctx context.Context) (steps []featureStep, err error
 			deleted[i] = pipe.ZCard(ctx, p.deleted())
 		}
 	})
-	for _, f := range features() {
-		for i, p := range r.partitions {
-			_, ruled := metas[i].Val()["vote_score"]
-			s := featureStep{feature: f, p: p, wanted: f.on(r.rules), state: metas[i].Val()[f.name], articles: articles[i].Val(), isEmpty: articles[i].Val()+deleted[i].Val() == 0, isNew: !ruled}
-			if s.wanted && s.state != featureOn || !s.wanted && s.state != "" {
-				steps = append(steps, s)
+	if err != nil {
+		return nil, err
+	}
+	counts := map[int]*redis.IntCmd{} // by index of the step, if it is built from some articles only
+	err = r.pipeline(ctx, func(pipe redis.Pipeliner) {
+		for _, f := range features() {
+			for i, p := range r.partitions {
+				_, ruled := metas[i].Val()["vote_score"]
+				s := featureStep{feature: f, p: p, wanted: f.on(r.rules), state: metas[i].Val()[f.name], articles: articles[i].Val(), isEmpty: articles[i].Val()+deleted[i].Val() == 0, isNew: !ruled}
+				if s.wanted && s.state != featureOn || !s.wanted && s.state != "" {
+					if f.oldest != nil {
+						counts[len(steps)] = pipe.ZCount(ctx, p.ranking(ByTime), number(f.oldest(r)), "+inf")
+					}
+					steps = append(steps, s)
+				}
 			}
 		}
+	})
+	for i, count := range counts {
+		steps[i].articles = count.Val()
 	}
 	return steps, err
 }
