@@ -1,6 +1,6 @@
 import type { Page } from "@playwright/test";
 import { expect, test } from "./fixtures";
-import { expectIds, ids, manyArticles, rows, shown } from "./helpers";
+import { expectIds, gate, ids, manyArticles, onOperation, rows, shown } from "./helpers";
 
 test.use({ csv: manyArticles(120) });
 
@@ -28,6 +28,26 @@ async function show(page: Page, article: { id: string }): Promise<void> {
     const isNear = more && more.getBoundingClientRect().top < 1.5 * innerHeight;
     return !isNear && !document.querySelector(".skeleton");
   });
+}
+
+/** Records what each frame of the page shows: the number of rows, and where the page is scrolled to. */
+const frames = () => {
+  const seen = new Set<string>();
+  Object.assign(globalThis, { seen });
+  const look = () => {
+    const rows = document.querySelectorAll("li[data-id]").length;
+    if (document.querySelector("header")) seen.add(`${rows} rows at ${Math.round(scrollY)}`);
+    requestAnimationFrame(look);
+  };
+  requestAnimationFrame(look);
+};
+const recorded = (page: Page) =>
+  page.evaluate(() => [...(globalThis as unknown as { seen: Set<string> }).seen]);
+
+/** Waits until the scroll position is saved in the history, and returns it. */
+async function saved(page: Page): Promise<number> {
+  await expect.poll(() => page.evaluate(() => history.state.y === scrollY && scrollY > 0)).toBe(true);
+  return page.evaluate(() => Math.round(scrollY));
 }
 
 test("scrolling shows all articles, each once and in order", async ({ page, server }) => {
@@ -109,7 +129,7 @@ test("the back button restores the list after visiting another site", async ({ p
   await page.goto("/g/many");
   await scrollTo(page, 75);
   await show(page, article);
-  await expect.poll(() => page.evaluate(() => history.state.y === scrollY && scrollY > 0)).toBe(true);
+  await saved(page);
   const [before, y] = [await ids(rows(page)), await top(page, article)];
   await page.goto("about:blank");
   await page.goBack();
@@ -127,12 +147,56 @@ test("a reload keeps the scroll position", async ({ page, server }) => {
   await page.goto("/");
   await scrollTo(page, 75);
   await show(page, article);
-  await expect.poll(() => page.evaluate(() => history.state.y === scrollY && scrollY > 0)).toBe(true);
+  await saved(page);
   const y = await top(page, article);
   await page.reload();
   await expect(shown(page, article)).toBeInViewport();
   await expect.poll(() => top(page, article)).toBeGreaterThan(y - 3);
   await expect.poll(() => top(page, article)).toBeLessThan(y + 3);
+});
+
+test("a list is not seen at another place while it is restored", async ({ page, server }) => {
+  const article = (await server.articles())[58] ?? { id: "" };
+  await page.goto("/");
+  await scrollTo(page, 75);
+  await show(page, article);
+  const y = await saved(page);
+  await shown(page, article).locator("time").click();
+  await expect(page.locator("article[data-id]")).toBeVisible();
+  await expect.poll(() => page.evaluate(() => scrollY)).toBe(0);
+  await page.evaluate(frames);
+  await page.goBack();
+  await expect(rows(page)).toHaveCount(75);
+  await expect.poll(() => recorded(page)).toContain(`75 rows at ${y}`);
+  expect((await recorded(page)).filter((seen) => /^[1-9]/.test(seen))).toEqual([`75 rows at ${y}`]);
+
+  await page.addInitScript(frames);
+  await page.reload();
+  await expect(rows(page)).toHaveCount(75);
+  await expect.poll(() => recorded(page)).toContain(`75 rows at ${y}`);
+  expect(await recorded(page)).toEqual(["25 rows at 0", `75 rows at ${y}`]); // the server renders the part in the URL
+});
+
+test("a reloaded page is where it was before the script takes it over, and the visitor can scroll on", async ({
+  page,
+}) => {
+  await page.goto("/");
+  await page.mouse.wheel(0, 300);
+  const y = await saved(page);
+  const { open, opened } = gate();
+  await onOperation(page, "Articles", async (route) => {
+    await opened;
+    await route.continue();
+  });
+  const loaded = page.reload();
+  await expect(rows(page)).toHaveCount(25);
+  await expect.poll(() => page.evaluate(() => scrollY)).toBe(y);
+  await page.mouse.wheel(0, 200);
+  await expect.poll(() => page.evaluate(() => scrollY)).toBe(y + 200);
+  open();
+  await loaded;
+  await expect(page.locator(".menu fieldset")).toBeAttached();
+  expect(await page.evaluate(() => scrollY)).toBe(y + 200);
 });
 
 test("back and forward restore each list as it was left", async ({ page, server }) => {

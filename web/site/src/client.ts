@@ -5,6 +5,7 @@ import {
   createRequest,
   type DocumentInput,
   type Exchange,
+  type GraphQLRequest,
   makeResult,
   mapExchange,
   type Operation,
@@ -14,6 +15,7 @@ import { createClient } from "graphql-ws";
 import { filter, map, merge } from "wonka";
 import { Start } from "./gql";
 import { sentence, signedOut, unknownKey } from "./problem";
+import type { Saved } from "./router";
 import { isAnonymous, type Session } from "./session";
 import { count, type Tally } from "./tally";
 
@@ -32,12 +34,13 @@ const endpoint = "/query";
 const pongTimeout = 5000; // milliseconds
 const retryWait = 5000; // milliseconds
 
-/** The answer that the page was rendered of, until a client has it. */
-let rendered: Rendered | undefined;
+/** What the first client need not ask for, until it has it: the answer that the page was rendered of, or several. */
+let known: (GraphQLRequest & { data: object })[] = [];
 
+/** What the server adds to a page that it rendered. */
 interface Rendered {
   /** As the page would have sent it. */
-  request: { operationName: string; query: string; variables: AnyVariables };
+  request: { operationName: string; query: string; variables: Record<string, unknown> };
   data?: object;
   /** Whether the second script shows it. */
   later?: boolean;
@@ -45,15 +48,40 @@ interface Rendered {
 
 /**
  * Reads the answer that the page was rendered of, so that the first client does not ask again. The server did not know
- * who asks if the credentials are not in a cookie: then the answer is read again, while what it rendered stays.
+ * who asks if the credentials are not in a cookie: then the answer is read again, while what it rendered stays. It also
+ * stays until all parts of a list are read that the visitor had left.
  */
-export async function takeOver({ credentials }: Session): Promise<Rendered | undefined> {
+export async function takeOver(
+  { credentials }: Session,
+  { parts, start }: Saved,
+): Promise<Rendered | undefined> {
   const text = document.getElementById("answer")?.textContent;
   if (!text) return;
-  rendered = JSON.parse(text) as Rendered;
-  if (!isAnonymous({ credentials }))
-    rendered.data = (await send(credentials, rendered.request).catch(() => ({}) as Answer)).data;
+  const rendered = JSON.parse(text) as Rendered;
+  const { request } = rendered;
+  let { variables } = request;
+  if (parts) variables = { ...variables, after: start || null };
+  for (let left = parts ?? 1; left > 0; left--) {
+    const isRendered = variables.after === request.variables.after && isAnonymous({ credentials });
+    const data = isRendered
+      ? rendered.data
+      : (await send(credentials, { ...request, variables }).catch((): Answer => ({}))).data;
+    if (!data) break;
+    known.push({ ...createRequest(request.query, variables), data });
+    variables = { ...variables, after: endOf(data) };
+    if (!variables.after) break;
+  }
   return rendered;
+}
+
+/** Returns the cursor after the articles of an answer, if there are more. */
+function endOf(data: object): string | undefined {
+  const { hasNextPage, endCursor } = data as { hasNextPage?: boolean; endCursor?: string };
+  if (hasNextPage) return endCursor;
+  for (const part of Object.values(data)) {
+    const end = part instanceof Object && endOf(part);
+    if (end) return end;
+  }
 }
 
 const tallied = ["votes", "upvotes", "downvotes", "score", "viewerVote"];
@@ -125,7 +153,7 @@ export function connect(session: Session, events: Events): { client: Client; end
   const ended = new AbortController();
   let pong: ReturnType<typeof setTimeout> | undefined;
   // What the page was rendered of needs not be read again once the page is connected.
-  let upToDate = rendered?.data !== undefined;
+  let upToDate = known.length > 0;
   const notify = (event: keyof Events) => {
     if (!ended.signal.aborted) events[event]();
   };
@@ -164,17 +192,18 @@ export function connect(session: Session, events: Events): { client: Client; end
   addEventListener("pagehide", interrupt, { signal: ended.signal });
   addEventListener("offline", interrupt, { signal: ended.signal });
 
-  // Answers the first query with what the page was rendered of.
-  let first = rendered?.data && createRequest(rendered.request.query, rendered.request.variables);
-  const { data } = rendered ?? {};
-  rendered = undefined;
-  const isFirst = ({ key }: Operation) => key === first?.key;
-  const known: Exchange =
+  // Answers the first queries with what is known.
+  const first = known;
+  known = [];
+  const answer = ({ key }: Operation) => first.find((request) => request.key === key)?.data;
+  const answers: Exchange =
     ({ forward }) =>
     (operations) =>
       merge([
-        forward(filter<Operation>((operation) => !isFirst(operation))(operations)),
-        map((operation: Operation) => makeResult(operation, { data }))(filter(isFirst)(operations)),
+        forward(filter<Operation>((operation) => !answer(operation))(operations)),
+        map((operation: Operation) => makeResult(operation, { data: answer(operation) }))(
+          filter<Operation>((operation) => answer(operation) !== undefined)(operations),
+        ),
       ]);
   const client = new Client({
     url: endpoint,
@@ -189,7 +218,7 @@ export function connect(session: Session, events: Events): { client: Client; end
         },
       }),
       cache(),
-      known,
+      answers,
       subscriptionExchange({
         enableAllOperations: true,
         forwardSubscription: (request, { kind, context }) => ({
@@ -215,12 +244,12 @@ export function connect(session: Session, events: Events): { client: Client; end
       }),
     ],
   });
-  if (first)
+  for (const request of first)
     client
-      .executeQuery(first)
+      .executeQuery(request)
       .subscribe(() => {})
       .unsubscribe();
-  first = undefined;
+  first.length = 0;
   return {
     client,
     end() {

@@ -1,6 +1,6 @@
 import { type DocumentInput, useQuery } from "@urql/preact";
 import type { ComponentChildren } from "preact";
-import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { PageFragment, RowFragment } from "./gql";
 import { useFresh, useLive, useNear } from "./live";
 import { useNow } from "./page";
@@ -25,10 +25,6 @@ export interface Source {
   posted?: { group?: string };
 }
 
-// Maximum number of parts that are read again when the page is reloaded. A longer list starts at
-// the part in the URL instead.
-const maxRestored = 20;
-
 /**
  * A list with infinite scrolling. Each part has its own URL, with its cursor. A new visit reads the
  * list from the server; the back button restores it from the cache. The list never reorders while
@@ -37,8 +33,7 @@ const maxRestored = 20;
 export function ArticleList({ source, empty }: { source: Source; empty: ComponentChildren }) {
   const visit = useVisit();
   const restored = visit.arrival !== "new";
-  const tooLong = visit.arrival === "loaded" && (visit.saved.parts ?? 1) > maxRestored;
-  const [saved] = useState(restored && !tooLong ? visit.saved : {});
+  const [saved] = useState(visit.saved);
   const [start] = useState(saved.start ?? new URLSearchParams(visit.search).get("after") ?? "");
   const wanted = saved.parts ?? 1;
   const [parts, setParts] = useState(wanted);
@@ -46,7 +41,7 @@ export function ArticleList({ source, empty }: { source: Source; empty: Componen
   const [shown, setShown] = useState(0);
   const list = useRef<HTMLDivElement>(null);
 
-  useScroll(shown >= wanted && !tooLong);
+  useScroll(shown >= wanted);
   useEffect(() => {
     const follow = () => {
       if (!isHere(visit)) return;
@@ -128,7 +123,8 @@ function Part({ source, after, index, parts, rank, above, restored, empty, onSho
   const [near, part] = useNear<HTMLOListElement>("100% 0px", true, [page === undefined]);
   useLive(articles, near);
 
-  useEffect(() => {
+  // Before the browser paints: a list that is restored is never seen at another scroll position.
+  useLayoutEffect(() => {
     if (page) onShown(index, page.totalCount, !page.pageInfo.hasNextPage);
   }, [page === undefined]);
 

@@ -3,13 +3,13 @@ import { App } from "./app";
 import { takeOver } from "./client";
 import { load } from "./load";
 import { isUnanswered } from "./mutations";
-import { startRouter } from "./router";
+import { place, startRouter } from "./router";
 import { readSession } from "./session";
 
 /** Renders the page. What the server has rendered stays until the same can be shown. */
 async function start() {
   // What was read before a mutation is repeated may lack its effect.
-  const rendered = isUnanswered() ? undefined : await takeOver(readSession());
+  const rendered = isUnanswered() ? undefined : await takeOver(readSession(), place());
   if (rendered?.later) await load().catch(() => {});
   render(<App />, document.getElementById("app") as HTMLElement);
   dispatchEvent(new Event("takeover"));

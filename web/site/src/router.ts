@@ -113,6 +113,8 @@ export interface Visit {
   first: boolean;
   /** State of the page when it was left. */
   saved: Saved;
+  /** Scroll position of the page that the server rendered, if it begins like the one that was left. */
+  placed?: number;
 }
 
 /** Scroll position, number of parts of the list, and cursor of the first one. */
@@ -129,6 +131,9 @@ interface State extends Saved {
 }
 
 const scrollPause = 150; // milliseconds without scrolling until the position is saved
+// Maximum number of parts of a list that are read again when the page is reloaded. A longer list starts at the part in
+// the URL instead.
+const maxRestored = 20;
 const listeners = new Set<() => void>();
 let visit: Visit;
 
@@ -152,7 +157,22 @@ export function startRouter(): void {
     timer = setTimeout(() => key === visit.key && remember({ y: scrollY }), scrollPause);
   });
   if (!history.state) restorePlace();
+  if (history.state?.parts > maxRestored) history.replaceState(null, "");
   enter(history.state ? "loaded" : "new", true);
+}
+
+/**
+ * Scrolls what the server has rendered to where the visitor left it, before the script takes it over. Returns the
+ * state of the page when it was left.
+ */
+export function place(): Saved {
+  const { arrival, saved, search } = visit;
+  const after = new URLSearchParams(search).get("after") ?? "";
+  if (arrival !== "new" && after === (saved.start ?? "")) {
+    scrollTo(0, saved.y ?? 0);
+    visit.placed = scrollY;
+  }
+  return saved;
 }
 
 const placeKey = "frontpage.place";
@@ -198,7 +218,8 @@ export function useScroll(ready: boolean): void {
   useLayoutEffect(() => {
     if (!ready || visit.arrival === "new") return;
     const { y = 0, at } = visit.saved;
-    scrollTo(0, y);
+    // In the meantime the visitor may have scrolled on.
+    if ((visit.placed ?? scrollY) === scrollY) scrollTo(0, y);
     if (at) document.querySelector<HTMLElement>(`[data-id="${at}"] .title`)?.focus({ preventScroll: true });
   }, [ready]);
 }
