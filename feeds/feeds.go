@@ -28,10 +28,11 @@ import (
 
 // Options say what feeds are made of.
 type Options struct {
-	Name      string        // of the site; empty: Frontpage
-	PublicURL string        // of the site, such as https://news.example.org; empty: the address of each request
-	PageSize  int           // articles in a feed
-	Timeout   time.Duration // of a request
+	Name      string                 // of the site; empty: Frontpage
+	PublicURL string                 // of the site, such as https://news.example.org; empty: the address of each request
+	PageSize  int                    // articles in a feed
+	Timeout   time.Duration          // of a request
+	Has       func(path string) bool // whether the site has a page; nil: all of them
 	Log       *slog.Logger
 }
 

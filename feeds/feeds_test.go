@@ -450,20 +450,40 @@ func TestFeedsSayWhenArticlesWereEdited(t *testing.T) {
 func TestPathsThatNothingCanHaveAreMissing(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, "")
-	for _, path := range []string{"/g/a%20b/feed.atom", "/u/" + strings.Repeat("a", 65) + "/feed.json", "/sitemap/x.xml", "/sitemap/01.xml", "/sitemap/1", "/sitemap/-1.xml"} {
+	for _, path := range []string{"/g/a%20b/feed.atom", "/u/" + strings.Repeat("a", 65) + "/feed.json", "/sitemap/x.xml", "/sitemap/01.xml", "/sitemap/1", "/sitemap/-1.xml",
+		"/sitemap/users.xml", "/sitemap/users-.xml", "/sitemap/users-01.xml", "/sitemap/users--1.xml", "/sitemap/users-x.xml", "/sitemap/other-0.xml", "/sitemap/-0.xml", "/sitemap/groups-0"} {
 		if response, body := s.get(path); response.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: status %d: %s, want 404", path, response.StatusCode, body)
 		}
 	}
 }
 
-func TestSitemapHasEveryArticle(t *testing.T) {
+func TestSitemapHasEveryArticleGroupAndUser(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 4} {
 		s := newSite(t, partitions, "https://news.example.org")
 		want := map[string]bool{}
 		for i := range 9 {
-			want[fmt.Sprintf("https://news.example.org/a/%d", s.post(fmt.Sprint(i), "", "text").ID)] = true
+			want[fmt.Sprintf("https://news.example.org/a/%d", s.post(fmt.Sprint(i), "", "text", "all", fmt.Sprint("of-", i%3)).ID)] = true
+		}
+		text := "text"
+		for _, user := range []redisrepo.UserName{"bob", "a/b?", "..", "carol", "bob"} {
+			a, err := s.Post(t.Context(), user, redisrepo.Draft{Title: "by", Text: &text, Groups: []string{".."}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want[fmt.Sprintf("https://news.example.org/a/%d", a.ID)] = true
+			s.now.Add(60)
+		}
+		gone, err := s.Post(t.Context(), "dave", redisrepo.Draft{Title: "gone", Text: &text, Groups: []string{"gone"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Delete(t.Context(), gone.ID, redisrepo.Actor{Name: "dave"}); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{"/g/all", "/g/of-0", "/g/of-1", "/g/of-2", "/g/..%20", "/u/alice", "/u/bob", "/u/carol", "/u/a%2Fb%3F", "/u/..%20"} {
+			want["https://news.example.org"+path] = true
 		}
 		_, body := s.get("/robots.txt")
 		if !strings.Contains(body, "\nSitemap: https://news.example.org/sitemap.xml\n") {
@@ -482,7 +502,11 @@ func TestSitemapHasEveryArticle(t *testing.T) {
 				t.Fatalf("%v: %s, want a part of the sitemap", err, body)
 			}
 			for _, page := range set.all("url") {
-				pages[page.one(t, "loc")] = true
+				at := page.one(t, "loc")
+				if pages[at] && partitions == 1 {
+					t.Errorf("the sitemap has %s twice", at)
+				}
+				pages[at] = true
 			}
 		}
 		for page := range want {
@@ -491,7 +515,7 @@ func TestSitemapHasEveryArticle(t *testing.T) {
 			}
 		}
 		if !pages["https://news.example.org/"] || !pages["https://news.example.org/top/week"] || !pages["https://news.example.org/groups"] || len(pages) != len(want)+11 {
-			t.Errorf("pages = %v, want the articles and eleven others", pages)
+			t.Errorf("pages = %v, want the articles, groups and users, and eleven others", pages)
 		}
 		parts, err := s.Parts(t.Context(), 1)
 		var articles []redisrepo.ArticleID
@@ -501,9 +525,44 @@ func TestSitemapHasEveryArticle(t *testing.T) {
 				t.Fatal(partErr)
 			}
 		}
-		if err != nil || len(articles) != len(want) {
+		if err != nil || len(articles) != len(want)-10 {
 			t.Errorf("parts of one article = %v, %v, want all", articles, err)
 		}
+		users, groups := map[redisrepo.UserName]int{}, map[redisrepo.GroupName]int{}
+		for i := range parts {
+			names, err := s.Posters(t.Context(), i, 1)
+			for _, name := range names {
+				users[name]++
+			}
+			if err != nil || len(names) > 1 {
+				t.Errorf("the posters of one article are %q, %v", names, err)
+			}
+		}
+		groupParts, err := s.GroupParts(t.Context(), 2)
+		for i := range groupParts {
+			names, partErr := s.GroupPart(t.Context(), i, 2)
+			for _, name := range names {
+				groups[name]++
+			}
+			if partErr != nil || len(names) > 2 {
+				t.Errorf("a part of two groups has %q, %v", names, partErr)
+			}
+		}
+		if err != nil || len(users) != 5 || len(groups) != 5 || users["alice"] > partitions || groups["all"] > partitions {
+			t.Errorf("small parts have the users %v and the groups %v, %v, want five of each, once for each partition", users, groups, err)
+		}
+	}
+}
+
+func TestSitemapHasThePagesOfTheSite(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1, "")
+	mux := http.NewServeMux()
+	feeds.Handle(mux, s.Repo, feeds.Options{PageSize: 25, Timeout: 10 * time.Second, Log: slog.New(slog.DiscardHandler), Has: func(path string) bool { return !strings.HasPrefix(path, "/top/") }})
+	w := httptest.NewRecorder()
+	mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/sitemap/pages.xml", nil))
+	if body := w.Body.String(); strings.Contains(body, "/top/") || !strings.Contains(body, "/past") {
+		t.Errorf("without the lists of top articles, the sitemap has %s", body)
 	}
 }
 

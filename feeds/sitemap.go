@@ -6,14 +6,19 @@ import (
 	"encoding/hex"
 	"encoding/xml"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
 	"frontpage/redisrepo"
 )
 
-// partSize is how many articles one part of the sitemap has at most. The protocol allows 50,000 URLs and 50 MB.
-const partSize = 10_000
+const (
+	// partSize is how many articles or groups one part of the sitemap has at most. The protocol allows 50,000 URLs and 50 MB.
+	partSize = 10_000
+	// postersSize is of how many articles one part has the posters: for each of them, Redis is asked for its poster.
+	postersSize = 2000
+)
 
 // The elements of https://www.sitemaps.org/protocol.html.
 type (
@@ -30,47 +35,91 @@ type (
 	}
 )
 
+// part is a kind of the parts of the sitemap, besides the one of pages.
+type part struct {
+	prefix string // of the file's name, before the number of the part
+	size   int
+	count  func(ctx context.Context, size int) (int, error)
+	paths  func(ctx context.Context, part, size int) ([]string, error)
+}
+
+func (s *server) parts() []part {
+	return []part{
+		{"", partSize, s.repo.Parts, func(ctx context.Context, part, size int) ([]string, error) {
+			ids, err := s.repo.Part(ctx, part, size)
+			return pathsOf("/a/", ids, func(id redisrepo.ArticleID) string { return strconv.FormatInt(int64(id), 10) }), err
+		}},
+		{"groups-", partSize, s.repo.GroupParts, func(ctx context.Context, part, size int) ([]string, error) {
+			names, err := s.repo.GroupPart(ctx, part, size)
+			return pathsOf("/g/", names, func(name redisrepo.GroupName) string { return Segment(string(name)) }), err
+		}},
+		{"users-", postersSize, s.repo.Parts, func(ctx context.Context, part, size int) ([]string, error) {
+			names, err := s.repo.Posters(ctx, part, size)
+			return pathsOf("/u/", names, func(name redisrepo.UserName) string { return Segment(string(name)) }), err
+		}},
+	}
+}
+
+// pathsOf returns the paths of pages.
+func pathsOf[T any](prefix string, pages []T, segment func(T) string) (paths []string) {
+	for _, page := range pages {
+		paths = append(paths, prefix+segment(page))
+	}
+	return paths
+}
+
 // sitemap serves the list of the parts.
 func (s *server) sitemap(w http.ResponseWriter, req *http.Request) {
 	base := s.base(req)
 	s.serve(w, req, "application/xml", maxSitemapAge, func(ctx context.Context) ([]byte, string, error) {
-		parts, err := s.repo.Parts(ctx, partSize)
-		if err != nil {
-			return nil, "", err
-		}
 		index := sitemapIndex{Parts: []sitemapURL{{base + "/sitemap/pages.xml"}}}
-		for i := range parts {
-			index.Parts = append(index.Parts, sitemapURL{base + "/sitemap/" + strconv.Itoa(i) + ".xml"})
+		for _, p := range s.parts() {
+			n, err := p.count(ctx, p.size)
+			if err != nil {
+				return nil, "", err
+			}
+			for i := range n {
+				index.Parts = append(index.Parts, sitemapURL{base + "/sitemap/" + p.prefix + strconv.Itoa(i) + ".xml"})
+			}
 		}
 		return writeSitemap(index)
 	})
 }
 
-// sitemapPart serves the pages of the site that are no articles, or some of the articles, the oldest ones first.
+// sitemapPart serves the lists of the site, or some of the articles, the groups or the users.
 func (s *server) sitemapPart(w http.ResponseWriter, req *http.Request) {
 	base := s.base(req)
 	s.serve(w, req, "application/xml", maxSitemapAge, func(ctx context.Context) ([]byte, string, error) {
-		name, found := strings.CutSuffix(req.PathValue("part"), ".xml")
-		var set sitemapURLs
-		if name == "pages" && found {
-			for _, path := range []string{"/", "/new", "/top/day", "/top/week", "/top/month", "/top/year", "/top/all", "/past", "/lab", "/groups", "/g/" + string(redisrepo.Interesting)} {
-				set.URLs = append(set.URLs, sitemapURL{base + path})
-			}
-			return writeSitemap(set)
-		}
-		part, err := strconv.ParseUint(name, 10, 24)
-		if err != nil || !found || strconv.FormatUint(part, 10) != name {
-			return nil, "", errMissing
-		}
-		ids, err := s.repo.Part(ctx, int(part), partSize)
+		paths, err := s.partPaths(ctx, req.PathValue("part"))
 		if err != nil {
 			return nil, "", err
 		}
-		for _, id := range ids {
-			set.URLs = append(set.URLs, sitemapURL{base + "/a/" + strconv.FormatInt(int64(id), 10)})
+		var set sitemapURLs
+		for _, path := range paths {
+			set.URLs = append(set.URLs, sitemapURL{base + path})
 		}
 		return writeSitemap(set)
 	})
+}
+
+// partPaths returns the paths in the file of a part, such as users-0.xml.
+func (s *server) partPaths(ctx context.Context, file string) ([]string, error) {
+	name, found := strings.CutSuffix(file, ".xml")
+	if name == "pages" && found {
+		paths := []string{"/", "/new", "/top/day", "/top/week", "/top/month", "/top/year", "/top/all", "/past", "/lab", "/groups", "/g/" + string(redisrepo.Interesting)}
+		return slices.DeleteFunc(paths, func(path string) bool { return s.Has != nil && !s.Has(path) }), nil
+	}
+	number := name[strings.LastIndexByte(name, '-')+1:]
+	n, err := strconv.ParseUint(number, 10, 24)
+	if err != nil || !found || strconv.FormatUint(n, 10) != number {
+		return nil, errMissing
+	}
+	for _, p := range s.parts() {
+		if p.prefix+number == name {
+			return p.paths(ctx, int(n), p.size)
+		}
+	}
+	return nil, errMissing
 }
 
 func writeSitemap(document any) (body []byte, tag string, err error) {

@@ -50,37 +50,3 @@ func (r *Repo) FirstArticles(ctx context.Context, l Listing, count int, known []
 	}
 	return slices.DeleteFunc(articles, func(a *Article) bool { return a == nil || a.DeletedAt != nil }), nil
 }
-
-// Parts returns in how many parts Part reads all articles, if each has up to size of them.
-func (r *Repo) Parts(ctx context.Context, size int) (int, error) {
-	cards := make([]*redis.IntCmd, len(r.partitions))
-	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
-		for i, p := range r.partitions {
-			cards[i] = pipe.ZCard(ctx, p.ranking(ByTime))
-		}
-	})
-	if err != nil {
-		return 0, storeError("count articles", err)
-	}
-	var most int64
-	for _, card := range cards {
-		most = max(most, card.Val())
-	}
-	return int(most+int64(size)-1) / size * len(r.partitions), nil
-}
-
-// Part returns up to size articles of one partition, the oldest first. The parts, from 0, have all articles together.
-func (r *Repo) Part(ctx context.Context, part, size int) ([]ArticleID, error) {
-	p, first := r.partitions[part%len(r.partitions)], int64(part/len(r.partitions))*int64(size)
-	members, err := r.client.ZRange(ctx, p.ranking(ByTime), first, first+int64(size)-1).Result()
-	if err != nil {
-		return nil, storeError("list", err)
-	}
-	ids := make([]ArticleID, 0, len(members))
-	for _, member := range members {
-		if id, ok := articleOfMember(member); ok {
-			ids = append(ids, id)
-		}
-	}
-	return ids, nil
-}

@@ -99,7 +99,7 @@ func (s *Serving) TLS(log *slog.Logger) (*tls.Config, error) {
 // Feeds returns the options of the feeds.
 func (s *Settings) Feeds(log *slog.Logger) feeds.Options {
 	site, _ := s.publicURL() // checked when the settings were read
-	return feeds.Options{Name: s.SiteName, PublicURL: site, PageSize: s.PageSize, Timeout: s.RequestTimeout, Log: log}
+	return feeds.Options{Name: s.SiteName, PublicURL: site, PageSize: s.PageSize, Timeout: s.RequestTimeout, Has: s.Pages().Has, Log: log}
 }
 
 // Rendered returns the options of the pages that the server renders. api are those of the endpoint.
