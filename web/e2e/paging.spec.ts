@@ -155,6 +155,22 @@ test("a reload keeps the scroll position", async ({ page, server }) => {
   await expect.poll(() => top(page, article)).toBeLessThan(y + 3);
 });
 
+for (const path of ["/lab", "/submit", "/a/3", "/past"]) {
+  test(`a reload and the back button keep the scroll position of ${path}`, async ({ page }) => {
+    await page.setViewportSize({ width: 1280, height: 320 });
+    await page.goto(path);
+    await page.mouse.wheel(0, 100);
+    const y = await saved(page);
+    await page.reload();
+    await expect.poll(() => page.evaluate(() => scrollY)).toBe(y);
+    await page.getByRole("link", { name: "Groups" }).dispatchEvent("click");
+    await expect(page).toHaveURL("/groups");
+    await expect.poll(() => page.evaluate(() => scrollY)).toBe(0);
+    await page.goBack();
+    await expect.poll(() => page.evaluate(() => scrollY)).toBe(y);
+  });
+}
+
 test("a list is not seen at another place while it is restored", async ({ page, server }) => {
   const article = (await server.articles())[58] ?? { id: "" };
   await page.goto("/");

@@ -20,7 +20,7 @@ import { useNow, usePage, useTitle } from "./page";
 import { Plot } from "./plot";
 import { explainError } from "./problem";
 import type { Rules } from "./rank";
-import { paths, remember, spans, useVisit } from "./router";
+import { paths, remember, spans, useScroll, useVisit } from "./router";
 import { Skeleton } from "./states";
 import { counted, fill, filled, formatNumber, formatTenths, texts } from "./strings";
 import { host } from "./text";
@@ -37,6 +37,7 @@ export function LabPage() {
   const { site } = usePage();
   const [ranks] = useQuery({ query: Ranks, variables: {}, requestPolicy: "network-only" });
   const { articles, problem } = useRanking(formula);
+  useScroll(articles !== undefined);
   useEffect(() => {
     const timer = setTimeout(() => remember({}, `/lab${writeFormula(formula)}`), settling);
     return () => clearTimeout(timer);

@@ -17,7 +17,7 @@ import { ArticleByLink, Groups } from "./later-gql";
 import { useSend } from "./mutations";
 import { usePage, useSettled, useTitle } from "./page";
 import { explainError, sentence } from "./problem";
-import { isHere, navigate, paths, useVisit } from "./router";
+import { isHere, navigate, paths, useScroll, useVisit } from "./router";
 import { counted, fill, filled, texts } from "./strings";
 
 type UserError = NonNullable<PostMutation["post"]>["userErrors"][number];
@@ -29,6 +29,7 @@ export function SubmitPage() {
   useTitle(texts.submit);
   const { site, viewer, say } = usePage();
   const visit = useVisit();
+  useScroll(true);
   const form = useRef<HTMLFormElement>(null);
   const [draft, setDraft] = useState(firstDraft);
   const [errors, setErrors] = useState<UserError[]>([]);
