@@ -113,6 +113,35 @@ test.describe("on a phone", () => {
   });
 });
 
+test("lists without ranks begin at the left edge, and say on a phone when one voted", async ({
+  page,
+  server,
+}) => {
+  const [first] = await server.articles();
+  if (!first) throw new Error("there are no articles");
+  await server.vote(first, "UP", "ada");
+  await page.goto("/votes");
+  const arrow = page.locator(".row .up svg");
+  await expect(arrow).toBeVisible();
+  const [[brand], [box]] = [await boxes(page, ".brand"), await boxes(page, ".row .up svg")];
+  expect(box?.left).toBeCloseTo(brand?.left ?? 0, 0);
+  await page.setViewportSize({ width: 390, height: 844 });
+  const [[facts], [note]] = [await boxes(page, ".row .facts"), await boxes(page, ".row .note")];
+  expect(note?.bottom).toBeLessThanOrEqual(facts?.bottom ?? 0);
+});
+
+test("groups with long names take no more space than others", async ({ page, server }) => {
+  const name = "long".repeat(16);
+  await server.post({ title: "One", groups: [name] });
+  for (const width of [320, 1280]) {
+    await page.setViewportSize({ width, height: 800 });
+    await page.goto("/groups");
+    await expect(page.getByRole("link", { name })).toBeVisible();
+    const heights = (await boxes(page, ".groups a")).map(({ height }) => height);
+    expect(new Set(heights).size).toBe(1);
+  }
+});
+
 test("the time left to vote shows in lists in its last day only", async ({ page, server }) => {
   const article = await server.post({ title: "Quick", groups: ["quick"] });
   const facts = shown(page, article).locator(".facts");

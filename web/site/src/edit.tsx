@@ -95,7 +95,7 @@ export function Delete({ article: { id, poster } }: { article: RowFragment }) {
           <input id="reason" ref={reason} maxLength={500} autocomplete="off" />
         </p>
       )}
-      <button type="button" class="button" aria-disabled={sending} onClick={confirm}>
+      <button type="button" class="button danger" aria-disabled={sending} onClick={confirm}>
         {texts.deleteForever}
       </button>
     </div>

@@ -47,7 +47,6 @@ export function PastPage({ name }: { name?: string }) {
     <>
       <header class="heading">
         <h1>{longDay(at)}</h1>
-        <p>{fill(texts.aboutPast, { time: clock(at) })}</p>
         <nav aria-label={texts.days}>
           <a href={address(at - day)} rel="prev">
             ← {texts.dayBefore}
@@ -58,6 +57,7 @@ export function PastPage({ name }: { name?: string }) {
             </a>
           )}
         </nav>
+        <p>{fill(texts.aboutPast, { time: clock(at) })}</p>
       </header>
       <Choice at={at} now={now} />
       {page && page.edges.length > 0 ? (

@@ -58,7 +58,7 @@ export function Row({ article, now, rank, above, note }: RowProps) {
           <Posted article={article} now={now} />
           {editedAt && <span>{fill(texts.edited, { time: ago(Date.parse(editedAt), now) })}</span>}
           {now < end && now >= end - lastDay && <span>{timeLeft(end, now)}</span>}
-          {note && <span>{note}</span>}
+          {note && <span class="note">{note}</span>}
           <Groups article={article} groups={groups.slice(0, maxGroups)}>
             {groups.length > maxGroups && (
               <a
