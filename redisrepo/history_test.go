@@ -63,12 +63,14 @@ func TestFlushedStoreShowsNothingOfTheLostOne(t *testing.T) {
 	}
 }
 
-// A number that a deleted article had is given out again while a process is disconnected, and before.
+// A number that a deleted article had is given out again while a process is disconnected, and before, perhaps after the clock
+// was set back.
 func TestNumberOfADeletedArticleIsAnnouncedAgain(t *testing.T) {
 	t.Parallel()
-	for _, disconnected := range []bool{false, true} {
+	for i, disconnected := range []bool{false, true, true} {
 		for name, lose := range map[string]string{"emptied": "FLUSHALL", "lost tail": "SET article: 0"} {
-			t.Run(fmt.Sprint(name, ", disconnected ", disconnected), func(t *testing.T) {
+			step := []time.Duration{time.Second, time.Second, -time.Hour}[i]
+			t.Run(fmt.Sprint(name, ", disconnected ", disconnected, ", ", step), func(t *testing.T) {
 				t.Parallel()
 				s, f := newSite(t, nil, one), &fails{tried: make(chan struct{}, 1000)}
 				first := s.post("alice", "go")
@@ -81,7 +83,7 @@ func TestNumberOfADeletedArticleIsAnnouncedAgain(t *testing.T) {
 				}
 				s.do("DEL article:1 deleted:")
 				s.do(lose)
-				s.clock.advance(time.Second)
+				s.clock.advance(step)
 				again, err := s.Post(s.ctx, "carol", draft("again", "go"))
 				if err != nil || again.ID != first.ID {
 					t.Fatalf("Post = %+v, %v, want the number of %v", again, err, first.ID)
@@ -96,6 +98,28 @@ func TestNumberOfADeletedArticleIsAnnouncedAgain(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A post whose message is lost is found, even if the clock was set back and all other articles seem newer.
+func TestPostIsFoundAfterTheClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	s, f := newSite(t, nil), &fails{tried: make(chan struct{}, 1000)}
+	first := s.post("alice")
+	for range 100 * max(testPartitions, 1) * 2 {
+		s.clock.advance(time.Second)
+		s.post("alice")
+	}
+	s.delete(first.ID, moderator)
+	l := s.reopened(s.client(f), nil).listen(redisrepo.Tags(max(testPartitions, 1))...)
+	posts := l.watchPosts("")
+	l.settle()
+	l.cut(f)
+	s.undelete(first.ID)
+	s.imports(old(100_001, 4*week, 1)) // which is not new
+	s.clock.advance(-6 * time.Hour)
+	a := s.post("bob")
+	f.dial.Store(false)
+	l.wantTaken(posts, a.ID)
 }
 
 // Redis may refuse commands again while an empty store gets what it needs: that is not a fault of the program.

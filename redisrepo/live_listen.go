@@ -203,7 +203,7 @@ type seenPosts struct {
 
 type seenPost struct {
 	postedAt  float64
-	deleted   bool // seen as deleted: postedAt is the time of deletion, since that of posting is unknown
+	deleted   bool // seen as deleted
 	announced bool // by a message
 }
 
@@ -217,12 +217,7 @@ func newSeenPosts() (*seenPosts, error) {
 func samePost(a, b float64) bool { return math.Abs(a-b) < 0.5 }
 
 // isOther reports whether an article posted at this time is another one than the one that was seen.
-func (p seenPost) isOther(postedAt float64) bool {
-	if p.deleted {
-		return postedAt > p.postedAt && !samePost(p.postedAt, postedAt)
-	}
-	return !samePost(p.postedAt, postedAt)
-}
+func (p seenPost) isOther(postedAt float64) bool { return !samePost(p.postedAt, postedAt) }
 
 // add adds an article that was found. It is new if its number was not seen, or belonged to another article: again.
 func (s *seenPosts) add(id ArticleID, postedAt float64) (isNew, again bool) {
@@ -275,25 +270,22 @@ func (r *Repo) knowPosts(ctx context.Context) error {
 // findPosts announces posts whose messages were lost. What it finds the first time is not new. The caller holds s.mu.
 func (r *Repo) findPosts(ctx context.Context, index int) error {
 	p, s, announced := r.partitions[index], r.seen[index], 0
-	// A deleted article is not new when it is undeleted, which may have happened by the second read.
-	deleted, err := r.newest(ctx, p.deleted())
-	if err != nil {
+	if err := r.findDeleted(ctx, index); err != nil {
 		return err
-	}
-	for _, z := range deleted {
-		if id, ok := articleOf(z); ok {
-			s.ids.ContainsOrAdd(id, seenPost{postedAt: z.Score, deleted: true})
-		}
 	}
 	found, err := r.newest(ctx, p.ranking(ByTime))
 	if err != nil {
 		return err
 	}
+	drawn, err := r.lastDrawn(ctx, index)
+	if err != nil {
+		return err
+	}
 	slices.Reverse(found)
 	// Numbers rise with time, except those of posts that overtake each other, and after the store went back in
-	// time. Older articles come into view after deletions, and are not new.
+	// time or its clock was set back. Older articles come into view after deletions, and are not new.
 	oldest, newest := s.highest-ArticleID(recentPosts*len(r.partitions)), s.newest
-	for _, z := range found {
+	for _, z := range append(drawn, found...) {
 		id, ok := articleOf(z)
 		if !ok {
 			continue
@@ -307,10 +299,63 @@ func (r *Repo) findPosts(ctx context.Context, index int) error {
 	case !s.complete:
 		s.complete = true
 		return r.startPosts(ctx, index, found)
-	case announced == recentPosts:
+	case announced >= recentPosts:
 		r.live.postsMissed()
 	}
 	return nil
+}
+
+// findDeleted notes the articles that were deleted last: they are not new when they are undeleted, which may have happened
+// when the others are read. The caller holds the mutex of seenPosts.
+func (r *Repo) findDeleted(ctx context.Context, index int) error {
+	p, s := r.partitions[index], r.seen[index]
+	deleted, err := r.newest(ctx, p.deleted())
+	if err != nil {
+		return err
+	}
+	posted := map[ArticleID]*redis.StringCmd{}
+	err = r.pipeline(ctx, func(pipe redis.Pipeliner) {
+		for _, z := range deleted {
+			if id, ok := articleOf(z); ok && !s.ids.Contains(id) {
+				posted[id] = pipe.HGet(ctx, p.article(id), fieldTime)
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for id, text := range posted {
+		if postedAt, err := parseNumber(text.Val()); err == nil {
+			s.ids.Add(id, seenPost{postedAt: postedAt, deleted: true})
+		}
+	}
+	return nil
+}
+
+// lastDrawn returns the articles of the recentPosts highest numbers with their posting times, as far as they exist: after the
+// clock was set back they are not those with the latest times. Those posted more than a day before the newest are imports.
+func (r *Repo) lastDrawn(ctx context.Context, index int) (found []redis.Z, err error) {
+	p, newest := r.partitions[index], r.seen[index].newest
+	n, err := r.client.Get(ctx, p.counter()).Int64()
+	if errors.Is(err, redis.Nil) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	var members []string
+	for drawn := max(1, n-recentPosts+1); drawn <= n; drawn++ {
+		members = append(members, ArticleID(drawn*int64(len(r.partitions))+int64(index)).String())
+	}
+	if len(members) == 0 {
+		return nil, nil
+	}
+	times, err := r.client.ZMScore(ctx, p.ranking(ByTime), members...).Result()
+	for i, postedAt := range times {
+		if postedAt != 0 && postedAt > newest-day.Seconds() { // 0: it does not exist
+			found = append(found, redis.Z{Member: members[i], Score: postedAt})
+		}
+	}
+	return found, err
 }
 
 // startPosts takes the newest articles of a partition as known to the watches for new ones.
