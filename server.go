@@ -239,14 +239,18 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 
 	api := graph.NewHandler(repo, about(s), log, options)
 	operator.followEndpoint(api)
-	mux := routes(api, web.Handler(s.Pages()))
+	site := http.NewServeMux()
+	site.Handle("/", web.Handler(s.Pages()))
+	if s.Site {
+		feeds.Handle(site, repo, s.Feeds(log))
+		pages.Handle(site, api, repo, s.Rendered(options, log))
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/query", api)
+	mux.Handle("/", site)
 	if users != nil {
 		users.Use(repo)
-		users.Handle(mux)
-	}
-	if s.Site {
-		feeds.Handle(mux, repo, s.Feeds(log))
-		pages.Handle(mux, api, repo, s.Rendered(options, log))
+		users.Handle(mux) // with a page to sign in instead of the site's
 	}
 	gate.open(mux, repo)
 	announce(s, listener.Addr(), log)
@@ -383,11 +387,4 @@ func knownNamesOnly(hosts []string, next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, req)
 	})
-}
-
-func routes(api, pages http.Handler) *http.ServeMux {
-	mux := http.NewServeMux()
-	mux.Handle("/query", api)
-	mux.Handle("/", pages)
-	return mux
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"frontpage/feeds"
 	"frontpage/redisrepo"
@@ -24,6 +25,14 @@ func (s *server) kinds() map[string]func(*http.Request) (*page, error) {
 		"/a/{number}":    s.article,
 		"/top/{span}":    s.top,
 		"/groups":        s.groups,
+		"/past":          s.script("past", "aboutFrontPages"),
+		"/past/{day}":    s.past,
+		"/lab":           s.script("lab", "aboutLab"),
+		"/submit":        s.script("submit", ""),
+		"/signin":        s.script("signIn", ""),
+		"/votes":         s.script("votesOfViewer", ""),
+		"/votes/up":      s.script("votesOfViewer", ""),
+		"/votes/down":    s.script("votesOfViewer", ""),
 	}
 }
 
@@ -124,6 +133,28 @@ func (s *server) groups(req *http.Request) (*page, error) {
 		Kind: "groups", Name: prefix, Title: s.Site.Texts.Text("groups"), About: s.Site.Texts.Text("aboutGroupList"), After: after(req),
 		fill: func(p *page) { p.More = p.further(p.data.Groups.PageInfo) },
 	}, nil
+}
+
+// script returns the kind of a page that only the second script can show. Without a description it is for users, not for
+// search engines.
+func (s *server) script(title, about string) func(*http.Request) (*page, error) {
+	return func(req *http.Request) (*page, error) {
+		p := &page{Kind: "script", later: true, canonical: req.URL.Path, Title: s.Site.Texts.Text(title), private: about == ""}
+		if about != "" {
+			p.About = s.Site.Texts.Text(about)
+		}
+		return p, nil
+	}
+}
+
+func (s *server) past(req *http.Request) (*page, error) {
+	day := strings.TrimSpace(req.PathValue("day"))
+	if _, err := time.Parse(time.DateOnly, day); err != nil {
+		return nil, errNoPage
+	}
+	p, _ := s.script("past", "aboutFrontPages")(req)
+	p.Title, p.canonical = s.Site.Texts.Text("frontPageOf", "day", day), "/past/"+day
+	return p, nil
 }
 
 func (s *server) article(req *http.Request) (*page, error) {

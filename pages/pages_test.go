@@ -194,6 +194,9 @@ func TestEachPageHasItsOwnHead(t *testing.T) {
 		{"/u/bob%20o'neil%20", "bob o'neil · Frontpage", "/u/bob%20o%27neil", "1 article · bob o'neil", "/u/bob%20o%27neil"},
 		{"/top/week", "Top of the last 7 days · Frontpage", "/top/week", "Top of the last 7 days", ""},
 		{"/groups", "Groups · Frontpage", "/groups", "Each group has its own ranking. The largest come first.", ""},
+		{"/past", "Past · Frontpage", "/past", "The front page of the site as it stood at each full hour.", ""},
+		{"/past/2026-11-21?hour=3", "Front page of 2026-11-21 · Frontpage", "/past/2026-11-21", "The front page of the site as it stood at each full hour.", ""},
+		{"/lab?formula=top", "Ranking lab · Frontpage", "/lab", "A ranking is a query here. Change the formula, and the articles of this site are ranked by it at once.", ""},
 		{"/a/1", "The tides · Frontpage", "/a/1", "example.com · 1 vote · alice · moon · sea", ""},
 		{"/a/2", "A text · Frontpage", "/a/2", "First line. Second line, and " + strings.Repeat("many more words ", 10) + "many more…", ""},
 	} {
@@ -209,6 +212,7 @@ func TestEachPageHasItsOwnHead(t *testing.T) {
 			"og:description":         {p.meta("og:description"), tt.about},
 			"og:site_name":           {p.meta("og:site_name"), "Frontpage"},
 			"og:type":                {p.meta("og:type"), map[bool]string{true: "article", false: "website"}[strings.HasPrefix(tt.path, "/a/")]},
+			"og:image":               {p.meta("og:image"), "https://news.example.org/icon-512.png"},
 			"twitter:card":           {p.meta("twitter:card"), "summary"},
 			"twitter:title":          {p.meta("twitter:title"), strings.TrimSuffix(tt.title, " · Frontpage")},
 			"twitter:description":    {p.meta("twitter:description"), tt.about},
@@ -225,6 +229,48 @@ func TestEachPageHasItsOwnHead(t *testing.T) {
 		}
 		if _, header := web.Index(web.Options{}); p.header.Get("Content-Security-Policy") != header.Get("Content-Security-Policy") {
 			t.Errorf("%s: the content security policy is %q", tt.path, p.header.Get("Content-Security-Policy"))
+		}
+	}
+}
+
+// Pages for users have titles, and search engines do not list them.
+func TestPagesForUsersAreNotListed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for path, title := range map[string]string{
+		"/submit?group=go": "Submit · Frontpage", "/signin?to=/": "Sign in · Frontpage", "/votes": "Your votes · Frontpage", "/votes/up": "Your votes · Frontpage", "/votes/down": "Your votes · Frontpage",
+	} {
+		p := s.get(path)
+		if p.status != 200 || p.one("", "title") != title || p.meta("robots") != "noindex" || p.one("href", "link", "rel", "canonical") != "" || p.meta("og:title") != "" {
+			t.Errorf("%s: got %d with the title %q, and tells robots %q", path, p.status, p.one("", "title"), p.meta("robots"))
+		}
+	}
+}
+
+// The second script shows these pages. The browser loads it while it reads the page.
+func TestPagesOfTheSecondScriptHaveNoContent(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.StopListening()
+	for _, path := range []string{"/submit", "/signin", "/votes", "/votes/up", "/votes/down", "/past", "/past/2026-11-21", "/lab"} {
+		s.Trips.Reset()
+		p := s.get(path)
+		if n, _ := s.Trips.Read(); n != 0 || p.embedded().Data != nil || p.one("", "div", "id", "app") != "" || !strings.Contains(p.one("", "noscript"), "needs JavaScript") ||
+			p.header.Get("Link") != "<"+web.SecondScript()+">; rel=modulepreload" || len(p.all("script", "type", "module")) != 1 {
+			t.Errorf("%s costs %d round trips, and shows %s with %v", path, n, p.body, p.header)
+		}
+	}
+}
+
+func TestPreviewsShowTheLogo(t *testing.T) {
+	t.Parallel()
+	for extension, want := range map[string]string{"": "https://x.example/icon-512.png", ".png": "https://x.example/logo.png", ".svg": ""} {
+		o := pages.Options{PublicURL: "https://x.example"}
+		if extension != "" {
+			o.Site.Logo = web.Logo{Content: []byte("logo"), Extension: extension}
+		}
+		if got := newSiteWith(t, o).get("/").meta("og:image"); got != want {
+			t.Errorf("with the logo %q, the picture is %q, want %q", extension, got, want)
 		}
 	}
 }
@@ -269,6 +315,9 @@ func TestStatuses(t *testing.T) {
 		{"/g/a%2Fb", 404, "Page not found"},
 		{"/u/%01", 404, "Page not found"},
 		{"/top/hour", 404, "Page not found"},
+		{"/past/2026-02-29", 404, "Page not found"},
+		{"/past/2026-1-2", 404, "Page not found"},
+		{"/past/yesterday", 404, "Page not found"},
 		{"/top/DAY", 404, "Page not found"},
 		{"/?after=nonsense", 404, "Page not found"},
 		{"/groups?after=nonsense", 404, "Page not found"},

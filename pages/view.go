@@ -20,6 +20,7 @@ type page struct {
 	article   redisrepo.ArticleID // that it is about; 0: none
 	canonical string              // path
 	later     bool                // whether it is a page of the second script
+	private   bool                // whether search engines are asked not to list it
 	data      data
 	status    int // if not 200
 
@@ -156,7 +157,7 @@ func (p *page) PreviewTitle() string {
 // Canonical is the URL of the page; empty if there is no such page.
 func (p *page) Canonical() string {
 	switch {
-	case p.status != 0:
+	case p.status != 0, p.private:
 		return ""
 	case p.After != nil:
 		return p.Base + p.next(*p.After)
@@ -167,8 +168,23 @@ func (p *page) Canonical() string {
 
 // Hidden reports whether search engines are asked not to list the page: what is further down a list changes all the time.
 func (p *page) Hidden() bool {
-	return p.After != nil || p.Kind == "groups" && p.Name != "" || p.status != 0
+	return p.private || p.After != nil || p.Kind == "groups" && p.Name != "" || p.status != 0
 }
+
+// Picture is the URL of the picture in previews: the logo of the site, if programs that show previews can.
+func (p *page) Picture() string {
+	switch p.Site.Logo.Extension {
+	case "":
+		return p.Base + "/icon-512.png"
+	case ".png":
+		return p.Base + p.Site.Logo.Path()
+	default:
+		return "" // they do not show SVG
+	}
+}
+
+// NoScript says what a page is for that only the script can show.
+func (p *page) NoScript() string { return p.Site.Texts.Text("noScript", "path", "/query") }
 
 // Viewer is the name of the visitor, empty if anonymous.
 func (p *page) Viewer() string {
