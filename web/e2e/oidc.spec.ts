@@ -233,8 +233,8 @@ test("a click before the script runs votes by the form of the page", async ({ pa
   const { votes: before } = await server.article({ id });
   await up(row).click({ noWaitAfter: true });
   await expect.poll(async () => (await server.article({ id })).votes).toBe(before + 1);
+  await expect(page).toHaveURL(`${server.url}/#${id}`); // until the script runs
   open();
-  await expect(page).toHaveURL(`${server.url}/#${id}`);
   await signedIn(page, "alice");
   await expect(up(page.locator(`[data-id="${id}"]`))).toHaveAttribute("aria-pressed", "true");
   expect((await server.article({ id })).votes).toBe(before + 1);
