@@ -126,7 +126,5 @@ func (s *Settings) Pages() web.Options {
 		Without: without,
 		Site:    s.Site, Explorer: s.Explorer,
 		Name: s.SiteName, About: s.SiteAbout, Texts: texts, Accent: s.SiteAccent, Logo: logo, Links: links,
-		IsGroup: func(name string) bool { _, err := redisrepo.ParseGroupName(name); return err == nil },
-		IsUser:  func(name string) bool { _, err := redisrepo.ParseUserName(name); return err == nil },
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
-	"html"
 	"maps"
 	"net/http"
 	"path"
@@ -72,13 +71,6 @@ func newFile(name, policy string, read func() []byte) *file {
 func newBody(content []byte) body {
 	digest := sha256.Sum256(content)
 	return body{content, `"` + hex.EncodeToString(digest[:12]) + `"`}
-}
-
-// withFeeds returns the page with links to the feeds of a path. It is small and differs by path: it is not compressed.
-func (f *file) withFeeds(path string) *file {
-	const prefix = `href="`
-	content := bytes.ReplaceAll(f.plain().content, []byte(prefix+"/feed."), []byte(prefix+html.EscapeString(path)+"/feed."))
-	return &file{header: f.header, plain: sync.OnceValue(func() body { return newBody(content) })}
 }
 
 // ServeHTTP serves the file, or responds with status 304 if the client has it.

@@ -7,11 +7,8 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 )
 
 //go:embed all:dist
@@ -32,9 +29,6 @@ type Options struct {
 
 	// Pages that the rules of the site leave out, by the first segments of their paths: top, lab, past, votes.
 	Without []string
-
-	// Whether a group or a user can have a name. The pages of other names get status 404. nil accepts all names.
-	IsGroup, IsUser func(string) bool
 }
 
 // Link is a link in the footer.
@@ -72,25 +66,13 @@ const (
 	explorerPolicy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'none'"
 )
 
-// The paths of the site's pages, besides /, as in site/src/router.ts: those of the first script and those of the second
-// one. Other paths get status 404 with the site's own error page.
-var (
-	firstPaths = []string{"/new", "/g/{group}", "/g/{group}/new", "/a/{number}", "/u/{user}"}
-	laterPaths = []string{"/groups", "/submit", "/signin", "/top/day", "/top/week", "/top/month", "/top/year", "/top/all", "/past", "/past/{day}",
-		"/votes", "/votes/up", "/votes/down", "/lab"}
-)
-
-// Handler serves the site at / and GraphiQL at /graphiql, by GET and HEAD.
+// Handler serves the files of the site and GraphiQL at /graphiql, by GET and HEAD. Package pages serves the pages of the
+// site; here, / and unknown paths have one without content, the latter with status 404.
 func Handler(o Options) http.Handler {
 	mux := http.NewServeMux()
 	if o.Site {
 		o = o.WithDefaults()
 		site := o.index()
-		for script, paths := range map[string][]string{"": firstPaths, SecondScript(): laterPaths} {
-			for _, path := range slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !o.Has(path) }) {
-				mux.Handle("GET "+path, o.checked(site, script))
-			}
-		}
 		if o.Logo.Content != nil {
 			mux.Handle("GET "+o.Logo.Path(), newFile(o.Logo.Path(), logoPolicy, func() []byte { return o.Logo.Content }))
 		}
@@ -121,28 +103,6 @@ func Index(o Options) ([]byte, http.Header) {
 	return f.plain().content, f.header
 }
 
-// checked serves a page with links to its feeds, and with status 404 if the path has a number or name that nothing can
-// have. The browser loads script, unless it is empty, while it reads the page: the first script asks for it later.
-func (o Options) checked(page *file, script string) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		for wildcard, valid := range map[string]func(string) bool{"number": isArticle, "day": isDay, "group": o.IsGroup, "user": o.IsUser} {
-			// The router of the site trims names, too.
-			if value := req.PathValue(wildcard); value != "" && valid != nil && !valid(strings.TrimSpace(value)) {
-				page.notFound(w)
-				return
-			}
-		}
-		if script != "" {
-			w.Header().Set("Link", "<"+script+">; rel=modulepreload")
-		}
-		if hasFeeds.MatchString(req.Pattern) {
-			page.withFeeds(req.URL.EscapedPath()).ServeHTTP(w, req)
-			return
-		}
-		page.ServeHTTP(w, req)
-	})
-}
-
 // SecondScript returns the path of the site's second script, whose name has a hash.
 func SecondScript() string {
 	names, err := fs.Glob(dist, "dist/site/assets/later-*.js")
@@ -150,21 +110,6 @@ func SecondScript() string {
 		panic("dist has not one second script") // impossible: a test compares dist with its sources
 	}
 	return strings.TrimPrefix(names[0], "dist/site")
-}
-
-// hasFeeds matches the patterns of pages with feeds of their own. The others link to those of /.
-var hasFeeds = regexp.MustCompile(`/new$|/\{group}$|/\{user}$`)
-
-// isArticle reports whether an article can have the number: 1 to 2,147,483,647, without leading zeros.
-func isArticle(number string) bool {
-	n, err := strconv.ParseInt(number, 10, 32)
-	return err == nil && n > 0 && strconv.FormatInt(n, 10) == number
-}
-
-// isDay reports whether a text is a date such as 2026-11-21.
-func isDay(text string) bool {
-	_, err := time.Parse(time.DateOnly, text)
-	return err == nil
 }
 
 // page returns an embedded page.

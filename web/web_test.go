@@ -219,7 +219,7 @@ func TestLicensesListAllPackages(t *testing.T) {
 	}
 }
 
-func TestPathsMatchTheRouter(t *testing.T) {
+func TestUnknownPathsAreNotFound(t *testing.T) {
 	t.Parallel()
 	c := serve(t, everything)
 	const none = "404 page not found\n"
@@ -228,42 +228,9 @@ func TestPathsMatchTheRouter(t *testing.T) {
 		status int
 		want   string
 	}{
-		// site/src/router.test.ts has the same paths.
+		// Package pages serves the other pages of the site.
 		{"/", 200, sitePage},
 		{"/?after=x", 200, sitePage},
-		{"/new", 200, sitePage},
-		{"/groups", 200, sitePage},
-		{"/g/go", 200, sitePage},
-		{"/g/go/new", 200, sitePage},
-		{"/g/new", 200, sitePage},
-		{"/g/github.com", 200, sitePage},
-		{"/g/github.com/new", 200, sitePage},
-		{"/g/index.html", 200, sitePage},
-		{"/g/a%2Fb", 200, sitePage},
-		{"/g/100%25", 200, sitePage},
-		{"/g/%C3%BCber", 200, sitePage},
-		{"/g/.%20", 200, sitePage}, // groups named "." and ".."
-		{"/g/..%20/new", 200, sitePage},
-		{"/a/17", 200, sitePage},
-		{"/a/17%20", 200, sitePage},
-		{"/a/2147483647", 200, sitePage},
-		{"/u/alice", 200, sitePage},
-		{"/u/a%2Fb%3F%23", 200, sitePage},
-		{"/u/jane.doe", 200, sitePage},
-		{"/submit", 200, sitePage},
-		{"/signin?to=%2Fsubmit", 200, sitePage},
-		{"/top/day", 200, sitePage},
-		{"/top/week", 200, sitePage},
-		{"/top/month", 200, sitePage},
-		{"/top/year?after=x", 200, sitePage},
-		{"/top/all", 200, sitePage},
-		{"/past", 200, sitePage},
-		{"/past/2026-11-21?hour=7", 200, sitePage},
-		{"/past/2024-02-29", 200, sitePage},
-		{"/votes", 200, sitePage},
-		{"/votes/up", 200, sitePage},
-		{"/votes/down", 200, sitePage},
-		{"/lab?formula=top", 200, sitePage},
 
 		{"/graphiql", 200, explorerPage},
 		{"/graphiql/", 200, explorerPage},
@@ -284,7 +251,6 @@ func TestPathsMatchTheRouter(t *testing.T) {
 		{"/a/007", 404, sitePage},
 		{"/a/+1", 404, sitePage},
 		{"/a/-1", 404, sitePage},
-		{"/a/1.5", 404, sitePage},
 		{"/a/article:17", 404, sitePage},
 		{"/a/2147483648", 404, sitePage},
 		{"/a/99999999999999999999", 404, sitePage},
@@ -334,34 +300,11 @@ func TestPathsMatchTheRouter(t *testing.T) {
 	}
 }
 
-func TestPagesThatTheRulesLeaveOutAreNotFound(t *testing.T) {
+func TestThePageSaysWhatTheRulesLeaveOut(t *testing.T) {
 	t.Parallel()
 	c := serve(t, web.Options{Site: true, Without: []string{"lab", "past", "top", "votes"}})
-	for path, want := range map[string]int{
-		"/top/day": 404, "/lab": 404, "/past": 404, "/past/2026-11-21": 404, "/votes": 404, "/votes/up": 404, "/": 200, "/g/top": 200, "/submit": 200,
-	} {
-		if got := c.get(path); got.status != want || !strings.Contains(string(got.body), sitePage) {
-			t.Errorf("%s: status %d, want %d with the site's page", path, got.status, want)
-		}
-	}
 	if page := string(c.get("/").body); !strings.Contains(page, `"without":["lab","past","top","votes"]`) {
 		t.Errorf("the page does not say what the site leaves out: %.300s", page)
-	}
-}
-
-func TestPagesOfImpossibleNamesAreNotFound(t *testing.T) {
-	t.Parallel()
-	o := everything
-	o.IsGroup = func(name string) bool { return name == "go" }
-	o.IsUser = func(name string) bool { return name == "a/b" }
-	c := serve(t, o)
-	for path, want := range map[string]int{
-		"/g/go": 200, "/g/go%20": 200, "/g/go/new": 200, "/g/no": 404, "/g/no/new": 404, "/g/%20": 404,
-		"/u/a%2Fb": 200, "/u/go": 404, "/u/%20": 404, "/new": 200,
-	} {
-		if got := c.get(path); got.status != want || !strings.Contains(string(got.body), sitePage) {
-			t.Errorf("%s: status %d, want %d with the site's page", path, got.status, want)
-		}
 	}
 }
 
@@ -464,7 +407,7 @@ func TestFilesAreCompressedIfAccepted(t *testing.T) {
 		{"gzip;\tq=0", false},
 		{"br, gzip;q=0, *", false},
 	} {
-		for _, path := range []string{"/", "/groups", "/assets/site.js", "/assets/index.css", "/graphiql", "/graphiql/licenses.md"} {
+		for _, path := range []string{"/", "/assets/site.js", "/assets/index.css", "/graphiql", "/graphiql/licenses.md"} {
 			got := c.get(path, "Accept-Encoding", tt.accepts)
 			if zipped := got.header.Get("Content-Encoding") == "gzip"; zipped != tt.want {
 				t.Errorf("%s with Accept-Encoding %q: compressed is %t", path, tt.accepts, zipped)
@@ -530,15 +473,8 @@ func secondScript(t *testing.T) string {
 }
 
 // Pages of the second script name it in a header, so that the browser loads both scripts at the same time.
-func TestPagesOfTheSecondScriptPreloadIt(t *testing.T) {
+func TestTheFirstScriptLoadsTheSecondOne(t *testing.T) {
 	t.Parallel()
-	c := serve(t, everything)
-	want := "<" + secondScript(t) + ">; rel=modulepreload"
-	for path, preloaded := range map[string]bool{"/groups": true, "/submit?group=go": true, "/top/day": true, "/past/2026-11-21": true, "/lab": true, "/past/x": false, "/": false, "/new": false, "/g/go": false, "/a/17": false, "/nothing": false} {
-		if have := c.get(path).header.Values("Link"); slices.Contains(have, want) != preloaded || len(have) > 1 {
-			t.Errorf("%s: Link is %q, preloaded: %t", path, have, preloaded)
-		}
-	}
 	if first := string(readFile(t, "dist/site/assets/site.js")); !strings.Contains(first, "./"+path.Base(secondScript(t))) {
 		t.Error("the first script does not load the second one")
 	}
@@ -752,22 +688,4 @@ func readFile(t *testing.T, name string) []byte {
 		t.Fatal(err)
 	}
 	return content
-}
-
-// Each page links to the feeds of its list.
-func TestPagesLinkToTheirFeeds(t *testing.T) {
-	t.Parallel()
-	c := serve(t, everything)
-	for path, prefix := range map[string]string{
-		"/": "", "/groups": "", "/a/17": "", "/nothing": "", "/new": "/new", "/g/go": "/g/go", "/g/go/new": "/g/go/new",
-		"/u/alice": "/u/alice", "/u/%22%3E%3Cscript%3E": "/u/%22%3E%3Cscript%3E", "/u/a'b&c": "/u/a&#39;b&amp;c",
-	} {
-		page := string(c.get(path).body)
-		for mediaType, file := range map[string]string{"application/atom+xml": "/feed.atom", "application/feed+json": "/feed.json"} {
-			want := regexp.MustCompile(`<link rel="alternate" type="` + regexp.QuoteMeta(mediaType) + `" title="[^"]+" href="` + regexp.QuoteMeta(prefix+file) + `">`)
-			if n := len(want.FindAllString(page, -1)); n != 1 || strings.Count(page, `href="`+prefix+file) != 1 {
-				t.Errorf("%s has %d links to %s%s, want 1: %s", path, n, prefix, file, page)
-			}
-		}
-	}
 }
