@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -241,56 +239,6 @@ func TestStreamEndsWithItsSession(t *testing.T) {
 		if text, err := io.ReadAll(events.Body); err != nil || strings.Contains(string(text), "event: ") {
 			t.Errorf("%s: got %q, %v, want the end of the stream", name, text, err)
 		}
-	}
-}
-
-func TestPagesKnowTheirViewer(t *testing.T) {
-	t.Parallel()
-	all := newSessions()
-	handler := endpoint.ForPages(endpoint.Options{Identity: all.verifier(t, identity.Options{})}, slog.New(slog.DiscardHandler),
-		http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-			_, _ = io.WriteString(w, "page of "+string(endpoint.ViewerOf(req.Context()).Name))
-		}))
-	ask := func(method string, header ...string) *httptest.ResponseRecorder {
-		w, req := httptest.NewRecorder(), httptest.NewRequest(method, "/", nil)
-		for i := 0; i < len(header); i += 2 {
-			req.Header.Set(header[i], header[i+1])
-		}
-		handler.ServeHTTP(w, req)
-		return w
-	}
-	for name, tt := range map[string]struct {
-		method string
-		header []string
-		status int
-		want   string
-		clears bool
-	}{
-		"anonymous":                 {"GET", nil, 200, "page of ", false},
-		"a session":                 {"GET", []string{"Cookie", "__Host-test=a"}, 200, "page of alice", false},
-		"a session that ended":      {"GET", []string{"Cookie", "__Host-test=z"}, 200, "page of ", true},
-		"a link of another site":    {"GET", []string{"Cookie", "__Host-test=a", "Sec-Fetch-Site", "cross-site"}, 200, "page of alice", false},
-		"a form":                    {"POST", []string{"Cookie", "__Host-test=a", "Sec-Fetch-Site", "same-origin"}, 200, "page of alice", false},
-		"a form, ended":             {"POST", []string{"Cookie", "__Host-test=z", "Sec-Fetch-Site", "same-origin"}, 200, "page of ", true},
-		"a form of another site":    {"POST", []string{"Cookie", "__Host-test=a", "Sec-Fetch-Site", "cross-site"}, 403, "", false},
-		"a foreign form, anonymous": {"POST", []string{"Origin", "https://evil.example"}, 403, "", false},
-		"a token":                   {"GET", []string{"Authorization", "Bearer x"}, 401, "", false},
-	} {
-		got := ask(tt.method, tt.header...)
-		cleared := strings.HasPrefix(got.Header().Get("Set-Cookie"), "__Host-test=;")
-		if got.Code != tt.status || tt.want != "" && got.Body.String() != tt.want || cleared != tt.clears {
-			t.Errorf("%s: got %d %q, cookie cleared: %t; want %d %q, %t", name, got.Code, got.Body, cleared, tt.status, tt.want, tt.clears)
-		}
-		if vary := got.Header().Values("Vary"); len(vary) != 2 || vary[1] != "Cookie" {
-			t.Errorf("%s: got Vary %q", name, vary)
-		}
-	}
-	all.change(func() { all.away = true })
-	if got := ask("GET", "Cookie", "__Host-test=a"); got.Code != 200 || got.Body.String() != "page of " {
-		t.Errorf("a session that cannot be read: got %d %q, want a page for anonymous readers", got.Code, got.Body)
-	}
-	if got := ask("POST", "Cookie", "__Host-test=a"); got.Code != 503 {
-		t.Errorf("a form, and a session that cannot be read: got %d %q, want 503", got.Code, got.Body)
 	}
 }
 

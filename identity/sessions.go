@@ -36,18 +36,6 @@ func (s *Sessions) Set(id string, seconds int) *http.Cookie {
 	}
 }
 
-// FromPage authenticates the sender of a request to a page. It is like FromRequest, but a session that has ended makes
-// the caller anonymous, since the browser sends the cookie without being asked: ended then reports that the cookie
-// should be cleared.
-func (v *Verifier) FromPage(req *http.Request) (caller Caller, ended bool, err error) {
-	caller, err = v.FromRequest(req)
-	var refused *Refusal
-	if errors.As(err, &refused) && refused.Code == SessionEnded {
-		return Caller{}, true, nil
-	}
-	return caller, false, err
-}
-
 // Again authenticates the caller of a stream again, at the time Expires. A token has then expired. A session may go on;
 // the error is a *Refusal with Unavailable if that cannot be told now.
 func (v *Verifier) Again(ctx context.Context, c Caller) (Caller, error) {

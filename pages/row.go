@@ -1,6 +1,9 @@
 package pages
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // row is an article on a page.
 type row struct {
@@ -92,9 +95,13 @@ func (r row) Tally() string {
 // Explains reports whether the number of votes explains the rank.
 func (r row) Explains() bool { return r.Page.Kind != "article" && r.Page.Kind != "top" }
 
-// WhyHere is what screen readers call the explanation.
+// WhyHere is what screen readers call the explanation. It has the text that is shown, so that it can be spoken to click.
 func (r row) WhyHere() string {
-	return r.Page.Site.Texts.Text("whyHere", "votes", r.Votes(), "title", r.Article.Title)
+	votes := r.Votes()
+	if short := r.Short(); !strings.HasPrefix(votes, short) {
+		votes = short + " (" + votes + ")"
+	}
+	return r.Page.Site.Texts.Text("whyHere", "votes", votes, "title", r.Article.Title)
 }
 
 // button is a button to vote.

@@ -54,7 +54,8 @@ export function Votes({ article, now, explains, explained, explain }: VotesProps
     </button>
   );
   const votes = counted(article.votes, texts.votes);
-  const number = <span aria-hidden="true">{short(article.votes)}</span>;
+  const few = short(article.votes);
+  const number = <span aria-hidden="true">{few}</span>;
   const each = `${counted(article.upvotes, texts.votesUp)}, ${counted(article.downvotes, texts.votesDown)}`;
   return (
     <div class="votes" data-own={own ?? undefined}>
@@ -64,7 +65,10 @@ export function Votes({ article, now, explains, explained, explain }: VotesProps
           type="button"
           class="count"
           title={each}
-          aria-label={fill(texts.whyHere, { votes, title })}
+          aria-label={fill(texts.whyHere, {
+            votes: votes.startsWith(few) ? votes : `${few} (${votes})`,
+            title,
+          })}
           aria-expanded={explained}
           aria-controls={explains}
           onClick={() => explain?.(!explained)}
