@@ -50,7 +50,7 @@ func (p partition) session(digest string) string   { return p.key("session:", di
 
 // cast is what a user voted on among the articles of a month.
 func (p partition) cast(voter UserName, month int64) string {
-	return p.key(castPrefix, string(voter), ":", strconv.FormatInt(month, 10))
+	return string(p) + castPrefix + string(voter) + ":" + strconv.FormatInt(month, 10) // allocated once, for each vote
 }
 
 // clock is the state of the calendar of all articles, or of a group's.
