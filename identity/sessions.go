@@ -9,8 +9,7 @@ import (
 
 // Sessions are those of users who have signed in with the site itself. Each is named by a cookie.
 type Sessions struct {
-	// Cookie is the name of the cookie. A name that begins with __Host- makes it secure: browsers then send it by
-	// https only, and other hosts of the domain cannot set it.
+	// Cookie is the name of the cookie, such as CookieName returns.
 	Cookie string
 	// Origin is the origin of the site's pages, as in https://news.example.org.
 	Origin string
@@ -27,14 +26,8 @@ func (s *Sessions) mode() string {
 // Clear returns a cookie that makes the browser forget the session.
 func (s *Sessions) Clear() *http.Cookie { return s.Set("", -1) }
 
-// Set returns the cookie of a session. Scripts cannot read it, and the browser does not send it with a request of
-// another site's page, unless that is a link to this one. seconds is how long the browser keeps it.
-func (s *Sessions) Set(id string, seconds int) *http.Cookie {
-	return &http.Cookie{ // #nosec G124 -- on http, which is for this machine only, Secure would hide it
-		Name: s.Cookie, Value: id, Path: "/", MaxAge: seconds,
-		HttpOnly: true, Secure: strings.HasPrefix(s.Cookie, "__Host-"), SameSite: http.SameSiteLaxMode,
-	}
-}
+// Set returns the cookie of a session, which the browser keeps for some seconds.
+func (s *Sessions) Set(id string, seconds int) *http.Cookie { return Cookie(s.Cookie, id, seconds) }
 
 // Again authenticates the caller of a stream again, at the time Expires. A token has then expired. A session may go on;
 // the error is a *Refusal with Unavailable if that cannot be told now.

@@ -139,12 +139,15 @@ func (s *server) groups(req *http.Request) (*page, error) {
 // search engines.
 func (s *server) script(title, about string) func(*http.Request) (*page, error) {
 	return func(req *http.Request) (*page, error) {
-		p := &page{Kind: "script", later: true, canonical: req.URL.Path, Title: s.Site.Texts.Text(title), private: about == ""}
-		if about != "" {
-			p.About = s.Site.Texts.Text(about)
+		if about == "" {
+			return scriptPage(req.URL.Path, s.Site.Texts.Text(title), ""), nil
 		}
-		return p, nil
+		return scriptPage(req.URL.Path, s.Site.Texts.Text(title), s.Site.Texts.Text(about)), nil
 	}
+}
+
+func scriptPage(path, title, about string) *page {
+	return &page{Kind: "script", later: true, canonical: path, Title: title, About: about, private: about == ""}
 }
 
 func (s *server) past(req *http.Request) (*page, error) {
@@ -152,9 +155,8 @@ func (s *server) past(req *http.Request) (*page, error) {
 	if _, err := time.Parse(time.DateOnly, day); err != nil {
 		return nil, errNoPage
 	}
-	p, _ := s.script("past", "aboutFrontPages")(req)
-	p.Title, p.canonical = s.Site.Texts.Text("frontPageOf", "day", day), "/past/"+day
-	return p, nil
+	texts := s.Site.Texts
+	return scriptPage("/past/"+day, texts.Text("frontPageOf", "day", day), texts.Text("aboutFrontPages")), nil
 }
 
 func (s *server) article(req *http.Request) (*page, error) {

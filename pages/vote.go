@@ -49,12 +49,11 @@ func (b ballot) back() string { return b.to + "#" + b.article.String() }
 
 // localPath returns the path and query of a page of this site; / for anything else.
 func localPath(to string) string {
-	u, err := url.Parse(to)
-	if err != nil || u.IsAbs() || u.Host != "" || len(to) > maxReturn || !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") ||
-		strings.ContainsRune(to, '\\') || u.Path == "/vote" {
+	u := identity.LocalPath(to, maxReturn)
+	if u.Path == "/vote" {
 		return "/"
 	}
-	return (&url.URL{Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery}).String()
+	return u.String()
 }
 
 // vote casts, changes or takes back the vote of the visitor who sent a form, as the API's mutation does, and leads back to
@@ -117,15 +116,9 @@ func (s *server) voted(w http.ResponseWriter, req *http.Request, b ballot, p *pa
 }
 
 // pending is the cookie of a vote that is cast when the visitor has signed in. The browser sends it with the link by which
-// the visitor comes back, which is one of another site: so SameSite is not strict.
+// the visitor comes back, which is one of another site.
 func (s *server) pending(value string, seconds int) *http.Cookie {
-	name, secure := "frontpage-vote", strings.HasPrefix(s.PublicURL, "https:")
-	if secure {
-		name = "__Host-" + name // no other host of the domain can set it
-	}
-	return &http.Cookie{ // #nosec G124 -- on http, Secure would hide it
-		Name: name, Value: value, Path: "/", MaxAge: seconds, HttpOnly: true, Secure: secure, SameSite: http.SameSiteLaxMode,
-	}
+	return identity.Cookie(identity.CookieName("vote", strings.HasPrefix(s.PublicURL, "https:")), value, seconds)
 }
 
 // voteStatus maps codes of user errors to statuses. The status of others is 400.

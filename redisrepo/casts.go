@@ -204,7 +204,7 @@ func (r *Repo) openCasts(ctx context.Context) error {
 	if r.keepRules {
 		return nil // the server writes it
 	}
-	r.casts.first = hourOf(float64(now.Add(-r.rules.VotingWindow - voterMargin).Unix())).month()
+	r.casts.first = hourOf(r.oldestVoters()).month()
 	r.casts.since = now.Add(-r.rules.VotingWindow).Unix()
 	if found == 4 {
 		r.casts.first = was.first

@@ -255,7 +255,7 @@ func newRepo(ctx context.Context, client redis.UniversalClient, rules Rules, opt
 	if r.leases.all, err = simplelru.NewLRU[Subject, *lease](leaseSubjects, nil); err != nil {
 		return nil, err
 	}
-	r.voteScript = r.votingScript("vote.lua", [2]int{11, 18})
+	r.voteScript = r.votingScript("vote.lua", [2]int{firstWithout + 1, firstWith + 1})
 	r.upvoteScript = r.votingScript("upvote.lua", [2]int{5, 8})
 	r.groupCount.turn, r.best.turn = make(chan struct{}, 1), make(chan struct{}, 1)
 	r.finders = make([]groupFinder, len(r.partitions))

@@ -99,7 +99,7 @@ func (s *Serving) TLS(log *slog.Logger) (*tls.Config, error) {
 // Feeds returns the options of the feeds.
 func (s *Settings) Feeds(log *slog.Logger) feeds.Options {
 	site, _ := s.publicURL() // checked when the settings were read
-	return feeds.Options{Name: s.SiteName, PublicURL: site, PageSize: s.PageSize, Timeout: s.RequestTimeout, Has: s.Pages().Has, Log: log}
+	return feeds.Options{Name: s.SiteName, PublicURL: site, PageSize: s.PageSize, Timeout: s.RequestTimeout, Has: web.Options{Without: s.without()}.Has, Log: log}
 }
 
 // Rendered returns the options of the pages that the server renders. api are those of the endpoint.
@@ -113,18 +113,22 @@ func (s *Settings) Pages() web.Options {
 	texts, _ := web.ReadTexts(s.SiteLanguage) // checked when the settings were read, like the rest
 	logo, _ := s.logo()
 	links, _ := s.links()
-	var without []string
+	return web.Options{
+		Without: s.without(),
+		Site:    s.Site, Explorer: s.Explorer,
+		Name: s.SiteName, About: s.SiteAbout, Texts: texts, Accent: s.SiteAccent, Logo: logo, Links: links,
+	}
+}
+
+// without returns the pages that the rules leave out, as web.Options has them.
+func (s *Settings) without() (pages []string) {
 	for page, has := range map[string]bool{
 		"top": s.Calendar, "lab": s.Calendar, "past": s.FrontPages > 0, "votes": s.VoteHistory != History(redisrepo.NoHistory),
 	} {
 		if !has {
-			without = append(without, page)
+			pages = append(pages, page)
 		}
 	}
-	slices.Sort(without)
-	return web.Options{
-		Without: without,
-		Site:    s.Site, Explorer: s.Explorer,
-		Name: s.SiteName, About: s.SiteAbout, Texts: texts, Accent: s.SiteAccent, Logo: logo, Links: links,
-	}
+	slices.Sort(pages)
+	return pages
 }

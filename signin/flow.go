@@ -6,8 +6,9 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"net/http"
-	"net/url"
 	"strings"
+
+	"frontpage/identity"
 )
 
 const (
@@ -73,22 +74,17 @@ func (s *SignIn) flowSecret(req *http.Request) []byte {
 }
 
 // keepFlowSecret makes the browser keep its secret. It is sent back with the provider's redirection, which is a link
-// from another site: so SameSite is not strict.
+// from another site.
 func (s *SignIn) keepFlowSecret(w http.ResponseWriter, secret []byte) {
-	http.SetCookie(w, &http.Cookie{ // #nosec G124 -- on http, which is for this machine only, Secure would hide it
-		Name: s.cookieName("flow"), Value: text(secret), Path: "/", MaxAge: flowSeconds,
-		HttpOnly: true, Secure: s.secure, SameSite: http.SameSiteLaxMode,
-	})
+	http.SetCookie(w, identity.Cookie(s.cookieName("flow"), text(secret), flowSeconds))
 }
 
 // returnPath returns the path and query to come back to. It is one of this site: that of another one, or of signing in,
 // becomes /.
 func (s *SignIn) returnPath(to string) string {
-	to = strings.TrimPrefix(to, s.o.PublicURL)
-	u, err := url.Parse(to)
-	if err != nil || u.IsAbs() || u.Host != "" || len(to) > maxReturn || !strings.HasPrefix(to, "/") ||
-		strings.HasPrefix(to, "//") || strings.ContainsRune(to, '\\') || strings.HasPrefix(u.Path, "/sign") {
+	u := identity.LocalPath(strings.TrimPrefix(to, s.o.PublicURL), maxReturn)
+	if strings.HasPrefix(u.Path, "/sign") {
 		return "/"
 	}
-	return (&url.URL{Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery}).String()
+	return u.String()
 }

@@ -125,13 +125,7 @@ func (s *SignIn) Sessions() *identity.Sessions {
 	return &identity.Sessions{Cookie: s.cookieName("session"), Origin: s.o.PublicURL, Find: s.find}
 }
 
-// cookieName is the name of a cookie. On https, no other host of the domain can set one with this prefix.
-func (s *SignIn) cookieName(of string) string {
-	if s.secure {
-		return "__Host-frontpage-" + of
-	}
-	return "frontpage-" + of
-}
+func (s *SignIn) cookieName(purpose string) string { return identity.CookieName(purpose, s.secure) }
 
 func (o Options) name(field string) string { return cmp.Or(o.Names[field], field) }
 
