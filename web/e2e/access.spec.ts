@@ -13,7 +13,7 @@ async function check(page: Page, what: string): Promise<void> {
   await test.step(what, async () => {
     await page.evaluate(axe);
     const { violations } = await page.evaluate<AxeResults>(
-      `axe.run({ runOnly: ${JSON.stringify(tags)}, resultTypes: ["violations"] })`,
+      `axe.run({ runOnly: ${JSON.stringify(tags)}, rules: { "target-size": { enabled: true } }, resultTypes: ["violations"] })`,
     );
     const found = violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
     expect.soft(found, what).toEqual([]);
@@ -119,6 +119,15 @@ test.describe("axe finds no accessibility problems", () => {
         await check(page, "a list that fails");
       });
 
+      test("on a phone", async ({ page }) => {
+        await page.setViewportSize({ width: 390, height: 844 });
+        for (const path of ["/", "/new", "/g/web", "/top/all", "/a/1", "/u/wren", "/groups", "/past"]) {
+          await page.goto(path);
+          await page.waitForLoadState("networkidle");
+          await check(page, path);
+        }
+      });
+
       test.describe("on a site without articles", () => {
         test.use({ demo: false, viewer: "" });
 
@@ -173,8 +182,8 @@ test("the tab order is the reading order", async ({ page, server }) => {
     "One",
     "just now",
     "ben",
-    "go",
-    "web",
+    "Group go",
+    "Group web",
     "Try other rules",
     "Feed",
     "GraphQL API",

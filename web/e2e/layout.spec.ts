@@ -160,9 +160,11 @@ test("an article of many groups names three of them", async ({ page, server }) =
   const article = await server.post({ title: "Many", groups: ["a", "b", "c", "d", "e"] });
   await page.goto("/new");
   const groups = shown(page, article).locator(".group");
-  await expect(groups).toHaveText(["a", "b", "c", "+2"]);
+  await expect(groups).toHaveText(["Group a", "Group b", "Group c", "+2"]);
   await shown(page, article).getByRole("link", { name: "2 more groups" }).click();
-  await expect(page.locator("article .group")).toHaveText(["a", "b", "c", "d", "e"]);
+  await expect(page.locator("article .group")).toHaveText(
+    ["a", "b", "c", "d", "e"].map((name) => `Group ${name}`),
+  );
 });
 
 test("an article's page has what else is in its groups, and shares its address", async ({

@@ -117,7 +117,7 @@ interface GroupsProps {
   children?: ComponentChildren;
 }
 
-/** The groups of an article. */
+/** The groups of an article. Names alone, such as go, do not describe links. The direction is that of the name. */
 export function Groups({ article: { isInteresting }, groups, children }: GroupsProps) {
   return (
     <>
@@ -128,6 +128,7 @@ export function Groups({ article: { isInteresting }, groups, children }: GroupsP
       )}
       {groups.map(({ id, name }) => (
         <a key={id} class="group" dir="auto" href={paths.list("SCORE", name)}>
+          <bdi class="unseen">{texts.group} </bdi>
           {name}
         </a>
       ))}
