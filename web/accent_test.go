@@ -51,7 +51,7 @@ func TestAccentCanBeRead(t *testing.T) {
 			continue
 		}
 		accepted++
-		style := string(serve(t, web.Options{Site: true, Accent: accent}).get("/assets/index.css").body)
+		style := string(serve(t, web.Options{Site: true, Accent: accent}).get("/").body)
 		colours := regexp.MustCompile(`\{--accent:(#[0-9a-f]{6})\}`).FindAllStringSubmatch(style, -1)
 		if len(colours) != 3 || colours[0][1] != accent || colours[1][1] != colours[2][1] {
 			t.Fatalf("%s: the style has the accents %v", accent, colours)

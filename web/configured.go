@@ -24,10 +24,10 @@ func (o Options) WithDefaults() Options {
 	return o
 }
 
-// configured returns the page of the site with its language, name and description, and with an element for its scripts
-// that has what is configured, and the texts.
-func (o *Options) configured(page []byte) []byte {
-	config, err := json.Marshal(struct { // with <, > and & as escapes, so that it cannot end the element
+// forScripts is what the site's scripts have to know of the configuration, and the texts. It is not in the pages: browsers
+// show a page sooner that is smaller.
+func (o *Options) forScripts() []byte {
+	config, err := json.Marshal(struct {
 		Name  string `json:"name"`
 		Logo  string `json:"logo,omitempty"`
 		Links []Link `json:"links"`
@@ -38,6 +38,11 @@ func (o *Options) configured(page []byte) []byte {
 	if err != nil {
 		panic(err) // impossible: the texts are valid
 	}
+	return config
+}
+
+// configured returns the page of the site with its language, name and description, and with what browsers need to show it.
+func (o *Options) configured(page []byte) []byte {
 	if icon := o.Logo.Path(); icon != "" {
 		page = bytes.Replace(page, []byte(`href="/icon.svg" type="image/svg+xml"`), []byte(`href="`+icon+`" type="`+contentTypes[o.Logo.Extension]+`"`), 1)
 	}
@@ -46,7 +51,9 @@ func (o *Options) configured(page []byte) []byte {
 		{"<title>Frontpage</title>", "<title>" + html.EscapeString(o.Name) + "</title>"},
 		{`<meta name="description">`, `<meta name="description" content="` + html.EscapeString(o.About) + `">`},
 		{"<noscript></noscript>", `<noscript><p class="shell">` + html.EscapeString(o.Texts.Text("noScript", "path", "/query")) + "</p></noscript>"},
-		{`<script type="application/json" id="config"></script>`, `<script type="application/json" id="config">` + string(config) + "</script>"},
+		{`<script src="/early.js"></script>`, "<script>" + string(read("dist/site/early.js")) + `</script>
+    <link rel="preload" href="/config.json" as="fetch" crossorigin>`},
+		{`<link rel="stylesheet" crossorigin href="/assets/index.css">`, "<style>" + string(o.style()) + "</style>"},
 	} {
 		page = bytes.Replace(page, []byte(part[0]), []byte(part[1]), 1)
 	}

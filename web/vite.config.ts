@@ -1,21 +1,20 @@
 import { readFileSync } from "node:fs";
+import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
 
 const server = process.env.FRONTPAGE_URL ?? "http://127.0.0.1:8080";
 
-// In development, the page gets its configuration from here: `vite` serves it without configured.go.
-const config = {
+// In development, the configuration comes from here: `vite` serves the page without configured.go.
+const config: Plugin = {
   name: "config",
   apply: "serve",
-  transformIndexHtml(html: string) {
-    const texts = JSON.parse(readFileSync("site/strings/en.json", "utf8"));
-    const text = JSON.stringify({ name: "Frontpage", links: [], without: [], texts }).replaceAll(
-      "<",
-      "\\u003c",
-    );
-    return html.replace('id="config">', () => `id="config">${text}`);
+  configureServer({ middlewares }) {
+    middlewares.use("/config.json", (_, response) => {
+      const texts = JSON.parse(readFileSync("site/strings/en.json", "utf8"));
+      response.end(JSON.stringify({ name: "Frontpage", links: [], without: [], texts }));
+    });
   },
-} as const;
+};
 
 export default defineConfig({
   plugins: [config],

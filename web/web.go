@@ -58,7 +58,8 @@ func (l Logo) Path() string {
 }
 
 // The Content-Security-Policy of each page. Both pages run scripts from this server's files only, and send
-// requests to this server only. Monaco, GraphiQL's editor, needs inline styles.
+// requests to this server only. The site's names its inline script and style, too. Monaco, GraphiQL's editor, needs
+// inline styles.
 const (
 	sitePolicy     = "default-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types worker"
 	filePolicy     = "default-src 'none'"
@@ -76,9 +77,7 @@ func Handler(o Options) http.Handler {
 		if o.Logo.Content != nil {
 			mux.Handle("GET "+o.Logo.Path(), newFile(o.Logo.Path(), logoPolicy, func() []byte { return o.Logo.Content }))
 		}
-		if o.Accent != "" {
-			mux.Handle("GET /assets/index.css", newFile("index.css", filePolicy, o.style))
-		}
+		mux.Handle("GET /config.json", newFile("config.json", filePolicy, o.forScripts))
 		mux.Handle("GET /offline", o.offline())
 		mux.Handle("GET /worker.js", newFile("worker.js", workerPolicy, o.worker))
 		mux.Handle("GET /manifest.webmanifest", newFile("manifest.webmanifest", filePolicy, o.manifest))
@@ -92,9 +91,11 @@ func Handler(o Options) http.Handler {
 	return mux
 }
 
-// index is the page of the site, whose content its scripts make.
+// index is the page of the site, whose content its scripts make. Its style and its first script are in the page, so that
+// browsers can show it as soon as they have it.
 func (o Options) index() *file {
-	return newFile("dist/site/index.html", sitePolicy, func() []byte { return o.configured(read("dist/site/index.html")) })
+	policy := sitePolicy + "; script-src 'self' " + source(read("dist/site/early.js")) + "; style-src 'self' " + source(o.style())
+	return newFile("dist/site/index.html", policy, func() []byte { return o.configured(read("dist/site/index.html")) })
 }
 
 // Index returns the page of the site, whose content its scripts make, and the headers that it is served with.

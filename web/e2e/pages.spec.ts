@@ -147,6 +147,10 @@ test.describe("takeover", () => {
   ] as const) {
     test(`${path} is taken over without asking again, and nothing moves`, async ({ page }) => {
       const operations = asked(page);
+      let configurations = 0;
+      page.on("request", (request) => {
+        if (request.url().endsWith("/config.json")) configurations++;
+      });
       await record(page);
       await page.goto(path);
       await takenOver(page);
@@ -155,6 +159,7 @@ test.describe("takeover", () => {
       expect(seen.all).toBeGreaterThan(5);
       if (path !== "/groups") expect(seen.kept).toBe(seen.all);
       expect(operations.sort()).toEqual([...more]);
+      expect(configurations).toBe(1);
     });
   }
 

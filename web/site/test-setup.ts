@@ -1,8 +1,7 @@
+import { vi } from "vitest";
+import { configure } from "./src/strings";
 import texts from "./strings/en.json";
 
-// What the server puts into the page.
-const script = document.createElement("script");
-script.type = "application/json";
-script.id = "config";
-script.textContent = JSON.stringify({ name: "Frontpage", links: [], without: [], texts });
-document.head.append(script);
+vi.stubGlobal("fetch", async () => Response.json({ name: "Frontpage", links: [], without: [], texts }));
+await configure();
+vi.unstubAllGlobals();

@@ -4,15 +4,6 @@ import { texts } from "./strings";
 
 const switchKey = "frontpage.keys";
 
-const { next, open, page, vote, help } = texts.keyHelp;
-const shortcuts: [string, string][] = [
-  ["j  k", next],
-  ["Enter", open],
-  ["o", page],
-  ["u  d", vote],
-  ["?", help],
-];
-
 /**
  * Keyboard shortcuts and their help. Single keys can be disabled, because they conflict with speech input.
  */
@@ -35,6 +26,14 @@ export function Keyboard() {
     browserStorage.set(switchKey, on ? "off" : "on");
     setOn(!on);
   };
+  const { next, open, page, vote, help } = texts.keyHelp;
+  const shortcuts: [string, string][] = [
+    ["j  k", next],
+    ["Enter", open],
+    ["o", page],
+    ["u  d", vote],
+    ["?", help],
+  ];
   return (
     <dialog ref={dialog} aria-labelledby="keys">
       <h2 id="keys">{texts.keys}</h2>

@@ -5,9 +5,20 @@ import { load } from "./load";
 import { isUnanswered } from "./mutations";
 import { place, startRouter } from "./router";
 import { readSession } from "./session";
+import { configure } from "./strings";
+
+/** Waits until the browser has drawn what the server has rendered, which would otherwise come after all that follows. */
+function drawn() {
+  return new Promise((resolve) => {
+    requestAnimationFrame(() => setTimeout(resolve));
+    setTimeout(resolve, 100); // browsers draw no frames of hidden windows
+  });
+}
 
 /** Renders the page. What the server has rendered stays until the same can be shown. */
 async function start() {
+  await Promise.all([configure(), drawn()]);
+  startRouter();
   // What was read before a mutation is repeated may lack its effect.
   const rendered = isUnanswered() ? undefined : await takeOver(readSession(), place());
   if (rendered?.later) await load().catch(() => {});
@@ -15,5 +26,4 @@ async function start() {
   dispatchEvent(new Event("takeover"));
 }
 
-startRouter();
 void start();

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import type en from "../strings/en.json";
 
-/** What the server puts into the page: how the site is configured, and its texts in the site's language. */
+/** The server's config.json: how the site is configured, and its texts in the site's language. */
 interface Config {
   name: string;
   logo?: string;
@@ -15,10 +15,16 @@ interface Config {
 /** The forms of a text with a number, by the plural rules of the language. */
 export type Forms = Partial<Record<Intl.LDMLPluralRule, string>> & { other: string };
 
-export const config: Config = JSON.parse(document.getElementById("config")?.textContent ?? "");
+export let config: Config;
 
 /** The texts of the site. strings/en.json has them in English. */
-export const texts = config.texts;
+export let texts: Config["texts"];
+
+/** Reads the configuration, before all else. It is not in the pages: browsers show a page sooner that is smaller. */
+export async function configure() {
+  config = await (await fetch("/config.json")).json();
+  texts = config.texts;
+}
 
 /** Replaces names in braces, such as {link}, by elements or texts. */
 export const filled = (text: string, values: Record<string, ComponentChildren>): ComponentChildren[] =>
