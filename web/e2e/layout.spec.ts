@@ -222,6 +222,53 @@ test.describe("the colours", () => {
   });
 });
 
+for (const [language, signIn] of [
+  ["en", "Sign in"],
+  ["de", "Anmelden"],
+] as const)
+  test.describe(`the header in ${language}`, () => {
+    test.use({ settings: { SITE_LANGUAGE: language }, viewer: "" });
+
+    test("takes two lines on a phone, and the menu has what it has no room for", async ({
+      page,
+      another,
+    }) => {
+      const signedIn = await another("marguerite");
+      for (const width of [320, 360, 390])
+        for (const visitor of [page, signedIn]) {
+          await visitor.setViewportSize({ width, height: 800 });
+          await visitor.goto("/new");
+          const [header] = await boxes(visitor, "header.top");
+          expect(header?.height, `${width} px`).toBeLessThanOrEqual(90);
+          const cut = await visitor
+            .locator("header.top :is(nav, .brand span)")
+            .evaluateAll((all) => all.filter((one) => one.scrollWidth > one.clientWidth).length);
+          expect(cut, `${width} px`).toBe(0);
+          const link = visitor.getByRole("link", { name: visitor === page ? signIn : "marguerite" });
+          if (width < 384 || visitor === signedIn) {
+            await expect(link).toBeHidden();
+            await visitor.locator(".open").click();
+          }
+          await expect(link).toBeVisible();
+        }
+    });
+
+    test.describe("without scripts", () => {
+      test.use({ javaScriptEnabled: false });
+
+      test("has a menu only if something is in it", async ({ page }) => {
+        for (const width of [320, 390, 1280]) {
+          await page.setViewportSize({ width, height: 800 });
+          await page.goto("/new");
+          const link = page.getByRole("link", { name: signIn });
+          await expect(page.locator(".open")).toBeVisible({ visible: width === 320 });
+          if (width === 320) await page.locator(".open").press("Enter");
+          await expect(link).toBeVisible();
+        }
+      });
+    });
+  });
+
 for (const width of [320, 640, 1920])
   test(`no page overflows at ${width} px`, async ({ page }) => {
     await page.setViewportSize({ width, height: 800 });

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { preload } from "./load";
 import { usePage } from "./page";
@@ -11,6 +12,17 @@ import { duration } from "./time";
 /** The top of every page. `checking` is true until it is known whether the visitor is signed in. */
 export function Header({ path, checking }: { path: string; checking: boolean }) {
   const { site, viewer } = usePage();
+  const visitor = viewer ? (
+    <a class="name" dir="auto" href={paths.user(viewer)}>
+      {viewer}
+    </a>
+  ) : (
+    !checking && (
+      <a href="/signin" onClick={(event) => askToSignIn(site, event)}>
+        {texts.signIn}
+      </a>
+    )
+  );
   return (
     <header class="top" onPointerOver={preload} onFocusIn={preload}>
       <div class="shell">
@@ -36,18 +48,8 @@ export function Header({ path, checking }: { path: string; checking: boolean }) 
           <a class="button" href="/submit">
             {texts.submit}
           </a>
-          {viewer ? (
-            <a class="name" dir="auto" href={paths.user(viewer)}>
-              {viewer}
-            </a>
-          ) : (
-            !checking && (
-              <a href="/signin" onClick={(event) => askToSignIn(site, event)}>
-                {texts.signIn}
-              </a>
-            )
-          )}
-          <Menu key={path} />
+          {visitor}
+          <Menu key={path}>{visitor}</Menu>
         </div>
       </div>
     </header>
@@ -75,8 +77,11 @@ function Link({ to, path, text, under }: LinkProps) {
 const themeKey = "frontpage.theme"; // early.js reads it before the page is shown
 const themes = ["system", "light", "dark"] as const; // the last two in the order of the page's theme colours
 
-/** What is about the visitor: their pages, the colours, and signing out. */
-function Menu() {
+/**
+ * What is about the visitor: their pages, the colours, and signing out. Its children are the link of the header that
+ * narrow screens have here.
+ */
+function Menu({ children }: { children: ComponentChildren }) {
   const { site, viewer, refresh, say } = usePage();
   const [theme, setTheme] = useState(() => browserStorage.get(themeKey) ?? "system");
   useEffect(() => {
@@ -102,6 +107,7 @@ function Menu() {
         </svg>
       </button>
       <div id="menu" class="menu" popover="auto">
+        {children}
         {viewer && (
           <>
             <a href={paths.user(viewer)}>{texts.profile}</a>
