@@ -22,7 +22,7 @@ func listCosts(pageSize int) ComplexityRoot {
 	}
 	c.Query.Articles, c.Group.Articles = page, page
 	c.Query.ArticlesConnection, c.Group.ArticlesConnection = sortedPart, sortedPart
-	c.User.ArticlesConnection, c.Query.ModerationLog = part, part
+	c.User.ArticlesConnection, c.Host.ArticlesConnection, c.Query.ModerationLog = part, part, part
 	c.Query.Groups = func(child int, _ redisrepo.GroupOrder, _ *string, first *int32, after *string, last *int32, before *string) int {
 		return part(child, first, after, last, before)
 	}

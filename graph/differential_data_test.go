@@ -40,8 +40,8 @@ func dataset(t testing.TB, random *rand.Rand, client *redis.Client) (redisrepo.R
 		t.Fatal(err)
 	}
 	s := samples{
-		ids:    []string{"group:go", "group:none", "user:alice", "user:", "nonsense", "article:0", "article:99", "99", ""},
-		texts:  map[string][]string{"name": {"go", "GO", "news", "interesting", "alice", "bob", "zoë <&>", "Article", "UserError", "no such"}},
+		ids:    []string{"group:go", "group:none", "user:alice", "user:", "host:a.example", "host:", "nonsense", "article:0", "article:99", "99", ""},
+		texts:  map[string][]string{"name": {"go", "GO", "news", "interesting", "alice", "bob", "zoë <&>", "Article", "UserError", "no such", "www.A.example"}},
 		cursor: map[string]bool{"after": true, "before": true},
 	}
 	users := []redisrepo.UserName{"alice", "bob", "mod", "zoë <&>"}
@@ -134,7 +134,7 @@ func spoil(ctx context.Context, random *rand.Rand, client *redis.Client, s *samp
 		}
 	}
 	if random.IntN(20) == 0 {
-		key := pick(random, []string{"score:", "time:", "groups:", "posted:alice", "score:go", "moderation:", "events:"})
+		key := pick(random, []string{"score:", "time:", "groups:", "posted:alice", "host:a.example", "score:go", "moderation:", "events:"})
 		client.Del(ctx, key)
 		client.Set(ctx, key, "of another type", 0)
 	}
@@ -164,6 +164,7 @@ func cursors(ctx context.Context, repo *redisrepo.Repo, s *samples) {
 	add(repo.Walk(ctx, redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Ascending), redisrepo.PageRequest{}))
 	add(repo.Walk(ctx, redisrepo.InGroup("go", redisrepo.ByScore, redisrepo.Descending), redisrepo.PageRequest{}))
 	add(repo.Walk(ctx, redisrepo.PostedBy("alice"), redisrepo.PageRequest{}))
+	add(repo.Walk(ctx, redisrepo.LinkingTo("a.example"), redisrepo.PageRequest{}))
 	groups, _, _ := repo.Groups(ctx, redisrepo.GroupList{}, redisrepo.PageRequest{})
 	for _, edge := range groups {
 		found = append(found, edge.Cursor)

@@ -233,6 +233,7 @@ func (r faultyRoot) ModerationEntry() graph.ModerationEntryResolver {
 func (r faultyRoot) Mutation() graph.MutationResolver {
 	return faultyMutation{r.ResolverRoot.Mutation()}
 }
+func (r faultyRoot) Host() graph.HostResolver   { return faultyHost{r.ResolverRoot.Host()} }
 func (r faultyRoot) Query() graph.QueryResolver { return faultyQuery{r.ResolverRoot.Query()} }
 func (r faultyRoot) User() graph.UserResolver   { return faultyUser{r.ResolverRoot.User()} }
 
@@ -246,6 +247,7 @@ type (
 	}
 	faultyGroup           struct{ graph.GroupResolver }
 	faultyGroupConnection struct{ graph.GroupConnectionResolver }
+	faultyHost            struct{ graph.HostResolver }
 	faultyModerationEntry struct{ graph.ModerationEntryResolver }
 	faultyMutation        struct{ graph.MutationResolver }
 	faultyQuery           struct{ graph.QueryResolver }
@@ -340,6 +342,12 @@ func (r faultyUser) ArticlesConnection(ctx context.Context, obj *redisrepo.User,
 	})
 }
 
+func (r faultyHost) ArticlesConnection(ctx context.Context, obj *redisrepo.Host, first *int32, after *string, last *int32, before *string) (*graph.ArticleConnection, error) {
+	return called(ctx, "Host.articlesConnection", []any{obj.Name}, func(ctx context.Context) (*graph.ArticleConnection, error) {
+		return r.HostResolver.ArticlesConnection(ctx, obj, first, after, last, before)
+	})
+}
+
 func (r faultyMutation) Post(ctx context.Context, input redisrepo.Draft) (*graph.PostPayload, error) {
 	return called(ctx, "Mutation.post", []any{input.Title}, func(ctx context.Context) (*graph.PostPayload, error) {
 		return r.MutationResolver.Post(ctx, input)
@@ -409,6 +417,12 @@ func (r faultyQuery) Groups(ctx context.Context, orderBy redisrepo.GroupOrder, p
 func (r faultyQuery) User(ctx context.Context, name string) (*redisrepo.User, error) {
 	return called(ctx, "Query.user", []any{name}, func(ctx context.Context) (*redisrepo.User, error) {
 		return r.QueryResolver.User(ctx, name)
+	})
+}
+
+func (r faultyQuery) Host(ctx context.Context, name string) (*redisrepo.Host, error) {
+	return called(ctx, "Query.host", []any{name}, func(ctx context.Context) (*redisrepo.Host, error) {
+		return r.QueryResolver.Host(ctx, name)
 	})
 }
 

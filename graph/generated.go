@@ -37,6 +37,7 @@ type ResolverRoot interface {
 	FrontPageEdge() FrontPageEdgeResolver
 	Group() GroupResolver
 	GroupConnection() GroupConnectionResolver
+	Host() HostResolver
 	ModerationEntry() ModerationEntryResolver
 	Mutation() MutationResolver
 	Query() QueryResolver
@@ -57,6 +58,7 @@ type ComplexityRoot struct {
 		EditedAt         func(childComplexity int) int
 		Groups           func(childComplexity int) int
 		History          func(childComplexity int, first *int32) int
+		Host             func(childComplexity int) int
 		ID               func(childComplexity int) int
 		IsInteresting    func(childComplexity int) int
 		Link             func(childComplexity int) int
@@ -200,6 +202,12 @@ type ComplexityRoot struct {
 		Node   func(childComplexity int) int
 	}
 
+	Host struct {
+		ArticlesConnection func(childComplexity int, first *int32, after *string, last *int32, before *string) int
+		ID                 func(childComplexity int) int
+		Name               func(childComplexity int) int
+	}
+
 	ModerationConnection struct {
 		Edges    func(childComplexity int) int
 		Nodes    func(childComplexity int) int
@@ -253,6 +261,7 @@ type ComplexityRoot struct {
 		FrontPage          func(childComplexity int, at time.Time) int
 		Group              func(childComplexity int, name string) int
 		Groups             func(childComplexity int, orderBy redisrepo.GroupOrder, prefix *string, first *int32, after *string, last *int32, before *string) int
+		Host               func(childComplexity int, name string) int
 		ModerationLog      func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		Node               func(childComplexity int, id string) int
 		Nodes              func(childComplexity int, ids []string) int
@@ -392,6 +401,9 @@ type GroupResolver interface {
 type GroupConnectionResolver interface {
 	TotalCount(ctx context.Context, obj *GroupConnection) (int32, error)
 }
+type HostResolver interface {
+	ArticlesConnection(ctx context.Context, obj *redisrepo.Host, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error)
+}
 type ModerationEntryResolver interface {
 	Article(ctx context.Context, objs []*redisrepo.ModerationEntry) ([]*redisrepo.Article, error)
 }
@@ -411,6 +423,7 @@ type QueryResolver interface {
 	ArticleByLink(ctx context.Context, link string) (*redisrepo.Article, error)
 	Groups(ctx context.Context, orderBy redisrepo.GroupOrder, prefix *string, first *int32, after *string, last *int32, before *string) (*GroupConnection, error)
 	User(ctx context.Context, name string) (*redisrepo.User, error)
+	Host(ctx context.Context, name string) (*redisrepo.Host, error)
 	Viewer(ctx context.Context) (*redisrepo.User, error)
 	Node(ctx context.Context, id string) (Node, error)
 	Nodes(ctx context.Context, ids []string) ([]Node, error)
@@ -499,6 +512,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Article.History(childComplexity, args["first"].(*int32)), true
+	case "Article.host":
+		if e.ComplexityRoot.Article.Host == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Article.Host(childComplexity), true
 	case "Article.id":
 		if e.ComplexityRoot.Article.ID == nil {
 			break
@@ -1065,6 +1084,30 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.GroupEdge.Node(childComplexity), true
 
+	case "Host.articlesConnection":
+		if e.ComplexityRoot.Host.ArticlesConnection == nil {
+			break
+		}
+
+		args, err := ec.field_Host_articlesConnection_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Host.ArticlesConnection(childComplexity, args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
+	case "Host.id":
+		if e.ComplexityRoot.Host.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Host.ID(childComplexity), true
+	case "Host.name":
+		if e.ComplexityRoot.Host.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Host.Name(childComplexity), true
+
 	case "ModerationConnection.edges":
 		if e.ComplexityRoot.ModerationConnection.Edges == nil {
 			break
@@ -1340,6 +1383,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Groups(childComplexity, args["orderBy"].(redisrepo.GroupOrder), args["prefix"].(*string), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
+	case "Query.host":
+		if e.ComplexityRoot.Query.Host == nil {
+			break
+		}
+
+		args, err := ec.field_Query_host_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Host(childComplexity, args["name"].(string)), true
 
 	case "Query.moderationLog":
 		if e.ComplexityRoot.Query.ModerationLog == nil {
@@ -1959,6 +2013,9 @@ type Query {
   "A user by name. Every valid name is a user, with or without articles."
   user(name: String!): User
 
+  "A host by name, such as go.dev, in any form that a link to it may have. Every valid name is a host, with or without articles."
+  host(name: String!): Host
+
   "The authenticated user, or null for anonymous callers."
   viewer: User
 
@@ -2212,6 +2269,8 @@ type Article implements Node {
   title: String!
   "The article's URL, or null if the article is only a text."
   link: URL
+  "The host of the link, or null without a link."
+  host: Host
   "The article's text, or null if the article is only a link: plain text of at most 10,000 characters."
   text: String
   "The user who posted the article."
@@ -2404,6 +2463,25 @@ type User implements Node {
   "Whether the viewer is a moderator, if this user is the viewer. False for all other users, whose roles are not known."
   isModerator: Boolean!
   "The articles that the user posted, newest first, paged by cursor."
+  articlesConnection(
+    "Return at most this many articles, 1 to 100, from the start of the list or, with ` + "`" + `after` + "`" + `, after that cursor. Default, if ` + "`" + `last` + "`" + ` is not set: the site's page size."
+    first: Int
+    "Start after this cursor, which must come from the same list. An empty one is the start of the list."
+    after: String
+    "Return at most this many articles, 1 to 100, from the end of the list or, with ` + "`" + `before` + "`" + `, before that cursor. Cannot be combined with ` + "`" + `first` + "`" + `."
+    last: Int
+    "End before this cursor, which must come from the same list. An empty one is the end of the list."
+    before: String
+  ): ArticleConnection!
+}
+
+"A host to which articles link."
+type Host implements Node {
+  "Global id, such as host:go.dev."
+  id: ID!
+  "The host's name in lower case and in Punycode, without ` + "`" + `www.` + "`" + ` before it; with the port, unless that is 80 or 443."
+  name: String!
+  "The articles with links to the host, newest first, paged by cursor. Links to other names of its domain are not among them."
   articlesConnection(
     "Return at most this many articles, 1 to 100, from the start of the list or, with ` + "`" + `after` + "`" + `, after that cursor. Default, if ` + "`" + `last` + "`" + ` is not set: the site's page size."
     first: Int
@@ -2989,6 +3067,8 @@ func (ec *executionContext) childFields_Article(ctx context.Context, field graph
 		return ec.fieldContext_Article_title(ctx, field)
 	case "link":
 		return ec.fieldContext_Article_link(ctx, field)
+	case "host":
+		return ec.fieldContext_Article_host(ctx, field)
 	case "text":
 		return ec.fieldContext_Article_text(ctx, field)
 	case "poster":
@@ -3253,6 +3333,18 @@ func (ec *executionContext) childFields_GroupEdge(ctx context.Context, field gra
 		return ec.fieldContext_GroupEdge_node(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type GroupEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_Host(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Host_id(ctx, field)
+	case "name":
+		return ec.fieldContext_Host_name(ctx, field)
+	case "articlesConnection":
+		return ec.fieldContext_Host_articlesConnection(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Host", field.Name)
 }
 
 func (ec *executionContext) childFields_ModerationConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -3797,6 +3889,44 @@ func (ec *executionContext) field_Group_ranking_args(ctx context.Context, rawArg
 	return args, nil
 }
 
+func (ec *executionContext) field_Host_articlesConnection_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_deleteArticle_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -4118,6 +4248,20 @@ func (ec *executionContext) field_Query_groups_args(ctx context.Context, rawArgs
 		return nil, err
 	}
 	args["before"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_host_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "name",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["name"] = arg0
 	return args, nil
 }
 
@@ -4547,6 +4691,38 @@ func (ec *executionContext) _Article_link(ctx context.Context, field graphql.Col
 }
 func (ec *executionContext) fieldContext_Article_link(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Article", field, false, false, errors.New("field of type URL does not have child fields"))
+}
+
+func (ec *executionContext) _Article_host(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Article_host(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Host(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Host) graphql.Marshaler {
+			return ec.marshalOHost2ᚖfrontpageᚋredisrepoᚐHost(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Article_host(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Article",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Host(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _Article_text(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
@@ -7319,6 +7495,96 @@ func (ec *executionContext) fieldContext_GroupEdge_node(_ context.Context, field
 	return fc, nil
 }
 
+func (ec *executionContext) _Host_id(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Host) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Host_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Host_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Host", field, true, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Host_name(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Host) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Host_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.HostName) graphql.Marshaler {
+			return ec.marshalNString2frontpageᚋredisrepoᚐHostName(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Host_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Host", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Host_articlesConnection(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Host) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Host_articlesConnection(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Host().ArticlesConnection(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ArticleConnection) graphql.Marshaler {
+			return ec.marshalNArticleConnection2ᚖfrontpageᚋgraphᚐArticleConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Host_articlesConnection(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Host",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ArticleConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Host_articlesConnection_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _ModerationConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ModerationConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -8465,6 +8731,50 @@ func (ec *executionContext) fieldContext_Query_user(ctx context.Context, field g
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Query_user_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_host(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_host(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Host(ctx, fc.Args["name"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Host) graphql.Marshaler {
+			return ec.marshalOHost2ᚖfrontpageᚋredisrepoᚐHost(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_host(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Host(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_host_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -11665,6 +11975,13 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._User(ctx, sel, obj)
+	case redisrepo.Host:
+		return ec._Host(ctx, sel, &obj)
+	case *redisrepo.Host:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Host(ctx, sel, obj)
 	case redisrepo.Group:
 		return ec._Group(ctx, sel, &obj)
 	case *redisrepo.Group:
@@ -11749,6 +12066,11 @@ func (ec *executionContext) _Article(ctx context.Context, sel ast.SelectionSet, 
 			}
 		case "link":
 			out.Values[i] = ec._Article_link(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "host":
+			out.Values[i] = ec._Article_host(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -13449,6 +13771,87 @@ func (ec *executionContext) _GroupEdge(ctx context.Context, sel ast.SelectionSet
 	return out
 }
 
+var hostImplementors = []string{"Host", "Node"}
+
+func (ec *executionContext) _Host(ctx context.Context, sel ast.SelectionSet, obj *redisrepo.Host) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, hostImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Host")
+		case "id":
+			out.Values[i] = ec._Host_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "name":
+			out.Values[i] = ec._Host_name(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "articlesConnection":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Host_articlesConnection(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var moderationConnectionImplementors = []string{"ModerationConnection"}
 
 func (ec *executionContext) _ModerationConnection(ctx context.Context, sel ast.SelectionSet, obj *ModerationConnection) graphql.Marshaler {
@@ -14017,6 +14420,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 					}
 				}()
 				res = ec._Query_user(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "host":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_host(ctx, field)
 				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -16143,6 +16568,23 @@ func (ec *executionContext) marshalNString2frontpageᚋredisrepoᚐGroupName(ctx
 	return res
 }
 
+func (ec *executionContext) unmarshalNString2frontpageᚋredisrepoᚐHostName(ctx context.Context, v any) (redisrepo.HostName, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := redisrepo.HostName(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNString2frontpageᚋredisrepoᚐHostName(ctx context.Context, sel ast.SelectionSet, v redisrepo.HostName) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
 func (ec *executionContext) unmarshalNString2frontpageᚋredisrepoᚐUserName(ctx context.Context, v any) (redisrepo.UserName, error) {
 	tmp, err := graphql.UnmarshalString(v)
 	res := redisrepo.UserName(tmp)
@@ -16660,6 +17102,13 @@ func (ec *executionContext) marshalOGroupConnection2ᚖfrontpageᚋgraphᚐGroup
 		return graphql.Null
 	}
 	return ec._GroupConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOHost2ᚖfrontpageᚋredisrepoᚐHost(ctx context.Context, sel ast.SelectionSet, v *redisrepo.Host) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Host(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOID2ᚖfrontpageᚋredisrepoᚐArticleID(ctx context.Context, v any) (*redisrepo.ArticleID, error) {

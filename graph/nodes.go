@@ -31,6 +31,8 @@ func (r *Resolver) nodes(ctx context.Context, ids []string, malformed func(i int
 			names, groupAt = append(names, object), append(groupAt, i)
 		case redisrepo.UserName:
 			found[i] = &redisrepo.User{Name: object}
+		case redisrepo.HostName:
+			found[i] = &redisrepo.Host{Name: object}
 		}
 		if err != nil {
 			malformed(i, err)
@@ -55,7 +57,7 @@ func (r *Resolver) nodes(ctx context.Context, ids []string, malformed func(i int
 	return found, nil
 }
 
-// parseNode returns the ArticleID, GroupName or UserName in a global id, or an error and nil.
+// parseNode returns the ArticleID, GroupName, UserName or HostName in a global id, or an error and nil.
 func parseNode(id string) (object any, err error) {
 	kind, name, _ := strings.Cut(id, ":")
 	switch kind {
@@ -63,6 +65,8 @@ func parseNode(id string) (object any, err error) {
 		object, err = redisrepo.ParseGroupName(name)
 	case "user":
 		object, err = redisrepo.ParseUserName(name)
+	case "host":
+		object, err = redisrepo.ParseHostName(name)
 	default:
 		if object, err = redisrepo.ParseArticleID(id); err != nil && kind != "article" {
 			err = badInput(fmt.Sprintf("nothing here has the id %.100q: ids look like article:17, group:go or user:alice", id))

@@ -24,6 +24,7 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"number":        plan.Read(func(obj *redisrepo.Article) int { return obj.Number() }, plan.Leaf(plan.AppendInt[int])),
 				"title":         plan.Read(func(obj *redisrepo.Article) string { return obj.Title }, plan.Leaf(plan.AppendString[string])),
 				"link":          plan.Read(func(obj *redisrepo.Article) *string { return obj.Link }, plan.OptionalLeaf(AppendURL)),
+				"host":          plan.Read(func(obj *redisrepo.Article) *redisrepo.Host { return obj.Host() }, plan.Object[redisrepo.Host]()),
 				"text":          plan.Read(func(obj *redisrepo.Article) *string { return obj.Text }, plan.OptionalLeaf(plan.AppendString[string])),
 				"poster":        plan.Read(func(obj *redisrepo.Article) *redisrepo.User { return &obj.Poster }, plan.Object[redisrepo.User]()),
 				"createdAt":     plan.Read(func(obj *redisrepo.Article) time.Time { return obj.CreatedAt }, plan.Leaf(plan.AppendTime)),
@@ -204,6 +205,14 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"cursor": plan.Read(func(obj *GroupEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
 				"node":   plan.Read(func(obj *GroupEdge) *redisrepo.Group { return obj.Node }, plan.Object[redisrepo.Group]()),
 			},
+			"Host": {
+				"id":   plan.Read(func(obj *redisrepo.Host) string { return obj.ID() }, plan.Leaf(plan.AppendString[string])),
+				"name": plan.Read(func(obj *redisrepo.Host) redisrepo.HostName { return obj.Name }, plan.Leaf(plan.AppendString[redisrepo.HostName])),
+				"articlesConnection": plan.Each(func(ctx context.Context, obj *redisrepo.Host) (*ArticleConnection, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Host().ArticlesConnection(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
+				}, plan.Object[ArticleConnection]()).Args(ec.field_Host_articlesConnection_args),
+			},
 			"ModerationConnection": {
 				"edges":    plan.Read(func(obj *ModerationConnection) []*ModerationEdge { return obj.Edges }, plan.Objects[ModerationEdge]()),
 				"nodes":    plan.Read(func(obj *ModerationConnection) []*redisrepo.ModerationEntry { return obj.Nodes() }, plan.Objects[redisrepo.ModerationEntry]()),
@@ -294,6 +303,10 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().User(ctx, fc.Args["name"].(string))
 				}, plan.Object[redisrepo.User]()).Args(ec.field_Query_user_args),
+				"host": plan.Each(func(ctx context.Context, obj any) (*redisrepo.Host, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Query().Host(ctx, fc.Args["name"].(string))
+				}, plan.Object[redisrepo.Host]()).Args(ec.field_Query_host_args),
 				"viewer": plan.Each(func(ctx context.Context, obj any) (*redisrepo.User, error) {
 					return resolvers.Query().Viewer(ctx)
 				}, plan.Object[redisrepo.User]()),
@@ -428,6 +441,13 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 						return nil, ""
 					}
 					return v, "User"
+				case redisrepo.Host:
+					return &v, "Host"
+				case *redisrepo.Host:
+					if v == nil {
+						return nil, ""
+					}
+					return v, "Host"
 				case redisrepo.Group:
 					return &v, "Group"
 				case *redisrepo.Group:

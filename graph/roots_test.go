@@ -25,6 +25,7 @@ var spoiled = map[string]string{
 	"Query.group":              `(name: "a b")`,
 	"Query.groups":             `(after: "x")`,
 	"Query.user":               `(name: "")`,
+	"Query.host":               `(name: "a b")`,
 	"Query.node":               `(id: "x")`,
 	"Query.nodes":              `(ids: ["x"])`,
 	"Query.moderationLog":      ``,

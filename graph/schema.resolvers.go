@@ -116,6 +116,10 @@ func (r *groupConnectionResolver) TotalCount(ctx context.Context, obj *GroupConn
 	return int32(n), err // #nosec G115 -- article numbers end at 32 bits
 }
 
+func (r *hostResolver) ArticlesConnection(ctx context.Context, obj *redisrepo.Host, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error) {
+	return r.articlePage(ctx, redisrepo.LinkingTo(obj.Name), pageRequest(first, after, last, before))
+}
+
 func (r *moderationEntryResolver) Article(ctx context.Context, objs []*redisrepo.ModerationEntry) ([]*redisrepo.Article, error) {
 	return r.loadAll(ctx, collect(objs, func(e *redisrepo.ModerationEntry) redisrepo.ArticleID { return e.Article }))
 }
@@ -243,6 +247,14 @@ func (r *queryResolver) User(ctx context.Context, name string) (*redisrepo.User,
 	return &redisrepo.User{Name: parsed}, nil
 }
 
+func (r *queryResolver) Host(ctx context.Context, name string) (*redisrepo.Host, error) {
+	parsed, err := redisrepo.ParseHostName(name)
+	if err != nil {
+		return nil, err
+	}
+	return &redisrepo.Host{Name: parsed}, nil
+}
+
 func (r *queryResolver) Viewer(ctx context.Context) (*redisrepo.User, error) {
 	v := endpoint.ViewerOf(ctx)
 	if v.Name == "" {
@@ -362,6 +374,8 @@ func (r *Resolver) Group() GroupResolver { return &groupResolver{r} }
 
 func (r *Resolver) GroupConnection() GroupConnectionResolver { return &groupConnectionResolver{r} }
 
+func (r *Resolver) Host() HostResolver { return &hostResolver{r} }
+
 func (r *Resolver) ModerationEntry() ModerationEntryResolver { return &moderationEntryResolver{r} }
 
 func (r *Resolver) Mutation() MutationResolver { return &mutationResolver{r} }
@@ -382,6 +396,7 @@ type (
 	frontPageEdgeResolver      struct{ *Resolver }
 	groupResolver              struct{ *Resolver }
 	groupConnectionResolver    struct{ *Resolver }
+	hostResolver               struct{ *Resolver }
 	moderationEntryResolver    struct{ *Resolver }
 	mutationResolver           struct{ *Resolver }
 	queryResolver              struct{ *Resolver }

@@ -24,6 +24,7 @@ var argumentsOf = map[string][]string{
 	"Query.events":                {`(first: 50)`, `(kinds: [VOTED])`},
 	"Query.frontPage":             {`(at: "2026-01-02T04:00:00Z")`},
 	"Query.group":                 {`(name: "go")`},
+	"Query.host":                  {`(name: "example.com")`},
 	"Query.node":                  {`(id: "article:1")`, `(id: "user:alice")`, `(id: "group:go")`},
 	"Query.nodes":                 {`(ids: ["1", "2", "user:alice", "group:go"])`},
 	"Query.ranking":               {``, `(unvotedOnly: true)`, `(by: {formula: GRAVITY})`},

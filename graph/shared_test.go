@@ -24,7 +24,7 @@ func selection(definition *ast.Definition, depth int) string {
 	if definition.IsLeafType() {
 		return ""
 	}
-	arguments := map[string]string{"article": `(id: 2)`, "articleByLink": `(link: "https://go.dev")`, "user": `(name: "alice")`, "frontPage": `(at: "2026-03-01T12:00:00Z")`, "group": `(name: "go")`, "node": `(id: "article:1")`, "nodes": `(ids: ["2", "group:go", "user:bob"])`}
+	arguments := map[string]string{"article": `(id: 2)`, "articleByLink": `(link: "https://go.dev")`, "user": `(name: "alice")`, "host": `(name: "example.com")`, "frontPage": `(at: "2026-03-01T12:00:00Z")`, "group": `(name: "go")`, "node": `(id: "article:1")`, "nodes": `(ids: ["2", "group:go", "user:bob"])`}
 	fields := []string{"__typename"}
 	for _, field := range definition.Fields {
 		child := graph.Schema().Types[field.Type.Name()]
@@ -40,7 +40,7 @@ func selection(definition *ast.Definition, depth int) string {
 		}
 		fields = append(fields, selected)
 	}
-	for _, name := range []string{"Article", "Group", "User"} {
+	for _, name := range []string{"Article", "Group", "User", "Host"} {
 		if definition.Name == "Node" {
 			fields = append(fields, "... on "+name+selection(graph.Schema().Types[name], depth-1))
 		}

@@ -26,7 +26,7 @@ type Checked struct {
 //   - score is time + what the votes are worth, as equal doubles;
 //   - while voting is open, the sets of voters have as many members as the counts say, plus one for a
 //     poster's vote that does not count; they have no common member, and they expire;
-//   - an article is in the sets of its groups and among its poster's articles, in the group
+//   - an article is in the sets of its groups, among its poster's articles and among those of its link's host, in the group
 //     interesting if and only if it has the votes, and in at most one of a family of reserved groups;
 //   - a group's set holds existing articles, its stored listings are its intersections with the
 //     rankings, and the index of sizes has its number of articles;

@@ -21,6 +21,8 @@ type facts struct {
 	both              []string        // users in both sets of voters
 	posterVoted       *redis.BoolCmd  // read for poster
 	posterTime        *redis.FloatCmd // its time among the articles of poster
+	host              HostName        // of link
+	hostTime          *redis.FloatCmd // its time among the articles of host
 	interesting       *redis.BoolCmd
 	auditTTL          *redis.DurationCmd
 	deleted           *redis.FloatCmd
@@ -29,7 +31,8 @@ type facts struct {
 	places            []inCalendar      // in the calendars, for posted
 	groups            []*redis.BoolCmd  // for each of groupText
 	indexed           []*redis.FloatCmd // for each of groupText
-	poster, groupText string            // from an earlier read of the hash
+	poster, groupText string            // from an earlier read of the hash, like link
+	link              string
 }
 
 // articles checks a batch of members of a sorted set, and returns how many are articles. The keys of an
@@ -54,7 +57,7 @@ func (c *checker) articles(ctx context.Context, p partition, where string, membe
 		before, times := make([]*redis.SliceCmd, len(ids)), make([]*redis.FloatCmd, len(ids))
 		err := c.transaction(ctx, func(pipe redis.Pipeliner) {
 			for i, id := range ids {
-				before[i] = pipe.HMGet(ctx, p.article(id), fieldGroups, fieldPoster)
+				before[i] = pipe.HMGet(ctx, p.article(id), fieldGroups, fieldPoster, fieldLink)
 				times[i] = pipe.ZScore(ctx, p.ranking(ByTime), id.String())
 			}
 		})
@@ -64,7 +67,7 @@ func (c *checker) articles(ctx context.Context, p partition, where string, membe
 		batch := make([]facts, len(ids))
 		err = c.transaction(ctx, func(pipe redis.Pipeliner) {
 			for i, id := range ids {
-				batch[i] = c.queue(ctx, pipe, p, id, reply(before[i].Val()).text(0), reply(before[i].Val()).text(1))
+				batch[i] = c.queue(ctx, pipe, p, id, reply(before[i].Val()))
 				batch[i].posted = hourOf(times[i].Val())
 				batch[i].places = c.queuePlaces(ctx, pipe, p, id, batch[i].posted, groupNames(batch[i].groupText))
 			}
@@ -75,7 +78,7 @@ func (c *checker) articles(ctx context.Context, p partition, where string, membe
 		var again []ArticleID
 		for i, id := range ids {
 			f, hash := batch[i], batch[i].hash.Val()
-			if hash[fieldGroups] != f.groupText || hash[fieldPoster] != f.poster || f.time.Err() == nil && hourOf(f.time.Val()) != f.posted {
+			if hash[fieldGroups] != f.groupText || hash[fieldPoster] != f.poster || hash[fieldLink] != f.link || f.time.Err() == nil && hourOf(f.time.Val()) != f.posted {
 				again = append(again, id)
 				continue
 			}
@@ -122,8 +125,10 @@ func (c *checker) votedTwice(ctx context.Context, p partition, id ArticleID, f f
 	return both, c.wrongType(small, err)
 }
 
-// queue queues the commands that read the facts of one article.
-func (c *checker) queue(ctx context.Context, pipe redis.Pipeliner, p partition, id ArticleID, groups, poster string) facts {
+// queue queues the commands that read the facts of one article. before are groups, poster and link from an earlier read.
+func (c *checker) queue(ctx context.Context, pipe redis.Pipeliner, p partition, id ArticleID, before reply) facts {
+	groups, poster, link := before.text(0), before.text(1), before.text(2)
+	host := HostOf(link)
 	f := facts{
 		id:          id,
 		hash:        pipe.HGetAll(ctx, p.article(id)),
@@ -135,12 +140,15 @@ func (c *checker) queue(ctx context.Context, pipe redis.Pipeliner, p partition, 
 		downTTL:     pipe.PTTL(ctx, p.downvoted(id)),
 		posterVoted: pipe.SIsMember(ctx, p.voted(id), poster),
 		posterTime:  pipe.ZScore(ctx, p.posted(userOf(poster)), id.String()),
+		host:        host,
+		hostTime:    pipe.ZScore(ctx, p.host(host), id.String()),
 		interesting: pipe.SIsMember(ctx, p.group(Interesting), id.String()),
 		auditTTL:    pipe.PTTL(ctx, p.audit(id)),
 		deleted:     pipe.ZScore(ctx, p.deleted(), id.String()),
 		versions:    pipe.HLen(ctx, p.history(id)),
 		poster:      poster,
 		groupText:   groups,
+		link:        link,
 	}
 	for _, name := range groupNames(groups) {
 		f.groups = append(f.groups, pipe.SIsMember(ctx, p.group(name), id.String()))
@@ -188,6 +196,9 @@ func (c *checker) article(p partition, id ArticleID, f facts) {
 	}
 	if f.posterTime.Err() != nil || f.posterTime.Val() != f.time.Val() {
 		c.reportf("%s: is not in %s with its time", key, p.posted(a.Poster.Name))
+	}
+	if f.host != "" && (f.hostTime.Err() != nil || f.hostTime.Val() != f.time.Val()) {
+		c.reportf("%s: is not in %s with its time", key, p.host(f.host))
 	}
 	switch {
 	case a.IsInteresting && !f.interesting.Val():
@@ -238,6 +249,9 @@ func (c *checker) deleted(p partition, id ArticleID, f facts) {
 	}
 	if f.posterTime.Err() == nil {
 		c.reportf("%s: is deleted, but in %s", key, p.posted(a.Poster.Name))
+	}
+	if f.host != "" && f.hostTime.Err() == nil {
+		c.reportf("%s: is deleted, but in %s", key, p.host(f.host))
 	}
 	// If it is still in score: or in a group, the checks of those report it, as they report every article
 	// that is not in time:.

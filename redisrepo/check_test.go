@@ -132,6 +132,7 @@ func TestCheckReportsInconsistencies(t *testing.T) {
 			"top:h:492324: holds article:2, which is not in time:",
 		}},
 		"another posting time": {corrupt: "ZADD time: 1772366401 article:2", want: []string{
+			"article:2: is not in host:example.com with its time",
 			"article:2: is not in posted:alice with its time",
 			"article:2: time is 1.7723664e+09, but time: says 1.772366401e+09",
 			"time:a: is not the intersection of group:a and time:",
@@ -177,6 +178,8 @@ func TestCheckReportsInconsistencies(t *testing.T) {
 		"not in interesting":                {corrupt: "SREM group:interesting article:1\nDEL score:interesting time:interesting", want: []string{"article:1: is not in group:interesting, but has 2 votes"}},
 		"wrongly in interesting":            {corrupt: "SADD group:interesting article:2\nDEL score:interesting time:interesting", want: []string{"article:2: is in group:interesting, but has only 1 votes"}},
 		"not among the poster's articles":   {corrupt: "ZREM posted:alice article:2", want: []string{"article:2: is not in posted:alice with its time"}},
+		"not among the host's articles":     {corrupt: "ZREM host:example.com article:2", want: []string{"article:2: is not in host:example.com with its time"}},
+		"among the host's at another time":  {corrupt: "ZADD host:example.com 1 article:2", want: []string{"article:2: is not in host:example.com with its time"}},
 		"posted at another time":            {corrupt: "ZADD posted:alice 1 article:2", want: []string{"article:2: is not in posted:alice with its time"}},
 		"the counter set back":              {corrupt: "SET article: 4", want: []string{"article: is 4, but article:5 exists"}},
 		"the counter lost":                  {corrupt: "DEL article:", want: []string{"article: is 0, but article:5 exists"}},
@@ -304,6 +307,7 @@ func TestCheckReportsInconsistentDeletions(t *testing.T) {
 		"a deleted one among the interesting": {corrupt: "SADD group:interesting article:6", want: []string{
 			"group:interesting: holds article:6, which is not in time:"}},
 		"deleted, but among the poster's articles": {corrupt: "ZADD posted:erin 1 article:6", want: []string{"article:6: is deleted, but in posted:erin"}},
+		"deleted, but among the host's articles":   {corrupt: "ZADD host:example.com 1 article:6", want: []string{"article:6: is deleted, but in host:example.com"}},
 		"a deleted one that is not in deleted:":    {corrupt: "ZREM deleted: article:6", want: []string{"article:6: is in a hash, but not in time:"}},
 		"in deleted:, but not deleted":             {corrupt: "HDEL article:6 deleted deleted_by", want: []string{"article:6: is in deleted:, but its hash does not say so"}},
 		"deleted in its hash only":                 {corrupt: "HSET article:2 deleted 5 deleted_by user:x", want: []string{"article:2: is deleted, but in time:"}},
@@ -413,6 +417,7 @@ func TestCheckReportsArticlesInTheWrongPartition(t *testing.T) {
 	s.do("ZADD "+b+"time:", opened.Add(-3*week).Unix(), "article:4")
 	s.do("ZADD "+b+"score:", opened.Add(-3*week).Unix()+432, "article:4")
 	s.do("COPY " + a + "posted:zoe " + b + "posted:zoe")
+	s.do("COPY " + a + "host:example.com " + b + "host:example.com")
 	s.do("ZADD " + b + "top:d:20492 1 article:4")
 	s.do("SET " + b + "article: 2")
 	s.do("ZADD " + b + "cast:zoe:640 5 4")

@@ -13,14 +13,15 @@
 -- KEYS[10] voted:ID      set     the upvoters
 -- KEYS[11] downvoted:ID  set     the downvoters
 -- KEYS[12] link:DIGEST   string  the article that the link of ARGV[9] is reserved for; need not exist
--- KEYS[13] clock:        hash    fold pointer and peaks of the calendar, and the last hour with a front page
--- KEYS[14] top:h:HOUR    zset    articles by net votes, of the hour of posting
--- KEYS[15] top:d:DAY     zset    the same of the day
--- KEYS[16] top:m:MONTH   zset    the same of the 32 days
--- KEYS[17] front:        zset    the front pages of past hours
--- KEYS[18] best:         zset    the best rank of articles
--- KEYS[19] events:       stream  the change feed
--- KEYS[20...] three keys of the group interesting, then of each name in ARGV[4]; with group_top, then four of each
+-- KEYS[13] host:NAME     zset    the articles with links to the host of ARGV[9]; unused if it has no name
+-- KEYS[14] clock:        hash    fold pointer and peaks of the calendar, and the last hour with a front page
+-- KEYS[15] top:h:HOUR    zset    articles by net votes, of the hour of posting
+-- KEYS[16] top:d:DAY     zset    the same of the day
+-- KEYS[17] top:m:MONTH   zset    the same of the 32 days
+-- KEYS[18] front:        zset    the front pages of past hours
+-- KEYS[19] best:         zset    the best rank of articles
+-- KEYS[20] events:       stream  the change feed
+-- KEYS[21...] three keys of the group interesting, then of each name in ARGV[4]; with group_top, then four of each
 -- ARGV[1]  the article's member
 -- ARGV[2]  the actor's member
 -- ARGV[3]  1 if the actor is a moderator, who may delete the articles of others, else 0
@@ -29,7 +30,7 @@
 -- ARGV[6]  approximate maximum number of entries in the log
 -- ARGV[7]  now, Unix seconds; empty: the server's clock
 -- ARGV[8]  the member of the service that acts for ARGV[2], or empty
--- ARGV[9]  the article's link as the caller expects it, if the actor is the poster; empty: it has none
+-- ARGV[9]  the article's link as the caller expects it; empty: it has none
 -- ARGV[10] the reason for the log; may be empty
 -- ARGV[11] the features that are on, separated by spaces
 --
@@ -47,7 +48,7 @@ local article, times, scores, group_names = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local posted, deleted, log, changes, sizes = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local member, by, is_moderator = ARGV[1], ARGV[2], ARGV[3] == '1'
 local expected_groups, expected_poster, max_entries, now, via = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
-local voted, downvoted, link_record = KEYS[10], KEYS[11], KEYS[12]
+local voted, downvoted, link_record, host = KEYS[10], KEYS[11], KEYS[12], KEYS[13]
 local expected_link, reason, features = ARGV[9], ARGV[10], ARGV[11]
 
 local hash = redis.call('HMGET', article,
@@ -65,17 +66,17 @@ end
 
 if not hash[1] then return {'UNLISTED', poster, time} end
 local link, own = hash[9] or '', poster == by
-if hash[1] ~= expected_groups or poster ~= expected_poster or own and link ~= expected_link
-  or features ~= '' and not posted_in(KEYS[14], time) then
+if hash[1] ~= expected_groups or poster ~= expected_poster or link ~= expected_link
+  or features ~= '' and not posted_in(KEYS[15], time) then
   return {'STALE', hash[1], poster, link, time}
 end
 
 local names = words(expected_groups)
 table.insert(names, 1, 'interesting')
-local groups = groups_at(20, names, features)
+local groups = groups_at(21, names, features)
 for _, name in ipairs(names) do check_group(groups[name], member) end
-local calendars = calendars_at(13, groups, features)
-must_be_zset(group_names, sizes, posted, deleted)
+local calendars = calendars_at(14, groups, features)
+must_be_zset(group_names, sizes, posted, host, deleted)
 must_be_stream(log)
 local frees = false
 if own and link ~= '' then
@@ -85,16 +86,18 @@ if own and link ~= '' then
   local first = string.match(redis.call('GET', link_record) or '', '^(%S+) ')
   frees = alone and votes + 2 * downvotes == counted and first == member
 end
+if has_name(host) then must_be_allowed('ZREM', host) end
 if frees then must_be_allowed('SET', link_record) end
 must_be_allowed(publication(changes), changes, 'HSET', article, 'HINCRBY', article, 'ZREM', times, 'ZREM', scores,
   'ZREM', posted, 'ZADD', group_names, 'ZREM', group_names, 'ZADD', sizes, 'ZREM', sizes,
   'ZADD', deleted, 'XADD', log, 'HGETALL', article)
 for _, name in ipairs(names) do must_be_changeable(groups[name]) end
-local max_events = must_take_events(KEYS[19], features)
+local max_events = must_take_events(KEYS[20], features)
 
 now = now_or(now)
-keep_front(KEYS[13], KEYS[17], scores, features, now)
+keep_front(KEYS[14], KEYS[18], scores, features, now)
 for _, key in ipairs({times, scores, posted}) do redis.call('ZREM', key, member) end
+if has_name(host) then redis.call('ZREM', host, member) end
 for _, name in ipairs(names) do
   leave(groups[name], member)
   if name ~= 'interesting' then index_group(group_names, sizes, groups[name], name) end
@@ -106,6 +109,6 @@ if frees then redis.call('SET', link_record, member .. ' 0', 'KEEPTTL') end -- a
 log_moderation(log, max_entries, 'deleted', member, by, via, now, 'title', hash[8] or '', 'link', link, 'reason', reason)
 local revision = redis.call('HINCRBY', article, 'revision', 1)
 publish(changes, 'deleted', member, revision, votes, downvotes, score, expected_groups, now .. ' ' .. by)
-tell(KEYS[19], max_events, 'deleted', member, revision, votes, downvotes, score, by, '')
+tell(KEYS[20], max_events, 'deleted', member, revision, votes, downvotes, score, by, '')
 
 return {'OK', redis.call('HGETALL', article)}

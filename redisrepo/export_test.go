@@ -99,3 +99,13 @@ func (a Article) Comparable() Article {
 	a.recorded, a.unrecorded = false, false
 	return a
 }
+
+// ListHosts lists an article in the list of its host, as an upgrade does.
+func (r *Repo) ListHosts(ctx context.Context, id ArticleID) error {
+	p := r.partition(id)
+	links, err := r.readLinks(ctx, p, []string{id.String()})
+	if err != nil {
+		return err
+	}
+	return r.listHosts(ctx, p, links)
+}

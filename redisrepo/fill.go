@@ -230,17 +230,18 @@ func voterMembers(named []UserName, other, unnamed int) []any {
 func (f *Filling) putCall(rec *Record) (keys []string, args []any) {
 	p := f.r.partition(rec.ID)
 	keys = append(make([]string, 0, 32),
-		p.article(rec.ID),       // KEYS[1] article
-		p.ranking(ByTime),       // KEYS[2] times
-		p.ranking(ByScore),      // KEYS[3] scores
-		p.groups(),              // KEYS[4] group_names
-		p.posted(rec.Poster),    // KEYS[5] posted
-		p.deleted(),             // KEYS[6] deleted
-		p.changes(f.r.database), // KEYS[7] changes
-		p.sizes(),               // KEYS[8] sizes
+		p.article(rec.ID),        // KEYS[1] article
+		p.ranking(ByTime),        // KEYS[2] times
+		p.ranking(ByScore),       // KEYS[3] scores
+		p.groups(),               // KEYS[4] group_names
+		p.posted(rec.Poster),     // KEYS[5] posted
+		p.deleted(),              // KEYS[6] deleted
+		p.changes(f.r.database),  // KEYS[7] changes
+		p.sizes(),                // KEYS[8] sizes
+		p.host(HostOf(rec.Link)), // KEYS[9] host
 	)
 	posted := hourOf(rec.Time)
-	keys = rankingKeys(keys, p, posted) // KEYS[9] to [15]
+	keys = rankingKeys(keys, p, posted) // KEYS[10] to [16]
 	keys = groupKeys(groupKeys(keys, p, Interesting), p, rec.Groups...)
 	keys = f.r.groupTopKeys(keys, p, posted, rec.Groups...)
 	deleted := ""

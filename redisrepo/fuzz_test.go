@@ -94,6 +94,14 @@ func FuzzNormalizeLink(f *testing.F) {
 		if twice := redisrepo.NormalizeLink(scheme + "://" + once); twice != once {
 			t.Errorf("the normalized form of %q is %q, whose own is %q, want the same", link, once, twice)
 		}
+		if host := redisrepo.HostOf(link); host != "" {
+			if again, err := redisrepo.ParseHostName(string(host)); again != host || err != nil {
+				t.Errorf("the host of %q is %q, whose own name is %q, %v, want the same", link, host, again, err)
+			}
+			if strings.HasSuffix(string(host), ":") {
+				t.Errorf("the host of %q is %q, which would not be listed", link, host)
+			}
+		}
 	})
 }
 
@@ -115,6 +123,7 @@ func FuzzCursor(f *testing.F) {
 	lists := []redisrepo.Listing{
 		redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending), redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Ascending),
 		redisrepo.InGroup("go", redisrepo.ByScore, redisrepo.Descending), redisrepo.PostedBy("alice"),
+		redisrepo.LinkingTo("example.com"),
 	}
 	for _, l := range lists {
 		edges, _, err := repo.Walk(f.Context(), l, redisrepo.PageRequest{})

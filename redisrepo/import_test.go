@@ -71,7 +71,7 @@ func TestImportStoresArticles(t *testing.T) {
 			if got := s.positions("zoe", 30); tt.poster != "" && got != tt.poster {
 				t.Errorf("position of the poster = %s, want %s", got, tt.poster)
 			}
-			for _, l := range []redisrepo.Listing{best("go"), redisrepo.PostedBy("zoe"), redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending)} {
+			for _, l := range []redisrepo.Listing{best("go"), redisrepo.PostedBy("zoe"), redisrepo.LinkingTo("example.com"), redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending)} {
 				s.wantList(l, 30)
 			}
 			if listed := len(s.list(best("interesting"))) == 1; listed != tt.interesting {

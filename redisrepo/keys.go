@@ -12,6 +12,7 @@ const (
 	articlePrefix = "article:"
 	userPrefix    = "user:"
 	groupPrefix   = "group:"
+	hostPrefix    = "host:"
 )
 
 // Interesting is the name of the group that the scripts maintain: it holds the articles with at least
@@ -33,6 +34,7 @@ func (p partition) article(id ArticleID) string    { return string(p.appendArtic
 func (p partition) voted(id ArticleID) string      { return p.key("voted:", id.number()) }
 func (p partition) downvoted(id ArticleID) string  { return p.key("downvoted:", id.number()) }
 func (p partition) posted(poster UserName) string  { return p.key("posted:", string(poster)) }
+func (p partition) host(name HostName) string      { return p.key(hostPrefix, string(name)) }
 func (p partition) groups() string                 { return p.key("groups:") }
 func (p partition) sizes() string                  { return p.ranking(bySize) }
 func (p partition) deleted() string                { return p.key("deleted:") }

@@ -82,8 +82,8 @@ func (r *Repo) recordLinks(ctx context.Context, articles []linked) error {
 	})
 }
 
-// recordStoredLinks is recordLinks for articles whose hashes have the links.
-func (r *Repo) recordStoredLinks(ctx context.Context, p partition, members []string) error {
+// readLinks returns those of the articles of a partition that have links.
+func (r *Repo) readLinks(ctx context.Context, p partition, members []string) ([]linked, error) {
 	hashes := make([]*redis.SliceCmd, len(members))
 	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
 		for i, member := range members {
@@ -91,7 +91,7 @@ func (r *Repo) recordStoredLinks(ctx context.Context, p partition, members []str
 		}
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	articles := make([]linked, 0, len(members))
 	for i, member := range members {
@@ -101,7 +101,7 @@ func (r *Repo) recordStoredLinks(ctx context.Context, p partition, members []str
 			articles = append(articles, linked{id, link, cmp.Or(time, "0")})
 		}
 	}
-	return r.recordLinks(ctx, articles)
+	return articles, nil
 }
 
 // linksRead is the number of articles whose links an upgrade reads in one round trip.
@@ -114,8 +114,13 @@ func (r *Repo) indexGroupsAndLinks(ctx context.Context, p partition) error {
 	if err := r.indexAllGroups(ctx, p); err != nil {
 		return err
 	}
-	const doing = "recording all links"
-	sets := []string{p.ranking(ByTime), p.deleted()}
+	return r.eachLinked(ctx, p, "recording all links", []string{p.ranking(ByTime), p.deleted()}, func(articles []linked) error {
+		return r.recordLinks(ctx, articles)
+	})
+}
+
+// eachLinked calls handle with the articles in some sets that have links, and reports the progress.
+func (r *Repo) eachLinked(ctx context.Context, p partition, doing string, sets []string, handle func([]linked) error) error {
 	total, done := 0, 0
 	for _, set := range sets {
 		n, err := r.client.ZCard(ctx, set).Result()
@@ -129,7 +134,11 @@ func (r *Repo) indexGroupsAndLinks(ctx context.Context, p partition) error {
 			return walk(2, func(members []string) error {
 				done += len(members)
 				r.onProgress(doing, min(done, total), total)
-				return r.recordStoredLinks(ctx, p, members)
+				articles, err := r.readLinks(ctx, p, members)
+				if err != nil {
+					return err
+				}
+				return handle(articles)
 			}, func(cursor uint64) *redis.ScanCmd { return server.ZScan(impatient(ctx), set, cursor, "", linksRead) })
 		})
 		if err != nil {

@@ -11,12 +11,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Listing selects articles and their order. Make one with AllArticles, InGroup or PostedBy.
+// Listing selects articles and their order. Make one with AllArticles, InGroup, PostedBy or LinkingTo.
 type Listing struct {
 	order     Order
 	direction Direction
 	group     GroupName // empty: not limited to a group
 	poster    UserName  // empty: not limited to a poster
+	host      HostName  // empty: not limited to a host
 }
 
 // AllArticles lists all articles.
@@ -31,6 +32,12 @@ func InGroup(name GroupName, o Order, d Direction) Listing {
 // listed after its first vote or regrouping through this package.
 func PostedBy(user UserName) Listing {
 	return Listing{order: ByTime, direction: Descending, poster: user}
+}
+
+// LinkingTo lists the articles with links to a host, newest first. An article that a legacy client posted is listed after
+// its first vote, regrouping or deletion through this package.
+func LinkingTo(host HostName) Listing {
+	return Listing{order: ByTime, direction: Descending, host: host}
 }
 
 // List returns a page of a listing by its number, from 1. A nil size stands for Rules.PageSize. Articles with

@@ -103,7 +103,7 @@ func TestPartitionsListAsOne(t *testing.T) {
 					slices.SortFunc(articles, placedBy(order, direction))
 					lists := []redisrepo.Listing{redisrepo.AllArticles(order, direction), redisrepo.InGroup("all", order, direction)}
 					if order == redisrepo.ByTime && direction == redisrepo.Descending {
-						lists = append(lists, redisrepo.PostedBy("alice"))
+						lists = append(lists, redisrepo.PostedBy("alice"), redisrepo.LinkingTo("example.com"))
 					}
 					for _, l := range lists {
 						wantPages(s, l, articles, random)

@@ -129,6 +129,8 @@ func (l Listing) key(p partition) string {
 		return p.listing(l.order, l.group)
 	case l.poster != "":
 		return p.posted(l.poster)
+	case l.host != "":
+		return p.host(l.host)
 	default:
 		return p.ranking(l.order)
 	}

@@ -52,7 +52,7 @@ func parseCell(name string) cell {
 		} else {
 			c.content = notCopied // the listing of a group
 		}
-	case "posted", "deleted", "top", "cast", "best":
+	case "posted", "host", "deleted", "top", "cast", "best":
 		c.content, c.split = zsets, true
 	case "clock":
 		c.content, c.spread = hashes, true

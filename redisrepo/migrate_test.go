@@ -127,6 +127,7 @@ func (s *site) contents() string {
 	for i := range 3 {
 		walk(redisrepo.PostedBy(redisrepo.UserName(fmt.Sprint("user:", i))))
 	}
+	walk(redisrepo.LinkingTo("example.com"))
 	for i := range 20 {
 		name, err := s.AccountName(s.ctx, fmt.Sprint("account ", i), "unnamed")
 		session, sessionErr := s.Session(s.ctx, sessionDigest(i))
@@ -358,7 +359,7 @@ func TestMigrateRefusesWhatItWouldSpoil(t *testing.T) {
 		"fewer partitions":                {partitions: 2, refused: "the target: a site with 4 partitions cannot be copied to one with 2 partitions"},
 		"other rules":                     {rules: func(r *redisrepo.Rules) { r.VoteScore = 1 }, refused: "the original: vote_score is 432 in the data and 1 in the settings"},
 		"an earlier version":              {original: "HDEL {p11}meta: epoch", refused: "the original: {p11}meta: has no epoch: start this version"},
-		"a later version":                 {original: "HSET {p11}meta: layout 4", refused: "the original: {p11}meta:: the data has layout 4"},
+		"a later version":                 {original: "HSET {p11}meta: layout 5", refused: "the original: {p11}meta:: the data has layout 5"},
 		"an incomplete copy":              {original: "HSET meta: layout incomplete-copy", refused: "the original: this store holds an incomplete copy"},
 		"a replica":                       {original: "REPLICAOF 127.0.0.1 1", refused: "the original: it is a replica"},
 		"a member that is no article":     {original: "ZADD {p11}time: 1 x", refused: `time:: "x" is not an article: remove it`},

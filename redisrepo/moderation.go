@@ -115,8 +115,8 @@ func (r *Repo) moderate(ctx context.Context, doing string, script *redis.Script,
 			p.changes(r.database),      // KEYS[8] changes
 			p.sizes(),                  // KEYS[9] sizes
 		)
-		keys = append(append(keys, more...), p.link(linkDigest(e.link))) // KEYS[10] or [12] link_record
-		keys = rankingKeys(keys, p, e.posted)                            // KEYS[11] to [17], or from [13]
+		keys = append(append(keys, more...), p.link(linkDigest(e.link)), p.host(HostOf(e.link))) // KEYS[10] or [12] link_record, KEYS[11] or [13] host
+		keys = rankingKeys(keys, p, e.posted)                                                    // KEYS[12] to [18], or from [14]
 		keys = groupKeys(groupKeys(keys, p, Interesting), p, groupNames(e.groups)...)
 		keys = r.groupTopKeys(keys, p, e.posted, groupNames(e.groups)...)
 		return r.write(ctx, script, keys, args(e))

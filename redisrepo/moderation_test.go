@@ -18,7 +18,7 @@ func alice() redisrepo.Actor { return redisrepo.Actor{Name: "alice"} }
 
 // everywhere returns all listings that an article of alice in the groups go and x can be in.
 func everywhere() []redisrepo.Listing {
-	listings := []redisrepo.Listing{redisrepo.PostedBy("alice")}
+	listings := []redisrepo.Listing{redisrepo.PostedBy("alice"), redisrepo.LinkingTo("example.com")}
 	for _, order := range orders {
 		listings = append(listings, redisrepo.AllArticles(order, redisrepo.Descending))
 		for _, group := range []redisrepo.GroupName{"go", "x", "interesting"} {

@@ -75,6 +75,8 @@ func (l Listing) cursorList() string {
 		return name + " " + groupPrefix + string(l.group)
 	case l.poster != "":
 		return name + " " + l.poster.member()
+	case l.host != "":
+		return name + " " + hostPrefix + string(l.host)
 	default:
 		return name
 	}

@@ -82,7 +82,7 @@ func TestGroupsArePagedByName(t *testing.T) {
 
 // listings returns a listing of each kind.
 func listings() map[string]redisrepo.Listing {
-	all := map[string]redisrepo.Listing{"posted by alice": redisrepo.PostedBy("alice")}
+	all := map[string]redisrepo.Listing{"posted by alice": redisrepo.PostedBy("alice"), "on a host": redisrepo.LinkingTo("example.com")}
 	for _, order := range []redisrepo.Order{redisrepo.ByScore, redisrepo.ByTime} {
 		for _, direction := range []redisrepo.Direction{redisrepo.Descending, redisrepo.Ascending} {
 			all[fmt.Sprint("site ", order, direction)] = redisrepo.AllArticles(order, direction)

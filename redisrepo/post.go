@@ -247,20 +247,21 @@ func (r *Repo) firstVotes() int {
 func (r *Repo) postCall(id ArticleID, poster UserName, s submission, o postOptions) (keys []string, args []any) {
 	p := r.partition(id)
 	keys = append(make([]string, 0, 32),
-		p.article(id),         // KEYS[1] article
-		p.voted(id),           // KEYS[2] voted
-		p.downvoted(id),       // KEYS[3] downvoted
-		p.ranking(ByTime),     // KEYS[4] times
-		p.ranking(ByScore),    // KEYS[5] scores
-		p.groups(),            // KEYS[6] group_names
-		p.posted(poster),      // KEYS[7] posted
-		p.counter(),           // KEYS[8] counter
-		p.post(poster, o.key), // KEYS[9] record
-		p.changes(r.database), // KEYS[10] changes
-		p.link(o.link),        // KEYS[11] link_record
-		p.sizes(),             // KEYS[12] sizes
+		p.article(id),          // KEYS[1] article
+		p.voted(id),            // KEYS[2] voted
+		p.downvoted(id),        // KEYS[3] downvoted
+		p.ranking(ByTime),      // KEYS[4] times
+		p.ranking(ByScore),     // KEYS[5] scores
+		p.groups(),             // KEYS[6] group_names
+		p.posted(poster),       // KEYS[7] posted
+		p.counter(),            // KEYS[8] counter
+		p.post(poster, o.key),  // KEYS[9] record
+		p.changes(r.database),  // KEYS[10] changes
+		p.link(o.link),         // KEYS[11] link_record
+		p.sizes(),              // KEYS[12] sizes
+		p.host(HostOf(s.link)), // KEYS[13] host
 	)
-	keys = rankingKeys(keys, p, o.hour) // KEYS[13] to [19]
+	keys = rankingKeys(keys, p, o.hour) // KEYS[14] to [20]
 	keys = groupKeys(groupKeys(keys, p, Interesting), p, s.groups...)
 	keys = r.groupTopKeys(keys, p, o.hour, s.groups...)
 	if r.has("cast") {

@@ -13,14 +13,15 @@
 -- KEYS[10]  changes:       channel  on which the post is published
 -- KEYS[11]  link:DIGEST    string   the newest article with this link; unused if ARGV[19] is empty
 -- KEYS[12]  sizes:         zset     the names of all groups by negated number of articles
--- KEYS[13] clock:         hash     fold pointer and peaks of the calendar, and the last hour with a front page
--- KEYS[14] top:h:HOUR     zset     articles by net votes, of the hour of posting
--- KEYS[15] top:d:DAY      zset     the same of the day
--- KEYS[16] top:m:MONTH    zset     the same of the 32 days
--- KEYS[17] front:         zset     the front pages of past hours
--- KEYS[18] best:          zset     the best rank of articles
--- KEYS[19] events:        stream   the change feed
--- KEYS[20...] three keys of the group interesting, then of each name in ARGV[14]; with group_top, then four of each; with
+-- KEYS[13] host:NAME       zset     the articles with links to the same host; unused if it has no name
+-- KEYS[14] clock:         hash     fold pointer and peaks of the calendar, and the last hour with a front page
+-- KEYS[15] top:h:HOUR     zset     articles by net votes, of the hour of posting
+-- KEYS[16] top:d:DAY      zset     the same of the day
+-- KEYS[17] top:m:MONTH    zset     the same of the 32 days
+-- KEYS[18] front:         zset     the front pages of past hours
+-- KEYS[19] best:          zset     the best rank of articles
+-- KEYS[20] events:        stream   the change feed
+-- KEYS[21...] three keys of the group interesting, then of each name in ARGV[14]; with group_top, then four of each; with
 --           cast, then cast:USER:MONTH, a zset: what the poster voted on among the articles of that month
 -- ARGV[1]   the article's member
 -- ARGV[2]   its number among those that KEYS[8] gives out
@@ -57,7 +58,7 @@
 local article, voted, downvoted = KEYS[1], KEYS[2], KEYS[3]
 local times, scores, group_names = KEYS[4], KEYS[5], KEYS[6]
 local posted, counter, record = KEYS[7], KEYS[8], KEYS[9]
-local changes, link_record, sizes = KEYS[10], KEYS[11], KEYS[12]
+local changes, link_record, sizes, host = KEYS[10], KEYS[11], KEYS[12], KEYS[13]
 local member, number, poster = ARGV[1], ARGV[2], ARGV[3]
 local title, link, text, posted_at = ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local votes, counted, ranking = tonumber(ARGV[8]), ARGV[9] == '1', ARGV[10]
@@ -83,13 +84,13 @@ if reserved then
 end
 
 local time = posted_at ~= '' and posted_at or now
-if features ~= '' and not posted_in(KEYS[14], time) then return {'STALE', '', '', '', time} end
+if features ~= '' and not posted_in(KEYS[15], time) then return {'STALE', '', '', '', time} end
 
 local names = words(group_text)
-local groups = groups_at(20, {'interesting', unpack(names)}, features)
+local groups = groups_at(21, {'interesting', unpack(names)}, features)
 for _, group in pairs(groups) do check_group(group, member) end
-local calendars = calendars_at(13, groups, features)
-must_be_zset(times, scores, group_names, sizes, posted)
+local calendars = calendars_at(14, groups, features)
+must_be_zset(times, scores, group_names, sizes, posted, host)
 if history then must_be_zset(KEYS[#KEYS]) end
 local last = whole(redis.call('GET', counter) or '0')
 if not last then return redis.error_reply('CORRUPT counter of articles') end
@@ -97,11 +98,12 @@ if not last then return redis.error_reply('CORRUPT counter of articles') end
 must_be_allowed(publication(changes), changes, 'HSET', article, 'UNLINK', voted, 'SADD', voted, 'EXPIRE', voted,
   'UNLINK', downvoted, 'SADD', downvoted, 'EXPIRE', downvoted, 'ZADD', times, 'ZADD', scores, 'ZADD', posted,
   'ZADD', group_names, 'ZADD', sizes, 'SET', counter, 'ZSCORE', scores, 'HGETALL', article)
+if has_name(host) then must_be_allowed('ZADD', host) end
 if digest ~= '' then must_be_allowed('SET', record) end
 if history then must_be_allowed('ZADD', KEYS[#KEYS], 'EXPIRE', KEYS[#KEYS]) end
 if reserved then must_be_allowed('SET', link_record) end
 for _, group in pairs(groups) do must_be_changeable(group) end
-local max_events = kind == 'posted' and must_take_events(KEYS[19], features) -- imports are not in the feed
+local max_events = kind == 'posted' and must_take_events(KEYS[20], features) -- imports are not in the feed
 
 -- Voters are stored only while voting is open. All but the poster are placeholders. Before the article exists,
 -- the sets have no other members than those that voters.lua added.
@@ -112,7 +114,7 @@ if counted and votes > 0 then placeholders = votes - 1 end
 if prepared and kept >= margin
   and (redis.call('SCARD', set) ~= placeholders or redis.call('SCARD', other) > 0) then return {'UNPREPARED'} end
 
-keep_front(KEYS[13], KEYS[17], scores, features, now)
+keep_front(KEYS[14], KEYS[18], scores, features, now)
 if kept < margin or not prepared then redis.call('UNLINK', voted, downvoted) end
 redis.call('HSET', article, 'title', title, 'link', link, 'poster', poster, 'time', time,
   'votes', votes, 'downvotes', math.max(0, -votes), 'groups', group_text, 'revision', 1)
@@ -136,6 +138,7 @@ end
 redis.call('ZADD', times, time, member)
 redis.call('ZADD', scores, tonumber(time) + worth(ranking, votes), member)
 redis.call('ZADD', posted, time, member)
+if has_name(host) then redis.call('ZADD', host, time, member) end
 local score = redis.call('ZSCORE', scores, member)
 for _, name in ipairs(names) do
   enter(groups[name], member, score, time)
@@ -147,7 +150,7 @@ if last < tonumber(number) then redis.call('SET', counter, number) end
 if digest ~= '' then redis.call('SET', record, member .. ' ' .. digest, 'EX', record_ttl) end
 if reserved then redis.call('SET', link_record, member .. ' ' .. time) end
 publish(changes, kind, member, 1, votes, math.max(0, -votes), score, group_text)
-tell(KEYS[19], max_events, 'posted', member, 1, votes, math.max(0, -votes), score, poster, group_text)
+tell(KEYS[20], max_events, 'posted', member, 1, votes, math.max(0, -votes), score, poster, group_text)
 
 local folded = calendars[1] and calendars[1].folded
 for _, calendar in ipairs(calendars) do

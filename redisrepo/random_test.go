@@ -87,7 +87,7 @@ func (w *walk) step() {
 		if w.IntN(4) == 0 {
 			groups = append(groups, states[w.IntN(2)])
 		}
-		link := fmt.Sprint("https://example.com/", w.IntN(60))
+		link := walkLink(w.IntN(60))
 		first := w.oracle.first(link)
 		a, err := repo.PostAs(w.ctx, by, redisrepo.Draft{Title: "title", Link: &link, Groups: groups})
 		if refused := reservedFor(by, "groups", groups); refused != "" {
@@ -285,6 +285,11 @@ func (w *walk) wantArticle(a *redisrepo.Article, t *article) {
 	}
 }
 
+// walkHosts are the hosts of the links that a walk posts.
+var walkHosts = []string{"example.com", "b.example:8080", "xn--bcher-kva.example"}
+
+func walkLink(i int) string { return fmt.Sprint("https://", walkHosts[i%len(walkHosts)], "/", i) }
+
 // compare compares everything that can be read with the oracle.
 func (w *walk) compare() {
 	w.t.Helper()
@@ -303,6 +308,10 @@ func (w *walk) compare() {
 	for _, user := range users {
 		want := w.oracle.list(redisrepo.ByTime, redisrepo.Descending, func(t *article) bool { return t.poster == user })
 		w.comparePages(redisrepo.PostedBy(user), want)
+	}
+	for _, host := range walkHosts {
+		want := w.oracle.list(redisrepo.ByTime, redisrepo.Descending, func(t *article) bool { return strings.HasPrefix(t.link, "https://"+host+"/") })
+		w.comparePages(redisrepo.LinkingTo(redisrepo.HostName(host)), want)
 	}
 
 	var want []string
@@ -337,7 +346,7 @@ func (w *walk) compare() {
 		w.wantGroups(redisrepo.ByArticleCount, prefix, 1+w.IntN(4), sizes)
 	}
 	for i := range 60 {
-		link := fmt.Sprint("https://example.com/", i)
+		link := walkLink(i)
 		w.wantNewest(strings.Replace(link, "//", "//www.", 1), w.oracle.newest(link))
 	}
 	w.compareArticles()

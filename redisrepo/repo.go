@@ -28,6 +28,7 @@
 //	groups:          zset    names of the non-empty groups, for listing them by name
 //	sizes:           zset    the same names by negated number of articles, for listing the largest first
 //	posted:<name>    zset    article:<n> of the user's articles, by posting time
+//	host:<name>      zset    article:<n> of the articles with links to the host, by posting time
 //	cast:<name>:<m>  zset    n, or -n for a downvote, of the articles of month m (32 days) that the user
 //	                         voted on, by the time of the vote; 0 if the oldest of more than 10,000 were
 //	                         dropped; expires VoteHistory after the last vote that can be cast
@@ -110,7 +111,7 @@ import (
 )
 
 // LayoutVersion is the version of the keys above, as meta: records it. A new one needs an upgrade: see upgrades.
-const LayoutVersion = "3"
+const LayoutVersion = "4"
 
 // groupsCacheSize is the number of articles whose groups a Repo caches.
 const groupsCacheSize = 10_000

@@ -54,7 +54,7 @@ func (p partition) keysOf(database int) map[string][]string {
 	return map[string][]string{
 		"hash":    {p.article(0), p.history(0), p.audit(0), p.meta(), p.clock(""), p.clock(reserved)},
 		"set":     {p.voted(0), p.downvoted(0), p.group(reserved)},
-		"zset":    append([]string{p.ranking(ByTime), p.ranking(ByScore), p.groups(), p.sizes(), p.posted(reserved), p.deleted(), p.front(), p.best()}, append(tops, listings...)...),
+		"zset":    append([]string{p.ranking(ByTime), p.ranking(ByScore), p.groups(), p.sizes(), p.posted(reserved), p.host(reserved), p.deleted(), p.front(), p.best()}, append(tops, listings...)...),
 		"listing": listings,
 		"string":  {p.counter(), p.post(reserved, reserved), p.link(reserved), p.document("///"), p.rate(Subject{rule: reserved, user: reserved})},
 		"claim":   {p.post(reserved, reserved)},

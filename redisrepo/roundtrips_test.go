@@ -90,6 +90,7 @@ func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
 		"the moderation log":               {call: func(s setup) { _ = s.log() }, want: calls{1, 1, "xrevrange"}},
 		"a listing":                        {call: func(s setup) { s.list(redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending)) }, want: calls{1, 1, "zrange"}},
 		"a listing of a group":             {call: func(s setup) { s.list(best("a")) }, want: calls{1, 1, "evalsha"}},
+		"a listing of a host's articles":   {call: func(s setup) { s.list(redisrepo.LinkingTo("example.com")) }, want: calls{1, 1, "zrange"}},
 		"a listing of a user's articles":   {call: func(s setup) { s.list(redisrepo.PostedBy("alice")) }, want: calls{1, 1, "zrange"}},
 		"a ranking":                        {before: func(s setup) { s.ranking(redisrepo.RankQuery{}) }, call: func(s setup) { s.ranking(redisrepo.RankQuery{}) }, want: calls{1, 1, "evalsha"}},
 		"articles":                         {call: func(s setup) { s.ArticlesByID(s.ctx, ids(s)) }, want: calls{1, 4, "hgetall hgetall hgetall hgetall"}},

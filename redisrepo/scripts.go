@@ -37,6 +37,7 @@ var (
 	putScript      = script("put.lua")
 	sizeScript     = script("size.lua")
 	linkScript     = script("link.lua")
+	hostsScript    = script("hosts.lua")
 	buildScript    = script("build.lua")
 	layoutScript   = script("layout.lua")
 

@@ -120,6 +120,11 @@ local function must_be_zset(...)
   for _, key in ipairs({...}) do redis.call('ZCARD', key) end
 end
 
+-- has_name reports whether a key such as host:NAME has a name: an article without a link has no host.
+local function has_name(key)
+  return string.sub(key, -1) ~= ':'
+end
+
 -- must_be_stream is must_be_zset for a stream.
 local function must_be_stream(key)
   redis.call('XLEN', key)

@@ -23,6 +23,7 @@ var upgrades = []upgrade{
 	{"looking for the groups of legacy clients", (*Repo).indexLegacyGroups},
 	{"counting the articles of groups, and recording all links", (*Repo).indexGroupsAndLinks},
 	{"making room for the calendar, users' votes, front pages and events", (*Repo).markFeatures},
+	{"listing the articles of hosts", (*Repo).indexHosts},
 }
 
 // lastLayout is the layout that this program needs.

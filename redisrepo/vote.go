@@ -182,7 +182,7 @@ func (r *Repo) runWithGroups(ctx context.Context, id ArticleID, poster string, c
 			e = expected{placement{answer.text(1), hourOfText(answer.text(4))}, answer.text(2), answer.text(3), true}
 		case "UNLISTED":
 			e.poster, e.posted, e.told = answer.text(1), hourOfText(answer.text(2)), true
-			if e.groups, err = r.adopt(ctx, id, e.poster, e.posted); err != nil {
+			if e.groups, e.link, err = r.adopt(ctx, id, e.poster, e.posted); err != nil {
 				return nil, err
 			}
 		default:
@@ -192,13 +192,23 @@ func (r *Repo) runWithGroups(ctx context.Context, id ArticleID, poster string, c
 	return nil, fmt.Errorf("%w: %w", ErrUnavailable, errGroupsKeepChanging)
 }
 
-// adopt completes an article that only legacy clients wrote, unless it changes meanwhile, and returns its groups.
-func (r *Repo) adopt(ctx context.Context, id ArticleID, poster string, posted hour) (groups string, err error) {
+// adopt completes an article that only legacy clients wrote, unless it changes meanwhile, and returns its groups and link.
+func (r *Repo) adopt(ctx context.Context, id ArticleID, poster string, posted hour) (groups, link string, err error) {
 	groups, err = r.findGroups(ctx, id)
 	if err != nil {
-		return "", fmt.Errorf("find its groups: %w", err)
+		return "", "", fmt.Errorf("find its groups: %w", err)
 	}
 	p := r.partition(id)
+	links, err := r.readLinks(ctx, p, []string{id.String()})
+	if err == nil {
+		err = r.recordLinks(ctx, links) // first: nothing would repeat it
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("record its link: %w", err)
+	}
+	for _, a := range links {
+		link = a.link
+	}
 	keys := append(make([]string, 0, 20),
 		p.article(id),            // KEYS[1] article
 		p.voted(id),              // KEYS[2] voted
@@ -206,16 +216,14 @@ func (r *Repo) adopt(ctx context.Context, id ArticleID, poster string, posted ho
 		p.posted(userOf(poster)), // KEYS[4] posted
 		p.groups(),               // KEYS[5] group_names
 		p.sizes(),                // KEYS[6] sizes
+		p.host(HostOf(link)),     // KEYS[7] host
 	)
-	keys = rankingKeys(keys, p, posted) // KEYS[7] to [13]
+	keys = rankingKeys(keys, p, posted) // KEYS[8] to [14]
 	names := groupNames(groups)
 	for _, name := range names {
-		keys = append(keys, p.group(name)) // KEYS[14...]
+		keys = append(keys, p.group(name)) // KEYS[15...]
 	}
 	keys = r.groupTopKeys(keys, p, posted, names...)
-	if err := r.recordStoredLinks(ctx, p, []string{id.String()}); err != nil { // first: nothing would repeat it
-		return "", fmt.Errorf("record its link: %w", err)
-	}
 	_, err = r.write(ctx, adoptScript, keys, []any{
 		id.String(),                   // ARGV[1] member
 		groups,                        // ARGV[2] groups
@@ -225,7 +233,7 @@ func (r *Repo) adopt(ctx context.Context, id ArticleID, poster string, posted ho
 		r.scriptNow(),                 // ARGV[6] now
 		r.on,                          // ARGV[7] features
 	})
-	return groups, err
+	return groups, link, err
 }
 
 func noArticle(id ArticleID) Refusal {

@@ -1,0 +1,83 @@
+package redisrepo
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// HostName is the name of a host to which articles link, such as go.dev, as normalizeAuthority writes it: in lower case and
+// in Punycode, without www. before it. It has the port, unless that is 80 or 443.
+type HostName string
+
+// Host is a host to which articles may link. Every valid name is a host; most have no articles.
+type Host struct{ Name HostName }
+
+// ID is the host's global id, such as host:go.dev.
+func (h *Host) ID() string { return hostPrefix + string(h.Name) }
+
+// Host returns the host of the article's link, nil without one.
+func (a *Article) Host() *Host {
+	if a.Link == nil {
+		return nil
+	}
+	if name := HostOf(*a.Link); name != "" {
+		return &Host{Name: name}
+	}
+	return nil
+}
+
+// HostOf returns the host of a link, empty if it is not an http or https URL with one. A change of the names needs an
+// upgrade of the layout, since keys have them.
+func HostOf(link string) HostName {
+	if !isWebLink(link, importRules.isControl) {
+		return ""
+	}
+	_, authority, _ := strings.Cut(link, "://")
+	if end := strings.IndexAny(authority, "/?#"); end >= 0 {
+		authority = authority[:end]
+	}
+	name := normalizeAuthority("", authority[strings.LastIndexByte(authority, '@')+1:])
+	if strings.HasPrefix(name, ":") {
+		return "" // of dots alone
+	}
+	return HostName(strings.TrimSuffix(strings.TrimSuffix(name, ":80"), ":443"))
+}
+
+// ParseHostName returns the normalized form of a host's name, with or without a port. The Refusal is Invalid.
+func ParseHostName(s string) (HostName, error) {
+	name := HostOf("https://" + s)
+	if name == "" || len(s) > maxLink || strings.ContainsAny(s, "/?#@") {
+		return "", refuse(Invalid, "", "%s is not the name of a host: names look like go.dev", shown(s))
+	}
+	return name, nil
+}
+
+// listHosts lists articles of a partition by the hosts of their links.
+func (r *Repo) listHosts(ctx context.Context, p partition, articles []linked) error {
+	var keys []string
+	var members []any
+	for _, a := range articles {
+		if name := HostOf(a.link); name != "" {
+			keys, members = append(keys, p.host(name)), append(members, a.id.String())
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	return r.pipeline(r.confirmed(ctx), func(pipe redis.Pipeliner) {
+		for some := range slices.Chunk(keys, linksTogether) {
+			hostsScript.EvalSha(ctx, pipe, append([]string{p.ranking(ByTime)}, some...), members[:len(some)]...)
+			members = members[len(some):]
+		}
+	})
+}
+
+// indexHosts is the upgrade from layout 3, which had no lists of the articles of a host.
+func (r *Repo) indexHosts(ctx context.Context, p partition) error {
+	return r.eachLinked(ctx, p, "listing the articles of hosts", []string{p.ranking(ByTime)}, func(articles []linked) error {
+		return r.listHosts(ctx, p, articles)
+	})
+}

@@ -1,0 +1,234 @@
+package redisrepo_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"frontpage/redisrepo"
+)
+
+// The tests of the site read the same table.
+func TestHostsOfLinks(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("testdata/hosts.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hosts := map[string]string{}
+	if err := json.Unmarshal(text, &hosts); err != nil || len(hosts) < 20 {
+		t.Fatalf("%d hosts, %v", len(hosts), err)
+	}
+	for _, none := range []string{"", "go.dev", "ftp://go.dev/", "https://", "https://./", "https://.:8080/", "https://a b.example/", "mailto:a@go.dev", "javascript:alert(1)"} {
+		hosts[none] = ""
+	}
+	for link, want := range hosts {
+		if got := redisrepo.HostOf(link); string(got) != want {
+			t.Errorf("the host of %q is %q, want %q", link, got, want)
+		}
+	}
+}
+
+func TestNamesOfHostsAreNormalized(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]redisrepo.HostName{
+		"go.dev": "go.dev", "WWW.Go.dev.": "go.dev", "bücher.example": "xn--bcher-kva.example", "go.dev:443": "go.dev", "a.example:81": "a.example:81", "[::0]": "[::]",
+	} {
+		if got, err := redisrepo.ParseHostName(given); got != want || err != nil {
+			t.Errorf("ParseHostName(%q) = %q, %v, want %q", given, got, err, want)
+		}
+	}
+	for _, bad := range []string{"", " ", ".", ":80", "a b", "go.dev/", "go.dev?", "go.dev#", "me@go.dev", "https://go.dev", "a:b", "go.dev\n", strings.Repeat("a", 2001)} {
+		_, err := redisrepo.ParseHostName(bad)
+		wantRefused(t, err, "INVALID")
+	}
+}
+
+// Each way to store, remove and restore an article keeps the list of its host.
+func TestHostsListTheirArticles(t *testing.T) {
+	t.Parallel()
+	for _, tags := range layouts {
+		t.Run(fmt.Sprint(tags), func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+			ids := make([]redisrepo.ArticleID, 6)
+			for i, link := range []string{"https://www.a.example/1", "http://A.example:80/2", "https://b.example/3", "https://a.example:81/4", "https://a.example/5", ""} {
+				a, err := s.Post(s.ctx, "alice", redisrepo.Draft{Title: "t", Link: &link, Text: new("x")})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if host := a.Host(); (host == nil) != (link == "") || host != nil && host.Name != redisrepo.HostOf(link) {
+					t.Errorf("the host of %q is %v", link, host)
+				}
+				ids[i] = a.ID
+				s.clock.advance(time.Minute)
+			}
+			b, port := redisrepo.LinkingTo("b.example"), redisrepo.LinkingTo("a.example:81")
+			wantHosts := func(a ...redisrepo.ArticleID) {
+				t.Helper()
+				s.wantList(redisrepo.LinkingTo("a.example"), a...)
+				s.wantList(b, ids[2])
+				s.wantList(port, ids[3])
+				if n, err := s.Count(s.ctx, redisrepo.LinkingTo("a.example")); err != nil || n != len(a) {
+					t.Errorf("Count = %d, %v, want %d", n, err, len(a))
+				}
+				s.wantClean()
+			}
+			wantHosts(ids[4], ids[1], ids[0])
+			if keys := s.raw.Keys(s.ctx, "*host:").Val(); len(keys) > 0 {
+				t.Errorf("an article without a link is in %q", keys)
+			}
+			if _, err := s.Edit(s.ctx, ids[0], alice(), redisrepo.Edit{Title: new("other"), Groups: []string{"go"}}); err != nil {
+				t.Fatal(err)
+			}
+			wantHosts(ids[4], ids[1], ids[0])
+			for _, by := range []redisrepo.Actor{alice(), moderator} {
+				s.delete(ids[1], by)
+				wantHosts(ids[4], ids[0])
+				s.delete(ids[5], by)
+				s.undelete(ids[5])
+				s.undelete(ids[1])
+				wantHosts(ids[4], ids[1], ids[0])
+			}
+			s.wantList(redisrepo.LinkingTo("c.example"))
+		})
+	}
+}
+
+func TestConcurrentWritesKeepTheListsOfHosts(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	var last [40]redisrepo.ArticleID
+	together(len(last), func(i int) {
+		for n := range 6 {
+			a, err := s.Post(s.ctx, "alice", linked(fmt.Sprintf("https://h%d.example/%d/%d", n%2, i, n)))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if n < 4 {
+				last[i] = a.ID
+			}
+			if _, err = s.Delete(s.ctx, a.ID, moderator); err == nil && n%3 > 0 {
+				_, err = s.Undelete(s.ctx, a.ID, moderator)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for host, want := range map[redisrepo.HostName]int{"h0.example": 80, "h1.example": 80} { // all but the first and the fourth of each
+		if n, err := s.Count(s.ctx, redisrepo.LinkingTo(host)); err != nil || n != want {
+			t.Errorf("%s has %d articles, %v, want %d", host, n, err, want)
+		}
+	}
+	s.wantClean()
+}
+
+// The site lists an article of a legacy client with its first write.
+func TestLegacyArticlesJoinTheListsOfHosts(t *testing.T) {
+	t.Parallel()
+	for name, write := range map[string]func(*site){
+		"a vote":       func(s *site) { s.vote(1, "bob", up) },
+		"a regrouping": func(s *site) { s.regroup(s.article(1), []string{"go"}, nil) },
+		"a deletion":   func(s *site) { s.delete(1, moderator); s.undelete(1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, nil, one)
+			bookPost(s, "user:alice")
+			s.wantList(redisrepo.LinkingTo("book.example"))
+			write(s)
+			s.wantList(redisrepo.LinkingTo("book.example"), 1)
+			s.delete(1, moderator)
+			s.wantList(redisrepo.LinkingTo("book.example"))
+			s.wantClean()
+		})
+	}
+}
+
+// A site of layout 3 has no lists of hosts. The upgrade makes them, however often it is interrupted, and beside another
+// process that has upgraded the partition and deletes articles.
+func TestUpgradeListsTheArticlesOfHosts(t *testing.T) {
+	t.Parallel()
+	for _, tags := range layouts {
+		t.Run(fmt.Sprint(tags), func(t *testing.T) {
+			t.Parallel()
+			partitions := redisrepo.WithPartitions(len(tags))
+			s := newSite(t, nil, partitions)
+			var imported []redisrepo.Imported
+			for i := range 2500 { // in several round trips, and in several calls of the script
+				a := old(redisrepo.ArticleID(1+i), time.Duration(i)*time.Hour, 1)
+				a.Draft.Link = new(fmt.Sprintf("https://www.h%d.example/%d", i%3, i))
+				imported = append(imported, a)
+			}
+			s.imports(imported...)
+			s.delete(300, moderator)
+			_, err := s.Post(s.ctx, "alice", redisrepo.Draft{Title: "t", Text: new("x")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.imports(redisrepo.Imported{ID: 4000, Poster: "zoe", PostedAt: opened, Votes: 1, Draft: linked("https://h3.example/")})
+			want := s.dump()
+			var lost int
+			downgrade := func() {
+				for _, tag := range append(slices.Clone(tags), "") {
+					if s.raw.Exists(s.ctx, tag+"meta:").Val() == 1 {
+						s.do("HSET", tag+"meta:", "layout", 3)
+					}
+				}
+				for _, key := range s.raw.Keys(s.ctx, "*host:*").Val() {
+					s.do("DEL", key)
+					lost++
+				}
+			}
+			downgrade()
+			if got := len(s.violations()); lost < 4 || got < 2500 {
+				t.Errorf("Check reports %d articles, want all with links", got)
+			}
+			open := func(until int) error { // until the end of so many steps
+				ctx, stop := context.WithCancel(s.ctx)
+				defer stop()
+				progress := redisrepo.OnProgress(func(string, int, int) {
+					if until--; until == 0 {
+						stop()
+					}
+				})
+				_, err := redisrepo.New(ctx, s.server.Client, s.rules, redisrepo.WithClock(s.clock.now), partitions, progress)
+				return err
+			}
+			interrupted := 0
+			for open(2+interrupted) != nil {
+				if interrupted++; interrupted > 100 {
+					t.Fatal("the upgrade does not come to an end")
+				}
+			}
+			if interrupted == 0 {
+				t.Error("no start was interrupted")
+			}
+			if got := s.dump(); got != want {
+				t.Errorf("after the upgrade the store holds\n%s\nwant\n%s", got, want)
+			}
+			downgrade()
+			var errs [4]error
+			together(4, func(i int) { errs[i] = open(0) })
+			if err := errors.Join(errs[:]...); err != nil {
+				t.Error(err)
+			}
+			if got := s.dump(); got != want {
+				t.Errorf("after an upgrade by several processes the store holds\n%s\nwant\n%s", got, want)
+			}
+			s.delete(301, moderator)
+			if err := s.ListHosts(s.ctx, 301); err != nil { // of a process that has read it before
+				t.Error(err)
+			}
+			s.wantClean()
+		})
+	}
+}
