@@ -750,3 +750,42 @@ func TestPathsAreThoseOfTheRouter(t *testing.T) {
 		}
 	}
 }
+
+// Other articles of the same host are beside an article, at most five, the newest first.
+func TestArticlesOfTheSameHostAreBesideAnArticle(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	beside := func(number int) (titles []string) {
+		p := s.get(fmt.Sprint("/a/", number))
+		for _, section := range p.all("section", "class", "neighbours") {
+			if got := textOf(section); !strings.HasPrefix(got, "Also from go.dev") {
+				t.Errorf("/a/%d says %q, want that it is from go.dev", number, got)
+			}
+		}
+		for _, link := range p.all("a", "class", "title") {
+			titles = append(titles, textOf(link))
+		}
+		return titles
+	}
+	s.post("alice", "<b>0</b>", "https://www.go.dev/0", "")
+	s.post("alice", "A text", "", "x")
+	s.post("alice", "Another host", "https://blog.go.dev/", "")
+	for number := 1; number <= 3; number++ {
+		if got := beside(number); got != nil {
+			t.Errorf("beside article %d are %q, want none", number, got)
+		}
+	}
+	for i := 1; i <= 6; i++ {
+		s.post("alice", fmt.Sprint("title ", i), fmt.Sprintf("http://GO.dev:80/%d", i), "")
+	}
+	for number, want := range map[int]string{1: "[title 6 title 5 title 4 title 3 title 2]", 9: "[title 5 title 4 title 3 title 2 title 1]", 4: "[title 6 title 5 title 4 title 3 title 2]", 2: "[]"} {
+		if got := fmt.Sprint(beside(number)); got != want {
+			t.Errorf("beside article %d are %s, want %s", number, got, want)
+		}
+	}
+	s.Want("alice", `mutation { deleteArticle(input: {article: 8}) { deletedId } }`, `{"deleteArticle":{"deletedId":"article:8"}}`)
+	p := s.get("/a/9")
+	if got := textOf(p.all("section", "class", "neighbours")[0]); !strings.HasSuffix(got, "<b>0</b> go.dev 1 vote, 1 hour ago") || strings.Contains(got, "title 5") {
+		t.Errorf("after a deletion the section says %q", got)
+	}
+}

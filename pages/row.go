@@ -13,8 +13,9 @@ type row struct {
 }
 
 const (
-	// maxGroups is how many groups a row shows.
+	// maxGroups is how many groups a row shows, maxBeside how many others of the same host are beside an article.
 	maxGroups = 3
+	maxBeside = 5
 	day       = 24 * time.Hour
 )
 
@@ -39,6 +40,25 @@ func (r row) FirstGroups() []groupData {
 
 // MoreGroups is the number of groups that a row does not show.
 func (r row) MoreGroups() int { return max(len(r.Article.Groups)-maxGroups, 0) }
+
+// Beside are other articles with links to the same host.
+func (r row) Beside() (others []row) {
+	if r.Article.From == nil {
+		return nil
+	}
+	nodes := r.Article.From.Articles.Nodes
+	for i := range nodes {
+		if nodes[i].ID != r.Article.ID && len(others) < maxBeside {
+			others = append(others, row{Article: &nodes[i], Page: r.Page})
+		}
+	}
+	return others
+}
+
+// VotesAndAge says how many votes an article has, and how long ago it was posted.
+func (r row) VotesAndAge() string {
+	return r.Page.Site.Texts.Text("votesAndAge", "votes", r.Votes(), "time", r.Ago())
+}
 
 // Ago says how long ago the article was posted.
 func (r row) Ago() string { return r.Page.Site.Texts.Ago(r.Article.CreatedAt, r.Page.Now) }

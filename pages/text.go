@@ -7,27 +7,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/net/idna"
+	"frontpage/redisrepo"
 )
 
-// host returns the host of a link without "www.", such as go.dev; empty if a browser cannot follow the link.
-func host(link string) string {
-	u, err := url.Parse(link)
-	if err != nil || u.Host == "" {
-		return ""
-	}
-	name := strings.ToLower(u.Hostname())
-	if ascii, err := idna.Lookup.ToASCII(name); err == nil {
-		name = ascii
-	}
-	if strings.Contains(name, ":") {
-		name = "[" + name + "]"
-	}
-	if port := u.Port(); port != "" && port != map[string]string{"http": "80", "https": "443"}[u.Scheme] {
-		name += ":" + port
-	}
-	return strings.TrimPrefix(name, "www.")
-}
+// host returns the host of a link as the API names it, such as go.dev.
+func host(link string) string { return string(redisrepo.HostOf(link)) }
 
 // afterHost returns what follows the host in a link, as readers write it.
 func afterHost(link string) string {

@@ -119,6 +119,13 @@ type articleData struct {
 	ViewerVote    string
 	ViewerCanVote bool
 	EditedAt      *time.Time
+	From          *hostData `json:"host"`
+}
+
+// hostData is the host of an article's link.
+type hostData struct {
+	Name     string
+	Articles connection `json:"articlesConnection"`
 }
 
 type groupData struct{ Name string }

@@ -186,6 +186,22 @@ test("an article's page has what else is in its groups, and shares its address",
   expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(page.url());
 });
 
+test("an article's page has others of the same host", async ({ page, server }) => {
+  const link = "http://NEWS0.example.org:80/2";
+  const other = await server.post({ title: "Second from there", link });
+  await page.goto("/a/1");
+  const from = page.locator(".neighbours").filter({ hasText: "Also from news0.example.org" });
+  await expect(from.getByRole("listitem")).toHaveText(/^Second from there news0\.example\.org 1 vote, /);
+  await page.goto("/new");
+  await shown(page, other).locator("time").click(); // without the server's page
+  await expect(from.getByRole("listitem")).toHaveCount(1);
+  await from.getByRole("link", { name: "Pardon Snowden" }).click();
+  await expect(page).toHaveURL("/a/1");
+  await page.goto("/a/2");
+  await expect(page.locator(".standing")).toBeVisible();
+  await expect(page.getByText("Also from")).toHaveCount(0);
+});
+
 test("a user's page says when they first posted", async ({ page, server }) => {
   await server.post({ title: "Second" }, "user29");
   await page.goto("/u/user29");

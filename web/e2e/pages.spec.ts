@@ -15,6 +15,8 @@ const different = `id,title,link,votes,poster,posted_at,groups
 5,Voted down,https://example.net,-2,ben,${ago(2 * day)},go
 6,Closed,https://sub.example.co.uk:443/,7,ben,${ago(30 * day)},go
 7,Last year,https://example.com/,12,ben,${ago(400 * day)},go
+8,Of the same host,http://EXAMPLE.org:80/8,1,ada,${ago(5)},
+9,"Another, <i>of</i> the same host",https://example.org./9,2,ben,${ago(25 * 60)},
 `;
 
 /** The elements and texts of a part of the page. Links are as browsers follow them, without escapes. */
@@ -119,12 +121,14 @@ test.describe("with all kinds of articles", () => {
     watch.allowed.push(/site\.js/);
     const plain = await another("");
     await withoutScript(plain);
-    const parts = ".article > .card, .article > h1, .article > .facts, .article > .text, .article .votes";
-    for (const number of [1, 2, 3, 4, 5, 6, 7]) {
+    const parts =
+      ".article > .card, .article > h1, .article > .facts, .article > .text, .article .votes, .neighbours:has(bdi)";
+    for (const number of [1, 2, 3, 4, 5, 6, 7, 8, 9]) {
       await expect(async () => {
         await plain.goto(`/a/${number}`);
         const rendered = await tree(plain.locator(parts));
         expect(rendered.length).toBeGreaterThan(2);
+        expect(rendered.join("").includes("Also from")).toBe([1, 8, 9].includes(number));
         await page.goto(`/a/${number}`);
         await takenOver(page);
         expect(await tree(page.locator(parts))).toEqual(rendered);
@@ -183,7 +187,7 @@ test.describe("takeover", () => {
       ); // painted
       open();
       await expect(page.locator(".standing")).toBeVisible();
-      await expect(page.locator(".neighbours")).toBeVisible();
+      await expect(page.getByRole("heading", { name: "Also in many" })).toBeVisible();
       await takenOver(page);
       expect((await recorded(page)).shifts).toEqual([]);
     });

@@ -1,5 +1,6 @@
 import { useQuery } from "@urql/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { Beside } from "./beside";
 import { Article, type ArticleQuery } from "./gql";
 import { useLive } from "./live";
 import { useLater } from "./load";
@@ -7,7 +8,7 @@ import { useNow, usePage, useTitle } from "./page";
 import { useScroll, useVisit } from "./router";
 import { Groups, Posted } from "./row";
 import { Empty, Failed, Skeleton } from "./states";
-import { fill, texts } from "./strings";
+import { fill, filled, texts } from "./strings";
 import { host, links } from "./text";
 import { ago, closing, timeLeft } from "./time";
 import { Votes } from "./vote";
@@ -76,6 +77,14 @@ export function ArticlePage({ id }: { id: string }) {
       </p>
       <Actions data={data} now={now} />
       {article.text && <Text text={article.text} />}
+      {article.host && (
+        <Beside
+          heading={filled(texts.alsoFrom, { host: <bdi>{article.host.name}</bdi> })}
+          articles={article.host.articlesConnection.nodes}
+          except={article.id}
+          now={now}
+        />
+      )}
       <details class="explained">
         <summary>{texts.whyRank}</summary>
         <Why article={article} now={now} />

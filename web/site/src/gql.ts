@@ -118,6 +118,8 @@ export type UserErrorCode =
 
 export type RowFragment = { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> };
 
+export type BesideFragment = { id: string, number: number, title: string, link: string | null, votes: number, createdAt: string };
+
 export type PageFragment = { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } };
 
 export type FrameFragment = { site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { id: string, name: string } | null };
@@ -166,7 +168,7 @@ export type ArticleQueryVariables = Exact<{
 }>;
 
 
-export type ArticleQuery = { article: { text: string | null, viewerCanEdit: boolean, viewerCanDelete: boolean, id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { editWindow: number, voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { isModerator: boolean, id: string, name: string } | null };
+export type ArticleQuery = { article: { text: string | null, viewerCanEdit: boolean, viewerCanDelete: boolean, id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, host: { id: string, name: string, articlesConnection: { nodes: Array<{ id: string, number: number, title: string, link: string | null, votes: number, createdAt: string }> } } | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { editWindow: number, voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { isModerator: boolean, id: string, name: string } | null };
 
 export type VoteMutationVariables = Exact<{
   input: VoteInput;
@@ -229,6 +231,7 @@ export type ArticlePostedSubscriptionVariables = Exact<{
 export type ArticlePostedSubscription = { articlePosted: { id: string } };
 
 export const rowFragment = "fragment Row on Article{id number title link poster{id name}createdAt score votes upvotes downvotes isInteresting groups{id name}votingEndsAt viewerVote viewerCanVote revision editedAt deletedAt}";
+export const besideFragment = "fragment Beside on Article{id number title link votes createdAt}";
 export const pageFragment = "fragment Page on ArticleConnection{nodes{...Row}pageInfo{hasNextPage endCursor}totalCount}" + rowFragment;
 export const frameFragment = "fragment Frame on Query{site{rules{voteScore downvotes ranking rankCap halfLife}signIn signInURL explorer}viewer{id name}}";
 export const Start = ("query Start{...Frame}" + frameFragment) as unknown as TypedDocumentNode<StartQuery, StartQueryVariables>;
@@ -236,7 +239,7 @@ export const Articles = ("query Articles($order:ArticleOrder!$after:String){...F
 export const GroupArticles = ("query GroupArticles($name:String!$order:ArticleOrder!$after:String){...Frame group(name:$name){id articlesConnection(order:$order after:$after){...Page}}}" + pageFragment + frameFragment) as unknown as TypedDocumentNode<GroupArticlesQuery, GroupArticlesQueryVariables>;
 export const UserArticles = ("query UserArticles($name:String!$after:String){...Frame user(name:$name){id articlesConnection(after:$after){...Page}earliest:articlesConnection(last:1){nodes{id createdAt}}}}" + pageFragment + frameFragment) as unknown as TypedDocumentNode<UserArticlesQuery, UserArticlesQueryVariables>;
 export const Length = ("query Length($onSite:Boolean!$inGroup:Boolean!$group:String!){articlesConnection(first:1)@include(if:$onSite){totalCount}group(name:$group)@include(if:$inGroup){id articlesConnection(first:1){totalCount}}}") as unknown as TypedDocumentNode<LengthQuery, LengthQueryVariables>;
-export const Article = ("query Article($id:ID!){...Frame article(id:$id){...Row text viewerCanEdit viewerCanDelete}site{rules{editWindow}}viewer{isModerator}}" + rowFragment + frameFragment) as unknown as TypedDocumentNode<ArticleQuery, ArticleQueryVariables>;
+export const Article = ("query Article($id:ID!){...Frame article(id:$id){...Row text viewerCanEdit viewerCanDelete host{id name articlesConnection(first:6){nodes{...Beside}}}}site{rules{editWindow}}viewer{isModerator}}" + rowFragment + besideFragment + frameFragment) as unknown as TypedDocumentNode<ArticleQuery, ArticleQueryVariables>;
 export const Vote = ("mutation Vote($input:VoteInput!){vote(input:$input){article{id votes upvotes downvotes score isInteresting viewerVote viewerCanVote}userErrors{code message}}}") as unknown as TypedDocumentNode<VoteMutation, VoteMutationVariables>;
 export const Post = ("mutation Post($input:PostInput!){post(input:$input){article{id number}userErrors{code message field ...on DuplicateLinkError{articleId article{...Row}}}}}" + rowFragment) as unknown as TypedDocumentNode<PostMutation, PostMutationVariables>;
 export const Edit = ("mutation Edit($input:EditArticleInput!){editArticle(input:$input){article{...Row text viewerCanEdit}userErrors{code message}}}" + rowFragment) as unknown as TypedDocumentNode<EditMutation, EditMutationVariables>;

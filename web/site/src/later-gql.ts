@@ -4,7 +4,7 @@ type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 /** Internal type. DO NOT USE DIRECTLY. */
 export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
 import type { TypedDocumentNode } from "@graphql-typed-document-node/core";
-import { frameFragment, rowFragment } from "./gql";
+import { frameFragment, rowFragment, besideFragment } from "./gql";
 /** A user's vote on an article. */
 export type VoteDirection =
   /** An upvote. */
@@ -81,6 +81,8 @@ export type Span =
 
 export type RowFragment = { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> };
 
+export type BesideFragment = { id: string, number: number, title: string, link: string | null, votes: number, createdAt: string };
+
 export type FrameFragment = { site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { id: string, name: string } | null };
 
 export type GroupsQueryVariables = Exact<{
@@ -156,4 +158,4 @@ export const Votes = ("query Votes($direction:VoteDirection$after:String){viewer
 export const Lab = ("query Lab($by:RankBy!$span:Span){ranking(by:$by span:$span first:25){nodes{id number title link votes createdAt}totalCount}}") as unknown as TypedDocumentNode<LabQuery, LabQueryVariables>;
 export const Ranks = ("query Ranks{...Frame articles:articlesConnection(order:SCORE first:100){nodes{id}}}" + frameFragment) as unknown as TypedDocumentNode<RanksQuery, RanksQueryVariables>;
 export const Standing = ("query Standing($id:ID!){article(id:$id){id first:votesToReach(rank:1)tenth:votesToReach(rank:10)thirtieth:votesToReach(rank:30)bestRank{rank at}ranks(hours:168){at rank}}}") as unknown as TypedDocumentNode<StandingQuery, StandingQueryVariables>;
-export const Neighbours = ("query Neighbours($group:String!){group(name:$group){id articlesConnection(first:6){nodes{id number title link votes createdAt}}}}") as unknown as TypedDocumentNode<NeighboursQuery, NeighboursQueryVariables>;
+export const Neighbours = ("query Neighbours($group:String!){group(name:$group){id articlesConnection(first:6){nodes{...Beside}}}}" + besideFragment) as unknown as TypedDocumentNode<NeighboursQuery, NeighboursQueryVariables>;

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { host, links } from "./text";
 
@@ -14,6 +15,13 @@ test.each([
   ["https://☃.net/", "xn--n3h.net"], // punycode shows look-alike letters
 ])("host of %s is %s", (link, name) => {
   expect(host(link)).toBe(name);
+});
+
+// The table of the tests of redisrepo.HostOf.
+test("hosts are named as the API names them", () => {
+  const hosts: Record<string, string> = JSON.parse(readFileSync("../redisrepo/testdata/hosts.json", "utf8"));
+  expect(Object.keys(hosts).length).toBeGreaterThan(20);
+  for (const [link, name] of Object.entries(hosts)) expect([link, host(link)]).toEqual([link, name]);
 });
 
 // Links that net/url accepts and browsers reject: one such post must not break a list.

@@ -1,6 +1,10 @@
-/** Returns the host of a link without "www.", such as `go.dev`; empty if a browser cannot follow the link. */
+/** Returns the host of a link as the API names it, such as `go.dev`; empty if a browser cannot follow the link. */
 export function host(link: string): string {
-  return URL.canParse(link) ? new URL(link).host.replace(/^www\./, "") : "";
+  if (!URL.canParse(link)) return "";
+  return new URL(link).host
+    .replace(/\.+(?=$|:)/, "")
+    .replace(/:(80|443)$/, "")
+    .replace(/^(www\.)+(?=.*\.)/, "");
 }
 
 /** Splits plain text at web links. Every second element is a link, without trailing punctuation. */

@@ -1,0 +1,48 @@
+import type { ComponentChildren } from "preact";
+import type { BesideFragment } from "./gql";
+import { paths } from "./router";
+import { counted, fill, texts } from "./strings";
+import { host } from "./text";
+import { ago } from "./time";
+
+// Package pages renders the same on the server. Its tests compare them.
+
+const maxArticles = 5;
+
+interface BesideProps {
+  heading: ComponentChildren;
+  articles: BesideFragment[];
+  except: string; // id of the article whose page it is
+  now: number;
+}
+
+/** A list beside an article; nothing if it has no other articles. */
+export function Beside({ heading, articles, except, now }: BesideProps) {
+  const others = articles.filter(({ id }) => id !== except).slice(0, maxArticles);
+  if (others.length === 0) return null;
+  return (
+    <section class="neighbours">
+      <h2>{heading}</h2>
+      <ul>
+        {others.map(({ id, number, title, link, votes, createdAt }) => (
+          <li key={id}>
+            <a class="title" dir="auto" href={paths.article(number)}>
+              {title}
+            </a>{" "}
+            {link && (
+              <span class="host" dir="auto">
+                {host(link)}
+              </span>
+            )}{" "}
+            <span class="about">
+              {fill(texts.votesAndAge, {
+                votes: counted(votes, texts.votes),
+                time: ago(Date.parse(createdAt), now),
+              })}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
