@@ -22,6 +22,7 @@ func (s *server) kinds() map[string]func(*http.Request) (*page, error) {
 		"/g/{group}":     s.group("SCORE", ""),
 		"/g/{group}/new": s.group("TIME", "/new"),
 		"/u/{user}":      s.user,
+		"/from/{host}":   s.host,
 		"/a/{number}":    s.article,
 		"/top/{span}":    s.top,
 		"/groups":        s.groups,
@@ -106,6 +107,16 @@ func (s *server) user(req *http.Request) (*page, error) {
 		query: "UserArticles", variables: listVariables{Name: shown, After: after(req)}, canonical: path,
 		Kind: "user", Name: shown, Title: shown, Feeds: path, After: after(req),
 		fill: func(p *page) { p.named(p.data.User) },
+	}, err
+}
+
+func (s *server) host(req *http.Request) (*page, error) {
+	shown := strings.TrimSpace(req.PathValue("host"))
+	name, err := redisrepo.ParseHostName(shown)
+	return &page{
+		query: "HostArticles", variables: listVariables{Name: shown, After: after(req)}, canonical: "/from/" + feeds.Segment(string(name)), later: true,
+		Kind: "host", Name: shown, Title: shown, After: after(req),
+		fill: func(p *page) { p.named(p.data.Host) },
 	}, err
 }
 
@@ -202,7 +213,7 @@ func (p *page) next(cursor string) string {
 	return p.canonical + "?" + parameters.Encode()
 }
 
-// named sets what the page of a group or a user shows. Any name could be one: without articles, the status is 404. The
+// named sets what the page of a group, a user or a host shows. Any name could be one: without articles, the status is 404. The
 // group interesting is always there, and so is the viewer.
 func (p *page) named(l *listed) {
 	if l == nil {
@@ -210,7 +221,7 @@ func (p *page) named(l *listed) {
 	}
 	p.list(l.Articles)
 	p.About = p.Count("articles", p.Total) + " · " + p.Name
-	if p.Total == 0 && !p.IsInteresting() && (p.Kind == "group" || p.Viewer() != p.Name) {
+	if p.Total == 0 && !p.IsInteresting() && (p.Kind != "user" || p.Viewer() != p.Name) {
 		p.status = http.StatusNotFound
 	}
 }

@@ -194,6 +194,8 @@ func TestEachPageHasItsOwnHead(t *testing.T) {
 		{"/g/sea/new", "sea · Frontpage", "/g/sea/new", "2 articles · sea", "/g/sea/new"},
 		{"/u/alice", "alice · Frontpage", "/u/alice", "1 article · alice", "/u/alice"},
 		{"/u/bob%20o'neil%20", "bob o'neil · Frontpage", "/u/bob%20o%27neil", "1 article · bob o'neil", "/u/bob%20o%27neil"},
+		{"/from/example.com", "example.com · Frontpage", "/from/example.com", "1 article · example.com", ""},
+		{"/from/WWW.Example.com", "WWW.Example.com · Frontpage", "/from/example.com", "1 article · WWW.Example.com", ""},
 		{"/top/week", "Top of the last 7 days · Frontpage", "/top/week", "Top of the last 7 days", ""},
 		{"/groups", "Groups · Frontpage", "/groups", "Each group has its own ranking. The largest come first.", ""},
 		{"/past", "Past · Frontpage", "/past", "The front page of the site as it stood at each full hour.", ""},
@@ -281,7 +283,8 @@ func TestStatuses(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.post("alice", "Here", "", "text", "go")
-	s.post("alice", "Gone", "", "text", "go")
+	s.post("alice", "Gone", "https://gone.example/", "", "go")
+	s.post("alice", "There", "https://h.example/", "")
 	s.Want("alice", `mutation { deleteArticle(input: {article: 2}) { deletedId } }`, `{"deleteArticle":{"deletedId":"article:2"}}`)
 	for _, tt := range []struct {
 		path   string
@@ -300,9 +303,13 @@ func TestStatuses(t *testing.T) {
 		{"/u/alice", 200, "Here"},
 		{"/a/1", 200, "Here"},
 		{"/a/1%20", 200, "Here"},
+		{"/from/h.example", 200, "There"},
 
 		{"/a/2", 410, "Article not found"},
-		{"/a/3", 404, "Article not found"},
+		{"/a/4", 404, "Article not found"},
+		{"/from/gone.example", 404, "No articles yet"},
+		{"/from/alice", 404, "No articles yet"},
+		{"/from/a%20b", 404, "Page not found"},
 		{"/a/2147483647", 404, "Article not found"},
 		{"/g/nothing", 404, "No articles yet"},
 		{"/g/nothing/new", 404, "No articles yet"},
@@ -632,7 +639,7 @@ func TestPagesCostTheRoundTripsOfTheirQueries(t *testing.T) {
 	s.Want("alice", `mutation { deleteArticle(input: {article: 2}) { deletedId } }`, `{"deleteArticle":{"deletedId":"article:2"}}`)
 	s.StopListening()
 	for path, more := range map[string]int{
-		"/": 0, "/new": 0, "/g/go": 0, "/g/nothing": 0, "/u/alice": 0, "/u/unknown": 0, "/top/week": 0, "/groups": 0, "/a/1": 0, "/a/2": 1, "/a/99": 1,
+		"/": 0, "/new": 0, "/g/go": 0, "/g/nothing": 0, "/u/alice": 0, "/u/unknown": 0, "/from/none.example": 0, "/top/week": 0, "/groups": 0, "/a/1": 0, "/a/2": 1, "/a/99": 1,
 	} {
 		for _, header := range [][]string{nil, {"X-User-ID", "bob"}} {
 			request := s.get(path, header...).embedded().Request // loads the scripts
@@ -741,6 +748,13 @@ func TestPathsAreThoseOfTheRouter(t *testing.T) {
 	} {
 		if p := s.get(path); p.status != 200 || len(p.titles()) != 1 {
 			t.Errorf("%s: status %d with %q", path, p.status, p.titles())
+		}
+	}
+	s.post("alice", "There", "https://www.h.example/", "")
+	s.post("alice", "Local", "http://[::1]:81/", "")
+	for path, want := range map[string]string{"/from/h.example": "[There]", "/from/WWW.H.example.": "[There]", "/from/%5B::1%5D:81": "[Local]"} {
+		if p := s.get(path); p.status != 200 || fmt.Sprint(p.titles()) != want {
+			t.Errorf("%s: status %d with %q, want %s", path, p.status, p.titles(), want)
 		}
 	}
 	p := s.get("/")

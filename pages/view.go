@@ -33,7 +33,7 @@ type page struct {
 	Title   string // empty: the name of the site
 	About   string // description
 	Order   string // of a list
-	Name    string // of a group or a user, or the beginning of those in the list of groups
+	Name    string // of a group, a user or a host, or the beginning of those in the list of groups
 	Span    string
 	Feeds   string // path before the feeds
 	After   *string
@@ -75,6 +75,7 @@ type data struct {
 	Articles *connection `json:"articlesConnection"`
 	Group    *listed
 	User     *listed
+	Host     *listed
 	Ranking  *connection
 	Groups   struct {
 		Nodes []struct {
@@ -86,7 +87,7 @@ type data struct {
 	Article *articleData
 }
 
-// listed is a group or a user.
+// listed is a group, a user or a host.
 type listed struct {
 	Articles *connection `json:"articlesConnection"`
 }
@@ -299,6 +300,9 @@ func (p *page) GroupPath(name string) string { return "/g/" + feeds.Segment(name
 
 // UserPath is the path of a user's page.
 func (p *page) UserPath(name string) string { return "/u/" + feeds.Segment(name) }
+
+// HostPath is the path of the page of a host.
+func (p *page) HostPath(name string) string { return "/from/" + feeds.Segment(name) }
 
 // Path is the path of an article's page.
 func (a *articleData) Path() string { return "/a/" + strconv.Itoa(a.Number) }

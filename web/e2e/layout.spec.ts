@@ -195,6 +195,11 @@ test("an article's page has others of the same host", async ({ page, server }) =
   await page.goto("/new");
   await shown(page, other).locator("time").click(); // without the server's page
   await expect(from.getByRole("listitem")).toHaveCount(1);
+  await from.getByRole("link", { name: "news0.example.org" }).click();
+  await expect(page).toHaveURL("/from/news0.example.org");
+  await expect(page.locator(".heading")).toHaveText("news0.example.org2 articles, newest first.");
+  await expect(rows(page).locator(".title")).toHaveText(["Second from there", "Pardon Snowden"]);
+  await page.goBack();
   await from.getByRole("link", { name: "Pardon Snowden" }).click();
   await expect(page).toHaveURL("/a/1");
   await page.goto("/a/2");

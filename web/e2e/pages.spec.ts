@@ -97,6 +97,8 @@ test.describe("with all kinds of articles", () => {
     "/g/go/new",
     "/u/ben",
     "/top/all",
+    "/from/example.org",
+    "/from/none.example",
     "/groups",
     "/g/nothing",
     "/u/unknown",
@@ -122,7 +124,7 @@ test.describe("with all kinds of articles", () => {
     const plain = await another("");
     await withoutScript(plain);
     const parts =
-      ".article > .card, .article > h1, .article > .facts, .article > .text, .article .votes, .neighbours:has(bdi)";
+      '.article > .card, .article > h1, .article > .facts, .article > .text, .article .votes, .neighbours:has([href^="/from/"])';
     for (const number of [1, 2, 3, 4, 5, 6, 7, 8, 9]) {
       await expect(async () => {
         await plain.goto(`/a/${number}`);
@@ -146,6 +148,7 @@ test.describe("takeover", () => {
     ["/g/many", []],
     ["/u/ben", []],
     ["/top/all", []],
+    ["/from/example.org", []],
     ["/groups", []],
     ["/a/3", ["Neighbours", "Standing"]],
   ] as const) {

@@ -5,7 +5,7 @@ import { Article, type ArticleQuery } from "./gql";
 import { useLive } from "./live";
 import { useLater } from "./load";
 import { useNow, usePage, useTitle } from "./page";
-import { useScroll, useVisit } from "./router";
+import { paths, useScroll, useVisit } from "./router";
 import { Groups, Posted } from "./row";
 import { Empty, Failed, Skeleton } from "./states";
 import { fill, filled, texts } from "./strings";
@@ -79,7 +79,13 @@ export function ArticlePage({ id }: { id: string }) {
       {article.text && <Text text={article.text} />}
       {article.host && (
         <Beside
-          heading={filled(texts.alsoFrom, { host: <bdi>{article.host.name}</bdi> })}
+          heading={filled(texts.alsoFrom, {
+            host: (
+              <a dir="auto" href={paths.host(article.host.name)}>
+                {article.host.name}
+              </a>
+            ),
+          })}
           articles={article.host.articlesConnection.nodes}
           except={article.id}
           now={now}

@@ -1,3 +1,4 @@
+import { FromPage } from "./from";
 import { GroupsPage } from "./groups";
 import { LabPage } from "./lab";
 import { usePage } from "./page";
@@ -17,6 +18,8 @@ export { Standing } from "./standing";
 export function Page({ route }: { route: LaterRoute }) {
   const { site } = usePage();
   switch (route.page) {
+    case "from":
+      return <FromPage name={route.name} />;
     case "groups":
       return <GroupsPage />;
     case "lab":

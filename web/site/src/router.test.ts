@@ -12,6 +12,10 @@ test.each<[string, Route]>([
   ["/groups", { page: "groups" }],
   ["/submit", { page: "submit" }],
   ["/signin", { page: "signin" }],
+  ["/from/go.dev", { page: "from", name: "go.dev" }],
+  ["/from/%5B::1%5D:81", { page: "from", name: "[::1]:81" }],
+  ["/from", { page: "missing" }],
+  ["/from/go.dev/new", { page: "missing" }],
   ["/top/day", { page: "top", span: "DAY" }],
   ["/top/week", { page: "top", span: "WEEK" }],
   ["/top/month", { page: "top", span: "MONTH" }],
@@ -125,6 +129,7 @@ test.each(names)("links with the name %s lead to its page", (name) => {
 });
 
 test("links without a name lead to their page", () => {
+  expect(parse(paths.host("[::1]:81"))).toEqual({ page: "from", name: "[::1]:81" });
   expect(parse(paths.top("MONTH"))).toEqual({ page: "top", span: "MONTH" });
   expect(parse(paths.list("SCORE"))).toEqual(top());
   expect(parse(paths.list("TIME"))).toEqual(newest());

@@ -15,6 +15,7 @@ export type Route =
 /** A page of the second script. */
 export type LaterRoute =
   | { page: "groups" | "submit" | "signin" | "lab" }
+  | { page: "from"; name: string }
   | { page: "top"; span: Span }
   | { page: "past"; day?: string }
   | { page: "votes"; direction?: (typeof directions)[number] };
@@ -66,6 +67,8 @@ export function parse(path: string): Route {
         return isArticle(second) ? { page: "article", id: `article:${second}` } : { page: "missing" };
       case "u":
         return { page: "user", name: second };
+      case "from":
+        return { page: first, name: second };
     }
     const span = spans.find((span) => span.toLowerCase() === second);
     if (first === "top" && span) return { page: first, span };
@@ -93,6 +96,7 @@ export const paths = {
     group ? `/g/${segment(group)}${order === "TIME" ? "/new" : ""}` : order === "TIME" ? "/new" : "/",
   article: (number: number) => `/a/${number}`,
   user: (name: string) => `/u/${segment(name)}`,
+  host: (name: string) => `/from/${segment(name)}`,
   top: (span: Span) => `/top/${span.toLowerCase()}`,
 };
 

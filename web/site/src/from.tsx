@@ -1,0 +1,33 @@
+import { useQuery } from "@urql/preact";
+import { useMemo } from "preact/hooks";
+import { HostArticles } from "./later-gql";
+import { ArticleList } from "./list";
+import { source } from "./lists";
+import { useTitle } from "./page";
+import { Empty } from "./states";
+import { counted, texts } from "./strings";
+
+/** The articles with links to a host, newest first. */
+export function FromPage({ name }: { name: string }) {
+  useTitle(name);
+  const list = useMemo(
+    () => source(HostArticles, { name }, (data) => data.host?.articlesConnection, { ranked: false }),
+    [name],
+  );
+  // The list asks for it.
+  const [{ data }] = useQuery({
+    query: HostArticles,
+    variables: { name, after: null },
+    requestPolicy: "cache-only",
+  });
+  const count = data?.host?.articlesConnection.totalCount;
+  return (
+    <>
+      <header class="heading">
+        <h1 dir="auto">{name}</h1>
+        <p>{count ? counted(count, texts.userArticles) : ""}</p>
+      </header>
+      <ArticleList source={list} empty={<Empty title={texts.noArticles} />} />
+    </>
+  );
+}
