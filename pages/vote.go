@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"frontpage/identity"
@@ -133,11 +134,14 @@ func (s *server) cast(w http.ResponseWriter, req *http.Request, b ballot, p *pag
 		Article   string `json:"article"`
 		Direction string `json:"direction"`
 	}
-	got := s.api.change(req, "Vote", map[string]input{"input": {b.article.String(), b.direction}})
+	got := s.api.change(req, "VoteByForm", map[string]input{"input": {b.article.String(), b.direction}})
 	answer, err := got.read()
 	var data struct {
 		Vote *struct {
-			UserErrors []struct{ Code, Message string }
+			UserErrors []struct {
+				Code, Message string
+				RetryAfter    int // seconds
+			}
 		}
 	}
 	if err == nil && len(answer.Errors) == 0 {
@@ -157,6 +161,9 @@ func (s *server) cast(w http.ResponseWriter, req *http.Request, b ballot, p *pag
 	case len(data.Vote.UserErrors) > 0:
 		got.passHeaders(w.Header())
 		refusal := data.Vote.UserErrors[0]
+		if refusal.RetryAfter > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(refusal.RetryAfter))
+		}
 		p.status, p.Missing = cmp.Or(voteStatus[refusal.Code], http.StatusBadRequest), sentence(refusal.Message)
 	}
 }

@@ -296,7 +296,11 @@ func TestRefusedVotesAreExplained(t *testing.T) {
 	for range 2 {
 		bob.sendForm(up)
 	}
-	check("over the limit", bob.sendForm(up), http.StatusTooManyRequests, "try again in")
+	limited := bob.sendForm(up)
+	check("over the limit", limited, http.StatusTooManyRequests, "try again in")
+	if wait := limited.header.Get("Retry-After"); wait == "" || !strings.Contains(limited.one("", "main"), "in "+wait+" s") {
+		t.Errorf("over the limit: Retry-After is %q, want what the page says", wait)
+	}
 	s.Advance(8 * 24 * time.Hour)
 	check("too late", s.reader("carol").sendForm(up), http.StatusConflict, "is closed")
 	s.redis.Kill()
