@@ -451,7 +451,8 @@ func TestPathsThatNothingCanHaveAreMissing(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, "")
 	for _, path := range []string{"/g/a%20b/feed.atom", "/u/" + strings.Repeat("a", 65) + "/feed.json", "/sitemap/x.xml", "/sitemap/01.xml", "/sitemap/1", "/sitemap/-1.xml",
-		"/sitemap/users.xml", "/sitemap/users-.xml", "/sitemap/users-01.xml", "/sitemap/users--1.xml", "/sitemap/users-x.xml", "/sitemap/other-0.xml", "/sitemap/-0.xml", "/sitemap/groups-0"} {
+		"/sitemap/groups.xml", "/sitemap/groups-.xml", "/sitemap/groups-01.xml", "/sitemap/groups--1.xml", "/sitemap/groups-x.xml", "/sitemap/other-0.xml", "/sitemap/-0.xml", "/sitemap/groups-0",
+		"/sitemap/0.xml", "/sitemap/groups-7.xml"} { // the last two have nothing in them
 		if response, body := s.get(path); response.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: status %d: %s, want 404", path, response.StatusCode, body)
 		}
@@ -460,7 +461,7 @@ func TestPathsThatNothingCanHaveAreMissing(t *testing.T) {
 
 func TestSitemapHasEveryArticleGroupAndUser(t *testing.T) {
 	t.Parallel()
-	for _, partitions := range []int{1, 4} {
+	for _, partitions := range []int{1, 4, 64} { // some of 64 are empty
 		s := newSite(t, partitions, "https://news.example.org")
 		want := map[string]bool{}
 		for i := range 9 {
@@ -501,6 +502,9 @@ func TestSitemapHasEveryArticleGroupAndUser(t *testing.T) {
 			if err := xml.Unmarshal([]byte(body), &set); err != nil || set.XMLName.Local != "urlset" || set.XMLName.Space != index.XMLName.Space {
 				t.Fatalf("%v: %s, want a part of the sitemap", err, body)
 			}
+			if len(set.all("url")) == 0 {
+				t.Errorf("%s is empty, which the protocol forbids", part.one(t, "loc"))
+			}
 			for _, page := range set.all("url") {
 				at := page.one(t, "loc")
 				if pages[at] && partitions == 1 {
@@ -519,18 +523,13 @@ func TestSitemapHasEveryArticleGroupAndUser(t *testing.T) {
 		}
 		parts, err := s.Parts(t.Context(), 1)
 		var articles []redisrepo.ArticleID
-		for i := range parts {
-			ids, partErr := s.Part(t.Context(), i, 1)
-			if articles = append(articles, ids...); partErr != nil {
-				t.Fatal(partErr)
-			}
-		}
-		if err != nil || len(articles) != len(want)-10 {
-			t.Errorf("parts of one article = %v, %v, want all", articles, err)
-		}
 		users, groups := map[redisrepo.UserName]int{}, map[redisrepo.GroupName]int{}
-		for i := range parts {
-			names, err := s.Posters(t.Context(), i, 1)
+		for _, i := range parts {
+			ids, partErr := s.Part(t.Context(), i, 1)
+			if articles = append(articles, ids...); partErr != nil || len(ids) != 1 {
+				t.Fatalf("part %d of one article each is %v, %v", i, ids, partErr)
+			}
+			names, err := s.Posters(t.Context(), ids)
 			for _, name := range names {
 				users[name]++
 			}
@@ -538,14 +537,17 @@ func TestSitemapHasEveryArticleGroupAndUser(t *testing.T) {
 				t.Errorf("the posters of one article are %q, %v", names, err)
 			}
 		}
+		if err != nil || len(articles) != len(want)-10 {
+			t.Errorf("parts of one article = %v, %v, want all", articles, err)
+		}
 		groupParts, err := s.GroupParts(t.Context(), 2)
-		for i := range groupParts {
+		for _, i := range groupParts {
 			names, partErr := s.GroupPart(t.Context(), i, 2)
 			for _, name := range names {
 				groups[name]++
 			}
-			if partErr != nil || len(names) > 2 {
-				t.Errorf("a part of two groups has %q, %v", names, partErr)
+			if partErr != nil || len(names) > 2 || len(names) == 0 {
+				t.Errorf("a part of up to two groups has %q, %v", names, partErr)
 			}
 		}
 		if err != nil || len(users) != 5 || len(groups) != 5 || users["alice"] > partitions || groups["all"] > partitions {

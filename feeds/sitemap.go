@@ -13,11 +13,11 @@ import (
 	"frontpage/redisrepo"
 )
 
+// The protocol allows 50,000 URLs and 50 MB in a file, and 50,000 files. No file may be empty: so a file of articles also has
+// the users who began with them.
 const (
-	// partSize is how many articles or groups one part of the sitemap has at most. The protocol allows 50,000 URLs and 50 MB.
-	partSize = 10_000
-	// postersSize is of how many articles one part has the posters: for each of them, Redis is asked for its poster.
-	postersSize = 2000
+	articlesSize = 2000 // in a file: Redis is asked for the poster of each
+	groupsSize   = 10_000
 )
 
 // The elements of https://www.sitemaps.org/protocol.html.
@@ -39,23 +39,26 @@ type (
 type part struct {
 	prefix string // of the file's name, before the number of the part
 	size   int
-	count  func(ctx context.Context, size int) (int, error)
+	parts  func(ctx context.Context, size int) ([]int, error)
 	paths  func(ctx context.Context, part, size int) ([]string, error)
 }
 
 func (s *server) parts() []part {
 	return []part{
-		{"", partSize, s.repo.Parts, func(ctx context.Context, part, size int) ([]string, error) {
+		{"", articlesSize, s.repo.Parts, func(ctx context.Context, part, size int) ([]string, error) {
 			ids, err := s.repo.Part(ctx, part, size)
-			return pathsOf("/a/", ids, func(id redisrepo.ArticleID) string { return strconv.FormatInt(int64(id), 10) }), err
+			if err != nil {
+				return nil, err
+			}
+			users, err := s.repo.Posters(ctx, ids)
+			return append(
+				pathsOf("/a/", ids, func(id redisrepo.ArticleID) string { return strconv.FormatInt(int64(id), 10) }),
+				pathsOf("/u/", users, func(name redisrepo.UserName) string { return Segment(string(name)) })...,
+			), err
 		}},
-		{"groups-", partSize, s.repo.GroupParts, func(ctx context.Context, part, size int) ([]string, error) {
+		{"groups-", groupsSize, s.repo.GroupParts, func(ctx context.Context, part, size int) ([]string, error) {
 			names, err := s.repo.GroupPart(ctx, part, size)
 			return pathsOf("/g/", names, func(name redisrepo.GroupName) string { return Segment(string(name)) }), err
-		}},
-		{"users-", postersSize, s.repo.Parts, func(ctx context.Context, part, size int) ([]string, error) {
-			names, err := s.repo.Posters(ctx, part, size)
-			return pathsOf("/u/", names, func(name redisrepo.UserName) string { return Segment(string(name)) }), err
 		}},
 	}
 }
@@ -74,11 +77,11 @@ func (s *server) sitemap(w http.ResponseWriter, req *http.Request) {
 	s.serve(w, req, "application/xml", maxSitemapAge, func(ctx context.Context) ([]byte, string, error) {
 		index := sitemapIndex{Parts: []sitemapURL{{base + "/sitemap/pages.xml"}}}
 		for _, p := range s.parts() {
-			n, err := p.count(ctx, p.size)
+			numbers, err := p.parts(ctx, p.size)
 			if err != nil {
 				return nil, "", err
 			}
-			for i := range n {
+			for _, i := range numbers {
 				index.Parts = append(index.Parts, sitemapURL{base + "/sitemap/" + p.prefix + strconv.Itoa(i) + ".xml"})
 			}
 		}
@@ -86,11 +89,14 @@ func (s *server) sitemap(w http.ResponseWriter, req *http.Request) {
 	})
 }
 
-// sitemapPart serves the lists of the site, or some of the articles, the groups or the users.
+// sitemapPart serves the lists of the site, or some of the articles and users, or of the groups. There is no empty file.
 func (s *server) sitemapPart(w http.ResponseWriter, req *http.Request) {
 	base := s.base(req)
 	s.serve(w, req, "application/xml", maxSitemapAge, func(ctx context.Context) ([]byte, string, error) {
 		paths, err := s.partPaths(ctx, req.PathValue("part"))
+		if err == nil && paths == nil {
+			err = errMissing
+		}
 		if err != nil {
 			return nil, "", err
 		}
@@ -102,7 +108,7 @@ func (s *server) sitemapPart(w http.ResponseWriter, req *http.Request) {
 	})
 }
 
-// partPaths returns the paths in the file of a part, such as users-0.xml.
+// partPaths returns the paths in the file of a part, such as groups-0.xml.
 func (s *server) partPaths(ctx context.Context, file string) ([]string, error) {
 	name, found := strings.CutSuffix(file, ".xml")
 	if name == "pages" && found {

@@ -7,17 +7,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Parts returns in how many parts Part reads all articles, and Posters their posters, if each has up to size articles.
-func (r *Repo) Parts(ctx context.Context, size int) (int, error) {
+// Parts returns the numbers of the parts that have all articles, if each has up to size articles. None is empty.
+func (r *Repo) Parts(ctx context.Context, size int) ([]int, error) {
 	return r.parts(ctx, size, func(p partition) string { return p.ranking(ByTime) })
 }
 
-// GroupParts returns in how many parts GroupPart reads all groups, if each has up to size of them.
-func (r *Repo) GroupParts(ctx context.Context, size int) (int, error) {
+// GroupParts returns the numbers of the parts that have all groups, if each has up to size of them. None is empty.
+func (r *Repo) GroupParts(ctx context.Context, size int) ([]int, error) {
 	return r.parts(ctx, size, partition.groups)
 }
 
-// Part returns up to size articles of one partition, the oldest first. The parts, from 0, have all articles together.
+// Part returns up to size articles of one partition, the oldest first. Parts has the numbers.
 func (r *Repo) Part(ctx context.Context, part, size int) ([]ArticleID, error) {
 	members, err := r.part(ctx, part, size, func(p partition) string { return p.ranking(ByTime) })
 	ids := make([]ArticleID, 0, len(members))
@@ -29,8 +29,8 @@ func (r *Repo) Part(ctx context.Context, part, size int) ([]ArticleID, error) {
 	return ids, err
 }
 
-// GroupPart returns up to size groups of one partition, by name. The parts, from 0, have all groups with articles together,
-// but interesting. Each partition has those of its articles.
+// GroupPart returns up to size groups of one partition, by name: those of its articles, but interesting. GroupParts has the
+// numbers.
 func (r *Repo) GroupPart(ctx context.Context, part, size int) (names []GroupName, err error) {
 	members, err := r.part(ctx, part, size, partition.groups)
 	for _, member := range members {
@@ -41,12 +41,11 @@ func (r *Repo) GroupPart(ctx context.Context, part, size int) (names []GroupName
 	return names, err
 }
 
-// Posters returns the users whose first article in its partition is in a part of the articles, of up to size articles. The
-// parts have all users with articles together. It takes three round trips.
-func (r *Repo) Posters(ctx context.Context, part, size int) (names []UserName, err error) {
-	ids, err := r.Part(ctx, part, size)
-	if err != nil || len(ids) == 0 {
-		return nil, err
+// Posters returns the users whose first article in its partition is one of ids, which Part has returned: all parts have all
+// users with articles together. It takes two round trips.
+func (r *Repo) Posters(ctx context.Context, ids []ArticleID) (names []UserName, err error) {
+	if len(ids) == 0 {
+		return nil, nil
 	}
 	p := r.partition(ids[0])
 	posters := make([]*redis.SliceCmd, len(ids))
@@ -98,22 +97,23 @@ func (r *Repo) whoBeginIn(ctx context.Context, p partition, ids []ArticleID, use
 	return names, nil
 }
 
-// parts returns in how many parts of up to size members part reads a sorted set of each partition.
-func (r *Repo) parts(ctx context.Context, size int, key func(partition) string) (int, error) {
+// parts returns the numbers of the parts of up to size members in which part reads a sorted set of each partition.
+func (r *Repo) parts(ctx context.Context, size int, key func(partition) string) (numbers []int, err error) {
 	cards := make([]*redis.IntCmd, len(r.partitions))
-	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
+	err = r.pipeline(ctx, func(pipe redis.Pipeliner) {
 		for i, p := range r.partitions {
 			cards[i] = pipe.ZCard(ctx, key(p))
 		}
 	})
 	if err != nil {
-		return 0, storeError("count", err)
+		return nil, storeError("count", err)
 	}
-	var most int64
-	for _, card := range cards {
-		most = max(most, card.Val())
+	for i, card := range cards {
+		for first := 0; first < int(card.Val()); first += size {
+			numbers = append(numbers, first/size*len(r.partitions)+i)
+		}
 	}
-	return int(most+int64(size)-1) / size * len(r.partitions), nil
+	return numbers, nil
 }
 
 // part returns up to size members of one partition's sorted set.
