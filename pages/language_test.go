@@ -51,7 +51,7 @@ func readLanguage(t *testing.T, code string, known ...string) language {
 
 var number = regexp.MustCompile(`^[+−]?[\d.,:]+$`)
 
-// has reports whether a text is one of the language, with texts of it in the place of names in braces.
+// has reports whether a text is one of the language, with texts of it instead of names in braces.
 func (l language) has(text string) bool {
 	if text = strings.TrimSpace(text); text == "" || number.MatchString(text) || slices.Contains(l.known, text) {
 		return true
