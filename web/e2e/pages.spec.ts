@@ -271,6 +271,31 @@ test.describe("before the script has taken over the page", () => {
       await expect.poll(async () => (await server.article(article)).votes).toBe(article.votes + 1);
     });
 
+  test("votes are cast after those that the previous page could not", async ({ another, server }) => {
+    const page = await another("ada");
+    await page.goto("/new");
+    await expect(page.getByRole("link", { name: "ada", exact: true })).toBeVisible();
+    const [earlier, one, two] = await Promise.all(
+      [3, 4, 5].map((number) => server.article({ id: `article:${number}` })),
+    );
+    const unanswered = [{ id: "x", name: "Vote", viewer: "ada", sentAt: Date.now() }].map((mutation) => ({
+      ...mutation,
+      input: { article: "article:3", direction: "UP" },
+    }));
+    await page.evaluate(
+      (all) => sessionStorage.setItem("frontpage.unanswered", all),
+      JSON.stringify(unanswered),
+    );
+    const load = await openEarly(page, "/");
+    for (const article of [earlier, one, two]) if (article) await up(shown(page, article)).click();
+    load();
+    for (const article of [earlier, one, two])
+      if (article) {
+        await expect(up(shown(page, article))).toHaveAttribute("aria-pressed", "true");
+        await expect.poll(async () => (await server.article(article, "ada")).viewerVote).toBe("UP");
+      }
+  });
+
   test("a vote of an anonymous visitor leads to signing in", async ({ page }) => {
     const load = await openEarly(page, "/");
     await up(rows(page).nth(5)).click();

@@ -15,17 +15,21 @@ addEventListener("load", () => {
 });
 
 // A button that needs the site's script does nothing before it has taken over the page: main.tsx says when. The last click
-// on each article is then repeated. It is found by the article, whose row may have moved.
+// on each article is then repeated, unless the button has meanwhile become what the click wanted. It is found by the article,
+// whose row may have moved.
 {
   const clicked = new Map();
   const keep = ({ target }) => {
     const button = target.closest?.(".votes button");
     const id = button?.closest("[data-id]")?.dataset.id;
-    if (id && !button.form) clicked.set(id, button.className);
+    if (id && !button.form) clicked.set(id, [button.className, button.ariaPressed]);
   };
   const repeat = () => {
     removeEventListener("click", keep, true);
-    for (const [id, name] of clicked) document.querySelector(`[data-id="${id}"] .${name}`)?.click();
+    for (const [id, [name, pressed]] of clicked) {
+      const button = document.querySelector(`[data-id="${id}"] .${name}`);
+      if (button?.ariaPressed === pressed) button.click();
+    }
   };
   addEventListener("click", keep, true);
   addEventListener("takeover", repeat, { once: true });
