@@ -25,12 +25,19 @@ addEventListener("load", () => {
     if (id && !button.form) clicked.set(id, [button.className, button.ariaPressed]);
   };
   const repeat = () => {
+    if (!document.querySelector("#app [data-id]")) return; // the script asks for the articles again
+    observer.disconnect();
     removeEventListener("click", keep, true);
     for (const [id, [name, pressed]] of clicked) {
       const button = document.querySelector(`[data-id="${id}"] .${name}`);
       if (button?.ariaPressed === pressed) button.click();
     }
   };
+  const observer = new MutationObserver(repeat);
+  const begin = () => {
+    observer.observe(document.body, { childList: true, subtree: true });
+    repeat();
+  };
   addEventListener("click", keep, true);
-  addEventListener("takeover", repeat, { once: true });
+  addEventListener("takeover", begin, { once: true });
 }

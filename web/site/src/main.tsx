@@ -15,18 +15,6 @@ function drawn() {
   });
 }
 
-/** Waits until an article is shown: early.js may have a click for it. */
-function shown() {
-  return new Promise<void>((resolve) => {
-    const observer = new MutationObserver(() => {
-      if (!document.querySelector("#app [data-id]")) return;
-      observer.disconnect();
-      resolve();
-    });
-    observer.observe(document.body, { childList: true, subtree: true });
-  });
-}
-
 /** Renders the page. What the server has rendered stays until the same can be shown. */
 async function start() {
   await Promise.all([configure(), drawn()]);
@@ -34,9 +22,7 @@ async function start() {
   // What was read before a mutation is repeated may lack its effect.
   const rendered = isUnanswered() ? undefined : await takeOver(readSession(), place());
   if (rendered?.later) await load().catch(() => {});
-  const repeated = rendered ?? shown();
   render(<App />, document.getElementById("app") as HTMLElement);
-  await repeated;
   dispatchEvent(new Event("takeover"));
 }
 
