@@ -104,6 +104,7 @@ const article = {
   number: 17,
   title: "An article",
   link: null,
+  host: null,
   text: "text",
   poster: { __typename: "User", id: "user:bob", name: "bob" },
   createdAt: "2026-11-21T08:00:00Z",
