@@ -252,7 +252,7 @@ func TestInterruptedImportGoesOn(t *testing.T) {
 	first := from.export(t)
 	server := redistest.Start(t)
 	interrupted := 0
-	for calls := 1; ; calls += 3 {
+	for calls := 1; ; calls += 9 {
 		client := redis.NewClient(&redis.Options{Network: "unix", Addr: server.Socket()})
 		client.AddHook(&cutOff{left: calls})
 		_, err := read(t.Context(), client, first, 1)

@@ -23,8 +23,9 @@ if [ -n "${REDIS_SERVER:-}" ]; then
 fi
 install_missing redis-server:redis-server gcc:"gcc libc6-dev" curl:curl nginx:nginx haproxy:haproxy prometheus:prometheus
 echo "testing with $(redis-server --version)" >&2
+# Four tests of a package at once: many wait for their servers.
 # shellcheck disable=SC2046,SC2086 # one word for each package
-CGO_ENABLED=1 go test -race -timeout 20m "$@" ${PACKAGES:-$(go list ./... | grep -v '/tests/cluster$')}
+CGO_ENABLED=1 go test -race -parallel 4 -timeout 20m "$@" ${PACKAGES:-$(go list ./... | grep -v '/tests/cluster$')}
 [ $# = 0 ] || exit 0
 . web/needs.sh
 web/test.sh

@@ -382,7 +382,7 @@ test.describe("without JavaScript", () => {
     await page.getByRole("link", { name: "Of tides" }).click();
     await expect(page.getByRole("heading", { level: 1 })).toHaveText("Of tides");
     await expect(page.locator(".text")).toHaveText("Read https://example.org/tides.");
-    await page.getByRole("link", { name: "sea", exact: true }).click();
+    await page.getByRole("link", { name: "Group sea" }).click();
     await expect(page.getByRole("heading", { level: 1 })).toHaveText("sea");
     await expect(rows(page)).toHaveCount(1);
     await page.getByRole("link", { name: "Groups" }).click();

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** The browser: CHROMIUM, or Debian's Chromium. */
+/** The browser: CHROMIUM, which needs.sh sets, or Debian's Chromium. */
 export const chromium = process.env.CHROMIUM ?? "/usr/bin/chromium";
 
 /** Builds the server, and an OIDC provider, once for all tests, after checking that the required programs are installed. */
