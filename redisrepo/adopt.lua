@@ -9,7 +9,7 @@
 -- KEYS[7]  host:NAME    zset  the articles with links to the same host; unused if it has no name
 -- KEYS[8]  clock:        hash    fold pointer and peaks of the calendar, and the last hour with a front page
 -- KEYS[9]  top:h:HOUR    zset    articles by net votes, of the hour of posting
--- KEYS[10]  top:d:DAY     zset    the same of the day
+-- KEYS[10] top:d:DAY     zset    the same of the day
 -- KEYS[11] top:m:MONTH   zset    the same of the 32 days
 -- KEYS[12] front:        zset    the front pages of past hours
 -- KEYS[13] best:         zset    the best rank of articles
