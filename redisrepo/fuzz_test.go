@@ -2,6 +2,7 @@ package redisrepo_test
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -112,9 +113,10 @@ func FuzzCursor(f *testing.F) {
 		f.Fatal(err)
 	}
 	for i, votes := range []int{0, 3, -2} {
+		link := "https://example.com/" + strconv.Itoa(i)
 		imported := redisrepo.Imported{
 			ID: redisrepo.ArticleID(i + 1), Poster: "alice", PostedAt: time.Unix(1_700_000_000, 0), Votes: votes,
-			Draft: redisrepo.Draft{Title: "title", Groups: []string{"go"}},
+			Draft: redisrepo.Draft{Title: "title", Link: &link, Groups: []string{"go"}},
 		}
 		if _, errs := repo.Import(f.Context(), []redisrepo.Imported{imported}); errs[0] != nil {
 			f.Fatal(errs[0])
