@@ -226,20 +226,20 @@ test.describe("the colours", () => {
     const isDark = () =>
       page.evaluate(() => getComputedStyle(document.body).backgroundColor === "rgb(22, 22, 20)");
     await page.goto("/");
-    expect(await isDark()).toBe(false);
+    await expect.poll(isDark).toBe(false);
     await button(page, "Menu").click();
     await page.getByRole("radio", { name: "Dark" }).check();
-    expect(await isDark()).toBe(true);
+    await expect.poll(isDark).toBe(true);
     await page.route("**/site.js", (route) => route.fulfill({ body: "", contentType: "text/javascript" }));
     await page.reload();
-    expect(await isDark()).toBe(true);
+    await expect.poll(isDark).toBe(true);
     await page.unrouteAll();
     await page.reload();
     await button(page, "Menu").click();
     await page.getByRole("radio", { name: "System" }).check();
-    expect(await isDark()).toBe(false);
+    await expect.poll(isDark).toBe(false);
     await page.emulateMedia({ colorScheme: "dark" });
-    expect(await isDark()).toBe(true);
+    await expect.poll(isDark).toBe(true);
   });
 });
 
