@@ -43,7 +43,10 @@ test.describe("top articles", () => {
     const all = await ranking(server, "span: ALL, first: 60");
     await page.goto("/top/all");
     await expect(rows(page)).not.toHaveCount(0);
-    for (let i = 0; i < 3; i++) await page.getByRole("contentinfo").scrollIntoViewIfNeeded();
+    await expect(async () => {
+      await page.getByRole("contentinfo").scrollIntoViewIfNeeded();
+      expect(await rows(page).count()).toBe(all.length);
+    }).toPass({ timeout: 20_000 });
     await expectIds(page, all);
     await expect(rows(page).locator(".rank")).toHaveText(all.map((_, i) => `${i + 1}`));
     await rows(page).last().scrollIntoViewIfNeeded();
