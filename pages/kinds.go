@@ -158,7 +158,10 @@ func (s *server) script(title, about string) func(*http.Request) (*page, error) 
 }
 
 func scriptPage(path, title, about string) *page {
-	return &page{Kind: "script", later: true, canonical: path, Title: title, About: about, private: about == ""}
+	return &page{
+		query: "Start", variables: struct{}{}, canonical: path, later: true,
+		Kind: "script", Title: title, About: about, private: about == "", fill: func(*page) {},
+	}
 }
 
 func (s *server) past(req *http.Request) (*page, error) {

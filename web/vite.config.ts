@@ -1,5 +1,5 @@
-import { readFileSync } from "node:fs";
-import type { Plugin } from "vite";
+import { readFileSync, writeFileSync } from "node:fs";
+import { minifySync, type Plugin } from "vite";
 import { defineConfig } from "vitest/config";
 
 const server = process.env.FRONTPAGE_URL ?? "http://127.0.0.1:8080";
@@ -16,8 +16,28 @@ const config: Plugin = {
   },
 };
 
+// The first script is in each page, as the server sends it: see configured.go. Vite copies it as it is.
+const early: Plugin = {
+  name: "early",
+  apply: "build",
+  closeBundle() {
+    const { code, errors } = minifySync("early.js", readFileSync("site/public/early.js", "utf8"));
+    if (errors[0]) throw errors[0];
+    writeFileSync("dist/site/early.js", code);
+  },
+};
+
+// The second script has neither files to preload nor a style, which is what Vite's own function is for.
+const preload: Plugin = {
+  name: "preload",
+  apply: "build",
+  enforce: "pre",
+  load: (id) =>
+    id === "\0vite/preload-helper.js" ? "export const __vitePreload = (load) => load();" : undefined,
+};
+
 export default defineConfig({
-  plugins: [config],
+  plugins: [config, early, preload],
   root: "site",
   cacheDir: "../node_modules/.vite",
   // Vite compiles JSX itself, without a plugin.
