@@ -6,10 +6,12 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -115,55 +117,73 @@ var luaRule = regexp.MustCompile(`\b[A-Z_]+\b`)
 
 // withBlocks returns a script without its blocks between the lines "-- begin NAME" and "-- end NAME" of other names.
 func withBlocks(source string, names []string) string {
-	return luaBlock.ReplaceAllStringFunc(source, func(block string) string {
-		if m := luaBlock.FindStringSubmatch(block); slices.Contains(names, m[1]) {
-			return m[2]
+	var kept strings.Builder
+	leftOut := false
+	for line := range strings.Lines(source) {
+		words := strings.TrimSpace(line)
+		if name, begins := strings.CutPrefix(words, "-- begin "); begins {
+			leftOut = !slices.Contains(names, name)
+		} else if strings.HasPrefix(words, "-- end ") {
+			leftOut = false
+		} else if !leftOut {
+			kept.WriteString(line)
 		}
-		return ""
-	})
+	}
+	return kept.String()
 }
 
-var luaBlock = regexp.MustCompile(`(?ms)^ *-- begin (\w+)\n(.*?)^ *-- end \w+\n`)
-
-// withShared returns a script after the functions of shared.lua that it uses.
+// withShared returns a script after the functions of shared.lua that it uses, but with those of a line "-- define NAME..."
+// in place of the line.
 func withShared(source string) string {
+	var whole strings.Builder
 	var defined []string
-	source = luaDefine.ReplaceAllStringFunc(source, func(line string) (text string) {
-		names := strings.Fields(luaDefine.FindStringSubmatch(line)[1])
-		defined = append(defined, names...)
+	for line := range strings.Lines(source) {
+		names, defines := strings.CutPrefix(strings.TrimSpace(line), "-- define ")
+		if !defines {
+			whole.WriteString(line)
+			continue
+		}
 		for _, f := range sharedFunctions {
-			if slices.Contains(names, f.id) {
-				text += f.text
+			if slices.Contains(strings.Fields(names), f.name) {
+				defined = append(defined, f.name)
+				whole.WriteString(f.text)
 			}
 		}
-		return text
-	})
-	code := luaComment.ReplaceAllString(source, "")
+	}
+	source = whole.String()
+	used := luaNames(source)
 	for _, f := range slices.Backward(sharedFunctions) {
-		if f.name.MatchString(code) && !slices.Contains(defined, f.id) { // functions call only those above them
-			source, code = f.text+source, f.text+code
+		if used[f.name] && !slices.Contains(defined, f.name) { // functions call only those above them
+			source = f.text + source
+			maps.Copy(used, luaNames(f.text))
 		}
 	}
 	return source
 }
 
-// sharedFunction is a function of shared.lua.
-type sharedFunction struct {
-	id   string
-	name *regexp.Regexp
-	text string
+// luaNames returns the words of a script outside its comments.
+func luaNames(source string) map[string]bool {
+	names := map[string]bool{}
+	for line := range strings.Lines(source) {
+		code, _, _ := strings.Cut(line, "--")
+		for _, name := range strings.FieldsFunc(code, func(c rune) bool { return c != '_' && !unicode.IsLetter(c) && !unicode.IsDigit(c) }) {
+			names[name] = true
+		}
+	}
+	return names
 }
+
+// sharedFunction is a function of shared.lua.
+type sharedFunction struct{ name, text string }
 
 var (
 	sharedFunctions = parseShared(readLua("shared.lua"))
 	luaFunction     = regexp.MustCompile(`(?ms)^local function (\w+)\(.*?^end\n`)
-	luaDefine       = regexp.MustCompile(`(?m)^ *-- define ([\w ]+)\n`)
-	luaComment      = regexp.MustCompile(`--.*`)
 )
 
 func parseShared(text string) (functions []sharedFunction) {
 	for _, f := range luaFunction.FindAllStringSubmatch(text, -1) {
-		functions = append(functions, sharedFunction{f[1], regexp.MustCompile(`\b` + f[1] + `\b`), f[0]})
+		functions = append(functions, sharedFunction{f[1], f[0]})
 	}
 	return functions
 }
