@@ -246,7 +246,7 @@ func (r *Repo) applyFeature(ctx context.Context, s featureStep) error {
 		s.state = ""
 	}
 	if s.build != nil {
-		if s.state == "" {
+		if s.state == "" || s.state == featureBuilding { // or after markFeatures, which begins nothing
 			if err := record(featureBuilding); err != nil {
 				return err
 			}

@@ -257,7 +257,7 @@ func newRepo(ctx context.Context, client redis.UniversalClient, rules Rules, opt
 		return nil, err
 	}
 	r.voteScript = r.votingScript("vote.lua", [2]int{firstWithout + 1, firstWith + 1})
-	r.upvoteScript = r.votingScript("upvote.lua", [2]int{5, 8})
+	r.upvoteScript = r.votingScript("upvote.lua", [2]int{7, 10})
 	r.groupCount.turn, r.best.turn = make(chan struct{}, 1), make(chan struct{}, 1)
 	r.finders = make([]groupFinder, len(r.partitions))
 	r.histories = make([]history, len(r.partitions))

@@ -80,10 +80,13 @@ func TestScriptHeadersMatchTheirBodies(t *testing.T) {
 			for _, m := range slotsUsed.FindAllStringSubmatch(f.body, -1) {
 				used[m[2]+m[1]+"..."] = true
 			}
-			for _, slot := range []string{"KEYS8...", "KEYS18..."} { // of upvote.lua and of vote.lua
-				if strings.Contains(f.body, "FIRST_LISTING, last_listing do") && defined[slot] {
+			for _, slot := range []string{"KEYS10...", "KEYS18..."} { // of upvote.lua and of vote.lua
+				if strings.Contains(strings.ToLower(f.body), "first_listing, last_listing do") && defined[slot] {
 					used[slot] = true
 				}
+			}
+			if strings.Contains(f.body, "FIRST_LISTING - 2") { // and - 1
+				used["KEYS8"], used["KEYS9"] = true, true
 			}
 			for _, m := range groupsUsed.FindAllStringSubmatch(f.body, -1) {
 				if defined["KEYS"+m[1]+"..."] {

@@ -200,6 +200,11 @@ func TestUpgradeCountsGroupsAndRecordsLinks(t *testing.T) {
 			if interrupted == 0 {
 				t.Error("no start was interrupted")
 			}
+			for _, tag := range tags {
+				if got, want := s.raw.HGet(s.ctx, tag+"clock:", "folded").Val(), fmt.Sprint(s.clock.now().Unix()/86400-9); got != want {
+					t.Errorf("after the upgrade the calendar of %q is folded up to day %q, want %s: its older days", tag, got, want)
+				}
+			}
 			s.do("DEL", tags[0]+"link:"+strings.Repeat("0", 32))
 			if got := s.withoutCalendar(); got != want {
 				t.Errorf("after the upgrade the store holds\n%s\nwant\n%s", got, want)

@@ -8,7 +8,9 @@
 -- KEYS[5]   clock:        hash     fold pointer and peaks of the calendar, and the last hour with a front page
 -- KEYS[6]   top:h:HOUR    zset     articles by net votes, of the hour of posting
 -- KEYS[7]   events:       stream   the change feed
--- KEYS[8...] score:NAME   zset     of each name in ARGV[2], its listing by score; need not exist. Then, with group_top,
+-- KEYS[8]   group:interesting  set  the interesting articles
+-- KEYS[9]   score:interesting  zset its listing by score; need not exist
+-- KEYS[10...] score:NAME  zset     of each name in ARGV[2], its listing by score; need not exist. Then, with group_top,
 --           clock:NAME and top:h:HOUR:NAME of each. Then, with cast, cast:USER:MONTH, a zset: what the voter voted on
 --           among the articles of that month
 -- ARGV[1]   the article's member
@@ -21,7 +23,7 @@
 -- Replies {'OK', votes, downvotes, revision, rest, before}
 --                   the numbers after the vote, 0, and the position before, 1 or 0, as vote.lua replies them
 --         {'FULL'}  call vote.lua: the article differs from ARGV[2] to [4] or is deleted, is a legacy client's, has
---                   downvotes, or is or becomes interesting; voting is closed; the voters' expiry is to be set; the calendar
+--                   downvotes, or becomes interesting; voting is closed; the voters' expiry is to be set; the calendar
 --                   of the day is folded; the votes reach a milestone; or a front page is to be saved
 -- votingText in scripts.go puts in the values of the rules and leaves out blocks, as for vote.lua. REACHES is whether
 -- the votes reach a milestone.
@@ -37,6 +39,7 @@ last_listing = last_listing - 1
 last_listing = FIRST_LISTING - 1 + (last_listing - FIRST_LISTING + 1) / 3
 -- end group_top
 local before, is_added, added, ranked, told = nil, false, nil, 0, nil
+local first_listing = FIRST_LISTING
 -- begin calendar
 local raised = nil -- clocks with the field of a peak, and what it was
 -- end calendar
@@ -52,7 +55,11 @@ local function vote()
   local groups, time = hash[4], hash[6]
   if time ~= ARGV[3] or groups ~= ARGV[2] or hash[5] ~= ARGV[4] or hash[2] ~= '0' then return {'FULL'} end
   local votes, revision = hash[1] + 1, hash[3] + 1
-  if votes >= INTERESTING or REACHES or (votes + revision) % 1 > 0 then return {'FULL'} end
+  if votes == INTERESTING or REACHES or (votes + revision) % 1 > 0 then return {'FULL'} end
+  if votes > INTERESTING then
+    if call('SISMEMBER', KEYS[FIRST_LISTING - 2], member) == 0 then return {'FULL'} end
+    first_listing = FIRST_LISTING - 1
+  end
   local now = ARGV[6] or call('TIME')[1]
   local left = time + WINDOW - now
   if left < 0 then return {'FULL'} end
@@ -101,7 +108,7 @@ local function vote()
     return {'FULL'}
   end
   ranked = 3
-  for i = FIRST_LISTING, last_listing do
+  for i = first_listing, last_listing do
     call('ZADD', KEYS[i], 'XX', 'INCR', added, member)
     ranked = i
   end
@@ -156,7 +163,7 @@ end
 local member = ARGV[1]
 undo('SREM', KEYS[2], ARGV[5])
 if ranked > 0 then undo('ZADD', KEYS[3], 'XX', 'INCR', -added, member) end
-for i = FIRST_LISTING, ranked do undo('ZADD', KEYS[i], 'XX', 'INCR', -added, member) end
+for i = first_listing, ranked do undo('ZADD', KEYS[i], 'XX', 'INCR', -added, member) end
 undo('HSET', KEYS[1], 'votes', before[1], 'revision', before[3])
 -- begin cast
 restore(KEYS[1], 'cast', before[7])

@@ -24,6 +24,7 @@ func TestUpvotesLeaveUnusualArticlesToVote(t *testing.T) {
 		"a deletion and its end":  {change: func(s *site) { s.delete(1, moderator); s.undelete(1) }},
 		"votes below a milestone": {change: func(s *site) { s.upvotes(2) }},
 		"nearly interesting":      {change: func(s *site) { s.upvotes(3) }},
+		"interesting, not listed": {change: func(s *site) { s.upvotes(4); s.do("SREM group:interesting article:1") }},
 		"interesting":             {change: func(s *site) { s.upvotes(4); s.list(best("interesting")) }},
 		"an hour":                 {change: func(s *site) { s.clock.advance(time.Hour) }},
 		"the last second":         {change: func(s *site) { s.clock.advance(week) }},
@@ -93,13 +94,13 @@ func (s *site) upvotes(n int) {
 // An upvote that fails at any of its commands leaves the store as it was.
 func TestUpvoteThatFailsIsUndone(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *redisrepo.Rules) { r.GroupTop, r.Milestones = true, nil }, one)
+	s := newSite(t, func(r *redisrepo.Rules) { r.GroupTop, r.InterestingVotes, r.Milestones = true, 2, nil }, one)
 	hook := new(capture)
 	hook.after = 1000
 	voting := s.reopened(s.client(hook), nil)
 	s.post("alice", "go", "redis")
 	s.vote(s.post("alice").ID, "bob", up) // so that bob has a list of votes
-	for _, name := range []redisrepo.GroupName{"go", "redis"} {
+	for _, name := range []redisrepo.GroupName{"go", "redis", "interesting"} {
 		s.list(best(name))
 	}
 	voting.vote(1, "carol", up) // now the process knows the article
@@ -107,13 +108,13 @@ func TestUpvoteThatFailsIsUndone(t *testing.T) {
 	s.do("HSET clock:go p:h:492324 1")
 	hook.after = 0
 	_, _ = voting.Vote(s.ctx, 1, "bob", up, "")
-	if keys := hook.args[2].(int); keys != 14 {
-		t.Fatalf("the call has %d keys, want those of upvote.lua, 14", keys)
+	if keys := hook.args[2].(int); keys != 16 {
+		t.Fatalf("the call has %d keys, want those of upvote.lua, 16", keys)
 	}
 	hook.after = 1000
 	restore := s.snapshot()
 	failed := 0
-	for i := range 14 {
+	for i := range 16 {
 		key := hook.args[3+i].(string)
 		if strings.HasPrefix(key, "changes:") {
 			continue // a channel has no type
@@ -131,8 +132,8 @@ func TestUpvoteThatFailsIsUndone(t *testing.T) {
 			t.Errorf("%s: the store holds\n%s\nwant\n%s", key, after, before)
 		}
 	}
-	if failed != 13 {
-		t.Errorf("%d votes failed, want 13", failed)
+	if failed != 15 {
+		t.Errorf("%d votes failed, want 15", failed)
 	}
 	restore()
 	if !s.knowsRights() {
@@ -140,7 +141,7 @@ func TestUpvoteThatFailsIsUndone(t *testing.T) {
 	}
 	client := s.limited("~* &* +@all")
 	for _, missing := range []string{
-		"-hset", "-sadd", "-zadd", "-xadd", "-publish", "-hmget", "-zcard", "-pttl", "resetkeys ~[a-df-z]*",
+		"-hset", "-sadd", "-zadd", "-xadd", "-publish", "-hmget", "-zcard", "-pttl", "-sismember", "resetkeys ~[a-df-z]*",
 		"resetkeys ~[a-bd-z]* ~cast:*", "resetkeys ~[a-bd-z]* ~clock:*", "resetkeys ~[a-rt-z]* ~score:", "resetkeys ~[a-su-z]*",
 	} {
 		s.vote(1, "carol", none)

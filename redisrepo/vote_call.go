@@ -86,7 +86,7 @@ func (r *Repo) isUpvote(c *voteCall, ballots []*ballot) bool {
 
 // Indexes of keys of vote.lua, less one.
 const (
-	keyScores, keyChanges, keyClock, keyHours, keyEvents = 4, 5, 10, 11, 16
+	keyScores, keyChanges, keyInteresting, keyClock, keyHours, keyEvents = 4, 5, 7, 10, 11, 16
 
 	firstWithout, firstWith = 10, 17 // the first listing, without features and with some
 )
@@ -104,8 +104,9 @@ func (r *Repo) upvoteWords(id ArticleID, c *voteCall, b *ballot) []any {
 		listings = firstWith
 		words = append(words, keys[keyClock], keys[keyHours], keys[keyEvents]) // KEYS[5] to [7]
 	}
+	words = append(words, keys[keyInteresting], keys[keyInteresting+1]) // KEYS[8] and [9]
 	calendars := listings + len(c.names)
-	words = append(words, keys[listings:calendars]...) // KEYS[8...]
+	words = append(words, keys[listings:calendars]...) // KEYS[10...]
 	for ; calendars < len(keys); calendars += 4 {
 		words = append(words, keys[calendars], keys[calendars+1]) // clock and hours
 	}
@@ -133,7 +134,7 @@ const (
 
 // voted returns an article after votes, and remembers its call for the next ones.
 func (r *Repo) voted(id ArticleID, call *voteCall, answer reply) (*Article, error) {
-	isUnusual := answer.number(2) > 0 || answer.number(1)+1 >= int64(r.rules.InterestingVotes)
+	isUnusual := answer.number(2) > 0 || answer.number(1)+1 == int64(r.rules.InterestingVotes)
 	if rest, ok := answer[restOfArticle].([]any); ok {
 		hash, err := reply(rest).hash()
 		if err != nil {

@@ -100,7 +100,7 @@ func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
 		"vote": {call: vote(1), after: 1, unneeded: []int{7, 13, 14}},
 		"upvote without downvotes": {call: func(s *site, _ redis.UniversalClient) error {
 			s.vote(1, "carol", none)
-			_, err := s.Vote(s.ctx, 1, "erin", up, "")
+			_, err := s.VoteAndRead(s.ctx, 1, "erin", up, "")
 			return err
 		}, after: 2, unneeded: []int{3, 7, 10, 13, 14}},
 		"adopting a legacy article":   {call: vote(2), after: 1},
