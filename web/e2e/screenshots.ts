@@ -42,6 +42,13 @@ for (const [size, viewport] of Object.entries(sizes)) {
         await expect(page.locator(".neighbours")).toHaveCount(2);
         await take("article");
 
+        await page.goto("/from/en.wikipedia.org");
+        await take("from");
+
+        await page.goto("/past");
+        await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
+        await take("past");
+
         await page.goto("/submit");
         await page.getByLabel("Title").fill("Where the gopher comes from");
         await page.getByLabel("Link").fill(duplicate);
