@@ -152,30 +152,29 @@ test.describe("by token", () => {
   });
 
   test("a post waits until the server has said who is signed in", async ({ page }) => {
-    let held = gate();
+    const held = gate();
     for (const query of ["Start", "Groups"]) {
       await onOperation(page, query, async (route) => {
         await held.opened;
         await route.continue();
       });
     }
-    const post = async () => {
+    const write = async () => {
       await page.goto("/submit");
       await page.getByLabel("Title").fill("Early");
       await page.getByLabel("Text").fill("Words.");
       await page.getByRole("button", { name: "Post" }).click();
-      await expect(page.getByRole("button", { name: "Posting" })).toBeVisible();
-      await expect(page).toHaveURL("/submit");
-      held.open();
     };
     await page.goto("/healthz");
     await storeToken(page, token("ada"));
-    await post();
+    await write();
+    await expect(page.getByRole("button", { name: "Posting" })).toBeVisible();
+    await expect(page).toHaveURL("/submit");
+    held.open();
     await expect(page).toHaveURL("/a/1");
 
-    held = gate();
     await page.evaluate(() => localStorage.removeItem("frontpage.token"));
-    await post();
+    await write(); // the page says that nobody is
     await expect(page).toHaveURL("/signin?to=%2Fsubmit");
   });
 

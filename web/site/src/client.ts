@@ -59,6 +59,9 @@ export async function takeOver(
   if (!text) return;
   const rendered = JSON.parse(text) as Rendered;
   const { request } = rendered;
+  // If the server has rendered nothing, nothing has to stay.
+  const isEmpty = !document.getElementById("app")?.hasChildNodes();
+  if (isEmpty && !isAnonymous({ credentials })) return rendered;
   let { variables } = request;
   if (parts) variables = { ...variables, after: start || null };
   for (let left = parts ?? 1; left > 0; left--) {
