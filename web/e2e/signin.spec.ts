@@ -174,7 +174,7 @@ test.describe("by token", () => {
     await expect(page).toHaveURL("/a/1");
 
     await page.evaluate(() => localStorage.removeItem("frontpage.token"));
-    await write(); // the page says that nobody is
+    await write(); // the page says that the visitor is not
     await expect(page).toHaveURL("/signin?to=%2Fsubmit");
   });
 
