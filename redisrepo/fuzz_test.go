@@ -83,6 +83,7 @@ func FuzzNormalizeLink(f *testing.F) {
 		"https://[::1]:443/x", "https://bücher.example/ü", "http://e\u0301.example/", "https://example.com/?a=1&a=0", "HTTPS://%65xample.com:/",
 		"https://example.com/%%341", "https://bl\u00adog。example。:80/./x//%2e%2e/..",
 		"https://\u00ad。/", "https://xn--bcher-kva.a_b.example", "https://example.com/" + strings.Repeat("%3", 900) + "31",
+		"http://" + strings.Repeat("a", 2001),
 	} {
 		f.Add(seed)
 	}

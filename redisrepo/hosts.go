@@ -29,8 +29,11 @@ func (a *Article) Host() *Host {
 	return nil
 }
 
-// HostOf returns the host of a link, empty if it is not an http or https URL with one. A change of the names needs an
-// upgrade of the layout, since keys have them.
+// maxHost is the maximum length of a HostName, bytes: a name in DNS has at most 253, and a port at most 6.
+const maxHost = 253 + 6
+
+// HostOf returns the host of a link, empty if it is not an http or https URL with one, or if the host is longer than one in
+// DNS can be. A change of the names needs an upgrade of the layout, since keys have them.
 func HostOf(link string) HostName {
 	if !isWebLink(link, importRules.isControl) {
 		return ""
@@ -43,7 +46,10 @@ func HostOf(link string) HostName {
 	if strings.HasPrefix(name, ":") {
 		return "" // of dots alone
 	}
-	return HostName(strings.TrimSuffix(strings.TrimSuffix(name, ":80"), ":443"))
+	if name = strings.TrimSuffix(strings.TrimSuffix(name, ":80"), ":443"); len(name) > maxHost {
+		return ""
+	}
+	return HostName(name)
 }
 
 // ParseHostName returns the normalized form of a host's name, with or without a port. The Refusal is Invalid.
