@@ -72,10 +72,11 @@ func (v Viewer) withCaller(c identity.Caller) Viewer {
 // Network returns what counts as one client: the address, or its /64 for IPv6, since providers assign a whole /64
 // to each customer.
 func (v Viewer) Network() netip.Addr {
-	if network, err := v.Address.Prefix(64); v.Address.Is6() && err == nil {
-		return network.Addr()
+	if !v.Address.Is6() {
+		return v.Address
 	}
-	return v.Address
+	network, _ := v.Address.Prefix(64) // which only IPv4 has not
+	return network.Addr()
 }
 
 // signIn authenticates the request. Invalid credentials are rejected even where anonymous access is allowed.

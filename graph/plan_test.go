@@ -1,15 +1,10 @@
 package graph_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"math"
-	"net/http"
-	"net/http/httptest"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,9 +16,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/graph"
-	"frontpage/identity"
 	"frontpage/redisrepo"
-	"frontpage/redistest"
 )
 
 // fixedRoot answers from memory, so that only the executor is measured.
@@ -192,68 +185,6 @@ func BenchmarkExecutors(b *testing.B) {
 					run()
 				}
 			})
-		}
-	}
-}
-
-// failing is a ResponseWriter that keeps nothing but whether a response had an error.
-type failing struct {
-	header http.Header
-	failed bool
-}
-
-func (f *failing) Header() http.Header { return f.header }
-
-func (f *failing) WriteHeader(status int) { f.failed = f.failed || status != http.StatusOK }
-
-func (f *failing) Write(body []byte) (int, error) {
-	f.failed = f.failed || bytes.Contains(body, []byte(`"errors"`)) || bytes.Contains(body, []byte(`"code"`))
-	return len(body), nil
-}
-
-// From the request to the response, with a real Redis. The counts are for both, with the race detector and without.
-func TestPageAndVoteAllocateLittle(t *testing.T) { // not parallel: the allocations of all goroutines are counted
-	repo, err := redisrepo.New(t.Context(), redistest.Start(t).Client, redisrepo.DefaultRules())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 25 {
-		draft := redisrepo.Draft{Title: fmt.Sprint("A title of the usual length, number ", i), Link: new(fmt.Sprint("https://example.org/2026/", i))}
-		if _, err := repo.Post(t.Context(), "alice", draft); err != nil {
-			t.Fatal(err)
-		}
-	}
-	options := endpoint.DefaultOptions()
-	if options.Identity, err = identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}); err != nil {
-		t.Fatal(err)
-	}
-	handler := graph.NewHandler(repo, graph.Site{}, slog.New(slog.DiscardHandler), options)
-	for _, tt := range []struct {
-		name, document string
-		most           float64
-	}{{"page", page, 420}, {"vote", vote, 90}} {
-		body := strings.NewReader("")
-		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/query", nil)
-		req.Header.Set("Content-Type", "application/json")
-		req.Body = io.NopCloser(body)
-		text := fmt.Sprintf(`{"query":%q}`, tt.document)
-		voters := []string{""}
-		req.Header["X-User-Id"] = voters
-		res := &failing{header: http.Header{}}
-		voter := 0
-		got := leastAllocations(func() {
-			voter++
-			voters[0] = strconv.Itoa(voter)
-			body.Reset(text)
-			clear(res.header)
-			handler.ServeHTTP(res, req)
-		})
-		if res.failed {
-			t.Errorf("%s: a response has an error, want none", tt.name)
-		}
-		t.Logf("%s: %v allocations", tt.name, got)
-		if got > tt.most {
-			t.Errorf("%s: %v allocations, want at most %v", tt.name, got, tt.most)
 		}
 	}
 }

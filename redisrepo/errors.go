@@ -83,6 +83,9 @@ func storeError(doing string, err error) error {
 
 // isNetwork reports whether the connection failed, so that a reply may have been lost.
 func isNetwork(err error) bool {
+	if err == nil {
+		return false // without what errors.As allocates
+	}
 	var network net.Error
 	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
 }
@@ -96,8 +99,8 @@ func isDial(err error) bool {
 // classify returns ErrUnavailable, ErrReadOnly or ErrDenied, or nil for any other error.
 func classify(err error) error {
 	switch {
-	case errors.Is(err, context.Canceled):
-		return nil // by the caller
+	case err == nil, errors.Is(err, context.Canceled):
+		return nil // the caller cancels
 	case isNetwork(err), errors.Is(err, errNoReply), errors.Is(err, context.DeadlineExceeded),
 		errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted), errors.Is(err, errUnconfirmed):
 		return ErrUnavailable

@@ -107,18 +107,17 @@ func (r *Repo) receive(ctx context.Context, index int, report func(error), conne
 			}
 		}
 		message, err := subscription.ReceiveTimeout(ctx, maxSilence)
-		var network net.Error
-		if errors.As(err, &network) && network.Timeout() && !pinged {
-			pinged = true
-			if err = subscription.Ping(ctx); err == nil {
-				continue
-			}
-		}
-		if errors.Is(classify(err), ErrReadOnly) { // with a full disk this is Redis' reply to a ping
-			err = nil
-		}
 		if err != nil {
-			return err
+			var network net.Error
+			if errors.As(err, &network) && network.Timeout() && !pinged {
+				pinged = true
+				if err = subscription.Ping(ctx); err == nil {
+					continue
+				}
+			}
+			if !errors.Is(classify(err), ErrReadOnly) { // with a full disk this is Redis' reply to a ping
+				return err
+			}
 		}
 		pinged = false
 		switch m := message.(type) {

@@ -60,6 +60,9 @@ func ParseUserName(s string) (UserName, error) {
 // invisible characters nor ones that reverse the direction of the line. That is a text of PRECIS' Freeform class
 // (RFC 8264), but emoji may contain the joiners, variation selectors and tags that they consist of.
 func Displayable(s string) bool {
+	if !strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c > '~' }) { // most names: PRECIS has all of ASCII that is visible
+		return strings.Trim(s, " ") != ""
+	}
 	visible := strings.Map(func(c rune) rune {
 		if c == '\u200c' || c == '\u200d' || c == '\ufe0e' || c == '\ufe0f' || c >= 0xe0020 && c <= 0xe007f {
 			return -1

@@ -165,6 +165,7 @@ func TestInvisibleAndReversingTitlesAreRefused(t *testing.T) {
 		"Go 1.26 is released": true, "\u4f60\u597d": true, "\ud55c\uad6d\uc5b4": true, "\u1112\u1161\u11ab": true, // modern Hangul, also decomposed
 		"\u0645\u0631\u062d\u0628\u0627 (Go)": true, "\u05e9\u05dc\u05d5\u05dd 1": true, "\u0928\u092e\u0938\u094d\u0924\u0947": true,
 		"\U0001f468\u200d\U0001f469\u200d\U0001f467 family": true, "\u2764\ufe0f": true, "\U0001f3f4\U000e0067\U000e0062\U000e007f": true,
+		"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~": true, "": false, "  ": false, "a\tb": false, "a\x7f": false,
 		"\u200b": false, "\ufeff": false, "a\u200bb": false, "\u202egnp.exe": false, "a\u2066b": false, "\u3164": false, "\u2800": false, "\u200d": false, "\u2060": false,
 	} {
 		if got := redisrepo.Displayable(title); got != want {

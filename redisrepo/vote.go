@@ -89,11 +89,12 @@ func (r *Repo) setVote(id ArticleID, b *ballot) (result VoteResult, err error) {
 // compares the title that this process remembers, but not the text: if that was edited by another process, the article is
 // right but for its text, unless a ballot has the whole hash read.
 func (r *Repo) cast(ctx context.Context, id ArticleID, ballots ...*ballot) {
-	var call *voteCall
+	var call, remembered *voteCall
 	reads := slices.ContainsFunc(ballots, func(b *ballot) bool { return b.reads })
 	var again bool // whether the script was called again because a reply was lost
 	answer, err := r.runWithGroups(ctx, id, "", func(e expected) (reply, error) {
-		call = r.voteCalls.get(id)
+		remembered = r.voteCalls.get(id)
+		call = remembered
 		if reads {
 			call = r.newVoteCall(id, e.placement, nil)
 		} else if call == nil || e.told || call.groups != e.groups {
@@ -102,7 +103,7 @@ func (r *Repo) cast(ctx context.Context, id ArticleID, ballots ...*ballot) {
 		defer r.live.version.Add(1)
 		return r.guard(ctx, func() (answer reply, err error) {
 			var repeated bool
-			if r.isUpvote(call, ballots) {
+			if !e.told && r.isUpvote(call, ballots) { // told: its groups change quickly
 				answer, repeated, err = r.runKnowing(ctx, r.upvoteWords(id, call, ballots[0]))
 				again = again || repeated
 				if err != nil || answer.status() != "FULL" {
@@ -121,7 +122,7 @@ func (r *Repo) cast(ctx context.Context, id ArticleID, ballots ...*ballot) {
 		for _, b := range ballots {
 			r.live.forgetVote(id, b.voter)
 		}
-		article, err = r.voted(id, call, answer)
+		article, err = r.voted(id, call, remembered, answer)
 	}
 	for i, b := range ballots {
 		if b.err = err; err == nil {

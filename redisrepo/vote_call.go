@@ -2,6 +2,7 @@ package redisrepo
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -18,7 +19,8 @@ type voteCall struct {
 	isExact bool        // whether its hash has the posting time in the same form
 	posted  hour        // for which the keys are
 	words   []any       // of the command, up to the keys of the votes
-	args    []any       // of the command, up to the votes
+	upvote  []any       // the same for upvote.lua
+	args    []any       // of both commands, up to the votes
 
 	isUnusual atomic.Bool // whether upvote.lua would leave the next vote to vote.lua, by the last reply
 }
@@ -52,6 +54,7 @@ func (r *Repo) newVoteCall(id ArticleID, place placement, other *voteCall) *vote
 	for _, key := range keys {
 		c.words = append(c.words, key)
 	}
+	c.upvote = r.upvoteStart(c)
 	c.args = []any{
 		id.String(), // ARGV[1] member
 		c.groups,    // ARGV[2] groups
@@ -91,10 +94,10 @@ const (
 	firstWithout, firstWith = 10, 17 // the first listing, without features and with some
 )
 
-// upvoteWords returns the words of a whole command, for upvote.lua.
-func (r *Repo) upvoteWords(id ArticleID, c *voteCall, b *ballot) []any {
+// upvoteStart returns the command for upvote.lua, up to the key of the vote.
+func (r *Repo) upvoteStart(c *voteCall) []any {
 	keys, listings := c.words[3:], firstWithout
-	words := append(make([]any, 0, len(c.words)+len(c.args)+3), "evalsha", r.upvoteScript.Hash(), 0,
+	words := append(make([]any, 0, len(c.words)), "evalsha", r.upvoteScript.Hash(), 0,
 		keys[0], // KEYS[1] article
 		keys[1], // KEYS[2] voted
 		keys[keyScores],
@@ -110,10 +113,19 @@ func (r *Repo) upvoteWords(id ArticleID, c *voteCall, b *ballot) []any {
 	for ; calendars < len(keys); calendars += 4 {
 		words = append(words, keys[calendars], keys[calendars+1]) // clock and hours
 	}
+	words[2] = len(words) - 3
+	if r.has("cast") {
+		words[2] = len(words) - 2
+	}
+	return slices.Clip(words)
+}
+
+// upvoteWords returns the words of a whole command, for upvote.lua.
+func (r *Repo) upvoteWords(id ArticleID, c *voteCall, b *ballot) []any {
+	words := append(make([]any, 0, len(c.upvote)+len(c.args)+3), c.upvote...)
 	if r.has("cast") {
 		words = append(words, r.partition(id).cast(b.voter, c.posted.month()))
 	}
-	words[2] = len(words) - 3
 	words = append(append(words, c.args...), b.voter.member()) // ARGV[1] to [5]
 	if now := r.scriptNow(); now != "" {
 		words = append(words, now) // ARGV[6] now
@@ -132,8 +144,8 @@ const (
 	fixedPosition = 2 // instead of a position
 )
 
-// voted returns an article after votes, and remembers its call for the next ones.
-func (r *Repo) voted(id ArticleID, call *voteCall, answer reply) (*Article, error) {
+// voted returns an article after votes, and remembers its call for the next ones unless that is the remembered one.
+func (r *Repo) voted(id ArticleID, call, remembered *voteCall, answer reply) (*Article, error) {
 	isUnusual := answer.number(2) > 0 || answer.number(1)+1 == int64(r.rules.InterestingVotes)
 	if rest, ok := answer[restOfArticle].([]any); ok {
 		hash, err := reply(rest).hash()
@@ -151,7 +163,7 @@ func (r *Repo) voted(id ArticleID, call *voteCall, answer reply) (*Article, erro
 	if call.article == nil {
 		return nil, fmt.Errorf("vote on %v: the script's reply %v has no hash", id, answer)
 	}
-	if r.voteCalls.get(id) != call {
+	if call != remembered {
 		r.voteCalls.add(id, call)
 		r.groups.Add(id, placement{call.groups, call.posted})
 	}
@@ -209,7 +221,7 @@ func (v *voteCalls) forget() {
 
 // size is about how many bytes a call takes.
 func (c *voteCall) size() int {
-	n := 500 + 50*(len(c.words)+len(c.args)) + 2*len(c.groups) + 2*len(c.article.Title)
+	n := 500 + 50*(len(c.words)+len(c.upvote)+len(c.args)) + 2*len(c.groups) + 2*len(c.article.Title)
 	for _, text := range []*string{c.article.Link, c.article.Text} {
 		if text != nil {
 			n += len(*text)

@@ -20,10 +20,10 @@ import (
 // counts do not; the race detector adds raced.
 const (
 	maxPageAllocations      = 420
-	maxVoteAllocations      = 100
-	maxSharedAllocations    = 20
-	maxOwnAllocations       = 840 // with viewerVote
-	maxOwnSharedAllocations = 590
+	maxVoteAllocations      = 85
+	maxSharedAllocations    = 15
+	maxOwnAllocations       = 620 // with viewerVote
+	maxOwnSharedAllocations = 370
 )
 
 // unread is a ResponseWriter that keeps the status alone.
