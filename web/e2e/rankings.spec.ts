@@ -360,6 +360,7 @@ test.describe("by another rule of the site", () => {
         await server.vote(article, "UP", "cleo");
         await page.goto(`/a/${article.number}`);
         await expect(page.getByRole("contentinfo")).toContainText(explained);
+        await page.getByText("Why this article ranks here").click();
         const score = page.locator(".why p");
         const { open, opened } = gate();
         await onOperation(page, "Vote", async (route) => {

@@ -24,6 +24,7 @@ export function ArticlePage({ id }: { id: string }) {
     requestPolicy: visit.first ? "cache-first" : "cache-and-network",
   });
   const retry = () => execute({ requestPolicy: "network-only" });
+  const [explained, setExplained] = useState(false);
   const seen = useRef<number>(undefined);
   const article = data?.article;
   const now = useNow(article ? [closing(article)] : []);
@@ -91,9 +92,9 @@ export function ArticlePage({ id }: { id: string }) {
           now={now}
         />
       )}
-      <details class="explained">
+      <details class="explained" onToggle={(event) => setExplained(event.currentTarget.open)}>
         <summary>{texts.whyRank}</summary>
-        <Why article={article} now={now} />
+        {explained && <Why article={article} now={now} />}
       </details>
       {later && (
         <later.Standing article={article} now={now}>

@@ -76,7 +76,8 @@ afterEach(() => {
 
 function start(session: Session = { credentials: {} }) {
   const events = { connected: vi.fn(), closed: vi.fn(), refused: vi.fn(), unavailable: vi.fn() };
-  const { client, end } = connect(session, events);
+  const { client, end, listen } = connect(session);
+  listen(events);
   ends.push(end);
   return { client, events };
 }
