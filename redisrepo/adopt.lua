@@ -1,12 +1,12 @@
 -- adopt.lua: complete an article that only legacy clients wrote, before another script changes it.
 --
--- KEYS[1]  article:ID   hash  the article
--- KEYS[2]  voted:ID     set   the upvoters
--- KEYS[3]  time:        zset  posting times, Unix seconds
--- KEYS[4]  posted:NAME  zset  the articles of ARGV[3]
--- KEYS[5]  groups:      zset  the names of all groups
--- KEYS[6]  sizes:       zset  the names of all groups by negated number of articles
--- KEYS[7]  host:NAME    zset  the articles with links to the same host; unused if it has no name
+-- KEYS[1]  article:ID    hash    the article
+-- KEYS[2]  voted:ID      set     the upvoters
+-- KEYS[3]  time:         zset    posting times, Unix seconds
+-- KEYS[4]  posted:NAME   zset    the articles of ARGV[3]
+-- KEYS[5]  groups:       zset    the names of all groups
+-- KEYS[6]  sizes:        zset    the names of all groups by negated number of articles
+-- KEYS[7]  host:NAME     zset    the articles with links to the same host; unused if it has no name
 -- KEYS[8]  clock:        hash    fold pointer and peaks of the calendar, and the last hour with a front page
 -- KEYS[9]  top:h:HOUR    zset    articles by net votes, of the hour of posting
 -- KEYS[10] top:d:DAY     zset    the same of the day

@@ -117,7 +117,7 @@ func (r *Repo) upvoteStart(c *voteCall) []any {
 	if r.has("cast") {
 		words[2] = len(words) - 2
 	}
-	return slices.Clip(words)
+	return slices.Clone(words) // without room for more
 }
 
 // upvoteWords returns the words of a whole command, for upvote.lua.
@@ -221,7 +221,7 @@ func (v *voteCalls) forget() {
 
 // size is about how many bytes a call takes.
 func (c *voteCall) size() int {
-	n := 500 + 50*(len(c.words)+len(c.upvote)+len(c.args)) + 2*len(c.groups) + 2*len(c.article.Title)
+	n := 500 + 50*(len(c.words)+len(c.args)) + 16*len(c.upvote) + 2*len(c.groups) + 2*len(c.article.Title)
 	for _, text := range []*string{c.article.Link, c.article.Text} {
 		if text != nil {
 			n += len(*text)

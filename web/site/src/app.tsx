@@ -38,7 +38,10 @@ export function App({ first }: { first: Connection }) {
     () => setSession((before) => (isSame(before, readSession()) ? before : readSession())),
     [],
   );
-  useEffect(() => onTokenChange(refresh), []);
+  useEffect(() => {
+    refresh(); // another window may have changed it before the events are heard
+    return onTokenChange(refresh);
+  }, []);
   useEffect(() => {
     const timer = setTimeout(() => say(""), messageTime);
     return () => clearTimeout(timer);

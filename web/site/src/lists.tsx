@@ -104,7 +104,7 @@ export function UserPage({ name }: { name: string }) {
       <header class="heading">
         <h1 dir="auto">{name}</h1>
         {viewer === name && has("/votes") && <a href="/votes">{texts.votesOfViewer}</a>}
-        <p>
+        <p class="known">
           {count ? counted(count, texts.userArticles) : ""}{" "}
           {first &&
             fill(texts.firstPost, {
