@@ -1,7 +1,7 @@
 import { type CombinedError, Provider, useClient, useQuery } from "@urql/preact";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ArticlePage } from "./article";
-import { type Connection, connect } from "./client";
+import { connect } from "./client";
 import { Footer, Header } from "./frame";
 import { Start } from "./gql";
 import { Keyboard } from "./keyboard";
@@ -25,9 +25,8 @@ import { texts } from "./strings";
 const messageTime = 6000; // milliseconds
 const storeWait = 5000; // milliseconds
 
-/** The site. `first` is the connection that it begins with. */
-export function App({ first }: { first: Connection }) {
-  const [session, setSession] = useState(first.session);
+export function App() {
+  const [session, setSession] = useState(readSession);
   const [online, setOnline] = useState(true);
   const [connections, setConnections] = useState(0);
   const [message, setMessage] = useState({ text: "" });
@@ -38,10 +37,7 @@ export function App({ first }: { first: Connection }) {
     () => setSession((before) => (isSame(before, readSession()) ? before : readSession())),
     [],
   );
-  useEffect(() => {
-    refresh(); // another window may have changed it before the events are heard
-    return onTokenChange(refresh);
-  }, []);
+  useEffect(() => onTokenChange(refresh), []);
   useEffect(() => {
     const timer = setTimeout(() => say(""), messageTime);
     return () => clearTimeout(timer);
@@ -61,28 +57,29 @@ export function App({ first }: { first: Connection }) {
     };
   }, [away]);
 
-  const connection = useMemo(() => (session === first.session ? first : connect(session)), [session]);
-  useEffect(() => {
-    connection.listen({
-      connected() {
-        setOnline(true);
-        setConnections((count) => count + 1);
-      },
-      closed: () => setOnline(false),
-      unavailable: lookForStore,
-      refused() {
-        // The credentials may have been replaced in the meantime.
-        if (isSame(session, readSession())) {
-          if (isAnonymous(session) && !hasCookie()) return;
-          signOut();
-          say(texts.signedOut);
-        }
-        // It may be the same, without its cookie.
-        setSession((now) => (now === session ? readSession() : now));
-      },
-    });
-    return connection.end;
-  }, [connection]);
+  const connection = useMemo(
+    () =>
+      connect(session, {
+        connected() {
+          setOnline(true);
+          setConnections((count) => count + 1);
+        },
+        closed: () => setOnline(false),
+        unavailable: lookForStore,
+        refused() {
+          // The credentials may have been replaced in the meantime.
+          if (isSame(session, readSession())) {
+            if (isAnonymous(session) && !hasCookie()) return;
+            signOut();
+            say(texts.signedOut);
+          }
+          // It may be the same, without its cookie.
+          setSession((now) => (now === session ? readSession() : now));
+        },
+      }),
+    [session],
+  );
+  useEffect(() => connection.end, [connection]);
 
   return (
     <Provider value={connection.client}>

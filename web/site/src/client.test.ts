@@ -74,12 +74,9 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-const handlers = () => ({ connected: vi.fn(), closed: vi.fn(), refused: vi.fn(), unavailable: vi.fn() });
-
 function start(session: Session = { credentials: {} }) {
-  const events = handlers();
-  const { client, end, listen } = connect(session);
-  listen(events);
+  const events = { connected: vi.fn(), closed: vi.fn(), refused: vi.fn(), unavailable: vi.fn() };
+  const { client, end } = connect(session, events);
   ends.push(end);
   return { client, events };
 }
@@ -286,21 +283,6 @@ test("nothing is left to do after the end", async () => {
   } finally {
     vi.useRealTimers();
   }
-});
-
-test("events are kept until the page listens", async () => {
-  const { listen, end } = connect({ credentials: {} });
-  ends.push(end);
-  await vi.waitFor(() => expect(Socket.all[0]?.onopen).toBeDefined());
-  const [socket] = Socket.all;
-  socket?.onopen?.();
-  await vi.waitFor(() => expect(socket?.sent).toHaveLength(1));
-  socket?.onclose?.(new CloseEvent("close", { code: 4403, reason: "Forbidden" }));
-  await pause();
-  const events = handlers();
-  listen(events);
-  expect(events.refused).toHaveBeenCalledTimes(1);
-  expect(events.closed).toHaveBeenCalledTimes(1);
 });
 
 test.each([

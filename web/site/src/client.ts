@@ -151,26 +151,14 @@ const cache = () =>
     },
   });
 
-export interface Connection {
-  session: Session;
-  client: Client;
-  /** Has events handled, also those that there were before. */
-  listen(to: Events): void;
-  end(): void;
-}
-
-/** Connects to the server with the credentials of a session. */
-export function connect(session: Session): Connection {
+/** Connects to the server with the credentials of a session. `end` closes the connection. */
+export function connect(session: Session, events: Events): { client: Client; end: () => void } {
   const ended = new AbortController();
-  const unheard: (keyof Events)[] = [];
-  let events: Events | undefined;
   let pong: ReturnType<typeof setTimeout> | undefined;
   // What the page was rendered of needs not be read again once the page is connected.
   let upToDate = known.length > 0;
   const notify = (event: keyof Events) => {
-    if (ended.signal.aborted) return;
-    if (events) events[event]();
-    else unheard.push(event);
+    if (!ended.signal.aborted) events[event]();
   };
   const socket = createClient({
     url: `${location.origin.replace(/^http/, "ws")}${endpoint}`,
@@ -266,12 +254,7 @@ export function connect(session: Session): Connection {
       .unsubscribe();
   first.length = 0;
   return {
-    session,
     client,
-    listen(to) {
-      events = to;
-      for (const event of unheard.splice(0)) to[event]();
-    },
     end() {
       ended.abort();
       clearTimeout(pong);

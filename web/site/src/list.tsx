@@ -1,6 +1,6 @@
 import { type DocumentInput, useQuery } from "@urql/preact";
 import type { ComponentChildren } from "preact";
-import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { PageFragment, RowFragment } from "./gql";
 import { useFresh, useLive, useNear } from "./live";
 import { useNow } from "./page";
@@ -60,12 +60,8 @@ export function ArticleList({ source, empty }: { source: Source; empty: Componen
 
   const fresh = useFresh(source.posted, total, restored);
   const onShown = useCallback((index: number, size: number, last: boolean) => {
-    const show = () => {
-      setTotal((before) => before ?? size);
-      setShown((before) => Math.max(before, last ? Number.POSITIVE_INFINITY : index + 1));
-    };
-    if (restored) show();
-    else setTimeout(show); // at the top, nothing depends on it before the browser paints
+    setTotal((before) => before ?? size);
+    setShown((before) => Math.max(before, last ? Number.POSITIVE_INFINITY : index + 1));
   }, []);
 
   return (
@@ -124,21 +120,6 @@ function Part({ source, after, index, parts, rank, above, restored, empty, onSho
   const page = data && (source.read(data) ?? undefined);
   const articles = page?.nodes ?? [];
   const now = useNow(articles.map(closing));
-  // The same elements again: they are rendered only if the articles, the time or the ranks have changed.
-  const rows = useMemo(
-    () =>
-      articles.map((article, i) => (
-        <Row
-          key={article.id}
-          article={article}
-          now={now}
-          rank={rank && rank + i}
-          note={source.note?.(article, now)}
-          above={source.ranked ? (articles[i - 1] ?? above) : undefined}
-        />
-      )),
-    [page, now, rank, above],
-  );
   const [near, part] = useNear<HTMLOListElement>("100% 0px", true, [page === undefined]);
   useLive(articles, near);
 
@@ -155,7 +136,16 @@ function Part({ source, after, index, parts, rank, above, restored, empty, onSho
   return (
     <>
       <ol ref={part} data-after={after}>
-        {rows}
+        {page.nodes.map((article, i) => (
+          <Row
+            key={article.id}
+            article={article}
+            now={now}
+            rank={rank && rank + i}
+            note={source.note?.(article, now)}
+            above={source.ranked ? (page.nodes[i - 1] ?? above) : undefined}
+          />
+        ))}
       </ol>
       {hasNextPage &&
         endCursor &&

@@ -1,6 +1,6 @@
 import { render } from "preact";
 import { App } from "./app";
-import { connect, takeOver } from "./client";
+import { takeOver } from "./client";
 import { load } from "./load";
 import { isUnanswered } from "./mutations";
 import { place, startRouter } from "./router";
@@ -15,21 +15,14 @@ function drawn() {
   });
 }
 
-/** Lets the browser do what waits: the start in one piece would keep it from answering the visitor. */
-const pause = () => new Promise((resolve) => setTimeout(resolve));
-
 /** Renders the page. What the server has rendered stays until the same can be shown. */
 async function start() {
   await Promise.all([configure(), drawn()]);
   startRouter();
   // What was read before a mutation is repeated may lack its effect.
-  const session = readSession();
-  const rendered = isUnanswered() ? undefined : await takeOver(session, place());
-  await pause();
-  const first = connect(session);
+  const rendered = isUnanswered() ? undefined : await takeOver(readSession(), place());
   if (rendered?.later) await load().catch(() => {});
-  await pause();
-  render(<App first={first} />, document.getElementById("app") as HTMLElement);
+  render(<App />, document.getElementById("app") as HTMLElement);
   dispatchEvent(new Event("takeover"));
 }
 
