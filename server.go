@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"os/signal"
 	"regexp"
@@ -52,7 +51,8 @@ func run(args []string) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	signal.Ignore(syscall.SIGHUP) // of a terminal that was closed, or for a reload: files that change are read again anyway
+	context.AfterFunc(ctx, stop)  // a second signal ends the process at once
 	setMemory(p.GCPercent, p.MemoryLimitMiB<<20)
 	log := p.Logger()
 	if name := command.Selected().Name; name == "serve" || name == "config" {
@@ -149,7 +149,8 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 	if err != nil {
 		return err
 	}
-	options.Identity, err = s.Verifier(background, users, log)
+	names := signin.NewNames(nil)
+	options.Identity, err = s.Verifier(background, users, names, log)
 	if err != nil {
 		return err
 	}
@@ -159,16 +160,13 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 	}
 	defer operator.close()
 	operator.observe(&options)
-	listener, err := listen(s.Addr, s.Development() && len(s.DevHosts) == 0)
+	listener, err := listen(s)
 	if err != nil {
 		return err
 	}
 	gate := newGate(log, options)
 	server := newServer(gate, options, encryption, log)
 	server.Protocols.SetUnencryptedHTTP2(s.H2C)
-	if s.Development() {
-		server.Handler = knownNamesOnly(s.DevHosts, gate)
-	}
 	server.Handler = follow.Handler(server.Handler)
 	defer func() { _ = server.Close() }()
 	failed := make(chan error, 1)
@@ -245,14 +243,22 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 		feeds.Handle(site, repo, s.Feeds(log))
 		pages.Handle(site, api, repo, s.Rendered(options, log))
 	}
-	mux := http.NewServeMux()
-	mux.Handle("/query", api)
-	mux.Handle("/", site)
+	documents := http.NewServeMux()
+	documents.Handle("/", site)
+	names.Use(repo)
 	if users != nil {
 		users.Use(repo)
-		users.Handle(mux) // with a page to sign in instead of the site's
+		users.Handle(documents) // with a page to sign in instead of the site's
 	}
-	gate.open(mux, repo)
+	known := knownHosts(s)
+	mux := http.NewServeMux()
+	mux.Handle("/query", api)
+	mux.Handle("/", known(documents))
+	if s.Development() {
+		gate.open(known(mux), repo)
+	} else {
+		gate.open(mux, repo) // the API repeats no host, and needs credentials to act as a user
+	}
 	announce(s, listener.Addr(), log)
 	select {
 	case err := <-failed:
@@ -341,16 +347,21 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(line []byte) (int, error) { return f(line) }
 
-// listen listens on addr. If local, which is for development mode, in which callers may claim any name, addr must be a
-// loopback address.
-func listen(addr string, local bool) (net.Listener, error) {
-	resolved, err := net.ResolveTCPAddr("tcp", addr)
+// listen listens on ADDR. It must be a loopback address in development mode, in which callers may claim any name, and as
+// long as the site has no public URL.
+func listen(s *settings.Settings) (net.Listener, error) {
+	resolved, err := net.ResolveTCPAddr("tcp", s.Addr)
 	if err != nil {
 		return nil, settings.Invalid(err, "addr")
 	}
-	if local && !resolved.IP.IsLoopback() {
+	switch {
+	case resolved.IP.IsLoopback():
+	case s.Development() && len(s.DevHosts) == 0:
 		return nil, settings.Invalid(fmt.Errorf("%s is not a loopback address, and without sign-in every client can claim to be any user: "+
-			"use 127.0.0.1:%d, or set OIDC_ISSUER, JWT_SECRET, JWKS_URL or PROXY_USER_HEADER; in a container that only you can reach, set DEV_HOSTS", addr, resolved.Port), "addr")
+			"use 127.0.0.1:%d, or set OIDC_ISSUER, JWT_SECRET, JWKS_URL or PROXY_USER_HEADER; in a container that only you can reach, set DEV_HOSTS", s.Addr, resolved.Port), "addr")
+	case !s.Development() && s.PublicURL == "":
+		return nil, settings.Invalid(fmt.Errorf("it is missing, and ADDR %s is not a loopback address: set it to the address at which visitors reach the site, "+
+			"such as https://news.example.org; links in pages, feeds and the sitemap begin with it, and other hosts get no pages", s.Addr), "public-url")
 	}
 	listener, err := net.ListenTCP("tcp", resolved)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -362,29 +373,4 @@ func listen(addr string, local bool) (net.Listener, error) {
 		return nil, settings.Invalid(err, "addr")
 	}
 	return listener, nil
-}
-
-// knownNamesOnly serves only requests that address this machine as localhost, by a loopback address or by one of the
-// hosts. Anyone can make the host name of a web page resolve to this machine (DNS rebinding). Without this check a
-// browser would treat this server as that page's own origin.
-func knownNamesOnly(hosts []string, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		host, _, err := net.SplitHostPort(req.Host)
-		if err != nil {
-			host = strings.Trim(req.Host, "[]")
-		}
-		host = strings.TrimSuffix(strings.ToLower(host), ".")
-		address, err := netip.ParseAddr(host)
-		known := err == nil && address.IsLoopback() || host == "localhost" || strings.HasSuffix(host, ".localhost")
-		for _, name := range hosts {
-			name = strings.ToLower(name)
-			rest, wildcard := strings.CutPrefix(name, "*")
-			known = known || host == name || wildcard && strings.HasSuffix(host, rest)
-		}
-		if !known {
-			http.Error(w, "in development mode this server accepts only requests to localhost, 127.0.0.1 and DEV_HOSTS", http.StatusMisdirectedRequest)
-			return
-		}
-		next.ServeHTTP(w, req)
-	})
 }

@@ -6,7 +6,7 @@ const client = (schema: string): CodegenConfig["generates"][string] => ({
   schema,
   preset: "client",
   presetConfig: { fragmentMasking: false },
-  config: { strictScalars: true, scalars: { Time: "string", URL: "string" }, enumsAsTypes: true, useTypeImports: true },
+  config: { strictScalars: true, scalars: { DateTime: "string", URL: "string" }, enumsAsTypes: true, useTypeImports: true },
 });
 
 const config: CodegenConfig = {

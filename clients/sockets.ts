@@ -168,7 +168,7 @@ async function postedArticles(): Promise<void> {
 
   // Other tests post at the same time.
   const expectTitles = async ({ results }: typeof site, expected: unknown[]) => {
-    const received = () => results.events.map(({ articlePosted }) => articlePosted.title).filter((title) => titles.includes(title));
+    const received = () => results.events.map(({ articlePosted }) => articlePosted.node.title).filter((title) => titles.includes(title));
     await results.until("no event for new articles", () => received().length >= expected.length);
     await pause(200);
     assert.deepEqual(received(), expected);

@@ -8,7 +8,6 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/parser"
-	"github.com/vektah/gqlparser/v2/validator"
 )
 
 // Trusted is a list of documents that the site's own programs were built with. If it is set, nothing else runs.
@@ -22,7 +21,7 @@ type Trusted struct {
 // mostly hashes. It returns an error for a document that is invalid or exceeds a limit that does not depend
 // on variables.
 func ReadTrusted(file []byte, schema *ast.Schema, limits Limits) (*Trusted, error) {
-	t := &Trusted{texts: map[string]bool{}}
+	t, valid := &Trusted{texts: map[string]bool{}}, newValidation(schema, limits, true)
 	if err := json.Unmarshal(file, &t.byID); err != nil {
 		return nil, fmt.Errorf("not a JSON object of documents by id: %w", err)
 	}
@@ -34,7 +33,7 @@ func ReadTrusted(file []byte, schema *ast.Schema, limits Limits) (*Trusted, erro
 		if len(document.Operations) == 0 {
 			return nil, fmt.Errorf("document %q: it has no operation", id)
 		}
-		if errs := validator.ValidateWithRules(schema, document, validationRules(limits, true)); len(errs) > 0 {
+		if errs := valid.check(document); len(errs) > 0 {
 			return nil, fmt.Errorf("document %q: %w", id, errs[0])
 		}
 		t.texts[text] = true

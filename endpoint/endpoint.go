@@ -107,7 +107,8 @@ func New(schema Schema, repo *redisrepo.Repo, log *slog.Logger, o Options) *Hand
 		exec.find, exec.keep = persisted.find, persisted.keep
 	}
 	streams := newStreams(o.Streams, schema)
-	meter := &meter{rates: o.Rates, ruleOf: schema.Rule, repo: repo, local: newLocalRates()}
+	meter := &meter{rates: o.Rates, ruleOf: schema.Rule, repo: repo, local: newLocalRates(), spent: newSpent()}
+	exec.unread = meter.unread
 	sockets := &socketTransport{
 		exec: exec, log: log, bodyLimit: o.BodyLimit, timeout: o.Timeout, origins: allowedOrigins(o.Origins),
 		streams: streams, identity: o.Identity, meter: meter,

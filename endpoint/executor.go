@@ -14,7 +14,6 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/parser"
 	"github.com/vektah/gqlparser/v2/validator"
-	"github.com/vektah/gqlparser/v2/validator/rules"
 )
 
 // executor prepares and executes operations.
@@ -25,7 +24,7 @@ type executor struct {
 	schema        Schema
 	limits        Limits
 	introspection bool
-	rules         *rules.Rules
+	validation    *validation
 	known         documentCache[preparedKey, *prepared]
 	requests      requests
 	slots         *slots
@@ -34,6 +33,8 @@ type executor struct {
 	recover       graphql.RecoverFunc
 	observers     []Observer
 
+	// unread refuses a document that the process does not know; nil if it may be read.
+	unread func(context.Context) *refusal
 	// find sets the document of a request that names it by an id, and refuses one that must not run. If keep is
 	// not empty, the document is to be kept under this hash once it has proved valid.
 	find func(ctx context.Context, params *graphql.RawParams) (keep string, refused *refusal)
@@ -46,7 +47,7 @@ func newExecutor(schema Schema, log *slog.Logger, o Options) *executor {
 		hidden = newHiddenNames(schema.Schema())
 	}
 	return &executor{
-		schema: schema, limits: o.Limits, introspection: o.Introspection, rules: validationRules(o.Limits, o.Introspection),
+		schema: schema, limits: o.Limits, introspection: o.Introspection, validation: newValidation(schema.Schema(), o.Limits, o.Introspection),
 		known: newDocumentCache[preparedKey, *prepared](), requests: newRequests(), slots: newSlots(o.MaxConcurrent), present: presentError(log, o.Limits, hidden), recover: recovered(log),
 		observers: o.Observers,
 	}
@@ -67,7 +68,7 @@ func (e *executor) prepare(o *operation, asked *request, header http.Header) gql
 		}
 		o.asked.RawQuery = asked.Query
 	}
-	p, errs := e.prepared(asked.Query, asked.OperationName)
+	p, errs := e.prepared(o, asked)
 	if len(errs) > 0 {
 		return errs
 	}
@@ -142,10 +143,14 @@ func inDocument(a, b *gqlerror.Error) int {
 // refuse presents errors as the response of an operation that does not run.
 func (e *executor) refuse(ctx context.Context, errs gqlerror.List) *graphql.Response {
 	return e.around(graphql.WithResponseContext(ctx, e.present, e.recover), func(ctx context.Context) *graphql.Response {
-		for _, err := range errs {
+		for _, err := range errs[:min(len(errs), maxErrors+1)] {
 			graphql.AddError(ctx, err)
 		}
-		return &graphql.Response{Errors: graphql.GetErrors(ctx), Extensions: graphql.GetExtensions(ctx)}
+		shown := graphql.GetErrors(ctx)
+		for len(shown) < len(errs) {
+			shown = append(shown, shown[maxErrors]) // to be counted: boundResponse shows none of these
+		}
+		return &graphql.Response{Errors: shown, Extensions: graphql.GetExtensions(ctx)}
 	})
 }
 
@@ -190,11 +195,16 @@ type prepared struct {
 type preparedKey struct{ text, name string }
 
 // prepared returns an operation of a document, which it parses and validates at its first use.
-func (e *executor) prepared(text, name string) (*prepared, gqlerror.List) {
+func (e *executor) prepared(o *operation, asked *request) (*prepared, gqlerror.List) {
+	text, name := asked.Query, asked.OperationName
 	key := preparedKey{text, name}
 	if p, ok := e.known.get(key); ok {
 		return p, nil
 	}
+	if refused := e.unread(o.ctx); refused != nil {
+		return nil, presentable(refused)
+	}
+	o.effort = e.effortOf(asked)
 	document, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, e.limits.Tokens)
 	if err != nil {
 		return nil, coded(err, errcode.ParseFailed)
@@ -202,7 +212,7 @@ func (e *executor) prepared(text, name string) (*prepared, gqlerror.List) {
 	if len(document.Operations) == 0 {
 		return nil, coded(gqlerror.Errorf("no operation provided"), errcode.ValidationFailed)
 	}
-	if errs := validator.ValidateWithRules(e.schema.Schema(), document, e.rules); len(errs) > 0 {
+	if errs := e.validation.check(document); len(errs) > 0 {
 		return nil, coded(errs, errcode.ValidationFailed)
 	}
 	operation := document.Operations.ForName(name)

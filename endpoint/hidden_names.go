@@ -50,12 +50,8 @@ func (h *hiddenNames) hide(ctx context.Context, message string, path ast.Path) (
 	if h == nil {
 		return message, path
 	}
-	sent := map[string]bool{}
-	if graphql.HasOperationContext(ctx) {
-		for _, word := range nameInText.FindAllString(graphql.GetOperationContext(ctx).RawQuery, -1) {
-			sent[word] = true
-		}
-	}
+	message = cutTo(message, 2*maxMessage) // more than is shown: a name at the end may be cut
+	sent := h.sent(ctx)
 	without := func(hidden map[string]bool) func(string) string {
 		return func(word string) string {
 			if hidden[word] && !sent[word] {
@@ -76,4 +72,35 @@ func (h *hiddenNames) hide(ctx context.Context, message string, path ast.Path) (
 		shown = append(shown, step)
 	}
 	return message, shown
+}
+
+// sentExtension is where an operation's context keeps what sent returns.
+const sentExtension = "frontpage.sentNames"
+
+// sent returns the names of the schema that are in the document. It reads a document once, however many errors it has.
+func (h *hiddenNames) sent(ctx context.Context) map[string]bool {
+	if !graphql.HasOperationContext(ctx) {
+		return nil
+	}
+	o := graphql.GetOperationContext(ctx)
+	if sent, ok := o.Stats.GetExtension(sentExtension).(map[string]bool); ok {
+		return sent
+	}
+	sent, text := map[string]bool{}, o.RawQuery
+	for len(text) > 0 {
+		length := 0
+		for length < len(text) && inName(text[length]) {
+			length++
+		}
+		if word := text[:length]; h.all[word] {
+			sent[word] = true
+		}
+		text = text[max(length, 1):]
+	}
+	o.Stats.SetExtension(sentExtension, sent)
+	return sent
+}
+
+func inName(b byte) bool {
+	return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
 }

@@ -76,15 +76,13 @@ func (t *httpTransport) begin(w http.ResponseWriter, req *http.Request, accept a
 	if refused != nil {
 		return refused
 	}
-	if refused = op.prepare(asked, req.Header); refused != nil {
+	if refused = op.prepare(asked, req.Header); refused == nil {
+		refused = allowed(w, req, accept, op)
+	}
+	if refused != nil {
+		refused = t.meter.chargeRefused(op, refused)
+		billOf(op.ctx).header(w.Header())
 		return refused
-	}
-	if !op.reads() && req.Method != http.MethodPost {
-		w.Header().Set("Allow", http.MethodPost)
-		return &refusal{code: codeMethod, message: "send mutations by POST", status: http.StatusMethodNotAllowed}
-	}
-	if op.subscribes() && !accept.events {
-		return badRequest("subscriptions need a stream: accept " + mediaEvents + ", or connect by WebSocket")
 	}
 	if op.subscribes() {
 		if refused = t.streams.admit(op, perEventStream); refused != nil {
@@ -96,4 +94,16 @@ func (t *httpTransport) begin(w http.ResponseWriter, req *http.Request, accept a
 	}
 	billOf(op.ctx).header(w.Header())
 	return refused
+}
+
+// allowed refuses an operation that cannot run over this request.
+func allowed(w http.ResponseWriter, req *http.Request, accept acceptance, op *operation) *refusal {
+	if !op.reads() && req.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		return &refusal{code: codeMethod, message: "send mutations by POST", status: http.StatusMethodNotAllowed}
+	}
+	if op.subscribes() && !accept.events {
+		return badRequest("subscriptions need a stream: accept " + mediaEvents + ", or connect by WebSocket")
+	}
+	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/validator/core"
-	"github.com/vektah/gqlparser/v2/validator/rules"
 
 	"frontpage/redisrepo"
 )
@@ -33,29 +32,24 @@ func DefaultLimits() Limits {
 	}
 }
 
-// validationRules makes the rules for each document: gqlparser's, which include a limit on introspection, and the
-// limits. Without introspection, no rule may suggest names that the client did not send.
-func validationRules(limits Limits, introspection bool) *rules.Rules {
-	all := rules.NewDefaultRules()
-	all.AddRule("Limits", limits.rule)
-	all.AddRule("ObjectsAreInputs", objectsAreInputs)
-	if !introspection {
-		all.AddRule("NoIntrospection", noIntrospection)
-		all.ReplaceRule(rules.FieldsOnCorrectTypeRule.Name, rules.FieldsOnCorrectTypeRuleWithoutSuggestions.RuleFunc)
-		all.ReplaceRule(rules.KnownArgumentNamesRule.Name, rules.KnownArgumentNamesRuleWithoutSuggestions.RuleFunc)
-		all.ReplaceRule(rules.KnownTypeNamesRule.Name, rules.KnownTypeNamesRuleWithoutSuggestions.RuleFunc)
-		all.ReplaceRule(rules.ScalarLeafsRule.Name, rules.ScalarLeafsRuleWithoutSuggestions.RuleFunc)
-		all.ReplaceRule(rules.ValuesOfCorrectTypeRule.Name, rules.ValuesOfCorrectTypeRuleWithoutSuggestions.RuleFunc)
-	}
-	return all
-}
-
 // objectsAreInputs rejects {} as a value of a scalar or an enum. gqlparser accepts it, and gqlgen panics on
 // @skip(if: {}).
 func objectsAreInputs(events *core.Events, addError core.AddErrFunc) {
 	events.OnValue(func(_ *core.Walker, value *ast.Value) {
 		if value.Kind == ast.ObjectValue && value.Definition != nil && value.Definition.Kind != ast.InputObject {
 			addError(core.Message("%s is not an object", value.Definition.Name), core.At(value.Position))
+		}
+	})
+}
+
+// numbersAreInRange rejects numbers that no type has. gqlparser accepts them for scalars of the schema, and then panics.
+func numbersAreInRange(events *core.Events, addError core.AddErrFunc) {
+	events.OnValue(func(_ *core.Walker, value *ast.Value) {
+		if value.Kind != ast.IntValue && value.Kind != ast.FloatValue {
+			return
+		}
+		if _, err := value.Value(nil); err != nil {
+			addError(core.Message("the number %s is out of range", value.Raw), core.At(value.Position))
 		}
 	})
 }
@@ -75,32 +69,17 @@ func because(refused *refusal) core.ErrorOption {
 	return func(err *gqlerror.Error) { err.Message, err.Err = refused.message, refused }
 }
 
-// rule measures each operation and refuses it for every limit that it exceeds. It does so before the walk enters
-// the operation, and then empties a refused document, because other rules take quadratic time.
-func (l Limits) rule(events *core.Events, addError core.AddErrFunc) {
-	var measured *ast.OperationDefinition
-	var m *measure
-	// The walk visits the directive list of an operation, even an empty one, before its selections.
-	events.OnDirectiveList(func(walker *core.Walker, _ []*ast.Directive) {
-		operation := walker.CurrentOperation
-		if operation == nil || operation == measured {
-			return
+// check returns an error for each limit that an operation of the document exceeds.
+func (l Limits) check(document *ast.QueryDocument) (errs gqlerror.List) {
+	m := newMeasure(document)
+	for _, operation := range document.Operations {
+		for _, refused := range l.exceededBy(m.operation(operation)) {
+			err := gqlerror.ErrorPosf(operation.Position, "%s", refused.message)
+			err.Err = refused
+			errs = append(errs, err)
 		}
-		if m == nil {
-			m = newMeasure(walker.Document)
-		}
-		measured = operation
-		exceeded := l.exceededBy(m.operation(operation))
-		for _, refused := range exceeded {
-			addError(because(refused), core.At(operation.Position))
-		}
-		if len(exceeded) > 0 {
-			operation.SelectionSet = nil
-			for _, f := range walker.Document.Fragments {
-				f.SelectionSet = nil
-			}
-		}
-	})
+	}
+	return errs
 }
 
 // exceededBy returns a refusal for each limit that an operation exceeds.

@@ -102,7 +102,7 @@ func TestObserversAreNotifiedOfEachOperation(t *testing.T) {
 		t.Errorf("a GET: got %s", got)
 	}
 
-	stream := s.Stream(`subscription Posted { articlePosted { title } }`)
+	stream := s.Stream(`subscription Posted { articlePosted { node { title } } }`)
 	stream.Comment()
 	if got, want := o.next(t), `subscription "Posted" sse executed "" 0 bytes`; got != want {
 		t.Errorf("an event stream: got %s, want %s", got, want)

@@ -20,6 +20,8 @@ type operation struct {
 	prepared  *prepared
 	variables string // coerced, in JSON; empty if it defines none
 	cost      int
+	effort    int     // points for reading its document; 0 if the process knew it
+	failed    bool    // it is refused
 	admitted  *weight // of a subscription that streams counts
 	led       bool    // it runs for all who ask the same now
 	observed  bool    // the observers are to be notified of the outcome
@@ -36,16 +38,22 @@ func (o *operation) prepare(asked *request, header http.Header) *refusal {
 			refused = *first
 		}
 		refused.errors = errs
-		return &refused
+		return o.fail(&refused, asked)
 	}
 	if o.subscribes() && len(rootFields(o.asked)) != 1 {
 		// gqlparser's rule counts aliases of one field as one field, and ignores @skip and @include.
-		return &refusal{code: errcode.ValidationFailed, message: "a subscription has exactly one field"}
+		return o.fail(&refusal{code: errcode.ValidationFailed, message: "a subscription has exactly one field"}, asked)
 	}
 	if o.subscribes() && o.prepared.Event == nil {
-		return &refusal{code: errcode.ValidationFailed, message: "this subscription cannot be executed"}
+		return o.fail(&refusal{code: errcode.ValidationFailed, message: "this subscription cannot be executed"}, asked)
 	}
 	return nil
+}
+
+// fail notes what reading an operation took that is refused.
+func (o *operation) fail(refused *refusal, asked *request) *refusal {
+	o.effort = o.exec.effortOf(asked)
+	return refused
 }
 
 // reads reports whether the operation has no side effects.

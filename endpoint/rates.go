@@ -56,32 +56,45 @@ func (r Rates) charges(ruleOf map[string]string, v Viewer, o *operation) []redis
 		return nil
 	}
 	var charges []redisrepo.Charge
-	for _, rule := range []string{RuleCost, RuleVotes, RulePosts, RuleChanges} {
-		rate, amount := r.rule(rule), o.amount(rule, ruleOf)
-		// Anonymous clients can only read: charge them for cost alone.
-		if rate.Most == 0 || amount == 0 || v.Name == "" && rule != RuleCost {
-			continue
-		}
-		charge := redisrepo.Charge{Rule: rule, Most: rate.Most, Window: rate.Window, Amount: amount, User: v.Name, Address: v.Network(), Leased: rule == RuleCost}
-		if v.Name != "" {
-			charges = append(charges, charge)
-		}
-		if v.Via != "" {
-			continue // the address is that of the service, for all its users
-		}
-		charge.User = ""
-		charge.Most *= max(r.Addresses, 1)
-		charges = append(charges, charge)
+	for _, rule := range rateRules {
+		charges = r.charge(charges, v, rule, o.amount(rule, ruleOf))
 	}
 	return charges
+}
+
+// costCharges returns what an operation of this cost is charged.
+func (r Rates) costCharges(v Viewer, cost int) []redisrepo.Charge {
+	return r.charge(nil, v, RuleCost, cost)
+}
+
+// charge adds what an amount is charged by a rule.
+func (r Rates) charge(charges []redisrepo.Charge, v Viewer, rule string, amount int) []redisrepo.Charge {
+	rate := r.rule(rule)
+	// Anonymous clients can only read: charge them for cost alone.
+	if rate.Most == 0 || amount == 0 || v.Name == "" && rule != RuleCost {
+		return charges
+	}
+	charge := redisrepo.Charge{Rule: rule, Most: rate.Most, Window: rate.Window, Amount: amount, User: v.Name, Address: v.Network(), Leased: rule == RuleCost}
+	if v.Name != "" {
+		charges = append(charges, charge)
+	}
+	if v.Via != "" {
+		return charges // the address is that of the service, for all its users
+	}
+	charge.User = ""
+	charge.Most *= max(r.Addresses, 1)
+	return append(charges, charge)
 }
 
 // amount returns how much of an activity the operation is.
 func (o *operation) amount(rule string, ruleOf map[string]string) (n int) {
 	if rule == RuleCost {
-		return max(o.cost, 1)
+		if o.failed {
+			return o.effort
+		}
+		return max(o.cost, o.effort, 1)
 	}
-	if o.reads() {
+	if o.failed || o.reads() {
 		return 0
 	}
 	for _, field := range rootFields(o.asked) {
@@ -98,6 +111,7 @@ type meter struct {
 	ruleOf  map[string]string // by mutation
 	repo    *redisrepo.Repo
 	local   *localRates // counts what Redis cannot
+	spent   *spent
 	refused refusals
 }
 
@@ -106,7 +120,7 @@ type meter struct {
 // Exceeding the rule of a mutation does not refuse the operation: its resolver asks Exceeded and answers a user
 // error. A document may have several mutations, and each has a payload of its own to say so.
 func (m *meter) charge(o *operation) *refusal {
-	if !o.subscribes() {
+	if o.failed || !o.subscribes() {
 		o.ctx = redisrepo.FailFast(o.ctx)
 	}
 	b := bill{charges: m.rates.charges(m.ruleOf, ViewerOf(o.ctx), o), repo: m.repo}
@@ -126,10 +140,7 @@ func (m *meter) charge(o *operation) *refusal {
 	m.refused.count(b)
 	o.ctx = context.WithValue(o.ctx, billKey{}, b)
 	if wait := b.wait(RuleCost); wait > 0 {
-		return &refusal{
-			code: codeRate, message: fmt.Sprintf("rate limit exceeded: try again in %d s", seconds(wait)),
-			status: http.StatusTooManyRequests, wait: wait,
-		}
+		return rateLimited(wait)
 	}
 	return nil
 }

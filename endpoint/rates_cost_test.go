@@ -68,7 +68,7 @@ func TestComplexityPointsAreLimited(t *testing.T) {
 			return s.PostJSON(`{"query":"mutation { vote(input: {article: 1}) { changed previous userErrors { code } } }"}`, append(header, bob...)...)
 		},
 		"subscription": func(header ...string) (*http.Response, string) {
-			return s.Get(`subscription { articlePosted { id title score } }`, append(header, "Accept", "text/event-stream", "X-User-ID", "bob")...)
+			return s.Get(`subscription { articlePosted { node { id title score } } }`, append(header, "Accept", "text/event-stream", "X-User-ID", "bob")...)
 		},
 	} {
 		for _, accept := range []string{"application/json", "application/graphql-response+json", "text/event-stream"} {
@@ -130,7 +130,7 @@ func TestComplexityPointsAreLimitedOnASocket(t *testing.T) {
 			t.Fatal("the two operations were not charged")
 		}
 	}
-	for _, query := range []string{`{ a: rateLimit { cost } b: rateLimit { cost } }`, `mutation { vote(input: {article: 1}) { changed previous userErrors { code } } }`, `subscription { articlePosted { id title text } }`} {
+	for _, query := range []string{`{ a: rateLimit { cost } b: rateLimit { cost } }`, `mutation { vote(input: {article: 1}) { changed previous userErrors { code } } }`, `subscription { articlePosted { node { id title text } } }`} {
 		w.Subscribe("b", query, "")
 		f := w.Read()
 		var wait int
@@ -148,31 +148,11 @@ func TestComplexityPointsAreLimitedOnASocket(t *testing.T) {
 	s.Want("", `{ article(id: 1) { votes } }`, `{"article": {"votes": 4}}`)
 }
 
-func TestRefusedRequestsCostNothing(t *testing.T) {
+func TestRequestsWithoutDocumentCostNothing(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	s := sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 1000, Window: time.Minute}, Votes: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 10}))
-	bob := []string{"X-User-ID", "bob"}
-	for _, query := range []string{`{ viewer {`, `{ nothing }`, `{ articles(pageSize: 100) { groups { articles(pageSize: 100) { groups { name } } } } }`,
-		`{` + strings.Repeat(" a: __typename", 20) + `}`, `mutation { vote(input: {article: 1}) { nothing } }`, `query($n: Int!) { articles(page: $n) { id } }`,
-		`subscription { articlePosted { id } }`, `subscription { a: articlePosted { id } b: articlePosted { id } }`} {
-		for _, send := range []func(){
-			func() { s.Get(query, bob...) },
-			func() { s.PostJSON(fmt.Sprintf(`{"query":%q}`, query), bob...) },
-		} {
-			send()
-		}
-		if strings.HasPrefix(query, "subscription { articlePosted") {
-			continue // valid over a socket
-		}
-		w := s.Socket(`{"X-User-ID":"bob"}`)
-		w.Subscribe("a", query, "")
-		if f := w.Read(); f.Type != "error" {
-			t.Errorf("%s: got %v, want an error", query, f)
-		}
-	}
+	s := sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 1000, Window: time.Minute}, Addresses: 10}))
 	for _, refused := range [][]string{
-		{http.MethodGet, "?query=" + url.QueryEscape(`mutation { vote(input: {article: 1}) { changed } }`), ""},
 		{http.MethodGet, "", ""}, {http.MethodPut, "", ""}, {http.MethodPost, "", "not JSON"}, {http.MethodPost, "", `{"query":5}`}, {http.MethodOptions, "", ""},
 		{http.MethodGet, "?extensions=" + url.QueryEscape(`{"persistedQuery":{"version":1,"sha256Hash":"`+strings.Repeat("0", 64)+`"}}`), ""},
 	} {
@@ -184,8 +164,78 @@ func TestRefusedRequestsCostNothing(t *testing.T) {
 	if keys := sitetest.RateKeys(t, client); len(keys) > 0 {
 		t.Errorf("got the counters %v, want none", keys)
 	}
-	if s.Get(whoAmI, bob...); len(sitetest.RateKeys(t, client)) != 2 {
-		t.Errorf("a valid query: got the counters %v, want 2", sitetest.RateKeys(t, client))
+}
+
+// A document that is refused costs what reading it takes, over each transport, and counts as no vote.
+func TestRefusedDocumentsCostTheirTokensAndBytes(t *testing.T) {
+	t.Parallel()
+	client := redistest.Start(t).Client
+	s := sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{
+		Cost: endpoint.Rate{Most: 5000, Window: time.Minute}, Votes: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 10}))
+	for i, tt := range []struct {
+		query string
+		cost  int
+	}{
+		{`{ viewer {`, 1},
+		{`{ nothing }`, 1},
+		{`{` + strings.Repeat(" a", 98) + `}`, 11},
+		{`{` + strings.Repeat("a", 5000) + `}`, 1 + 5},          // 3 tokens
+		{`{` + strings.Repeat(" ...f", 370) + `}`, 1 + 148 + 1}, // a spread has 4 signs
+		{`{` + strings.Repeat(" a", 2000) + `}`, 1 + 150 + 4},   // no more than the limit of tokens is read
+		{`{ articles(pageSize: 100) { groups { articles(pageSize: 100) { groups { name } } } } }`, 1 + 2},
+		{`mutation { vote(input: {article: 1}) { nothing } }`, 1 + 1},
+		{`subscription { a: articlePosted { cursor } b: articlePosted { cursor } }`, 1 + 1},
+	} {
+		user := fmt.Sprint("user", i)
+		s.PostJSON(fmt.Sprintf(`{"query":%q}`, tt.query), "X-User-ID", user)
+		w := s.Socket(fmt.Sprintf(`{"X-User-ID":%q}`, user))
+		w.Subscribe("a", tt.query, "")
+		if f := w.Read(); f.Type != "error" {
+			t.Errorf("%.80s: got %v, want an error", tt.query, f)
+		}
+		if got := sitetest.RateCount(t, client, "cost:user:"+user); got < 2*tt.cost || got > 2*tt.cost+1 { // a body has up to 1,000 bytes more
+			t.Errorf("%.80s, twice: got %d points, want %d", tt.query, got, 2*tt.cost)
+		}
+		if votes := sitetest.RateCount(t, client, "votes:user:"+user); votes != 0 {
+			t.Errorf("%.80s: got %d votes, want none", tt.query, votes)
+		}
+	}
+}
+
+// A valid document costs what reading it takes at least, but only where the process does not know it.
+func TestNewDocumentCostsItsTokensAtLeast(t *testing.T) {
+	t.Parallel()
+	client := redistest.Start(t).Client
+	s := sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 5000, Window: time.Minute}, Addresses: 10}))
+	mutation, query := `mutation M { vote(input: {article: 1}) { changed } }`, `{ __typename } #`+strings.Repeat(" word", 26)
+	for _, tt := range []struct {
+		query string
+		cost  int // in all
+	}{
+		{query, 4}, {query, 4 + 1}, {mutation, 5 + 2}, {mutation, 7}, // GET runs no mutation
+	} {
+		s.Get(tt.query, "X-User-ID", "carol")
+		if got := sitetest.RateCount(t, client, "cost:user:carol"); got != tt.cost {
+			t.Errorf("%s: got %d points in all, want %d", tt.query, got, tt.cost)
+		}
+	}
+}
+
+// A client without points gets no other document validated: known ones still run while their cost is left.
+func TestNoDocumentIsReadForWhomPointsAreSpent(t *testing.T) {
+	t.Parallel()
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 30, Window: time.Hour}, Addresses: 10}))
+	known, bad := `{ __typename }`, `{`+strings.Repeat(" a", 198)+`}`
+	for i, tt := range []struct {
+		query, user string
+		status      int
+	}{
+		{known, "alice", 200}, {bad, "alice", 200}, {bad, "alice", 429}, {known, "alice", 200}, {`{ a: __typename }`, "alice", 429}, {`{ b: __typename }`, "bob", 200},
+	} {
+		res, body := s.Get(tt.query, "X-User-ID", tt.user)
+		if res.StatusCode != tt.status || (res.Header.Get("Retry-After") != "") != (tt.status == 429) {
+			t.Errorf("request %d: got %d %.100s, want %d", i, res.StatusCode, body, tt.status)
+		}
 	}
 }
 

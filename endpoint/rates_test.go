@@ -129,13 +129,13 @@ func TestPostsAndChangesAreLimited(t *testing.T) {
 	}
 	refused("alice", `post(input: {title: "fourth", text: "x"})`, "article { id }")
 	s.Post("bob", "another's")
-	// Regroupings and deletions are counted together, including no-ops.
-	const groups = `mutation { regroup(input: {article: 1, add: ["x"]}) { userErrors { code } } }`
-	s.Want("alice", groups, `{"regroup": {"userErrors": []}}`)
-	s.Want("alice", groups, `{"regroup": {"userErrors": []}}`)
+	// Edits, regroupings and deletions are counted together, including no-ops.
+	s.Want("alice", `mutation { regroup(input: {article: 1, add: ["x"]}) { userErrors { code } } }`, `{"regroup": {"userErrors": []}}`)
+	s.Want("alice", `mutation { editArticle(input: {article: 1, groups: ["x"]}) { userErrors { code } } }`, `{"editArticle": {"userErrors": []}}`)
 	s.Want("alice", `mutation { deleteArticle(input: {article: 1}) { userErrors { code } } }`, `{"deleteArticle": {"userErrors": []}}`)
 	refused("alice", `deleteArticle(input: {article: 2})`, "deletedId")
 	refused("alice", `regroup(input: {article: 2, add: ["y"]})`, "article { id }")
+	refused("alice", `editArticle(input: {article: 2, text: "edited"})`, "article { id }")
 	s.Want("", `{ articles(order: TIME, direction: ASC) { id groups { name } } }`,
 		`{"articles": [{"id": "article:2", "groups": []}, {"id": "article:3", "groups": []}, {"id": "article:4", "groups": []}]}`)
 	s.Vote("alice", "article:4", "UP") // votes are not limited here

@@ -42,6 +42,7 @@ const (
 	codeRootFieldLimit   = "ROOT_FIELD_LIMIT_EXCEEDED"
 	codeDirectiveLimit   = "DIRECTIVE_LIMIT_EXCEEDED"
 	codeFieldLimit       = "FIELD_LIMIT_EXCEEDED"
+	codeValidationLimit  = "VALIDATION_LIMIT_EXCEEDED"
 	codeCostLimit        = "COMPLEXITY_LIMIT_EXCEEDED" // gqlgen's own name for it
 	codeResponseLimit    = "RESPONSE_LIMIT_EXCEEDED"
 	codeIntrospectionMax = "INTROSPECTION_DEPTH_LIMIT_EXCEEDED"

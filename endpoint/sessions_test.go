@@ -223,7 +223,7 @@ func TestStreamEndsWithItsSession(t *testing.T) {
 		"it is another's now": {"m", func() { all.of["m"] = identity.Caller{Name: "eve", Moderator: true} }, 1013, "UNAVAILABLE: "},
 	} {
 		w := s.Socket("", "Cookie", "__Host-test="+tt.cookie)
-		events := s.Stream(`subscription { articlePosted { title } }`, "Cookie", "__Host-test="+tt.cookie)
+		events := s.Stream(`subscription { articlePosted { node { title } } }`, "Cookie", "__Host-test="+tt.cookie)
 		events.Comment()
 		asked := all.reads()
 		sitetest.Eventually(t, "the session is read again", func() bool { return all.reads() > asked+3 })

@@ -15,6 +15,7 @@ type Dependence int
 const (
 	OnCaller  Dependence = iota // who asks, when, or what they are charged
 	OnStore                     // what the store has: it is the same for all callers
+	OnEvent                     // the state of one article and the position of its event, which are known, so that nothing has to be read
 	OnArticle                   // the state of one article, which is known, so that nothing has to be read
 )
 

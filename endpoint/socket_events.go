@@ -56,9 +56,6 @@ func (s *socket) writeEvents(so *socketOperation, sub *subscription, events []ev
 	for i := range events {
 		// A response sent on this socket after the event was made may have shown a newer state.
 		if body := sub.renew(&events[i], k); body != nil {
-			if sub.posts {
-				_, body = sub.resumable(&events[i], body)
-			}
 			s.writeLocked(typeNext, so.name, body)
 			size += len(body)
 			sent++

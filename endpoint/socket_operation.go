@@ -129,7 +129,7 @@ func (s *socket) start(so *socketOperation, op *operation, asked *request) (refu
 	})
 	switch {
 	case refused != nil:
-		return refused
+		return s.meter.chargeRefused(op, refused)
 	case !op.subscribes():
 		return s.meter.charge(op)
 	}

@@ -17,7 +17,7 @@ import (
 
 const (
 	begin   = `{"type":"connection_init"}`
-	request = `{"type":"subscribe","id":"a","payload":{"query":"subscription { articlePosted { id } }"}}`
+	request = `{"type":"subscribe","id":"a","payload":{"query":"subscription { articlePosted { node { id } } }"}}`
 )
 
 func TestProtocolErrorClosesTheSocketWithItsCode(t *testing.T) {

@@ -180,8 +180,7 @@ func (e *eventStream) batch(s *subscription, k *slot) (more bool, err error) {
 	sent := 0
 	for i := range events {
 		if body := s.renew(&events[i], k); body != nil {
-			id, body := s.resumable(&events[i], body)
-			text = appendEvent(text, id, body)
+			text = appendEvent(text, events[i].cursor(), body)
 			sent++
 		}
 	}

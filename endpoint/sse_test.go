@@ -85,7 +85,7 @@ func TestQueriesAndMutationsRunAsEventStreams(t *testing.T) {
 	if _, body := s.Get(query, "Accept", "text/event-stream"); body != begin+`{"data":{"article":{"votes":1}}}`+end {
 		t.Errorf("by GET: got %s, want the same events", body)
 	}
-	for _, query := range []string{query, `subscription { articlePosted { id } }`} {
+	for _, query := range []string{query, `subscription { articlePosted { node { id } } }`} {
 		res, body := s.Send("HEAD", "?query="+url.QueryEscape(query), "", "Accept", "text/event-stream")
 		if res.StatusCode != 200 || res.Header.Get("Content-Type") != typeEvents || body != "" {
 			t.Errorf("by HEAD: got %d %v %q, want the header alone", res.StatusCode, res.Header, body)

@@ -16,7 +16,7 @@ import (
 	"frontpage/sitetest"
 )
 
-const watchAll = `subscription { articlePosted { id } }`
+const watchAll = `subscription { articlePosted { node { id } } }`
 
 // tryOpen opens a WebSocket, or returns the status and the code of the refusal.
 func tryOpen(s *sitetest.Site) (w *sitetest.Socket, status int, code string) {

@@ -3,7 +3,6 @@ package endpoint
 import (
 	"context"
 	"crypto/sha256"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -27,10 +26,9 @@ import (
 type subscription struct {
 	*operation
 	streams  *streams
-	pure     bool              // no field needs more than the article, so making an answer never waits
+	pure     bool              // no field needs more than the event has, so making an answer never waits
 	shared   bool              // the answer depends on the article alone: subscriptions with the same question share it
 	question [sha256.Size]byte // hash of the document and the name of the operation
-	posts    bool              // it watches for new articles and skips deleted ones
 	watch    *redisrepo.Watch  // nil if the subscription could not begin: first says why
 	first    *graphql.Response
 
@@ -63,9 +61,8 @@ func (s *streams) begin(o *operation) *subscription {
 		sub.first = o.exec.respond(sub.ctx, response)
 		return sub
 	}
-	sub.pure = o.prepared.dependence == OnArticle
+	sub.pure = o.prepared.dependence >= OnEvent
 	sub.question = sha256.Sum256([]byte(o.asked.Operation.Name + " " + o.asked.RawQuery))
-	sub.posts = sub.watch.OfPosts()
 	sub.shrink()
 	return sub
 }
@@ -78,7 +75,7 @@ func (s *subscription) shrink() {
 	variables := maps.Clone(s.asked.Variables) // equal requests have them in common
 	maps.DeleteFunc(variables, func(name string, _ any) bool { return !needed[name] })
 	s.asked.Variables = variables
-	s.shared = s.pure && len(needed) == 0
+	s.shared = s.prepared.dependence == OnArticle && len(needed) == 0
 }
 
 // variablesIn adds the names of the variables that events depend on. Those of the arguments of a field at the root
@@ -202,17 +199,13 @@ func (s *subscription) catchUp(k *slot) (ok bool) {
 	return ok
 }
 
-// resumable returns the cursor after an event, and its body, which has the cursor if the client has no other way to
-// know it. An event with a failed field has none: a client that resumes gets the article again.
-func (s *subscription) resumable(e *event, body []byte) (cursor string, _ []byte) {
+// cursor is that of the watch after an event. An event with a failed field has none: a client that resumes after the last
+// id of its stream gets the article again.
+func (e *event) cursor() string {
 	if e.failed {
-		return "", body
+		return ""
 	}
-	cursor = e.delivery.Cursor()
-	if s.posts && len(body) > 1 {
-		body = fmt.Appendf(nil, `%s,"extensions":{"cursor":%q}}`, body[:len(body)-1], cursor)
-	}
-	return cursor, body
+	return e.delivery.Cursor()
 }
 
 // renew returns what to send for an event, which it makes again if the article has changed.
@@ -227,9 +220,9 @@ func (s *subscription) renew(e *event, k *slot) []byte {
 func (s *subscription) make(d *redisrepo.Delivery, k *slot) (a answer) {
 	switch {
 	case s.shared:
-		return s.share(d.Newest())
+		return s.share(d)
 	case s.pure:
-		return s.execute(d.Newest())
+		return s.execute(d)
 	}
 	k.wait(func() {
 		s.streams.reading <- struct{}{}
@@ -237,20 +230,21 @@ func (s *subscription) make(d *redisrepo.Delivery, k *slot) (a answer) {
 		if edge := d.Event(); edge != nil {
 			a = s.executeOn(edge)
 		} else {
-			a = s.execute(d.Newest())
+			a = s.execute(d)
 		}
 	})
 	return a
 }
 
 // share returns an answer that all subscriptions with the same question get.
-func (s *subscription) share(article *redisrepo.Article) answer {
+func (s *subscription) share(d *redisrepo.Delivery) answer {
+	article := d.Newest()
 	key := answerKey{s.question, article.ID}
 	if made, ok := s.streams.answers.get(key, article); ok {
 		s.streams.sent.shared.Add(1)
 		return made
 	}
-	a := s.execute(article)
+	a := s.execute(d)
 	if a.body != nil && !a.failed {
 		s.streams.answers.add(key, a)
 	}
@@ -258,11 +252,14 @@ func (s *subscription) share(article *redisrepo.Article) answer {
 }
 
 // execute makes the answer about an article.
-func (s *subscription) execute(article *redisrepo.Article) answer {
-	if s.posts && article.DeletedAt != nil {
-		return answer{article: article}
+func (s *subscription) execute(d *redisrepo.Delivery) (a answer) {
+	article := d.Newest()
+	switch posted := d.Posted(); {
+	case posted == nil:
+		a = s.executeOn(article)
+	case article.DeletedAt == nil:
+		a = s.executeOn(posted)
 	}
-	a := s.executeOn(article)
 	a.article = article
 	return a
 }

@@ -71,11 +71,18 @@ func (v Viewer) withCaller(c identity.Caller) Viewer {
 
 // Network returns what counts as one client: the address, or its /64 for IPv6, since providers assign a whole /64
 // to each customer.
-func (v Viewer) Network() netip.Addr {
-	if !v.Address.Is6() {
-		return v.Address
+func (v Viewer) Network() netip.Addr { return networkOf(v.Address) }
+
+// NetworkOf returns what counts as one client for a request that is no operation. proxies are those of Options.
+func NetworkOf(req *http.Request, proxies []netip.Prefix) netip.Addr {
+	return networkOf(clientAddress(req, proxies))
+}
+
+func networkOf(address netip.Addr) netip.Addr {
+	if !address.Is6() {
+		return address
 	}
-	network, _ := v.Address.Prefix(64) // which only IPv4 has not
+	network, _ := address.Prefix(64) // which only IPv4 has not
 	return network.Addr()
 }
 
@@ -124,7 +131,7 @@ func notAuthenticated(ctx context.Context, log *slog.Logger, err error) *refusal
 		refused.status = http.StatusForbidden
 	case shown.Code == identity.Unavailable:
 		refused.status, refused.wait = http.StatusServiceUnavailable, retryAfter
-		log.WarnContext(ctx, "a session cannot be read", "err", shown.Unwrap()) // a line of an outage
+		log.WarnContext(ctx, "the user of a session or token cannot be read", "err", shown.Unwrap()) // a line of an outage
 	}
 	log.DebugContext(ctx, "not authenticated", "code", shown.Code, "reason", message)
 	return refused

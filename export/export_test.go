@@ -93,6 +93,11 @@ func (s site) fill(t *testing.T) {
 	}
 	mine := redisrepo.Actor{Name: "poster 1"}
 	for n := range 25 {
+		if n == 2 { // the version that is kept for its votes
+			if _, err := s.Vote(ctx, ids[1], "reader", redisrepo.Up, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
 		posted(s.Edit(ctx, ids[1], mine, redisrepo.Edit{Title: new(fmt.Sprint("edit ", n)), Text: new(fmt.Sprint("\"text\"\n", n%3))}))
 	}
 	posted(s.Edit(ctx, ids[6], moderator, redisrepo.Edit{Title: new("edited"), Groups: []string{"go", "moved"}, Reason: new("a reason")}))

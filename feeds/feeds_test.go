@@ -590,3 +590,15 @@ func TestFeedsAreCompressed(t *testing.T) {
 		t.Errorf("headers = %v, want no encoding", response.Header)
 	}
 }
+
+func TestSeveralRangesGetTheWholeFeed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1, "")
+	fill(s)
+	for _, path := range []string{"/feed.atom", "/sitemap.xml"} {
+		_, whole := s.get(path)
+		if response, body := s.get(path, "Range", "bytes=1-1,2-2,3-3"); response.StatusCode != http.StatusOK || body != whole {
+			t.Errorf("%s: status %d, %d bytes, want 200 and the %d bytes of the document", path, response.StatusCode, len(body), len(whole))
+		}
+	}
+}

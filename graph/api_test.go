@@ -3,11 +3,17 @@ package graph_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"frontpage/graph"
+	"frontpage/redisrepo"
+	"frontpage/redistest"
 	"frontpage/sitetest"
 )
 
@@ -16,10 +22,10 @@ func TestPostVoteAndRegroupReturnTheNewState(t *testing.T) {
 		const fields = `id number title link text poster { id name } createdAt score votes upvotes downvotes isInteresting groups { id name articleCount } votingEndsAt viewerVote viewerCanVote revision`
 		s.Want("alice", `mutation { post(input: {title: " Go 1.26 ", link: "https://go.dev/blog", groups: ["Go", "release-notes", "GO"]}) { article { `+fields+` } userErrors { code } } }`,
 			`{"post": {"article": {"id": "article:1", "number": 1, "title": "Go 1.26", "link": "https://go.dev/blog", "text": null,
-				"poster": {"id": "user:alice", "name": "alice"}, "createdAt": "2026-01-02T03:04:05Z", "score": 1767323477,
+				"poster": {"id": "user:alice", "name": "alice"}, "createdAt": "2026-01-02T03:04:05.000Z", "score": 1767323477,
 				"votes": 1, "upvotes": 1, "downvotes": 0, "isInteresting": false,
 				"groups": [{"id": "group:go", "name": "go", "articleCount": 1}, {"id": "group:release-notes", "name": "release-notes", "articleCount": 1}],
-				"votingEndsAt": "2026-01-09T03:04:05Z", "viewerVote": "UP", "viewerCanVote": true, "revision": 1}, "userErrors": []}}`)
+				"votingEndsAt": "2026-01-09T03:04:05.000Z", "viewerVote": "UP", "viewerCanVote": true, "revision": 1}, "userErrors": []}}`)
 
 		const vote = `mutation($d: VoteDirection!) { vote(input: {article: "article:1", direction: $d}) { article { score votes upvotes downvotes viewerVote revision } previous changed userErrors { code } } }`
 		steps := []struct{ direction, want string }{
@@ -99,6 +105,19 @@ func idsOf(list any) []string {
 	return ids
 }
 
+// isPath reports whether a value of a type can have something at a path, in which elements of lists have their index.
+func isPath(of *ast.Type, path []any) bool {
+	if len(path) == 0 {
+		return true
+	}
+	if of.Elem != nil {
+		_, err := strconv.Atoi(path[0].(string))
+		return err == nil && isPath(of.Elem, path[1:])
+	}
+	field := graph.Schema().Types[of.NamedType].Fields.ForName(path[0].(string))
+	return field != nil && isPath(field.Type, path[1:])
+}
+
 func TestBrokenRulesAreUserErrors(t *testing.T) {
 	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
 		s.Post("alice", "hers")
@@ -127,6 +146,9 @@ func TestBrokenRulesAreUserErrors(t *testing.T) {
 			"a key used for another post":       {"alice", `post(input: {title: "second", text: "x", idempotencyKey: "k"})`, "CONFLICT idempotencyKey"},
 			"a key that is too long":            {"bob", `post(input: {title: "t", text: "x", idempotencyKey: "` + long[:101] + `"})`, "TOO_LONG idempotencyKey"},
 			"an empty key":                      {"bob", `post(input: {title: "t", text: "x", idempotencyKey: ""})`, "INVALID idempotencyKey"},
+			"groups that cannot be left":        {"alice", `editArticle(input: {article: "1", groups: ["a", "interesting"]})`, "INVALID groups 1"},
+			"a group of an edit without a name": {"alice", `editArticle(input: {article: "1", groups: ["a", "b", " "]})`, "INVALID groups 2"},
+			"a reason that is too long":         {"alice", `deleteArticle(input: {article: "1", reason: "` + long[:501] + `"})`, "TOO_LONG reason"},
 			"a vote on a missing article":       {"bob", `vote(input: {article: "article:99"})`, "NOT_FOUND article"},
 			"regrouping a missing article":      {"bob", `regroup(input: {article: "article:99", add: ["x"]})`, "NOT_FOUND article"},
 			"regrouping another user's article": {"bob", `regroup(input: {article: "1", add: ["x"]})`, "FORBIDDEN article"},
@@ -139,12 +161,16 @@ func TestBrokenRulesAreUserErrors(t *testing.T) {
 				changed = "article: deletedId"
 			}
 			a := s.Ask(tt.user, `mutation { `+tt.mutation+` { `+changed+` userErrors { code message field } } }`)
-			for _, payload := range a.Data {
+			for mutation, payload := range a.Data {
+				input := graph.Schema().Mutation.Fields.ForName(mutation).Arguments.ForName("input").Type
 				var got []string
 				for _, e := range payload.(map[string]any)["userErrors"].([]any) {
 					e := e.(map[string]any)
 					code := e["code"].(string)
 					if path, ok := e["field"].([]any); ok {
+						if !isPath(input, path) {
+							t.Errorf("%s: %v is not a path in %v", name, path, input)
+						}
 						for _, step := range path {
 							code += " " + step.(string)
 						}
@@ -154,7 +180,8 @@ func TestBrokenRulesAreUserErrors(t *testing.T) {
 						t.Errorf("%s: got no message", name)
 					}
 				}
-				if payload.(map[string]any)["article"] != nil || strings.Join(got, ", ") != tt.want {
+				shown := payload.(map[string]any)["article"] != nil
+				if shown != (name == "vote, anonymous") || strings.Join(got, ", ") != tt.want {
 					t.Errorf("%s: got user errors %q, want %q: %v", name, got, tt.want, payload)
 				}
 			}
@@ -164,7 +191,7 @@ func TestBrokenRulesAreUserErrors(t *testing.T) {
 		}
 		s.Advance(7*24*time.Hour + time.Second)
 		s.Want("bob", `mutation { vote(input: {article: "1"}) { article { id } previous changed userErrors { code } } }`,
-			`{"vote": {"article": null, "previous": null, "changed": false, "userErrors": [{"code": "VOTING_CLOSED"}]}}`)
+			`{"vote": {"article": {"id": "article:1"}, "previous": null, "changed": false, "userErrors": [{"code": "VOTING_CLOSED"}]}}`)
 	})
 }
 
@@ -237,4 +264,23 @@ func TestConcurrentVotesAreAllCounted(t *testing.T) {
 		s.Want("", `{ articles { votes score } group(name: "go") { articles { votes } } }`,
 			fmt.Sprintf(`{"articles": [{"votes": 51, "score": %d}], "group": {"articles": [{"votes": 51}]}}`, sitetest.Start.Unix()+51*432))
 	})
+}
+
+// A refused vote shows what the article is now, after the votes before it in the same mutation, too.
+func TestRefusedVoteShowsTheArticleAsItStands(t *testing.T) {
+	t.Parallel()
+	rules := redisrepo.DefaultRules()
+	rules.Downvotes = false
+	s := sitetest.New(t, redistest.Start(t).Client, rules)
+	s.Post("alice", "t")
+	const result = ` { article { votes viewerVote } changed userErrors { code } } `
+	s.Want("bob", `mutation {
+		first: vote(input: {article: 1, direction: DOWN})`+result+`
+		second: vote(input: {article: 1})`+result+`
+		third: vote(input: {article: 1, direction: DOWN})`+result+`
+		none: vote(input: {article: 2})`+result+`}`, `{
+		"first": {"article": {"votes": 1, "viewerVote": "NONE"}, "changed": false, "userErrors": [{"code": "FORBIDDEN"}]},
+		"second": {"article": {"votes": 2, "viewerVote": "UP"}, "changed": true, "userErrors": []},
+		"third": {"article": {"votes": 2, "viewerVote": "UP"}, "changed": false, "userErrors": [{"code": "FORBIDDEN"}]},
+		"none": {"article": null, "changed": false, "userErrors": [{"code": "NOT_FOUND"}]}}`)
 }

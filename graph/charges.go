@@ -13,6 +13,7 @@ var ruleOf = map[string]string{
 	"vote":          endpoint.RuleVotes,
 	"post":          endpoint.RulePosts,
 	"regroup":       endpoint.RuleChanges,
+	"editArticle":   endpoint.RuleChanges,
 	"deleteArticle": endpoint.RuleChanges,
 }
 

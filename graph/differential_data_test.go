@@ -88,6 +88,8 @@ func dataset(t testing.TB, random *rand.Rand, client *redis.Client) (redisrepo.R
 	s.texts["prefix"] = []string{"", "g", "NEW", "a.", " x", "\x00"}
 	s.texts["reason"] = []string{"spam", "<&>", "", strings.Repeat("long ", 101)}
 	s.texts["idempotencyKey"] = []string{"k", "<&>", ""}
+	s.texts["at"] = []string{"2026-01-02T04:00:00.000Z", "2026-01-02t03:04:05.999+01:00", "0000-01-01T00:00:00.000+23:59", "9999-12-31T23:59:59.999Z", "2026-01-02T04:00:00Z"}
+	s.texts["postedAfter"], s.texts["postedBefore"] = s.texts["at"], s.texts["at"]
 	s.texts[""] = append(slices.Clone(texts), "go", "alice")
 	return rules, now, s
 }

@@ -22,6 +22,7 @@ import (
 type source struct {
 	graph.SubscriptionResolver
 	articles chan *redisrepo.Article
+	posts    chan *redisrepo.PostedEdge
 	edges    chan *redisrepo.EventEdge
 }
 
@@ -29,8 +30,8 @@ func (s source) ArticleChanged(context.Context, []string, []int32) (<-chan *redi
 	return s.articles, nil
 }
 
-func (s source) ArticlePosted(context.Context, *string, *string) (<-chan *redisrepo.Article, error) {
-	return s.articles, nil
+func (s source) ArticlePosted(context.Context, *string, *string) (<-chan *redisrepo.PostedEdge, error) {
+	return s.posts, nil
 }
 
 func (s source) Event(context.Context, *string, []redisrepo.EventKind) (<-chan *redisrepo.EventEdge, error) {
@@ -88,9 +89,9 @@ func (s *side) event(r request, article *redisrepo.Article, compiled bool) (a an
 			ok = false
 		}
 	}()
-	articles, edges := make(chan *redisrepo.Article, 1), make(chan *redisrepo.EventEdge, 1)
+	articles, posts, edges := make(chan *redisrepo.Article, 1), make(chan *redisrepo.PostedEdge, 1), make(chan *redisrepo.EventEdge, 1)
 	schema := s.served(func(root graph.ResolverRoot) graph.ResolverRoot {
-		return sourceRoot{faultyRoot{root}, source{articles: articles, edges: edges}}
+		return sourceRoot{faultyRoot{root}, source{articles: articles, posts: posts, edges: edges}}
 	})
 	values := map[string]any{}
 	if text, err := json.Marshal(r.values); err != nil || json.Unmarshal(text, &values) != nil {
@@ -110,7 +111,12 @@ func (s *side) event(r request, article *redisrepo.Article, compiled bool) (a an
 		return a, false
 	}
 	var value any = article
-	if fields[0].Name == "event" { // any event will do
+	switch fields[0].Name {
+	case "articlePosted":
+		edge := &redisrepo.PostedEdge{Cursor: "c", Node: article}
+		posts <- edge
+		value = edge
+	case "event": // any event will do
 		page, err := s.repo.Events(context.Background(), nil, nil, nil)
 		if err != nil || len(page.Edges) == 0 {
 			return a, false

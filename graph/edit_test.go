@@ -24,9 +24,9 @@ func TestEditReturnsTheNewStateAndKeepsTheOld(t *testing.T) {
 		s.Want("alice", `mutation { editArticle(input: {article: 1, text: "late", ifRevision: 1}) { article { title text } userErrors { code field } } }`,
 			`{"editArticle": {"article": {"title": "typo", "text": "more"}, "userErrors": [{"code": "CONFLICT", "field": ["ifRevision"]}]}}`)
 		s.Want("alice", `mutation { editArticle(input: {article: 1, text: "", ifRevision: 2}) { article { title text editedAt } userErrors { code } } }`,
-			`{"editArticle": {"article": {"title": "typo", "text": null, "editedAt": "2026-01-02T03:04:05Z"}, "userErrors": []}}`)
+			`{"editArticle": {"article": {"title": "typo", "text": null, "editedAt": "2026-01-02T03:04:05.000Z"}, "userErrors": []}}`)
 		s.Want("", `{ article(id: 1) { votes editedAt history(first: 1) { title text until } viewerCanEdit } }`,
-			`{"article": {"votes": 2, "editedAt": "2026-01-02T03:04:05Z", "history": [{"title": "typo", "text": "more", "until": "2026-01-02T03:04:05Z"}], "viewerCanEdit": false}}`)
+			`{"article": {"votes": 2, "editedAt": "2026-01-02T03:04:05.000Z", "history": [{"title": "typo", "text": "more", "until": "2026-01-02T03:04:05.000Z"}], "viewerCanEdit": false}}`)
 		for _, first := range []string{"0", "101"} {
 			if a := s.Ask("", `{ article(id: 1) { history(first: `+first+`) { title } } }`); len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "BAD_USER_INPUT" {
 				t.Errorf("first: %s: got %v, want BAD_USER_INPUT", first, a)

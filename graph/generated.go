@@ -150,6 +150,7 @@ type ComplexityRoot struct {
 		Direction func(childComplexity int) int
 		Downvotes func(childComplexity int) int
 		Groups    func(childComplexity int) int
+		ID        func(childComplexity int) int
 		Kind      func(childComplexity int) int
 		Milestone func(childComplexity int) int
 		Revision  func(childComplexity int) int
@@ -225,6 +226,7 @@ type ComplexityRoot struct {
 		At         func(childComplexity int) int
 		Before     func(childComplexity int) int
 		By         func(childComplexity int) int
+		ID         func(childComplexity int) int
 		Kind       func(childComplexity int) int
 		Link       func(childComplexity int) int
 		OnBehalfOf func(childComplexity int) int
@@ -250,6 +252,11 @@ type ComplexityRoot struct {
 	PostPayload struct {
 		Article    func(childComplexity int) int
 		UserErrors func(childComplexity int) int
+	}
+
+	PostedEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
 	}
 
 	Query struct {
@@ -439,7 +446,7 @@ type RankedConnectionResolver interface {
 }
 type SubscriptionResolver interface {
 	ArticleChanged(ctx context.Context, ids []string, revisions []int32) (<-chan *redisrepo.Article, error)
-	ArticlePosted(ctx context.Context, group *string, after *string) (<-chan *redisrepo.Article, error)
+	ArticlePosted(ctx context.Context, group *string, after *string) (<-chan *redisrepo.PostedEdge, error)
 	Event(ctx context.Context, after *string, kinds []redisrepo.EventKind) (<-chan *redisrepo.EventEdge, error)
 }
 type UserResolver interface {
@@ -887,6 +894,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Event.Groups(childComplexity), true
+	case "Event.id":
+		if e.ComplexityRoot.Event.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Event.ID(childComplexity), true
 	case "Event.kind":
 		if e.ComplexityRoot.Event.Kind == nil {
 			break
@@ -1170,6 +1183,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ModerationEntry.By(childComplexity), true
+	case "ModerationEntry.id":
+		if e.ComplexityRoot.ModerationEntry.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationEntry.ID(childComplexity), true
 	case "ModerationEntry.kind":
 		if e.ComplexityRoot.ModerationEntry.Kind == nil {
 			break
@@ -1294,6 +1313,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.PostPayload.UserErrors(childComplexity), true
+
+	case "PostedEdge.cursor":
+		if e.ComplexityRoot.PostedEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PostedEdge.Cursor(childComplexity), true
+	case "PostedEdge.node":
+		if e.ComplexityRoot.PostedEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PostedEdge.Node(childComplexity), true
 
 	case "Query.article":
 		if e.ComplexityRoot.Query.Article == nil {
@@ -1924,8 +1956,11 @@ func newExecutionContext(
 }
 
 var sources = []*ast.Source{
-	{Name: "../schema.graphqls", Input: `"An RFC 3339 date and time in UTC, such as 2026-01-31T12:00:00Z."
-scalar Time @specifiedBy(url: "https://scalars.graphql.org/andimarek/date-time.html")
+	{Name: "../schema.graphqls", Input: `"""
+A date and time with milliseconds, such as 2026-01-31T12:00:00.000Z. Responses are in UTC. Arguments may have another
+offset; one without exactly three digits after the seconds, or with the offset -00:00, is invalid, and so is a leap second.
+"""
+scalar DateTime @specifiedBy(url: "https://scalars.graphql.org/andimarek/date-time.html")
 
 "An absolute http or https URL of at most 2,000 bytes."
 scalar URL @specifiedBy(url: "https://url.spec.whatwg.org/")
@@ -2081,9 +2116,9 @@ type Query {
     "How old articles may be. Default: any age, unless ` + "`" + `postedAfter` + "`" + ` or ` + "`" + `postedBefore` + "`" + ` is given, which cannot be combined with it."
     span: Span
     "Only articles that were posted at this time or later."
-    postedAfter: Time
+    postedAfter: DateTime
     "Only articles that were posted before this time."
-    postedBefore: Time
+    postedBefore: DateTime
     "Return at most this many articles, 1 to 100. Default: the site's page size."
     first: Int
     "Start after this cursor, which must come from the same list with the same arguments. An empty one is the start of the list."
@@ -2103,7 +2138,7 @@ type Query {
   ` + "`" + `articles` + "`" + `. Null if that hour has not come yet, if it is longer ago than the site keeps
   front pages (a year unless configured otherwise), and if it is before the site kept any.
   """
-  frontPage(at: Time!): FrontPage
+  frontPage(at: DateTime!): FrontPage
 
   """
   The articles that the viewer voted on, the newest vote first. No other caller can
@@ -2188,20 +2223,17 @@ type Subscription {
     revisions: [Int!]
   ): Article!
 
-  """
-  New articles as they are posted, each once. The result of each has its cursor in
-  ` + "`" + `extensions.cursor` + "`" + `.
-  """
+  "New articles as they are posted, each once."
   articlePosted(
     "Only articles posted to this group. Default: all articles. The group ` + "`" + `interesting` + "`" + ` never has events, because articles enter it after they are posted."
     group: String
     """
-    First send what was posted after this cursor, which is that of an event. An article's
+    First send what was posted after this cursor, which is that of a PostedEdge. An article's
     id, or a cursor of a list in the order of TIME, will do too: then articles that were
     posted just before it may be sent again. Null or empty: send what is posted from now on.
     """
     after: String
-  ): Article!
+  ): PostedEdge!
 
   """
   The change feed as it happens, each event once, for moderators and services. An event says
@@ -2217,6 +2249,14 @@ type Subscription {
     "Only events of these kinds. Null or empty: all."
     kinds: [EventKind!]
   ): EventEdge!
+}
+
+"A new article and its position among the posts."
+type PostedEdge {
+  "The position after the article, for the argument ` + "`" + `after` + "`" + ` of articlePosted. Store it after acting on the article: then no article is missed."
+  cursor: String!
+  "The article."
+  node: Article!
 }
 
 "Sort keys of article lists."
@@ -2276,7 +2316,7 @@ type Article implements Node {
   "The user who posted the article."
   poster: User!
   "When the article was posted."
-  createdAt: Time!
+  createdAt: DateTime!
   "The ranking score: posting time in Unix seconds plus 432 for each net vote, unless configured otherwise. See ` + "`" + `rankedBy` + "`" + `."
   score: Float!
   "Net votes: upvotes minus downvotes."
@@ -2290,7 +2330,7 @@ type Article implements Node {
   "The article's groups, sorted by name, except ` + "`" + `interesting` + "`" + `."
   groups: [Group!]!
   "The last second in which a vote is accepted: a week after posting, unless configured otherwise."
-  votingEndsAt: Time!
+  votingEndsAt: DateTime!
   """
   The viewer's vote. It is known for at least 400 days after the vote, unless configured
   otherwise. Null for anonymous callers, and when it is no longer known: that of a legacy
@@ -2311,8 +2351,11 @@ type Article implements Node {
   """
   revision: Int!
   "When the title or the text was last changed, or null if they are as they were posted."
-  editedAt: Time
-  "What the title and the text were before, newest first: at most the last 20 versions. Empty if they are as they were posted."
+  editedAt: DateTime
+  """
+  What the title and the text were before, newest first: at most 20 versions. They are the first one, the one of the
+  others that got the most votes while it was shown, and the newest. Empty if they are as they were posted.
+  """
   history(
     "Return at most this many versions, 1 to 100. Default: all."
     first: Int
@@ -2324,7 +2367,7 @@ type Article implements Node {
   null. Those who resume after the deletion get an empty title, and no link, text, groups
   and history.
   """
-  deletedAt: Time
+  deletedAt: DateTime
   """
   The article's best rank among the first 100 by score at a full hour since the site keeps
   front pages, the last full hour included. Null if it was never among them.
@@ -2353,7 +2396,7 @@ type RankedBy {
   "The rule by which votes count against age."
   formula: SiteRanking!
   "When the article was posted."
-  postedAt: Time!
+  postedAt: DateTime!
   "What the article's net votes add to the posting time, seconds. Negative if they take from it."
   votesWorth: Float!
 }
@@ -2377,7 +2420,7 @@ type ArticleVersion {
   "The user who replaced this version: the poster or a moderator."
   by: User!
   "When it was replaced."
-  until: Time!
+  until: DateTime!
   "The article's net votes at that time: later votes are for later versions."
   votesThen: Int!
 }
@@ -2437,9 +2480,9 @@ type Group implements Node {
     "How old articles may be. Default: any age, unless ` + "`" + `postedAfter` + "`" + ` or ` + "`" + `postedBefore` + "`" + ` is given, which cannot be combined with it."
     span: Span
     "Only articles that were posted at this time or later."
-    postedAfter: Time
+    postedAfter: DateTime
     "Only articles that were posted before this time."
-    postedBefore: Time
+    postedBefore: DateTime
     "Return at most this many articles, 1 to 100. Default: the site's page size."
     first: Int
     "Start after this cursor, which must come from the same list with the same arguments. An empty one is the start of the list."
@@ -2615,7 +2658,7 @@ type CastVoteEdge {
   "The position, for the argument ` + "`" + `after` + "`" + `."
   cursor: String!
   "When the viewer voted. For a vote from before the site kept lists of votes, when the article was posted, unless the site had recorded the time of the vote."
-  at: Time!
+  at: DateTime!
   "The vote: UP or DOWN."
   direction: VoteDirection!
   "The article, or null while it is deleted."
@@ -2631,7 +2674,7 @@ type RateLimit {
   "Points left in the current window."
   remaining: Int!
   "When the full limit is available again, if nothing else is charged."
-  resetAt: Time!
+  resetAt: DateTime!
 }
 
 "One page of the moderation log."
@@ -2654,6 +2697,8 @@ type ModerationEdge {
 
 "An entry of the moderation log: one action on an article."
 type ModerationEntry {
+  "The entry's id, unique on this site: the same whenever the entry is read. Its form may change for later entries."
+  id: ID!
   "The action."
   kind: ModerationKind!
   "The article's id, even while the article is deleted."
@@ -2665,7 +2710,7 @@ type ModerationEntry {
   "The user for whom ` + "`" + `by` + "`" + `, a service, acted. Null if it acted for itself."
   onBehalfOf: String
   "When it happened."
-  at: Time!
+  at: DateTime!
   "The article's title after the action. Null in entries of versions that did not record it."
   title: String
   "The article's link, or null if it has none or the entry is of a version that did not record it."
@@ -2779,7 +2824,7 @@ type PostPayload {
 
 "The result of vote."
 type VotePayload {
-  "The article after the vote, or null if the vote was refused: see userErrors."
+  "The article after the vote, or as it stands if the vote was refused: see userErrors. Null if it does not exist or is deleted."
   article: Article
   "The viewer's previous vote. Null if the vote was refused, or if it is not known because the vote had to be repeated inside."
   previous: VoteDirection
@@ -2914,10 +2959,12 @@ type EventEdge {
 
 "A change of an article."
 type Event {
+  "The event's id, unique on this site: the same wherever and whenever the event is read. Its form may change for later events."
+  id: ID!
   "What happened."
   kind: EventKind!
   "When it happened, by the clock of the site's store."
-  at: Time!
+  at: DateTime!
   "The article's id."
   articleId: ID!
   "The article as it is now, or null while it is deleted."
@@ -3001,7 +3048,7 @@ type RankedConnection {
   "Number of articles in the whole list, at the time of reading."
   totalCount: Int!
   "The instant of the ranking: articles that were posted later are not in it."
-  asOf: Time!
+  asOf: DateTime!
 }
 
 "An article in a ranking."
@@ -3017,9 +3064,9 @@ type RankedEdge {
 "The first 100 articles by score as they stood at a full hour."
 type FrontPage {
   "The full hour."
-  at: Time!
+  at: DateTime!
   "A full hour, ` + "`" + `at` + "`" + ` or later, up to which the page is known to have stayed the same."
-  savedAt: Time!
+  savedAt: DateTime!
   "The articles, the highest score first."
   edges: [FrontPageEdge!]!
 }
@@ -3039,13 +3086,13 @@ type BestRank {
   "The rank, from 1 to 100."
   rank: Int!
   "The first full hour at which the article had that rank."
-  at: Time!
+  at: DateTime!
 }
 
 "An article's rank at a full hour."
 type RankAt {
   "The full hour."
-  at: Time!
+  at: DateTime!
   "The rank, or null if the article was not among the first 100."
   rank: Int
 }
@@ -3217,6 +3264,8 @@ func (ec *executionContext) childFields_EditArticlePayload(ctx context.Context, 
 
 func (ec *executionContext) childFields_Event(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
+	case "id":
+		return ec.fieldContext_Event_id(ctx, field)
 	case "kind":
 		return ec.fieldContext_Event_kind(ctx, field)
 	case "at":
@@ -3371,6 +3420,8 @@ func (ec *executionContext) childFields_ModerationEdge(ctx context.Context, fiel
 
 func (ec *executionContext) childFields_ModerationEntry(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
+	case "id":
+		return ec.fieldContext_ModerationEntry_id(ctx, field)
 	case "kind":
 		return ec.fieldContext_ModerationEntry_kind(ctx, field)
 	case "articleId":
@@ -3419,6 +3470,16 @@ func (ec *executionContext) childFields_PostPayload(ctx context.Context, field g
 		return ec.fieldContext_PostPayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type PostPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_PostedEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_PostedEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_PostedEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PostedEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_RankAt(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -3848,7 +3909,7 @@ func (ec *executionContext) field_Group_ranking_args(ctx context.Context, rawArg
 	args["span"] = arg1
 	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "postedAfter",
 		func(ctx context.Context, v any) (*time.Time, error) {
-			return ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			return ec.unmarshalODateTime2ᚖtimeᚐTime(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -3856,7 +3917,7 @@ func (ec *executionContext) field_Group_ranking_args(ctx context.Context, rawArg
 	args["postedAfter"] = arg2
 	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "postedBefore",
 		func(ctx context.Context, v any) (*time.Time, error) {
-			return ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			return ec.unmarshalODateTime2ᚖtimeᚐTime(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -4174,7 +4235,7 @@ func (ec *executionContext) field_Query_frontPage_args(ctx context.Context, rawA
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "at",
 		func(ctx context.Context, v any) (time.Time, error) {
-			return ec.unmarshalNTime2timeᚐTime(ctx, v)
+			return ec.unmarshalNDateTime2timeᚐTime(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -4352,7 +4413,7 @@ func (ec *executionContext) field_Query_ranking_args(ctx context.Context, rawArg
 	args["span"] = arg1
 	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "postedAfter",
 		func(ctx context.Context, v any) (*time.Time, error) {
-			return ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			return ec.unmarshalODateTime2ᚖtimeᚐTime(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -4360,7 +4421,7 @@ func (ec *executionContext) field_Query_ranking_args(ctx context.Context, rawArg
 	args["postedAfter"] = arg2
 	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "postedBefore",
 		func(ctx context.Context, v any) (*time.Time, error) {
-			return ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			return ec.unmarshalODateTime2ᚖtimeᚐTime(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -4793,14 +4854,14 @@ func (ec *executionContext) _Article_createdAt(ctx context.Context, field graphq
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
-			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_Article_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Article", field, false, false, errors.New("field of type Time does not have child fields"))
+	return graphql.NewScalarFieldContext("Article", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
 func (ec *executionContext) _Article_score(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
@@ -4986,14 +5047,14 @@ func (ec *executionContext) _Article_votingEndsAt(ctx context.Context, field gra
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
-			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_Article_votingEndsAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Article", field, false, false, errors.New("field of type Time does not have child fields"))
+	return graphql.NewScalarFieldContext("Article", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
 func (ec *executionContext) _Article_viewerVote(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
@@ -5216,14 +5277,14 @@ func (ec *executionContext) _Article_editedAt(ctx context.Context, field graphql
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
-			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+			return ec.marshalODateTime2ᚖtimeᚐTime(ctx, selections, v)
 		},
 		true,
 		false,
 	)
 }
 func (ec *executionContext) fieldContext_Article_editedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Article", field, false, false, errors.New("field of type Time does not have child fields"))
+	return graphql.NewScalarFieldContext("Article", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
 func (ec *executionContext) _Article_history(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
@@ -5352,14 +5413,14 @@ func (ec *executionContext) _Article_deletedAt(ctx context.Context, field graphq
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
-			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+			return ec.marshalODateTime2ᚖtimeᚐTime(ctx, selections, v)
 		},
 		true,
 		false,
 	)
 }
 func (ec *executionContext) fieldContext_Article_deletedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Article", field, false, false, errors.New("field of type Time does not have child fields"))
+	return graphql.NewScalarFieldContext("Article", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
 func (ec *executionContext) _Article_bestRank(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
@@ -5871,14 +5932,14 @@ func (ec *executionContext) _ArticleVersion_until(ctx context.Context, field gra
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
-			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_ArticleVersion_until(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ArticleVersion", field, false, false, errors.New("field of type Time does not have child fields"))
+	return graphql.NewScalarFieldContext("ArticleVersion", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
 func (ec *executionContext) _ArticleVersion_votesThen(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Version) (ret graphql.Marshaler) {
@@ -6009,14 +6070,14 @@ func (ec *executionContext) _BestRank_at(ctx context.Context, field graphql.Coll
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
-			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_BestRank_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("BestRank", field, false, false, errors.New("field of type Time does not have child fields"))
+	return graphql.NewScalarFieldContext("BestRank", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
 func (ec *executionContext) _CastVoteConnection_edges(ctx context.Context, field graphql.CollectedField, obj *CastVoteConnection) (ret graphql.Marshaler) {
@@ -6151,14 +6212,14 @@ func (ec *executionContext) _CastVoteEdge_at(ctx context.Context, field graphql.
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
-			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_CastVoteEdge_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("CastVoteEdge", field, false, false, errors.New("field of type Time does not have child fields"))
+	return graphql.NewScalarFieldContext("CastVoteEdge", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
 func (ec *executionContext) _CastVoteEdge_direction(ctx context.Context, field graphql.CollectedField, obj *CastVoteEdge) (ret graphql.Marshaler) {
@@ -6459,6 +6520,29 @@ func (ec *executionContext) fieldContext_EditArticlePayload_userErrors(_ context
 	return fc, nil
 }
 
+func (ec *executionContext) _Event_id(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Event) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Event_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Event_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Event", field, true, false, errors.New("field of type ID does not have child fields"))
+}
+
 func (ec *executionContext) _Event_kind(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Event) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -6495,14 +6579,14 @@ func (ec *executionContext) _Event_at(ctx context.Context, field graphql.Collect
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
-			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_Event_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Event", field, false, false, errors.New("field of type Time does not have child fields"))
+	return graphql.NewScalarFieldContext("Event", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
 func (ec *executionContext) _Event_articleId(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Event) (ret graphql.Marshaler) {
@@ -6954,14 +7038,14 @@ func (ec *executionContext) _FrontPage_at(ctx context.Context, field graphql.Col
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
-			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_FrontPage_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("FrontPage", field, false, false, errors.New("field of type Time does not have child fields"))
+	return graphql.NewScalarFieldContext("FrontPage", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
 func (ec *executionContext) _FrontPage_savedAt(ctx context.Context, field graphql.CollectedField, obj *redisrepo.FrontPage) (ret graphql.Marshaler) {
@@ -6977,14 +7061,14 @@ func (ec *executionContext) _FrontPage_savedAt(ctx context.Context, field graphq
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
-			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_FrontPage_savedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("FrontPage", field, false, false, errors.New("field of type Time does not have child fields"))
+	return graphql.NewScalarFieldContext("FrontPage", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
 func (ec *executionContext) _FrontPage_edges(ctx context.Context, field graphql.CollectedField, obj *redisrepo.FrontPage) (ret graphql.Marshaler) {
@@ -7736,6 +7820,29 @@ func (ec *executionContext) fieldContext_ModerationEdge_node(_ context.Context, 
 	return fc, nil
 }
 
+func (ec *executionContext) _ModerationEntry_id(ctx context.Context, field graphql.CollectedField, obj *redisrepo.ModerationEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationEntry_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationEntry_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationEntry", field, true, false, errors.New("field of type ID does not have child fields"))
+}
+
 func (ec *executionContext) _ModerationEntry_kind(ctx context.Context, field graphql.CollectedField, obj *redisrepo.ModerationEntry) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -7896,14 +8003,14 @@ func (ec *executionContext) _ModerationEntry_at(ctx context.Context, field graph
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
-			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_ModerationEntry_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type Time does not have child fields"))
+	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
 func (ec *executionContext) _ModerationEntry_title(ctx context.Context, field graphql.CollectedField, obj *redisrepo.ModerationEntry) (ret graphql.Marshaler) {
@@ -8392,6 +8499,61 @@ func (ec *executionContext) fieldContext_PostPayload_userErrors(_ context.Contex
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _PostedEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *redisrepo.PostedEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PostedEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PostedEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PostedEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _PostedEdge_node(ctx context.Context, field graphql.CollectedField, obj *redisrepo.PostedEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PostedEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Article) graphql.Marshaler {
+			return ec.marshalNArticle2ᚖfrontpageᚋredisrepoᚐArticle(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PostedEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PostedEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Article(ctx, field)
 		},
 	}
 	return fc, nil
@@ -9242,14 +9404,14 @@ func (ec *executionContext) _RankAt_at(ctx context.Context, field graphql.Collec
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
-			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_RankAt_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("RankAt", field, false, false, errors.New("field of type Time does not have child fields"))
+	return graphql.NewScalarFieldContext("RankAt", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
 func (ec *executionContext) _RankAt_rank(ctx context.Context, field graphql.CollectedField, obj *redisrepo.RankAt) (ret graphql.Marshaler) {
@@ -9311,14 +9473,14 @@ func (ec *executionContext) _RankedBy_postedAt(ctx context.Context, field graphq
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
-			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_RankedBy_postedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("RankedBy", field, false, false, errors.New("field of type Time does not have child fields"))
+	return graphql.NewScalarFieldContext("RankedBy", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
 func (ec *executionContext) _RankedBy_votesWorth(ctx context.Context, field graphql.CollectedField, obj *RankedBy) (ret graphql.Marshaler) {
@@ -9476,14 +9638,14 @@ func (ec *executionContext) _RankedConnection_asOf(ctx context.Context, field gr
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
-			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_RankedConnection_asOf(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("RankedConnection", field, false, false, errors.New("field of type Time does not have child fields"))
+	return graphql.NewScalarFieldContext("RankedConnection", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
 func (ec *executionContext) _RankedEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *RankedEdge) (ret graphql.Marshaler) {
@@ -9646,14 +9808,14 @@ func (ec *executionContext) _RateLimit_resetAt(ctx context.Context, field graphq
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
-			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_RateLimit_resetAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("RateLimit", field, false, false, errors.New("field of type Time does not have child fields"))
+	return graphql.NewScalarFieldContext("RateLimit", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
 func (ec *executionContext) _RateLimitedError_code(ctx context.Context, field graphql.CollectedField, obj *RateLimitedError) (ret graphql.Marshaler) {
@@ -10269,8 +10431,8 @@ func (ec *executionContext) _Subscription_articlePosted(ctx context.Context, fie
 			return ec.Resolvers.Subscription().ArticlePosted(ctx, fc.Args["group"].(*string), fc.Args["after"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Article) graphql.Marshaler {
-			return ec.marshalNArticle2ᚖfrontpageᚋredisrepoᚐArticle(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.PostedEdge) graphql.Marshaler {
+			return ec.marshalNPostedEdge2ᚖfrontpageᚋredisrepoᚐPostedEdge(ctx, selections, v)
 		},
 		true,
 		true,
@@ -10283,7 +10445,7 @@ func (ec *executionContext) fieldContext_Subscription_articlePosted(ctx context.
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Article(ctx, field)
+			return ec.childFields_PostedEdge(ctx, field)
 		},
 	}
 	defer func() {
@@ -13141,6 +13303,11 @@ func (ec *executionContext) _Event(ctx context.Context, sel ast.SelectionSet, ob
 		switch field.Name {
 		case "__typename":
 			out.Values[i] = graphql.MarshalString("Event")
+		case "id":
+			out.Values[i] = ec._Event_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "kind":
 			out.Values[i] = ec._Event_kind(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -13955,6 +14122,11 @@ func (ec *executionContext) _ModerationEntry(ctx context.Context, sel ast.Select
 		switch field.Name {
 		case "__typename":
 			out.Values[i] = graphql.MarshalString("ModerationEntry")
+		case "id":
+			out.Values[i] = ec._ModerationEntry_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "kind":
 			out.Values[i] = ec._ModerationEntry_kind(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -14212,6 +14384,49 @@ func (ec *executionContext) _PostPayload(ctx context.Context, sel ast.SelectionS
 			}
 		case "userErrors":
 			out.Values[i] = ec._PostPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var postedEdgeImplementors = []string{"PostedEdge"}
+
+func (ec *executionContext) _PostedEdge(ctx context.Context, sel ast.SelectionSet, obj *redisrepo.PostedEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, postedEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("PostedEdge")
+		case "cursor":
+			out.Values[i] = ec._PostedEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._PostedEdge_node(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -15964,6 +16179,22 @@ func (ec *executionContext) marshalNCastVoteEdge2ᚖfrontpageᚋgraphᚐCastVote
 	return ec._CastVoteEdge(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNDateTime2timeᚐTime(ctx context.Context, v any) (time.Time, error) {
+	res, err := UnmarshalDateTime(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDateTime2timeᚐTime(ctx context.Context, sel ast.SelectionSet, v time.Time) graphql.Marshaler {
+	_ = sel
+	res := MarshalDateTime(v)
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
 func (ec *executionContext) unmarshalNDeleteArticleInput2frontpageᚋgraphᚐDeleteArticleInput(ctx context.Context, v any) (DeleteArticleInput, error) {
 	res, err := ec.unmarshalInputDeleteArticleInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -16386,6 +16617,16 @@ func (ec *executionContext) unmarshalNPostInput2frontpageᚋredisrepoᚐDraft(ct
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) marshalNPostedEdge2ᚖfrontpageᚋredisrepoᚐPostedEdge(ctx context.Context, sel ast.SelectionSet, v *redisrepo.PostedEdge) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._PostedEdge(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNRankAt2ᚕᚖfrontpageᚋredisrepoᚐRankAtᚄ(ctx context.Context, sel ast.SelectionSet, v []*redisrepo.RankAt) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -16674,22 +16915,6 @@ func (ec *executionContext) marshalNString2ᚕstringᚄ(ctx context.Context, sel
 	}
 
 	return ret
-}
-
-func (ec *executionContext) unmarshalNTime2timeᚐTime(ctx context.Context, v any) (time.Time, error) {
-	res, err := graphql.UnmarshalTime(v)
-	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNTime2timeᚐTime(ctx context.Context, sel ast.SelectionSet, v time.Time) graphql.Marshaler {
-	_ = sel
-	res := graphql.MarshalTime(v)
-	if res == graphql.Null {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-	}
-	return res
 }
 
 func (ec *executionContext) unmarshalNURL2string(ctx context.Context, v any) (string, error) {
@@ -17006,6 +17231,24 @@ func (ec *executionContext) marshalOCastVoteConnection2ᚖfrontpageᚋgraphᚐCa
 		return graphql.Null
 	}
 	return ec._CastVoteConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalODateTime2ᚖtimeᚐTime(ctx context.Context, v any) (*time.Time, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := UnmarshalDateTime(v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalODateTime2ᚖtimeᚐTime(ctx context.Context, sel ast.SelectionSet, v *time.Time) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := MarshalDateTime(*v)
+	return res
 }
 
 func (ec *executionContext) marshalODeleteArticlePayload2ᚖfrontpageᚋgraphᚐDeleteArticlePayload(ctx context.Context, sel ast.SelectionSet, v *DeleteArticlePayload) graphql.Marshaler {
@@ -17423,24 +17666,6 @@ func (ec *executionContext) marshalOString2ᚖstring(ctx context.Context, sel as
 	_ = sel
 	_ = ctx
 	res := graphql.MarshalString(*v)
-	return res
-}
-
-func (ec *executionContext) unmarshalOTime2ᚖtimeᚐTime(ctx context.Context, v any) (*time.Time, error) {
-	if v == nil {
-		return nil, nil
-	}
-	res, err := graphql.UnmarshalTime(v)
-	return &res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalOTime2ᚖtimeᚐTime(ctx context.Context, sel ast.SelectionSet, v *time.Time) graphql.Marshaler {
-	if v == nil {
-		return graphql.Null
-	}
-	_ = sel
-	_ = ctx
-	res := graphql.MarshalTime(*v)
 	return res
 }
 

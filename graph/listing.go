@@ -46,6 +46,15 @@ func articleIfAny(ctx context.Context, id redisrepo.ArticleID) (*redisrepo.Artic
 	return articles[0], errs[0]
 }
 
+// asItStands reads an article, also one that an earlier field of the same mutation has changed; nil if it does not exist.
+func (r *Resolver) asItStands(ctx context.Context, id redisrepo.ArticleID) (*redisrepo.Article, error) {
+	articles, errs := r.articlesByID(ctx, []redisrepo.ArticleID{id})
+	if errs[0] != nil && isRefusal(errs[0]) {
+		return nil, nil
+	}
+	return articles[0], errs[0]
+}
+
 func isRefusal(err error) bool {
 	var refusal redisrepo.Refusal
 	return errors.As(err, &refusal)

@@ -88,7 +88,7 @@ func TestDeletionIsTheLastEventOfAnArticle(t *testing.T) {
 				t.Errorf("watcher %d: got %+v, want 2 votes", i, got)
 			}
 		}
-		if *got.DeletedAt != "2026-01-02T03:04:05Z" || got.ViewerCanVote || got.Votes != 2 || got.Title != "t" || got.ViewerVote != "UP" || len(got.Groups) != 2 {
+		if *got.DeletedAt != "2026-01-02T03:04:05.000Z" || got.ViewerCanVote || got.Votes != 2 || got.Title != "t" || got.ViewerVote != "UP" || len(got.Groups) != 2 {
 			t.Errorf("watcher %d: got %+v, want the last state of the article and deletedAt", i, got)
 		}
 	}

@@ -190,7 +190,7 @@ func TestModeratorsMayRegroupAndAreLogged(t *testing.T) {
 		s.Want("alice", `mutation { regroup(input: {article: 1, remove: ["news"]}) { userErrors { code } } }`, `{"regroup": {"userErrors": []}}`)
 		moderate(s, `mutation { regroup(input: {article: 2, remove: ["go"]}) { userErrors { code } } }`, `{"regroup":{"userErrors":[]}}`)
 		moderate(s, `{ moderationLog { nodes { kind articleId article { id } by at groupsBefore groupsAfter } } }`,
-			`{"moderationLog":{"nodes":[{"article":{"id":"article:1"},"articleId":"article:1","at":"2026-01-02T03:04:05Z","by":"mod",`+
+			`{"moderationLog":{"nodes":[{"article":{"id":"article:1"},"articleId":"article:1","at":"2026-01-02T03:04:05.000Z","by":"mod",`+
 				`"groupsAfter":["news","rust"],"groupsBefore":["go","news"],"kind":"REGROUPED"}]}}`)
 		moderate(s, `mutation { regroup(input: {article: 1, add: ["interesting"]}) { article { id } userErrors { code field } } }`,
 			`{"regroup":{"article":null,"userErrors":[{"code":"INVALID","field":["add","0"]}]}}`)
@@ -208,7 +208,7 @@ func TestDownvotesAreRefusedWhenDisabled(t *testing.T) {
 	with.Vote("bob", "1", "DOWN")
 	for _, user := range []string{"alice", "bob", "carol"} {
 		s.Want(user, `mutation { vote(input: {article: 1, direction: DOWN}) { article { id } changed userErrors { code field } } }`,
-			`{"vote": {"article": null, "changed": false, "userErrors": [{"code": "FORBIDDEN", "field": ["direction"]}]}}`)
+			`{"vote": {"article": {"id": "article:1"}, "changed": false, "userErrors": [{"code": "FORBIDDEN", "field": ["direction"]}]}}`)
 	}
 	s.Want("bob", `{ article(id: 1) { votes downvotes viewerVote viewerCanVote } }`, `{"article": {"votes": 0, "downvotes": 1, "viewerVote": "DOWN", "viewerCanVote": true}}`)
 	s.Vote("bob", "1", "UP")
@@ -286,6 +286,10 @@ func TestServiceActsForAUser(t *testing.T) {
 		if bucket != "" {
 			t.Errorf("the audit has the service's address for %s", user)
 		}
+	}
+	for groups, path := range map[string]string{`["go", "status.open"]`: `["groups", "1"]`, `["go"]`: `["groups"]`} { // the second takes it out of one
+		s.Want("alice", `mutation { editArticle(input: {article: 1, groups: `+groups+`}) { article { id } userErrors { code field } } }`,
+			`{"editArticle": {"article": null, "userErrors": [{"code": "FORBIDDEN", "field": `+path+`}]}}`)
 	}
 	s.Want("alice", `mutation { regroup(input: {article: 1, add: ["status.open"]}) { article { id } userErrors { code field } } }`,
 		`{"regroup": {"article": null, "userErrors": [{"code": "FORBIDDEN", "field": ["add", "0"]}]}}`)

@@ -61,10 +61,13 @@ func refusal(member, code string) string {
 // vote applies a vote and returns the expected response.
 func (b *model) vote(user, id string, vote int) string {
 	a := b.articles[id]
+	missing := a == nil || a.deleted
 	switch {
+	case user == "" && !missing:
+		return fmt.Sprintf(`{"data":{"vote":{"article":%s,"userErrors":[{"code":"UNAUTHENTICATED"}]}}}`, a.shown(user))
 	case user == "":
 		return refusal("vote", "UNAUTHENTICATED")
-	case a == nil || a.deleted:
+	case missing:
 		return refusal("vote", "NOT_FOUND")
 	}
 	a.votes[user] = vote

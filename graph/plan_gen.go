@@ -27,7 +27,7 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"host":          plan.Read(func(obj *redisrepo.Article) *redisrepo.Host { return obj.Host() }, plan.Object[redisrepo.Host]()),
 				"text":          plan.Read(func(obj *redisrepo.Article) *string { return obj.Text }, plan.OptionalLeaf(plan.AppendString[string])),
 				"poster":        plan.Read(func(obj *redisrepo.Article) *redisrepo.User { return &obj.Poster }, plan.Object[redisrepo.User]()),
-				"createdAt":     plan.Read(func(obj *redisrepo.Article) time.Time { return obj.CreatedAt }, plan.Leaf(plan.AppendTime)),
+				"createdAt":     plan.Read(func(obj *redisrepo.Article) time.Time { return obj.CreatedAt }, plan.Leaf(AppendDateTime)),
 				"score":         plan.Read(func(obj *redisrepo.Article) float64 { return obj.Score }, plan.Leaf(AppendFloat)),
 				"votes":         plan.Read(func(obj *redisrepo.Article) int { return obj.Votes }, plan.Leaf(plan.AppendInt[int])),
 				"upvotes":       plan.Read(func(obj *redisrepo.Article) int { return obj.Upvotes }, plan.Leaf(plan.AppendInt[int])),
@@ -36,7 +36,7 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"groups": plan.Batch(func(ctx context.Context, objs []*redisrepo.Article) ([][]*redisrepo.Group, error) {
 					return resolvers.Article().Groups(ctx, objs)
 				}, plan.Objects[redisrepo.Group]()),
-				"votingEndsAt": plan.Read(func(obj *redisrepo.Article) time.Time { return obj.VotingEndsAt }, plan.Leaf(plan.AppendTime)),
+				"votingEndsAt": plan.Read(func(obj *redisrepo.Article) time.Time { return obj.VotingEndsAt }, plan.Leaf(AppendDateTime)),
 				"viewerVote": plan.Batch(func(ctx context.Context, objs []*redisrepo.Article) ([]*redisrepo.Vote, error) {
 					return resolvers.Article().ViewerVote(ctx, objs)
 				}, plan.OptionalLeaf(func(to []byte, v redisrepo.Vote) []byte {
@@ -52,7 +52,7 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					return resolvers.Article().ViewerCanRegroup(ctx, objs)
 				}, plan.Leaf(plan.AppendBoolean[bool])),
 				"revision": plan.Read(func(obj *redisrepo.Article) int { return obj.Revision() }, plan.Leaf(plan.AppendInt[int])),
-				"editedAt": plan.Read(func(obj *redisrepo.Article) *time.Time { return obj.EditedAt }, plan.OptionalLeaf(plan.AppendTime)),
+				"editedAt": plan.Read(func(obj *redisrepo.Article) *time.Time { return obj.EditedAt }, plan.OptionalLeaf(AppendDateTime)),
 				"history": plan.Batch(func(ctx context.Context, objs []*redisrepo.Article) ([][]*redisrepo.Version, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Article().History(ctx, objs, fc.Args["first"].(*int32))
@@ -60,7 +60,7 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"viewerCanEdit": plan.Batch(func(ctx context.Context, objs []*redisrepo.Article) ([]bool, error) {
 					return resolvers.Article().ViewerCanEdit(ctx, objs)
 				}, plan.Leaf(plan.AppendBoolean[bool])),
-				"deletedAt": plan.Read(func(obj *redisrepo.Article) *time.Time { return obj.DeletedAt }, plan.OptionalLeaf(plan.AppendTime)),
+				"deletedAt": plan.Read(func(obj *redisrepo.Article) *time.Time { return obj.DeletedAt }, plan.OptionalLeaf(AppendDateTime)),
 				"bestRank": plan.Batch(func(ctx context.Context, objs []*redisrepo.Article) ([]*redisrepo.BestRank, error) {
 					return resolvers.Article().BestRank(ctx, objs)
 				}, plan.Object[redisrepo.BestRank]()),
@@ -92,7 +92,7 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"title":     plan.Read(func(obj *redisrepo.Version) string { return obj.Title }, plan.Leaf(plan.AppendString[string])),
 				"text":      plan.Read(func(obj *redisrepo.Version) *string { return obj.Text }, plan.OptionalLeaf(plan.AppendString[string])),
 				"by":        plan.Read(func(obj *redisrepo.Version) *redisrepo.User { return &obj.By }, plan.Object[redisrepo.User]()),
-				"until":     plan.Read(func(obj *redisrepo.Version) time.Time { return obj.Until }, plan.Leaf(plan.AppendTime)),
+				"until":     plan.Read(func(obj *redisrepo.Version) time.Time { return obj.Until }, plan.Leaf(AppendDateTime)),
 				"votesThen": plan.Read(func(obj *redisrepo.Version) int { return obj.Votes }, plan.Leaf(plan.AppendInt[int])),
 			},
 			"BasicUserError": {
@@ -102,7 +102,7 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 			},
 			"BestRank": {
 				"rank": plan.Read(func(obj *redisrepo.BestRank) int { return obj.Rank }, plan.Leaf(plan.AppendInt[int])),
-				"at":   plan.Read(func(obj *redisrepo.BestRank) time.Time { return obj.At }, plan.Leaf(plan.AppendTime)),
+				"at":   plan.Read(func(obj *redisrepo.BestRank) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
 			},
 			"CastVoteConnection": {
 				"edges":    plan.Read(func(obj *CastVoteConnection) []*CastVoteEdge { return obj.Edges }, plan.Objects[CastVoteEdge]()),
@@ -111,7 +111,7 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 			},
 			"CastVoteEdge": {
 				"cursor": plan.Read(func(obj *CastVoteEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
-				"at":     plan.Read(func(obj *CastVoteEdge) time.Time { return obj.At }, plan.Leaf(plan.AppendTime)),
+				"at":     plan.Read(func(obj *CastVoteEdge) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
 				"direction": plan.Read(func(obj *CastVoteEdge) redisrepo.Vote { return obj.Vote }, plan.Leaf(func(to []byte, v redisrepo.Vote) []byte {
 					return plan.AppendString(to, marshalNVoteDirection2frontpageᚋredisrepoᚐVote[v])
 				})),
@@ -135,10 +135,11 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"userErrors": plan.Read(func(obj *EditArticlePayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
 			},
 			"Event": {
+				"id": plan.Read(func(obj *redisrepo.Event) string { return obj.ID() }, plan.Leaf(plan.AppendString[string])),
 				"kind": plan.Read(func(obj *redisrepo.Event) redisrepo.EventKind { return obj.Kind }, plan.Leaf(func(to []byte, v redisrepo.EventKind) []byte {
 					return plan.AppendString(to, marshalNEventKind2frontpageᚋredisrepoᚐEventKind[v])
 				})),
-				"at":        plan.Read(func(obj *redisrepo.Event) time.Time { return obj.At }, plan.Leaf(plan.AppendTime)),
+				"at":        plan.Read(func(obj *redisrepo.Event) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
 				"articleId": plan.Read(func(obj *redisrepo.Event) redisrepo.ArticleID { return obj.Article }, plan.Leaf(AppendArticleID)),
 				"article": plan.Batch(func(ctx context.Context, objs []*redisrepo.Event) ([]*redisrepo.Article, error) {
 					return resolvers.Event().Article(ctx, objs)
@@ -165,8 +166,8 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"gap":    plan.Read(func(obj *redisrepo.EventEdge) bool { return obj.Gap }, plan.Leaf(plan.AppendBoolean[bool])),
 			},
 			"FrontPage": {
-				"at":      plan.Read(func(obj *redisrepo.FrontPage) time.Time { return obj.At }, plan.Leaf(plan.AppendTime)),
-				"savedAt": plan.Read(func(obj *redisrepo.FrontPage) time.Time { return obj.SavedAt }, plan.Leaf(plan.AppendTime)),
+				"at":      plan.Read(func(obj *redisrepo.FrontPage) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
+				"savedAt": plan.Read(func(obj *redisrepo.FrontPage) time.Time { return obj.SavedAt }, plan.Leaf(AppendDateTime)),
 				"edges":   plan.Read(func(obj *redisrepo.FrontPage) []*redisrepo.FrontPlace { return obj.Places }, plan.Objects[redisrepo.FrontPlace]()),
 			},
 			"FrontPageEdge": {
@@ -223,6 +224,7 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"node":   plan.Read(func(obj *ModerationEdge) *redisrepo.ModerationEntry { return obj.Node }, plan.Object[redisrepo.ModerationEntry]()),
 			},
 			"ModerationEntry": {
+				"id": plan.Read(func(obj *redisrepo.ModerationEntry) string { return obj.ID() }, plan.Leaf(plan.AppendString[string])),
 				"kind": plan.Read(func(obj *redisrepo.ModerationEntry) redisrepo.ModerationKind { return obj.Kind }, plan.Leaf(func(to []byte, v redisrepo.ModerationKind) []byte {
 					return plan.AppendString(to, marshalNModerationKind2frontpageᚋredisrepoᚐModerationKind[v])
 				})),
@@ -232,7 +234,7 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				}, plan.Object[redisrepo.Article]()),
 				"by":           plan.Read(func(obj *redisrepo.ModerationEntry) redisrepo.UserName { return obj.By }, plan.Leaf(plan.AppendString[redisrepo.UserName])),
 				"onBehalfOf":   plan.Read(func(obj *redisrepo.ModerationEntry) *redisrepo.UserName { return obj.OnBehalfOf }, plan.OptionalLeaf(plan.AppendString[redisrepo.UserName])),
-				"at":           plan.Read(func(obj *redisrepo.ModerationEntry) time.Time { return obj.At }, plan.Leaf(plan.AppendTime)),
+				"at":           plan.Read(func(obj *redisrepo.ModerationEntry) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
 				"title":        plan.Read(func(obj *redisrepo.ModerationEntry) *string { return obj.Title }, plan.OptionalLeaf(plan.AppendString[string])),
 				"link":         plan.Read(func(obj *redisrepo.ModerationEntry) *string { return obj.Link }, plan.OptionalLeaf(AppendURL)),
 				"reason":       plan.Read(func(obj *redisrepo.ModerationEntry) *string { return obj.Reason }, plan.OptionalLeaf(plan.AppendString[string])),
@@ -270,6 +272,10 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 			"PostPayload": {
 				"article":    plan.Read(func(obj *PostPayload) *redisrepo.Article { return obj.Article }, plan.Object[redisrepo.Article]()),
 				"userErrors": plan.Read(func(obj *PostPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
+			},
+			"PostedEdge": {
+				"cursor": plan.Read(func(obj *redisrepo.PostedEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
+				"node":   plan.Read(func(obj *redisrepo.PostedEdge) *redisrepo.Article { return obj.Node }, plan.Object[redisrepo.Article]()),
 			},
 			"Query": {
 				"site": plan.Each(func(ctx context.Context, obj any) (*Site, error) {
@@ -343,14 +349,14 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				}, plan.Object[CastVoteConnection]()).Args(ec.field_Query_viewerVotes_args),
 			},
 			"RankAt": {
-				"at":   plan.Read(func(obj *redisrepo.RankAt) time.Time { return obj.At }, plan.Leaf(plan.AppendTime)),
+				"at":   plan.Read(func(obj *redisrepo.RankAt) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
 				"rank": plan.Read(func(obj *redisrepo.RankAt) *int { return obj.Rank }, plan.OptionalLeaf(plan.AppendInt[int])),
 			},
 			"RankedBy": {
 				"formula": plan.Read(func(obj *RankedBy) redisrepo.Ranking { return obj.Formula }, plan.Leaf(func(to []byte, v redisrepo.Ranking) []byte {
 					return plan.AppendString(to, marshalNSiteRanking2frontpageᚋredisrepoᚐRanking[v])
 				})),
-				"postedAt":   plan.Read(func(obj *RankedBy) time.Time { return obj.PostedAt }, plan.Leaf(plan.AppendTime)),
+				"postedAt":   plan.Read(func(obj *RankedBy) time.Time { return obj.PostedAt }, plan.Leaf(AppendDateTime)),
 				"votesWorth": plan.Read(func(obj *RankedBy) float64 { return obj.VotesWorth }, plan.Leaf(AppendFloat)),
 			},
 			"RankedConnection": {
@@ -360,7 +366,7 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"totalCount": plan.Each(func(ctx context.Context, obj *RankedConnection) (int32, error) {
 					return resolvers.RankedConnection().TotalCount(ctx, obj)
 				}, plan.Leaf(plan.AppendInt[int32])),
-				"asOf": plan.Read(func(obj *RankedConnection) time.Time { return obj.AsOf }, plan.Leaf(plan.AppendTime)),
+				"asOf": plan.Read(func(obj *RankedConnection) time.Time { return obj.AsOf }, plan.Leaf(AppendDateTime)),
 			},
 			"RankedEdge": {
 				"cursor": plan.Read(func(obj *RankedEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
@@ -371,7 +377,7 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"limit":     plan.Read(func(obj *RateLimit) int { return obj.Limit }, plan.Leaf(plan.AppendInt[int])),
 				"cost":      plan.Read(func(obj *RateLimit) int { return obj.Cost }, plan.Leaf(plan.AppendInt[int])),
 				"remaining": plan.Read(func(obj *RateLimit) int { return obj.Remaining }, plan.Leaf(plan.AppendInt[int])),
-				"resetAt":   plan.Read(func(obj *RateLimit) time.Time { return obj.ResetAt }, plan.Leaf(plan.AppendTime)),
+				"resetAt":   plan.Read(func(obj *RateLimit) time.Time { return obj.ResetAt }, plan.Leaf(AppendDateTime)),
 			},
 			"RateLimitedError": {
 				"code":       plan.Read(func(obj *RateLimitedError) redisrepo.Code { return obj.Code }, plan.Leaf(plan.AppendString[redisrepo.Code])),
@@ -408,7 +414,7 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 			},
 			"Subscription": {
 				"articleChanged": plan.Source(plan.Object[redisrepo.Article]()),
-				"articlePosted":  plan.Source(plan.Object[redisrepo.Article]()),
+				"articlePosted":  plan.Source(plan.Object[redisrepo.PostedEdge]()),
 				"event":          plan.Source(plan.Object[redisrepo.EventEdge]()),
 			},
 			"User": {

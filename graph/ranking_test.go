@@ -71,7 +71,9 @@ func TestRankingsRankByTheFormula(t *testing.T) {
 }
 
 // after is a time on a site's clock.
-func after(d time.Duration) string { return sitetest.Start.Add(d).UTC().Format(time.RFC3339) }
+func after(d time.Duration) string {
+	return sitetest.Start.Add(d).UTC().Format("2006-01-02T15:04:05.000Z")
+}
 
 // ranked returns the titles of a ranking, and its size.
 func ranked(s *sitetest.Site, group, arguments string) string {
@@ -137,23 +139,23 @@ func TestInvalidRankingsAreRefused(t *testing.T) {
 	a := s.Ask("", `{ ranking(first: 1) { pageInfo { endCursor } } }`)
 	cursor := a.Data["ranking"].(map[string]any)["pageInfo"].(map[string]any)["endCursor"].(string)
 	for arguments, want := range map[string]string{
-		`first: 0`:                                        "first is between 1 and 100, not 0",
-		`first: 101`:                                      "first is between 1 and 100, not 101",
-		`by: {formula: GRAVITY, gravity: 0.09}`:           "gravity is between 0.1 and 5, not 0.09",
-		`by: {formula: GRAVITY, gravity: 5.1}`:            "gravity is between 0.1 and 5, not 5.1",
-		`by: {formula: HALF_LIFE, halfLife: 59}`:          "halfLife is between 60 and 315360000 seconds, not 59",
-		`by: {formula: HALF_LIFE, halfLife: 315360001}`:   "halfLife is between 60 and 315360000 seconds, not 315360001",
-		`by: {formula: LINEAR, voteScore: 0}`:             "voteScore is between 1 and 1000000000 seconds, not 0",
-		`by: {formula: LINEAR, voteScore: 1000000001}`:    "voteScore is between 1 and 1000000000 seconds, not 1000000001",
-		`by: {gravity: 1.8}`:                              "gravity belongs to the formula GRAVITY, not to TOP",
-		`by: {formula: GRAVITY, halfLife: 60}`:            "halfLife belongs to the formula HALF_LIFE, not to GRAVITY",
-		`by: {formula: GRAVITY, voteScore: 60}`:           "voteScore belongs to the formula LINEAR, not to GRAVITY",
-		`span: ALL, postedAfter: "2026-01-01T00:00:00Z"`:  "span cannot be combined with postedAfter or postedBefore",
-		`span: DAY, postedBefore: "2026-01-01T00:00:00Z"`: "span cannot be combined with postedAfter or postedBefore",
+		`first: 0`:                                            "first is between 1 and 100, not 0",
+		`first: 101`:                                          "first is between 1 and 100, not 101",
+		`by: {formula: GRAVITY, gravity: 0.09}`:               "gravity is between 0.1 and 5, not 0.09",
+		`by: {formula: GRAVITY, gravity: 5.1}`:                "gravity is between 0.1 and 5, not 5.1",
+		`by: {formula: HALF_LIFE, halfLife: 59}`:              "halfLife is between 60 and 315360000 seconds, not 59",
+		`by: {formula: HALF_LIFE, halfLife: 315360001}`:       "halfLife is between 60 and 315360000 seconds, not 315360001",
+		`by: {formula: LINEAR, voteScore: 0}`:                 "voteScore is between 1 and 1000000000 seconds, not 0",
+		`by: {formula: LINEAR, voteScore: 1000000001}`:        "voteScore is between 1 and 1000000000 seconds, not 1000000001",
+		`by: {gravity: 1.8}`:                                  "gravity belongs to the formula GRAVITY, not to TOP",
+		`by: {formula: GRAVITY, halfLife: 60}`:                "halfLife belongs to the formula HALF_LIFE, not to GRAVITY",
+		`by: {formula: GRAVITY, voteScore: 60}`:               "voteScore belongs to the formula LINEAR, not to GRAVITY",
+		`span: ALL, postedAfter: "2026-01-01T00:00:00.000Z"`:  "span cannot be combined with postedAfter or postedBefore",
+		`span: DAY, postedBefore: "2026-01-01T00:00:00.000Z"`: "span cannot be combined with postedAfter or postedBefore",
 		`after: "x"`: "after is not a cursor: pass a cursor from a page, unchanged",
-		`by: {formula: LINEAR}, after: "` + cursor + `"`:               "after is a cursor of another list",
-		`span: DAY, after: "` + cursor + `"`:                           "after is a cursor of another list",
-		`postedAfter: "2026-01-01T00:00:00Z", after: "` + cursor + `"`: "after is a cursor of another list",
+		`by: {formula: LINEAR}, after: "` + cursor + `"`:                   "after is a cursor of another list",
+		`span: DAY, after: "` + cursor + `"`:                               "after is a cursor of another list",
+		`postedAfter: "2026-01-01T00:00:00.000Z", after: "` + cursor + `"`: "after is a cursor of another list",
 	} {
 		a := s.Ask("", `{ ranking(`+arguments+`) { totalCount } }`)
 		if len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "BAD_USER_INPUT" || !strings.HasPrefix(a.Errors[0].Message, want) || a.Data["ranking"] != nil {

@@ -57,15 +57,25 @@ func parseState(data []byte) (id string, revision int, state string, err error) 
 // take takes note of an event, and returns its cursor.
 func (f *follower) take(t *testing.T, text string) string {
 	var event struct {
-		Data       map[string]json.RawMessage
-		Extensions struct{ Cursor string }
+		Data map[string]json.RawMessage
 	}
 	if err := json.Unmarshal([]byte(text), &event); err != nil || len(event.Data) != 1 {
 		t.Errorf("event %s: %v", text, err)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	cursor := ""
 	for field, data := range event.Data {
+		if field == "articlePosted" {
+			var edge struct {
+				Cursor string
+				Node   json.RawMessage
+			}
+			if err := json.Unmarshal(data, &edge); err != nil || edge.Cursor == "" {
+				t.Errorf("event %s: %v", text, err)
+			}
+			data, cursor = edge.Node, edge.Cursor
+		}
 		id, revision, state, err := parseState(data)
 		if err != nil {
 			t.Errorf("event %s: %v", text, err)
@@ -79,7 +89,7 @@ func (f *follower) take(t *testing.T, text string) string {
 		}
 		f.last[id], f.articles[id] = revision, state
 	}
-	return event.Extensions.Cursor
+	return cursor
 }
 
 // Clients of both transports are cut off at random moments, even within an event. In the end each has what the store
@@ -100,11 +110,12 @@ func TestClientsThatAreCutOffMissNothing(t *testing.T) {
 	defer cancel()
 	begun := make(chan struct{}, 6)
 	var followers []*follower
-	for i, arguments := range []string{"articleChanged(ids: " + list + "%s) ", "articlePosted(%s) ", `articlePosted(group: "go"%s) `} {
+	edge := "{ cursor node " + followed + " }"
+	for i, field := range []string{"articleChanged(ids: " + list + "%s) " + followed, "articlePosted(%s) " + edge, `articlePosted(group: "go"%s) ` + edge} {
 		for _, follow := range []func(context.Context, *testing.T, *changer, *follower, string, bool, func()){followStream, followSocket} {
 			f := &follower{articles: map[string]string{}, last: map[string]int{}}
 			followers = append(followers, f)
-			clients.Go(func() { follow(ctx, t, w, f, arguments+followed, i > 0, sync.OnceFunc(func() { begun <- struct{}{} })) })
+			clients.Go(func() { follow(ctx, t, w, f, field, i > 0, sync.OnceFunc(func() { begun <- struct{}{} })) })
 		}
 	}
 	for range followers {

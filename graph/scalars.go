@@ -2,8 +2,12 @@ package graph
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
+	"regexp"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 
@@ -51,6 +55,30 @@ func UnmarshalURL(v any) (string, error) {
 		return "", badInput("a URL is a string")
 	}
 	return link, nil
+}
+
+// dateTime is the form of a DateTime, as the page that @specifiedBy names has it, except for the offset -00:00.
+var dateTime = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}\.\d{3}([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
+
+// AppendDateTime appends a time in UTC with three digits of its milliseconds.
+func AppendDateTime(to []byte, t time.Time) []byte {
+	return t.UTC().AppendFormat(to, `"2006-01-02T15:04:05.000Z"`)
+}
+
+// MarshalDateTime writes a time in UTC with three digits of its milliseconds.
+func MarshalDateTime(t time.Time) graphql.Marshaler { return written(AppendDateTime, t) }
+
+// UnmarshalDateTime reads a time and returns it in UTC.
+func UnmarshalDateTime(v any) (time.Time, error) {
+	text, ok := v.(string)
+	if !ok {
+		return time.Time{}, badInput("a DateTime is a string")
+	}
+	t, err := time.Parse(time.RFC3339, strings.ToUpper(text))
+	if err != nil || !dateTime.MatchString(text) || strings.HasSuffix(text, "-00:00") {
+		return time.Time{}, badInput(fmt.Sprintf("%.40q is not a DateTime such as 2026-01-31T12:00:00.000Z, with three digits after the seconds and an offset", text))
+	}
+	return t.UTC(), nil
 }
 
 // AppendFloat appends a number in digits: 1767323477, not 1.767323477e+09.

@@ -154,6 +154,9 @@ func (r *mutationResolver) Vote(ctx context.Context, input VoteInput) (*VotePayl
 		}
 		return err
 	})
+	if len(payload.UserErrors) > 0 && selected(ctx, "VotePayload.article") {
+		payload.Article, err = r.asItStands(ctx, input.Article)
+	}
 	return &payload, err
 }
 
@@ -327,7 +330,7 @@ func (r *subscriptionResolver) ArticleChanged(ctx context.Context, ids []string,
 	return endpoint.Watched[*redisrepo.Article](ctx, watch, err)
 }
 
-func (r *subscriptionResolver) ArticlePosted(ctx context.Context, group *string, after *string) (<-chan *redisrepo.Article, error) {
+func (r *subscriptionResolver) ArticlePosted(ctx context.Context, group *string, after *string) (<-chan *redisrepo.PostedEdge, error) {
 	var name redisrepo.GroupName
 	if group != nil {
 		var err error
@@ -336,7 +339,7 @@ func (r *subscriptionResolver) ArticlePosted(ctx context.Context, group *string,
 		}
 	}
 	watch, err := r.watchPosts(ctx, name, after)
-	return endpoint.Watched[*redisrepo.Article](ctx, watch, err)
+	return endpoint.Watched[*redisrepo.PostedEdge](ctx, watch, err)
 }
 
 func (r *subscriptionResolver) Event(ctx context.Context, after *string, kinds []redisrepo.EventKind) (<-chan *redisrepo.EventEdge, error) {

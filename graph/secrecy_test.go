@@ -22,7 +22,7 @@ var argumentsOf = map[string][]string{
 	"Query.articleByLink":         {`(link: "https://example.com/1")`},
 	"Query.articlesConnection":    {``, `(order: TIME, unvotedOnly: true)`},
 	"Query.events":                {`(first: 50)`, `(kinds: [VOTED])`},
-	"Query.frontPage":             {`(at: "2026-01-02T04:00:00Z")`},
+	"Query.frontPage":             {`(at: "2026-01-02T04:00:00.000Z")`},
 	"Query.group":                 {`(name: "go")`},
 	"Query.host":                  {`(name: "example.com")`},
 	"Query.node":                  {`(id: "article:1")`, `(id: "user:alice")`, `(id: "group:go")`},
@@ -44,7 +44,7 @@ var argumentsOf = map[string][]string{
 
 // realTime are the fields with the real time of the store's entries, and the one that tells moderators and services who
 // voted.
-var realTime = []string{"EventEdge.cursor", "EventConnection.pageInfo", "Event.at", "ModerationEdge.cursor", "ModerationConnection.pageInfo", "Event.by", "RateLimitedError.retryAfter"}
+var realTime = []string{"EventEdge.cursor", "EventConnection.pageInfo", "Event.at", "Event.id", "ModerationEntry.id", "ModerationEdge.cursor", "ModerationConnection.pageInfo", "Event.by", "RateLimitedError.retryAfter"}
 
 // fieldQuery asks for one field of the schema, and its own fields without selections.
 type fieldQuery struct{ field, query string }
@@ -112,7 +112,12 @@ func votedBy(t *testing.T, first, second string) *sitetest.Site {
 	t.Helper()
 	rules := redisrepo.DefaultRules()
 	rules.GroupTop, rules.Milestones = true, []int{2}
-	s := sitetest.New(t, redistest.Start(t).Client, rules)
+	client := redistest.Start(t).Client
+	sitetest.New(t, client, rules)
+	if err := client.HSet(t.Context(), "meta:", "cursor_key", "that of all these sites").Err(); err != nil {
+		t.Fatal(err)
+	}
+	s := sitetest.New(t, client, rules)
 	for i := range 4 {
 		s.Ask("dave", `mutation($l: URL) { post(input: {title: "t", link: $l, groups: ["go"]}) { article { id } } }`, "l", fmt.Sprint("https://example.com/", i+1))
 		s.Advance(time.Second)
@@ -152,7 +157,7 @@ func TestNoFieldTellsOneUsersVotesToAnother(t *testing.T) {
 	for name, definition := range schema.Types {
 		for _, field := range definition.Fields {
 			field := name + "." + field.Name
-			if definition.Kind == ast.Object && definition != schema.Subscription && !strings.HasPrefix(name, "__") && !strings.Contains(field, ".__") && !asked[field] && !slices.Contains(realTime, field) {
+			if definition.Kind == ast.Object && definition != schema.Subscription && name != "PostedEdge" && !strings.HasPrefix(name, "__") && !strings.Contains(field, ".__") && !asked[field] && !slices.Contains(realTime, field) {
 				t.Errorf("%s was never asked for", field)
 			}
 		}

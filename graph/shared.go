@@ -18,11 +18,15 @@ var sameForAll = map[endpoint.Dependence]map[string][]string{
 			"id", "number", "title", "link", "text", "poster", "createdAt", "score", "votes", "upvotes", "downvotes",
 			"isInteresting", "groups", "host", "votingEndsAt", "editedAt", "revision", "deletedAt", "rankedBy",
 		},
-		"User":     {"id", "name"},
-		"Group":    {"id", "name"},
-		"Host":     {"id", "name"},
-		"Node":     {"id"},
-		"RankedBy": {"formula", "postedAt", "votesWorth"},
+		"User":       {"id", "name"},
+		"Group":      {"id", "name"},
+		"Host":       {"id", "name"},
+		"Node":       {"id"},
+		"RankedBy":   {"formula", "postedAt", "votesWorth"},
+		"PostedEdge": {"node"},
+	},
+	endpoint.OnEvent: {
+		"PostedEdge": {"cursor"},
 	},
 	endpoint.OnStore: {
 		"Query":             {"site", "articles", "articlesConnection", "article", "articleByLink", "group", "groups", "user", "host", "node", "nodes", "ranking", "frontPage", "__schema", "__type"},
@@ -70,6 +74,8 @@ func dependenceOfField(typeName, name string) endpoint.Dependence {
 	switch {
 	case name == "__typename", slices.Contains(sameForAll[endpoint.OnArticle][typeName], name):
 		return endpoint.OnArticle
+	case slices.Contains(sameForAll[endpoint.OnEvent][typeName], name):
+		return endpoint.OnEvent
 	case strings.HasPrefix(typeName, "__"), slices.Contains(sameForAll[endpoint.OnStore][typeName], name):
 		return endpoint.OnStore
 	}

@@ -24,7 +24,7 @@ func selection(definition *ast.Definition, depth int) string {
 	if definition.IsLeafType() {
 		return ""
 	}
-	arguments := map[string]string{"article": `(id: 2)`, "articleByLink": `(link: "https://go.dev")`, "user": `(name: "alice")`, "host": `(name: "example.com")`, "frontPage": `(at: "2026-03-01T12:00:00Z")`, "group": `(name: "go")`, "node": `(id: "article:1")`, "nodes": `(ids: ["2", "group:go", "user:bob"])`}
+	arguments := map[string]string{"article": `(id: 2)`, "articleByLink": `(link: "https://go.dev")`, "user": `(name: "alice")`, "host": `(name: "example.com")`, "frontPage": `(at: "2026-03-01T12:00:00.000Z")`, "group": `(name: "go")`, "node": `(id: "article:1")`, "nodes": `(ids: ["2", "group:go", "user:bob"])`}
 	fields := []string{"__typename"}
 	for _, field := range definition.Fields {
 		child := graph.Schema().Types[field.Type.Name()]

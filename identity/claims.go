@@ -76,6 +76,21 @@ func RolesIn(claims map[string]any, path string) (roles []string) {
 	return roles
 }
 
+// setClaim is the opposite of Claim. It keeps other claims beside the path.
+func setClaim(object map[string]any, path string, value any) {
+	name, rest, nested := strings.Cut(path, ".")
+	if !nested {
+		object[name] = value
+		return
+	}
+	inner, ok := object[name].(map[string]any)
+	if !ok {
+		inner = map[string]any{}
+		object[name] = inner
+	}
+	setClaim(inner, rest, value)
+}
+
 // Claim returns the value at a path, or nil. A claim whose name is the whole path, such as a URL, takes
 // precedence.
 func Claim(object map[string]any, path string) any {

@@ -14,7 +14,7 @@ const (
 
 	SessionEnded Code = "SESSION_ENDED"      // the cookie's session has ended: sign in again
 	ForeignPage  Code = "ORIGIN_NOT_ALLOWED" // a page of another origin sent the cookie of a session
-	Unavailable  Code = "UNAVAILABLE"        // the session cannot be read now; the request can be repeated
+	Unavailable  Code = "UNAVAILABLE"        // the user of the session or token cannot be read now; the request can be repeated
 )
 
 // Refusal rejects a caller. It is the only error that the methods of a Verifier return. Its Message is safe

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"context"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -35,7 +36,7 @@ func (v *Verifier) fromRequest(req *http.Request, behalf []string) (Caller, erro
 	if v.proxied && len(req.Header[v.nameKey]) > 0 && !v.fromProxy(req.RemoteAddr) {
 		return Caller{}, &Refusal{Code: Untrusted, Message: "the header " + v.nameHeader + " is accepted from this server's proxies only"}
 	}
-	caller, err := v.fromHeader(req.Header)
+	caller, err := v.fromHeader(req.Context(), req.Header)
 	if err == nil && len(req.Header[v.nameKey]) == 0 {
 		caller, err = v.fromCookie(req)
 	}
@@ -45,7 +46,7 @@ func (v *Verifier) fromRequest(req *http.Request, behalf []string) (Caller, erro
 // actingFor returns the caller, or the user for whom it acts. behalf is the value of X-On-Behalf-Of, if there is any.
 func (v *Verifier) actingFor(behalf []string, caller Caller, err error) (Caller, error) {
 	if err != nil || len(behalf) == 0 {
-		return caller, err
+		return v.promote(caller), err
 	}
 	if !caller.Service {
 		return Caller{}, &Refusal{Code: NotService, Message: "only a caller with the role service may act for a user, by the header " + onBehalfOf}
@@ -83,7 +84,7 @@ func (v *Verifier) FromInit(payload map[string]any, req *http.Request) (Caller, 
 		behalf = req.Header[onBehalfOf]
 	}
 	if len(header[v.nameKey]) > 0 {
-		caller, err := v.fromHeader(header)
+		caller, err := v.fromHeader(req.Context(), header)
 		return v.actingFor(behalf, caller, err)
 	}
 	return v.fromRequest(req, behalf)
@@ -116,7 +117,7 @@ func (v *Verifier) malformed(header string) *Refusal {
 	return &Refusal{Code: NameInvalid, Message: "send the header " + header + " once"}
 }
 
-func (v *Verifier) fromHeader(header http.Header) (Caller, error) {
+func (v *Verifier) fromHeader(ctx context.Context, header http.Header) (Caller, error) {
 	credential := v.credentialHeader()
 	values := header[v.nameKey]
 	if len(values) == 0 {
@@ -134,7 +135,7 @@ func (v *Verifier) fromHeader(header http.Header) (Caller, error) {
 		if !strings.EqualFold(scheme, "Bearer") {
 			return Caller{}, v.malformed(credential)
 		}
-		return v.fromToken(strings.TrimLeft(token, " "))
+		return v.fromToken(ctx, strings.TrimLeft(token, " "))
 	}
 	name := values[0]
 	if name == "" { // some proxies cannot omit the header of an anonymous caller

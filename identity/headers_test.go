@@ -1,6 +1,7 @@
 package identity_test
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -120,6 +121,45 @@ func TestDevelopmentModeTrustsItsHeaders(t *testing.T) {
 				t.Errorf("Moderator = %v, want %v", caller.Moderator, tt.moderator)
 			}
 		})
+	}
+}
+
+func TestUsersAreModeratorsByName(t *testing.T) {
+	t.Parallel()
+	ctx, moderators := t.Context(), []string{"alice", "bot"}
+	sessions := &identity.Sessions{Cookie: "test", Origin: "https://a.example", Find: func(_ context.Context, id string) (identity.Caller, error) {
+		return identity.Caller{Name: id}, nil
+	}}
+	byHeader := open(t, identity.Options{Development: true, Moderators: moderators})
+	bySession := open(t, identity.Options{Secret: secret, Sessions: sessions, Moderators: moderators})
+	token := "Bearer " + sign(header("HS256", ""), claims(), secret)
+	for name, tt := range map[string]struct {
+		by      *identity.Verifier
+		headers []string
+		want    bool
+	}{
+		"a header":               {byHeader, []string{"X-User-ID", "alice"}, true},
+		"a token":                {bySession, []string{"Authorization", token}, true},
+		"a session":              {bySession, []string{"Cookie", "test=alice"}, true},
+		"another name":           {bySession, []string{"Cookie", "test=Alice"}, false},
+		"anonymous":              {byHeader, nil, false},
+		"a service that acts":    {byHeader, []string{"X-User-ID", "bot", "X-User-Roles", "service", "X-On-Behalf-Of", "bob"}, false},
+		"acted for, not present": {byHeader, []string{"X-User-ID", "bot", "X-User-Roles", "service", "X-On-Behalf-Of", "alice"}, false},
+	} {
+		caller, err := tt.by.FromRequest(request(anywhere, tt.headers...))
+		if err != nil || caller.Moderator != tt.want {
+			t.Errorf("%s: got %+v, %v, want Moderator = %t", name, caller, err, tt.want)
+		}
+		if again, err := tt.by.Again(ctx, caller); err == nil && again.Moderator != tt.want {
+			t.Errorf("%s, read again: got %+v", name, again)
+		}
+		payload := map[string]any{}
+		for i := 0; i+1 < len(tt.headers); i += 2 {
+			payload[tt.headers[i]] = tt.headers[i+1]
+		}
+		if init, err := tt.by.FromInit(payload, request(anywhere, tt.headers...)); err != nil || init.Moderator != tt.want {
+			t.Errorf("%s, over a WebSocket: got %+v, %v, want Moderator = %t", name, init, err, tt.want)
+		}
 	}
 }
 

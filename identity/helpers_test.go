@@ -183,7 +183,7 @@ func validName(name string) error {
 var names = map[string]string{
 	"Secret": "JWT_SECRET", "SecretFile": "JWT_SECRET_FILE", "JWKSURL": "JWKS_URL", "JWKSFile": "JWKS_FILE",
 	"Issuer": "JWT_ISSUER", "Audience": "JWT_AUDIENCE", "Leeway": "JWT_LEEWAY", "Refresh": "JWKS_REFRESH",
-	"ProxyHeader": "PROXY_USER_HEADER", "RolesHeader": "PROXY_ROLES_HEADER", "Proxies": "TRUSTED_PROXIES",
+	"ProxyHeader": "PROXY_USER_HEADER", "RolesHeader": "PROXY_ROLES_HEADER", "Proxies": "TRUSTED_PROXIES", "Moderators": "MODERATORS",
 }
 
 func open(t *testing.T, o identity.Options) *identity.Verifier {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -50,6 +51,11 @@ type Options struct {
 	// RolesClaim is the claim that holds the user's roles: an array of strings, or one string with blanks
 	// between the roles. A nested claim is written as a path, such as realm_access.roles. Empty means roles.
 	RolesClaim string
+	// NameClaim is the path of the claim that names the user of a token. Empty means sub. With any other claim, which a user
+	// may be able to change at the issuer, a user keeps the first name: that needs Accounts.
+	NameClaim string
+	// Accounts are the users of the site's own sign-in: a token of its issuer names the same user. nil: there are none.
+	Accounts *Accounts
 	// Leeway is the accepted difference between the clocks of the issuer and of this server. 0 means 30 s.
 	Leeway time.Duration
 	// Refresh is the time between two loads of the keys. 0 means 5 min.
@@ -71,6 +77,9 @@ type Options struct {
 	// that only this machine can connect.
 	Development bool
 
+	// Moderators are the names of users who are moderators whatever roles their credentials have.
+	Moderators []string
+
 	// Sessions are those of users who sign in with the site itself. They count where a request has no token.
 	Sessions *Sessions
 
@@ -87,10 +96,12 @@ type Options struct {
 }
 
 // Verifier authenticates callers. It is safe for concurrent use, and its methods never wait for the network
-// or a file, but for those of Sessions.
+// or a file, but for those of Sessions and Accounts.
 type Verifier struct {
 	mode      string
 	validName func(string) error
+
+	moderators []string // names
 
 	tokens     *tokens                     // nil: no tokens are accepted
 	sessions   *Sessions                   // nil: there are none
@@ -120,21 +131,22 @@ func New(ctx context.Context, o Options) (*Verifier, error) {
 		}
 	}
 	if o.Development {
-		return &Verifier{protection: protection, mode: "development mode without authentication: the header " + developmentName + " names the user",
+		return &Verifier{protection: protection, moderators: o.Moderators, mode: "development mode without authentication: the header " + developmentName + " names the user",
 			validName: o.ValidName, nameHeader: developmentName, nameKey: http.CanonicalHeaderKey(developmentName), rolesHeader: developmentRoles}, nil
 	}
 	if o.ProxyHeader != "" {
-		return &Verifier{protection: protection, mode: "users are authenticated by the header " + o.ProxyHeader + " of a trusted proxy",
+		return &Verifier{protection: protection, moderators: o.Moderators, mode: "users are authenticated by the header " + o.ProxyHeader + " of a trusted proxy",
 			validName: o.ValidName, nameHeader: o.ProxyHeader, nameKey: http.CanonicalHeaderKey(o.ProxyHeader),
 			rolesHeader: o.RolesHeader, proxied: true, proxies: o.Proxies}, nil
 	}
 
-	v := &Verifier{protection: protection, validName: o.ValidName, nameKey: authorization, sessions: o.Sessions}
+	v := &Verifier{protection: protection, moderators: o.Moderators, validName: o.ValidName, nameKey: authorization, sessions: o.Sessions}
 	if !o.hasTokens() {
 		v.mode = o.Sessions.mode()
 		return v, nil
 	}
 
+	o.NameClaim = cmp.Or(o.NameClaim, subjectClaim)
 	o.RolesClaim = cmp.Or(o.RolesClaim, defaultRolesClaim)
 	o.Leeway = cmp.Or(o.Leeway, 30*time.Second)
 	o.Refresh = cmp.Or(o.Refresh, 5*time.Minute)
@@ -164,6 +176,12 @@ func New(ctx context.Context, o Options) (*Verifier, error) {
 
 // String says in one line how callers are authenticated. It holds no secret.
 func (v *Verifier) String() string { return v.mode }
+
+// promote returns the caller as a moderator if Options.Moderators has its name.
+func (v *Verifier) promote(c Caller) Caller {
+	c.Moderator = c.Moderator || slices.Contains(v.moderators, c.Name)
+	return c
+}
 
 // NamedByHeader reports whether a header names the callers, not a token or a session.
 func (v *Verifier) NamedByHeader() bool { return v.tokens == nil && v.sessions == nil }

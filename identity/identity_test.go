@@ -47,6 +47,8 @@ func TestUnusableOptionsAreRefused(t *testing.T) {
 		"an invalid prefix":           {identity.Options{ProxyHeader: "X-User", Proxies: make([]netip.Prefix, 1)}, "TRUSTED_PROXIES: a prefix is invalid"},
 		"proxies without a header":    {identity.Options{Secret: secret, Proxies: proxies}, "TRUSTED_PROXIES: set PROXY_USER_HEADER"},
 		"roles without a proxy":       {identity.Options{Development: true, RolesHeader: "X-Roles"}, "PROXY_ROLES_HEADER: set PROXY_USER_HEADER"},
+		"a moderator without a name":  {identity.Options{Development: true, Moderators: []string{"a", ""}}, "MODERATORS: a name is empty"},
+		"a moderator with a blank":    {identity.Options{Development: true, Moderators: []string{"a", " b"}}, "MODERATORS: a user name has"},
 		"a negative leeway":           {identity.Options{Secret: secret, Leeway: -time.Second}, "JWT_LEEWAY: a time cannot be negative"},
 		"a negative pause":            {identity.Options{Secret: secret, Pause: -time.Second}, "Pause: a time cannot be negative"},
 	}

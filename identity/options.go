@@ -50,6 +50,8 @@ func (o Options) validate() error {
 	switch {
 	case o.ValidName == nil:
 		return errors.New("ValidName is missing")
+	case o.NameClaim != "" && o.NameClaim != subjectClaim && o.Accounts == nil:
+		return fmt.Errorf("%s needs Accounts", o.name("NameClaim"))
 	case o.Sessions != nil && (o.ProxyHeader != "" || o.Development):
 		return fmt.Errorf("set only one of %s", o.list("and", "Sessions", chosen[0]))
 	case o.Sessions != nil && !o.hasTokens() && len(claims) > 0:
@@ -72,6 +74,14 @@ func (o Options) validate() error {
 	for _, audience := range o.Audience {
 		if audience == "" {
 			return fmt.Errorf("%s: an audience is empty", o.name("Audience"))
+		}
+	}
+	for _, name := range o.Moderators {
+		if name == "" {
+			return fmt.Errorf("%s: a name is empty", o.name("Moderators"))
+		}
+		if err := o.ValidName(name); err != nil {
+			return fmt.Errorf("%s: %w", o.name("Moderators"), err)
 		}
 	}
 	for _, proxy := range o.Proxies {

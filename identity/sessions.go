@@ -35,7 +35,8 @@ func (v *Verifier) Again(ctx context.Context, c Caller) (Caller, error) {
 	if c.session == "" {
 		return Caller{}, &Refusal{Code: Expired, Message: "the token has expired"}
 	}
-	return v.fromSession(ctx, c.session)
+	caller, err := v.fromSession(ctx, c.session)
+	return v.promote(caller), err
 }
 
 // Forget makes the browser forget a session that has ended.

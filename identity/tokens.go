@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/golang-jwt/jwt/v5"
 )
@@ -36,11 +35,13 @@ type tokens struct {
 	secret    []byte
 	keys      *keys  // nil: the secret is used
 	roles     string // path of the claim
+	name      string // path of the claim that names the user
+	accounts  *Accounts
 	leeway    time.Duration
 }
 
 func newTokens(ctx context.Context, o Options) (*tokens, error) {
-	t := &tokens{roles: o.RolesClaim, leeway: o.Leeway}
+	t := &tokens{roles: o.RolesClaim, name: o.NameClaim, accounts: o.Accounts, leeway: o.Leeway}
 	var methods []string
 	if o.JWKSURL != "" || o.JWKSFile != "" {
 		methods = []string{"RS256", "ES256", "EdDSA"}
@@ -103,26 +104,28 @@ func Issue(o Options, user string, roles []string, lifetime time.Duration) (stri
 	if o.Now != nil {
 		now = o.Now()
 	}
-	claims := jwt.MapClaims{"sub": user, "iat": now.Unix(), "exp": now.Add(lifetime).Unix()}
+	claims := map[string]any{}
+	if o.NameClaim != "" {
+		setClaim(claims, o.NameClaim, user)
+	}
+	claims[subjectClaim], claims["iat"], claims["exp"] = user, now.Unix(), now.Add(lifetime).Unix()
 	if o.Issuer != "" {
 		claims["iss"] = o.Issuer
+	}
+	if o.Accounts != nil && o.Issuer != "" && o.Issuer == o.Accounts.Issuer && o.Accounts.NameClaim != subjectClaim {
+		setClaim(claims, o.Accounts.NameClaim, user)
 	}
 	if len(o.Audience) > 0 {
 		claims["aud"] = o.Audience
 	}
 	if len(roles) > 0 {
-		path := strings.Split(cmp.Or(o.RolesClaim, defaultRolesClaim), ".")
-		var value any = roles
-		for _, name := range slices.Backward(path[1:]) {
-			value = map[string]any{name: value}
-		}
-		claims[path[0]] = value
+		setClaim(claims, cmp.Or(o.RolesClaim, defaultRolesClaim), roles)
 	}
-	return jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(secret)
+	return jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims(claims)).SignedString(secret)
 }
 
 // fromToken verifies a token and returns the user whom it names.
-func (v *Verifier) fromToken(token string) (Caller, error) {
+func (v *Verifier) fromToken(ctx context.Context, token string) (Caller, error) {
 	t := v.tokens
 	// The base64 decoder would ignore line breaks.
 	if len(token) > maxToken || strings.ContainsFunc(token, notInToken) {
@@ -136,29 +139,17 @@ func (v *Verifier) fromToken(token string) (Caller, error) {
 		}
 		return Caller{}, refusalOf(err)
 	}
-	name, _ := c.MapClaims["sub"].(string)
-	if err := validSubject(name, v.validName); err != nil {
-		// Only the text: wrapped, the error would be taken for one of ValidName's package.
-		return Caller{}, &Refusal{Code: Invalid, Message: "the subject of the token is not a user name", cause: errors.New(err.Error())}
-	}
 	expires, err := c.GetExpirationTime()
 	if err != nil {
 		return Caller{}, refusalOf(err)
 	}
 	roles := RolesIn(c.MapClaims, t.roles)
-	return Caller{Name: name, Moderator: slices.Contains(roles, moderator), Service: slices.Contains(roles, service), Expires: expires.Add(t.leeway)}, nil
-}
-
-// validSubject returns an error if the subject of a token is not a user name.
-func validSubject(name string, validName func(string) error) error {
-	if name == "" {
-		return errors.New("the subject is missing or empty")
+	isService := slices.Contains(roles, service)
+	name, err := v.nameOf(ctx, c.MapClaims, isService)
+	if err != nil {
+		return Caller{}, err
 	}
-	// The JSON decoder replaces all invalid text by this character: two users would have the same name.
-	if strings.ContainsRune(name, utf8.RuneError) {
-		return errors.New("the subject is not valid text")
-	}
-	return validName(name)
+	return Caller{Name: name, Moderator: slices.Contains(roles, moderator), Service: isService, Expires: expires.Add(t.leeway)}, nil
 }
 
 func notInToken(c rune) bool {

@@ -54,8 +54,11 @@ func newLayout(site web.Options) *layout {
 	return l
 }
 
-// renderedKey says what a page was rendered of: its URL, and the answer that it shows.
-type renderedKey struct{ url, answer string }
+// renderedKey says what a page was rendered of: its URL, the answer that it shows, and the status of a missing article.
+type renderedKey struct {
+	url, answer string
+	status      int
+}
 
 // rendered is a page as it is sent. Many requests may send it.
 type rendered struct {

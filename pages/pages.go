@@ -164,24 +164,16 @@ func (p *page) refused(status int, code, message string) {
 // fail shows an error instead of the content.
 func (p *page) fail(status int, problem string) { p.status, p.Problem = status, problem }
 
-// show sends a page.
+// show sends a page. Pages that show an answer are shared; a refusal is for this request alone.
 func (s *server) show(w http.ResponseWriter, req *http.Request, p *page, answered []byte) {
-	key := renderedKey{url: p.Base + req.URL.RequestURI(), answer: string(answered)}
-	render := func(context.Context) (*rendered, int) {
-		r := s.layout.render(p)
-		if p.status >= http.StatusInternalServerError {
-			return r, -1
-		}
-		return r, 2*len(r.plain) + len(answered)
-	}
-	r, err := s.recent.Do(req.Context(), key, render)
+	r, err := s.rendered(req, p, answered)
 	if err != nil {
 		return // the client did not wait
 	}
 	s.setHeader(w.Header())
 	header := w.Header()
 	switch {
-	case p.status >= http.StatusBadRequest && p.status != http.StatusNotFound && p.status != http.StatusGone:
+	case answered == nil, p.status >= http.StatusInternalServerError:
 		header.Set("Cache-Control", "no-store")
 	case s.API.MaxAge > 0 && p.anonymous():
 		header.Set("Cache-Control", "public, max-age="+strconv.Itoa(int(s.API.MaxAge.Seconds())))
@@ -192,6 +184,21 @@ func (s *server) show(w http.ResponseWriter, req *http.Request, p *page, answere
 		header.Set("Link", "<"+web.SecondScript()+">; rel=modulepreload")
 	}
 	r.serve(w, req)
+}
+
+// rendered renders a page, unless equal requests have just done so.
+func (s *server) rendered(req *http.Request, p *page, answered []byte) (*rendered, error) {
+	if answered == nil {
+		return s.layout.render(p), nil
+	}
+	key := renderedKey{url: p.Base + req.URL.RequestURI(), answer: string(answered), status: p.status}
+	return s.recent.Do(req.Context(), key, func(context.Context) (*rendered, int) {
+		r := s.layout.render(p)
+		if p.status >= http.StatusInternalServerError {
+			return r, -1
+		}
+		return r, 2*len(r.plain) + len(answered)
+	})
 }
 
 // setHeader sets the headers of all pages.

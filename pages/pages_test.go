@@ -424,7 +424,7 @@ func TestArticlesAreDescribedForSearchEngines(t *testing.T) {
 		got.Keywords != "moon, sea" || got.Shared.URL != "https://example.com/tides" || fmt.Sprint(got.Counts) != "[{https://schema.org/LikeAction 2} {https://schema.org/DislikeAction 1}]" {
 		t.Errorf("got %+v", got)
 	}
-	for property, want := range map[string]string{"article:published_time": at, "article:modified_time": at} {
+	for property, want := range map[string]string{"article:published_time": "2026-01-02T03:04:05.000Z", "article:modified_time": "2026-01-02T03:04:05.000Z"} {
 		if got := p.meta(property); got != want {
 			t.Errorf("%s is %q, want %q", property, got, want)
 		}
@@ -675,6 +675,22 @@ func TestRefusalsOfTheAPIAreThoseOfThePage(t *testing.T) {
 	other := newSite(t)
 	if p := other.get("/", "X-User-ID", strings.Repeat("x", 65)); p.status != http.StatusUnauthorized || p.header.Get("Cache-Control") != "no-store" || p.embedded().Data != nil {
 		t.Errorf("with an invalid name, got %d with %v", p.status, p.header)
+	}
+}
+
+// A refusal is for one request: another visitor of the same URL gets what is right for that one, and no cache keeps it.
+func TestRefusalsAreNotShared(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	const path = "/new?after=nonsense"
+	refused := s.get(path, "X-User-ID", strings.Repeat("x", 65))
+	anonymous, alice := s.get(path), s.get(path, "X-User-ID", "alice")
+	for want, got := range map[int][]*response{http.StatusUnauthorized: {refused}, http.StatusNotFound: {anonymous, alice}} {
+		for _, p := range got {
+			if p.status != want || p.header.Get("Cache-Control") != "no-store" || p.header.Get("ETag") != "" {
+				t.Errorf("got %d with %v, want %d and no-store", p.status, p.header, want)
+			}
+		}
 	}
 }
 

@@ -10,8 +10,13 @@ import (
 	"frontpage/redisrepo"
 )
 
-// host returns the host of a link as the API names it, such as go.dev.
-func host(link string) string { return string(redisrepo.HostOf(link)) }
+// host returns the host of a link as the API names it, such as go.dev, empty for none.
+func host(link string) string {
+	if host := (&redisrepo.Article{Link: &link}).Host(); host != nil {
+		return string(host.Name)
+	}
+	return ""
+}
 
 // afterHost returns what follows the host in a link, as readers write it.
 func afterHost(link string) string {

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"strconv"
-	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 )
@@ -50,14 +49,6 @@ func AppendInt[I ~int | ~int8 | ~int16 | ~int32 | ~int64](to []byte, i I) []byte
 
 // AppendBoolean appends a truth value.
 func AppendBoolean[B ~bool](to []byte, b B) []byte { return strconv.AppendBool(to, bool(b)) }
-
-// AppendTime appends a time; the zero time is null.
-func AppendTime(to []byte, t time.Time) []byte {
-	if t.IsZero() {
-		return append(to, null...)
-	}
-	return append(t.AppendFormat(append(to, '"'), time.RFC3339Nano), '"')
-}
 
 // AppendMarshaler appends what a marshaler writes. It is for types that have no function to append them.
 func AppendMarshaler(to []byte, m graphql.Marshaler) []byte {

@@ -19,13 +19,10 @@ const maxNamesakes = 1000
 // AccountName returns the name of an account of a provider that signs users in. The first account that wants a name gets
 // it for ever. The next ones get it with a number, as in alice-2. Names that differ in the case or the form of their
 // letters count as the same. The account keeps its name when it wants another one later. The error is a Refusal if
-// there are too many of them, or if the wanted name is no user name.
+// there are too many of them, or if a new account wants what is no user name.
 //
 // An account is any text that identifies it, such as its issuer and subject.
 func (r *Repo) AccountName(ctx context.Context, account, wanted string) (UserName, error) {
-	if _, err := ParseUserName(wanted); err != nil {
-		return "", err
-	}
 	account = digestOf(account)
 	at := r.digested(account).account(account)
 	name, err := r.client.Get(ctx, at).Result()
@@ -43,6 +40,9 @@ func (r *Repo) AccountName(ctx context.Context, account, wanted string) (UserNam
 
 // freeName gives the account a name that no other one has. It can be repeated.
 func (r *Repo) freeName(ctx context.Context, account, wanted string) (string, error) {
+	if _, err := ParseUserName(wanted); err != nil {
+		return "", err
+	}
 	letters := []rune(wanted)
 	for n := 1; n <= maxNamesakes; n++ {
 		name := wanted

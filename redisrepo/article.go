@@ -36,7 +36,6 @@ type Article struct {
 	revision    int64   // number of changes, except those by legacy clients
 	edits       int64   // number of changes of Title or Text
 	recorded    bool    // whether all votes were in the histories of their voters when it was read
-	unrecorded  bool    // whether some were not, since a legacy client cast them
 }
 
 // Number is the article's bare number.
@@ -116,7 +115,7 @@ func (r *Repo) decode(id ArticleID, h hash, a *decoded) error {
 	// The scripts compare whole seconds: this is the last one within the window.
 	a.VotingEndsAt = unixTime(math.Floor(postedAt + r.rules.VotingWindow.Seconds()))
 	r.apply(&a.Article, s)
-	a.recorded, a.unrecorded = h.cast != "" && h.cast == h.votes, h.cast != "" && h.cast != h.votes
+	a.recorded = h.cast != "" && h.cast == h.votes
 	return nil
 }
 

@@ -137,9 +137,8 @@ func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) (again []
 			switch {
 			case up:
 				v.votes[at] = new(Up)
-			case down && !a.unrecorded:
+			case down: // what a legacy client voted over it was forgotten with the voters
 				v.votes[at] = new(Down)
-			case down: // a legacy client may have upvoted over it
 			case v.r.complete(a) && !wasCut:
 				v.votes[at] = new(None)
 			case !v.r.votersForgotten(a):

@@ -77,10 +77,12 @@ func (c *checker) sizes(ctx context.Context, p partition, groups map[string]part
 }
 
 // listed notes in wrong if a stored listing of a group has an article that is not in the group, or not with
-// this score in the ranking.
+// this score in the ranking. A listing that is being built is not complete yet.
 func (c *checker) listed(ctx context.Context, p partition, name GroupName, order Order, ids []string, wrong map[Order]bool) error {
 	stored, want, isMember := make([]*redis.FloatCmd, len(ids)), make([]*redis.FloatCmd, len(ids)), make([]*redis.BoolCmd, len(ids))
+	var building *redis.IntCmd
 	err := c.transaction(ctx, func(pipe redis.Pipeliner) {
+		building = queueBuilding(ctx, pipe, p.listing(order, name))
 		for i, id := range ids {
 			stored[i] = pipe.ZScore(ctx, p.listing(order, name), id)
 			want[i] = pipe.ZScore(ctx, p.ranking(order), id)
@@ -88,7 +90,7 @@ func (c *checker) listed(ctx context.Context, p partition, name GroupName, order
 		}
 	})
 	for i := range ids {
-		if stored[i].Err() == nil && (!isMember[i].Val() || want[i].Err() != nil || stored[i].Val() != want[i].Val()) {
+		if building.Val() == 0 && stored[i].Err() == nil && (!isMember[i].Val() || want[i].Err() != nil || stored[i].Val() != want[i].Val()) {
 			wrong[order] = true
 		}
 	}
@@ -100,10 +102,11 @@ func (c *checker) listed(ctx context.Context, p partition, name GroupName, order
 // them there, since its hash does not list the group. A deleted article may be such a one: Delete could not know.
 func (c *checker) members(ctx context.Context, p partition, name GroupName, ids []string, wrong map[Order]bool) (legacy bool, err error) {
 	isMember, deleted, groups := make([]*redis.BoolCmd, len(ids)), make([]*redis.FloatCmd, len(ids)), make([]*redis.StringCmd, len(ids))
-	exists, ranked, listed := map[Order]*redis.IntCmd{}, map[Order][]*redis.FloatCmd{}, map[Order][]*redis.FloatCmd{}
+	exists, building, ranked, listed := map[Order]*redis.IntCmd{}, map[Order]*redis.IntCmd{}, map[Order][]*redis.FloatCmd{}, map[Order][]*redis.FloatCmd{}
 	err = c.transaction(ctx, func(pipe redis.Pipeliner) {
 		for _, order := range []Order{ByScore, ByTime} {
 			exists[order] = pipe.Exists(ctx, p.listing(order, name))
+			building[order] = queueBuilding(ctx, pipe, p.listing(order, name))
 			for _, id := range ids {
 				ranked[order] = append(ranked[order], pipe.ZScore(ctx, p.ranking(order), id))
 				listed[order] = append(listed[order], pipe.ZScore(ctx, p.listing(order, name), id))
@@ -128,7 +131,7 @@ func (c *checker) members(ctx context.Context, p partition, name GroupName, ids 
 			c.reportf("%s: holds %s, which is not in %s", p.group(name), id, p.ranking(ByTime))
 		}
 		for order, listings := range listed {
-			if exists[order].Val() == 1 && ranked[order][i].Err() == nil && errors.Is(listings[i].Err(), redis.Nil) {
+			if exists[order].Val() == 1 && building[order].Val() == 0 && ranked[order][i].Err() == nil && errors.Is(listings[i].Err(), redis.Nil) {
 				wrong[order] = true
 			}
 		}

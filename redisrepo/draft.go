@@ -108,8 +108,14 @@ func (r draftRules) checkLink(given *string) (string, Refusal) {
 		return link, refuse(TooLong, "link", "the link has at most %d bytes, this one has %d", maxLink, len(link))
 	case link != "" && !isWebLink(link, r.isControl):
 		return link, refuse(Invalid, "link", "the link is not an absolute http or https URL: %s", shown(link))
+	case r.needsBody && link != "" && !isASCII(string(HostOf(link))):
+		return link, refuse(Invalid, "link", "the host of the link contains a character that no host has: %s", shown(link))
 	}
 	return link, nil
+}
+
+func isASCII(s string) bool {
+	return !strings.ContainsFunc(s, func(c rune) bool { return c > unicode.MaxASCII })
 }
 
 // checkText returns an empty text for a blank one.
@@ -167,6 +173,8 @@ func parseGroups(field string, names []string) ([]GroupName, error) {
 		switch {
 		case errors.As(err, &bad):
 			broken = append(broken, &Error{Code: bad[0].Code, Message: bad[0].Message, Field: []string{field, fmt.Sprint(i)}})
+		case strings.ContainsFunc(string(name), isInvisible) && field != "remove":
+			broken = append(broken, refuse(Invalid, fmt.Sprintf("%s.%d", field, i), "the group %s contains an invisible character", shown(s))...)
 		case name == Interesting:
 			broken = append(broken, refuse(Invalid, fmt.Sprintf("%s.%d", field, i), "the group %q is maintained automatically: articles enter and leave it by their votes", Interesting)...)
 		case !seen[name]:

@@ -13,8 +13,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// MaxVersions is how many earlier versions of an article are kept.
+// MaxVersions is how many earlier versions of an article are kept: the first, the one that got the most votes of the others,
+// and the newest.
 const MaxVersions = 20
+
+// newestVersions is how many of them are the newest in any case.
+const newestVersions = MaxVersions - 2
+
+// fieldBest is the field of a history beside the versions: see VotedVersion.
+const fieldBest = "best"
 
 // maxReason is the maximum number of characters of a reason in the moderation log.
 const maxReason = 500
@@ -111,7 +118,7 @@ func (r *Repo) Edit(ctx context.Context, id ArticleID, by Actor, edit Edit) (art
 	case "CLOSED":
 		return nil, r.editClosed(answer.text(1))
 	case "RESERVED":
-		return nil, refuse(Forbidden, "groups", "the group %q is reserved: only moderators put articles into it, and take them out", reserved[0])
+		return nil, refuseReserved(reserved, edit.Groups)
 	case "EMPTY":
 		return nil, refuse(Invalid, "text", "the article has no link, so it needs a text")
 	default:
@@ -214,13 +221,16 @@ type Version struct {
 }
 
 // Versions returns the earlier versions of each article, newest first and most at most, in one round trip. Up to
-// MaxVersions of an article are kept.
+// MaxVersions of an article are kept, so between two of them others may be missing.
 func (r *Repo) Versions(ctx context.Context, articles []*Article, most int) ([][]*Version, error) {
-	replies := make([]*redis.SliceCmd, len(articles))
+	newest, whole := make([]*redis.SliceCmd, len(articles)), make([]*redis.MapStringStringCmd, len(articles))
 	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
 		for i, a := range articles {
-			if n := min(a.edits, int64(most), MaxVersions); n > 0 {
-				replies[i] = pipe.HMGet(ctx, r.partition(a.ID).history(a.ID), versionNumbers(a.edits, n)...)
+			at, n := r.partition(a.ID).history(a.ID), min(a.edits, int64(most))
+			if n > newestVersions {
+				whole[i] = pipe.HGetAll(ctx, at)
+			} else if n > 0 {
+				newest[i] = pipe.HMGet(ctx, at, versionNumbers(a.edits, n)...)
 			}
 		}
 	})
@@ -228,19 +238,18 @@ func (r *Repo) Versions(ctx context.Context, articles []*Article, most int) ([][
 		return nil, storeError("read versions", err)
 	}
 	all := make([][]*Version, len(articles))
-	for i, reply := range replies {
+	for i, a := range articles {
 		all[i] = []*Version{}
-		if reply == nil {
-			continue
+		var texts []string
+		if whole[i] != nil {
+			texts = newestFirst(whole[i].Val(), most)
+		} else if newest[i] != nil {
+			texts = present(newest[i].Val())
 		}
-		for _, value := range reply.Val() {
-			text, ok := value.(string)
-			if !ok {
-				continue // dropped since the article was read
-			}
+		for _, text := range texts {
 			version, err := parseVersion(text)
 			if err != nil {
-				return nil, fmt.Errorf("%v: %w", articles[i].ID, err)
+				return nil, fmt.Errorf("%v: %w", a.ID, err)
 			}
 			all[i] = append(all[i], version.Version())
 		}
@@ -257,8 +266,65 @@ func versionNumbers(last, n int64) []string {
 	return numbers
 }
 
+// newestFirst returns the versions of a history, the newest first and most at most.
+func newestFirst(history map[string]string, most int) (texts []string) {
+	numbers := numbersOf(history)
+	slices.Reverse(numbers)
+	for _, n := range numbers[:min(len(numbers), most)] {
+		texts = append(texts, history[strconv.FormatInt(n, 10)])
+	}
+	return texts
+}
+
+// numbersOf returns the numbers of the edits whose versions a history has, the oldest first.
+func numbersOf(history map[string]string) (numbers []int64) {
+	for field := range history {
+		if n, err := strconv.ParseInt(field, 10, 64); err == nil {
+			numbers = append(numbers, n)
+		}
+	}
+	slices.Sort(numbers)
+	return numbers
+}
+
+// present returns the texts of a reply, without those that were dropped since the article was read.
+func present(values []any) (texts []string) {
+	for _, value := range values {
+		if text, ok := value.(string); ok {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+// VotedVersion names the version of an article that got the most votes while it was shown, of those after the first. It is
+// kept like the first, so that an article that was voted on cannot be exchanged unseen by many edits.
+type VotedVersion struct {
+	Number int64 `json:"number"` // of the edit that replaced it
+	Votes  int64 `json:"votes"`  // net votes that it got
+}
+
+// parse parses the field best of a history, and leaves zeros for none.
+func (b *VotedVersion) parse(text string) error {
+	if text == "" {
+		return nil
+	}
+	n, votes, _ := strings.Cut(text, " ")
+	var errN, errV error
+	b.Number, errN = strconv.ParseInt(n, 10, 64)
+	b.Votes, errV = strconv.ParseInt(votes, 10, 64)
+	return errors.Join(errN, errV)
+}
+
+// format is the opposite of parse.
+func (b *VotedVersion) format() string { return fmt.Sprintf("%d %d", b.Number, b.Votes) }
+
 // StoredVersion is a Version as the store and an export have it.
 type StoredVersion struct {
+	// Number is that of the edit that replaced it; 0 in exports of earlier versions of Frontpage, which have the last ones
+	// without a gap.
+	Number int64 `json:"number,omitempty"`
+
 	Title string   `json:"title"`
 	Text  string   `json:"text,omitempty"`
 	By    UserName `json:"by"`    // who replaced it

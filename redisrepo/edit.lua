@@ -1,7 +1,8 @@
 -- edit.lua: change the title, the text and the groups of one article. Its earlier title and text are kept.
 --
 -- KEYS[1]  article:ID   hash     the article
--- KEYS[2]  history:ID   hash     its earlier versions: number of the edit to what it replaced
+-- KEYS[2]  history:ID   hash     its earlier versions: number of the edit to what it replaced; best: that of the edit which
+--                                replaced the version with the most votes but the first, and these
 -- KEYS[3]  time:        zset     posting times, Unix seconds
 -- KEYS[4]  score:       zset     the ranking, Unix seconds
 -- KEYS[5]  groups:      zset     the names of all groups
@@ -23,7 +24,7 @@
 -- ARGV[9]  revision after which the article must not have been edited or regrouped; empty: any
 -- ARGV[10] how long after posting its poster may change the title, seconds
 -- ARGV[11] voting window, seconds: how long its poster may change the text, if that is longer
--- ARGV[12] maximum number of versions that are kept
+-- ARGV[12] maximum number of versions that are kept: the first, the best, and the newest
 -- ARGV[13] the reason for the log; may be empty
 -- ARGV[14] approximate maximum number of entries in the log
 -- ARGV[15] now, Unix seconds; empty: the server's clock
@@ -52,6 +53,22 @@ local if_revision, edit_window, window = tonumber(ARGV[9]), tonumber(ARGV[10]), 
 local max_versions, reason, max_entries, now = tonumber(ARGV[12]), ARGV[13], ARGV[14], ARGV[15]
 local via, logged, reserved = ARGV[16], ARGV[17] == '1', ARGV[18] == '1'
 local features = ARGV[19]
+
+-- drop_versions deletes the oldest versions beyond max_versions, but neither the first nor the best.
+local function drop_versions(best)
+  local kept = {}
+  for _, field in ipairs(redis.call('HKEYS', history)) do
+    if field ~= 'best' then kept[#kept + 1] = tonumber(field) end
+  end
+  table.sort(kept, function(a, b) return a < b end)
+  local excess = #kept - max_versions
+  for _, number in ipairs(kept) do
+    if excess > 0 and number ~= 1 and number ~= best then
+      redis.call('HDEL', history, number)
+      excess = excess - 1
+    end
+  end
+end
 
 local hash = redis.call('HMGET', article, 'groups', 'poster', 'time', 'votes', 'downvotes', 'revision',
   'title', 'text', 'link', 'edits', 'edition')
@@ -97,7 +114,11 @@ for _, group in pairs(groups) do
   if group.calendar then check_calendar(group.calendar, KEYS[10]) end
 end
 must_be_zset(group_names, sizes)
-redis.call('HLEN', history)
+local last = edits > 0 and redis.call('HGET', history, edits) or ''
+local votes_then = string.match(last, '^%S+ (-?%d+) ')
+local gained = votes - (tonumber(votes_then) or 0)
+local best, most = string.match(redis.call('HGET', history, 'best') or '', '^(%d+) (%d+)$')
+best, most = tonumber(best), tonumber(most) or 0
 if moderated then
   must_be_stream(log)
   must_be_allowed('XADD', log)
@@ -112,7 +133,11 @@ redis.call('HSET', article, 'revision', revision, 'edition', revision)
 if edited then
   edits = edits + 1
   redis.call('HSET', history, edits, string.format('%s %d %d %s\n', now, votes, #old_title, by) .. old_title .. old_text)
-  if edits > max_versions then redis.call('HDEL', history, edits - max_versions) end
+  if edits > 1 and gained > most then
+    best = edits
+    redis.call('HSET', history, 'best', string.format('%d %d', best, gained))
+  end
+  drop_versions(best)
   redis.call('HSET', article, 'edits', edits, 'edited', now)
 end
 if retitled then redis.call('HSET', article, 'title', title) end

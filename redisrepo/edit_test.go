@@ -65,12 +65,65 @@ func TestEditsKeepWhatTheyReplace(t *testing.T) {
 			t.Errorf("the article and %d versions = %q, want %q", most, got, want)
 		}
 	}
+	s.wantClean()
+}
+
+// However many edits follow, the version that was posted and the one that got the most votes of the others are kept.
+func TestFirstVersionAndTheOneThatWasVotedOnStay(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(r *redisrepo.Rules) { r.EditWindow = week })
+	a := s.post("alice", "go")
+	rewrite := func(text string) { s.edit(a.ID, alice(), redisrepo.Edit{Text: new(text)}) }
+	vote := func(votes int, text string) {
+		for i := range votes {
+			s.vote(a.ID, redisrepo.UserName(fmt.Sprint(text, i)), up)
+		}
+	}
+	vote(5, "first")
+	rewrite("draft")
+	vote(1, "draft")
+	rewrite("voted")
+	vote(3, "voted")
 	for i := range 2 * redisrepo.MaxVersions {
+		rewrite(fmt.Sprint(i))
+		vote(i%2, fmt.Sprint(i)) // each other version gets a vote: together more than the one that is kept
+	}
+	want := []string{"title: 39"}
+	votes := 1 + 5 + 1 + 3 + 19
+	for i := 38; i > 38-(redisrepo.MaxVersions-2); i-- {
+		want = append(want, fmt.Sprintf("title: %d, until 0s with %d by alice", i, votes))
+		votes -= i % 2
+	}
+	want = append(want, "title: voted, until 0s with 10 by alice", "title, until 0s with 6 by alice")
+	for _, most := range []int{1, 17, 18, 19, 20, 100} {
+		if got := s.texts(s.article(a.ID), most); !slices.Equal(got, want[:min(most+1, len(want))]) {
+			t.Errorf("the article and %d versions = %q, want %q", most, got, want[:min(most+1, len(want))])
+		}
+	}
+	vote(4, "better")
+	rewrite("worse")
+	if got := s.texts(s.article(a.ID), 100); strings.Contains(got[redisrepo.MaxVersions-1], "voted") || len(got) != 1+redisrepo.MaxVersions {
+		t.Errorf("after a version with more votes: %q, want the one with fewer dropped", got)
+	}
+	s.wantClean()
+}
+
+// A history without gaps, as earlier versions of Frontpage wrote it, is read and goes on.
+func TestHistoryWithoutAFirstVersionGoesOn(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	a := s.post("alice", "go")
+	for i := range 30 {
 		s.edit(a.ID, alice(), redisrepo.Edit{Text: new(fmt.Sprint(i))})
 	}
+	at := "history:" + strings.TrimPrefix(a.ID.String(), "article:")
+	s.do("HDEL " + at + " 1")
+	s.do("HSET", at, "11", "1767323478 1 5 user:alice\ntitle9")
+	s.wantClean()
+	s.edit(a.ID, alice(), redisrepo.Edit{Text: new("last")})
 	got := s.texts(s.article(a.ID), 100)
-	if len(got) != 1+redisrepo.MaxVersions || got[0] != "Title: 39" || !strings.HasPrefix(got[20], "Title: 19, ") {
-		t.Errorf("after many edits: %q, want the last %d versions", got, redisrepo.MaxVersions)
+	if len(got) != 1+redisrepo.MaxVersions || !strings.HasPrefix(got[20], "title: 10, ") {
+		t.Errorf("after one more edit: %q, want the last %d versions", got, redisrepo.MaxVersions)
 	}
 	s.wantClean()
 }

@@ -42,7 +42,12 @@ type Event struct {
 	Groups           []GroupName // the article's groups after the change, sorted; nil if the change cannot have changed them
 	Milestone        *int        // the net votes that were reached; nil for other kinds
 	At               time.Time   // UTC, milliseconds, by the clock of Redis
+
+	entry logCursor
 }
+
+// ID names the event on this site. It does not change when the number of partitions does.
+func (e *Event) ID() string { return e.entry.name("event", e.Article) }
 
 // EventEdge is an event and its position in the feed. Gap reports that events before it may be missing, or that the
 // store has lost some that were delivered: see EventPage.
@@ -196,7 +201,7 @@ func decodeEvent(id logCursor, fields map[string]any) *Event {
 		return nil
 	}
 	e := &Event{
-		Kind: EventKind(field("kind")), Article: article, Revision: revision, Votes: votes, Downvotes: downvotes, Score: score, At: id.time(),
+		Kind: EventKind(field("kind")), Article: article, Revision: revision, Votes: votes, Downvotes: downvotes, Score: score, At: id.time(), entry: id,
 	}
 	if by := field("by"); by != "" {
 		e.By = &User{Name: UserName(by)}

@@ -250,3 +250,25 @@ func TestInvalidReadsOfTheFeedAreRefused(t *testing.T) {
 	empty := ""
 	s.wantFeed(s.events(&empty, 1), "1.1", false, false)
 }
+
+// Partitions have entries of the same id.
+func TestEventsAndTheirIDsAreOneToOne(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, redisrepo.WithPartitions(4))
+	for i := range 12 {
+		s.addEvents(entry{fmt.Sprintf("1772366832000-%d", i/4), "voted", i + 1, 1})
+	}
+	all, ids := s.events(nil, 100), map[string]bool{}
+	for i, e := range all.Edges {
+		if i > 0 {
+			cursor := all.Edges[i-1].Cursor()
+			if got := s.events(&cursor, 1).Edges[0].Node.ID(); got != e.Node.ID() {
+				t.Errorf("event %d has the id %s on one page and %s on another", i, e.Node.ID(), got)
+			}
+		}
+		ids[e.Node.ID()] = true
+	}
+	if len(ids) != 12 {
+		t.Errorf("12 events have %d ids", len(ids))
+	}
+}

@@ -47,8 +47,15 @@ type Edits struct {
 	Count    int64           `json:"count,omitempty"`
 	Last     float64         `json:"last,omitempty"`     // time of the last one, Unix seconds
 	Edition  int64           `json:"edition,omitempty"`  // revision that the last change of the title, the text or the groups made
-	Versions []StoredVersion `json:"versions,omitempty"` // what each of the last ones replaced, oldest first
+	Versions []StoredVersion `json:"versions,omitempty"` // what they replaced, as far as it is kept, oldest first
+	Best     *VotedVersion   `json:"best,omitempty"`
 }
+
+// number is the number of the edit that replaced a version.
+func (e *Edits) number(i int) int64 { return cmp.Or(e.Versions[i].Number, e.follows(i)) }
+
+// follows is what the number would be if the versions were those of the last edits.
+func (e *Edits) follows(i int) int64 { return e.Count - int64(len(e.Versions)) + 1 + int64(i) }
 
 // Deletion is when and by whom an article was deleted.
 type Deletion struct {
@@ -424,13 +431,26 @@ func (f *recordReplies) edits(h hash) (*Edits, error) {
 		return nil, fmt.Errorf("edits: %w", err)
 	}
 	e.Count, e.Edition, e.Last = int64(count), int64(edition), last
-	for n := max(e.Count-MaxVersions, 0) + 1; n <= e.Count; n++ {
-		version, err := parseVersion(f.history.Val()[strconv.FormatInt(n, 10)])
+	history := f.history.Val()
+	for _, n := range numbersOf(history) {
+		version, err := parseVersion(history[strconv.FormatInt(n, 10)])
 		if err != nil {
 			return nil, fmt.Errorf("%w: number %d", err, n)
 		}
 		version.Title, version.Text, version.By = validUTF8(version.Title), validUTF8(version.Text), UserName(validUTF8(string(version.By)))
+		version.Number = n
 		e.Versions = append(e.Versions, version)
+	}
+	for i := range e.Versions {
+		if e.Versions[i].Number == e.follows(i) {
+			e.Versions[i].Number = 0
+		}
+	}
+	if text := history[fieldBest]; text != "" {
+		e.Best = new(VotedVersion)
+		if err := e.Best.parse(text); err != nil {
+			return nil, fmt.Errorf("edits: the best version: %w", err)
+		}
 	}
 	return &e, nil
 }
@@ -446,8 +466,15 @@ func (e *Edits) validate(revision int64) error {
 		return fmt.Errorf("edits: there are %d versions of %d edits", len(e.Versions), e.Count)
 	case math.Abs(e.Last) > maxExact:
 		return errors.New("edits: a time is out of range")
+	case e.Best != nil && (e.Best.Number < 2 || e.Best.Number > e.Count || e.Best.Votes < 1 || e.Best.Votes > math.MaxInt32):
+		return fmt.Errorf("edits: the best version is %d of %d, with %d votes", e.Best.Number, e.Count, e.Best.Votes)
 	}
-	for _, v := range e.Versions {
+	last := int64(0)
+	for i, v := range e.Versions {
+		if n := e.number(i); n <= last || n > e.Count {
+			return fmt.Errorf("edits: version %d of %d comes after version %d", n, e.Count, last)
+		}
+		last = e.number(i)
 		if v.By == "" || math.Abs(v.Until) > maxExact || max(v.Votes, -v.Votes) > math.MaxInt32 {
 			return errors.New("edits: a version has no user, or a number that is out of range")
 		}

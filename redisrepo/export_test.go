@@ -91,12 +91,12 @@ func Tags(n int) (tags []string) {
 // Tags are the tags of the partitions that r has.
 func (r *Repo) Tags() []string { return Tags(len(r.partitions)) }
 
-// Looked returns how many articles Redis looked at for a page.
-func Looked(p RankedPage) int { return p.looked }
+// WithStep has each step of reading a ranking look at so many members.
+func WithStep(members int) Option { return func(r *Repo) { r.stepLooked = members } }
 
 // Comparable returns the article without what depends on how it was read.
 func (a Article) Comparable() Article {
-	a.recorded, a.unrecorded = false, false
+	a.recorded = false
 	return a
 }
 
@@ -108,4 +108,17 @@ func (r *Repo) ListHosts(ctx context.Context, id ArticleID) error {
 		return err
 	}
 	return r.listHosts(ctx, p, links)
+}
+
+// ScriptCall returns the command of a call of a script that is not repeated after a timeout.
+func ScriptCall(c redis.Cmder) (*redis.Cmd, bool) {
+	if u, ok := c.(*unrepeated); ok {
+		return u.Cmd, true
+	}
+	return nil, false
+}
+
+// CheckHistory finds out whether a partition went back in time.
+func (r *Repo) CheckHistory(ctx context.Context, partition int) error {
+	return r.checkHistory(ctx, partition)
 }

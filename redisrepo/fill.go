@@ -205,9 +205,11 @@ func (f *Filling) putVersions(ctx context.Context, rec *Record) error {
 		return nil
 	}
 	var fields []any
-	first := rec.Edits.Count - int64(len(rec.Edits.Versions)) + 1
 	for i, v := range rec.Edits.Versions {
-		fields = append(fields, first+int64(i), v.format())
+		fields = append(fields, rec.Edits.number(i), v.format())
+	}
+	if best := rec.Edits.Best; best != nil {
+		fields = append(fields, fieldBest, best.format())
 	}
 	return f.r.exchange(f.r.confirmed(ctx), func(pipe redis.Pipeliner) {
 		pipe.HSet(ctx, f.r.partition(rec.ID).history(rec.ID), fields...)

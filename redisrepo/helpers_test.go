@@ -288,6 +288,7 @@ func (s *site) dump() string {
 		case "hash":
 			fields := s.raw.HGetAll(s.ctx, key).Val() // printed in the order of the fields
 			delete(fields, "epoch")                   // random
+			delete(fields, "cursor_key")              // random
 			content = fields
 		case "set":
 			members := s.raw.SMembers(s.ctx, key).Val()

@@ -48,13 +48,15 @@ func (r *Repo) checkHistory(ctx context.Context, index int) error {
 	h.mu.Lock()
 	before, highest := h.epoch, h.highest
 	h.mu.Unlock()
-	var epoch, counter *redis.StringCmd
+	var epoch, key, counter *redis.StringCmd
 	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
-		epoch, counter = pipe.HGet(ctx, p.meta(), fieldEpoch), pipe.Get(ctx, p.counter())
+		epoch, key = pipe.HGet(ctx, p.meta(), fieldEpoch), pipe.HGet(ctx, p.meta(), fieldCursorKey)
+		counter = pipe.Get(ctx, p.counter())
 	})
 	if err != nil {
 		return storeError("read "+p.meta(), err)
 	}
+	r.useCursorKey(key.Val())
 	now := epoch.Val()
 	if now == "" {
 		if now, err = r.reopen(ctx, index); err != nil {
@@ -80,6 +82,9 @@ func (r *Repo) checkHistory(ctx context.Context, index int) error {
 		h.highest = n
 	}
 	h.mu.Unlock()
+	if renewed && before != "" {
+		n = 0 // all articles of a new store are new
+	}
 	if back {
 		r.live.goBack(index, ArticleID(n*int64(len(r.partitions))+int64(index)))
 		r.forget(index)

@@ -122,6 +122,33 @@ func TestPostIsFoundAfterTheClockWasSetBack(t *testing.T) {
 	l.wantTaken(posts, a.ID)
 }
 
+// The posts of an empty store are new, also if the clock was set back and the process no longer remembers the articles that
+// had their numbers.
+func TestPostIntoAFlushedStoreIsAnnouncedAfterTheClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	for name, lost := range map[string]bool{"by its message": false, "after its message was lost": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, f := newSite(t, nil, one), &fails{tried: make(chan struct{}, 1000)}
+			for range 250 {
+				s.clock.advance(time.Second)
+				s.post("alice")
+			}
+			l := s.reopened(s.client(f), nil).listen("")
+			posts := l.watchPosts("")
+			l.settle()
+			if lost {
+				l.cut(f)
+			}
+			s.clock.advance(-6 * time.Hour)
+			s.do("FLUSHALL")
+			a := s.post("bob")
+			f.dial.Store(false)
+			l.wantTaken(posts, a.ID)
+		})
+	}
+}
+
 // Redis may refuse commands again while an empty store gets what it needs: that is not a fault of the program.
 func TestFlushedStoreThatFailsToOpenIsUnavailable(t *testing.T) {
 	t.Parallel()

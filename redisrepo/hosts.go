@@ -18,12 +18,13 @@ type Host struct{ Name HostName }
 // ID is the host's global id, such as host:go.dev.
 func (h *Host) ID() string { return hostPrefix + string(h.Name) }
 
-// Host returns the host of the article's link, nil without one.
+// Host returns the host of the article's link, nil without one, and for one that cannot be written in Punycode: it could look
+// like another.
 func (a *Article) Host() *Host {
 	if a.Link == nil {
 		return nil
 	}
-	if name := HostOf(*a.Link); name != "" {
+	if name := HostOf(*a.Link); name != "" && isASCII(string(name)) {
 		return &Host{Name: name}
 	}
 	return nil

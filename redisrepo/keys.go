@@ -48,6 +48,7 @@ func (p partition) front() string                  { return p.key("front:") }
 func (p partition) best() string                   { return p.key("best:") }
 func (p partition) account(digest string) string   { return p.key("account:", digest) }
 func (p partition) nameOwner(folded string) string { return p.key("name:", folded) }
+func (p partition) state(digest string) string     { return p.key("state:", digest) }
 func (p partition) session(digest string) string   { return p.key("session:", digest) }
 
 // cast is what a user voted on among the articles of a month.

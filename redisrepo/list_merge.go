@@ -37,7 +37,7 @@ func (r *Repo) merge(ctx context.Context, l Listing, size int,
 		asked[i] = i
 	}
 	for again := false; ; again, most = true, size {
-		err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
+		err := r.readListings(ctx, l, func(pipe redis.Pipeliner) {
 			for _, i := range asked {
 				replies[i] = queue(pipe, i, most, again)
 			}
@@ -158,8 +158,10 @@ func (r *Repo) walkPartitions(ctx context.Context, l Listing, q listRequest) (pa
 // the time for which they are kept. Until then plain commands read them, which takes Redis a third of the time: they do
 // not renew that time, and do not see what legacy clients changed, but neither does listing.lua more often.
 type keptListings struct {
-	ttl  time.Duration
-	seen *lru.Cache[Listing, time.Time] // when listing.lua was called
+	ttl      time.Duration
+	seen     *lru.Cache[Listing, time.Time] // when listing.lua was called
+	turn     chan struct{}                  // of the call that makes a step in building one
+	unranked *lru.Cache[string, int64]      // by key, of large groups: how many articles of the group are in no ranking
 }
 
 // maxKeptListings is the number of listings that are remembered.
@@ -167,7 +169,17 @@ const maxKeptListings = 1000
 
 func newKeptListings(ttl time.Duration) (keptListings, error) {
 	seen, err := lru.New[Listing, time.Time](maxKeptListings)
-	return keptListings{ttl: ttl, seen: seen}, err
+	if err != nil {
+		return keptListings{}, err
+	}
+	unranked, err := lru.New[string, int64](maxKeptListings)
+	return keptListings{ttl: ttl, seen: seen, unranked: unranked, turn: make(chan struct{}, 1)}, err
+}
+
+// unrankedOf returns how many articles of a large group are not in its listing with this key, because they are in no ranking.
+func (k keptListings) unrankedOf(key string) int64 {
+	n, _ := k.unranked.Get(key)
+	return n
 }
 
 func (k keptListings) has(l Listing) bool {

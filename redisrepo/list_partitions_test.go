@@ -274,6 +274,7 @@ func TestDeepPageNumbersReadFewArticles(t *testing.T) {
 			counted := new(replies)
 			s := beside.reopened(beside.client(counted), nil, inSixteen())
 			for _, l := range []redisrepo.Listing{redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending), best("all")} {
+				s.list(l) // builds the listing of the group
 				for page := 1; page < 130; page++ {
 					*counted = replies{}
 					if page == 129 {

@@ -30,7 +30,7 @@ type ranked struct {
 // readListing reads a page in the only partition. along, if it is not nil, queues more commands.
 func (r *Repo) readListing(ctx context.Context, l Listing, q listRequest, along func(redis.Pipeliner)) (found ranked, err error) {
 	var reply func() (ranked, error)
-	err = r.pipeline(ctx, func(pipe redis.Pipeliner) {
+	err = r.readListings(ctx, l, func(pipe redis.Pipeliner) {
 		reply = r.queueListing(ctx, pipe, r.partitions[0], l, q)
 		if along != nil {
 			along(pipe)
@@ -38,6 +38,9 @@ func (r *Repo) readListing(ctx context.Context, l Listing, q listRequest, along 
 	})
 	if err != nil {
 		return ranked{}, err
+	}
+	if !r.kept.has(l) {
+		r.kept.add(l)
 	}
 	return reply()
 }
@@ -77,19 +80,19 @@ func (r *Repo) queueListing(ctx context.Context, pipe redis.Pipeliner, p partiti
 	return func() (ranked, error) { return parseRanked(reply) }
 }
 
-// queueMissing queues the command that finds out whether a partition has a group, but not its listing.
+// queueMissing queues the commands that find out whether a partition has a group, but not its complete listing.
 func queueMissing(ctx context.Context, pipe redis.Pipeliner, p partition, l Listing) func() bool {
 	if l.group == "" {
 		return func() bool { return false }
 	}
-	there := pipe.Exists(ctx, l.key(p), p.group(l.group))
-	return func() bool { return there.Val() == 1 }
+	there, isBuilding := pipe.Exists(ctx, l.key(p), p.group(l.group)), queueBuilding(ctx, pipe, l.key(p))
+	return func() bool { return there.Val() == 1 || isBuilding.Val() > 0 }
 }
 
 // callListing queues a call of listing.lua. With cursors in wanted it replies their ranks.
 func (r *Repo) callListing(ctx context.Context, pipe redis.Pipeliner, p partition, l Listing, q listRequest, wanted ...cursor) *redis.Cmd {
 	key := l.key(p)
-	keys, reverse, end, indexed := []string{key}, "", "FIRST", l.group
+	keys, reverse, end := []string{key}, "", "FIRST"
 	if l.group != "" {
 		keys = append(keys, p.group(l.group), p.ranking(l.order), p.groups(), p.sizes())
 	}
@@ -99,8 +102,9 @@ func (r *Repo) callListing(ctx context.Context, pipe redis.Pipeliner, p partitio
 	if q.last {
 		end = "LAST"
 	}
-	if l.group == Interesting {
-		indexed = "" // it is not in the list of groups
+	compares := "1"
+	if r.kept.has(l) {
+		compares = ""
 	}
 	afterScore, afterMember := q.after.args()
 	beforeScore, beforeMember := q.before.args()
@@ -114,11 +118,14 @@ func (r *Repo) callListing(ctx context.Context, pipe redis.Pipeliner, p partitio
 		beforeScore,                          // ARGV[7]
 		beforeMember,                         // ARGV[8]
 		r.rules.GroupCacheTTL.Milliseconds(), // ARGV[9]
-		string(indexed),                      // ARGV[10]
+		string(l.indexed()),                  // ARGV[10]
+		r.mostSmall,                          // ARGV[11]
+		compares,                             // ARGV[12]
+		r.kept.unrankedOf(key),               // ARGV[13]
 	}
 	for _, c := range wanted {
 		score, member := c.args()
-		args = append(args, score, member) // ARGV[11...]
+		args = append(args, score, member) // ARGV[14...]
 	}
 	return listingScript.EvalSha(ctx, pipe, keys, args...)
 }

@@ -79,7 +79,7 @@ func (r *Repo) wholeWindows(ctx context.Context, l Listing) ([]window, error) {
 		return windows, err
 	}
 	replies := make([]func() (ranked, error), len(windows))
-	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
+	err := r.readListings(ctx, l, func(pipe redis.Pipeliner) {
 		for i, p := range r.partitions {
 			replies[i] = r.queueListing(ctx, pipe, p, l, listRequest{})
 		}
@@ -112,7 +112,7 @@ func (r *Repo) pivots(ctx context.Context, l Listing, windows []window, first in
 	}
 	replies := make([]func() (ranked, error), len(windows))
 	guesses := make([]int, len(windows))
-	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
+	err := r.readListings(ctx, l, func(pipe redis.Pipeliner) {
 		for i, w := range windows {
 			if w.size() == 0 {
 				continue
@@ -185,7 +185,7 @@ func (r *Repo) narrow(ctx context.Context, l Listing, windows []window, pivots [
 		return nil
 	}
 	replies := make([]*redis.Cmd, len(windows))
-	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
+	err := r.readListings(ctx, l, func(pipe redis.Pipeliner) {
 		for i, p := range r.partitions {
 			replies[i] = r.callListing(ctx, pipe, p, l, listRequest{}, pivots...)
 		}

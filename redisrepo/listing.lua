@@ -1,5 +1,5 @@
--- listing.lua: read a page of a listing, by rank or by cursors, or the ranks of cursors. The listing of a group is
--- built if it does not exist.
+-- listing.lua: read a page of a listing, by rank or by cursors, or the ranks of cursors. The listing of a small group is
+-- built if it does not exist; that of a large one is begun, and gather.lua builds it.
 --
 -- KEYS[1]  the listing         zset  of all articles, of one poster, or of a group
 -- KEYS[2]  group:NAME          set   the group's articles; only the listing of a group has KEYS[2] to [5]
@@ -14,25 +14,31 @@
 -- ARGV[6]  its member, which need not be in the listing
 -- ARGV[7]  score of the cursor to end before, or empty
 -- ARGV[8]  its member, which need not be in the listing
--- ARGV[9]  how long a group's listing is kept after its last use, milliseconds
+-- ARGV[9]  how long a small group's listing is kept after its last use, milliseconds
 -- ARGV[10] the group's name, or empty if it does not belong in KEYS[4] and [5]
--- ARGV[11...] score and member of each cursor whose rank is wanted instead of a page
+-- ARGV[11] the number of articles up to which a group is small
+-- ARGV[12] 1 to compare the listing of a large group with the group, or empty
+-- ARGV[13] how many articles of a large group are not in KEYS[3], as gather.lua replied
+-- ARGV[14...] score and member of each cursor whose rank is wanted instead of a page
 --
 -- Replies {rank of the first article replied, size of the listing, member, score, ...}
 --         or, if ranks are wanted, {number of articles before each cursor, ...}
+--         or the error BUILDING: call gather.lua until the listing is complete, and again
 -- Safe to run twice: it changes only what can be rebuilt. While Redis refuses writes, it computes the listing of
--- a group of up to 10,000 articles without storing it, and fails for a larger group.
+-- a small group without storing it, and fails for a large group without a listing.
 
 local listing, group, ranking, group_names, sizes = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local reverse, most, last, skip = ARGV[1] == 'REV', tonumber(ARGV[2]), ARGV[3] == 'LAST', tonumber(ARGV[4])
 local after_score, after_member, before_score, before_member = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
-local ttl, name = tonumber(ARGV[9]), ARGV[10]
+local ttl, name, most_small = tonumber(ARGV[9]), ARGV[10], tonumber(ARGV[11])
+local compares, unranked = ARGV[12] == '1', tonumber(ARGV[13])
 
+local size = redis.call('ZCARD', listing)
 local computed -- {member, score, ...} in ascending order: the listing, if it cannot be stored
 
 local function range(first, last)
   if computed then
-    local page, size = {}, #computed / 2
+    local page = {}
     for i = first, last do
       local at = 2 * (reverse and size - 1 - i or i)
       page[#page + 1], page[#page + 2] = computed[at + 1], computed[at + 2]
@@ -48,7 +54,7 @@ end
 -- not among them the rank is found by binary search.
 local function rank_of(score, member)
   if computed then
-    local low, high = 0, #computed / 2
+    local low, high = 0, size
     while low < high do
       local middle = math.floor((low + high) / 2)
       local other = range(middle, middle)
@@ -81,13 +87,12 @@ end
 
 local function ranks()
   local found = {}
-  for i = 11, #ARGV, 2 do found[#found + 1] = rank_of(ARGV[i], ARGV[i + 1]) end
+  for i = 14, #ARGV, 2 do found[#found + 1] = rank_of(ARGV[i], ARGV[i + 1]) end
   return found
 end
 
 local function read()
-  if #ARGV > 10 then return ranks() end
-  local size = computed and #computed / 2 or redis.call('ZCARD', listing)
+  if #ARGV > 13 then return ranks() end
   local start, stop = skip, size
   if after_score ~= '' then
     local rank, itself = rank_of(after_score, after_member)
@@ -109,34 +114,60 @@ if not group then return read() end
 
 -- outdated reports whether a legacy client changed the group or its articles, which does not change the
 -- listing. It compares the size of the group and the articles on the page.
-local function outdated(page)
-  if page[2] ~= redis.call('SCARD', group) then return true end
-  for i = 3, #page, 2 do
-    if redis.call('ZSCORE', ranking, page[i]) ~= page[i + 1] then return true end
-    if redis.call('SISMEMBER', group, page[i]) == 0 then return true end
+local function outdated(page, members)
+  if size ~= members - (members > most_small and unranked or 0) then return true end
+  local articles = {}
+  for i = 3, #page, 2 do articles[#articles + 1] = page[i] end
+  if #articles == 0 then return false end
+  local scores = redis.call('ZMSCORE', ranking, unpack(articles))
+  local is_member = redis.call('SMISMEMBER', group, unpack(articles))
+  for i = 1, #articles do
+    if scores[i] ~= page[2 * i + 2] or is_member[i] == 0 then return true end
   end
   return false
 end
 
--- The expiry is renewed, and the listing compared, at most once a second, so that frequent reads do not
--- cause as many writes.
-local left = redis.call('PTTL', listing)
-local page = left > 0 and read()
-if page and (#ARGV > 10 or left > ttl - math.min(1000, ttl / 10)) then return page end
+-- The listing of a small group expires, that of a large one does not: deleting it would take long. The store in memory keeps
+-- an empty listing, which Redis does not: it is like none. The expiry is renewed, and the listing compared, at most once
+-- a second, so that frequent reads do not cause as many writes.
+local left = size > 0 and redis.call('PTTL', listing) or -2
+if left == -1 and building(listing) then return redis.error_reply('BUILDING the listing') end
+local page = left ~= -2 and read()
+if page and (#ARGV > 13 or left == -1 and not compares or left > ttl - math.min(1000, ttl / 10)) then return page end
 
+local members = redis.call('SCARD', group)
+local is_large = members > most_small
 local function refused(answer) return type(answer) == 'table' and answer.err end
+local function may(command) return not redis.acl_check_cmd or redis.acl_check_cmd(command, listing) end
 
-if not page or outdated(page) then
+if is_large and (not page or outdated(page, members)) then
+  if not page and members == unranked then return read() end
+  local begun = may('UNLINK') and redis.pcall('ZADD', listing, '-inf', 'building:1:0:0') or {err = 'NOPERM UNLINK'}
+  if refused(begun) then return page or begun end
+  if page then
+    redis.call('UNLINK', listing)
+    redis.call('ZADD', listing, '-inf', 'building:1:0:0')
+  end
+  return redis.error_reply('BUILDING the listing')
+end
+
+if not page or outdated(page, members) then
   -- Weight 0 for the group: AGGREGATE MAX, as legacy clients use it, would raise scores below 1 to 1.
-  local stored = redis.acl_check_cmd and not redis.acl_check_cmd('PEXPIRE', listing) and {err = 'NOPERM PEXPIRE'}
+  if left == -1 then redis.pcall('UNLINK', listing) end -- it was that of a large group
+  local stored = not may('PEXPIRE') and {err = 'NOPERM PEXPIRE'}
     or redis.pcall('ZINTERSTORE', listing, 2, group, ranking, 'WEIGHTS', 0, 1)
   if refused(stored) then
-    if redis.call('SCARD', group) > 10000 then return stored end
     computed = redis.call('ZINTER', 2, group, ranking, 'WEIGHTS', 0, 1, 'WITHSCORES')
+    size = #computed / 2
     return read()
   end
   if name ~= '' then pcall(index_group, group_names, sizes, {members = group}, name) end -- if refused, it stays as it was
+  size = redis.call('ZCARD', listing)
   page = read()
 end
-redis.pcall('PEXPIRE', listing, ttl) -- if refused, the listing just expires
+if not is_large then
+  redis.pcall('PEXPIRE', listing, ttl) -- if refused, the listing just expires
+elseif left ~= -1 then
+  redis.pcall('PERSIST', listing)
+end
 return page

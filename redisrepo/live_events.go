@@ -59,6 +59,9 @@ func (r *Repo) WatchEvents(ctx context.Context, field, after string, kinds []Eve
 	if r.live.eventWatches == nil {
 		r.live.eventWatches = map[*Watch]struct{}{}
 	}
+	if len(r.live.eventWatches) == 0 {
+		r.live.feed.changed() // without watches there are no notifications
+	}
 	r.live.eventWatches[w] = struct{}{}
 	w.feed.behind = true // something may have happened since the read
 	w.signal()
@@ -162,13 +165,13 @@ func (f *feedReads) changed() {
 	f.mu.Unlock()
 }
 
-// find returns the read at a position, and whether the caller has to do it. A read that found events is never outdated:
-// more may follow.
+// find returns the read at a position, and whether the caller has to do it. A read that reached the end of the feed is
+// outdated by the next notification.
 func (f *feedReads) find(at string) (read *feedRead, begins bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.reads = slices.DeleteFunc(f.reads, func(r *feedRead) bool {
-		return r.at == at && r.changes != f.changes && (r.batch == nil || len(r.batch.entries) == 0)
+		return r.at == at && r.changes != f.changes && (r.batch == nil || !r.batch.more)
 	})
 	for _, r := range f.reads {
 		if r.at == at {

@@ -218,3 +218,27 @@ func TestIdleWatchGetsTheNextEvent(t *testing.T) {
 		}
 	}
 }
+
+// A watch that resumes gets all events at once, also where one that follows them live had a read for each.
+func TestResumedWatchSharesNoReadOfAFewEvents(t *testing.T) {
+	t.Parallel()
+	l := newSite(t, nil, one).listen()
+	live := l.watchEvents("")
+	var cursors []string
+	for i := range 4 {
+		l.addEvents(entry{fmt.Sprint(1000 + i), "voted", 1, i + 1})
+		_, cursor := takeEvents(t, live, 1)
+		cursors = append(cursors, cursor)
+	}
+	late := l.watchEvents(cursors[0])
+	if err := late.CatchUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 3 {
+		d, ok := late.Take()
+		if !ok || d.Event().Node.Revision != n+2 {
+			t.Fatalf("took event %d: %t", n+2, ok)
+		}
+		d.Done(true)
+	}
+}

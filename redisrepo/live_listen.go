@@ -231,13 +231,19 @@ func (s *seenPosts) add(id ArticleID, postedAt float64) (isNew, again bool) {
 }
 
 // addPosted adds an article that a message announces. Redis publishes each post once: a second message is about
-// another article with the number, but an article that was found before its message came is known.
-func (s *seenPosts) addPosted(id ArticleID, postedAt float64) (isNew, again bool) {
+// another article with the number, but an article that was found before its message came is known. A number below
+// recent was given out before, too.
+func (s *seenPosts) addPosted(id ArticleID, postedAt float64, recent ArticleID) (isNew, again bool) {
 	before, seen := s.ids.Get(id)
-	again = seen && (before.announced || before.isOther(postedAt))
+	again = seen && (before.announced || before.isOther(postedAt)) || !seen && id < recent
 	s.ids.Add(id, seenPost{postedAt: postedAt, announced: true})
 	s.highest, s.newest = max(s.highest, id), max(s.newest, postedAt)
 	return !seen || again || before.deleted, again
+}
+
+// recent is the number below which posts that overtake each other do not fall. The caller holds s.mu.
+func (r *Repo) recent(s *seenPosts) ArticleID {
+	return s.highest - ArticleID(recentPosts*len(r.partitions))
 }
 
 // forgetDeleted drops the articles that were seen as deleted: a new store has others with their numbers.
@@ -283,7 +289,7 @@ func (r *Repo) findPosts(ctx context.Context, index int) error {
 	slices.Reverse(found)
 	// Numbers rise with time, except those of posts that overtake each other, and after the store went back in
 	// time or its clock was set back. Older articles come into view after deletions, and are not new.
-	oldest, newest := s.highest-ArticleID(recentPosts*len(r.partitions)), s.newest
+	oldest, newest := r.recent(s), s.newest
 	for _, z := range append(drawn, found...) {
 		id, ok := articleOf(z)
 		if !ok {
@@ -443,7 +449,7 @@ func (r *Repo) handleMessage(text string, s *seenPosts) error {
 	defer s.mu.Unlock()
 	switch m.kind {
 	case kindPosted:
-		isNew, again := s.addPosted(m.id, m.postedAt(r.rules))
+		isNew, again := s.addPosted(m.id, m.postedAt(r.rules), r.recent(s))
 		if again {
 			r.live.markLost(func(id ArticleID) bool { return id == m.id })
 		}

@@ -406,7 +406,7 @@ func (r *Repo) missed(ctx context.Context, group GroupName, places []place) (ids
 		next[i] = &cursor{score: float64(p.second - clockSlack)}
 	}
 	for first := true; slices.ContainsFunc(next, func(c *cursor) bool { return c != nil }); first = false {
-		err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
+		err := r.readListings(ctx, l, func(pipe redis.Pipeliner) {
 			for i, after := range next {
 				if after == nil {
 					continue

@@ -111,9 +111,6 @@ func (r *Repo) watchPosts(ctx context.Context, group GroupName, places []place) 
 	return w, nil
 }
 
-// OfPosts reports whether the watch is for new articles instead of changes.
-func (w *Watch) OfPosts() bool { return w.group != nil }
-
 // Wake returns a channel that has a value if Take may return something.
 func (w *Watch) Wake() <-chan struct{} { return w.wake }
 
@@ -128,6 +125,12 @@ func (w *Watch) OnWake(f func()) {
 		f()
 	default:
 	}
+}
+
+// PostedEdge is a new article and the cursor of its watch after it.
+type PostedEdge struct {
+	Cursor string
+	Node   *Article
 }
 
 // Delivery is one article or event to send to a watcher. Call Newest right before sending an article, and Done after.
@@ -226,6 +229,14 @@ func (d *Delivery) Newest() *Article {
 		}
 	}
 	return d.article
+}
+
+// Posted returns a new article with its cursor, nil if the delivery is another one.
+func (d *Delivery) Posted() *PostedEdge {
+	if d.event != nil || d.watched != nil {
+		return nil
+	}
+	return &PostedEdge{d.cursor, d.article}
 }
 
 // Cursor is that of the watch after this delivery. Call it when the article is sent, in the order of Take.

@@ -71,6 +71,9 @@ func Migrate(ctx context.Context, from, to redis.UniversalClient, rules Rules, s
 	if err := m.copyCastRecord(ctx); err != nil {
 		return 0, storeError("copy since when votes are kept", err)
 	}
+	if err := m.copyCursorKey(ctx); err != nil {
+		return 0, storeError("copy since when votes are kept", err)
+	}
 	if err := m.to.markComplete(ctx); err != nil {
 		return 0, err
 	}

@@ -73,6 +73,9 @@ func filled(t *testing.T, partitions int) *site {
 		if _, err := s.AccountName(s.ctx, fmt.Sprint("account ", i), fmt.Sprint("name", i%15)); err != nil {
 			t.Fatal(err)
 		}
+		if _, err := s.UseState(s.ctx, fmt.Sprint("state ", i), time.Hour); err != nil {
+			t.Fatal(err)
+		}
 		if err := s.KeepSession(s.ctx, sessionDigest(i), fmt.Append(nil, "session ", i), time.Hour); err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +137,11 @@ func (s *site) contents() string {
 		if err != nil || sessionErr != nil {
 			s.t.Fatal(err, sessionErr)
 		}
-		fmt.Fprintf(&b, "%s %q\n", name, session)
+		unused, err := s.UseState(s.ctx, fmt.Sprint("state ", i), time.Hour)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "%s %q %t\n", name, session, unused)
 	}
 	walk(redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Ascending))
 	articles, errs := s.ArticlesByID(s.ctx, ids)

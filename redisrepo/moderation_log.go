@@ -41,7 +41,12 @@ type ModerationEntry struct {
 	Title  *string // of the article after the action
 	Link   *string // nil if it had none
 	Reason *string // nil if none was given
+
+	entry logCursor
 }
+
+// ID names the entry on this site. It does not change when the number of partitions does.
+func (e *ModerationEntry) ID() string { return e.entry.name("moderation", e.Article) }
 
 // moderationList is the name of the log in its cursors.
 const moderationList = "moderation"
@@ -111,7 +116,7 @@ func (e logEntry) decode() (ModerationEntry, bool) {
 	entry := ModerationEntry{
 		Kind: ModerationKind(field("kind")), Article: id, By: userOf(field("by")), At: unixTime(at),
 		Before: groupNames(field("before")), After: groupNames(field("after")), Cursor: e.at.encode(),
-		Title: optional(field("title")), Link: optional(field("link")), Reason: optional(field("reason")),
+		Title: optional(field("title")), Link: optional(field("link")), Reason: optional(field("reason")), entry: e.at,
 	}
 	if user := field("on_behalf_of"); user != "" {
 		name := userOf(user)
@@ -154,6 +159,11 @@ func newLogCursor(id string, partition int) logCursor {
 
 func (c logCursor) compare(d logCursor) int {
 	return cmp.Or(cmp.Compare(c.milliseconds, d.milliseconds), cmp.Compare(c.sequence, d.sequence), cmp.Compare(c.partition, d.partition))
+}
+
+// name names an entry about an article. Entries of two partitions may have the same id, but an article is in one.
+func (c logCursor) name(log string, article ArticleID) string {
+	return log + ":" + c.id() + "-" + strconv.Itoa(int(article))
 }
 
 func (c logCursor) id() string {

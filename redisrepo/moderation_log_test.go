@@ -97,7 +97,14 @@ func TestModerationLogIsPaged(t *testing.T) {
 			if err != nil || len(all) != total {
 				t.Fatalf("ModerationLog = %v, %v, want %d entries", all, err, total)
 			}
-			id := func(e redisrepo.ModerationEntry) string { return e.Cursor }
+			id := func(e redisrepo.ModerationEntry) string { return e.ID() }
+			names := map[string]bool{}
+			for _, e := range all {
+				names[e.ID()] = true
+			}
+			if len(names) != total {
+				t.Errorf("the %d entries have %d ids", total, len(names))
+			}
 			for _, backward := range []bool{false, true} {
 				for _, size := range []int{1, 2, 3, 7, 30, 100} {
 					got := walkAll(t, size, backward, total, func(span redisrepo.PageRequest) ([]redisrepo.ModerationEntry, redisrepo.PageInfo, error) {

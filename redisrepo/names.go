@@ -58,17 +58,13 @@ func ParseUserName(s string) (UserName, error) {
 
 // Displayable reports whether a name or title shows what it is: it does not look empty, and contains neither
 // invisible characters nor ones that reverse the direction of the line. That is a text of PRECIS' Freeform class
-// (RFC 8264), but emoji may contain the joiners, variation selectors and tags that they consist of.
+// (RFC 8264), which allows joiners where a script needs them; emoji may contain the joiners, variation selectors and tags
+// that they consist of (UTS 51).
 func Displayable(s string) bool {
 	if !strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c > '~' }) { // most names: PRECIS has all of ASCII that is visible
 		return strings.Trim(s, " ") != ""
 	}
-	visible := strings.Map(func(c rune) rune {
-		if c == '\u200c' || c == '\u200d' || c == '\ufe0e' || c == '\ufe0f' || c >= 0xe0020 && c <= 0xe007f {
-			return -1
-		}
-		return c
-	}, norm.NFC.String(s))
+	visible := withoutSelectors(norm.NFC.String(s))
 	_, err := precis.OpaqueString.String(visible)
 	const blankBraille = "\u2800"
 	return err == nil && strings.Trim(visible, blankBraille+" ") != ""

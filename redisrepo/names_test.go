@@ -164,9 +164,11 @@ func TestInvisibleAndReversingTitlesAreRefused(t *testing.T) {
 	for title, want := range map[string]bool{
 		"Go 1.26 is released": true, "\u4f60\u597d": true, "\ud55c\uad6d\uc5b4": true, "\u1112\u1161\u11ab": true, // modern Hangul, also decomposed
 		"\u0645\u0631\u062d\u0628\u0627 (Go)": true, "\u05e9\u05dc\u05d5\u05dd 1": true, "\u0928\u092e\u0938\u094d\u0924\u0947": true,
-		"\U0001f468\u200d\U0001f469\u200d\U0001f467 family": true, "\u2764\ufe0f": true, "\U0001f3f4\U000e0067\U000e0062\U000e007f": true,
+		"\U0001f468\u200d\U0001f469\u200d\U0001f467 family": true, "\u2764\ufe0f": true, "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f": true,
 		"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~": true, "": false, "  ": false, "a\tb": false, "a\x7f": false,
 		"\u200b": false, "\ufeff": false, "a\u200bb": false, "\u202egnp.exe": false, "a\u2066b": false, "\u3164": false, "\u2800": false, "\u200d": false, "\u2060": false,
+		"1\ufe0f\u20e3": true, "\U0001f44d\U0001f3fd": true, "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645": true, "\u0915\u094d\u200d\u0937": true,
+		"ad\u200da": false, "ad\u200ca": false, "ada\ufe0f": false, "ada\U000e0061": false, "\U000e0041\U000e0042abc": false, "\u2764\u200d": false, "\u2764\ufe0f\ufe0f": false,
 	} {
 		if got := redisrepo.Displayable(title); got != want {
 			t.Errorf("%+q: got %t, want %t", title, got, want)
@@ -176,4 +178,12 @@ func TestInvisibleAndReversingTitlesAreRefused(t *testing.T) {
 	text := "x"
 	_, err := s.Post(s.ctx, "alice", redisrepo.Draft{Title: "\u202egnp.exe", Text: &text})
 	wantRefused(t, err, "INVALID title")
+	link := "https://exa\u202emple.com/"
+	_, err = s.Post(s.ctx, "alice", redisrepo.Draft{Title: "a host that reverses the line", Link: &link})
+	wantRefused(t, err, "INVALID link")
+	if host := (&redisrepo.Article{Link: &link}).Host(); host != nil {
+		t.Errorf("a stored article with %+q shows the host %+q, want none", link, host.Name)
+	}
+	_, err = s.Post(s.ctx, "alice", redisrepo.Draft{Title: "a group beside another", Text: &text, Groups: []string{"go", "go\ufe0f"}})
+	wantRefused(t, err, "INVALID groups.1")
 }

@@ -1,6 +1,7 @@
 -- open.lua: record what a new store needs to be told from others, and read what a store has.
 --
--- KEYS[1]    meta:  hash  layout, partitions, index, rules, and epoch: a random name of the store's history
+-- KEYS[1]    meta:  hash  layout, partitions, index, rules, epoch: a random name of the store's
+--                  history, and cursor_key: the secret key of rankings' cursors
 -- ARGV[1...] fields that a store must have, and their values if it lacks them, in turn
 --
 -- Replies {'OK', {field, value, ...}}  all fields

@@ -37,12 +37,43 @@ type article struct {
 	freed   bool // whether the link can be posted again, since its poster deleted the article
 	title   string
 	text    string
-	older   []string // what edits replaced, oldest first, as wantVersions writes them
+	older   []replaced // oldest first
 
 	revision int64
 	edition  int64 // revision of the last change of the title, the text or the groups
 
 	deleted redisrepo.UserName // the actor; empty: not deleted
+}
+
+// replaced is what an edit replaced.
+type replaced struct {
+	text          string // as versionText writes it
+	votes, gained int    // in all, and while it was shown
+}
+
+// versions returns the texts of the earlier versions that are kept, newest first.
+func (t *article) versions() (texts []string) {
+	best, most := 0, 0 // best: 0 for none but the first
+	for i, v := range t.older {
+		if i > 0 && v.gained > most {
+			best, most = i, v.gained
+		}
+	}
+	room := redisrepo.MaxVersions
+	for i, v := range slices.Backward(t.older) {
+		waiting := 0 // of the two that stay, those that are older
+		if i > best && best > 0 {
+			waiting++
+		}
+		if i > 0 {
+			waiting++
+		}
+		if i == 0 || i == best || room > waiting {
+			texts = append(texts, v.text)
+			room--
+		}
+	}
+	return texts
 }
 
 func (o *oracle) post(id redisrepo.ArticleID, poster redisrepo.UserName, groups []string) *article {
@@ -116,14 +147,25 @@ func (o *oracle) edit(t *article, by redisrepo.Actor, e redisrepo.Edit) (refused
 	case !by.Moderator && rewritten && age > o.window:
 		return "EDIT_CLOSED text"
 	}
-	for _, state := range states {
-		if regrouped && t.groups[state] != slices.Contains(e.Groups, state) && !by.Moderator && !by.Service {
-			return "FORBIDDEN groups"
+	if regrouped && !by.Moderator && !by.Service {
+		for i, name := range e.Groups {
+			if slices.Contains(states, name) && !t.groups[name] {
+				return fmt.Sprintf("FORBIDDEN groups.%d", i)
+			}
+		}
+		for _, state := range states {
+			if t.groups[state] && !slices.Contains(e.Groups, state) {
+				return "FORBIDDEN groups"
+			}
 		}
 	}
 	if retitled || rewritten {
 		ups, downs := t.count()
-		t.older = append(t.older, versionText(t.title, t.text, by.Name, o.now, ups-downs))
+		v := replaced{text: versionText(t.title, t.text, by.Name, o.now, ups-downs), votes: ups - downs, gained: ups - downs}
+		if n := len(t.older); n > 0 {
+			v.gained -= t.older[n-1].votes
+		}
+		t.older = append(t.older, v)
 	}
 	if retitled {
 		t.title = *e.Title

@@ -33,6 +33,11 @@ func decodeCursor(field, list, cursor string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	return cursorParts(field, list, text)
+}
+
+// cursorParts returns what decodeCursor does, of a cursor's text.
+func cursorParts(field, list string, text []byte) ([]string, error) {
 	parts := strings.Split(string(text), cursorSeparator)
 	if parts[0] != list {
 		return nil, refuse(Invalid, field, "%s is a cursor of another list: use it with the order, direction and group that it came from", field)
@@ -44,13 +49,21 @@ func decodeCursor(field, list, cursor string) ([]string, error) {
 func unseal(field, cursor string) ([]byte, error) {
 	data, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil || len(data) < crc32.Size {
-		return nil, refuse(Invalid, field, "%s is not a cursor: pass a cursor from a page, unchanged", field)
+		return nil, notACursor(field)
 	}
 	text, sum := data[:len(data)-crc32.Size], data[len(data)-crc32.Size:]
 	if binary.BigEndian.Uint32(sum) != crc32.ChecksumIEEE(text) {
-		return nil, refuse(Invalid, field, "%s is a damaged cursor: pass a cursor from a page, unchanged", field)
+		return nil, damagedCursor(field)
 	}
 	return text, nil
+}
+
+func notACursor(field string) error {
+	return refuse(Invalid, field, "%s is not a cursor: pass a cursor from a page, unchanged", field)
+}
+
+func damagedCursor(field string) error {
+	return refuse(Invalid, field, "%s is a damaged cursor: pass a cursor from a page, unchanged", field)
 }
 
 // cursor is a point in a listing: where an article is, or was when it was read.

@@ -27,7 +27,8 @@ func FailFast(ctx context.Context) context.Context {
 	return context.WithValue(ctx, outageKey{}, new(outage))
 }
 
-// patience is a hook that limits how long one call waits: for a connection, a reply, and the repetition of both.
+// patience is a hook that limits how long one call waits: for a connection, a reply, and the repetition of both. It
+// repeats the commands that go-redis does not, so that a reply that was lost is an outage only if the next one is, too.
 type patience struct{ limit time.Duration }
 
 // LimitWaiting limits how long each call of a client waits. With one Redis that is twice the client's timeout, whatever
@@ -55,7 +56,13 @@ func (patience) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (h patience) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, command redis.Cmder) error {
-		err := h.call(ctx, func(ctx context.Context) error { return next(ctx, command) })
+		err := h.call(ctx, func(ctx context.Context) error {
+			err := next(ctx, command)
+			if repeats(ctx, err, command) {
+				err = next(ctx, command)
+			}
+			return err
+		})
 		if errors.Is(err, errNoReply) {
 			command.SetErr(err)
 		}
@@ -65,7 +72,13 @@ func (h patience) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 
 func (h patience) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, commands []redis.Cmder) error {
-		err := h.call(ctx, func(ctx context.Context) error { return next(ctx, commands) })
+		err := h.call(ctx, func(ctx context.Context) error {
+			err := next(ctx, commands)
+			if repeats(ctx, err, commands...) {
+				err = next(ctx, commands)
+			}
+			return err
+		})
 		if errors.Is(err, errNoReply) {
 			return failAll(commands, err)
 		}
@@ -88,6 +101,21 @@ func (h patience) call(ctx context.Context, next func(context.Context) error) er
 	}
 	NoteOutage(ctx, err)
 	return err
+}
+
+// repeats reports whether a call is to be repeated after err: its connection failed, and it is one command that go-redis
+// does not send again.
+func repeats(ctx context.Context, err error, commands ...redis.Cmder) bool {
+	if !isNetwork(err) || len(commands) != 1 || ctx.Err() != nil {
+		return false
+	}
+	command, ok := commands[0].(*once)
+	if ok {
+		command.SetErr(err)
+		command.again()
+		command.SetErr(nil) // go-redis would keep it if the connection fails
+	}
+	return ok
 }
 
 // failedBefore returns an error with the cause if Redis left an earlier call of the request without an answer.

@@ -90,7 +90,7 @@ func (h *persistence) call(ctx context.Context, commands []redis.Cmder, next red
 		err = h.repeat(limited, commands, failed, next)
 		failed = failedForNow(commands, err)
 	}
-	h.leave(commands, ctx.Err() == nil && patient && limit > maxWait*8/10)
+	h.leave(commands, ctx.Err() == nil && patient && !slices.ContainsFunc(failed, isUnanswered) && limit > maxWait*8/10)
 	if len(failed) == 0 {
 		return err
 	}
@@ -123,13 +123,13 @@ func (h *persistence) limit(ctx context.Context) (limit time.Duration, patient b
 	}
 }
 
-// repeat repeats the failed ones of the commands until none fails for now or ctx ends.
+// repeat repeats the failed ones of the commands until none fails for now, one must not be repeated, or ctx ends.
 func (h *persistence) repeat(ctx context.Context, commands, failed []redis.Cmder, next redis.ProcessPipelineHook) error {
 	defer h.waiting.Add(-1)
 	if h.waiting.Add(1) > maxWaiting {
 		return firstError(commands, nil)
 	}
-	for pause := minPause; len(failed) > 0; pause = min(2*pause, maxPause) {
+	for pause := minPause; len(failed) > 0 && !slices.ContainsFunc(failed, isUnanswered); pause = min(2*pause, maxPause) {
 		wait(ctx, pause/2+rand.N(pause)/2) // #nosec G404 -- spreads calls
 		if ctx.Err() != nil {
 			break

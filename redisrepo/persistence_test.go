@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo"
+	"frontpage/redistest"
 )
 
 // failingNext is a hook that fails the next commands with an error of Redis, without sending them; if lost is set, it
@@ -146,14 +147,14 @@ func TestVoteRepeatedThroughAFailoverClaimsNothing(t *testing.T) {
 func TestVoteRepeatedAfterALostReplyClaimsNothing(t *testing.T) {
 	t.Parallel()
 	plain := newSite(t, nil, one)
-	refusing, losing := &failingNext{reply: "TRYAGAIN"}, new(lostReply)
+	refusing, losing := &failingNext{reply: "TRYAGAIN"}, new(redistest.LostReply)
 	s := plain.reopened(plain.sentinelClient(losing, refusing), nil, redisrepo.WithAcks(1)) // which has pipelines
 	a := s.post("alice", "go")
 	s.vote(a.ID, "warm", up)
-	losing.then = func() { plain.regroup(a, []string{"redis"}, nil) }
-	losing.armed.Store(true)
+	losing.Then = func() { plain.regroup(a, []string{"redis"}, nil) }
+	losing.Armed.Store(true)
 	refusing.failures.Store(1)
-	if got := s.vote(a.ID, "bob", up); losing.armed.Load() || refusing.failures.Load() > 0 || !got.Unknown || !got.Changed || got.Article.Votes != 3 {
+	if got := s.vote(a.ID, "bob", up); losing.Armed.Load() || refusing.failures.Load() > 0 || !got.Unknown || !got.Changed || got.Article.Votes != 3 {
 		t.Errorf("Vote = %+v, want an unknown position before", got)
 	}
 }
@@ -211,7 +212,7 @@ func TestImportCountsWhatItAddedThoughRepliesAreLost(t *testing.T) {
 			forPatient, forSingle := lost(), lost()
 			forPatient.failures.Store(3)
 			forSingle.failures.Store(1) // it repeats once
-			for i, s := range []*site{plain.underSentinel(forPatient), plain.reopened(plain.client(forSingle), nil)} {
+			for i, s := range []*site{plain.underSentinel(forPatient), plain.reopened(plain.repeating(forSingle), nil)} {
 				article := old(redisrepo.ArticleID(i+1), time.Hour, votes)
 				s.imports(article)
 				if added, errs := s.Import(s.ctx, []redisrepo.Imported{article}); errs[0] != nil || added[0] {

@@ -213,8 +213,8 @@ func (w *walk) wantTexts(a *redisrepo.Article, t *article) {
 		w.t.Errorf("%v has the text %q, edited %v, want %q, edited %d times", a.ID, text, a.EditedAt, t.text, len(t.older))
 	}
 	most := 1 + w.IntN(25)
-	want := slices.Clone(t.older[max(len(t.older)-min(most, redisrepo.MaxVersions), 0):])
-	slices.Reverse(want)
+	want := t.versions()
+	want = want[:min(len(want), most)]
 	versions, err := w.Versions(w.ctx, []*redisrepo.Article{a}, most)
 	if err != nil {
 		w.t.Fatal(err)

@@ -25,11 +25,10 @@ type RankedEdge struct {
 
 // RankedPage is a page of a ranking.
 type RankedPage struct {
-	Edges []RankedEdge
-	Info  PageInfo  // HasPreviousPage: whether the page was read after a cursor
-	AsOf  time.Time // instant of the ranking
-
-	looked int // number of articles that Redis looked at
+	Edges  []RankedEdge
+	Info   PageInfo  // HasPreviousPage: whether the page was read after a cursor
+	AsOf   time.Time // instant of the ranking
+	Looked int       // number of members of lists that Redis looked at for it; set also with an error
 }
 
 // Rank returns the first articles of a list, or those after a cursor; first is 1 to MaxPageSize, and Rules.PageSize if
@@ -38,7 +37,8 @@ type RankedPage struct {
 // change, and repeats one only if its votes fell. Articles with equal keys are in descending order of the bytes of
 // their ids.
 //
-// It takes one round trip, rarely more. The Refusal is Invalid if first is out of bounds, a cursor is damaged or belongs
+// It takes one round trip for every 1,000 members of lists that Redis looks at, usually one, and is not repeated when
+// Redis does not answer in time. The Refusal is Invalid if first is out of bounds, a cursor is damaged or belongs
 // to another list, a list by RankGravity is read beyond MaxGravityRows, or more articles would have to be looked at than
 // Redis has time for: of a long time in which the formula gives nearly all the same key.
 func (r *Repo) Rank(ctx context.Context, l RankedList, first *int, after *string) (RankedPage, error) {
@@ -57,15 +57,15 @@ func (r *Repo) Rank(ctx context.Context, l RankedList, first *int, after *string
 	}
 	items, looked, err := r.rank(ctx, l, at, size+1)
 	if errors.As(err, new(Refusal)) {
-		return RankedPage{}, err
+		return RankedPage{Looked: looked}, err
 	}
 	if err != nil {
-		return RankedPage{}, storeError("rank", err)
+		return RankedPage{Looked: looked}, storeError("rank", err)
 	}
-	page := RankedPage{Info: PageInfo{HasPreviousPage: q.after != nil, HasNextPage: len(items) > size && !ends}, AsOf: time.Unix(at.instant, 0).UTC(), looked: looked}
-	name := l.name()
+	page := RankedPage{Info: PageInfo{HasPreviousPage: q.after != nil, HasNextPage: len(items) > size && !ends}, AsOf: time.Unix(at.instant, 0).UTC(), Looked: looked}
+	seal := r.rankedSeal(l)
 	for i, item := range items[:min(len(items), size)] {
-		cursor := rankedCursor{instant: at.instant, row: at.row + i + 1, rankedItem: item}.encode(name)
+		cursor := seal.cursor(rankedCursor{instant: at.instant, row: at.row + i + 1, rankedItem: item})
 		if page.Info.EndCursor = &cursor; page.Info.StartCursor == nil {
 			page.Info.StartCursor = &cursor
 		}
@@ -84,42 +84,6 @@ type rankedItem struct {
 
 func compareRanked(a, b rankedItem) int {
 	return cmp.Or(cmp.Compare(b.key, a.key), strings.Compare(b.member, a.member))
-}
-
-// rankedCursor is where a page of a ranking starts, after an article.
-type rankedCursor struct {
-	instant int64 // Unix seconds
-	row     int   // number of articles before; 0: the start of the list
-	rankedItem
-}
-
-func (c rankedCursor) encode(list string) string {
-	return encodeCursor(list, strconv.FormatInt(c.instant, 10), strconv.Itoa(c.row), strconv.FormatInt(c.key, 10), c.member)
-}
-
-// rankedCursors returns the function that decodes cursors of the list.
-func (r *Repo) rankedCursors(l RankedList) func(field, text string) (rankedCursor, error) {
-	return func(field, text string) (c rankedCursor, err error) {
-		parts, err := decodeCursor(field, l.name(), text)
-		if err != nil {
-			return c, err
-		}
-		if len(parts) == 4 {
-			var errs [3]error
-			c.instant, errs[0] = strconv.ParseInt(parts[0], 10, 64)
-			c.row, errs[1] = strconv.Atoi(parts[1])
-			c.key, errs[2] = strconv.ParseInt(parts[2], 10, 64)
-			c.member = parts[3]
-			// The clocks of two processes may differ, but not by a day.
-			if cmp.Or(errs[:]...) == nil && c.row > 0 && c.instant >= 0 && c.instant <= r.now().Add(day).Unix() {
-				if l.formula == RankGravity && c.row >= MaxGravityRows {
-					return c, refuse(Invalid, field, "a ranking by GRAVITY ends after %d articles: ask for a shorter time", MaxGravityRows)
-				}
-				return c, nil
-			}
-		}
-		return c, refuse(Invalid, field, "%s is not a cursor of a ranking", field)
-	}
 }
 
 // RankCount returns the number of articles of a list at an instant, which is RankedPage.AsOf. Of a group, it reads the
@@ -158,7 +122,7 @@ func (r *Repo) countGroup(ctx context.Context, name GroupName, low, high int64) 
 	// Before these two are the articles up to low, and those up to high.
 	bounds := []cursor{{score: float64(max(low, -maxExact))}, {score: float64(high + 1)}}
 	replies := make([]*redis.Cmd, len(r.partitions))
-	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
+	err := r.readListings(ctx, listing, func(pipe redis.Pipeliner) {
 		for i, p := range r.partitions {
 			replies[i] = r.callListing(ctx, pipe, p, listing, listRequest{request: request[cursor]{size: 1}}, bounds...)
 		}

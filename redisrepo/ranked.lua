@@ -1,4 +1,5 @@
--- ranked.lua: read the best articles of a part of the calendar by a formula that rises with votes and falls with age.
+-- ranked.lua: read the best articles of a part of the calendar by a formula that rises with votes and falls with age, in
+-- steps that each look at a bounded number of members.
 --
 -- KEYS[1]    clock: or clock:NAME  hash  the calendar's fold pointer and peaks; need not exist
 -- KEYS[2]    time:                 zset  posting times, Unix seconds; those of legacy clients have fractions
@@ -17,17 +18,20 @@
 -- ARGV[10] its member
 -- ARGV[11] net votes that articles need to be ranked; empty: any
 -- ARGV[12] worth of a vote in score:, seconds, if legacy clients may vote; empty if not
--- ARGV[13] number of articles that may be looked at
--- ARGV[14...] three for each run of consecutive lists, in the order of their keys: h, d or m; the number of the first;
---             how many there are
+-- ARGV[13] number of members that may be looked at in this step; the step ends with the page of a list that exceeds it
+-- ARGV[14] the runs of consecutive lists in the order of their keys, three words for each: h, d or m; the number of the
+--          first; how many there are
+-- ARGV[15...] the place that the step before replied, if there was one
 --
 -- Replies {'OK', looked, behind, key, member, ...}
---             the number of articles that were looked at; a list of the members whose votes differ from their scores,
---             since a legacy client voted, each with its posting time; the articles, the best first, and those with one key in descending order of
---             the bytes of their members
---         {'STALE', folded, first}  ARGV[1] or ARGV[2] differs from these: call again. first is the posting time of the
---             oldest article, empty for none
---         {'TOO_MANY'}  more articles than ARGV[13] would have to be looked at
+--             the number of members that were looked at in this step; a list of the members whose votes differ from their
+--             scores, since a legacy client voted, each with its posting time; the articles, the best first, and those
+--             with one key in descending order of the bytes of their members
+--         {'MORE', looked, place}  call again, with the place. It has four elements for each article that may be among
+--             the best: 0, its votes, its member, its key; and for each list that was read: its number, votes and member
+--             of the article where reading goes on, empty if the list was read to its end, and an empty text
+--         {'STALE', folded, first}  ARGV[1] or ARGV[2] differs from these: call again, without a place. first is the
+--             posting time of the oldest article, empty for none
 -- Safe to run twice: it changes nothing.
 --
 -- The key of an article is weight(votes) + shift(posting time), a whole number: with fractions, two servers could
@@ -35,12 +39,14 @@
 -- The articles of a list are read in the order of their votes. No unread one has a key above that of the next one's
 -- votes and the list's latest time, the bound of the list. The list with the highest bound is read next, until that
 -- is below the last key that is wanted.
+-- A place has votes and members instead of ranks, which other articles' votes change: every article whose own votes do
+-- not change between two steps is read once. known keeps out an article whose votes have fallen meanwhile.
 
 local clock, times, scores = KEYS[1], KEYS[2], KEYS[3]
 local folded, first_day, formula, parameter = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
 local instant, low, high = tonumber(ARGV[5]), tonumber(ARGV[6]) or -math.huge, tonumber(ARGV[7])
 local wanted, after_key, after_member = tonumber(ARGV[8]), tonumber(ARGV[9]) or math.huge, ARGV[10]
-local least, vote_score, most = tonumber(ARGV[11]) or -math.huge, tonumber(ARGV[12]), tonumber(ARGV[13])
+local least, vote_score, allowed = tonumber(ARGV[11]) or -math.huge, tonumber(ARGV[12]), tonumber(ARGV[13])
 local floor, log, min = math.floor, math.log, math.min
 
 -- weight and shift are the two parts of a key. votes_for is the inverse of weight, up to rounding.
@@ -55,7 +61,11 @@ elseif formula == 'LINEAR' then
   votes_for = function(seconds) return seconds / parameter end
 elseif formula == 'HALF_LIFE' then
   local ranking = 'halflife ' .. ARGV[4]
-  weight = function(votes) return worth(ranking, votes) end
+  local weights = {} -- most articles have few votes
+  weight = function(votes)
+    weights[votes] = weights[votes] or worth(ranking, votes)
+    return weights[votes]
+  end
   votes_for = function(seconds) return (2 ^ math.abs(seconds / parameter) - 1) * (seconds < 0 and -1 or 1) end
 elseif formula == 'GRAVITY' then
   weight = function(votes) return votes > 1 and 1e6 * log(votes - 1) or 1e8 * (votes - 2) end
@@ -68,14 +78,25 @@ local function key_of(votes, shifted)
   return rounds and floor(key + 0.5) or key
 end
 
--- The lists that have articles, their times within the span, and the bounds of their keys.
-local list_keys, list_peak, list_low, list_shift, bound, partial = {}, {}, {}, {}, {}, {}
+-- The best articles so far, and where lists go on: see the reply MORE.
+local keys, members, counts, known, looked = {}, {}, {}, {}, 0
+local place_of = {}
+for i = 15, #ARGV, 4 do
+  local list, votes, member = tonumber(ARGV[i]), tonumber(ARGV[i + 1]), ARGV[i + 2]
+  if list == 0 then
+    keys[#keys + 1], members[#members + 1], counts[#counts + 1], known[member] = tonumber(ARGV[i + 3]), member, votes, true
+  else
+    place_of[list] = {votes = votes, member = member}
+  end
+end
+
+-- The lists that have articles, their numbers, their times within the span, and the bounds of their keys.
+local list_keys, numbers, list_peak, list_low, list_shift, bound, partial = {}, {}, {}, {}, {}, {}, {}
 local fields, starts, lengths = {'folded'}, {}, {}
 local unit = {h = 3600, d = 86400, m = 86400 * 32}
-for i = 14, #ARGV, 3 do
-  local kind, number, length = ARGV[i], tonumber(ARGV[i + 1]), unit[ARGV[i]]
-  local prefix = 'p:' .. kind .. ':'
-  for n = number, number + tonumber(ARGV[i + 2]) - 1 do
+for kind, number, count in string.gmatch(ARGV[14], '(%a) (%-?%d+) (%d+)') do
+  local length, prefix = unit[kind], 'p:' .. kind .. ':'
+  for n = tonumber(number), number + count - 1 do
     fields[#fields + 1] = prefix .. n
     starts[#starts + 1], lengths[#lengths + 1] = n * length, length
   end
@@ -88,11 +109,12 @@ if (peaks[1] or '') ~= folded or first_day then
   end
 end
 for i = 4, #KEYS do
-  local peak = tonumber(peaks[i - 2] or nil) -- a list without one is empty
+  local peak, place = tonumber(peaks[i - 2] or nil), place_of[i - 3] -- a list without a peak is empty
+  if place then peak = peak and place.votes end
   if peak and peak >= least then
     local start, n = starts[i - 3], #list_keys + 1
     local last = start + lengths[i - 3] - 1
-    list_keys[n], list_peak[n] = KEYS[i], peak
+    list_keys[n], numbers[n], list_peak[n] = KEYS[i], i - 3, peak
     partial[n] = start < low or last > high
     list_low[n], list_shift[n] = start < low and low or start, shift(min(last, high))
     bound[n] = min(key_of(peak, list_shift[n]), after_key)
@@ -114,6 +136,7 @@ local function sift(at)
   heap[at] = list
 end
 local function drop_best()
+  place_of[numbers[heap[1]]] = {}
   local last = table.remove(heap)
   if #heap > 0 then
     heap[1] = last
@@ -128,28 +151,38 @@ local function is_before(key, member, other_key, other_member)
   return key > other_key or key == other_key and member ~= other_member and by_bytes(other_member, member)
 end
 
--- skipped returns how many articles of a list certainly come before the cursor or are its article.
-local function skipped(list)
-  local key = list_keys[list]
-  if after_key == math.huge then return 0 end
-  if exact then
-    local from = redis.call('ZCOUNT', key, string.format('(%.17g', after_key), '+inf')
-    local to = redis.call('ZCOUNT', key, string.format('%.17g', after_key), '+inf')
-    while from < to do -- among those with the same votes
-      local middle = floor((from + to) / 2)
-      local member = redis.call('ZRANGE', key, middle, middle, 'REV')[1]
-      if is_before(after_key, after_member, after_key, member) then to = middle else from = middle + 1 end
-    end
-    return from
+-- rank_after returns how many articles of a list come before a member with some votes, or where it would be. They are in
+-- descending order of votes, and of the bytes of their members.
+local function rank_after(list, votes, member)
+  looked = looked + 2
+  local rank = redis.call('ZREVRANK', list_keys[list], member)
+  if rank and tonumber(redis.call('ZSCORE', list_keys[list], member)) == votes then return rank end
+  local exactly = string.format('%.17g', votes)
+  local from = redis.call('ZCOUNT', list_keys[list], '(' .. exactly, '+inf')
+  local to = redis.call('ZCOUNT', list_keys[list], exactly, '+inf')
+  while from < to do
+    looked = looked + 1
+    local middle = floor((from + to) / 2)
+    if by_bytes(redis.call('ZRANGE', list_keys[list], middle, middle, 'REV')[1], member) then to = middle else from = middle + 1 end
   end
+  return from
+end
+
+-- skipped returns how many articles of a list were read by an earlier step, or certainly come before the cursor.
+local function skipped(list)
+  local place = place_of[numbers[list]]
+  if place then return rank_after(list, place.votes, place.member) end
+  if after_key == math.huge then return 0 end
+  if exact then return rank_after(list, after_key, after_member) end
+  looked = looked + 1
   -- With these votes or more, even the oldest one comes before.
   local oldest = shift(list_low[list])
   local enough, step = floor(votes_for(after_key - oldest)), 1
   while enough <= list_peak[list] and enough >= -1e15 do
-    if key_of(enough, oldest) > after_key then return redis.call('ZCOUNT', key, string.format('%.17g', enough), '+inf') end
+    if key_of(enough, oldest) > after_key then return redis.call('ZCOUNT', list_keys[list], string.format('%.17g', enough), '+inf') end
     enough, step = enough + step, 2 * step
   end
-  return enough < -1e15 and redis.call('ZCARD', key) or 0
+  return enough < -1e15 and redis.call('ZCARD', list_keys[list]) or 0
 end
 
 -- next_of moves to the next article of a list and sets its bound. It returns false at the list's end.
@@ -162,6 +195,7 @@ local function next_of(list)
     local from = page and ranks[list] + size or skipped(list)
     size = page and min(2 * size, 64) or 4
     page = redis.call('ZRANGE', list_keys[list], from, from + size - 1, 'REV', 'WITHSCORES')
+    looked = looked + #page / 2
     if #page == 0 then return false end
     if not exact or partial[list] then
       local members = {}
@@ -176,32 +210,47 @@ local function next_of(list)
   return votes >= least
 end
 
-local keys, members, counts, looked = {}, {}, {}, 0
 local function offer(key, member, votes)
-  if after_key < math.huge and not is_before(after_key, after_member, key, member) then return end
+  if known[member] or after_key < math.huge and not is_before(after_key, after_member, key, member) then return end
   local at = #keys
   if at == wanted then
     if not is_before(key, member, keys[at], members[at]) then return end
+    known[members[at]] = nil
     at = at - 1
   end
+  local last = at
   while at > 0 and is_before(key, member, keys[at], members[at]) do
     keys[at + 1], members[at + 1], counts[at + 1] = keys[at], members[at], counts[at]
     at = at - 1
   end
-  keys[at + 1], members[at + 1], counts[at + 1] = key, member, votes
+  keys[at + 1], members[at + 1], counts[at + 1], known[member] = key, member, votes, true
+  looked = looked + floor((last - at) / 16) -- moving so many takes as long
 end
 
+local moved = false -- whether the next step has less to do
 while #heap > 0 do
   local list = heap[1]
   local page, place = pages[list], places[list]
   if #keys == wanted and bound[list] < keys[wanted] then break end
+  if moved and looked >= allowed then
+    local reply = {}
+    local function add(...)
+      for _, value in ipairs({...}) do reply[#reply + 1] = value end
+    end
+    for i = 1, #keys do add(0, counts[i], members[i], keys[i]) end
+    for _, read in ipairs(heap) do
+      local from = pages[read] and places[read]
+      if from then place_of[numbers[read]] = {votes = pages[read][from + 1], member = pages[read][from]} end
+    end
+    for number, place in pairs(place_of) do add(number, place.votes or '', place.member or '', '') end
+    return {'MORE', looked, reply}
+  end
+  moved = moved or page or not place_of[numbers[list]]
   if not page then
     if next_of(list) then sift(1) else drop_best() end
   elseif exact and #keys == wanted and not is_before(bound[list], page[place], keys[wanted], members[wanted]) then
     drop_best()
   else
-    looked = looked + 1
-    if looked > most then return {'TOO_MANY'} end
     local member, votes = page[place], tonumber(page[place + 1])
     if exact and not partial[list] then
       offer(votes, member, votes)

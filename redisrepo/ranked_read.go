@@ -10,38 +10,34 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// maxLooked is the maximum number of articles that a call of ranked.lua looks at, which takes Redis about 30 ms. Most
-// first pages look at 30 to 100.
-const maxLooked = 20_000
+// Reading a ranking is divided into steps, so that no call of ranked.lua holds up other commands for long. Most first
+// pages take one step, which looks at 30 to 300 members.
+const (
+	// stepLooked is how many members the calls of one step look at, together: Redis takes 2 to 4 µs for each, and up
+	// to 1 ms for the lists of a call. However many calls there are, each looks at an eighth of it.
+	stepLooked = 1_000
+	// maxLooked is the maximum number of members that are looked at for a page in one partition.
+	maxLooked = 40_000
+)
 
-// rank reads the first articles of a list after a cursor, from all partitions, and returns how many were looked at.
-func (r *Repo) rank(ctx context.Context, l RankedList, at rankedCursor, count int) ([]rankedItem, int, error) {
+// rank reads the first articles of a list after a cursor, from all partitions. It returns how many members Redis looked
+// at, also with an error.
+func (r *Repo) rank(ctx context.Context, l RankedList, at rankedCursor, count int) (items []rankedItem, looked int, err error) {
 	mayMend := true // once: what legacy clients vote meanwhile is found by the next read
 	for range 10 {
 		calls := r.rankedCalls(l, at, count)
 		for {
-			err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
-				for _, c := range calls {
-					if !c.done {
-						c.answer = r.queueRanked(ctx, pipe, l, at, c)
-					}
-				}
-			})
+			stale, more, err := r.rankStep(ctx, l, at, calls, &looked)
 			if err != nil {
-				return nil, 0, err
-			}
-			stale := false
-			for _, c := range calls {
-				isStale, err := r.takeRanked(l, c)
-				if err != nil {
-					return nil, 0, err
-				}
-				stale = stale || isStale
+				return nil, looked, err
 			}
 			if stale {
 				break
 			}
-			items, looked, ok := mergeRanked(calls, count)
+			if more {
+				continue
+			}
+			items, ok := mergeRanked(calls, count)
 			if ok && mayMend && r.mend(ctx, l, calls) {
 				mayMend = false
 				break
@@ -52,7 +48,33 @@ func (r *Repo) rank(ctx context.Context, l RankedList, at rankedCursor, count in
 			}
 		}
 	}
-	return nil, 0, fmt.Errorf("%w: the calendar changes faster than it is read", ErrUnavailable)
+	return nil, looked, fmt.Errorf("%w: the calendar changes faster than it is read", ErrUnavailable)
+}
+
+// rankStep calls ranked.lua for each call that is not done, and adds to looked. It reports whether the lists of one were
+// chosen by a state that is outdated, and whether one has more to read.
+func (r *Repo) rankStep(ctx context.Context, l RankedList, at rankedCursor, calls []*rankedCall, looked *int) (stale, more bool, err error) {
+	open := slices.DeleteFunc(slices.Clone(calls), func(c *rankedCall) bool { return c.done })
+	allowed := max(r.stepLooked/max(len(open), 1), r.stepLooked/8, 1)
+	err = r.pipeline(ctx, func(pipe redis.Pipeliner) {
+		for _, c := range open {
+			c.answer = r.queueRanked(ctx, pipe, l, at, c, allowed)
+		}
+	})
+	if err != nil {
+		*looked += allowed * len(open) // as far as is known
+		return false, false, err
+	}
+	for _, c := range open {
+		before := c.looked
+		isStale, err := r.takeRanked(l, c)
+		*looked += c.looked - before
+		if err != nil {
+			return false, false, err
+		}
+		stale, more = stale || isStale, more || !c.done
+	}
+	return stale, more, nil
 }
 
 // rankedCall is a call of ranked.lua.
@@ -62,6 +84,7 @@ type rankedCall struct {
 	state     calendarState // that the lists were chosen by
 	clips     bool          // whether they rely on state.first
 	size      int           // number of articles that it asks for
+	place     []any         // where its next step goes on; nil: at the start
 	answer    *redis.Cmd
 	done      bool
 	items     []rankedItem
@@ -127,7 +150,7 @@ func (c *calendarPart) shorten(formula RankFormula, at rankedCursor) {
 	}
 }
 
-func (r *Repo) queueRanked(ctx context.Context, pipe redis.Pipeliner, l RankedList, at rankedCursor, c *rankedCall) *redis.Cmd {
+func (r *Repo) queueRanked(ctx context.Context, pipe redis.Pipeliner, l RankedList, at rankedCursor, c *rankedCall, allowed int) *redis.Cmd {
 	p := r.partitions[c.partition]
 	keys := []string{p.clock(l.calendarOf()), p.ranking(ByTime), p.ranking(ByScore)}
 	folded, first, lowest, afterKey, least, voteScore := "", "", "", "", "", ""
@@ -163,28 +186,26 @@ func (r *Repo) queueRanked(ctx context.Context, pipe redis.Pipeliner, l RankedLi
 		at.member,  // ARGV[10]
 		least,      // ARGV[11]
 		voteScore,  // ARGV[12]
-		maxLooked,  // ARGV[13]
+		allowed,    // ARGV[13]
 	}
+	var runs []byte
 	for _, run := range c.runs {
-		args = append(args, run.kind, run.first, run.count) // ARGV[14...]
+		runs = fmt.Append(runs, run.kind, " ", run.first, " ", run.count, " ")
 		for n := run.first; n < run.first+run.count; n++ {
 			keys = append(keys, p.top(run.kind, n, l.calendarOf()))
 		}
 	}
-	return rankedScript.EvalSha(ctx, pipe, keys, args...)
+	args = append(args, string(runs)) // ARGV[14]
+	args = append(args, c.place...)   // ARGV[15...]
+	return queueUnrepeated(ctx, pipe, rankedScript, keys, args)
 }
 
 // takeRanked takes the reply of a call. It reports whether the lists were chosen by a state that is outdated.
 func (r *Repo) takeRanked(l RankedList, c *rankedCall) (stale bool, err error) {
-	if c.done {
-		return false, nil
-	}
 	answer, err := statusReply(c.answer)
 	switch {
 	case err != nil:
 		return false, err
-	case answer.status() == "TOO_MANY":
-		return false, refuse(Invalid, "", "too many articles have nearly the same key: ask for a shorter time, or let votes count for more")
 	case answer.status() == "STALE":
 		state := calendarState{folded: notFolded, first: floorDiv(r.now().Unix(), daySeconds)}
 		if text := answer.text(1); text != "" {
@@ -201,9 +222,15 @@ func (r *Repo) takeRanked(l RankedList, c *rankedCall) (stale bool, err error) {
 	if len(answer) < 3 {
 		return false, errNoStatus
 	}
-	c.done, c.items = true, nil
 	c.looked += int(answer.number(1))
-	c.behind, _ = answer[2].([]any)
+	rest, _ := answer[2].([]any)
+	if answer.status() == "MORE" {
+		if c.place = rest; c.looked > maxLooked {
+			return false, refuse(Invalid, "", "too many articles have nearly the same key: ask for a shorter time, or let votes count for more")
+		}
+		return false, nil
+	}
+	c.done, c.items, c.behind, c.place = true, nil, rest, nil
 	for i := 3; i+1 < len(answer); i += 2 {
 		c.items = append(c.items, rankedItem{answer.number(i), answer.text(i + 1)})
 	}
@@ -240,10 +267,9 @@ func (r *Repo) mend(ctx context.Context, l RankedList, calls []*rankedCall) (men
 
 // mergeRanked returns the first articles of all calls. ok is false if a call may have more of them: it is to be made
 // again, for all.
-func mergeRanked(calls []*rankedCall, count int) (items []rankedItem, looked int, ok bool) {
+func mergeRanked(calls []*rankedCall, count int) (items []rankedItem, ok bool) {
 	for _, c := range calls {
 		items = append(items, c.items...)
-		looked += c.looked
 	}
 	slices.SortFunc(items, compareRanked)
 	ok = true
@@ -252,5 +278,5 @@ func mergeRanked(calls []*rankedCall, count int) (items []rankedItem, looked int
 			c.done, c.size, ok = false, count, false
 		}
 	}
-	return items[:min(len(items), count)], looked, ok
+	return items[:min(len(items), count)], ok
 }

@@ -17,14 +17,16 @@
 //	                         of a deleted article also deleted (time), deleted_by (user:<name>)
 //	history:<n>      hash    earlier versions of the article, up to 20: number of the edit to what it
 //	                         replaced: time, net votes, bytes of the title and user:<name> on a line,
-//	                         title and text after it
+//	                         title and text after it; best: see VotedVersion
 //	time:            zset    article:<n> by posting time
 //	score:           zset    article:<n> by posting time + what its votes are worth, see Rules.Worth
 //	voted:<n>        set     user:<name> of the upvoters; expires an hour after the voting window
 //	downvoted:<n>    set     user:<name> of the downvoters; expires likewise
 //	group:<name>     set     article:<n> of the group's articles
-//	score:<name>     zset    the group's part of score:, expires GroupCacheTTL after its last use
-//	time:<name>      zset    the group's part of time:, expires likewise
+//	score:<name>     zset    the group's part of score:; expires GroupCacheTTL after its last use, or is kept if the
+//	                         group is large, see WithLargeGroups. One that is not complete also has a member with
+//	                         the score -inf, see gather.lua
+//	time:<name>      zset    the group's part of time:, likewise
 //	groups:          zset    names of the non-empty groups, for listing them by name
 //	sizes:           zset    the same names by negated number of articles, for listing the largest first
 //	posted:<name>    zset    article:<n> of the user's articles, by posting time
@@ -71,7 +73,8 @@
 //	                         the data is ranked by, the posting time before which a changed voting
 //	                         window found the voters of articles forgotten, which features the data has (see
 //	                         features.go), from which posting time on all votes are in cast:, the
-//	                         epoch, a random name of the data's history, and of a copy the origin:
+//	                         epoch, a random name of the data's history, the secret key of rankings'
+//	                         cursors (in the first partition), and of a copy the origin:
 //	                         the epoch of the site that Migrate copied, or the digest of the export
 //	                         that Fill imported
 //	changes:<db>     channel changes of articles, see publish in shared.lua; a sharded channel if the
@@ -146,7 +149,12 @@ type Repo struct {
 
 	groupCount groupCount
 	kept       keptListings
+
+	mostSmall, gatherStep int // see WithLargeGroups
+
 	calendars  *lru.Cache[calendarKey, calendarState] // which lists they have, as far as is known
+	stepLooked int                                    // stepLooked, or less in tests
+	cursorKey  atomic.Pointer[string]                 // of cursors of rankings
 	best       bestRanks
 
 	voteScript, upvoteScript *redis.Script
@@ -236,11 +244,12 @@ func newRepo(ctx context.Context, client redis.UniversalClient, rules Rules, opt
 	if err != nil {
 		return nil, err
 	}
-	r := &Repo{client: client, rules: rules, groups: groups, voteCalls: calls, votingTexts: map[string]string{}, on: rules.features(), live: live{wake: make(chan struct{}, 1), feedWake: make(chan struct{}, 1)},
+	r := &Repo{client: client, mostSmall: mostSmall, gatherStep: gatherStep, stepLooked: stepLooked, rules: rules, groups: groups, voteCalls: calls, votingTexts: map[string]string{}, on: rules.features(), live: live{wake: make(chan struct{}, 1), feedWake: make(chan struct{}, 1)},
 		onProgress: func(string, int, int) {}, upgrades: upgrades}
 	if single, ok := client.(interface{ Options() *redis.Options }); ok { // a cluster has one database
 		r.database = single.Options().DB
 	}
+	r.useCursorKey(rand.Text()) // until that of the store is known
 	for _, option := range options {
 		option(r)
 	}
@@ -299,6 +308,7 @@ func (r *Repo) checkMeta(ctx context.Context) error {
 			return err
 		}
 		r.histories[i].epoch = found[fieldEpoch]
+		r.useCursorKey(found[fieldCursorKey])
 	}
 	return nil
 }
@@ -317,9 +327,14 @@ func (r *Repo) layout(index int) []any {
 	return []any{fieldLayout, strconv.Itoa(r.lastLayout()), fieldPartitions, strconv.Itoa(len(r.partitions)), fieldIndex, strconv.Itoa(index)}
 }
 
-// opening is the arguments of open.lua for a partition: the layout, and an epoch in case it has none.
+// opening is the arguments of open.lua for a partition: the layout, and an epoch and, for the first one, a key of cursors
+// in case it has none.
 func (r *Repo) opening(index int) []any {
-	return append(r.layout(index), fieldEpoch, rand.Text())
+	wanted := append(r.layout(index), fieldEpoch, rand.Text())
+	if index == 0 {
+		wanted = append(wanted, fieldCursorKey, rand.Text())
+	}
+	return wanted
 }
 
 // checkLayout returns the fields in the reply of open.lua, and an error if they have another layout.
@@ -357,6 +372,7 @@ func (r *Repo) reopen(ctx context.Context, index int) (epoch string, err error) 
 	if err := r.applyRules(ctx); err != nil {
 		return "", storeError("apply the rules", err)
 	}
+	r.useCursorKey(found[fieldCursorKey])
 	return found[fieldEpoch], nil
 }
 

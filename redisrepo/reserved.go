@@ -57,6 +57,19 @@ func (r Rules) checkReserved(by Actor, field string, names []string) (refusals R
 	return refusals
 }
 
+// refuseReserved refuses an edit of groups for one of the reserved groups that it would change, if possible for one that
+// its names have.
+func refuseReserved(changed []GroupName, names []string) Refusal {
+	field, group := "groups", changed[0]
+	for i, name := range names {
+		if named, err := ParseGroupName(name); err == nil && slices.Contains(changed, named) {
+			field, group = "groups."+strconv.Itoa(i), named
+			break
+		}
+	}
+	return refuse(Forbidden, field, "the group %q is reserved: only moderators put articles into it, and take them out", group)
+}
+
 // checkFamilies refuses names of two groups of one family.
 func (r Rules) checkFamilies(field string, names []string) (refusals Refusal) {
 	first := map[GroupPattern]GroupName{}

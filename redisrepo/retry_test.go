@@ -1,21 +1,18 @@
 package redisrepo_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo"
+	"frontpage/redistest"
 )
 
 // twice is a hook that sends every script a second time, as a client does that has lost the reply. The caller
@@ -175,61 +172,25 @@ func anything(s *site, random *rand.Rand) (did, vote string) {
 
 func userID(name redisrepo.UserName) string { return redisrepo.User{Name: name}.ID() }
 
-// lostReply is a hook that lets a connection fail after the next vote was executed, before its reply is read.
-type lostReply struct {
-	armed atomic.Bool
-	then  func() // called when the reply is lost
-}
-
-type lossyConn struct {
-	net.Conn
-	h    *lostReply
-	lose atomic.Bool
-}
-
-func (h *lostReply) DialHook(next redis.DialHook) redis.DialHook {
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := next(ctx, network, address)
-		return &lossyConn{Conn: conn, h: h}, err
-	}
-}
-
-func (*lostReply) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-func (*lostReply) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
-func (c *lossyConn) Write(b []byte) (int, error) {
-	if bytes.Contains(b, []byte("evalsha")) && c.h.armed.CompareAndSwap(true, false) {
-		c.lose.Store(true)
-	}
-	return c.Conn.Write(b)
-}
-
-func (c *lossyConn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b) // the script has run
-	if c.lose.Load() && err == nil {
-		_ = c.Close()
-		if c.h.then != nil {
-			c.h.then()
-		}
-		return 0, io.EOF
-	}
-	return n, err
+// repeating returns a client of the site's store whose calls are limited as in a server, before it gets a hook.
+func (s *site) repeating(h redis.Hook) *redis.Client {
+	client := s.client()
+	redisrepo.LimitWaiting(client)
+	client.AddHook(h)
+	return client
 }
 
 // A server that is killed and restarted loses the reply and all scripts at once.
 func TestVoteIsRepeatedOnAServerWithoutScripts(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
-	h := &lostReply{then: func() { s.client().ScriptFlush(t.Context()) }}
-	other := s.reopened(s.client(h), nil)
+	h := &redistest.LostReply{Then: func() { s.client().ScriptFlush(t.Context()) }}
+	other := s.reopened(s.repeating(h), nil)
 	a := s.post("alice")
 	other.vote(a.ID, "warm", up) // groups and scripts are known
-	h.armed.Store(true)
-	if got := other.vote(a.ID, "bob", up); h.armed.Load() || got.Article.Votes != 3 {
-		t.Errorf("got %+v with reply lost %t, want 3 votes and a lost reply", got.Article, !h.armed.Load())
+	h.Armed.Store(true)
+	if got := other.vote(a.ID, "bob", up); h.Armed.Load() || got.Article.Votes != 3 {
+		t.Errorf("got %+v with reply lost %t, want 3 votes and a lost reply", got.Article, !h.Armed.Load())
 	}
 	s.wantClean()
 }
@@ -239,8 +200,8 @@ func TestVoteIsRepeatedOnAServerWithoutScripts(t *testing.T) {
 func TestVoteAfterALostReplyClaimsNothing(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
-	h := new(lostReply)
-	other := s.reopened(s.client(h), nil)
+	h := new(redistest.LostReply)
+	other := s.reopened(s.repeating(h), nil)
 	a := s.post("alice")
 	other.vote(a.ID, "warm", up) // groups and scripts are known
 	for _, tt := range []struct {
@@ -253,9 +214,9 @@ func TestVoteAfterALostReplyClaimsNothing(t *testing.T) {
 		{false, down, redisrepo.VoteResult{Previous: up, Changed: true}},
 		{true, none, redisrepo.VoteResult{Previous: none, Changed: true, Unknown: true}},
 	} {
-		h.armed.Store(tt.lost)
+		h.Armed.Store(tt.lost)
 		got := other.vote(a.ID, "bob", tt.vote)
-		if h.armed.Load() {
+		if h.Armed.Load() {
 			t.Fatal("no reply was lost")
 		}
 		if got.Article = nil; got != tt.want {

@@ -18,7 +18,7 @@ import (
 var commandsOf = map[string][]string{
 	"hash": {
 		"HSET KEY a b c", "HSETNX KEY a", "HINCRBY KEY a b", "HDEL KEY /", "HMGET KEY a", "HGET KEY a", "HGETALL KEY",
-		"HLEN KEY", "HSCAN KEY 0", "EXPIRE KEY a", "EXISTS KEY", "PTTL KEY",
+		"HLEN KEY", "HKEYS KEY", "HSCAN KEY 0", "EXPIRE KEY a", "EXISTS KEY", "PTTL KEY",
 	},
 	"set": {
 		"SADD KEY a", "SREM KEY a", "SCARD KEY", "SISMEMBER KEY a", "SMISMEMBER KEY a", "SMEMBERS KEY", "SSCAN KEY 0", "DEL KEY", "EXPIRE KEY a", "EXISTS KEY", "PTTL KEY",
@@ -27,7 +27,7 @@ var commandsOf = map[string][]string{
 		"ZADD KEY a b", "ZREM KEY /", "ZINCRBY KEY a b", "ZSCORE KEY a", "ZCARD KEY", "ZCOUNT KEY 0 0", "ZRANK KEY a", "ZREVRANK KEY a",
 		"ZRANGE KEY 0 0", "ZSCAN KEY 0", "ZMSCORE KEY a", "ZREMRANGEBYSCORE KEY 1 0",
 	},
-	"listing": {"ZINTERSTORE KEY 0 KEY", "PEXPIRE KEY a", "PTTL KEY", "UNLINK KEY"},
+	"listing": {"ZINTERSTORE KEY 0 KEY", "PEXPIRE KEY a", "PERSIST KEY", "PTTL KEY", "UNLINK KEY"},
 	"string":  {"GET KEY", "SET KEY a EX b", "INCRBY KEY a", "GETEX KEY EX a", "PTTL KEY", "PEXPIRE KEY a"},
 	"claim":   {"DEL KEY"},
 	"casts":   {"ZADD KEY a b", "ZREM KEY /", "ZCARD KEY", "ZMSCORE KEY a", "ZRANGE KEY 0 0", "ZSCAN KEY 0", "ZREMRANGEBYRANK KEY a a", "EXPIRE KEY a", "PERSIST KEY", "PTTL KEY", "UNLINK KEY"},
@@ -126,7 +126,10 @@ func (q *question) ask(ctx context.Context, pipe redis.Pipeliner) {
 	}
 	var args []any
 	for _, word := range strings.Fields(q.command) {
-		args = append(args, strings.ReplaceAll(word, "KEY", q.key))
+		if word == "KEY" {
+			word = q.key
+		}
+		args = append(args, word)
 	}
 	q.answer = rightsScript.EvalSha(ctx, pipe, keys, args...)
 }

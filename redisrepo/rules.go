@@ -33,7 +33,7 @@ type Rules struct {
 	PosterVotes      bool          // whether the poster's own vote counts, as the first
 	InterestingVotes int           // net votes that make an article interesting, at least 1
 	PageSize         int           // articles on a page if the caller gives no size, 1 to MaxPageSize
-	GroupCacheTTL    time.Duration // how long a group's listing is kept after its last use, at least 1 s
+	GroupCacheTTL    time.Duration // how long a small group's listing is kept after its last use, at least 1 s
 
 	Ranking  Ranking       // how votes count against age in the order ByScore
 	RankCap  time.Duration // Capped: what votes add to a score at most, whole seconds, 1m to 3650d; they take at most half of it

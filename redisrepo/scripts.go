@@ -26,6 +26,7 @@ var (
 	rerankScript  = script("rerank.lua")
 	foldScript    = script("fold.lua")
 	listingScript = script("listing.lua")
+	gatherScript  = script("gather.lua")
 	rankedScript  = script("ranked.lua")
 	mendScript    = script("mend.lua")
 	rateScript    = script("rate.lua")
@@ -323,20 +324,17 @@ func (o *once) again() {
 	o.lost = true
 }
 
-// runKnowing is run for the words of a whole command, and reports whether the script was called again because the first
-// reply was lost. Then the reply may be about what the first call left.
+// runKnowing is run for the words of a whole command, and reports whether the client's hook (LimitWaiting) called the
+// script again because the first reply was lost. Then the reply may be about what the first call left.
 func (r *Repo) runKnowing(ctx context.Context, words []any) (answer reply, again bool, err error) {
 	ctx = r.confirmed(ctx)
-	for repeated := false; ; {
+	for {
 		command := &once{Cmd: scriptCommand(ctx, words)}
 		err = r.send(ctx, command)
 		again = again || command.lost
 		switch {
 		case redis.HasErrorPrefix(err, "NOSCRIPT"): // also after a repeat: the server may have been restarted
 			r.byText(words)
-		case isNetwork(err) && !repeated && ctx.Err() == nil:
-			repeated = true
-			again = again || mayHaveRun(err)
 		case err != nil:
 			return nil, false, err
 		default:

@@ -201,6 +201,11 @@ local function must_be_changeable(group)
     'ZADD', group.by_time, 'ZREM', group.by_time, 'SCARD', group.members)
 end
 
+-- building returns the member of the listing of a group that says how far it is built (see gather.lua), nil if it is complete.
+local function building(listing)
+  return string.match(redis.call('ZRANGE', listing, 0, 0)[1] or '', '^building:.*')
+end
+
 -- index_group puts a group into the indexes by name and by size, or removes one without articles from them. Sizes are
 -- negated: the largest groups come first, and those of one size in the order of their names.
 local function index_group(group_names, sizes, group, name)

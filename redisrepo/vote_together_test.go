@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo"
+	"frontpage/redistest"
 )
 
 // gate is a hook that stops each call of vote.lua until it may pass.
@@ -364,11 +365,11 @@ func TestWaitingVotesFailWithACallWithoutReply(t *testing.T) {
 // If the reply to a call is lost, no vote of it claims to know what was before. All of them count once.
 func TestVotesTogetherAfterALostReply(t *testing.T) {
 	t.Parallel()
-	h := new(lostReply)
+	h := new(redistest.LostReply)
 	g := withGate(t, nil)
 	g.pass <- struct{}{}
 	g.others.Wait()
-	client := g.beside.client(h)
+	client := g.beside.repeating(h)
 	client.AddHook(g.gate)
 	g.site = g.beside.reopened(client, nil)
 	g.article(g.id)
@@ -385,10 +386,10 @@ func TestVotesTogetherAfterALostReply(t *testing.T) {
 	if n := <-g.arrived; n != 4 {
 		t.Fatalf("the next call has %d votes, want 4", n)
 	}
-	h.armed.Store(true)
+	h.Armed.Store(true)
 	g.open()
 	for _, c := range cast {
-		if c.err != nil || !c.result.Unknown || !c.result.Changed || h.armed.Load() {
+		if c.err != nil || !c.result.Unknown || !c.result.Changed || h.Armed.Load() {
 			t.Errorf("vote of %s = %+v, %v, want it to be unknown", c.voter, c.result, c.err)
 		}
 	}

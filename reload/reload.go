@@ -3,6 +3,8 @@ package reload
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"slices"
@@ -17,7 +19,7 @@ const Interval = time.Second
 // Files is a value made of the contents of files. It is made again when they change.
 //
 // The files are read when the value is used, at most once in each Interval, so there is nothing to start or to stop, and
-// it does not matter how they are replaced: written, renamed or by another target of a link.
+// it does not matter how they are replaced: written, renamed or by another target of a link. They must be regular files.
 type Files[T any] struct {
 	paths   []string
 	convert func(contents [][]byte) (T, error)
@@ -32,7 +34,9 @@ type Files[T any] struct {
 	problem string     // why the latest contents are not used; empty if they are
 }
 
-// Read reads the files and makes a value of their contents.
+var errNotRegular = errors.New("not a regular file")
+
+// Read reads the files and makes a value of their contents. The error of a file that cannot be read is a [fs.PathError].
 func Read[T any](log *slog.Logger, convert func(contents [][]byte) (T, error), paths ...string) (*Files[T], error) {
 	f := &Files[T]{paths: paths, convert: convert, log: log, now: time.Now}
 	contents, err := f.read()
@@ -85,8 +89,14 @@ func (f *Files[T]) refresh() {
 func (f *Files[T]) read() ([][]byte, error) {
 	contents := make([][]byte, len(f.paths))
 	for i, path := range f.paths {
-		var err error
-		if contents[i], err = os.ReadFile(path); err != nil { // #nosec G304 -- the path is a setting
+		info, err := os.Stat(path)
+		if err == nil && !info.Mode().IsRegular() {
+			err = &fs.PathError{Op: "read", Path: path, Err: errNotRegular} // reading a pipe would wait for its writer
+		}
+		if err == nil {
+			contents[i], err = os.ReadFile(path) // #nosec G304 -- the path is a setting
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

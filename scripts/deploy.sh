@@ -128,7 +128,7 @@ contained=("${as_root[@]}" unshare --mount bash -c 'mount --bind "$0" "$0" && mo
 # serve starts the server of the image on a free port, with the variables that are its arguments.
 serve() {
 	port=$(free_port)
-	set -- "PATH=$PATH" "ADDR=:$port" "JWT_SECRET=$(head -c 32 /dev/urandom | base64)" "$@"
+	set -- "PATH=$PATH" "ADDR=:$port" PUBLIC_URL=https://frontpage.example.org "JWT_SECRET=$(head -c 32 /dev/urandom | base64)" "$@"
 	env -i "$@" "${contained[@]}" /frontpage 2>"$folder/out/log" &
 	server=$!
 	running+=("$server")
@@ -158,7 +158,7 @@ through() {
 	status=$(curl -s -m 2 -o /dev/null -w '%{http_code}' --http1.1 -H 'Connection: Upgrade' -H 'Upgrade: websocket' -H 'Sec-WebSocket-Version: 13' \
 		-H 'Sec-WebSocket-Key: c3VjaCBhIGxvbmcga2V5IQ==' -H 'Sec-WebSocket-Protocol: graphql-transport-ws' "$url" || true)
 	[ "$status" = 101 ] || fail "a WebSocket by $name: status $status" "$folder/out/$name"
-	stream=$(curl -sN -m 2 -H 'Accept: text/event-stream' -G --data-urlencode 'query=subscription { articlePosted { id } }' "$url" | tr '\n' ' ' || true)
+	stream=$(curl -sN -m 2 -H 'Accept: text/event-stream' -G --data-urlencode 'query=subscription { articlePosted { node { id } } }' "$url" | tr '\n' ' ' || true)
 	[[ $stream == :* ]] || fail "an event stream by $name begins with: $stream" "$folder/out/$name"
 	grep -q 'X-Forwarded-For' "$folder/out/log" || fail "$name does not send X-Forwarded-For" "$folder/out/log"
 	echo "$name: page, WebSocket, event stream, X-Forwarded-For"

@@ -41,7 +41,12 @@ func (p *Process) loggerTo(w io.Writer) *slog.Logger {
 func (p *Process) AccessLogger() *slog.Logger { return slog.New(p.handler(os.Stderr, slog.LevelInfo)) }
 
 func (p *Process) handler(w io.Writer, level slog.Level) slog.Handler {
-	options := &slog.HandlerOptions{Level: level}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Value.Kind() == slog.KindDuration { // in JSON, it would be a number of nanoseconds
+			a.Value = slog.StringValue(a.Value.Duration().String())
+		}
+		return a
+	}}
 	if p.LogFormat == "json" {
 		return slog.NewJSONHandler(w, options)
 	}

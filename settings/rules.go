@@ -28,7 +28,7 @@ type Rules struct {
 	FrontPages       time.Duration     `env:"FRONT_PAGES" default:"${front_pages}" help:"How long the front page of each hour is kept, whole seconds, at least 1h; 0: not at all."`
 	Events           int               `env:"EVENTS" default:"${events}" help:"Events that each partition keeps for clients of the change feed, 0 to 1000000000; 0: none."`
 	Milestones       []int             `env:"MILESTONES" default:"${milestones}" placeholder:"N" help:"Net votes that are an event when an article first reaches them, ascending, at least 1. Default: ${milestones}."`
-	GroupCacheTTL    time.Duration     `env:"GROUP_CACHE_TTL" default:"${group_cache_ttl}" help:"How long the sorted listing of a group is cached in the store after its last use, at least 1s."`
+	GroupCacheTTL    time.Duration     `env:"GROUP_CACHE_TTL" default:"${group_cache_ttl}" help:"How long the sorted listing of a group with up to 2,000 articles is cached in the store after its last use, at least 1s. That of a larger group is kept."`
 }
 
 // History is a duration, or redisrepo.NoHistory, which is written off.

@@ -28,7 +28,7 @@ type Serving struct {
 	TLSKeyFile    string        `env:"TLS_KEY_FILE" name:"tls-key-file" placeholder:"FILE" help:"Private key of that certificate."`
 	H2C           bool          `env:"H2C" name:"h2c" negatable:"" help:"Accept HTTP/2 without TLS, for a proxy that terminates TLS."`
 	Site          bool          `env:"SITE" default:"true" negatable:"" help:"Serve the site at /."`
-	PublicURL     string        `env:"PUBLIC_URL" name:"public-url" placeholder:"URL" help:"Address at which visitors reach the site, such as https://news.example.org: for the links in feeds and in the sitemap, and for the canonical addresses of pages. Default: the address of each request."`
+	PublicURL     string        `env:"PUBLIC_URL" name:"public-url" placeholder:"URL" help:"Address at which visitors reach the site, such as https://news.example.org: for the links in feeds and in the sitemap, and for the canonical addresses of pages. Other hosts get no pages: 421. Required if sign-in is configured and ADDR is not a loopback address. Default: the address of each request, which must be this machine's."`
 	Explorer      bool          `env:"EXPLORER" default:"true" negatable:"" help:"Serve GraphiQL at /graphiql."`
 	SignInURL     string        `env:"SIGN_IN_URL" name:"sign-in-url" placeholder:"URL" help:"URL or path of the sign-in page to which the site sends users. It must contain {return}, which is replaced by the URL to redirect them back to; with tokens, append #token=TOKEN to that URL."`
 	ShutdownDelay time.Duration `env:"SHUTDOWN_DELAY" default:"0s" help:"How long requests are still served after SIGTERM, while /readyz responds with 503, so that load balancers notice. 0 or more."`
@@ -64,6 +64,12 @@ func (s *Serving) check() error {
 	return nil
 }
 
+// Address returns the address at which visitors reach the site, as links begin with it; empty without PUBLIC_URL.
+func (s *Serving) Address() string {
+	address, _ := s.publicURL() // checked when the settings were read
+	return address
+}
+
 // publicURL returns PUBLIC_URL as links begin with it: without a slash at the end, and with the host in ASCII.
 func (s *Serving) publicURL() (string, error) {
 	if s.PublicURL == "" {
@@ -77,6 +83,11 @@ func (s *Serving) publicURL() (string, error) {
 		site.Host = strings.Replace(site.Host, site.Hostname(), ascii, 1)
 	}
 	return site.Scheme + "://" + site.Host, nil
+}
+
+// HTTPS reports whether browsers reach the site by https: cookies are then for https only.
+func (s *Serving) HTTPS() bool {
+	return s.TLSCertFile != "" || strings.HasPrefix(strings.ToLower(s.PublicURL), "https:")
 }
 
 // TLS reads the certificate to serve https with. It is read again when its files change. TLS returns nil if none is set.
@@ -98,14 +109,12 @@ func (s *Serving) TLS(log *slog.Logger) (*tls.Config, error) {
 
 // Feeds returns the options of the feeds.
 func (s *Settings) Feeds(log *slog.Logger) feeds.Options {
-	site, _ := s.publicURL() // checked when the settings were read
-	return feeds.Options{Name: s.SiteName, PublicURL: site, PageSize: s.PageSize, Timeout: s.RequestTimeout, Has: web.Options{Without: s.without()}.Has, Log: log}
+	return feeds.Options{Name: s.SiteName, PublicURL: s.Address(), PageSize: s.PageSize, Timeout: s.RequestTimeout, Has: web.Options{Without: s.without()}.Has, Log: log}
 }
 
 // Rendered returns the options of the pages that the server renders. api are those of the endpoint.
 func (s *Settings) Rendered(api endpoint.Options, log *slog.Logger) pages.Options {
-	site, _ := s.publicURL() // checked when the settings were read
-	return pages.Options{Site: s.Pages(), PublicURL: site, API: api, Log: log}
+	return pages.Options{Site: s.Pages(), PublicURL: s.Address(), API: api, Log: log}
 }
 
 // Pages returns the options of the site and the explorer.

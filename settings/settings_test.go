@@ -67,6 +67,23 @@ func TestInvalidSettingIsATypedError(t *testing.T) {
 	}
 }
 
+func TestCookiesAreSecureWhereverTheSiteIsServedByHTTPS(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		s    settings.Serving
+		want bool
+	}{
+		{settings.Serving{}, false},
+		{settings.Serving{PublicURL: "http://127.0.0.1:8080"}, false},
+		{settings.Serving{PublicURL: "HTTPS://news.example.org"}, true},
+		{settings.Serving{TLSCertFile: "cert.pem"}, true},
+	} {
+		if got := tt.s.HTTPS(); got != tt.want {
+			t.Errorf("PUBLIC_URL=%s TLS_CERT_FILE=%s: got %t", tt.s.PublicURL, tt.s.TLSCertFile, got)
+		}
+	}
+}
+
 func TestPublicURLBeginsLinks(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{

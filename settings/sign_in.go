@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/netip"
 	"strings"
 	"time"
@@ -23,11 +24,14 @@ type SignIn struct {
 	JWTIssuer        string         `env:"JWT_ISSUER" name:"jwt-issuer" placeholder:"TEXT" help:"Value that a token's claim iss must have. Required with keys, optional with a secret."`
 	JWTAudience      []string       `env:"JWT_AUDIENCE" name:"jwt-audience" placeholder:"TEXT" help:"Values of which a token's claim aud must contain at least one. Required with keys, optional with a secret."`
 	JWTRolesClaim    string         `env:"JWT_ROLES_CLAIM" name:"jwt-roles-claim" default:"roles" help:"Claim that lists the user's roles; dots separate nested names, as in realm_access.roles. Users with the role moderator are moderators."`
+	JWTNameClaim     string         `env:"JWT_NAME_CLAIM" name:"jwt-name-claim" default:"sub" help:"Claim that names the user of a token, for users who do not sign in on the site; dots separate nested names. Any but sub is the name that a new user gets, for ever. Tokens of OIDC_ISSUER name the user who signs in on the site."`
 	JWTLeeway        time.Duration  `env:"JWT_LEEWAY" name:"jwt-leeway" default:"30s" help:"Accepted difference between the clocks of the issuer and this server, 0 or more."`
 	JWKSRefresh      time.Duration  `env:"JWKS_REFRESH" name:"jwks-refresh" default:"5m" help:"How often the keys are loaded again, at least 1s."`
 	ProxyUserHeader  string         `env:"PROXY_USER_HEADER" placeholder:"NAME" help:"Header in which an authenticating proxy names the user, such as X-Forwarded-User."`
 	ProxyRolesHeader string         `env:"PROXY_ROLES_HEADER" placeholder:"NAME" help:"Header in which the proxy lists the user's roles, such as X-Forwarded-Groups."`
 	TrustedProxies   []netip.Prefix `env:"TRUSTED_PROXIES" placeholder:"PREFIX" help:"Addresses of the proxies, such as 10.0.0.0/8. The headers above and X-Forwarded-For are trusted only from these."`
+
+	Moderators []string `env:"MODERATORS" placeholder:"NAME" help:"Names of users who are moderators without a role, however they sign in, such as alice,bob. At an OIDC provider, let them sign in once before: until then another user may get the name."`
 
 	OIDCIssuer           string        `env:"OIDC_ISSUER" name:"oidc-issuer" placeholder:"URL" help:"OIDC provider at which users of the site sign in, such as https://login.example.org/realms/site. Needs OIDC_CLIENT_ID and PUBLIC_URL; the provider must allow PUBLIC_URL/sign-in/callback as a redirect URI. Tokens are accepted besides, if they are configured."`
 	OIDCClientID         string        `env:"OIDC_CLIENT_ID" name:"oidc-client-id" placeholder:"TEXT" help:"Name of this site at the provider."`
@@ -80,10 +84,10 @@ func (s *Settings) OIDC(ctx context.Context, log *slog.Logger) (*signin.SignIn, 
 	if s.OIDCIssuer == "" {
 		return nil, nil
 	}
-	site, _ := s.publicURL() // checked when the settings were read
 	return signin.New(ctx, signin.Options{
-		Issuer: s.OIDCIssuer, ClientID: s.OIDCClientID, ClientSecret: s.oidcClientSecret, PublicURL: site, Scopes: strings.Fields(s.OIDCScopes),
+		Issuer: s.OIDCIssuer, ClientID: s.OIDCClientID, ClientSecret: s.oidcClientSecret, PublicURL: s.Address(), Secure: s.HTTPS(), Scopes: strings.Fields(s.OIDCScopes),
 		NameClaim: s.OIDCNameClaim, RolesClaim: s.OIDCRolesClaim, Moderator: s.OIDCModeratorRole, Lifetime: s.SessionLifetime, ValidName: endpoint.ValidName, Log: log,
+		Client: func(req *http.Request) netip.Addr { return endpoint.NetworkOf(req, s.TrustedProxies) },
 		Names: map[string]string{
 			"Issuer": Name("oidc-issuer"), "ClientID": Name("oidc-client-id"), "PublicURL": Name("public-url"),
 			"NameClaim": Name("oidc-name-claim"), "Lifetime": Name("session-lifetime"),
@@ -92,10 +96,13 @@ func (s *Settings) OIDC(ctx context.Context, log *slog.Logger) (*signin.SignIn, 
 }
 
 // Verifier returns a verifier that authenticates callers as configured. It reads the files, fetches the
-// keys, and keeps loading them again until ctx ends. users is what OIDC returned.
-func (s *SignIn) Verifier(ctx context.Context, users *signin.SignIn, log *slog.Logger) (*identity.Verifier, error) {
+// keys, and keeps loading them again until ctx ends. users is what OIDC returned, names are those of the same site.
+func (s *SignIn) Verifier(ctx context.Context, users *signin.SignIn, names *signin.Names, log *slog.Logger) (*identity.Verifier, error) {
 	o := s.identityOptions()
 	o.Log = log
+	if o.Accounts != nil {
+		o.Accounts.Find = names.Find
+	}
 	if users != nil {
 		o.Sessions = users.Sessions()
 	}
@@ -117,17 +124,21 @@ func (s *SignIn) Token(user string, roles []string, lifetime time.Duration) (str
 func (s *SignIn) identityOptions() identity.Options {
 	o := identity.Options{
 		Secret: s.JWTSecret, SecretFile: s.JWTSecretFile, JWKSURL: s.JWKSURL, JWKSFile: s.JWKSFile,
-		Issuer: s.JWTIssuer, Audience: s.JWTAudience, RolesClaim: s.JWTRolesClaim,
+		Issuer: s.JWTIssuer, Audience: s.JWTAudience, RolesClaim: s.JWTRolesClaim, NameClaim: s.JWTNameClaim,
 		Leeway:      max(s.JWTLeeway, time.Nanosecond), // identity.New would replace 0 by its default
 		Refresh:     s.JWKSRefresh,
 		ProxyHeader: s.ProxyUserHeader, RolesHeader: s.ProxyRolesHeader,
+		Moderators:  s.Moderators,
 		Development: s.Development(),
 		ValidName:   endpoint.ValidName,
 		Names: map[string]string{
 			"Secret": Name("jwt-secret"), "SecretFile": Name("jwt-secret-file"), "JWKSURL": Name("jwks-url"), "JWKSFile": Name("jwks-file"),
-			"Issuer": Name("jwt-issuer"), "Audience": Name("jwt-audience"), "Leeway": Name("jwt-leeway"), "Refresh": Name("jwks-refresh"),
-			"ProxyHeader": Name("proxy-user-header"), "Sessions": Name("oidc-issuer"), "RolesHeader": Name("proxy-roles-header"), "Proxies": Name("trusted-proxies"),
+			"Issuer": Name("jwt-issuer"), "NameClaim": Name("jwt-name-claim"), "Audience": Name("jwt-audience"), "Leeway": Name("jwt-leeway"), "Refresh": Name("jwks-refresh"),
+			"ProxyHeader": Name("proxy-user-header"), "Sessions": Name("oidc-issuer"), "RolesHeader": Name("proxy-roles-header"), "Proxies": Name("trusted-proxies"), "Moderators": Name("moderators"),
 		},
+	}
+	if s.OIDCIssuer != "" || s.JWTNameClaim != "sub" {
+		o.Accounts = &identity.Accounts{Issuer: s.OIDCIssuer, NameClaim: s.OIDCNameClaim}
 	}
 	if s.ProxyUserHeader != "" {
 		o.Proxies = s.TrustedProxies

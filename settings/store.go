@@ -3,6 +3,7 @@ package settings
 import (
 	"fmt"
 	"log/slog"
+	"net"
 	"time"
 
 	"frontpage/redisrepo"
@@ -13,7 +14,7 @@ import (
 type Store struct {
 	Command string `kong:"-"` // the subcommand that runs; empty: the server
 
-	RedisURL      string        `env:"REDIS_URL" placeholder:"URL" help:"The store: redis://, rediss:// (TLS), unix://, redis+sentinel://h1,h2/master, rediss+sentinel:// (TLS), redis+cluster://h1,h2, rediss+cluster:// (TLS), spawn:///dir (a private redis-server) or memory://. If unset: a private redis-server with its data in DATA_DIR if redis-server or valkey-server is installed, otherwise memory."`
+	RedisURL      string        `env:"REDIS_URL" placeholder:"URL" help:"The store: redis://, rediss:// (TLS), unix://, redis+sentinel://h1,h2/master, rediss+sentinel:// (TLS), redis+cluster://h1,h2, rediss+cluster:// (TLS), spawn:///dir (a private redis-server) or memory://. If unset: a private redis-server with its data in DATA_DIR if redis-server or valkey-server is installed, otherwise memory, which is refused if data must be kept: DATA_DIR is not empty, sign-in, PUBLIC_URL or TLS is configured, or ADDR is not a loopback address."`
 	RedisURLFile  string        `env:"REDIS_URL_FILE" name:"redis-url-file" placeholder:"FILE" help:"File with that URL, for one with a password."`
 	RedisTimeout  time.Duration `env:"REDIS_TIMEOUT" default:"400ms" help:"Maximum wait for a reply from the store, at least 1ms."`
 	RedisAcks     *int          `env:"REDIS_ACKS" placeholder:"N" help:"Number of replicas that must have received a write before it is acknowledged, 0 to ${max_acks}. Default: 1 in a Redis Cluster, otherwise 0."`
@@ -43,13 +44,29 @@ func (s *Store) check() (err error) {
 }
 
 // StoreOptions returns the options of the store.
-func (s *Store) StoreOptions(log *slog.Logger) store.Options {
+func (s *Settings) StoreOptions(log *slog.Logger) store.Options {
 	return store.Options{
-		URL: s.url, DataDir: s.DataDir, Timeout: s.RedisTimeout, Acks: s.RedisAcks, Log: log, Command: s.Command,
+		Keep: s.inUse(), URL: s.url, DataDir: s.DataDir, Timeout: s.RedisTimeout, Acks: s.RedisAcks, Log: log, Command: s.Command,
 		TLS: store.TLS{CAFile: s.RedisCAFile, CertFile: s.RedisCertFile, KeyFile: s.RedisKeyFile},
 		Names: map[string]string{
 			"URL": Name(secretFlag(s.RedisURLFile, "redis-url")), "DataDir": Name("data-dir"), "Acks": Name("redis-acks"),
 			"CAFile": Name("redis-ca-file"), "CertFile": Name("redis-cert-file"), "KeyFile": Name("redis-key-file"),
 		},
 	}
+}
+
+// inUse returns why other users than the one who started the server may use the site; empty: nothing says so.
+func (s *Settings) inUse() string {
+	address, err := net.ResolveTCPAddr("tcp", s.Addr)
+	switch {
+	case !s.Development():
+		return "sign-in is configured"
+	case s.PublicURL != "":
+		return Variable("public-url") + " is set"
+	case s.TLSCertFile != "":
+		return Variable("tls-cert-file") + " is set"
+	case err != nil || !address.IP.IsLoopback():
+		return Variable("addr") + " is not a loopback address"
+	}
+	return ""
 }

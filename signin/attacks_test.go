@@ -46,8 +46,8 @@ func TestStateOfAnotherSignInIsRefused(t *testing.T) {
 	// The code of another sign-in of the same browser needs another verifier.
 	other := b.begin(s, "bob", "/")
 	b.refuses(s, "the code of another sign-in", with(callback, "code", other.Query().Get("code")), 400)
-	b.refuses(s, "another issuer", with(callback, "iss", "https://evil.example"), 403)
-	b.refuses(s, "an error", with(callback, "error", "access_denied<script>"), 403)
+	b.refuses(s, "another issuer", with(b.begin(s, "alice", "/"), "iss", "https://evil.example"), 403)
+	b.refuses(s, "an error", with(b.begin(s, "alice", "/"), "error", "access_denied<script>"), 403)
 	if text := s.log.String(); strings.Contains(text, "script") || !strings.Contains(text, "an unknown error") {
 		t.Errorf("the log has what anyone can send: %s", text)
 	}
@@ -95,7 +95,31 @@ func TestIDTokenOfAnotherSignInIsRefused(t *testing.T) {
 		b := newBrowser(t)
 		callback := b.begin(s, "alice", "/")
 		i.control("id-token", token)
+		s.ahead.Add(int64(5 * time.Second)) // after which the keys may be read again
 		b.refuses(s, name, callback, 403)
+	}
+}
+
+func TestIDTokenOfAnotherClientIsRefused(t *testing.T) {
+	t.Parallel()
+	s, i := start(t)
+	for claims, name := range map[string]string{
+		`{"azp":"other","aud":["other","frontpage"]}`: "",
+		`{"azp":"other"}`:                                 "",
+		`{"azp":null,"aud":["other","frontpage"]}`:        "",
+		`{"azp":["frontpage"]}`:                           "",
+		`{"azp":"frontpage","aud":["other","frontpage"]}`: "alice",
+		`{"azp":null}`:                                    "alice",
+	} {
+		b := newBrowser(t)
+		callback := b.begin(s, "alice", "/")
+		i.control("claims", claims)
+		if name == "" {
+			b.refuses(s, claims, callback, 403)
+			continue
+		}
+		b.visit(callback.String(), "/")
+		b.want(s, name)
 	}
 }
 
@@ -107,7 +131,7 @@ func TestIDTokenExpires(t *testing.T) {
 	b := newBrowser(t)
 	s.ahead.Store(int64(3 * time.Hour))
 	b.refuses(s, "an old ID token", b.begin(s, "alice", "/"), 403)
-	if !strings.Contains(s.log.String(), "token is expired") {
+	if !strings.Contains(s.log.String(), "the ID token is expired") {
 		t.Errorf("the log has %s", s.log)
 	}
 }
@@ -120,11 +144,13 @@ func TestKeysOfTheProviderRotate(t *testing.T) {
 	before := i.idToken("frontpage", "eve")
 	i.control("rotate", "")
 	b = newBrowser(t)
+	s.ahead.Add(int64(5 * time.Second))
 	b.signIn(s, "bob", "/") // whose token has a key that the site has not seen
 	b.want(s, "bob")
 	b = newBrowser(t)
 	callback := b.begin(s, "alice", "/")
 	i.control("id-token", before)
+	s.ahead.Add(int64(5 * time.Second))
 	b.refuses(s, "a key that is published no longer", callback, 403)
 }
 

@@ -6,7 +6,9 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 
 	"frontpage/identity"
 )
@@ -15,10 +17,14 @@ const (
 	secretBytes = 32
 	flowSeconds = 60 * 60 // for which a browser keeps its secret, since the last sign-in began
 	maxReturn   = 500     // bytes of the path to come back to
+
+	flowTime  = flowSeconds * time.Second // in which a sign-in has to end
+	flowAhead = time.Minute               // by which the clock of another process may be ahead
 )
 
-// flow is one sign-in. All of it but its random id and the path to come back to is derived from a secret, which only
-// the browser has: so the server keeps nothing, and a browser may have begun several.
+// flow is one sign-in. All of it but its id, which is the time and a random text, and the path to come back to is derived
+// from a secret, which only the browser has: so the server keeps nothing until it ends, and a browser may have begun
+// several.
 type flow struct {
 	state    string // proves at the end that this browser began it
 	nonce    string // proves that the ID token is for it
@@ -27,12 +33,20 @@ type flow struct {
 }
 
 // begin returns a new flow.
-func begin(secret []byte, to string) flow { return derive(secret, text(random(16)), to) }
+func begin(secret []byte, to string, now time.Time) flow {
+	return derive(secret, strconv.FormatInt(now.Unix(), 36)+"-"+text(random(16)), to)
+}
 
-// resume returns the flow of a state, if the browser with the secret began it.
-func resume(secret []byte, state string) (flow, bool) {
+// resume returns the flow of a state, if the browser with the secret began it at most an hour ago. A browser without a
+// secret began none.
+func resume(secret []byte, state string, now time.Time) (flow, bool) {
 	parts := strings.Split(state, ".")
-	if len(parts) != 3 {
+	if len(parts) != 3 || len(secret) == 0 {
+		return flow{}, false
+	}
+	began, _, _ := strings.Cut(parts[0], "-")
+	seconds, err := strconv.ParseInt(began, 36, 64)
+	if age := now.Sub(time.Unix(seconds, 0)); err != nil || age > flowTime || age < -flowAhead {
 		return flow{}, false
 	}
 	to, err := base64.RawURLEncoding.DecodeString(parts[1])

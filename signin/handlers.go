@@ -6,6 +6,9 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
@@ -29,7 +32,7 @@ func (s *SignIn) start(w http.ResponseWriter, req *http.Request) {
 		secret = random(secretBytes)
 	}
 	s.keepFlowSecret(w, secret)
-	f := begin(secret, to)
+	f := begin(secret, to, s.o.Now())
 	private(w.Header())
 	http.Redirect(w, req, p.AuthCodeURL(f.state, oidc.Nonce(f.nonce), oauth2.S256ChallengeOption(f.verifier)), http.StatusFound)
 }
@@ -37,16 +40,23 @@ func (s *SignIn) start(w http.ResponseWriter, req *http.Request) {
 // finish signs in a user whom the provider has sent back.
 func (s *SignIn) finish(w http.ResponseWriter, req *http.Request) {
 	query := req.URL.Query()
-	f, ours := resume(s.flowSecret(req), query.Get("state"))
+	f, ours := resume(s.flowSecret(req), query.Get("state"), s.o.Now())
 	if !ours {
 		s.Counts.signIn(Refused)
 		again(w, http.StatusBadRequest, "This sign-in was not begun in this browser, or more than an hour ago.", "/")
 		return
 	}
-	v, failed := s.accept(req.Context(), query, f)
+	failed := s.admit(req, f)
+	var v session
+	if failed == nil {
+		v, failed = s.accept(req.Context(), query, f)
+	}
 	if failed != nil {
 		s.Counts.signIn(failed.outcome)
-		s.o.Log.WarnContext(req.Context(), "a user was not signed in", "outcome", failed.outcome, "err", brief(failed.cause))
+		s.o.Log.WarnContext(req.Context(), "a user was not signed in", "outcome", failed.outcome, "err", failed.cause)
+		if failed.wait > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(seconds(failed.wait)))
+		}
 		again(w, failed.status, failed.text, f.to)
 		return
 	}
@@ -73,11 +83,17 @@ type failure struct {
 	outcome Outcome
 	status  int
 	text    string // for the user
-	cause   error  // for the log
+	cause   error  // for the log: neither a name nor a part of what the provider answered
+	wait    time.Duration
 }
 
 func refused(text string, cause error) *failure {
-	return &failure{Refused, http.StatusForbidden, text, cause}
+	return &failure{outcome: Refused, status: http.StatusForbidden, text: text, cause: cause}
+}
+
+// unstored is the failure of a sign-in without the store.
+func unstored(cause error) *failure {
+	return &failure{outcome: Failed, status: http.StatusServiceUnavailable, text: storeAway, cause: cause}
 }
 
 // accept turns what the provider has sent the user back with into a session.
@@ -87,9 +103,6 @@ func (s *SignIn) accept(ctx context.Context, query url.Values, f flow) (session,
 	}
 	if issuer := query.Get("iss"); issuer != "" && issuer != s.o.Issuer {
 		return session{}, refused("Another sign-in service has answered.", errors.New("the answer names another issuer"))
-	}
-	if s.repo.Load() == nil {
-		return session{}, &failure{Failed, http.StatusServiceUnavailable, storeAway, errNotReady}
 	}
 	p, err := s.providers.get(ctx)
 	if err != nil {
@@ -101,11 +114,16 @@ func (s *SignIn) accept(ctx context.Context, query url.Values, f flow) (session,
 		return session{}, unanswered(err)
 	}
 	raw, _ := tokens.Extra("id_token").(string)
-	id, err := p.ids.Verify(ctx, raw)
+	id, err := s.verify(ctx, p, raw)
 	if err == nil && subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(f.nonce)) != 1 {
-		err = errors.New("the nonce is that of another sign-in")
+		err = &tokenError{text: "has the nonce of another sign-in"}
 	}
-	if err != nil {
+	var invalid *tokenError
+	switch {
+	case errors.As(err, &invalid) && invalid.away:
+		return session{}, &failure{outcome: ProviderAway, status: http.StatusServiceUnavailable,
+			text: "What the sign-in service says about you cannot be checked now. Try again in a few seconds.", cause: err}
+	case err != nil:
 		return session{}, refused("What the sign-in service says about you is not valid.", err)
 	}
 	u, err := s.user(ctx, p, id, tokens)
@@ -118,9 +136,8 @@ func (s *SignIn) accept(ctx context.Context, query url.Values, f flow) (session,
 // sessionOf returns the session of a user, who gets a name of this site.
 func (s *SignIn) sessionOf(ctx context.Context, u user, tokens *oauth2.Token, idToken string) (session, *failure) {
 	wanted := u.name(s.o.NameClaim)
-	if err := s.o.ValidName(wanted); wanted == "" || err != nil {
-		return session{}, refused("Your account at the sign-in service has no name that can be used here. Choose one there: 1 to 64 characters.",
-			errors.New("the claim "+s.o.NameClaim+" is not a user name"))
+	if s.o.ValidName(wanted) != nil {
+		wanted = "" // which is enough for an account that has a name here
 	}
 	v := session{
 		Account: account(s.o.Issuer, u.subject), IDToken: idToken, Refresh: tokens.RefreshToken,
@@ -130,10 +147,14 @@ func (s *SignIn) sessionOf(ctx context.Context, u user, tokens *oauth2.Token, id
 	name, err := s.repo.Load().AccountName(ctx, v.Account, wanted)
 	var full redisrepo.Refusal
 	switch {
+	case errors.As(err, &full) && wanted == "":
+		return v, refused("Your account at the sign-in service has no name that can be used here. Choose one there: 1 to 64 characters.",
+			errors.New("the claim "+s.o.NameClaim+" is not a user name"))
 	case errors.As(err, &full):
-		return v, refused("Your account at the sign-in service has a name that too many users have. Choose another one there.", err)
+		return v, refused("Your account at the sign-in service has a name that too many users have. Choose another one there.",
+			errors.New("too many accounts want one name"))
 	case err != nil:
-		return v, &failure{Failed, http.StatusServiceUnavailable, storeAway, err}
+		return v, unstored(err)
 	}
 	v.Name = string(name)
 	return v, nil
@@ -142,18 +163,30 @@ func (s *SignIn) sessionOf(ctx context.Context, u user, tokens *oauth2.Token, id
 // account identifies a user: a provider gives no subject twice.
 func account(issuer, subject string) string { return issuer + "\n" + subject }
 
+// subjectOf returns the subject of an account.
+func subjectOf(account string) string {
+	_, subject, _ := strings.Cut(account, "\n")
+	return subject
+}
+
 // unanswered says why the provider gave no tokens.
 func unanswered(err error) *failure {
 	var refusal *oauth2.RetrieveError
 	switch {
 	case !errors.As(err, &refusal) || refusal.Response.StatusCode >= http.StatusInternalServerError:
-		return &failure{ProviderAway, http.StatusServiceUnavailable, "The sign-in service does not answer. The site can be read meanwhile.", err}
+		return &failure{outcome: ProviderAway, status: http.StatusServiceUnavailable,
+			text: "The sign-in service does not answer. The site can be read meanwhile.", cause: reason(err)}
 	case refusal.ErrorCode == "invalid_grant":
-		return &failure{Refused, http.StatusBadRequest, "This sign-in has been used already, or took too long.", errors.New("invalid_grant")}
+		return usedUp("invalid_grant")
 	}
 	// The rest of the answer may have secrets.
-	return &failure{Failed, http.StatusBadGateway, "The operator of this site has to look at its settings for the sign-in service.",
-		errors.New("the provider refuses the client: " + printable(refusal.ErrorCode))}
+	return &failure{outcome: Failed, status: http.StatusBadGateway, text: "The operator of this site has to look at its settings for the sign-in service.",
+		cause: errors.New("the provider refuses the client: " + printable(refusal.ErrorCode))}
+}
+
+// usedUp is the failure of a sign-in that has ended before.
+func usedUp(cause string) *failure {
+	return &failure{outcome: Refused, status: http.StatusBadRequest, text: "This sign-in has been used already, or took too long.", cause: errors.New(cause)}
 }
 
 // printable returns a code of the provider for the log: anyone can send any text in its place.
@@ -169,6 +202,7 @@ func printable(code string) string {
 // out ends the session of a user, here and at the provider.
 func (s *SignIn) out(w http.ResponseWriter, req *http.Request) {
 	private(w.Header())
+	w.Header().Set("Clear-Site-Data", `"cache"`) // or the browser's Back shows pages of the user
 	sessions := s.Sessions()
 	cookie, err := req.Cookie(sessions.Cookie)
 	if err != nil {

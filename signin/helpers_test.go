@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"os"
 	"os/exec"
@@ -128,6 +129,7 @@ func serve(t *testing.T, client redis.UniversalClient, i *issuer, change ...func
 	o := signin.Options{
 		Issuer: i.url, ClientID: "frontpage", ClientSecret: clientSecret, PublicURL: front.URL, Scopes: []string{"profile", "offline_access"},
 		NameClaim: "preferred_username", RolesClaim: "roles", Moderator: "moderator", Lifetime: 24 * time.Hour, ValidName: endpoint.ValidName,
+		Client:  func(req *http.Request) netip.Addr { return endpoint.NetworkOf(req, nil) },
 		Recheck: 50 * time.Millisecond, Log: slog.New(slog.NewTextHandler(s.log, nil)),
 		Now: func() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) },
 	}

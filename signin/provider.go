@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -55,8 +54,8 @@ func (p *providers) get(ctx context.Context) (*provider, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discoveryTimeout) // others wait for it, too
 	defer cancel()
-	if p.found, p.failed = p.open(ctx); p.failed != nil && !errors.As(p.failed, new(*mismatchError)) {
-		p.failed = brief(p.failed)
+	if p.found, p.failed = p.open(ctx); p.failed != nil {
+		p.failed = reason(p.failed)
 	}
 	p.retryAt = time.Now().Add(discoveryPause)
 	return p.found, p.failed
@@ -64,16 +63,7 @@ func (p *providers) get(ctx context.Context) (*provider, error) {
 
 // client returns a context with the client for requests to the provider.
 func (s *SignIn) client(ctx context.Context) context.Context {
-	return oidc.ClientContext(ctx, &http.Client{Transport: s.o.Transport, Timeout: requestTimeout})
-}
-
-// brief returns an error for the log: some have the whole page that a server answered with.
-func brief(err error) error {
-	const longest = 300 // bytes
-	if text := err.Error(); len(text) > longest {
-		return errors.New(strings.ToValidUTF8(text[:longest], "") + "...")
-	}
-	return err
+	return oidc.ClientContext(ctx, &http.Client{Transport: s.transport, Timeout: requestTimeout})
 }
 
 // discover reads what the provider says about itself.
@@ -84,6 +74,7 @@ func (s *SignIn) discover(ctx context.Context) (*provider, error) {
 	}
 	var metadata struct {
 		EndSession string `json:"end_session_endpoint"`
+		Keys       string `json:"jwks_uri"`
 	}
 	if err := found.Claims(&metadata); err != nil {
 		return nil, fmt.Errorf("what the provider says about itself: %w", err)
@@ -91,6 +82,7 @@ func (s *SignIn) discover(ctx context.Context) (*provider, error) {
 	if found.Endpoint().AuthURL == "" || found.Endpoint().TokenURL == "" {
 		return nil, errors.New("the provider names no authorization_endpoint or no token_endpoint")
 	}
+	s.transport.limit(metadata.Keys)
 	p := &provider{
 		Provider: found, endSession: metadata.EndSession,
 		ids: found.Verifier(&oidc.Config{ClientID: s.o.ClientID, Now: s.o.Now}),
@@ -103,6 +95,24 @@ func (s *SignIn) discover(ctx context.Context) (*provider, error) {
 		p.Config.Endpoint.AuthStyle = oauth2.AuthStyleInParams
 	}
 	return p, nil
+}
+
+// verify returns an ID token that the provider made for this site. The error is a *tokenError.
+func (s *SignIn) verify(ctx context.Context, p *provider, raw string) (*oidc.IDToken, error) {
+	id, err := p.ids.Verify(ctx, raw)
+	if err != nil {
+		return nil, invalidToken(err)
+	}
+	var claims map[string]any
+	if err := id.Claims(&claims); err != nil {
+		return nil, invalidToken(err)
+	}
+	// OpenID Connect Core 3.1.3.7, steps 4 and 5. go-oidc leaves them out.
+	party, found := claims["azp"]
+	if found && party != s.o.ClientID || !found && len(id.Audience) > 1 {
+		return nil, &tokenError{text: "was issued to another client"}
+	}
+	return id, nil
 }
 
 // user is what the provider says about a user.
@@ -131,21 +141,26 @@ func (s *SignIn) user(ctx context.Context, p *provider, id *oidc.IDToken, tokens
 	if complete || p.UserInfoEndpoint() == "" {
 		return u, nil
 	}
-	info, err := p.UserInfo(ctx, oauth2.StaticTokenSource(tokens))
-	if err != nil {
-		return u, fmt.Errorf("the user's claims: %w", err)
-	}
-	if info.Subject != id.Subject {
-		return u, errors.New("the user's claims are those of another user")
-	}
-	var more map[string]any
-	if err := info.Claims(&more); err != nil {
-		return u, fmt.Errorf("the user's claims: %w", err)
-	}
+	more, err := s.userInfo(ctx, p, id.Subject, tokens)
 	for name, value := range more {
 		if _, found := u.claims[name]; !found {
 			u.claims[name] = value
 		}
 	}
-	return u, nil
+	return u, err
+}
+
+// userInfo returns the claims of a subject that the provider's UserInfo endpoint has.
+func (s *SignIn) userInfo(ctx context.Context, p *provider, subject string, tokens *oauth2.Token) (claims map[string]any, err error) {
+	info, err := p.UserInfo(ctx, oauth2.StaticTokenSource(tokens))
+	if err != nil {
+		return nil, fmt.Errorf("the user's claims: %w", err)
+	}
+	if info.Subject != subject {
+		return nil, errOtherUser
+	}
+	if err := info.Claims(&claims); err != nil {
+		return nil, fmt.Errorf("the user's claims: %w", err)
+	}
+	return claims, nil
 }

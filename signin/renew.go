@@ -49,12 +49,12 @@ func (s *SignIn) renewSoon(ctx context.Context, id string, v session) {
 		}
 		if err := s.renew(ctx, id, v); err != nil {
 			s.Counts.renewal(RenewalFailed)
-			s.o.Log.WarnContext(ctx, "a session was not renewed: it goes on until it ends", "err", brief(err))
+			s.o.Log.WarnContext(ctx, "a session was not renewed: it goes on until it ends", "err", err)
 		}
 	}()
 }
 
-// renew renews a session, or ends it if the provider says so.
+// renew renews a session, or ends it if the provider says so. The error is one for the log.
 func (s *SignIn) renew(ctx context.Context, id string, v session) error {
 	p, err := s.providers.get(ctx)
 	if err != nil {
@@ -66,43 +66,54 @@ func (s *SignIn) renew(ctx context.Context, id string, v session) error {
 		return s.end(ctx, id)
 	}
 	if err != nil {
-		return err
+		return reason(err)
 	}
-	if v, err = s.renewed(ctx, p, v, tokens); err != nil {
-		return err
-	}
+	v, failed := s.renewed(s.client(ctx), p, v, tokens)
 	digest, key := sessionKeys(id)
 	_, err = s.repo.Load().ReplaceSession(ctx, digest, seal(key, v), s.o.Lifetime)
-	if err == nil {
+	if err == nil && failed == nil {
 		s.Counts.renewal(Renewed)
 	}
-	return err
+	return errors.Join(failed, err)
 }
 
-// renewed returns a session with new tokens, and with the roles that the user has now if the provider says so.
+// renewed returns a session with new tokens, and with the roles that the user has now. If these cannot be read, the user
+// is no moderator until they can: the session is due again at once. The session that is returned with an error has the new
+// refresh token, because the old one may not work any more.
 func (s *SignIn) renewed(ctx context.Context, p *provider, v session, tokens *oauth2.Token) (session, error) {
-	v.Renew, v.Until = s.renewAt(tokens), s.o.Now().Add(s.o.Lifetime)
 	if tokens.RefreshToken != "" {
 		v.Refresh = tokens.RefreshToken
 	}
 	raw, _ := tokens.Extra("id_token").(string)
-	if raw == "" {
-		return v, nil
-	}
-	id, err := p.ids.Verify(s.client(ctx), raw)
+	u, err := s.userNow(ctx, p, v, raw, tokens)
+	v.Moderator = err == nil && s.isModerator(u)
 	if err != nil {
-		return v, err
+		return v, reason(err)
 	}
-	if account(id.Issuer, id.Subject) != v.Account {
-		return v, errors.New("the provider renewed the session with another user")
+	v.Renew, v.Until = s.renewAt(tokens), s.o.Now().Add(s.o.Lifetime)
+	if raw != "" {
+		v.IDToken = raw
 	}
-	u, err := s.user(s.client(ctx), p, id, tokens)
-	if err != nil {
-		return v, err
-	}
-	v.IDToken = raw
-	v.Moderator = s.isModerator(u)
 	return v, nil
+}
+
+// userNow returns the user of a session as the provider describes it when it renews the session: by an ID token, which it
+// may leave out (OpenID Connect Core 12.2), or else by the UserInfo endpoint. Without both there are no claims.
+func (s *SignIn) userNow(ctx context.Context, p *provider, v session, raw string, tokens *oauth2.Token) (u user, err error) {
+	if raw == "" {
+		if u.subject = subjectOf(v.Account); s.o.RolesClaim != "" && p.UserInfoEndpoint() != "" {
+			u.claims, err = s.userInfo(ctx, p, u.subject, tokens)
+		}
+		return u, err
+	}
+	id, err := s.verify(ctx, p, raw)
+	if err != nil {
+		return u, err
+	}
+	if id.Subject != subjectOf(v.Account) {
+		return u, errOtherUser
+	}
+	return s.user(ctx, p, id, tokens)
 }
 
 // endedAtProvider reports whether the provider says that a grant is not valid any more.

@@ -53,6 +53,43 @@ func TestSessionIsRenewed(t *testing.T) {
 	b.want(s, "") // the cookie was cleared
 }
 
+func TestDemotedModeratorIsOneNoLongerAfterARenewal(t *testing.T) {
+	t.Parallel()
+	for _, without := range []string{"false", "true"} { // an ID token in the renewal
+		leaky := &answers{}
+		s, i := start(t, func(o *signin.Options) { o.Transport = leaky })
+		i.control("without-id-token", without)
+		b := newBrowser(t)
+		b.signIn(s, "alice+moderator", "/")
+		moderates := func(want bool) {
+			t.Helper()
+			got := b.ask(s, `{ moderationLog { nodes { by } } }`)
+			if strings.Contains(got, "FORBIDDEN") == want {
+				t.Errorf("without an ID token: %s: got %s", without, got)
+			}
+		}
+		step := func(outcome signin.Outcome, n int64) {
+			t.Helper()
+			s.ahead.Add(int64(10 * time.Minute))
+			s.unlock()
+			b.want(s, "alice")
+			s.renewals(outcome, n)
+		}
+		step(signin.Renewed, 1)
+		moderates(true)
+		leaky.set("/userinfo", "away", 500) // which of them are moderators is not known
+		step(signin.RenewalFailed, 1)
+		moderates(false)
+		leaky.set("", "", 0)
+		step(signin.Renewed, 2)
+		moderates(true)
+		i.control("roles", "sub-alice+moderator ")
+		moderates(true)
+		step(signin.Renewed, 3)
+		moderates(false)
+	}
+}
+
 // unlock lets the next renewal begin, which otherwise waits for a minute since the last one.
 func (s *server) unlock() {
 	s.T.Helper()

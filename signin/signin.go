@@ -32,18 +32,21 @@ const (
 	outPath      = "/sign-out"
 )
 
-// Options say how users sign in. Issuer, ClientID, PublicURL, NameClaim and ValidName are required.
+// Options say how users sign in. Issuer, ClientID, PublicURL, NameClaim, Client and ValidName are required.
 type Options struct {
 	Issuer       string   // URL of the provider
 	ClientID     string   // of this site at the provider
 	ClientSecret string   // empty for a public client, whose only proof is PKCE
 	PublicURL    string   // origin of the site's pages, to which the provider sends users back
+	Secure       bool     // browsers use the site by https, as PublicURL may say, too: cookies are for https only
 	Scopes       []string // in addition to openid
 	NameClaim    string   // with the name that a user gets here, if no other one has it; nested names by dots
 	RolesClaim   string   // as in identity.Options; empty: there are no moderators
 	Moderator    string   // the role of moderators
 	Lifetime     time.Duration
 
+	// Client returns what counts as one client, such as the address of a request. It is required.
+	Client func(*http.Request) netip.Addr
 	// ValidName is as in identity.Options.
 	ValidName func(string) error
 	// Recheck is how long a stream goes on before its session is read again. 0 means 30 s.
@@ -61,7 +64,7 @@ type Options struct {
 // SignIn signs users in. Its methods are safe for concurrent use.
 type SignIn struct {
 	o          Options
-	secure     bool // the site is served by https
+	transport  *transport
 	providers  providers
 	repo       atomic.Pointer[redisrepo.Repo] // nil until Use
 	protection *http.CrossOriginProtection
@@ -82,12 +85,12 @@ func New(ctx context.Context, o Options) (*SignIn, error) {
 	if o.Transport == nil {
 		o.Transport = http.DefaultTransport
 	}
+	o.Secure = o.Secure || strings.HasPrefix(o.PublicURL, "https:")
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
 	s := &SignIn{
-		o: o, secure: strings.HasPrefix(o.PublicURL, "https:"),
-		protection: http.NewCrossOriginProtection(), renewals: make(chan struct{}, maxRenewals),
+		o: o, transport: &transport{RoundTripper: o.Transport, now: o.Now}, protection: http.NewCrossOriginProtection(), renewals: make(chan struct{}, maxRenewals),
 	}
 	if err := s.protection.AddTrustedOrigin(o.PublicURL); err != nil {
 		return nil, fmt.Errorf("%s: %w", o.name("PublicURL"), err)
@@ -125,7 +128,7 @@ func (s *SignIn) Sessions() *identity.Sessions {
 	return &identity.Sessions{Cookie: s.cookieName("session"), Origin: s.o.PublicURL, Find: s.find}
 }
 
-func (s *SignIn) cookieName(purpose string) string { return identity.CookieName(purpose, s.secure) }
+func (s *SignIn) cookieName(purpose string) string { return identity.CookieName(purpose, s.o.Secure) }
 
 func (o Options) name(field string) string { return cmp.Or(o.Names[field], field) }
 
@@ -149,8 +152,8 @@ func (o Options) validate() error {
 	if o.Lifetime < time.Minute {
 		return fmt.Errorf("%s: %v is below 1m", o.name("Lifetime"), o.Lifetime)
 	}
-	if o.ValidName == nil {
-		return errors.New("ValidName is missing")
+	if o.ValidName == nil || o.Client == nil {
+		return errors.New("ValidName or Client is missing")
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
@@ -94,6 +95,15 @@ func TestCookiesOfASiteByHTTPS(t *testing.T) {
 	}
 }
 
+func TestCookiesOfASiteWithItsOwnCertificateAreSecure(t *testing.T) {
+	t.Parallel()
+	s, _ := start(t, func(o *signin.Options) { o.Secure = true })
+	res, _ := newBrowser(t).visit(s.url+signin.Path, "/auth")
+	if got := res.Header.Get("Set-Cookie"); !strings.HasPrefix(got, "__Host-frontpage-flow=") || !strings.Contains(got, "; Secure;") {
+		t.Errorf("got the cookie %s", got)
+	}
+}
+
 func TestSignInReturnsToPagesOfThisSiteOnly(t *testing.T) {
 	t.Parallel()
 	s, _ := start(t)
@@ -139,7 +149,7 @@ func TestWrongSettingsAreErrors(t *testing.T) {
 	t.Cleanup(other.Close)
 	valid := signin.Options{
 		Issuer: other.URL, ClientID: "x", PublicURL: "https://news.example.org", NameClaim: "sub", Lifetime: time.Hour,
-		ValidName: endpoint.ValidName, Names: map[string]string{"Issuer": "OIDC_ISSUER", "PublicURL": "PUBLIC_URL"},
+		ValidName: endpoint.ValidName, Client: func(*http.Request) netip.Addr { return netip.Addr{} }, Names: map[string]string{"Issuer": "OIDC_ISSUER", "PublicURL": "PUBLIC_URL"},
 	}
 	for want, change := range map[string]func(*signin.Options){
 		"OIDC_ISSUER: oidc: issuer URL provided to client":                 func(*signin.Options) {},
@@ -150,7 +160,7 @@ func TestWrongSettingsAreErrors(t *testing.T) {
 		"PUBLIC_URL must begin with https://":                              func(o *signin.Options) { o.PublicURL = "http://news.example.org" },
 		"OIDC_ISSUER must be an address without user, parameters and frag": func(o *signin.Options) { o.Issuer += "?x=y" },
 		"Lifetime: 1s is below 1m":                                         func(o *signin.Options) { o.Lifetime = time.Second },
-		"ValidName is missing":                                             func(o *signin.Options) { o.ValidName = nil },
+		"ValidName or Client is missing":                                   func(o *signin.Options) { o.ValidName = nil },
 	} {
 		o := valid
 		change(&o)
@@ -209,6 +219,9 @@ func TestSignOut(t *testing.T) {
 	b.visit(s.url+"/sign-out", "") // a link
 	b.want(s, "alice")
 	res, body := post("Sec-Fetch-Site", "same-origin")
+	if got := res.Header.Get("Clear-Site-Data"); got != `"cache"` {
+		t.Errorf("got Clear-Site-Data: %s", got)
+	}
 	if res.StatusCode != 200 || b.cookie(s, "frontpage-session") != "" {
 		t.Fatalf("got %d %s, and the cookie %q", res.StatusCode, body, b.cookie(s, "frontpage-session"))
 	}
@@ -241,7 +254,7 @@ func TestSeveralProcesses(t *testing.T) {
 	b.visit(two.url+callback.RequestURI(), "/new") // a load balancer chose the other process
 	b.want(one, "alice")
 	b.want(two, "alice")
-	stream := two.Stream(`subscription { articlePosted { title } }`, "Cookie", "frontpage-session="+b.cookie(one, "frontpage-session"))
+	stream := two.Stream(`subscription { articlePosted { node { title } } }`, "Cookie", "frontpage-session="+b.cookie(one, "frontpage-session"))
 	stream.Comment()
 	b.do(sitetest.Must(http.NewRequest(http.MethodPost, one.url+"/sign-out", nil)), "")
 	b.want(two, "")

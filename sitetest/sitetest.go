@@ -305,7 +305,7 @@ func (c *Trips) add(ctx context.Context, commands ...redis.Cmder) {
 	if ctx.Value(listenKey{}) == nil {
 		names = &c.commands
 		c.count++
-	} else if len(commands) == 2 && fmt.Sprint(commands[0].Args(), commands[1].Args()) == "[hget meta: epoch] [get article:]" {
+	} else if fmt.Sprint(commands[0].Args()) == "[hget meta: epoch]" { // of each second
 		return
 	}
 	for _, command := range commands {

@@ -156,7 +156,7 @@ func (c *child) serve(ctx context.Context) error {
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = stopWithin
 	c.replied.Store(false)
-	if err = cmd.Start(); err == nil {
+	if err = startPrivate(cmd); err == nil {
 		var watching sync.WaitGroup
 		watching.Go(func() { end(c.watch(ctx)) })
 		err = cmd.Wait()

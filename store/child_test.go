@@ -4,7 +4,9 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -115,6 +117,77 @@ func TestChildKeepsDataAfterClose(t *testing.T) {
 	}
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("mode of the data directory = %v, %v; want rwx for its owner only", info.Mode(), err)
+	}
+}
+
+func TestDataDirectoryAndItsFilesArePrivate(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	for _, how := range []string{"with a directory that existed", "and again, with files that existed", "and with a private directory"} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if how == "with a directory that existed" {
+			if err := os.Chmod(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s, err := store.Open(t.Context(), store.Options{DataDir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		set(t, s, "key", how)
+		if err := s.Client.BgRewriteAOF(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		files := 0
+		err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+			info, gone := os.Lstat(path)
+			if gone == nil && info.Mode().Perm()&0o077 != 0 {
+				t.Errorf("%s: %s has mode %v, want no right of other users", how, path, info.Mode())
+			}
+			files++
+			return nil
+		})
+		if err := errors.Join(err, s.Close()); err != nil || files < 5 {
+			t.Fatalf("%s: %d files, %v", how, files, err)
+		}
+		if err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+			if how[0] == 'w' || path != dir {
+				err = os.Chmod(path, 0o755)
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestSharedDirectoryIsNoDataDirectory(t *testing.T) {
+	t.Parallel()
+	dir, linked := t.TempDir(), t.TempDir()
+	for _, path := range []string{filepath.Join(dir, "letter.txt"), filepath.Join(linked, "letter.txt")} {
+		if err := errors.Join(os.WriteFile(path, nil, 0o644), os.Chmod(path, 0o644)); err != nil { // the start of a child changes the umask
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Symlink(linked, filepath.Join(dir, "appendonlydir"))); err != nil {
+		t.Fatal(err)
+	}
+	text := openError(t, store.Options{DataDir: dir})
+	for _, part := range []string{dir, "letter.txt", "chmod 700", "DATA_DIR"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("error = %q, want %q in it", text, part)
+		}
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	set(t, open(t, store.Options{DataDir: dir}), "key", "value")
+	for _, path := range []string{filepath.Join(dir, "letter.txt"), filepath.Join(linked, "letter.txt")} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o644 {
+			t.Errorf("%s: %v, %v, want what is not from Frontpage as it was", path, info.Mode(), err)
+		}
 	}
 }
 

@@ -19,7 +19,7 @@ const (
 	joinedName = "joined" // locked by each command that uses the server of another process
 )
 
-// openFolder creates and opens the data directory, and checks that clients can reach a socket in it.
+// openFolder creates and opens the data directory, makes it private, and checks that clients can reach a socket in it.
 func (c *child) openFolder(o Options) (err error) {
 	if o.DataDir == "" {
 		return fmt.Errorf("%s is not set", o.name("DataDir"))
@@ -32,6 +32,9 @@ func (c *child) openFolder(o Options) (err error) {
 	}
 	if c.folder, err = os.Open(c.dir); err != nil {
 		return err
+	}
+	if err := c.makePrivate(o); err != nil {
+		return errors.Join(err, c.folder.Close())
 	}
 	c.uid, c.gid = foreignOwner(c.folder)
 	if c.socket = filepath.Join(shortPath(c.folder), socketName); len(c.socket) > maxSocketPath {

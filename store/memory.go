@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"sync"
 	"time"
 
@@ -15,6 +16,27 @@ import (
 // memoryTimeout is the shortest timeout of the store in memory. It runs in this process: on a busy machine a reply is
 // late, but never lost.
 const memoryTimeout = 5 * time.Second
+
+// mayForget returns an error unless memory will do as a store that was not asked for.
+func (o Options) mayForget() error {
+	reason := o.Keep
+	files, err := os.ReadDir(o.Directory())
+	switch {
+	case len(files) > 0:
+		reason = fmt.Sprintf("the data directory %s is not empty", o.Directory())
+	case err != nil && !errors.Is(err, os.ErrNotExist) && o.Directory() != "":
+		return fmt.Errorf("%s: %w", o.name("DataDir"), err)
+	}
+	if reason == "" {
+		return nil
+	}
+	missing := "no redis-server or valkey-server is on PATH"
+	if !canRunChild {
+		missing = "this system cannot run a private redis-server"
+	}
+	return fmt.Errorf("%s, so the site would be in memory, empty now and lost at the end, but %s: install one (apt install redis-server), set %s to a running Redis, "+
+		"or set it to memory:// if the data may be lost", missing, reason, o.name("URL"))
+}
 
 func openMemory(ctx context.Context, o Options) (*Store, error) {
 	o.Timeout = max(o.Timeout, memoryTimeout)

@@ -36,7 +36,7 @@ type Options struct {
 	//	memory://
 	//
 	// Empty, it means a child with its data in DataDir if redis-server or valkey-server is on PATH, and
-	// memory:// otherwise.
+	// memory:// otherwise. It never means memory:// with Keep, or if DataDir is not empty: that is an error.
 	//
 	// The first four accept go-redis' settings as parameters, such as ?pool_size=5&read_timeout=1s, which
 	// override those of this package. One of them, skip_verify=true, accepts any certificate from the server. They
@@ -45,9 +45,12 @@ type Options struct {
 	// sentinel_password are for the Sentinels.
 	URL string
 
-	// DataDir is the directory of a child's data, required for a child. If it does not exist, it is created,
-	// accessible to this user only.
+	// DataDir is the directory of a child's data, required for a child. If it does not exist, it is created. It and its
+	// files are made accessible to this user only; that this is not possible, or that it has other files, too, is an error.
 	DataDir string
+
+	// Keep is the reason why data must outlive the process, such as "PUBLIC_URL is set". Empty: it may be lost.
+	Keep string
 
 	// Command is the name of the subcommand that opens the store, such as import; empty, it is the server. If another
 	// process runs a child in the directory, a command uses that one. A server is the only one of its directory, and
@@ -136,6 +139,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 			return openChild(ctx, o)
 		}
 		if o.URL == "" {
+			if err := o.mayForget(); err != nil {
+				return nil, err
+			}
 			return openMemory(ctx, o)
 		}
 	case "memory":

@@ -5,6 +5,7 @@ package store
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"syscall"
 )
 
@@ -15,6 +16,8 @@ func tryLock(*os.File, bool) (bool, error) { return false, errors.ErrUnsupported
 func foreignOwner(*os.File) (uid, gid int) { return -1, -1 }
 
 func runAs(*syscall.SysProcAttr, int, int) {}
+
+func startPrivate(cmd *exec.Cmd) error { return cmd.Start() }
 
 func unlock(*os.File) error { return errors.ErrUnsupported }
 

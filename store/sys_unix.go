@@ -5,6 +5,8 @@ package store
 import (
 	"errors"
 	"os"
+	"os/exec"
+	"sync"
 	"syscall"
 )
 
@@ -39,6 +41,17 @@ func foreignOwner(folder *os.File) (uid, gid int) {
 // runAs has a child run as a user.
 func runAs(attributes *syscall.SysProcAttr, uid, gid int) {
 	attributes.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)} // #nosec G115 -- they come from the system
+}
+
+var umask sync.Mutex
+
+// startPrivate starts a command whose files only its user can read. The mask is that of the process: what others of its
+// goroutines create at this moment is private, too.
+func startPrivate(cmd *exec.Cmd) error {
+	umask.Lock()
+	defer umask.Unlock()
+	defer syscall.Umask(syscall.Umask(0o077))
+	return cmd.Start()
 }
 
 func unlock(file *os.File) error { return syscall.Flock(int(file.Fd()), syscall.LOCK_UN) }

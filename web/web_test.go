@@ -701,3 +701,18 @@ func readFile(t *testing.T, name string) []byte {
 	}
 	return content
 }
+
+// Thousands of ranges in a header of a few kilobytes would get a part with a header of its own for each.
+func TestSeveralRangesGetTheWholeFile(t *testing.T) {
+	t.Parallel()
+	c := serve(t, everything)
+	whole := c.get("/assets/site.js")
+	several := c.get("/assets/site.js", "Range", "bytes=1-1,2-2,3-3")
+	if several.status != http.StatusOK || !bytes.Equal(several.body, whole.body) {
+		t.Errorf("three ranges: status %d, %d bytes, want 200 and the %d bytes of the file", several.status, len(several.body), len(whole.body))
+	}
+	one := c.get("/assets/site.js", "Range", "bytes=1-3")
+	if one.status != http.StatusPartialContent || !bytes.Equal(one.body, whole.body[1:4]) {
+		t.Errorf("one range: status %d, %q, want 206 and %q", one.status, one.body, whole.body[1:4])
+	}
+}

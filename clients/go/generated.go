@@ -828,58 +828,83 @@ type PostResponse struct {
 // GetPost returns PostResponse.Post, and is useful for accessing the field via an interface.
 func (v *PostResponse) GetPost() *PostPostPostPayload { return v.Post }
 
-// PostedArticlePostedArticle includes the requested fields of the GraphQL type Article.
+// PostedArticlePostedPostedEdge includes the requested fields of the GraphQL type PostedEdge.
+// The GraphQL type's documentation follows.
+//
+// A new article and its position among the posts.
+type PostedArticlePostedPostedEdge struct {
+	// The position after the article, for the argument `after` of articlePosted. Store it after acting on the article: then no article is missed.
+	Cursor string `json:"cursor"`
+	// The article.
+	Node PostedArticlePostedPostedEdgeNodeArticle `json:"node"`
+}
+
+// GetCursor returns PostedArticlePostedPostedEdge.Cursor, and is useful for accessing the field via an interface.
+func (v *PostedArticlePostedPostedEdge) GetCursor() string { return v.Cursor }
+
+// GetNode returns PostedArticlePostedPostedEdge.Node, and is useful for accessing the field via an interface.
+func (v *PostedArticlePostedPostedEdge) GetNode() PostedArticlePostedPostedEdgeNodeArticle {
+	return v.Node
+}
+
+// PostedArticlePostedPostedEdgeNodeArticle includes the requested fields of the GraphQL type Article.
 // The GraphQL type's documentation follows.
 //
 // An article that a user posted and that users vote on.
-type PostedArticlePostedArticle struct {
+type PostedArticlePostedPostedEdgeNodeArticle struct {
 	Card `json:"-"`
 }
 
-// GetId returns PostedArticlePostedArticle.Id, and is useful for accessing the field via an interface.
-func (v *PostedArticlePostedArticle) GetId() string { return v.Card.Id }
+// GetId returns PostedArticlePostedPostedEdgeNodeArticle.Id, and is useful for accessing the field via an interface.
+func (v *PostedArticlePostedPostedEdgeNodeArticle) GetId() string { return v.Card.Id }
 
-// GetNumber returns PostedArticlePostedArticle.Number, and is useful for accessing the field via an interface.
-func (v *PostedArticlePostedArticle) GetNumber() int { return v.Card.Number }
+// GetNumber returns PostedArticlePostedPostedEdgeNodeArticle.Number, and is useful for accessing the field via an interface.
+func (v *PostedArticlePostedPostedEdgeNodeArticle) GetNumber() int { return v.Card.Number }
 
-// GetTitle returns PostedArticlePostedArticle.Title, and is useful for accessing the field via an interface.
-func (v *PostedArticlePostedArticle) GetTitle() string { return v.Card.Title }
+// GetTitle returns PostedArticlePostedPostedEdgeNodeArticle.Title, and is useful for accessing the field via an interface.
+func (v *PostedArticlePostedPostedEdgeNodeArticle) GetTitle() string { return v.Card.Title }
 
-// GetLink returns PostedArticlePostedArticle.Link, and is useful for accessing the field via an interface.
-func (v *PostedArticlePostedArticle) GetLink() *string { return v.Card.Link }
+// GetLink returns PostedArticlePostedPostedEdgeNodeArticle.Link, and is useful for accessing the field via an interface.
+func (v *PostedArticlePostedPostedEdgeNodeArticle) GetLink() *string { return v.Card.Link }
 
-// GetVotes returns PostedArticlePostedArticle.Votes, and is useful for accessing the field via an interface.
-func (v *PostedArticlePostedArticle) GetVotes() int { return v.Card.Votes }
+// GetVotes returns PostedArticlePostedPostedEdgeNodeArticle.Votes, and is useful for accessing the field via an interface.
+func (v *PostedArticlePostedPostedEdgeNodeArticle) GetVotes() int { return v.Card.Votes }
 
-// GetScore returns PostedArticlePostedArticle.Score, and is useful for accessing the field via an interface.
-func (v *PostedArticlePostedArticle) GetScore() float64 { return v.Card.Score }
+// GetScore returns PostedArticlePostedPostedEdgeNodeArticle.Score, and is useful for accessing the field via an interface.
+func (v *PostedArticlePostedPostedEdgeNodeArticle) GetScore() float64 { return v.Card.Score }
 
-// GetCreatedAt returns PostedArticlePostedArticle.CreatedAt, and is useful for accessing the field via an interface.
-func (v *PostedArticlePostedArticle) GetCreatedAt() time.Time { return v.Card.CreatedAt }
+// GetCreatedAt returns PostedArticlePostedPostedEdgeNodeArticle.CreatedAt, and is useful for accessing the field via an interface.
+func (v *PostedArticlePostedPostedEdgeNodeArticle) GetCreatedAt() time.Time { return v.Card.CreatedAt }
 
-// GetIsInteresting returns PostedArticlePostedArticle.IsInteresting, and is useful for accessing the field via an interface.
-func (v *PostedArticlePostedArticle) GetIsInteresting() bool { return v.Card.IsInteresting }
+// GetIsInteresting returns PostedArticlePostedPostedEdgeNodeArticle.IsInteresting, and is useful for accessing the field via an interface.
+func (v *PostedArticlePostedPostedEdgeNodeArticle) GetIsInteresting() bool {
+	return v.Card.IsInteresting
+}
 
-// GetPoster returns PostedArticlePostedArticle.Poster, and is useful for accessing the field via an interface.
-func (v *PostedArticlePostedArticle) GetPoster() CardPosterUser { return v.Card.Poster }
+// GetPoster returns PostedArticlePostedPostedEdgeNodeArticle.Poster, and is useful for accessing the field via an interface.
+func (v *PostedArticlePostedPostedEdgeNodeArticle) GetPoster() CardPosterUser { return v.Card.Poster }
 
-// GetGroups returns PostedArticlePostedArticle.Groups, and is useful for accessing the field via an interface.
-func (v *PostedArticlePostedArticle) GetGroups() []CardGroupsGroup { return v.Card.Groups }
+// GetGroups returns PostedArticlePostedPostedEdgeNodeArticle.Groups, and is useful for accessing the field via an interface.
+func (v *PostedArticlePostedPostedEdgeNodeArticle) GetGroups() []CardGroupsGroup {
+	return v.Card.Groups
+}
 
-// GetViewerVote returns PostedArticlePostedArticle.ViewerVote, and is useful for accessing the field via an interface.
-func (v *PostedArticlePostedArticle) GetViewerVote() *VoteDirection { return v.Card.ViewerVote }
+// GetViewerVote returns PostedArticlePostedPostedEdgeNodeArticle.ViewerVote, and is useful for accessing the field via an interface.
+func (v *PostedArticlePostedPostedEdgeNodeArticle) GetViewerVote() *VoteDirection {
+	return v.Card.ViewerVote
+}
 
-func (v *PostedArticlePostedArticle) UnmarshalJSON(b []byte) error {
+func (v *PostedArticlePostedPostedEdgeNodeArticle) UnmarshalJSON(b []byte) error {
 
 	if string(b) == "null" {
 		return nil
 	}
 
 	var firstPass struct {
-		*PostedArticlePostedArticle
+		*PostedArticlePostedPostedEdgeNodeArticle
 		graphql.NoUnmarshalJSON
 	}
-	firstPass.PostedArticlePostedArticle = v
+	firstPass.PostedArticlePostedPostedEdgeNodeArticle = v
 
 	err := json.Unmarshal(b, &firstPass)
 	if err != nil {
@@ -894,7 +919,7 @@ func (v *PostedArticlePostedArticle) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-type __premarshalPostedArticlePostedArticle struct {
+type __premarshalPostedArticlePostedPostedEdgeNodeArticle struct {
 	Id string `json:"id"`
 
 	Number int `json:"number"`
@@ -918,7 +943,7 @@ type __premarshalPostedArticlePostedArticle struct {
 	ViewerVote *VoteDirection `json:"viewerVote"`
 }
 
-func (v *PostedArticlePostedArticle) MarshalJSON() ([]byte, error) {
+func (v *PostedArticlePostedPostedEdgeNodeArticle) MarshalJSON() ([]byte, error) {
 	premarshaled, err := v.__premarshalJSON()
 	if err != nil {
 		return nil, err
@@ -926,8 +951,8 @@ func (v *PostedArticlePostedArticle) MarshalJSON() ([]byte, error) {
 	return json.Marshal(premarshaled)
 }
 
-func (v *PostedArticlePostedArticle) __premarshalJSON() (*__premarshalPostedArticlePostedArticle, error) {
-	var retval __premarshalPostedArticlePostedArticle
+func (v *PostedArticlePostedPostedEdgeNodeArticle) __premarshalJSON() (*__premarshalPostedArticlePostedPostedEdgeNodeArticle, error) {
+	var retval __premarshalPostedArticlePostedPostedEdgeNodeArticle
 
 	retval.Id = v.Card.Id
 	retval.Number = v.Card.Number
@@ -945,13 +970,12 @@ func (v *PostedArticlePostedArticle) __premarshalJSON() (*__premarshalPostedArti
 
 // PostedResponse is returned by Posted on success.
 type PostedResponse struct {
-	// New articles as they are posted, each once. The result of each has its cursor in
-	// `extensions.cursor`.
-	ArticlePosted PostedArticlePostedArticle `json:"articlePosted"`
+	// New articles as they are posted, each once.
+	ArticlePosted PostedArticlePostedPostedEdge `json:"articlePosted"`
 }
 
 // GetArticlePosted returns PostedResponse.ArticlePosted, and is useful for accessing the field via an interface.
-func (v *PostedResponse) GetArticlePosted() PostedArticlePostedArticle { return v.ArticlePosted }
+func (v *PostedResponse) GetArticlePosted() PostedArticlePostedPostedEdge { return v.ArticlePosted }
 
 // A change of an article's groups.
 type RegroupInput struct {
@@ -1486,7 +1510,7 @@ func (v *VoteResponse) GetVote() *VoteVoteVotePayload { return v.Vote }
 //
 // The result of vote.
 type VoteVoteVotePayload struct {
-	// The article after the vote, or null if the vote was refused: see userErrors.
+	// The article after the vote, or as it stands if the vote was refused: see userErrors. Null if it does not exist or is deleted.
 	Article *VoteVoteVotePayloadArticle `json:"article"`
 	// The viewer's previous vote. Null if the vote was refused, or if it is not known because the vote had to be repeated inside.
 	Previous *VoteDirection `json:"previous"`
@@ -2012,10 +2036,14 @@ func (v *__PostInput) GetInput() PostInput { return v.Input }
 // __PostedInput is used internally by genqlient
 type __PostedInput struct {
 	Group *string `json:"group"`
+	After *string `json:"after"`
 }
 
 // GetGroup returns __PostedInput.Group, and is useful for accessing the field via an interface.
 func (v *__PostedInput) GetGroup() *string { return v.Group }
+
+// GetAfter returns __PostedInput.After, and is useful for accessing the field via an interface.
+func (v *__PostedInput) GetAfter() *string { return v.After }
 
 // __RegroupInput is used internally by genqlient
 type __RegroupInput struct {
@@ -2263,9 +2291,12 @@ func Post(
 
 // The subscription executed by Posted.
 const Posted_Operation = `
-subscription Posted ($group: String) {
-	articlePosted(group: $group) {
-		... Card
+subscription Posted ($group: String, $after: String) {
+	articlePosted(group: $group, after: $after) {
+		cursor
+		node {
+			... Card
+		}
 	}
 }
 fragment Card on Article {
@@ -2292,12 +2323,14 @@ func Posted(
 	ctx_ context.Context,
 	client_ graphql.WebSocketClient,
 	group *string,
+	after *string,
 ) (dataChan_ chan PostedWsResponse, subscriptionID_ string, err_ error) {
 	req_ := &graphql.Request{
 		OpName: "Posted",
 		Query:  Posted_Operation,
 		Variables: &__PostedInput{
 			Group: group,
+			After: after,
 		},
 	}
 

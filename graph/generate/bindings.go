@@ -169,8 +169,6 @@ func appender(t *config.TypeReference) (function string, neverNull bool) {
 		return wrapped(fmt.Sprintf("%s(to, %s[v])", known, t.EnumMarshalVar(false))), true
 	case known != "":
 		return fmt.Sprintf("%s[%s]", known, ref(value)), true
-	case t.Marshaler.FullName() == "github.com/99designs/gqlgen/graphql.MarshalTime" && t.CastType == nil:
-		return "plan.AppendTime", false
 	case appendX != nil && t.CastType == nil && !t.HasEnumValues():
 		return templates.Call(appendX.(*types.Func)), false
 	case t.HasEnumValues():

@@ -18,8 +18,8 @@ import (
 	"frontpage/redistest"
 )
 
-// The commands of a document run in order, in one empty folder and so on one new store. CONTRIBUTING.md says how
-// a document marks the commands that are not run, and which parts of a reply may vary.
+// The commands of a document run in order, all documents in one folder as in a clone, README first. CONTRIBUTING.md says
+// how a document marks the commands that are not run, and which parts of a reply may vary.
 func TestDocumentedCommandsReplyAsDocumented(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"curl", "sh", "redis-server"} {
@@ -28,17 +28,23 @@ func TestDocumentedCommandsReplyAsDocumented(t *testing.T) {
 		}
 	}
 	var replies atomic.Int64
+	clone := t.TempDir()
+	try := func(t *testing.T, path string) {
+		document := blocks(read(t, path))
+		for _, problem := range uncovered(document) {
+			t.Error(problem)
+		}
+		if !t.Failed() {
+			replies.Add(int64(follow(t, clone, document)))
+		}
+	}
+	paths := documents(t)
+	t.Run(paths[0], func(t *testing.T) { try(t, paths[0]) })
 	t.Run("documents", func(t *testing.T) {
-		for _, path := range documents(t) {
+		for _, path := range paths[1:] {
 			t.Run(path, func(t *testing.T) {
 				t.Parallel()
-				document := blocks(read(t, path))
-				for _, problem := range uncovered(document) {
-					t.Error(problem)
-				}
-				if !t.Failed() {
-					replies.Add(int64(follow(t, document)))
-				}
+				try(t, path)
 			})
 		}
 	})
@@ -104,9 +110,10 @@ func TestUncoveredCommandsAreFound(t *testing.T) {
 	}
 }
 
-// follow runs the commands of a document, as a user who reads it would, and compares the replies. It returns the number of replies that it compared.
-func follow(t *testing.T, document []block) (compared int) {
-	s := &session{t: t, dir: t.TempDir()}
+// follow runs the commands of a document in a folder, as a user who reads it would, and compares the replies. It returns
+// the number of replies that it compared.
+func follow(t *testing.T, dir string, document []block) (compared int) {
+	s := &session{t: t, dir: dir}
 	defer s.stop()
 	var output string
 	for _, b := range document {

@@ -79,8 +79,9 @@ type response struct {
 			DeletedID  string `json:"deletedId"`
 			UserErrors []struct{ Code string }
 		}
-		Article, ArticleChanged, ArticlePosted *answer
-		Nodes                                  []*answer
+		Article, ArticleChanged *answer
+		ArticlePosted           *struct{ Node answer }
+		Nodes                   []*answer
 
 		Event  *edge
 		Events struct {

@@ -34,10 +34,10 @@ func (w *watcher) run(ctx context.Context) {
 		w.mu.Unlock()
 		var streams sync.WaitGroup
 		opened := make(chan struct{}, 2) // when both are open, no event is missed
-		for _, subscription := range []string{`articleChanged(ids: ` + list(w.ids) + `) `, `articlePosted `} {
+		for _, subscription := range []string{`articleChanged(ids: ` + list(w.ids) + `) ` + fields, `articlePosted { node ` + fields + ` }`} {
 			streams.Go(func() {
 				defer cancel()
-				w.stream(connection, w.server, "", `subscription { `+subscription+fields+` }`, func() { opened <- struct{}{} }, w.take)
+				w.stream(connection, w.server, "", `subscription { `+subscription+` }`, func() { opened <- struct{}{} }, w.take)
 			})
 		}
 		for range 2 {
@@ -82,8 +82,8 @@ func (w *watcher) take(r response) bool {
 	if a := r.Data.ArticleChanged; a != nil {
 		w.shown[a.Number], w.changed[a.Number] = *a, true
 	}
-	if a := r.Data.ArticlePosted; a != nil {
-		w.posted[a.Title] = true
+	if posted := r.Data.ArticlePosted; posted != nil {
+		w.posted[posted.Node.Title] = true
 	}
 	return true
 }

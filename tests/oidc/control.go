@@ -18,9 +18,12 @@ type control struct {
 	next  http.Handler
 
 	mu       sync.Mutex
-	away     bool   // answers with 503
-	idToken  string // replaces the ID token of the next answer
-	renewals int    // number of answered refresh grants
+	away     bool           // answers with 503
+	idToken  string         // replaces the ID token of the next answer
+	claims   string         // JSON; replace those of the ID token in the next answer, null: leave one out
+	without  bool           // refresh grants bring no ID token
+	renewals int            // number of answered refresh grants
+	requests map[string]int // by path
 }
 
 func (c *control) ServeHTTP(w http.ResponseWriter, req *http.Request) {
@@ -30,6 +33,7 @@ func (c *control) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	c.mu.Lock()
 	away := c.away
+	c.requests[req.URL.Path]++
 	c.mu.Unlock()
 	switch {
 	case away:
@@ -72,6 +76,12 @@ func (c *control) changeAnswers(w http.ResponseWriter, what, value string) {
 		c.away = value == "true"
 	case "id-token": // the ID token of the next answer
 		c.idToken = value
+	case "claims":
+		c.claims = value
+	case "without-id-token": // true or false
+		c.without = value == "true"
+	case "requests": // of a path
+		fmt.Fprint(w, c.requests[value])
 	case "renewals":
 		fmt.Fprint(w, c.renewals)
 	default:
@@ -91,21 +101,35 @@ func (c *control) token(w http.ResponseWriter, req *http.Request) {
 	c.next.ServeHTTP(answer, req)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if answer.status == http.StatusOK && strings.Contains(string(body), "grant_type=refresh_token") {
-		c.renewals++
-	}
+	renewal := strings.Contains(string(body), "grant_type=refresh_token")
 	text := answer.body.Bytes()
 	var members map[string]any
-	if c.idToken != "" && answer.status == http.StatusOK && json.Unmarshal(text, &members) == nil {
-		members["id_token"] = c.idToken
-		text, _ = json.Marshal(members)
-		c.idToken = ""
+	if answer.status == http.StatusOK && json.Unmarshal(text, &members) == nil {
+		if renewal {
+			c.renewals++
+		}
+		text = c.edit(members, renewal)
 	}
 	for name, values := range answer.header {
 		w.Header()[name] = values
 	}
 	w.WriteHeader(answer.status)
 	_, _ = w.Write(text)
+}
+
+// edit changes the members of an answer as tests have asked for.
+func (c *control) edit(members map[string]any, renewal bool) []byte {
+	if c.idToken != "" {
+		members["id_token"], c.idToken = c.idToken, ""
+	}
+	if c.claims != "" {
+		members["id_token"], c.claims = c.store.sign(members["id_token"].(string), c.claims), ""
+	}
+	if c.without && renewal {
+		delete(members, "id_token")
+	}
+	text, _ := json.Marshal(members)
+	return text
 }
 
 // recorder keeps an answer.

@@ -32,7 +32,7 @@ func main() {
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	issuer := "http://" + listener.Addr().String()
 	s := newStore(storage.NewStorageWithClients(users{}, map[string]*storage.Client{}))
-	c := &control{store: s, next: exampleop.SetupServer(issuer, s, nil, false)}
+	c := &control{store: s, requests: map[string]int{}, next: exampleop.SetupServer(issuer, s, nil, false)}
 	server := &http.Server{Handler: c, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = server.Serve(listener) }()
 	fmt.Println(issuer)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/rsa"
+	"encoding/json"
 	"errors"
 	"strings"
 	"sync"
@@ -104,6 +105,42 @@ func (s *store) SigningKey(context.Context) (op.SigningKey, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.keys[len(s.keys)-1], nil
+}
+
+// sign returns a token with changed claims, signed again.
+func (s *store) sign(token, changes string) string {
+	parsed, err := jose.ParseSigned(token, []jose.SignatureAlgorithm{jose.RS256})
+	if err != nil {
+		panic(err)
+	}
+	claims := map[string]any{}
+	for _, text := range [][]byte{parsed.UnsafePayloadWithoutVerification(), []byte(changes)} {
+		if err := json.Unmarshal(text, &claims); err != nil {
+			panic(err)
+		}
+	}
+	for name, value := range claims {
+		if value == nil {
+			delete(claims, name)
+		}
+	}
+	text, _ := json.Marshal(claims)
+	s.mu.Lock()
+	last := s.keys[len(s.keys)-1]
+	s.mu.Unlock()
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: last.private, KeyID: last.id}}, nil)
+	if err != nil {
+		panic(err)
+	}
+	signed, err := signer.Sign(text)
+	if err != nil {
+		panic(err)
+	}
+	compact, err := signed.CompactSerialize()
+	if err != nil {
+		panic(err)
+	}
+	return compact
 }
 
 func (s *store) KeySet(context.Context) (all []op.Key, err error) {

@@ -79,7 +79,7 @@ func TestAccessLogHasALineForEachRequest(t *testing.T) {
 			if _, answer, err := s.socket("query Now { __typename }").Read(t.Context()); err != nil || !strings.Contains(string(answer), "Query") {
 				t.Fatalf("ask over a WebSocket: %s (%v)", answer, err)
 			}
-			s.events("subscription Posts { articlePosted { id } }")
+			s.events("subscription Posts { articlePosted { node { id } } }")
 			log := s.Stop()
 			if got := slices.Sorted(slices.Values(accessLines(t, log))); !slices.Equal(got, want) {
 				t.Errorf("got the lines\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -9,7 +9,8 @@ import (
 	"frontpage/programtest"
 )
 
-// The program knows every setting that a file in deploy/ sets: with an old name, a setting would have no effect.
+// The program knows every setting that a file in deploy/ sets: with an old name, a setting would have no effect. What runs
+// the program names the site, without which others' hosts would get no pages.
 func TestDeployedSettingsExist(t *testing.T) {
 	t.Parallel()
 	help, _, _ := programtest.Run(t, nil, "--help")
@@ -27,6 +28,9 @@ func TestDeployedSettingsExist(t *testing.T) {
 		found := settings.FindAllStringSubmatch(string(text), -1)
 		if len(found) == 0 {
 			t.Errorf("deploy/%s sets nothing", file)
+		}
+		if !strings.HasPrefix(file, "Dockerfile") && !strings.HasSuffix(file, "deployment.yaml") && !strings.Contains(string(text), "PUBLIC_URL") {
+			t.Errorf("deploy/%s does not set PUBLIC_URL", file)
 		}
 		for _, m := range found {
 			ofGrafana := strings.HasPrefix(m[1], "GF_") || m[1] == "PROMETHEUS_URL" || m[1] == "DASHBOARDS"

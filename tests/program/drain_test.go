@@ -124,6 +124,30 @@ func TestHealthIsAnsweredWhileTheStoreLoads(t *testing.T) {
 	s.Stop()
 }
 
+func TestDurationsInTheLogHaveAUnit(t *testing.T) {
+	t.Parallel()
+	s := start(t, "REDIS_URL=memory://", "LOG_FORMAT=json", "SHUTDOWN_DELAY=1ms", "DRAIN_TIME=90s")
+	log := s.Stop()
+	for _, want := range []string{`"shutdown_delay":"1ms"`, `"drain_time":"1m30s"`} {
+		if !strings.Contains(log, want) {
+			t.Errorf("the log lacks %s:\n%s", want, log)
+		}
+	}
+}
+
+// A terminal sends SIGHUP when it is closed, and operators do so to have a daemon read its files again.
+func TestSIGHUPEndsNothing(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	if err := s.Cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	s.useIt()
+	if log := s.Stop(); !strings.Contains(log, "stopped") {
+		t.Errorf("the log of a stop by SIGTERM after a SIGHUP: %s", log)
+	}
+}
+
 func TestRequestsAreServedDuringShutdownDelay(t *testing.T) {
 	t.Parallel()
 	s := start(t, "REDIS_URL=memory://", "SHUTDOWN_DELAY=1h")

@@ -55,8 +55,8 @@ func TestVoteOnOneServerReachesWatchersOfAnother(t *testing.T) {
 func TestShutdownEndsOpenStreams(t *testing.T) {
 	t.Parallel()
 	s := start(t, "REDIS_URL="+redistest.Start(t).URL())
-	events := s.events(`subscription { articlePosted { id } }`)
-	socket := s.socket("subscription { articlePosted { id } }")
+	events := s.events(`subscription { articlePosted { node { id } } }`)
+	socket := s.socket("subscription { articlePosted { node { id } } }")
 	ended := make(chan error, 1)
 	go func() {
 		_, message, err := socket.Read(t.Context())

@@ -99,7 +99,7 @@ func TestOutageWritesFewLines(t *testing.T) {
 			address := freeAddress(t)
 			s := start(t, "REDIS_URL="+redis.URL(), "ADMIN_ADDR="+address)
 			s.useIt()
-			s.events(`subscription { articlePosted { id } }`)
+			s.events(`subscription { articlePosted { node { id } } }`)
 			redis.Kill()
 			s.useUntil(500, redis.Restart)
 			failed := func(reason string) float64 {
@@ -114,7 +114,7 @@ func TestOutageWritesFewLines(t *testing.T) {
 			redis := redistest.Start(t)
 			s := start(t, "REDIS_URL=unix://"+redis.Socket(), "REDIS_TIMEOUT=50ms")
 			s.useIt()
-			s.events(`subscription { articlePosted { id } }`)
+			s.events(`subscription { articlePosted { node { id } } }`)
 			redis.Pause()
 			s.useUntil(100, redis.Resume)
 			return s

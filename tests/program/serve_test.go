@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"frontpage/programtest"
 	"frontpage/redistest"
 )
 
@@ -66,6 +68,40 @@ func TestServesOnEachStore(t *testing.T) {
 			t.Errorf("the log does not say that all data is lost at the end:\n%s", log)
 		}
 	})
+}
+
+// Without a redis-server, a site that is in use would start empty.
+func TestNoSiteInUseStartsInMemoryByAccident(t *testing.T) {
+	t.Parallel()
+	full := t.TempDir()
+	if err := os.Mkdir(filepath.Join(full, "appendonlydir"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cert, key, _ := certificate(t)
+	for why, env := range map[string][]string{
+		"the data directory " + full + " is not empty": {"DATA_DIR=" + full},
+		"sign-in is configured":                        {"JWT_SECRET=" + testSecret},
+		"sign-in is configured: ":                      {"PROXY_USER_HEADER=X-User", "TRUSTED_PROXIES=10.0.0.1/32"},
+		"PUBLIC_URL is set":                            {"PUBLIC_URL=https://news.example.org"},
+		"TLS_CERT_FILE is set":                         {"TLS_CERT_FILE=" + cert, "TLS_KEY_FILE=" + key},
+		"ADDR is not a loopback address":               {"ADDR=0.0.0.0:0", "DEV_HOSTS=devbox"},
+		// as deploy/frontpage.service sets it, at the first start and later
+		"but sign-in":                          {"ADDR=0.0.0.0:0", "PUBLIC_URL=https://news.example.org", "JWT_SECRET_FILE=" + fileOf(t, testSecret), "DATA_DIR=" + t.TempDir()},
+		"but the data directory " + full + " ": {"ADDR=0.0.0.0:0", "PUBLIC_URL=https://news.example.org", "JWT_SECRET_FILE=" + fileOf(t, testSecret), "DATA_DIR=" + full},
+	} {
+		_, log, code := programtest.Run(t, append(env, "PATH="+t.TempDir()))
+		if code != 1 || strings.Contains(log, "serving") {
+			t.Errorf("%v: exit code %d, want 1 before it serves; log:\n%s", env, code, log)
+		}
+		for _, part := range []string{why, "no redis-server or valkey-server is on PATH", "apt install redis-server", "set REDIS_URL (--redis-url) to", "memory://"} {
+			if !strings.Contains(log, part) {
+				t.Errorf("%v: the error lacks %q:\n%s", env, part, log)
+			}
+		}
+		s := start(t, append(env, "PATH="+t.TempDir(), "REDIS_URL=memory://")...) // on purpose
+		s.AwaitLog("all data is in memory and lost")
+		s.Stop()
+	}
 }
 
 func TestQueryStringUpToTheBodyLimitIsAccepted(t *testing.T) {

@@ -102,7 +102,8 @@ func TestOtherMachinesCanConnectOnlyWithSignIn(t *testing.T) {
 	t.Parallel()
 	for _, addr := range []string{"0.0.0.0:0", ":0", "[::]:0"} {
 		invalid{[]string{"ADDR=" + addr}, "addr", []string{"JWT_SECRET"}}.check(t, 1)
-		s := start(t, "REDIS_URL=memory://", "ADDR="+addr, "JWT_SECRET="+testSecret)
+		invalid{[]string{"ADDR=" + addr, "JWT_SECRET=" + testSecret}, "public-url", []string{"https://"}}.check(t, 1)
+		s := start(t, "REDIS_URL=memory://", "ADDR="+addr, "JWT_SECRET="+testSecret, "PUBLIC_URL=https://news.example.org")
 		for _, host := range []string{"", "frontpage.example", "192.0.2.1:8080"} {
 			header := []string{"Authorization", "Bearer " + tokenFor("alice")}
 			if host != "" {
@@ -122,6 +123,59 @@ func TestOtherMachinesCanConnectOnlyWithSignIn(t *testing.T) {
 	}
 }
 
+// No client can have a page, a feed or the sitemap made for a host that is not the site's, which a cache would keep. The API
+// answers to any host and repeats none; probes come by address.
+func TestOtherHostsGetNoPages(t *testing.T) {
+	t.Parallel()
+	const evil = "evil.example"
+	for _, tt := range []struct {
+		env   []string
+		hosts map[string]bool
+	}{
+		{nil, map[string]bool{"localhost:8080": true, "127.0.0.1": true, evil: false, "news.example.org": false}},
+		{
+			[]string{"PUBLIC_URL=https://News.example.org:8443"},
+			map[string]bool{"localhost": true, "news.example.org": true, "NEWS.example.org.:443": true, evil: false, "www.news.example.org": false, "192.0.2.1:8080": false},
+		},
+	} {
+		s := start(t, append(tt.env, "REDIS_URL=memory://", "DATA_DIR="+t.TempDir(), "JWT_SECRET="+testSecret)...)
+		for host, known := range tt.hosts {
+			for _, path := range []string{"/", "/new", "/feed.atom", "/sitemap.xml", "/robots.txt", "/signin", "/graphiql", "/assets/site.js"} {
+				status, body := s.askHost(host, path)
+				if known != (status == http.StatusOK) || !known && status != http.StatusMisdirectedRequest || strings.Contains(body, evil) {
+					t.Errorf("%v: %s of the Host %s: status %d, %.200s", tt.env, path, host, status, body)
+				}
+			}
+			for _, path := range []string{"/healthz", "/readyz", "/query?query={site{signInUrl}}"} {
+				if status, body := s.askHost(host, path); status != http.StatusOK || strings.Contains(body, host) {
+					t.Errorf("%v: %s of the Host %s: status %d, %s", tt.env, path, host, status, body)
+				}
+			}
+		}
+		s.Stop()
+	}
+}
+
+// askHost sends a GET with the header Host.
+func (s *server) askHost(host, path string) (status int, body string) {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.URL+path, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Host = host
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	content, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return res.StatusCode, string(content)
+}
+
 // A foreign page whose host name resolves to this machine gets no response from the API (DNS rebinding).
 func TestDevelopmentModeRejectsForeignHostNames(t *testing.T) {
 	t.Parallel()
@@ -136,7 +190,7 @@ func TestDevelopmentModeRejectsForeignHostNames(t *testing.T) {
 			t.Errorf("the Host %s: status %d, %s, want %d", host, res.StatusCode, body, want)
 		}
 	}
-	for _, path := range []string{"/", "/healthz", "/readyz", "/query?query={__typename}"} {
+	for _, path := range []string{"/", "/feed.atom", "/query?query={__typename}"} {
 		for _, upgrade := range []bool{false, true} {
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil)
 			if err != nil {

@@ -154,7 +154,7 @@ test.describe("the front page of a past hour", () => {
       }));
       expect(json.data.frontPage).toBeNull();
       json.data.frontPage = { __typename: "FrontPage", edges };
-      expect(route.request().postDataJSON().variables).toEqual({ at: "2026-11-20T18:00:00Z" });
+      expect(route.request().postDataJSON().variables).toEqual({ at: "2026-11-20T18:00:00.000Z" });
       await route.fulfill({ response, json });
     });
     await page.goto("/past/2026-11-20?hour=18");
@@ -326,14 +326,14 @@ test("an article's page draws where it stood", async ({ page, server }) => {
   const { id, number } = await server.post({ title: "One" });
   const ranks = [null, 40, 12, 3, null, 5].map((rank, i) => ({
     __typename: "RankAt",
-    at: `2026-11-20T0${i}:00:00Z`,
+    at: `2026-11-20T0${i}:00:00.000Z`,
     rank,
   }));
   await onOperation(page, "Standing", async (route) => {
     const response = await route.fetch();
     const json = await response.json();
     json.data.article.ranks = ranks;
-    json.data.article.bestRank = { __typename: "BestRank", rank: 3, at: "2026-11-20T03:00:00Z" };
+    json.data.article.bestRank = { __typename: "BestRank", rank: 3, at: "2026-11-20T03:00:00.000Z" };
     await route.fulfill({ response, json });
   });
   await page.goto(`/a/${number}`);

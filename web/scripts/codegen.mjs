@@ -65,7 +65,7 @@ async function generate(file, document, chosen, head) {
     config: {
       enumsAsTypes: true,
       strictScalars: true,
-      scalars: { Time: "string", URL: "string" },
+      scalars: { DateTime: "string", URL: "string" },
       skipTypename: true,
     },
     plugins: [{ types: {} }, { texts: {} }],

@@ -104,6 +104,7 @@ const keys = import.meta.env.DEV
         "RankAt",
         "GroupConnection",
         "PageInfo",
+        "PostedEdge",
         "Site",
         "SiteRules",
         "VotePayload",
@@ -297,16 +298,18 @@ export async function rejection(credentials: Session["credentials"]): Promise<st
 }
 
 /** Changes the variables of a subscription, with which it begins again after a reconnection, to what the page has. */
-function advance(variables: Record<string, unknown>, result: { data?: unknown; extensions?: unknown }): void {
-  const { articleChanged } = (result.data ?? {}) as { articleChanged?: { id: string; revision: number } };
+function advance(variables: Record<string, unknown>, result: { data?: unknown }): void {
+  const { articleChanged, articlePosted } = (result.data ?? {}) as {
+    articleChanged?: { id: string; revision: number };
+    articlePosted?: { cursor: string };
+  };
   const { ids, revisions } = variables as { ids: string[]; revisions?: number[] };
   if (articleChanged && revisions) {
     variables.revisions = revisions.map((before, i) =>
       ids[i] === articleChanged.id ? articleChanged.revision : before,
     );
   }
-  const { cursor } = (result.extensions ?? {}) as { cursor?: string };
-  if (cursor) variables.after = cursor;
+  if (articlePosted) variables.after = articlePosted.cursor;
 }
 
 /** Encodes header values as UTF-8: fetch takes one character per byte, and names may have any letters. */

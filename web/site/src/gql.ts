@@ -239,7 +239,7 @@ export type ArticlePostedSubscriptionVariables = Exact<{
 }>;
 
 
-export type ArticlePostedSubscription = { articlePosted: { id: string } };
+export type ArticlePostedSubscription = { articlePosted: { cursor: string } };
 
 export const rowFragment = "fragment Row on Article{id number title link poster{id name}createdAt score votes upvotes downvotes isInteresting groups{id name}votingEndsAt viewerVote viewerCanVote revision editedAt deletedAt}";
 export const besideFragment = "fragment Beside on Article{id number title link votes createdAt}";
@@ -257,4 +257,4 @@ export const Post = ("mutation Post($input:PostInput!){post(input:$input){articl
 export const Edit = ("mutation Edit($input:EditArticleInput!){editArticle(input:$input){article{...Row text viewerCanEdit}userErrors{code message}}}" + rowFragment) as unknown as TypedDocumentNode<EditMutation, EditMutationVariables>;
 export const Delete = ("mutation Delete($input:DeleteArticleInput!){deleteArticle(input:$input){deletedId userErrors{code message}}}") as unknown as TypedDocumentNode<DeleteMutation, DeleteMutationVariables>;
 export const ArticleChanged = ("subscription ArticleChanged($ids:[ID!]!$revisions:[Int!]){articleChanged(ids:$ids revisions:$revisions){...Row}}" + rowFragment) as unknown as TypedDocumentNode<ArticleChangedSubscription, ArticleChangedSubscriptionVariables>;
-export const ArticlePosted = ("subscription ArticlePosted($group:String$after:String){articlePosted(group:$group after:$after){id}}") as unknown as TypedDocumentNode<ArticlePostedSubscription, ArticlePostedSubscriptionVariables>;
+export const ArticlePosted = ("subscription ArticlePosted($group:String$after:String){articlePosted(group:$group after:$after){cursor}}") as unknown as TypedDocumentNode<ArticlePostedSubscription, ArticlePostedSubscriptionVariables>;

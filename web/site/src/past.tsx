@@ -39,7 +39,7 @@ export function PastPage({ name }: { name?: string }) {
   useTitle(fill(texts.frontPageOf, { day: isoDay(at) }));
   const [{ data, error }, execute] = useQuery({
     query: Past,
-    variables: { at: new Date(at).toISOString().replace(".000", "") },
+    variables: { at: new Date(at).toISOString() },
   });
   const page = data?.frontPage;
   useScroll(data !== undefined);

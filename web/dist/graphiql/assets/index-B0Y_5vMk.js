@@ -306,14 +306,17 @@ subscription WatchVotes($ids: [ID!]!) {
 # Watch new articles: post in another window.
 subscription WatchPosts($group: String) {
   articlePosted(group: $group) {
-    id
-    title
-    link
-    poster {
-      name
-    }
-    groups {
-      name
+    cursor
+    node {
+      id
+      title
+      link
+      poster {
+        name
+      }
+      groups {
+        name
+      }
     }
   }
 }

@@ -1,0 +1,93 @@
+package endpoint
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"frontpage/redisrepo"
+)
+
+// A document that this process does not know yet is parsed and validated, which takes up to 10 ms. So it costs a point,
+// and one more for each of these tokens and bytes, even if it is refused; one that runs costs that at least.
+const (
+	tokensPerPoint = 10
+	bytesPerPoint  = 1_000
+)
+
+// effortOf returns what it costs to read a document and the request around it.
+func (e *executor) effortOf(asked *request) int {
+	if asked.Query == "" {
+		return 0 // an unknown hash
+	}
+	return 1 + min(countTokens(asked.Query), e.limits.Tokens)/tokensPerPoint + max(len(asked.Query), len(asked.raw.text))/bytesPerPoint
+}
+
+// chargeRefused charges the effort for an operation that is refused. It returns the refusal to send.
+func (m *meter) chargeRefused(o *operation, refused *refusal) *refusal {
+	o.failed = true
+	if o.effort == 0 || refused.code == codeRate {
+		return refused
+	}
+	if over := m.charge(o); over != nil && over.code == codeRate {
+		m.spent.add(billOf(o.ctx), time.Now())
+		return over
+	}
+	return refused
+}
+
+// maxSpent is how long the documents of a client whose points are spent are not read. Its points may suffice for smaller
+// ones meanwhile.
+const maxSpent = 5 * time.Second
+
+// spent are the clients that had no points left for a document that was refused. They get no other validated for a while,
+// since the answer to that could not be charged either.
+type spent struct {
+	mu    sync.Mutex
+	until *simplelru.LRU[redisrepo.Subject, time.Time]
+}
+
+func newSpent() *spent {
+	until, err := simplelru.NewLRU[redisrepo.Subject, time.Time](localSubjects, nil)
+	if err != nil {
+		panic(err) // impossible: the size is positive
+	}
+	return &spent{until: until}
+}
+
+func (s *spent) add(b bill, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, balance := range b.balances {
+		if balance.Wait > 0 {
+			s.until.Add(b.charges[i].Subject(), now.Add(min(balance.Wait, maxSpent)))
+		}
+	}
+}
+
+// unread refuses a document that the process does not know, if the client's points are spent.
+func (m *meter) unread(ctx context.Context) *refusal {
+	m.spent.mu.Lock()
+	defer m.spent.mu.Unlock()
+	if m.spent.until.Len() == 0 {
+		return nil
+	}
+	now := time.Now()
+	for _, c := range m.rates.costCharges(ViewerOf(ctx), 1) {
+		if until, ok := m.spent.until.Get(c.Subject()); ok && now.Before(until) {
+			return rateLimited(until.Sub(now))
+		}
+	}
+	return nil
+}
+
+func rateLimited(wait time.Duration) *refusal {
+	return &refusal{
+		code: codeRate, message: fmt.Sprintf("rate limit exceeded: try again in %d s", seconds(wait)),
+		status: http.StatusTooManyRequests, wait: wait,
+	}
+}

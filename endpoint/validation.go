@@ -1,0 +1,79 @@
+package endpoint
+
+import (
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/validator"
+	"github.com/vektah/gqlparser/v2/validator/rules"
+)
+
+// validation checks documents in a time that limits bound: of gqlparser's rules, some take quadratic time.
+type validation struct {
+	schema     *ast.Schema
+	limits     Limits
+	plain      *rules.Rules // suggest nothing
+	suggesting *rules.Rules // nil if no error may suggest names that the client did not send
+}
+
+func newValidation(schema *ast.Schema, limits Limits, introspection bool) *validation {
+	v := &validation{schema: schema, limits: limits, plain: validationRules()}
+	v.plain.ReplaceRule(rules.FieldsOnCorrectTypeRule.Name, rules.FieldsOnCorrectTypeRuleWithoutSuggestions.RuleFunc)
+	v.plain.ReplaceRule(rules.KnownArgumentNamesRule.Name, rules.KnownArgumentNamesRuleWithoutSuggestions.RuleFunc)
+	v.plain.ReplaceRule(rules.KnownTypeNamesRule.Name, rules.KnownTypeNamesRuleWithoutSuggestions.RuleFunc)
+	v.plain.ReplaceRule(rules.ScalarLeafsRule.Name, rules.ScalarLeafsRuleWithoutSuggestions.RuleFunc)
+	v.plain.ReplaceRule(rules.ValuesOfCorrectTypeRule.Name, rules.ValuesOfCorrectTypeRuleWithoutSuggestions.RuleFunc)
+	if introspection {
+		v.suggesting = validationRules()
+	} else {
+		v.plain.AddRule("NoIntrospection", noIntrospection)
+	}
+	return v
+}
+
+// validationRules returns gqlparser's rules, which include a limit on introspection, and those that it lacks.
+func validationRules() *rules.Rules {
+	all := rules.NewDefaultRules()
+	all.AddRule("ObjectsAreInputs", objectsAreInputs)
+	all.AddRule("NumbersAreInRange", numbersAreInRange)
+	return all
+}
+
+// check returns what is wrong with a document. What makes validation slow is refused before it.
+func (v *validation) check(document *ast.QueryDocument) gqlerror.List {
+	if errs := v.limits.check(document); len(errs) > 0 {
+		return errs
+	}
+	if errs := spreadErrors(document); len(errs) > 0 {
+		return errs
+	}
+	work := workOf(document)
+	if work > maxWork {
+		return presentable(&refusal{
+			code: codeValidationLimit, asked: maxWork + 1, allowed: maxWork,
+			message: "validating the document takes too long: select fewer equal fields, use fewer or shorter names and values, or send each operation alone",
+		})
+	}
+	errs := validator.ValidateWithRules(v.schema, document, v.plain)
+	if v.suggesting != nil && work <= maxWork/4 && suggestible(errs) {
+		return validator.ValidateWithRules(v.schema, document, v.suggesting)
+	}
+	return errs
+}
+
+const (
+	// maxSuggested is how many errors a document may have whose errors suggest names.
+	maxSuggested = 10
+	// maxMisspelt is the maximum length of an error about a name that gets a suggestion, bytes.
+	maxMisspelt = 200
+)
+
+// suggestible reports whether the errors are few, and about short names: suggesting takes the length of a name times that
+// of all names in the schema.
+func suggestible(errs gqlerror.List) bool {
+	for _, err := range errs {
+		if len(err.Message) > maxMisspelt {
+			return false
+		}
+	}
+	return len(errs) > 0 && len(errs) <= maxSuggested
+}

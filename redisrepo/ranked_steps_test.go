@@ -1,0 +1,246 @@
+package redisrepo_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+)
+
+// A ranking that is read in many steps has all articles once: it matches the oracle however short a step is.
+func TestRankingsInStepsMatchTheOracle(t *testing.T) {
+	t.Parallel()
+	for _, partitions := range []int{1, 2, 16} {
+		for _, embedded := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%d partitions, embedded %t", partitions, embedded), func(t *testing.T) {
+				t.Parallel()
+				w := newRankedWorld(t, partitions, embedded)
+				for asked := 0; asked < *questions/8 && !t.Failed(); {
+					w.site = w.reopened(w.raw, nil, redisrepo.WithPartitions(partitions), redisrepo.WithStep(1+w.IntN(40)))
+					w.fill()
+					for range 50 {
+						asked += w.ask()
+					}
+				}
+			})
+		}
+	}
+}
+
+// A ranking that needs many members is read in steps that look at a bounded number of members each.
+func TestStepsOfRankingsAreBounded(t *testing.T) {
+	t.Parallel()
+	for _, partitions := range []int{1, 4} {
+		t.Run(fmt.Sprint(partitions, " partitions"), func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, nil, redisrepo.WithPartitions(partitions))
+			w := &rankedWorld{site: s, Rand: rand.New(rand.NewPCG(1, 1)), tags: redisrepo.Tags(partitions)}
+			for n := 1; n <= 4000; n++ { // of one day, so that many votes and many ages make the same keys
+				w.articles = append(w.articles, &rankedArticle{id: redisrepo.ArticleID(n), time: float64(s.clock.now().Unix() - int64(w.IntN(dayOf))), votes: w.IntN(100)})
+			}
+			_, err := s.raw.Pipelined(s.ctx, func(pipe redis.Pipeliner) error {
+				for _, a := range w.articles {
+					w.put(pipe, a)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			const step, most = 200, 64 + 64 + 25 // what a list may add at the end of a step
+			var replies []*redis.Cmd
+			client := s.client(observer(func(commands ...redis.Cmder) {
+				looked := 0
+				for _, c := range replies {
+					answer, _ := c.Slice()
+					if len(answer) > 1 {
+						n, _ := answer[1].(int64) // not of STALE
+						looked += int(n)
+					}
+				}
+				if allowed := max(step, step/8*partitions) + most*partitions; looked > allowed {
+					t.Errorf("%d calls of one step looked at %d members, want at most %d", len(replies), looked, allowed)
+				}
+				replies = nil
+				for _, c := range commands {
+					if call, ok := redisrepo.ScriptCall(c); ok {
+						replies = append(replies, call)
+					}
+				}
+			}))
+			other := s.reopened(client, nil, redisrepo.WithPartitions(partitions), redisrepo.WithStep(step))
+			list, err := other.RankedList(redisrepo.RankQuery{By: redisrepo.RankBy{Formula: redisrepo.RankLinear, VoteScore: new(900)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			looked := 0
+			seen := map[redisrepo.ArticleID]bool{}
+			for after, more := (*string)(nil), true; more; {
+				page, err := other.Rank(s.ctx, list, new(100), after)
+				if err != nil {
+					t.Fatal(err)
+				}
+				looked = max(looked, page.Looked)
+				for _, e := range page.Edges {
+					if seen[e.ID] {
+						t.Errorf("%v is shown twice", e.ID)
+					}
+					seen[e.ID] = true
+				}
+				after, more = page.Info.EndCursor, page.Info.HasNextPage
+			}
+			if len(seen) != len(w.articles) || looked < 3*step {
+				t.Errorf("pages have %d articles, and one looked at %d members, want %d, and at least %d", len(seen), looked, len(w.articles), 3*step)
+			}
+		})
+	}
+}
+
+// Only Frontpage makes cursors of rankings: what decides how much is read is no client's choice. All processes of a
+// site accept each other's, and so does a copy of the site.
+func TestCursorsOfRankingsCannotBeForged(t *testing.T) {
+	t.Parallel()
+	for _, partitions := range []int{1, 16} {
+		t.Run(fmt.Sprint(partitions, " partitions"), func(t *testing.T) {
+			t.Parallel()
+			option := redisrepo.WithPartitions(partitions)
+			s := newSite(t, nil, option)
+			for range 3 {
+				s.post("alice")
+			}
+			list, err := s.RankedList(redisrepo.RankQuery{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			page, err := s.Rank(s.ctx, list, new(1), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			genuine := page.Edges[0].Cursor
+			text, err := base64.RawURLEncoding.DecodeString(genuine)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = text[:len(text)-12]
+			other := newSite(t, nil, option) // another site
+			other.post("alice")
+			foreign, err := other.Rank(s.ctx, list, new(1), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			forged := map[string]string{
+				"of another site":        foreign.Edges[0].Cursor,
+				"with a checksum":        base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint32(text, crc32.ChecksumIEEE(text))),
+				"without a code":         base64.RawURLEncoding.EncodeToString(text),
+				"with a code of zeros":   base64.RawURLEncoding.EncodeToString(append(text, make([]byte, 12)...)),
+				"that is nearly genuine": strings.Replace(genuine, genuine[40:41], string(genuine[40]^1), 1),
+			}
+			for name, cursor := range forged {
+				if page, err := s.Rank(s.ctx, list, nil, &cursor); !errors.As(err, new(redisrepo.Refusal)) || page.Looked != 0 {
+					t.Errorf("a cursor %s: %v, and %d members were looked at, want a refusal", name, err, page.Looked)
+				}
+			}
+			target := redistest.Start(t)
+			if _, err := redisrepo.Migrate(s.ctx, s.client(), target.Client, s.rules, func(string) {}, option, redisrepo.WithClock(s.clock.now)); err != nil {
+				t.Fatal(err)
+			}
+			for name, repo := range map[string]*site{
+				"this process":    s,
+				"another process": s.reopened(s.client(), nil, option),
+				"a copy":          s.reopened(target.Client, nil, option),
+			} {
+				if page, err := repo.Rank(s.ctx, list, nil, &genuine); err != nil || len(page.Edges) != 2 {
+					t.Errorf("%s: %d articles after a genuine cursor, %v, want 2", name, len(page.Edges), err)
+				}
+			}
+		})
+	}
+}
+
+// Processes that open a new store at once agree on the key of cursors, and also after the store was emptied.
+func TestProcessesAgreeOnTheKeyOfCursors(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	s.do("FLUSHDB")
+	sites := make([]*site, 6)
+	together(len(sites), func(i int) { sites[i] = s.reopened(s.client(), nil, one) })
+	check := func() {
+		t.Helper()
+		for range 2 {
+			sites[0].post("alice")
+		}
+		for i, from := range sites {
+			list, err := from.RankedList(redisrepo.RankQuery{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			page, err := from.Rank(s.ctx, list, new(1), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			to := sites[(i+1)%len(sites)]
+			if _, err := to.Rank(s.ctx, list, nil, page.Info.EndCursor); err != nil {
+				t.Errorf("process %d refuses a cursor of process %d: %v", (i+1)%len(sites), i, err)
+			}
+		}
+	}
+	check()
+	s.do("FLUSHDB")
+	for _, other := range sites {
+		if err := other.CheckHistory(s.ctx, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check()
+}
+
+// A script that Redis did not answer in time is not sent again: Redis may still be busy with it.
+func TestRankingIsNotRepeatedAfterATimeout(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	s.post("alice")
+	options := *s.server.Client.Options()
+	options.ReadTimeout, options.MinIdleConns = 200*time.Millisecond, 4
+	client := redis.NewClient(&options)
+	t.Cleanup(func() { _ = client.Close() })
+	other := s.reopened(client, nil, one)
+	list, err := other.RankedList(redisrepo.RankQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conns := make([]*redis.Conn, 4) // so that a repeat would find one that is open
+	for i := range conns {
+		conns[i] = client.Conn()
+		if err := conns[i].Ping(s.ctx).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range conns {
+		_ = c.Close()
+	}
+	s.do("CONFIG RESETSTAT")
+	s.server.Pause()
+	_, err = other.Rank(context.WithoutCancel(s.ctx), list, nil, nil)
+	s.server.Resume()
+	if !errors.Is(err, redisrepo.ErrUnavailable) {
+		t.Errorf("Rank of a paused Redis: %v, want ErrUnavailable", err)
+	}
+	s.do("PING")
+	if stats := fmt.Sprint(s.do("INFO commandstats")); !strings.Contains(stats, "cmdstat_evalsha:calls=1,") {
+		t.Errorf("commands = %s, want one evalsha", stats)
+	}
+	if _, err := other.Rank(s.ctx, list, nil, nil); err != nil {
+		t.Errorf("after the pause: %v", err)
+	}
+}

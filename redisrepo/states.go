@@ -1,0 +1,28 @@
+package redisrepo
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// UseState reports whether the state of a sign-in is used for the first time. It is remembered for some time, by its digest.
+func (r *Repo) UseState(ctx context.Context, state string, during time.Duration) (bool, error) {
+	digest, mine := digestOf(state), rand.Text()
+	key := r.digested(digest).state(digest)
+	err := r.send(r.confirmed(ctx), redis.NewStatusCmd(ctx, "set", key, mine, "px", during.Milliseconds(), "nx"))
+	if errors.Is(err, redis.Nil) { // it is this call's own if the first reply was lost
+		stored, err := r.client.Get(ctx, key).Result()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return false, storeError("use a state", err)
+		}
+		return stored == mine, nil
+	}
+	if err != nil {
+		return false, storeError("use a state", err)
+	}
+	return true, nil
+}

@@ -1,0 +1,85 @@
+package signin
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"frontpage/identity"
+	"frontpage/redisrepo"
+)
+
+const (
+	maxKnown  = 10_000          // users whose names a process remembers
+	knownTime = 5 * time.Minute // for which it does: the store may have been emptied or restored
+)
+
+// Names finds the names of users by issuer and subject, as they sign in on the site or, for the users of tokens, as they
+// would. A process remembers those that it has found, so most requests with a token do not read the store. It is safe for
+// concurrent use.
+type Names struct {
+	repo atomic.Pointer[redisrepo.Repo] // nil until Use
+	now  func() time.Time
+
+	mu    sync.Mutex
+	known *simplelru.LRU[[sha256.Size]byte, known] // by the digest of an account, which may be long
+}
+
+type known struct {
+	name  string
+	until time.Time
+}
+
+// NewNames returns names that are unknown until Use. If now is nil, the clock is time.Now.
+func NewNames(now func() time.Time) *Names {
+	if now == nil {
+		now = time.Now
+	}
+	cache, err := simplelru.NewLRU[[sha256.Size]byte, known](maxKnown, nil)
+	if err != nil {
+		panic(err) // impossible: the size is fixed
+	}
+	return &Names{now: now, known: cache}
+}
+
+// Use says where names are kept.
+func (n *Names) Use(repo *redisrepo.Repo) { n.repo.Store(repo) }
+
+// Find is identity.Accounts.Find. A new user is recorded exactly as at the first sign-in.
+func (n *Names) Find(ctx context.Context, issuer, subject, wanted string) (string, error) {
+	of := account(issuer, subject)
+	digest := sha256.Sum256([]byte(of))
+	if name, found := n.remembered(digest); found {
+		return name, nil
+	}
+	repo := n.repo.Load()
+	if repo == nil {
+		return "", errNotReady
+	}
+	name, err := repo.AccountName(ctx, of, wanted)
+	var refused redisrepo.Refusal
+	switch {
+	case errors.As(err, &refused) && wanted == "":
+		return "", identity.ErrUnnamed
+	case errors.As(err, &refused):
+		return "", &identity.Refusal{Code: identity.Invalid, Message: "too many users have the name of the token's user"}
+	case err != nil:
+		return "", err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.known.Add(digest, known{string(name), n.now().Add(knownTime)})
+	return string(name), nil
+}
+
+func (n *Names) remembered(digest [sha256.Size]byte) (string, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	found, ok := n.known.Get(digest)
+	return found.name, ok && n.now().Before(found.until)
+}

@@ -1,0 +1,88 @@
+package signin
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+)
+
+// errUnreadable is the reason of everything that the provider answers and that no other reason describes.
+var errUnreadable = errors.New("the answer cannot be read")
+
+var errOtherUser = errors.New("the answer is about another user")
+
+// reason returns an error for the log that has no part of what the provider answered. Errors of the libraries quote it,
+// with tokens, codes and claims of users.
+func reason(err error) error {
+	var (
+		refusal *oauth2.RetrieveError
+		status  *statusError
+		address *net.OpError
+		name    *net.DNSError
+		trust   *tls.CertificateVerificationError
+		request *url.Error
+		invalid *tokenError
+	)
+	switch {
+	case errors.As(err, &refusal):
+		return fmt.Errorf("the answer has status %d and the code %s", refusal.Response.StatusCode, printable(refusal.ErrorCode))
+	case errors.As(err, &status):
+		return status
+	case errors.As(err, &invalid):
+		return invalid
+	case errors.As(err, new(*mismatchError)): // of the settings, not of a user
+		return err
+	case errors.Is(err, errOtherUser):
+		return errOtherUser
+	case errors.As(err, &request) && request.Timeout():
+		return errors.New("no answer in time")
+	case errors.As(err, &trust):
+		return trust
+	case errors.As(err, &address):
+		return address
+	case errors.As(err, &name):
+		return name
+	}
+	return errUnreadable
+}
+
+// tokenError is why an ID token is not accepted.
+type tokenError struct {
+	text string
+	away bool // the keys cannot be read now
+}
+
+func (e *tokenError) Error() string { return "the ID token " + e.text }
+
+// tokenErrors are by how go-oidc's errors begin, which end with what the token says.
+var tokenErrors = []struct {
+	begins string
+	tokenError
+}{
+	{"failed to verify signature: fetching keys", tokenError{"names an unknown key, and the provider's keys cannot be read now", true}},
+	{"failed to verify signature", tokenError{"is not signed by the provider", false}},
+	{"oidc: id token issued by", tokenError{"is of another issuer", false}},
+	{"oidc: expected audience", tokenError{"is for another client", false}},
+	{"oidc: current time", tokenError{"is not valid yet", false}},
+	{"oidc: malformed jwt", tokenError{"is missing or malformed", false}},
+	{"oidc: id token not signed", tokenError{"is not signed by the provider", false}},
+}
+
+// invalidToken says why an ID token is not accepted, without a part of it.
+func invalidToken(err error) *tokenError {
+	if errors.As(err, new(*oidc.TokenExpiredError)) {
+		return &tokenError{text: "is expired"}
+	}
+	for _, e := range tokenErrors {
+		if strings.HasPrefix(err.Error(), e.begins) {
+			return &e.tokenError
+		}
+	}
+	return &tokenError{text: "is not valid"}
+}
