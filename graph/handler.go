@@ -6,6 +6,7 @@ package graph
 import (
 	"cmp"
 	"log/slog"
+	"slices"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
@@ -13,9 +14,16 @@ import (
 	"frontpage/redisrepo"
 )
 
-// Removes @defer from the schema: over a plain POST, gqlgen (v0.17.95) answers null for deferred fields, even
-// for those of a non-null type.
-func init() { delete(parsedSchema.Directives, "defer") }
+// Removes from the schema what gqlparser (v2.5.64) adds and clients cannot use. With @defer, over a plain POST, gqlgen
+// (v0.17.95) answers null for deferred fields, even for those of a non-null type. The location DIRECTIVE_DEFINITION is in
+// no released specification (of September 2025 at the latest), and graphql-core refuses to build a schema that has it.
+func init() {
+	delete(parsedSchema.Directives, "defer")
+	deprecated := parsedSchema.Directives["deprecated"]
+	deprecated.Locations = slices.DeleteFunc(deprecated.Locations, func(l ast.DirectiveLocation) bool { return l == ast.LocationDirectiveDefinition })
+	locations := parsedSchema.Types["__DirectiveLocation"]
+	locations.EnumValues = slices.DeleteFunc(locations.EnumValues, func(v *ast.EnumValueDefinition) bool { return v.Name == string(ast.LocationDirectiveDefinition) })
+}
 
 // Schema returns the schema that NewHandler serves.
 func Schema() *ast.Schema { return parsedSchema }
