@@ -602,3 +602,20 @@ func TestSeveralRangesGetTheWholeFeed(t *testing.T) {
 		}
 	}
 }
+
+// A feed's reader may not ask what a link is before it opens it.
+func TestLinksWithAnotherSchemeAreInNoFeed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1, "")
+	s.post("t", "", "A text.", "go")
+	for _, link := range []string{"javascript:alert(1)", "data:text/html,alert", "vbscript:alert"} {
+		s.raw.HSet(t.Context(), "article:1", "link", link)
+		for _, path := range []string{"/feed", "/new/feed", "/g/go/feed", "/u/alice/feed"} {
+			for _, format := range []string{".atom", ".json"} {
+				if response, body := s.get(path + format); response.StatusCode != http.StatusOK || strings.Contains(body, link) || !strings.Contains(body, "A text.") {
+					t.Errorf("%s%s with %s has status %d: %s", path, format, link, response.StatusCode, body)
+				}
+			}
+		}
+	}
+}

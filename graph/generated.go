@@ -2307,7 +2307,7 @@ type Article implements Node {
   number: Int!
   "A single line of 1 to 200 characters."
   title: String!
-  "The article's URL, or null if the article is only a text."
+  "The article's http or https URL, or null if the article is only a text."
   link: URL
   "The host of the link, or null without a link."
   host: Host

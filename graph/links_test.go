@@ -153,3 +153,24 @@ func TestFindingGroupsAndLinks(t *testing.T) {
 		s.Want("", `{ articleByLink(link: "https://bücher.example/b") { id } }`, `{"articleByLink": null}`)
 	})
 }
+
+// A legacy client checks no link. One that a browser would run, or look for on this site, is none.
+func TestLinksWithAnotherSchemeAreNone(t *testing.T) {
+	t.Parallel()
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s.Post("alice", "t")
+	for link, want := range map[string]string{
+		"javascript:alert(1)": "null", " javascript:alert(1)": "null", "JavaScript://x/%0aalert(1)": "null", "java\tscript:alert(1)": "null", "data:text/html,<b>": "null", "vbscript:x": "null",
+		"//other.example/": "null", "other.example": "null", "ftp://other.example/": "null", "\thttp://other.example/": "null",
+		"http://other.example/": `"http://other.example/"`, "HTTPS://other.example/?x=javascript:": `"HTTPS://other.example/?x=javascript:"`,
+	} {
+		s.Client.HSet(t.Context(), "article:1", "link", link)
+		s.Want("", `{ article(id: 1) { title link } node(id: "article:1") { ... on Article { link } } articles { link } }`,
+			fmt.Sprintf(`{"article": {"title": "t", "link": %[1]s}, "node": {"link": %[1]s}, "articles": [{"link": %[1]s}]}`, want))
+	}
+	s.Client.HSet(t.Context(), "article:1", "link", "javascript:alert(1)")
+	moderate(s, deletion(1), `{"deleteArticle":{"deletedId":"article:1","userErrors":[]}}`)
+	if a := as(s, "mod", "moderator", `{ moderationLog { nodes { title link } } }`); fmt.Sprint(a.Data["moderationLog"]) != "map[nodes:[map[link:<nil> title:t]]]" {
+		t.Errorf("the log is %v, want no link", a)
+	}
+}

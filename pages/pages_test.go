@@ -821,3 +821,24 @@ func TestArticlesOfTheSameHostAreBesideAnArticle(t *testing.T) {
 		t.Errorf("after a deletion the section says %q", got)
 	}
 }
+
+// What a browser would run is no link: neither for the rows and the card, nor in what is for search engines and for the
+// script, which takes the API's link as it is.
+func TestLinksWithAnotherSchemeAreOnNoPage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.post("alice", "t", "", "A text.", "go")
+	for _, link := range []string{"javascript:alert(1)", "data:text/html,alert", "vbscript:alert"} {
+		s.Client.HSet(t.Context(), "article:1", "link", link)
+		for _, path := range []string{"/", "/g/go", "/u/alice", "/a/1"} {
+			p := s.get(path + "?of=" + url.QueryEscape(link[:4]))
+			if p.status != http.StatusOK || strings.Contains(p.body, link) || !strings.Contains(p.one("", "main"), "t") {
+				t.Errorf("%s with %s: status %d and the page %s", path, link, p.status, p.body)
+			}
+		}
+	}
+	s.Client.HSet(t.Context(), "article:1", "link", "https://example.com/here")
+	if p := s.get("/a/1"); len(p.all("a", "href", "https://example.com/here")) == 0 {
+		t.Error("a link by https is missing")
+	}
+}

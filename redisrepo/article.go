@@ -13,7 +13,7 @@ import (
 type Article struct {
 	ID        ArticleID
 	Title     string
-	Link      *string // nil if the article is only a text
+	Link      *string // http or https, see hasWebScheme; nil if the article is only a text
 	Text      *string // nil if the article is only a link
 	Poster    User
 	CreatedAt time.Time // posting time, UTC; whole seconds, except for articles of legacy clients
@@ -106,7 +106,7 @@ func (r *Repo) decode(id ArticleID, h hash, a *decoded) error {
 			return fmt.Errorf("%v: deleted: %w", id, err)
 		}
 	}
-	if h.link != "" {
+	if hasWebScheme(h.link) { // legacy clients check nothing
 		a.Link = &a.link
 	}
 	if h.text != "" {

@@ -137,10 +137,10 @@ func (r draftRules) checkText(given *string) (string, Refusal) {
 // isWebLink reports whether a link has what a browser needs to follow it: http or https, and a host.
 // It does not check the path: browsers follow many paths that net/url rejects.
 func isWebLink(link string, isControl func(rune) bool) bool {
-	scheme, rest, found := strings.Cut(link, "://")
-	if !found || !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https") {
+	if !hasWebScheme(link) {
 		return false
 	}
+	_, rest, _ := strings.Cut(link, "://")
 	if !utf8.ValidString(link) || strings.ContainsFunc(link, func(c rune) bool { return c == ' ' || isControl(c) }) {
 		return false
 	}
@@ -153,6 +153,12 @@ func isWebLink(link string, isControl func(rune) bool) bool {
 		return false
 	}
 	return strings.HasPrefix(u.Host, "[") || !strings.Contains(u.Hostname(), ":") // only an IPv6 address has colons
+}
+
+// hasWebScheme reports whether a browser follows the link by http or https, and does not run it, as it does "javascript:".
+func hasWebScheme(link string) bool {
+	scheme, _, found := strings.Cut(link, "://")
+	return found && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
 }
 
 // maxGroupNames is the maximum length of a list of names: a request has room for many thousands.

@@ -39,7 +39,7 @@ type ModerationEntry struct {
 
 	// The next three are empty in entries of earlier versions of this package.
 	Title  *string // of the article after the action
-	Link   *string // nil if it had none
+	Link   *string // nil if it had none with http or https
 	Reason *string // nil if none was given
 
 	entry logCursor
@@ -116,7 +116,10 @@ func (e logEntry) decode() (ModerationEntry, bool) {
 	entry := ModerationEntry{
 		Kind: ModerationKind(field("kind")), Article: id, By: userOf(field("by")), At: unixTime(at),
 		Before: groupNames(field("before")), After: groupNames(field("after")), Cursor: e.at.encode(),
-		Title: optional(field("title")), Link: optional(field("link")), Reason: optional(field("reason")), entry: e.at,
+		Title: optional(field("title")), Reason: optional(field("reason")), entry: e.at,
+	}
+	if link := field("link"); hasWebScheme(link) {
+		entry.Link = &link
 	}
 	if user := field("on_behalf_of"); user != "" {
 		name := userOf(user)

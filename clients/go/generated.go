@@ -23,7 +23,7 @@ type Card struct {
 	Number int `json:"number"`
 	// A single line of 1 to 200 characters.
 	Title string `json:"title"`
-	// The article's URL, or null if the article is only a text.
+	// The article's http or https URL, or null if the article is only a text.
 	Link *string `json:"link"`
 	// Net votes: upvotes minus downvotes.
 	Votes int `json:"votes"`
