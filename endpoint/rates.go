@@ -123,18 +123,13 @@ func (m *meter) charge(o *operation) *refusal {
 	if o.failed || !o.subscribes() {
 		o.ctx = redisrepo.FailFast(o.ctx)
 	}
-	b := bill{charges: m.rates.charges(m.ruleOf, ViewerOf(o.ctx), o), repo: m.repo}
+	b := bill{charges: m.rates.charges(m.ruleOf, ViewerOf(o.ctx), o), meter: m}
 	if b.charges == nil {
 		return nil
 	}
+	b.payers = b.charges
 	var err error
-	b.balances, err = m.repo.Charge(o.ctx, RuleCost, b.charges)
-	// Reading must go on. While Redis refuses writes, the mutations themselves will fail; while a partition does not
-	// answer, those of the others' articles need not.
-	if errors.Is(err, redisrepo.ErrReadOnly) || errors.Is(err, redisrepo.ErrUncounted) {
-		b.balances, b.repo, err = m.local.charge(RuleCost, b.charges, time.Now()), nil, nil
-	}
-	if err != nil {
+	if b.balances, b.repo, err = m.record(o.ctx, RuleCost, b.charges); err != nil {
 		return &refusal{status: http.StatusServiceUnavailable, errors: presentable(err), wait: retryAfter}
 	}
 	m.refused.count(b)
@@ -145,11 +140,25 @@ func (m *meter) charge(o *operation) *refusal {
 	return nil
 }
 
+// record records charges. It returns the repo that did, or nil if this process alone counts them.
+func (m *meter) record(ctx context.Context, gate string, charges []redisrepo.Charge) ([]redisrepo.Balance, *redisrepo.Repo, error) {
+	balances, err := m.repo.Charge(ctx, gate, charges)
+	// Reading must go on. While Redis refuses writes, the mutations themselves will fail; while a partition does not
+	// answer, those of the others' articles need not.
+	if errors.Is(err, redisrepo.ErrReadOnly) || errors.Is(err, redisrepo.ErrUncounted) {
+		return m.local.charge(gate, charges, time.Now()), nil, nil
+	}
+	return balances, m.repo, err
+}
+
 // bill is what an operation was charged.
 type bill struct {
 	charges  []redisrepo.Charge
 	balances []redisrepo.Balance
 	repo     *redisrepo.Repo // which recorded it; nil: this process alone
+
+	meter  *meter
+	payers []redisrepo.Charge // for whom Owe charges; also where nothing else of the caller is known
 }
 
 type billKey struct{}
@@ -222,6 +231,26 @@ func GiveBack(ctx context.Context, rule string) {
 	}
 	if b.repo != nil {
 		_, _ = b.repo.Charge(ctx, "", given) // if this fails, the charge stays: the mutation is done
+	}
+}
+
+// Owe charges more than its cost for the operation that ctx belongs to, once it is known what it took. If several share
+// what it read, the one that has read it pays. It is not refused, whatever is left: later operations are.
+func Owe(ctx context.Context, points int) {
+	b := billOf(ctx)
+	if points <= 0 {
+		return
+	}
+	var owed []redisrepo.Charge
+	for _, charge := range b.payers {
+		if charge.Rule == RuleCost {
+			charge.Amount, charge.Owed = points, true
+			owed = append(owed, charge)
+		}
+	}
+	if owed != nil {
+		// A caller who has left pays, too. While the store does not answer, there is nothing to charge for.
+		_, _, _ = b.meter.record(context.WithoutCancel(ctx), "", owed)
 	}
 }
 

@@ -42,7 +42,7 @@ func (l *localRates) charge(gate string, charges []redisrepo.Charge, now time.Ti
 		if !now.Before(counters[i].ends) {
 			counters[i] = localCounter{ends: now.Add(c.Window)}
 		}
-		exceeded[c.Rule] = exceeded[c.Rule] || counters[i].used+c.Amount > c.Most
+		exceeded[c.Rule] = exceeded[c.Rule] || !c.Owed && counters[i].used+c.Amount > c.Most
 	}
 	balances := make([]redisrepo.Balance, len(charges))
 	for i, c := range charges {

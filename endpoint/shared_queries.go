@@ -73,7 +73,8 @@ func (o *operation) run(timeout time.Duration) *finished {
 // noCaller is the viewer of what is shared.
 var noCaller = new(Viewer)
 
-// withoutCaller returns a context in which nothing is known of a caller, so that nothing of one can be shared.
+// withoutCaller returns a context in which nothing is known of a caller but who pays, so that nothing of one can be shared.
 func withoutCaller(ctx context.Context) context.Context {
-	return context.WithValue(context.WithValue(ctx, viewerKey{}, noCaller), billKey{}, bill{})
+	b := billOf(ctx)
+	return context.WithValue(context.WithValue(ctx, viewerKey{}, noCaller), billKey{}, bill{meter: b.meter, payers: b.payers})
 }

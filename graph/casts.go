@@ -94,6 +94,9 @@ func (r *Resolver) unvotedRanking(ctx context.Context, list redisrepo.RankedList
 	c := &RankedConnection{list: list}
 	var err error
 	c.Edges, c.PageInfo, err = unvotedEdges(ctx, r, first, &after, func() ([]*RankedEdge, redisrepo.PageInfo, error) {
+		if !c.AsOf.IsZero() {
+			endpoint.Owe(ctx, rankingCost) // the cost has that of the first page
+		}
 		page, err := r.rank(ctx, list, first, after)
 		if err != nil {
 			return nil, page.Info, err

@@ -72,8 +72,13 @@ const (
 	reachCost = 100
 )
 
-// rankingCost is what a ranking costs besides its articles: it takes Redis about as long as reading 50.
-const rankingCost = 50
+const (
+	// rankingCost is what a ranking costs besides its articles: Redis takes for its first step about as long as for
+	// reading 50.
+	rankingCost = 50
+	// lookedPerPoint is how many members of lists Redis looks at for a point: about 20 points for each millisecond.
+	lookedPerPoint = 20
+)
 
 // listCost returns the cost of a list whose elements cost child each, and 1 more each for the element itself. The
 // first size that is given counts; one that will be refused counts as the nearest valid one.

@@ -1,11 +1,13 @@
 package graph_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -96,6 +98,54 @@ func ranked(s *sitetest.Site, group, arguments string) string {
 		titles = append(titles, node.(map[string]any)["title"].(string))
 	}
 	return fmt.Sprint(strings.Join(titles, " "), " of ", ranking["totalCount"])
+}
+
+// A ranking costs more the more Redis has to look at for it, also if fewer points are left.
+func TestRankingsAreChargedByWhatTheyLookAt(t *testing.T) {
+	t.Parallel()
+	client := redistest.Start(t).Client
+	const cost, most, articles = 53, 250, 2500
+	s := sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: most, Window: time.Hour}, Addresses: 4}))
+	repo := sitetest.Import(t, client, "poster", 1) // the last one among equal votes
+	var older []redisrepo.Imported
+	for n := 2; n <= articles; n++ {
+		older = append(older, redisrepo.Imported{ID: redisrepo.ArticleID(n), Poster: "poster", PostedAt: sitetest.Start.Add(-time.Minute), Votes: 1,
+			Draft: redisrepo.Draft{Title: fmt.Sprint("article ", n)}})
+	}
+	if _, errs := repo.Import(t.Context(), older); errors.Join(errs...) != nil {
+		t.Fatal(errors.Join(errs...))
+	}
+	asked := 0
+	ask := func(user, arguments string) string {
+		asked++ // no two share an answer
+		return s.AskText(user, fmt.Sprintf(`{ ranking(by: {formula: TOP}, first: 1%s) { nodes { id } } } # %d`, arguments, asked))
+	}
+	used := func(subject string) int { return sitetest.RateCount(t, client, "cost:"+subject) }
+	newest := `, postedAfter: "` + after(0) + `"`
+	ask("alice", "")
+	if n := used("user:alice"); n != cost {
+		t.Errorf("the best article costs %d points, want %d", n, cost)
+	}
+	list := sitetest.Must(repo.RankedList(redisrepo.RankQuery{By: redisrepo.RankBy{Formula: redisrepo.RankTop}, PostedAfter: new(sitetest.Start)}))
+	page := sitetest.Must(repo.Rank(t.Context(), list, new(1), nil))
+	if page.Looked < articles {
+		t.Fatalf("the list with one article looks at %d members, want at least %d", page.Looked, articles)
+	}
+	more := cost + page.Looked/20 - 50
+	if body := ask("bob", newest); !strings.Contains(body, `"article:1"`) || used("user:bob") != more {
+		t.Errorf("got %s for %d points, want the article for %d", body, used("user:bob"), more)
+	}
+	for n := 1; sitetest.CodeOf(t, ask("carol", newest)) != "RATE_LIMITED"; n++ {
+		if spent := used("user:carol"); spent != n*more || spent > most+more {
+			t.Fatalf("after %d rankings %d points are spent, want %d, and at most %d", n, spent, n*more, most+more)
+		}
+	}
+	if spent := used("user:carol"); spent <= most {
+		t.Errorf("%d points are spent, want what is owed beyond %d", spent, most)
+	}
+	if got, want := used("address:127.0.0.1"), used("user:alice")+used("user:bob")+used("user:carol"); got != want {
+		t.Errorf("the address has spent %d points, want %d", got, want)
+	}
 }
 
 // A walk stays at the instant of its first page, whatever is posted meanwhile.

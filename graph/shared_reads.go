@@ -74,6 +74,7 @@ func (r *Resolver) rank(ctx context.Context, l redisrepo.RankedList, first *int,
 	key := rankedKey{l, optionalOf(first), optionalOf(after)}
 	return endpoint.Share(ctx, r.reads, key, func(ctx context.Context) (redisrepo.RankedPage, int, error) {
 		page, err := r.repo.Rank(ctx, l, first, after)
+		endpoint.Owe(ctx, page.Looked/lookedPerPoint-rankingCost)
 		return page, perEdge*cap(page.Edges) + len(key.after.value), err
 	})
 }

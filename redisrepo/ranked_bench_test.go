@@ -24,7 +24,7 @@ var (
 )
 
 // BenchmarkRankings measures pages of 25 articles by every formula and of every span: the median time of the script in
-// Redis (INFO commandstats), the CPU of Redis' main thread for all of the page, and the articles that were looked at.
+// Redis (INFO commandstats), the CPU of Redis' main thread for all of the page, and the members of lists that were looked at.
 func BenchmarkRankings(b *testing.B) {
 	server := redistest.Start(b)
 	server.Client.ConfigSet(b.Context(), "appendonly", "no")

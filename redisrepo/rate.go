@@ -15,6 +15,7 @@ type Charge struct {
 	Most   int           // maximum amount in any window, whenever it starts
 	Window time.Duration // whole milliseconds
 	Amount int           // if negative, it is given back
+	Owed   bool          // it is recorded even if it exceeds the limit: what it is for was done
 	Leased bool          // it may be counted down from points that this process has leased, without a round trip
 
 	// The subject: the user or, if the name is empty, the address.
@@ -47,7 +48,7 @@ type Balance struct {
 
 // Charge records the charges in at most one round trip, usually none if all are leased, and returns a balance for each.
 // If one would exceed its rule's limit, none of that rule's is recorded; if the rule is gate, none at all. All processes
-// on the store share the counts, and together never record more than Most in a window. An amount counts for a window
+// on the store share the counts, and together never record more than Most in a window, besides what is owed. An amount counts for a window
 // and at most a quarter longer, by the clock of Redis; while that is set back, for at most a window more.
 //
 // A leased charge may be refused although the limit is not reached, but not before half of it was used: each other
@@ -100,7 +101,7 @@ func (r *Repo) rateCall(p partition, gate string, charges []Charge) (keys []stri
 	for i, c := range charges {
 		keys[i] = p.rate(c.Subject())
 		rule := c.Rule
-		if c.Amount < 0 { // what is given back neither exceeds a limit nor is kept from it
+		if c.Amount < 0 || c.Owed { // what is given back, or owed, neither exceeds a limit nor is kept from it
 			rule = ""
 		}
 		args = append(args,

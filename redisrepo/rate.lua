@@ -10,7 +10,7 @@
 --                                       amount of each, oldest first. Times are Unix milliseconds.
 -- ARGV[1]    the gate: a rule that, when exceeded, keeps everything from being recorded; or empty
 -- ARGV[2]    now, Unix milliseconds; empty: the server's clock
--- ARGV[3...] four for each key: its rule, the maximum amount in a window, the window in milliseconds, the
+-- ARGV[3...] four for each key: its rule, empty if the amount is recorded in any case; the maximum amount in a window, the window in milliseconds, the
 --            amount to record; if negative, it is given back
 --
 -- Replies {'OK', {{kept, used, wait, left}, ...}}
@@ -86,7 +86,7 @@ for i, key in ipairs(KEYS) do
   counters[i] = parse(redis.call('GET', key) or '0 0 0 0', window)
   if not counters[i] then return redis.error_reply('CORRUPT count of the rule ' .. rule) end
   waits[i] = wait(counters[i], window, most, amount)
-  if waits[i] > 0 then exceeded[rule] = true end
+  if waits[i] > 0 and rule ~= '' then exceeded[rule] = true end
 end
 
 local replies = {}

@@ -70,6 +70,47 @@ func TestChargesOfOneRuleAreAllOrNothing(t *testing.T) {
 	}
 }
 
+// What is owed counts also beyond the limit, and nothing else does until there is room for it.
+func TestOwedChargesAreRecordedBeyondTheLimit(t *testing.T) {
+	t.Parallel()
+	for _, partitions := range []int{1, 16} {
+		for _, most := range []int{10, 100_000} { // of the latter, points are leased
+			t.Run(fmt.Sprint(partitions, " partitions, limit ", most), func(t *testing.T) {
+				t.Parallel()
+				s := newSite(t, nil, redisrepo.WithPartitions(partitions))
+				for i, step := range []struct {
+					amount int
+					owed   bool
+					kept   bool
+					used   int
+				}{
+					{8 * most / 10, false, true, 8 * most / 10},
+					{most / 10, true, true, 9 * most / 10},
+					{most, true, true, 19 * most / 10},
+					{most / 10, false, false, 19 * most / 10},
+					{most / 10, true, true, 20 * most / 10},
+				} {
+					var charges []redisrepo.Charge
+					for _, user := range []redisrepo.UserName{"alice", ""} {
+						c := charge("cost", most, step.amount, user)
+						c.Owed, c.Leased = step.owed, true
+						charges = append(charges, c)
+					}
+					balances, err := s.Charge(s.ctx, "cost", charges)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, b := range balances {
+						if b.Kept != step.kept || b.Used != step.used {
+							t.Errorf("step %d: got %+v, want kept %t and %d used", i, b, step.kept, step.used)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
 // No window, whenever it starts, holds more than the limit, and an amount counts for at most 9/8 of a window. Wait
 // and Left are exact, a refused charge extends neither, and an amount can be given back.
 func TestNoWindowHoldsMoreThanItsLimit(t *testing.T) {
