@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"slices"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -28,6 +29,7 @@ type executor struct {
 	known         documentCache[preparedKey, *prepared]
 	requests      requests
 	slots         *slots
+	rated         bool           // an address has a share of the slots
 	queries       *sharedQueries // nil if none are shared
 	present       graphql.ErrorPresenterFunc
 	recover       graphql.RecoverFunc
@@ -48,7 +50,7 @@ func newExecutor(schema Schema, log *slog.Logger, o Options) *executor {
 	}
 	return &executor{
 		schema: schema, limits: o.Limits, introspection: o.Introspection, validation: newValidation(schema.Schema(), o.Limits, o.Introspection),
-		known: newDocumentCache[preparedKey, *prepared](), requests: newRequests(), slots: newSlots(o.MaxConcurrent), present: presentError(log, o.Limits, hidden), recover: recovered(log),
+		known: newDocumentCache[preparedKey, *prepared](), requests: newRequests(), slots: newSlots(o.MaxConcurrent), rated: o.Rates.Cost.Most > 0, present: presentError(log, o.Limits, hidden), recover: recovered(log),
 		observers: o.Observers,
 	}
 }
@@ -88,6 +90,14 @@ func (e *executor) prepare(o *operation, asked *request, header http.Header) gql
 	}
 	e.requests.add(asked, o)
 	return nil
+}
+
+// sharing returns the address whose share of the slots an operation takes: none if a service acts for many users.
+func (e *executor) sharing(ctx context.Context) netip.Addr {
+	if v := ViewerOf(ctx); e.rated && v.Via == "" {
+		return v.Network()
+	}
+	return netip.Addr{}
 }
 
 // setVariables coerces the variables of an operation, and sets what depends on them.
@@ -196,8 +206,7 @@ type preparedKey struct{ text, name string }
 
 // prepared returns an operation of a document, which it parses and validates at its first use.
 func (e *executor) prepared(o *operation, asked *request) (*prepared, gqlerror.List) {
-	text, name := asked.Query, asked.OperationName
-	key := preparedKey{text, name}
+	key := preparedKey{asked.Query, asked.OperationName}
 	if p, ok := e.known.get(key); ok {
 		return p, nil
 	}
@@ -205,6 +214,27 @@ func (e *executor) prepared(o *operation, asked *request) (*prepared, gqlerror.L
 		return nil, presentable(refused)
 	}
 	o.effort = e.effortOf(asked)
+	if o.turns == nil {
+		return e.read(key)
+	}
+	var p *prepared
+	var errs gqlerror.List
+	o.turns.do(ViewerOf(o.ctx).Network(), func(*slot) {
+		if o.ctx.Err() != nil {
+			errs = presentable(wasCancelled())
+		} else {
+			p, errs = e.read(key)
+		}
+	})
+	return p, errs
+}
+
+// read parses, validates and compiles a document, unless another request has done so meanwhile.
+func (e *executor) read(key preparedKey) (*prepared, gqlerror.List) {
+	if p, ok := e.known.get(key); ok {
+		return p, nil
+	}
+	text, name := key.text, key.name
 	document, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, e.limits.Tokens)
 	if err != nil {
 		return nil, coded(err, errcode.ParseFailed)

@@ -46,6 +46,7 @@ func (t *httpTransport) serve(ctx context.Context, w http.ResponseWriter, req *h
 			write(w, req, accept.media, op, refused.finish(op))
 		}
 	}()
+	op.turns = t.streams.turns
 	defer t.streams.dismiss(op)
 	refused := t.begin(w, req, accept, op)
 	var f *finished

@@ -18,6 +18,7 @@ type operation struct {
 	ctx       context.Context
 	asked     *graphql.OperationContext
 	prepared  *prepared
+	turns     *turns // in which an unknown document is read; nil if it is its turn
 	variables string // coerced, in JSON; empty if it defines none
 	cost      int
 	effort    int     // points for reading its document; 0 if the process knew it
@@ -84,10 +85,11 @@ func (o *operation) once(timeout time.Duration) *finished {
 	if !o.reads() {
 		kind = mutations
 	}
-	if refused := o.exec.slots.acquire(ctx, kind); refused != nil {
+	address := o.exec.sharing(o.ctx)
+	if refused := o.exec.slots.acquire(ctx, kind, address); refused != nil {
 		return refused.finish(o)
 	}
-	defer o.exec.slots.release(kind)
+	defer o.exec.slots.release(kind, address)
 	if response := o.exec.execute(ctx, o.prepared); response != nil {
 		return finish(response, nil)
 	}

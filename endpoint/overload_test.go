@@ -3,12 +3,15 @@ package endpoint_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,10 +25,11 @@ import (
 )
 
 // blocking serves a schema whose queries named Slow run until the test lets them end, until their context ends, or, if
-// named Panic, until they panic.
+// named Panic, until they panic. Documents with a query named Long take until then to be read.
 type blocking struct {
 	t       *testing.T
 	handler http.Handler
+	reading atomic.Int64 // how many documents with a query named Long were begun to be read
 	end     chan struct{}
 	wait    sync.WaitGroup
 }
@@ -42,6 +46,10 @@ func newBlocking(t *testing.T, slots int, timeout time.Duration) *blocking {
 	b.handler = endpoint.New(endpoint.Schema{
 		ExecutableSchema: graph.NewExecutableSchema(graph.Config{}),
 		Compile: func(operation *ast.OperationDefinition, _ ast.FragmentDefinitionList) endpoint.Executable {
+			if operation.Name == "Long" {
+				b.reading.Add(1)
+				<-b.end
+			}
 			return endpoint.Executable{Execute: func(ctx context.Context) *graphql.Response {
 				switch operation.Name {
 				case "Slow":
@@ -124,6 +132,33 @@ func TestOperationsBeyondTheBoundAreRefused(t *testing.T) {
 			t.Errorf("got %d %s afterwards, want 200", again.Code, again.Body)
 		}
 		b.wait.Wait()
+	})
+}
+
+// Unknown documents are read in turns, on half of the CPUs: known ones find another one.
+func TestUnknownDocumentsAreReadInTurns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBlocking(t, 4, 5*time.Second)
+		b.ask(t.Context(), quickQuery)
+		atOnce := max(1, runtime.GOMAXPROCS(0)/2)
+		all := make([]asked, atOnce+2)
+		for i := range all {
+			all[i] = b.ask(t.Context(), fmt.Sprintf(`query Long { articles(page: %d) { id } }`, i+1))
+		}
+		if got := b.reading.Load(); got != int64(atOnce) {
+			t.Errorf("%d documents are read at one time, want %d", got, atOnce)
+		}
+		if res := b.ask(t.Context(), quickQuery); res.Code != 200 {
+			t.Errorf("got %d %s for a known document, want 200 at once", res.Code, res.Body)
+		}
+		close(b.end)
+		b.wait.Wait()
+		for _, res := range all {
+			if res.Code != 200 {
+				t.Errorf("got %d %s, want 200 in the end", res.Code, res.Body)
+			}
+		}
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 	"time"
@@ -15,6 +16,9 @@ const (
 	slotPatience = 500 * time.Millisecond
 	// waitingPerSlot is how many operations of a kind may wait, for each slot. Each holds a few kilobytes.
 	waitingPerSlot = 32
+	// perAddress is how many operations of one address are at work at a time, while RATE_COST counts them. With more, the
+	// work of one address would make the operations of all others wait for Redis and for a CPU.
+	perAddress = 4
 )
 
 // Kinds of operations. Each has a quarter of the slots for itself, and a freed slot goes to a mutation first.
@@ -34,34 +38,46 @@ type slots struct {
 	free    int
 	busy    [kinds]int
 	shed    [kinds]uint64    // how many were refused
-	waiting [kinds]list.List // of chan struct{}, which is closed when the operation gets a slot
+	waiting [kinds]list.List // of waiter
+	of      map[netip.Addr]addressSlots
 }
+
+// waiter is an operation that waits for a slot.
+type waiter struct {
+	address netip.Addr
+	granted chan struct{} // is closed when it gets one
+}
+
+// addressSlots are the operations of an address.
+type addressSlots struct{ busy, waiting int }
 
 // newSlots makes n slots. If n is 0, nil is returned, which does not bound anything.
 func newSlots(n int) *slots {
 	if n == 0 {
 		return nil
 	}
-	return &slots{allowed: n - n/4, longest: waitingPerSlot * n, free: n}
+	return &slots{allowed: n - n/4, longest: waitingPerSlot * n, free: n, of: map[netip.Addr]addressSlots{}}
 }
 
-// acquire takes a slot for an operation, which must release it.
-func (s *slots) acquire(ctx context.Context, kind int) *refusal {
+// acquire takes a slot for an operation, which must release it. With the zero address it counts for no address.
+func (s *slots) acquire(ctx context.Context, kind int, address netip.Addr) *refusal {
 	if s == nil {
 		return nil
 	}
 	s.mu.Lock()
-	if s.waiting[kind].Len() == 0 && s.available(kind) {
-		s.take(kind)
+	// Those that wait although there is a slot wait for others of their address.
+	if s.available(kind, address) {
+		s.take(kind, address)
 		s.mu.Unlock()
 		return nil
 	}
-	if s.waiting[kind].Len() >= s.longest {
+	if s.waiting[kind].Len() >= s.longest || address.IsValid() && s.of[address].waiting >= waitingPerSlot*perAddress {
 		s.mu.Unlock()
 		return s.refuse(ctx, kind)
 	}
 	granted := make(chan struct{})
-	place := s.waiting[kind].PushBack(granted)
+	place := s.waiting[kind].PushBack(waiter{address, granted})
+	s.count(address, addressSlots{waiting: 1})
 	s.mu.Unlock()
 
 	patience := time.NewTimer(slotPatience)
@@ -79,7 +95,7 @@ func (s *slots) acquire(ctx context.Context, kind int) *refusal {
 		return nil
 	default:
 	}
-	s.waiting[kind].Remove(place)
+	s.leave(kind, place)
 	if ctx.Err() != nil {
 		return wasCancelled()
 	}
@@ -88,7 +104,7 @@ func (s *slots) acquire(ctx context.Context, kind int) *refusal {
 }
 
 // release returns the slot of an operation.
-func (s *slots) release(kind int) {
+func (s *slots) release(kind int, address netip.Addr) {
 	if s == nil {
 		return
 	}
@@ -96,19 +112,46 @@ func (s *slots) release(kind int) {
 	defer s.mu.Unlock()
 	s.free++
 	s.busy[kind]--
+	s.count(address, addressSlots{busy: -1})
 	for kind := range kinds {
-		for s.waiting[kind].Len() > 0 && s.available(kind) {
-			s.take(kind)
-			close(s.waiting[kind].Remove(s.waiting[kind].Front()).(chan struct{}))
+		for place := s.waiting[kind].Front(); place != nil && s.free > 0; {
+			next := place.Next()
+			if w := place.Value.(waiter); s.available(kind, w.address) {
+				s.take(kind, w.address)
+				close(s.leave(kind, place).granted)
+			}
+			place = next
 		}
 	}
 }
 
-func (s *slots) available(kind int) bool { return s.free > 0 && s.busy[kind] < s.allowed }
+func (s *slots) available(kind int, address netip.Addr) bool {
+	return s.free > 0 && s.busy[kind] < s.allowed && (!address.IsValid() || s.of[address].busy < perAddress)
+}
 
-func (s *slots) take(kind int) {
+func (s *slots) take(kind int, address netip.Addr) {
 	s.free--
 	s.busy[kind]++
+	s.count(address, addressSlots{busy: 1})
+}
+
+// leave removes an operation from those that wait.
+func (s *slots) leave(kind int, place *list.Element) waiter {
+	w := s.waiting[kind].Remove(place).(waiter)
+	s.count(w.address, addressSlots{waiting: -1})
+	return w
+}
+
+// count adds to the counts of an address.
+func (s *slots) count(address netip.Addr, more addressSlots) {
+	a := s.of[address]
+	a.busy += more.busy
+	a.waiting += more.waiting
+	if a == (addressSlots{}) {
+		delete(s.of, address)
+	} else {
+		s.of[address] = a
+	}
 }
 
 // likelyKind returns the kind of a request's operation. It may be wrong about one with the word mutation in a name or a

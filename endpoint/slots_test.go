@@ -2,9 +2,12 @@ package endpoint
 
 import (
 	"context"
+	"net/netip"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"frontpage/redisrepo"
 )
 
 // taken takes n slots, which must be free.
@@ -12,7 +15,7 @@ func taken(t *testing.T, s *slots, kind, n int) {
 	t.Helper()
 	for i := range n {
 		began := time.Now()
-		if refused := s.acquire(t.Context(), kind); refused != nil || time.Since(began) > 0 {
+		if refused := s.acquire(t.Context(), kind, netip.Addr{}); refused != nil || time.Since(began) > 0 {
 			t.Fatalf("slot %d: got %v after %v, want a slot at once", i, refused, time.Since(began))
 		}
 	}
@@ -21,7 +24,7 @@ func taken(t *testing.T, s *slots, kind, n int) {
 // asking acquires a slot in the background. The result is sent when the operation has a slot or is refused.
 func asking(ctx context.Context, s *slots, kind int) <-chan *refusal {
 	result := make(chan *refusal, 1)
-	go func() { result <- s.acquire(ctx, kind) }()
+	go func() { result <- s.acquire(ctx, kind, netip.Addr{}) }()
 	synctest.Wait()
 	return result
 }
@@ -49,7 +52,7 @@ func pending(t *testing.T, results ...<-chan *refusal) {
 // unused checks that all slots are free and that nothing waits.
 func unused(t *testing.T, s *slots, n int) {
 	t.Helper()
-	if s.free != n || s.busy != [kinds]int{} || s.waiting[mutations].Len() != 0 || s.waiting[queries].Len() != 0 {
+	if s.free != n || len(s.of) != 0 || s.busy != [kinds]int{} || s.waiting[mutations].Len() != 0 || s.waiting[queries].Len() != 0 {
 		t.Errorf("got %d free slots, %v busy, %d and %d waiting, want %d free slots", s.free, s.busy, s.waiting[0].Len(), s.waiting[1].Len(), n)
 	}
 }
@@ -64,36 +67,36 @@ func TestSlotsAreBoundedAndEachKindHasAShare(t *testing.T) {
 		taken(t, s, mutations, 2)
 		vote := asking(t.Context(), s, mutations)
 		pending(t, third, vote)
-		s.release(queries) // the mutation goes first, although it came last
+		s.release(queries, netip.Addr{}) // the mutation goes first, although it came last
 		if refused := <-vote; refused != nil {
 			t.Errorf("got %v, want a slot for the mutation", refused)
 		}
 		pending(t, third)
-		s.release(queries)
+		s.release(queries, netip.Addr{})
 		if refused := <-third; refused != nil {
 			t.Errorf("got %v, want a slot for the query", refused)
 		}
 		for range 3 {
-			s.release(mutations)
+			s.release(mutations, netip.Addr{})
 		}
 		taken(t, s, queries, 1)
 		for range 6 {
-			s.release(queries)
+			s.release(queries, netip.Addr{})
 		}
 		unused(t, s, 8)
 		taken(t, s, mutations, 6)
 		vote = asking(t.Context(), s, mutations)
 		pending(t, vote)
 		taken(t, s, queries, 2)
-		s.release(mutations)
+		s.release(mutations, netip.Addr{})
 		if refused := <-vote; refused != nil {
 			t.Errorf("got %v, want a slot for the mutation", refused)
 		}
 		for range 6 {
-			s.release(mutations)
+			s.release(mutations, netip.Addr{})
 		}
-		s.release(queries)
-		s.release(queries)
+		s.release(queries, netip.Addr{})
+		s.release(queries, netip.Addr{})
 		unused(t, s, 8)
 	})
 }
@@ -104,14 +107,14 @@ func TestOperationsWaitInOrderAndForALimitedTime(t *testing.T) {
 		s := newSlots(1)
 		taken(t, s, queries, 1)
 		first, second := asking(t.Context(), s, queries), asking(t.Context(), s, queries)
-		s.release(queries)
+		s.release(queries, netip.Addr{})
 		if refused := <-first; refused != nil {
 			t.Errorf("got %v, want a slot for the first", refused)
 		}
 		pending(t, second)
 		began := time.Now()
 		refusedLate(t, second, began)
-		s.release(queries)
+		s.release(queries, netip.Addr{})
 		unused(t, s, 1)
 	})
 }
@@ -132,7 +135,7 @@ func TestQueueOfWaitingOperationsIsBounded(t *testing.T) {
 		began := time.Now()
 		beyond := asking(t.Context(), s, queries)
 		for range waitingPerSlot {
-			s.release(queries)
+			s.release(queries, netip.Addr{})
 		}
 		pending(t, beyond)
 		for _, result := range waiting {
@@ -141,7 +144,7 @@ func TestQueueOfWaitingOperationsIsBounded(t *testing.T) {
 			}
 		}
 		refusedLate(t, beyond, began)
-		s.release(queries)
+		s.release(queries, netip.Addr{})
 		unused(t, s, 1)
 	})
 }
@@ -158,11 +161,11 @@ func TestCancelledOperationsLeaveTheQueue(t *testing.T) {
 		if refused := <-left; refused == nil || refused == overloaded || time.Since(began) > 0 {
 			t.Errorf("got %v after %v, want the refusal of a cancelled request at once", refused, time.Since(began))
 		}
-		s.release(mutations)
+		s.release(mutations, netip.Addr{})
 		if refused := <-next; refused != nil {
 			t.Errorf("got %v, want a slot for the one behind it", refused)
 		}
-		s.release(mutations)
+		s.release(mutations, netip.Addr{})
 		unused(t, s, 1)
 	})
 }
@@ -171,9 +174,77 @@ func TestNoSlotsMeansNoBound(t *testing.T) {
 	t.Parallel()
 	s := newSlots(0)
 	for range 1000 {
-		if refused := s.acquire(t.Context(), queries); refused != nil || s.full(queries) {
+		if refused := s.acquire(t.Context(), queries, netip.Addr{}); refused != nil || s.full(queries) {
 			t.Fatalf("got %v, want no bound", refused)
 		}
 	}
-	s.release(queries)
+	s.release(queries, netip.Addr{})
+}
+
+// An address has a share of the slots: what it asks beyond that waits, and nobody else does.
+func TestAnAddressHasAShareOfTheSlots(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSlots(4 * perAddress)
+		greedy, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+		acquire := func(kind int, address netip.Addr) <-chan *refusal {
+			result := make(chan *refusal, 1)
+			go func() { result <- s.acquire(t.Context(), kind, address) }()
+			synctest.Wait()
+			return result
+		}
+		for range perAddress {
+			if refused := <-acquire(queries, greedy); refused != nil {
+				t.Fatalf("got %v, want a slot", refused)
+			}
+		}
+		waiting := acquire(queries, greedy)
+		pending(t, waiting)
+		for _, kind := range []int{queries, mutations} {
+			if refused := <-acquire(kind, other); refused != nil {
+				t.Errorf("got %v for another address, want a slot at once", refused)
+			}
+		}
+		s.release(queries, greedy)
+		if refused := <-waiting; refused != nil {
+			t.Errorf("got %v, want a slot once another operation of the address has ended", refused)
+		}
+
+		began := time.Now()
+		late := make([]<-chan *refusal, waitingPerSlot*perAddress)
+		for i := range late {
+			late[i] = acquire(queries, greedy)
+		}
+		more := acquire(queries, greedy)
+		if s.waiting[queries].Len() != len(late) {
+			t.Errorf("%d operations of an address wait, want at most %d", s.waiting[queries].Len(), len(late))
+		}
+		for _, result := range append(late, more) {
+			refusedLate(t, result, began)
+		}
+		for range perAddress {
+			s.release(queries, greedy)
+		}
+		s.release(queries, other)
+		s.release(mutations, other)
+		unused(t, s, 4*perAddress)
+	})
+}
+
+func TestWhoseShareOfTheSlotsAnOperationTakes(t *testing.T) {
+	t.Parallel()
+	address := netip.MustParseAddr("192.0.2.1")
+	for name, c := range map[string]struct {
+		rated bool
+		via   redisrepo.UserName
+		want  netip.Addr
+	}{
+		"the address'":                           {rated: true, want: address},
+		"none without RATE_COST":                 {},
+		"none by a service that acts for a user": {rated: true, via: "bot"},
+	} {
+		if got := (&executor{rated: c.rated}).sharing(context.WithValue(t.Context(), viewerKey{}, &Viewer{Address: address, Via: c.via})); got != c.want {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
 }
