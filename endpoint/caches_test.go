@@ -39,7 +39,7 @@ func TestAnswersForAllArePublic(t *testing.T) {
 		t.Helper()
 		res, body := s.Send(method, page, "", append(header, "GraphQL-Require-Preflight", "1")...)
 		if got := res.Header; got.Get("Cache-Control") != "public, max-age=7" || !strings.HasPrefix(got.Get("ETag"), `W/"`) || got.Get("RateLimit") != "" || got.Get("RateLimit-Policy") != "" ||
-			fmt.Sprint(got["Vary"]) != "[Accept, X-User-ID, X-User-Roles, Accept-Encoding, GraphQL-Require-Preflight, Apollo-Require-Preflight, Origin]" {
+			fmt.Sprint(got["Vary"]) != "[Accept, X-User-ID, X-User-Roles, X-On-Behalf-Of, Accept-Encoding, GraphQL-Require-Preflight, Apollo-Require-Preflight, Origin]" {
 			t.Errorf("%s %v: got %v %.100s, want it public, with a tag, without quotas, and Vary in one line", method, header, got, body)
 		}
 		if bare := method == http.MethodHead || res.StatusCode == 304; bare != (body == "") {

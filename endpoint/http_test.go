@@ -77,7 +77,7 @@ func TestAcceptDecidesStatusAndContentType(t *testing.T) {
 				if res.StatusCode != want || res.Header.Get("Content-Type") != media || res.Header.Get("Content-Length") != fmt.Sprint(len(body)) {
 					t.Errorf("Accept %q, %s %s: got %d %v, want %d %s", a.accept, res.Request.Method, d.query, res.StatusCode, res.Header, want, media)
 				}
-				if vary := strings.Join(res.Header.Values("Vary"), ", "); vary != "Accept, X-User-ID, X-User-Roles, Accept-Encoding" {
+				if vary := strings.Join(res.Header.Values("Vary"), ", "); vary != "Accept, X-User-ID, X-User-Roles, X-On-Behalf-Of, Accept-Encoding" {
 					t.Errorf("got Vary %q", vary)
 				}
 			}
@@ -236,7 +236,7 @@ func TestOnlyAllowedOriginsGetCORSHeaders(t *testing.T) {
 		if got := res.Header.Get("Access-Control-Allow-Origin"); got != allowed || body == "" || res.Header.Get("Access-Control-Allow-Credentials") != "" {
 			t.Errorf("from %s: got %v, want the allowed origin %q and no credentials", origin, res.Header, allowed)
 		}
-		if vary := strings.Join(res.Header.Values("Vary"), ", "); vary != "Accept, X-User-ID, X-User-Roles, Accept-Encoding, Origin" {
+		if vary := strings.Join(res.Header.Values("Vary"), ", "); vary != "Accept, X-User-ID, X-User-Roles, X-On-Behalf-Of, Accept-Encoding, Origin" {
 			t.Errorf("got Vary %q", vary)
 		}
 		res, _ = closed.Send("OPTIONS", "", "", append(ask, "Origin", origin)...)
@@ -314,7 +314,7 @@ func TestLongResponsesAreCompressed(t *testing.T) {
 		if got := res.Header.Get("Content-Encoding"); got != want || want != "" && (len(body) >= len(plain)/2 || body == "") || want == "" && body != plain {
 			t.Errorf("Accept-Encoding %q: got %q and %d of %d bytes, want %q", accepts, got, len(body), len(plain), want)
 		}
-		if vary := strings.Join(res.Header.Values("Vary"), ", "); vary != "Accept, X-User-ID, X-User-Roles, Accept-Encoding" {
+		if vary := strings.Join(res.Header.Values("Vary"), ", "); vary != "Accept, X-User-ID, X-User-Roles, X-On-Behalf-Of, Accept-Encoding" {
 			t.Errorf("got Vary %q", vary)
 		}
 		if res, _ := s.Get(`{ __typename }`, "Accept-Encoding", accepts); res.Header.Get("Content-Encoding") != "" || res.Header.Get("Content-Length") != "31" {

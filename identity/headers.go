@@ -107,7 +107,7 @@ func (v *Verifier) Headers() []string {
 	if v.sessions != nil {
 		headers = append(headers, "Cookie")
 	}
-	return headers
+	return append(headers, onBehalfOf)
 }
 
 func (v *Verifier) malformed(header string) *Refusal {

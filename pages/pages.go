@@ -28,6 +28,7 @@ import (
 type Options struct {
 	Site      web.Options
 	PublicURL string           // of the site, such as https://news.example.org; empty: the address of each request
+	Secure    bool             // whether browsers reach the site by https
 	API       endpoint.Options // of the handler that executes the queries
 	Now       func() time.Time // if nil, time.Now
 	Log       *slog.Logger

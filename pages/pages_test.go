@@ -580,7 +580,7 @@ func TestCachesKeepPagesOfAnonymousVisitors(t *testing.T) {
 		if got := p.header.Values("Cache-Control"); len(got) != 1 || got[0] != tt.want {
 			t.Errorf("%s by %q: Cache-Control is %q, want %q", tt.path, tt.user, got, tt.want)
 		}
-		if got := p.header.Values("Vary"); len(got) != 1 || got[0] != "X-User-ID, X-User-Roles, Accept-Encoding" {
+		if got := p.header.Values("Vary"); len(got) != 1 || got[0] != "X-User-ID, X-User-Roles, X-On-Behalf-Of, Accept-Encoding" {
 			t.Errorf("%s by %q: Vary is %q", tt.path, tt.user, got)
 		}
 		if strings.Contains(p.body, "bob") != (tt.user == "bob") {

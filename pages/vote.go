@@ -119,7 +119,7 @@ func (s *server) voted(w http.ResponseWriter, req *http.Request, b ballot, p *pa
 // pending is the cookie of a vote that is cast when the visitor has signed in. The browser sends it with the link by which
 // the visitor comes back, which is one of another site.
 func (s *server) pending(value string, seconds int) *http.Cookie {
-	return identity.Cookie(identity.CookieName("vote", strings.HasPrefix(s.PublicURL, "https:")), value, seconds)
+	return identity.Cookie(identity.CookieName("vote", s.Secure), value, seconds)
 }
 
 // voteStatus maps codes of user errors to statuses. The status of others is 400.

@@ -307,6 +307,49 @@ func TestRefusedVotesAreExplained(t *testing.T) {
 	check("without the store", s.reader("alice").sendForm(up), http.StatusServiceUnavailable, "temporarily unavailable")
 }
 
+// sendVote sends the form of a vote without following redirections. header holds pairs of name and value.
+func (s *site) sendVote(header ...string) *response {
+	s.t.Helper()
+	form := url.Values{"vote": {"article:1 UP"}, "to": {"/"}}
+	req := sitetest.Must(http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.pages.URL+"/vote", strings.NewReader(form.Encode())))
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	return read(s.t, "/vote", sitetest.Must(http.DefaultTransport.RoundTrip(req)))
+}
+
+func TestVoteOfServiceCountsForUser(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.post("alice", "Here", "", "text")
+	if sent := s.sendVote("X-User-ID", "bot", "X-User-Roles", "service", "X-On-Behalf-Of", "bob"); sent.status != http.StatusSeeOther {
+		t.Fatalf("got %d: %s", sent.status, sent.body)
+	}
+	for user, want := range map[string]string{"bot": "NONE", "bob": "UP"} {
+		s.Want(user, `{ article(id: 1) { viewerVote } }`, `{"article":{"viewerVote":"`+want+`"}}`)
+	}
+	if sent := s.sendVote("X-User-ID", "carol", "X-On-Behalf-Of", "dave"); sent.status != http.StatusForbidden {
+		t.Errorf("of a user for another one: got %d", sent.status)
+	}
+}
+
+// A page of another host of the domain cannot set a cookie whose name begins with __Host-, and so cannot choose the vote.
+func TestCookieOfWaitingVoteIsForOneHost(t *testing.T) {
+	t.Parallel()
+	for isSecure, want := range map[bool]string{
+		false: "frontpage-vote=%s; Path=/; Max-Age=3600; HttpOnly; SameSite=Lax",
+		true:  "__Host-frontpage-vote=%s; Path=/; Max-Age=3600; HttpOnly; Secure; SameSite=Lax",
+	} {
+		s := newSiteWith(t, pages.Options{Secure: isSecure})
+		s.post("alice", "Here", "", "text")
+		sent := s.sendVote()
+		if got := sent.header.Get("Set-Cookie"); sent.status != http.StatusUnauthorized || got != fmt.Sprintf(want, "to=%2F&vote=article%3A1+UP") {
+			t.Errorf("secure %t: got %d with the cookie %s", isSecure, sent.status, got)
+		}
+	}
+}
+
 func TestVotesLeadBackToPagesOfTheSite(t *testing.T) {
 	t.Parallel()
 	s := newSessionSite(t)

@@ -114,7 +114,7 @@ func (s *Settings) Feeds(log *slog.Logger) feeds.Options {
 
 // Rendered returns the options of the pages that the server renders. api are those of the endpoint.
 func (s *Settings) Rendered(api endpoint.Options, log *slog.Logger) pages.Options {
-	return pages.Options{Site: s.Pages(), PublicURL: s.Address(), API: api, Log: log}
+	return pages.Options{Site: s.Pages(), PublicURL: s.Address(), Secure: s.HTTPS(), API: api, Log: log}
 }
 
 // Pages returns the options of the site and the explorer.

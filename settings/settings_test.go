@@ -8,6 +8,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"frontpage/endpoint"
 	"frontpage/settings"
 )
 
@@ -78,7 +79,8 @@ func TestCookiesAreSecureWhereverTheSiteIsServedByHTTPS(t *testing.T) {
 		{settings.Serving{PublicURL: "HTTPS://news.example.org"}, true},
 		{settings.Serving{TLSCertFile: "cert.pem"}, true},
 	} {
-		if got := tt.s.HTTPS(); got != tt.want {
+		all := settings.Settings{Serving: tt.s}
+		if got := tt.s.HTTPS(); got != tt.want || all.Rendered(endpoint.Options{}, nil).Secure != tt.want {
 			t.Errorf("PUBLIC_URL=%s TLS_CERT_FILE=%s: got %t", tt.s.PublicURL, tt.s.TLSCertFile, got)
 		}
 	}
