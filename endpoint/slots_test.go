@@ -181,7 +181,7 @@ func TestNoSlotsMeansNoBound(t *testing.T) {
 	s.release(queries, netip.Addr{})
 }
 
-// An address has a share of the slots: what it asks beyond that waits, and nobody else does.
+// An address has a share of the slots: what it asks beyond that waits, and no other address does.
 func TestAnAddressHasAShareOfTheSlots(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
