@@ -7,9 +7,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/net/html"
 
+	"frontpage/endpoint"
 	"frontpage/pages"
 	"frontpage/redisrepo"
 	"frontpage/sitetest"
@@ -130,4 +132,7 @@ func TestPagesSpeakTheLanguageOfTheSite(t *testing.T) {
 	}
 	s.redis.Kill()
 	look("/", "", 503)
+	s = newSiteWith(t, pages.Options{Site: web.Options{Site: true, Texts: sitetest.Must(web.ReadTexts("de"))}},
+		sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 5, Window: time.Minute}, Addresses: 1}))
+	look("/", "", 429)
 }

@@ -65,19 +65,22 @@ type rendered struct {
 	status int
 	plain  []byte
 	tag    string        // ETag, weak: both encodings have the same
-	zipped func() []byte // made once
+	zipped func() []byte // made once; nil: the page is too short for it
 }
 
+// render renders a page. One for a visitor over the limit is without the frame of the site, which takes as long as a list.
 func (l *layout) render(p *page) *rendered {
 	var out bytes.Buffer
+	if p.status == http.StatusTooManyRequests {
+		l.execute(&out, "brief", p)
+		return &rendered{status: p.status, plain: out.Bytes()}
+	}
 	for i, part := range l.parts {
 		out.Write(part)
 		if i == len(places) {
 			break
 		}
-		if err := l.templates.ExecuteTemplate(&out, places[i].template, p); err != nil {
-			panic(err) // impossible: the tests render all templates
-		}
+		l.execute(&out, places[i].template, p)
 	}
 	digest := sha256.Sum256(out.Bytes())
 	r := &rendered{status: p.status, plain: out.Bytes(), tag: `W/"` + hex.EncodeToString(digest[:12]) + `"`}
@@ -94,6 +97,12 @@ func (l *layout) render(p *page) *rendered {
 	return r
 }
 
+func (l *layout) execute(out *bytes.Buffer, name string, p *page) {
+	if err := l.templates.ExecuteTemplate(out, name, p); err != nil {
+		panic(err) // impossible: the tests render all templates
+	}
+}
+
 // serve sends the page, or only that it has not changed.
 func (r *rendered) serve(w http.ResponseWriter, req *http.Request) {
 	header := w.Header()
@@ -108,7 +117,7 @@ func (r *rendered) serve(w http.ResponseWriter, req *http.Request) {
 		}
 	}
 	body := r.plain
-	if web.AcceptsGzip(req) {
+	if r.zipped != nil && web.AcceptsGzip(req) {
 		header.Set("Content-Encoding", "gzip")
 		body = r.zipped()
 	}

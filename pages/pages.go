@@ -181,7 +181,7 @@ func (s *server) show(w http.ResponseWriter, req *http.Request, p *page, answere
 	default:
 		header.Set("Cache-Control", "private, no-cache")
 	}
-	if p.later {
+	if p.later && p.status != http.StatusTooManyRequests {
 		header.Set("Link", "<"+web.SecondScript()+">; rel=modulepreload")
 	}
 	r.serve(w, req)

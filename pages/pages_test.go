@@ -669,12 +669,49 @@ func TestRefusalsOfTheAPIAreThoseOfThePage(t *testing.T) {
 	s := newSite(t, sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 5, Window: time.Minute}, Addresses: 1}))
 	limited := s.get("/")
 	if limited.status != http.StatusTooManyRequests || limited.header.Get("Retry-After") == "" || limited.header.Get("Cache-Control") != "no-store" ||
-		!strings.Contains(limited.one("", "main"), "Too many requests") || limited.embedded().Data != nil {
+		limited.one("", "main") != "Too many requests. Please wait a moment.Try again" {
 		t.Errorf("over the limit, got %d with %v: %s", limited.status, limited.header, limited.one("", "main"))
 	}
 	other := newSite(t)
 	if p := other.get("/", "X-User-ID", strings.Repeat("x", 65)); p.status != http.StatusUnauthorized || p.header.Get("Cache-Control") != "no-store" || p.embedded().Data != nil {
 		t.Errorf("with an invalid name, got %d with %v", p.status, p.header)
+	}
+}
+
+// A visitor over the limit can go on asking, so the refusal has to cost less than what is refused.
+func TestRefusalOverTheLimitCostsATenthOfThePage(t *testing.T) { //nolint:paralleltest // it counts allocations
+	with := sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 60_000, Window: time.Hour}, Addresses: 1})
+	s := newSessionSite(t, with)
+	for i := range 25 {
+		s.post("alice", fmt.Sprint("Article ", i), "", "text", "go")
+	}
+	asked := 0
+	ask := func(method, path, form string) *httptest.ResponseRecorder {
+		asked++
+		req := httptest.NewRequestWithContext(t.Context(), method, fmt.Sprintf("%s?n=%d", path, asked), strings.NewReader(form)) // no page is shared
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		got := httptest.NewRecorder()
+		s.pages.Config.Handler.ServeHTTP(got, req)
+		return got
+	}
+	page := ask("GET", "/", "")
+	cost := testing.AllocsPerRun(5, func() { ask("GET", "/", "") })
+	for _, refused := range []struct{ method, path, form string }{{"GET", "/", ""}, {"GET", "/top/day", ""}, {"POST", "/vote", "vote=article:1+UP&to=/new"}} {
+		got := ask(refused.method, refused.path, refused.form)
+		for range 3000 { // a vote costs few points
+			if got.Code == http.StatusTooManyRequests {
+				break
+			}
+			got = ask(refused.method, refused.path, refused.form)
+		}
+		if got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") == "" || got.Header().Get("Link") != "" ||
+			got.Header().Get("Content-Security-Policy") != page.Header().Get("Content-Security-Policy") {
+			t.Errorf("%v: got %d with %v", refused, got.Code, got.Header())
+		}
+		least := testing.AllocsPerRun(5, func() { ask(refused.method, refused.path, refused.form) })
+		if 10*least > cost || 10*got.Body.Len() > page.Body.Len() {
+			t.Errorf("%v: the refusal has %d bytes and makes %.0f allocations, the page %d and %.0f", refused, got.Body.Len(), least, page.Body.Len(), cost)
+		}
 	}
 }
 
