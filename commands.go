@@ -111,10 +111,6 @@ func (check) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) er
 	})
 }
 
-// commandLine is the moderator that the moderation log names for commands of the operator. No user can
-// have this name, because it begins with a space.
-const commandLine redisrepo.UserName = " command line"
-
 type undelete struct {
 	Article string `arg:"" help:"Id of the article, such as article:17, or its number."`
 }
@@ -129,7 +125,7 @@ func (u *undelete) Run(ctx context.Context, s *settings.Settings, log *slog.Logg
 		if _, err := repo.Deleted(ctx, id); err != nil {
 			return err
 		}
-		article, err := repo.Undelete(ctx, id, redisrepo.Actor{Name: commandLine, Moderator: true})
+		article, err := repo.Undelete(ctx, id, redisrepo.Actor{Name: redisrepo.CommandLine, Moderator: true})
 		if err != nil {
 			return err
 		}

@@ -60,6 +60,7 @@ func TestInvalidNamesAreRejectedInDevelopmentMode(t *testing.T) {
 		"two names":           {"X-User-ID", "whisper", "X-User-ID", "bob"},
 		"two lists of roles":  {"X-User-ID", "whisper", "X-User-Roles", "moderator", "X-User-Roles", "x"},
 		"a no-break space":    {"X-User-ID", "whisper\u00a0"},
+		"that of commands":    {"X-User-ID", "Command Line"},
 	} {
 		post, body := s.PostJSON(`{"query":"`+whoAmI+`"}`, header...)
 		get, getBody := s.Get(whoAmI, header...)

@@ -59,6 +59,9 @@ func ValidName(name string) error {
 	if !redisrepo.Displayable(name) {
 		return errors.New("the user name looks empty, or contains a character that is invisible or reverses the line")
 	}
+	if strings.EqualFold(name, strings.TrimSpace(string(redisrepo.CommandLine))) {
+		return errors.New("the user name is that of the operator's commands")
+	}
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -204,7 +205,7 @@ func decodeEvent(id logCursor, fields map[string]any) *Event {
 		Kind: EventKind(field("kind")), Article: article, Revision: revision, Votes: votes, Downvotes: downvotes, Score: score, At: id.time(), entry: id,
 	}
 	if by := field("by"); by != "" {
-		e.By = &User{Name: UserName(by)}
+		e.By = &User{Name: UserName(strings.TrimSpace(by))} // see CommandLine
 	}
 	switch to := field("to"); e.Kind {
 	case EventVoted:

@@ -79,6 +79,7 @@ func (r *Repo) ModerationLog(ctx context.Context, p PageRequest) ([]ModerationEn
 	entries := make([]ModerationEntry, 0, len(found.items))
 	for _, e := range found.items {
 		if entry, ok := e.decode(); ok {
+			entry.By = UserName(strings.TrimSpace(string(entry.By))) // see CommandLine
 			entries = append(entries, entry)
 		}
 	}

@@ -210,3 +210,30 @@ func TestForgedCursorsAreAPlaceOrRefused(t *testing.T) {
 		}
 	}
 }
+
+// The operator's commands act under a name that no user can have. Its space is stored, exported and not shown.
+func TestTheNameOfTheOperatorsCommandsIsShownWithoutItsSpace(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	id := s.post("alice").ID
+	s.delete(id, moderator)
+	if _, err := s.Undelete(s.ctx, id, redisrepo.Actor{Name: redisrepo.CommandLine, Moderator: true}); err != nil {
+		t.Fatal(err)
+	}
+	entries, _, err := s.ModerationLog(s.ctx, redisrepo.PageRequest{First: new(1)})
+	if err != nil || len(entries) != 1 || entries[0].By != "command line" {
+		t.Errorf("the moderation log has %v, %v, want an entry by command line", entries, err)
+	}
+	page := s.events(nil, 100, redisrepo.EventUndeleted)
+	if len(page.Edges) != 1 || page.Edges[0].Node.By.Name != "command line" {
+		t.Errorf("the feed has %v, want an event by command line", page.Edges)
+	}
+	for _, key := range []string{"moderation:", "events:"} {
+		if last := s.raw.XRevRangeN(s.ctx, key, "+", "-", 1).Val(); !strings.HasSuffix(fmt.Sprint(last[0].Values["by"]), string(redisrepo.CommandLine)) {
+			t.Errorf("%s has %v, want the name with its space", key, last)
+		}
+	}
+	if _, err := redisrepo.ParseUserName(string(redisrepo.CommandLine)); err == nil {
+		t.Error("a user can have the name of the operator's commands")
+	}
+}

@@ -56,6 +56,10 @@ func ParseUserName(s string) (UserName, error) {
 	return UserName(s), nil
 }
 
+// CommandLine is the moderator of the operator's commands, as it is stored: the space keeps it from being a user's name.
+// What is read has no space, so no user may act as "command line".
+const CommandLine UserName = " command line"
+
 // Displayable reports whether a name or title shows what it is: it does not look empty, and contains neither
 // invisible characters nor ones that reverse the direction of the line. That is a text of PRECIS' Freeform class
 // (RFC 8264), which allows joiners where a script needs them; emoji may contain the joiners, variation selectors and tags

@@ -152,7 +152,7 @@ func TestUndeleteRestoresTheArticleWithItsRank(t *testing.T) {
 		t.Errorf("check: %d %s", code, out)
 	}
 	if got := s.as("mod", "moderator", `{ moderationLog { nodes { kind by articleId article { votes } } } }`); got != `{"data":{"moderationLog":{"nodes":[`+
-		`{"kind":"UNDELETED","by":" command line","articleId":"article:2","article":{"votes":4}},{"kind":"DELETED","by":"mod","articleId":"article:2","article":{"votes":4}}]}}}` {
+		`{"kind":"UNDELETED","by":"command line","articleId":"article:2","article":{"votes":4}},{"kind":"DELETED","by":"mod","articleId":"article:2","article":{"votes":4}}]}}}` {
 		t.Errorf("the moderation log: %s", got)
 	}
 	s.Stop()
