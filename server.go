@@ -240,7 +240,9 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 	site := http.NewServeMux()
 	site.Handle("/", web.Handler(s.Pages()))
 	if s.Site {
-		feeds.Handle(site, repo, s.Feeds(log))
+		charged := s.Feeds(log)
+		charged.Charge = api.Charge
+		feeds.Handle(site, repo, charged)
 		pages.Handle(site, api, repo, s.Rendered(options, log))
 	}
 	documents := http.NewServeMux()

@@ -93,6 +93,7 @@ type Handler struct {
 	exec    *executor
 	streams *streams
 	meter   *meter
+	proxies []netip.Prefix
 }
 
 // New returns the endpoint of a schema. Subscriptions receive events while repo.Listen runs. Faults are
@@ -124,7 +125,7 @@ func New(schema Schema, repo *redisrepo.Repo, log *slog.Logger, o Options) *Hand
 			others.serve(ctx, w, req)
 		}
 	})
-	return &Handler{forClients(o, handler), exec, streams, meter}
+	return &Handler{forClients(o, handler), exec, streams, meter, o.Proxies}
 }
 
 // Shutdown refuses new streams and ends all that are open, one after another over the given time, so that their clients

@@ -140,6 +140,20 @@ func (m *meter) charge(o *operation) *refusal {
 	return nil
 }
 
+// Charge charges the address of a request that is no operation for its cost, points, as RuleCost wants it. It returns how
+// long to wait until they are allowed, 0 if they are now. The error says that the store does not answer.
+func (h *Handler) Charge(req *http.Request, points int) (wait time.Duration, err error) {
+	b := bill{charges: h.meter.rates.costCharges(Viewer{Address: clientAddress(req, h.proxies)}, points)}
+	if b.charges == nil {
+		return 0, nil
+	}
+	if b.balances, b.repo, err = h.meter.record(req.Context(), RuleCost, b.charges); err != nil {
+		return 0, err
+	}
+	h.meter.refused.count(b)
+	return b.wait(RuleCost), nil
+}
+
 // record records charges. It returns the repo that did, or nil if this process alone counts them.
 func (m *meter) record(ctx context.Context, gate string, charges []redisrepo.Charge) ([]redisrepo.Balance, *redisrepo.Repo, error) {
 	balances, err := m.repo.Charge(ctx, gate, charges)

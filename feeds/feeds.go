@@ -34,6 +34,9 @@ type Options struct {
 	Timeout   time.Duration          // of a request
 	Has       func(path string) bool // whether the site has a page; nil: all of them
 	Log       *slog.Logger
+	// Charge charges the client of a request for points of complexity. It returns how long to wait until they are allowed,
+	// 0 if they are now. nil: requests are not charged.
+	Charge func(req *http.Request, points int) (wait time.Duration, err error)
 }
 
 const (
@@ -45,6 +48,9 @@ const (
 	sharedBytes = 16 << 20
 	// maxAge and maxSitemapAge are for how long caches may keep a feed, and a part of the sitemap, seconds.
 	maxAge, maxSitemapAge = 60, 3600
+	// perArticle and perName are what an article of a feed costs, about as in a query for its fields, and an address in
+	// the sitemap, points.
+	perArticle, perName = 40, 1
 )
 
 // server serves feeds.
@@ -139,7 +145,7 @@ func (s *server) feed(listOf func(*http.Request) (list, error), f format) http.H
 		}
 		base := s.base(req)
 		known := knownOf(req.Header.Values("If-None-Match"))
-		s.serve(w, req, f.mediaType, maxAge, func(ctx context.Context) ([]byte, string, error) {
+		s.serve(w, req, f.mediaType, maxAge, perArticle*s.PageSize, func(ctx context.Context) ([]byte, string, error) {
 			articles, err := s.repo.FirstArticles(ctx, l.listing, s.PageSize, known)
 			if err != nil {
 				return nil, "", err
@@ -153,10 +159,24 @@ func (s *server) feed(listOf func(*http.Request) (list, error), f format) http.H
 	}
 }
 
-// serve serves what read returns. Equal requests at one moment share it.
-func (s *server) serve(w http.ResponseWriter, req *http.Request, mediaType string, age int, read func(context.Context) (body []byte, tag string, err error)) {
+// serve serves what read returns, for points. Equal requests at one moment share it.
+func (s *server) serve(w http.ResponseWriter, req *http.Request, mediaType string, age, points int, read func(context.Context) (body []byte, tag string, err error)) {
 	ctx, cancel := context.WithTimeout(redisrepo.FailFast(req.Context()), s.Timeout)
 	defer cancel()
+	if s.Charge != nil {
+		wait, err := s.Charge(req.WithContext(ctx), points)
+		if err != nil {
+			s.fail(w, req, err)
+			return
+		}
+		if wait > 0 {
+			seconds := strconv.Itoa(int((wait + time.Second - 1) / time.Second))
+			w.Header().Set("Cache-Control", "no-store")
+			w.Header().Set("Retry-After", seconds)
+			http.Error(w, "too many requests: try again in "+seconds+" s", http.StatusTooManyRequests)
+			return
+		}
+	}
 	result, err := s.recent.Do(ctx, s.base(req)+req.URL.EscapedPath(), func(ctx context.Context) (m made, size int) {
 		select {
 		case s.work <- struct{}{}:

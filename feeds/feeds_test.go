@@ -18,9 +18,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/endpoint"
 	"frontpage/feeds"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
+	"frontpage/sitetest"
 )
 
 // site is a server with feeds, over a Redis of its own.
@@ -616,6 +618,49 @@ func TestLinksWithAnotherSchemeAreInNoFeed(t *testing.T) {
 					t.Errorf("%s%s with %s has status %d: %s", path, format, link, response.StatusCode, body)
 				}
 			}
+		}
+	}
+}
+
+// A feed and a part of the sitemap are paid for from the same points as queries, in a sentence once none are left.
+func TestFeedsAreChargedLikeQueries(t *testing.T) {
+	t.Parallel()
+	const most = 7_000
+	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: most, Window: time.Hour}, Addresses: 1}))
+	mux := http.NewServeMux()
+	feeds.Handle(mux, s.Repo, feeds.Options{PageSize: 25, Timeout: 10 * time.Second, Log: slog.New(slog.DiscardHandler), Charge: s.Handler.Charge})
+	s.Post("alice", "Here", "go")
+	left := func() (points int) {
+		res, _ := s.PostJSON(`{"query": "{ site { name } }"}`) // for 2 points
+		_, quota, _ := strings.Cut(res.Header.Get("RateLimit"), ";r=")
+		_, err := fmt.Sscan(quota, &points)
+		if err != nil {
+			t.Fatal(err, res.Header)
+		}
+		return points
+	}
+	get := func(path string) *httptest.ResponseRecorder {
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+		req.RemoteAddr = "127.0.0.1:1234"
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, req)
+		return w
+	}
+	for _, tt := range []struct {
+		path         string
+		status, cost int
+	}{
+		{"/feed.atom", 200, 1000}, {"/g/go/feed.json", 200, 1000}, {"/sitemap.xml", 200, 1}, {"/sitemap/pages.xml", 200, 11},
+		{"/sitemap/0.xml", 200, 2000}, {"/sitemap/x.xml", 404, 0}, {"/robots.txt", 200, 0}, {"/sitemap/groups-0.xml", 429, 0}, {"/sitemap/0.xml", 200, 2000}, {"/sitemap/1.xml", 429, 0},
+	} {
+		before := left()
+		w := get(tt.path)
+		if cost := before - 2 - left(); w.Code != tt.status || cost != tt.cost {
+			t.Errorf("%s: got %d for %d points, want %d for %d", tt.path, w.Code, cost, tt.status, tt.cost)
+		}
+		if wait := w.Header().Get("Retry-After"); w.Code == http.StatusTooManyRequests &&
+			(wait == "" || w.Header().Get("Cache-Control") != "no-store" || w.Body.String() != "too many requests: try again in "+wait+" s\n") {
+			t.Errorf("%s: got %v %s", tt.path, w.Header(), w.Body)
 		}
 	}
 }

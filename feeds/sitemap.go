@@ -74,7 +74,7 @@ func pathsOf[T any](prefix string, pages []T, segment func(T) string) (paths []s
 // sitemap serves the list of the parts.
 func (s *server) sitemap(w http.ResponseWriter, req *http.Request) {
 	base := s.base(req)
-	s.serve(w, req, "application/xml", maxSitemapAge, func(ctx context.Context) ([]byte, string, error) {
+	s.serve(w, req, "application/xml", maxSitemapAge, perName, func(ctx context.Context) ([]byte, string, error) {
 		index := sitemapIndex{Parts: []sitemapURL{{base + "/sitemap/pages.xml"}}}
 		for _, p := range s.parts() {
 			numbers, err := p.parts(ctx, p.size)
@@ -92,8 +92,13 @@ func (s *server) sitemap(w http.ResponseWriter, req *http.Request) {
 // sitemapPart serves the lists of the site, or some of the articles and users, or of the groups. There is no empty file.
 func (s *server) sitemapPart(w http.ResponseWriter, req *http.Request) {
 	base := s.base(req)
-	s.serve(w, req, "application/xml", maxSitemapAge, func(ctx context.Context) ([]byte, string, error) {
-		paths, err := s.partPaths(ctx, req.PathValue("part"))
+	p, number, err := s.partOf(req.PathValue("part"))
+	if err != nil {
+		s.fail(w, req, err)
+		return
+	}
+	s.serve(w, req, "application/xml", maxSitemapAge, perName*p.size, func(ctx context.Context) ([]byte, string, error) {
+		paths, err := p.paths(ctx, number, p.size)
 		if err == nil && paths == nil {
 			err = errMissing
 		}
@@ -108,24 +113,25 @@ func (s *server) sitemapPart(w http.ResponseWriter, req *http.Request) {
 	})
 }
 
-// partPaths returns the paths in the file of a part, such as groups-0.xml.
-func (s *server) partPaths(ctx context.Context, file string) ([]string, error) {
+// partOf returns what is in the file of a part, such as groups-0.xml, and its number.
+func (s *server) partOf(file string) (p part, n int, err error) {
 	name, found := strings.CutSuffix(file, ".xml")
 	if name == "pages" && found {
 		paths := []string{"/", "/new", "/top/day", "/top/week", "/top/month", "/top/year", "/top/all", "/past", "/lab", "/groups", "/g/" + string(redisrepo.Interesting)}
-		return slices.DeleteFunc(paths, func(path string) bool { return s.Has != nil && !s.Has(path) }), nil
+		paths = slices.DeleteFunc(paths, func(path string) bool { return s.Has != nil && !s.Has(path) })
+		return part{size: len(paths), paths: func(context.Context, int, int) ([]string, error) { return paths, nil }}, 0, nil
 	}
 	number := name[strings.LastIndexByte(name, '-')+1:]
-	n, err := strconv.ParseUint(number, 10, 24)
-	if err != nil || !found || strconv.FormatUint(n, 10) != number {
-		return nil, errMissing
+	parsed, err := strconv.ParseUint(number, 10, 24)
+	if err != nil || !found || strconv.FormatUint(parsed, 10) != number {
+		return part{}, 0, errMissing
 	}
 	for _, p := range s.parts() {
 		if p.prefix+number == name {
-			return p.paths(ctx, int(n), p.size)
+			return p, int(parsed), nil
 		}
 	}
-	return nil, errMissing
+	return part{}, 0, errMissing
 }
 
 func writeSitemap(document any) (body []byte, tag string, err error) {

@@ -107,7 +107,7 @@ func (s *Serving) TLS(log *slog.Logger) (*tls.Config, error) {
 	}}, nil
 }
 
-// Feeds returns the options of the feeds.
+// Feeds returns the options of the feeds, without Charge.
 func (s *Settings) Feeds(log *slog.Logger) feeds.Options {
 	return feeds.Options{Name: s.SiteName, PublicURL: s.Address(), PageSize: s.PageSize, Timeout: s.RequestTimeout, Has: web.Options{Without: s.without()}.Has, Log: log}
 }

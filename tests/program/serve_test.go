@@ -175,3 +175,17 @@ func TestSlowRequestIsCutOff(t *testing.T) {
 	}
 	s.Stop()
 }
+
+func TestPagesFeedsAndSitemapAreChargedToTheAddress(t *testing.T) {
+	t.Parallel()
+	s := start(t, "REDIS_URL=memory://", "RATE_COST=100/1h", "RATE_ADDRESSES=1")
+	for _, path := range []string{"/", "/feed.atom", "/sitemap/0.xml"} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res, body := s.do(http.DefaultClient, req); res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Retry-After") == "" || len(body) > 1000 {
+			t.Errorf("%s: got %d with %d bytes and %v, want 429", path, res.StatusCode, len(body), res.Header)
+		}
+	}
+}
