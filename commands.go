@@ -34,6 +34,7 @@ type program struct {
 	Export       exportSite `cmd:"" help:"Write the site to standard output: articles, groups, votes, the moderation log. import reads it back."`
 	Check        check      `cmd:"" help:"Check the store for inconsistencies. Exit code 1 if there are any."`
 	Rank         rank       `cmd:"" help:"Print the front page as it stands and as it would be under the settings given, such as --ranking halflife --half-life 6h. It changes nothing."`
+	Delete       deletion   `cmd:"" help:"Delete articles, as a moderator does. undelete restores them."`
 	Undelete     undelete   `cmd:"" help:"Restore a deleted article, with its rank."`
 	Audit        audit      `cmd:"" help:"List who voted on an article and, if AUDIT_SECRET is set, when and from which address (as a keyed hash)."`
 	Backup       backup     `cmd:"" help:"Write a snapshot of the private server's data to a file, while the site is used."`
@@ -79,7 +80,7 @@ func withStore(ctx context.Context, s *settings.Settings, log *slog.Logger, use 
 	return use(st)
 }
 
-// withSite opens the site in the store for a command.
+// withSite opens the site in the store for a command. It does not upgrade the data: only the server does.
 func withSite(ctx context.Context, s *settings.Settings, log *slog.Logger, use func(*redisrepo.Repo) error) error {
 	return withStore(ctx, s, log, func(st *store.Store) error {
 		repo, err := openSite(ctx, s, st, redisrepo.KeepRules(), redisrepo.OnProgress(logProgress(log, "preparing the store: ")))
@@ -106,6 +107,33 @@ func (check) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) er
 		fmt.Printf("checked %d articles, %d deleted articles and %d groups: %d violations\n", checked.Articles, checked.Deleted, checked.Groups, violations)
 		if violations > 0 {
 			return errors.New("the store is inconsistent")
+		}
+		return nil
+	})
+}
+
+type deletion struct {
+	Articles []string `arg:"" name:"article" help:"Ids of the articles, such as article:17, or their numbers."`
+	Reason   *string  `placeholder:"TEXT" help:"Reason for the moderation log, of at most 500 characters."`
+}
+
+// Run deletes the articles in this order, and ends at the first that cannot be deleted.
+func (d *deletion) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
+	ids := make([]redisrepo.ArticleID, len(d.Articles))
+	for i, text := range d.Articles {
+		id, err := redisrepo.ParseArticleID(text)
+		if err != nil {
+			return err
+		}
+		ids[i] = id
+	}
+	return withSite(ctx, s, log, func(repo *redisrepo.Repo) error {
+		for _, id := range ids {
+			article, err := repo.DeleteFor(ctx, id, redisrepo.Actor{Name: redisrepo.CommandLine, Moderator: true}, d.Reason)
+			if err != nil {
+				return err
+			}
+			fmt.Printf("deleted %v: %q, %d votes\n", article.ID, article.Title, article.Votes)
 		}
 		return nil
 	})

@@ -193,6 +193,9 @@ func (r *Repo) applyFeatures(ctx context.Context) error {
 	empty := func(s featureStep) bool {
 		return s.wanted && s.state != featureDropping && (s.build == nil || s.isEmpty)
 	}
+	if i := slices.IndexFunc(steps, func(s featureStep) bool { return !empty(s) }); i >= 0 && r.keepRules {
+		return fmt.Errorf("a start of the server has not finished %s, and a command does not go on with that: start the server first", steps[i].what)
+	}
 	err = r.pipeline(r.confirmed(ctx), func(pipe redis.Pipeliner) {
 		for _, s := range steps {
 			if empty(s) {

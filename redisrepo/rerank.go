@@ -16,8 +16,9 @@ func OnRerank(f func(changes string)) Option {
 	return func(r *Repo) { r.onRerank = f }
 }
 
-// KeepRules makes New fail if the rules differ from those of the data. It is for programs that run beside
-// the server: they must not re-rank its articles because they were started with other settings.
+// KeepRules makes New fail if the rules differ from those of the data, or if the data has an older layout. It is for programs
+// that run beside the server: they must not re-rank its articles because they were started with other settings, nor lock an
+// older server out by an upgrade.
 func KeepRules() Option {
 	return func(r *Repo) { r.keepRules = true }
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -81,6 +82,10 @@ func (r *Repo) upgradeLayout(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if pending := r.pendingUpgrades(found); pending != nil && r.keepRules {
+		return fmt.Errorf("the data has layout %d, and a start of the server with this version would %s; a command does not do that: "+
+			"start the server first, or use the version of Frontpage that the data is for", slices.Min(found), strings.Join(pending, ", "))
+	}
 	for from := slices.Min(found); from < r.lastLayout(); from++ {
 		if err := r.mustBeAlone(ctx, from); err != nil {
 			return err
@@ -123,6 +128,14 @@ func (r *Repo) mustBeAlone(ctx context.Context, layout int) error {
 	return nil
 }
 
+// pendingUpgrades returns what has to be done with data of these layouts.
+func (r *Repo) pendingUpgrades(found []int) (pending []string) {
+	for from := slices.Min(found); from < r.lastLayout(); from++ {
+		pending = append(pending, fmt.Sprintf("upgrade the layout from %d to %d: %s", from, from+1, r.upgrades[from].what))
+	}
+	return pending
+}
+
 // Pending returns what New would do to the data of a store before it opens the site: upgrades of the layout, and
 // re-ranking under changed rules. It changes nothing.
 func Pending(ctx context.Context, client redis.UniversalClient, rules Rules, options ...Option) (pending []string, err error) {
@@ -137,9 +150,7 @@ func Pending(ctx context.Context, client redis.UniversalClient, rules Rules, opt
 	if err != nil {
 		return nil, err
 	}
-	for from := slices.Min(found); from < r.lastLayout(); from++ {
-		pending = append(pending, fmt.Sprintf("upgrade the layout from %d to %d: %s", from, from+1, r.upgrades[from].what))
-	}
+	pending = r.pendingUpgrades(found)
 	steps, err := r.featureSteps(ctx)
 	if err != nil {
 		return nil, storeError("read the rules", err)

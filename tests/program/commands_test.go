@@ -156,9 +156,20 @@ func TestUndeleteRestoresTheArticleWithItsRank(t *testing.T) {
 		t.Errorf("the moderation log: %s", got)
 	}
 	s.Stop()
+	out, said, code = programtest.Run(t, env, "delete", "--reason", "spam", "1", "article:3")
+	if code != 0 || out != "deleted article:1: \"article 1\", 1 votes\ndeleted article:3: \"article 3\", 1 votes\n" {
+		t.Errorf("delete: %d %s %s", code, out, said)
+	}
+	s = start(t, env...)
+	if got := s.as("mod", "moderator", `{ moderationLog(first: 2) { nodes { kind by articleId reason } } articles { id } }`); got != `{"data":{"moderationLog":{"nodes":[`+
+		`{"kind":"DELETED","by":"command line","articleId":"article:3","reason":"spam"},{"kind":"DELETED","by":"command line","articleId":"article:1","reason":"spam"}]},`+
+		`"articles":[{"id":"article:2"}]}}` {
+		t.Errorf("the moderation log after deletions by the command: %s", got)
+	}
+	s.Stop()
 	for name, says := range map[string]string{"99": "there is no article:99", "article:02": "is not an article id", "user:alice": "is not an article id", "2": "article:2 is not deleted"} {
-		for _, do := range []string{"undelete", "audit"} {
-			if do == "audit" && name == "2" {
+		for _, do := range []string{"delete", "undelete", "audit"} {
+			if do != "undelete" && name == "2" {
 				continue
 			}
 			if out, said, code := programtest.Run(t, env, do, name); code != 1 || !strings.Contains(said, says) || out != "" {
@@ -166,7 +177,7 @@ func TestUndeleteRestoresTheArticleWithItsRank(t *testing.T) {
 			}
 		}
 	}
-	for _, do := range []string{"undelete", "audit"} {
+	for _, do := range []string{"delete", "undelete", "audit"} {
 		if _, said, code := programtest.Run(t, []string{"REDIS_URL=memory://"}, do, "1"); code != 1 || !strings.Contains(said, "memory") {
 			t.Errorf("%s with a store in memory: exit code %d, want 1 and an error that says so: %s", do, code, said)
 		}
@@ -176,6 +187,33 @@ func TestUndeleteRestoresTheArticleWithItsRank(t *testing.T) {
 		if out, said, code := programtest.Run(t, append(env, "VOTE_SCORE=1"), do, "1"); code != 1 || out != "" || !strings.Contains(said, "vote_score") {
 			t.Errorf("%s under other rules: exit code %d, want 1 and an error that names vote_score: %s%s", do, code, out, said)
 		}
+	}
+}
+
+// Only the server upgrades data: a look at it by a newer program would lock the older server out.
+func TestCommandsRefuseAnOlderLayout(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t)
+	env := []string{"REDIS_URL=" + redis.URL()}
+	s := start(t, env...)
+	s.as("alice", "", `mutation { post(input: {title: "t", link: "https://a.example/"}) { article { id } } }`)
+	s.Stop()
+	redis.Client.HSet(t.Context(), "meta:", "layout", 3)
+	redis.Client.Del(t.Context(), "host:a.example")
+	keys := redis.Client.DBSize(t.Context()).Val()
+	for _, args := range [][]string{{"check"}, {"export"}, {"audit", "1"}, {"delete", "1"}, {"undelete", "1"}} {
+		out, said, code := programtest.Run(t, env, args...)
+		if code != 1 || out != "" || !strings.Contains(said, "the data has layout 3, and a start of the server with this version would upgrade the layout from 3 to 4: listing the articles of hosts; "+
+			"a command does not do that: start the server first, or use the version of Frontpage that the data is for") {
+			t.Errorf("%v: exit code %d, output %q, log %q, want a refusal", args, code, out, said)
+		}
+		if layout := redis.Client.HGet(t.Context(), "meta:", "layout").Val(); layout != "3" || redis.Client.DBSize(t.Context()).Val() != keys {
+			t.Errorf("%v: the data has layout %s and other keys than before", args, layout)
+		}
+	}
+	start(t, env...).Stop()
+	if out, said, code := programtest.Run(t, env, "check"); code != 0 || !strings.Contains(out, "0 violations") {
+		t.Errorf("check after a start of the server: %d %s%s", code, out, said)
 	}
 }
 
