@@ -1,5 +1,5 @@
 // Checks that the server serves schema.graphqls, and that schema.graphqls is compatible with the clients
-// of the last release.
+// of the contract, released.graphqls.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { type Change, CriticalityLevel, diff } from "@graphql-inspector/core";
@@ -30,6 +30,6 @@ main(async () => {
 
   const changes = await diff(read("released.graphqls"), written);
   const breaking = changes.filter(({ criticality }) => criticality.level === CriticalityLevel.Breaking);
-  assert.equal(breaking.length, 0, `schema.graphqls breaks clients of the last release:\n${list(breaking)}`);
-  console.log(`graphql-inspector: the server serves schema.graphqls; ${changes.length} changes since the last release, none breaking`);
+  assert.equal(breaking.length, 0, `schema.graphqls breaks clients of the contract, released.graphqls:\n${list(breaking)}`);
+  console.log(`graphql-inspector: the server serves schema.graphqls; ${changes.length} changes since the contract, none breaking`);
 });

@@ -66,6 +66,10 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.message }
 
+// DateTime is the form of times in UTC, in responses and in the extensions of errors: with exactly three digits of their
+// milliseconds. It is a layout for [time.Time.Format].
+const DateTime = "2006-01-02T15:04:05.000Z"
+
 // shown returns the error that a client sees.
 func (r *refusal) shown() *gqlerror.Error {
 	extensions := map[string]any{"code": r.code}
@@ -76,9 +80,9 @@ func (r *refusal) shown() *gqlerror.Error {
 		extensions["retryAfterSeconds"] = seconds(r.wait)
 	}
 	if r.expired != nil {
-		extensions["keptFrom"] = r.expired.KeptFrom.Format(time.RFC3339Nano)
+		extensions["keptFrom"] = r.expired.KeptFrom.UTC().Format(DateTime)
 		if !r.expired.LostFrom.IsZero() {
-			extensions["lostFrom"] = r.expired.LostFrom.Format(time.RFC3339Nano)
+			extensions["lostFrom"] = r.expired.LostFrom.UTC().Format(DateTime)
 		}
 	}
 	return &gqlerror.Error{Message: cut(r.message), Extensions: extensions}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"frontpage/endpoint"
 	"frontpage/plan"
 	"frontpage/redisrepo"
 )
@@ -62,7 +63,7 @@ var dateTime = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}\.\d{3
 
 // AppendDateTime appends a time in UTC with three digits of its milliseconds.
 func AppendDateTime(to []byte, t time.Time) []byte {
-	return t.UTC().AppendFormat(to, `"2006-01-02T15:04:05.000Z"`)
+	return t.UTC().AppendFormat(to, `"`+endpoint.DateTime+`"`)
 }
 
 // MarshalDateTime writes a time in UTC with three digits of its milliseconds.
