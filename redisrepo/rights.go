@@ -33,7 +33,7 @@ var commandsOf = map[string][]string{
 	"casts":   {"ZADD KEY a b", "ZREM KEY /", "ZCARD KEY", "ZMSCORE KEY a", "ZRANGE KEY 0 0", "ZSCAN KEY 0", "ZREMRANGEBYRANK KEY a a", "EXPIRE KEY a", "PERSIST KEY", "PTTL KEY", "UNLINK KEY"},
 	"voters":  {"UNLINK KEY"},
 	"top":     {"UNLINK KEY"},
-	"stream":  {"XADD KEY MAXLEN ~ 1000000 0-0 a b", "XDEL KEY 0-0", "XLEN KEY", "XRANGE KEY - + COUNT 1", "XREVRANGE KEY + - COUNT 1"},
+	"stream":  {"XADD KEY NOMKSTREAM MAXLEN ~ 1000000 0-0 a b", "XDEL KEY 0-0", "XLEN KEY", "XRANGE KEY - + COUNT 1", "XREVRANGE KEY + - COUNT 1"},
 	"channel": {"PUBLISH KEY " + hello, "SUBSCRIBE KEY"},
 	"shard":   {"SPUBLISH KEY " + hello, "SSUBSCRIBE KEY"},
 	"":        {"TIME", "PING", "SCAN 0 COUNT 1", "DBSIZE", "ZINTER 0 KEY", "MULTI", "EXEC", "SCRIPT LOAD a", "EVAL a 0", "EVALSHA a 0"},

@@ -95,6 +95,9 @@ func TestAccessLogHasALineForEachRequest(t *testing.T) {
 func TestEachRequestHasAnID(t *testing.T) {
 	t.Parallel()
 	s := start(t, "REDIS_URL=memory://")
+	if log := s.Log(); strings.Contains(log, "upgrading") {
+		t.Errorf("the log of an empty store has upgrades:\n%s", log)
+	}
 	seen := map[string]bool{}
 	for _, sent := range []string{"0af7651916cd43dd8448eb211c80319c", "Root=1-67891233-abcdef012345678912345678", "a.b_c~d", "", "two words", "<script>", "é", strings.Repeat("a", 65), "a\tb"} {
 		res, _ := s.whoAmI(http.DefaultClient, "X-Request-Id", sent)
