@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,11 +30,14 @@ func FailFast(ctx context.Context) context.Context {
 
 // patience is a hook that limits how long one call waits: for a connection, a reply, and the repetition of both. It
 // repeats the commands that go-redis does not, so that a reply that was lost is an outage only if the next one is, too.
-type patience struct{ limit time.Duration }
+type patience struct {
+	limit time.Duration
+	start *persistence // for the calls of a start
+}
 
 // LimitWaiting limits how long each call of a client waits. With one Redis that is twice the client's timeout, whatever
 // it waits for. Under Redis Cluster and Sentinel a call outlasts a failover: it is repeated for up to 4.5 seconds, but
-// ends before the deadline of its context; without a deadline, for up to 30 seconds.
+// ends before the deadline of its context; without a deadline, for up to a minute. So are the calls of New with any Redis.
 func LimitWaiting(client redis.UniversalClient) {
 	switch c := client.(type) {
 	case *redis.ClusterClient:
@@ -44,7 +48,7 @@ func LimitWaiting(client redis.UniversalClient) {
 		case c.Options().Addr == sentinelAddress:
 			c.AddHook(&persistence{quick: limit})
 		case limit > 0:
-			c.AddHook(patience{limit: limit})
+			c.AddHook(patience{limit: limit, start: &persistence{quick: limit}})
 		}
 	}
 }
@@ -55,7 +59,11 @@ const sentinelAddress = "FailoverClient"
 func (patience) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (h patience) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	starting := h.start.ProcessHook(next)
 	return func(ctx context.Context, command redis.Cmder) error {
+		if startOf(ctx) != nil {
+			return starting(ctx, command)
+		}
 		err := h.call(ctx, func(ctx context.Context) error {
 			err := next(ctx, command)
 			if repeats(ctx, err, command) {
@@ -71,7 +79,11 @@ func (h patience) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 }
 
 func (h patience) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	starting := h.start.ProcessPipelineHook(next)
 	return func(ctx context.Context, commands []redis.Cmder) error {
+		if startOf(ctx) != nil {
+			return starting(ctx, commands)
+		}
 		err := h.call(ctx, func(ctx context.Context) error {
 			err := next(ctx, commands)
 			if repeats(ctx, err, commands...) {
@@ -149,3 +161,53 @@ func NoteOutage(ctx context.Context, err error) {
 
 // noDeadline is the text of an error: the deadline was not the request's own.
 type noDeadline struct{ error }
+
+// start is what New is doing, for its progress: on a busy machine, its calls wait longer than those of a request.
+type start struct {
+	mu          sync.Mutex
+	report      func(step string, done, total int) // nil until the partitions are known
+	step        string
+	done, total int
+	waiting     int // number of calls
+}
+
+type startKey struct{}
+
+// startOf returns the start that a call is part of, or nil.
+func startOf(ctx context.Context) *start {
+	s, _ := ctx.Value(startKey{}).(*start)
+	return s
+}
+
+// follow reports the progress of r from now on, to whom its option OnProgress says.
+func (s *start) follow(r *Repo) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.report, r.onProgress = r.onProgress, s.progress
+}
+
+// progress notes a step, and reports it.
+func (s *start) progress(step string, done, total int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.step, s.done, s.total = step, done, total
+	s.report(step, done, total)
+}
+
+// waits reports that one more call waits for the store, or one less. Outside of a start it does nothing.
+func (s *start) waits(calls int) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.waiting > 0
+	s.waiting += calls
+	switch after := s.waiting > 0; {
+	case s.report == nil || before == after:
+	case after:
+		s.report("waiting for a reply of the store: "+s.step, s.done, s.total)
+	default:
+		s.report(s.step, s.done, s.total)
+	}
+}

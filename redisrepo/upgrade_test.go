@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"frontpage/redisrepo"
 )
 
@@ -105,6 +107,32 @@ func TestUpgradeWaitsForOlderProcesses(t *testing.T) {
 	if _, err := redisrepo.New(s.ctx, s.server.Client, s.rules, s.grade(&left)); err != nil || left.Load() != 99 {
 		t.Errorf("New after its end: %v, %d articles, want 1", err, 100-left.Load())
 	}
+}
+
+// On a busy machine Redis may stand still for longer than a request waits.
+func TestStartOutlastsAPauseOfRedis(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	s.post("alice")
+	s.do("HSET meta: layout 2")
+	s.do("HDEL meta: calendar cast front events")
+	options := *s.server.Client.Options()
+	options.ReadTimeout, options.WriteTimeout, options.PoolTimeout, options.MaxRetries = 400*time.Millisecond, 400*time.Millisecond, 400*time.Millisecond, 1
+	client := redis.NewClient(&options)
+	t.Cleanup(func() { _ = client.Close() })
+	redisrepo.LimitWaiting(client)
+	var said []string
+	progress := redisrepo.OnProgress(func(step string, _, _ int) {
+		if said = append(said, step); len(said) == 1 {
+			s.do("CLIENT PAUSE 1200")
+		}
+	})
+	_, err := redisrepo.New(s.ctx, client, s.rules, redisrepo.WithClock(s.clock.now), progress)
+	step := "upgrading the layout from 2 to 3: making room for the calendar, users' votes, front pages and events"
+	if err != nil || len(said) < 3 || !slices.Equal(said[:3], []string{step, "waiting for a reply of the store: " + step, step}) {
+		t.Errorf("New during a pause: %v, and it said %q", err, said)
+	}
+	s.wantClean()
 }
 
 func TestPendingNamesWhatAStartWouldDo(t *testing.T) {
