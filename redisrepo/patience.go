@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -59,10 +58,10 @@ const sentinelAddress = "FailoverClient"
 func (patience) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (h patience) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	starting := h.start.ProcessHook(next)
+	persistent := h.start.ProcessHook(next)
 	return func(ctx context.Context, command redis.Cmder) error {
-		if startOf(ctx) != nil {
-			return starting(ctx, command)
+		if isStart(ctx) {
+			return persistent(ctx, command)
 		}
 		err := h.call(ctx, func(ctx context.Context) error {
 			err := next(ctx, command)
@@ -79,10 +78,10 @@ func (h patience) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 }
 
 func (h patience) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	starting := h.start.ProcessPipelineHook(next)
+	persistent := h.start.ProcessPipelineHook(next)
 	return func(ctx context.Context, commands []redis.Cmder) error {
-		if startOf(ctx) != nil {
-			return starting(ctx, commands)
+		if isStart(ctx) {
+			return persistent(ctx, commands)
 		}
 		err := h.call(ctx, func(ctx context.Context) error {
 			err := next(ctx, commands)
@@ -162,52 +161,9 @@ func NoteOutage(ctx context.Context, err error) {
 // noDeadline is the text of an error: the deadline was not the request's own.
 type noDeadline struct{ error }
 
-// start is what New is doing, for its progress: on a busy machine, its calls wait longer than those of a request.
-type start struct {
-	mu          sync.Mutex
-	report      func(step string, done, total int) // nil until the partitions are known
-	step        string
-	done, total int
-	waiting     int // number of calls
-}
-
 type startKey struct{}
 
-// startOf returns the start that a call is part of, or nil.
-func startOf(ctx context.Context) *start {
-	s, _ := ctx.Value(startKey{}).(*start)
-	return s
-}
+// starting returns a context for the calls of a start. On a busy machine they may wait longer than those of a request.
+func starting(ctx context.Context) context.Context { return context.WithValue(ctx, startKey{}, true) }
 
-// follow reports the progress of r from now on, to whom its option OnProgress says.
-func (s *start) follow(r *Repo) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.report, r.onProgress = r.onProgress, s.progress
-}
-
-// progress notes a step, and reports it.
-func (s *start) progress(step string, done, total int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.step, s.done, s.total = step, done, total
-	s.report(step, done, total)
-}
-
-// waits reports that one more call waits for the store, or one less. Outside of a start it does nothing.
-func (s *start) waits(calls int) {
-	if s == nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	before := s.waiting > 0
-	s.waiting += calls
-	switch after := s.waiting > 0; {
-	case s.report == nil || before == after:
-	case after:
-		s.report("waiting for a reply of the store: "+s.step, s.done, s.total)
-	default:
-		s.report(s.step, s.done, s.total)
-	}
-}
+func isStart(ctx context.Context) bool { return ctx.Value(startKey{}) != nil }

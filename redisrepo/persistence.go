@@ -14,9 +14,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// How a call outlasts a failover: under Redis Cluster and Sentinel, and at a start with any Redis, a command that fails for a passing reason is
-// repeated, within the deadline of its request, until a replica has taken over or a partition has moved. All commands
-// are safe to repeat.
+// How a call outlasts a failover: under Redis Cluster and Sentinel, and at a start with any Redis, a command that fails for a
+// passing reason is repeated, within the deadline of its request, until a replica has taken over or a partition has moved. All
+// commands are safe to repeat.
 
 const (
 	maxWait     = 4500 * time.Millisecond // of a call that has a deadline
@@ -87,9 +87,7 @@ func (h *persistence) call(ctx context.Context, commands []redis.Cmder, next red
 	err := next(limited, commands)
 	failed := failedForNow(commands, err)
 	if len(failed) > 0 && ctx.Err() == nil && patient {
-		startOf(ctx).waits(1)
 		err = h.repeat(limited, commands, failed, next)
-		startOf(ctx).waits(-1)
 		failed = failedForNow(commands, err)
 	}
 	h.leave(commands, ctx.Err() == nil && patient && !slices.ContainsFunc(failed, isUnanswered) && limit > maxWait*8/10)

@@ -188,18 +188,15 @@ func WithClock(now func() time.Time) Option {
 
 // New opens the site in the store, or creates an empty one. It returns a *RuleError for rules that are
 // out of bounds, and an error for a store whose data has a newer layout. Data with an older one is
-// upgraded first, in steps that an interrupted start goes on with. While the store is loading, or slow, each call waits for up
-// to a minute. If the rules have changed
-// since the store was last opened, it first re-ranks all articles; no other process should then be
-// using the store under the old rules.
+// upgraded first, in steps that an interrupted start goes on with. While the store is loading, or slow, each call waits for
+// up to a minute. If the rules have changed since the store was last opened, it first re-ranks all articles; no other process
+// should then be using the store under the old rules.
 func New(ctx context.Context, client redis.UniversalClient, rules Rules, options ...Option) (*Repo, error) {
-	s := &start{step: "opening the site", total: 1}
-	ctx = context.WithValue(ctx, startKey{}, s)
+	ctx = starting(ctx)
 	r, err := newRepo(ctx, client, rules, options...)
 	if err != nil {
 		return nil, err
 	}
-	s.follow(r)
 	if r.incomplete {
 		return nil, ErrIncomplete
 	}
