@@ -29,8 +29,9 @@ type executor struct {
 	known         documentCache[preparedKey, *prepared]
 	requests      requests
 	slots         *slots
-	rated         bool           // an address has a share of the slots
-	queries       *sharedQueries // nil if none are shared
+	rated         bool                               // an address has a share of the slots
+	queries       *sharedQueries                     // nil if none are shared
+	ofSchema      *byteCache[sharedQuery, *finished] // responses that depend on the schema alone
 	present       graphql.ErrorPresenterFunc
 	recover       graphql.RecoverFunc
 	observers     []Observer
@@ -50,7 +51,7 @@ func newExecutor(schema Schema, log *slog.Logger, o Options) *executor {
 	}
 	return &executor{
 		schema: schema, limits: o.Limits, introspection: o.Introspection, validation: newValidation(schema.Schema(), o.Limits, o.Introspection),
-		known: newDocumentCache[preparedKey, *prepared](), requests: newRequests(), slots: newSlots(o.MaxConcurrent), rated: o.Rates.Cost.Most > 0, present: presentError(log, o.Limits, hidden), recover: recovered(log),
+		known: newDocumentCache[preparedKey, *prepared](), requests: newRequests(), ofSchema: newByteCache[sharedQuery, *finished](ofSchemaBytes, perFinished), slots: newSlots(o.MaxConcurrent), rated: o.Rates.Cost.Most > 0, present: presentError(log, o.Limits, hidden), recover: recovered(log),
 		observers: o.Observers,
 	}
 }
@@ -77,6 +78,7 @@ func (e *executor) prepare(o *operation, asked *request, header http.Header) gql
 	o.prepared, o.asked.Doc, o.asked.Operation = p, p.document, p.operation
 	if asked.known {
 		o.asked.Variables, o.variables, o.cost = asked.variables, asked.text, asked.cost
+		o.recall()
 		return nil
 	}
 	if err := e.setVariables(o, asked.Variables); err != nil {
@@ -89,6 +91,7 @@ func (e *executor) prepare(o *operation, asked *request, header http.Header) gql
 		e.keep(o.ctx, hash, asked.Query)
 	}
 	e.requests.add(asked, o)
+	o.recall()
 	return nil
 }
 

@@ -52,7 +52,13 @@ type tag struct {
 func (f *form) set(body []byte) { f.body, f.length = body, []string{strconv.Itoa(len(body))} }
 
 // size returns how many bytes the response takes, at most, with all forms.
-func (f *finished) size() int { return 3*cap(f.plain.body) + 512 }
+func (f *finished) size() int { return 3*cap(f.plain.body) + perFinished }
+
+// perFinished is what a response takes besides its forms, bytes.
+const perFinished = 512
+
+// points returns how many points stand for a response of this size.
+func (f *finished) points() int { return len(f.plain.body) / PointBytes }
 
 // etag returns the value of ETag. It is weak: all content codings have the same one.
 func (f *finished) etag() string {

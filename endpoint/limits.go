@@ -23,6 +23,10 @@ type Limits struct {
 // maxAlias is the maximum length of an alias, bytes. A response repeats it for each element of a list.
 const maxAlias = 100
 
+// maxSchemas is how often an operation may ask for the schema: the standard introspection query does once. An alias of a
+// field in __schema or __type counts as another time, since it repeats as much.
+const maxSchemas = 2
+
 // DefaultLimits allow every query of a site like this, and no document that costs a server seconds. The
 // standard introspection query has 184 tokens; a page of 100 articles with every field costs about 8,000.
 func DefaultLimits() Limits {
@@ -91,6 +95,7 @@ func (l Limits) exceededBy(t tally) (exceeded []*refusal) {
 		{codeDepthLimit, "levels", t.depth, l.Depth},
 		{codeAliasLimit, "aliases", t.aliases, l.Aliases},
 		{codeAliasLimit, "bytes in an alias", t.longest, maxAlias},
+		{codeAliasLimit, "fields __schema and __type, and aliases in them,", t.schemas, maxSchemas},
 		{codeRootFieldLimit, "root fields", t.width, l.RootFields},
 		{codeDirectiveLimit, "directives", t.directives, l.Directives},
 		{codeFieldLimit, "fields", t.fields, l.Fields},

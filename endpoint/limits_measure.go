@@ -3,8 +3,8 @@ package endpoint
 import "github.com/vektah/gqlparser/v2/ast"
 
 // tally counts what a selection set asks for. width is the number of its own fields, without nested ones, and
-// longest the length of the longest alias, bytes.
-type tally struct{ depth, width, fields, aliases, longest, directives int }
+// longest the length of the longest alias, bytes. schemas counts __schema and __type, and aliases in them.
+type tally struct{ depth, width, fields, aliases, longest, directives, schemas int }
 
 // maxTally is where counting stops: with fragments that spread each other twice, the count doubles with each
 // fragment.
@@ -17,6 +17,7 @@ func (t *tally) add(other tally) {
 	t.fields = min(t.fields+other.fields, maxTally)
 	t.aliases = min(t.aliases+other.aliases, maxTally)
 	t.directives = min(t.directives+other.directives, maxTally)
+	t.schemas = min(t.schemas+other.schemas, maxTally)
 }
 
 // measure counts each fragment of a document once, so that its time is proportional to the document's length.
@@ -48,6 +49,7 @@ func (m *measure) selections(set ast.SelectionSet) tally {
 			inside := m.selections(s.SelectionSet)
 			if introspects(s) {
 				inside.depth = 0 // the standard introspection query is 15 deep; gqlparser has a rule for it
+				inside.schemas = 1 + inside.aliases
 			}
 			inside.depth++
 			inside.width = 1

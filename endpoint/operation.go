@@ -21,11 +21,12 @@ type operation struct {
 	turns     *turns // in which an unknown document is read; nil if it is its turn
 	variables string // coerced, in JSON; empty if it defines none
 	cost      int
-	effort    int     // points for reading its document; 0 if the process knew it
-	failed    bool    // it is refused
-	admitted  *weight // of a subscription that streams counts
-	led       bool    // it runs for all who ask the same now
-	observed  bool    // the observers are to be notified of the outcome
+	effort    int       // points for reading its document; 0 if the process knew it
+	failed    bool      // it is refused
+	kept      *finished // its response, if it depends on the schema alone and was made before
+	admitted  *weight   // of a subscription that streams counts
+	led       bool      // it runs for all who ask the same now
+	observed  bool      // the observers are to be notified of the outcome
 	outcome   Outcome
 }
 
@@ -91,7 +92,11 @@ func (o *operation) once(timeout time.Duration) *finished {
 	}
 	defer o.exec.slots.release(kind, address)
 	if response := o.exec.execute(ctx, o.prepared); response != nil {
-		return finish(response, nil)
+		f := finish(response, nil)
+		if o.reads() {
+			Owe(o.ctx, f.points()-o.amount(RuleCost, nil)) // only what is about the schema has more than its cost
+		}
+		return f
 	}
 	// The context ended before the first resolver.
 	if expired(ctx) {

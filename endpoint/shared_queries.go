@@ -17,10 +17,15 @@ const (
 	OnStore                     // what the store has: it is the same for all callers
 	OnEvent                     // the state of one article and the position of its event, which are known, so that nothing has to be read
 	OnArticle                   // the state of one article, which is known, so that nothing has to be read
+	OnSchema                    // the schema alone, which never changes while the process runs
 )
 
 // sharedBytes is how many bytes of responses to queries are kept.
 const sharedBytes = 32 << 20
+
+// ofSchemaBytes is how many bytes of responses that depend on the schema alone are kept. That to the standard
+// introspection query takes up to 0.4 MB with its compressed forms.
+const ofSchemaBytes = 16 << 20
 
 // sharedQueries are the responses to queries that are the same for all callers. Each is made once at one moment: the
 // callers that ask together get the same one, and so do those that ask within Options.SharedAnswers, until the next
@@ -40,13 +45,41 @@ func newSharedQueries(repo *redisrepo.Repo, lifetime time.Duration) *sharedQueri
 	return sharing.New[sharedQuery, *finished](lifetime, sharedBytes, repo.Version)
 }
 
+func (o *operation) query() sharedQuery {
+	return sharedQuery{preparedKey{o.asked.RawQuery, o.asked.OperationName}, o.variables}
+}
+
+// recall finds the response of an operation that depends on the schema alone, if it was made before. It costs a point for
+// each PointBytes of it.
+func (o *operation) recall() {
+	if o.prepared.dependence != OnSchema {
+		return
+	}
+	if f, ok := o.exec.ofSchema.get(o.query()); ok {
+		o.kept, o.cost = f, max(o.cost, f.points())
+	}
+}
+
 // run runs a query or a mutation, or returns the response to an equal query.
 func (o *operation) run(timeout time.Duration) *finished {
+	if o.kept != nil {
+		o.shares()
+		return o.kept
+	}
+	f := o.shared(timeout)
+	if o.prepared.dependence == OnSchema && f.whole && len(o.asked.RawQuery) <= maxDocument {
+		o.exec.ofSchema.add(o.query(), f, f.size()+len(o.asked.RawQuery)+len(o.variables))
+	}
+	return f
+}
+
+// shared runs a query or a mutation, or returns the response to an equal query of this moment.
+func (o *operation) shared(timeout time.Duration) *finished {
 	queries := o.exec.queries
 	if queries == nil || o.prepared.dependence == OnCaller {
 		return o.once(timeout)
 	}
-	query := sharedQuery{preparedKey{o.asked.RawQuery, o.asked.OperationName}, o.variables}
+	query := o.query()
 	if f, ok := queries.Get(query); ok {
 		o.shares()
 		return f

@@ -29,7 +29,7 @@ var sameForAll = map[endpoint.Dependence]map[string][]string{
 		"PostedEdge": {"cursor"},
 	},
 	endpoint.OnStore: {
-		"Query":             {"site", "articles", "articlesConnection", "article", "articleByLink", "group", "groups", "user", "host", "node", "nodes", "ranking", "frontPage", "__schema", "__type"},
+		"Query":             {"site", "articles", "articlesConnection", "article", "articleByLink", "group", "groups", "user", "host", "node", "nodes", "ranking", "frontPage"},
 		"Group":             {"articleCount", "articles", "articlesConnection", "ranking"},
 		"User":              {"articlesConnection"},
 		"Host":              {"articlesConnection"},
@@ -53,7 +53,7 @@ var sameForAll = map[endpoint.Dependence]map[string][]string{
 
 // dependenceOf returns what the values of a selection's fields depend on.
 func dependenceOf(set ast.SelectionSet) endpoint.Dependence {
-	most := endpoint.OnArticle
+	most := endpoint.OnSchema
 	for _, selection := range set {
 		switch s := selection.(type) {
 		case *ast.Field:
@@ -72,11 +72,13 @@ func dependenceOf(set ast.SelectionSet) endpoint.Dependence {
 
 func dependenceOfField(typeName, name string) endpoint.Dependence {
 	switch {
-	case name == "__typename", slices.Contains(sameForAll[endpoint.OnArticle][typeName], name):
+	case strings.HasPrefix(name, "__"), strings.HasPrefix(typeName, "__"):
+		return endpoint.OnSchema
+	case slices.Contains(sameForAll[endpoint.OnArticle][typeName], name):
 		return endpoint.OnArticle
 	case slices.Contains(sameForAll[endpoint.OnEvent][typeName], name):
 		return endpoint.OnEvent
-	case strings.HasPrefix(typeName, "__"), slices.Contains(sameForAll[endpoint.OnStore][typeName], name):
+	case slices.Contains(sameForAll[endpoint.OnStore][typeName], name):
 		return endpoint.OnStore
 	}
 	return endpoint.OnCaller
