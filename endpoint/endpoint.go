@@ -110,6 +110,9 @@ func New(schema Schema, repo *redisrepo.Repo, log *slog.Logger, o Options) *Hand
 	streams := newStreams(o.Streams, schema)
 	meter := &meter{rates: o.Rates, ruleOf: schema.Rule, repo: repo, local: newLocalRates(), spent: newSpent()}
 	exec.unread = meter.unread
+	if o.Rates.Cost.Most > 0 {
+		exec.shares = newShares()
+	}
 	sockets := &socketTransport{
 		exec: exec, log: log, bodyLimit: o.BodyLimit, timeout: o.Timeout, origins: allowedOrigins(o.Origins),
 		streams: streams, identity: o.Identity, meter: meter,

@@ -29,7 +29,7 @@ type executor struct {
 	known         documentCache[preparedKey, *prepared]
 	requests      requests
 	slots         *slots
-	rated         bool                               // an address has a share of the slots
+	shares        *slots                             // of each address; nil if operations are not counted
 	queries       *sharedQueries                     // nil if none are shared
 	ofSchema      *byteCache[sharedQuery, *finished] // responses that depend on the schema alone
 	present       graphql.ErrorPresenterFunc
@@ -51,7 +51,7 @@ func newExecutor(schema Schema, log *slog.Logger, o Options) *executor {
 	}
 	return &executor{
 		schema: schema, limits: o.Limits, introspection: o.Introspection, validation: newValidation(schema.Schema(), o.Limits, o.Introspection),
-		known: newDocumentCache[preparedKey, *prepared](), requests: newRequests(), ofSchema: newByteCache[sharedQuery, *finished](ofSchemaBytes, perFinished), slots: newSlots(o.MaxConcurrent), rated: o.Rates.Cost.Most > 0, present: presentError(log, o.Limits, hidden), recover: recovered(log),
+		known: newDocumentCache[preparedKey, *prepared](), requests: newRequests(), ofSchema: newByteCache[sharedQuery, *finished](ofSchemaBytes, perFinished), slots: newSlots(o.MaxConcurrent), present: presentError(log, o.Limits, hidden), recover: recovered(log),
 		observers: o.Observers,
 	}
 }
@@ -95,9 +95,10 @@ func (e *executor) prepare(o *operation, asked *request, header http.Header) gql
 	return nil
 }
 
-// sharing returns the address whose share of the slots an operation takes: none if a service acts for many users.
+// sharing returns the address whose share an operation takes, before others can wait for it: none if a service acts for
+// many users.
 func (e *executor) sharing(ctx context.Context) netip.Addr {
-	if v := ViewerOf(ctx); e.rated && v.Via == "" {
+	if v := ViewerOf(ctx); v.Via == "" {
 		return v.Network()
 	}
 	return netip.Addr{}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -78,19 +79,23 @@ func rootFields(o *graphql.OperationContext) []graphql.CollectedField {
 	return graphql.CollectFields(o, o.Operation.SelectionSet, []string{root.Name})
 }
 
+// kind returns which kind of slots a query or a mutation takes.
+func (o *operation) kind() int {
+	if o.reads() {
+		return queries
+	}
+	return mutations
+}
+
 // once runs a query or a mutation.
 func (o *operation) once(timeout time.Duration) *finished {
 	ctx, cancel := context.WithTimeout(o.ctx, timeout)
 	defer cancel()
-	kind := queries
-	if !o.reads() {
-		kind = mutations
-	}
-	address := o.exec.sharing(o.ctx)
-	if refused := o.exec.slots.acquire(ctx, kind, address); refused != nil {
+	kind := o.kind()
+	if refused := o.exec.slots.acquire(ctx, kind, netip.Addr{}); refused != nil {
 		return refused.finish(o)
 	}
-	defer o.exec.slots.release(kind, address)
+	defer o.exec.slots.release(kind, netip.Addr{})
 	if response := o.exec.execute(ctx, o.prepared); response != nil {
 		f := finish(response, nil)
 		if o.reads() {

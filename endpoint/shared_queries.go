@@ -75,16 +75,25 @@ func (o *operation) run(timeout time.Duration) *finished {
 
 // shared runs a query or a mutation, or returns the response to an equal query of this moment.
 func (o *operation) shared(timeout time.Duration) *finished {
-	queries := o.exec.queries
-	if queries == nil || o.prepared.dependence == OnCaller {
+	answers, query := o.exec.queries, o.query()
+	if o.prepared.dependence == OnCaller {
+		answers = nil
+	}
+	if answers != nil {
+		if f, ok := answers.Get(query); ok {
+			o.shares()
+			return f
+		}
+	}
+	kind, address := o.kind(), o.exec.sharing(o.ctx)
+	if refused := o.exec.shares.acquire(o.ctx, kind, address); refused != nil {
+		return refused.finish(o)
+	}
+	defer o.exec.shares.release(kind, address)
+	if answers == nil {
 		return o.once(timeout)
 	}
-	query := o.query()
-	if f, ok := queries.Get(query); ok {
-		o.shares()
-		return f
-	}
-	f, err := queries.Do(o.ctx, query, func(ctx context.Context) (*finished, int) {
+	f, err := answers.Do(o.ctx, query, func(ctx context.Context) (*finished, int) {
 		o.led = true
 		shared := *o
 		shared.ctx = withoutCaller(ctx)

@@ -3,6 +3,7 @@ package endpoint
 import (
 	"container/list"
 	"context"
+	"math"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -31,8 +32,9 @@ const (
 // slots bound the queries and mutations at work. Under more load than the server can carry, operations wait for a slot
 // first, and then some are refused, so that the others take not much longer than usual.
 type slots struct {
-	allowed int // for one kind
-	longest int // that the operations of one kind may wait
+	allowed    int // for one kind
+	longest    int // that the operations of one kind may wait
+	perAddress int // maximum for one address
 
 	mu      sync.Mutex
 	free    int
@@ -56,7 +58,13 @@ func newSlots(n int) *slots {
 	if n == 0 {
 		return nil
 	}
-	return &slots{allowed: n - n/4, longest: waitingPerSlot * n, free: n, of: map[netip.Addr]addressSlots{}}
+	return &slots{allowed: n - n/4, longest: waitingPerSlot * n, perAddress: n, free: n, of: map[netip.Addr]addressSlots{}}
+}
+
+// newShares makes slots of which each address has perAddress, and which nothing else bounds.
+func newShares() *slots {
+	const unbounded = math.MaxInt32 / waitingPerSlot
+	return &slots{allowed: unbounded, longest: unbounded, perAddress: perAddress, free: unbounded, of: map[netip.Addr]addressSlots{}}
 }
 
 // acquire takes a slot for an operation, which must release it. With the zero address it counts for no address.
@@ -71,7 +79,7 @@ func (s *slots) acquire(ctx context.Context, kind int, address netip.Addr) *refu
 		s.mu.Unlock()
 		return nil
 	}
-	if s.waiting[kind].Len() >= s.longest || address.IsValid() && s.of[address].waiting >= waitingPerSlot*perAddress {
+	if s.waiting[kind].Len() >= s.longest || address.IsValid() && s.of[address].waiting >= waitingPerSlot*s.perAddress {
 		s.mu.Unlock()
 		return s.refuse(ctx, kind)
 	}
@@ -126,7 +134,7 @@ func (s *slots) release(kind int, address netip.Addr) {
 }
 
 func (s *slots) available(kind int, address netip.Addr) bool {
-	return s.free > 0 && s.busy[kind] < s.allowed && (!address.IsValid() || s.of[address].busy < perAddress)
+	return s.free > 0 && s.busy[kind] < s.allowed && (!address.IsValid() || s.of[address].busy < s.perAddress)
 }
 
 func (s *slots) take(kind int, address netip.Addr) {

@@ -181,11 +181,12 @@ func TestNoSlotsMeansNoBound(t *testing.T) {
 	s.release(queries, netip.Addr{})
 }
 
-// An address has a share of the slots: what it asks beyond that waits, and no other address does.
-func TestAnAddressHasAShareOfTheSlots(t *testing.T) {
+// An address has a share: what it asks beyond that waits, and no other address does.
+func TestAnAddressHasAShare(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newSlots(4 * perAddress)
+		s := newShares()
+		free := s.free
 		greedy, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
 		acquire := func(kind int, address netip.Addr) <-chan *refusal {
 			result := make(chan *refusal, 1)
@@ -227,24 +228,16 @@ func TestAnAddressHasAShareOfTheSlots(t *testing.T) {
 		}
 		s.release(queries, other)
 		s.release(mutations, other)
-		unused(t, s, 4*perAddress)
+		unused(t, s, free)
 	})
 }
 
-func TestWhoseShareOfTheSlotsAnOperationTakes(t *testing.T) {
+func TestAServiceThatActsForUsersTakesNoShare(t *testing.T) {
 	t.Parallel()
 	address := netip.MustParseAddr("192.0.2.1")
-	for name, c := range map[string]struct {
-		rated bool
-		via   redisrepo.UserName
-		want  netip.Addr
-	}{
-		"the address'":                           {rated: true, want: address},
-		"none without RATE_COST":                 {},
-		"none by a service that acts for a user": {rated: true, via: "bot"},
-	} {
-		if got := (&executor{rated: c.rated}).sharing(context.WithValue(t.Context(), viewerKey{}, &Viewer{Address: address, Via: c.via})); got != c.want {
-			t.Errorf("%s: got %v, want %v", name, got, c.want)
+	for via, want := range map[redisrepo.UserName]netip.Addr{"": address, "bot": {}} {
+		if got := (&executor{}).sharing(context.WithValue(t.Context(), viewerKey{}, &Viewer{Address: address, Via: via})); got != want {
+			t.Errorf("via %q: got %v, want %v", via, got, want)
 		}
 	}
 }

@@ -84,6 +84,14 @@ func (h *Handler) Stats() Stats {
 	s := Stats{Streams: map[string]int{OverEvents: 0, OverSocket: 0}}
 	s.ofStreams(h.streams)
 	s.ofSlots(h.exec.slots)
+	if shares := h.exec.shares; shares != nil {
+		shares.mu.Lock()
+		for kind, name := range kindNames {
+			s.Waiting[name] += shares.waiting[kind].Len()
+			s.Shed[name] += shares.shed[kind]
+		}
+		shares.mu.Unlock()
+	}
 	s.RateRefusals = map[RateRefusal]uint64{}
 	for i, rule := range rateRules {
 		s.RateRefusals[RateRefusal{rule, false}] = h.meter.refused[i].users.Load()

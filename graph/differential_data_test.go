@@ -100,7 +100,7 @@ func spoil(ctx context.Context, random *rand.Rand, client *redis.Client, s *samp
 		n += 40
 		posted := float64(now.Unix()-int64(random.IntN(9*86400))) + pick(random, []float64{0, 0.123457, 0.5})
 		id := fmt.Sprint("article:", n)
-		hash := []any{"title", pick(random, append(foreign, texts...)), "link", pick(random, []string{"", "https://"})+pick(random, foreign), "poster", "user:" + pick(random, append(foreign, "alice")), "time", posted, "votes", 1}
+		hash := []any{"title", pick(random, append(foreign, texts...)), "link", pick(random, []string{"", "https://"}) + pick(random, foreign), "poster", "user:" + pick(random, append(foreign, "alice")), "time", posted, "votes", 1}
 		for i := len(hash) - 2; i >= 0; i -= 2 {
 			if random.IntN(12) == 0 {
 				hash = slices.Delete(hash, i, i+2)

@@ -32,6 +32,8 @@ type loader struct {
 	roots, once  sync.Once
 	all          *articleLoader // made at its first use: its channel is expensive, and mutations need none
 
+	ranking sync.Mutex // held while a ranking is read
+
 	mu   sync.Mutex
 	read map[redisrepo.ArticleID]*articleResult
 }

@@ -69,8 +69,11 @@ func (r *Resolver) walk(ctx context.Context, l redisrepo.Listing, p redisrepo.Pa
 	})
 }
 
-// rank reads a page of a ranking.
+// rank reads a page of a ranking, one at a time for each response.
 func (r *Resolver) rank(ctx context.Context, l redisrepo.RankedList, first *int, after *string) (redisrepo.RankedPage, error) {
+	response := ctx.Value(loaderKey{}).(*loader)
+	response.ranking.Lock()
+	defer response.ranking.Unlock()
 	key := rankedKey{l, optionalOf(first), optionalOf(after)}
 	return endpoint.Share(ctx, r.reads, key, func(ctx context.Context) (redisrepo.RankedPage, int, error) {
 		page, err := r.repo.Rank(ctx, l, first, after)

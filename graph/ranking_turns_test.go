@@ -1,0 +1,101 @@
+package graph_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/endpoint"
+	"frontpage/redisrepo"
+	"frontpage/redistest"
+	"frontpage/sitetest"
+)
+
+// rankings is a hook that counts the rankings that are read at once. Those by HALF_LIFE wait until they may go on.
+type rankings struct {
+	running, most atomic.Int32
+	goOn          chan struct{}
+}
+
+func (*rankings) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (*rankings) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (r *rankings) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		asks := func(formula string) bool {
+			return slices.ContainsFunc(commands, func(c redis.Cmder) bool { return slices.Contains(c.Args(), any(formula)) })
+		}
+		if waits := asks("HALF_LIFE"); waits || asks("LINEAR") {
+			for now := r.running.Add(1); ; {
+				if most := r.most.Load(); most >= now || r.most.CompareAndSwap(most, now) {
+					break
+				}
+			}
+			defer r.running.Add(-1)
+			if waits {
+				select {
+				case <-r.goOn:
+				case <-ctx.Done():
+				}
+			}
+		}
+		return next(ctx, commands)
+	}
+}
+
+// However much an address asks for, four of its operations are at work at once, also those whose answers others share. Those
+// of other addresses need not wait for them.
+func TestOperationsOfAnAddressTakeTurns(t *testing.T) {
+	t.Parallel()
+	client, hook := redistest.Start(t).Client, &rankings{goOn: make(chan struct{})}
+	client.AddHook(hook)
+	s := sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 1_000_000, Window: time.Minute}}))
+	s.Post("alice", "t")
+	ask := func(halfLife int) string {
+		return s.AskText("", fmt.Sprintf(`{ ranking(by: {formula: HALF_LIFE, halfLife: %d}, postedBefore: %q) { totalCount } }`, halfLife, after(time.Second)))
+	}
+	answers := make(chan string, 4)
+	for n := range cap(answers) {
+		go func() { answers <- ask(1000 + n) }()
+	}
+	sitetest.Eventually(t, "four rankings are read", func() bool { return hook.running.Load() == 4 })
+	if body := ask(2000); sitetest.CodeOf(t, body) != "UNAVAILABLE" {
+		t.Errorf("a fifth operation: got %s, want UNAVAILABLE", body)
+	}
+	const other = `{ ranking(by: {formula: LINEAR}, first: 1) { nodes { title } } }`
+	if _, body, err := s.AskBy(sitetest.ClientFrom(t, "127.0.0.2"), other); err != nil || body != `{"data":{"ranking":{"nodes":[{"title":"t"}]}}}` {
+		t.Errorf("a ranking for another address: got %s, %v, want one", body, err)
+	}
+	close(hook.goOn)
+	for range cap(answers) {
+		if body := <-answers; body != `{"data":{"ranking":{"totalCount":1}}}` {
+			t.Errorf("got %s, want the number of articles", body)
+		}
+	}
+}
+
+func TestRankingsOfOneResponseAreReadOneAfterAnother(t *testing.T) {
+	t.Parallel()
+	client, hook := redistest.Start(t).Client, &rankings{}
+	client.AddHook(hook)
+	s := sitetest.New(t, client, redisrepo.DefaultRules())
+	s.Post("alice", "t")
+	for n := range 10 {
+		var query strings.Builder
+		for i := range 10 {
+			fmt.Fprintf(&query, " r%d: ranking(by: {formula: LINEAR, voteScore: %d}) { totalCount }", i, 1+10*n+i)
+		}
+		if a := s.Ask("", "{"+query.String()+" }"); len(a.Data) != 10 || len(a.Errors) > 0 {
+			t.Fatalf("got %v, want 10 rankings", a)
+		}
+	}
+	if most := hook.most.Load(); most != 1 {
+		t.Errorf("%d rankings were read at once, want 1", most)
+	}
+}
