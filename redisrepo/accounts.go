@@ -6,9 +6,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/redis/go-redis/v9"
+	"go.mau.fi/util/confusable"
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 )
@@ -18,7 +22,7 @@ const maxNamesakes = 1000
 
 // AccountName returns the name of an account of a provider that signs users in. The first account that wants a name gets
 // it for ever. The next ones get it with a number, as in alice-2. Names that differ in the case or the form of their
-// letters count as the same. The account keeps its name when it wants another one later. The error is a Refusal if
+// letters, or look alike, count as the same. The account keeps its name when it wants another one later. The error is a Refusal if
 // there are too many of them, or if a new account wants what is no user name.
 //
 // An account is any text that identifies it, such as its issuer and subject.
@@ -50,13 +54,60 @@ func (r *Repo) freeName(ctx context.Context, account, wanted string) (string, er
 			number := fmt.Sprintf("-%d", n)
 			name = string(letters[:min(len(letters), maxUserName-len(number))]) + number
 		}
-		folded := digestOf(norm.NFKC.String(cases.Fold().String(norm.NFKC.String(name))))
-		owner, err := r.first(ctx, r.digested(folded).nameOwner(folded), account)
+		// Only then the name itself: a name that an account has is no other one's, see mayLookLike.
+		if namesake, err := r.first(ctx, r.look(UserName(name)), name); err != nil || namesake != name {
+			if err != nil {
+				return "", err
+			}
+			continue
+		}
+		owner, err := r.first(ctx, r.nameKey(UserName(name)), account)
 		if err != nil || owner == account {
 			return name, err
 		}
 	}
 	return "", refuse(Conflict, "", "too many users have the name %s", shown(wanted))
+}
+
+// nameKey is the key of the account that has a name, in any case and form of its letters.
+func (r *Repo) nameKey(name UserName) string {
+	folded := digestOf(norm.NFKC.String(fold(norm.NFKC.String(string(name)))))
+	return r.digested(folded).nameOwner(folded)
+}
+
+// look is the key of the first name of those that look alike: they have one skeleton (UTS 39), in any case. No name is what
+// the digest is of: it has a line break.
+func (r *Repo) look(name UserName) string {
+	visible := strings.Map(func(c rune) rune {
+		if unicode.In(c, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) {
+			return -1
+		}
+		return c
+	}, string(name))
+	skeleton := digestOf("skeleton\n" + confusable.Skeleton(fold(confusable.Skeleton(visible))))
+	return r.digested(skeleton).nameOwner(skeleton)
+}
+
+func fold(s string) string { return cases.Fold().String(s) }
+
+// mayLookLike returns a Refusal if a user is a new one whose name looks like that of another one. Users who have posted, or
+// whose account has the name, keep it.
+func (r *Repo) mayLookLike(ctx context.Context, name, other UserName) error {
+	posts := make([]*redis.IntCmd, len(r.partitions))
+	var account *redis.StringCmd
+	err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
+		account = pipe.Get(ctx, r.nameKey(name))
+		for i, p := range r.partitions {
+			posts[i] = pipe.ZCard(ctx, p.posted(name))
+		}
+	})
+	if err != nil {
+		return storeError("look for a user", err)
+	}
+	if account.Val() != "" || slices.ContainsFunc(posts, func(n *redis.IntCmd) bool { return n.Val() > 0 }) {
+		return nil
+	}
+	return refuse(Forbidden, "", "the user name %s looks like %s, which another user has: post with another user name", shown(string(name)), shown(string(other)))
 }
 
 // first stores a value unless there is one already, and returns the one that is stored.

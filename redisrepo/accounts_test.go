@@ -70,6 +70,131 @@ func TestAccountsThatWantOneNameAtOnce(t *testing.T) {
 	}
 }
 
+func TestAccountsGetNamesThatLookLikeNoOther(t *testing.T) {
+	t.Parallel()
+	for _, tags := range layouts {
+		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+		for i, tt := range []struct{ wanted, want string }{
+			{"ada", "ada"},
+			{"\u0430da", "\u0430da-2"}, // Cyrillic
+			{"ad\u0430", "ad\u0430-3"},
+			{"\u0251da", "\u0251da-4"}, // Latin alpha
+			{"ADA", "ADA-5"},
+			{"\u0391DA", "\u0391DA-6"}, // Greek
+			{"Ida", "Ida"},
+			{"lda", "lda-2"},
+			{"1da", "1da-3"},
+			{"\u0441arl", "\u0441arl"}, // the first one, whatever it consists of
+			{"carl", "carl-2"},
+			{"adam", "adam"},
+			{"adarn", "adarn-2"},
+			{"дада", "дада"},
+			{"дед", "дед"},
+		} {
+			for range 2 {
+				if got, err := s.AccountName(s.ctx, fmt.Sprint(i), tt.wanted); err != nil || string(got) != tt.want {
+					t.Errorf("%q: got %q, %v, want %q", tt.wanted, got, err, tt.want)
+				}
+			}
+		}
+	}
+}
+
+func TestAccountsThatWantNamesThatLookAlikeAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	for round := range 20 {
+		var all sync.WaitGroup
+		got := make([]redisrepo.UserName, 3)
+		wanted := []string{"sam", "s\u0430m", "\u0455am"}
+		for i, name := range wanted {
+			all.Go(func() {
+				var err error
+				if got[i], err = s.AccountName(s.ctx, fmt.Sprint(round, i), name+fmt.Sprint("-of-", round)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		var unnumbered int
+		for i, name := range got {
+			if string(name) == wanted[i]+fmt.Sprint("-of-", round) {
+				unnumbered++
+			}
+		}
+		if unnumbered != 1 {
+			t.Fatalf("round %d: the names are %q, want one without a number", round, got)
+		}
+	}
+}
+
+// Users of tokens have the names in them, and are first seen when they post.
+func TestFirstPostNeedsANameThatLooksLikeNoOther(t *testing.T) {
+	t.Parallel()
+	for _, tags := range layouts {
+		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+		var last *redisrepo.Article
+		post := func(user redisrepo.UserName, refused string) {
+			t.Helper()
+			article, err := s.Post(s.ctx, user, redisrepo.Draft{Title: "t", Text: new("x")})
+			var refusal redisrepo.Refusal
+			switch {
+			case refused == "" && (err != nil || article.Poster.Name != user):
+				t.Errorf("%q: got %v, want a post", user, err)
+			case refused != "" && (!errors.As(err, &refusal) || refusal[0].Code != redisrepo.Forbidden || !strings.Contains(err.Error(), refused)):
+				t.Errorf("%q: got %v, want a refusal with %s", user, err, refused)
+			}
+			if err == nil {
+				last = article
+			}
+		}
+		post("ada", "")
+		for _, like := range []redisrepo.UserName{"\u0430da", "\u0251da", "ADA", "ada\ufe0f", "a\u034fda", "a\u200dda", "ada\U000e0061"} {
+			post(like, `looks like "ada", which another user has: post with another user name`)
+		}
+		post("adam", "")
+		if name, err := s.AccountName(s.ctx, "account", "\u0430da"); err != nil || name != "\u0430da-2" {
+			t.Errorf("a sign-in got %q, %v, want another name than that of the token", name, err)
+		}
+		post("\u0430da-2", "")
+		post("ada-2", "post with another user name")
+		if s.vote(last.ID, "\u0430da", up).Article.Votes != 2 {
+			t.Error("a vote of a user who cannot post is missing")
+		}
+	}
+}
+
+// Names from a time when none was compared stay, in any order of posts.
+func TestExistingNamesThatLookAlikeStay(t *testing.T) {
+	t.Parallel()
+	for _, tags := range layouts {
+		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+		forget := func() {
+			for _, tag := range tags {
+				if keys := s.raw.Keys(s.ctx, tag+"name:*").Val(); len(keys) > 0 {
+					for _, key := range keys {
+						s.raw.Del(s.ctx, key)
+					}
+				}
+			}
+		}
+		s.post("\u0430da")
+		forget()
+		s.post("ada")
+		if name, err := s.AccountName(s.ctx, "carl", "carl"); err != nil || name != "carl" {
+			t.Fatalf("got %q, %v", name, err)
+		}
+		for range 2 {
+			s.post("\u0430da")
+			s.post("ada")
+			s.post("carl")
+			if name, err := s.AccountName(s.ctx, "carl", "other"); err != nil || name != "carl" {
+				t.Errorf("the account got %q, %v", name, err)
+			}
+		}
+	}
+}
+
 func TestSessionsEnd(t *testing.T) {
 	t.Parallel()
 	for _, tags := range layouts {

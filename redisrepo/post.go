@@ -23,7 +23,8 @@ import (
 // with Conflict if the drafts differ, and with NotFound if the article has been deleted since.
 //
 // The Refusal of an invalid draft lists all its errors: Invalid or TooLong. For a link that was posted
-// within Rules.LinkWindow it is DuplicateLink and names the first article, which may be a deleted one.
+// within Rules.LinkWindow it is DuplicateLink and names the first article, which may be a deleted one. For the first post of a
+// user whose name looks like another one's it is Forbidden.
 // After any other error the article may or may not have been stored; only with an idempotency key is the
 // call safe to repeat.
 func (r *Repo) Post(ctx context.Context, poster UserName, d Draft) (*Article, error) {
@@ -93,9 +94,14 @@ func (r *Repo) postOnce(ctx context.Context, index int, claim string, poster Use
 	if err := r.mayWrite(ctx); err != nil {
 		return nil, fmt.Errorf("post: %w", err)
 	}
-	n, record, err := r.drawNumber(ctx, index, claim, o.digest)
+	n, namesake, record, err := r.drawNumber(ctx, index, poster, claim, o.digest)
 	if err != nil {
 		return nil, storeError("draw a number", err)
+	}
+	if namesake != poster {
+		if err := r.mayLookLike(ctx, poster, namesake); err != nil {
+			return nil, err
+		}
 	}
 	if !r.histories[index].reached(n) {
 		if err := r.checkHistory(ctx, index); err != nil {
@@ -198,26 +204,30 @@ func (r *Repo) choosePartition(poster UserName, o postOptions) (index int, claim
 // claimedArticle stands for the article in the record of a claim: its number is not known yet.
 const claimedArticle = "-"
 
-// drawNumber draws an article number. If there is a claim to make, it also claims the idempotency key for
-// the digest, in the same round trip, and returns the record of the first claim.
-func (r *Repo) drawNumber(ctx context.Context, index int, claim, digest string) (n int64, record string, err error) {
+// drawNumber draws an article number. In the same round trip it claims the look of the poster's name, and returns the first
+// name that claimed it, and if there is a claim to make, the idempotency key for the digest, and returns the record of the
+// first claim.
+func (r *Repo) drawNumber(ctx context.Context, index int, poster UserName, claim, digest string) (n int64, namesake UserName, record string, err error) {
 	ctx = r.confirmed(ctx) // a number that was seen is never drawn again
-	if claim == "" {
-		number := redis.NewIntCmd(ctx, "incrby", r.partitions[index].counter(), 1)
-		err = r.send(ctx, number)
-		return number.Val(), "", err
-	}
+	look := r.look(poster)
 	var number *redis.IntCmd
-	var claimed *redis.StringCmd
+	var name, claimed *redis.StringCmd
 	_, err = r.pipelined(ctx, func(pipe redis.Pipeliner) {
-		pipe.SetNX(ctx, claim, claimedArticle+" "+digest, postRecordTTL)
-		claimed = pipe.Get(ctx, claim)
+		pipe.SetNX(ctx, look, string(poster), 0)
+		name = pipe.Get(ctx, look)
+		if claim != "" {
+			pipe.SetNX(ctx, claim, claimedArticle+" "+digest, postRecordTTL)
+			claimed = pipe.Get(ctx, claim)
+		}
 		number = pipe.IncrBy(ctx, r.partitions[index].counter(), 1)
 	})
 	if err != nil {
-		return 0, "", err
+		return 0, "", "", err
 	}
-	return number.Val(), claimed.Val(), nil
+	if claimed != nil {
+		record = claimed.Val()
+	}
+	return number.Val(), UserName(name.Val()), record, nil
 }
 
 func keyConflict() Refusal {

@@ -64,7 +64,8 @@
 //	query:<hhh>      string  GraphQL document whose SHA-256 starts with these hex digits, expires
 //	                         30 days after its last use
 //	account:<digest> string  name of an account of the provider that signs users in; digest of issuer and subject
-//	name:<digest>    string  the account, by its digest, that has a name; digest of the folded name
+//	name:<digest>    string  the account, by its digest, that has a name; digest of the folded name. Also the first
+//	                         name of those that look alike; digest of their skeleton (UTS 39)
 //	session:<digest> string  a session, encrypted; digest of its cookie; expires with it. With :renewing, one
 //	                         process asks the provider whether it goes on
 //	rate:<rule>:<s>  string  what s, user:<name> or address:<address>, used under a rule, and when:

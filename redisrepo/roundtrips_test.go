@@ -55,7 +55,7 @@ func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
 		before, call func(s setup)
 		want         calls
 	}{
-		"a post":                                 {call: func(s setup) { s.post("alice", "a", "b", "c") }, want: calls{2, 2, "incrby evalsha"}},
+		"a post":                                 {call: func(s setup) { s.post("alice", "a", "b", "c") }, want: calls{2, 4, "set get incrby evalsha"}},
 		"a vote on an article that was not read": {call: func(s setup) { s.vote(s.ungrouped, "bob", up) }, want: calls{2, 2, "evalsha evalsha"}},
 		"a vote after the window":                {before: func(s setup) { s.clock.set(2 * week) }, call: func(s setup) { _, _ = s.Vote(s.ctx, s.grouped, "bob", up, "") }, want: calls{1, 1, "evalsha"}},
 		"a vote on an article in groups": {
@@ -86,7 +86,7 @@ func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
 		"a deletion of a legacy article":   {call: func(s setup) { s.delete(s.legacy, moderator) }, want: calls{7, 8, search}},
 		"an undeletion":                    {before: func(s setup) { s.beside.delete(s.grouped, moderator) }, call: func(s setup) { s.undelete(s.grouped) }, want: calls{2, 2, "evalsha evalsha"}},
 		"a vote with a bucket":             {before: func(s setup) { s.article(s.ungrouped) }, call: func(s setup) { _, _ = s.Vote(s.ctx, s.ungrouped, "bob", up, "b") }, want: calls{1, 1, "evalsha"}},
-		"a post with a key":                {call: func(s setup) { keyedPost(s.site) }, want: calls{2, 2, "incrby evalsha"}},
+		"a post with a key":                {call: func(s setup) { keyedPost(s.site) }, want: calls{2, 4, "set get incrby evalsha"}},
 		"the moderation log":               {call: func(s setup) { _ = s.log() }, want: calls{1, 1, "xrevrange"}},
 		"a listing":                        {call: func(s setup) { s.list(redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending)) }, want: calls{1, 1, "zrange"}},
 		"a listing of a group":             {call: func(s setup) { s.list(best("a")) }, want: calls{1, 1, "evalsha"}},
@@ -106,7 +106,7 @@ func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
 		"an import without loaded scripts": {before: flush, call: func(s setup) { s.Import(s.ctx, oldArticles(1)) }, want: calls{4, 4, "evalsha eval evalsha eval"}},
 		"a listing of a group without loaded scripts": {before: flush, call: func(s setup) { s.list(best("a")) }, want: calls{2, 2, "evalsha eval"}},
 		"a vote without loaded scripts":               {before: func(s setup) { s.article(s.ungrouped); flush(s) }, call: func(s setup) { s.vote(s.ungrouped, "bob", up) }, want: calls{2, 2, "evalsha eval"}},
-		"a post without loaded scripts":               {before: flush, call: func(s setup) { s.post("alice") }, want: calls{3, 3, "incrby evalsha eval"}},
+		"a post without loaded scripts":               {before: flush, call: func(s setup) { s.post("alice") }, want: calls{3, 5, "set get incrby evalsha eval"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -188,7 +188,7 @@ func TestKeyedPostInPartitionsMakesTwoRoundTrips(t *testing.T) {
 		}
 		seen[counted.reset()] = true
 	}
-	if len(seen) != 2 || !seen[calls{2, 2, "incrby evalsha"}] || !seen[calls{2, 4, "set get incrby evalsha"}] {
+	if len(seen) != 2 || !seen[calls{2, 4, "set get incrby evalsha"}] || !seen[calls{2, 6, "set get set get incrby evalsha"}] {
 		t.Errorf("commands of the posts = %v, want both kinds: with a claim and without", seen)
 	}
 }
