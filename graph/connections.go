@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 
+	"frontpage/endpoint"
 	"frontpage/redisrepo"
 )
 
@@ -93,9 +94,17 @@ func (r *Resolver) articleEdges(ctx context.Context, l redisrepo.Listing, read w
 	return edges, info, nil
 }
 
+// looking returns a list that counts what is read of it, and a function that charges for that.
+func looking(ctx context.Context, l redisrepo.GroupList) (redisrepo.GroupList, func()) {
+	l.Looked = new(int)
+	return l, func() { endpoint.Owe(ctx, *l.Looked/lookedPerPoint) }
+}
+
 // groupPage returns a page of a list of groups.
 func (r *Resolver) groupPage(ctx context.Context, l redisrepo.GroupList, p redisrepo.PageRequest) (*GroupConnection, error) {
-	edges, info, err := r.repo.Groups(ctx, l, p)
+	list, owe := looking(ctx, l)
+	edges, info, err := r.repo.Groups(ctx, list, p)
+	owe()
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
@@ -218,5 +220,40 @@ func TestInvalidRankingsAreRefused(t *testing.T) {
 	off := rankedSite(t, func(r *redisrepo.Rules) { r.Calendar = false })
 	if got := ranked(off, "", ``); !strings.Contains(got, "CALENDAR") || !strings.Contains(got, "BAD_USER_INPUT") {
 		t.Errorf("ranking without a calendar = %s, want BAD_USER_INPUT that names CALENDAR", got)
+	}
+}
+
+// A list of groups by size and prefix costs more the more names it reads, and is refused if it would read too many.
+func TestGroupsWithAPrefixAreChargedByWhatTheyRead(t *testing.T) {
+	t.Parallel()
+	client := redistest.Start(t).Client
+	const most, few, many, others = 250, 1000, 5001, 100_000
+	s := sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: most, Window: time.Hour}, Addresses: 4}))
+	add := func(prefix string, count, size int) {
+		var names, sizes []redis.Z
+		for n := range count {
+			name := fmt.Sprint(prefix, n)
+			names, sizes = append(names, redis.Z{Member: name}), append(sizes, redis.Z{Score: -float64(size), Member: name})
+		}
+		client.ZAdd(t.Context(), "groups:", names...)
+		client.ZAdd(t.Context(), "sizes:", sizes...)
+	}
+	add("few", few, 1)
+	ask := func(user, prefix string) (answer string, cost int) {
+		answer = s.AskText(user, `{ groups(orderBy: ARTICLE_COUNT, prefix: "`+prefix+`", first: 1) { nodes { name } } }`)
+		return answer, sitetest.RateCount(t, client, "cost:user:"+user)
+	}
+	_, none := ask("alice", "none")
+	if _, cost := ask("bob", "few"); cost != none+2*few/20 {
+		t.Errorf("%d groups cost %d points, none cost %d, want %d more", few, cost, none, 2*few/20)
+	}
+	add("many", many, 1)
+	add("other", others, 2)
+	answer, cost := ask("carol", "many")
+	if !strings.Contains(answer, "BAD_USER_INPUT") || !strings.Contains(answer, "prefix is too short") || cost < others/20 {
+		t.Errorf("groups after %d larger ones: %.300s, for %d points, want BAD_USER_INPUT that names prefix, for %d", others, answer, cost, others/20)
+	}
+	if answer, _ := ask("carol", "none"); !strings.Contains(answer, "RATE_LIMITED") {
+		t.Errorf("after that: %.300s, want RATE_LIMITED", answer)
 	}
 }

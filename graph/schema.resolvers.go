@@ -112,7 +112,9 @@ func (r *groupResolver) Ranking(ctx context.Context, obj *redisrepo.Group, by re
 }
 
 func (r *groupConnectionResolver) TotalCount(ctx context.Context, obj *GroupConnection) (int32, error) {
-	n, err := r.repo.GroupCount(ctx, obj.list)
+	list, owe := looking(ctx, obj.list)
+	defer owe()
+	n, err := r.repo.GroupCount(ctx, list)
 	return int32(n), err // #nosec G115 -- article numbers end at 32 bits
 }
 

@@ -35,12 +35,24 @@ const (
 type GroupList struct {
 	Order  GroupOrder
 	Prefix string // of the names; empty: all groups
+
+	// Looked, if not nil, is increased by the number of names and sizes of groups that are read to find a page or the
+	// number of groups, also if the call fails. Those of a page that is read alone do not count.
+	Looked *int
 }
 
 // prefix returns the beginning that canonical names have, and whether a name can begin like that.
 func (l GroupList) prefix() (canonical string, possible bool) {
 	canonical = foldGroupName(l.Prefix)
 	return canonical, utf8.ValidString(canonical) && !strings.ContainsFunc(canonical, notInGroupName)
+}
+
+// counted returns the list with a place to count in.
+func (l GroupList) counted() GroupList {
+	if l.Looked == nil {
+		l.Looked = new(int)
+	}
+	return l
 }
 
 // cursorList is the list's name in its cursors. They are positions in the order, whatever the prefix.
@@ -69,7 +81,8 @@ func compareSized(a, b sizedGroup) int {
 
 // Groups reads a page of a list of groups. Invalid requests are refused as by Walk. A list by name takes one round trip.
 // So does one by ArticleCount of a site with tags, or two on a site that legacy clients may write to, whose sizes are
-// read again; with a prefix, or from several partitions, it takes a few more.
+// read again; with a prefix, or from several partitions, it takes a few more, and is Invalid if more than
+// maxGroupsLooked names and sizes are to be read.
 //
 // A group that a legacy client made after the store was first opened appears once its articles have been listed by this
 // package, and one that a legacy client changed then moves to its place.
@@ -78,6 +91,7 @@ func (r *Repo) Groups(ctx context.Context, l GroupList, p PageRequest) ([]GroupE
 	if err != nil {
 		return nil, PageInfo{}, err
 	}
+	l = l.counted()
 	prefix, possible := l.prefix()
 	var found page[sizedGroup]
 	switch {
@@ -87,7 +101,7 @@ func (r *Repo) Groups(ctx context.Context, l GroupList, p PageRequest) ([]GroupE
 	case prefix == "" && len(r.partitions) == 1:
 		found, err = r.groupsBySize(ctx, q)
 	default:
-		found, err = r.groupsOfPartitions(ctx, prefix, q)
+		found, err = r.groupsOfPartitions(ctx, l, prefix, q)
 	}
 	if err == nil && l.Order == ByArticleCount && r.partitions[0] == untagged {
 		err = r.resize(ctx, &found)
@@ -193,13 +207,17 @@ func (g *sizedGroup) cursor() *cursor {
 	return &cursor{score: float64(-g.size), member: g.name}
 }
 
-// maxPrefixed is the number of groups with a prefix up to which all of them are read. If there are more, they are found
-// soon among the largest groups.
-const maxPrefixed = 10_000
+const (
+	// maxPrefixed is the number of groups with a prefix up to which all of them are read. If there are more, they are found
+	// soon among the largest groups.
+	maxPrefixed = 5_000
+	// maxGroupsLooked is the maximum number of names and sizes that are read to find a page among the largest groups.
+	maxGroupsLooked = 100_000
+)
 
 // groupsOfPartitions reads a page of the groups whose names begin with a prefix, the largest first. A group has a part
 // of its articles in each partition.
-func (r *Repo) groupsOfPartitions(ctx context.Context, prefix string, q request[sizedGroup]) (page[sizedGroup], error) {
+func (r *Repo) groupsOfPartitions(ctx context.Context, l GroupList, prefix string, q request[sizedGroup]) (page[sizedGroup], error) {
 	within := func(g sizedGroup) bool {
 		return (q.after == nil || compareSized(g, *q.after) > 0) && (q.before == nil || compareSized(g, *q.before) < 0)
 	}
@@ -214,9 +232,9 @@ func (r *Repo) groupsOfPartitions(ctx context.Context, prefix string, q request[
 	var sizes map[string]int
 	var err error
 	if few {
-		sizes, err = r.prefixedSizes(ctx, prefix)
+		sizes, err = r.prefixedSizes(ctx, prefix, l.Looked)
 	} else {
-		sizes, err = r.largestGroups(ctx, prefix, func(sizes map[string]int, most int) bool {
+		sizes, err = r.largestGroups(ctx, prefix, l.Looked, func(sizes map[string]int, most int) bool {
 			found := 0
 			for name, size := range sizes {
 				if size > most && within(sizedGroup{size, name}) {
@@ -262,18 +280,19 @@ func (r *Repo) countPrefixed(ctx context.Context, prefix string) (n int, err err
 }
 
 // prefixedSizes reads the sizes of all groups with a prefix.
-func (r *Repo) prefixedSizes(ctx context.Context, prefix string) (map[string]int, error) {
-	names, err := r.groupNames(ctx, prefix)
+func (r *Repo) prefixedSizes(ctx context.Context, prefix string, looked *int) (map[string]int, error) {
+	names, err := r.groupNames(ctx, prefix, looked)
 	if err != nil {
 		return nil, err
 	}
 	sizes := make(map[string]int, len(names))
-	return sizes, r.addSizes(ctx, sizes, slices.Collect(maps.Keys(names)))
+	return sizes, r.addSizes(ctx, sizes, slices.Collect(maps.Keys(names)), looked)
 }
 
 // addSizes reads the sizes of groups in all partitions.
-func (r *Repo) addSizes(ctx context.Context, sizes map[string]int, names []string) error {
+func (r *Repo) addSizes(ctx context.Context, sizes map[string]int, names []string, looked *int) error {
 	for some := range slices.Chunk(names, scanBatch) {
+		*looked += len(some) * len(r.partitions)
 		replies := make([]*redis.FloatSliceCmd, len(r.partitions))
 		err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
 			for i, p := range r.partitions {
@@ -294,9 +313,12 @@ func (r *Repo) addSizes(ctx context.Context, sizes map[string]int, names []strin
 
 // largestGroups reads sizes of groups with a prefix, the largest first, until they are enough: enough gets the sizes that
 // are known, and how large a group of which none is known can be at most. More of each partition are read each time.
-func (r *Repo) largestGroups(ctx context.Context, prefix string, enough func(sizes map[string]int, most int) bool) (map[string]int, error) {
+func (r *Repo) largestGroups(ctx context.Context, prefix string, looked *int, enough func(sizes map[string]int, most int) bool) (map[string]int, error) {
 	sizes, left := map[string]int{}, slices.Clone(r.partitions)
-	for from, count := 0, scanBatch/5; len(left) > 0; from, count = from+count, min(4*count, 10*scanBatch) {
+	for from, count := 0, scanBatch/5; len(left) > 0; from, count = from+count, min(4*count, 2*scanBatch) {
+		if *looked > maxGroupsLooked {
+			return nil, refuse(Invalid, "prefix", "prefix is too short to find these groups by ARTICLE_COUNT: give a longer one, or order by NAME")
+		}
 		replies := make([]*redis.ZSliceCmd, len(left))
 		err := r.pipeline(ctx, func(pipe redis.Pipeliner) {
 			for i, p := range left {
@@ -311,6 +333,7 @@ func (r *Repo) largestGroups(ctx context.Context, prefix string, enough func(siz
 		most := 0
 		for i, reply := range replies {
 			groups := reply.Val()
+			*looked += len(groups)
 			for _, z := range groups {
 				name, _ := z.Member.(string)
 				if _, known := sizes[name]; !known && strings.HasPrefix(name, prefix) {
@@ -323,7 +346,7 @@ func (r *Repo) largestGroups(ctx context.Context, prefix string, enough func(siz
 				most -= int(groups[count-1].Score)
 			}
 		}
-		if err := r.addSizes(ctx, sizes, names); err != nil {
+		if err := r.addSizes(ctx, sizes, names, looked); err != nil {
 			return nil, err
 		}
 		if left = more; enough(sizes, most) {
@@ -384,6 +407,7 @@ func (r *Repo) indexAllGroups(ctx context.Context, p partition) error {
 // GroupCount returns the number of groups of a list. With one partition it runs a single command. With several it reads
 // the names, since a group may be in more than one; the number of all groups is kept for groupCountTime.
 func (r *Repo) GroupCount(ctx context.Context, l GroupList) (int, error) {
+	l = l.counted()
 	prefix, possible := l.prefix()
 	switch {
 	case !possible:
@@ -395,7 +419,7 @@ func (r *Repo) GroupCount(ctx context.Context, l GroupList) (int, error) {
 		}
 		return n, nil
 	case prefix != "":
-		names, err := r.groupNames(ctx, prefix)
+		names, err := r.groupNames(ctx, prefix, l.Looked)
 		if err != nil {
 			return 0, storeError("count groups", err)
 		}
@@ -410,7 +434,7 @@ func (r *Repo) GroupCount(ctx context.Context, l GroupList) (int, error) {
 	}
 	now := r.now()
 	if age := now.Sub(c.read); c.read.IsZero() || age < 0 || age >= groupCountTime {
-		names, err := r.groupNames(ctx, "")
+		names, err := r.groupNames(ctx, "", new(int)) // at most once in groupCountTime, for all callers
 		if err != nil {
 			return 0, storeError("count groups", err)
 		}
@@ -431,7 +455,7 @@ type groupCount struct {
 
 // groupNames reads the names of all groups with a prefix, a part of each partition at a time. It pages by name: a cursor
 // of ZSCAN would not survive a failover.
-func (r *Repo) groupNames(ctx context.Context, prefix string) (map[string]bool, error) {
+func (r *Repo) groupNames(ctx context.Context, prefix string, looked *int) (map[string]bool, error) {
 	found, rest := make(map[string]bool), make(map[partition]string)
 	first, end := prefixRange(prefix)
 	for _, p := range r.partitions {
@@ -449,6 +473,7 @@ func (r *Repo) groupNames(ctx context.Context, prefix string) (map[string]bool, 
 		}
 		for p, reply := range replies {
 			names := reply.Val()
+			*looked += len(names)
 			for _, name := range names {
 				found[name] = true
 			}

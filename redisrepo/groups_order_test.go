@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -181,4 +182,67 @@ func TestGroupsBySizeBesideLegacyClients(t *testing.T) {
 		t.Errorf("after the first vote on a legacy article, its group has the size %v, want -3", size)
 	}
 	s.wantNewest("https://www.book.example/", id)
+}
+
+// What a page by ARTICLE_COUNT reads is counted, in commands of at most 1,000 members. A page that would read too much is
+// refused.
+func TestLargestGroupsWithAPrefixAreReadInSteps(t *testing.T) {
+	t.Parallel()
+	seed := newSite(t, nil, one)
+	var tooMany atomic.Int64
+	s := seed.reopened(seed.client(observer(func(commands ...redis.Cmder) {
+		for _, c := range commands {
+			args := c.Args()
+			from, isRange := args[min(2, len(args)-1)].(int64)
+			if to, ok := args[min(3, len(args)-1)].(int64); c.Name() == "zrange" && isRange && ok && to-from >= 1000 || c.Name() == "zmscore" && len(args) > 1002 {
+				tooMany.Add(1)
+			}
+		}
+	})), nil, one)
+	groups := sized{}
+	add := func(from, to int, form string, size int) {
+		var sizes, names []redis.Z
+		for i := from; i < to; i++ {
+			name := fmt.Sprintf(form, i)
+			groups[name] = size
+			sizes, names = append(sizes, redis.Z{Score: -float64(size), Member: name}), append(names, redis.Z{Member: name})
+			s.raw.SAdd(s.ctx, "group:"+name, anySlice(size)...)
+		}
+		s.raw.ZAdd(s.ctx, "sizes:", sizes...)
+		s.raw.ZAdd(s.ctx, "groups:", names...)
+	}
+	add(0, 60, "w%05d", 3)
+	add(0, 3000, "x%05d", 2)
+	add(60, 6000, "w%05d", 1)
+	for _, tt := range []struct {
+		prefix string
+		most   int
+	}{{"w", 3 * 6000}, {"x", 2 * 3000}, {"x0001", 20}} {
+		looked := 0
+		list := redisrepo.GroupList{Order: redisrepo.ByArticleCount, Prefix: tt.prefix, Looked: &looked}
+		edges, _, err := s.Groups(s.ctx, list, redisrepo.PageRequest{First: new(10)})
+		var got []string
+		for _, edge := range edges {
+			got = append(got, fmt.Sprint(edge.Name, edge.ArticleCount))
+		}
+		if want := groups.list(list.Order, tt.prefix)[:10]; err != nil || !slices.Equal(got, want) {
+			t.Errorf("prefix %q: %v, %v, want %v", tt.prefix, got, err, want)
+		}
+		if looked == 0 || looked > tt.most {
+			t.Errorf("prefix %q: %d names and sizes are read, want 1 to %d", tt.prefix, looked, tt.most)
+		}
+	}
+	looked := 100_001
+	_, _, err := s.Groups(s.ctx, redisrepo.GroupList{Order: redisrepo.ByArticleCount, Prefix: "w", Looked: &looked}, redisrepo.PageRequest{Last: new(1)})
+	wantRefused(t, err, "INVALID prefix")
+	if n := tooMany.Load(); n > 0 {
+		t.Errorf("%d commands read more than 1,000 members", n)
+	}
+}
+
+func anySlice(size int) (members []any) {
+	for i := range size {
+		members = append(members, fmt.Sprint("article:", i+1))
+	}
+	return members
 }
