@@ -168,13 +168,16 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 	server := newServer(gate, options, encryption, log)
 	server.Protocols.SetUnencryptedHTTP2(s.H2C)
 	server.Handler = follow.Handler(server.Handler)
+	headers := newHeaders(max(s.HeaderBytes, server.MaxHeaderBytes+16<<10), s.TrustedProxies) // with what TLS and buffers add to the longest
+	server.ConnState = headers.follow
+	accepting := countedListener{listener, headers}
 	defer func() { _ = server.Close() }()
 	failed := make(chan error, 1)
 	go func() {
 		if encryption != nil {
-			failed <- server.ServeTLS(listener, "", "")
+			failed <- server.ServeTLS(accepting, "", "")
 		} else {
-			failed <- server.Serve(listener)
+			failed <- server.Serve(accepting)
 		}
 	}()
 	defer func() {
@@ -351,7 +354,7 @@ func (f writerFunc) Write(line []byte) (int, error) { return f(line) }
 
 // listen listens on ADDR. It must be a loopback address in development mode, in which callers may claim any name, and as
 // long as the site has no public URL.
-func listen(s *settings.Settings) (net.Listener, error) {
+func listen(s *settings.Settings) (*net.TCPListener, error) {
 	resolved, err := net.ResolveTCPAddr("tcp", s.Addr)
 	if err != nil {
 		return nil, settings.Invalid(err, "addr")

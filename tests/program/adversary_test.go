@@ -1,6 +1,7 @@
 package program_test
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -246,4 +247,90 @@ func (s *server) rss() int {
 		}
 	}
 	return 0
+}
+
+// halfHeader sends 100 KB of the header of a request, and returns its connection.
+func (a *adversary) halfHeader(conn net.Conn) net.Conn {
+	a.t.Helper()
+	if conn == nil {
+		var err error
+		if conn, err = a.dialer.DialContext(a.t.Context(), "tcp", strings.TrimPrefix(a.URL, "http://")); err != nil {
+			a.t.Fatal(err)
+		}
+		a.t.Cleanup(func() { _ = conn.Close() })
+	}
+	_, _ = io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nLong: "+strings.Repeat("a", 100_000)) // fails if it was closed
+	return conn
+}
+
+// answer is the status of the response on a connection, 0 if it was closed.
+type answer struct {
+	conn   net.Conn
+	status int
+}
+
+func answerOn(conn net.Conn) answer {
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return answer{conn: conn}
+	}
+	defer func() { _ = res.Body.Close() }()
+	if _, err := io.Copy(io.Discard, res.Body); err != nil {
+		return answer{conn: conn}
+	}
+	return answer{conn, res.StatusCode}
+}
+
+const endOfHeader = "\r\n\r\n"
+
+// The second time, two of the connections have had a response before.
+func TestUnfinishedHeadersOfAnAddressAreLimited(t *testing.T) {
+	t.Parallel()
+	s := start(t, "REDIS_URL=memory://", "HEADER_BYTES_PER_ADDRESS=250000")
+	a := newAdversary(s)
+	conns := make([]net.Conn, 3)
+	for round := range 2 {
+		answers := make(chan answer, len(conns))
+		for i := range conns {
+			conns[i] = a.halfHeader(conns[i])
+			go func() { answers <- answerOn(conns[i]) }()
+		}
+		closed := <-answers
+		if closed.status != 0 {
+			t.Errorf("round %d: got %d for half a header, want one connection closed", round, closed.status)
+		}
+		if status := s.status("/healthz"); status != http.StatusOK {
+			t.Errorf("round %d: got %d for another address, want 200", round, status)
+		}
+		for i, conn := range conns {
+			if conn == closed.conn {
+				conns[i] = nil
+			} else if _, err := io.WriteString(conn, endOfHeader); err != nil {
+				t.Error(err)
+			}
+		}
+		for range len(conns) - 1 {
+			if finished := <-answers; finished.status != http.StatusOK {
+				t.Fatalf("round %d: got %d on a connection within the limit, want 200", round, finished.status)
+			}
+		}
+	}
+}
+
+func TestUnfinishedHeadersOfProxiesAreNotLimited(t *testing.T) {
+	t.Parallel()
+	s := start(t, "REDIS_URL=memory://", "HEADER_BYTES_PER_ADDRESS=250000", "TRUSTED_PROXIES=127.0.0.2/32")
+	a := newAdversary(s)
+	conns := make([]net.Conn, 5)
+	for i := range conns {
+		conns[i] = a.halfHeader(nil)
+	}
+	for i, conn := range slices.Backward(conns) { // with the response to the last one, the server has read the others
+		if _, err := io.WriteString(conn, endOfHeader); err != nil {
+			t.Error(err)
+		}
+		if got := answerOn(conn); got.status != http.StatusOK {
+			t.Errorf("got %d on connection %d of a proxy, want 200", got.status, i)
+		}
+	}
 }
