@@ -35,6 +35,8 @@ type child struct {
 	folder *os.File // dir
 	lock   *os.File
 	log    *slog.Logger
+	store  *Store // its client is for the server
+	memory uint64 // Options.Memory
 
 	uid, gid int  // owner of dir, if this process is root and the owner is not; otherwise -1
 	command  bool // it is root's for a moment only: the server runs as the owner
@@ -47,7 +49,7 @@ type child struct {
 
 // openChild starts a private server or, for a command, joins the one that another process runs.
 func openChild(ctx context.Context, o Options) (*Store, error) {
-	c := &child{path: serverPath(), log: o.Log, command: o.Command != "", ended: make(chan struct{})}
+	c := &child{path: serverPath(), log: o.Log, memory: o.Memory, command: o.Command != "", ended: make(chan struct{})}
 	if c.path == "" {
 		return nil, errors.New("start a private Redis: no redis-server or valkey-server on PATH, or this system cannot run one as a child process")
 	}
@@ -70,7 +72,6 @@ func openChild(ctx context.Context, o Options) (*Store, error) {
 		return nil, fmt.Errorf("start a private Redis: %w", err)
 	}
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	go c.run(serving)
 	s := &Store{Client: client, Kind: Child, Address: c.dir, log: o.Log, stop: sync.OnceFunc(func() {
 		var last *os.File
 		if o.Command != "" {
@@ -81,6 +82,8 @@ func openChild(ctx context.Context, o Options) (*Store, error) {
 		c.release()
 		_ = last.Close() // nil is an error that does not matter
 	})}
+	c.store = s
+	go c.run(serving)
 	err = s.await(ctx, childReplies, childLoads, c.ended)
 	if err == nil {
 		c.replied.Store(true)

@@ -45,11 +45,14 @@ func TestMain(m *testing.M) {
 	select {}
 }
 
-func redisPID(s *store.Store) int {
-	for line := range strings.Lines(s.Client.Info(context.Background(), "server").Val()) {
-		if digits, ok := strings.CutPrefix(line, "process_id:"); ok {
-			pid, _ := strconv.Atoi(strings.TrimSpace(digits))
-			return pid
+func redisPID(s *store.Store) int { return redisInfo(s, "process_id") }
+
+// redisInfo returns a number of INFO, or 0 without it.
+func redisInfo(s *store.Store, field string) int {
+	for line := range strings.Lines(s.Client.Info(context.Background()).Val()) {
+		if digits, ok := strings.CutPrefix(line, field+":"); ok {
+			number, _ := strconv.Atoi(strings.TrimSpace(digits))
+			return number
 		}
 	}
 	return 0
@@ -202,6 +205,58 @@ func TestChildIsPrivateAndDurable(t *testing.T) {
 		if err != nil || got[name] != want {
 			t.Errorf("CONFIG GET %s = %v, %v; want %q", name, got, err, want)
 		}
+	}
+}
+
+// maxMemory waits for the limit, which the server gets once it has loaded its data.
+func maxMemory(t *testing.T, s *store.Store) (limit int64) {
+	t.Helper()
+	eventually(t, "maxmemory", func() bool {
+		limit, _ = strconv.ParseInt(s.Client.ConfigGet(t.Context(), "maxmemory").Val()["maxmemory"], 10, 64)
+		return limit > 0
+	})
+	return limit
+}
+
+func TestChildHasHalfOfTheMemory(t *testing.T) {
+	t.Parallel()
+	for memory, most := range map[uint64]int64{1 << 30: 1 << 29, 0: 1 << 50} {
+		got := maxMemory(t, open(t, store.Options{DataDir: t.TempDir(), Memory: memory}))
+		if memory > 0 && got != most || got > most || got < 1<<24 {
+			t.Errorf("maxmemory = %d with %d bytes of memory, want half of them, or of those of the machine if that is 0", got, memory)
+		}
+	}
+}
+
+// A store may have more data than half of the memory, and what an operator has set ends with the server.
+func TestChildWithMoreThanHalfOfTheMemoryAcceptsWrites(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	full, err := store.Open(t.Context(), store.Options{DataDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set(t, full, "large", strings.Repeat("x", 8<<20))
+	if err := full.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var log record
+	s := open(t, store.Options{DataDir: dir, Memory: 8 << 20, Log: log.logger(slog.LevelWarn)})
+	for _, how := range []string{"at the start", "after a restart"} {
+		limit := maxMemory(t, s)
+		set(t, s, "key", how)
+		used := redisInfo(s, "used_memory")
+		if part := float64(used) / float64(limit); part < 0.85 || part > 0.95 {
+			t.Errorf("%s: %d of %d bytes are used, want 85 to 95 %%: the alert fires above 85", how, used, limit)
+		}
+		pid := redisInfo(s, "process_id")
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "reply after the kill", func() bool { now := redisInfo(s, "process_id"); return now != 0 && now != pid })
+	}
+	if !strings.Contains(log.String(), "it will refuse writes") {
+		t.Errorf("log = %s, want a warning", log.String())
 	}
 }
 

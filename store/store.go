@@ -52,6 +52,10 @@ type Options struct {
 	// Keep is the reason why data must outlive the process, such as "PUBLIC_URL is set". Empty: it may be lost.
 	Keep string
 
+	// Memory is what the machine has, in bytes; a child's data may take half of it. 0 means what the system says, or what
+	// the process may take if that is less, as in a container.
+	Memory uint64
+
 	// Command is the name of the subcommand that opens the store, such as import; empty, it is the server. If another
 	// process runs a child in the directory, a command uses that one. A server is the only one of its directory, and
 	// waits for a command that runs a child.

@@ -1,12 +1,16 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
+	"strconv"
 	"time"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
 const (
@@ -20,11 +24,11 @@ var errUseless = errors.New("it cannot be used")
 
 // watch returns an error when the server has lost its socket, so that no client can connect any more, or when it does
 // not reply. It returns nil when ctx ends. A server that is loading its data, or that refuses commands while it runs a
-// script, replies.
+// script, replies. Once it has loaded its data, watch limits its memory.
 func (c *child) watch(ctx context.Context) error {
 	tick := time.NewTicker(pingEvery)
 	defer tick.Stop()
-	for missing := 0; ; {
+	for missing, limited := 0, false; ; {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -34,6 +38,7 @@ func (c *child) watch(ctx context.Context) error {
 		if err == nil {
 			c.replied.Store(true)
 			missing = 0
+			limited = limited || c.limitMemory(ctx)
 			continue
 		}
 		missing++
@@ -44,6 +49,38 @@ func (c *child) watch(ctx context.Context) error {
 			return fmt.Errorf("%w: it does not reply: %w", errUseless, err)
 		}
 	}
+}
+
+// limitMemory sets maxmemory to half of the memory, or to nine eighths of what the data takes if that is more: then, too,
+// writes go on for a while, and the alert fires. It returns false if it is to be tried again.
+func (c *child) limitMemory(ctx context.Context) bool {
+	info, err := c.store.readInfo(ctx, c.store.Client)
+	if err != nil || info["loading"] != "0" {
+		return false
+	}
+	used, _ := strconv.ParseUint(info["used_memory"], 10, 64)
+	memory := cmp.Or(c.memory, systemMemory())
+	if memory == 0 || info["maxmemory"] != "0" { // unknown, or set by an operator
+		return true
+	}
+	// Half: a rewrite of the append-only file may copy what is written meanwhile, and Frontpage needs memory, too.
+	limit := max(memory/2, used+used/8)
+	if err := c.store.Client.ConfigSet(ctx, "maxmemory", strconv.FormatUint(limit, 10)).Err(); err != nil {
+		return false
+	}
+	if limit > memory/2 {
+		c.log.WarnContext(ctx, "the private Redis has about half of the memory, or more: it will refuse writes once it has grown by an eighth",
+			"store", c.dir, "used", used, "memory", memory, "maxmemory", limit)
+	}
+	return true
+}
+
+// systemMemory returns the memory in bytes of this machine, or of its container or service if that has less; 0 if it is
+// unknown.
+func systemMemory() uint64 {
+	machine, _ := memlimit.FromSystem()
+	group, _ := memlimit.FromCgroup() // 0 with an error
+	return cmp.Or(min(machine, group), machine, group)
 }
 
 // ping succeeds if the server replies anything to a new client.
