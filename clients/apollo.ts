@@ -1,23 +1,20 @@
 // Apollo Client, without and with automatic persisted queries.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { ApolloClient, type ApolloLink, HttpLink, InMemoryCache } from "@apollo/client";
+import { readFileSync } from "node:fs";
+import { ApolloClient, type ApolloLink, gql, HttpLink, InMemoryCache, type TypedDocumentNode } from "@apollo/client";
 import { PersistedQueryLink } from "@apollo/client/link/persisted-queries";
 import { GraphQLWsLink } from "@apollo/client/link/subscriptions";
-import { relayStylePagination } from "@apollo/client/utilities";
+import { buildSchema, getNamedType, isObjectType } from "graphql";
 import { createClient } from "graphql-ws";
 import { filter, firstValueFrom } from "rxjs";
 import { WebSocket } from "ws";
+import { typePolicies } from "./cache";
 import { defined, main, socketURL, url } from "./endpoint";
 import { ChangedDocument, FrontPageDocument, PageDocument, PostDocument, VoteDocument, WalkDocument, type WalkQuery } from "./generated/sdl/graphql";
 import { type Visitor, pages, pageSize, visit } from "./visit";
 
-const newCache = () =>
-  new InMemoryCache({
-    typePolicies: { Query: { fields: { articlesConnection: relayStylePagination(["order", "direction"]) } } },
-  });
-
-const newClient = (link: ApolloLink) => new ApolloClient({ link, cache: newCache() });
+const newClient = (link: ApolloLink) => new ApolloClient({ link, cache: new InMemoryCache({ typePolicies }) });
 
 const live = newClient(new GraphQLWsLink(createClient({ url: socketURL, webSocketImpl: WebSocket })));
 
@@ -88,7 +85,75 @@ async function persisted(useGETForHashedQueries: boolean): Promise<void> {
   assert.equal(sent.get > 0, useGETForHashedQueries);
 }
 
+function everyConnectionHasAPolicy(): void {
+  const types = Object.values(buildSchema(readFileSync("../schema.graphqls", "utf8")).getTypeMap()).filter(isObjectType);
+  const paged = types.flatMap((type) =>
+    Object.values(type.getFields())
+      .filter((field) => getNamedType(field.type).name.endsWith("Connection"))
+      .map((field) => `${type.name}.${field.name}`),
+  );
+  const policies = Object.entries(typePolicies).flatMap(([type, { fields }]) => Object.keys(fields ?? {}).map((field) => `${type}.${field}`));
+  assert.deepEqual(policies.sort(), paged.sort(), "cache.ts has a policy for each connection of the schema");
+}
+
+interface List {
+  group: {
+    articlesConnection: {
+      edges?: { node: { number: number } }[];
+      nodes?: { number: number }[];
+      pageInfo: { startCursor: string; endCursor: string; hasPreviousPage: boolean; hasNextPage: boolean };
+    };
+  };
+}
+
+const listBy = (articles: string): TypedDocumentNode<List, Record<string, unknown>> => gql`
+  query List($direction: OrderDirection! = ASC, $first: Int, $after: String, $last: Int, $before: String) {
+    group(name: "walk") {
+      id
+      articlesConnection(order: TIME, direction: $direction, first: $first, after: $after, last: $last, before: $before) {
+        ${articles}
+        pageInfo { startCursor endCursor hasPreviousPage hasNextPage }
+      }
+    }
+  }`;
+const byNodes = listBy("nodes { id number }");
+const byEdges = listBy("edges { node { id number } }");
+
+/** Reads two pages of 10 articles of the group `walk`, and returns the numbers of those in the cache. */
+async function twoPages(client: ApolloClient, query: typeof byNodes, variables: Record<string, unknown>): Promise<() => number[]> {
+  const list = client.watchQuery({ query, variables });
+  const watching = list.subscribe({});
+  const first = await firstValueFrom(list.pipe(filter(({ dataState }) => dataState === "complete")));
+  const { pageInfo } = present(first as { data?: List }).group.articlesConnection;
+  await list.fetchMore({ variables: variables["last"] ? { before: pageInfo.startCursor } : { after: pageInfo.endCursor } });
+  watching.unsubscribe();
+  return () => {
+    const { edges, nodes } = defined(client.readQuery({ query, variables })).group.articlesConnection;
+    return (nodes ?? defined(edges).map(({ node }) => node)).map(({ number }) => number);
+  };
+}
+
+async function pagesInTheCache(): Promise<void> {
+  const oldest = Array.from({ length: 20 }, (_, i) => 1001 + i);
+  const newest = Array.from({ length: 20 }, (_, i) => 1481 + i);
+  const link = new HttpLink({ uri: url });
+  for (const queries of [[byNodes, byEdges], [byEdges, byNodes]]) {
+    const [forward, backward] = [newClient(link), newClient(link)];
+    const [first, last] = [[] as (() => number[])[], [] as (() => number[])[]];
+    for (const query of queries) {
+      first.push(await twoPages(forward, query, { first: 10 }));
+      last.push(await twoPages(backward, query, { last: 10 }));
+    }
+    const reversed = await twoPages(forward, byNodes, { first: 10, direction: "DESC" });
+    for (const list of first) assert.deepEqual(list(), oldest, "the pages by nodes and by edges are kept, also beside another list");
+    for (const list of last) assert.deepEqual(list(), newest, "and those from the end of a list");
+    assert.deepEqual(reversed(), [...newest].reverse());
+  }
+}
+
 main(async () => {
+  everyConnectionHasAPolicy();
+  await pagesInTheCache();
   await visit("apollo", visitor(new HttpLink({ uri: url })));
   await persisted(false);
   await persisted(true);

@@ -13,6 +13,7 @@ import {
   VoteDocument,
 } from "./generated/sdl/graphql";
 import { main, socketURL, url } from "./endpoint";
+import { follow } from "./resume";
 import { execute, pause, post, request, Results, started, startedFor, vote } from "./live";
 
 // All other options have their defaults. In particular, lazyCloseTimeout is 0, so the client closes the
@@ -178,6 +179,35 @@ async function postedArticles(): Promise<void> {
   group.stop();
 }
 
+async function resumed(): Promise<void> {
+  const { id: before } = await post("resuming", "before", []);
+  const client = createClient({ url: socketURL, webSocketImpl: WebSocket, retryAttempts: Infinity, retryWait: () => returned });
+  const sockets: WebSocket[] = [];
+  client.on("connected", (socket) => sockets.push(socket as WebSocket));
+  let [returned, returns] = [Promise.resolve(), () => {}];
+  const titles: string[] = [];
+  const stop = follow(client, before, ({ title }) => titles.push(title), (err) => assert.fail(JSON.stringify(err)));
+  const received = async (title: string) => {
+    for (let waited = 0; waited < 5000 && !titles.includes(title); waited += 20) await pause(20);
+  };
+  await post("resuming", "at first", []);
+  await received("at first");
+  returned = new Promise<void>((resolve) => (returns = resolve));
+  const closed = new Promise((resolve) => client.on("closed", resolve));
+  sockets[0]?.terminate();
+  await closed;
+  await post("resuming", "while away", []);
+  await pause(200); // else a subscription without a cursor might get it, too
+  returns();
+  await received("while away");
+  await post("resuming", "at last", []);
+  await received("at last");
+  // Other tests post at the same time.
+  assert.deepEqual(titles.filter((title) => ["at first", "while away", "at last"].includes(title)), ["at first", "while away", "at last"]);
+  assert.equal(sockets.length, 2);
+  stop();
+}
+
 async function burstOfVotes(): Promise<void> {
   const article = "article:1130";
   const { results, stop } = start(newClient(), ChangedDocument, { ids: [article] });
@@ -226,6 +256,7 @@ main(async () => {
     stopAndResubscribe(),
     changedGroups(),
     postedArticles(),
+    resumed(),
     origins(),
   ]);
   // Runs alone, because it would delay the others.
