@@ -56,7 +56,9 @@ func (t *httpTransport) serve(ctx context.Context, w http.ResponseWriter, req *h
 			return
 		}
 	case refused == nil:
-		f = op.run(t.timeout)
+		var sent func()
+		f, sent = op.run(t.timeout)
+		defer sent()
 	}
 	if refused != nil {
 		f = refused.finish(op)

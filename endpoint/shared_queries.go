@@ -60,8 +60,15 @@ func (o *operation) recall() {
 	}
 }
 
-// run runs a query or a mutation, or returns the response to an equal query.
-func (o *operation) run(timeout time.Duration) *finished {
+// run runs a query or a mutation, or returns the response to an equal query, and a function to call once it is sent.
+func (o *operation) run(timeout time.Duration) (f *finished, sent func()) {
+	f = o.respond(timeout)
+	address, bytes := o.exec.sharing(o.ctx), len(f.plain.body)
+	o.exec.shares.sends(address, bytes)
+	return f, func() { o.exec.shares.sends(address, -bytes) }
+}
+
+func (o *operation) respond(timeout time.Duration) *finished {
 	if o.kept != nil {
 		o.shares()
 		return o.kept

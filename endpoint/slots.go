@@ -20,6 +20,9 @@ const (
 	// perAddress is how many operations of one address are at work at a time, while RATE_COST counts them. With more, the
 	// work of one address would make the operations of all others wait for Redis and for a CPU.
 	perAddress = 4
+	// unreadBytes is how much of the responses to one address may be on its way before its next operation waits. A client
+	// that does not read holds a response until the server's WriteTimeout.
+	unreadBytes = 16 << 20
 )
 
 // Kinds of operations. Each has a quarter of the slots for itself, and a freed slot goes to a mutation first.
@@ -50,8 +53,8 @@ type waiter struct {
 	granted chan struct{} // is closed when it gets one
 }
 
-// addressSlots are the operations of an address.
-type addressSlots struct{ busy, waiting int }
+// addressSlots are the operations of an address, and the bytes of its responses that are being sent.
+type addressSlots struct{ busy, waiting, unread int }
 
 // newSlots makes n slots. If n is 0, nil is returned, which does not bound anything.
 func newSlots(n int) *slots {
@@ -121,6 +124,24 @@ func (s *slots) release(kind int, address netip.Addr) {
 	s.free++
 	s.busy[kind]--
 	s.count(address, addressSlots{busy: -1})
+	s.grant()
+}
+
+// sends counts the bytes of a response to an address from before it is sent, and -bytes afterwards.
+func (s *slots) sends(address netip.Addr, bytes int) {
+	if s == nil || !address.IsValid() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count(address, addressSlots{unread: bytes})
+	if bytes < 0 {
+		s.grant()
+	}
+}
+
+// grant gives free slots to operations that wait.
+func (s *slots) grant() {
 	for kind := range kinds {
 		for place := s.waiting[kind].Front(); place != nil && s.free > 0; {
 			next := place.Next()
@@ -134,7 +155,7 @@ func (s *slots) release(kind int, address netip.Addr) {
 }
 
 func (s *slots) available(kind int, address netip.Addr) bool {
-	return s.free > 0 && s.busy[kind] < s.allowed && (!address.IsValid() || s.of[address].busy < s.perAddress)
+	return s.free > 0 && s.busy[kind] < s.allowed && (!address.IsValid() || s.of[address].busy < s.perAddress && s.of[address].unread < unreadBytes)
 }
 
 func (s *slots) take(kind int, address netip.Addr) {
@@ -155,6 +176,7 @@ func (s *slots) count(address netip.Addr, more addressSlots) {
 	a := s.of[address]
 	a.busy += more.busy
 	a.waiting += more.waiting
+	a.unread += more.unread
 	if a == (addressSlots{}) {
 		delete(s.of, address)
 	} else {

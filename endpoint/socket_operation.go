@@ -105,7 +105,8 @@ func (s *socket) run(ctx context.Context, so *socketOperation, asked *request) {
 		s.fail(so, errs)
 	case !op.subscribes():
 		begun()
-		f := op.run(s.timeout)
+		f, sent := op.run(s.timeout)
+		defer sent()
 		op.responds(f, len(f.plain.body))
 		s.respond(so, f.plain.body)
 	}

@@ -68,7 +68,9 @@ func (t *httpTransport) stream(w http.ResponseWriter, req *http.Request, op *ope
 		t.watch(ending, to, subscribed)
 		return nil
 	default:
-		f = op.run(t.timeout)
+		var sent func()
+		f, sent = op.run(t.timeout)
+		defer sent()
 	}
 	op.responds(f, len(f.plain.body))
 	if to.response(f.plain.body) == nil {
