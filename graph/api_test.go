@@ -153,12 +153,17 @@ func TestBrokenRulesAreUserErrors(t *testing.T) {
 			"regrouping a missing article":      {"bob", `regroup(input: {article: "article:99", add: ["x"]})`, "NOT_FOUND article"},
 			"regrouping another user's article": {"bob", `regroup(input: {article: "1", add: ["x"]})`, "FORBIDDEN article"},
 			"regrouping without groups":         {"alice", `regroup(input: {article: "1"})`, "INVALID add"},
+			"ending sessions, anonymous":        {"", `endSessions(input: {name: "bob"})`, "UNAUTHENTICATED"},
+			"ending another user's sessions":    {"alice", `endSessions(input: {name: "bob"})`, "FORBIDDEN name"},
 			"adding and removing one group":     {"alice", `regroup(input: {article: "1", add: ["x"], remove: ["X"]})`, "INVALID remove 0"},
 		}
 		for name, tt := range tests {
 			changed := "article { id }"
 			if strings.HasPrefix(tt.mutation, "deleteArticle") {
 				changed = "article: deletedId"
+			}
+			if strings.HasPrefix(tt.mutation, "endSessions") {
+				changed = "article: user { id }"
 			}
 			a := s.Ask(tt.user, `mutation { `+tt.mutation+` { `+changed+` userErrors { code message field } } }`)
 			for mutation, payload := range a.Data {

@@ -15,6 +15,7 @@ var ruleOf = map[string]string{
 	"regroup":       endpoint.RuleChanges,
 	"editArticle":   endpoint.RuleChanges,
 	"deleteArticle": endpoint.RuleChanges,
+	"endSessions":   endpoint.RuleChanges,
 }
 
 // repeatedPost returns the article of an earlier post with the same idempotency key, if posts are limited. It is not

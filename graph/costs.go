@@ -55,7 +55,7 @@ func listCosts(pageSize int) ComplexityRoot {
 	names := func(child int) int { return listCost(child, redisrepo.MaxGroups) }
 	c.ModerationEntry.Before, c.ModerationEntry.After = names, names
 	one, several := func(child int) int { return listCost(child, 1) }, func(child int) int { return listCost(child, maxUserErrors) }
-	c.VotePayload.UserErrors, c.DeleteArticlePayload.UserErrors = one, one
+	c.VotePayload.UserErrors, c.DeleteArticlePayload.UserErrors, c.EndSessionsPayload.UserErrors = one, one, one
 	c.PostPayload.UserErrors, c.RegroupPayload.UserErrors, c.EditArticlePayload.UserErrors = several, several, several
 	path := func(child int) int { return listCost(child, 2) } // such as groups, 0
 	c.BasicUserError.Field, c.DuplicateLinkError.Field, c.RateLimitedError.Field = path, path, path

@@ -378,6 +378,12 @@ func (r faultyMutation) DeleteArticle(ctx context.Context, input graph.DeleteArt
 	})
 }
 
+func (r faultyMutation) EndSessions(ctx context.Context, input graph.EndSessionsInput) (*graph.EndSessionsPayload, error) {
+	return called(ctx, "Mutation.endSessions", []any{input}, func(ctx context.Context) (*graph.EndSessionsPayload, error) {
+		return r.MutationResolver.EndSessions(ctx, input)
+	})
+}
+
 func (r faultyQuery) Articles(ctx context.Context, order redisrepo.Order, direction redisrepo.Direction, page int32, pageSize *int32) ([]*redisrepo.Article, error) {
 	return called(ctx, "Query.articles", []any{order, direction, page}, func(ctx context.Context) ([]*redisrepo.Article, error) {
 		return r.QueryResolver.Articles(ctx, order, direction, page, pageSize)

@@ -143,6 +143,11 @@ type ComplexityRoot struct {
 		UserErrors func(childComplexity int) int
 	}
 
+	EndSessionsPayload struct {
+		User       func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	Event struct {
 		Article   func(childComplexity int) int
 		At        func(childComplexity int) int
@@ -237,6 +242,7 @@ type ComplexityRoot struct {
 	Mutation struct {
 		DeleteArticle func(childComplexity int, input DeleteArticleInput) int
 		EditArticle   func(childComplexity int, input EditArticleInput) int
+		EndSessions   func(childComplexity int, input EndSessionsInput) int
 		Post          func(childComplexity int, input redisrepo.Draft) int
 		Regroup       func(childComplexity int, input RegroupInput) int
 		Vote          func(childComplexity int, input VoteInput) int
@@ -420,6 +426,7 @@ type MutationResolver interface {
 	Regroup(ctx context.Context, input RegroupInput) (*RegroupPayload, error)
 	EditArticle(ctx context.Context, input EditArticleInput) (*EditArticlePayload, error)
 	DeleteArticle(ctx context.Context, input DeleteArticleInput) (*DeleteArticlePayload, error)
+	EndSessions(ctx context.Context, input EndSessionsInput) (*EndSessionsPayload, error)
 }
 type QueryResolver interface {
 	Site(ctx context.Context) (*Site, error)
@@ -858,6 +865,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.EditArticlePayload.UserErrors(childComplexity), true
 
+	case "EndSessionsPayload.user":
+		if e.ComplexityRoot.EndSessionsPayload.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EndSessionsPayload.User(childComplexity), true
+	case "EndSessionsPayload.userErrors":
+		if e.ComplexityRoot.EndSessionsPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EndSessionsPayload.UserErrors(childComplexity), true
+
 	case "Event.articleId", "Event.article":
 		if e.ComplexityRoot.Event.Article == nil {
 			break
@@ -1242,6 +1262,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.EditArticle(childComplexity, args["input"].(EditArticleInput)), true
+	case "Mutation.endSessions":
+		if e.ComplexityRoot.Mutation.EndSessions == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_endSessions_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.EndSessions(childComplexity, args["input"].(EndSessionsInput)), true
 	case "Mutation.post":
 		if e.ComplexityRoot.Mutation.Post == nil {
 			break
@@ -1860,6 +1891,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
 		ec.unmarshalInputDeleteArticleInput,
 		ec.unmarshalInputEditArticleInput,
+		ec.unmarshalInputEndSessionsInput,
 		ec.unmarshalInputPostInput,
 		ec.unmarshalInputRankBy,
 		ec.unmarshalInputRegroupInput,
@@ -2197,6 +2229,13 @@ type Mutation {
   its link can be posted again at once. Deleting it again is a no-op, not an error.
   """
   deleteArticle(input: DeleteArticleInput!): DeleteArticlePayload
+
+  """
+  End all sessions of a user, in all browsers, for moderators: the user is signed out at the
+  next request, and can sign in again. Tokens and the header of a proxy are no sessions. That
+  a user has no session is not an error.
+  """
+  endSessions(input: EndSessionsInput!): EndSessionsPayload
 }
 
 """
@@ -2814,6 +2853,20 @@ type DeleteArticlePayload {
   userErrors: [UserError!]!
 }
 
+"The user whose sessions end."
+input EndSessionsInput {
+  "The user's name, with the same case of letters."
+  name: String!
+}
+
+"The result of endSessions."
+type EndSessionsPayload {
+  "The user, or null if the mutation was refused: see userErrors."
+  user: User
+  "Why the mutation was refused. If not empty, nothing has changed."
+  userErrors: [UserError!]!
+}
+
 "The result of post."
 type PostPayload {
   "The new article, or null if the post was refused: see userErrors."
@@ -3260,6 +3313,16 @@ func (ec *executionContext) childFields_EditArticlePayload(ctx context.Context, 
 		return ec.fieldContext_EditArticlePayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type EditArticlePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_EndSessionsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "user":
+		return ec.fieldContext_EndSessionsPayload_user(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_EndSessionsPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type EndSessionsPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_Event(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -4008,6 +4071,20 @@ func (ec *executionContext) field_Mutation_editArticle_args(ctx context.Context,
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (EditArticleInput, error) {
 			return ec.unmarshalNEditArticleInput2frontpageᚋgraphᚐEditArticleInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_endSessions_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (EndSessionsInput, error) {
+			return ec.unmarshalNEndSessionsInput2frontpageᚋgraphᚐEndSessionsInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -6520,6 +6597,70 @@ func (ec *executionContext) fieldContext_EditArticlePayload_userErrors(_ context
 	return fc, nil
 }
 
+func (ec *executionContext) _EndSessionsPayload_user(ctx context.Context, field graphql.CollectedField, obj *EndSessionsPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EndSessionsPayload_user(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.User, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖfrontpageᚋredisrepoᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_EndSessionsPayload_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "EndSessionsPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _EndSessionsPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *EndSessionsPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EndSessionsPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕfrontpageᚋgraphᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EndSessionsPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "EndSessionsPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Event_id(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Event) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -8342,6 +8483,50 @@ func (ec *executionContext) fieldContext_Mutation_deleteArticle(ctx context.Cont
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_deleteArticle_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_endSessions(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_endSessions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().EndSessions(ctx, fc.Args["input"].(EndSessionsInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *EndSessionsPayload) graphql.Marshaler {
+			return ec.marshalOEndSessionsPayload2ᚖfrontpageᚋgraphᚐEndSessionsPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_endSessions(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_EndSessionsPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_endSessions_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -11913,6 +12098,36 @@ func (ec *executionContext) unmarshalInputEditArticleInput(ctx context.Context, 
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputEndSessionsInput(ctx context.Context, obj any) (EndSessionsInput, error) {
+	var it EndSessionsInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"name"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputPostInput(ctx context.Context, obj any) (redisrepo.Draft, error) {
 	var it redisrepo.Draft
 	if obj == nil {
@@ -13291,6 +13506,49 @@ func (ec *executionContext) _EditArticlePayload(ctx context.Context, sel ast.Sel
 	return out
 }
 
+var endSessionsPayloadImplementors = []string{"EndSessionsPayload"}
+
+func (ec *executionContext) _EndSessionsPayload(ctx context.Context, sel ast.SelectionSet, obj *EndSessionsPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, endSessionsPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("EndSessionsPayload")
+		case "user":
+			out.Values[i] = ec._EndSessionsPayload_user(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._EndSessionsPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var eventImplementors = []string{"Event"}
 
 func (ec *executionContext) _Event(ctx context.Context, sel ast.SelectionSet, obj *redisrepo.Event) graphql.Marshaler {
@@ -14287,6 +14545,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "deleteArticle":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_deleteArticle(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "endSessions":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_endSessions(ctx, field)
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
@@ -16205,6 +16470,11 @@ func (ec *executionContext) unmarshalNEditArticleInput2frontpageᚋgraphᚐEditA
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNEndSessionsInput2frontpageᚋgraphᚐEndSessionsInput(ctx context.Context, v any) (EndSessionsInput, error) {
+	res, err := ec.unmarshalInputEndSessionsInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalNEvent2ᚖfrontpageᚋredisrepoᚐEvent(ctx context.Context, sel ast.SelectionSet, v *redisrepo.Event) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -17263,6 +17533,13 @@ func (ec *executionContext) marshalOEditArticlePayload2ᚖfrontpageᚋgraphᚐEd
 		return graphql.Null
 	}
 	return ec._EditArticlePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOEndSessionsPayload2ᚖfrontpageᚋgraphᚐEndSessionsPayload(ctx context.Context, sel ast.SelectionSet, v *EndSessionsPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._EndSessionsPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOEventConnection2ᚖfrontpageᚋredisrepoᚐEventPage(ctx context.Context, sel ast.SelectionSet, v *redisrepo.EventPage) graphql.Marshaler {

@@ -31,6 +31,7 @@ type inputSlot struct {
 var required = map[string]string{
 	"ID": `"1"`, "String": `"go"`, "URL": `"https://example.com/1"`, "Int": `1`, "DateTime": `"2026-01-01T00:00:00.000Z"`,
 	"PostInput": `{title: "t"}`, "VoteInput": `{article: 1}`, "RegroupInput": `{article: 1}`, "EditArticleInput": `{article: 1}`, "DeleteArticleInput": `{article: 99}`,
+	"EndSessionsInput": `{name: "go"}`,
 }
 
 // slotsOf returns the places in a value of a type.

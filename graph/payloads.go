@@ -71,3 +71,12 @@ type DeleteArticlePayload struct {
 	DeletedID  *redisrepo.ArticleID
 	UserErrors []UserError
 }
+
+// EndSessionsInput names the user whose sessions end.
+type EndSessionsInput struct{ Name string }
+
+// EndSessionsPayload is the result of ending a user's sessions.
+type EndSessionsPayload struct {
+	User       *redisrepo.User
+	UserErrors []UserError
+}

@@ -134,6 +134,10 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"article":    plan.Read(func(obj *EditArticlePayload) *redisrepo.Article { return obj.Article }, plan.Object[redisrepo.Article]()),
 				"userErrors": plan.Read(func(obj *EditArticlePayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
 			},
+			"EndSessionsPayload": {
+				"user":       plan.Read(func(obj *EndSessionsPayload) *redisrepo.User { return obj.User }, plan.Object[redisrepo.User]()),
+				"userErrors": plan.Read(func(obj *EndSessionsPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
+			},
 			"Event": {
 				"id": plan.Read(func(obj *redisrepo.Event) string { return obj.ID() }, plan.Leaf(plan.AppendString[string])),
 				"kind": plan.Read(func(obj *redisrepo.Event) redisrepo.EventKind { return obj.Kind }, plan.Leaf(func(to []byte, v redisrepo.EventKind) []byte {
@@ -262,6 +266,10 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Mutation().DeleteArticle(ctx, fc.Args["input"].(DeleteArticleInput))
 				}, plan.Object[DeleteArticlePayload]()).Args(ec.field_Mutation_deleteArticle_args),
+				"endSessions": plan.Each(func(ctx context.Context, obj any) (*EndSessionsPayload, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Mutation().EndSessions(ctx, fc.Args["input"].(EndSessionsInput))
+				}, plan.Object[EndSessionsPayload]()).Args(ec.field_Mutation_endSessions_args),
 			},
 			"PageInfo": {
 				"hasPreviousPage": plan.Read(func(obj *redisrepo.PageInfo) bool { return obj.HasPreviousPage }, plan.Leaf(plan.AppendBoolean[bool])),

@@ -37,6 +37,7 @@ var spoiled = map[string]string{
 	"Mutation.regroup":         `(input: {article: "x"})`,
 	"Mutation.editArticle":     `(input: {article: "x"})`,
 	"Mutation.deleteArticle":   `(input: {article: "x"})`,
+	"Mutation.endSessions":     `(input: {name: " "})`,
 }
 
 // neverRefused are the root fields that no caller and no argument is refused.

@@ -195,6 +195,16 @@ func (r *mutationResolver) DeleteArticle(ctx context.Context, input DeleteArticl
 	return &payload, err
 }
 
+func (r *mutationResolver) EndSessions(ctx context.Context, input EndSessionsInput) (*EndSessionsPayload, error) {
+	var payload EndSessionsPayload
+	var err error
+	payload.UserErrors, err = signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) (err error) {
+		payload.User, err = r.repo.EndSessions(ctx, input.Name, actor(v))
+		return err
+	})
+	return &payload, err
+}
+
 func (r *queryResolver) Site(ctx context.Context) (*Site, error) {
 	return r.site, nil
 }

@@ -2,6 +2,7 @@ package redisrepo
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -120,7 +121,17 @@ func (r *Repo) first(ctx context.Context, key, value string) (string, error) {
 	return value, err
 }
 
-// A session is kept under a digest of its cookie, in hex, as an opaque value.
+// A session is kept under a digest of its cookie, in hex, as an opaque value. The end of all of a user's sessions leaves a
+// mark under the digest of the name: sessions that began before do not have it.
+
+// MaxSession is how long a session can go on without a renewal: browsers keep no cookie for longer.
+const MaxSession = 400 * 24 * time.Hour
+
+// markMargin is how long a renewal can take that began before the user's sessions were ended.
+const markMargin = time.Hour
+
+// UserDigest is the digest, in hex, under which the mark of a user's sessions is kept.
+func UserDigest(name UserName) string { return digestOf(string(name)) }
 
 // KeepSession stores a session for some time.
 func (r *Repo) KeepSession(ctx context.Context, digest string, value []byte, lifetime time.Duration) error {
@@ -141,13 +152,44 @@ func (r *Repo) ReplaceSession(ctx context.Context, digest string, value []byte, 
 	return err == nil, nil
 }
 
-// Session returns a session, or nil if it has ended.
-func (r *Repo) Session(ctx context.Context, digest string) ([]byte, error) {
-	value, err := r.client.Get(ctx, r.digested(digest).session(digest)).Bytes()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return nil, storeError("read a session", err)
+// Session returns a session, or nil if it has ended, and the mark of its user: if there is one, and the session was not
+// kept with it, the session has ended, too.
+func (r *Repo) Session(ctx context.Context, digest, user string) (value []byte, mark string, err error) {
+	var kept, ended *redis.StringCmd
+	err = r.pipeline(ctx, func(pipe redis.Pipeliner) {
+		kept, ended = pipe.Get(ctx, r.digested(digest).session(digest)), pipe.Get(ctx, r.digested(user).ended(user))
+	})
+	for _, read := range []*redis.StringCmd{kept, ended} {
+		if err == nil && !errors.Is(read.Err(), redis.Nil) {
+			err = read.Err()
+		}
 	}
-	return value, nil
+	if err != nil {
+		return nil, "", storeError("read a session", err)
+	}
+	if kept.Err() == nil {
+		value = []byte(kept.Val())
+	}
+	return value, ended.Val(), nil
+}
+
+// EndSessions ends all sessions of a user, also those that are being renewed, and returns the user. One without a session
+// is not an error. The Refusal is Forbidden if the actor is not a moderator, and Invalid or TooLong if this is no user name.
+func (r *Repo) EndSessions(ctx context.Context, name string, by Actor) (*User, error) {
+	if !by.Moderator {
+		return nil, refuse(Forbidden, "name", "only moderators can end the sessions of a user")
+	}
+	user, err := ParseUserName(name)
+	var bad Refusal
+	if errors.As(err, &bad) {
+		return nil, refuse(bad[0].Code, "name", "%s", bad[0].Message)
+	}
+	digest := UserDigest(user)
+	set := redis.NewStatusCmd(ctx, "set", r.digested(digest).ended(digest), rand.Text(), "px", (MaxSession + markMargin).Milliseconds())
+	if err := r.send(r.confirmed(ctx), set); err != nil {
+		return nil, storeError("end a user's sessions", err)
+	}
+	return &User{Name: user}, nil
 }
 
 // EndSession removes a session. A session that has ended is not an error.

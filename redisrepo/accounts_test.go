@@ -199,9 +199,10 @@ func TestSessionsEnd(t *testing.T) {
 	t.Parallel()
 	for _, tags := range layouts {
 		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+		user := redisrepo.UserDigest("alice")
 		want := func(digest, value string) {
 			t.Helper()
-			if got, err := s.Session(s.ctx, digest); err != nil || string(got) != value {
+			if got, _, err := s.Session(s.ctx, digest, user); err != nil || string(got) != value {
 				t.Errorf("session %s: got %q, %v, want %q", digest, got, err, value)
 			}
 		}
@@ -230,12 +231,56 @@ func TestSessionsEnd(t *testing.T) {
 		replace("aa", "four", false) // a renewal does not bring back what has ended
 		want("aa", "")
 		eventually(t, "the session has expired", func() bool {
-			value, err := s.Session(s.ctx, "bb")
+			value, _, err := s.Session(s.ctx, "bb", user)
 			return err == nil && value == nil
 		})
 		for i, first := range []bool{true, false} {
 			if renews, err := s.RenewsSession(s.ctx, "cc", time.Hour); err != nil || renews != first {
 				t.Errorf("renewal %d: got %t, %v, want %t", i, renews, err, first)
+			}
+		}
+	}
+}
+
+func TestModeratorsMarkTheSessionsOfAUser(t *testing.T) {
+	t.Parallel()
+	for _, tags := range layouts {
+		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+		mark := func(name redisrepo.UserName) string {
+			t.Helper()
+			value, mark, err := s.Session(s.ctx, "aa", redisrepo.UserDigest(name))
+			if err != nil || string(value) != "one" {
+				t.Errorf("got %q, %v", value, err)
+			}
+			return mark
+		}
+		end := func(name string, moderator bool, want string) {
+			t.Helper()
+			user, err := s.EndSessions(s.ctx, name, redisrepo.Actor{Name: "mod", Moderator: moderator})
+			if want != "" {
+				wantRefused(t, err, want)
+			} else if err != nil || string(user.Name) != name {
+				t.Errorf("ending the sessions of %q: got %v, %v", name, user, err)
+			}
+		}
+		if err := s.KeepSession(s.ctx, "aa", []byte("one"), time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		end("alice", false, "FORBIDDEN name")
+		end(" ", true, "INVALID name")
+		end(strings.Repeat("x", 65), true, "TOO_LONG name")
+		if got := mark("alice"); got != "" {
+			t.Errorf("got the mark %s", got)
+		}
+		end("alice", true, "")
+		first := mark("alice")
+		end("alice", true, "")
+		if second := mark("alice"); first == "" || second == "" || first == second || mark("bob") != "" {
+			t.Errorf("got the marks %q and %q, and %q of another user", first, second, mark("bob"))
+		}
+		for _, key := range s.raw.Keys(s.ctx, "*ended:*").Val() {
+			if left := s.raw.PTTL(s.ctx, key).Val(); left < redisrepo.MaxSession || left > redisrepo.MaxSession+time.Hour {
+				t.Errorf("%s expires in %v", key, left)
 			}
 		}
 	}

@@ -50,6 +50,7 @@ func (p partition) account(digest string) string   { return p.key("account:", di
 func (p partition) nameOwner(folded string) string { return p.key("name:", folded) }
 func (p partition) state(digest string) string     { return p.key("state:", digest) }
 func (p partition) session(digest string) string   { return p.key("session:", digest) }
+func (p partition) ended(digest string) string     { return p.key("ended:", digest) }
 
 // cast is what a user voted on among the articles of a month.
 func (p partition) cast(voter UserName, month int64) string {

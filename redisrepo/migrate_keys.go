@@ -58,7 +58,7 @@ func parseCell(name string) cell {
 		c.content, c.spread = hashes, true
 	case "group":
 		c.content, c.split = sets, true
-	case "link", "query", "rate", "post", "account", "name", "session", "state":
+	case "link", "query", "rate", "post", "account", "name", "session", "ended", "state":
 		c.content = texts
 	case "moderation":
 		c.content = entries
@@ -80,7 +80,7 @@ func (c cell) index(n int) (int, error) {
 	}
 	prefix, rest, _ := strings.Cut(c.name, ":")
 	switch prefix {
-	case "link", "account", "name", "state":
+	case "link", "account", "name", "ended", "state":
 		return linkIndex(n, rest), nil
 	case "session":
 		digest, _, _ := strings.Cut(rest, ":")

@@ -79,6 +79,9 @@ func filled(t *testing.T, partitions int) *site {
 		if err := s.KeepSession(s.ctx, sessionDigest(i), fmt.Append(nil, "session ", i), time.Hour); err != nil {
 			t.Fatal(err)
 		}
+		if _, err := s.EndSessions(s.ctx, fmt.Sprint("name", i), redisrepo.Actor{Name: "mod", Moderator: true}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return s
 }
@@ -133,7 +136,7 @@ func (s *site) contents() string {
 	walk(redisrepo.LinkingTo("example.com"))
 	for i := range 20 {
 		name, err := s.AccountName(s.ctx, fmt.Sprint("account ", i), "unnamed")
-		session, sessionErr := s.Session(s.ctx, sessionDigest(i))
+		session, mark, sessionErr := s.Session(s.ctx, sessionDigest(i), redisrepo.UserDigest(redisrepo.UserName(fmt.Sprint("name", i))))
 		if err != nil || sessionErr != nil {
 			s.t.Fatal(err, sessionErr)
 		}
@@ -141,7 +144,7 @@ func (s *site) contents() string {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		fmt.Fprintf(&b, "%s %q %t\n", name, session, unused)
+		fmt.Fprintf(&b, "%s %q %s %t\n", name, session, mark, unused)
 	}
 	walk(redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Ascending))
 	articles, errs := s.ArticlesByID(s.ctx, ids)

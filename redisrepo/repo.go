@@ -68,6 +68,8 @@
 //	                         name of those that look alike; digest of their skeleton (UTS 39)
 //	session:<digest> string  a session, encrypted; digest of its cookie; expires with it. With :renewing, one
 //	                         process asks the provider whether it goes on
+//	ended:<digest>   string  a random text that a session of the user has, too, or else it has ended; digest of
+//	                         the name; expires MaxSession, and an hour, after the user's sessions were ended
 //	rate:<rule>:<s>  string  what s, user:<name> or address:<address>, used under a rule, and when:
 //	                         see rate.lua; expires a window after the last charge
 //	meta:            hash    layout version, number of partitions, index of this one, the rules that

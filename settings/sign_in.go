@@ -41,7 +41,7 @@ type SignIn struct {
 	OIDCNameClaim        string        `env:"OIDC_NAME_CLAIM" name:"oidc-name-claim" default:"preferred_username" help:"Claim with the name that a user gets. If another one has it, a number is added, as in alice-2. A user keeps a name for ever."`
 	OIDCRolesClaim       string        `env:"OIDC_ROLES_CLAIM" name:"oidc-roles-claim" default:"roles" help:"Claim that lists the roles; dots separate nested names."`
 	OIDCModeratorRole    string        `env:"OIDC_MODERATOR_ROLE" name:"oidc-moderator-role" default:"moderator" help:"Role of moderators in that claim, such as the name of a group."`
-	SessionLifetime      time.Duration `env:"SESSION_LIFETIME" default:"30d" help:"After how much time a user has to sign in again, since the sign-in or the last renewal by the provider, at least 1m."`
+	SessionLifetime      time.Duration `env:"SESSION_LIFETIME" default:"30d" help:"After how much time a user has to sign in again, since the sign-in or the last renewal by the provider, at least 1m; more than 400d counts as that."`
 
 	oidcClientSecret string // of OIDCClientSecret or OIDCClientSecretFile, set by check
 }

@@ -67,7 +67,7 @@ func (s *SignIn) finish(w http.ResponseWriter, req *http.Request) {
 		again(w, http.StatusServiceUnavailable, storeAway, f.to)
 		return
 	}
-	if before, err := req.Cookie(s.cookieName("session")); err == nil && isID(before.Value) {
+	if before, err := req.Cookie(s.cookieName("session")); err == nil && userOf(before.Value) != "" {
 		_ = s.end(req.Context(), before.Value) // no browser has it any more: it ends by itself, at the latest
 	}
 	s.Counts.signIn(SignedIn)

@@ -10,9 +10,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"frontpage/identity"
+	"frontpage/redisrepo"
 )
 
 // session is what the store has of a user who is signed in.
@@ -24,11 +26,12 @@ type session struct {
 	Refresh   string    `json:"refresh,omitempty"`  // the refresh token; empty: the session cannot be renewed
 	Renew     time.Time `json:"renew"`              // when the provider is to be asked whether it goes on
 	Until     time.Time `json:"until"`              // when it ends if it is not renewed
+	Mark      string    `json:"mark,omitempty"`     // of the user's sessions when it began; it ends when there is another one
 }
 
 // cookieSeconds is how long a browser keeps the cookie of a session, the most that browsers allow. The session ends by
 // itself before.
-const cookieSeconds = 400 * 24 * 60 * 60
+const cookieSeconds = int(redisrepo.MaxSession / time.Second)
 
 // sessionKeys returns the name and the key of the session with an id, the value of the cookie. Neither leads to the
 // other, or back to the id.
@@ -67,36 +70,49 @@ func unseal(key cipher.AEAD, sealed []byte) (v session, err error) {
 	return v, json.Unmarshal(plain, &v)
 }
 
-// isID reports whether a text has the form of a session's id.
-func isID(id string) bool {
-	decoded, err := base64.RawURLEncoding.DecodeString(id)
-	return err == nil && len(decoded) == secretBytes
+// userBytes is the length of a user's digest.
+const userBytes = 16
+
+// userOf returns the digest of the user whose session has an id, which is a secret, a point and that digest: so the
+// session and its user's mark are read at once. It is empty if the text is no id.
+func userOf(id string) string {
+	secret, user, _ := strings.Cut(id, ".")
+	decoded, err := base64.RawURLEncoding.DecodeString(secret)
+	if digest, invalid := hex.DecodeString(user); invalid != nil || len(digest) != userBytes || err != nil || len(decoded) != secretBytes {
+		return ""
+	}
+	return user
 }
 
 var errNotReady = errors.New("the store is not loaded yet")
 
 // open stores a new session and returns its id.
 func (s *SignIn) open(ctx context.Context, v session) (id string, err error) {
-	id = text(random(secretBytes))
+	user := redisrepo.UserDigest(redisrepo.UserName(v.Name))
+	id = text(random(secretBytes)) + "." + user
 	digest, key := sessionKeys(id)
-	return id, s.repo.Load().KeepSession(ctx, digest, seal(key, v), s.o.Lifetime)
+	repo := s.repo.Load()
+	if _, v.Mark, err = repo.Session(ctx, digest, user); err != nil {
+		return "", err
+	}
+	return id, repo.KeepSession(ctx, digest, seal(key, v), s.o.Lifetime)
 }
 
 // read returns a session. The error is identity.EndedSession if it has ended.
 func (s *SignIn) read(ctx context.Context, id string) (v session, err error) {
-	repo := s.repo.Load()
+	repo, user := s.repo.Load(), userOf(id)
 	switch {
-	case !isID(id):
+	case user == "":
 		return v, identity.EndedSession()
 	case repo == nil:
 		return v, errNotReady
 	}
 	digest, key := sessionKeys(id)
-	sealed, err := repo.Session(ctx, digest)
+	sealed, mark, err := repo.Session(ctx, digest, user)
 	if err != nil {
 		return v, err
 	}
-	if v, err = unseal(key, sealed); err != nil || sealed == nil || !s.o.Now().Before(v.Until) {
+	if v, err = unseal(key, sealed); err != nil || sealed == nil || !s.o.Now().Before(v.Until) || mark != "" && mark != v.Mark {
 		return v, identity.EndedSession()
 	}
 	return v, nil

@@ -43,8 +43,9 @@ type Options struct {
 	NameClaim    string   // with the name that a user gets here, if no other one has it; nested names by dots
 	RolesClaim   string   // as in identity.Options; empty: there are no moderators
 	Moderator    string   // the role of moderators
-	Lifetime     time.Duration
 
+	// Lifetime is how long a session goes on without a renewal, at most redisrepo.MaxSession.
+	Lifetime time.Duration
 	// Client returns what counts as one client, such as the address of a request. It is required.
 	Client func(*http.Request) netip.Addr
 	// ValidName is as in identity.Options.
@@ -76,6 +77,7 @@ type SignIn struct {
 // not answer within five seconds is only logged: it is asked again when a user signs in.
 func New(ctx context.Context, o Options) (*SignIn, error) {
 	o.Recheck = cmp.Or(o.Recheck, 30*time.Second)
+	o.Lifetime = min(o.Lifetime, redisrepo.MaxSession)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

@@ -262,3 +262,61 @@ func TestSeveralProcesses(t *testing.T) {
 		t.Errorf("got %q, %v, want the end of the stream", text, err)
 	}
 }
+
+func TestModeratorEndsAllSessionsOfAUser(t *testing.T) {
+	t.Parallel()
+	i, client := startIssuer(t), redistest.Start(t).Client
+	s := serve(t, client, i)
+	two := serve(t, client, i, func(o *signin.Options) { o.PublicURL = s.url })
+	browsers := map[string]*browser{}
+	for name, login := range map[string]string{"at home": "alice", "at work": "alice", "bob": "bob", "mod": "mod+moderator"} {
+		browsers[name] = newBrowser(t)
+		browsers[name].signIn(s, login, "/")
+	}
+	end := func(by, name, want string) {
+		t.Helper()
+		got := browsers[by].ask(s, `mutation { endSessions(input: {name: "`+name+`"}) { user { name } userErrors { code field } } }`)
+		if got != `{"data":{"endSessions":`+want+`}}` {
+			t.Errorf("%s ends the sessions of %q: got %s", by, name, got)
+		}
+	}
+	stream := two.Stream(`subscription { articlePosted { node { title } } }`, "Cookie", "frontpage-session="+browsers["at home"].cookie(s, "frontpage-session"))
+	stream.Comment()
+	end("bob", "alice", `{"user":null,"userErrors":[{"code":"FORBIDDEN","field":["name"]}]}`)
+	end("mod", " ", `{"user":null,"userErrors":[{"code":"INVALID","field":["name"]}]}`)
+	browsers["at home"].want(s, "alice")
+
+	s.Trips.Reset()
+	browsers["at work"].want(s, "alice")
+	if n, _ := s.Trips.Read(); n != 1 {
+		t.Errorf("got %d round trips to read a session, want 1", n)
+	}
+	for range 2 { // a user who signed in again is signed out again
+		end("mod", "alice", `{"user":{"name":"alice"},"userErrors":[]}`)
+		browsers["at home"].want(two, "SESSION_ENDED")
+		browsers["at work"].want(s, "SESSION_ENDED")
+		browsers["bob"].want(s, "bob")
+		browsers["mod"].want(s, "mod")
+		browsers["at home"].signIn(s, "alice", "/")
+		browsers["at work"].signIn(s, "alice", "/")
+		browsers["at home"].want(two, "alice")
+	}
+	if text, err := stream.Body.ReadString(0); err == nil || strings.Contains(text, "event: ") {
+		t.Errorf("got %q, %v, want the end of the stream", text, err)
+	}
+
+	// A renewal keeps the mark that the session began with, and one cannot be another user's.
+	s.ahead.Add(int64(10 * time.Minute))
+	browsers["at work"].want(s, "alice")
+	s.renewals(signin.Renewed, 1)
+	browsers["at work"].want(s, "alice")
+	end("mod", "alice", `{"user":{"name":"alice"},"userErrors":[]}`)
+	secret, _, _ := strings.Cut(browsers["at work"].cookie(s, "frontpage-session"), ".")
+	_, user, _ := strings.Cut(browsers["bob"].cookie(s, "frontpage-session"), ".")
+	for _, id := range []string{secret + "." + user, secret + ".", secret, secret + "." + user + "00"} {
+		thief := newBrowser(t)
+		thief.Jar.SetCookies(sitetest.Must(url.Parse(s.url)), []*http.Cookie{{Name: "frontpage-session", Value: id}})
+		thief.want(s, "SESSION_ENDED")
+	}
+	browsers["at work"].want(s, "SESSION_ENDED")
+}
