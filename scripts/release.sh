@@ -1,5 +1,5 @@
 #!/bin/bash
-# Builds a release into dist/ without publishing it: archives with the program, its manual page and its completions for
+# Builds a release into dist/ without publishing it: archives with the program, its manual page, completions and notices for
 # Linux, macOS and Windows, SBOMs, checksums. Checks deploy/goreleaser.yaml first, and the result at the end.
 # ONE_PROCESSOR=1 builds for one processor of each system only. Builds goreleaser on first use, which takes minutes.
 set -euo pipefail
@@ -31,7 +31,7 @@ for archive in *.tar.gz *.zip; do
 	*.zip) content=$(python3 -m zipfile -l "$archive") ;;
 	*) content=$(tar -tzf "$archive") ;;
 	esac
-	for file in frontpage frontpage.1.gz completions/frontpage.bash completions/frontpage.zsh completions/frontpage.fish LICENSE deploy/frontpage.service; do
+	for file in frontpage frontpage.1.gz completions/frontpage.bash completions/frontpage.zsh completions/frontpage.fish LICENSE NOTICES.md deploy/frontpage.service; do
 		[[ $content == *"/$file"* ]] || { echo "$archive lacks $file" >&2; exit 1; }
 	done
 	archives=$((archives + 1))
@@ -43,4 +43,11 @@ if [ "$archives" -lt 3 ] || [ "$boms" != "$archives" ]; then
 fi
 built=$(tar -xzOf ./*_"$(go env GOHOSTOS)_$(go env GOHOSTARCH)".tar.gz --wildcards '*/frontpage' >"$clone/built" && chmod +x "$clone/built" && "$clone/built" version)
 [[ $built == *"commit $(git -C "$clone" rev-parse HEAD)"* ]] || { echo "the program does not know its commit: $built" >&2; exit 1; }
+notices=$(tar -xzOf ./*_"$(go env GOHOSTOS)_$(go env GOHOSTARCH)".tar.gz --wildcards '*/NOTICES.md')
+modules=$(go version -m ./*/frontpage ./*/frontpage.exe | awk '$1 == "dep" { print "## " $2 " " $3 }' | sort -u)
+missing=$(grep -vxFf <(grep '^## ' <<<"$notices") <<<"$modules" || true)
+if [ -z "$modules" ] || [ -n "$missing" ] || [[ $notices != *"## preact "*"## graphiql "* ]]; then
+	echo "NOTICES.md lacks modules of the programs, or packages of the pages: $missing" >&2
+	exit 1
+fi
 du -h -- *.tar.gz *.zip
