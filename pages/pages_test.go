@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"golang.org/x/net/html"
 
@@ -404,6 +405,36 @@ type linkedData struct {
 		Action string `json:"interactionType"`
 		Count  int    `json:"userInteractionCount"`
 	} `json:"interactionStatistic"`
+}
+
+// What users wrote is isolated: text in the other direction does not turn what stands beside it.
+func TestTextOfUsersIsIsolated(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.post("עדה", "שלום", "https://שלום.example/", "", "קבוצה")
+	s.post("עדה", "שלום שוב", "", "שלום לכולם", "קבוצה")
+	for _, path := range []string{"/", "/new", "/g/קבוצה", "/u/עדה", "/a/1", "/a/2", "/groups", "/from/שלום.example", "/g/אין", "/u/אין"} {
+		shown := 0
+		for _, node := range s.get(path).all("body") {
+			for text := range node.Descendants() {
+				hebrew := text.Type == html.TextNode && strings.ContainsFunc(text.Data, func(c rune) bool { return unicode.Is(unicode.Hebrew, c) })
+				if !hebrew || text.Parent.Data == "script" || text.Parent.Data == "template" {
+					continue
+				}
+				shown++
+				isolated := false
+				for within := range text.Ancestors() {
+					isolated = isolated || within.Data == "bdi" || attribute(within, "dir") == "auto"
+				}
+				if !isolated {
+					t.Errorf("%s: %q is not isolated", path, text.Data)
+				}
+			}
+		}
+		if shown == 0 {
+			t.Errorf("%s shows nothing that users wrote", path)
+		}
+	}
 }
 
 func TestArticlesAreDescribedForSearchEngines(t *testing.T) {

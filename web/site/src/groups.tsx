@@ -80,7 +80,8 @@ function Part({ prefix, after }: { prefix: string; after?: string }) {
         {nodes.map((group) => (
           <li key={group.id}>
             <a href={paths.list("SCORE", group.name)}>
-              <strong>{group.name}</strong> <span>{counted(group.articleCount, texts.articles)}</span>
+              <strong dir="auto">{group.name}</strong>{" "}
+              <span>{counted(group.articleCount, texts.articles)}</span>
             </a>
           </li>
         ))}
