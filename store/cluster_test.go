@@ -117,6 +117,7 @@ func oldNode(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
+	address := s.Addr() // nil once it is closed, when a client may still ask
 	s.Register("CLUSTER", func(c *server.Peer, _ string, args []string) {
 		if strings.EqualFold(args[0], "info") {
 			c.WriteBulk("cluster_state:ok\r\n")
@@ -128,10 +129,10 @@ func oldNode(t *testing.T) string {
 		c.WriteInt(16383)
 		c.WriteLen(2)
 		c.WriteBulk("127.0.0.1")
-		c.WriteInt(s.Addr().Port)
+		c.WriteInt(address.Port)
 	})
 	s.Register("INFO", func(c *server.Peer, _ string, _ []string) { c.WriteBulk("redis_version:6.2.14\r\n") })
-	return s.Addr().String()
+	return address.String()
 }
 
 func TestReplicasConfirmWritesOnlyWhereThereMayBeSome(t *testing.T) {
