@@ -164,7 +164,7 @@ test("a vote after the voting window is undone, and the page says why", async ({
   await server.stop();
   await server.start({ VOTING_WINDOW: "1s" });
   await expect
-    .poll(() => server.vote(article, "UP", "cleo").then(String, String), "voting ends")
+    .poll(() => server.vote(article, "NONE", "cleo").then(String, String), "voting ends")
     .toContain("clos");
   await up(shown(page, article)).click();
   await expect(message(page)).toHaveText(/^Your vote was not counted: .*\.$/);
