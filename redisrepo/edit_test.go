@@ -111,7 +111,7 @@ func TestFirstVersionAndTheOneThatWasVotedOnStay(t *testing.T) {
 // A history without gaps, as earlier versions of Frontpage wrote it, is read and goes on.
 func TestHistoryWithoutAFirstVersionGoesOn(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, nil, one)
 	a := s.post("alice", "go")
 	for i := range 30 {
 		s.edit(a.ID, alice(), redisrepo.Edit{Text: new(fmt.Sprint(i))})

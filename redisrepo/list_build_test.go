@@ -237,8 +237,8 @@ func TestListingIsBuiltByManyAtOnce(t *testing.T) {
 			if len(tags) == 1 {
 				s.wantIntersection("go", "score:", "time:")
 			}
-			if made.Load() < int64(5*20*len(tags)) {
-				t.Errorf("%d steps, want at least 10 for each listing", made.Load())
+			if made.Load() < int64(5*10*len(tags)) { // the writers take some articles out of the group
+				t.Errorf("%d steps, want at least 5 for each listing", made.Load())
 			}
 		})
 	}
