@@ -37,11 +37,14 @@ func (l countedListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	address := endpoint.NetworkOf(&http.Request{RemoteAddr: conn.RemoteAddr().String()}, nil)
+	var address netip.Addr
+	if from, ok := conn.RemoteAddr().(*net.TCPAddr); ok {
+		address = from.AddrPort().Addr().Unmap().WithZone("")
+	}
 	if slices.ContainsFunc(l.headers.proxies, func(p netip.Prefix) bool { return p.Contains(address) }) {
 		return conn, nil
 	}
-	return &countedConn{TCPConn: conn, headers: l.headers, address: address, counting: true}, nil
+	return &countedConn{TCPConn: conn, headers: l.headers, address: endpoint.Viewer{Address: address}.Network(), counting: true}, nil
 }
 
 // countedConn is a connection that is closed if its header would take its address over the limit.

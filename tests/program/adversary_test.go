@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -319,18 +320,21 @@ func TestUnfinishedHeadersOfAnAddressAreLimited(t *testing.T) {
 
 func TestUnfinishedHeadersOfProxiesAreNotLimited(t *testing.T) {
 	t.Parallel()
-	s := start(t, "REDIS_URL=memory://", "HEADER_BYTES_PER_ADDRESS=250000", "TRUSTED_PROXIES=127.0.0.2/32")
-	a := newAdversary(s)
-	conns := make([]net.Conn, 5)
-	for i := range conns {
-		conns[i] = a.halfHeader(nil)
-	}
-	for i, conn := range slices.Backward(conns) { // with the response to the last one, the server has read the others
-		if _, err := io.WriteString(conn, endOfHeader); err != nil {
-			t.Error(err)
+	for proxy, addr := range map[string]string{"127.0.0.2/32": "127.0.0.1:0", "::1/128": "[::1]:0"} { // ::1, not all of its /64
+		s := start(t, "REDIS_URL=memory://", "ADDR="+addr, "HEADER_BYTES_PER_ADDRESS=250000", "TRUSTED_PROXIES="+proxy)
+		a := newAdversary(s)
+		a.dialer.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParsePrefix(proxy).Addr(), 0))
+		conns := make([]net.Conn, 5)
+		for i := range conns {
+			conns[i] = a.halfHeader(nil)
 		}
-		if got := answerOn(conn); got.status != http.StatusOK {
-			t.Errorf("got %d on connection %d of a proxy, want 200", got.status, i)
+		for i, conn := range slices.Backward(conns) { // with the response to the last one, the server has read the others
+			if _, err := io.WriteString(conn, endOfHeader); err != nil {
+				t.Error(err)
+			}
+			if got := answerOn(conn); got.status != http.StatusOK {
+				t.Errorf("got %d on connection %d of the proxy %s, want 200", got.status, i, proxy)
+			}
 		}
 	}
 }
