@@ -98,8 +98,11 @@ func TestClientsThatAreCutOffMissNothing(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
 	w := &changer{s: s, random: rand.New(rand.NewPCG(3, 4)), gone: map[string]bool{}} // #nosec G404 -- a repeatable test
+	heard := s.Stream(`subscription { articlePosted { node { title } } }`)
 	for i := range 30 {
 		w.watched = append(w.watched, s.Post("alice", fmt.Sprint("watched ", i)))
+		// A post that the site has not heard of when a client begins to follow would be new to it.
+		heard.Want("next", fmt.Sprintf(`{"data":{"articlePosted":{"node":{"title":"watched %d"}}}}`, i))
 		s.Advance(time.Second)
 	}
 	list := string(sitetest.Must(json.Marshal(w.watched)))
