@@ -78,7 +78,6 @@ func (e *executor) prepare(o *operation, asked *request, header http.Header) gql
 	o.prepared, o.asked.Doc, o.asked.Operation = p, p.document, p.operation
 	if asked.known {
 		o.asked.Variables, o.variables, o.cost = asked.variables, asked.text, asked.cost
-		o.recall()
 		return nil
 	}
 	if err := e.setVariables(o, asked.Variables); err != nil {
@@ -91,7 +90,6 @@ func (e *executor) prepare(o *operation, asked *request, header http.Header) gql
 		e.keep(o.ctx, hash, asked.Query)
 	}
 	e.requests.add(asked, o)
-	o.recall()
 	return nil
 }
 

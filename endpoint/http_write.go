@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
+
+	"frontpage/redisrepo"
 )
 
 // status returns the HTTP status of a response. Clients that accept application/json read the response whatever its
@@ -70,7 +72,7 @@ func write(w http.ResponseWriter, req *http.Request, media string, op *operation
 		header["Content-Encoding"] = contentCoding[coding]
 	}
 	if f.refused != nil && f.refused.wait > 0 {
-		header.Set("Retry-After", strconv.Itoa(seconds(f.refused.wait)))
+		header.Set("Retry-After", strconv.Itoa(redisrepo.Seconds(f.refused.wait)))
 	}
 	length := len(sent.body)
 	if req.Method == http.MethodHead {

@@ -50,12 +50,15 @@ func (o *operation) prepare(asked *request, header http.Header) *refusal {
 	if o.subscribes() && o.prepared.Event == nil {
 		return o.fail(&refusal{code: errcode.ValidationFailed, message: "this subscription cannot be executed"}, asked)
 	}
+	o.recall()
 	return nil
 }
 
 // fail notes what reading an operation took that is refused.
 func (o *operation) fail(refused *refusal, asked *request) *refusal {
-	o.effort = o.exec.effortOf(asked)
+	if o.effort == 0 { // the process knew it
+		o.effort = o.exec.effortOf(asked)
+	}
 	return refused
 }
 

@@ -205,8 +205,8 @@ func (b bill) header(header http.Header) {
 		if i > 0 {
 			policies, limits = append(policies, ", "...), append(limits, ", "...)
 		}
-		policies = fmt.Appendf(policies, "%q;q=%d;w=%d", name, charge.Most, seconds(charge.Window))
-		limits = fmt.Appendf(limits, "%q;r=%d;t=%d", name, max(charge.Most-b.balances[i].Used, 0), seconds(b.balances[i].Left))
+		policies = fmt.Appendf(policies, "%q;q=%d;w=%d", name, charge.Most, redisrepo.Seconds(charge.Window))
+		limits = fmt.Appendf(limits, "%q;r=%d;t=%d", name, max(charge.Most-b.balances[i].Used, 0), redisrepo.Seconds(b.balances[i].Left))
 	}
 	if limits != nil {
 		header.Set("RateLimit-Policy", string(policies))
@@ -267,6 +267,3 @@ func Owe(ctx context.Context, points int) {
 		_, _, _ = b.meter.record(context.WithoutCancel(ctx), "", owed)
 	}
 }
-
-// seconds rounds up, so that a client that waits for them does not come too early.
-func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }

@@ -87,7 +87,7 @@ func (m *meter) unread(ctx context.Context) *refusal {
 
 func rateLimited(wait time.Duration) *refusal {
 	return &refusal{
-		code: codeRate, message: fmt.Sprintf("rate limit exceeded: try again in %d s", seconds(wait)),
+		code: codeRate, message: fmt.Sprintf("rate limit exceeded: try again in %d s", redisrepo.Seconds(wait)),
 		status: http.StatusTooManyRequests, wait: wait,
 	}
 }

@@ -77,7 +77,7 @@ func (r *refusal) shown() *gqlerror.Error {
 		extensions["asked"], extensions["allowed"] = r.asked, r.allowed
 	}
 	if r.code == codeUnavailable && r.wait > 0 {
-		extensions["retryAfterSeconds"] = seconds(r.wait)
+		extensions["retryAfterSeconds"] = redisrepo.Seconds(r.wait)
 	}
 	if r.expired != nil {
 		extensions["keptFrom"] = r.expired.KeptFrom.UTC().Format(DateTime)

@@ -171,8 +171,11 @@ func (s *slots) leave(kind int, place *list.Element) waiter {
 	return w
 }
 
-// count adds to the counts of an address.
+// count adds to the counts of an address. Those of the zero address are not kept.
 func (s *slots) count(address netip.Addr, more addressSlots) {
+	if !address.IsValid() {
+		return
+	}
 	a := s.of[address]
 	a.busy += more.busy
 	a.waiting += more.waiting

@@ -170,7 +170,7 @@ func (s *server) serve(w http.ResponseWriter, req *http.Request, mediaType strin
 			return
 		}
 		if wait > 0 {
-			seconds := strconv.Itoa(int((wait + time.Second - 1) / time.Second))
+			seconds := strconv.Itoa(redisrepo.Seconds(wait))
 			w.Header().Set("Cache-Control", "no-store")
 			w.Header().Set("Retry-After", seconds)
 			http.Error(w, "too many requests: try again in "+seconds+" s", http.StatusTooManyRequests)

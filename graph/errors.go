@@ -30,9 +30,8 @@ type RateLimitedError struct {
 	RetryAfter int // seconds
 }
 
-// rateLimitedError rounds up, so that a client that waits does not come too early.
 func rateLimitedError(wait time.Duration) *RateLimitedError {
-	seconds := int((wait + time.Second - 1) / time.Second)
+	seconds := redisrepo.Seconds(wait)
 	return &RateLimitedError{BasicUserError{Code: rateLimited, Message: fmt.Sprintf("rate limit exceeded: try again in %d s", seconds)}, seconds}
 }
 

@@ -3,6 +3,8 @@ package pages
 import (
 	"strings"
 	"time"
+
+	"frontpage/endpoint"
 )
 
 // row is an article on a page.
@@ -69,7 +71,7 @@ func (r row) Edited() string {
 }
 
 // Time formats a time as the API does.
-func (r row) Time(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }
+func (r row) Time(at time.Time) string { return at.UTC().Format(endpoint.DateTime) }
 
 // closing is when voting closes: the end of the second in which it ends.
 func (r row) closing() time.Time { return r.Article.VotingEndsAt.Add(time.Second) }

@@ -214,15 +214,3 @@ func (r *Repo) openCasts(ctx context.Context) error {
 	}
 	return r.client.HSet(ctx, meta, fieldCastSince, fmt.Sprint(r.casts.since, " ", r.casts.first, " ", seconds(r.rules.VoteHistory), " ", seconds(r.rules.VotingWindow))).Err()
 }
-
-// copyCastRecord gives the copy castRecord as the original has it.
-func (m *migration) copyCastRecord(ctx context.Context) error {
-	text, err := m.from.client.HGet(ctx, m.from.partitions[0].meta(), fieldCastSince).Result()
-	if errors.Is(err, redis.Nil) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return m.to.client.HSet(ctx, m.to.partitions[0].meta(), fieldCastSince, text).Err()
-}

@@ -68,16 +68,27 @@ func Migrate(ctx context.Context, from, to redis.UniversalClient, rules Rules, s
 	if err := m.verify(ctx); err != nil {
 		return 0, err
 	}
-	if err := m.copyCastRecord(ctx); err != nil {
-		return 0, storeError("copy since when votes are kept", err)
-	}
-	if err := m.copyCursorKey(ctx); err != nil {
-		return 0, storeError("copy since when votes are kept", err)
+	for _, field := range []string{fieldCastSince, fieldCursorKey} { // or votes would count as unknown, and cursors expire
+		if err := m.copyMeta(ctx, field); err != nil {
+			return 0, storeError("copy "+field+" of meta:", err)
+		}
 	}
 	if err := m.to.markComplete(ctx); err != nil {
 		return 0, err
 	}
 	return time.Since(began), nil
+}
+
+// copyMeta copies a field of meta: of the first partition, if the original has it.
+func (m *migration) copyMeta(ctx context.Context, field string) error {
+	value, err := m.from.client.HGet(ctx, m.from.partitions[0].meta(), field).Result()
+	if errors.Is(err, redis.Nil) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return m.to.client.HSet(ctx, m.to.partitions[0].meta(), field, value).Err()
 }
 
 // newMigration returns a migration whose target can have the copy. It changes nothing.

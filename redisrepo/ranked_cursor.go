@@ -2,16 +2,12 @@ package redisrepo
 
 import (
 	"cmp"
-	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	gohash "hash"
 	"strconv"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // rankedCursor is where a page of a ranking starts, after an article.
@@ -70,18 +66,6 @@ func (r *Repo) useCursorKey(key string) {
 	if key != "" {
 		r.cursorKey.Store(&key)
 	}
-}
-
-// copyCursorKey gives a copy the key of the original, so that cursors stay valid.
-func (m *migration) copyCursorKey(ctx context.Context) error {
-	key, err := m.from.client.HGet(ctx, m.from.partitions[0].meta(), fieldCursorKey).Result()
-	if errors.Is(err, redis.Nil) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return m.to.client.HSet(ctx, m.to.partitions[0].meta(), fieldCursorKey, key).Err()
 }
 
 // rankedCursors returns the function that decodes cursors of the list.

@@ -46,6 +46,9 @@ type Balance struct {
 	Left time.Duration // until the whole amount is available again, if nothing else is charged
 }
 
+// Seconds returns the wait that a client gets: rounded up, so that it does not come too early.
+func Seconds(wait time.Duration) int { return int((wait + time.Second - 1) / time.Second) }
+
 // Charge records the charges in at most one round trip, usually none if all are leased, and returns a balance for each.
 // If one would exceed its rule's limit, none of that rule's is recorded; if the rule is gate, none at all. All processes
 // on the store share the counts, and together never record more than Most in a window, besides what is owed. An amount counts for a window

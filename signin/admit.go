@@ -32,7 +32,7 @@ func (s *SignIn) admit(req *http.Request, f flow) *failure {
 	if wait := balances[0].Wait; !balances[0].Kept {
 		return &failure{
 			outcome: Refused, status: http.StatusTooManyRequests, wait: wait, cause: errors.New("its address ends too many sign-ins"),
-			text: fmt.Sprintf("Too many users of your network sign in at once. Try again in %d s.", seconds(wait)),
+			text: fmt.Sprintf("Too many users of your network sign in at once. Try again in %d s.", redisrepo.Seconds(wait)),
 		}
 	}
 	// Longer than the state is accepted, however far another process' clock is ahead.
@@ -45,6 +45,3 @@ func (s *SignIn) admit(req *http.Request, f flow) *failure {
 	}
 	return nil
 }
-
-// seconds rounds up.
-func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }

@@ -55,7 +55,7 @@ func (s *SignIn) finish(w http.ResponseWriter, req *http.Request) {
 		s.Counts.signIn(failed.outcome)
 		s.o.Log.WarnContext(req.Context(), "a user was not signed in", "outcome", failed.outcome, "err", failed.cause)
 		if failed.wait > 0 {
-			w.Header().Set("Retry-After", strconv.Itoa(seconds(failed.wait)))
+			w.Header().Set("Retry-After", strconv.Itoa(redisrepo.Seconds(failed.wait)))
 		}
 		again(w, failed.status, failed.text, f.to)
 		return
