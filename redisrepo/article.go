@@ -84,13 +84,12 @@ func (r *Repo) decode(id ArticleID, h hash, a *decoded) error {
 		return fmt.Errorf("%v: revision: %w", id, err)
 	}
 	a.Article = Article{
-		ID:          id,
-		Title:       h.title,
-		Poster:      User{Name: userOf(h.poster)},
-		CreatedAt:   unixTime(postedAt),
-		posterVotes: h.uncounted != "1",
-		postedAt:    postedAt,
+		ID:        id,
+		Title:     h.title,
+		Poster:    User{Name: userOf(h.poster)},
+		CreatedAt: unixTime(postedAt),
 	}
+	a.postedAt, a.posterVotes = postedAt, h.uncounted != "1"
 	if h.edits != "" {
 		if a.edits, a.EditedAt, err = parseEdits(h.edits, h.edited); err != nil {
 			return fmt.Errorf("%v: edits: %w", id, err)
@@ -121,7 +120,7 @@ func (r *Repo) decode(id ArticleID, h hash, a *decoded) error {
 
 // observeReply observes the article whose hash is the second element of a script's reply.
 func (r *Repo) observeReply(id ArticleID, a reply) (*Article, error) {
-	h, err := a.hash()
+	h, err := hashIn(a)
 	if err != nil {
 		return nil, fmt.Errorf("%v: %w", id, err)
 	}
@@ -141,7 +140,7 @@ func (r *Repo) observe(id ArticleID, h hash, a *decoded) (*Article, error) {
 			r.groups.Add(id, place)
 		}
 	}
-	r.live.observe(&a.Article)
+	r.onRead(&a.Article)
 	return &a.Article, nil
 }
 

@@ -19,7 +19,7 @@ func (c *checker) frontPages(ctx context.Context, p partition) error {
 		var pages *redis.ZSliceCmd
 		err := c.transaction(ctx, func(pipe redis.Pipeliner) {
 			clock = pipe.HMGet(ctx, p.clock(""), "front", "front_since")
-			pages = pipe.ZRangeArgsWithScores(ctx, p.somePages(first))
+			pages = pipe.ZRangeArgsWithScores(ctx, somePages(p, first))
 		})
 		if err != nil {
 			return err

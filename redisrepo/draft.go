@@ -1,6 +1,8 @@
 package redisrepo
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/url"
@@ -196,4 +198,13 @@ func parseGroups(field string, names []string) ([]GroupName, error) {
 
 func tooManyGroups(field string, n int) Refusal {
 	return refuse(TooLong, field, "an article is in at most %d groups, these are %d", MaxGroups, n)
+}
+
+// digest identifies the content of the submission.
+func (s submission) digest() string {
+	h := sha256.New()
+	for _, part := range []string{s.title, s.link, s.text, groupText(s.groups)} {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }

@@ -73,9 +73,9 @@ func features() []feature {
 	}
 }
 
-// features are the names of the features that are on, separated by spaces, as the scripts get them: cast with the time for
+// featuresOf returns the names of the features that are on, separated by spaces, as the scripts get them: cast with the time for
 // which votes are kept, seconds, front with the hours for which pages are kept, events with the number of events.
-func (r Rules) features() string {
+func featuresOf(r Rules) string {
 	var names []string
 	for _, f := range features() {
 		switch {

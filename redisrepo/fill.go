@@ -101,7 +101,7 @@ func (f *Filling) claim(ctx context.Context) error {
 
 // Put stores up to batchSize articles that are not there yet.
 func (f *Filling) Put(ctx context.Context, records []*Record) error {
-	defer f.r.live.version.Add(1)
+	defer f.r.version.Add(1)
 	exist := make([]*redis.IntCmd, len(records))
 	err := f.r.exchange(ctx, func(pipe redis.Pipeliner) {
 		for i, rec := range records {

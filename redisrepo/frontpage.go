@@ -21,7 +21,7 @@ const MaxFrontHours = 720
 const pagesTogether = 100
 
 // somePages is the arguments of ZRANGE for pagesTogether of the saved front pages, from a score on.
-func (p partition) somePages(from string) redis.ZRangeArgs {
+func somePages(p partition, from string) redis.ZRangeArgs {
 	return redis.ZRangeArgs{Key: p.front(), Start: from, Stop: "+inf", ByScore: true, Count: pagesTogether}
 }
 

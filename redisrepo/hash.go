@@ -126,3 +126,9 @@ func cutHeader(reply string) (kind byte, size int, rest string, ok bool) {
 	}
 	return 0, 0, "", false
 }
+
+// hashIn returns the article's hash that is element 1 of a script's reply.
+func hashIn(answer reply) (h hash, err error) {
+	err = answer.fields(1, h.set)
+	return h, err
+}

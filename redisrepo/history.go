@@ -32,13 +32,20 @@ func (h *history) reached(n int64) bool {
 
 // forget has everything read again that this process knows of a partition.
 func (r *Repo) forget(index int) {
-	r.live.version.Add(1)
+	r.version.Add(1)
 	h := &r.histories[index]
 	h.mu.Lock()
 	h.lost++
 	h.mu.Unlock()
-	r.voteCalls.forget()
+	r.onForget()
 	r.live.markLost(func(id ArticleID) bool { return r.index(id) == index })
+}
+
+// forgetAll is forget for each partition, after another process may have failed to publish.
+func (r *Repo) forgetAll() {
+	for i := range r.partitions {
+		r.forget(i)
+	}
 }
 
 // checkHistory finds out whether a partition went back in time. Then it forgets the lost future, and gives an empty
@@ -59,7 +66,7 @@ func (r *Repo) checkHistory(ctx context.Context, index int) error {
 	r.useCursorKey(key.Val())
 	now := epoch.Val()
 	if now == "" {
-		if now, err = r.reopen(ctx, index); err != nil {
+		if now, err = r.onLost(ctx, index); err != nil {
 			return err
 		}
 	}

@@ -50,7 +50,7 @@ const (
 // call is safe to repeat, also after the program was killed. Placeholders of an article that was not stored
 // are not visible, and expire.
 func (r *Repo) Import(ctx context.Context, articles []Imported) (added []bool, errs []error) {
-	defer r.live.version.Add(1)
+	defer r.version.Add(1)
 	added, errs = make([]bool, len(articles)), make([]error, len(articles))
 	calls := make([]importCall, 0, len(articles))
 	for i, a := range articles {
@@ -237,12 +237,12 @@ func importResult(a Imported, s submission, answer reply) (added bool, linkTime 
 	case "CREATED":
 		return true, strconv.FormatInt(a.PostedAt.Unix(), 10), nil
 	case "TAKEN":
-		h, err := answer.hash()
+		h, err := hashIn(answer)
 		if err != nil {
 			return false, "", err
 		}
 		edited := h.edits != "" && h.poster == a.Poster.member() && h.link == s.link
-		if !edited && !s.isStoredAs(h, a.Poster) {
+		if !edited && !isStoredAs(s, h, a.Poster) {
 			return false, "", refuse(Conflict, "id", "%v is another article: %s by %s", a.ID, shown(h.title), userOf(h.poster))
 		}
 		if h.deleted != "" {

@@ -23,7 +23,9 @@ import (
 
 // live is what this process knows about the articles that are being watched.
 type live struct {
-	version atomic.Uint64 // see Repo.Version
+	version  *atomic.Uint64                       // see Repo.Version
+	messages [len(messageKinds) + 1]atomic.Uint64 // received, by kind; the last one counts unknown kinds
+	lost     atomic.Int64                         // partitions whose changes are not received now
 
 	mu          sync.RWMutex
 	topics      map[ArticleID]*topic
@@ -69,7 +71,7 @@ type post struct {
 // Version returns a number that grows with every change of the store that this process makes or learns of: before a
 // write returns, whatever its outcome, and before a watch delivers a state. So a read that begins at the present
 // version has all changes that any client of this process can know of.
-func (r *Repo) Version() uint64 { return r.live.version.Load() }
+func (r *Repo) Version() uint64 { return r.version.Load() }
 
 // addWatch adds a watch to the topics of the articles, and returns those whose state is not known yet.
 func (l *live) addWatch(w *Watch, ids []ArticleID) (unread []ArticleID) {
@@ -165,12 +167,12 @@ func newest(a, b *Article) *Article {
 	if b != nil && a.postedAt == b.postedAt && a.edits != b.edits {
 		if a.edits > b.edits && !newer(a, b) {
 			next := *b
-			next.rewrite(a)
+			rewrite(&next, a)
 			return &next
 		}
 		if a.edits < b.edits {
 			next := *a
-			next.rewrite(b)
+			rewrite(&next, b)
 			a = &next
 		}
 	}
@@ -184,7 +186,7 @@ func newest(a, b *Article) *Article {
 func rewritten(a, b *Article) bool { return b != nil && a.postedAt == b.postedAt && a.edits > b.edits }
 
 // rewrite gives an article that has not been shared yet the title and the text of another state of it.
-func (a *Article) rewrite(b *Article) {
+func rewrite(a, b *Article) {
 	a.Title, a.Text, a.EditedAt, a.edits = b.Title, b.Text, b.EditedAt, b.edits
 }
 
@@ -238,4 +240,38 @@ func (l *live) schedule(t *topic) {
 	case l.wake <- struct{}{}:
 	default:
 	}
+}
+
+// messageKinds are the kinds of messages that are counted apart.
+var messageKinds = [...]string{kindPosted, kindImported, kindVoted, kindEdited, kindRegrouped, kindDeleted, kindUndeleted}
+
+// received counts a message.
+func (l *live) received(kind string) {
+	i := slices.Index(messageKinds[:], kind)
+	if i < 0 {
+		i = len(messageKinds)
+	}
+	l.messages[i].Add(1)
+}
+
+// WatchStats are what the watches of a process have done, and what they hold now.
+type WatchStats struct {
+	Messages  map[string]uint64 // changes that the store announced, of all processes, by kind; of unknown ones: other
+	Coalesced uint64            // changes that joined an earlier one before the watches of their article were notified
+	Notified  uint64            // notifications of watches
+	Watched   int               // articles that are being watched
+	Lost      int               // partitions whose changes are not received now
+}
+
+// watchStats returns the numbers at this moment.
+func (r *Repo) watchStats() WatchStats {
+	l := &r.live
+	s := WatchStats{Messages: map[string]uint64{"other": l.messages[len(messageKinds)].Load()}, Lost: int(l.lost.Load())}
+	for i, kind := range messageKinds {
+		s.Messages[kind] = l.messages[i].Load()
+	}
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	s.Coalesced, s.Notified, s.Watched = l.coalesced, l.notified, len(l.topics)
+	return s
 }

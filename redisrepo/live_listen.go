@@ -67,12 +67,12 @@ func (r *Repo) subscribe(ctx context.Context, index int, report func(error)) {
 			pause = retryPause
 			if disconnected {
 				disconnected = false
-				r.stats.lost.Add(-1)
+				r.live.lost.Add(-1)
 			}
 		})
 		if ctx.Err() == nil && !disconnected {
 			disconnected = true
-			if r.stats.lost.Add(1) == 1 {
+			if r.live.lost.Add(1) == 1 {
 				report(storeError("listen to "+r.partitions[index].changes(r.database), err))
 			}
 		}
@@ -442,9 +442,9 @@ func (r *Repo) handleMessage(text string, s *seenPosts) error {
 	if err != nil {
 		return err
 	}
-	r.live.version.Add(1)
+	r.version.Add(1)
 	r.live.feedChanged()
-	r.stats.received(m.kind)
+	r.live.received(m.kind)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch m.kind {

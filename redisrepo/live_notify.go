@@ -87,7 +87,7 @@ func (l *live) deliverPost(index int) (delivered bool) {
 	defer l.release(p.topic)
 	a := p.latest.Load()
 	if a != nil {
-		p.second = a.second()
+		p.second = secondOf(a.postedAt)
 	}
 	l.places[index].add(p.id, p.second)
 	for w := range l.postWatches {
@@ -214,7 +214,7 @@ func (r *Repo) readStale(ctx context.Context, ready []*topic, report func(error)
 				// After a crash Redis may have gone back to an older state. But a state that was
 				// observed since the read began is newer.
 				if latest := t.latest.Load(); t.lost && latest == before[i] && (latest == nil || !same(articles[i], latest)) {
-					r.live.version.Add(1)
+					r.version.Add(1)
 					t.latest.Store(articles[i].clone())
 				}
 				t.lost = false

@@ -64,9 +64,7 @@ func copyPlaces(places []place) []place {
 	return places
 }
 
-// second is the article's posting time in whole seconds.
-func (a *Article) second() int64 { return secondOf(a.postedAt) }
-
+// secondOf is a posting time in whole seconds.
 func secondOf(postedAt float64) int64 { return int64(math.Floor(postedAt)) }
 
 // The kinds of cursors, their first byte.
@@ -245,7 +243,7 @@ func (r *Repo) placesAfter(ctx context.Context, field, after string) ([]place, e
 		if errs[0] != nil {
 			return nil, errs[0]
 		}
-		return r.placesAt(articles[0].second(), id), nil
+		return r.placesAt(secondOf(articles[0].postedAt), id), nil
 	}
 	text, err := unseal(field, after)
 	if err != nil {

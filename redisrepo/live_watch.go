@@ -177,8 +177,8 @@ func (w *Watch) takePost() (d Delivery, ok bool) {
 		w.queue = w.queue[1:]
 		if a := p.latest.Load(); a != nil {
 			at := &w.places[w.repo.index(a.ID)]
-			isNew := p.read || p.again || !at.has(a.ID, a.second()) // otherwise CatchUp was faster
-			at.add(a.ID, a.second())
+			isNew := p.read || p.again || !at.has(a.ID, secondOf(a.postedAt)) // otherwise CatchUp was faster
+			at.add(a.ID, secondOf(a.postedAt))
 			if isNew && a.DeletedAt == nil {
 				w.taken = append(w.taken, p.topic)
 				return Delivery{watch: w, topic: p.topic, latest: a, article: a, cursor: encodePlaces(w.places)}, true

@@ -13,7 +13,7 @@ import (
 func (m *migration) copyFrontPages(ctx context.Context) error {
 	for i, p := range m.from.partitions {
 		for after, more := "-inf", true; more; {
-			pages, err := m.from.client.ZRangeArgsWithScores(ctx, p.somePages(after)).Result()
+			pages, err := m.from.client.ZRangeArgsWithScores(ctx, somePages(p, after)).Result()
 			if err != nil {
 				return storeError("read "+p.front(), err)
 			}

@@ -2,8 +2,6 @@ package redisrepo
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -131,13 +129,13 @@ func (r *Repo) postOnce(ctx context.Context, index int, claim string, poster Use
 		}
 		return r.observeReply(id, answer)
 	case "TAKEN":
-		h, err := answer.hash()
+		h, err := hashIn(answer)
 		if err != nil {
 			return nil, err
 		}
 		// go-redis sends a script again if its reply was lost. Then this call itself has taken the
 		// number; otherwise the counter was set back.
-		if s.isStoredAs(h, poster) {
+		if isStoredAs(s, h, poster) {
 			return r.observeReply(id, answer)
 		}
 		return nil, errNumberTaken
@@ -315,17 +313,8 @@ func (r *Repo) firstPost(ctx context.Context, member string) (*Article, error) {
 	return articles[0], errs[0]
 }
 
-// digest identifies the content of the submission.
-func (s submission) digest() string {
-	h := sha256.New()
-	for _, part := range []string{s.title, s.link, s.text, groupText(s.groups)} {
-		fmt.Fprintf(h, "%d:%s", len(part), part)
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
-
 // isStoredAs reports whether the hash is that of this submission by this poster.
-func (s submission) isStoredAs(h hash, poster UserName) bool {
+func isStoredAs(s submission, h hash, poster UserName) bool {
 	return h.poster == poster.member() && h.title == s.title && h.link == s.link && h.text == s.text
 }
 

@@ -91,7 +91,7 @@ func (r *Repo) record(ctx context.Context, gate string, charges []Charge) ([]Bal
 		return r.recordApart(ctx, gate, charges)
 	}
 	keys, args := r.rateCall(r.partitions[0], gate, charges)
-	answer, err := r.write(ctx, rateScript, keys, args)
+	answer, err := r.guard(ctx, func() (reply, error) { return r.runUnconfirmed(ctx, rateScript, keys, args) })
 	if err != nil {
 		return nil, storeError("charge", err)
 	}

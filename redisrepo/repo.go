@@ -143,12 +143,18 @@ type Repo struct {
 	// the keys that it touches, so a write to an article that is not cached may need a second call.
 	// Cached values may be outdated: the scripts compare them.
 	groups *lru.Cache[ArticleID, placement]
+	onRead func(*Article) // is called with each state that this process reads or writes
 	// finders find the groups of articles that are in no cache and whose hashes do not list them, one for
 	// each partition.
 	finders []groupFinder
 	live    live
-	rights  rights
-	leases  leases
+	version atomic.Uint64 // see Version
+	// The hooks of rooms below.
+	onForget     func()                                                         // messages may have been lost
+	onLost       func(ctx context.Context, index int) (epoch string, err error) // a partition lost all its data
+	onRightsBack func()
+	rights       rights
+	leases       leases
 
 	groupCount groupCount
 	kept       keptListings
@@ -248,11 +254,12 @@ func newRepo(ctx context.Context, client redis.UniversalClient, rules Rules, opt
 	if err != nil {
 		return nil, err
 	}
-	r := &Repo{client: client, mostSmall: mostSmall, gatherStep: gatherStep, stepLooked: stepLooked, rules: rules, groups: groups, voteCalls: calls, votingTexts: map[string]string{}, on: rules.features(), live: live{wake: make(chan struct{}, 1), feedWake: make(chan struct{}, 1)},
+	r := &Repo{client: client, mostSmall: mostSmall, gatherStep: gatherStep, stepLooked: stepLooked, rules: rules, groups: groups, voteCalls: calls, votingTexts: map[string]string{}, on: featuresOf(rules), live: live{wake: make(chan struct{}, 1), feedWake: make(chan struct{}, 1)},
 		onProgress: func(string, int, int) {}, upgrades: upgrades}
 	if single, ok := client.(interface{ Options() *redis.Options }); ok { // a cluster has one database
 		r.database = single.Options().DB
 	}
+	r.live.version, r.onRead, r.onForget, r.onLost, r.onRightsBack = &r.version, r.live.observe, calls.forget, r.reopen, r.forgetAll
 	r.useCursorKey(rand.Text()) // until that of the store is known
 	for _, option := range options {
 		option(r)

@@ -176,9 +176,7 @@ const rightsPause = time.Second
 // write runs a script that writes. While the Redis user lacks a right, of which a denied write is the sign, nothing
 // is written at all.
 func (r *Repo) write(ctx context.Context, s *redis.Script, keys []string, args []any) (reply, error) {
-	if s != rateScript { // which changes nothing that is read
-		defer r.live.version.Add(1)
-	}
+	defer r.version.Add(1)
 	return r.guard(ctx, func() (reply, error) { return r.run(ctx, s, keys, args) })
 }
 
@@ -209,9 +207,7 @@ func (r *Repo) mayWrite(ctx context.Context) error {
 		r.rights.err, r.rights.checked = r.checkRights(ctx), now
 		if r.rights.err == nil {
 			r.rights.missing.Store(false)
-			for i := range r.partitions {
-				r.forget(i) // another process may have failed to publish
-			}
+			r.onRightsBack()
 			return nil
 		}
 	}

@@ -73,7 +73,7 @@ func votingText(name string, rules Rules, first [2]int) string {
 	if rules.Ranking != Linear {
 		blocks = []string{"decaying"}
 	}
-	if features := rules.features(); features != "" {
+	if features := featuresOf(rules); features != "" {
 		firstListing = first[1]
 		blocks = append(append(blocks, "keyed"), strings.FieldsFunc(features, func(c rune) bool { return c == ' ' || c == '=' })...)
 	}
@@ -259,12 +259,14 @@ func (r *Repo) byText(words []any) {
 // reply is the reply of a script: a status and what belongs to it.
 type reply []any
 
-// run calls a script by its digest, or by its text if the server does not know the digest.
+// run calls a script that writes by its digest, or by its text if the server does not know the digest.
 func (r *Repo) run(ctx context.Context, s *redis.Script, keys []string, args []any) (reply, error) {
+	return r.runUnconfirmed(r.confirmed(ctx), s, keys, args)
+}
+
+// runUnconfirmed is run without waiting for replicas, for a script whose lost writes are no harm.
+func (r *Repo) runUnconfirmed(ctx context.Context, s *redis.Script, keys []string, args []any) (reply, error) {
 	words := scriptWords(s, keys, args)
-	if s != rateScript { // a count that is lost is no harm
-		ctx = r.confirmed(ctx)
-	}
 	command := scriptCommand(ctx, words)
 	err := r.send(ctx, command)
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
@@ -381,10 +383,4 @@ func (a reply) fields(i int, set func(field, value string)) error {
 		set(field, value)
 	}
 	return nil
-}
-
-// hash is element 1, an article's hash.
-func (a reply) hash() (h hash, err error) {
-	err = a.fields(1, h.set)
-	return h, err
 }

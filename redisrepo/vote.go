@@ -100,7 +100,7 @@ func (r *Repo) cast(ctx context.Context, id ArticleID, ballots ...*ballot) {
 		} else if call == nil || e.told || call.groups != e.groups {
 			call = r.newVoteCall(id, e.placement, call)
 		}
-		defer r.live.version.Add(1)
+		defer r.version.Add(1)
 		return r.guard(ctx, func() (answer reply, err error) {
 			var repeated bool
 			if !e.told && r.isUpvote(call, ballots) { // told: its groups change quickly

@@ -148,7 +148,7 @@ const (
 func (r *Repo) voted(id ArticleID, call, remembered *voteCall, answer reply) (*Article, error) {
 	isUnusual := answer.number(2) > 0 || answer.number(1)+1 == int64(r.rules.InterestingVotes)
 	if rest, ok := answer[restOfArticle].([]any); ok {
-		hash, err := reply(rest).hash()
+		hash, err := hashIn(rest)
 		if err != nil {
 			return nil, err
 		}
