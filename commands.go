@@ -19,8 +19,13 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"frontpage/failover"
 	"frontpage/manual"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/check"
+	"frontpage/redisrepo/migrate"
+	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 	"frontpage/settings"
 	"frontpage/store"
 )
@@ -29,24 +34,24 @@ import (
 type program struct {
 	settings.Settings `embed:""`
 
-	Serve        serve      `cmd:"" default:"withargs" help:"Serve the site. This is the default command."`
-	Import       importFile `cmd:"" help:"Add the articles of a CSV file to the store, or all of an export to an empty store."`
-	Export       exportSite `cmd:"" help:"Write the site to standard output: articles, groups, votes, the moderation log. import reads it back."`
-	Check        check      `cmd:"" help:"Check the store for inconsistencies. Exit code 1 if there are any."`
-	Rank         rank       `cmd:"" help:"Print the front page as it stands and as it would be under the settings given, such as --ranking halflife --half-life 6h. It changes nothing."`
-	Delete       deletion   `cmd:"" help:"Delete articles, as a moderator does. undelete restores them."`
-	Undelete     undelete   `cmd:"" help:"Restore a deleted article, with its rank."`
-	Audit        audit      `cmd:"" help:"List who voted on an article and, if AUDIT_SECRET is set, when and from which address (as a keyed hash)."`
-	Backup       backup     `cmd:"" help:"Write a snapshot of the private server's data to a file, while the site is used."`
-	Restore      restore    `cmd:"" help:"Put a backup into the private server's data directory, which must be empty."`
-	Migrate      migrate    `cmd:"" help:"Copy the site to an empty store, such as a Redis Cluster, while it is used."`
-	Move         move       `cmd:"" help:"Move a partition of a site in a Redis Cluster to another primary, while it is used. Without arguments: show where the partitions are."`
-	Token        token      `cmd:"" help:"Print a token of a user for JWT_SECRET."`
-	Config       showConfig `cmd:"" help:"Print the settings in force and where each comes from, without secrets."`
-	Health       health     `cmd:"" help:"Ask the server on ADDR whether it is alive. Exit code 1 if it is not."`
-	Completion   completion `cmd:"" help:"Print the completion of commands and settings for a shell."`
-	Manual       manualPage `cmd:"" hidden:"" help:"Print the manual page."`
-	PrintVersion version    `cmd:"" name:"version" help:"Print version, commit, Go version and data layout."`
+	Serve        serve        `cmd:"" default:"withargs" help:"Serve the site. This is the default command."`
+	Import       importFile   `cmd:"" help:"Add the articles of a CSV file to the store, or all of an export to an empty store."`
+	Export       exportSite   `cmd:"" help:"Write the site to standard output: articles, groups, votes, the moderation log. import reads it back."`
+	Check        checkStore   `cmd:"" help:"Check the store for inconsistencies. Exit code 1 if there are any."`
+	Rank         rank         `cmd:"" help:"Print the front page as it stands and as it would be under the settings given, such as --ranking halflife --half-life 6h. It changes nothing."`
+	Delete       deletion     `cmd:"" help:"Delete articles, as a moderator does. undelete restores them."`
+	Undelete     undelete     `cmd:"" help:"Restore a deleted article, with its rank."`
+	Audit        audit        `cmd:"" help:"List who voted on an article and, if AUDIT_SECRET is set, when and from which address (as a keyed hash)."`
+	Backup       backup       `cmd:"" help:"Write a snapshot of the private server's data to a file, while the site is used."`
+	Restore      restore      `cmd:"" help:"Put a backup into the private server's data directory, which must be empty."`
+	Migrate      migrateStore `cmd:"" help:"Copy the site to an empty store, such as a Redis Cluster, while it is used."`
+	Move         move         `cmd:"" help:"Move a partition of a site in a Redis Cluster to another primary, while it is used. Without arguments: show where the partitions are."`
+	Token        token        `cmd:"" help:"Print a token of a user for JWT_SECRET."`
+	Config       showConfig   `cmd:"" help:"Print the settings in force and where each comes from, without secrets."`
+	Health       health       `cmd:"" help:"Ask the server on ADDR whether it is alive. Exit code 1 if it is not."`
+	Completion   completion   `cmd:"" help:"Print the completion of commands and settings for a shell."`
+	Manual       manualPage   `cmd:"" hidden:"" help:"Print the manual page."`
+	PrintVersion version      `cmd:"" name:"version" help:"Print version, commit, Go version and data layout."`
 
 	Version kong.VersionFlag `help:"Print the version, like the command version."`
 }
@@ -75,7 +80,7 @@ func withStore(ctx context.Context, s *settings.Settings, log *slog.Logger, use 
 	if st.Kind == store.Memory {
 		return settings.Invalid(errors.New("the data is in memory and would be lost when this command ends: install redis-server, or set REDIS_URL to a running Redis"), "redis-url")
 	}
-	redisrepo.LimitWaiting(st.Client)
+	failover.LimitWaiting(st.Client)
 	log.Info("the store is " + st.String())
 	return use(st)
 }
@@ -91,13 +96,13 @@ func withSite(ctx context.Context, s *settings.Settings, log *slog.Logger, use f
 	})
 }
 
-type check struct{}
+type checkStore struct{}
 
 // Run prints every violation on standard output. If there is one, it returns an error.
-func (check) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
+func (checkStore) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
 	return withSite(ctx, s, log, func(repo *redisrepo.Repo) error {
 		violations := 0
-		checked, err := repo.Check(ctx, func(violation string) {
+		checked, err := check.Check(ctx, repo, func(violation string) {
 			violations++
 			fmt.Println(violation)
 		})
@@ -119,9 +124,9 @@ type deletion struct {
 
 // Run deletes the articles in this order, and ends at the first that cannot be deleted.
 func (d *deletion) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
-	ids := make([]redisrepo.ArticleID, len(d.Articles))
+	ids := make([]site.ArticleID, len(d.Articles))
 	for i, text := range d.Articles {
-		id, err := redisrepo.ParseArticleID(text)
+		id, err := site.ParseArticleID(text)
 		if err != nil {
 			return err
 		}
@@ -129,7 +134,7 @@ func (d *deletion) Run(ctx context.Context, s *settings.Settings, log *slog.Logg
 	}
 	return withSite(ctx, s, log, func(repo *redisrepo.Repo) error {
 		for _, id := range ids {
-			article, err := repo.DeleteFor(ctx, id, redisrepo.Actor{Name: redisrepo.CommandLine, Moderator: true}, d.Reason)
+			article, err := repo.DeleteFor(ctx, id, site.Actor{Name: site.CommandLine, Moderator: true}, d.Reason)
 			if err != nil {
 				return err
 			}
@@ -145,7 +150,7 @@ type undelete struct {
 
 // Run restores a deleted article.
 func (u *undelete) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
-	id, err := redisrepo.ParseArticleID(u.Article)
+	id, err := site.ParseArticleID(u.Article)
 	if err != nil {
 		return err
 	}
@@ -153,7 +158,7 @@ func (u *undelete) Run(ctx context.Context, s *settings.Settings, log *slog.Logg
 		if _, err := repo.Deleted(ctx, id); err != nil {
 			return err
 		}
-		article, err := repo.Undelete(ctx, id, redisrepo.Actor{Name: redisrepo.CommandLine, Moderator: true})
+		article, err := repo.Undelete(ctx, id, site.Actor{Name: site.CommandLine, Moderator: true})
 		if err != nil {
 			return err
 		}
@@ -169,7 +174,7 @@ type audit struct {
 // Run prints a line with names, and one for each voter: name, vote, time and hashed address, separated by tabs. A
 // dash stands for what was not recorded.
 func (a *audit) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
-	id, err := redisrepo.ParseArticleID(a.Article)
+	id, err := site.ParseArticleID(a.Article)
 	if err != nil {
 		return err
 	}
@@ -190,13 +195,13 @@ func (a *audit) Run(ctx context.Context, s *settings.Settings, log *slog.Logger)
 	})
 }
 
-type migrate struct {
+type migrateStore struct {
 	To     string `env:"MIGRATE_TO" placeholder:"URL" help:"The target, such as redis+cluster://h1,h2?partitions=64, in a form of REDIS_URL. Without partitions, it gets as many as the site, but 16 in a Redis Cluster if the site has one."`
 	DryRun bool   `help:"Only say what would be done: without --to, what the next start of this version would do to the data."`
 }
 
 // Run copies the site in REDIS_URL. It returns once the copy is complete.
-func (c *migrate) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (err error) {
+func (c *migrateStore) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (err error) {
 	if c.To == "" && c.DryRun {
 		return printPending(ctx, s, log)
 	}
@@ -226,7 +231,7 @@ func (c *migrate) Run(ctx context.Context, s *settings.Settings, log *slog.Logge
 		if st.Kind == store.Memory {
 			return fmt.Errorf("%s: a site in memory ends with its process", o.Names["URL"])
 		}
-		redisrepo.LimitWaiting(st.Client)
+		failover.LimitWaiting(st.Client)
 	}
 	from, to := stores[0], stores[1]
 	log.Info("the original is "+from.String(), "target", to.String())
@@ -237,7 +242,7 @@ func (c *migrate) Run(ctx context.Context, s *settings.Settings, log *slog.Logge
 	if c.DryRun {
 		return printPlan(ctx, s, from, to, options...)
 	}
-	pause, err := redisrepo.Migrate(ctx, from.Client, to.Client, s.SiteRules(), func(step string) { log.Info(step) }, options...)
+	pause, err := migrate.Migrate(ctx, from.Client, to.Client, s.SiteRules(), func(step string) { log.Info(step) }, options...)
 	if err != nil {
 		return err
 	}
@@ -265,7 +270,7 @@ func (c *move) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) 
 		return printPlaces(ctx, st)
 	}
 	progress := logProgress(log, "")
-	moved, err := redisrepo.Move(ctx, st.Client, *c.Partition, c.To, func(keys, total int) { progress("moving keys", keys, total) })
+	moved, err := migrate.Move(ctx, st.Client, *c.Partition, c.To, func(keys, total int) { progress("moving keys", keys, total) })
 	if err != nil {
 		return noCluster(err)
 	}
@@ -275,14 +280,14 @@ func (c *move) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) 
 
 // noCluster names the setting if a store is no Redis Cluster.
 func noCluster(err error) error {
-	if errors.As(err, new(*redisrepo.PartitionsError)) {
+	if errors.As(err, new(*wire.PartitionsError)) {
 		return settings.Invalid(err, "redis-url")
 	}
 	return err
 }
 
 func printPlaces(ctx context.Context, st *store.Store) error {
-	places, err := redisrepo.Places(ctx, st.Client)
+	places, err := migrate.Places(ctx, st.Client)
 	for i, p := range places {
 		half := ""
 		if p.MovingTo != "" {

@@ -14,6 +14,9 @@ import (
 	"frontpage/csvimport"
 	"frontpage/export"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/layout"
+	"frontpage/redisrepo/migrate"
+	"frontpage/redisrepo/transfer"
 	"frontpage/settings"
 	"frontpage/store"
 )
@@ -147,7 +150,7 @@ func (r *restore) Run(ctx context.Context, s *settings.Settings, log *slog.Logge
 	o := batchOptions(s, log)
 	articles := 0
 	done, err := store.Restore(ctx, r.File, o, func(ctx context.Context, client redis.UniversalClient) (err error) {
-		articles, err = redisrepo.Stored(ctx, client)
+		articles, err = transfer.Stored(ctx, client)
 		return err
 	})
 	if err != nil {
@@ -173,7 +176,7 @@ func printPending(ctx context.Context, s *settings.Settings, log *slog.Logger) e
 			fmt.Println("the next start would " + step)
 		}
 		if err == nil && len(pending) == 0 {
-			fmt.Printf("the next start would change nothing: the data has layout %s, that of this version\n", redisrepo.LayoutVersion)
+			fmt.Printf("the next start would change nothing: the data has layout %s, that of this version\n", layout.LayoutVersion)
 		}
 		return explainPartitions(err, st)
 	})
@@ -181,7 +184,7 @@ func printPending(ctx context.Context, s *settings.Settings, log *slog.Logger) e
 
 // printPlan prints what a copy would be.
 func printPlan(ctx context.Context, s *settings.Settings, from, to *store.Store, options ...redisrepo.Option) error {
-	plan, err := redisrepo.PlanMigration(ctx, from.Client, to.Client, s.SiteRules(), options...)
+	plan, err := migrate.PlanMigration(ctx, from.Client, to.Client, s.SiteRules(), options...)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,8 @@ import (
 	"time"
 	"unicode"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/preview"
 	"frontpage/settings"
 	"frontpage/store"
 )
@@ -20,7 +21,7 @@ type rank struct{}
 // Run prints a line for each place of the front page: the article that has it, and the one that would have it.
 func (rank) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
 	return withStore(ctx, s, log, func(st *store.Store) error {
-		p, err := redisrepo.PreviewRanking(ctx, st.Client, s.SiteRules(), s.PageSize, siteOptions(s, st)...)
+		p, err := preview.PreviewRanking(ctx, st.Client, s.SiteRules(), s.PageSize, siteOptions(s, st)...)
 		if err != nil {
 			return explainPartitions(err, st)
 		}
@@ -58,7 +59,7 @@ func (rank) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) err
 const titleWidth = 40
 
 // placeText is an article with its place in the other ranking.
-func placeText(p redisrepo.Placed, other int) string {
+func placeText(p preview.Placed, other int) string {
 	title := []rune(strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return '?' // it could control the terminal
@@ -70,7 +71,7 @@ func placeText(p redisrepo.Placed, other int) string {
 	}
 	place := fmt.Sprint(other)
 	if other == 0 {
-		place = fmt.Sprintf(">%d", redisrepo.MaxRank)
+		place = fmt.Sprintf(">%d", lists.MaxRank)
 	}
 	return fmt.Sprintf("%s\t%d\t%s\t%s", string(title), p.Votes, ageText(time.Since(p.CreatedAt)), place)
 }

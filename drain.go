@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"frontpage/endpoint"
+	"frontpage/failover"
 	"frontpage/redisrepo"
 	"frontpage/settings"
 )
@@ -29,13 +30,13 @@ type gate struct {
 	health   *http.ServeMux
 	starting http.Handler // of /query
 
-	step     atomic.Pointer[string] // what the start is doing
-	site     atomic.Pointer[site]   // nil until the store is loaded
+	step     atomic.Pointer[string]     // what the start is doing
+	site     atomic.Pointer[servedSite] // nil until the store is loaded
 	stopping atomic.Bool
 }
 
-// site is what is served once the store is loaded.
-type site struct {
+// servedSite is what is served once the store is loaded.
+type servedSite struct {
 	http.Handler
 	repo *redisrepo.Repo
 }
@@ -52,7 +53,9 @@ func newGate(log *slog.Logger, o endpoint.Options) *gate {
 func (g *gate) starts(step string) { g.step.Store(&step) }
 
 // open lets requests through to the site.
-func (g *gate) open(handler http.Handler, repo *redisrepo.Repo) { g.site.Store(&site{handler, repo}) }
+func (g *gate) open(handler http.Handler, repo *redisrepo.Repo) {
+	g.site.Store(&servedSite{handler, repo})
+}
 
 // stop makes /readyz unready, and asks clients to close their connections after the next response.
 func (g *gate) stop() { g.stopping.Store(true) }
@@ -111,7 +114,7 @@ func (g *gate) ready(w http.ResponseWriter, req *http.Request) {
 	switch {
 	case err == nil:
 		state = isReady
-	case errors.Is(err, redisrepo.ErrReadOnly):
+	case errors.Is(err, failover.ErrReadOnly):
 		state = isReadOnly
 	case strings.Contains(err.Error(), "LOADING "):
 		state = storeLoading

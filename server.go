@@ -22,11 +22,14 @@ import (
 
 	"frontpage/demo"
 	"frontpage/endpoint"
+	"frontpage/failover"
 	"frontpage/feeds"
 	"frontpage/graph"
 	"frontpage/outages"
 	"frontpage/pages"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 	"frontpage/settings"
 	"frontpage/signin"
 	"frontpage/store"
@@ -79,7 +82,7 @@ func open(ctx context.Context, s *settings.Settings, o store.Options, options ..
 	if err != nil {
 		return nil, nil, err
 	}
-	redisrepo.LimitWaiting(st.Client)
+	failover.LimitWaiting(st.Client)
 	repo, err := openSite(ctx, s, st, options...)
 	if err != nil {
 		return nil, nil, errors.Join(err, st.Close())
@@ -99,7 +102,7 @@ func siteOptions(s *settings.Settings, st *store.Store) []redisrepo.Option {
 
 // explainPartitions names the setting of a wrong number of partitions.
 func explainPartitions(err error, st *store.Store) error {
-	if !errors.As(err, new(*redisrepo.PartitionsError)) {
+	if !errors.As(err, new(*wire.PartitionsError)) {
 		return err
 	}
 	if st.Partitions != 0 {
@@ -205,7 +208,7 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 	}
 	operator.followStore(st, repo)
 	log.Info("the store is " + st.String())
-	if s.Ranking != redisrepo.Linear {
+	if s.Ranking != site.Linear {
 		log.Info("legacy clients must not write to this store: they give each vote VOTE_SCORE", "ranking", s.Ranking)
 	}
 	switch {

@@ -8,7 +8,7 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/layout"
 	"frontpage/settings"
 )
 
@@ -27,7 +27,7 @@ func thisBuild() build { return readBuild(debug.ReadBuildInfo()) }
 
 // readBuild reads what go build recorded.
 func readBuild(info *debug.BuildInfo, ok bool) build {
-	b := build{version: "(devel)", goVersion: "unknown", layout: redisrepo.LayoutVersion}
+	b := build{version: "(devel)", goVersion: "unknown", layout: layout.LayoutVersion}
 	if !ok {
 		return b
 	}

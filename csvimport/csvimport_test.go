@@ -13,7 +13,10 @@ import (
 	"time"
 
 	"frontpage/csvimport"
+	"frontpage/failover"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
 )
 
 func TestImportedArticlesRankByVotesAndTime(t *testing.T) {
@@ -40,7 +43,7 @@ func TestImportedArticlesRankByVotesAndTime(t *testing.T) {
 	slices.SortFunc(ranked, func(a, b []string) int {
 		return cmp.Or(cmp.Compare(score(b), score(a)), strings.Compare(b[0], a[0]))
 	})
-	listing := redisrepo.InGroup("example.com", redisrepo.ByScore, redisrepo.Descending)
+	listing := lists.InGroup("example.com", site.ByScore, site.Descending)
 	size := 100
 	for page := range 25 {
 		ids, err := s.List(t.Context(), listing, page+1, &size)
@@ -68,7 +71,7 @@ func TestRunningAgainAddsNothing(t *testing.T) {
 		same(t, "Summary", sum, csvimport.Summary{Read: 1200, Skipped: 1200})
 		same(t, "refused", refused, "")
 	}
-	repo, err := redisrepo.New(t.Context(), s.redis.Client, redisrepo.DefaultRules(), redisrepo.WithClock(later))
+	repo, err := redisrepo.New(t.Context(), s.redis.Client, site.DefaultRules(), redisrepo.WithClock(later))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +93,7 @@ func TestShiftToNowMovesAllTimesAlike(t *testing.T) {
 		sum, refused := s.imports(t, file+bad, csvimport.Options{ShiftToNow: true})
 		same(t, "Summary", sum, csvimport.Summary{Read: 6, Added: 3, Refused: 3})
 		same(t, "reported", strings.Count(refused, "\n"), 3)
-		for id, want := range map[redisrepo.ArticleID]time.Duration{1: -100 * time.Second, 2: 0, 3: -200 * time.Second} {
+		for id, want := range map[site.ArticleID]time.Duration{1: -100 * time.Second, 2: 0, 3: -200 * time.Second} {
 			same(t, id.String(), s.article(t, id).CreatedAt, now.Add(want))
 		}
 	})
@@ -158,7 +161,7 @@ func TestAStoppedImportCanBeContinued(t *testing.T) {
 		want error
 	}{
 		"its context": {func(_ testSite, cancel context.CancelFunc) error { cancel(); return nil }, context.Canceled},
-		"Redis":       {func(s testSite, _ context.CancelFunc) error { s.redis.Kill(); return nil }, redisrepo.ErrUnavailable},
+		"Redis":       {func(s testSite, _ context.CancelFunc) error { s.redis.Kill(); return nil }, failover.ErrUnavailable},
 		"the file":    {func(testSite, context.CancelFunc) error { return errDisk }, errDisk},
 		"a broken store": {func(s testSite, _ context.CancelFunc) error {
 			return s.redis.Client.Set(context.Background(), "score:", "x", 0).Err()
@@ -182,7 +185,7 @@ func TestAStoppedImportCanBeContinued(t *testing.T) {
 				t.Errorf("Run: %v, want %s", err, want)
 			}
 			switch {
-			case errors.Is(err, redisrepo.ErrUnavailable):
+			case errors.Is(err, failover.ErrUnavailable):
 				s.redis.Restart()
 			case tt.want == nil:
 				return

@@ -13,6 +13,8 @@ import (
 
 	"frontpage/csvimport"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 )
 
@@ -37,7 +39,7 @@ func FuzzRows(f *testing.F) {
 		if err := server.Client.FlushAll(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		repo, err := redisrepo.New(t.Context(), server.Client, redisrepo.DefaultRules(), redisrepo.WithClock(func() time.Time { return now }))
+		repo, err := redisrepo.New(t.Context(), server.Client, site.DefaultRules(), redisrepo.WithClock(func() time.Time { return now }))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,14 +107,14 @@ func wantReport(t *testing.T, report string, sum csvimport.Summary, lines int) {
 }
 
 // all returns the articles by time and id.
-func (s testSite) all(t *testing.T) []*redisrepo.Article {
+func (s testSite) all(t *testing.T) []*site.Article {
 	t.Helper()
-	size := redisrepo.MaxPageSize
-	ids, err := s.List(t.Context(), redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Ascending), 1, &size)
+	size := site.MaxPageSize
+	ids, err := s.List(t.Context(), lists.AllArticles(site.ByTime, site.Ascending), 1, &size)
 	if err != nil {
 		t.Fatal(err)
 	}
-	articles := make([]*redisrepo.Article, len(ids))
+	articles := make([]*site.Article, len(ids))
 	for i, id := range ids {
 		articles[i] = s.article(t, id)
 	}
@@ -120,7 +122,7 @@ func (s testSite) all(t *testing.T) []*redisrepo.Article {
 }
 
 // fields are those of the row of an article.
-func fields(a *redisrepo.Article) []string {
+func fields(a *site.Article) []string {
 	value := func(s *string) string {
 		if s == nil {
 			return ""

@@ -10,6 +10,8 @@ import (
 
 	"frontpage/csvimport"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/check"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 )
 
@@ -29,7 +31,7 @@ type testSite struct {
 func newTestSite(t *testing.T) testSite {
 	t.Helper()
 	server := redistest.Start(t)
-	repo, err := redisrepo.New(t.Context(), server.Client, redisrepo.DefaultRules(), redisrepo.WithClock(func() time.Time { return now }))
+	repo, err := redisrepo.New(t.Context(), server.Client, site.DefaultRules(), redisrepo.WithClock(func() time.Time { return now }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,9 +53,9 @@ func (s testSite) imports(t *testing.T, file string, o csvimport.Options) (csvim
 	return sum, report.String()
 }
 
-func (s testSite) article(t *testing.T, id redisrepo.ArticleID) *redisrepo.Article {
+func (s testSite) article(t *testing.T, id site.ArticleID) *site.Article {
 	t.Helper()
-	articles, errs := s.ArticlesByID(t.Context(), []redisrepo.ArticleID{id})
+	articles, errs := s.ArticlesByID(t.Context(), []site.ArticleID{id})
 	if errs[0] != nil {
 		t.Fatal(errs[0])
 	}
@@ -63,7 +65,7 @@ func (s testSite) article(t *testing.T, id redisrepo.ArticleID) *redisrepo.Artic
 // count checks the store and returns the number of articles.
 func (s testSite) count(t *testing.T) int {
 	t.Helper()
-	checked, err := s.Check(t.Context(), func(violation string) { t.Errorf("Check: %s", violation) })
+	checked, err := check.Check(t.Context(), s.Repo, func(violation string) { t.Errorf("Check: %s", violation) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 const batchSize = 100 // rows between two updates of the progress bar
@@ -124,7 +125,7 @@ func (im *importer) flush(ctx context.Context, batch []row) error {
 			isNew, r.err = added[0], errs[0]
 			added, errs = added[1:], errs[1:]
 		}
-		var refusal redisrepo.Refusal
+		var refusal site.Refusal
 		switch {
 		case isNew:
 			im.sum.Added++

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // row is one row of the file.
@@ -40,7 +41,7 @@ func (im *importer) parse(r *row) error {
 	if len(r.fields) != c.count {
 		return refuse("", fmt.Errorf("the row has %d fields, the header has %d", len(r.fields), c.count))
 	}
-	var broken redisrepo.Refusal
+	var broken site.Refusal
 	check := func(column string, err error) {
 		if err != nil {
 			broken = append(broken, refuse(column, err)...)
@@ -49,12 +50,12 @@ func (im *importer) parse(r *row) error {
 	value := func(column string) string { return strings.TrimSpace(c.value(r.fields, column)) }
 	a := &r.article
 	var err error
-	a.ID, err = redisrepo.ParseArticleID(value("id"))
+	a.ID, err = site.ParseArticleID(value("id"))
 	check("id", err)
 	if a.Votes, err = strconv.Atoi(value("votes")); err != nil {
 		check("votes", fmt.Errorf("%.40q is not a whole number", value("votes")))
 	}
-	a.Poster, err = redisrepo.ParseUserName(value("poster"))
+	a.Poster, err = site.ParseUserName(value("poster"))
 	check("poster", err)
 	a.PostedAt, err = im.parseTime(value("posted_at"))
 	check("posted_at", err)
@@ -64,12 +65,12 @@ func (im *importer) parse(r *row) error {
 		return unicode.IsSpace(c) || strings.ContainsRune(",;|", c)
 	})
 	if im.GroupByHost && link != "" {
-		var host redisrepo.GroupName
+		var host site.GroupName
 		if host, r.ungrouped = hostGroup(link); r.ungrouped == nil {
 			groups = append(groups, string(host))
 		}
 	}
-	a.Draft = redisrepo.Draft{Title: value("title"), Link: &link, Text: &text, Groups: groups}
+	a.Draft = site.Draft{Title: value("title"), Link: &link, Text: &text, Groups: groups}
 	if broken != nil {
 		return broken
 	}
@@ -96,7 +97,7 @@ func (im *importer) parseTime(s string) (time.Time, error) {
 
 // hostGroup returns the group for a link's host. It parses nothing but the host: browsers accept many paths
 // that net/url does not.
-func hostGroup(link string) (redisrepo.GroupName, error) {
+func hostGroup(link string) (site.GroupName, error) {
 	_, authority, _ := strings.Cut(link, "://")
 	if end := strings.IndexAny(authority, "/?#"); end >= 0 {
 		authority = authority[:end]
@@ -106,24 +107,24 @@ func hostGroup(link string) (redisrepo.GroupName, error) {
 		return "", err
 	}
 	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
-	name, err := redisrepo.ParseGroupName(strings.TrimPrefix(host, "www."))
-	if name == redisrepo.Interesting {
+	name, err := site.ParseGroupName(strings.TrimPrefix(host, "www."))
+	if name == site.Interesting {
 		return "", fmt.Errorf("votes alone decide which articles are in the group %q", name)
 	}
 	return name, err
 }
 
 // refuse returns a refusal of a column or, if that is empty, of the whole row.
-func refuse(column string, err error) redisrepo.Refusal {
-	e := &redisrepo.Error{Code: redisrepo.Invalid, Message: err.Error()}
+func refuse(column string, err error) site.Refusal {
+	e := &site.Error{Code: site.Invalid, Message: err.Error()}
 	if column != "" {
 		e.Field = []string{column}
 	}
-	return redisrepo.Refusal{e}
+	return site.Refusal{e}
 }
 
 // byColumn returns the messages of a refusal, each with its column first.
-func byColumn(refusal redisrepo.Refusal) string {
+func byColumn(refusal site.Refusal) string {
 	rules := make([]string, len(refusal))
 	for i, e := range refusal {
 		rules[i] = e.Message

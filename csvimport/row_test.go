@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"frontpage/csvimport"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 func TestTheValuesOfARowAreStored(t *testing.T) {
@@ -211,5 +211,5 @@ func TestTheHostCountsAsOneOfTheGroups(t *testing.T) {
 	same(t, "refused", refused, "line 3: groups: an article is in at most 10 groups, these are 11\n")
 	s = newTestSite(t)
 	s.imports(t, file, csvimport.Options{})
-	same(t, "groups without the option", fmt.Sprint(s.article(t, 5).Groups), fmt.Sprint([]redisrepo.GroupName{"go", "go.dev"}))
+	same(t, "groups without the option", fmt.Sprint(s.article(t, 5).Groups), fmt.Sprint([]site.GroupName{"go", "go.dev"}))
 }

@@ -9,6 +9,9 @@ import (
 
 	"frontpage/csvimport"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/check"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
 )
 
 //go:embed articles.csv
@@ -21,12 +24,12 @@ var articles string
 //
 // Processes that fill one site at the same time share the work: their counts add up to the number of articles.
 func Fill(ctx context.Context, repo *redisrepo.Repo) (int, error) {
-	count, err := repo.Count(ctx, redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Descending))
+	count, err := repo.Count(ctx, lists.AllArticles(site.ByTime, site.Descending))
 	if err != nil || count > 0 {
 		return 0, err
 	}
 	// Check also counts deleted articles. Without any others it has little to read.
-	found, err := repo.Check(ctx, func(string) {})
+	found, err := check.Check(ctx, repo, func(string) {})
 	if err != nil || found.Articles+found.Deleted > 0 {
 		return 0, err
 	}

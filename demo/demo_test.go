@@ -12,7 +12,11 @@ import (
 	"time"
 
 	"frontpage/demo"
+	"frontpage/failover"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/check"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 )
 
@@ -24,11 +28,11 @@ func TestAnEmptySiteGetsAllArticles(t *testing.T) {
 	after := time.Now()
 	same(t, "articles", s.count(t), rows(t))
 
-	articles := s.list(t, redisrepo.ByTime)
+	articles := s.list(t, site.ByTime)
 	if newest := articles[0].CreatedAt; newest.Before(before) || newest.After(after) {
 		t.Errorf("newest article posted at %v, want between %v and %v", newest, before, after)
 	}
-	links := make(map[string]redisrepo.ArticleID)
+	links := make(map[string]site.ArticleID)
 	for _, a := range articles {
 		if !s.CanVote("visitor", a) {
 			t.Errorf("%v: voting ended at %v", a.ID, a.VotingEndsAt)
@@ -54,11 +58,11 @@ func TestAnEmptySiteGetsAllArticles(t *testing.T) {
 		links[page] = a.ID
 	}
 
-	groups, err := s.GroupCount(t.Context(), redisrepo.GroupList{})
+	groups, err := s.GroupCount(t.Context(), lists.GroupList{})
 	if err != nil || groups < 8 {
 		t.Errorf("groups = %d, %v, want at least 8", groups, err)
 	}
-	interesting, err := s.Count(t.Context(), redisrepo.InGroup("interesting", redisrepo.ByScore, redisrepo.Descending))
+	interesting, err := s.Count(t.Context(), lists.InGroup("interesting", site.ByScore, site.Descending))
 	if err != nil || interesting < 6 || interesting > 10 {
 		t.Errorf("interesting articles = %d, %v, want 6 to 10", interesting, err)
 	}
@@ -69,7 +73,7 @@ func TestTheFirstPageMixesAgesAndVotes(t *testing.T) {
 	t.Parallel()
 	s := newTestSite(t)
 	s.fill(t, rows(t))
-	first := s.list(t, redisrepo.ByScore)[:25]
+	first := s.list(t, site.ByScore)[:25]
 	days, interesting := make(map[time.Duration]int), 0
 	for _, a := range first {
 		days[time.Since(a.CreatedAt)/(24*time.Hour)]++
@@ -88,7 +92,7 @@ func TestTheFirstPageMixesAgesAndVotes(t *testing.T) {
 	if interesting < 6 || interesting > len(first)/2 {
 		t.Errorf("%d of %d articles are interesting, want 6 to half", interesting, len(first))
 	}
-	if newest := s.list(t, redisrepo.ByTime)[0]; first[0].ID == newest.ID {
+	if newest := s.list(t, site.ByTime)[0]; first[0].ID == newest.ID {
 		t.Errorf("the newest article, %v, is also first by score", newest.ID)
 	}
 }
@@ -97,8 +101,8 @@ func TestArticlesOfTheDemoCanBeVotedOn(t *testing.T) {
 	t.Parallel()
 	s := newTestSite(t)
 	s.fill(t, rows(t))
-	for _, a := range s.list(t, redisrepo.ByTime) {
-		result, err := s.Vote(t.Context(), a.ID, "visitor", redisrepo.Up, "")
+	for _, a := range s.list(t, site.ByTime) {
+		result, err := s.Vote(t.Context(), a.ID, "visitor", site.Up, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,14 +123,14 @@ func TestASiteWithArticlesIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	s := newTestSite(t)
 	text := "Mine"
-	own, err := s.Post(t.Context(), "visitor", redisrepo.Draft{Title: "Mine", Text: &text})
+	own, err := s.Post(t.Context(), "visitor", site.Draft{Title: "Mine", Text: &text})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.fill(t, 0)
 	same(t, "articles", s.count(t), 1)
-	same(t, "first article", s.list(t, redisrepo.ByTime)[0].ID, own.ID)
-	if _, err := s.Delete(t.Context(), own.ID, redisrepo.Actor{Name: "visitor"}); err != nil {
+	same(t, "first article", s.list(t, site.ByTime)[0].ID, own.ID)
+	if _, err := s.Delete(t.Context(), own.ID, site.Actor{Name: "visitor"}); err != nil {
 		t.Fatal(err)
 	}
 	s.fill(t, 0)
@@ -137,8 +141,8 @@ func TestDeletedArticlesAreNotAddedAgain(t *testing.T) {
 	t.Parallel()
 	s := newTestSite(t)
 	s.fill(t, rows(t))
-	for _, a := range s.list(t, redisrepo.ByTime) {
-		if _, err := s.Delete(t.Context(), a.ID, redisrepo.Actor{Name: "moderator", Moderator: true}); err != nil {
+	for _, a := range s.list(t, site.ByTime) {
+		if _, err := s.Delete(t.Context(), a.ID, site.Actor{Name: "moderator", Moderator: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -177,8 +181,8 @@ func TestAFailedFillReturnsTheReason(t *testing.T) {
 		t.Parallel()
 		s := newTestSite(t)
 		s.redis.Kill()
-		if _, err := demo.Fill(t.Context(), s.Repo); !errors.Is(err, redisrepo.ErrUnavailable) {
-			t.Errorf("Fill: %v, want %v", err, redisrepo.ErrUnavailable)
+		if _, err := demo.Fill(t.Context(), s.Repo); !errors.Is(err, failover.ErrUnavailable) {
+			t.Errorf("Fill: %v, want %v", err, failover.ErrUnavailable)
 		}
 	})
 	t.Run("its context ended", func(t *testing.T) {
@@ -206,7 +210,7 @@ func newTestSite(t *testing.T) testSite {
 
 func open(t *testing.T, server *redistest.Server, options ...redisrepo.Option) *redisrepo.Repo {
 	t.Helper()
-	repo, err := redisrepo.New(t.Context(), server.Client, redisrepo.DefaultRules(), options...)
+	repo, err := redisrepo.New(t.Context(), server.Client, site.DefaultRules(), options...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,10 +227,10 @@ func (s testSite) fill(t *testing.T, want int) {
 }
 
 // list returns all articles of the site in descending order.
-func (s testSite) list(t *testing.T, order redisrepo.Order) []*redisrepo.Article {
+func (s testSite) list(t *testing.T, order site.Order) []*site.Article {
 	t.Helper()
-	size := redisrepo.MaxPageSize
-	ids, err := s.List(t.Context(), redisrepo.AllArticles(order, redisrepo.Descending), 1, &size)
+	size := site.MaxPageSize
+	ids, err := s.List(t.Context(), lists.AllArticles(order, site.Descending), 1, &size)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +244,7 @@ func (s testSite) list(t *testing.T, order redisrepo.Order) []*redisrepo.Article
 // count checks the store and returns the number of articles.
 func (s testSite) count(t *testing.T) int {
 	t.Helper()
-	checked, err := s.Check(t.Context(), func(violation string) { t.Errorf("Check: %s", violation) })
+	checked, err := check.Check(t.Context(), s.Repo, func(violation string) { t.Errorf("Check: %s", violation) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"frontpage/endpoint"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -27,7 +27,7 @@ import (
 // tag that is answered with 304.
 func TestAnswersForAllArePublic(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), sharing, func(o *endpoint.Options) {
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sharing, func(o *endpoint.Options) {
 		o.MaxAge, o.Origins, o.GETPreflight = 7*time.Second, []string{"https://friend.example"}, true
 		o.Rates = endpoint.Rates{Cost: endpoint.Rate{Most: 100_000, Window: time.Hour}, Addresses: 1}
 	})
@@ -65,7 +65,7 @@ func TestAnswersForAllArePublic(t *testing.T) {
 	if res := get("GET", "If-None-Match", tag); res.StatusCode != 200 || res.Header.Get("ETag") == tag {
 		t.Errorf("after a vote: got %d %v, want another answer and tag", res.StatusCode, res.Header)
 	}
-	off := sitetest.New(t, s.Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.MaxAge = 0 })
+	off := sitetest.New(t, s.Client, site.DefaultRules(), func(o *endpoint.Options) { o.MaxAge = 0 })
 	if res, _ := off.Get(frontPage); res.Header.Get("Cache-Control") != "private, no-store" || res.Header.Get("ETag") != "" {
 		t.Errorf("without MaxAge: got %v, want private, no-store", res.Header)
 	}
@@ -131,7 +131,7 @@ func TestCallersGetTheirOwnAnswersThroughACache(t *testing.T) {
 			}
 			next.ServeHTTP(w, req)
 		})
-	}, redistest.Start(t).Client, redisrepo.DefaultRules(), sharing, func(o *endpoint.Options) {
+	}, redistest.Start(t).Client, site.DefaultRules(), sharing, func(o *endpoint.Options) {
 		o.MaxAge, o.Origins = time.Hour, []string{"https://friend.example"}
 		o.MaxConcurrent = 0 // a busy machine refuses no request
 	})

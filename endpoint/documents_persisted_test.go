@@ -10,7 +10,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/graph"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -53,7 +53,7 @@ func TestPersistedQueryRunsByItsHash(t *testing.T) {
 		if n, commands := s.Trips.Read(); n != 1 {
 			t.Errorf("a known hash: got commands %v, want one round trip", commands)
 		}
-		other := sitetest.New(t, s.Client, redisrepo.DefaultRules())
+		other := sitetest.New(t, s.Client, site.DefaultRules())
 		if _, body := other.PostJSON(`{` + by + `}`); body != found {
 			t.Errorf("in another process: got %s, want %s", body, found)
 		}
@@ -78,7 +78,7 @@ func TestPersistedQueryRunsByItsHash(t *testing.T) {
 
 func TestOnlyValidDocumentsArePersisted(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	for _, query := range []string{`{ nothing }`, `{ `, `{` + aliases(16) + ` }`, `{ articles { groups { articles { id } } } }`, `{ __typename } # ` + strings.Repeat("x", 20_000)} {
 		s.PostJSON(fmt.Sprintf(`{"query":%q,%s}`, query, persisted(hashOf(query))))
 		if _, body := s.PostJSON(`{` + persisted(hashOf(query)) + `}`); sitetest.CodeOf(t, body) != "PERSISTED_QUERY_NOT_FOUND" {
@@ -97,7 +97,7 @@ func TestOnlyValidDocumentsArePersisted(t *testing.T) {
 	if err := s.Client.Set(t.Context(), key, `{ viewer { id } }`, 0).Err(); err != nil {
 		t.Fatal(err)
 	}
-	other := sitetest.New(t, s.Client, redisrepo.DefaultRules())
+	other := sitetest.New(t, s.Client, site.DefaultRules())
 	if _, body := other.PostJSON(`{` + persisted(hashOf(front)) + `}`); sitetest.CodeOf(t, body) != "PERSISTED_QUERY_NOT_FOUND" {
 		t.Errorf("a stored text of another hash: got %s, want PERSISTED_QUERY_NOT_FOUND", body)
 	}
@@ -106,7 +106,7 @@ func TestOnlyValidDocumentsArePersisted(t *testing.T) {
 func TestPersistedQueriesWorkWithoutRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := sitetest.New(t, server.Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, server.Client, site.DefaultRules())
 	server.Kill()
 	const query = `{ __typename }`
 	if _, body := s.PostJSON(`{` + persisted(hashOf(query)) + `}`); sitetest.CodeOf(t, body) != "PERSISTED_QUERY_NOT_FOUND" {
@@ -137,7 +137,7 @@ func TestOnlyTrustedDocumentsRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Trusted = trusted })
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { o.Trusted = trusted })
 	for request, want := range map[string]string{
 		`{` + persisted(hashOf(front)) + `}`:                                      `{"data":{"articles":[]}}`,
 		fmt.Sprintf(`{"documentId":"sha256:%s"}`, hashOf(front)):                  `{"data":{"articles":[]}}`,

@@ -19,9 +19,10 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"frontpage/endpoint"
+	"frontpage/failover"
 	"frontpage/graph"
 	"frontpage/identity"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 const secret = "10.1.2.3:6379 article:7"
@@ -29,9 +30,9 @@ const secret = "10.1.2.3:6379 article:7"
 // failing is a root resolver whose fields return what a test sets. Methods that no test uses are nil.
 type failing struct {
 	graph.ResolverRoot
-	viewer   func(context.Context) (*redisrepo.User, error)
-	articles func() ([]*redisrepo.Article, error)
-	votes    func([]*redisrepo.Article) ([]*redisrepo.Vote, error)
+	viewer   func(context.Context) (*site.User, error)
+	articles func() ([]*site.Article, error)
+	votes    func([]*site.Article) ([]*site.Vote, error)
 }
 
 type failingQuery struct {
@@ -47,13 +48,13 @@ type failingArticle struct {
 func (f failing) Query() graph.QueryResolver     { return failingQuery{f: f} }
 func (f failing) Article() graph.ArticleResolver { return failingArticle{f: f} }
 
-func (q failingQuery) Viewer(ctx context.Context) (*redisrepo.User, error) { return q.f.viewer(ctx) }
+func (q failingQuery) Viewer(ctx context.Context) (*site.User, error) { return q.f.viewer(ctx) }
 
-func (q failingQuery) Articles(context.Context, redisrepo.Order, redisrepo.Direction, int32, *int32) ([]*redisrepo.Article, error) {
+func (q failingQuery) Articles(context.Context, site.Order, site.Direction, int32, *int32) ([]*site.Article, error) {
 	return q.f.articles()
 }
 
-func (a failingArticle) ViewerVote(_ context.Context, objs []*redisrepo.Article) ([]*redisrepo.Vote, error) {
+func (a failingArticle) ViewerVote(_ context.Context, objs []*site.Article) ([]*site.Vote, error) {
 	return a.f.votes(objs)
 }
 
@@ -82,9 +83,9 @@ func serving(t *testing.T, schema graphql.ExecutableSchema, log io.Writer, o end
 func TestErrorsShowOnlyPublicCodes(t *testing.T) {
 	t.Parallel()
 	viewer := func(err error) failing {
-		return failing{viewer: func(context.Context) (*redisrepo.User, error) { return nil, err }}
+		return failing{viewer: func(context.Context) (*site.User, error) { return nil, err }}
 	}
-	list := func() ([]*redisrepo.Article, error) { return make25(), nil }
+	list := func() ([]*site.Article, error) { return make25(), nil }
 	const viewerQuery = `query Op { viewer { id } }`
 	const votesQuery = `query Op { articles { viewerVote } }`
 	tests := map[string]struct {
@@ -99,23 +100,23 @@ func TestErrorsShowOnlyPublicCodes(t *testing.T) {
 		"variable":                      {failing{}, `query Op($n: Int!) { articles(page: $n) { id } }`, "GRAPHQL_VALIDATION_FAILED", 1, ""},
 		"limit":                         {failing{}, `query Op { ` + strings.Repeat("a: __typename ", 16) + `}`, "ALIAS_LIMIT_EXCEEDED", 1, ""},
 		"scalar out of range":           {failing{}, `query Op { articles(page: 3000000000) { id } }`, "BAD_USER_INPUT", 1, ""},
-		"refusal":                       {viewer(redisrepo.Refusal{{Code: redisrepo.Invalid, Message: "it is blue"}}), viewerQuery, "BAD_USER_INPUT", 1, ""},
+		"refusal":                       {viewer(site.Refusal{{Code: site.Invalid, Message: "it is blue"}}), viewerQuery, "BAD_USER_INPUT", 1, ""},
 		"resolver":                      {viewer(errors.New(secret)), viewerQuery, "INTERNAL", 1, "level=ERROR"},
 		"wrapped":                       {viewer(fmt.Errorf("a: %w", fmt.Errorf("b: %w", errors.New(secret)))), viewerQuery, "INTERNAL", 1, "level=ERROR"},
 		"gqlerror":                      {viewer(gqlerror.Errorf("%s", secret)), viewerQuery, "INTERNAL", 1, "level=ERROR"},
 		"gqlerror with a code":          {viewer(&gqlerror.Error{Message: secret, Extensions: map[string]any{"code": "MINE", "key": secret}}), viewerQuery, "INTERNAL", 1, "level=ERROR"},
 		"list of errors":                {viewer(gqlerror.List{gqlerror.Errorf("%s", secret), gqlerror.Errorf("%s", secret)}), viewerQuery, "INTERNAL", 2, "level=ERROR"},
-		"Redis unavailable":             {viewer(fmt.Errorf("%w: dial %s", redisrepo.ErrUnavailable, secret)), viewerQuery, "UNAVAILABLE", 1, "level=WARN"},
-		"Redis refuses writes":          {viewer(fmt.Errorf("%w: %s", redisrepo.ErrReadOnly, secret)), viewerQuery, "UNAVAILABLE", 1, "level=WARN"},
-		"Redis denies a right":          {viewer(fmt.Errorf("%w: %s", redisrepo.ErrDenied, secret)), viewerQuery, "UNAVAILABLE", 1, "level=ERROR"},
+		"Redis unavailable":             {viewer(fmt.Errorf("%w: dial %s", failover.ErrUnavailable, secret)), viewerQuery, "UNAVAILABLE", 1, "level=WARN"},
+		"Redis refuses writes":          {viewer(fmt.Errorf("%w: %s", failover.ErrReadOnly, secret)), viewerQuery, "UNAVAILABLE", 1, "level=WARN"},
+		"Redis denies a right":          {viewer(fmt.Errorf("%w: %s", failover.ErrDenied, secret)), viewerQuery, "UNAVAILABLE", 1, "level=ERROR"},
 		"deadline":                      {viewer(fmt.Errorf("%s: %w", secret, context.DeadlineExceeded)), viewerQuery, "TIMEOUT", 1, "level=WARN"},
 		"cancelled":                     {viewer(fmt.Errorf("%s: %w", secret, context.Canceled)), viewerQuery, "UNAVAILABLE", 1, ""},
-		"panic":                         {failing{viewer: func(context.Context) (*redisrepo.User, error) { panic(secret) }}, viewerQuery, "INTERNAL", 1, "level=ERROR"},
-		"null in a list of non-null":    {failing{articles: func() ([]*redisrepo.Article, error) { return []*redisrepo.Article{nil}, nil }}, `query Op { articles { id } }`, "INTERNAL", 1, "level=ERROR"},
-		"panic of a batch":              {failing{articles: list, votes: func([]*redisrepo.Article) ([]*redisrepo.Vote, error) { panic(secret) }}, votesQuery, "INTERNAL", 21, "level=ERROR"},
-		"error of a batch":              {failing{articles: list, votes: func([]*redisrepo.Article) ([]*redisrepo.Vote, error) { return nil, errors.New(secret) }}, votesQuery, "INTERNAL", 21, "level=ERROR"},
-		"Redis unavailable for a batch": {failing{articles: list, votes: func([]*redisrepo.Article) ([]*redisrepo.Vote, error) { return nil, redisrepo.ErrUnavailable }}, votesQuery, "UNAVAILABLE", 21, "level=WARN"},
-		"a batch of the wrong length":   {failing{articles: list, votes: func([]*redisrepo.Article) ([]*redisrepo.Vote, error) { return nil, nil }}, votesQuery, "INTERNAL", 21, "level=ERROR"},
+		"panic":                         {failing{viewer: func(context.Context) (*site.User, error) { panic(secret) }}, viewerQuery, "INTERNAL", 1, "level=ERROR"},
+		"null in a list of non-null":    {failing{articles: func() ([]*site.Article, error) { return []*site.Article{nil}, nil }}, `query Op { articles { id } }`, "INTERNAL", 1, "level=ERROR"},
+		"panic of a batch":              {failing{articles: list, votes: func([]*site.Article) ([]*site.Vote, error) { panic(secret) }}, votesQuery, "INTERNAL", 21, "level=ERROR"},
+		"error of a batch":              {failing{articles: list, votes: func([]*site.Article) ([]*site.Vote, error) { return nil, errors.New(secret) }}, votesQuery, "INTERNAL", 21, "level=ERROR"},
+		"Redis unavailable for a batch": {failing{articles: list, votes: func([]*site.Article) ([]*site.Vote, error) { return nil, failover.ErrUnavailable }}, votesQuery, "UNAVAILABLE", 21, "level=WARN"},
+		"a batch of the wrong length":   {failing{articles: list, votes: func([]*site.Article) ([]*site.Vote, error) { return nil, nil }}, votesQuery, "INTERNAL", 21, "level=ERROR"},
 	}
 	for name, tt := range tests {
 		var log bytes.Buffer
@@ -138,8 +139,8 @@ func TestErrorsShowOnlyPublicCodes(t *testing.T) {
 	}
 }
 
-func make25() []*redisrepo.Article {
-	return slices.Repeat([]*redisrepo.Article{{ID: 7}}, 25)
+func make25() []*site.Article {
+	return slices.Repeat([]*site.Article{{ID: 7}}, 25)
 }
 
 func ask(handler http.Handler, query string) string {
@@ -154,7 +155,7 @@ func TestTimeoutEndsResolvers(t *testing.T) {
 	var log bytes.Buffer
 	options := endpoint.DefaultOptions()
 	options.Timeout = 10 * time.Millisecond
-	root := failing{viewer: func(ctx context.Context) (*redisrepo.User, error) {
+	root := failing{viewer: func(ctx context.Context) (*site.User, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}}

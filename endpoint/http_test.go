@@ -12,7 +12,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/identity"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -24,7 +24,7 @@ const (
 
 func TestAcceptDecidesStatusAndContentType(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	accepts := []struct{ accept, media string }{
 		{"", typeJSON},
 		{"*/*", typeJSON},
@@ -97,7 +97,7 @@ func TestAcceptDecidesStatusAndContentType(t *testing.T) {
 func TestInvalidHTTPRequestsAreRejected(t *testing.T) {
 	t.Parallel()
 	limit := endpoint.DefaultOptions().BodyLimit
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	const secret = "secret-in-the-body"
 	padding := strings.Repeat(" ", int(limit))
 	tests := []struct {
@@ -170,7 +170,7 @@ func TestInvalidHTTPRequestsAreRejected(t *testing.T) {
 
 func TestChunkedBodyOverTheLimitIsRejected(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	limit := endpoint.DefaultOptions().BodyLimit
 	body := io.MultiReader(strings.NewReader(`{"query":"{__typename}"}`), strings.NewReader(strings.Repeat(" ", int(limit))))
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, body)
@@ -192,7 +192,7 @@ func TestChunkedBodyOverTheLimitIsRejected(t *testing.T) {
 
 func TestVariablesAndOperationNameWorkByGETAndPOST(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	s.Post("alice", "one")
 	const query = `query A($n: Int) { articles(pageSize: $n) { id } } query B { viewer { id } }`
 	const want = `{"data":{"articles":[{"id":"article:1"}]}}`
@@ -209,7 +209,7 @@ func TestVariablesAndOperationNameWorkByGETAndPOST(t *testing.T) {
 
 func TestGETNeedsPreflightHeaderIfConfigured(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.GETPreflight = true })
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { o.GETPreflight = true })
 	if res, body := s.Get(`{ __typename }`); res.StatusCode != 403 || sitetest.CodeOf(t, body) != "PREFLIGHT_REQUIRED" {
 		t.Errorf("without a header: got %d %s, want 403 PREFLIGHT_REQUIRED", res.StatusCode, body)
 	}
@@ -224,8 +224,8 @@ func TestGETNeedsPreflightHeaderIfConfigured(t *testing.T) {
 func TestOnlyAllowedOriginsGetCORSHeaders(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	closed := sitetest.New(t, client, redisrepo.DefaultRules())
-	open := sitetest.New(t, client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Origins = []string{"https://friend.example"} })
+	closed := sitetest.New(t, client, site.DefaultRules())
+	open := sitetest.New(t, client, site.DefaultRules(), func(o *endpoint.Options) { o.Origins = []string{"https://friend.example"} })
 	ask := []string{"Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "content-type"}
 	for origin, allowed := range map[string]string{"https://friend.example": "https://friend.example", "https://foe.example": ""} {
 		res, _ := open.Send("OPTIONS", "", "", append(ask, "Origin", origin)...)
@@ -252,7 +252,7 @@ func TestOnlyAnswersForAllAreCacheable(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	with := func(o identity.Options) *sitetest.Site {
-		return sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithIdentity(t, o), func(o *endpoint.Options) {
+		return sitetest.New(t, client, site.DefaultRules(), sitetest.WithIdentity(t, o), func(o *endpoint.Options) {
 			o.Origins = []string{"https://friend.example"}
 		})
 	}
@@ -303,7 +303,7 @@ func TestOnlyAnswersForAllAreCacheable(t *testing.T) {
 
 func TestLongResponsesAreCompressed(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	for i := range 10 {
 		s.Post("alice", fmt.Sprint("article ", i))
 	}
@@ -329,8 +329,8 @@ func TestLongResponsesAreCompressed(t *testing.T) {
 func TestTimeoutEndsRedisCommands(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	sitetest.New(t, server.Client, redisrepo.DefaultRules()).Post("alice", "one")
-	s := sitetest.New(t, server.Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Timeout = 50 * time.Millisecond })
+	sitetest.New(t, server.Client, site.DefaultRules()).Post("alice", "one")
+	s := sitetest.New(t, server.Client, site.DefaultRules(), func(o *endpoint.Options) { o.Timeout = 50 * time.Millisecond })
 	if err := server.Client.Do(t.Context(), "CLIENT", "PAUSE", "60000", "ALL").Err(); err != nil {
 		t.Fatal(err)
 	}

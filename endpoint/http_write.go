@@ -8,7 +8,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/rates"
 )
 
 // status returns the HTTP status of a response. Clients that accept application/json read the response whatever its
@@ -72,7 +72,7 @@ func write(w http.ResponseWriter, req *http.Request, media string, op *operation
 		header["Content-Encoding"] = contentCoding[coding]
 	}
 	if f.refused != nil && f.refused.wait > 0 {
-		header.Set("Retry-After", strconv.Itoa(redisrepo.Seconds(f.refused.wait)))
+		header.Set("Retry-After", strconv.Itoa(rates.Seconds(f.refused.wait)))
 	}
 	length := len(sent.body)
 	if req.Method == http.MethodHead {

@@ -5,7 +5,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/validator/core"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // Limits bound what one document may ask for. A fragment counts at each of its spreads.
@@ -32,7 +32,7 @@ const maxSchemas = 2
 func DefaultLimits() Limits {
 	return Limits{
 		Tokens: 1500, Depth: 12, Aliases: 15, RootFields: 20, Directives: 20, Fields: 500, Cost: 10_000,
-		PageSize: redisrepo.DefaultRules().PageSize,
+		PageSize: site.DefaultRules().PageSize,
 	}
 }
 

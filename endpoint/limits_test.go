@@ -10,6 +10,7 @@ import (
 	"frontpage/endpoint"
 	"frontpage/graph"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -38,8 +39,8 @@ func leaves(n int) string {
 // Each limit accepts its number and refuses one more, with both numbers in the error.
 func TestDocumentOverALimitIsRejected(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
-	small := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) {
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	small := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) {
 		o.Limits = endpoint.Limits{Tokens: 20, Depth: 2, Aliases: 1, RootFields: 2, Directives: 1, Fields: 4, Cost: 10, PageSize: 25}
 	})
 	skip := strings.Repeat(` ...@skip(if: false) { __typename }`, 20)
@@ -104,20 +105,20 @@ func TestDocumentOverALimitIsRejected(t *testing.T) {
 func TestResponseSizeIsBoundedByItsCost(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	s := sitetest.New(t, client, redisrepo.DefaultRules(), pointsOf(1_000_000_000))
+	s := sitetest.New(t, client, site.DefaultRules(), pointsOf(1_000_000_000))
 	poster := strings.Repeat("\U0001F600", 64)
 	var groups []string
-	for i := range redisrepo.MaxGroups {
+	for i := range site.MaxGroups {
 		groups = append(groups, strings.Repeat("\U00010428", 63)+string(rune('a'+i)))
 	}
-	repo, err := redisrepo.New(t.Context(), client, redisrepo.DefaultRules())
+	repo, err := redisrepo.New(t.Context(), client, site.DefaultRules())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range 100 {
 		text, link := strings.Repeat("\U0001F600", 10_000), fmt.Sprintf("http://example.org/%04d?", i)
 		link += strings.Repeat(`"`, 2_000-len(link))
-		if _, err := repo.Post(t.Context(), redisrepo.UserName(poster), redisrepo.Draft{Title: strings.Repeat("\U0001F600", 200), Text: &text, Link: &link, Groups: groups}); err != nil {
+		if _, err := repo.Post(t.Context(), site.UserName(poster), site.Draft{Title: strings.Repeat("\U0001F600", 200), Text: &text, Link: &link, Groups: groups}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -169,7 +170,7 @@ func TestResponseSizeIsBoundedByItsCost(t *testing.T) {
 	}
 	// The store may hold longer values than Frontpage writes.
 	client.HSet(t.Context(), "article:1", "title", strings.Repeat("x", 3_000))
-	small := sitetest.New(t, client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Limits.Cost = 2 })
+	small := sitetest.New(t, client, site.DefaultRules(), func(o *endpoint.Options) { o.Limits.Cost = 2 })
 	if a := small.Ask("", `{ article(id: 1) { title } }`); a.Data != nil && a.Data["article"] == nil || len(a.Errors) > 0 {
 		t.Errorf("a title of 3,000 bytes: got %v, want it", a)
 	}
@@ -187,7 +188,7 @@ func deep(last string) string {
 
 func TestIntrospectionHasItsOwnLimits(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	if a := s.Ask("", standardIntrospection); len(a.Errors) > 0 || a.Data["__schema"] == nil {
 		t.Errorf("the standard introspection query: got %v, want no errors", a.Errors)
 	}
@@ -199,7 +200,7 @@ func TestIntrospectionHasItsOwnLimits(t *testing.T) {
 
 func TestDisabledIntrospectionRevealsNoNames(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Introspection = false })
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { o.Introspection = false })
 	for _, query := range []string{standardIntrospection, `{ __type(name: "Article") { name } }`, `{ viewer { id } ... { __schema { queryType { name } } } }`} {
 		a := s.Ask("", query)
 		if len(a.Errors) == 0 || a.Errors[0].Extensions.Code != "INTROSPECTION_DISABLED" || a.Data != nil {
@@ -232,7 +233,7 @@ func TestDisabledIntrospectionRevealsNoNames(t *testing.T) {
 // document. There is one document for each rule of the validator, and one for each way in which variables fail.
 func TestErrorsTellNoNameThatWasNotSent(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Introspection = false })
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { o.Introspection = false })
 	names := map[string]bool{}
 	for _, d := range graph.Schema().Types {
 		names[d.Name] = true
@@ -328,7 +329,7 @@ func TestErrorsTellNoNameThatWasNotSent(t *testing.T) {
 // Requests like these have crashed or exhausted other GraphQL servers.
 func TestMaliciousDocumentsCauseNoServerError(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	for i := range 25 {
 		s.Post("alice", fmt.Sprint("article ", i), "all")
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"frontpage/endpoint"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -65,7 +65,7 @@ func (o *observed) next(t *testing.T) string {
 func TestObserversAreNotifiedOfEachOperation(t *testing.T) {
 	t.Parallel()
 	o := &observed{}
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(options *endpoint.Options) {
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(options *endpoint.Options) {
 		options.Observers = []endpoint.Observer{{}, o.observer(t), {End: func(context.Context, endpoint.Outcome) {}}}
 		options.SharedAnswers = time.Minute
 	})

@@ -16,7 +16,9 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/validator/rules"
 
-	"frontpage/redisrepo"
+	"frontpage/failover"
+	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/site"
 )
 
 // maxMessage is how much of a message is shown, bytes: the parser and the validator quote documents.
@@ -45,16 +47,16 @@ func presentError(log *slog.Logger, limits Limits, hidden *hiddenNames) graphql.
 		refused := explain(err, shown, limits)
 		switch {
 		case refused != nil:
-		case errors.Is(err, redisrepo.ErrUnavailable) && expired(ctx), errors.Is(err, context.DeadlineExceeded):
+		case errors.Is(err, failover.ErrUnavailable) && expired(ctx), errors.Is(err, context.DeadlineExceeded):
 			refused = tookTooLong(0)
 			report(ctx, log, slog.LevelWarn, "request took too long", shown.Path, "err", inner(shown))
-		case errors.Is(err, redisrepo.ErrReadOnly):
+		case errors.Is(err, failover.ErrReadOnly):
 			refused = &refusal{code: codeUnavailable, message: "the store refuses writes for now, reading works: try again later", wait: retryAfter}
 			report(ctx, log, slog.LevelWarn, "store refuses writes", shown.Path, "err", inner(shown))
-		case errors.Is(err, redisrepo.ErrUnavailable):
+		case errors.Is(err, failover.ErrUnavailable):
 			refused = &refusal{code: codeUnavailable, message: "the store does not answer: try again", wait: retryAfter}
 			level := slog.LevelWarn
-			if errors.Is(err, redisrepo.ErrDenied) {
+			if errors.Is(err, failover.ErrDenied) {
 				level = slog.LevelError // until an operator acts
 			}
 			report(ctx, log, level, "store unavailable", shown.Path, "err", inner(shown))
@@ -78,8 +80,8 @@ func presentError(log *slog.Logger, limits Limits, hidden *hiddenNames) graphql.
 // explain returns what to show of an error that the client caused, and nil for any other.
 func explain(err error, shown *gqlerror.Error, limits Limits) *refusal {
 	var refused *refusal
-	var broken redisrepo.Refusal
-	var old *redisrepo.ExpiredError
+	var broken site.Refusal
+	var old *events.ExpiredError
 	var overflow *graphql.IntegerError
 	var syntax *strconv.NumError
 	switch code := shown.Extensions["code"]; {

@@ -12,7 +12,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/identity"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -26,7 +26,7 @@ func prefixes(texts ...string) (list []netip.Prefix) {
 
 func TestUserHeaderIsAcceptedFromProxiesOnly(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), sitetest.WithIdentity(t, identity.Options{
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sitetest.WithIdentity(t, identity.Options{
 		ProxyHeader: "X-Forwarded-User", RolesHeader: "X-Forwarded-Groups", Proxies: prefixes("127.0.0.8/31")}))
 	proxy, other := sitetest.ClientFrom(t, "127.0.0.9"), sitetest.ClientFrom(t, "127.0.0.10")
 	const log = `{ moderationLog { nodes { by } } }`
@@ -124,7 +124,7 @@ var forwarded = map[string]struct {
 func TestClientAddressIsTheLastUntrustedHop(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	s := sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 1000, Window: time.Minute}, Addresses: 1}),
+	s := sitetest.New(t, client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 1000, Window: time.Minute}, Addresses: 1}),
 		func(o *endpoint.Options) { o.Proxies = prefixes("127.0.0.1/32", "10.0.0.0/8") })
 	for name, tt := range forwarded {
 		client.FlushDB(t.Context())
@@ -144,7 +144,7 @@ func TestClientAddressIsTheLastUntrustedHop(t *testing.T) {
 // A client that forges addresses counts as one client, for rate limits and for streams.
 func TestForgedAddressesCountAsOneClient(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 1}),
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 1}),
 		func(o *endpoint.Options) { o.Proxies, o.Streams.PerAddress = prefixes("127.0.0.1/32"), 2 })
 	here := sitetest.ClientFrom(t, "127.0.0.1")
 	statuses := map[int]int{}
@@ -194,7 +194,7 @@ func TestUnnamedProxyIsLoggedOnceWithoutItsAddress(t *testing.T) {
 		if tt.identity != nil {
 			options = append(options, tt.identity(t))
 		}
-		s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), options...)
+		s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), options...)
 		for range 3 {
 			if _, body, err := s.AskBy(sitetest.ClientFrom(t, tt.from), whoAmI, tt.header...); err != nil || nameIn(t, body) != "anonymous" {
 				t.Errorf("%s: got %s, %v, want an answer", name, body, err)

@@ -8,7 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"frontpage/failover"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/rates"
 )
 
 // Rate is how much is allowed in any window, whenever it starts.
@@ -51,11 +53,11 @@ func (r Rates) rule(name string) Rate {
 }
 
 // charges returns what an operation costs its viewer and the address, by all rules. ruleOf is Schema.Rule.
-func (r Rates) charges(ruleOf map[string]string, v Viewer, o *operation) []redisrepo.Charge {
+func (r Rates) charges(ruleOf map[string]string, v Viewer, o *operation) []rates.Charge {
 	if r.Cost.Most == 0 && r.Votes.Most == 0 && r.Posts.Most == 0 && r.Changes.Most == 0 {
 		return nil
 	}
-	var charges []redisrepo.Charge
+	var charges []rates.Charge
 	for _, rule := range rateRules {
 		charges = r.charge(charges, v, rule, o.amount(rule, ruleOf))
 	}
@@ -63,18 +65,18 @@ func (r Rates) charges(ruleOf map[string]string, v Viewer, o *operation) []redis
 }
 
 // costCharges returns what an operation of this cost is charged.
-func (r Rates) costCharges(v Viewer, cost int) []redisrepo.Charge {
+func (r Rates) costCharges(v Viewer, cost int) []rates.Charge {
 	return r.charge(nil, v, RuleCost, cost)
 }
 
 // charge adds what an amount is charged by a rule.
-func (r Rates) charge(charges []redisrepo.Charge, v Viewer, rule string, amount int) []redisrepo.Charge {
+func (r Rates) charge(charges []rates.Charge, v Viewer, rule string, amount int) []rates.Charge {
 	rate := r.rule(rule)
 	// Anonymous clients can only read: charge them for cost alone.
 	if rate.Most == 0 || amount == 0 || v.Name == "" && rule != RuleCost {
 		return charges
 	}
-	charge := redisrepo.Charge{Rule: rule, Most: rate.Most, Window: rate.Window, Amount: amount, User: v.Name, Address: v.Network(), Leased: rule == RuleCost}
+	charge := rates.Charge{Rule: rule, Most: rate.Most, Window: rate.Window, Amount: amount, User: v.Name, Address: v.Network(), Leased: rule == RuleCost}
 	if v.Name != "" {
 		charges = append(charges, charge)
 	}
@@ -121,7 +123,7 @@ type meter struct {
 // error. A document may have several mutations, and each has a payload of its own to say so.
 func (m *meter) charge(o *operation) *refusal {
 	if o.failed || !o.subscribes() {
-		o.ctx = redisrepo.FailFast(o.ctx)
+		o.ctx = failover.FailFast(o.ctx)
 	}
 	b := bill{charges: m.rates.charges(m.ruleOf, ViewerOf(o.ctx), o), meter: m}
 	if b.charges == nil {
@@ -155,11 +157,11 @@ func (h *Handler) Charge(req *http.Request, points int) (wait time.Duration, err
 }
 
 // record records charges. It returns the repo that did, or nil if this process alone counts them.
-func (m *meter) record(ctx context.Context, gate string, charges []redisrepo.Charge) ([]redisrepo.Balance, *redisrepo.Repo, error) {
+func (m *meter) record(ctx context.Context, gate string, charges []rates.Charge) ([]rates.Balance, *redisrepo.Repo, error) {
 	balances, err := m.repo.Charge(ctx, gate, charges)
 	// Reading must go on. While Redis refuses writes, the mutations themselves will fail; while a partition does not
 	// answer, those of the others' articles need not.
-	if errors.Is(err, redisrepo.ErrReadOnly) || errors.Is(err, redisrepo.ErrUncounted) {
+	if errors.Is(err, failover.ErrReadOnly) || errors.Is(err, rates.ErrUncounted) {
 		return m.local.charge(gate, charges, time.Now()), nil, nil
 	}
 	return balances, m.repo, err
@@ -167,12 +169,12 @@ func (m *meter) record(ctx context.Context, gate string, charges []redisrepo.Cha
 
 // bill is what an operation was charged.
 type bill struct {
-	charges  []redisrepo.Charge
-	balances []redisrepo.Balance
+	charges  []rates.Charge
+	balances []rates.Balance
 	repo     *redisrepo.Repo // which recorded it; nil: this process alone
 
 	meter  *meter
-	payers []redisrepo.Charge // for whom Owe charges; also where nothing else of the caller is known
+	payers []rates.Charge // for whom Owe charges; also where nothing else of the caller is known
 }
 
 type billKey struct{}
@@ -205,8 +207,8 @@ func (b bill) header(header http.Header) {
 		if i > 0 {
 			policies, limits = append(policies, ", "...), append(limits, ", "...)
 		}
-		policies = fmt.Appendf(policies, "%q;q=%d;w=%d", name, charge.Most, redisrepo.Seconds(charge.Window))
-		limits = fmt.Appendf(limits, "%q;r=%d;t=%d", name, max(charge.Most-b.balances[i].Used, 0), redisrepo.Seconds(b.balances[i].Left))
+		policies = fmt.Appendf(policies, "%q;q=%d;w=%d", name, charge.Most, rates.Seconds(charge.Window))
+		limits = fmt.Appendf(limits, "%q;r=%d;t=%d", name, max(charge.Most-b.balances[i].Used, 0), rates.Seconds(b.balances[i].Left))
 	}
 	if limits != nil {
 		header.Set("RateLimit-Policy", string(policies))
@@ -216,9 +218,9 @@ func (b bill) header(header http.Header) {
 
 // CostBalance returns what the operation was charged for its cost, and the balance after that. ok is false if the
 // cost is not limited.
-func CostBalance(ctx context.Context) (charge redisrepo.Charge, balance redisrepo.Balance, ok bool) {
+func CostBalance(ctx context.Context) (charge rates.Charge, balance rates.Balance, ok bool) {
 	b := billOf(ctx)
-	i := slices.IndexFunc(b.charges, func(c redisrepo.Charge) bool { return c.Rule == RuleCost })
+	i := slices.IndexFunc(b.charges, func(c rates.Charge) bool { return c.Rule == RuleCost })
 	if i < 0 {
 		return charge, balance, false
 	}
@@ -230,13 +232,13 @@ func Exceeded(ctx context.Context, rule string) time.Duration { return billOf(ct
 
 // Counted reports whether a rule counts the mutations of the operation.
 func Counted(ctx context.Context, rule string) bool {
-	return slices.ContainsFunc(billOf(ctx).charges, func(c redisrepo.Charge) bool { return c.Rule == rule })
+	return slices.ContainsFunc(billOf(ctx).charges, func(c rates.Charge) bool { return c.Rule == rule })
 }
 
 // GiveBack returns what one mutation of the operation was charged by a rule.
 func GiveBack(ctx context.Context, rule string) {
 	b := billOf(ctx)
-	var given []redisrepo.Charge
+	var given []rates.Charge
 	for i, charge := range b.charges {
 		if charge.Rule == rule && b.balances[i].Kept {
 			charge.Amount = -1
@@ -255,7 +257,7 @@ func Owe(ctx context.Context, points int) {
 	if points <= 0 {
 		return
 	}
-	var owed []redisrepo.Charge
+	var owed []rates.Charge
 	for _, charge := range b.payers {
 		if charge.Rule == RuleCost {
 			charge.Amount, charge.Owed = points, true

@@ -15,7 +15,7 @@ import (
 	"github.com/coder/websocket"
 
 	"frontpage/endpoint"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -43,7 +43,7 @@ func left(t *testing.T, header http.Header) (user, address, seconds int) {
 
 func TestComplexityPointsAreLimited(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), pointsOf(20))
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), pointsOf(20))
 	const policy = `"cost";q=20;w=60, "cost-address";q=200;w=60`
 	const query = `{ rateLimit { limit cost remaining } viewer { name } }` // 1 + 3, and 1 + 1
 	bob := []string{"X-User-ID", "bob"}
@@ -100,7 +100,7 @@ func TestComplexityPointsAreLimited(t *testing.T) {
 func TestResetAtMatchesTheEndOfTheWindow(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	s := sitetest.New(t, client, redisrepo.DefaultRules(), pointsOf(2000))
+	s := sitetest.New(t, client, site.DefaultRules(), pointsOf(2000))
 	for range 10 { // at different fractions of a second
 		a := s.Ask("bob", `{ rateLimit { resetAt } }`)
 		asked := time.Now()
@@ -116,7 +116,7 @@ func TestComplexityPointsAreLimitedOnASocket(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	sitetest.Import(t, client, "poster", 1)
-	s := sitetest.New(t, client, redisrepo.DefaultRules(), pointsOf(8))
+	s := sitetest.New(t, client, site.DefaultRules(), pointsOf(8))
 	const id = "article:1"
 	w := s.Socket(`{"X-User-ID":"bob"}`)
 	w.Subscribe("watch", `subscription { articleChanged(ids: [1]) { votes } }`, "") // 2
@@ -151,7 +151,7 @@ func TestComplexityPointsAreLimitedOnASocket(t *testing.T) {
 func TestRequestsWithoutDocumentCostNothing(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	s := sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 1000, Window: time.Minute}, Addresses: 10}))
+	s := sitetest.New(t, client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 1000, Window: time.Minute}, Addresses: 10}))
 	for _, refused := range [][]string{
 		{http.MethodGet, "", ""}, {http.MethodPut, "", ""}, {http.MethodPost, "", "not JSON"}, {http.MethodPost, "", `{"query":5}`}, {http.MethodOptions, "", ""},
 		{http.MethodGet, "?extensions=" + url.QueryEscape(`{"persistedQuery":{"version":1,"sha256Hash":"`+strings.Repeat("0", 64)+`"}}`), ""},
@@ -170,7 +170,7 @@ func TestRequestsWithoutDocumentCostNothing(t *testing.T) {
 func TestRefusedDocumentsCostTheirTokensAndBytes(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	s := sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{
+	s := sitetest.New(t, client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{
 		Cost: endpoint.Rate{Most: 5000, Window: time.Minute}, Votes: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 10}))
 	for i, tt := range []struct {
 		query string
@@ -206,7 +206,7 @@ func TestRefusedDocumentsCostTheirTokensAndBytes(t *testing.T) {
 func TestNewDocumentCostsItsTokensAtLeast(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	s := sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 5000, Window: time.Minute}, Addresses: 10}))
+	s := sitetest.New(t, client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 5000, Window: time.Minute}, Addresses: 10}))
 	mutation, query := `mutation M { vote(input: {article: 1}) { changed } }`, `{ __typename } #`+strings.Repeat(" word", 26)
 	for _, tt := range []struct {
 		query string
@@ -224,7 +224,7 @@ func TestNewDocumentCostsItsTokensAtLeast(t *testing.T) {
 // A client without points gets no other document validated: known ones still run while their cost is left.
 func TestNoDocumentIsReadForWhomPointsAreSpent(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 30, Window: time.Hour}, Addresses: 10}))
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 30, Window: time.Hour}, Addresses: 10}))
 	known, bad := `{ __typename }`, `{`+strings.Repeat(" a", 198)+`}`
 	for i, tt := range []struct {
 		query, user string
@@ -242,7 +242,7 @@ func TestNoDocumentIsReadForWhomPointsAreSpent(t *testing.T) {
 func TestRateLimitsFailClosedWithoutRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := sitetest.New(t, server.Client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 1000, Window: time.Minute}, Votes: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 10}))
+	s := sitetest.New(t, server.Client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 1000, Window: time.Minute}, Votes: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 10}))
 	w := s.Socket(`{"X-User-ID":"bob"}`)
 	server.Kill()
 	for _, query := range []string{whoAmI, `mutation { vote(input: {article: 1}) { changed userErrors { code } } }`} {
@@ -271,7 +271,7 @@ func TestRateLimitsFailClosedWithoutRedis(t *testing.T) {
 func TestHandshakeCostsNoPoints(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	s := sitetest.New(t, client, redisrepo.DefaultRules(), pointsOf(1))
+	s := sitetest.New(t, client, site.DefaultRules(), pointsOf(1))
 	ctx, cancel := context.WithTimeout(t.Context(), sitetest.Patience)
 	defer cancel()
 	for range 5 {

@@ -9,7 +9,8 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/rates"
+	"frontpage/redisrepo/site"
 )
 
 // A document that this process does not know yet is parsed and validated, which takes up to 10 ms. So it costs a point,
@@ -48,11 +49,11 @@ const maxSpent = 5 * time.Second
 // since the answer to that could not be charged either.
 type spent struct {
 	mu    sync.Mutex
-	until *simplelru.LRU[redisrepo.Subject, time.Time]
+	until *simplelru.LRU[site.Subject, time.Time]
 }
 
 func newSpent() *spent {
-	until, err := simplelru.NewLRU[redisrepo.Subject, time.Time](localSubjects, nil)
+	until, err := simplelru.NewLRU[site.Subject, time.Time](localSubjects, nil)
 	if err != nil {
 		panic(err) // impossible: the size is positive
 	}
@@ -87,7 +88,7 @@ func (m *meter) unread(ctx context.Context) *refusal {
 
 func rateLimited(wait time.Duration) *refusal {
 	return &refusal{
-		code: codeRate, message: fmt.Sprintf("rate limit exceeded: try again in %d s", redisrepo.Seconds(wait)),
+		code: codeRate, message: fmt.Sprintf("rate limit exceeded: try again in %d s", rates.Seconds(wait)),
 		status: http.StatusTooManyRequests, wait: wait,
 	}
 }

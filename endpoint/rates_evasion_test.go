@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"frontpage/endpoint"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -22,7 +22,7 @@ func TestExceededLimitDoesNotDisableAnother(t *testing.T) {
 			t.Parallel()
 			client := redistest.Start(t).Client
 			sitetest.Import(t, client, "poster", 10)
-			s := sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{
+			s := sitetest.New(t, client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{
 				Cost: cost, Votes: endpoint.Rate{Most: 1, Window: time.Minute}, Posts: endpoint.Rate{Most: 2, Window: time.Minute}, Changes: endpoint.Rate{Most: 2, Window: time.Minute}, Addresses: 10}))
 			done := map[string]int{}
 			for i := range 10 {
@@ -46,7 +46,7 @@ func TestUsersOfOneAddressShareItsLimit(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	sitetest.Import(t, client, "poster", 3)
-	s := sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Votes: endpoint.Rate{Most: 2, Window: time.Minute}, Addresses: 3}))
+	s := sitetest.New(t, client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{Votes: endpoint.Rate{Most: 2, Window: time.Minute}, Addresses: 3}))
 	here, there := sitetest.ClientFrom(t, "127.0.0.1"), sitetest.ClientFrom(t, "127.0.0.77")
 	vote := func(client int, user string, article int) string {
 		t.Helper()
@@ -83,7 +83,7 @@ func TestUsersOfOneAddressShareItsLimit(t *testing.T) {
 // Anonymous clients are charged by address alone.
 func TestAnonymousClientsCountByAddressOnly(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 2}))
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 2}))
 	statuses := map[int]int{}
 	for range 8 { // each of 4 points
 		res, body := s.Get(`{ a: viewer { name } b: viewer { name } }`)

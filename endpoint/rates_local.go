@@ -6,7 +6,8 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/rates"
+	"frontpage/redisrepo/site"
 )
 
 // localSubjects is how many counters a process keeps; those used least recently are dropped first.
@@ -16,7 +17,7 @@ const localSubjects = 10_000
 // Redis cannot count: what can go on then must, but not without limits.
 type localRates struct {
 	mu       sync.Mutex
-	counters *simplelru.LRU[redisrepo.Subject, localCounter]
+	counters *simplelru.LRU[site.Subject, localCounter]
 }
 
 type localCounter struct {
@@ -25,7 +26,7 @@ type localCounter struct {
 }
 
 func newLocalRates() *localRates {
-	counters, err := simplelru.NewLRU[redisrepo.Subject, localCounter](localSubjects, nil)
+	counters, err := simplelru.NewLRU[site.Subject, localCounter](localSubjects, nil)
 	if err != nil {
 		panic(err) // impossible: the size is positive
 	}
@@ -33,7 +34,7 @@ func newLocalRates() *localRates {
 }
 
 // charge is redisrepo.Repo.Charge for this process alone.
-func (l *localRates) charge(gate string, charges []redisrepo.Charge, now time.Time) []redisrepo.Balance {
+func (l *localRates) charge(gate string, charges []rates.Charge, now time.Time) []rates.Balance {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	exceeded, counters := map[string]bool{}, make([]localCounter, len(charges))
@@ -44,10 +45,10 @@ func (l *localRates) charge(gate string, charges []redisrepo.Charge, now time.Ti
 		}
 		exceeded[c.Rule] = exceeded[c.Rule] || !c.Owed && counters[i].used+c.Amount > c.Most
 	}
-	balances := make([]redisrepo.Balance, len(charges))
+	balances := make([]rates.Balance, len(charges))
 	for i, c := range charges {
 		left := counters[i].ends.Sub(now)
-		balances[i] = redisrepo.Balance{Kept: !exceeded[c.Rule], Left: left}
+		balances[i] = rates.Balance{Kept: !exceeded[c.Rule], Left: left}
 		if counters[i].used+c.Amount > c.Most {
 			balances[i].Wait = left
 		}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"frontpage/endpoint"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -39,7 +39,7 @@ func TestRateLimitsCostAtMostOneRoundTrip(t *testing.T) {
 			want  int
 		}{"without limits": {endpoint.Rates{}, tt.alone}, "with all limits": {all, tt.limited}, "with the limit of votes": {endpoint.Rates{Votes: minute, Addresses: 10}, tt.votes}} {
 			client := redistest.Start(t).Client
-			s := sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithRates(at.rates))
+			s := sitetest.New(t, client, site.DefaultRules(), sitetest.WithRates(at.rates))
 			for range 2 {
 				s.Post("alice", "t", "all")
 			}
@@ -57,7 +57,7 @@ func TestRateLimitsCostAtMostOneRoundTrip(t *testing.T) {
 			}
 		}
 	}
-	w := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), sitetest.WithRates(all))
+	w := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sitetest.WithRates(all))
 	w.StopListening()
 	socket := w.Socket(`{"X-User-ID":"bob"}`)
 	for i := range 4 {

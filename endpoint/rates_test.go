@@ -17,6 +17,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -28,7 +29,7 @@ func TestConcurrentVotesNeverExceedTheLimit(t *testing.T) {
 	client := redistest.Start(t).Client
 	sitetest.Import(t, client, "poster", articles)
 	rates := sitetest.WithRates(endpoint.Rates{Votes: endpoint.Rate{Most: most, Window: window}, Addresses: 1000})
-	sites := []*sitetest.Site{sitetest.New(t, client, redisrepo.DefaultRules(), rates), sitetest.New(t, client, redisrepo.DefaultRules(), rates)}
+	sites := []*sitetest.Site{sitetest.New(t, client, site.DefaultRules(), rates), sitetest.New(t, client, site.DefaultRules(), rates)}
 	var changed, refused, next atomic.Int64
 	var all sync.WaitGroup
 	began := time.Now()
@@ -100,7 +101,7 @@ func TestConcurrentVotesNeverExceedTheLimit(t *testing.T) {
 func TestPostsAndChangesAreLimited(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	s := sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Posts: endpoint.Rate{Most: 3, Window: time.Minute}, Changes: endpoint.Rate{Most: 3, Window: time.Minute}, Addresses: 10}))
+	s := sitetest.New(t, client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{Posts: endpoint.Rate{Most: 3, Window: time.Minute}, Changes: endpoint.Rate{Most: 3, Window: time.Minute}, Addresses: 10}))
 	const limited = `userErrors { __typename code message field ... on RateLimitedError { retryAfter } }`
 	refused := func(user, mutation, nothing string) {
 		t.Helper()
@@ -149,7 +150,7 @@ func TestPostsAndChangesAreLimited(t *testing.T) {
 // The window slides: at most two votes fit into any minute, and retryAfter is when the next one does.
 func TestLimitAppliesToAnyWindow(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Votes: endpoint.Rate{Most: 2, Window: time.Minute}, Addresses: 10}))
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{Votes: endpoint.Rate{Most: 2, Window: time.Minute}, Addresses: 10}))
 	s.Post("alice", "t")
 	for i, step := range []struct {
 		seconds int // since the last step
@@ -169,7 +170,7 @@ func TestEachMutationOfADocumentIsCounted(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	sitetest.Import(t, client, "poster", 40)
-	s := sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Votes: endpoint.Rate{Most: 5, Window: time.Minute}, Posts: endpoint.Rate{Most: 2, Window: time.Minute}, Addresses: 100}))
+	s := sitetest.New(t, client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{Votes: endpoint.Rate{Most: 5, Window: time.Minute}, Posts: endpoint.Rate{Most: 2, Window: time.Minute}, Addresses: 100}))
 	const broken = ` { userErrors { code } } `
 	vote := func(alias string, n int) string {
 		return fmt.Sprintf(`%s: vote(input: {article: %d})`, alias, n) + broken
@@ -205,7 +206,7 @@ func TestEachMutationOfADocumentIsCounted(t *testing.T) {
 func TestRepeatedPostIsNotCharged(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	s := sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Posts: endpoint.Rate{Most: 2, Window: time.Hour}, Addresses: 10}))
+	s := sitetest.New(t, client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{Posts: endpoint.Rate{Most: 2, Window: time.Hour}, Addresses: 10}))
 	post := func(title, key string) string {
 		t.Helper()
 		a := s.Ask("alice", `mutation($t: String!, $k: String) { post(input: {title: $t, text: "x", idempotencyKey: $k}) { article { id } userErrors { code } } }`, "t", title, "k", key)
@@ -236,7 +237,7 @@ func TestReadsGoOnAndAreCountedWhileRedisRefusesWrites(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	const read = `{ articles { title viewerVote } }` // 75 points
-	s := sitetest.New(t, server.Client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{
+	s := sitetest.New(t, server.Client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{
 		Cost: endpoint.Rate{Most: 1000, Window: time.Hour}, Votes: endpoint.Rate{Most: 10, Window: time.Hour}, Addresses: 1}))
 	s.Post("alice", "t")
 	set := func(bytes string) {
@@ -295,10 +296,10 @@ func TestOperationsGoOnAndAreCountedWhileTheirPartitionIsLost(t *testing.T) {
 	t.Parallel()
 	client, hook := redistest.Start(t).Client, new(lostRates)
 	clock := redisrepo.WithClock(func() time.Time { return sitetest.Start })
-	if _, err := redisrepo.New(t.Context(), client, redisrepo.DefaultRules(), clock, redisrepo.WithPartitions(16)); err != nil {
+	if _, err := redisrepo.New(t.Context(), client, site.DefaultRules(), clock, redisrepo.WithPartitions(16)); err != nil {
 		t.Fatal(err)
 	}
-	s := sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{
+	s := sitetest.New(t, client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{
 		Cost: endpoint.Rate{Most: 1000, Window: time.Hour}, Votes: endpoint.Rate{Most: 2, Window: time.Hour}, Addresses: 1000}))
 	client.AddHook(hook)
 	ids := []string{s.Post("alice", "t"), s.Post("alice", "t"), s.Post("alice", "t")}

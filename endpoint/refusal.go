@@ -8,7 +8,8 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/rates"
 )
 
 // The closed set of codes of top-level errors. It includes gqlgen's GRAPHQL_PARSE_FAILED and
@@ -58,7 +59,7 @@ type refusal struct {
 	asked, allowed int64
 	wait           time.Duration // after which the request may succeed; 0: unknown
 
-	expired *redisrepo.ExpiredError // only for codeCursorExpired
+	expired *events.ExpiredError // only for codeCursorExpired
 
 	// errors is shown instead of the refusal itself, if not empty.
 	errors gqlerror.List
@@ -77,7 +78,7 @@ func (r *refusal) shown() *gqlerror.Error {
 		extensions["asked"], extensions["allowed"] = r.asked, r.allowed
 	}
 	if r.code == codeUnavailable && r.wait > 0 {
-		extensions["retryAfterSeconds"] = redisrepo.Seconds(r.wait)
+		extensions["retryAfterSeconds"] = rates.Seconds(r.wait)
 	}
 	if r.expired != nil {
 		extensions["keptFrom"] = r.expired.KeptFrom.UTC().Format(DateTime)

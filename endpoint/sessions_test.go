@@ -14,12 +14,12 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/identity"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
 
-const site = "https://news.example.org"
+const siteURL = "https://news.example.org"
 
 // sessions are those of a test, by the value of the cookie. They can be changed while the server runs.
 type sessions struct {
@@ -65,14 +65,14 @@ func (s *sessions) find(_ context.Context, id string) (identity.Caller, error) {
 
 func (s *sessions) verifier(t *testing.T, o identity.Options) *identity.Verifier {
 	t.Helper()
-	o.Sessions = &identity.Sessions{Cookie: "__Host-test", Origin: site, Find: s.find}
+	o.Sessions = &identity.Sessions{Cookie: "__Host-test", Origin: siteURL, Find: s.find}
 	o.ValidName = endpoint.ValidName
 	return sitetest.Must(identity.New(t.Context(), o))
 }
 
 func withSessions(t *testing.T, all *sessions, o identity.Options) *sitetest.Site {
 	t.Helper()
-	return sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(options *endpoint.Options) {
+	return sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(options *endpoint.Options) {
 		options.Identity = all.verifier(t, o)
 		options.Origins = []string{"https://app.example.org"}
 	})
@@ -101,7 +101,7 @@ func TestSessionCookieIdentifiesTheViewer(t *testing.T) {
 		"a bad token beside it":          {[]string{"Cookie", "__Host-test=a", "Authorization", "Bearer x"}, 401, "TOKEN_INVALID", false},
 		"acting for a user":              {[]string{"Cookie", "__Host-test=a", "X-On-Behalf-Of", "bob"}, 403, "FORBIDDEN", false},
 		"the site's own page":            {[]string{"Cookie", "__Host-test=a", "Sec-Fetch-Site", "same-origin"}, 200, "alice", false},
-		"its page, behind a proxy":       {[]string{"Cookie", "__Host-test=a", "Origin", site}, 200, "alice", false},
+		"its page, behind a proxy":       {[]string{"Cookie", "__Host-test=a", "Origin", siteURL}, 200, "alice", false},
 		"a page of another site":         {[]string{"Cookie", "__Host-test=a", "Sec-Fetch-Site", "cross-site"}, 403, "ORIGIN_NOT_ALLOWED", false},
 		"a page of another host":         {[]string{"Cookie", "__Host-test=a", "Sec-Fetch-Site", "same-site", "Origin", "https://app.example.org"}, 403, "ORIGIN_NOT_ALLOWED", false},
 		"an old browser's foreign page":  {[]string{"Cookie", "__Host-test=a", "Origin", "https://evil.example"}, 403, "ORIGIN_NOT_ALLOWED", false},

@@ -3,7 +3,7 @@ package endpoint
 import (
 	"crypto/sha256"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // answerBytes is how many bytes of answers are kept. Each is needed only until it was sent to all watchers.
@@ -19,7 +19,7 @@ type sharedAnswers struct{ made *byteCache[answerKey, answer] }
 // answerKey is the question of a subscription, see subscription.question, and the article that it is about.
 type answerKey struct {
 	question [sha256.Size]byte
-	article  redisrepo.ArticleID
+	article  site.ArticleID
 }
 
 func newSharedAnswers() *sharedAnswers {
@@ -28,7 +28,7 @@ func newSharedAnswers() *sharedAnswers {
 
 // get returns the answer about this state of an article, if it was made. The oldest answers are dropped first,
 // used or not.
-func (s *sharedAnswers) get(key answerKey, article *redisrepo.Article) (answer, bool) {
+func (s *sharedAnswers) get(key answerKey, article *site.Article) (answer, bool) {
 	a, _ := s.made.peek(key)
 	return a, a.article == article
 }

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -104,7 +104,7 @@ func TestNoAnswerLacksWhatAClientWasTold(t *testing.T) {
 			client := redistest.Start(t).Client
 			sites, tolds := make([]*sitetest.Site, servers), make([]*told, servers)
 			for i := range sites {
-				sites[i], tolds[i] = sitetest.New(t, client, redisrepo.DefaultRules(), sharing), &told{}
+				sites[i], tolds[i] = sitetest.New(t, client, site.DefaultRules(), sharing), &told{}
 			}
 			for i := range regrouped {
 				sites[0].Post("alice", fmt.Sprint("article ", i), "g0")

@@ -16,7 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/endpoint"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -29,7 +29,7 @@ const frontPage = `{ articles { id title votes poster { name } } }`
 // However many callers ask, over either transport, equal queries are executed once until something changes.
 func TestEqualQueriesAreExecutedOnce(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), sharing)
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sharing)
 	for i := range 25 {
 		s.Post("alice", fmt.Sprint("article ", i))
 	}
@@ -74,7 +74,7 @@ func TestEqualQueriesAreExecutedOnce(t *testing.T) {
 // A query with a field that depends on the caller is executed for each, and an answer of one never reaches another.
 func TestAnswersForOneCallerAreNotShared(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), sharing, sitetest.WithRates(endpoint.Rates{
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sharing, sitetest.WithRates(endpoint.Rates{
 		Cost: endpoint.Rate{Most: 1000, Window: time.Hour}, Addresses: 1000,
 	}))
 	s.Post("alice", "t")
@@ -118,7 +118,7 @@ func TestAnswersForOneCallerAreNotShared(t *testing.T) {
 // Each caller is charged, and refused by its own quota, also for an answer that is there already.
 func TestSharedAnswersAreChargedAndLimited(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), sharing, sitetest.WithRates(endpoint.Rates{
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sharing, sitetest.WithRates(endpoint.Rates{
 		Cost: endpoint.Rate{Most: 60, Window: time.Hour}, Addresses: 1000,
 	}))
 	const query = `{"query":"{ articles(pageSize: 9) { id } }"}` // 19 points or fewer
@@ -167,7 +167,7 @@ func (h *hold) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 // A failure is not kept, and neither is what a caller left behind who did not wait for the end.
 func TestFailuresAndAbandonedQueriesAreNotShared(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), sharing)
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sharing)
 	s.Post("alice", "t")
 	const query = `{"query":"{ article(id: 1) { title } }"}`
 	h := &hold{"hgetall", make(chan context.Context, 100), make(chan error)}
@@ -224,7 +224,7 @@ func TestFailuresAndAbandonedQueriesAreNotShared(t *testing.T) {
 // What a caller gets is what its own media type, transport and compression ask for.
 func TestSharedAnswersHaveTheFormThatEachCallerAccepts(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), sharing)
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sharing)
 	for i := range 25 {
 		s.Post("alice", fmt.Sprint("article ", i))
 	}

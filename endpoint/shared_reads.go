@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"frontpage/failover"
 	"frontpage/redisrepo"
 	"frontpage/sharing"
 )
@@ -55,7 +56,7 @@ func Share[V any](ctx context.Context, r Reads, key any, read func(context.Conte
 	if err == nil {
 		err = result.err
 	}
-	redisrepo.NoteOutage(ctx, err) // if it was another operation that called Redis
+	failover.NoteOutage(ctx, err) // if it was another operation that called Redis
 	value, _ := result.value.(V)
 	return value, err
 }

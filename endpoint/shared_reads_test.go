@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"frontpage/endpoint"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -20,7 +20,7 @@ import (
 func TestUsersShareReadsAndGetTheirOwnVotes(t *testing.T) {
 	t.Parallel()
 	const users = 12
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), sharing)
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sharing)
 	for i := range users {
 		s.Post("alice", fmt.Sprint("article ", i+1), "go")
 	}
@@ -79,7 +79,7 @@ func TestUsersShareReadsAndGetTheirOwnVotes(t *testing.T) {
 // With SharedAnswers 0, each query reads.
 func TestReadsAreNotSharedIfSwitchedOff(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.SharedAnswers = 0 })
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { o.SharedAnswers = 0 })
 	s.Post("alice", "t")
 	s.StopListening()
 	s.Trips.Reset()
@@ -94,7 +94,7 @@ func TestReadsAreNotSharedIfSwitchedOff(t *testing.T) {
 // A read that failed, or found no article, is done again for the next caller.
 func TestFailedReadsAreNotShared(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), sharing)
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sharing)
 	s.Post("alice", "t")
 	s.StopListening()
 	s.Trips.Reset()
@@ -132,7 +132,7 @@ func TestFailedReadsAreNotShared(t *testing.T) {
 // When the store has lost all, what was read from it before is not shared for longer than it takes to notice.
 func TestAnswersOfALostStoreAreNotShared(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), sharing)
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sharing)
 	s.Post("alice", "t")
 	queries := []string{`{ articles { votes } }`, `{ articles { votes viewerCanVote } }`, `{ articles: articlesConnection { nodes { votes } } }`}
 	sitetest.Eventually(t, "the same answers to equal queries", func() bool { // the message about the post may come late

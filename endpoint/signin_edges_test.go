@@ -10,7 +10,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -20,7 +20,7 @@ func asClose(err error, how *websocket.CloseError) bool { return errors.As(err, 
 func TestIdentityHeadersOfOtherModesAreIgnored(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	free, byToken := sitetest.New(t, client, redisrepo.DefaultRules()), sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithSecret(t))
+	free, byToken := sitetest.New(t, client, site.DefaultRules()), sitetest.New(t, client, site.DefaultRules(), sitetest.WithSecret(t))
 	for _, tt := range []struct {
 		at     *sitetest.Site
 		header []string
@@ -51,7 +51,7 @@ func TestIdentityHeadersOfOtherModesAreIgnored(t *testing.T) {
 
 func TestInvalidNamesAreRejectedInDevelopmentMode(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	long := strings.Repeat("whisper", 10)
 	for name, header := range map[string][]string{
 		"too long":            {"X-User-ID", long},
@@ -98,7 +98,7 @@ func TestInvalidNamesAreRejectedInDevelopmentMode(t *testing.T) {
 func TestLogContainsNoRejectedCredentials(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	free, byToken := sitetest.New(t, client, redisrepo.DefaultRules()), sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithSecret(t))
+	free, byToken := sitetest.New(t, client, site.DefaultRules()), sitetest.New(t, client, site.DefaultRules(), sitetest.WithSecret(t))
 	for _, name := range []string{"whisper\u0085", "whisper\u00a0", strings.Repeat("whisper", 10)} {
 		free.Get(whoAmI, "X-User-ID", name)
 	}
@@ -127,7 +127,7 @@ func TestLogContainsNoRejectedCredentials(t *testing.T) {
 // When a token has expired, including its leeway of 30 s, the streams that it opened end.
 func TestExpiredTokenEndsOpenStreams(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), sitetest.WithSecret(t))
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sitetest.WithSecret(t))
 	began := time.Now()
 	ends := began.Add(3 * time.Second).Truncate(time.Second)
 	short := "Bearer " + sitetest.Token("exp", fmt.Sprint(ends.Add(-30*time.Second).Unix()))

@@ -11,7 +11,7 @@ import (
 	"github.com/coder/websocket"
 
 	"frontpage/identity"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -120,8 +120,8 @@ func TestTokensAreVerifiedOverEveryTransport(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	keys := sitetest.NewKeyring(t)
-	s := sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithSecret(t))
-	k := sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithIdentity(t, identity.Options{JWKSFile: keys.File(t), Issuer: sitetest.TokenIssuer, Audience: []string{sitetest.TokenAudience}}))
+	s := sitetest.New(t, client, site.DefaultRules(), sitetest.WithSecret(t))
+	k := sitetest.New(t, client, site.DefaultRules(), sitetest.WithIdentity(t, identity.Options{JWKSFile: keys.File(t), Issuer: sitetest.TokenIssuer, Audience: []string{sitetest.TokenAudience}}))
 
 	const invalid, expired, unknown = "TOKEN_INVALID", "TOKEN_EXPIRED", "TOKEN_KEY_UNKNOWN"
 	hs, good := sitetest.Token(), sitetest.Claims()

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // taken takes n slots, which must be free.
@@ -235,7 +235,7 @@ func TestAnAddressHasAShare(t *testing.T) {
 func TestAServiceThatActsForUsersTakesNoShare(t *testing.T) {
 	t.Parallel()
 	address := netip.MustParseAddr("192.0.2.1")
-	for via, want := range map[redisrepo.UserName]netip.Addr{"": address, "bot": {}} {
+	for via, want := range map[site.UserName]netip.Addr{"": address, "bot": {}} {
 		if got := (&executor{}).sharing(context.WithValue(t.Context(), viewerKey{}, &Viewer{Address: address, Via: via})); got != want {
 			t.Errorf("via %q: got %v, want %v", via, got, want)
 		}

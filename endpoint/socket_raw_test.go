@@ -10,7 +10,7 @@ import (
 	"github.com/coder/websocket"
 
 	"frontpage/endpoint"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -22,7 +22,7 @@ const (
 
 func TestProtocolErrorClosesTheSocketWithItsCode(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	limit := int(endpoint.DefaultOptions().BodyLimit)
 	tests := []struct {
 		name     string
@@ -101,7 +101,7 @@ func TestProtocolErrorClosesTheSocketWithItsCode(t *testing.T) {
 
 func TestSocketNeedsTheSubprotocol(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	for _, offered := range [][]string{nil, {"graphql-ws"}} {
 		conn, _, err := s.Dial(websocket.DialOptions{Subprotocols: offered})
 		if err != nil {
@@ -120,7 +120,7 @@ func TestSocketNeedsTheSubprotocol(t *testing.T) {
 
 func TestSocketWithoutInitIsClosed(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	began := s.Socket("")
 	late := s.OpenSocket()
 	late.Send(`{"type":"ping"}`)
@@ -138,7 +138,7 @@ func TestSocketWithoutInitIsClosed(t *testing.T) {
 
 func TestSocketThatAnswersPingsStaysOpen(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Streams.Ping = 250 * time.Millisecond })
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { o.Streams.Ping = 250 * time.Millisecond })
 	id := s.Post("alice", "t")
 	pings := make(chan struct{}, 100)
 	conn, _, err := s.Dial(websocket.DialOptions{Subprotocols: []string{sitetest.Subprotocol}, OnPingReceived: func(context.Context, []byte) bool {

@@ -15,7 +15,7 @@ import (
 	"github.com/coder/websocket"
 
 	"frontpage/endpoint"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -78,7 +78,7 @@ func free(s *sitetest.Site) bool {
 
 func TestSocketWithoutPongsIsClosed(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), one)
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), one)
 	began := time.Now()
 	rawSocket(s, begin, request)
 	if free(s) && time.Since(began) < 250*time.Millisecond {
@@ -122,7 +122,7 @@ func flood(s *sitetest.Site, ids []string) {
 
 func TestUnreadEventStreamIsClosed(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), one)
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), one)
 	subscription, ids := big(s)
 	conn := slow(s)
 	if _, err := fmt.Fprintf(conn, "GET /?query=%s HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n", url.QueryEscape(subscription)); err != nil {
@@ -148,7 +148,7 @@ func TestUnreadEventStreamIsClosed(t *testing.T) {
 
 func TestUnreadSocketIsClosed(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), one, func(o *endpoint.Options) {
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), one, func(o *endpoint.Options) {
 		o.Streams.Ping = 2 * time.Second // a busy machine may take longer than 250 ms for a pong
 	})
 	subscription, ids := big(s)

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
 
 func TestPingIsAnsweredByPong(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	w := s.OpenSocket()
 	pings := func() {
 		t.Helper()
@@ -34,7 +34,7 @@ func TestPingIsAnsweredByPong(t *testing.T) {
 
 func TestInvalidOperationGetsOneError(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	id := s.Post("alice", "t")
 	w := s.Socket("")
 	w.Watch("watcher", id)
@@ -68,7 +68,7 @@ func TestInvalidOperationGetsOneError(t *testing.T) {
 
 func TestFailedSubscriptionReportsAnErrorAndCompletes(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	w := s.Socket("")
 	ids := strings.TrimSuffix(strings.Repeat("1, ", 101), ", ")
 	for _, field := range []string{`articleChanged(ids: [])`, `articleChanged(ids: ["1", "x"])`, `articleChanged(ids: [` + ids + `])`,
@@ -100,7 +100,7 @@ func decoded(t *testing.T, payload []byte) (a sitetest.Answer) {
 
 func TestQueriesAndMutationsRunOverASocket(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	id := s.Post("alice", "t")
 	w := s.Socket("", "X-User-ID", "bob")
 	once := func(payload, want string) {
@@ -123,7 +123,7 @@ func TestQueriesAndMutationsRunOverASocket(t *testing.T) {
 
 func TestOperationIDIsFreeAfterComplete(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	id := s.Post("alice", "t")
 	w := s.Socket("")
 	w.Watch("stays", id)
@@ -148,7 +148,7 @@ func TestOperationIDIsFreeAfterComplete(t *testing.T) {
 
 func TestSubscriptionWithTwoFieldsIsRejected(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	w := s.Socket("")
 	w.Subscribe("a", `subscription { a: articlePosted { node { id } } b: articlePosted { node { id } } }`, "")
 	f := w.Read()

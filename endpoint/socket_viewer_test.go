@@ -10,14 +10,14 @@ import (
 	"github.com/coder/websocket"
 
 	"frontpage/endpoint"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
 
 func TestInitPayloadOverridesHandshakeIdentity(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	id := s.Post("alice", "t")
 	for _, tt := range []struct{ payload, header, want string }{
 		{"", "", "null"},
@@ -64,11 +64,11 @@ func TestInitPayloadOverridesHandshakeIdentity(t *testing.T) {
 func TestOnlyAllowedOriginsMayOpenSockets(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	closed := sitetest.New(t, client, redisrepo.DefaultRules())
-	some := sitetest.New(t, client, redisrepo.DefaultRules(), func(o *endpoint.Options) {
+	closed := sitetest.New(t, client, site.DefaultRules())
+	some := sitetest.New(t, client, site.DefaultRules(), func(o *endpoint.Options) {
 		o.Origins = []string{"https://friend.example", "https://*.friends.example"}
 	})
-	all := sitetest.New(t, client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Origins = []string{"*"} })
+	all := sitetest.New(t, client, site.DefaultRules(), func(o *endpoint.Options) { o.Origins = []string{"*"} })
 	accepted := func(s *sitetest.Site, origin string) bool {
 		var header []string
 		if origin != "" {
@@ -116,7 +116,7 @@ func TestOnlyAllowedOriginsMayOpenSockets(t *testing.T) {
 func TestIPv6OriginMayOpenSockets(t *testing.T) {
 	t.Parallel()
 	const origin = "http://[::1]:3000"
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Origins = []string{origin} })
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { o.Origins = []string{origin} })
 	if res, _ := s.PostJSON(`{"query":"{__typename}"}`, "Origin", origin); res.Header.Get("Access-Control-Allow-Origin") != origin {
 		t.Errorf("over HTTP: got %v, want the origin to be allowed", res.Header)
 	}

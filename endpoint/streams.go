@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // StreamLimits bound open streams. A stream is a WebSocket or a response of server-sent events.
@@ -54,7 +54,7 @@ type streams struct {
 	total     usage
 	opened    map[string]int // open streams, by transport
 	addresses map[netip.Addr]*usage
-	viewers   map[redisrepo.UserName]*usage
+	viewers   map[site.UserName]*usage
 }
 
 // waves is how many groups of streams are ended one after another when the server stops.
@@ -69,7 +69,7 @@ type wave struct {
 
 func newStreams(limits StreamLimits, schema Schema) *streams {
 	s := &streams{
-		limits: limits, opened: map[string]int{}, addresses: map[netip.Addr]*usage{}, viewers: map[redisrepo.UserName]*usage{},
+		limits: limits, opened: map[string]int{}, addresses: map[netip.Addr]*usage{}, viewers: map[site.UserName]*usage{},
 		turns: newTurns(), opening: make(chan struct{}, 16*runtime.GOMAXPROCS(0)),
 		reading: make(chan struct{}, 16*runtime.GOMAXPROCS(0)),
 		answers: newSharedAnswers(), watchedBy: schema.Watched,

@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -26,7 +26,7 @@ func shutdown(s *sitetest.Site) error {
 
 func TestShutdownEndsStreams(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	id := s.Post("alice", "t")
 	w, idle, unbegun, e := s.Socket(""), s.Socket(""), s.OpenSocket(), s.Stream(fmt.Sprintf(`subscription { articleChanged(ids: [%q]) { votes } }`, id))
 	w.Watch("a", id)
@@ -58,7 +58,7 @@ func TestShutdownEndsStreams(t *testing.T) {
 // A stream never ends before its time, so the test does not depend on how fast the clients are.
 func TestShutdownEndsStreamsOneAfterAnother(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	id := s.Post("alice", "t")
 	const streams, over = 21, time.Second
 	var ends [streams]time.Time
@@ -97,7 +97,7 @@ func TestShutdownEndsStreamsOneAfterAnother(t *testing.T) {
 // A client that reads and sends nothing delays Shutdown by seconds at most.
 func TestShutdownDoesNotWaitForASilentClient(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	rawSocket(s, begin, request)
 	w := s.Socket("")
 	w.Send(`{"type":"ping"}`)
@@ -115,7 +115,7 @@ func TestShutdownDoesNotWaitForASilentClient(t *testing.T) {
 // The same is true of a client that is still receiving events.
 func TestShutdownDoesNotWaitForASlowWatcher(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	subscription, ids := big(s)
 	conn := rawSocket(s, begin, fmt.Sprintf(`{"type":"subscribe","id":"a","payload":{"query":%q}}`, subscription))
 	begun := make(chan error, 1)
@@ -139,7 +139,7 @@ func TestShutdownDoesNotWaitForASlowWatcher(t *testing.T) {
 func TestShutdownLetsAMutationFinish(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := sitetest.New(t, server.Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, server.Client, site.DefaultRules())
 	id := s.Post("alice", "t")
 	w := s.Socket("", "X-User-ID", "bob")
 	w.Watch("watcher", id)

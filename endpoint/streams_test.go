@@ -11,7 +11,7 @@ import (
 	"github.com/coder/websocket"
 
 	"frontpage/endpoint"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -34,7 +34,7 @@ func tryOpen(s *sitetest.Site) (w *sitetest.Socket, status int, code string) {
 
 func TestStreamsPerAddressAreLimited(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Streams.PerAddress = 2 })
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { o.Streams.PerAddress = 2 })
 	full := func() {
 		t.Helper()
 		if _, status, code := tryOpen(s); status != 429 || code != "STREAM_LIMIT_EXCEEDED" {
@@ -85,7 +85,7 @@ func TestStreamsPerAddressAreLimited(t *testing.T) {
 
 func TestStreamsPerViewerAreLimited(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Streams.PerViewer = 1 })
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { o.Streams.PerViewer = 1 })
 	for _, name := range []string{"bob", "zoë"} {
 		payload := fmt.Sprintf(`{"X-User-ID":%q}`, name)
 		w := s.Socket(payload)
@@ -125,7 +125,7 @@ func TestStreamsPerViewerAreLimited(t *testing.T) {
 
 func TestOperationsPerSocketAreLimited(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Streams.Operations = 2 })
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { o.Streams.Operations = 2 })
 	id := s.Post("alice", "t")
 	w := s.Socket("")
 	w.Watch("a", id)
@@ -159,7 +159,7 @@ func TestOperationsPerSocketAreLimited(t *testing.T) {
 // Browsers fail on a close reason that is not UTF-8, and hide the code from scripts.
 func TestCloseReasonIsValidUTF8ForLongNames(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Streams.PerViewer = 1 })
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { o.Streams.PerViewer = 1 })
 	for _, name := range []string{strings.Repeat("ü", 64), "x" + strings.Repeat("ü", 63), strings.Repeat("🗳", 64)} {
 		payload := fmt.Sprintf(`{"X-User-ID":%q}`, name)
 		s.Socket(payload)

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"frontpage/endpoint"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -42,7 +42,7 @@ func TestWatchedArticlesAreLimited(t *testing.T) {
 	} {
 		t.Run(owner, func(t *testing.T) {
 			t.Parallel()
-			s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { set(&o.Streams) })
+			s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { set(&o.Streams) })
 			first, second := s.Socket("", "X-User-ID", "bob"), s.Socket("", "X-User-ID", "bob")
 			if got := subscribeTo(t, first, "a", "id", 40); got != "" {
 				t.Errorf("40 of 50: got %s, want a subscription", got)
@@ -86,7 +86,7 @@ func TestWatchedArticlesAreLimited(t *testing.T) {
 func TestMemoryOfSubscriptionsIsLimited(t *testing.T) {
 	t.Parallel()
 	const code = "WATCH_LIMIT_EXCEEDED"
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Streams.Memory = 5 * 100_000 })
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { o.Streams.Memory = 5 * 100_000 })
 	w := s.Socket("")
 	for i := range 10 { // they share a document
 		if got := subscribeTo(t, w, fmt.Sprint("same", i), "id", 1); got != "" {
@@ -109,7 +109,7 @@ func TestMemoryOfSubscriptionsIsLimited(t *testing.T) {
 
 func TestSubscriptionIsChargedForItsArticles(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Limits.Cost = 100 })
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { o.Limits.Cost = 100 })
 	w := s.Socket("")
 	if got := subscribeTo(t, w, "a", "id title votes", 25); got != "" {
 		t.Errorf("25 articles of 3 fields: got %s, want a subscription for 100 points", got)
@@ -122,7 +122,7 @@ func TestSubscriptionIsChargedForItsArticles(t *testing.T) {
 // Sockets without subscriptions take memory, too.
 func TestMemoryOfSocketsIsLimited(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.Streams.Memory = 5 * 10_000 })
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { o.Streams.Memory = 5 * 10_000 })
 	first := s.Socket("")
 	_ = s.Socket("")
 	if _, status, code := tryOpen(s); status != 429 || code != "WATCH_LIMIT_EXCEEDED" {

@@ -10,7 +10,8 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/live"
+	"frontpage/redisrepo/site"
 )
 
 // subscription is a running subscription over either transport. The path of an event:
@@ -29,7 +30,7 @@ type subscription struct {
 	pure     bool              // no field needs more than the event has, so making an answer never waits
 	shared   bool              // the answer depends on the article alone: subscriptions with the same question share it
 	question [sha256.Size]byte // hash of the document and the name of the operation
-	watch    *redisrepo.Watch  // nil if the subscription could not begin: first says why
+	watch    *live.Watch       // nil if the subscription could not begin: first says why
 	first    *graphql.Response
 
 	mu     sync.Mutex // held while events are made and sent
@@ -41,15 +42,15 @@ type subscriptionKey struct{}
 // event is an article to send, and the answer about its state, or an event of the change feed, which has no article and
 // is never made again.
 type event struct {
-	delivery redisrepo.Delivery
+	delivery live.Delivery
 	answer
 }
 
 // answer is what a subscription answers about one state of an article.
 type answer struct {
-	article *redisrepo.Article // nil for an event of the change feed
-	body    []byte             // nil if there is nothing to send
-	failed  bool               // a field has an error: the answer is not shared
+	article *site.Article // nil for an event of the change feed
+	body    []byte        // nil if there is nothing to send
+	failed  bool          // a field has an error: the answer is not shared
 }
 
 // begin starts a subscription. The caller closes it.
@@ -117,7 +118,7 @@ func (s *subscription) close() {
 
 // Watched is called by the resolver of a subscription, which returns its results. It hands the watch to the
 // transport.
-func Watched[T any](ctx context.Context, watch *redisrepo.Watch, err error) (<-chan T, error) {
+func Watched[T any](ctx context.Context, watch *live.Watch, err error) (<-chan T, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -217,7 +218,7 @@ func (s *subscription) renew(e *event, k *slot) []byte {
 }
 
 // make returns the answer about the newest state of an article, a shared one if possible.
-func (s *subscription) make(d *redisrepo.Delivery, k *slot) (a answer) {
+func (s *subscription) make(d *live.Delivery, k *slot) (a answer) {
 	switch {
 	case s.shared:
 		return s.share(d)
@@ -237,7 +238,7 @@ func (s *subscription) make(d *redisrepo.Delivery, k *slot) (a answer) {
 }
 
 // share returns an answer that all subscriptions with the same question get.
-func (s *subscription) share(d *redisrepo.Delivery) answer {
+func (s *subscription) share(d *live.Delivery) answer {
 	article := d.Newest()
 	key := answerKey{s.question, article.ID}
 	if made, ok := s.streams.answers.get(key, article); ok {
@@ -252,7 +253,7 @@ func (s *subscription) share(d *redisrepo.Delivery) answer {
 }
 
 // execute makes the answer about an article.
-func (s *subscription) execute(d *redisrepo.Delivery) (a answer) {
+func (s *subscription) execute(d *live.Delivery) (a answer) {
 	article := d.Newest()
 	switch posted := d.Posted(); {
 	case posted == nil:

@@ -7,7 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -15,7 +15,7 @@ import (
 func TestWatchersSurviveRedisRestarts(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := sitetest.New(t, server.Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, server.Client, site.DefaultRules())
 	id := s.Post("alice", "t")
 	w, e := s.Socket(""), s.Stream(fmt.Sprintf(`subscription { articleChanged(ids: [%q]) { votes } }`, id))
 	w.Watch("a", id)
@@ -30,7 +30,7 @@ func TestWatchersSurviveRedisRestarts(t *testing.T) {
 		server.Restart()
 		client := redis.NewClient(&redis.Options{Network: "unix", Addr: server.Socket()})
 		t.Cleanup(func() { _ = client.Close() })
-		other := sitetest.New(t, client, redisrepo.DefaultRules())
+		other := sitetest.New(t, client, site.DefaultRules())
 		other.Voters.Store(int64(10 * n))
 		n = other.VoteUp(id)
 		w.ReadVotes("a", n)
@@ -42,7 +42,7 @@ func TestWatchersSurviveRedisRestarts(t *testing.T) {
 func TestEventsRecoverAfterARedisOutage(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := sitetest.New(t, server.Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, server.Client, site.DefaultRules())
 	id := s.Post("alice", "t")
 	w := s.Socket("", "X-User-ID", "alice")
 	w.Subscribe("a", `subscription { articleChanged(ids: [1]) { votes viewerVote } }`, "")

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -17,7 +17,7 @@ func TestSubscriptionsTakeLittleMemory(t *testing.T) {
 		short = `{ articleChanged(ids: $ids) { id title votes score } }`
 		long  = `{ articleChanged(ids: $ids) { id title votes score upvotes downvotes text poster { name } groups { name } } }`
 	)
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	for range 100 {
 		s.Post("alice", "t")
 	}

@@ -16,6 +16,7 @@ import (
 	"frontpage/graph"
 	"frontpage/identity"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 )
 
@@ -34,7 +35,7 @@ func (r *unreadResponse) Write(body []byte) (int, error) {
 // While 16 MB of responses to an address are on their way, its operations wait, and are then refused before they run.
 func TestAnAddressThatDoesNotReadIsRefused(t *testing.T) {
 	t.Parallel()
-	repo, err := redisrepo.New(t.Context(), redistest.Start(t).Client, redisrepo.DefaultRules())
+	repo, err := redisrepo.New(t.Context(), redistest.Start(t).Client, site.DefaultRules())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"frontpage/identity"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // viewerContext is the context of a caller's operations.
@@ -33,12 +33,12 @@ func (c *viewerContext) Value(key any) any {
 
 // Viewer is the caller of an operation.
 type Viewer struct {
-	Name      redisrepo.UserName // empty for anonymous callers
+	Name      site.UserName // empty for anonymous callers
 	Moderator bool
-	Service   bool               // a program that may act for users
-	Via       redisrepo.UserName // the service that acts for Name; empty: Name itself acts
-	Expires   time.Time          // when the token expires, or the session has to be read again; else zero
-	Address   netip.Addr         // of the client
+	Service   bool          // a program that may act for users
+	Via       site.UserName // the service that acts for Name; empty: Name itself acts
+	Expires   time.Time     // when the token expires, or the session has to be read again; else zero
+	Address   netip.Addr    // of the client
 
 	caller identity.Caller // as it was authenticated
 }
@@ -53,13 +53,13 @@ func ViewerOf(ctx context.Context) Viewer {
 
 // ValidName returns an error if name is not a valid name of a user. It is meant for identity.Options.
 func ValidName(name string) error {
-	if _, err := redisrepo.ParseUserName(name); err != nil {
+	if _, err := site.ParseUserName(name); err != nil {
 		return err
 	}
-	if !redisrepo.Displayable(name) {
+	if !site.Displayable(name) {
 		return errors.New("the user name looks empty, or contains a character that is invisible or reverses the line")
 	}
-	if strings.EqualFold(name, strings.TrimSpace(string(redisrepo.CommandLine))) {
+	if strings.EqualFold(name, strings.TrimSpace(string(site.CommandLine))) {
 		return errors.New("the user name is that of the operator's commands")
 	}
 	return nil
@@ -67,8 +67,8 @@ func ValidName(name string) error {
 
 // withCaller returns the viewer with the identity of a caller.
 func (v Viewer) withCaller(c identity.Caller) Viewer {
-	v.Name, v.Moderator, v.Expires = redisrepo.UserName(c.Name), c.Moderator, c.Expires
-	v.Service, v.Via, v.caller = c.Service, redisrepo.UserName(c.Via), c
+	v.Name, v.Moderator, v.Expires = site.UserName(c.Name), c.Moderator, c.Expires
+	v.Service, v.Via, v.caller = c.Service, site.UserName(c.Via), c
 	return v
 }
 

@@ -30,6 +30,8 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/transfer"
 )
 
 // Version is the version of the format.
@@ -69,7 +71,7 @@ func (s Summary) String() string {
 	return fmt.Sprintf("%s; took %v", text, s.Took.Round(time.Millisecond))
 }
 
-func (s *Summary) count(rec *redisrepo.Record) {
+func (s *Summary) count(rec *transfer.Record) {
 	s.Articles++
 	if rec.Deleted != nil {
 		s.Deleted++
@@ -78,10 +80,10 @@ func (s *Summary) count(rec *redisrepo.Record) {
 }
 
 type header struct {
-	Frontpage string              `json:"frontpage"`
-	Version   int                 `json:"version"`
-	Rules     map[string]rule     `json:"rules"`
-	Last      redisrepo.ArticleID `json:"last"`
+	Frontpage string          `json:"frontpage"`
+	Version   int             `json:"version"`
+	Rules     map[string]rule `json:"rules"`
+	Last      site.ArticleID  `json:"last"`
 }
 
 // rule is the value of a rule: a number, or the name of the ranking.
@@ -132,9 +134,9 @@ func WriteCSV(ctx context.Context, repo *redisrepo.Repo, to io.Writer, o Options
 
 // writer writes one format.
 type writer interface {
-	begin(last redisrepo.ArticleID) error
-	log(redisrepo.LogRecord) error
-	article(*redisrepo.Record) error
+	begin(last site.ArticleID) error
+	log(transfer.LogRecord) error
+	article(*transfer.Record) error
 	end(Summary) error
 }
 
@@ -145,18 +147,18 @@ func export(ctx context.Context, repo *redisrepo.Repo, o Options, w writer) (sum
 	o.complete()
 	began := time.Now()
 	defer func() { sum.Took = time.Since(began) }()
-	ids, err := repo.AllIDs(ctx)
+	ids, err := transfer.AllIDs(ctx, repo)
 	if err != nil {
 		return sum, err
 	}
-	last, err := repo.LastNumber(ctx)
+	last, err := transfer.LastNumber(ctx, repo)
 	if err != nil {
 		return sum, err
 	}
 	if err := w.begin(last); err != nil {
 		return sum, err
 	}
-	err = repo.LogRecords(ctx, func(entry redisrepo.LogRecord) error {
+	err = transfer.LogRecords(ctx, repo, func(entry transfer.LogRecord) error {
 		sum.Log++
 		return w.log(entry)
 	})
@@ -166,7 +168,7 @@ func export(ctx context.Context, repo *redisrepo.Repo, o Options, w writer) (sum
 	bar := progressbar.NewOptions(len(ids), progressbar.OptionSetWriter(o.Progress))
 	defer func() { _ = bar.Clear() }()
 	for batch := range slices.Chunk(ids, batchSize) {
-		records, errs, err := repo.Records(ctx, batch)
+		records, errs, err := transfer.Records(ctx, repo, batch)
 		if err != nil {
 			return sum, err
 		}
@@ -195,7 +197,7 @@ func export(ctx context.Context, repo *redisrepo.Repo, o Options, w writer) (sum
 	return sum, nil
 }
 
-func partly(rec *redisrepo.Record) string {
+func partly(rec *transfer.Record) string {
 	if rec == nil {
 		return "left out"
 	}
@@ -212,18 +214,18 @@ func newJSONWriter(to io.Writer, repo *redisrepo.Repo) *jsonWriter {
 	w := &jsonWriter{out: bufio.NewWriterSize(to, 1<<16), rules: map[string]rule{}}
 	w.lines = json.NewEncoder(w.out)
 	w.lines.SetEscapeHTML(false)
-	for name, value := range repo.RankingRules() {
+	for name, value := range repo.Layout.RankingRules() {
 		w.rules[name] = rule(value)
 	}
 	return w
 }
 
-func (w *jsonWriter) begin(last redisrepo.ArticleID) error {
+func (w *jsonWriter) begin(last site.ArticleID) error {
 	return w.lines.Encode(header{Frontpage: "export", Version: Version, Rules: w.rules, Last: last})
 }
 
-func (w *jsonWriter) log(entry redisrepo.LogRecord) error    { return w.lines.Encode(entry) }
-func (w *jsonWriter) article(record *redisrepo.Record) error { return w.lines.Encode(record) }
+func (w *jsonWriter) log(entry transfer.LogRecord) error    { return w.lines.Encode(entry) }
+func (w *jsonWriter) article(record *transfer.Record) error { return w.lines.Encode(record) }
 
 func (w *jsonWriter) end(sum Summary) error {
 	return errors.Join(w.lines.Encode(footer{&counts{sum.Articles, sum.Log}}), w.out.Flush())
@@ -231,13 +233,13 @@ func (w *jsonWriter) end(sum Summary) error {
 
 type csvWriter struct{ out *csv.Writer }
 
-func (w *csvWriter) begin(redisrepo.ArticleID) error {
+func (w *csvWriter) begin(site.ArticleID) error {
 	return w.out.Write([]string{"id", "title", "link", "votes", "poster", "posted_at", "text", "groups"})
 }
 
-func (w *csvWriter) log(redisrepo.LogRecord) error { return nil }
+func (w *csvWriter) log(transfer.LogRecord) error { return nil }
 
-func (w *csvWriter) article(rec *redisrepo.Record) error {
+func (w *csvWriter) article(rec *transfer.Record) error {
 	if rec.Deleted != nil {
 		return nil
 	}

@@ -15,28 +15,32 @@ import (
 	"frontpage/csvimport"
 	"frontpage/export"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/check"
+	"frontpage/redisrepo/layout"
+	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/transfer"
 	"frontpage/redistest"
 )
 
 // site is a Repo on a Redis of its own, with any number of partitions.
-type site struct {
+type testSite struct {
 	*redisrepo.Repo
 	client redis.UniversalClient
 }
 
-func open(t *testing.T, client redis.UniversalClient, partitions int) site {
+func open(t *testing.T, client redis.UniversalClient, partitions int) testSite {
 	t.Helper()
-	repo, err := redisrepo.New(t.Context(), client, redisrepo.DefaultRules(), redisrepo.WithPartitions(partitions))
+	repo, err := redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithPartitions(partitions))
 	if err != nil && strings.Contains(err.Error(), "needs Redis 7.0 or newer") {
 		t.Skipf("partitions need Redis 7.0, and New says so: %v", err)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return site{repo, client}
+	return testSite{repo, client}
 }
 
-func newSite(t *testing.T, partitions int) site {
+func newSite(t *testing.T, partitions int) testSite {
 	t.Helper()
 	return open(t, redistest.Start(t).Client, partitions)
 }
@@ -51,50 +55,50 @@ func must[T any](t *testing.T) func(T, error) T {
 	}
 }
 
-var moderator = redisrepo.Actor{Name: "mod", Moderator: true}
+var moderator = site.Actor{Name: "mod", Moderator: true}
 
 // fill gives a site everything that a site can have.
-func (s site) fill(t *testing.T) {
+func (s testSite) fill(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()
-	posted := must[*redisrepo.Article](t)
-	var ids []redisrepo.ArticleID
+	posted := must[*site.Article](t)
+	var ids []site.ArticleID
 	for i := range 25 {
-		d := redisrepo.Draft{Title: fmt.Sprintf("article %d <&> \u2028", i), Link: new(fmt.Sprintf("https://example.com/%d", i)), Groups: []string{"go", fmt.Sprint("g", i%3)}}
+		d := site.Draft{Title: fmt.Sprintf("article %d <&> \u2028", i), Link: new(fmt.Sprintf("https://example.com/%d", i)), Groups: []string{"go", fmt.Sprint("g", i%3)}}
 		if i%4 == 0 {
 			d.Link, d.Text = nil, new("text with \"quotes\",\nlines and ünïcode")
 		}
-		ids = append(ids, posted(s.Post(ctx, redisrepo.UserName(fmt.Sprint("poster ", i%5)), d)).ID)
+		ids = append(ids, posted(s.Post(ctx, site.UserName(fmt.Sprint("poster ", i%5)), d)).ID)
 	}
 	for i := range 400 {
-		vote := redisrepo.Up
+		vote := site.Up
 		if i%5 == 0 {
-			vote = redisrepo.Down
+			vote = site.Down
 		}
 		bucket := ""
 		if i%3 == 0 {
 			bucket = "00ff00ff00ff"
 		}
-		if _, err := s.Vote(ctx, ids[i%7], redisrepo.UserName(fmt.Sprint("voter", i)), vote, bucket); err != nil {
+		if _, err := s.Vote(ctx, ids[i%7], site.UserName(fmt.Sprint("voter", i)), vote, bucket); err != nil {
 			t.Fatal(err)
 		}
 	}
 	now := time.Now().Truncate(time.Second)
 	imported := []redisrepo.Imported{
-		{ID: 1000, Poster: "old", PostedAt: now.AddDate(-1, 0, 0), Votes: 300, Draft: redisrepo.Draft{Title: "its voters are forgotten", Groups: []string{"go"}}},
-		{ID: 1004, Poster: "old", PostedAt: now.AddDate(0, 0, -7).Add(-time.Minute), Votes: 300, Draft: redisrepo.Draft{Title: "voting on it has just ended"}},
-		{ID: 1001, Poster: "new", PostedAt: now.Add(-time.Hour), Votes: 250, Draft: redisrepo.Draft{Title: "its voters have no names"}},
-		{ID: 1002, Poster: "new", PostedAt: now.Add(-time.Hour), Votes: -5, Draft: redisrepo.Draft{Title: "downvoted"}},
-		{ID: 1003, Poster: "new", PostedAt: now.Add(-time.Hour), Votes: 6000, Draft: redisrepo.Draft{Title: "many voters"}},
+		{ID: 1000, Poster: "old", PostedAt: now.AddDate(-1, 0, 0), Votes: 300, Draft: site.Draft{Title: "its voters are forgotten", Groups: []string{"go"}}},
+		{ID: 1004, Poster: "old", PostedAt: now.AddDate(0, 0, -7).Add(-time.Minute), Votes: 300, Draft: site.Draft{Title: "voting on it has just ended"}},
+		{ID: 1001, Poster: "new", PostedAt: now.Add(-time.Hour), Votes: 250, Draft: site.Draft{Title: "its voters have no names"}},
+		{ID: 1002, Poster: "new", PostedAt: now.Add(-time.Hour), Votes: -5, Draft: site.Draft{Title: "downvoted"}},
+		{ID: 1003, Poster: "new", PostedAt: now.Add(-time.Hour), Votes: 6000, Draft: site.Draft{Title: "many voters"}},
 	}
 	_, errs := s.Import(ctx, imported)
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
-	mine := redisrepo.Actor{Name: "poster 1"}
+	mine := site.Actor{Name: "poster 1"}
 	for n := range 25 {
 		if n == 2 { // the version that is kept for its votes
-			if _, err := s.Vote(ctx, ids[1], "reader", redisrepo.Up, ""); err != nil {
+			if _, err := s.Vote(ctx, ids[1], "reader", site.Up, ""); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -103,28 +107,28 @@ func (s site) fill(t *testing.T) {
 	posted(s.Edit(ctx, ids[6], moderator, redisrepo.Edit{Title: new("edited"), Groups: []string{"go", "moved"}, Reason: new("a reason")}))
 	posted(s.Edit(ctx, ids[21], mine, redisrepo.Edit{Text: new("a text")}))
 	posted(s.Delete(ctx, ids[21], mine)) // frees its link
-	posted(s.Delete(ctx, ids[3], redisrepo.Actor{Name: "poster 3"}))
+	posted(s.Delete(ctx, ids[3], site.Actor{Name: "poster 3"}))
 	posted(s.Delete(ctx, ids[4], moderator))
 	posted(s.Delete(ctx, ids[5], moderator))
 	posted(s.Undelete(ctx, ids[5], moderator))
 	posted(s.Regroup(ctx, ids[6], moderator, []string{"moved"}, []string{"go"}))
-	posted(s.Regroup(ctx, ids[7], redisrepo.Actor{Name: "poster 2"}, nil, []string{"go", "g1"}))
+	posted(s.Regroup(ctx, ids[7], site.Actor{Name: "poster 2"}, nil, []string{"go", "g1"}))
 }
 
 // uncounted posts an article whose poster's vote does not count.
-func (s site) uncounted(t *testing.T) {
+func (s testSite) uncounted(t *testing.T) {
 	t.Helper()
-	rules := redisrepo.DefaultRules()
+	rules := site.DefaultRules()
 	rules.PosterVotes = false
 	repo, err := redisrepo.New(t.Context(), s.client, rules)
 	if err != nil {
 		t.Fatal(err)
 	}
-	must[*redisrepo.Article](t)(repo.Post(t.Context(), "modest", redisrepo.Draft{Title: "t", Text: new("x")}))
+	must[*site.Article](t)(repo.Post(t.Context(), "modest", site.Draft{Title: "t", Text: new("x")}))
 }
 
 // legacy adds an article as a legacy client does.
-func (s site) legacy(t *testing.T) {
+func (s testSite) legacy(t *testing.T) {
 	t.Helper()
 	at := float64(time.Now().Unix()-60) + 0.25
 	_, err := s.client.TxPipelined(t.Context(), func(pipe redis.Pipeliner) error {
@@ -142,7 +146,7 @@ func (s site) legacy(t *testing.T) {
 	}
 }
 
-func (s site) export(t *testing.T) string {
+func (s testSite) export(t *testing.T) string {
 	t.Helper()
 	var to bytes.Buffer
 	if _, err := export.Write(t.Context(), s.Repo, &to, export.Options{Report: t.Output()}); err != nil {
@@ -151,15 +155,15 @@ func (s site) export(t *testing.T) string {
 	return to.String()
 }
 
-func (s site) wantClean(t *testing.T) {
+func (s testSite) wantClean(t *testing.T) {
 	t.Helper()
-	if _, err := s.Check(t.Context(), func(violation string) { t.Errorf("check: %s", violation) }); err != nil {
+	if _, err := check.Check(t.Context(), s.Repo, func(violation string) { t.Errorf("check: %s", violation) }); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func read(ctx context.Context, client redis.UniversalClient, text string, partitions int) (export.Summary, error) {
-	return export.Read(ctx, client, redisrepo.DefaultRules(), strings.NewReader(text), export.Options{}, redisrepo.WithPartitions(partitions))
+	return export.Read(ctx, client, site.DefaultRules(), strings.NewReader(text), export.Options{}, redisrepo.WithPartitions(partitions))
 }
 
 // An export that is imported into an empty store gives a consistent site, whose export has the same bytes, and which
@@ -187,7 +191,7 @@ func TestExportAndImportGiveTheSameSite(t *testing.T) {
 			if second := to.export(t); second != first {
 				t.Errorf("the second export differs:\n%s", difference(first, second))
 			}
-			for voter, want := range map[redisrepo.UserName]int{"voter1": 1, "voter5": 1, "poster 1": 5} { // up, down, own articles
+			for voter, want := range map[site.UserName]int{"voter1": 1, "voter5": 1, "poster 1": 5} { // up, down, own articles
 				votes, _, err := to.CastVotes(t.Context(), voter, nil, nil, nil)
 				if err != nil || len(votes) != want || time.Since(votes[0].At) > time.Hour {
 					t.Errorf("the list of %s's votes is %v, %v, want %d", voter, votes, err, want)
@@ -196,11 +200,11 @@ func TestExportAndImportGiveTheSameSite(t *testing.T) {
 			if sum.Deleted != 3 || sum.Log != 7 || sum.Voters < 400 || sum.Articles < 30 {
 				t.Errorf("imported %v, want all articles, 3 deleted ones, 7 entries of the log and 400 voters", sum)
 			}
-			if _, err := to.Post(t.Context(), "late", redisrepo.Draft{Title: "again", Link: new("http://example.com/1")}); err == nil || !strings.Contains(err.Error(), "this link was posted recently") {
+			if _, err := to.Post(t.Context(), "late", site.Draft{Title: "again", Link: new("http://example.com/1")}); err == nil || !strings.Contains(err.Error(), "this link was posted recently") {
 				t.Errorf("a link that was posted before the export: %v, want it to be reserved", err)
 			}
-			a := must[*redisrepo.Article](t)(to.Post(t.Context(), "late", redisrepo.Draft{Title: "new", Text: new("x")}))
-			if last := must[redisrepo.ArticleID](t)(from.LastNumber(t.Context())); a.ID <= last {
+			a := must[*site.Article](t)(to.Post(t.Context(), "late", site.Draft{Title: "new", Text: new("x")}))
+			if last := must[site.ArticleID](t)(transfer.LastNumber(t.Context(), from.Repo)); a.ID <= last {
 				t.Errorf("a new article has number %d, want more than %d", a.ID, last)
 			}
 			if _, err := read(t.Context(), client, first, 0); err == nil || !strings.Contains(err.Error(), "this file has been imported already") {
@@ -270,11 +274,11 @@ func TestInterruptedImportGoesOn(t *testing.T) {
 		}
 		if begun := server.Client.HGet(t.Context(), "meta:", "layout").Val(); begun != "" {
 			interrupted++
-			if _, err := redisrepo.New(t.Context(), server.Client, redisrepo.DefaultRules()); !errors.Is(err, redisrepo.ErrIncomplete) {
-				t.Fatalf("New after %d calls of an import: %v, want %v", calls, err, redisrepo.ErrIncomplete)
+			if _, err := redisrepo.New(t.Context(), server.Client, site.DefaultRules()); !errors.Is(err, layout.ErrIncomplete) {
+				t.Fatalf("New after %d calls of an import: %v, want %v", calls, err, layout.ErrIncomplete)
 			}
-			if _, err := read(t.Context(), server.Client, strings.Replace(first, "article 2 ", "another 2 ", 1), 1); !errors.Is(err, redisrepo.ErrIncomplete) {
-				t.Fatalf("import of another file after that: %v, want %v", err, redisrepo.ErrIncomplete)
+			if _, err := read(t.Context(), server.Client, strings.Replace(first, "article 2 ", "another 2 ", 1), 1); !errors.Is(err, layout.ErrIncomplete) {
+				t.Fatalf("import of another file after that: %v, want %v", err, layout.ErrIncomplete)
 			}
 		}
 	}
@@ -308,7 +312,7 @@ func TestImportRefusesAStoreThatIsNotEmpty(t *testing.T) {
 	if _, err := read(t.Context(), other, first, 0); err == nil || !strings.Contains(err.Error(), "it has 1 keys, and no site") {
 		t.Errorf("import into a Redis with other keys: %v, want an error that says so", err)
 	}
-	rules := redisrepo.DefaultRules()
+	rules := site.DefaultRules()
 	rules.VoteScore = 100
 	_, err := export.Read(t.Context(), redistest.Start(t).Client, rules, strings.NewReader(first), export.Options{})
 	if err == nil || !strings.Contains(err.Error(), "vote_score is 432 in the file and 100 in the settings") {
@@ -378,7 +382,7 @@ func TestExportIsConsistentWhileUsersVote(t *testing.T) {
 	voted := make(chan error, 1)
 	go func() {
 		for i := 0; ; i++ {
-			_, err := s.Vote(ctx, []redisrepo.ArticleID{1, 2, 1003}[i%3], redisrepo.UserName(fmt.Sprint("busy", i/3)), redisrepo.Up, "")
+			_, err := s.Vote(ctx, []site.ArticleID{1, 2, 1003}[i%3], site.UserName(fmt.Sprint("busy", i/3)), site.Up, "")
 			if err != nil {
 				voted <- err
 				return

@@ -18,6 +18,8 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/transfer"
 )
 
 // maxLine is the maximum number of bytes of a line: several million voters of one article.
@@ -43,7 +45,7 @@ func IsExport(file io.ReadSeeker) (bool, error) {
 //
 // The rules must be those of the file, the options are those of redisrepo.New. The memory does not grow with the file,
 // except for one line.
-func Read(ctx context.Context, client redis.UniversalClient, rules redisrepo.Rules, file io.ReadSeeker, o Options, options ...redisrepo.Option) (sum Summary, err error) {
+func Read(ctx context.Context, client redis.UniversalClient, rules site.Rules, file io.ReadSeeker, o Options, options ...redisrepo.Option) (sum Summary, err error) {
 	o.complete()
 	began := time.Now()
 	defer func() { sum.Took = time.Since(began) }()
@@ -57,11 +59,11 @@ func Read(ctx context.Context, client redis.UniversalClient, rules redisrepo.Rul
 	if err := r.read(ctx, file, digest, discard{}); err != nil {
 		return sum, err
 	}
-	source := redisrepo.Source{Digest: "sha256:" + hex.EncodeToString(digest.Sum(nil)), Rules: map[string]string{}, Last: r.header.Last}
+	source := transfer.Source{Digest: "sha256:" + hex.EncodeToString(digest.Sum(nil)), Rules: map[string]string{}, Last: r.header.Last}
 	for name, value := range r.header.Rules {
 		source.Rules[name] = string(value)
 	}
-	filling, err := redisrepo.Fill(ctx, client, rules, source, options...)
+	filling, err := transfer.Fill(ctx, client, rules, source, options...)
 	if err != nil {
 		return sum, err
 	}
@@ -78,14 +80,14 @@ func Read(ctx context.Context, client redis.UniversalClient, rules redisrepo.Rul
 
 // sink gets what is read: a *redisrepo.Filling, or discard.
 type sink interface {
-	Put(context.Context, []*redisrepo.Record) error
-	PutLog(context.Context, []redisrepo.LogRecord) error
+	Put(context.Context, []*transfer.Record) error
+	PutLog(context.Context, []transfer.LogRecord) error
 }
 
 type discard struct{}
 
-func (discard) Put(context.Context, []*redisrepo.Record) error      { return nil }
-func (discard) PutLog(context.Context, []redisrepo.LogRecord) error { return nil }
+func (discard) Put(context.Context, []*transfer.Record) error      { return nil }
+func (discard) PutLog(context.Context, []transfer.LogRecord) error { return nil }
 
 // reader reads a file from its first line to its last.
 type reader struct {
@@ -95,9 +97,9 @@ type reader struct {
 
 	line  int
 	ended bool
-	last  redisrepo.ArticleID // of the lines before
-	batch []*redisrepo.Record
-	log   []redisrepo.LogRecord
+	last  site.ArticleID // of the lines before
+	batch []*transfer.Record
+	log   []transfer.LogRecord
 	bytes int // of the lines of batch
 }
 
@@ -205,7 +207,7 @@ func (r *reader) parseHeader(line []byte, is kind) error {
 var logID = regexp.MustCompile(`^\d{1,15}-\d{1,15}$`)
 
 func (r *reader) parseLog(ctx context.Context, line []byte, to sink) error {
-	var entry redisrepo.LogRecord
+	var entry transfer.LogRecord
 	if err := decode(line, &entry); err != nil {
 		return err
 	}
@@ -220,7 +222,7 @@ func (r *reader) parseLog(ctx context.Context, line []byte, to sink) error {
 }
 
 func (r *reader) parseArticle(ctx context.Context, line []byte, to sink) error {
-	rec := new(redisrepo.Record)
+	rec := new(transfer.Record)
 	if err := decode(line, rec); err != nil {
 		return err
 	}

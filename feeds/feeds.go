@@ -22,7 +22,11 @@ import (
 
 	"github.com/klauspost/compress/gzhttp"
 
+	"frontpage/failover"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/rates"
+	"frontpage/redisrepo/site"
 	"frontpage/sharing"
 )
 
@@ -77,7 +81,7 @@ func Handle(mux *http.ServeMux, repo *redisrepo.Repo, o Options) {
 	s := &server{Options: o, repo: repo, work: make(chan struct{}, atWork),
 		recent: sharing.New[string, made](shared, sharedBytes, repo.Version)}
 	handle := func(path string, handler http.HandlerFunc) { mux.Handle("GET "+path, gzhttp.GzipHandler(handler)) }
-	for path, list := range lists {
+	for path, list := range listOf {
 		for _, f := range formats {
 			handle(path+f.path, s.feed(list, f))
 		}
@@ -91,39 +95,39 @@ func Handle(mux *http.ServeMux, repo *redisrepo.Repo, o Options) {
 type list struct {
 	title   string // what follows the name of the site, with that of the group or user in it
 	page    string // path of the page that shows it
-	listing redisrepo.Listing
+	listing lists.Listing
 }
 
 // lists are the lists with feeds, by the paths before their feeds.
-var lists = map[string]func(*http.Request) (list, error){
+var listOf = map[string]func(*http.Request) (list, error){
 	"": func(*http.Request) (list, error) {
-		return list{"", "/", redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending)}, nil
+		return list{"", "/", lists.AllArticles(site.ByScore, site.Descending)}, nil
 	},
 	"/new": func(*http.Request) (list, error) {
-		return list{": new", "/new", redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Descending)}, nil
+		return list{": new", "/new", lists.AllArticles(site.ByTime, site.Descending)}, nil
 	},
 	"/interesting": func(*http.Request) (list, error) {
-		return groupList(string(redisrepo.Interesting), redisrepo.ByScore, "")
+		return groupList(string(site.Interesting), site.ByScore, "")
 	},
 	"/g/{group}": func(req *http.Request) (list, error) {
-		return groupList(req.PathValue("group"), redisrepo.ByScore, "")
+		return groupList(req.PathValue("group"), site.ByScore, "")
 	},
 	"/g/{group}/new": func(req *http.Request) (list, error) {
-		return groupList(req.PathValue("group"), redisrepo.ByTime, "/new")
+		return groupList(req.PathValue("group"), site.ByTime, "/new")
 	},
 	"/u/{user}": func(req *http.Request) (list, error) {
-		name, err := redisrepo.ParseUserName(strings.TrimSpace(req.PathValue("user")))
-		return list{": articles of " + string(name), "/u/" + Segment(string(name)), redisrepo.PostedBy(name)}, err
+		name, err := site.ParseUserName(strings.TrimSpace(req.PathValue("user")))
+		return list{": articles of " + string(name), "/u/" + Segment(string(name)), lists.PostedBy(name)}, err
 	},
 }
 
-func groupList(name string, order redisrepo.Order, more string) (list, error) {
-	group, err := redisrepo.ParseGroupName(strings.TrimSpace(name))
+func groupList(name string, order site.Order, more string) (list, error) {
+	group, err := site.ParseGroupName(strings.TrimSpace(name))
 	title := ": " + string(group)
 	if more != "" {
 		title += ", new"
 	}
-	return list{title, "/g/" + Segment(string(group)) + more, redisrepo.InGroup(group, order, redisrepo.Descending)}, err
+	return list{title, "/g/" + Segment(string(group)) + more, lists.InGroup(group, order, site.Descending)}, err
 }
 
 // Segment escapes a name as a segment of a path. Clients resolve "." and "..": a trailing space, which no name has,
@@ -150,7 +154,7 @@ func (s *server) feed(listOf func(*http.Request) (list, error), f format) http.H
 			if err != nil {
 				return nil, "", err
 			}
-			slices.SortStableFunc(articles, func(a, b *redisrepo.Article) int { return b.CreatedAt.Compare(a.CreatedAt) })
+			slices.SortStableFunc(articles, func(a, b *site.Article) int { return b.CreatedAt.Compare(a.CreatedAt) })
 			body, err := f.write(channel{
 				site: s.Name, title: s.Name + l.title, self: base + strings.TrimSuffix(l.page, "/") + f.path, page: base + l.page, base: base, articles: articles,
 			})
@@ -161,7 +165,7 @@ func (s *server) feed(listOf func(*http.Request) (list, error), f format) http.H
 
 // serve serves what read returns, for points. Equal requests at one moment share it.
 func (s *server) serve(w http.ResponseWriter, req *http.Request, mediaType string, age, points int, read func(context.Context) (body []byte, tag string, err error)) {
-	ctx, cancel := context.WithTimeout(redisrepo.FailFast(req.Context()), s.Timeout)
+	ctx, cancel := context.WithTimeout(failover.FailFast(req.Context()), s.Timeout)
 	defer cancel()
 	if s.Charge != nil {
 		wait, err := s.Charge(req.WithContext(ctx), points)
@@ -170,7 +174,7 @@ func (s *server) serve(w http.ResponseWriter, req *http.Request, mediaType strin
 			return
 		}
 		if wait > 0 {
-			seconds := strconv.Itoa(redisrepo.Seconds(wait))
+			seconds := strconv.Itoa(rates.Seconds(wait))
 			w.Header().Set("Cache-Control", "no-store")
 			w.Header().Set("Retry-After", seconds)
 			http.Error(w, "too many requests: try again in "+seconds+" s", http.StatusTooManyRequests)
@@ -212,7 +216,7 @@ func (s *server) fail(w http.ResponseWriter, req *http.Request, err error) {
 	case errors.Is(err, errMissing):
 		http.Error(w, "404 "+errMissing.Error(), http.StatusNotFound)
 	case req.Context().Err() != nil: // the client did not wait
-	case errors.Is(err, redisrepo.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, failover.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
 		s.Log.WarnContext(req.Context(), "feed", "err", err) // a line of an outage
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, "the store does not reply: try again in a moment", http.StatusServiceUnavailable)
@@ -239,7 +243,7 @@ func Address(publicURL string, req *http.Request) string {
 
 // tagOf returns an ETag of a feed. It has the ids of the articles, so that every process can read them together with the
 // list, and needs one round trip to find out that the feed has not changed. It is weak: each encoding has the same.
-func tagOf(body []byte, articles []*redisrepo.Article) string {
+func tagOf(body []byte, articles []*site.Article) string {
 	digest := sha256.Sum256(body)
 	tag := []byte(`W/"` + hex.EncodeToString(digest[:12]))
 	for _, a := range articles {
@@ -250,12 +254,12 @@ func tagOf(body []byte, articles []*redisrepo.Article) string {
 }
 
 // knownOf returns the ids in the first ETag of a request. Clients can send any.
-func knownOf(tags []string) (ids []redisrepo.ArticleID) {
+func knownOf(tags []string) (ids []site.ArticleID) {
 	first, _, _ := strings.Cut(strings.Join(tags, ","), ",")
 	parts := strings.Split(strings.TrimSuffix(strings.TrimSpace(first), `"`), ".")
-	for _, part := range parts[1:min(len(parts), redisrepo.MaxPageSize+1)] {
+	for _, part := range parts[1:min(len(parts), site.MaxPageSize+1)] {
 		if n, err := strconv.ParseInt(part, 36, 64); err == nil {
-			if id, err := redisrepo.ParseArticleID(strconv.FormatInt(n, 10)); err == nil && !slices.Contains(ids, id) {
+			if id, err := site.ParseArticleID(strconv.FormatInt(n, 10)); err == nil && !slices.Contains(ids, id) {
 				ids = append(ids, id)
 			}
 		}

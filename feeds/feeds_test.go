@@ -21,12 +21,13 @@ import (
 	"frontpage/endpoint"
 	"frontpage/feeds"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
 
 // site is a server with feeds, over a Redis of its own.
-type site struct {
+type testSite struct {
 	*redisrepo.Repo
 	t      *testing.T
 	raw    *redis.Client
@@ -35,15 +36,15 @@ type site struct {
 	now    *atomic.Int64 // Unix seconds
 }
 
-func newSite(t *testing.T, partitions int, publicURL string) *site {
+func newSite(t *testing.T, partitions int, publicURL string) *testSite {
 	t.Helper()
 	raw := redistest.Start(t).Client
 	client := redis.NewClient(raw.Options())
 	t.Cleanup(func() { _ = client.Close() })
-	s := &site{t: t, raw: raw, trips: new(atomic.Int64), now: new(atomic.Int64)}
+	s := &testSite{t: t, raw: raw, trips: new(atomic.Int64), now: new(atomic.Int64)}
 	s.now.Store(1_767_323_045) // 2026-01-02T03:04:05Z
 	clock := func() time.Time { return time.Unix(s.now.Load(), 0) }
-	repo, err := redisrepo.New(t.Context(), client, redisrepo.DefaultRules(), redisrepo.WithClock(clock), redisrepo.WithPartitions(partitions))
+	repo, err := redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithClock(clock), redisrepo.WithPartitions(partitions))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,9 +69,9 @@ func (c counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 	return func(ctx context.Context, commands []redis.Cmder) error { c.n.Add(1); return next(ctx, commands) }
 }
 
-func (s *site) post(title, link, text string, groups ...string) *redisrepo.Article {
+func (s *testSite) post(title, link, text string, groups ...string) *site.Article {
 	s.t.Helper()
-	d := redisrepo.Draft{Title: title, Groups: groups}
+	d := site.Draft{Title: title, Groups: groups}
 	if link != "" {
 		d.Link = &link
 	}
@@ -85,7 +86,7 @@ func (s *site) post(title, link, text string, groups ...string) *redisrepo.Artic
 	return a
 }
 
-func (s *site) get(path string, header ...string) (*http.Response, string) {
+func (s *testSite) get(path string, header ...string) (*http.Response, string) {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.server.URL+path, nil)
 	if err != nil {
@@ -109,7 +110,7 @@ func (s *site) get(path string, header ...string) (*http.Response, string) {
 // nasty are texts that a careless feed would break at.
 var nasty = []string{`<script>alert("&amp;")</script>`, "]]>", "a & b <b>", "quote \" ' `", "日本語 🧑‍🚀", "5 > 3 && 2 < 4", "\\u003c %3C &lt;"}
 
-func fill(s *site) {
+func fill(s *testSite) {
 	for i, text := range nasty {
 		s.post(text, fmt.Sprintf("https://b\u00fccher.example/\u00e4/%d?a=1&b=%%22<>'\"", i), text+"\n\n"+text+"\nlast", "go", "c.d")
 	}
@@ -143,7 +144,7 @@ func TestFeedsAreValid(t *testing.T) {
 }
 
 // some returns the number of an article in the first partition.
-func (s *site) some(partitions int) redisrepo.ArticleID {
+func (s *testSite) some(partitions int) site.ArticleID {
 	ids, err := s.Part(s.t.Context(), 0, 1)
 	if err != nil || len(ids) == 0 {
 		s.t.Fatalf("no article in the first of %d partitions: %v", partitions, err)
@@ -364,7 +365,7 @@ func TestUnchangedFeedCostsOneRoundTrip(t *testing.T) {
 	for _, partitions := range []int{1, 4} {
 		s := newSite(t, partitions, "https://news.example.org/")
 		fill(s)
-		bob, _ := redisrepo.ParseUserName("bob")
+		bob, _ := site.ParseUserName("bob")
 		for _, path := range []string{"", "/new", "/g/go", "/g/go/new", "/u/alice", "/g/empty"} {
 			for _, file := range []string{"/feed.atom", "/feed.json"} {
 				s.get(path + file) // builds the listing of a group
@@ -374,7 +375,7 @@ func TestUnchangedFeedCostsOneRoundTrip(t *testing.T) {
 					t.Errorf("%s: headers %v", path, first.Header)
 				}
 				for _, sent := range []string{tag, "W/\"x\", " + tag, "*"} {
-					if _, err := s.Vote(t.Context(), s.some(partitions), bob, redisrepo.Up, ""); err != nil { // ends what is shared, and changes no feed
+					if _, err := s.Vote(t.Context(), s.some(partitions), bob, site.Up, ""); err != nil { // ends what is shared, and changes no feed
 						t.Fatal(err)
 					}
 					before := s.trips.Load()
@@ -386,7 +387,7 @@ func TestUnchangedFeedCostsOneRoundTrip(t *testing.T) {
 						t.Errorf("%s, %d partitions: %d round trips for an unchanged feed, want 1", path, partitions, trips)
 					}
 				}
-				if _, err := s.Vote(t.Context(), s.some(partitions), bob, redisrepo.None, ""); err != nil {
+				if _, err := s.Vote(t.Context(), s.some(partitions), bob, site.None, ""); err != nil {
 					t.Fatal(err)
 				}
 				if response, again := s.get(path+file, "If-None-Match", `W/"0.zzzzzzzz.1.1.-1.!.99"`); response.StatusCode != http.StatusOK || again != body {
@@ -400,14 +401,14 @@ func TestUnchangedFeedCostsOneRoundTrip(t *testing.T) {
 		if second.StatusCode != http.StatusOK || !strings.Contains(body, "one more") || !strings.Contains(body, fmt.Sprintf("<id>https://news.example.org/a/%d</id>", next.ID)) {
 			t.Errorf("after a post: status %d, want the article: %s", second.StatusCode, body)
 		}
-		if _, err := s.Regroup(t.Context(), next.ID, redisrepo.Actor{Name: "alice"}, []string{"more"}, nil); err != nil {
+		if _, err := s.Regroup(t.Context(), next.ID, site.Actor{Name: "alice"}, []string{"more"}, nil); err != nil {
 			t.Fatal(err)
 		}
 		third, body := s.get("/u/alice/feed.atom", "If-None-Match", second.Header.Get("ETag"))
 		if third.StatusCode != http.StatusOK || !strings.Contains(body, `<category term="more">`) {
 			t.Errorf("after a regrouping: status %d, want the group: %s", third.StatusCode, body)
 		}
-		if _, err := s.Delete(t.Context(), next.ID, redisrepo.Actor{Name: "alice"}); err != nil {
+		if _, err := s.Delete(t.Context(), next.ID, site.Actor{Name: "alice"}); err != nil {
 			t.Fatal(err)
 		}
 		fourth, body := s.get("/u/alice/feed.atom", "If-None-Match", third.Header.Get("ETag"))
@@ -422,7 +423,7 @@ func TestFeedsSayWhenArticlesWereEdited(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 4} {
 		s := newSite(t, partitions, "")
-		article, moderator := s.post("Tpyo", "", "text"), redisrepo.Actor{Name: "mod", Moderator: true}
+		article, moderator := s.post("Tpyo", "", "text"), site.Actor{Name: "mod", Moderator: true}
 		s.post("newer", "", "text")
 		first, body := s.get("/feed.json")
 		if strings.Contains(body, "date_modified") {
@@ -470,19 +471,19 @@ func TestSitemapHasEveryArticleGroupAndUser(t *testing.T) {
 			want[fmt.Sprintf("https://news.example.org/a/%d", s.post(fmt.Sprint(i), "", "text", "all", fmt.Sprint("of-", i%3)).ID)] = true
 		}
 		text := "text"
-		for _, user := range []redisrepo.UserName{"bob", "a/b?", "..", "carol", "bob"} {
-			a, err := s.Post(t.Context(), user, redisrepo.Draft{Title: "by", Text: &text, Groups: []string{".."}})
+		for _, user := range []site.UserName{"bob", "a/b?", "..", "carol", "bob"} {
+			a, err := s.Post(t.Context(), user, site.Draft{Title: "by", Text: &text, Groups: []string{".."}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			want[fmt.Sprintf("https://news.example.org/a/%d", a.ID)] = true
 			s.now.Add(60)
 		}
-		gone, err := s.Post(t.Context(), "dave", redisrepo.Draft{Title: "gone", Text: &text, Groups: []string{"gone"}})
+		gone, err := s.Post(t.Context(), "dave", site.Draft{Title: "gone", Text: &text, Groups: []string{"gone"}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Delete(t.Context(), gone.ID, redisrepo.Actor{Name: "dave"}); err != nil {
+		if _, err := s.Delete(t.Context(), gone.ID, site.Actor{Name: "dave"}); err != nil {
 			t.Fatal(err)
 		}
 		for _, path := range []string{"/g/all", "/g/of-0", "/g/of-1", "/g/of-2", "/g/..%20", "/u/alice", "/u/bob", "/u/carol", "/u/a%2Fb%3F", "/u/..%20"} {
@@ -524,8 +525,8 @@ func TestSitemapHasEveryArticleGroupAndUser(t *testing.T) {
 			t.Errorf("pages = %v, want the articles, groups and users, and eleven others", pages)
 		}
 		parts, err := s.Parts(t.Context(), 1)
-		var articles []redisrepo.ArticleID
-		users, groups := map[redisrepo.UserName]int{}, map[redisrepo.GroupName]int{}
+		var articles []site.ArticleID
+		users, groups := map[site.UserName]int{}, map[site.GroupName]int{}
 		for _, i := range parts {
 			ids, partErr := s.Part(t.Context(), i, 1)
 			if articles = append(articles, ids...); partErr != nil || len(ids) != 1 {
@@ -626,7 +627,7 @@ func TestLinksWithAnotherSchemeAreInNoFeed(t *testing.T) {
 func TestFeedsAreChargedLikeQueries(t *testing.T) {
 	t.Parallel()
 	const most = 7_000
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: most, Window: time.Hour}, Addresses: 1}))
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: most, Window: time.Hour}, Addresses: 1}))
 	mux := http.NewServeMux()
 	feeds.Handle(mux, s.Repo, feeds.Options{PageSize: 25, Timeout: 10 * time.Second, Log: slog.New(slog.DiscardHandler), Charge: s.Handler.Charge})
 	s.Post("alice", "Here", "go")

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/net/idna"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // format is a format of feeds.
@@ -32,7 +32,7 @@ var formats = []format{
 type channel struct {
 	site, title      string
 	self, page, base string // URLs: of the feed, of the page with the same list, and of the site without a slash
-	articles         []*redisrepo.Article
+	articles         []*site.Article
 }
 
 // The elements of RFC 4287.
@@ -163,7 +163,7 @@ func (c channel) json() ([]byte, error) {
 }
 
 // pageOf is the URL of an article's page, and its id in feeds.
-func (c channel) pageOf(a *redisrepo.Article) string {
+func (c channel) pageOf(a *site.Article) string {
 	return c.base + "/a/" + strconv.Itoa(a.Number())
 }
 
@@ -186,7 +186,7 @@ func uri(link string) string {
 }
 
 // content is the article as HTML: its text, its link, and where it can be voted on.
-func (c channel) content(a *redisrepo.Article) string {
+func (c channel) content(a *site.Article) string {
 	var b strings.Builder
 	if a.Text != nil {
 		text := strings.ReplaceAll(strings.TrimSpace(*a.Text), "\r\n", "\n")
@@ -216,7 +216,7 @@ func (c channel) updated() (latest time.Time) {
 
 // updated is when the title or the text of an article was last changed. Times of posts and edits may be of different
 // clocks: no article is changed before it is posted.
-func updated(a *redisrepo.Article) time.Time {
+func updated(a *site.Article) time.Time {
 	if a.EditedAt == nil || a.EditedAt.Before(a.CreatedAt) {
 		return a.CreatedAt
 	}

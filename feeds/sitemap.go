@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // The protocol allows 50,000 URLs and 50 MB in a file, and 50,000 files. No file may be empty: so a file of articles also has
@@ -52,13 +52,13 @@ func (s *server) parts() []part {
 			}
 			users, err := s.repo.Posters(ctx, ids)
 			return append(
-				pathsOf("/a/", ids, func(id redisrepo.ArticleID) string { return strconv.FormatInt(int64(id), 10) }),
-				pathsOf("/u/", users, func(name redisrepo.UserName) string { return Segment(string(name)) })...,
+				pathsOf("/a/", ids, func(id site.ArticleID) string { return strconv.FormatInt(int64(id), 10) }),
+				pathsOf("/u/", users, func(name site.UserName) string { return Segment(string(name)) })...,
 			), err
 		}},
 		{"groups-", groupsSize, s.repo.GroupParts, func(ctx context.Context, part, size int) ([]string, error) {
 			names, err := s.repo.GroupPart(ctx, part, size)
-			return pathsOf("/g/", names, func(name redisrepo.GroupName) string { return Segment(string(name)) }), err
+			return pathsOf("/g/", names, func(name site.GroupName) string { return Segment(string(name)) }), err
 		}},
 	}
 }
@@ -117,7 +117,7 @@ func (s *server) sitemapPart(w http.ResponseWriter, req *http.Request) {
 func (s *server) partOf(file string) (p part, n int, err error) {
 	name, found := strings.CutSuffix(file, ".xml")
 	if name == "pages" && found {
-		paths := []string{"/", "/new", "/top/day", "/top/week", "/top/month", "/top/year", "/top/all", "/past", "/lab", "/groups", "/g/" + string(redisrepo.Interesting)}
+		paths := []string{"/", "/new", "/top/day", "/top/week", "/top/month", "/top/year", "/top/all", "/past", "/lab", "/groups", "/g/" + string(site.Interesting)}
 		paths = slices.DeleteFunc(paths, func(path string) bool { return s.Has != nil && !s.Has(path) })
 		return part{size: len(paths), paths: func(context.Context, int, int) ([]string, error) { return paths, nil }}, 0, nil
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"frontpage/graph"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -274,7 +274,7 @@ func TestConcurrentVotesAreAllCounted(t *testing.T) {
 // A refused vote shows what the article is now, after the votes before it in the same mutation, too.
 func TestRefusedVoteShowsTheArticleAsItStands(t *testing.T) {
 	t.Parallel()
-	rules := redisrepo.DefaultRules()
+	rules := site.DefaultRules()
 	rules.Downvotes = false
 	s := sitetest.New(t, redistest.Start(t).Client, rules)
 	s.Post("alice", "t")

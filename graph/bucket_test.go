@@ -9,14 +9,15 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
 
 // bucketsOf returns the buckets of an article's voters, by name.
-func bucketsOf(s *sitetest.Site, article redisrepo.ArticleID) map[string]string {
+func bucketsOf(s *sitetest.Site, article site.ArticleID) map[string]string {
 	s.T.Helper()
-	repo, err := redisrepo.New(s.T.Context(), s.Client, redisrepo.DefaultRules())
+	repo, err := redisrepo.New(s.T.Context(), s.Client, site.DefaultRules())
 	if err != nil {
 		s.T.Fatal(err)
 	}
@@ -42,10 +43,10 @@ func TestBucketsConcealAddresses(t *testing.T) {
 			o.AuditSecret, o.Proxies = secret, []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
 		}
 	}
-	s := sitetest.New(t, client, redisrepo.DefaultRules(), withSecret(strings.Repeat("s", 32)))
-	twin := sitetest.New(t, client, redisrepo.DefaultRules(), withSecret(strings.Repeat("s", 32)))
-	other := sitetest.New(t, client, redisrepo.DefaultRules(), withSecret(strings.Repeat("t", 32)))
-	none := sitetest.New(t, client, redisrepo.DefaultRules(), withSecret(""))
+	s := sitetest.New(t, client, site.DefaultRules(), withSecret(strings.Repeat("s", 32)))
+	twin := sitetest.New(t, client, site.DefaultRules(), withSecret(strings.Repeat("s", 32)))
+	other := sitetest.New(t, client, site.DefaultRules(), withSecret(strings.Repeat("t", 32)))
+	none := sitetest.New(t, client, site.DefaultRules(), withSecret(""))
 	s.Post("poster", "t")
 	const up = `mutation { vote(input: {article: 1}) { changed } }`
 	here, elsewhere := sitetest.ClientFrom(t, "127.0.0.1"), sitetest.ClientFrom(t, "127.0.0.77")

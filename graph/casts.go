@@ -7,31 +7,34 @@ import (
 	"time"
 
 	"frontpage/endpoint"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/casts"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/rankings"
+	"frontpage/redisrepo/site"
 )
 
 // CastVoteConnection is a page of the viewer's votes.
 type CastVoteConnection struct {
 	Edges    []*CastVoteEdge
-	PageInfo redisrepo.PageInfo
+	PageInfo site.PageInfo
 }
 
 // CastVoteEdge is a vote of the viewer and its position in the list.
 type CastVoteEdge struct {
 	Cursor string
 	At     time.Time
-	Vote   redisrepo.Vote
-	Node   *redisrepo.Article // nil while it is deleted
+	Vote   site.Vote
+	Node   *site.Article // nil while it is deleted
 }
 
 // Nodes returns the articles that are not deleted, without the votes.
-func (c *CastVoteConnection) Nodes() []*redisrepo.Article {
-	nodes := collect(c.Edges, func(e *CastVoteEdge) *redisrepo.Article { return e.Node })
-	return slices.DeleteFunc(nodes, func(a *redisrepo.Article) bool { return a == nil })
+func (c *CastVoteConnection) Nodes() []*site.Article {
+	nodes := collect(c.Edges, func(e *CastVoteEdge) *site.Article { return e.Node })
+	return slices.DeleteFunc(nodes, func(a *site.Article) bool { return a == nil })
 }
 
 // viewerVotes returns a page of the viewer's votes. It reads no articles if none are selected.
-func (r *Resolver) viewerVotes(ctx context.Context, direction *redisrepo.Vote, first *int32, after *string) (*CastVoteConnection, error) {
+func (r *Resolver) viewerVotes(ctx context.Context, direction *site.Vote, first *int32, after *string) (*CastVoteConnection, error) {
 	v := endpoint.ViewerOf(ctx)
 	if v.Name == "" {
 		return nil, endpoint.Unauthenticated("sign in to list your votes")
@@ -47,7 +50,7 @@ func (r *Resolver) viewerVotes(ctx context.Context, direction *redisrepo.Vote, f
 	if !selected(ctx, "CastVoteConnection.nodes") && !selected(ctx, "CastVoteConnection.edges", "CastVoteEdge.node") {
 		return c, nil
 	}
-	articles, err := r.loadAll(ctx, collect(votes, func(v redisrepo.CastVote) redisrepo.ArticleID { return v.Article }))
+	articles, err := r.loadAll(ctx, collect(votes, func(v casts.CastVote) site.ArticleID { return v.Article }))
 	for i, article := range articles {
 		c.Edges[i].Node = article
 	}
@@ -55,7 +58,7 @@ func (r *Resolver) viewerVotes(ctx context.Context, direction *redisrepo.Vote, f
 }
 
 // listedPage is articlePage or unvotedPage.
-func (r *Resolver) listedPage(ctx context.Context, l redisrepo.Listing, p redisrepo.PageRequest, unvotedOnly bool) (*ArticleConnection, error) {
+func (r *Resolver) listedPage(ctx context.Context, l lists.Listing, p site.PageRequest, unvotedOnly bool) (*ArticleConnection, error) {
 	if unvotedOnly {
 		return r.unvotedPage(ctx, l, p)
 	}
@@ -63,12 +66,12 @@ func (r *Resolver) listedPage(ctx context.Context, l redisrepo.Listing, p redisr
 }
 
 // unvotedPage is articlePage without the articles that the viewer voted on. Its ends are where reading stopped.
-func (r *Resolver) unvotedPage(ctx context.Context, l redisrepo.Listing, p redisrepo.PageRequest) (*ArticleConnection, error) {
+func (r *Resolver) unvotedPage(ctx context.Context, l lists.Listing, p site.PageRequest) (*ArticleConnection, error) {
 	backward, from := p.Last != nil, &p.After
 	if backward {
 		from = &p.Before
 	}
-	turn := func(edges []*ArticleEdge, info redisrepo.PageInfo) ([]*ArticleEdge, redisrepo.PageInfo) {
+	turn := func(edges []*ArticleEdge, info site.PageInfo) ([]*ArticleEdge, site.PageInfo) {
 		if backward {
 			slices.Reverse(edges)
 			info.StartCursor, info.EndCursor = info.EndCursor, info.StartCursor
@@ -76,7 +79,7 @@ func (r *Resolver) unvotedPage(ctx context.Context, l redisrepo.Listing, p redis
 		}
 		return edges, info
 	}
-	edges, info, err := unvotedEdges(ctx, r, cmp.Or(p.First, p.Last), from, func() ([]*ArticleEdge, redisrepo.PageInfo, error) {
+	edges, info, err := unvotedEdges(ctx, r, cmp.Or(p.First, p.Last), from, func() ([]*ArticleEdge, site.PageInfo, error) {
 		read, err := r.walk(ctx, l, p)
 		if err != nil {
 			return nil, read.info, err
@@ -90,10 +93,10 @@ func (r *Resolver) unvotedPage(ctx context.Context, l redisrepo.Listing, p redis
 }
 
 // unvotedRanking is ranking without the articles that the viewer voted on. Its end is where reading stopped.
-func (r *Resolver) unvotedRanking(ctx context.Context, list redisrepo.RankedList, first *int, after *string) (*RankedConnection, error) {
+func (r *Resolver) unvotedRanking(ctx context.Context, list rankings.RankedList, first *int, after *string) (*RankedConnection, error) {
 	c := &RankedConnection{list: list}
 	var err error
-	c.Edges, c.PageInfo, err = unvotedEdges(ctx, r, first, &after, func() ([]*RankedEdge, redisrepo.PageInfo, error) {
+	c.Edges, c.PageInfo, err = unvotedEdges(ctx, r, first, &after, func() ([]*RankedEdge, site.PageInfo, error) {
 		if !c.AsOf.IsZero() {
 			endpoint.Owe(ctx, rankingCost) // the cost has that of the first page
 		}
@@ -113,12 +116,12 @@ const maxUnvotedReads = 4
 
 // unvotedEdges calls read until there are size edges (nil: Rules.PageSize) whose articles the viewer did not vote on, as
 // far as that is known, or maxUnvotedReads times. Before each further call it sets from to the end of the page before.
-func unvotedEdges[E articleEdge](ctx context.Context, r *Resolver, size *int, from **string, read func() ([]E, redisrepo.PageInfo, error)) (edges []E, info redisrepo.PageInfo, err error) {
+func unvotedEdges[E articleEdge](ctx context.Context, r *Resolver, size *int, from **string, read func() ([]E, site.PageInfo, error)) (edges []E, info site.PageInfo, err error) {
 	viewer := endpoint.ViewerOf(ctx).Name
 	if viewer == "" {
 		return nil, info, endpoint.Unauthenticated("sign in to leave out what you voted on")
 	}
-	most := r.repo.Rules().PageSize
+	most := r.repo.Rules.PageSize
 	if size != nil {
 		most = *size
 	}
@@ -132,7 +135,7 @@ func unvotedEdges[E articleEdge](ctx context.Context, r *Resolver, size *int, fr
 			return nil, info, err
 		}
 		for i, vote := range votes {
-			if vote == nil || *vote == redisrepo.None {
+			if vote == nil || *vote == site.None {
 				edges = append(edges, page[i])
 			}
 		}
@@ -154,6 +157,6 @@ func unvotedEdges[E articleEdge](ctx context.Context, r *Resolver, size *int, fr
 
 // articleEdge is an ArticleEdge or a RankedEdge.
 type articleEdge interface {
-	article() *redisrepo.Article
+	article() *site.Article
 	cursor() *string
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -15,7 +15,7 @@ import (
 // viewer.
 func TestViewerVotesListsTheViewersVotes(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	for i := range 6 {
 		s.Post("alice", fmt.Sprint("article ", i+1))
 	}
@@ -24,7 +24,7 @@ func TestViewerVotesListsTheViewersVotes(t *testing.T) {
 		s.Vote("bob", fmt.Sprint("article:", i+1), direction)
 	}
 	s.Vote("carol", "article:6", "UP")
-	if _, err := s.Repo.Delete(t.Context(), 3, redisrepo.Actor{Name: "alice"}); err != nil {
+	if _, err := s.Repo.Delete(t.Context(), 3, site.Actor{Name: "alice"}); err != nil {
 		t.Fatal(err)
 	}
 	ask := func(user, arguments string) string {
@@ -65,7 +65,7 @@ func TestViewerVotesListsTheViewersVotes(t *testing.T) {
 // unvotedOnly leaves out what the viewer voted on, and paging goes on to the end of the list.
 func TestUnvotedOnlyLeavesOutVotedArticles(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	want := []string{}
 	for i := range 40 {
 		s.Advance(time.Second)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"frontpage/endpoint"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // ruleOf maps each mutation to the rule of the rate limits that counts it.
@@ -20,7 +20,7 @@ var ruleOf = map[string]string{
 
 // repeatedPost returns the article of an earlier post with the same idempotency key, if posts are limited. It is not
 // charged as a post: a request that got no response can be sent again, however many posts the user has left.
-func (r *Resolver) repeatedPost(ctx context.Context, d redisrepo.Draft) (*redisrepo.Article, error) {
+func (r *Resolver) repeatedPost(ctx context.Context, d site.Draft) (*site.Article, error) {
 	v := endpoint.ViewerOf(ctx)
 	if v.Name == "" || d.IdempotencyKey == nil || !endpoint.Counted(ctx, endpoint.RulePosts) {
 		return nil, nil

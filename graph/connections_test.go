@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -132,7 +132,7 @@ func TestMalformedIDSpoilsOnlyItsNode(t *testing.T) {
 // Clients that begin with an empty string instead of null get the start of a list, or its end.
 func TestEmptyCursorIsTheStartOfAList(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	for range 3 {
 		s.Post("alice", "t", "a", "b", "c")
 	}

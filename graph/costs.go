@@ -4,36 +4,39 @@ import (
 	"math"
 	"time"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/rankings"
+	"frontpage/redisrepo/site"
 )
 
 // listCosts returns the costs of the schema's lists. pageSize is the assumed length of a list whose size is
 // not given.
 func listCosts(pageSize int) ComplexityRoot {
 	var c ComplexityRoot
-	page := func(child int, _ redisrepo.Order, _ redisrepo.Direction, _ int32, size *int32) int {
+	page := func(child int, _ site.Order, _ site.Direction, _ int32, size *int32) int {
 		return listCost(child, pageSize, size)
 	}
 	part := func(child int, first *int32, _ *string, last *int32, _ *string) int {
 		return listCost(child, pageSize, first, last)
 	}
-	sortedPart := func(child int, _ redisrepo.Order, _ redisrepo.Direction, first *int32, _ *string, last *int32, _ *string, unvotedOnly bool) int {
+	sortedPart := func(child int, _ site.Order, _ site.Direction, first *int32, _ *string, last *int32, _ *string, unvotedOnly bool) int {
 		return unvotedCost(listCost(child, pageSize, first, last), unvotedOnly, pageSize, first, last)
 	}
 	c.Query.Articles, c.Group.Articles = page, page
 	c.Query.ArticlesConnection, c.Group.ArticlesConnection = sortedPart, sortedPart
 	c.User.ArticlesConnection, c.Host.ArticlesConnection, c.Query.ModerationLog = part, part, part
-	c.Query.Groups = func(child int, _ redisrepo.GroupOrder, _ *string, first *int32, after *string, last *int32, before *string) int {
+	c.Query.Groups = func(child int, _ site.GroupOrder, _ *string, first *int32, after *string, last *int32, before *string) int {
 		return part(child, first, after, last, before)
 	}
-	c.Query.Events = func(child int, _ *string, _ []redisrepo.EventKind, first *int32) int {
-		return listCostUpTo(redisrepo.MaxEvents, child, pageSize, first)
+	c.Query.Events = func(child int, _ *string, _ []events.EventKind, first *int32) int {
+		return listCostUpTo(events.MaxEvents, child, pageSize, first)
 	}
-	c.Event.Groups = func(child int) int { return listCost(child, redisrepo.MaxGroups) }
-	c.Query.ViewerVotes = func(child int, _ *redisrepo.Vote, first *int32, _ *string) int {
+	c.Event.Groups = func(child int) int { return listCost(child, site.MaxGroups) }
+	c.Query.ViewerVotes = func(child int, _ *site.Vote, first *int32, _ *string) int {
 		return listCost(child, pageSize, first)
 	}
-	ranking := func(child int, _ redisrepo.RankBy, _ *redisrepo.Span, _, _ *time.Time, first *int32, _ *string, unvotedOnly bool) int {
+	ranking := func(child int, _ rankings.RankBy, _ *rankings.Span, _, _ *time.Time, first *int32, _ *string, unvotedOnly bool) int {
 		if cost := unvotedCost(listCost(child, pageSize, first), unvotedOnly, pageSize, first); cost < math.MaxInt-rankingCost {
 			return cost + rankingCost
 		}
@@ -42,17 +45,17 @@ func listCosts(pageSize int) ComplexityRoot {
 	c.Query.Ranking, c.Group.Ranking = ranking, ranking
 	c.Query.Nodes = func(child int, ids []string) int { return listCost(child, max(len(ids), 1)) }
 	c.Subscription.ArticleChanged = func(child int, ids []string, _ []int32) int { return listCost(child, max(len(ids), 1)) }
-	c.Article.Groups = func(child int) int { return listCost(child, redisrepo.MaxGroups) }
+	c.Article.Groups = func(child int) int { return listCost(child, site.MaxGroups) }
 	c.Article.Link = func(int) int { return linkCost }
 	c.Article.Text, c.ArticleVersion.Text = func(int) int { return textCost }, func(int) int { return textCost }
-	c.Article.History = func(child int, first *int32) int { return listCost(child, redisrepo.MaxVersions, first) }
-	c.Article.VotesToReach = func(_ int, rank int32) int { return 1 + min(max(int(rank), 1), redisrepo.MaxRank)/reachCost }
+	c.Article.History = func(child int, first *int32) int { return listCost(child, site.MaxVersions, first) }
+	c.Article.VotesToReach = func(_ int, rank int32) int { return 1 + min(max(int(rank), 1), lists.MaxRank)/reachCost }
 	c.Article.Ranks = func(child int, hours int32) int {
-		return listCostUpTo(redisrepo.MaxFrontHours, child, 1, &hours)
+		return listCostUpTo(rankings.MaxFrontHours, child, 1, &hours)
 	}
-	c.FrontPage.Places = func(child int) int { return listCost(child, redisrepo.MaxPageSize) }
+	c.FrontPage.Places = func(child int) int { return listCost(child, site.MaxPageSize) }
 	c.ModerationEntry.Link = func(int) int { return linkCost }
-	names := func(child int) int { return listCost(child, redisrepo.MaxGroups) }
+	names := func(child int) int { return listCost(child, site.MaxGroups) }
 	c.ModerationEntry.Before, c.ModerationEntry.After = names, names
 	one, several := func(child int) int { return listCost(child, 1) }, func(child int) int { return listCost(child, maxUserErrors) }
 	c.VotePayload.UserErrors, c.DeleteArticlePayload.UserErrors, c.EndSessionsPayload.UserErrors = one, one, one
@@ -83,7 +86,7 @@ const (
 // listCost returns the cost of a list whose elements cost child each, and 1 more each for the element itself. The
 // first size that is given counts; one that will be refused counts as the nearest valid one.
 func listCost(child, length int, sizes ...*int32) int {
-	return listCostUpTo(redisrepo.MaxPageSize, child, length, sizes...)
+	return listCostUpTo(site.MaxPageSize, child, length, sizes...)
 }
 
 // listCostUpTo is listCost for a list of another maximum length.

@@ -13,6 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
 	"frontpage/sitetest"
 )
 
@@ -26,8 +28,8 @@ var (
 
 // dataset fills the empty database of a client with random articles, legacy and broken ones among them, and returns
 // samples of its values. The repository's clock stands at the end of what was done.
-func dataset(t testing.TB, random *rand.Rand, client *redis.Client) (redisrepo.Rules, time.Time, samples) {
-	rules := redisrepo.DefaultRules()
+func dataset(t testing.TB, random *rand.Rand, client *redis.Client) (site.Rules, time.Time, samples) {
+	rules := site.DefaultRules()
 	rules.InterestingVotes = 1 + random.IntN(3)
 	rules.PageSize = 2 + random.IntN(24)
 	rules.PosterVotes = random.IntN(3) > 0
@@ -44,11 +46,11 @@ func dataset(t testing.TB, random *rand.Rand, client *redis.Client) (redisrepo.R
 		texts:  map[string][]string{"name": {"go", "GO", "news", "interesting", "alice", "bob", "zoë <&>", "Article", "UserError", "no such", "www.A.example"}},
 		cursor: map[string]bool{"after": true, "before": true},
 	}
-	users := []redisrepo.UserName{"alice", "bob", "mod", "zoë <&>"}
+	users := []site.UserName{"alice", "bob", "mod", "zoë <&>"}
 	for range 3 + random.IntN(12) {
 		now = now.Add(time.Duration(random.IntN(3)) * time.Second)
 		title, text, link := pick(random, texts), pick(random, texts), fmt.Sprint("https://a.example/?a=<b>&c=", random.IntN(1000))
-		d := redisrepo.Draft{Title: title + "!", Text: &text, Groups: groups[:random.IntN(3)]}
+		d := site.Draft{Title: title + "!", Text: &text, Groups: groups[:random.IntN(3)]}
 		if random.IntN(2) == 0 {
 			d.Link, d.Text = &link, nil
 			s.texts["link"] = append(s.texts["link"], link)
@@ -59,9 +61,9 @@ func dataset(t testing.TB, random *rand.Rand, client *redis.Client) (redisrepo.R
 		}
 		s.ids = append(s.ids, article.ID.String(), article.ID.String())
 		for range random.IntN(6) {
-			_, _ = repo.Vote(ctx, article.ID, pick(random, users), pick(random, []redisrepo.Vote{redisrepo.Up, redisrepo.Up, redisrepo.Down, redisrepo.None}), "")
+			_, _ = repo.Vote(ctx, article.ID, pick(random, users), pick(random, []site.Vote{site.Up, site.Up, site.Down, site.None}), "")
 		}
-		mod := redisrepo.Actor{Name: pick(random, users), Moderator: true}
+		mod := site.Actor{Name: pick(random, users), Moderator: true}
 		switch random.IntN(8) {
 		case 6, 7:
 			for range 1 + random.IntN(3) {
@@ -157,21 +159,21 @@ func future(ctx context.Context, random *rand.Rand, client *redis.Client, s *sam
 // cursors adds cursors of all lists of the site.
 func cursors(ctx context.Context, repo *redisrepo.Repo, s *samples) {
 	var found []string
-	add := func(edges []redisrepo.Edge, _ redisrepo.PageInfo, _ error) {
+	add := func(edges []lists.Edge, _ site.PageInfo, _ error) {
 		for _, edge := range edges {
 			found = append(found, edge.Cursor)
 		}
 	}
-	add(repo.Walk(ctx, redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending), redisrepo.PageRequest{}))
-	add(repo.Walk(ctx, redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Ascending), redisrepo.PageRequest{}))
-	add(repo.Walk(ctx, redisrepo.InGroup("go", redisrepo.ByScore, redisrepo.Descending), redisrepo.PageRequest{}))
-	add(repo.Walk(ctx, redisrepo.PostedBy("alice"), redisrepo.PageRequest{}))
-	add(repo.Walk(ctx, redisrepo.LinkingTo("a.example"), redisrepo.PageRequest{}))
-	groups, _, _ := repo.Groups(ctx, redisrepo.GroupList{}, redisrepo.PageRequest{})
+	add(repo.Walk(ctx, lists.AllArticles(site.ByScore, site.Descending), site.PageRequest{}))
+	add(repo.Walk(ctx, lists.AllArticles(site.ByTime, site.Ascending), site.PageRequest{}))
+	add(repo.Walk(ctx, lists.InGroup("go", site.ByScore, site.Descending), site.PageRequest{}))
+	add(repo.Walk(ctx, lists.PostedBy("alice"), site.PageRequest{}))
+	add(repo.Walk(ctx, lists.LinkingTo("a.example"), site.PageRequest{}))
+	groups, _, _ := repo.Groups(ctx, lists.GroupList{}, site.PageRequest{})
 	for _, edge := range groups {
 		found = append(found, edge.Cursor)
 	}
-	entries, _, _ := repo.ModerationLog(ctx, redisrepo.PageRequest{})
+	entries, _, _ := repo.ModerationLog(ctx, site.PageRequest{})
 	for _, entry := range entries {
 		found = append(found, entry.Cursor)
 	}

@@ -15,26 +15,28 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"frontpage/graph"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/live"
+	"frontpage/redisrepo/site"
 )
 
 // source replaces the resolvers of subscriptions by a channel.
 type source struct {
 	graph.SubscriptionResolver
-	articles chan *redisrepo.Article
-	posts    chan *redisrepo.PostedEdge
-	edges    chan *redisrepo.EventEdge
+	articles chan *site.Article
+	posts    chan *live.PostedEdge
+	edges    chan *events.EventEdge
 }
 
-func (s source) ArticleChanged(context.Context, []string, []int32) (<-chan *redisrepo.Article, error) {
+func (s source) ArticleChanged(context.Context, []string, []int32) (<-chan *site.Article, error) {
 	return s.articles, nil
 }
 
-func (s source) ArticlePosted(context.Context, *string, *string) (<-chan *redisrepo.PostedEdge, error) {
+func (s source) ArticlePosted(context.Context, *string, *string) (<-chan *live.PostedEdge, error) {
 	return s.posts, nil
 }
 
-func (s source) Event(context.Context, *string, []redisrepo.EventKind) (<-chan *redisrepo.EventEdge, error) {
+func (s source) Event(context.Context, *string, []events.EventKind) (<-chan *events.EventEdge, error) {
 	return s.edges, nil
 }
 
@@ -52,12 +54,12 @@ func TestEventsOfPlansAreLikeGqlgen(t *testing.T) {
 	for set := range 10 {
 		random := rand.New(rand.NewPCG(*seed, uint64(set))) // #nosec G115 -- not negative
 		p.fill(random)
-		ids := make([]redisrepo.ArticleID, 20)
+		ids := make([]site.ArticleID, 20)
 		for i := range ids {
-			ids[i] = redisrepo.ArticleID(i + 1)
+			ids[i] = site.ArticleID(i + 1)
 		}
 		found, _ := p.sides[0].repo.ArticlesByID(t.Context(), ids)
-		articles := slices.DeleteFunc(found, func(a *redisrepo.Article) bool { return a == nil })
+		articles := slices.DeleteFunc(found, func(a *site.Article) bool { return a == nil })
 		for range min(60*len(articles), 60) {
 			requests, _ := p.requests(random, ast.Subscription)
 			for _, r := range requests {
@@ -83,13 +85,13 @@ func TestEventsOfPlansAreLikeGqlgen(t *testing.T) {
 }
 
 // event returns what a subscription answers about an article, by its plan or by gqlgen.
-func (s *side) event(r request, article *redisrepo.Article, compiled bool) (a answer, ok bool) {
+func (s *side) event(r request, article *site.Article, compiled bool) (a answer, ok bool) {
 	defer func() {
 		if recover() != nil {
 			ok = false
 		}
 	}()
-	articles, posts, edges := make(chan *redisrepo.Article, 1), make(chan *redisrepo.PostedEdge, 1), make(chan *redisrepo.EventEdge, 1)
+	articles, posts, edges := make(chan *site.Article, 1), make(chan *live.PostedEdge, 1), make(chan *events.EventEdge, 1)
 	schema := s.served(func(root graph.ResolverRoot) graph.ResolverRoot {
 		return sourceRoot{faultyRoot{root}, source{articles: articles, posts: posts, edges: edges}}
 	})
@@ -113,7 +115,7 @@ func (s *side) event(r request, article *redisrepo.Article, compiled bool) (a an
 	var value any = article
 	switch fields[0].Name {
 	case "articlePosted":
-		edge := &redisrepo.PostedEdge{Cursor: "c", Node: article}
+		edge := &live.PostedEdge{Cursor: "c", Node: article}
 		posts <- edge
 		value = edge
 	case "event": // any event will do

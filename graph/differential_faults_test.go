@@ -13,8 +13,10 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/failover"
 	"frontpage/graph"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/site"
 )
 
 // faults makes calls of resolvers and commands of Redis fail, the same ones for each executor: what they are called
@@ -119,8 +121,8 @@ func (c commandFaults) ProcessPipelineHook(next redis.ProcessPipelineHook) redis
 
 var injected = []error{
 	errors.New("injected"),
-	redisrepo.Refusal{{Code: redisrepo.Invalid, Message: `injected <&> "` + "\u2028\x01"}},
-	fmt.Errorf("injected: %w", redisrepo.ErrUnavailable),
+	site.Refusal{{Code: site.Invalid, Message: `injected <&> "` + "\u2028\x01"}},
+	fmt.Errorf("injected: %w", failover.ErrUnavailable),
 	context.Canceled,
 	graphql.BatchErrorList{nil},
 }
@@ -141,7 +143,7 @@ func called[T any](ctx context.Context, field string, about []any, call func(con
 		return none, nil
 	}
 	result, err := call(ctx)
-	if articles, ok := any(result).([]*redisrepo.Article); ok && kind >= 0 && len(articles) > 0 {
+	if articles, ok := any(result).([]*site.Article); ok && kind >= 0 && len(articles) > 0 {
 		articles = slices.Clone(articles)
 		articles[len(articles)/2] = nil
 		result = any(articles).(T)
@@ -201,11 +203,11 @@ func isNil(object any) bool { return reflect.ValueOf(object).IsNil() }
 
 func idOf(object any) string {
 	switch o := object.(type) {
-	case *redisrepo.Article:
+	case *site.Article:
 		return o.ID.String()
-	case *redisrepo.ModerationEntry:
+	case *events.ModerationEntry:
 		return o.Cursor
-	case *redisrepo.User:
+	case *site.User:
 		return string(o.Name)
 	}
 	panic(fmt.Sprintf("a batch resolver has the type %T: add its id here", object))
@@ -254,47 +256,47 @@ type (
 	faultyUser            struct{ graph.UserResolver }
 )
 
-func (r faultyArticle) Groups(ctx context.Context, objs []*redisrepo.Article) ([][]*redisrepo.Group, error) {
+func (r faultyArticle) Groups(ctx context.Context, objs []*site.Article) ([][]*site.Group, error) {
 	return calledForAll(ctx, "Article.groups", objs, r.ArticleResolver.Groups)
 }
 
-func (r faultyArticle) ViewerVote(ctx context.Context, objs []*redisrepo.Article) ([]*redisrepo.Vote, error) {
+func (r faultyArticle) ViewerVote(ctx context.Context, objs []*site.Article) ([]*site.Vote, error) {
 	return calledForAll(ctx, "Article.viewerVote", objs, r.ArticleResolver.ViewerVote)
 }
 
-func (r faultyArticle) ViewerCanVote(ctx context.Context, objs []*redisrepo.Article) ([]bool, error) {
+func (r faultyArticle) ViewerCanVote(ctx context.Context, objs []*site.Article) ([]bool, error) {
 	return calledForAll(ctx, "Article.viewerCanVote", objs, r.ArticleResolver.ViewerCanVote)
 }
 
-func (r faultyArticle) ViewerCanEdit(ctx context.Context, objs []*redisrepo.Article) ([]bool, error) {
+func (r faultyArticle) ViewerCanEdit(ctx context.Context, objs []*site.Article) ([]bool, error) {
 	return calledForAll(ctx, "Article.viewerCanEdit", objs, r.ArticleResolver.ViewerCanEdit)
 }
 
-func (r faultyArticle) ViewerCanDelete(ctx context.Context, objs []*redisrepo.Article) ([]bool, error) {
+func (r faultyArticle) ViewerCanDelete(ctx context.Context, objs []*site.Article) ([]bool, error) {
 	return calledForAll(ctx, "Article.viewerCanDelete", objs, r.ArticleResolver.ViewerCanDelete)
 }
 
-func (r faultyArticle) ViewerCanRegroup(ctx context.Context, objs []*redisrepo.Article) ([]bool, error) {
+func (r faultyArticle) ViewerCanRegroup(ctx context.Context, objs []*site.Article) ([]bool, error) {
 	return calledForAll(ctx, "Article.viewerCanRegroup", objs, r.ArticleResolver.ViewerCanRegroup)
 }
 
-func (r faultyArticle) History(ctx context.Context, objs []*redisrepo.Article, first *int32) ([][]*redisrepo.Version, error) {
-	return calledForAll(ctx, "Article.history", objs, func(ctx context.Context, objs []*redisrepo.Article) ([][]*redisrepo.Version, error) {
+func (r faultyArticle) History(ctx context.Context, objs []*site.Article, first *int32) ([][]*site.Version, error) {
+	return calledForAll(ctx, "Article.history", objs, func(ctx context.Context, objs []*site.Article) ([][]*site.Version, error) {
 		return r.ArticleResolver.History(ctx, objs, first)
 	})
 }
 
-func (r faultyArticle) RankedBy(ctx context.Context, objs []*redisrepo.Article) ([]*graph.RankedBy, error) {
+func (r faultyArticle) RankedBy(ctx context.Context, objs []*site.Article) ([]*graph.RankedBy, error) {
 	return calledForAll(ctx, "Article.rankedBy", objs, r.ArticleResolver.RankedBy)
 }
 
-func (r faultyArticle) VotesToReach(ctx context.Context, objs []*redisrepo.Article, rank int32) ([]*int32, error) {
-	return calledForAll(ctx, "Article.votesToReach", objs, func(ctx context.Context, objs []*redisrepo.Article) ([]*int32, error) {
+func (r faultyArticle) VotesToReach(ctx context.Context, objs []*site.Article, rank int32) ([]*int32, error) {
+	return calledForAll(ctx, "Article.votesToReach", objs, func(ctx context.Context, objs []*site.Article) ([]*int32, error) {
 		return r.ArticleResolver.VotesToReach(ctx, objs, rank)
 	})
 }
 
-func (r faultyModerationEntry) Article(ctx context.Context, objs []*redisrepo.ModerationEntry) ([]*redisrepo.Article, error) {
+func (r faultyModerationEntry) Article(ctx context.Context, objs []*events.ModerationEntry) ([]*site.Article, error) {
 	return calledForAll(ctx, "ModerationEntry.article", objs, r.ModerationEntryResolver.Article)
 }
 
@@ -308,19 +310,19 @@ func (r faultyArticleConnection) TotalCount(ctx context.Context, obj *graph.Arti
 	})
 }
 
-func (r faultyDuplicateLinkError) Article(ctx context.Context, obj *graph.DuplicateLinkError) (*redisrepo.Article, error) {
-	return called(ctx, "DuplicateLinkError.article", []any{obj.ArticleID}, func(ctx context.Context) (*redisrepo.Article, error) {
+func (r faultyDuplicateLinkError) Article(ctx context.Context, obj *graph.DuplicateLinkError) (*site.Article, error) {
+	return called(ctx, "DuplicateLinkError.article", []any{obj.ArticleID}, func(ctx context.Context) (*site.Article, error) {
 		return r.DuplicateLinkErrorResolver.Article(ctx, obj)
 	})
 }
 
-func (r faultyGroup) Articles(ctx context.Context, obj *redisrepo.Group, order redisrepo.Order, direction redisrepo.Direction, page int32, pageSize *int32) ([]*redisrepo.Article, error) {
-	return called(ctx, "Group.articles", []any{obj.Name, order, page}, func(ctx context.Context) ([]*redisrepo.Article, error) {
+func (r faultyGroup) Articles(ctx context.Context, obj *site.Group, order site.Order, direction site.Direction, page int32, pageSize *int32) ([]*site.Article, error) {
+	return called(ctx, "Group.articles", []any{obj.Name, order, page}, func(ctx context.Context) ([]*site.Article, error) {
 		return r.GroupResolver.Articles(ctx, obj, order, direction, page, pageSize)
 	})
 }
 
-func (r faultyGroup) ArticlesConnection(ctx context.Context, obj *redisrepo.Group, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string, unvotedOnly bool) (*graph.ArticleConnection, error) {
+func (r faultyGroup) ArticlesConnection(ctx context.Context, obj *site.Group, order site.Order, direction site.Direction, first *int32, after *string, last *int32, before *string, unvotedOnly bool) (*graph.ArticleConnection, error) {
 	return called(ctx, "Group.articlesConnection", []any{obj.Name, order}, func(ctx context.Context) (*graph.ArticleConnection, error) {
 		return r.GroupResolver.ArticlesConnection(ctx, obj, order, direction, first, after, last, before, unvotedOnly)
 	})
@@ -332,23 +334,23 @@ func (r faultyGroupConnection) TotalCount(ctx context.Context, obj *graph.GroupC
 	})
 }
 
-func (r faultyUser) IsModerator(ctx context.Context, objs []*redisrepo.User) ([]bool, error) {
+func (r faultyUser) IsModerator(ctx context.Context, objs []*site.User) ([]bool, error) {
 	return calledForAll(ctx, "User.isModerator", objs, r.UserResolver.IsModerator)
 }
 
-func (r faultyUser) ArticlesConnection(ctx context.Context, obj *redisrepo.User, first *int32, after *string, last *int32, before *string) (*graph.ArticleConnection, error) {
+func (r faultyUser) ArticlesConnection(ctx context.Context, obj *site.User, first *int32, after *string, last *int32, before *string) (*graph.ArticleConnection, error) {
 	return called(ctx, "User.articlesConnection", []any{obj.Name}, func(ctx context.Context) (*graph.ArticleConnection, error) {
 		return r.UserResolver.ArticlesConnection(ctx, obj, first, after, last, before)
 	})
 }
 
-func (r faultyHost) ArticlesConnection(ctx context.Context, obj *redisrepo.Host, first *int32, after *string, last *int32, before *string) (*graph.ArticleConnection, error) {
+func (r faultyHost) ArticlesConnection(ctx context.Context, obj *site.Host, first *int32, after *string, last *int32, before *string) (*graph.ArticleConnection, error) {
 	return called(ctx, "Host.articlesConnection", []any{obj.Name}, func(ctx context.Context) (*graph.ArticleConnection, error) {
 		return r.HostResolver.ArticlesConnection(ctx, obj, first, after, last, before)
 	})
 }
 
-func (r faultyMutation) Post(ctx context.Context, input redisrepo.Draft) (*graph.PostPayload, error) {
+func (r faultyMutation) Post(ctx context.Context, input site.Draft) (*graph.PostPayload, error) {
 	return called(ctx, "Mutation.post", []any{input.Title}, func(ctx context.Context) (*graph.PostPayload, error) {
 		return r.MutationResolver.Post(ctx, input)
 	})
@@ -384,55 +386,55 @@ func (r faultyMutation) EndSessions(ctx context.Context, input graph.EndSessions
 	})
 }
 
-func (r faultyQuery) Articles(ctx context.Context, order redisrepo.Order, direction redisrepo.Direction, page int32, pageSize *int32) ([]*redisrepo.Article, error) {
-	return called(ctx, "Query.articles", []any{order, direction, page}, func(ctx context.Context) ([]*redisrepo.Article, error) {
+func (r faultyQuery) Articles(ctx context.Context, order site.Order, direction site.Direction, page int32, pageSize *int32) ([]*site.Article, error) {
+	return called(ctx, "Query.articles", []any{order, direction, page}, func(ctx context.Context) ([]*site.Article, error) {
 		return r.QueryResolver.Articles(ctx, order, direction, page, pageSize)
 	})
 }
 
-func (r faultyQuery) ArticlesConnection(ctx context.Context, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string, unvotedOnly bool) (*graph.ArticleConnection, error) {
+func (r faultyQuery) ArticlesConnection(ctx context.Context, order site.Order, direction site.Direction, first *int32, after *string, last *int32, before *string, unvotedOnly bool) (*graph.ArticleConnection, error) {
 	return called(ctx, "Query.articlesConnection", []any{order, direction}, func(ctx context.Context) (*graph.ArticleConnection, error) {
 		return r.QueryResolver.ArticlesConnection(ctx, order, direction, first, after, last, before, unvotedOnly)
 	})
 }
 
-func (r faultyQuery) Article(ctx context.Context, id string) (*redisrepo.Article, error) {
-	return called(ctx, "Query.article", []any{id}, func(ctx context.Context) (*redisrepo.Article, error) {
+func (r faultyQuery) Article(ctx context.Context, id string) (*site.Article, error) {
+	return called(ctx, "Query.article", []any{id}, func(ctx context.Context) (*site.Article, error) {
 		return r.QueryResolver.Article(ctx, id)
 	})
 }
 
-func (r faultyQuery) Group(ctx context.Context, name string) (*redisrepo.Group, error) {
-	return called(ctx, "Query.group", []any{name}, func(ctx context.Context) (*redisrepo.Group, error) {
+func (r faultyQuery) Group(ctx context.Context, name string) (*site.Group, error) {
+	return called(ctx, "Query.group", []any{name}, func(ctx context.Context) (*site.Group, error) {
 		return r.QueryResolver.Group(ctx, name)
 	})
 }
 
-func (r faultyQuery) ArticleByLink(ctx context.Context, link string) (*redisrepo.Article, error) {
-	return called(ctx, "Query.articleByLink", []any{link}, func(ctx context.Context) (*redisrepo.Article, error) {
+func (r faultyQuery) ArticleByLink(ctx context.Context, link string) (*site.Article, error) {
+	return called(ctx, "Query.articleByLink", []any{link}, func(ctx context.Context) (*site.Article, error) {
 		return r.QueryResolver.ArticleByLink(ctx, link)
 	})
 }
 
-func (r faultyQuery) Groups(ctx context.Context, orderBy redisrepo.GroupOrder, prefix *string, first *int32, after *string, last *int32, before *string) (*graph.GroupConnection, error) {
+func (r faultyQuery) Groups(ctx context.Context, orderBy site.GroupOrder, prefix *string, first *int32, after *string, last *int32, before *string) (*graph.GroupConnection, error) {
 	return called(ctx, "Query.groups", nil, func(ctx context.Context) (*graph.GroupConnection, error) {
 		return r.QueryResolver.Groups(ctx, orderBy, prefix, first, after, last, before)
 	})
 }
 
-func (r faultyQuery) User(ctx context.Context, name string) (*redisrepo.User, error) {
-	return called(ctx, "Query.user", []any{name}, func(ctx context.Context) (*redisrepo.User, error) {
+func (r faultyQuery) User(ctx context.Context, name string) (*site.User, error) {
+	return called(ctx, "Query.user", []any{name}, func(ctx context.Context) (*site.User, error) {
 		return r.QueryResolver.User(ctx, name)
 	})
 }
 
-func (r faultyQuery) Host(ctx context.Context, name string) (*redisrepo.Host, error) {
-	return called(ctx, "Query.host", []any{name}, func(ctx context.Context) (*redisrepo.Host, error) {
+func (r faultyQuery) Host(ctx context.Context, name string) (*site.Host, error) {
+	return called(ctx, "Query.host", []any{name}, func(ctx context.Context) (*site.Host, error) {
 		return r.QueryResolver.Host(ctx, name)
 	})
 }
 
-func (r faultyQuery) Viewer(ctx context.Context) (*redisrepo.User, error) {
+func (r faultyQuery) Viewer(ctx context.Context) (*site.User, error) {
 	return called(ctx, "Query.viewer", nil, r.QueryResolver.Viewer)
 }
 
@@ -459,7 +461,7 @@ func (r faultyQuery) RateLimit(ctx context.Context) (*graph.RateLimit, error) {
 	})
 }
 
-func (r faultyQuery) ViewerVotes(ctx context.Context, direction *redisrepo.Vote, first *int32, after *string) (*graph.CastVoteConnection, error) {
+func (r faultyQuery) ViewerVotes(ctx context.Context, direction *site.Vote, first *int32, after *string) (*graph.CastVoteConnection, error) {
 	return called(ctx, "Query.viewerVotes", nil, func(ctx context.Context) (*graph.CastVoteConnection, error) {
 		return r.QueryResolver.ViewerVotes(ctx, direction, first, after)
 	})

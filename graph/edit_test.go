@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -70,8 +70,8 @@ func TestOnlyPosterInTimeAndModeratorsMayEdit(t *testing.T) {
 // again for a query that asks for it, in whatever way.
 func TestVotesShowTheTextOfOtherProcesses(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
-	other := sitetest.New(t, s.Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	other := sitetest.New(t, s.Client, site.DefaultRules())
 	id := s.Post("alice", "t")
 	for i, query := range []string{
 		`mutation { vote(input: {article: 1, direction: UP}) { article { text } } }`,

@@ -5,14 +5,15 @@ import (
 	"fmt"
 	"time"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/rates"
+	"frontpage/redisrepo/site"
 )
 
 // UserError is a broken rule that a user can act on, as a payload shows it.
 type UserError interface{ IsUserError() }
 
 // BasicUserError is a user error that has nothing to add to its code.
-type BasicUserError redisrepo.Error
+type BasicUserError site.Error
 
 // IsUserError marks it as a type of the schema's interface UserError.
 func (*BasicUserError) IsUserError() {}
@@ -20,8 +21,8 @@ func (*BasicUserError) IsUserError() {}
 // The codes of the schema that redisrepo does not return: it neither authenticates users nor limits the rates of
 // mutations.
 const (
-	unauthenticated redisrepo.Code = "UNAUTHENTICATED"
-	rateLimited     redisrepo.Code = "RATE_LIMITED"
+	unauthenticated site.Code = "UNAUTHENTICATED"
+	rateLimited     site.Code = "RATE_LIMITED"
 )
 
 // RateLimitedError says how long to wait.
@@ -31,14 +32,14 @@ type RateLimitedError struct {
 }
 
 func rateLimitedError(wait time.Duration) *RateLimitedError {
-	seconds := redisrepo.Seconds(wait)
+	seconds := rates.Seconds(wait)
 	return &RateLimitedError{BasicUserError{Code: rateLimited, Message: fmt.Sprintf("rate limit exceeded: try again in %d s", seconds)}, seconds}
 }
 
 // DuplicateLinkError names the article that has the link.
 type DuplicateLinkError struct {
 	BasicUserError
-	ArticleID redisrepo.ArticleID
+	ArticleID site.ArticleID
 }
 
 // maxUserErrors is the maximum number of user errors in a payload. The cost of an operation counts as many.
@@ -48,13 +49,13 @@ const maxUserErrors = 20
 // empty.
 func userErrors(err error) ([]UserError, error) {
 	shown := []UserError{}
-	var refusal redisrepo.Refusal
+	var refusal site.Refusal
 	if !errors.As(err, &refusal) {
 		return shown, err
 	}
 	for i, e := range refusal {
 		if left := len(refusal) - i; i == maxUserErrors-1 && left > 1 {
-			return append(shown, &BasicUserError{Code: redisrepo.Invalid, Message: fmt.Sprintf("%d more errors are not shown", left)}), nil
+			return append(shown, &BasicUserError{Code: site.Invalid, Message: fmt.Sprintf("%d more errors are not shown", left)}), nil
 		}
 		if e.Article != nil {
 			shown = append(shown, &DuplicateLinkError{BasicUserError(*e), *e.Article})
@@ -67,5 +68,5 @@ func userErrors(err error) ([]UserError, error) {
 
 // badInput returns the refusal of an invalid argument.
 func badInput(message string) error {
-	return redisrepo.Refusal{{Code: redisrepo.Invalid, Message: message}}
+	return site.Refusal{{Code: site.Invalid, Message: message}}
 }

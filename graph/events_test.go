@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -18,7 +18,7 @@ import (
 // An event is never older than a response that was sent before it on the same socket.
 func TestEventsAreNoOlderThanResponses(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	id := s.Post("alice", "t")
 	w := s.Socket("", "X-User-ID", "alice")
 	ops := make([]string, 10)
@@ -82,10 +82,10 @@ func TestEventsAreNoOlderThanResponses(t *testing.T) {
 func TestEventsSendNoRedisCommands(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := sitetest.New(t, server.Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, server.Client, site.DefaultRules())
 	client := redis.NewClient(&redis.Options{Network: "unix", Addr: server.Socket()})
 	t.Cleanup(func() { _ = client.Close() })
-	other := sitetest.New(t, client, redisrepo.DefaultRules())
+	other := sitetest.New(t, client, site.DefaultRules())
 	other.Voters.Store(1000) // so that its voters are not those of the first site
 	id := s.Post("alice", "t", "go")
 	const fields = `votes id number title text link score upvotes downvotes isInteresting groups { name } poster { name } createdAt viewerCanVote`
@@ -121,7 +121,7 @@ func TestEventsSendNoRedisCommands(t *testing.T) {
 // Data that was loaded for one event is not reused for the next.
 func TestEachEventLoadsFreshData(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	id := s.Post("alice", "t", "go")
 	w, e := s.Socket(""), s.Stream(`subscription { articleChanged(ids: [1]) { votes } }`)
 	const fields = `groups { articleCount articles { number votes } }`

@@ -13,6 +13,7 @@ import (
 	"frontpage/graph"
 	"frontpage/identity"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/store"
 )
 
@@ -23,7 +24,7 @@ func ExampleNewHandler() {
 		panic(err)
 	}
 	defer func() { _ = st.Close() }()
-	repo, err := redisrepo.New(ctx, st.Client, redisrepo.DefaultRules())
+	repo, err := redisrepo.New(ctx, st.Client, site.DefaultRules())
 	if err != nil {
 		panic(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -13,7 +13,7 @@ import (
 func TestFaultIsLoggedButNotShown(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := sitetest.New(t, server.Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, server.Client, site.DefaultRules())
 	if err := server.Client.Set(t.Context(), "score:", "not a sorted set", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestFaultIsLoggedButNotShown(t *testing.T) {
 func TestUnreadableArticleIsLeftOutOfListings(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := sitetest.New(t, server.Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, server.Client, site.DefaultRules())
 	s.Post("alice", "good")
 	s.Post("alice", "bad")
 	if err := server.Client.HSet(t.Context(), "article:2", "votes", "many").Err(); err != nil {
@@ -44,7 +44,7 @@ func TestUnreadableArticleIsLeftOutOfListings(t *testing.T) {
 func TestRedisOutageIsReportedAndSurvived(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := sitetest.New(t, server.Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, server.Client, site.DefaultRules())
 	id := s.Post("alice", "t", "go")
 	server.Kill()
 	for _, query := range []string{`{ articles { id } }`, `{ article(id: 1) { id } }`, `mutation { vote(input: {article: 1}) { changed userErrors { code } } }`} {

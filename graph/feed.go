@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"frontpage/endpoint"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/events"
 )
 
 // mayReadEvents returns an error unless the caller is a moderator, or a service that acts as itself. Events tell who
@@ -20,7 +20,7 @@ func mayReadEvents(ctx context.Context) error {
 }
 
 // events returns a page of the change feed.
-func (r *Resolver) events(ctx context.Context, after *string, kinds []redisrepo.EventKind, first *int32) (*redisrepo.EventPage, error) {
+func (r *Resolver) events(ctx context.Context, after *string, kinds []events.EventKind, first *int32) (*events.EventPage, error) {
 	if err := mayReadEvents(ctx); err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -88,7 +88,7 @@ func askEvents(s *sitetest.Site, role, arguments string) (r shownEvents) {
 
 func TestEventsAreForModeratorsAndServices(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	s.Post("alice", "t")
 	for role, code := range map[string]string{"moderator": "", "service": "", "": "FORBIDDEN", "other": "FORBIDDEN", "anonymous": "UNAUTHENTICATED"} {
 		r := askEvents(s, role, "")
@@ -117,7 +117,7 @@ func TestEventsAreForModeratorsAndServices(t *testing.T) {
 
 func TestEventsShowTheirArticles(t *testing.T) {
 	t.Parallel()
-	rules := redisrepo.DefaultRules()
+	rules := site.DefaultRules()
 	rules.Milestones = []int{2}
 	client := redistest.Start(t).Client
 	s := sitetest.New(t, client, rules)
@@ -146,7 +146,7 @@ DELETED GONE r2 1 by mod`)
 
 func TestExpiredCursorSaysSinceWhen(t *testing.T) {
 	t.Parallel()
-	rules := redisrepo.DefaultRules()
+	rules := site.DefaultRules()
 	rules.Events = 2
 	client := redistest.Start(t).Client
 	s := sitetest.New(t, client, rules)
@@ -185,7 +185,7 @@ func TestExpiredCursorSaysSinceWhen(t *testing.T) {
 func TestEventSubscriptionsGoOn(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	here, there := sitetest.New(t, client, redisrepo.DefaultRules()), sitetest.New(t, client, redisrepo.DefaultRules())
+	here, there := sitetest.New(t, client, site.DefaultRules()), sitetest.New(t, client, site.DefaultRules())
 	id := here.Post("alice", "t")
 	after := askEvents(here, "moderator", "").Data.Events.Edges[0].Cursor
 	moderator := []string{"X-User-ID", "mod", "X-User-Roles", "moderator"}

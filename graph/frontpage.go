@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"frontpage/endpoint"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/rankings"
 )
 
 // The keys of shared reads of front pages.
@@ -18,9 +18,9 @@ type (
 const perPlace = 32
 
 // frontPage returns the front page of the last full hour that is not after a time.
-func (r *Resolver) frontPage(ctx context.Context, at time.Time) (*redisrepo.FrontPage, error) {
+func (r *Resolver) frontPage(ctx context.Context, at time.Time) (*rankings.FrontPage, error) {
 	at = at.Truncate(time.Hour)
-	return endpoint.Share(ctx, r.reads, frontPageKey(at.Unix()), func(ctx context.Context) (*redisrepo.FrontPage, int, error) {
+	return endpoint.Share(ctx, r.reads, frontPageKey(at.Unix()), func(ctx context.Context) (*rankings.FrontPage, int, error) {
 		page, err := r.repo.FrontPage(ctx, at)
 		if page == nil {
 			return nil, perPlace, err
@@ -30,8 +30,8 @@ func (r *Resolver) frontPage(ctx context.Context, at time.Time) (*redisrepo.Fron
 }
 
 // frontRanks returns the ranks of all articles at the last full hours.
-func (r *Resolver) frontRanks(ctx context.Context, hours int) (*redisrepo.FrontRanks, error) {
-	return endpoint.Share(ctx, r.reads, frontRanksKey(hours), func(ctx context.Context) (*redisrepo.FrontRanks, int, error) {
+func (r *Resolver) frontRanks(ctx context.Context, hours int) (*rankings.FrontRanks, error) {
+	return endpoint.Share(ctx, r.reads, frontRanksKey(hours), func(ctx context.Context) (*rankings.FrontRanks, int, error) {
 		ranks, err := r.repo.FrontRanks(ctx, hours)
 		if ranks == nil {
 			return nil, 0, err

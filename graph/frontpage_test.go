@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -50,7 +50,7 @@ func TestFrontPageOfThePast(t *testing.T) {
 
 func TestNoFrontPagesWithoutTheFeature(t *testing.T) {
 	t.Parallel()
-	rules := redisrepo.DefaultRules()
+	rules := site.DefaultRules()
 	rules.FrontPages = 0
 	s := sitetest.New(t, redistest.Start(t).Client, rules)
 	s.Post("alice", "article")

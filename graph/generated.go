@@ -17,7 +17,10 @@ import (
 	gqlparser "github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/live"
+	"frontpage/redisrepo/rankings"
+	"frontpage/redisrepo/site"
 )
 
 // region    ***************************** api!.gotpl *****************************
@@ -189,11 +192,11 @@ type ComplexityRoot struct {
 
 	Group struct {
 		ArticleCount       func(childComplexity int) int
-		Articles           func(childComplexity int, order redisrepo.Order, direction redisrepo.Direction, page int32, pageSize *int32) int
-		ArticlesConnection func(childComplexity int, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string, unvotedOnly bool) int
+		Articles           func(childComplexity int, order site.Order, direction site.Direction, page int32, pageSize *int32) int
+		ArticlesConnection func(childComplexity int, order site.Order, direction site.Direction, first *int32, after *string, last *int32, before *string, unvotedOnly bool) int
 		ID                 func(childComplexity int) int
 		Name               func(childComplexity int) int
-		Ranking            func(childComplexity int, by redisrepo.RankBy, span *redisrepo.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string, unvotedOnly bool) int
+		Ranking            func(childComplexity int, by rankings.RankBy, span *rankings.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string, unvotedOnly bool) int
 	}
 
 	GroupConnection struct {
@@ -243,7 +246,7 @@ type ComplexityRoot struct {
 		DeleteArticle func(childComplexity int, input DeleteArticleInput) int
 		EditArticle   func(childComplexity int, input EditArticleInput) int
 		EndSessions   func(childComplexity int, input EndSessionsInput) int
-		Post          func(childComplexity int, input redisrepo.Draft) int
+		Post          func(childComplexity int, input site.Draft) int
 		Regroup       func(childComplexity int, input RegroupInput) int
 		Vote          func(childComplexity int, input VoteInput) int
 	}
@@ -268,22 +271,22 @@ type ComplexityRoot struct {
 	Query struct {
 		Article            func(childComplexity int, id string) int
 		ArticleByLink      func(childComplexity int, link string) int
-		Articles           func(childComplexity int, order redisrepo.Order, direction redisrepo.Direction, page int32, pageSize *int32) int
-		ArticlesConnection func(childComplexity int, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string, unvotedOnly bool) int
-		Events             func(childComplexity int, after *string, kinds []redisrepo.EventKind, first *int32) int
+		Articles           func(childComplexity int, order site.Order, direction site.Direction, page int32, pageSize *int32) int
+		ArticlesConnection func(childComplexity int, order site.Order, direction site.Direction, first *int32, after *string, last *int32, before *string, unvotedOnly bool) int
+		Events             func(childComplexity int, after *string, kinds []events.EventKind, first *int32) int
 		FrontPage          func(childComplexity int, at time.Time) int
 		Group              func(childComplexity int, name string) int
-		Groups             func(childComplexity int, orderBy redisrepo.GroupOrder, prefix *string, first *int32, after *string, last *int32, before *string) int
+		Groups             func(childComplexity int, orderBy site.GroupOrder, prefix *string, first *int32, after *string, last *int32, before *string) int
 		Host               func(childComplexity int, name string) int
 		ModerationLog      func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		Node               func(childComplexity int, id string) int
 		Nodes              func(childComplexity int, ids []string) int
-		Ranking            func(childComplexity int, by redisrepo.RankBy, span *redisrepo.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string, unvotedOnly bool) int
+		Ranking            func(childComplexity int, by rankings.RankBy, span *rankings.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string, unvotedOnly bool) int
 		RateLimit          func(childComplexity int) int
 		Site               func(childComplexity int) int
 		User               func(childComplexity int, name string) int
 		Viewer             func(childComplexity int) int
-		ViewerVotes        func(childComplexity int, direction *redisrepo.Vote, first *int32, after *string) int
+		ViewerVotes        func(childComplexity int, direction *site.Vote, first *int32, after *string) int
 	}
 
 	RankAt struct {
@@ -356,7 +359,7 @@ type ComplexityRoot struct {
 	Subscription struct {
 		ArticleChanged func(childComplexity int, ids []string, revisions []int32) int
 		ArticlePosted  func(childComplexity int, group *string, after *string) int
-		Event          func(childComplexity int, after *string, kinds []redisrepo.EventKind) int
+		Event          func(childComplexity int, after *string, kinds []events.EventKind) int
 	}
 
 	User struct {
@@ -379,49 +382,49 @@ type ComplexityRoot struct {
 // region    ************************** generated!.gotpl **************************
 
 type ArticleResolver interface {
-	Groups(ctx context.Context, objs []*redisrepo.Article) ([][]*redisrepo.Group, error)
+	Groups(ctx context.Context, objs []*site.Article) ([][]*site.Group, error)
 
-	ViewerVote(ctx context.Context, objs []*redisrepo.Article) ([]*redisrepo.Vote, error)
-	ViewerCanVote(ctx context.Context, objs []*redisrepo.Article) ([]bool, error)
-	ViewerCanDelete(ctx context.Context, objs []*redisrepo.Article) ([]bool, error)
-	ViewerCanRegroup(ctx context.Context, objs []*redisrepo.Article) ([]bool, error)
+	ViewerVote(ctx context.Context, objs []*site.Article) ([]*site.Vote, error)
+	ViewerCanVote(ctx context.Context, objs []*site.Article) ([]bool, error)
+	ViewerCanDelete(ctx context.Context, objs []*site.Article) ([]bool, error)
+	ViewerCanRegroup(ctx context.Context, objs []*site.Article) ([]bool, error)
 
-	History(ctx context.Context, objs []*redisrepo.Article, first *int32) ([][]*redisrepo.Version, error)
-	ViewerCanEdit(ctx context.Context, objs []*redisrepo.Article) ([]bool, error)
+	History(ctx context.Context, objs []*site.Article, first *int32) ([][]*site.Version, error)
+	ViewerCanEdit(ctx context.Context, objs []*site.Article) ([]bool, error)
 
-	BestRank(ctx context.Context, objs []*redisrepo.Article) ([]*redisrepo.BestRank, error)
-	Ranks(ctx context.Context, objs []*redisrepo.Article, hours int32) ([][]*redisrepo.RankAt, error)
-	RankedBy(ctx context.Context, objs []*redisrepo.Article) ([]*RankedBy, error)
-	VotesToReach(ctx context.Context, objs []*redisrepo.Article, rank int32) ([]*int32, error)
+	BestRank(ctx context.Context, objs []*site.Article) ([]*rankings.BestRank, error)
+	Ranks(ctx context.Context, objs []*site.Article, hours int32) ([][]*rankings.RankAt, error)
+	RankedBy(ctx context.Context, objs []*site.Article) ([]*RankedBy, error)
+	VotesToReach(ctx context.Context, objs []*site.Article, rank int32) ([]*int32, error)
 }
 type ArticleConnectionResolver interface {
 	TotalCount(ctx context.Context, obj *ArticleConnection) (int32, error)
 }
 type DuplicateLinkErrorResolver interface {
-	Article(ctx context.Context, obj *DuplicateLinkError) (*redisrepo.Article, error)
+	Article(ctx context.Context, obj *DuplicateLinkError) (*site.Article, error)
 }
 type EventResolver interface {
-	Article(ctx context.Context, objs []*redisrepo.Event) ([]*redisrepo.Article, error)
+	Article(ctx context.Context, objs []*events.Event) ([]*site.Article, error)
 }
 type FrontPageEdgeResolver interface {
-	Node(ctx context.Context, objs []*redisrepo.FrontPlace) ([]*redisrepo.Article, error)
+	Node(ctx context.Context, objs []*rankings.FrontPlace) ([]*site.Article, error)
 }
 type GroupResolver interface {
-	Articles(ctx context.Context, obj *redisrepo.Group, order redisrepo.Order, direction redisrepo.Direction, page int32, pageSize *int32) ([]*redisrepo.Article, error)
-	ArticlesConnection(ctx context.Context, obj *redisrepo.Group, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string, unvotedOnly bool) (*ArticleConnection, error)
-	Ranking(ctx context.Context, obj *redisrepo.Group, by redisrepo.RankBy, span *redisrepo.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string, unvotedOnly bool) (*RankedConnection, error)
+	Articles(ctx context.Context, obj *site.Group, order site.Order, direction site.Direction, page int32, pageSize *int32) ([]*site.Article, error)
+	ArticlesConnection(ctx context.Context, obj *site.Group, order site.Order, direction site.Direction, first *int32, after *string, last *int32, before *string, unvotedOnly bool) (*ArticleConnection, error)
+	Ranking(ctx context.Context, obj *site.Group, by rankings.RankBy, span *rankings.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string, unvotedOnly bool) (*RankedConnection, error)
 }
 type GroupConnectionResolver interface {
 	TotalCount(ctx context.Context, obj *GroupConnection) (int32, error)
 }
 type HostResolver interface {
-	ArticlesConnection(ctx context.Context, obj *redisrepo.Host, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error)
+	ArticlesConnection(ctx context.Context, obj *site.Host, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error)
 }
 type ModerationEntryResolver interface {
-	Article(ctx context.Context, objs []*redisrepo.ModerationEntry) ([]*redisrepo.Article, error)
+	Article(ctx context.Context, objs []*events.ModerationEntry) ([]*site.Article, error)
 }
 type MutationResolver interface {
-	Post(ctx context.Context, input redisrepo.Draft) (*PostPayload, error)
+	Post(ctx context.Context, input site.Draft) (*PostPayload, error)
 	Vote(ctx context.Context, input VoteInput) (*VotePayload, error)
 	Regroup(ctx context.Context, input RegroupInput) (*RegroupPayload, error)
 	EditArticle(ctx context.Context, input EditArticleInput) (*EditArticlePayload, error)
@@ -430,35 +433,35 @@ type MutationResolver interface {
 }
 type QueryResolver interface {
 	Site(ctx context.Context) (*Site, error)
-	Articles(ctx context.Context, order redisrepo.Order, direction redisrepo.Direction, page int32, pageSize *int32) ([]*redisrepo.Article, error)
-	ArticlesConnection(ctx context.Context, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string, unvotedOnly bool) (*ArticleConnection, error)
-	Article(ctx context.Context, id string) (*redisrepo.Article, error)
-	Group(ctx context.Context, name string) (*redisrepo.Group, error)
-	ArticleByLink(ctx context.Context, link string) (*redisrepo.Article, error)
-	Groups(ctx context.Context, orderBy redisrepo.GroupOrder, prefix *string, first *int32, after *string, last *int32, before *string) (*GroupConnection, error)
-	User(ctx context.Context, name string) (*redisrepo.User, error)
-	Host(ctx context.Context, name string) (*redisrepo.Host, error)
-	Viewer(ctx context.Context) (*redisrepo.User, error)
+	Articles(ctx context.Context, order site.Order, direction site.Direction, page int32, pageSize *int32) ([]*site.Article, error)
+	ArticlesConnection(ctx context.Context, order site.Order, direction site.Direction, first *int32, after *string, last *int32, before *string, unvotedOnly bool) (*ArticleConnection, error)
+	Article(ctx context.Context, id string) (*site.Article, error)
+	Group(ctx context.Context, name string) (*site.Group, error)
+	ArticleByLink(ctx context.Context, link string) (*site.Article, error)
+	Groups(ctx context.Context, orderBy site.GroupOrder, prefix *string, first *int32, after *string, last *int32, before *string) (*GroupConnection, error)
+	User(ctx context.Context, name string) (*site.User, error)
+	Host(ctx context.Context, name string) (*site.Host, error)
+	Viewer(ctx context.Context) (*site.User, error)
 	Node(ctx context.Context, id string) (Node, error)
 	Nodes(ctx context.Context, ids []string) ([]Node, error)
 	RateLimit(ctx context.Context) (*RateLimit, error)
 	ModerationLog(ctx context.Context, first *int32, after *string, last *int32, before *string) (*ModerationConnection, error)
-	Events(ctx context.Context, after *string, kinds []redisrepo.EventKind, first *int32) (*redisrepo.EventPage, error)
-	Ranking(ctx context.Context, by redisrepo.RankBy, span *redisrepo.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string, unvotedOnly bool) (*RankedConnection, error)
-	FrontPage(ctx context.Context, at time.Time) (*redisrepo.FrontPage, error)
-	ViewerVotes(ctx context.Context, direction *redisrepo.Vote, first *int32, after *string) (*CastVoteConnection, error)
+	Events(ctx context.Context, after *string, kinds []events.EventKind, first *int32) (*events.EventPage, error)
+	Ranking(ctx context.Context, by rankings.RankBy, span *rankings.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string, unvotedOnly bool) (*RankedConnection, error)
+	FrontPage(ctx context.Context, at time.Time) (*rankings.FrontPage, error)
+	ViewerVotes(ctx context.Context, direction *site.Vote, first *int32, after *string) (*CastVoteConnection, error)
 }
 type RankedConnectionResolver interface {
 	TotalCount(ctx context.Context, obj *RankedConnection) (int32, error)
 }
 type SubscriptionResolver interface {
-	ArticleChanged(ctx context.Context, ids []string, revisions []int32) (<-chan *redisrepo.Article, error)
-	ArticlePosted(ctx context.Context, group *string, after *string) (<-chan *redisrepo.PostedEdge, error)
-	Event(ctx context.Context, after *string, kinds []redisrepo.EventKind) (<-chan *redisrepo.EventEdge, error)
+	ArticleChanged(ctx context.Context, ids []string, revisions []int32) (<-chan *site.Article, error)
+	ArticlePosted(ctx context.Context, group *string, after *string) (<-chan *live.PostedEdge, error)
+	Event(ctx context.Context, after *string, kinds []events.EventKind) (<-chan *events.EventEdge, error)
 }
 type UserResolver interface {
-	IsModerator(ctx context.Context, objs []*redisrepo.User) ([]bool, error)
-	ArticlesConnection(ctx context.Context, obj *redisrepo.User, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error)
+	IsModerator(ctx context.Context, objs []*site.User) ([]bool, error)
+	ArticlesConnection(ctx context.Context, obj *site.User, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -1043,7 +1046,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Group.Articles(childComplexity, args["order"].(redisrepo.Order), args["direction"].(redisrepo.Direction), args["page"].(int32), args["pageSize"].(*int32)), true
+		return e.ComplexityRoot.Group.Articles(childComplexity, args["order"].(site.Order), args["direction"].(site.Direction), args["page"].(int32), args["pageSize"].(*int32)), true
 	case "Group.articlesConnection":
 		if e.ComplexityRoot.Group.ArticlesConnection == nil {
 			break
@@ -1054,7 +1057,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Group.ArticlesConnection(childComplexity, args["order"].(redisrepo.Order), args["direction"].(redisrepo.Direction), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string), args["unvotedOnly"].(bool)), true
+		return e.ComplexityRoot.Group.ArticlesConnection(childComplexity, args["order"].(site.Order), args["direction"].(site.Direction), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string), args["unvotedOnly"].(bool)), true
 	case "Group.id":
 		if e.ComplexityRoot.Group.ID == nil {
 			break
@@ -1077,7 +1080,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Group.Ranking(childComplexity, args["by"].(redisrepo.RankBy), args["span"].(*redisrepo.Span), args["postedAfter"].(*time.Time), args["postedBefore"].(*time.Time), args["first"].(*int32), args["after"].(*string), args["unvotedOnly"].(bool)), true
+		return e.ComplexityRoot.Group.Ranking(childComplexity, args["by"].(rankings.RankBy), args["span"].(*rankings.Span), args["postedAfter"].(*time.Time), args["postedBefore"].(*time.Time), args["first"].(*int32), args["after"].(*string), args["unvotedOnly"].(bool)), true
 
 	case "GroupConnection.edges":
 		if e.ComplexityRoot.GroupConnection.Edges == nil {
@@ -1283,7 +1286,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.Post(childComplexity, args["input"].(redisrepo.Draft)), true
+		return e.ComplexityRoot.Mutation.Post(childComplexity, args["input"].(site.Draft)), true
 	case "Mutation.regroup":
 		if e.ComplexityRoot.Mutation.Regroup == nil {
 			break
@@ -1390,7 +1393,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.Articles(childComplexity, args["order"].(redisrepo.Order), args["direction"].(redisrepo.Direction), args["page"].(int32), args["pageSize"].(*int32)), true
+		return e.ComplexityRoot.Query.Articles(childComplexity, args["order"].(site.Order), args["direction"].(site.Direction), args["page"].(int32), args["pageSize"].(*int32)), true
 	case "Query.articlesConnection":
 		if e.ComplexityRoot.Query.ArticlesConnection == nil {
 			break
@@ -1401,7 +1404,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.ArticlesConnection(childComplexity, args["order"].(redisrepo.Order), args["direction"].(redisrepo.Direction), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string), args["unvotedOnly"].(bool)), true
+		return e.ComplexityRoot.Query.ArticlesConnection(childComplexity, args["order"].(site.Order), args["direction"].(site.Direction), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string), args["unvotedOnly"].(bool)), true
 	case "Query.events":
 		if e.ComplexityRoot.Query.Events == nil {
 			break
@@ -1412,7 +1415,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.Events(childComplexity, args["after"].(*string), args["kinds"].([]redisrepo.EventKind), args["first"].(*int32)), true
+		return e.ComplexityRoot.Query.Events(childComplexity, args["after"].(*string), args["kinds"].([]events.EventKind), args["first"].(*int32)), true
 	case "Query.frontPage":
 		if e.ComplexityRoot.Query.FrontPage == nil {
 			break
@@ -1445,7 +1448,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.Groups(childComplexity, args["orderBy"].(redisrepo.GroupOrder), args["prefix"].(*string), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
+		return e.ComplexityRoot.Query.Groups(childComplexity, args["orderBy"].(site.GroupOrder), args["prefix"].(*string), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
 	case "Query.host":
 		if e.ComplexityRoot.Query.Host == nil {
 			break
@@ -1501,7 +1504,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.Ranking(childComplexity, args["by"].(redisrepo.RankBy), args["span"].(*redisrepo.Span), args["postedAfter"].(*time.Time), args["postedBefore"].(*time.Time), args["first"].(*int32), args["after"].(*string), args["unvotedOnly"].(bool)), true
+		return e.ComplexityRoot.Query.Ranking(childComplexity, args["by"].(rankings.RankBy), args["span"].(*rankings.Span), args["postedAfter"].(*time.Time), args["postedBefore"].(*time.Time), args["first"].(*int32), args["after"].(*string), args["unvotedOnly"].(bool)), true
 	case "Query.rateLimit":
 		if e.ComplexityRoot.Query.RateLimit == nil {
 			break
@@ -1541,7 +1544,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.ViewerVotes(childComplexity, args["direction"].(*redisrepo.Vote), args["first"].(*int32), args["after"].(*string)), true
+		return e.ComplexityRoot.Query.ViewerVotes(childComplexity, args["direction"].(*site.Vote), args["first"].(*int32), args["after"].(*string)), true
 
 	case "RankAt.at":
 		if e.ComplexityRoot.RankAt.At == nil {
@@ -1824,7 +1827,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Subscription.Event(childComplexity, args["after"].(*string), args["kinds"].([]redisrepo.EventKind)), true
+		return e.ComplexityRoot.Subscription.Event(childComplexity, args["after"].(*string), args["kinds"].([]events.EventKind)), true
 
 	case "User.articlesConnection":
 		if e.ComplexityRoot.User.ArticlesConnection == nil {
@@ -3855,16 +3858,16 @@ func (ec *executionContext) field_Group_articlesConnection_args(ctx context.Cont
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "order",
-		func(ctx context.Context, v any) (redisrepo.Order, error) {
-			return ec.unmarshalNArticleOrder2frontpageᚋredisrepoᚐOrder(ctx, v)
+		func(ctx context.Context, v any) (site.Order, error) {
+			return ec.unmarshalNArticleOrder2frontpageᚋredisrepoᚋsiteᚐOrder(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
 	args["order"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "direction",
-		func(ctx context.Context, v any) (redisrepo.Direction, error) {
-			return ec.unmarshalNOrderDirection2frontpageᚋredisrepoᚐDirection(ctx, v)
+		func(ctx context.Context, v any) (site.Direction, error) {
+			return ec.unmarshalNOrderDirection2frontpageᚋredisrepoᚋsiteᚐDirection(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -3917,16 +3920,16 @@ func (ec *executionContext) field_Group_articles_args(ctx context.Context, rawAr
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "order",
-		func(ctx context.Context, v any) (redisrepo.Order, error) {
-			return ec.unmarshalNArticleOrder2frontpageᚋredisrepoᚐOrder(ctx, v)
+		func(ctx context.Context, v any) (site.Order, error) {
+			return ec.unmarshalNArticleOrder2frontpageᚋredisrepoᚋsiteᚐOrder(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
 	args["order"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "direction",
-		func(ctx context.Context, v any) (redisrepo.Direction, error) {
-			return ec.unmarshalNOrderDirection2frontpageᚋredisrepoᚐDirection(ctx, v)
+		func(ctx context.Context, v any) (site.Direction, error) {
+			return ec.unmarshalNOrderDirection2frontpageᚋredisrepoᚋsiteᚐDirection(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -3955,16 +3958,16 @@ func (ec *executionContext) field_Group_ranking_args(ctx context.Context, rawArg
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "by",
-		func(ctx context.Context, v any) (redisrepo.RankBy, error) {
-			return ec.unmarshalNRankBy2frontpageᚋredisrepoᚐRankBy(ctx, v)
+		func(ctx context.Context, v any) (rankings.RankBy, error) {
+			return ec.unmarshalNRankBy2frontpageᚋredisrepoᚋrankingsᚐRankBy(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
 	args["by"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "span",
-		func(ctx context.Context, v any) (*redisrepo.Span, error) {
-			return ec.unmarshalOSpan2ᚖfrontpageᚋredisrepoᚐSpan(ctx, v)
+		func(ctx context.Context, v any) (*rankings.Span, error) {
+			return ec.unmarshalOSpan2ᚖfrontpageᚋredisrepoᚋrankingsᚐSpan(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -4097,8 +4100,8 @@ func (ec *executionContext) field_Mutation_post_args(ctx context.Context, rawArg
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (redisrepo.Draft, error) {
-			return ec.unmarshalNPostInput2frontpageᚋredisrepoᚐDraft(ctx, v)
+		func(ctx context.Context, v any) (site.Draft, error) {
+			return ec.unmarshalNPostInput2frontpageᚋredisrepoᚋsiteᚐDraft(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -4181,16 +4184,16 @@ func (ec *executionContext) field_Query_articlesConnection_args(ctx context.Cont
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "order",
-		func(ctx context.Context, v any) (redisrepo.Order, error) {
-			return ec.unmarshalNArticleOrder2frontpageᚋredisrepoᚐOrder(ctx, v)
+		func(ctx context.Context, v any) (site.Order, error) {
+			return ec.unmarshalNArticleOrder2frontpageᚋredisrepoᚋsiteᚐOrder(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
 	args["order"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "direction",
-		func(ctx context.Context, v any) (redisrepo.Direction, error) {
-			return ec.unmarshalNOrderDirection2frontpageᚋredisrepoᚐDirection(ctx, v)
+		func(ctx context.Context, v any) (site.Direction, error) {
+			return ec.unmarshalNOrderDirection2frontpageᚋredisrepoᚋsiteᚐDirection(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -4243,16 +4246,16 @@ func (ec *executionContext) field_Query_articles_args(ctx context.Context, rawAr
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "order",
-		func(ctx context.Context, v any) (redisrepo.Order, error) {
-			return ec.unmarshalNArticleOrder2frontpageᚋredisrepoᚐOrder(ctx, v)
+		func(ctx context.Context, v any) (site.Order, error) {
+			return ec.unmarshalNArticleOrder2frontpageᚋredisrepoᚋsiteᚐOrder(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
 	args["order"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "direction",
-		func(ctx context.Context, v any) (redisrepo.Direction, error) {
-			return ec.unmarshalNOrderDirection2frontpageᚋredisrepoᚐDirection(ctx, v)
+		func(ctx context.Context, v any) (site.Direction, error) {
+			return ec.unmarshalNOrderDirection2frontpageᚋredisrepoᚋsiteᚐDirection(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -4289,8 +4292,8 @@ func (ec *executionContext) field_Query_events_args(ctx context.Context, rawArgs
 	}
 	args["after"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "kinds",
-		func(ctx context.Context, v any) ([]redisrepo.EventKind, error) {
-			return ec.unmarshalOEventKind2ᚕfrontpageᚋredisrepoᚐEventKindᚄ(ctx, v)
+		func(ctx context.Context, v any) ([]events.EventKind, error) {
+			return ec.unmarshalOEventKind2ᚕfrontpageᚋredisrepoᚋeventsᚐEventKindᚄ(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -4339,8 +4342,8 @@ func (ec *executionContext) field_Query_groups_args(ctx context.Context, rawArgs
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
-		func(ctx context.Context, v any) (redisrepo.GroupOrder, error) {
-			return ec.unmarshalNGroupOrder2frontpageᚋredisrepoᚐGroupOrder(ctx, v)
+		func(ctx context.Context, v any) (site.GroupOrder, error) {
+			return ec.unmarshalNGroupOrder2frontpageᚋredisrepoᚋsiteᚐGroupOrder(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -4473,16 +4476,16 @@ func (ec *executionContext) field_Query_ranking_args(ctx context.Context, rawArg
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "by",
-		func(ctx context.Context, v any) (redisrepo.RankBy, error) {
-			return ec.unmarshalNRankBy2frontpageᚋredisrepoᚐRankBy(ctx, v)
+		func(ctx context.Context, v any) (rankings.RankBy, error) {
+			return ec.unmarshalNRankBy2frontpageᚋredisrepoᚋrankingsᚐRankBy(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
 	args["by"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "span",
-		func(ctx context.Context, v any) (*redisrepo.Span, error) {
-			return ec.unmarshalOSpan2ᚖfrontpageᚋredisrepoᚐSpan(ctx, v)
+		func(ctx context.Context, v any) (*rankings.Span, error) {
+			return ec.unmarshalOSpan2ᚖfrontpageᚋredisrepoᚋrankingsᚐSpan(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -4549,8 +4552,8 @@ func (ec *executionContext) field_Query_viewerVotes_args(ctx context.Context, ra
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "direction",
-		func(ctx context.Context, v any) (*redisrepo.Vote, error) {
-			return ec.unmarshalOVoteDirection2ᚖfrontpageᚋredisrepoᚐVote(ctx, v)
+		func(ctx context.Context, v any) (*site.Vote, error) {
+			return ec.unmarshalOVoteDirection2ᚖfrontpageᚋredisrepoᚋsiteᚐVote(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -4631,8 +4634,8 @@ func (ec *executionContext) field_Subscription_event_args(ctx context.Context, r
 	}
 	args["after"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "kinds",
-		func(ctx context.Context, v any) ([]redisrepo.EventKind, error) {
-			return ec.unmarshalOEventKind2ᚕfrontpageᚋredisrepoᚐEventKindᚄ(ctx, v)
+		func(ctx context.Context, v any) ([]events.EventKind, error) {
+			return ec.unmarshalOEventKind2ᚕfrontpageᚋredisrepoᚋeventsᚐEventKindᚄ(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -4739,7 +4742,7 @@ func (ec *executionContext) field___Type_fields_args(ctx context.Context, rawArg
 
 // region    **************************** field.gotpl *****************************
 
-func (ec *executionContext) _Article_id(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+func (ec *executionContext) _Article_id(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4751,8 +4754,8 @@ func (ec *executionContext) _Article_id(ctx context.Context, field graphql.Colle
 			return obj.ID, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.ArticleID) graphql.Marshaler {
-			return ec.marshalNID2frontpageᚋredisrepoᚐArticleID(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v site.ArticleID) graphql.Marshaler {
+			return ec.marshalNID2frontpageᚋredisrepoᚋsiteᚐArticleID(ctx, selections, v)
 		},
 		true,
 		true,
@@ -4762,7 +4765,7 @@ func (ec *executionContext) fieldContext_Article_id(_ context.Context, field gra
 	return graphql.NewScalarFieldContext("Article", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
-func (ec *executionContext) _Article_number(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+func (ec *executionContext) _Article_number(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4785,7 +4788,7 @@ func (ec *executionContext) fieldContext_Article_number(_ context.Context, field
 	return graphql.NewScalarFieldContext("Article", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _Article_title(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+func (ec *executionContext) _Article_title(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4808,7 +4811,7 @@ func (ec *executionContext) fieldContext_Article_title(_ context.Context, field 
 	return graphql.NewScalarFieldContext("Article", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _Article_link(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+func (ec *executionContext) _Article_link(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4831,7 +4834,7 @@ func (ec *executionContext) fieldContext_Article_link(_ context.Context, field g
 	return graphql.NewScalarFieldContext("Article", field, false, false, errors.New("field of type URL does not have child fields"))
 }
 
-func (ec *executionContext) _Article_host(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+func (ec *executionContext) _Article_host(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4843,8 +4846,8 @@ func (ec *executionContext) _Article_host(ctx context.Context, field graphql.Col
 			return obj.Host(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Host) graphql.Marshaler {
-			return ec.marshalOHost2ᚖfrontpageᚋredisrepoᚐHost(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Host) graphql.Marshaler {
+			return ec.marshalOHost2ᚖfrontpageᚋredisrepoᚋsiteᚐHost(ctx, selections, v)
 		},
 		true,
 		false,
@@ -4863,7 +4866,7 @@ func (ec *executionContext) fieldContext_Article_host(_ context.Context, field g
 	return fc, nil
 }
 
-func (ec *executionContext) _Article_text(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+func (ec *executionContext) _Article_text(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4886,7 +4889,7 @@ func (ec *executionContext) fieldContext_Article_text(_ context.Context, field g
 	return graphql.NewScalarFieldContext("Article", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _Article_poster(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+func (ec *executionContext) _Article_poster(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4898,8 +4901,8 @@ func (ec *executionContext) _Article_poster(ctx context.Context, field graphql.C
 			return obj.Poster, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.User) graphql.Marshaler {
-			return ec.marshalNUser2frontpageᚋredisrepoᚐUser(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v site.User) graphql.Marshaler {
+			return ec.marshalNUser2frontpageᚋredisrepoᚋsiteᚐUser(ctx, selections, v)
 		},
 		true,
 		true,
@@ -4918,7 +4921,7 @@ func (ec *executionContext) fieldContext_Article_poster(_ context.Context, field
 	return fc, nil
 }
 
-func (ec *executionContext) _Article_createdAt(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+func (ec *executionContext) _Article_createdAt(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4941,7 +4944,7 @@ func (ec *executionContext) fieldContext_Article_createdAt(_ context.Context, fi
 	return graphql.NewScalarFieldContext("Article", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
-func (ec *executionContext) _Article_score(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+func (ec *executionContext) _Article_score(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4964,7 +4967,7 @@ func (ec *executionContext) fieldContext_Article_score(_ context.Context, field 
 	return graphql.NewScalarFieldContext("Article", field, false, false, errors.New("field of type Float does not have child fields"))
 }
 
-func (ec *executionContext) _Article_votes(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+func (ec *executionContext) _Article_votes(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4987,7 +4990,7 @@ func (ec *executionContext) fieldContext_Article_votes(_ context.Context, field 
 	return graphql.NewScalarFieldContext("Article", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _Article_upvotes(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+func (ec *executionContext) _Article_upvotes(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -5010,7 +5013,7 @@ func (ec *executionContext) fieldContext_Article_upvotes(_ context.Context, fiel
 	return graphql.NewScalarFieldContext("Article", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _Article_downvotes(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+func (ec *executionContext) _Article_downvotes(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -5033,7 +5036,7 @@ func (ec *executionContext) fieldContext_Article_downvotes(_ context.Context, fi
 	return graphql.NewScalarFieldContext("Article", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _Article_isInteresting(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+func (ec *executionContext) _Article_isInteresting(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -5056,7 +5059,7 @@ func (ec *executionContext) fieldContext_Article_isInteresting(_ context.Context
 	return graphql.NewScalarFieldContext("Article", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _Article_groups(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+func (ec *executionContext) _Article_groups(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -5068,8 +5071,8 @@ func (ec *executionContext) _Article_groups(ctx context.Context, field graphql.C
 			return ec.resolveBatch_Article_groups(ctx, field, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*redisrepo.Group) graphql.Marshaler {
-			return ec.marshalNGroup2ᚕᚖfrontpageᚋredisrepoᚐGroupᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*site.Group) graphql.Marshaler {
+			return ec.marshalNGroup2ᚕᚖfrontpageᚋredisrepoᚋsiteᚐGroupᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -5087,13 +5090,13 @@ func (ec *executionContext) fieldContext_Article_groups(_ context.Context, field
 	}
 	return fc, nil
 }
-func (ec *executionContext) resolveBatch_Article_groups(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (any, error) {
+func (ec *executionContext) resolveBatch_Article_groups(ctx context.Context, field graphql.CollectedField, obj *site.Article) (any, error) {
 	resolver := ec.Resolvers.Article()
-	if batch, ok := graphql.BatchParentsFor[*redisrepo.Article](ctx, "Article"); ok {
+	if batch, ok := graphql.BatchParentsFor[*site.Article](ctx, "Article"); ok {
 		result := batch.FieldResult(field, func() (any, error) {
 			return resolver.Groups(ctx, batch.Parents)
 		})
-		return graphql.ResolveBatchGroupResult[[]*redisrepo.Group](
+		return graphql.ResolveBatchGroupResult[[]*site.Group](
 			ctx,
 			batch.Index,
 			len(batch.Parents),
@@ -5102,8 +5105,8 @@ func (ec *executionContext) resolveBatch_Article_groups(ctx context.Context, fie
 			batch.IndexMap,
 		)
 	}
-	results, err := resolver.Groups(ctx, []*redisrepo.Article{obj})
-	return graphql.ResolveBatchSingleResult[[]*redisrepo.Group](
+	results, err := resolver.Groups(ctx, []*site.Article{obj})
+	return graphql.ResolveBatchSingleResult[[]*site.Group](
 		ctx,
 		results,
 		err,
@@ -5111,7 +5114,7 @@ func (ec *executionContext) resolveBatch_Article_groups(ctx context.Context, fie
 	)
 }
 
-func (ec *executionContext) _Article_votingEndsAt(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+func (ec *executionContext) _Article_votingEndsAt(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -5134,7 +5137,7 @@ func (ec *executionContext) fieldContext_Article_votingEndsAt(_ context.Context,
 	return graphql.NewScalarFieldContext("Article", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
-func (ec *executionContext) _Article_viewerVote(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+func (ec *executionContext) _Article_viewerVote(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -5146,8 +5149,8 @@ func (ec *executionContext) _Article_viewerVote(ctx context.Context, field graph
 			return ec.resolveBatch_Article_viewerVote(ctx, field, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Vote) graphql.Marshaler {
-			return ec.marshalOVoteDirection2ᚖfrontpageᚋredisrepoᚐVote(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Vote) graphql.Marshaler {
+			return ec.marshalOVoteDirection2ᚖfrontpageᚋredisrepoᚋsiteᚐVote(ctx, selections, v)
 		},
 		true,
 		false,
@@ -5156,13 +5159,13 @@ func (ec *executionContext) _Article_viewerVote(ctx context.Context, field graph
 func (ec *executionContext) fieldContext_Article_viewerVote(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Article", field, true, true, errors.New("field of type VoteDirection does not have child fields"))
 }
-func (ec *executionContext) resolveBatch_Article_viewerVote(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (any, error) {
+func (ec *executionContext) resolveBatch_Article_viewerVote(ctx context.Context, field graphql.CollectedField, obj *site.Article) (any, error) {
 	resolver := ec.Resolvers.Article()
-	if batch, ok := graphql.BatchParentsFor[*redisrepo.Article](ctx, "Article"); ok {
+	if batch, ok := graphql.BatchParentsFor[*site.Article](ctx, "Article"); ok {
 		result := batch.FieldResult(field, func() (any, error) {
 			return resolver.ViewerVote(ctx, batch.Parents)
 		})
-		return graphql.ResolveBatchGroupResult[*redisrepo.Vote](
+		return graphql.ResolveBatchGroupResult[*site.Vote](
 			ctx,
 			batch.Index,
 			len(batch.Parents),
@@ -5171,8 +5174,8 @@ func (ec *executionContext) resolveBatch_Article_viewerVote(ctx context.Context,
 			batch.IndexMap,
 		)
 	}
-	results, err := resolver.ViewerVote(ctx, []*redisrepo.Article{obj})
-	return graphql.ResolveBatchSingleResult[*redisrepo.Vote](
+	results, err := resolver.ViewerVote(ctx, []*site.Article{obj})
+	return graphql.ResolveBatchSingleResult[*site.Vote](
 		ctx,
 		results,
 		err,
@@ -5180,7 +5183,7 @@ func (ec *executionContext) resolveBatch_Article_viewerVote(ctx context.Context,
 	)
 }
 
-func (ec *executionContext) _Article_viewerCanVote(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+func (ec *executionContext) _Article_viewerCanVote(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -5202,9 +5205,9 @@ func (ec *executionContext) _Article_viewerCanVote(ctx context.Context, field gr
 func (ec *executionContext) fieldContext_Article_viewerCanVote(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Article", field, true, true, errors.New("field of type Boolean does not have child fields"))
 }
-func (ec *executionContext) resolveBatch_Article_viewerCanVote(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (any, error) {
+func (ec *executionContext) resolveBatch_Article_viewerCanVote(ctx context.Context, field graphql.CollectedField, obj *site.Article) (any, error) {
 	resolver := ec.Resolvers.Article()
-	if batch, ok := graphql.BatchParentsFor[*redisrepo.Article](ctx, "Article"); ok {
+	if batch, ok := graphql.BatchParentsFor[*site.Article](ctx, "Article"); ok {
 		result := batch.FieldResult(field, func() (any, error) {
 			return resolver.ViewerCanVote(ctx, batch.Parents)
 		})
@@ -5217,7 +5220,7 @@ func (ec *executionContext) resolveBatch_Article_viewerCanVote(ctx context.Conte
 			batch.IndexMap,
 		)
 	}
-	results, err := resolver.ViewerCanVote(ctx, []*redisrepo.Article{obj})
+	results, err := resolver.ViewerCanVote(ctx, []*site.Article{obj})
 	return graphql.ResolveBatchSingleResult[bool](
 		ctx,
 		results,
@@ -5226,7 +5229,7 @@ func (ec *executionContext) resolveBatch_Article_viewerCanVote(ctx context.Conte
 	)
 }
 
-func (ec *executionContext) _Article_viewerCanDelete(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+func (ec *executionContext) _Article_viewerCanDelete(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -5248,9 +5251,9 @@ func (ec *executionContext) _Article_viewerCanDelete(ctx context.Context, field 
 func (ec *executionContext) fieldContext_Article_viewerCanDelete(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Article", field, true, true, errors.New("field of type Boolean does not have child fields"))
 }
-func (ec *executionContext) resolveBatch_Article_viewerCanDelete(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (any, error) {
+func (ec *executionContext) resolveBatch_Article_viewerCanDelete(ctx context.Context, field graphql.CollectedField, obj *site.Article) (any, error) {
 	resolver := ec.Resolvers.Article()
-	if batch, ok := graphql.BatchParentsFor[*redisrepo.Article](ctx, "Article"); ok {
+	if batch, ok := graphql.BatchParentsFor[*site.Article](ctx, "Article"); ok {
 		result := batch.FieldResult(field, func() (any, error) {
 			return resolver.ViewerCanDelete(ctx, batch.Parents)
 		})
@@ -5263,7 +5266,7 @@ func (ec *executionContext) resolveBatch_Article_viewerCanDelete(ctx context.Con
 			batch.IndexMap,
 		)
 	}
-	results, err := resolver.ViewerCanDelete(ctx, []*redisrepo.Article{obj})
+	results, err := resolver.ViewerCanDelete(ctx, []*site.Article{obj})
 	return graphql.ResolveBatchSingleResult[bool](
 		ctx,
 		results,
@@ -5272,7 +5275,7 @@ func (ec *executionContext) resolveBatch_Article_viewerCanDelete(ctx context.Con
 	)
 }
 
-func (ec *executionContext) _Article_viewerCanRegroup(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+func (ec *executionContext) _Article_viewerCanRegroup(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -5294,9 +5297,9 @@ func (ec *executionContext) _Article_viewerCanRegroup(ctx context.Context, field
 func (ec *executionContext) fieldContext_Article_viewerCanRegroup(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Article", field, true, true, errors.New("field of type Boolean does not have child fields"))
 }
-func (ec *executionContext) resolveBatch_Article_viewerCanRegroup(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (any, error) {
+func (ec *executionContext) resolveBatch_Article_viewerCanRegroup(ctx context.Context, field graphql.CollectedField, obj *site.Article) (any, error) {
 	resolver := ec.Resolvers.Article()
-	if batch, ok := graphql.BatchParentsFor[*redisrepo.Article](ctx, "Article"); ok {
+	if batch, ok := graphql.BatchParentsFor[*site.Article](ctx, "Article"); ok {
 		result := batch.FieldResult(field, func() (any, error) {
 			return resolver.ViewerCanRegroup(ctx, batch.Parents)
 		})
@@ -5309,7 +5312,7 @@ func (ec *executionContext) resolveBatch_Article_viewerCanRegroup(ctx context.Co
 			batch.IndexMap,
 		)
 	}
-	results, err := resolver.ViewerCanRegroup(ctx, []*redisrepo.Article{obj})
+	results, err := resolver.ViewerCanRegroup(ctx, []*site.Article{obj})
 	return graphql.ResolveBatchSingleResult[bool](
 		ctx,
 		results,
@@ -5318,7 +5321,7 @@ func (ec *executionContext) resolveBatch_Article_viewerCanRegroup(ctx context.Co
 	)
 }
 
-func (ec *executionContext) _Article_revision(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+func (ec *executionContext) _Article_revision(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -5341,7 +5344,7 @@ func (ec *executionContext) fieldContext_Article_revision(_ context.Context, fie
 	return graphql.NewScalarFieldContext("Article", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _Article_editedAt(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+func (ec *executionContext) _Article_editedAt(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -5364,7 +5367,7 @@ func (ec *executionContext) fieldContext_Article_editedAt(_ context.Context, fie
 	return graphql.NewScalarFieldContext("Article", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
-func (ec *executionContext) _Article_history(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+func (ec *executionContext) _Article_history(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -5376,8 +5379,8 @@ func (ec *executionContext) _Article_history(ctx context.Context, field graphql.
 			return ec.resolveBatch_Article_history(ctx, field, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*redisrepo.Version) graphql.Marshaler {
-			return ec.marshalNArticleVersion2ᚕᚖfrontpageᚋredisrepoᚐVersionᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*site.Version) graphql.Marshaler {
+			return ec.marshalNArticleVersion2ᚕᚖfrontpageᚋredisrepoᚋsiteᚐVersionᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -5406,14 +5409,14 @@ func (ec *executionContext) fieldContext_Article_history(ctx context.Context, fi
 	}
 	return fc, nil
 }
-func (ec *executionContext) resolveBatch_Article_history(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (any, error) {
+func (ec *executionContext) resolveBatch_Article_history(ctx context.Context, field graphql.CollectedField, obj *site.Article) (any, error) {
 	resolver := ec.Resolvers.Article()
 	fc := graphql.GetFieldContext(ctx)
-	if batch, ok := graphql.BatchParentsFor[*redisrepo.Article](ctx, "Article"); ok {
+	if batch, ok := graphql.BatchParentsFor[*site.Article](ctx, "Article"); ok {
 		result := batch.FieldResult(field, func() (any, error) {
 			return resolver.History(ctx, batch.Parents, fc.Args["first"].(*int32))
 		})
-		return graphql.ResolveBatchGroupResult[[]*redisrepo.Version](
+		return graphql.ResolveBatchGroupResult[[]*site.Version](
 			ctx,
 			batch.Index,
 			len(batch.Parents),
@@ -5422,8 +5425,8 @@ func (ec *executionContext) resolveBatch_Article_history(ctx context.Context, fi
 			batch.IndexMap,
 		)
 	}
-	results, err := resolver.History(ctx, []*redisrepo.Article{obj}, fc.Args["first"].(*int32))
-	return graphql.ResolveBatchSingleResult[[]*redisrepo.Version](
+	results, err := resolver.History(ctx, []*site.Article{obj}, fc.Args["first"].(*int32))
+	return graphql.ResolveBatchSingleResult[[]*site.Version](
 		ctx,
 		results,
 		err,
@@ -5431,7 +5434,7 @@ func (ec *executionContext) resolveBatch_Article_history(ctx context.Context, fi
 	)
 }
 
-func (ec *executionContext) _Article_viewerCanEdit(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+func (ec *executionContext) _Article_viewerCanEdit(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -5453,9 +5456,9 @@ func (ec *executionContext) _Article_viewerCanEdit(ctx context.Context, field gr
 func (ec *executionContext) fieldContext_Article_viewerCanEdit(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Article", field, true, true, errors.New("field of type Boolean does not have child fields"))
 }
-func (ec *executionContext) resolveBatch_Article_viewerCanEdit(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (any, error) {
+func (ec *executionContext) resolveBatch_Article_viewerCanEdit(ctx context.Context, field graphql.CollectedField, obj *site.Article) (any, error) {
 	resolver := ec.Resolvers.Article()
-	if batch, ok := graphql.BatchParentsFor[*redisrepo.Article](ctx, "Article"); ok {
+	if batch, ok := graphql.BatchParentsFor[*site.Article](ctx, "Article"); ok {
 		result := batch.FieldResult(field, func() (any, error) {
 			return resolver.ViewerCanEdit(ctx, batch.Parents)
 		})
@@ -5468,7 +5471,7 @@ func (ec *executionContext) resolveBatch_Article_viewerCanEdit(ctx context.Conte
 			batch.IndexMap,
 		)
 	}
-	results, err := resolver.ViewerCanEdit(ctx, []*redisrepo.Article{obj})
+	results, err := resolver.ViewerCanEdit(ctx, []*site.Article{obj})
 	return graphql.ResolveBatchSingleResult[bool](
 		ctx,
 		results,
@@ -5477,7 +5480,7 @@ func (ec *executionContext) resolveBatch_Article_viewerCanEdit(ctx context.Conte
 	)
 }
 
-func (ec *executionContext) _Article_deletedAt(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+func (ec *executionContext) _Article_deletedAt(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -5500,7 +5503,7 @@ func (ec *executionContext) fieldContext_Article_deletedAt(_ context.Context, fi
 	return graphql.NewScalarFieldContext("Article", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
-func (ec *executionContext) _Article_bestRank(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+func (ec *executionContext) _Article_bestRank(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -5512,8 +5515,8 @@ func (ec *executionContext) _Article_bestRank(ctx context.Context, field graphql
 			return ec.resolveBatch_Article_bestRank(ctx, field, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.BestRank) graphql.Marshaler {
-			return ec.marshalOBestRank2ᚖfrontpageᚋredisrepoᚐBestRank(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *rankings.BestRank) graphql.Marshaler {
+			return ec.marshalOBestRank2ᚖfrontpageᚋredisrepoᚋrankingsᚐBestRank(ctx, selections, v)
 		},
 		true,
 		false,
@@ -5531,13 +5534,13 @@ func (ec *executionContext) fieldContext_Article_bestRank(_ context.Context, fie
 	}
 	return fc, nil
 }
-func (ec *executionContext) resolveBatch_Article_bestRank(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (any, error) {
+func (ec *executionContext) resolveBatch_Article_bestRank(ctx context.Context, field graphql.CollectedField, obj *site.Article) (any, error) {
 	resolver := ec.Resolvers.Article()
-	if batch, ok := graphql.BatchParentsFor[*redisrepo.Article](ctx, "Article"); ok {
+	if batch, ok := graphql.BatchParentsFor[*site.Article](ctx, "Article"); ok {
 		result := batch.FieldResult(field, func() (any, error) {
 			return resolver.BestRank(ctx, batch.Parents)
 		})
-		return graphql.ResolveBatchGroupResult[*redisrepo.BestRank](
+		return graphql.ResolveBatchGroupResult[*rankings.BestRank](
 			ctx,
 			batch.Index,
 			len(batch.Parents),
@@ -5546,8 +5549,8 @@ func (ec *executionContext) resolveBatch_Article_bestRank(ctx context.Context, f
 			batch.IndexMap,
 		)
 	}
-	results, err := resolver.BestRank(ctx, []*redisrepo.Article{obj})
-	return graphql.ResolveBatchSingleResult[*redisrepo.BestRank](
+	results, err := resolver.BestRank(ctx, []*site.Article{obj})
+	return graphql.ResolveBatchSingleResult[*rankings.BestRank](
 		ctx,
 		results,
 		err,
@@ -5555,7 +5558,7 @@ func (ec *executionContext) resolveBatch_Article_bestRank(ctx context.Context, f
 	)
 }
 
-func (ec *executionContext) _Article_ranks(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+func (ec *executionContext) _Article_ranks(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -5567,8 +5570,8 @@ func (ec *executionContext) _Article_ranks(ctx context.Context, field graphql.Co
 			return ec.resolveBatch_Article_ranks(ctx, field, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*redisrepo.RankAt) graphql.Marshaler {
-			return ec.marshalNRankAt2ᚕᚖfrontpageᚋredisrepoᚐRankAtᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*rankings.RankAt) graphql.Marshaler {
+			return ec.marshalNRankAt2ᚕᚖfrontpageᚋredisrepoᚋrankingsᚐRankAtᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -5597,14 +5600,14 @@ func (ec *executionContext) fieldContext_Article_ranks(ctx context.Context, fiel
 	}
 	return fc, nil
 }
-func (ec *executionContext) resolveBatch_Article_ranks(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (any, error) {
+func (ec *executionContext) resolveBatch_Article_ranks(ctx context.Context, field graphql.CollectedField, obj *site.Article) (any, error) {
 	resolver := ec.Resolvers.Article()
 	fc := graphql.GetFieldContext(ctx)
-	if batch, ok := graphql.BatchParentsFor[*redisrepo.Article](ctx, "Article"); ok {
+	if batch, ok := graphql.BatchParentsFor[*site.Article](ctx, "Article"); ok {
 		result := batch.FieldResult(field, func() (any, error) {
 			return resolver.Ranks(ctx, batch.Parents, fc.Args["hours"].(int32))
 		})
-		return graphql.ResolveBatchGroupResult[[]*redisrepo.RankAt](
+		return graphql.ResolveBatchGroupResult[[]*rankings.RankAt](
 			ctx,
 			batch.Index,
 			len(batch.Parents),
@@ -5613,8 +5616,8 @@ func (ec *executionContext) resolveBatch_Article_ranks(ctx context.Context, fiel
 			batch.IndexMap,
 		)
 	}
-	results, err := resolver.Ranks(ctx, []*redisrepo.Article{obj}, fc.Args["hours"].(int32))
-	return graphql.ResolveBatchSingleResult[[]*redisrepo.RankAt](
+	results, err := resolver.Ranks(ctx, []*site.Article{obj}, fc.Args["hours"].(int32))
+	return graphql.ResolveBatchSingleResult[[]*rankings.RankAt](
 		ctx,
 		results,
 		err,
@@ -5622,7 +5625,7 @@ func (ec *executionContext) resolveBatch_Article_ranks(ctx context.Context, fiel
 	)
 }
 
-func (ec *executionContext) _Article_rankedBy(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+func (ec *executionContext) _Article_rankedBy(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -5653,9 +5656,9 @@ func (ec *executionContext) fieldContext_Article_rankedBy(_ context.Context, fie
 	}
 	return fc, nil
 }
-func (ec *executionContext) resolveBatch_Article_rankedBy(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (any, error) {
+func (ec *executionContext) resolveBatch_Article_rankedBy(ctx context.Context, field graphql.CollectedField, obj *site.Article) (any, error) {
 	resolver := ec.Resolvers.Article()
-	if batch, ok := graphql.BatchParentsFor[*redisrepo.Article](ctx, "Article"); ok {
+	if batch, ok := graphql.BatchParentsFor[*site.Article](ctx, "Article"); ok {
 		result := batch.FieldResult(field, func() (any, error) {
 			return resolver.RankedBy(ctx, batch.Parents)
 		})
@@ -5668,7 +5671,7 @@ func (ec *executionContext) resolveBatch_Article_rankedBy(ctx context.Context, f
 			batch.IndexMap,
 		)
 	}
-	results, err := resolver.RankedBy(ctx, []*redisrepo.Article{obj})
+	results, err := resolver.RankedBy(ctx, []*site.Article{obj})
 	return graphql.ResolveBatchSingleResult[*RankedBy](
 		ctx,
 		results,
@@ -5677,7 +5680,7 @@ func (ec *executionContext) resolveBatch_Article_rankedBy(ctx context.Context, f
 	)
 }
 
-func (ec *executionContext) _Article_votesToReach(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (ret graphql.Marshaler) {
+func (ec *executionContext) _Article_votesToReach(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -5719,10 +5722,10 @@ func (ec *executionContext) fieldContext_Article_votesToReach(ctx context.Contex
 	}
 	return fc, nil
 }
-func (ec *executionContext) resolveBatch_Article_votesToReach(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Article) (any, error) {
+func (ec *executionContext) resolveBatch_Article_votesToReach(ctx context.Context, field graphql.CollectedField, obj *site.Article) (any, error) {
 	resolver := ec.Resolvers.Article()
 	fc := graphql.GetFieldContext(ctx)
-	if batch, ok := graphql.BatchParentsFor[*redisrepo.Article](ctx, "Article"); ok {
+	if batch, ok := graphql.BatchParentsFor[*site.Article](ctx, "Article"); ok {
 		result := batch.FieldResult(field, func() (any, error) {
 			return resolver.VotesToReach(ctx, batch.Parents, fc.Args["rank"].(int32))
 		})
@@ -5735,7 +5738,7 @@ func (ec *executionContext) resolveBatch_Article_votesToReach(ctx context.Contex
 			batch.IndexMap,
 		)
 	}
-	results, err := resolver.VotesToReach(ctx, []*redisrepo.Article{obj}, fc.Args["rank"].(int32))
+	results, err := resolver.VotesToReach(ctx, []*site.Article{obj}, fc.Args["rank"].(int32))
 	return graphql.ResolveBatchSingleResult[*int32](
 		ctx,
 		results,
@@ -5788,8 +5791,8 @@ func (ec *executionContext) _ArticleConnection_nodes(ctx context.Context, field 
 			return obj.Nodes(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*redisrepo.Article) graphql.Marshaler {
-			return ec.marshalNArticle2ᚕᚖfrontpageᚋredisrepoᚐArticleᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*site.Article) graphql.Marshaler {
+			return ec.marshalNArticle2ᚕᚖfrontpageᚋredisrepoᚋsiteᚐArticleᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -5820,8 +5823,8 @@ func (ec *executionContext) _ArticleConnection_pageInfo(ctx context.Context, fie
 			return obj.PageInfo, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.PageInfo) graphql.Marshaler {
-			return ec.marshalNPageInfo2frontpageᚋredisrepoᚐPageInfo(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v site.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2frontpageᚋredisrepoᚋsiteᚐPageInfo(ctx, selections, v)
 		},
 		true,
 		true,
@@ -5898,8 +5901,8 @@ func (ec *executionContext) _ArticleEdge_node(ctx context.Context, field graphql
 			return obj.Node, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Article) graphql.Marshaler {
-			return ec.marshalNArticle2ᚖfrontpageᚋredisrepoᚐArticle(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Article) graphql.Marshaler {
+			return ec.marshalNArticle2ᚖfrontpageᚋredisrepoᚋsiteᚐArticle(ctx, selections, v)
 		},
 		true,
 		true,
@@ -5918,7 +5921,7 @@ func (ec *executionContext) fieldContext_ArticleEdge_node(_ context.Context, fie
 	return fc, nil
 }
 
-func (ec *executionContext) _ArticleVersion_title(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Version) (ret graphql.Marshaler) {
+func (ec *executionContext) _ArticleVersion_title(ctx context.Context, field graphql.CollectedField, obj *site.Version) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -5941,7 +5944,7 @@ func (ec *executionContext) fieldContext_ArticleVersion_title(_ context.Context,
 	return graphql.NewScalarFieldContext("ArticleVersion", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ArticleVersion_text(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Version) (ret graphql.Marshaler) {
+func (ec *executionContext) _ArticleVersion_text(ctx context.Context, field graphql.CollectedField, obj *site.Version) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -5964,7 +5967,7 @@ func (ec *executionContext) fieldContext_ArticleVersion_text(_ context.Context, 
 	return graphql.NewScalarFieldContext("ArticleVersion", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ArticleVersion_by(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Version) (ret graphql.Marshaler) {
+func (ec *executionContext) _ArticleVersion_by(ctx context.Context, field graphql.CollectedField, obj *site.Version) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -5976,8 +5979,8 @@ func (ec *executionContext) _ArticleVersion_by(ctx context.Context, field graphq
 			return obj.By, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.User) graphql.Marshaler {
-			return ec.marshalNUser2frontpageᚋredisrepoᚐUser(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v site.User) graphql.Marshaler {
+			return ec.marshalNUser2frontpageᚋredisrepoᚋsiteᚐUser(ctx, selections, v)
 		},
 		true,
 		true,
@@ -5996,7 +5999,7 @@ func (ec *executionContext) fieldContext_ArticleVersion_by(_ context.Context, fi
 	return fc, nil
 }
 
-func (ec *executionContext) _ArticleVersion_until(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Version) (ret graphql.Marshaler) {
+func (ec *executionContext) _ArticleVersion_until(ctx context.Context, field graphql.CollectedField, obj *site.Version) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -6019,7 +6022,7 @@ func (ec *executionContext) fieldContext_ArticleVersion_until(_ context.Context,
 	return graphql.NewScalarFieldContext("ArticleVersion", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
-func (ec *executionContext) _ArticleVersion_votesThen(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Version) (ret graphql.Marshaler) {
+func (ec *executionContext) _ArticleVersion_votesThen(ctx context.Context, field graphql.CollectedField, obj *site.Version) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -6054,8 +6057,8 @@ func (ec *executionContext) _BasicUserError_code(ctx context.Context, field grap
 			return obj.Code, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.Code) graphql.Marshaler {
-			return ec.marshalNUserErrorCode2frontpageᚋredisrepoᚐCode(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v site.Code) graphql.Marshaler {
+			return ec.marshalNUserErrorCode2frontpageᚋredisrepoᚋsiteᚐCode(ctx, selections, v)
 		},
 		true,
 		true,
@@ -6111,7 +6114,7 @@ func (ec *executionContext) fieldContext_BasicUserError_field(_ context.Context,
 	return graphql.NewScalarFieldContext("BasicUserError", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _BestRank_rank(ctx context.Context, field graphql.CollectedField, obj *redisrepo.BestRank) (ret graphql.Marshaler) {
+func (ec *executionContext) _BestRank_rank(ctx context.Context, field graphql.CollectedField, obj *rankings.BestRank) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -6134,7 +6137,7 @@ func (ec *executionContext) fieldContext_BestRank_rank(_ context.Context, field 
 	return graphql.NewScalarFieldContext("BestRank", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _BestRank_at(ctx context.Context, field graphql.CollectedField, obj *redisrepo.BestRank) (ret graphql.Marshaler) {
+func (ec *executionContext) _BestRank_at(ctx context.Context, field graphql.CollectedField, obj *rankings.BestRank) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -6201,8 +6204,8 @@ func (ec *executionContext) _CastVoteConnection_nodes(ctx context.Context, field
 			return obj.Nodes(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*redisrepo.Article) graphql.Marshaler {
-			return ec.marshalNArticle2ᚕᚖfrontpageᚋredisrepoᚐArticleᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*site.Article) graphql.Marshaler {
+			return ec.marshalNArticle2ᚕᚖfrontpageᚋredisrepoᚋsiteᚐArticleᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -6233,8 +6236,8 @@ func (ec *executionContext) _CastVoteConnection_pageInfo(ctx context.Context, fi
 			return obj.PageInfo, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.PageInfo) graphql.Marshaler {
-			return ec.marshalNPageInfo2frontpageᚋredisrepoᚐPageInfo(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v site.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2frontpageᚋredisrepoᚋsiteᚐPageInfo(ctx, selections, v)
 		},
 		true,
 		true,
@@ -6311,8 +6314,8 @@ func (ec *executionContext) _CastVoteEdge_direction(ctx context.Context, field g
 			return obj.Vote, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.Vote) graphql.Marshaler {
-			return ec.marshalNVoteDirection2frontpageᚋredisrepoᚐVote(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v site.Vote) graphql.Marshaler {
+			return ec.marshalNVoteDirection2frontpageᚋredisrepoᚋsiteᚐVote(ctx, selections, v)
 		},
 		true,
 		true,
@@ -6334,8 +6337,8 @@ func (ec *executionContext) _CastVoteEdge_node(ctx context.Context, field graphq
 			return obj.Node, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Article) graphql.Marshaler {
-			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚐArticle(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Article) graphql.Marshaler {
+			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚋsiteᚐArticle(ctx, selections, v)
 		},
 		true,
 		false,
@@ -6366,8 +6369,8 @@ func (ec *executionContext) _DeleteArticlePayload_deletedId(ctx context.Context,
 			return obj.DeletedID, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.ArticleID) graphql.Marshaler {
-			return ec.marshalOID2ᚖfrontpageᚋredisrepoᚐArticleID(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *site.ArticleID) graphql.Marshaler {
+			return ec.marshalOID2ᚖfrontpageᚋredisrepoᚋsiteᚐArticleID(ctx, selections, v)
 		},
 		true,
 		false,
@@ -6421,8 +6424,8 @@ func (ec *executionContext) _DuplicateLinkError_code(ctx context.Context, field 
 			return obj.Code, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.Code) graphql.Marshaler {
-			return ec.marshalNUserErrorCode2frontpageᚋredisrepoᚐCode(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v site.Code) graphql.Marshaler {
+			return ec.marshalNUserErrorCode2frontpageᚋredisrepoᚋsiteᚐCode(ctx, selections, v)
 		},
 		true,
 		true,
@@ -6490,8 +6493,8 @@ func (ec *executionContext) _DuplicateLinkError_articleId(ctx context.Context, f
 			return obj.ArticleID, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.ArticleID) graphql.Marshaler {
-			return ec.marshalNID2frontpageᚋredisrepoᚐArticleID(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v site.ArticleID) graphql.Marshaler {
+			return ec.marshalNID2frontpageᚋredisrepoᚋsiteᚐArticleID(ctx, selections, v)
 		},
 		true,
 		true,
@@ -6513,8 +6516,8 @@ func (ec *executionContext) _DuplicateLinkError_article(ctx context.Context, fie
 			return ec.Resolvers.DuplicateLinkError().Article(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Article) graphql.Marshaler {
-			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚐArticle(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Article) graphql.Marshaler {
+			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚋsiteᚐArticle(ctx, selections, v)
 		},
 		true,
 		false,
@@ -6545,8 +6548,8 @@ func (ec *executionContext) _EditArticlePayload_article(ctx context.Context, fie
 			return obj.Article, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Article) graphql.Marshaler {
-			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚐArticle(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Article) graphql.Marshaler {
+			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚋsiteᚐArticle(ctx, selections, v)
 		},
 		true,
 		false,
@@ -6609,8 +6612,8 @@ func (ec *executionContext) _EndSessionsPayload_user(ctx context.Context, field 
 			return obj.User, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.User) graphql.Marshaler {
-			return ec.marshalOUser2ᚖfrontpageᚋredisrepoᚐUser(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *site.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖfrontpageᚋredisrepoᚋsiteᚐUser(ctx, selections, v)
 		},
 		true,
 		false,
@@ -6661,7 +6664,7 @@ func (ec *executionContext) fieldContext_EndSessionsPayload_userErrors(_ context
 	return fc, nil
 }
 
-func (ec *executionContext) _Event_id(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Event) (ret graphql.Marshaler) {
+func (ec *executionContext) _Event_id(ctx context.Context, field graphql.CollectedField, obj *events.Event) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -6684,7 +6687,7 @@ func (ec *executionContext) fieldContext_Event_id(_ context.Context, field graph
 	return graphql.NewScalarFieldContext("Event", field, true, false, errors.New("field of type ID does not have child fields"))
 }
 
-func (ec *executionContext) _Event_kind(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Event) (ret graphql.Marshaler) {
+func (ec *executionContext) _Event_kind(ctx context.Context, field graphql.CollectedField, obj *events.Event) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -6696,8 +6699,8 @@ func (ec *executionContext) _Event_kind(ctx context.Context, field graphql.Colle
 			return obj.Kind, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.EventKind) graphql.Marshaler {
-			return ec.marshalNEventKind2frontpageᚋredisrepoᚐEventKind(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v events.EventKind) graphql.Marshaler {
+			return ec.marshalNEventKind2frontpageᚋredisrepoᚋeventsᚐEventKind(ctx, selections, v)
 		},
 		true,
 		true,
@@ -6707,7 +6710,7 @@ func (ec *executionContext) fieldContext_Event_kind(_ context.Context, field gra
 	return graphql.NewScalarFieldContext("Event", field, false, false, errors.New("field of type EventKind does not have child fields"))
 }
 
-func (ec *executionContext) _Event_at(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Event) (ret graphql.Marshaler) {
+func (ec *executionContext) _Event_at(ctx context.Context, field graphql.CollectedField, obj *events.Event) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -6730,7 +6733,7 @@ func (ec *executionContext) fieldContext_Event_at(_ context.Context, field graph
 	return graphql.NewScalarFieldContext("Event", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
-func (ec *executionContext) _Event_articleId(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Event) (ret graphql.Marshaler) {
+func (ec *executionContext) _Event_articleId(ctx context.Context, field graphql.CollectedField, obj *events.Event) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -6742,8 +6745,8 @@ func (ec *executionContext) _Event_articleId(ctx context.Context, field graphql.
 			return obj.Article, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.ArticleID) graphql.Marshaler {
-			return ec.marshalNID2frontpageᚋredisrepoᚐArticleID(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v site.ArticleID) graphql.Marshaler {
+			return ec.marshalNID2frontpageᚋredisrepoᚋsiteᚐArticleID(ctx, selections, v)
 		},
 		true,
 		true,
@@ -6753,7 +6756,7 @@ func (ec *executionContext) fieldContext_Event_articleId(_ context.Context, fiel
 	return graphql.NewScalarFieldContext("Event", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
-func (ec *executionContext) _Event_article(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Event) (ret graphql.Marshaler) {
+func (ec *executionContext) _Event_article(ctx context.Context, field graphql.CollectedField, obj *events.Event) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -6765,8 +6768,8 @@ func (ec *executionContext) _Event_article(ctx context.Context, field graphql.Co
 			return ec.resolveBatch_Event_article(ctx, field, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Article) graphql.Marshaler {
-			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚐArticle(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Article) graphql.Marshaler {
+			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚋsiteᚐArticle(ctx, selections, v)
 		},
 		true,
 		false,
@@ -6784,13 +6787,13 @@ func (ec *executionContext) fieldContext_Event_article(_ context.Context, field 
 	}
 	return fc, nil
 }
-func (ec *executionContext) resolveBatch_Event_article(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Event) (any, error) {
+func (ec *executionContext) resolveBatch_Event_article(ctx context.Context, field graphql.CollectedField, obj *events.Event) (any, error) {
 	resolver := ec.Resolvers.Event()
-	if batch, ok := graphql.BatchParentsFor[*redisrepo.Event](ctx, "Event"); ok {
+	if batch, ok := graphql.BatchParentsFor[*events.Event](ctx, "Event"); ok {
 		result := batch.FieldResult(field, func() (any, error) {
 			return resolver.Article(ctx, batch.Parents)
 		})
-		return graphql.ResolveBatchGroupResult[*redisrepo.Article](
+		return graphql.ResolveBatchGroupResult[*site.Article](
 			ctx,
 			batch.Index,
 			len(batch.Parents),
@@ -6799,8 +6802,8 @@ func (ec *executionContext) resolveBatch_Event_article(ctx context.Context, fiel
 			batch.IndexMap,
 		)
 	}
-	results, err := resolver.Article(ctx, []*redisrepo.Event{obj})
-	return graphql.ResolveBatchSingleResult[*redisrepo.Article](
+	results, err := resolver.Article(ctx, []*events.Event{obj})
+	return graphql.ResolveBatchSingleResult[*site.Article](
 		ctx,
 		results,
 		err,
@@ -6808,7 +6811,7 @@ func (ec *executionContext) resolveBatch_Event_article(ctx context.Context, fiel
 	)
 }
 
-func (ec *executionContext) _Event_revision(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Event) (ret graphql.Marshaler) {
+func (ec *executionContext) _Event_revision(ctx context.Context, field graphql.CollectedField, obj *events.Event) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -6831,7 +6834,7 @@ func (ec *executionContext) fieldContext_Event_revision(_ context.Context, field
 	return graphql.NewScalarFieldContext("Event", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _Event_votes(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Event) (ret graphql.Marshaler) {
+func (ec *executionContext) _Event_votes(ctx context.Context, field graphql.CollectedField, obj *events.Event) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -6854,7 +6857,7 @@ func (ec *executionContext) fieldContext_Event_votes(_ context.Context, field gr
 	return graphql.NewScalarFieldContext("Event", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _Event_downvotes(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Event) (ret graphql.Marshaler) {
+func (ec *executionContext) _Event_downvotes(ctx context.Context, field graphql.CollectedField, obj *events.Event) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -6877,7 +6880,7 @@ func (ec *executionContext) fieldContext_Event_downvotes(_ context.Context, fiel
 	return graphql.NewScalarFieldContext("Event", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _Event_score(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Event) (ret graphql.Marshaler) {
+func (ec *executionContext) _Event_score(ctx context.Context, field graphql.CollectedField, obj *events.Event) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -6900,7 +6903,7 @@ func (ec *executionContext) fieldContext_Event_score(_ context.Context, field gr
 	return graphql.NewScalarFieldContext("Event", field, false, false, errors.New("field of type Float does not have child fields"))
 }
 
-func (ec *executionContext) _Event_by(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Event) (ret graphql.Marshaler) {
+func (ec *executionContext) _Event_by(ctx context.Context, field graphql.CollectedField, obj *events.Event) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -6912,8 +6915,8 @@ func (ec *executionContext) _Event_by(ctx context.Context, field graphql.Collect
 			return obj.By, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.User) graphql.Marshaler {
-			return ec.marshalOUser2ᚖfrontpageᚋredisrepoᚐUser(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *site.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖfrontpageᚋredisrepoᚋsiteᚐUser(ctx, selections, v)
 		},
 		true,
 		false,
@@ -6932,7 +6935,7 @@ func (ec *executionContext) fieldContext_Event_by(_ context.Context, field graph
 	return fc, nil
 }
 
-func (ec *executionContext) _Event_direction(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Event) (ret graphql.Marshaler) {
+func (ec *executionContext) _Event_direction(ctx context.Context, field graphql.CollectedField, obj *events.Event) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -6944,8 +6947,8 @@ func (ec *executionContext) _Event_direction(ctx context.Context, field graphql.
 			return obj.Direction, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Vote) graphql.Marshaler {
-			return ec.marshalOVoteDirection2ᚖfrontpageᚋredisrepoᚐVote(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Vote) graphql.Marshaler {
+			return ec.marshalOVoteDirection2ᚖfrontpageᚋredisrepoᚋsiteᚐVote(ctx, selections, v)
 		},
 		true,
 		false,
@@ -6955,7 +6958,7 @@ func (ec *executionContext) fieldContext_Event_direction(_ context.Context, fiel
 	return graphql.NewScalarFieldContext("Event", field, false, false, errors.New("field of type VoteDirection does not have child fields"))
 }
 
-func (ec *executionContext) _Event_groups(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Event) (ret graphql.Marshaler) {
+func (ec *executionContext) _Event_groups(ctx context.Context, field graphql.CollectedField, obj *events.Event) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -6967,8 +6970,8 @@ func (ec *executionContext) _Event_groups(ctx context.Context, field graphql.Col
 			return obj.Groups, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []redisrepo.GroupName) graphql.Marshaler {
-			return ec.marshalOString2ᚕfrontpageᚋredisrepoᚐGroupNameᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []site.GroupName) graphql.Marshaler {
+			return ec.marshalOString2ᚕfrontpageᚋredisrepoᚋsiteᚐGroupNameᚄ(ctx, selections, v)
 		},
 		true,
 		false,
@@ -6978,7 +6981,7 @@ func (ec *executionContext) fieldContext_Event_groups(_ context.Context, field g
 	return graphql.NewScalarFieldContext("Event", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _Event_milestone(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Event) (ret graphql.Marshaler) {
+func (ec *executionContext) _Event_milestone(ctx context.Context, field graphql.CollectedField, obj *events.Event) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -7001,7 +7004,7 @@ func (ec *executionContext) fieldContext_Event_milestone(_ context.Context, fiel
 	return graphql.NewScalarFieldContext("Event", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _EventConnection_edges(ctx context.Context, field graphql.CollectedField, obj *redisrepo.EventPage) (ret graphql.Marshaler) {
+func (ec *executionContext) _EventConnection_edges(ctx context.Context, field graphql.CollectedField, obj *events.EventPage) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -7013,8 +7016,8 @@ func (ec *executionContext) _EventConnection_edges(ctx context.Context, field gr
 			return obj.Edges, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*redisrepo.EventEdge) graphql.Marshaler {
-			return ec.marshalNEventEdge2ᚕᚖfrontpageᚋredisrepoᚐEventEdgeᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*events.EventEdge) graphql.Marshaler {
+			return ec.marshalNEventEdge2ᚕᚖfrontpageᚋredisrepoᚋeventsᚐEventEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -7033,7 +7036,7 @@ func (ec *executionContext) fieldContext_EventConnection_edges(_ context.Context
 	return fc, nil
 }
 
-func (ec *executionContext) _EventConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *redisrepo.EventPage) (ret graphql.Marshaler) {
+func (ec *executionContext) _EventConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *events.EventPage) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -7045,8 +7048,8 @@ func (ec *executionContext) _EventConnection_pageInfo(ctx context.Context, field
 			return obj.PageInfo, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.PageInfo) graphql.Marshaler {
-			return ec.marshalNPageInfo2frontpageᚋredisrepoᚐPageInfo(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v site.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2frontpageᚋredisrepoᚋsiteᚐPageInfo(ctx, selections, v)
 		},
 		true,
 		true,
@@ -7065,7 +7068,7 @@ func (ec *executionContext) fieldContext_EventConnection_pageInfo(_ context.Cont
 	return fc, nil
 }
 
-func (ec *executionContext) _EventConnection_gap(ctx context.Context, field graphql.CollectedField, obj *redisrepo.EventPage) (ret graphql.Marshaler) {
+func (ec *executionContext) _EventConnection_gap(ctx context.Context, field graphql.CollectedField, obj *events.EventPage) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -7088,7 +7091,7 @@ func (ec *executionContext) fieldContext_EventConnection_gap(_ context.Context, 
 	return graphql.NewScalarFieldContext("EventConnection", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _EventEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *redisrepo.EventEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _EventEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *events.EventEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -7111,7 +7114,7 @@ func (ec *executionContext) fieldContext_EventEdge_cursor(_ context.Context, fie
 	return graphql.NewScalarFieldContext("EventEdge", field, true, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _EventEdge_node(ctx context.Context, field graphql.CollectedField, obj *redisrepo.EventEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _EventEdge_node(ctx context.Context, field graphql.CollectedField, obj *events.EventEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -7123,8 +7126,8 @@ func (ec *executionContext) _EventEdge_node(ctx context.Context, field graphql.C
 			return obj.Node, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Event) graphql.Marshaler {
-			return ec.marshalNEvent2ᚖfrontpageᚋredisrepoᚐEvent(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *events.Event) graphql.Marshaler {
+			return ec.marshalNEvent2ᚖfrontpageᚋredisrepoᚋeventsᚐEvent(ctx, selections, v)
 		},
 		true,
 		true,
@@ -7143,7 +7146,7 @@ func (ec *executionContext) fieldContext_EventEdge_node(_ context.Context, field
 	return fc, nil
 }
 
-func (ec *executionContext) _EventEdge_gap(ctx context.Context, field graphql.CollectedField, obj *redisrepo.EventEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _EventEdge_gap(ctx context.Context, field graphql.CollectedField, obj *events.EventEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -7166,7 +7169,7 @@ func (ec *executionContext) fieldContext_EventEdge_gap(_ context.Context, field 
 	return graphql.NewScalarFieldContext("EventEdge", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _FrontPage_at(ctx context.Context, field graphql.CollectedField, obj *redisrepo.FrontPage) (ret graphql.Marshaler) {
+func (ec *executionContext) _FrontPage_at(ctx context.Context, field graphql.CollectedField, obj *rankings.FrontPage) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -7189,7 +7192,7 @@ func (ec *executionContext) fieldContext_FrontPage_at(_ context.Context, field g
 	return graphql.NewScalarFieldContext("FrontPage", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
-func (ec *executionContext) _FrontPage_savedAt(ctx context.Context, field graphql.CollectedField, obj *redisrepo.FrontPage) (ret graphql.Marshaler) {
+func (ec *executionContext) _FrontPage_savedAt(ctx context.Context, field graphql.CollectedField, obj *rankings.FrontPage) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -7212,7 +7215,7 @@ func (ec *executionContext) fieldContext_FrontPage_savedAt(_ context.Context, fi
 	return graphql.NewScalarFieldContext("FrontPage", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
-func (ec *executionContext) _FrontPage_edges(ctx context.Context, field graphql.CollectedField, obj *redisrepo.FrontPage) (ret graphql.Marshaler) {
+func (ec *executionContext) _FrontPage_edges(ctx context.Context, field graphql.CollectedField, obj *rankings.FrontPage) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -7224,8 +7227,8 @@ func (ec *executionContext) _FrontPage_edges(ctx context.Context, field graphql.
 			return obj.Places, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*redisrepo.FrontPlace) graphql.Marshaler {
-			return ec.marshalNFrontPageEdge2ᚕᚖfrontpageᚋredisrepoᚐFrontPlaceᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*rankings.FrontPlace) graphql.Marshaler {
+			return ec.marshalNFrontPageEdge2ᚕᚖfrontpageᚋredisrepoᚋrankingsᚐFrontPlaceᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -7244,7 +7247,7 @@ func (ec *executionContext) fieldContext_FrontPage_edges(_ context.Context, fiel
 	return fc, nil
 }
 
-func (ec *executionContext) _FrontPageEdge_rank(ctx context.Context, field graphql.CollectedField, obj *redisrepo.FrontPlace) (ret graphql.Marshaler) {
+func (ec *executionContext) _FrontPageEdge_rank(ctx context.Context, field graphql.CollectedField, obj *rankings.FrontPlace) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -7267,7 +7270,7 @@ func (ec *executionContext) fieldContext_FrontPageEdge_rank(_ context.Context, f
 	return graphql.NewScalarFieldContext("FrontPageEdge", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _FrontPageEdge_score(ctx context.Context, field graphql.CollectedField, obj *redisrepo.FrontPlace) (ret graphql.Marshaler) {
+func (ec *executionContext) _FrontPageEdge_score(ctx context.Context, field graphql.CollectedField, obj *rankings.FrontPlace) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -7290,7 +7293,7 @@ func (ec *executionContext) fieldContext_FrontPageEdge_score(_ context.Context, 
 	return graphql.NewScalarFieldContext("FrontPageEdge", field, false, false, errors.New("field of type Float does not have child fields"))
 }
 
-func (ec *executionContext) _FrontPageEdge_node(ctx context.Context, field graphql.CollectedField, obj *redisrepo.FrontPlace) (ret graphql.Marshaler) {
+func (ec *executionContext) _FrontPageEdge_node(ctx context.Context, field graphql.CollectedField, obj *rankings.FrontPlace) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -7302,8 +7305,8 @@ func (ec *executionContext) _FrontPageEdge_node(ctx context.Context, field graph
 			return ec.resolveBatch_FrontPageEdge_node(ctx, field, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Article) graphql.Marshaler {
-			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚐArticle(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Article) graphql.Marshaler {
+			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚋsiteᚐArticle(ctx, selections, v)
 		},
 		true,
 		false,
@@ -7321,13 +7324,13 @@ func (ec *executionContext) fieldContext_FrontPageEdge_node(_ context.Context, f
 	}
 	return fc, nil
 }
-func (ec *executionContext) resolveBatch_FrontPageEdge_node(ctx context.Context, field graphql.CollectedField, obj *redisrepo.FrontPlace) (any, error) {
+func (ec *executionContext) resolveBatch_FrontPageEdge_node(ctx context.Context, field graphql.CollectedField, obj *rankings.FrontPlace) (any, error) {
 	resolver := ec.Resolvers.FrontPageEdge()
-	if batch, ok := graphql.BatchParentsFor[*redisrepo.FrontPlace](ctx, "FrontPageEdge"); ok {
+	if batch, ok := graphql.BatchParentsFor[*rankings.FrontPlace](ctx, "FrontPageEdge"); ok {
 		result := batch.FieldResult(field, func() (any, error) {
 			return resolver.Node(ctx, batch.Parents)
 		})
-		return graphql.ResolveBatchGroupResult[*redisrepo.Article](
+		return graphql.ResolveBatchGroupResult[*site.Article](
 			ctx,
 			batch.Index,
 			len(batch.Parents),
@@ -7336,8 +7339,8 @@ func (ec *executionContext) resolveBatch_FrontPageEdge_node(ctx context.Context,
 			batch.IndexMap,
 		)
 	}
-	results, err := resolver.Node(ctx, []*redisrepo.FrontPlace{obj})
-	return graphql.ResolveBatchSingleResult[*redisrepo.Article](
+	results, err := resolver.Node(ctx, []*rankings.FrontPlace{obj})
+	return graphql.ResolveBatchSingleResult[*site.Article](
 		ctx,
 		results,
 		err,
@@ -7345,7 +7348,7 @@ func (ec *executionContext) resolveBatch_FrontPageEdge_node(ctx context.Context,
 	)
 }
 
-func (ec *executionContext) _Group_id(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Group) (ret graphql.Marshaler) {
+func (ec *executionContext) _Group_id(ctx context.Context, field graphql.CollectedField, obj *site.Group) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -7368,7 +7371,7 @@ func (ec *executionContext) fieldContext_Group_id(_ context.Context, field graph
 	return graphql.NewScalarFieldContext("Group", field, true, false, errors.New("field of type ID does not have child fields"))
 }
 
-func (ec *executionContext) _Group_name(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Group) (ret graphql.Marshaler) {
+func (ec *executionContext) _Group_name(ctx context.Context, field graphql.CollectedField, obj *site.Group) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -7380,8 +7383,8 @@ func (ec *executionContext) _Group_name(ctx context.Context, field graphql.Colle
 			return obj.Name, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.GroupName) graphql.Marshaler {
-			return ec.marshalNString2frontpageᚋredisrepoᚐGroupName(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v site.GroupName) graphql.Marshaler {
+			return ec.marshalNString2frontpageᚋredisrepoᚋsiteᚐGroupName(ctx, selections, v)
 		},
 		true,
 		true,
@@ -7391,7 +7394,7 @@ func (ec *executionContext) fieldContext_Group_name(_ context.Context, field gra
 	return graphql.NewScalarFieldContext("Group", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _Group_articleCount(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Group) (ret graphql.Marshaler) {
+func (ec *executionContext) _Group_articleCount(ctx context.Context, field graphql.CollectedField, obj *site.Group) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -7414,7 +7417,7 @@ func (ec *executionContext) fieldContext_Group_articleCount(_ context.Context, f
 	return graphql.NewScalarFieldContext("Group", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _Group_articles(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Group) (ret graphql.Marshaler) {
+func (ec *executionContext) _Group_articles(ctx context.Context, field graphql.CollectedField, obj *site.Group) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -7424,11 +7427,11 @@ func (ec *executionContext) _Group_articles(ctx context.Context, field graphql.C
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Group().Articles(ctx, obj, fc.Args["order"].(redisrepo.Order), fc.Args["direction"].(redisrepo.Direction), fc.Args["page"].(int32), fc.Args["pageSize"].(*int32))
+			return ec.Resolvers.Group().Articles(ctx, obj, fc.Args["order"].(site.Order), fc.Args["direction"].(site.Direction), fc.Args["page"].(int32), fc.Args["pageSize"].(*int32))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*redisrepo.Article) graphql.Marshaler {
-			return ec.marshalNArticle2ᚕᚖfrontpageᚋredisrepoᚐArticleᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*site.Article) graphql.Marshaler {
+			return ec.marshalNArticle2ᚕᚖfrontpageᚋredisrepoᚋsiteᚐArticleᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -7458,7 +7461,7 @@ func (ec *executionContext) fieldContext_Group_articles(ctx context.Context, fie
 	return fc, nil
 }
 
-func (ec *executionContext) _Group_articlesConnection(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Group) (ret graphql.Marshaler) {
+func (ec *executionContext) _Group_articlesConnection(ctx context.Context, field graphql.CollectedField, obj *site.Group) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -7468,7 +7471,7 @@ func (ec *executionContext) _Group_articlesConnection(ctx context.Context, field
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Group().ArticlesConnection(ctx, obj, fc.Args["order"].(redisrepo.Order), fc.Args["direction"].(redisrepo.Direction), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string), fc.Args["unvotedOnly"].(bool))
+			return ec.Resolvers.Group().ArticlesConnection(ctx, obj, fc.Args["order"].(site.Order), fc.Args["direction"].(site.Direction), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string), fc.Args["unvotedOnly"].(bool))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *ArticleConnection) graphql.Marshaler {
@@ -7502,7 +7505,7 @@ func (ec *executionContext) fieldContext_Group_articlesConnection(ctx context.Co
 	return fc, nil
 }
 
-func (ec *executionContext) _Group_ranking(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Group) (ret graphql.Marshaler) {
+func (ec *executionContext) _Group_ranking(ctx context.Context, field graphql.CollectedField, obj *site.Group) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -7512,7 +7515,7 @@ func (ec *executionContext) _Group_ranking(ctx context.Context, field graphql.Co
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Group().Ranking(ctx, obj, fc.Args["by"].(redisrepo.RankBy), fc.Args["span"].(*redisrepo.Span), fc.Args["postedAfter"].(*time.Time), fc.Args["postedBefore"].(*time.Time), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["unvotedOnly"].(bool))
+			return ec.Resolvers.Group().Ranking(ctx, obj, fc.Args["by"].(rankings.RankBy), fc.Args["span"].(*rankings.Span), fc.Args["postedAfter"].(*time.Time), fc.Args["postedBefore"].(*time.Time), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["unvotedOnly"].(bool))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *RankedConnection) graphql.Marshaler {
@@ -7590,8 +7593,8 @@ func (ec *executionContext) _GroupConnection_nodes(ctx context.Context, field gr
 			return obj.Nodes(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*redisrepo.Group) graphql.Marshaler {
-			return ec.marshalNGroup2ᚕᚖfrontpageᚋredisrepoᚐGroupᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*site.Group) graphql.Marshaler {
+			return ec.marshalNGroup2ᚕᚖfrontpageᚋredisrepoᚋsiteᚐGroupᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -7622,8 +7625,8 @@ func (ec *executionContext) _GroupConnection_pageInfo(ctx context.Context, field
 			return obj.PageInfo, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.PageInfo) graphql.Marshaler {
-			return ec.marshalNPageInfo2frontpageᚋredisrepoᚐPageInfo(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v site.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2frontpageᚋredisrepoᚋsiteᚐPageInfo(ctx, selections, v)
 		},
 		true,
 		true,
@@ -7700,8 +7703,8 @@ func (ec *executionContext) _GroupEdge_node(ctx context.Context, field graphql.C
 			return obj.Node, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Group) graphql.Marshaler {
-			return ec.marshalNGroup2ᚖfrontpageᚋredisrepoᚐGroup(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Group) graphql.Marshaler {
+			return ec.marshalNGroup2ᚖfrontpageᚋredisrepoᚋsiteᚐGroup(ctx, selections, v)
 		},
 		true,
 		true,
@@ -7720,7 +7723,7 @@ func (ec *executionContext) fieldContext_GroupEdge_node(_ context.Context, field
 	return fc, nil
 }
 
-func (ec *executionContext) _Host_id(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Host) (ret graphql.Marshaler) {
+func (ec *executionContext) _Host_id(ctx context.Context, field graphql.CollectedField, obj *site.Host) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -7743,7 +7746,7 @@ func (ec *executionContext) fieldContext_Host_id(_ context.Context, field graphq
 	return graphql.NewScalarFieldContext("Host", field, true, false, errors.New("field of type ID does not have child fields"))
 }
 
-func (ec *executionContext) _Host_name(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Host) (ret graphql.Marshaler) {
+func (ec *executionContext) _Host_name(ctx context.Context, field graphql.CollectedField, obj *site.Host) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -7755,8 +7758,8 @@ func (ec *executionContext) _Host_name(ctx context.Context, field graphql.Collec
 			return obj.Name, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.HostName) graphql.Marshaler {
-			return ec.marshalNString2frontpageᚋredisrepoᚐHostName(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v site.HostName) graphql.Marshaler {
+			return ec.marshalNString2frontpageᚋredisrepoᚋsiteᚐHostName(ctx, selections, v)
 		},
 		true,
 		true,
@@ -7766,7 +7769,7 @@ func (ec *executionContext) fieldContext_Host_name(_ context.Context, field grap
 	return graphql.NewScalarFieldContext("Host", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _Host_articlesConnection(ctx context.Context, field graphql.CollectedField, obj *redisrepo.Host) (ret graphql.Marshaler) {
+func (ec *executionContext) _Host_articlesConnection(ctx context.Context, field graphql.CollectedField, obj *site.Host) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -7854,8 +7857,8 @@ func (ec *executionContext) _ModerationConnection_nodes(ctx context.Context, fie
 			return obj.Nodes(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*redisrepo.ModerationEntry) graphql.Marshaler {
-			return ec.marshalNModerationEntry2ᚕᚖfrontpageᚋredisrepoᚐModerationEntryᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*events.ModerationEntry) graphql.Marshaler {
+			return ec.marshalNModerationEntry2ᚕᚖfrontpageᚋredisrepoᚋeventsᚐModerationEntryᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -7886,8 +7889,8 @@ func (ec *executionContext) _ModerationConnection_pageInfo(ctx context.Context, 
 			return obj.PageInfo, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.PageInfo) graphql.Marshaler {
-			return ec.marshalNPageInfo2frontpageᚋredisrepoᚐPageInfo(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v site.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2frontpageᚋredisrepoᚋsiteᚐPageInfo(ctx, selections, v)
 		},
 		true,
 		true,
@@ -7941,8 +7944,8 @@ func (ec *executionContext) _ModerationEdge_node(ctx context.Context, field grap
 			return obj.Node, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.ModerationEntry) graphql.Marshaler {
-			return ec.marshalNModerationEntry2ᚖfrontpageᚋredisrepoᚐModerationEntry(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *events.ModerationEntry) graphql.Marshaler {
+			return ec.marshalNModerationEntry2ᚖfrontpageᚋredisrepoᚋeventsᚐModerationEntry(ctx, selections, v)
 		},
 		true,
 		true,
@@ -7961,7 +7964,7 @@ func (ec *executionContext) fieldContext_ModerationEdge_node(_ context.Context, 
 	return fc, nil
 }
 
-func (ec *executionContext) _ModerationEntry_id(ctx context.Context, field graphql.CollectedField, obj *redisrepo.ModerationEntry) (ret graphql.Marshaler) {
+func (ec *executionContext) _ModerationEntry_id(ctx context.Context, field graphql.CollectedField, obj *events.ModerationEntry) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -7984,7 +7987,7 @@ func (ec *executionContext) fieldContext_ModerationEntry_id(_ context.Context, f
 	return graphql.NewScalarFieldContext("ModerationEntry", field, true, false, errors.New("field of type ID does not have child fields"))
 }
 
-func (ec *executionContext) _ModerationEntry_kind(ctx context.Context, field graphql.CollectedField, obj *redisrepo.ModerationEntry) (ret graphql.Marshaler) {
+func (ec *executionContext) _ModerationEntry_kind(ctx context.Context, field graphql.CollectedField, obj *events.ModerationEntry) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -7996,8 +7999,8 @@ func (ec *executionContext) _ModerationEntry_kind(ctx context.Context, field gra
 			return obj.Kind, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.ModerationKind) graphql.Marshaler {
-			return ec.marshalNModerationKind2frontpageᚋredisrepoᚐModerationKind(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v events.ModerationKind) graphql.Marshaler {
+			return ec.marshalNModerationKind2frontpageᚋredisrepoᚋeventsᚐModerationKind(ctx, selections, v)
 		},
 		true,
 		true,
@@ -8007,7 +8010,7 @@ func (ec *executionContext) fieldContext_ModerationEntry_kind(_ context.Context,
 	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type ModerationKind does not have child fields"))
 }
 
-func (ec *executionContext) _ModerationEntry_articleId(ctx context.Context, field graphql.CollectedField, obj *redisrepo.ModerationEntry) (ret graphql.Marshaler) {
+func (ec *executionContext) _ModerationEntry_articleId(ctx context.Context, field graphql.CollectedField, obj *events.ModerationEntry) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -8019,8 +8022,8 @@ func (ec *executionContext) _ModerationEntry_articleId(ctx context.Context, fiel
 			return obj.Article, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.ArticleID) graphql.Marshaler {
-			return ec.marshalNID2frontpageᚋredisrepoᚐArticleID(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v site.ArticleID) graphql.Marshaler {
+			return ec.marshalNID2frontpageᚋredisrepoᚋsiteᚐArticleID(ctx, selections, v)
 		},
 		true,
 		true,
@@ -8030,7 +8033,7 @@ func (ec *executionContext) fieldContext_ModerationEntry_articleId(_ context.Con
 	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
-func (ec *executionContext) _ModerationEntry_article(ctx context.Context, field graphql.CollectedField, obj *redisrepo.ModerationEntry) (ret graphql.Marshaler) {
+func (ec *executionContext) _ModerationEntry_article(ctx context.Context, field graphql.CollectedField, obj *events.ModerationEntry) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -8042,8 +8045,8 @@ func (ec *executionContext) _ModerationEntry_article(ctx context.Context, field 
 			return ec.resolveBatch_ModerationEntry_article(ctx, field, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Article) graphql.Marshaler {
-			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚐArticle(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Article) graphql.Marshaler {
+			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚋsiteᚐArticle(ctx, selections, v)
 		},
 		true,
 		false,
@@ -8061,13 +8064,13 @@ func (ec *executionContext) fieldContext_ModerationEntry_article(_ context.Conte
 	}
 	return fc, nil
 }
-func (ec *executionContext) resolveBatch_ModerationEntry_article(ctx context.Context, field graphql.CollectedField, obj *redisrepo.ModerationEntry) (any, error) {
+func (ec *executionContext) resolveBatch_ModerationEntry_article(ctx context.Context, field graphql.CollectedField, obj *events.ModerationEntry) (any, error) {
 	resolver := ec.Resolvers.ModerationEntry()
-	if batch, ok := graphql.BatchParentsFor[*redisrepo.ModerationEntry](ctx, "ModerationEntry"); ok {
+	if batch, ok := graphql.BatchParentsFor[*events.ModerationEntry](ctx, "ModerationEntry"); ok {
 		result := batch.FieldResult(field, func() (any, error) {
 			return resolver.Article(ctx, batch.Parents)
 		})
-		return graphql.ResolveBatchGroupResult[*redisrepo.Article](
+		return graphql.ResolveBatchGroupResult[*site.Article](
 			ctx,
 			batch.Index,
 			len(batch.Parents),
@@ -8076,8 +8079,8 @@ func (ec *executionContext) resolveBatch_ModerationEntry_article(ctx context.Con
 			batch.IndexMap,
 		)
 	}
-	results, err := resolver.Article(ctx, []*redisrepo.ModerationEntry{obj})
-	return graphql.ResolveBatchSingleResult[*redisrepo.Article](
+	results, err := resolver.Article(ctx, []*events.ModerationEntry{obj})
+	return graphql.ResolveBatchSingleResult[*site.Article](
 		ctx,
 		results,
 		err,
@@ -8085,7 +8088,7 @@ func (ec *executionContext) resolveBatch_ModerationEntry_article(ctx context.Con
 	)
 }
 
-func (ec *executionContext) _ModerationEntry_by(ctx context.Context, field graphql.CollectedField, obj *redisrepo.ModerationEntry) (ret graphql.Marshaler) {
+func (ec *executionContext) _ModerationEntry_by(ctx context.Context, field graphql.CollectedField, obj *events.ModerationEntry) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -8097,8 +8100,8 @@ func (ec *executionContext) _ModerationEntry_by(ctx context.Context, field graph
 			return obj.By, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.UserName) graphql.Marshaler {
-			return ec.marshalNString2frontpageᚋredisrepoᚐUserName(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v site.UserName) graphql.Marshaler {
+			return ec.marshalNString2frontpageᚋredisrepoᚋsiteᚐUserName(ctx, selections, v)
 		},
 		true,
 		true,
@@ -8108,7 +8111,7 @@ func (ec *executionContext) fieldContext_ModerationEntry_by(_ context.Context, f
 	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ModerationEntry_onBehalfOf(ctx context.Context, field graphql.CollectedField, obj *redisrepo.ModerationEntry) (ret graphql.Marshaler) {
+func (ec *executionContext) _ModerationEntry_onBehalfOf(ctx context.Context, field graphql.CollectedField, obj *events.ModerationEntry) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -8120,8 +8123,8 @@ func (ec *executionContext) _ModerationEntry_onBehalfOf(ctx context.Context, fie
 			return obj.OnBehalfOf, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.UserName) graphql.Marshaler {
-			return ec.marshalOString2ᚖfrontpageᚋredisrepoᚐUserName(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *site.UserName) graphql.Marshaler {
+			return ec.marshalOString2ᚖfrontpageᚋredisrepoᚋsiteᚐUserName(ctx, selections, v)
 		},
 		true,
 		false,
@@ -8131,7 +8134,7 @@ func (ec *executionContext) fieldContext_ModerationEntry_onBehalfOf(_ context.Co
 	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ModerationEntry_at(ctx context.Context, field graphql.CollectedField, obj *redisrepo.ModerationEntry) (ret graphql.Marshaler) {
+func (ec *executionContext) _ModerationEntry_at(ctx context.Context, field graphql.CollectedField, obj *events.ModerationEntry) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -8154,7 +8157,7 @@ func (ec *executionContext) fieldContext_ModerationEntry_at(_ context.Context, f
 	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
-func (ec *executionContext) _ModerationEntry_title(ctx context.Context, field graphql.CollectedField, obj *redisrepo.ModerationEntry) (ret graphql.Marshaler) {
+func (ec *executionContext) _ModerationEntry_title(ctx context.Context, field graphql.CollectedField, obj *events.ModerationEntry) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -8177,7 +8180,7 @@ func (ec *executionContext) fieldContext_ModerationEntry_title(_ context.Context
 	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ModerationEntry_link(ctx context.Context, field graphql.CollectedField, obj *redisrepo.ModerationEntry) (ret graphql.Marshaler) {
+func (ec *executionContext) _ModerationEntry_link(ctx context.Context, field graphql.CollectedField, obj *events.ModerationEntry) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -8200,7 +8203,7 @@ func (ec *executionContext) fieldContext_ModerationEntry_link(_ context.Context,
 	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type URL does not have child fields"))
 }
 
-func (ec *executionContext) _ModerationEntry_reason(ctx context.Context, field graphql.CollectedField, obj *redisrepo.ModerationEntry) (ret graphql.Marshaler) {
+func (ec *executionContext) _ModerationEntry_reason(ctx context.Context, field graphql.CollectedField, obj *events.ModerationEntry) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -8223,7 +8226,7 @@ func (ec *executionContext) fieldContext_ModerationEntry_reason(_ context.Contex
 	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ModerationEntry_groupsBefore(ctx context.Context, field graphql.CollectedField, obj *redisrepo.ModerationEntry) (ret graphql.Marshaler) {
+func (ec *executionContext) _ModerationEntry_groupsBefore(ctx context.Context, field graphql.CollectedField, obj *events.ModerationEntry) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -8235,8 +8238,8 @@ func (ec *executionContext) _ModerationEntry_groupsBefore(ctx context.Context, f
 			return obj.Before, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []redisrepo.GroupName) graphql.Marshaler {
-			return ec.marshalNString2ᚕfrontpageᚋredisrepoᚐGroupNameᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []site.GroupName) graphql.Marshaler {
+			return ec.marshalNString2ᚕfrontpageᚋredisrepoᚋsiteᚐGroupNameᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -8246,7 +8249,7 @@ func (ec *executionContext) fieldContext_ModerationEntry_groupsBefore(_ context.
 	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ModerationEntry_groupsAfter(ctx context.Context, field graphql.CollectedField, obj *redisrepo.ModerationEntry) (ret graphql.Marshaler) {
+func (ec *executionContext) _ModerationEntry_groupsAfter(ctx context.Context, field graphql.CollectedField, obj *events.ModerationEntry) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -8258,8 +8261,8 @@ func (ec *executionContext) _ModerationEntry_groupsAfter(ctx context.Context, fi
 			return obj.After, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []redisrepo.GroupName) graphql.Marshaler {
-			return ec.marshalNString2ᚕfrontpageᚋredisrepoᚐGroupNameᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []site.GroupName) graphql.Marshaler {
+			return ec.marshalNString2ᚕfrontpageᚋredisrepoᚋsiteᚐGroupNameᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -8279,7 +8282,7 @@ func (ec *executionContext) _Mutation_post(ctx context.Context, field graphql.Co
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().Post(ctx, fc.Args["input"].(redisrepo.Draft))
+			return ec.Resolvers.Mutation().Post(ctx, fc.Args["input"].(site.Draft))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *PostPayload) graphql.Marshaler {
@@ -8533,7 +8536,7 @@ func (ec *executionContext) fieldContext_Mutation_endSessions(ctx context.Contex
 	return fc, nil
 }
 
-func (ec *executionContext) _PageInfo_hasPreviousPage(ctx context.Context, field graphql.CollectedField, obj *redisrepo.PageInfo) (ret graphql.Marshaler) {
+func (ec *executionContext) _PageInfo_hasPreviousPage(ctx context.Context, field graphql.CollectedField, obj *site.PageInfo) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -8556,7 +8559,7 @@ func (ec *executionContext) fieldContext_PageInfo_hasPreviousPage(_ context.Cont
 	return graphql.NewScalarFieldContext("PageInfo", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _PageInfo_hasNextPage(ctx context.Context, field graphql.CollectedField, obj *redisrepo.PageInfo) (ret graphql.Marshaler) {
+func (ec *executionContext) _PageInfo_hasNextPage(ctx context.Context, field graphql.CollectedField, obj *site.PageInfo) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -8579,7 +8582,7 @@ func (ec *executionContext) fieldContext_PageInfo_hasNextPage(_ context.Context,
 	return graphql.NewScalarFieldContext("PageInfo", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _PageInfo_startCursor(ctx context.Context, field graphql.CollectedField, obj *redisrepo.PageInfo) (ret graphql.Marshaler) {
+func (ec *executionContext) _PageInfo_startCursor(ctx context.Context, field graphql.CollectedField, obj *site.PageInfo) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -8602,7 +8605,7 @@ func (ec *executionContext) fieldContext_PageInfo_startCursor(_ context.Context,
 	return graphql.NewScalarFieldContext("PageInfo", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _PageInfo_endCursor(ctx context.Context, field graphql.CollectedField, obj *redisrepo.PageInfo) (ret graphql.Marshaler) {
+func (ec *executionContext) _PageInfo_endCursor(ctx context.Context, field graphql.CollectedField, obj *site.PageInfo) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -8637,8 +8640,8 @@ func (ec *executionContext) _PostPayload_article(ctx context.Context, field grap
 			return obj.Article, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Article) graphql.Marshaler {
-			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚐArticle(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Article) graphql.Marshaler {
+			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚋsiteᚐArticle(ctx, selections, v)
 		},
 		true,
 		false,
@@ -8689,7 +8692,7 @@ func (ec *executionContext) fieldContext_PostPayload_userErrors(_ context.Contex
 	return fc, nil
 }
 
-func (ec *executionContext) _PostedEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *redisrepo.PostedEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _PostedEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *live.PostedEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -8712,7 +8715,7 @@ func (ec *executionContext) fieldContext_PostedEdge_cursor(_ context.Context, fi
 	return graphql.NewScalarFieldContext("PostedEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _PostedEdge_node(ctx context.Context, field graphql.CollectedField, obj *redisrepo.PostedEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _PostedEdge_node(ctx context.Context, field graphql.CollectedField, obj *live.PostedEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -8724,8 +8727,8 @@ func (ec *executionContext) _PostedEdge_node(ctx context.Context, field graphql.
 			return obj.Node, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Article) graphql.Marshaler {
-			return ec.marshalNArticle2ᚖfrontpageᚋredisrepoᚐArticle(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Article) graphql.Marshaler {
+			return ec.marshalNArticle2ᚖfrontpageᚋredisrepoᚋsiteᚐArticle(ctx, selections, v)
 		},
 		true,
 		true,
@@ -8786,11 +8789,11 @@ func (ec *executionContext) _Query_articles(ctx context.Context, field graphql.C
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Articles(ctx, fc.Args["order"].(redisrepo.Order), fc.Args["direction"].(redisrepo.Direction), fc.Args["page"].(int32), fc.Args["pageSize"].(*int32))
+			return ec.Resolvers.Query().Articles(ctx, fc.Args["order"].(site.Order), fc.Args["direction"].(site.Direction), fc.Args["page"].(int32), fc.Args["pageSize"].(*int32))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*redisrepo.Article) graphql.Marshaler {
-			return ec.marshalOArticle2ᚕᚖfrontpageᚋredisrepoᚐArticleᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*site.Article) graphql.Marshaler {
+			return ec.marshalOArticle2ᚕᚖfrontpageᚋredisrepoᚋsiteᚐArticleᚄ(ctx, selections, v)
 		},
 		true,
 		false,
@@ -8830,7 +8833,7 @@ func (ec *executionContext) _Query_articlesConnection(ctx context.Context, field
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().ArticlesConnection(ctx, fc.Args["order"].(redisrepo.Order), fc.Args["direction"].(redisrepo.Direction), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string), fc.Args["unvotedOnly"].(bool))
+			return ec.Resolvers.Query().ArticlesConnection(ctx, fc.Args["order"].(site.Order), fc.Args["direction"].(site.Direction), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string), fc.Args["unvotedOnly"].(bool))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *ArticleConnection) graphql.Marshaler {
@@ -8877,8 +8880,8 @@ func (ec *executionContext) _Query_article(ctx context.Context, field graphql.Co
 			return ec.Resolvers.Query().Article(ctx, fc.Args["id"].(string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Article) graphql.Marshaler {
-			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚐArticle(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Article) graphql.Marshaler {
+			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚋsiteᚐArticle(ctx, selections, v)
 		},
 		true,
 		false,
@@ -8921,8 +8924,8 @@ func (ec *executionContext) _Query_group(ctx context.Context, field graphql.Coll
 			return ec.Resolvers.Query().Group(ctx, fc.Args["name"].(string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Group) graphql.Marshaler {
-			return ec.marshalOGroup2ᚖfrontpageᚋredisrepoᚐGroup(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Group) graphql.Marshaler {
+			return ec.marshalOGroup2ᚖfrontpageᚋredisrepoᚋsiteᚐGroup(ctx, selections, v)
 		},
 		true,
 		false,
@@ -8965,8 +8968,8 @@ func (ec *executionContext) _Query_articleByLink(ctx context.Context, field grap
 			return ec.Resolvers.Query().ArticleByLink(ctx, fc.Args["link"].(string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Article) graphql.Marshaler {
-			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚐArticle(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Article) graphql.Marshaler {
+			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚋsiteᚐArticle(ctx, selections, v)
 		},
 		true,
 		false,
@@ -9006,7 +9009,7 @@ func (ec *executionContext) _Query_groups(ctx context.Context, field graphql.Col
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Groups(ctx, fc.Args["orderBy"].(redisrepo.GroupOrder), fc.Args["prefix"].(*string), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
+			return ec.Resolvers.Query().Groups(ctx, fc.Args["orderBy"].(site.GroupOrder), fc.Args["prefix"].(*string), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *GroupConnection) graphql.Marshaler {
@@ -9053,8 +9056,8 @@ func (ec *executionContext) _Query_user(ctx context.Context, field graphql.Colle
 			return ec.Resolvers.Query().User(ctx, fc.Args["name"].(string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.User) graphql.Marshaler {
-			return ec.marshalOUser2ᚖfrontpageᚋredisrepoᚐUser(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *site.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖfrontpageᚋredisrepoᚋsiteᚐUser(ctx, selections, v)
 		},
 		true,
 		false,
@@ -9097,8 +9100,8 @@ func (ec *executionContext) _Query_host(ctx context.Context, field graphql.Colle
 			return ec.Resolvers.Query().Host(ctx, fc.Args["name"].(string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Host) graphql.Marshaler {
-			return ec.marshalOHost2ᚖfrontpageᚋredisrepoᚐHost(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Host) graphql.Marshaler {
+			return ec.marshalOHost2ᚖfrontpageᚋredisrepoᚋsiteᚐHost(ctx, selections, v)
 		},
 		true,
 		false,
@@ -9140,8 +9143,8 @@ func (ec *executionContext) _Query_viewer(ctx context.Context, field graphql.Col
 			return ec.Resolvers.Query().Viewer(ctx)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.User) graphql.Marshaler {
-			return ec.marshalOUser2ᚖfrontpageᚋredisrepoᚐUser(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *site.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖfrontpageᚋredisrepoᚋsiteᚐUser(ctx, selections, v)
 		},
 		true,
 		false,
@@ -9334,11 +9337,11 @@ func (ec *executionContext) _Query_events(ctx context.Context, field graphql.Col
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Events(ctx, fc.Args["after"].(*string), fc.Args["kinds"].([]redisrepo.EventKind), fc.Args["first"].(*int32))
+			return ec.Resolvers.Query().Events(ctx, fc.Args["after"].(*string), fc.Args["kinds"].([]events.EventKind), fc.Args["first"].(*int32))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.EventPage) graphql.Marshaler {
-			return ec.marshalOEventConnection2ᚖfrontpageᚋredisrepoᚐEventPage(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *events.EventPage) graphql.Marshaler {
+			return ec.marshalOEventConnection2ᚖfrontpageᚋredisrepoᚋeventsᚐEventPage(ctx, selections, v)
 		},
 		true,
 		false,
@@ -9378,7 +9381,7 @@ func (ec *executionContext) _Query_ranking(ctx context.Context, field graphql.Co
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Ranking(ctx, fc.Args["by"].(redisrepo.RankBy), fc.Args["span"].(*redisrepo.Span), fc.Args["postedAfter"].(*time.Time), fc.Args["postedBefore"].(*time.Time), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["unvotedOnly"].(bool))
+			return ec.Resolvers.Query().Ranking(ctx, fc.Args["by"].(rankings.RankBy), fc.Args["span"].(*rankings.Span), fc.Args["postedAfter"].(*time.Time), fc.Args["postedBefore"].(*time.Time), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["unvotedOnly"].(bool))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *RankedConnection) graphql.Marshaler {
@@ -9425,8 +9428,8 @@ func (ec *executionContext) _Query_frontPage(ctx context.Context, field graphql.
 			return ec.Resolvers.Query().FrontPage(ctx, fc.Args["at"].(time.Time))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.FrontPage) graphql.Marshaler {
-			return ec.marshalOFrontPage2ᚖfrontpageᚋredisrepoᚐFrontPage(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *rankings.FrontPage) graphql.Marshaler {
+			return ec.marshalOFrontPage2ᚖfrontpageᚋredisrepoᚋrankingsᚐFrontPage(ctx, selections, v)
 		},
 		true,
 		false,
@@ -9466,7 +9469,7 @@ func (ec *executionContext) _Query_viewerVotes(ctx context.Context, field graphq
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().ViewerVotes(ctx, fc.Args["direction"].(*redisrepo.Vote), fc.Args["first"].(*int32), fc.Args["after"].(*string))
+			return ec.Resolvers.Query().ViewerVotes(ctx, fc.Args["direction"].(*site.Vote), fc.Args["first"].(*int32), fc.Args["after"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *CastVoteConnection) graphql.Marshaler {
@@ -9576,7 +9579,7 @@ func (ec *executionContext) fieldContext_Query___schema(_ context.Context, field
 	return fc, nil
 }
 
-func (ec *executionContext) _RankAt_at(ctx context.Context, field graphql.CollectedField, obj *redisrepo.RankAt) (ret graphql.Marshaler) {
+func (ec *executionContext) _RankAt_at(ctx context.Context, field graphql.CollectedField, obj *rankings.RankAt) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -9599,7 +9602,7 @@ func (ec *executionContext) fieldContext_RankAt_at(_ context.Context, field grap
 	return graphql.NewScalarFieldContext("RankAt", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
-func (ec *executionContext) _RankAt_rank(ctx context.Context, field graphql.CollectedField, obj *redisrepo.RankAt) (ret graphql.Marshaler) {
+func (ec *executionContext) _RankAt_rank(ctx context.Context, field graphql.CollectedField, obj *rankings.RankAt) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -9634,8 +9637,8 @@ func (ec *executionContext) _RankedBy_formula(ctx context.Context, field graphql
 			return obj.Formula, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.Ranking) graphql.Marshaler {
-			return ec.marshalNSiteRanking2frontpageᚋredisrepoᚐRanking(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v site.Ranking) graphql.Marshaler {
+			return ec.marshalNSiteRanking2frontpageᚋredisrepoᚋsiteᚐRanking(ctx, selections, v)
 		},
 		true,
 		true,
@@ -9735,8 +9738,8 @@ func (ec *executionContext) _RankedConnection_nodes(ctx context.Context, field g
 			return obj.Nodes(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*redisrepo.Article) graphql.Marshaler {
-			return ec.marshalNArticle2ᚕᚖfrontpageᚋredisrepoᚐArticleᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*site.Article) graphql.Marshaler {
+			return ec.marshalNArticle2ᚕᚖfrontpageᚋredisrepoᚋsiteᚐArticleᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -9767,8 +9770,8 @@ func (ec *executionContext) _RankedConnection_pageInfo(ctx context.Context, fiel
 			return obj.PageInfo, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.PageInfo) graphql.Marshaler {
-			return ec.marshalNPageInfo2frontpageᚋredisrepoᚐPageInfo(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v site.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2frontpageᚋredisrepoᚋsiteᚐPageInfo(ctx, selections, v)
 		},
 		true,
 		true,
@@ -9868,8 +9871,8 @@ func (ec *executionContext) _RankedEdge_node(ctx context.Context, field graphql.
 			return obj.Node, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Article) graphql.Marshaler {
-			return ec.marshalNArticle2ᚖfrontpageᚋredisrepoᚐArticle(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Article) graphql.Marshaler {
+			return ec.marshalNArticle2ᚖfrontpageᚋredisrepoᚋsiteᚐArticle(ctx, selections, v)
 		},
 		true,
 		true,
@@ -10015,8 +10018,8 @@ func (ec *executionContext) _RateLimitedError_code(ctx context.Context, field gr
 			return obj.Code, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.Code) graphql.Marshaler {
-			return ec.marshalNUserErrorCode2frontpageᚋredisrepoᚐCode(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v site.Code) graphql.Marshaler {
+			return ec.marshalNUserErrorCode2frontpageᚋredisrepoᚋsiteᚐCode(ctx, selections, v)
 		},
 		true,
 		true,
@@ -10107,8 +10110,8 @@ func (ec *executionContext) _RegroupPayload_article(ctx context.Context, field g
 			return obj.Article, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Article) graphql.Marshaler {
-			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚐArticle(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Article) graphql.Marshaler {
+			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚋsiteᚐArticle(ctx, selections, v)
 		},
 		true,
 		false,
@@ -10502,8 +10505,8 @@ func (ec *executionContext) _SiteRules_ranking(ctx context.Context, field graphq
 			return obj.Ranking, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.Ranking) graphql.Marshaler {
-			return ec.marshalNSiteRanking2frontpageᚋredisrepoᚐRanking(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v site.Ranking) graphql.Marshaler {
+			return ec.marshalNSiteRanking2frontpageᚋredisrepoᚋsiteᚐRanking(ctx, selections, v)
 		},
 		true,
 		true,
@@ -10572,8 +10575,8 @@ func (ec *executionContext) _Subscription_articleChanged(ctx context.Context, fi
 			return ec.Resolvers.Subscription().ArticleChanged(ctx, fc.Args["ids"].([]string), fc.Args["revisions"].([]int32))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Article) graphql.Marshaler {
-			return ec.marshalNArticle2ᚖfrontpageᚋredisrepoᚐArticle(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Article) graphql.Marshaler {
+			return ec.marshalNArticle2ᚖfrontpageᚋredisrepoᚋsiteᚐArticle(ctx, selections, v)
 		},
 		true,
 		true,
@@ -10616,8 +10619,8 @@ func (ec *executionContext) _Subscription_articlePosted(ctx context.Context, fie
 			return ec.Resolvers.Subscription().ArticlePosted(ctx, fc.Args["group"].(*string), fc.Args["after"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.PostedEdge) graphql.Marshaler {
-			return ec.marshalNPostedEdge2ᚖfrontpageᚋredisrepoᚐPostedEdge(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *live.PostedEdge) graphql.Marshaler {
+			return ec.marshalNPostedEdge2ᚖfrontpageᚋredisrepoᚋliveᚐPostedEdge(ctx, selections, v)
 		},
 		true,
 		true,
@@ -10657,11 +10660,11 @@ func (ec *executionContext) _Subscription_event(ctx context.Context, field graph
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Subscription().Event(ctx, fc.Args["after"].(*string), fc.Args["kinds"].([]redisrepo.EventKind))
+			return ec.Resolvers.Subscription().Event(ctx, fc.Args["after"].(*string), fc.Args["kinds"].([]events.EventKind))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.EventEdge) graphql.Marshaler {
-			return ec.marshalNEventEdge2ᚖfrontpageᚋredisrepoᚐEventEdge(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *events.EventEdge) graphql.Marshaler {
+			return ec.marshalNEventEdge2ᚖfrontpageᚋredisrepoᚋeventsᚐEventEdge(ctx, selections, v)
 		},
 		true,
 		true,
@@ -10691,7 +10694,7 @@ func (ec *executionContext) fieldContext_Subscription_event(ctx context.Context,
 	return fc, nil
 }
 
-func (ec *executionContext) _User_id(ctx context.Context, field graphql.CollectedField, obj *redisrepo.User) (ret graphql.Marshaler) {
+func (ec *executionContext) _User_id(ctx context.Context, field graphql.CollectedField, obj *site.User) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -10714,7 +10717,7 @@ func (ec *executionContext) fieldContext_User_id(_ context.Context, field graphq
 	return graphql.NewScalarFieldContext("User", field, true, false, errors.New("field of type ID does not have child fields"))
 }
 
-func (ec *executionContext) _User_name(ctx context.Context, field graphql.CollectedField, obj *redisrepo.User) (ret graphql.Marshaler) {
+func (ec *executionContext) _User_name(ctx context.Context, field graphql.CollectedField, obj *site.User) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -10726,8 +10729,8 @@ func (ec *executionContext) _User_name(ctx context.Context, field graphql.Collec
 			return obj.Name, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v redisrepo.UserName) graphql.Marshaler {
-			return ec.marshalNString2frontpageᚋredisrepoᚐUserName(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v site.UserName) graphql.Marshaler {
+			return ec.marshalNString2frontpageᚋredisrepoᚋsiteᚐUserName(ctx, selections, v)
 		},
 		true,
 		true,
@@ -10737,7 +10740,7 @@ func (ec *executionContext) fieldContext_User_name(_ context.Context, field grap
 	return graphql.NewScalarFieldContext("User", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _User_isModerator(ctx context.Context, field graphql.CollectedField, obj *redisrepo.User) (ret graphql.Marshaler) {
+func (ec *executionContext) _User_isModerator(ctx context.Context, field graphql.CollectedField, obj *site.User) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -10759,9 +10762,9 @@ func (ec *executionContext) _User_isModerator(ctx context.Context, field graphql
 func (ec *executionContext) fieldContext_User_isModerator(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("User", field, true, true, errors.New("field of type Boolean does not have child fields"))
 }
-func (ec *executionContext) resolveBatch_User_isModerator(ctx context.Context, field graphql.CollectedField, obj *redisrepo.User) (any, error) {
+func (ec *executionContext) resolveBatch_User_isModerator(ctx context.Context, field graphql.CollectedField, obj *site.User) (any, error) {
 	resolver := ec.Resolvers.User()
-	if batch, ok := graphql.BatchParentsFor[*redisrepo.User](ctx, "User"); ok {
+	if batch, ok := graphql.BatchParentsFor[*site.User](ctx, "User"); ok {
 		result := batch.FieldResult(field, func() (any, error) {
 			return resolver.IsModerator(ctx, batch.Parents)
 		})
@@ -10774,7 +10777,7 @@ func (ec *executionContext) resolveBatch_User_isModerator(ctx context.Context, f
 			batch.IndexMap,
 		)
 	}
-	results, err := resolver.IsModerator(ctx, []*redisrepo.User{obj})
+	results, err := resolver.IsModerator(ctx, []*site.User{obj})
 	return graphql.ResolveBatchSingleResult[bool](
 		ctx,
 		results,
@@ -10783,7 +10786,7 @@ func (ec *executionContext) resolveBatch_User_isModerator(ctx context.Context, f
 	)
 }
 
-func (ec *executionContext) _User_articlesConnection(ctx context.Context, field graphql.CollectedField, obj *redisrepo.User) (ret graphql.Marshaler) {
+func (ec *executionContext) _User_articlesConnection(ctx context.Context, field graphql.CollectedField, obj *site.User) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -10839,8 +10842,8 @@ func (ec *executionContext) _VotePayload_article(ctx context.Context, field grap
 			return obj.Article, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Article) graphql.Marshaler {
-			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚐArticle(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Article) graphql.Marshaler {
+			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚋsiteᚐArticle(ctx, selections, v)
 		},
 		true,
 		false,
@@ -10871,8 +10874,8 @@ func (ec *executionContext) _VotePayload_previous(ctx context.Context, field gra
 			return obj.Previous, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *redisrepo.Vote) graphql.Marshaler {
-			return ec.marshalOVoteDirection2ᚖfrontpageᚋredisrepoᚐVote(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Vote) graphql.Marshaler {
+			return ec.marshalOVoteDirection2ᚖfrontpageᚋredisrepoᚋsiteᚐVote(ctx, selections, v)
 		},
 		true,
 		false,
@@ -12016,7 +12019,7 @@ func (ec *executionContext) unmarshalInputDeleteArticleInput(ctx context.Context
 		switch k {
 		case "article":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("article"))
-			data, err := ec.unmarshalNID2frontpageᚋredisrepoᚐArticleID(ctx, v)
+			data, err := ec.unmarshalNID2frontpageᚋredisrepoᚋsiteᚐArticleID(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -12053,7 +12056,7 @@ func (ec *executionContext) unmarshalInputEditArticleInput(ctx context.Context, 
 		switch k {
 		case "article":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("article"))
-			data, err := ec.unmarshalNID2frontpageᚋredisrepoᚐArticleID(ctx, v)
+			data, err := ec.unmarshalNID2frontpageᚋredisrepoᚋsiteᚐArticleID(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -12128,8 +12131,8 @@ func (ec *executionContext) unmarshalInputEndSessionsInput(ctx context.Context, 
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputPostInput(ctx context.Context, obj any) (redisrepo.Draft, error) {
-	var it redisrepo.Draft
+func (ec *executionContext) unmarshalInputPostInput(ctx context.Context, obj any) (site.Draft, error) {
+	var it site.Draft
 	if obj == nil {
 		return it, nil
 	}
@@ -12190,8 +12193,8 @@ func (ec *executionContext) unmarshalInputPostInput(ctx context.Context, obj any
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputRankBy(ctx context.Context, obj any) (redisrepo.RankBy, error) {
-	var it redisrepo.RankBy
+func (ec *executionContext) unmarshalInputRankBy(ctx context.Context, obj any) (rankings.RankBy, error) {
+	var it rankings.RankBy
 	if obj == nil {
 		return it, nil
 	}
@@ -12214,7 +12217,7 @@ func (ec *executionContext) unmarshalInputRankBy(ctx context.Context, obj any) (
 		switch k {
 		case "formula":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("formula"))
-			data, err := ec.unmarshalNRankFormula2frontpageᚋredisrepoᚐRankFormula(ctx, v)
+			data, err := ec.unmarshalNRankFormula2frontpageᚋredisrepoᚋrankingsᚐRankFormula(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -12272,7 +12275,7 @@ func (ec *executionContext) unmarshalInputRegroupInput(ctx context.Context, obj 
 		switch k {
 		case "article":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("article"))
-			data, err := ec.unmarshalNID2frontpageᚋredisrepoᚐArticleID(ctx, v)
+			data, err := ec.unmarshalNID2frontpageᚋredisrepoᚋsiteᚐArticleID(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -12320,14 +12323,14 @@ func (ec *executionContext) unmarshalInputVoteInput(ctx context.Context, obj any
 		switch k {
 		case "article":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("article"))
-			data, err := ec.unmarshalNID2frontpageᚋredisrepoᚐArticleID(ctx, v)
+			data, err := ec.unmarshalNID2frontpageᚋredisrepoᚋsiteᚐArticleID(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Article = data
 		case "direction":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
-			data, err := ec.unmarshalNVoteDirection2frontpageᚋredisrepoᚐVote(ctx, v)
+			data, err := ec.unmarshalNVoteDirection2frontpageᚋredisrepoᚋsiteᚐVote(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -12345,30 +12348,30 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 	switch obj := (obj).(type) {
 	case nil:
 		return graphql.Null
-	case redisrepo.User:
+	case site.User:
 		return ec._User(ctx, sel, &obj)
-	case *redisrepo.User:
+	case *site.User:
 		if obj == nil {
 			return graphql.Null
 		}
 		return ec._User(ctx, sel, obj)
-	case redisrepo.Host:
+	case site.Host:
 		return ec._Host(ctx, sel, &obj)
-	case *redisrepo.Host:
+	case *site.Host:
 		if obj == nil {
 			return graphql.Null
 		}
 		return ec._Host(ctx, sel, obj)
-	case redisrepo.Group:
+	case site.Group:
 		return ec._Group(ctx, sel, &obj)
-	case *redisrepo.Group:
+	case *site.Group:
 		if obj == nil {
 			return graphql.Null
 		}
 		return ec._Group(ctx, sel, obj)
-	case redisrepo.Article:
+	case site.Article:
 		return ec._Article(ctx, sel, &obj)
-	case *redisrepo.Article:
+	case *site.Article:
 		if obj == nil {
 			return graphql.Null
 		}
@@ -12416,7 +12419,7 @@ func (ec *executionContext) _UserError(ctx context.Context, sel ast.SelectionSet
 
 var articleImplementors = []string{"Article", "Node"}
 
-func (ec *executionContext) _Article(ctx context.Context, sel ast.SelectionSet, obj *redisrepo.Article) graphql.Marshaler {
+func (ec *executionContext) _Article(ctx context.Context, sel ast.SelectionSet, obj *site.Article) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, articleImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -13081,7 +13084,7 @@ func (ec *executionContext) _ArticleEdge(ctx context.Context, sel ast.SelectionS
 
 var articleVersionImplementors = []string{"ArticleVersion"}
 
-func (ec *executionContext) _ArticleVersion(ctx context.Context, sel ast.SelectionSet, obj *redisrepo.Version) graphql.Marshaler {
+func (ec *executionContext) _ArticleVersion(ctx context.Context, sel ast.SelectionSet, obj *site.Version) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, articleVersionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -13187,7 +13190,7 @@ func (ec *executionContext) _BasicUserError(ctx context.Context, sel ast.Selecti
 
 var bestRankImplementors = []string{"BestRank"}
 
-func (ec *executionContext) _BestRank(ctx context.Context, sel ast.SelectionSet, obj *redisrepo.BestRank) graphql.Marshaler {
+func (ec *executionContext) _BestRank(ctx context.Context, sel ast.SelectionSet, obj *rankings.BestRank) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, bestRankImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -13551,7 +13554,7 @@ func (ec *executionContext) _EndSessionsPayload(ctx context.Context, sel ast.Sel
 
 var eventImplementors = []string{"Event"}
 
-func (ec *executionContext) _Event(ctx context.Context, sel ast.SelectionSet, obj *redisrepo.Event) graphql.Marshaler {
+func (ec *executionContext) _Event(ctx context.Context, sel ast.SelectionSet, obj *events.Event) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, eventImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -13682,7 +13685,7 @@ func (ec *executionContext) _Event(ctx context.Context, sel ast.SelectionSet, ob
 
 var eventConnectionImplementors = []string{"EventConnection"}
 
-func (ec *executionContext) _EventConnection(ctx context.Context, sel ast.SelectionSet, obj *redisrepo.EventPage) graphql.Marshaler {
+func (ec *executionContext) _EventConnection(ctx context.Context, sel ast.SelectionSet, obj *events.EventPage) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, eventConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -13730,7 +13733,7 @@ func (ec *executionContext) _EventConnection(ctx context.Context, sel ast.Select
 
 var eventEdgeImplementors = []string{"EventEdge"}
 
-func (ec *executionContext) _EventEdge(ctx context.Context, sel ast.SelectionSet, obj *redisrepo.EventEdge) graphql.Marshaler {
+func (ec *executionContext) _EventEdge(ctx context.Context, sel ast.SelectionSet, obj *events.EventEdge) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, eventEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -13778,7 +13781,7 @@ func (ec *executionContext) _EventEdge(ctx context.Context, sel ast.SelectionSet
 
 var frontPageImplementors = []string{"FrontPage"}
 
-func (ec *executionContext) _FrontPage(ctx context.Context, sel ast.SelectionSet, obj *redisrepo.FrontPage) graphql.Marshaler {
+func (ec *executionContext) _FrontPage(ctx context.Context, sel ast.SelectionSet, obj *rankings.FrontPage) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, frontPageImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -13826,7 +13829,7 @@ func (ec *executionContext) _FrontPage(ctx context.Context, sel ast.SelectionSet
 
 var frontPageEdgeImplementors = []string{"FrontPageEdge"}
 
-func (ec *executionContext) _FrontPageEdge(ctx context.Context, sel ast.SelectionSet, obj *redisrepo.FrontPlace) graphql.Marshaler {
+func (ec *executionContext) _FrontPageEdge(ctx context.Context, sel ast.SelectionSet, obj *rankings.FrontPlace) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, frontPageEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -13907,7 +13910,7 @@ func (ec *executionContext) _FrontPageEdge(ctx context.Context, sel ast.Selectio
 
 var groupImplementors = []string{"Group", "Node"}
 
-func (ec *executionContext) _Group(ctx context.Context, sel ast.SelectionSet, obj *redisrepo.Group) graphql.Marshaler {
+func (ec *executionContext) _Group(ctx context.Context, sel ast.SelectionSet, obj *site.Group) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, groupImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -14198,7 +14201,7 @@ func (ec *executionContext) _GroupEdge(ctx context.Context, sel ast.SelectionSet
 
 var hostImplementors = []string{"Host", "Node"}
 
-func (ec *executionContext) _Host(ctx context.Context, sel ast.SelectionSet, obj *redisrepo.Host) graphql.Marshaler {
+func (ec *executionContext) _Host(ctx context.Context, sel ast.SelectionSet, obj *site.Host) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, hostImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -14370,7 +14373,7 @@ func (ec *executionContext) _ModerationEdge(ctx context.Context, sel ast.Selecti
 
 var moderationEntryImplementors = []string{"ModerationEntry"}
 
-func (ec *executionContext) _ModerationEntry(ctx context.Context, sel ast.SelectionSet, obj *redisrepo.ModerationEntry) graphql.Marshaler {
+func (ec *executionContext) _ModerationEntry(ctx context.Context, sel ast.SelectionSet, obj *events.ModerationEntry) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, moderationEntryImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -14579,7 +14582,7 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 
 var pageInfoImplementors = []string{"PageInfo"}
 
-func (ec *executionContext) _PageInfo(ctx context.Context, sel ast.SelectionSet, obj *redisrepo.PageInfo) graphql.Marshaler {
+func (ec *executionContext) _PageInfo(ctx context.Context, sel ast.SelectionSet, obj *site.PageInfo) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, pageInfoImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -14675,7 +14678,7 @@ func (ec *executionContext) _PostPayload(ctx context.Context, sel ast.SelectionS
 
 var postedEdgeImplementors = []string{"PostedEdge"}
 
-func (ec *executionContext) _PostedEdge(ctx context.Context, sel ast.SelectionSet, obj *redisrepo.PostedEdge) graphql.Marshaler {
+func (ec *executionContext) _PostedEdge(ctx context.Context, sel ast.SelectionSet, obj *live.PostedEdge) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, postedEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -15169,7 +15172,7 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 
 var rankAtImplementors = []string{"RankAt"}
 
-func (ec *executionContext) _RankAt(ctx context.Context, sel ast.SelectionSet, obj *redisrepo.RankAt) graphql.Marshaler {
+func (ec *executionContext) _RankAt(ctx context.Context, sel ast.SelectionSet, obj *rankings.RankAt) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, rankAtImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -15723,7 +15726,7 @@ func (ec *executionContext) _Subscription(ctx context.Context, sel ast.Selection
 
 var userImplementors = []string{"User", "Node"}
 
-func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj *redisrepo.User) graphql.Marshaler {
+func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj *site.User) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, userImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -16285,12 +16288,12 @@ func (ec *executionContext) ___Type(ctx context.Context, sel ast.SelectionSet, o
 
 // region    ***************************** type.gotpl *****************************
 
-func (ec *executionContext) marshalNArticle2ᚕᚖfrontpageᚋredisrepoᚐArticleᚄ(ctx context.Context, sel ast.SelectionSet, v []*redisrepo.Article) graphql.Marshaler {
+func (ec *executionContext) marshalNArticle2ᚕᚖfrontpageᚋredisrepoᚋsiteᚐArticleᚄ(ctx context.Context, sel ast.SelectionSet, v []*site.Article) graphql.Marshaler {
 	ctx = graphql.WithBatchParents(ctx, "Article", v, nil)
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNArticle2ᚖfrontpageᚋredisrepoᚐArticle(ctx, sel, v[i])
+		return ec.marshalNArticle2ᚖfrontpageᚋredisrepoᚋsiteᚐArticle(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -16302,7 +16305,7 @@ func (ec *executionContext) marshalNArticle2ᚕᚖfrontpageᚋredisrepoᚐArticl
 	return ret
 }
 
-func (ec *executionContext) marshalNArticle2ᚖfrontpageᚋredisrepoᚐArticle(ctx context.Context, sel ast.SelectionSet, v *redisrepo.Article) graphql.Marshaler {
+func (ec *executionContext) marshalNArticle2ᚖfrontpageᚋredisrepoᚋsiteᚐArticle(ctx context.Context, sel ast.SelectionSet, v *site.Article) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -16348,15 +16351,15 @@ func (ec *executionContext) marshalNArticleEdge2ᚖfrontpageᚋgraphᚐArticleEd
 	return ec._ArticleEdge(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNArticleOrder2frontpageᚋredisrepoᚐOrder(ctx context.Context, v any) (redisrepo.Order, error) {
+func (ec *executionContext) unmarshalNArticleOrder2frontpageᚋredisrepoᚋsiteᚐOrder(ctx context.Context, v any) (site.Order, error) {
 	tmp, err := graphql.UnmarshalString(v)
-	res := unmarshalNArticleOrder2frontpageᚋredisrepoᚐOrder[tmp]
+	res := unmarshalNArticleOrder2frontpageᚋredisrepoᚋsiteᚐOrder[tmp]
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNArticleOrder2frontpageᚋredisrepoᚐOrder(ctx context.Context, sel ast.SelectionSet, v redisrepo.Order) graphql.Marshaler {
+func (ec *executionContext) marshalNArticleOrder2frontpageᚋredisrepoᚋsiteᚐOrder(ctx context.Context, sel ast.SelectionSet, v site.Order) graphql.Marshaler {
 	_ = sel
-	res := graphql.MarshalString(marshalNArticleOrder2frontpageᚋredisrepoᚐOrder[v])
+	res := graphql.MarshalString(marshalNArticleOrder2frontpageᚋredisrepoᚋsiteᚐOrder[v])
 	if res == graphql.Null {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -16366,21 +16369,21 @@ func (ec *executionContext) marshalNArticleOrder2frontpageᚋredisrepoᚐOrder(c
 }
 
 var (
-	unmarshalNArticleOrder2frontpageᚋredisrepoᚐOrder = map[string]redisrepo.Order{
-		"SCORE": redisrepo.ByScore,
-		"TIME":  redisrepo.ByTime,
+	unmarshalNArticleOrder2frontpageᚋredisrepoᚋsiteᚐOrder = map[string]site.Order{
+		"SCORE": site.ByScore,
+		"TIME":  site.ByTime,
 	}
-	marshalNArticleOrder2frontpageᚋredisrepoᚐOrder = map[redisrepo.Order]string{
-		redisrepo.ByScore: "SCORE",
-		redisrepo.ByTime:  "TIME",
+	marshalNArticleOrder2frontpageᚋredisrepoᚋsiteᚐOrder = map[site.Order]string{
+		site.ByScore: "SCORE",
+		site.ByTime:  "TIME",
 	}
 )
 
-func (ec *executionContext) marshalNArticleVersion2ᚕᚖfrontpageᚋredisrepoᚐVersionᚄ(ctx context.Context, sel ast.SelectionSet, v []*redisrepo.Version) graphql.Marshaler {
+func (ec *executionContext) marshalNArticleVersion2ᚕᚖfrontpageᚋredisrepoᚋsiteᚐVersionᚄ(ctx context.Context, sel ast.SelectionSet, v []*site.Version) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNArticleVersion2ᚖfrontpageᚋredisrepoᚐVersion(ctx, sel, v[i])
+		return ec.marshalNArticleVersion2ᚖfrontpageᚋredisrepoᚋsiteᚐVersion(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -16392,7 +16395,7 @@ func (ec *executionContext) marshalNArticleVersion2ᚕᚖfrontpageᚋredisrepo�
 	return ret
 }
 
-func (ec *executionContext) marshalNArticleVersion2ᚖfrontpageᚋredisrepoᚐVersion(ctx context.Context, sel ast.SelectionSet, v *redisrepo.Version) graphql.Marshaler {
+func (ec *executionContext) marshalNArticleVersion2ᚖfrontpageᚋredisrepoᚋsiteᚐVersion(ctx context.Context, sel ast.SelectionSet, v *site.Version) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -16475,7 +16478,7 @@ func (ec *executionContext) unmarshalNEndSessionsInput2frontpageᚋgraphᚐEndSe
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNEvent2ᚖfrontpageᚋredisrepoᚐEvent(ctx context.Context, sel ast.SelectionSet, v *redisrepo.Event) graphql.Marshaler {
+func (ec *executionContext) marshalNEvent2ᚖfrontpageᚋredisrepoᚋeventsᚐEvent(ctx context.Context, sel ast.SelectionSet, v *events.Event) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -16485,11 +16488,11 @@ func (ec *executionContext) marshalNEvent2ᚖfrontpageᚋredisrepoᚐEvent(ctx c
 	return ec._Event(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNEventEdge2ᚕᚖfrontpageᚋredisrepoᚐEventEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*redisrepo.EventEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNEventEdge2ᚕᚖfrontpageᚋredisrepoᚋeventsᚐEventEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*events.EventEdge) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNEventEdge2ᚖfrontpageᚋredisrepoᚐEventEdge(ctx, sel, v[i])
+		return ec.marshalNEventEdge2ᚖfrontpageᚋredisrepoᚋeventsᚐEventEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -16501,7 +16504,7 @@ func (ec *executionContext) marshalNEventEdge2ᚕᚖfrontpageᚋredisrepoᚐEven
 	return ret
 }
 
-func (ec *executionContext) marshalNEventEdge2ᚖfrontpageᚋredisrepoᚐEventEdge(ctx context.Context, sel ast.SelectionSet, v *redisrepo.EventEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNEventEdge2ᚖfrontpageᚋredisrepoᚋeventsᚐEventEdge(ctx context.Context, sel ast.SelectionSet, v *events.EventEdge) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -16511,15 +16514,15 @@ func (ec *executionContext) marshalNEventEdge2ᚖfrontpageᚋredisrepoᚐEventEd
 	return ec._EventEdge(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNEventKind2frontpageᚋredisrepoᚐEventKind(ctx context.Context, v any) (redisrepo.EventKind, error) {
+func (ec *executionContext) unmarshalNEventKind2frontpageᚋredisrepoᚋeventsᚐEventKind(ctx context.Context, v any) (events.EventKind, error) {
 	tmp, err := graphql.UnmarshalString(v)
-	res := unmarshalNEventKind2frontpageᚋredisrepoᚐEventKind[tmp]
+	res := unmarshalNEventKind2frontpageᚋredisrepoᚋeventsᚐEventKind[tmp]
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNEventKind2frontpageᚋredisrepoᚐEventKind(ctx context.Context, sel ast.SelectionSet, v redisrepo.EventKind) graphql.Marshaler {
+func (ec *executionContext) marshalNEventKind2frontpageᚋredisrepoᚋeventsᚐEventKind(ctx context.Context, sel ast.SelectionSet, v events.EventKind) graphql.Marshaler {
 	_ = sel
-	res := graphql.MarshalString(marshalNEventKind2frontpageᚋredisrepoᚐEventKind[v])
+	res := graphql.MarshalString(marshalNEventKind2frontpageᚋredisrepoᚋeventsᚐEventKind[v])
 	if res == graphql.Null {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -16529,23 +16532,23 @@ func (ec *executionContext) marshalNEventKind2frontpageᚋredisrepoᚐEventKind(
 }
 
 var (
-	unmarshalNEventKind2frontpageᚋredisrepoᚐEventKind = map[string]redisrepo.EventKind{
-		"POSTED":    redisrepo.EventPosted,
-		"VOTED":     redisrepo.EventVoted,
-		"REGROUPED": redisrepo.EventRegrouped,
-		"EDITED":    redisrepo.EventEdited,
-		"DELETED":   redisrepo.EventDeleted,
-		"UNDELETED": redisrepo.EventUndeleted,
-		"MILESTONE": redisrepo.EventMilestone,
+	unmarshalNEventKind2frontpageᚋredisrepoᚋeventsᚐEventKind = map[string]events.EventKind{
+		"POSTED":    events.EventPosted,
+		"VOTED":     events.EventVoted,
+		"REGROUPED": events.EventRegrouped,
+		"EDITED":    events.EventEdited,
+		"DELETED":   events.EventDeleted,
+		"UNDELETED": events.EventUndeleted,
+		"MILESTONE": events.EventMilestone,
 	}
-	marshalNEventKind2frontpageᚋredisrepoᚐEventKind = map[redisrepo.EventKind]string{
-		redisrepo.EventPosted:    "POSTED",
-		redisrepo.EventVoted:     "VOTED",
-		redisrepo.EventRegrouped: "REGROUPED",
-		redisrepo.EventEdited:    "EDITED",
-		redisrepo.EventDeleted:   "DELETED",
-		redisrepo.EventUndeleted: "UNDELETED",
-		redisrepo.EventMilestone: "MILESTONE",
+	marshalNEventKind2frontpageᚋredisrepoᚋeventsᚐEventKind = map[events.EventKind]string{
+		events.EventPosted:    "POSTED",
+		events.EventVoted:     "VOTED",
+		events.EventRegrouped: "REGROUPED",
+		events.EventEdited:    "EDITED",
+		events.EventDeleted:   "DELETED",
+		events.EventUndeleted: "UNDELETED",
+		events.EventMilestone: "MILESTONE",
 	}
 )
 
@@ -16565,12 +16568,12 @@ func (ec *executionContext) marshalNFloat2float64(ctx context.Context, sel ast.S
 	return res
 }
 
-func (ec *executionContext) marshalNFrontPageEdge2ᚕᚖfrontpageᚋredisrepoᚐFrontPlaceᚄ(ctx context.Context, sel ast.SelectionSet, v []*redisrepo.FrontPlace) graphql.Marshaler {
+func (ec *executionContext) marshalNFrontPageEdge2ᚕᚖfrontpageᚋredisrepoᚋrankingsᚐFrontPlaceᚄ(ctx context.Context, sel ast.SelectionSet, v []*rankings.FrontPlace) graphql.Marshaler {
 	ctx = graphql.WithBatchParents(ctx, "FrontPageEdge", v, nil)
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNFrontPageEdge2ᚖfrontpageᚋredisrepoᚐFrontPlace(ctx, sel, v[i])
+		return ec.marshalNFrontPageEdge2ᚖfrontpageᚋredisrepoᚋrankingsᚐFrontPlace(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -16582,7 +16585,7 @@ func (ec *executionContext) marshalNFrontPageEdge2ᚕᚖfrontpageᚋredisrepoᚐ
 	return ret
 }
 
-func (ec *executionContext) marshalNFrontPageEdge2ᚖfrontpageᚋredisrepoᚐFrontPlace(ctx context.Context, sel ast.SelectionSet, v *redisrepo.FrontPlace) graphql.Marshaler {
+func (ec *executionContext) marshalNFrontPageEdge2ᚖfrontpageᚋredisrepoᚋrankingsᚐFrontPlace(ctx context.Context, sel ast.SelectionSet, v *rankings.FrontPlace) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -16592,11 +16595,11 @@ func (ec *executionContext) marshalNFrontPageEdge2ᚖfrontpageᚋredisrepoᚐFro
 	return ec._FrontPageEdge(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNGroup2ᚕᚖfrontpageᚋredisrepoᚐGroupᚄ(ctx context.Context, sel ast.SelectionSet, v []*redisrepo.Group) graphql.Marshaler {
+func (ec *executionContext) marshalNGroup2ᚕᚖfrontpageᚋredisrepoᚋsiteᚐGroupᚄ(ctx context.Context, sel ast.SelectionSet, v []*site.Group) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNGroup2ᚖfrontpageᚋredisrepoᚐGroup(ctx, sel, v[i])
+		return ec.marshalNGroup2ᚖfrontpageᚋredisrepoᚋsiteᚐGroup(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -16608,7 +16611,7 @@ func (ec *executionContext) marshalNGroup2ᚕᚖfrontpageᚋredisrepoᚐGroupᚄ
 	return ret
 }
 
-func (ec *executionContext) marshalNGroup2ᚖfrontpageᚋredisrepoᚐGroup(ctx context.Context, sel ast.SelectionSet, v *redisrepo.Group) graphql.Marshaler {
+func (ec *executionContext) marshalNGroup2ᚖfrontpageᚋredisrepoᚋsiteᚐGroup(ctx context.Context, sel ast.SelectionSet, v *site.Group) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -16644,15 +16647,15 @@ func (ec *executionContext) marshalNGroupEdge2ᚖfrontpageᚋgraphᚐGroupEdge(c
 	return ec._GroupEdge(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNGroupOrder2frontpageᚋredisrepoᚐGroupOrder(ctx context.Context, v any) (redisrepo.GroupOrder, error) {
+func (ec *executionContext) unmarshalNGroupOrder2frontpageᚋredisrepoᚋsiteᚐGroupOrder(ctx context.Context, v any) (site.GroupOrder, error) {
 	tmp, err := graphql.UnmarshalString(v)
-	res := unmarshalNGroupOrder2frontpageᚋredisrepoᚐGroupOrder[tmp]
+	res := unmarshalNGroupOrder2frontpageᚋredisrepoᚋsiteᚐGroupOrder[tmp]
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNGroupOrder2frontpageᚋredisrepoᚐGroupOrder(ctx context.Context, sel ast.SelectionSet, v redisrepo.GroupOrder) graphql.Marshaler {
+func (ec *executionContext) marshalNGroupOrder2frontpageᚋredisrepoᚋsiteᚐGroupOrder(ctx context.Context, sel ast.SelectionSet, v site.GroupOrder) graphql.Marshaler {
 	_ = sel
-	res := graphql.MarshalString(marshalNGroupOrder2frontpageᚋredisrepoᚐGroupOrder[v])
+	res := graphql.MarshalString(marshalNGroupOrder2frontpageᚋredisrepoᚋsiteᚐGroupOrder[v])
 	if res == graphql.Null {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -16662,22 +16665,22 @@ func (ec *executionContext) marshalNGroupOrder2frontpageᚋredisrepoᚐGroupOrde
 }
 
 var (
-	unmarshalNGroupOrder2frontpageᚋredisrepoᚐGroupOrder = map[string]redisrepo.GroupOrder{
-		"NAME":          redisrepo.ByName,
-		"ARTICLE_COUNT": redisrepo.ByArticleCount,
+	unmarshalNGroupOrder2frontpageᚋredisrepoᚋsiteᚐGroupOrder = map[string]site.GroupOrder{
+		"NAME":          site.ByName,
+		"ARTICLE_COUNT": site.ByArticleCount,
 	}
-	marshalNGroupOrder2frontpageᚋredisrepoᚐGroupOrder = map[redisrepo.GroupOrder]string{
-		redisrepo.ByName:         "NAME",
-		redisrepo.ByArticleCount: "ARTICLE_COUNT",
+	marshalNGroupOrder2frontpageᚋredisrepoᚋsiteᚐGroupOrder = map[site.GroupOrder]string{
+		site.ByName:         "NAME",
+		site.ByArticleCount: "ARTICLE_COUNT",
 	}
 )
 
-func (ec *executionContext) unmarshalNID2frontpageᚋredisrepoᚐArticleID(ctx context.Context, v any) (redisrepo.ArticleID, error) {
+func (ec *executionContext) unmarshalNID2frontpageᚋredisrepoᚋsiteᚐArticleID(ctx context.Context, v any) (site.ArticleID, error) {
 	res, err := UnmarshalArticleID(v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNID2frontpageᚋredisrepoᚐArticleID(ctx context.Context, sel ast.SelectionSet, v redisrepo.ArticleID) graphql.Marshaler {
+func (ec *executionContext) marshalNID2frontpageᚋredisrepoᚋsiteᚐArticleID(ctx context.Context, sel ast.SelectionSet, v site.ArticleID) graphql.Marshaler {
 	_ = sel
 	res := MarshalArticleID(v)
 	if res == graphql.Null {
@@ -16791,12 +16794,12 @@ func (ec *executionContext) marshalNModerationEdge2ᚖfrontpageᚋgraphᚐModera
 	return ec._ModerationEdge(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNModerationEntry2ᚕᚖfrontpageᚋredisrepoᚐModerationEntryᚄ(ctx context.Context, sel ast.SelectionSet, v []*redisrepo.ModerationEntry) graphql.Marshaler {
+func (ec *executionContext) marshalNModerationEntry2ᚕᚖfrontpageᚋredisrepoᚋeventsᚐModerationEntryᚄ(ctx context.Context, sel ast.SelectionSet, v []*events.ModerationEntry) graphql.Marshaler {
 	ctx = graphql.WithBatchParents(ctx, "ModerationEntry", v, nil)
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNModerationEntry2ᚖfrontpageᚋredisrepoᚐModerationEntry(ctx, sel, v[i])
+		return ec.marshalNModerationEntry2ᚖfrontpageᚋredisrepoᚋeventsᚐModerationEntry(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -16808,7 +16811,7 @@ func (ec *executionContext) marshalNModerationEntry2ᚕᚖfrontpageᚋredisrepo�
 	return ret
 }
 
-func (ec *executionContext) marshalNModerationEntry2ᚖfrontpageᚋredisrepoᚐModerationEntry(ctx context.Context, sel ast.SelectionSet, v *redisrepo.ModerationEntry) graphql.Marshaler {
+func (ec *executionContext) marshalNModerationEntry2ᚖfrontpageᚋredisrepoᚋeventsᚐModerationEntry(ctx context.Context, sel ast.SelectionSet, v *events.ModerationEntry) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -16818,15 +16821,15 @@ func (ec *executionContext) marshalNModerationEntry2ᚖfrontpageᚋredisrepoᚐM
 	return ec._ModerationEntry(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNModerationKind2frontpageᚋredisrepoᚐModerationKind(ctx context.Context, v any) (redisrepo.ModerationKind, error) {
+func (ec *executionContext) unmarshalNModerationKind2frontpageᚋredisrepoᚋeventsᚐModerationKind(ctx context.Context, v any) (events.ModerationKind, error) {
 	tmp, err := graphql.UnmarshalString(v)
-	res := unmarshalNModerationKind2frontpageᚋredisrepoᚐModerationKind[tmp]
+	res := unmarshalNModerationKind2frontpageᚋredisrepoᚋeventsᚐModerationKind[tmp]
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNModerationKind2frontpageᚋredisrepoᚐModerationKind(ctx context.Context, sel ast.SelectionSet, v redisrepo.ModerationKind) graphql.Marshaler {
+func (ec *executionContext) marshalNModerationKind2frontpageᚋredisrepoᚋeventsᚐModerationKind(ctx context.Context, sel ast.SelectionSet, v events.ModerationKind) graphql.Marshaler {
 	_ = sel
-	res := graphql.MarshalString(marshalNModerationKind2frontpageᚋredisrepoᚐModerationKind[v])
+	res := graphql.MarshalString(marshalNModerationKind2frontpageᚋredisrepoᚋeventsᚐModerationKind[v])
 	if res == graphql.Null {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -16836,29 +16839,29 @@ func (ec *executionContext) marshalNModerationKind2frontpageᚋredisrepoᚐModer
 }
 
 var (
-	unmarshalNModerationKind2frontpageᚋredisrepoᚐModerationKind = map[string]redisrepo.ModerationKind{
-		"DELETED":   redisrepo.LogDeleted,
-		"UNDELETED": redisrepo.LogUndeleted,
-		"EDITED":    redisrepo.LogEdited,
-		"REGROUPED": redisrepo.LogRegrouped,
+	unmarshalNModerationKind2frontpageᚋredisrepoᚋeventsᚐModerationKind = map[string]events.ModerationKind{
+		"DELETED":   events.LogDeleted,
+		"UNDELETED": events.LogUndeleted,
+		"EDITED":    events.LogEdited,
+		"REGROUPED": events.LogRegrouped,
 	}
-	marshalNModerationKind2frontpageᚋredisrepoᚐModerationKind = map[redisrepo.ModerationKind]string{
-		redisrepo.LogDeleted:   "DELETED",
-		redisrepo.LogUndeleted: "UNDELETED",
-		redisrepo.LogEdited:    "EDITED",
-		redisrepo.LogRegrouped: "REGROUPED",
+	marshalNModerationKind2frontpageᚋredisrepoᚋeventsᚐModerationKind = map[events.ModerationKind]string{
+		events.LogDeleted:   "DELETED",
+		events.LogUndeleted: "UNDELETED",
+		events.LogEdited:    "EDITED",
+		events.LogRegrouped: "REGROUPED",
 	}
 )
 
-func (ec *executionContext) unmarshalNOrderDirection2frontpageᚋredisrepoᚐDirection(ctx context.Context, v any) (redisrepo.Direction, error) {
+func (ec *executionContext) unmarshalNOrderDirection2frontpageᚋredisrepoᚋsiteᚐDirection(ctx context.Context, v any) (site.Direction, error) {
 	tmp, err := graphql.UnmarshalString(v)
-	res := unmarshalNOrderDirection2frontpageᚋredisrepoᚐDirection[tmp]
+	res := unmarshalNOrderDirection2frontpageᚋredisrepoᚋsiteᚐDirection[tmp]
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNOrderDirection2frontpageᚋredisrepoᚐDirection(ctx context.Context, sel ast.SelectionSet, v redisrepo.Direction) graphql.Marshaler {
+func (ec *executionContext) marshalNOrderDirection2frontpageᚋredisrepoᚋsiteᚐDirection(ctx context.Context, sel ast.SelectionSet, v site.Direction) graphql.Marshaler {
 	_ = sel
-	res := graphql.MarshalString(marshalNOrderDirection2frontpageᚋredisrepoᚐDirection[v])
+	res := graphql.MarshalString(marshalNOrderDirection2frontpageᚋredisrepoᚋsiteᚐDirection[v])
 	if res == graphql.Null {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -16868,26 +16871,26 @@ func (ec *executionContext) marshalNOrderDirection2frontpageᚋredisrepoᚐDirec
 }
 
 var (
-	unmarshalNOrderDirection2frontpageᚋredisrepoᚐDirection = map[string]redisrepo.Direction{
-		"DESC": redisrepo.Descending,
-		"ASC":  redisrepo.Ascending,
+	unmarshalNOrderDirection2frontpageᚋredisrepoᚋsiteᚐDirection = map[string]site.Direction{
+		"DESC": site.Descending,
+		"ASC":  site.Ascending,
 	}
-	marshalNOrderDirection2frontpageᚋredisrepoᚐDirection = map[redisrepo.Direction]string{
-		redisrepo.Descending: "DESC",
-		redisrepo.Ascending:  "ASC",
+	marshalNOrderDirection2frontpageᚋredisrepoᚋsiteᚐDirection = map[site.Direction]string{
+		site.Descending: "DESC",
+		site.Ascending:  "ASC",
 	}
 )
 
-func (ec *executionContext) marshalNPageInfo2frontpageᚋredisrepoᚐPageInfo(ctx context.Context, sel ast.SelectionSet, v redisrepo.PageInfo) graphql.Marshaler {
+func (ec *executionContext) marshalNPageInfo2frontpageᚋredisrepoᚋsiteᚐPageInfo(ctx context.Context, sel ast.SelectionSet, v site.PageInfo) graphql.Marshaler {
 	return ec._PageInfo(ctx, sel, &v)
 }
 
-func (ec *executionContext) unmarshalNPostInput2frontpageᚋredisrepoᚐDraft(ctx context.Context, v any) (redisrepo.Draft, error) {
+func (ec *executionContext) unmarshalNPostInput2frontpageᚋredisrepoᚋsiteᚐDraft(ctx context.Context, v any) (site.Draft, error) {
 	res, err := ec.unmarshalInputPostInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNPostedEdge2ᚖfrontpageᚋredisrepoᚐPostedEdge(ctx context.Context, sel ast.SelectionSet, v *redisrepo.PostedEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNPostedEdge2ᚖfrontpageᚋredisrepoᚋliveᚐPostedEdge(ctx context.Context, sel ast.SelectionSet, v *live.PostedEdge) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -16897,11 +16900,11 @@ func (ec *executionContext) marshalNPostedEdge2ᚖfrontpageᚋredisrepoᚐPosted
 	return ec._PostedEdge(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNRankAt2ᚕᚖfrontpageᚋredisrepoᚐRankAtᚄ(ctx context.Context, sel ast.SelectionSet, v []*redisrepo.RankAt) graphql.Marshaler {
+func (ec *executionContext) marshalNRankAt2ᚕᚖfrontpageᚋredisrepoᚋrankingsᚐRankAtᚄ(ctx context.Context, sel ast.SelectionSet, v []*rankings.RankAt) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNRankAt2ᚖfrontpageᚋredisrepoᚐRankAt(ctx, sel, v[i])
+		return ec.marshalNRankAt2ᚖfrontpageᚋredisrepoᚋrankingsᚐRankAt(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -16913,7 +16916,7 @@ func (ec *executionContext) marshalNRankAt2ᚕᚖfrontpageᚋredisrepoᚐRankAt�
 	return ret
 }
 
-func (ec *executionContext) marshalNRankAt2ᚖfrontpageᚋredisrepoᚐRankAt(ctx context.Context, sel ast.SelectionSet, v *redisrepo.RankAt) graphql.Marshaler {
+func (ec *executionContext) marshalNRankAt2ᚖfrontpageᚋredisrepoᚋrankingsᚐRankAt(ctx context.Context, sel ast.SelectionSet, v *rankings.RankAt) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -16923,20 +16926,20 @@ func (ec *executionContext) marshalNRankAt2ᚖfrontpageᚋredisrepoᚐRankAt(ctx
 	return ec._RankAt(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNRankBy2frontpageᚋredisrepoᚐRankBy(ctx context.Context, v any) (redisrepo.RankBy, error) {
+func (ec *executionContext) unmarshalNRankBy2frontpageᚋredisrepoᚋrankingsᚐRankBy(ctx context.Context, v any) (rankings.RankBy, error) {
 	res, err := ec.unmarshalInputRankBy(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNRankFormula2frontpageᚋredisrepoᚐRankFormula(ctx context.Context, v any) (redisrepo.RankFormula, error) {
+func (ec *executionContext) unmarshalNRankFormula2frontpageᚋredisrepoᚋrankingsᚐRankFormula(ctx context.Context, v any) (rankings.RankFormula, error) {
 	tmp, err := graphql.UnmarshalString(v)
-	res := unmarshalNRankFormula2frontpageᚋredisrepoᚐRankFormula[tmp]
+	res := unmarshalNRankFormula2frontpageᚋredisrepoᚋrankingsᚐRankFormula[tmp]
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNRankFormula2frontpageᚋredisrepoᚐRankFormula(ctx context.Context, sel ast.SelectionSet, v redisrepo.RankFormula) graphql.Marshaler {
+func (ec *executionContext) marshalNRankFormula2frontpageᚋredisrepoᚋrankingsᚐRankFormula(ctx context.Context, sel ast.SelectionSet, v rankings.RankFormula) graphql.Marshaler {
 	_ = sel
-	res := graphql.MarshalString(marshalNRankFormula2frontpageᚋredisrepoᚐRankFormula[v])
+	res := graphql.MarshalString(marshalNRankFormula2frontpageᚋredisrepoᚋrankingsᚐRankFormula[v])
 	if res == graphql.Null {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -16946,17 +16949,17 @@ func (ec *executionContext) marshalNRankFormula2frontpageᚋredisrepoᚐRankForm
 }
 
 var (
-	unmarshalNRankFormula2frontpageᚋredisrepoᚐRankFormula = map[string]redisrepo.RankFormula{
-		"TOP":       redisrepo.RankTop,
-		"HALF_LIFE": redisrepo.RankHalfLife,
-		"GRAVITY":   redisrepo.RankGravity,
-		"LINEAR":    redisrepo.RankLinear,
+	unmarshalNRankFormula2frontpageᚋredisrepoᚋrankingsᚐRankFormula = map[string]rankings.RankFormula{
+		"TOP":       rankings.RankTop,
+		"HALF_LIFE": rankings.RankHalfLife,
+		"GRAVITY":   rankings.RankGravity,
+		"LINEAR":    rankings.RankLinear,
 	}
-	marshalNRankFormula2frontpageᚋredisrepoᚐRankFormula = map[redisrepo.RankFormula]string{
-		redisrepo.RankTop:      "TOP",
-		redisrepo.RankHalfLife: "HALF_LIFE",
-		redisrepo.RankGravity:  "GRAVITY",
-		redisrepo.RankLinear:   "LINEAR",
+	marshalNRankFormula2frontpageᚋredisrepoᚋrankingsᚐRankFormula = map[rankings.RankFormula]string{
+		rankings.RankTop:      "TOP",
+		rankings.RankHalfLife: "HALF_LIFE",
+		rankings.RankGravity:  "GRAVITY",
+		rankings.RankLinear:   "LINEAR",
 	}
 )
 
@@ -17028,15 +17031,15 @@ func (ec *executionContext) marshalNSite2ᚖfrontpageᚋgraphᚐSite(ctx context
 	return ec._Site(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNSiteRanking2frontpageᚋredisrepoᚐRanking(ctx context.Context, v any) (redisrepo.Ranking, error) {
+func (ec *executionContext) unmarshalNSiteRanking2frontpageᚋredisrepoᚋsiteᚐRanking(ctx context.Context, v any) (site.Ranking, error) {
 	tmp, err := graphql.UnmarshalString(v)
-	res := unmarshalNSiteRanking2frontpageᚋredisrepoᚐRanking[tmp]
+	res := unmarshalNSiteRanking2frontpageᚋredisrepoᚋsiteᚐRanking[tmp]
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNSiteRanking2frontpageᚋredisrepoᚐRanking(ctx context.Context, sel ast.SelectionSet, v redisrepo.Ranking) graphql.Marshaler {
+func (ec *executionContext) marshalNSiteRanking2frontpageᚋredisrepoᚋsiteᚐRanking(ctx context.Context, sel ast.SelectionSet, v site.Ranking) graphql.Marshaler {
 	_ = sel
-	res := graphql.MarshalString(marshalNSiteRanking2frontpageᚋredisrepoᚐRanking[v])
+	res := graphql.MarshalString(marshalNSiteRanking2frontpageᚋredisrepoᚋsiteᚐRanking[v])
 	if res == graphql.Null {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -17046,15 +17049,15 @@ func (ec *executionContext) marshalNSiteRanking2frontpageᚋredisrepoᚐRanking(
 }
 
 var (
-	unmarshalNSiteRanking2frontpageᚋredisrepoᚐRanking = map[string]redisrepo.Ranking{
-		"LINEAR":    redisrepo.Linear,
-		"CAPPED":    redisrepo.Capped,
-		"HALF_LIFE": redisrepo.HalfLifeRanking,
+	unmarshalNSiteRanking2frontpageᚋredisrepoᚋsiteᚐRanking = map[string]site.Ranking{
+		"LINEAR":    site.Linear,
+		"CAPPED":    site.Capped,
+		"HALF_LIFE": site.HalfLifeRanking,
 	}
-	marshalNSiteRanking2frontpageᚋredisrepoᚐRanking = map[redisrepo.Ranking]string{
-		redisrepo.Linear:          "LINEAR",
-		redisrepo.Capped:          "CAPPED",
-		redisrepo.HalfLifeRanking: "HALF_LIFE",
+	marshalNSiteRanking2frontpageᚋredisrepoᚋsiteᚐRanking = map[site.Ranking]string{
+		site.Linear:          "LINEAR",
+		site.Capped:          "CAPPED",
+		site.HalfLifeRanking: "HALF_LIFE",
 	}
 )
 
@@ -17062,13 +17065,13 @@ func (ec *executionContext) marshalNSiteRules2frontpageᚋgraphᚐSiteRules(ctx 
 	return ec._SiteRules(ctx, sel, &v)
 }
 
-func (ec *executionContext) unmarshalNString2frontpageᚋredisrepoᚐGroupName(ctx context.Context, v any) (redisrepo.GroupName, error) {
+func (ec *executionContext) unmarshalNString2frontpageᚋredisrepoᚋsiteᚐGroupName(ctx context.Context, v any) (site.GroupName, error) {
 	tmp, err := graphql.UnmarshalString(v)
-	res := redisrepo.GroupName(tmp)
+	res := site.GroupName(tmp)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNString2frontpageᚋredisrepoᚐGroupName(ctx context.Context, sel ast.SelectionSet, v redisrepo.GroupName) graphql.Marshaler {
+func (ec *executionContext) marshalNString2frontpageᚋredisrepoᚋsiteᚐGroupName(ctx context.Context, sel ast.SelectionSet, v site.GroupName) graphql.Marshaler {
 	_ = sel
 	res := graphql.MarshalString(string(v))
 	if res == graphql.Null {
@@ -17079,13 +17082,13 @@ func (ec *executionContext) marshalNString2frontpageᚋredisrepoᚐGroupName(ctx
 	return res
 }
 
-func (ec *executionContext) unmarshalNString2frontpageᚋredisrepoᚐHostName(ctx context.Context, v any) (redisrepo.HostName, error) {
+func (ec *executionContext) unmarshalNString2frontpageᚋredisrepoᚋsiteᚐHostName(ctx context.Context, v any) (site.HostName, error) {
 	tmp, err := graphql.UnmarshalString(v)
-	res := redisrepo.HostName(tmp)
+	res := site.HostName(tmp)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNString2frontpageᚋredisrepoᚐHostName(ctx context.Context, sel ast.SelectionSet, v redisrepo.HostName) graphql.Marshaler {
+func (ec *executionContext) marshalNString2frontpageᚋredisrepoᚋsiteᚐHostName(ctx context.Context, sel ast.SelectionSet, v site.HostName) graphql.Marshaler {
 	_ = sel
 	res := graphql.MarshalString(string(v))
 	if res == graphql.Null {
@@ -17096,13 +17099,13 @@ func (ec *executionContext) marshalNString2frontpageᚋredisrepoᚐHostName(ctx 
 	return res
 }
 
-func (ec *executionContext) unmarshalNString2frontpageᚋredisrepoᚐUserName(ctx context.Context, v any) (redisrepo.UserName, error) {
+func (ec *executionContext) unmarshalNString2frontpageᚋredisrepoᚋsiteᚐUserName(ctx context.Context, v any) (site.UserName, error) {
 	tmp, err := graphql.UnmarshalString(v)
-	res := redisrepo.UserName(tmp)
+	res := site.UserName(tmp)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNString2frontpageᚋredisrepoᚐUserName(ctx context.Context, sel ast.SelectionSet, v redisrepo.UserName) graphql.Marshaler {
+func (ec *executionContext) marshalNString2frontpageᚋredisrepoᚋsiteᚐUserName(ctx context.Context, sel ast.SelectionSet, v site.UserName) graphql.Marshaler {
 	_ = sel
 	res := graphql.MarshalString(string(v))
 	if res == graphql.Null {
@@ -17129,13 +17132,13 @@ func (ec *executionContext) marshalNString2string(ctx context.Context, sel ast.S
 	return res
 }
 
-func (ec *executionContext) unmarshalNString2ᚕfrontpageᚋredisrepoᚐGroupNameᚄ(ctx context.Context, v any) ([]redisrepo.GroupName, error) {
+func (ec *executionContext) unmarshalNString2ᚕfrontpageᚋredisrepoᚋsiteᚐGroupNameᚄ(ctx context.Context, v any) ([]site.GroupName, error) {
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]redisrepo.GroupName, len(vSlice))
+	res := make([]site.GroupName, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNString2frontpageᚋredisrepoᚐGroupName(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNString2frontpageᚋredisrepoᚋsiteᚐGroupName(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -17143,10 +17146,10 @@ func (ec *executionContext) unmarshalNString2ᚕfrontpageᚋredisrepoᚐGroupNam
 	return res, nil
 }
 
-func (ec *executionContext) marshalNString2ᚕfrontpageᚋredisrepoᚐGroupNameᚄ(ctx context.Context, sel ast.SelectionSet, v []redisrepo.GroupName) graphql.Marshaler {
+func (ec *executionContext) marshalNString2ᚕfrontpageᚋredisrepoᚋsiteᚐGroupNameᚄ(ctx context.Context, sel ast.SelectionSet, v []site.GroupName) graphql.Marshaler {
 	ret := make(graphql.Array, len(v))
 	for i := range v {
-		ret[i] = ec.marshalNString2frontpageᚋredisrepoᚐGroupName(ctx, sel, v[i])
+		ret[i] = ec.marshalNString2frontpageᚋredisrepoᚋsiteᚐGroupName(ctx, sel, v[i])
 	}
 
 	for _, e := range ret {
@@ -17203,7 +17206,7 @@ func (ec *executionContext) marshalNURL2string(ctx context.Context, sel ast.Sele
 	return res
 }
 
-func (ec *executionContext) marshalNUser2frontpageᚋredisrepoᚐUser(ctx context.Context, sel ast.SelectionSet, v redisrepo.User) graphql.Marshaler {
+func (ec *executionContext) marshalNUser2frontpageᚋredisrepoᚋsiteᚐUser(ctx context.Context, sel ast.SelectionSet, v site.User) graphql.Marshaler {
 	return ec._User(ctx, sel, &v)
 }
 
@@ -17233,13 +17236,13 @@ func (ec *executionContext) marshalNUserError2ᚕfrontpageᚋgraphᚐUserError�
 	return ret
 }
 
-func (ec *executionContext) unmarshalNUserErrorCode2frontpageᚋredisrepoᚐCode(ctx context.Context, v any) (redisrepo.Code, error) {
+func (ec *executionContext) unmarshalNUserErrorCode2frontpageᚋredisrepoᚋsiteᚐCode(ctx context.Context, v any) (site.Code, error) {
 	tmp, err := graphql.UnmarshalString(v)
-	res := redisrepo.Code(tmp)
+	res := site.Code(tmp)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNUserErrorCode2frontpageᚋredisrepoᚐCode(ctx context.Context, sel ast.SelectionSet, v redisrepo.Code) graphql.Marshaler {
+func (ec *executionContext) marshalNUserErrorCode2frontpageᚋredisrepoᚋsiteᚐCode(ctx context.Context, sel ast.SelectionSet, v site.Code) graphql.Marshaler {
 	_ = sel
 	res := graphql.MarshalString(string(v))
 	if res == graphql.Null {
@@ -17250,15 +17253,15 @@ func (ec *executionContext) marshalNUserErrorCode2frontpageᚋredisrepoᚐCode(c
 	return res
 }
 
-func (ec *executionContext) unmarshalNVoteDirection2frontpageᚋredisrepoᚐVote(ctx context.Context, v any) (redisrepo.Vote, error) {
+func (ec *executionContext) unmarshalNVoteDirection2frontpageᚋredisrepoᚋsiteᚐVote(ctx context.Context, v any) (site.Vote, error) {
 	tmp, err := graphql.UnmarshalString(v)
-	res := unmarshalNVoteDirection2frontpageᚋredisrepoᚐVote[tmp]
+	res := unmarshalNVoteDirection2frontpageᚋredisrepoᚋsiteᚐVote[tmp]
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNVoteDirection2frontpageᚋredisrepoᚐVote(ctx context.Context, sel ast.SelectionSet, v redisrepo.Vote) graphql.Marshaler {
+func (ec *executionContext) marshalNVoteDirection2frontpageᚋredisrepoᚋsiteᚐVote(ctx context.Context, sel ast.SelectionSet, v site.Vote) graphql.Marshaler {
 	_ = sel
-	res := graphql.MarshalString(marshalNVoteDirection2frontpageᚋredisrepoᚐVote[v])
+	res := graphql.MarshalString(marshalNVoteDirection2frontpageᚋredisrepoᚋsiteᚐVote[v])
 	if res == graphql.Null {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -17268,15 +17271,15 @@ func (ec *executionContext) marshalNVoteDirection2frontpageᚋredisrepoᚐVote(c
 }
 
 var (
-	unmarshalNVoteDirection2frontpageᚋredisrepoᚐVote = map[string]redisrepo.Vote{
-		"UP":   redisrepo.Up,
-		"DOWN": redisrepo.Down,
-		"NONE": redisrepo.None,
+	unmarshalNVoteDirection2frontpageᚋredisrepoᚋsiteᚐVote = map[string]site.Vote{
+		"UP":   site.Up,
+		"DOWN": site.Down,
+		"NONE": site.None,
 	}
-	marshalNVoteDirection2frontpageᚋredisrepoᚐVote = map[redisrepo.Vote]string{
-		redisrepo.Up:   "UP",
-		redisrepo.Down: "DOWN",
-		redisrepo.None: "NONE",
+	marshalNVoteDirection2frontpageᚋredisrepoᚋsiteᚐVote = map[site.Vote]string{
+		site.Up:   "UP",
+		site.Down: "DOWN",
+		site.None: "NONE",
 	}
 )
 
@@ -17425,7 +17428,7 @@ func (ec *executionContext) marshalN__TypeKind2string(ctx context.Context, sel a
 	return res
 }
 
-func (ec *executionContext) marshalOArticle2ᚕᚖfrontpageᚋredisrepoᚐArticleᚄ(ctx context.Context, sel ast.SelectionSet, v []*redisrepo.Article) graphql.Marshaler {
+func (ec *executionContext) marshalOArticle2ᚕᚖfrontpageᚋredisrepoᚋsiteᚐArticleᚄ(ctx context.Context, sel ast.SelectionSet, v []*site.Article) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -17433,7 +17436,7 @@ func (ec *executionContext) marshalOArticle2ᚕᚖfrontpageᚋredisrepoᚐArticl
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNArticle2ᚖfrontpageᚋredisrepoᚐArticle(ctx, sel, v[i])
+		return ec.marshalNArticle2ᚖfrontpageᚋredisrepoᚋsiteᚐArticle(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -17445,7 +17448,7 @@ func (ec *executionContext) marshalOArticle2ᚕᚖfrontpageᚋredisrepoᚐArticl
 	return ret
 }
 
-func (ec *executionContext) marshalOArticle2ᚖfrontpageᚋredisrepoᚐArticle(ctx context.Context, sel ast.SelectionSet, v *redisrepo.Article) graphql.Marshaler {
+func (ec *executionContext) marshalOArticle2ᚖfrontpageᚋredisrepoᚋsiteᚐArticle(ctx context.Context, sel ast.SelectionSet, v *site.Article) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -17459,7 +17462,7 @@ func (ec *executionContext) marshalOArticleConnection2ᚖfrontpageᚋgraphᚐArt
 	return ec._ArticleConnection(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalOBestRank2ᚖfrontpageᚋredisrepoᚐBestRank(ctx context.Context, sel ast.SelectionSet, v *redisrepo.BestRank) graphql.Marshaler {
+func (ec *executionContext) marshalOBestRank2ᚖfrontpageᚋredisrepoᚋrankingsᚐBestRank(ctx context.Context, sel ast.SelectionSet, v *rankings.BestRank) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -17542,23 +17545,23 @@ func (ec *executionContext) marshalOEndSessionsPayload2ᚖfrontpageᚋgraphᚐEn
 	return ec._EndSessionsPayload(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalOEventConnection2ᚖfrontpageᚋredisrepoᚐEventPage(ctx context.Context, sel ast.SelectionSet, v *redisrepo.EventPage) graphql.Marshaler {
+func (ec *executionContext) marshalOEventConnection2ᚖfrontpageᚋredisrepoᚋeventsᚐEventPage(ctx context.Context, sel ast.SelectionSet, v *events.EventPage) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._EventConnection(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalOEventKind2ᚕfrontpageᚋredisrepoᚐEventKindᚄ(ctx context.Context, v any) ([]redisrepo.EventKind, error) {
+func (ec *executionContext) unmarshalOEventKind2ᚕfrontpageᚋredisrepoᚋeventsᚐEventKindᚄ(ctx context.Context, v any) ([]events.EventKind, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]redisrepo.EventKind, len(vSlice))
+	res := make([]events.EventKind, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNEventKind2frontpageᚋredisrepoᚐEventKind(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNEventKind2frontpageᚋredisrepoᚋeventsᚐEventKind(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -17566,14 +17569,14 @@ func (ec *executionContext) unmarshalOEventKind2ᚕfrontpageᚋredisrepoᚐEvent
 	return res, nil
 }
 
-func (ec *executionContext) marshalOEventKind2ᚕfrontpageᚋredisrepoᚐEventKindᚄ(ctx context.Context, sel ast.SelectionSet, v []redisrepo.EventKind) graphql.Marshaler {
+func (ec *executionContext) marshalOEventKind2ᚕfrontpageᚋredisrepoᚋeventsᚐEventKindᚄ(ctx context.Context, sel ast.SelectionSet, v []events.EventKind) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNEventKind2frontpageᚋredisrepoᚐEventKind(ctx, sel, v[i])
+		return ec.marshalNEventKind2frontpageᚋredisrepoᚋeventsᚐEventKind(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -17603,14 +17606,14 @@ func (ec *executionContext) marshalOFloat2ᚖfloat64(ctx context.Context, sel as
 	return res
 }
 
-func (ec *executionContext) marshalOFrontPage2ᚖfrontpageᚋredisrepoᚐFrontPage(ctx context.Context, sel ast.SelectionSet, v *redisrepo.FrontPage) graphql.Marshaler {
+func (ec *executionContext) marshalOFrontPage2ᚖfrontpageᚋredisrepoᚋrankingsᚐFrontPage(ctx context.Context, sel ast.SelectionSet, v *rankings.FrontPage) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._FrontPage(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalOGroup2ᚖfrontpageᚋredisrepoᚐGroup(ctx context.Context, sel ast.SelectionSet, v *redisrepo.Group) graphql.Marshaler {
+func (ec *executionContext) marshalOGroup2ᚖfrontpageᚋredisrepoᚋsiteᚐGroup(ctx context.Context, sel ast.SelectionSet, v *site.Group) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -17624,14 +17627,14 @@ func (ec *executionContext) marshalOGroupConnection2ᚖfrontpageᚋgraphᚐGroup
 	return ec._GroupConnection(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalOHost2ᚖfrontpageᚋredisrepoᚐHost(ctx context.Context, sel ast.SelectionSet, v *redisrepo.Host) graphql.Marshaler {
+func (ec *executionContext) marshalOHost2ᚖfrontpageᚋredisrepoᚋsiteᚐHost(ctx context.Context, sel ast.SelectionSet, v *site.Host) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._Host(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalOID2ᚖfrontpageᚋredisrepoᚐArticleID(ctx context.Context, v any) (*redisrepo.ArticleID, error) {
+func (ec *executionContext) unmarshalOID2ᚖfrontpageᚋredisrepoᚋsiteᚐArticleID(ctx context.Context, v any) (*site.ArticleID, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -17639,7 +17642,7 @@ func (ec *executionContext) unmarshalOID2ᚖfrontpageᚋredisrepoᚐArticleID(ct
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalOID2ᚖfrontpageᚋredisrepoᚐArticleID(ctx context.Context, sel ast.SelectionSet, v *redisrepo.ArticleID) graphql.Marshaler {
+func (ec *executionContext) marshalOID2ᚖfrontpageᚋredisrepoᚋsiteᚐArticleID(ctx context.Context, sel ast.SelectionSet, v *site.ArticleID) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -17739,22 +17742,22 @@ func (ec *executionContext) marshalONode2ᚕfrontpageᚋgraphᚐNode(ctx context
 		return graphql.Null
 	}
 	{
-		var batchItemsUser []*redisrepo.User
+		var batchItemsUser []*site.User
 		batchIdxMapUser := map[int]int{}
-		var batchItemsArticle []*redisrepo.Article
+		var batchItemsArticle []*site.Article
 		batchIdxMapArticle := map[int]int{}
 		for i, item := range v {
 			switch concrete := item.(type) {
-			case redisrepo.User:
+			case site.User:
 				batchIdxMapUser[i] = len(batchItemsUser)
 				batchItemsUser = append(batchItemsUser, &concrete)
-			case *redisrepo.User:
+			case *site.User:
 				batchIdxMapUser[i] = len(batchItemsUser)
 				batchItemsUser = append(batchItemsUser, concrete)
-			case redisrepo.Article:
+			case site.Article:
 				batchIdxMapArticle[i] = len(batchItemsArticle)
 				batchItemsArticle = append(batchItemsArticle, &concrete)
-			case *redisrepo.Article:
+			case *site.Article:
 				batchIdxMapArticle[i] = len(batchItemsArticle)
 				batchItemsArticle = append(batchItemsArticle, concrete)
 			}
@@ -17803,52 +17806,52 @@ func (ec *executionContext) marshalORegroupPayload2ᚖfrontpageᚋgraphᚐRegrou
 	return ec._RegroupPayload(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalOSpan2ᚖfrontpageᚋredisrepoᚐSpan(ctx context.Context, v any) (*redisrepo.Span, error) {
+func (ec *executionContext) unmarshalOSpan2ᚖfrontpageᚋredisrepoᚋrankingsᚐSpan(ctx context.Context, v any) (*rankings.Span, error) {
 	if v == nil {
 		return nil, nil
 	}
 	tmp, err := graphql.UnmarshalString(v)
-	res := unmarshalOSpan2ᚖfrontpageᚋredisrepoᚐSpan[tmp]
+	res := unmarshalOSpan2ᚖfrontpageᚋredisrepoᚋrankingsᚐSpan[tmp]
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalOSpan2ᚖfrontpageᚋredisrepoᚐSpan(ctx context.Context, sel ast.SelectionSet, v *redisrepo.Span) graphql.Marshaler {
+func (ec *executionContext) marshalOSpan2ᚖfrontpageᚋredisrepoᚋrankingsᚐSpan(ctx context.Context, sel ast.SelectionSet, v *rankings.Span) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	_ = sel
 	_ = ctx
-	res := graphql.MarshalString(marshalOSpan2ᚖfrontpageᚋredisrepoᚐSpan[*v])
+	res := graphql.MarshalString(marshalOSpan2ᚖfrontpageᚋredisrepoᚋrankingsᚐSpan[*v])
 	return res
 }
 
 var (
-	unmarshalOSpan2ᚖfrontpageᚋredisrepoᚐSpan = map[string]redisrepo.Span{
-		"DAY":   redisrepo.SpanDay,
-		"WEEK":  redisrepo.SpanWeek,
-		"MONTH": redisrepo.SpanMonth,
-		"YEAR":  redisrepo.SpanYear,
-		"ALL":   redisrepo.SpanAll,
+	unmarshalOSpan2ᚖfrontpageᚋredisrepoᚋrankingsᚐSpan = map[string]rankings.Span{
+		"DAY":   rankings.SpanDay,
+		"WEEK":  rankings.SpanWeek,
+		"MONTH": rankings.SpanMonth,
+		"YEAR":  rankings.SpanYear,
+		"ALL":   rankings.SpanAll,
 	}
-	marshalOSpan2ᚖfrontpageᚋredisrepoᚐSpan = map[redisrepo.Span]string{
-		redisrepo.SpanDay:   "DAY",
-		redisrepo.SpanWeek:  "WEEK",
-		redisrepo.SpanMonth: "MONTH",
-		redisrepo.SpanYear:  "YEAR",
-		redisrepo.SpanAll:   "ALL",
+	marshalOSpan2ᚖfrontpageᚋredisrepoᚋrankingsᚐSpan = map[rankings.Span]string{
+		rankings.SpanDay:   "DAY",
+		rankings.SpanWeek:  "WEEK",
+		rankings.SpanMonth: "MONTH",
+		rankings.SpanYear:  "YEAR",
+		rankings.SpanAll:   "ALL",
 	}
 )
 
-func (ec *executionContext) unmarshalOString2ᚕfrontpageᚋredisrepoᚐGroupNameᚄ(ctx context.Context, v any) ([]redisrepo.GroupName, error) {
+func (ec *executionContext) unmarshalOString2ᚕfrontpageᚋredisrepoᚋsiteᚐGroupNameᚄ(ctx context.Context, v any) ([]site.GroupName, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]redisrepo.GroupName, len(vSlice))
+	res := make([]site.GroupName, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNString2frontpageᚋredisrepoᚐGroupName(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNString2frontpageᚋredisrepoᚋsiteᚐGroupName(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -17856,13 +17859,13 @@ func (ec *executionContext) unmarshalOString2ᚕfrontpageᚋredisrepoᚐGroupNam
 	return res, nil
 }
 
-func (ec *executionContext) marshalOString2ᚕfrontpageᚋredisrepoᚐGroupNameᚄ(ctx context.Context, sel ast.SelectionSet, v []redisrepo.GroupName) graphql.Marshaler {
+func (ec *executionContext) marshalOString2ᚕfrontpageᚋredisrepoᚋsiteᚐGroupNameᚄ(ctx context.Context, sel ast.SelectionSet, v []site.GroupName) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	ret := make(graphql.Array, len(v))
 	for i := range v {
-		ret[i] = ec.marshalNString2frontpageᚋredisrepoᚐGroupName(ctx, sel, v[i])
+		ret[i] = ec.marshalNString2frontpageᚋredisrepoᚋsiteᚐGroupName(ctx, sel, v[i])
 	}
 
 	for _, e := range ret {
@@ -17909,16 +17912,16 @@ func (ec *executionContext) marshalOString2ᚕstringᚄ(ctx context.Context, sel
 	return ret
 }
 
-func (ec *executionContext) unmarshalOString2ᚖfrontpageᚋredisrepoᚐUserName(ctx context.Context, v any) (*redisrepo.UserName, error) {
+func (ec *executionContext) unmarshalOString2ᚖfrontpageᚋredisrepoᚋsiteᚐUserName(ctx context.Context, v any) (*site.UserName, error) {
 	if v == nil {
 		return nil, nil
 	}
 	tmp, err := graphql.UnmarshalString(v)
-	res := redisrepo.UserName(tmp)
+	res := site.UserName(tmp)
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalOString2ᚖfrontpageᚋredisrepoᚐUserName(ctx context.Context, sel ast.SelectionSet, v *redisrepo.UserName) graphql.Marshaler {
+func (ec *executionContext) marshalOString2ᚖfrontpageᚋredisrepoᚋsiteᚐUserName(ctx context.Context, sel ast.SelectionSet, v *site.UserName) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -17964,42 +17967,42 @@ func (ec *executionContext) marshalOURL2ᚖstring(ctx context.Context, sel ast.S
 	return res
 }
 
-func (ec *executionContext) marshalOUser2ᚖfrontpageᚋredisrepoᚐUser(ctx context.Context, sel ast.SelectionSet, v *redisrepo.User) graphql.Marshaler {
+func (ec *executionContext) marshalOUser2ᚖfrontpageᚋredisrepoᚋsiteᚐUser(ctx context.Context, sel ast.SelectionSet, v *site.User) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._User(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalOVoteDirection2ᚖfrontpageᚋredisrepoᚐVote(ctx context.Context, v any) (*redisrepo.Vote, error) {
+func (ec *executionContext) unmarshalOVoteDirection2ᚖfrontpageᚋredisrepoᚋsiteᚐVote(ctx context.Context, v any) (*site.Vote, error) {
 	if v == nil {
 		return nil, nil
 	}
 	tmp, err := graphql.UnmarshalString(v)
-	res := unmarshalOVoteDirection2ᚖfrontpageᚋredisrepoᚐVote[tmp]
+	res := unmarshalOVoteDirection2ᚖfrontpageᚋredisrepoᚋsiteᚐVote[tmp]
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalOVoteDirection2ᚖfrontpageᚋredisrepoᚐVote(ctx context.Context, sel ast.SelectionSet, v *redisrepo.Vote) graphql.Marshaler {
+func (ec *executionContext) marshalOVoteDirection2ᚖfrontpageᚋredisrepoᚋsiteᚐVote(ctx context.Context, sel ast.SelectionSet, v *site.Vote) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	_ = sel
 	_ = ctx
-	res := graphql.MarshalString(marshalOVoteDirection2ᚖfrontpageᚋredisrepoᚐVote[*v])
+	res := graphql.MarshalString(marshalOVoteDirection2ᚖfrontpageᚋredisrepoᚋsiteᚐVote[*v])
 	return res
 }
 
 var (
-	unmarshalOVoteDirection2ᚖfrontpageᚋredisrepoᚐVote = map[string]redisrepo.Vote{
-		"UP":   redisrepo.Up,
-		"DOWN": redisrepo.Down,
-		"NONE": redisrepo.None,
+	unmarshalOVoteDirection2ᚖfrontpageᚋredisrepoᚋsiteᚐVote = map[string]site.Vote{
+		"UP":   site.Up,
+		"DOWN": site.Down,
+		"NONE": site.None,
 	}
-	marshalOVoteDirection2ᚖfrontpageᚋredisrepoᚐVote = map[redisrepo.Vote]string{
-		redisrepo.Up:   "UP",
-		redisrepo.Down: "DOWN",
-		redisrepo.None: "NONE",
+	marshalOVoteDirection2ᚖfrontpageᚋredisrepoᚋsiteᚐVote = map[site.Vote]string{
+		site.Up:   "UP",
+		site.Down: "DOWN",
+		site.None: "NONE",
 	}
 )
 

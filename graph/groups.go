@@ -3,13 +3,13 @@ package graph
 import (
 	"context"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // groupsOf returns the groups of each article. Their names are in the article; a query that selects their
 // counts costs one round trip for all of them.
-func (r *Resolver) groupsOf(ctx context.Context, articles []*redisrepo.Article) ([][]*redisrepo.Group, error) {
-	var names []redisrepo.GroupName
+func (r *Resolver) groupsOf(ctx context.Context, articles []*site.Article) ([][]*site.Group, error) {
+	var names []site.GroupName
 	for _, article := range articles {
 		names = append(names, article.Groups...)
 	}
@@ -17,7 +17,7 @@ func (r *Resolver) groupsOf(ctx context.Context, articles []*redisrepo.Article) 
 	if err != nil {
 		return nil, err
 	}
-	groups := make([][]*redisrepo.Group, len(articles))
+	groups := make([][]*site.Group, len(articles))
 	for i, article := range articles {
 		groups[i], all = all[:len(article.Groups):len(article.Groups)], all[len(article.Groups):]
 	}
@@ -25,10 +25,10 @@ func (r *Resolver) groupsOf(ctx context.Context, articles []*redisrepo.Article) 
 }
 
 // groups returns groups by name, with their numbers of articles if counted.
-func (r *Resolver) groups(ctx context.Context, names []redisrepo.GroupName, counted bool) ([]*redisrepo.Group, error) {
-	groups := make([]*redisrepo.Group, len(names))
+func (r *Resolver) groups(ctx context.Context, names []site.GroupName, counted bool) ([]*site.Group, error) {
+	groups := make([]*site.Group, len(names))
 	for i, name := range names {
-		groups[i] = &redisrepo.Group{Name: name}
+		groups[i] = &site.Group{Name: name}
 	}
 	if len(names) == 0 || !counted {
 		return groups, nil

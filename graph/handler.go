@@ -31,7 +31,7 @@ func Schema() *ast.Schema { return parsedSchema }
 // NewHandler returns the endpoint of a site, which is called Frontpage unless it has a name. Subscriptions receive events while repo.Listen runs. Faults are
 // written to log.
 func NewHandler(repo *redisrepo.Repo, site Site, log *slog.Logger, o endpoint.Options) *endpoint.Handler {
-	site.Name, site.Rules = cmp.Or(site.Name, "Frontpage"), siteRules(repo.Rules())
+	site.Name, site.Rules = cmp.Or(site.Name, "Frontpage"), siteRules(repo.Rules)
 	resolver := newResolver(repo, site, log, o)
 	return endpoint.New(resolver.served(resolver, o), repo, log, o)
 }

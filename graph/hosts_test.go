@@ -5,14 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
 
 func TestHostsListTheirArticles(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	for i, link := range []string{"https://www.go.dev/0", "https://b.example/1", "http://go.dev:80/2", "https://GO.dev./3"} {
 		s.Want("alice", fmt.Sprintf(`mutation { post(input: {title: "t%d", link: %q}) { article { number } } }`, i, link), fmt.Sprintf(`{"post": {"article": {"number": %d}}}`, i+1))
 	}
@@ -49,7 +49,7 @@ func TestHostsListTheirArticles(t *testing.T) {
 // A walk over the articles of a host, in both directions, meets each of them; its cursors are of no other list.
 func TestArticlesOfAHostArePaged(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	const n = 7
 	for i := range n {
 		s.Want("alice", fmt.Sprintf(`mutation { post(input: {title: "t", link: "https://go.dev/%d"}) { userErrors { code } } }`, i), `{"post": {"userErrors": []}}`)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -20,7 +20,7 @@ var specified = []string{
 // build_client_schema of graphql-core stops at a location that it does not know.
 func TestIntrospectionHasTheLocationsOfTheSpecification(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	var answer struct {
 		Data struct {
 			Schema struct {

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -45,7 +45,7 @@ func TestDuplicateLinkIsRefused(t *testing.T) {
 
 func TestDuplicateLinksAreAllowedWithoutLinkWindow(t *testing.T) {
 	t.Parallel()
-	rules := redisrepo.DefaultRules()
+	rules := site.DefaultRules()
 	rules.LinkWindow = 0
 	s := sitetest.New(t, redistest.Start(t).Client, rules)
 	for i := range 3 {
@@ -68,7 +68,7 @@ func TestRepeatedIdempotencyKeyIsNotADuplicateLink(t *testing.T) {
 func TestConcurrentPostsOfOneLinkCreateOneArticle(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	sites := []*sitetest.Site{sitetest.New(t, client, redisrepo.DefaultRules()), sitetest.New(t, client, redisrepo.DefaultRules())}
+	sites := []*sitetest.Site{sitetest.New(t, client, site.DefaultRules()), sitetest.New(t, client, site.DefaultRules())}
 	here := sitetest.ClientFrom(t, "127.0.0.1")
 	const posters = 200
 	var posted, named [posters]string
@@ -157,7 +157,7 @@ func TestFindingGroupsAndLinks(t *testing.T) {
 // A legacy client checks no link. One that a browser would run, or look for on this site, is none.
 func TestLinksWithAnotherSchemeAreNone(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	s.Post("alice", "t")
 	for link, want := range map[string]string{
 		"javascript:alert(1)": "null", " javascript:alert(1)": "null", "JavaScript://x/%0aalert(1)": "null", "java\tscript:alert(1)": "null", "data:text/html,<b>": "null", "vbscript:x": "null",

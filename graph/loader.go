@@ -9,7 +9,7 @@ import (
 	"github.com/graph-gophers/dataloader/v7"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 type loaderKey struct{}
@@ -21,41 +21,41 @@ func (r *Resolver) withLoader(ctx context.Context, next graphql.ResponseHandler)
 }
 
 type (
-	articleLoader = dataloader.Loader[redisrepo.ArticleID, *redisrepo.Article]
-	articleThunk  = dataloader.Thunk[*redisrepo.Article]
-	articleResult = dataloader.Result[*redisrepo.Article]
+	articleLoader = dataloader.Loader[site.ArticleID, *site.Article]
+	articleThunk  = dataloader.Thunk[*site.Article]
+	articleResult = dataloader.Result[*site.Article]
 )
 
 // loader loads the articles of one response.
 type loader struct {
-	articlesByID func(context.Context, []redisrepo.ArticleID) ([]*redisrepo.Article, []error)
+	articlesByID func(context.Context, []site.ArticleID) ([]*site.Article, []error)
 	roots, once  sync.Once
 	all          *articleLoader // made at its first use: its channel is expensive, and mutations need none
 
 	ranking sync.Mutex // held while a ranking is read
 
 	mu   sync.Mutex
-	read map[redisrepo.ArticleID]*articleResult
+	read map[site.ArticleID]*articleResult
 }
 
 func (l *loader) get() *articleLoader {
 	l.once.Do(func() {
 		l.all = dataloader.NewBatchedLoader(l.fetch,
-			dataloader.WithInputCapacity[redisrepo.ArticleID, *redisrepo.Article](redisrepo.MaxPageSize),
-			dataloader.WithWait[redisrepo.ArticleID, *redisrepo.Article](time.Minute), // load does not wait: it sends the batch, in one piece
-			dataloader.WithTracer[redisrepo.ArticleID, *redisrepo.Article](untraced{}))
+			dataloader.WithInputCapacity[site.ArticleID, *site.Article](site.MaxPageSize),
+			dataloader.WithWait[site.ArticleID, *site.Article](time.Minute), // load does not wait: it sends the batch, in one piece
+			dataloader.WithTracer[site.ArticleID, *site.Article](untraced{}))
 	})
 	return l.all
 }
 
 // fetch reads a batch of articles in one round trip.
-func (l *loader) fetch(ctx context.Context, ids []redisrepo.ArticleID) []*articleResult {
+func (l *loader) fetch(ctx context.Context, ids []site.ArticleID) []*articleResult {
 	articles, errs := l.articlesByID(ctx, ids)
 	results, all := make([]*articleResult, len(ids)), make([]articleResult, len(ids))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.read == nil {
-		l.read = make(map[redisrepo.ArticleID]*articleResult, len(ids))
+		l.read = make(map[site.ArticleID]*articleResult, len(ids))
 	}
 	for i, id := range ids {
 		all[i] = articleResult{Data: articles[i], Error: errs[i]}
@@ -65,7 +65,7 @@ func (l *loader) fetch(ctx context.Context, ids []redisrepo.ArticleID) []*articl
 }
 
 // result returns what a batch has read, or nil.
-func (l *loader) result(id redisrepo.ArticleID) *articleResult {
+func (l *loader) result(id site.ArticleID) *articleResult {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.read[id]
@@ -73,7 +73,7 @@ func (l *loader) result(id redisrepo.ArticleID) *articleResult {
 
 // load loads articles. The batch is sent at once, since all its keys are known. Both results have one element for each
 // id.
-func load(ctx context.Context, ids ...redisrepo.ArticleID) ([]*redisrepo.Article, []error) {
+func load(ctx context.Context, ids ...site.ArticleID) ([]*site.Article, []error) {
 	l := ctx.Value(loaderKey{}).(*loader)
 	all := l.get()
 	thunks := make([]articleThunk, len(ids))
@@ -81,7 +81,7 @@ func load(ctx context.Context, ids ...redisrepo.ArticleID) ([]*redisrepo.Article
 		thunks[i] = all.Load(ctx, id)
 	}
 	all.Flush()
-	articles, errs := make([]*redisrepo.Article, len(ids)), make([]error, len(ids))
+	articles, errs := make([]*site.Article, len(ids)), make([]error, len(ids))
 	for i := len(ids) - 1; i >= 0; i-- {
 		// Each call of a thunk allocates: one is enough to wait for the whole batch.
 		if result := l.result(ids[i]); result != nil {
@@ -103,7 +103,7 @@ func loadRoots(ctx context.Context) {
 		}
 	}
 	ctx.Value(loaderKey{}).(*loader).roots.Do(func() {
-		var ids []redisrepo.ArticleID
+		var ids []site.ArticleID
 		for _, field := range graphql.CollectFields(operation, operation.Operation.SelectionSet, []string{"Query"}) {
 			if field.Name != "article" && field.Name != "node" {
 				continue
@@ -119,15 +119,15 @@ func loadRoots(ctx context.Context) {
 // untraced is dataloader.NoopTracer without an allocation for each key.
 type untraced struct{}
 
-func (untraced) TraceLoad(ctx context.Context, _ redisrepo.ArticleID) (context.Context, dataloader.TraceLoadFinishFunc[*redisrepo.Article]) {
+func (untraced) TraceLoad(ctx context.Context, _ site.ArticleID) (context.Context, dataloader.TraceLoadFinishFunc[*site.Article]) {
 	return ctx, ignoreLoad
 }
 
-func (untraced) TraceLoadMany(ctx context.Context, _ []redisrepo.ArticleID) (context.Context, dataloader.TraceLoadManyFinishFunc[*redisrepo.Article]) {
-	return ctx, func(dataloader.ThunkMany[*redisrepo.Article]) {}
+func (untraced) TraceLoadMany(ctx context.Context, _ []site.ArticleID) (context.Context, dataloader.TraceLoadManyFinishFunc[*site.Article]) {
+	return ctx, func(dataloader.ThunkMany[*site.Article]) {}
 }
 
-func (untraced) TraceBatch(ctx context.Context, _ []redisrepo.ArticleID) (context.Context, dataloader.TraceBatchFinishFunc[*redisrepo.Article]) {
+func (untraced) TraceBatch(ctx context.Context, _ []site.ArticleID) (context.Context, dataloader.TraceBatchFinishFunc[*site.Article]) {
 	return ctx, func([]*articleResult) {}
 }
 

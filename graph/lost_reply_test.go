@@ -5,7 +5,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/redisrepo"
+	"frontpage/failover"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -16,10 +17,10 @@ func TestVoteAfterALostReplyIsAnswered(t *testing.T) {
 	options := *redistest.Start(t).Client.Options()
 	client := redis.NewClient(&options)
 	t.Cleanup(func() { _ = client.Close() })
-	redisrepo.LimitWaiting(client)
+	failover.LimitWaiting(client)
 	h := new(redistest.LostReply)
 	client.AddHook(h)
-	s := sitetest.New(t, client, redisrepo.DefaultRules())
+	s := sitetest.New(t, client, site.DefaultRules())
 	id := s.Post("alice", "Title")
 	s.Vote("warm", id, "UP")
 	h.Armed.Store(true)

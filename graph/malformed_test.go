@@ -10,7 +10,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"frontpage/graph"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -101,7 +101,7 @@ func argumentSlots(operation string, root *ast.Definition) (all []inputSlot) {
 // and the log has no error, which would alarm the operator. A malformed time is refused at the path of its field.
 func TestNoMalformedArgumentIsAnInternalError(t *testing.T) {
 	t.Parallel()
-	rules := redisrepo.DefaultRules()
+	rules := site.DefaultRules()
 	rules.GroupTop = true
 	s := sitetest.New(t, redistest.Start(t).Client, rules)
 	s.Post("mod", "t", "go")

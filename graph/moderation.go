@@ -4,28 +4,29 @@ import (
 	"context"
 
 	"frontpage/endpoint"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/site"
 )
 
 // ModerationConnection is a page of the moderation log.
 type ModerationConnection struct {
 	Edges    []*ModerationEdge
-	PageInfo redisrepo.PageInfo
+	PageInfo site.PageInfo
 }
 
 // ModerationEdge is an entry and its position in the log.
 type ModerationEdge struct {
 	Cursor string
-	Node   *redisrepo.ModerationEntry
+	Node   *events.ModerationEntry
 }
 
 // Nodes returns the entries without their positions.
-func (c *ModerationConnection) Nodes() []*redisrepo.ModerationEntry {
-	return collect(c.Edges, func(e *ModerationEdge) *redisrepo.ModerationEntry { return e.Node })
+func (c *ModerationConnection) Nodes() []*events.ModerationEntry {
+	return collect(c.Edges, func(e *ModerationEdge) *events.ModerationEntry { return e.Node })
 }
 
 // moderationLog returns a page of the log to moderators.
-func (r *Resolver) moderationLog(ctx context.Context, p redisrepo.PageRequest) (*ModerationConnection, error) {
+func (r *Resolver) moderationLog(ctx context.Context, p site.PageRequest) (*ModerationConnection, error) {
 	if !endpoint.ViewerOf(ctx).Moderator {
 		return nil, endpoint.Forbidden("the moderation log is for moderators")
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -39,7 +40,7 @@ func parseDeletionEvent(t *testing.T, event string) deletionEvent {
 func TestDeletionIsTheLastEventOfAnArticle(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	here, there := sitetest.New(t, client, redisrepo.DefaultRules()), sitetest.New(t, client, redisrepo.DefaultRules())
+	here, there := sitetest.New(t, client, site.DefaultRules()), sitetest.New(t, client, site.DefaultRules())
 	here.Post("alice", "t", "go", "news")
 	here.Post("alice", "another")
 	var next []func() deletionEvent
@@ -111,7 +112,7 @@ func TestDeletionIsTheLastEventOfAnArticle(t *testing.T) {
 func TestDeletedArticleHasNoEventsUntilUndeleted(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	s := sitetest.New(t, client, redisrepo.DefaultRules())
+	s := sitetest.New(t, client, site.DefaultRules())
 	s.Post("alice", "t")
 	s.Post("alice", "another")
 	moderate(s, deletion(1), `{"deleteArticle":{"deletedId":"article:1","userErrors":[]}}`)
@@ -135,11 +136,11 @@ func TestDeletedArticleHasNoEventsUntilUndeleted(t *testing.T) {
 	if first.ID != "article:2" {
 		t.Errorf("first event: got %+v, want one of article:2", first)
 	}
-	repo, err := redisrepo.New(t.Context(), client, redisrepo.DefaultRules())
+	repo, err := redisrepo.New(t.Context(), client, site.DefaultRules())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := repo.Undelete(t.Context(), 1, redisrepo.Actor{Name: "mod", Moderator: true}); err != nil {
+	if _, err := repo.Undelete(t.Context(), 1, site.Actor{Name: "mod", Moderator: true}); err != nil {
 		t.Fatal(err)
 	}
 	for {
@@ -160,7 +161,7 @@ func TestDeletedArticleHasNoEventsUntilUndeleted(t *testing.T) {
 func TestModerationLogPagesInBothDirections(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	s := sitetest.New(t, client, redisrepo.DefaultRules())
+	s := sitetest.New(t, client, site.DefaultRules())
 	const n = 23
 	sitetest.Import(t, client, "alice", n+3)
 	for i := 1; i <= n; i++ {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"frontpage/endpoint"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -116,7 +116,7 @@ func TestSiteTellsItsRules(t *testing.T) {
 	t.Parallel()
 	const query = `{ site { name version rules { voteScore votingWindow interestingVotes downvotes posterVotes pageSize linkWindow } signIn signInURL explorer } }`
 	server := redistest.Start(t)
-	s := sitetest.New(t, server.Client, redisrepo.Rules{
+	s := sitetest.New(t, server.Client, site.Rules{
 		VoteScore: 100, VotingWindow: 100 * 365 * 24 * time.Hour, PosterVotes: true, InterestingVotes: 5, PageSize: 10, GroupCacheTTL: time.Minute, LinkWindow: time.Hour,
 	})
 	const want = `{"site": {"name": "Frontpage", "version": "test", "rules": {"voteScore": 100, "votingWindow": 2147483647, "interestingVotes": 5,
@@ -200,7 +200,7 @@ func TestModeratorsMayRegroupAndAreLogged(t *testing.T) {
 func TestDownvotesAreRefusedWhenDisabled(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	rules := redisrepo.DefaultRules()
+	rules := site.DefaultRules()
 	with := sitetest.New(t, client, rules)
 	rules.Downvotes = false
 	s := sitetest.New(t, client, rules)
@@ -219,7 +219,7 @@ func TestDownvotesAreRefusedWhenDisabled(t *testing.T) {
 // Only moderators may read the log, over any transport and by either way to authenticate.
 func TestModerationLogIsForModeratorsOnly(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	s.Post("alice", "t")
 	moderate(s, deletion(1), `{"deleteArticle":{"deletedId":"article:1","userErrors":[]}}`)
 	const query = `{ moderationLog(first: 1) { nodes { by } } }`
@@ -246,7 +246,7 @@ func TestModerationLogIsForModeratorsOnly(t *testing.T) {
 	if f := w.Read(); f.Type != "next" || !strings.Contains(string(f.Payload), "FORBIDDEN") {
 		t.Errorf("bob on a moderator's handshake: got %s %s, want FORBIDDEN", f.Type, f.Payload)
 	}
-	byToken := sitetest.New(t, s.Client, redisrepo.DefaultRules(), sitetest.WithSecret(t), func(o *endpoint.Options) { o.Introspection = false })
+	byToken := sitetest.New(t, s.Client, site.DefaultRules(), sitetest.WithSecret(t), func(o *endpoint.Options) { o.Introspection = false })
 	if _, body := byToken.Get(query, "Authorization", "Bearer "+sitetest.Token("roles", `["moderator"]`)); body != `{"data":{"moderationLog":{"nodes":[{"by":"mod"}]}}}` {
 		t.Errorf("by token: got %s, want the log", body)
 	}
@@ -255,8 +255,8 @@ func TestModerationLogIsForModeratorsOnly(t *testing.T) {
 // A service acts for a user over every transport, with that user's rights, and the log names both.
 func TestServiceActsForAUser(t *testing.T) {
 	t.Parallel()
-	rules := redisrepo.DefaultRules()
-	rules.ReservedGroups = []redisrepo.GroupPattern{"status.*"}
+	rules := site.DefaultRules()
+	rules.ReservedGroups = []site.GroupPattern{"status.*"}
 	s := sitetest.New(t, redistest.Start(t).Client, rules, func(o *endpoint.Options) {
 		o.AuditSecret = strings.Repeat("s", 32)
 		o.Rates.Votes, o.Rates.Addresses = endpoint.Rate{Most: 2, Window: time.Hour}, 1

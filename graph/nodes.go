@@ -9,7 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // maxNodes is the maximum number of ids in one call of nodes.
@@ -19,20 +19,20 @@ const maxNodes = 100
 // for each id that no object can have, whose node is nil.
 func (r *Resolver) nodes(ctx context.Context, ids []string, malformed func(i int, err error)) ([]Node, error) {
 	found := make([]Node, len(ids))
-	var articles []redisrepo.ArticleID
-	var names []redisrepo.GroupName
+	var articles []site.ArticleID
+	var names []site.GroupName
 	var articleAt, groupAt []int
 	for i, id := range ids {
 		object, err := parseNode(id)
 		switch object := object.(type) {
-		case redisrepo.ArticleID:
+		case site.ArticleID:
 			articles, articleAt = append(articles, object), append(articleAt, i)
-		case redisrepo.GroupName:
+		case site.GroupName:
 			names, groupAt = append(names, object), append(groupAt, i)
-		case redisrepo.UserName:
-			found[i] = &redisrepo.User{Name: object}
-		case redisrepo.HostName:
-			found[i] = &redisrepo.Host{Name: object}
+		case site.UserName:
+			found[i] = &site.User{Name: object}
+		case site.HostName:
+			found[i] = &site.Host{Name: object}
 		}
 		if err != nil {
 			malformed(i, err)
@@ -62,13 +62,13 @@ func parseNode(id string) (object any, err error) {
 	kind, name, _ := strings.Cut(id, ":")
 	switch kind {
 	case "group":
-		object, err = redisrepo.ParseGroupName(name)
+		object, err = site.ParseGroupName(name)
 	case "user":
-		object, err = redisrepo.ParseUserName(name)
+		object, err = site.ParseUserName(name)
 	case "host":
-		object, err = redisrepo.ParseHostName(name)
+		object, err = site.ParseHostName(name)
 	default:
-		if object, err = redisrepo.ParseArticleID(id); err != nil && kind != "article" {
+		if object, err = site.ParseArticleID(id); err != nil && kind != "article" {
 			err = badInput(fmt.Sprintf("nothing here has the id %.100q: ids look like article:17, group:go or user:alice", id))
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -65,7 +65,7 @@ func TestPagesAreInOrderUnderVotes(t *testing.T) {
 	t.Parallel()
 	client, hook := redistest.Start(t).Client, new(between)
 	client.AddHook(hook)
-	s := sitetest.New(t, client, redisrepo.DefaultRules())
+	s := sitetest.New(t, client, site.DefaultRules())
 	const articles = 40
 	for i := range articles {
 		s.Post("alice", fmt.Sprint("article ", i), "go")

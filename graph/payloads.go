@@ -1,45 +1,48 @@
 package graph
 
-import "frontpage/redisrepo"
+import (
+	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
+)
 
 // Node is anything that has an id: an article, a group or a user.
 type Node any
 
 // VoteInput is a vote.
 type VoteInput struct {
-	Article   redisrepo.ArticleID
-	Direction redisrepo.Vote
+	Article   site.ArticleID
+	Direction site.Vote
 }
 
 // RegroupInput is a change of groups.
 type RegroupInput struct {
-	Article     redisrepo.ArticleID
+	Article     site.ArticleID
 	Add, Remove []string
 }
 
 // PostPayload is the result of a post.
 type PostPayload struct {
-	Article    *redisrepo.Article
+	Article    *site.Article
 	UserErrors []UserError
 }
 
 // VotePayload is the result of a vote.
 type VotePayload struct {
-	Article    *redisrepo.Article
-	Previous   *redisrepo.Vote
+	Article    *site.Article
+	Previous   *site.Vote
 	Changed    bool
 	UserErrors []UserError
 }
 
 // RegroupPayload is the result of a change of groups.
 type RegroupPayload struct {
-	Article    *redisrepo.Article
+	Article    *site.Article
 	UserErrors []UserError
 }
 
 // EditArticleInput is a change of an article.
 type EditArticleInput struct {
-	Article     redisrepo.ArticleID
+	Article     site.ArticleID
 	Title, Text *string
 	Groups      []string
 	IfRevision  *int
@@ -56,19 +59,19 @@ func (i EditArticleInput) edit() redisrepo.Edit {
 
 // EditArticlePayload is the result of an edit.
 type EditArticlePayload struct {
-	Article    *redisrepo.Article
+	Article    *site.Article
 	UserErrors []UserError
 }
 
 // DeleteArticleInput names the article to delete.
 type DeleteArticleInput struct {
-	Article redisrepo.ArticleID
+	Article site.ArticleID
 	Reason  *string
 }
 
 // DeleteArticlePayload is the result of a deletion.
 type DeleteArticlePayload struct {
-	DeletedID  *redisrepo.ArticleID
+	DeletedID  *site.ArticleID
 	UserErrors []UserError
 }
 
@@ -77,6 +80,6 @@ type EndSessionsInput struct{ Name string }
 
 // EndSessionsPayload is the result of ending a user's sessions.
 type EndSessionsPayload struct {
-	User       *redisrepo.User
+	User       *site.User
 	UserErrors []UserError
 }

@@ -10,7 +10,10 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 
 	"frontpage/plan"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/live"
+	"frontpage/redisrepo/rankings"
+	"frontpage/redisrepo/site"
 )
 
 // planSchema binds the schema for package plan.
@@ -20,235 +23,235 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 		Definition: parsedSchema,
 		Objects: map[string]map[string]plan.Field{
 			"Article": {
-				"id":            plan.Read(func(obj *redisrepo.Article) redisrepo.ArticleID { return obj.ID }, plan.Leaf(AppendArticleID)),
-				"number":        plan.Read(func(obj *redisrepo.Article) int { return obj.Number() }, plan.Leaf(plan.AppendInt[int])),
-				"title":         plan.Read(func(obj *redisrepo.Article) string { return obj.Title }, plan.Leaf(plan.AppendString[string])),
-				"link":          plan.Read(func(obj *redisrepo.Article) *string { return obj.Link }, plan.OptionalLeaf(AppendURL)),
-				"host":          plan.Read(func(obj *redisrepo.Article) *redisrepo.Host { return obj.Host() }, plan.Object[redisrepo.Host]()),
-				"text":          plan.Read(func(obj *redisrepo.Article) *string { return obj.Text }, plan.OptionalLeaf(plan.AppendString[string])),
-				"poster":        plan.Read(func(obj *redisrepo.Article) *redisrepo.User { return &obj.Poster }, plan.Object[redisrepo.User]()),
-				"createdAt":     plan.Read(func(obj *redisrepo.Article) time.Time { return obj.CreatedAt }, plan.Leaf(AppendDateTime)),
-				"score":         plan.Read(func(obj *redisrepo.Article) float64 { return obj.Score }, plan.Leaf(AppendFloat)),
-				"votes":         plan.Read(func(obj *redisrepo.Article) int { return obj.Votes }, plan.Leaf(plan.AppendInt[int])),
-				"upvotes":       plan.Read(func(obj *redisrepo.Article) int { return obj.Upvotes }, plan.Leaf(plan.AppendInt[int])),
-				"downvotes":     plan.Read(func(obj *redisrepo.Article) int { return obj.Downvotes }, plan.Leaf(plan.AppendInt[int])),
-				"isInteresting": plan.Read(func(obj *redisrepo.Article) bool { return obj.IsInteresting }, plan.Leaf(plan.AppendBoolean[bool])),
-				"groups": plan.Batch(func(ctx context.Context, objs []*redisrepo.Article) ([][]*redisrepo.Group, error) {
+				"id":            plan.Read(func(obj *site.Article) site.ArticleID { return obj.ID }, plan.Leaf(AppendArticleID)),
+				"number":        plan.Read(func(obj *site.Article) int { return obj.Number() }, plan.Leaf(plan.AppendInt[int])),
+				"title":         plan.Read(func(obj *site.Article) string { return obj.Title }, plan.Leaf(plan.AppendString[string])),
+				"link":          plan.Read(func(obj *site.Article) *string { return obj.Link }, plan.OptionalLeaf(AppendURL)),
+				"host":          plan.Read(func(obj *site.Article) *site.Host { return obj.Host() }, plan.Object[site.Host]()),
+				"text":          plan.Read(func(obj *site.Article) *string { return obj.Text }, plan.OptionalLeaf(plan.AppendString[string])),
+				"poster":        plan.Read(func(obj *site.Article) *site.User { return &obj.Poster }, plan.Object[site.User]()),
+				"createdAt":     plan.Read(func(obj *site.Article) time.Time { return obj.CreatedAt }, plan.Leaf(AppendDateTime)),
+				"score":         plan.Read(func(obj *site.Article) float64 { return obj.Score }, plan.Leaf(AppendFloat)),
+				"votes":         plan.Read(func(obj *site.Article) int { return obj.Votes }, plan.Leaf(plan.AppendInt[int])),
+				"upvotes":       plan.Read(func(obj *site.Article) int { return obj.Upvotes }, plan.Leaf(plan.AppendInt[int])),
+				"downvotes":     plan.Read(func(obj *site.Article) int { return obj.Downvotes }, plan.Leaf(plan.AppendInt[int])),
+				"isInteresting": plan.Read(func(obj *site.Article) bool { return obj.IsInteresting }, plan.Leaf(plan.AppendBoolean[bool])),
+				"groups": plan.Batch(func(ctx context.Context, objs []*site.Article) ([][]*site.Group, error) {
 					return resolvers.Article().Groups(ctx, objs)
-				}, plan.Objects[redisrepo.Group]()),
-				"votingEndsAt": plan.Read(func(obj *redisrepo.Article) time.Time { return obj.VotingEndsAt }, plan.Leaf(AppendDateTime)),
-				"viewerVote": plan.Batch(func(ctx context.Context, objs []*redisrepo.Article) ([]*redisrepo.Vote, error) {
+				}, plan.Objects[site.Group]()),
+				"votingEndsAt": plan.Read(func(obj *site.Article) time.Time { return obj.VotingEndsAt }, plan.Leaf(AppendDateTime)),
+				"viewerVote": plan.Batch(func(ctx context.Context, objs []*site.Article) ([]*site.Vote, error) {
 					return resolvers.Article().ViewerVote(ctx, objs)
-				}, plan.OptionalLeaf(func(to []byte, v redisrepo.Vote) []byte {
-					return plan.AppendString(to, marshalOVoteDirection2ᚖfrontpageᚋredisrepoᚐVote[v])
+				}, plan.OptionalLeaf(func(to []byte, v site.Vote) []byte {
+					return plan.AppendString(to, marshalOVoteDirection2ᚖfrontpageᚋredisrepoᚋsiteᚐVote[v])
 				})),
-				"viewerCanVote": plan.Batch(func(ctx context.Context, objs []*redisrepo.Article) ([]bool, error) {
+				"viewerCanVote": plan.Batch(func(ctx context.Context, objs []*site.Article) ([]bool, error) {
 					return resolvers.Article().ViewerCanVote(ctx, objs)
 				}, plan.Leaf(plan.AppendBoolean[bool])),
-				"viewerCanDelete": plan.Batch(func(ctx context.Context, objs []*redisrepo.Article) ([]bool, error) {
+				"viewerCanDelete": plan.Batch(func(ctx context.Context, objs []*site.Article) ([]bool, error) {
 					return resolvers.Article().ViewerCanDelete(ctx, objs)
 				}, plan.Leaf(plan.AppendBoolean[bool])),
-				"viewerCanRegroup": plan.Batch(func(ctx context.Context, objs []*redisrepo.Article) ([]bool, error) {
+				"viewerCanRegroup": plan.Batch(func(ctx context.Context, objs []*site.Article) ([]bool, error) {
 					return resolvers.Article().ViewerCanRegroup(ctx, objs)
 				}, plan.Leaf(plan.AppendBoolean[bool])),
-				"revision": plan.Read(func(obj *redisrepo.Article) int { return obj.Revision() }, plan.Leaf(plan.AppendInt[int])),
-				"editedAt": plan.Read(func(obj *redisrepo.Article) *time.Time { return obj.EditedAt }, plan.OptionalLeaf(AppendDateTime)),
-				"history": plan.Batch(func(ctx context.Context, objs []*redisrepo.Article) ([][]*redisrepo.Version, error) {
+				"revision": plan.Read(func(obj *site.Article) int { return obj.Revision() }, plan.Leaf(plan.AppendInt[int])),
+				"editedAt": plan.Read(func(obj *site.Article) *time.Time { return obj.EditedAt }, plan.OptionalLeaf(AppendDateTime)),
+				"history": plan.Batch(func(ctx context.Context, objs []*site.Article) ([][]*site.Version, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Article().History(ctx, objs, fc.Args["first"].(*int32))
-				}, plan.Objects[redisrepo.Version]()).Args(ec.field_Article_history_args),
-				"viewerCanEdit": plan.Batch(func(ctx context.Context, objs []*redisrepo.Article) ([]bool, error) {
+				}, plan.Objects[site.Version]()).Args(ec.field_Article_history_args),
+				"viewerCanEdit": plan.Batch(func(ctx context.Context, objs []*site.Article) ([]bool, error) {
 					return resolvers.Article().ViewerCanEdit(ctx, objs)
 				}, plan.Leaf(plan.AppendBoolean[bool])),
-				"deletedAt": plan.Read(func(obj *redisrepo.Article) *time.Time { return obj.DeletedAt }, plan.OptionalLeaf(AppendDateTime)),
-				"bestRank": plan.Batch(func(ctx context.Context, objs []*redisrepo.Article) ([]*redisrepo.BestRank, error) {
+				"deletedAt": plan.Read(func(obj *site.Article) *time.Time { return obj.DeletedAt }, plan.OptionalLeaf(AppendDateTime)),
+				"bestRank": plan.Batch(func(ctx context.Context, objs []*site.Article) ([]*rankings.BestRank, error) {
 					return resolvers.Article().BestRank(ctx, objs)
-				}, plan.Object[redisrepo.BestRank]()),
-				"ranks": plan.Batch(func(ctx context.Context, objs []*redisrepo.Article) ([][]*redisrepo.RankAt, error) {
+				}, plan.Object[rankings.BestRank]()),
+				"ranks": plan.Batch(func(ctx context.Context, objs []*site.Article) ([][]*rankings.RankAt, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Article().Ranks(ctx, objs, fc.Args["hours"].(int32))
-				}, plan.Objects[redisrepo.RankAt]()).Args(ec.field_Article_ranks_args),
-				"rankedBy": plan.Batch(func(ctx context.Context, objs []*redisrepo.Article) ([]*RankedBy, error) {
+				}, plan.Objects[rankings.RankAt]()).Args(ec.field_Article_ranks_args),
+				"rankedBy": plan.Batch(func(ctx context.Context, objs []*site.Article) ([]*RankedBy, error) {
 					return resolvers.Article().RankedBy(ctx, objs)
 				}, plan.Object[RankedBy]()),
-				"votesToReach": plan.Batch(func(ctx context.Context, objs []*redisrepo.Article) ([]*int32, error) {
+				"votesToReach": plan.Batch(func(ctx context.Context, objs []*site.Article) ([]*int32, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Article().VotesToReach(ctx, objs, fc.Args["rank"].(int32))
 				}, plan.OptionalLeaf(plan.AppendInt[int32])).Args(ec.field_Article_votesToReach_args),
 			},
 			"ArticleConnection": {
 				"edges":    plan.Read(func(obj *ArticleConnection) []*ArticleEdge { return obj.Edges }, plan.Objects[ArticleEdge]()),
-				"nodes":    plan.Read(func(obj *ArticleConnection) []*redisrepo.Article { return obj.Nodes() }, plan.Objects[redisrepo.Article]()),
-				"pageInfo": plan.Read(func(obj *ArticleConnection) *redisrepo.PageInfo { return &obj.PageInfo }, plan.Object[redisrepo.PageInfo]()),
+				"nodes":    plan.Read(func(obj *ArticleConnection) []*site.Article { return obj.Nodes() }, plan.Objects[site.Article]()),
+				"pageInfo": plan.Read(func(obj *ArticleConnection) *site.PageInfo { return &obj.PageInfo }, plan.Object[site.PageInfo]()),
 				"totalCount": plan.Each(func(ctx context.Context, obj *ArticleConnection) (int32, error) {
 					return resolvers.ArticleConnection().TotalCount(ctx, obj)
 				}, plan.Leaf(plan.AppendInt[int32])),
 			},
 			"ArticleEdge": {
 				"cursor": plan.Read(func(obj *ArticleEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
-				"node":   plan.Read(func(obj *ArticleEdge) *redisrepo.Article { return obj.Node }, plan.Object[redisrepo.Article]()),
+				"node":   plan.Read(func(obj *ArticleEdge) *site.Article { return obj.Node }, plan.Object[site.Article]()),
 			},
 			"ArticleVersion": {
-				"title":     plan.Read(func(obj *redisrepo.Version) string { return obj.Title }, plan.Leaf(plan.AppendString[string])),
-				"text":      plan.Read(func(obj *redisrepo.Version) *string { return obj.Text }, plan.OptionalLeaf(plan.AppendString[string])),
-				"by":        plan.Read(func(obj *redisrepo.Version) *redisrepo.User { return &obj.By }, plan.Object[redisrepo.User]()),
-				"until":     plan.Read(func(obj *redisrepo.Version) time.Time { return obj.Until }, plan.Leaf(AppendDateTime)),
-				"votesThen": plan.Read(func(obj *redisrepo.Version) int { return obj.Votes }, plan.Leaf(plan.AppendInt[int])),
+				"title":     plan.Read(func(obj *site.Version) string { return obj.Title }, plan.Leaf(plan.AppendString[string])),
+				"text":      plan.Read(func(obj *site.Version) *string { return obj.Text }, plan.OptionalLeaf(plan.AppendString[string])),
+				"by":        plan.Read(func(obj *site.Version) *site.User { return &obj.By }, plan.Object[site.User]()),
+				"until":     plan.Read(func(obj *site.Version) time.Time { return obj.Until }, plan.Leaf(AppendDateTime)),
+				"votesThen": plan.Read(func(obj *site.Version) int { return obj.Votes }, plan.Leaf(plan.AppendInt[int])),
 			},
 			"BasicUserError": {
-				"code":    plan.Read(func(obj *BasicUserError) redisrepo.Code { return obj.Code }, plan.Leaf(plan.AppendString[redisrepo.Code])),
+				"code":    plan.Read(func(obj *BasicUserError) site.Code { return obj.Code }, plan.Leaf(plan.AppendString[site.Code])),
 				"message": plan.Read(func(obj *BasicUserError) string { return obj.Message }, plan.Leaf(plan.AppendString[string])),
 				"field":   plan.Read(func(obj *BasicUserError) []string { return obj.Field }, plan.Leaves(plan.AppendString[string], true)),
 			},
 			"BestRank": {
-				"rank": plan.Read(func(obj *redisrepo.BestRank) int { return obj.Rank }, plan.Leaf(plan.AppendInt[int])),
-				"at":   plan.Read(func(obj *redisrepo.BestRank) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
+				"rank": plan.Read(func(obj *rankings.BestRank) int { return obj.Rank }, plan.Leaf(plan.AppendInt[int])),
+				"at":   plan.Read(func(obj *rankings.BestRank) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
 			},
 			"CastVoteConnection": {
 				"edges":    plan.Read(func(obj *CastVoteConnection) []*CastVoteEdge { return obj.Edges }, plan.Objects[CastVoteEdge]()),
-				"nodes":    plan.Read(func(obj *CastVoteConnection) []*redisrepo.Article { return obj.Nodes() }, plan.Objects[redisrepo.Article]()),
-				"pageInfo": plan.Read(func(obj *CastVoteConnection) *redisrepo.PageInfo { return &obj.PageInfo }, plan.Object[redisrepo.PageInfo]()),
+				"nodes":    plan.Read(func(obj *CastVoteConnection) []*site.Article { return obj.Nodes() }, plan.Objects[site.Article]()),
+				"pageInfo": plan.Read(func(obj *CastVoteConnection) *site.PageInfo { return &obj.PageInfo }, plan.Object[site.PageInfo]()),
 			},
 			"CastVoteEdge": {
 				"cursor": plan.Read(func(obj *CastVoteEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
 				"at":     plan.Read(func(obj *CastVoteEdge) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
-				"direction": plan.Read(func(obj *CastVoteEdge) redisrepo.Vote { return obj.Vote }, plan.Leaf(func(to []byte, v redisrepo.Vote) []byte {
-					return plan.AppendString(to, marshalNVoteDirection2frontpageᚋredisrepoᚐVote[v])
+				"direction": plan.Read(func(obj *CastVoteEdge) site.Vote { return obj.Vote }, plan.Leaf(func(to []byte, v site.Vote) []byte {
+					return plan.AppendString(to, marshalNVoteDirection2frontpageᚋredisrepoᚋsiteᚐVote[v])
 				})),
-				"node": plan.Read(func(obj *CastVoteEdge) *redisrepo.Article { return obj.Node }, plan.Object[redisrepo.Article]()),
+				"node": plan.Read(func(obj *CastVoteEdge) *site.Article { return obj.Node }, plan.Object[site.Article]()),
 			},
 			"DeleteArticlePayload": {
-				"deletedId":  plan.Read(func(obj *DeleteArticlePayload) *redisrepo.ArticleID { return obj.DeletedID }, plan.OptionalLeaf(AppendArticleID)),
+				"deletedId":  plan.Read(func(obj *DeleteArticlePayload) *site.ArticleID { return obj.DeletedID }, plan.OptionalLeaf(AppendArticleID)),
 				"userErrors": plan.Read(func(obj *DeleteArticlePayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
 			},
 			"DuplicateLinkError": {
-				"code":      plan.Read(func(obj *DuplicateLinkError) redisrepo.Code { return obj.Code }, plan.Leaf(plan.AppendString[redisrepo.Code])),
+				"code":      plan.Read(func(obj *DuplicateLinkError) site.Code { return obj.Code }, plan.Leaf(plan.AppendString[site.Code])),
 				"message":   plan.Read(func(obj *DuplicateLinkError) string { return obj.Message }, plan.Leaf(plan.AppendString[string])),
 				"field":     plan.Read(func(obj *DuplicateLinkError) []string { return obj.Field }, plan.Leaves(plan.AppendString[string], true)),
-				"articleId": plan.Read(func(obj *DuplicateLinkError) redisrepo.ArticleID { return obj.ArticleID }, plan.Leaf(AppendArticleID)),
-				"article": plan.Each(func(ctx context.Context, obj *DuplicateLinkError) (*redisrepo.Article, error) {
+				"articleId": plan.Read(func(obj *DuplicateLinkError) site.ArticleID { return obj.ArticleID }, plan.Leaf(AppendArticleID)),
+				"article": plan.Each(func(ctx context.Context, obj *DuplicateLinkError) (*site.Article, error) {
 					return resolvers.DuplicateLinkError().Article(ctx, obj)
-				}, plan.Object[redisrepo.Article]()),
+				}, plan.Object[site.Article]()),
 			},
 			"EditArticlePayload": {
-				"article":    plan.Read(func(obj *EditArticlePayload) *redisrepo.Article { return obj.Article }, plan.Object[redisrepo.Article]()),
+				"article":    plan.Read(func(obj *EditArticlePayload) *site.Article { return obj.Article }, plan.Object[site.Article]()),
 				"userErrors": plan.Read(func(obj *EditArticlePayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
 			},
 			"EndSessionsPayload": {
-				"user":       plan.Read(func(obj *EndSessionsPayload) *redisrepo.User { return obj.User }, plan.Object[redisrepo.User]()),
+				"user":       plan.Read(func(obj *EndSessionsPayload) *site.User { return obj.User }, plan.Object[site.User]()),
 				"userErrors": plan.Read(func(obj *EndSessionsPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
 			},
 			"Event": {
-				"id": plan.Read(func(obj *redisrepo.Event) string { return obj.ID() }, plan.Leaf(plan.AppendString[string])),
-				"kind": plan.Read(func(obj *redisrepo.Event) redisrepo.EventKind { return obj.Kind }, plan.Leaf(func(to []byte, v redisrepo.EventKind) []byte {
-					return plan.AppendString(to, marshalNEventKind2frontpageᚋredisrepoᚐEventKind[v])
+				"id": plan.Read(func(obj *events.Event) string { return obj.ID() }, plan.Leaf(plan.AppendString[string])),
+				"kind": plan.Read(func(obj *events.Event) events.EventKind { return obj.Kind }, plan.Leaf(func(to []byte, v events.EventKind) []byte {
+					return plan.AppendString(to, marshalNEventKind2frontpageᚋredisrepoᚋeventsᚐEventKind[v])
 				})),
-				"at":        plan.Read(func(obj *redisrepo.Event) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
-				"articleId": plan.Read(func(obj *redisrepo.Event) redisrepo.ArticleID { return obj.Article }, plan.Leaf(AppendArticleID)),
-				"article": plan.Batch(func(ctx context.Context, objs []*redisrepo.Event) ([]*redisrepo.Article, error) {
+				"at":        plan.Read(func(obj *events.Event) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
+				"articleId": plan.Read(func(obj *events.Event) site.ArticleID { return obj.Article }, plan.Leaf(AppendArticleID)),
+				"article": plan.Batch(func(ctx context.Context, objs []*events.Event) ([]*site.Article, error) {
 					return resolvers.Event().Article(ctx, objs)
-				}, plan.Object[redisrepo.Article]()),
-				"revision":  plan.Read(func(obj *redisrepo.Event) int { return obj.Revision }, plan.Leaf(plan.AppendInt[int])),
-				"votes":     plan.Read(func(obj *redisrepo.Event) int { return obj.Votes }, plan.Leaf(plan.AppendInt[int])),
-				"downvotes": plan.Read(func(obj *redisrepo.Event) int { return obj.Downvotes }, plan.Leaf(plan.AppendInt[int])),
-				"score":     plan.Read(func(obj *redisrepo.Event) float64 { return obj.Score }, plan.Leaf(AppendFloat)),
-				"by":        plan.Read(func(obj *redisrepo.Event) *redisrepo.User { return obj.By }, plan.Object[redisrepo.User]()),
-				"direction": plan.Read(func(obj *redisrepo.Event) *redisrepo.Vote { return obj.Direction }, plan.OptionalLeaf(func(to []byte, v redisrepo.Vote) []byte {
-					return plan.AppendString(to, marshalOVoteDirection2ᚖfrontpageᚋredisrepoᚐVote[v])
+				}, plan.Object[site.Article]()),
+				"revision":  plan.Read(func(obj *events.Event) int { return obj.Revision }, plan.Leaf(plan.AppendInt[int])),
+				"votes":     plan.Read(func(obj *events.Event) int { return obj.Votes }, plan.Leaf(plan.AppendInt[int])),
+				"downvotes": plan.Read(func(obj *events.Event) int { return obj.Downvotes }, plan.Leaf(plan.AppendInt[int])),
+				"score":     plan.Read(func(obj *events.Event) float64 { return obj.Score }, plan.Leaf(AppendFloat)),
+				"by":        plan.Read(func(obj *events.Event) *site.User { return obj.By }, plan.Object[site.User]()),
+				"direction": plan.Read(func(obj *events.Event) *site.Vote { return obj.Direction }, plan.OptionalLeaf(func(to []byte, v site.Vote) []byte {
+					return plan.AppendString(to, marshalOVoteDirection2ᚖfrontpageᚋredisrepoᚋsiteᚐVote[v])
 				})),
-				"groups":    plan.Read(func(obj *redisrepo.Event) []redisrepo.GroupName { return obj.Groups }, plan.Leaves(plan.AppendString[redisrepo.GroupName], true)),
-				"milestone": plan.Read(func(obj *redisrepo.Event) *int { return obj.Milestone }, plan.OptionalLeaf(plan.AppendInt[int])),
+				"groups":    plan.Read(func(obj *events.Event) []site.GroupName { return obj.Groups }, plan.Leaves(plan.AppendString[site.GroupName], true)),
+				"milestone": plan.Read(func(obj *events.Event) *int { return obj.Milestone }, plan.OptionalLeaf(plan.AppendInt[int])),
 			},
 			"EventConnection": {
-				"edges":    plan.Read(func(obj *redisrepo.EventPage) []*redisrepo.EventEdge { return obj.Edges }, plan.Objects[redisrepo.EventEdge]()),
-				"pageInfo": plan.Read(func(obj *redisrepo.EventPage) *redisrepo.PageInfo { return &obj.PageInfo }, plan.Object[redisrepo.PageInfo]()),
-				"gap":      plan.Read(func(obj *redisrepo.EventPage) bool { return obj.Gap }, plan.Leaf(plan.AppendBoolean[bool])),
+				"edges":    plan.Read(func(obj *events.EventPage) []*events.EventEdge { return obj.Edges }, plan.Objects[events.EventEdge]()),
+				"pageInfo": plan.Read(func(obj *events.EventPage) *site.PageInfo { return &obj.PageInfo }, plan.Object[site.PageInfo]()),
+				"gap":      plan.Read(func(obj *events.EventPage) bool { return obj.Gap }, plan.Leaf(plan.AppendBoolean[bool])),
 			},
 			"EventEdge": {
-				"cursor": plan.Read(func(obj *redisrepo.EventEdge) string { return obj.Cursor() }, plan.Leaf(plan.AppendString[string])),
-				"node":   plan.Read(func(obj *redisrepo.EventEdge) *redisrepo.Event { return obj.Node }, plan.Object[redisrepo.Event]()),
-				"gap":    plan.Read(func(obj *redisrepo.EventEdge) bool { return obj.Gap }, plan.Leaf(plan.AppendBoolean[bool])),
+				"cursor": plan.Read(func(obj *events.EventEdge) string { return obj.Cursor() }, plan.Leaf(plan.AppendString[string])),
+				"node":   plan.Read(func(obj *events.EventEdge) *events.Event { return obj.Node }, plan.Object[events.Event]()),
+				"gap":    plan.Read(func(obj *events.EventEdge) bool { return obj.Gap }, plan.Leaf(plan.AppendBoolean[bool])),
 			},
 			"FrontPage": {
-				"at":      plan.Read(func(obj *redisrepo.FrontPage) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
-				"savedAt": plan.Read(func(obj *redisrepo.FrontPage) time.Time { return obj.SavedAt }, plan.Leaf(AppendDateTime)),
-				"edges":   plan.Read(func(obj *redisrepo.FrontPage) []*redisrepo.FrontPlace { return obj.Places }, plan.Objects[redisrepo.FrontPlace]()),
+				"at":      plan.Read(func(obj *rankings.FrontPage) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
+				"savedAt": plan.Read(func(obj *rankings.FrontPage) time.Time { return obj.SavedAt }, plan.Leaf(AppendDateTime)),
+				"edges":   plan.Read(func(obj *rankings.FrontPage) []*rankings.FrontPlace { return obj.Places }, plan.Objects[rankings.FrontPlace]()),
 			},
 			"FrontPageEdge": {
-				"rank":  plan.Read(func(obj *redisrepo.FrontPlace) int { return obj.Rank }, plan.Leaf(plan.AppendInt[int])),
-				"score": plan.Read(func(obj *redisrepo.FrontPlace) float64 { return obj.Score }, plan.Leaf(AppendFloat)),
-				"node": plan.Batch(func(ctx context.Context, objs []*redisrepo.FrontPlace) ([]*redisrepo.Article, error) {
+				"rank":  plan.Read(func(obj *rankings.FrontPlace) int { return obj.Rank }, plan.Leaf(plan.AppendInt[int])),
+				"score": plan.Read(func(obj *rankings.FrontPlace) float64 { return obj.Score }, plan.Leaf(AppendFloat)),
+				"node": plan.Batch(func(ctx context.Context, objs []*rankings.FrontPlace) ([]*site.Article, error) {
 					return resolvers.FrontPageEdge().Node(ctx, objs)
-				}, plan.Object[redisrepo.Article]()),
+				}, plan.Object[site.Article]()),
 			},
 			"Group": {
-				"id":           plan.Read(func(obj *redisrepo.Group) string { return obj.ID() }, plan.Leaf(plan.AppendString[string])),
-				"name":         plan.Read(func(obj *redisrepo.Group) redisrepo.GroupName { return obj.Name }, plan.Leaf(plan.AppendString[redisrepo.GroupName])),
-				"articleCount": plan.Read(func(obj *redisrepo.Group) int { return obj.ArticleCount }, plan.Leaf(plan.AppendInt[int])),
-				"articles": plan.Each(func(ctx context.Context, obj *redisrepo.Group) ([]*redisrepo.Article, error) {
+				"id":           plan.Read(func(obj *site.Group) string { return obj.ID() }, plan.Leaf(plan.AppendString[string])),
+				"name":         plan.Read(func(obj *site.Group) site.GroupName { return obj.Name }, plan.Leaf(plan.AppendString[site.GroupName])),
+				"articleCount": plan.Read(func(obj *site.Group) int { return obj.ArticleCount }, plan.Leaf(plan.AppendInt[int])),
+				"articles": plan.Each(func(ctx context.Context, obj *site.Group) ([]*site.Article, error) {
 					fc := graphql.GetFieldContext(ctx)
-					return resolvers.Group().Articles(ctx, obj, fc.Args["order"].(redisrepo.Order), fc.Args["direction"].(redisrepo.Direction), fc.Args["page"].(int32), fc.Args["pageSize"].(*int32))
-				}, plan.Objects[redisrepo.Article]()).Args(ec.field_Group_articles_args),
-				"articlesConnection": plan.Each(func(ctx context.Context, obj *redisrepo.Group) (*ArticleConnection, error) {
+					return resolvers.Group().Articles(ctx, obj, fc.Args["order"].(site.Order), fc.Args["direction"].(site.Direction), fc.Args["page"].(int32), fc.Args["pageSize"].(*int32))
+				}, plan.Objects[site.Article]()).Args(ec.field_Group_articles_args),
+				"articlesConnection": plan.Each(func(ctx context.Context, obj *site.Group) (*ArticleConnection, error) {
 					fc := graphql.GetFieldContext(ctx)
-					return resolvers.Group().ArticlesConnection(ctx, obj, fc.Args["order"].(redisrepo.Order), fc.Args["direction"].(redisrepo.Direction), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string), fc.Args["unvotedOnly"].(bool))
+					return resolvers.Group().ArticlesConnection(ctx, obj, fc.Args["order"].(site.Order), fc.Args["direction"].(site.Direction), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string), fc.Args["unvotedOnly"].(bool))
 				}, plan.Object[ArticleConnection]()).Args(ec.field_Group_articlesConnection_args),
-				"ranking": plan.Each(func(ctx context.Context, obj *redisrepo.Group) (*RankedConnection, error) {
+				"ranking": plan.Each(func(ctx context.Context, obj *site.Group) (*RankedConnection, error) {
 					fc := graphql.GetFieldContext(ctx)
-					return resolvers.Group().Ranking(ctx, obj, fc.Args["by"].(redisrepo.RankBy), fc.Args["span"].(*redisrepo.Span), fc.Args["postedAfter"].(*time.Time), fc.Args["postedBefore"].(*time.Time), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["unvotedOnly"].(bool))
+					return resolvers.Group().Ranking(ctx, obj, fc.Args["by"].(rankings.RankBy), fc.Args["span"].(*rankings.Span), fc.Args["postedAfter"].(*time.Time), fc.Args["postedBefore"].(*time.Time), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["unvotedOnly"].(bool))
 				}, plan.Object[RankedConnection]()).Args(ec.field_Group_ranking_args),
 			},
 			"GroupConnection": {
 				"edges":    plan.Read(func(obj *GroupConnection) []*GroupEdge { return obj.Edges }, plan.Objects[GroupEdge]()),
-				"nodes":    plan.Read(func(obj *GroupConnection) []*redisrepo.Group { return obj.Nodes() }, plan.Objects[redisrepo.Group]()),
-				"pageInfo": plan.Read(func(obj *GroupConnection) *redisrepo.PageInfo { return &obj.PageInfo }, plan.Object[redisrepo.PageInfo]()),
+				"nodes":    plan.Read(func(obj *GroupConnection) []*site.Group { return obj.Nodes() }, plan.Objects[site.Group]()),
+				"pageInfo": plan.Read(func(obj *GroupConnection) *site.PageInfo { return &obj.PageInfo }, plan.Object[site.PageInfo]()),
 				"totalCount": plan.Each(func(ctx context.Context, obj *GroupConnection) (int32, error) {
 					return resolvers.GroupConnection().TotalCount(ctx, obj)
 				}, plan.Leaf(plan.AppendInt[int32])),
 			},
 			"GroupEdge": {
 				"cursor": plan.Read(func(obj *GroupEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
-				"node":   plan.Read(func(obj *GroupEdge) *redisrepo.Group { return obj.Node }, plan.Object[redisrepo.Group]()),
+				"node":   plan.Read(func(obj *GroupEdge) *site.Group { return obj.Node }, plan.Object[site.Group]()),
 			},
 			"Host": {
-				"id":   plan.Read(func(obj *redisrepo.Host) string { return obj.ID() }, plan.Leaf(plan.AppendString[string])),
-				"name": plan.Read(func(obj *redisrepo.Host) redisrepo.HostName { return obj.Name }, plan.Leaf(plan.AppendString[redisrepo.HostName])),
-				"articlesConnection": plan.Each(func(ctx context.Context, obj *redisrepo.Host) (*ArticleConnection, error) {
+				"id":   plan.Read(func(obj *site.Host) string { return obj.ID() }, plan.Leaf(plan.AppendString[string])),
+				"name": plan.Read(func(obj *site.Host) site.HostName { return obj.Name }, plan.Leaf(plan.AppendString[site.HostName])),
+				"articlesConnection": plan.Each(func(ctx context.Context, obj *site.Host) (*ArticleConnection, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Host().ArticlesConnection(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 				}, plan.Object[ArticleConnection]()).Args(ec.field_Host_articlesConnection_args),
 			},
 			"ModerationConnection": {
 				"edges":    plan.Read(func(obj *ModerationConnection) []*ModerationEdge { return obj.Edges }, plan.Objects[ModerationEdge]()),
-				"nodes":    plan.Read(func(obj *ModerationConnection) []*redisrepo.ModerationEntry { return obj.Nodes() }, plan.Objects[redisrepo.ModerationEntry]()),
-				"pageInfo": plan.Read(func(obj *ModerationConnection) *redisrepo.PageInfo { return &obj.PageInfo }, plan.Object[redisrepo.PageInfo]()),
+				"nodes":    plan.Read(func(obj *ModerationConnection) []*events.ModerationEntry { return obj.Nodes() }, plan.Objects[events.ModerationEntry]()),
+				"pageInfo": plan.Read(func(obj *ModerationConnection) *site.PageInfo { return &obj.PageInfo }, plan.Object[site.PageInfo]()),
 			},
 			"ModerationEdge": {
 				"cursor": plan.Read(func(obj *ModerationEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
-				"node":   plan.Read(func(obj *ModerationEdge) *redisrepo.ModerationEntry { return obj.Node }, plan.Object[redisrepo.ModerationEntry]()),
+				"node":   plan.Read(func(obj *ModerationEdge) *events.ModerationEntry { return obj.Node }, plan.Object[events.ModerationEntry]()),
 			},
 			"ModerationEntry": {
-				"id": plan.Read(func(obj *redisrepo.ModerationEntry) string { return obj.ID() }, plan.Leaf(plan.AppendString[string])),
-				"kind": plan.Read(func(obj *redisrepo.ModerationEntry) redisrepo.ModerationKind { return obj.Kind }, plan.Leaf(func(to []byte, v redisrepo.ModerationKind) []byte {
-					return plan.AppendString(to, marshalNModerationKind2frontpageᚋredisrepoᚐModerationKind[v])
+				"id": plan.Read(func(obj *events.ModerationEntry) string { return obj.ID() }, plan.Leaf(plan.AppendString[string])),
+				"kind": plan.Read(func(obj *events.ModerationEntry) events.ModerationKind { return obj.Kind }, plan.Leaf(func(to []byte, v events.ModerationKind) []byte {
+					return plan.AppendString(to, marshalNModerationKind2frontpageᚋredisrepoᚋeventsᚐModerationKind[v])
 				})),
-				"articleId": plan.Read(func(obj *redisrepo.ModerationEntry) redisrepo.ArticleID { return obj.Article }, plan.Leaf(AppendArticleID)),
-				"article": plan.Batch(func(ctx context.Context, objs []*redisrepo.ModerationEntry) ([]*redisrepo.Article, error) {
+				"articleId": plan.Read(func(obj *events.ModerationEntry) site.ArticleID { return obj.Article }, plan.Leaf(AppendArticleID)),
+				"article": plan.Batch(func(ctx context.Context, objs []*events.ModerationEntry) ([]*site.Article, error) {
 					return resolvers.ModerationEntry().Article(ctx, objs)
-				}, plan.Object[redisrepo.Article]()),
-				"by":           plan.Read(func(obj *redisrepo.ModerationEntry) redisrepo.UserName { return obj.By }, plan.Leaf(plan.AppendString[redisrepo.UserName])),
-				"onBehalfOf":   plan.Read(func(obj *redisrepo.ModerationEntry) *redisrepo.UserName { return obj.OnBehalfOf }, plan.OptionalLeaf(plan.AppendString[redisrepo.UserName])),
-				"at":           plan.Read(func(obj *redisrepo.ModerationEntry) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
-				"title":        plan.Read(func(obj *redisrepo.ModerationEntry) *string { return obj.Title }, plan.OptionalLeaf(plan.AppendString[string])),
-				"link":         plan.Read(func(obj *redisrepo.ModerationEntry) *string { return obj.Link }, plan.OptionalLeaf(AppendURL)),
-				"reason":       plan.Read(func(obj *redisrepo.ModerationEntry) *string { return obj.Reason }, plan.OptionalLeaf(plan.AppendString[string])),
-				"groupsBefore": plan.Read(func(obj *redisrepo.ModerationEntry) []redisrepo.GroupName { return obj.Before }, plan.Leaves(plan.AppendString[redisrepo.GroupName], false)),
-				"groupsAfter":  plan.Read(func(obj *redisrepo.ModerationEntry) []redisrepo.GroupName { return obj.After }, plan.Leaves(plan.AppendString[redisrepo.GroupName], false)),
+				}, plan.Object[site.Article]()),
+				"by":           plan.Read(func(obj *events.ModerationEntry) site.UserName { return obj.By }, plan.Leaf(plan.AppendString[site.UserName])),
+				"onBehalfOf":   plan.Read(func(obj *events.ModerationEntry) *site.UserName { return obj.OnBehalfOf }, plan.OptionalLeaf(plan.AppendString[site.UserName])),
+				"at":           plan.Read(func(obj *events.ModerationEntry) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
+				"title":        plan.Read(func(obj *events.ModerationEntry) *string { return obj.Title }, plan.OptionalLeaf(plan.AppendString[string])),
+				"link":         plan.Read(func(obj *events.ModerationEntry) *string { return obj.Link }, plan.OptionalLeaf(AppendURL)),
+				"reason":       plan.Read(func(obj *events.ModerationEntry) *string { return obj.Reason }, plan.OptionalLeaf(plan.AppendString[string])),
+				"groupsBefore": plan.Read(func(obj *events.ModerationEntry) []site.GroupName { return obj.Before }, plan.Leaves(plan.AppendString[site.GroupName], false)),
+				"groupsAfter":  plan.Read(func(obj *events.ModerationEntry) []site.GroupName { return obj.After }, plan.Leaves(plan.AppendString[site.GroupName], false)),
 			},
 			"Mutation": {
 				"post": plan.Each(func(ctx context.Context, obj any) (*PostPayload, error) {
 					fc := graphql.GetFieldContext(ctx)
-					return resolvers.Mutation().Post(ctx, fc.Args["input"].(redisrepo.Draft))
+					return resolvers.Mutation().Post(ctx, fc.Args["input"].(site.Draft))
 				}, plan.Object[PostPayload]()).Args(ec.field_Mutation_post_args),
 				"vote": plan.Each(func(ctx context.Context, obj any) (*VotePayload, error) {
 					fc := graphql.GetFieldContext(ctx)
@@ -272,58 +275,58 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				}, plan.Object[EndSessionsPayload]()).Args(ec.field_Mutation_endSessions_args),
 			},
 			"PageInfo": {
-				"hasPreviousPage": plan.Read(func(obj *redisrepo.PageInfo) bool { return obj.HasPreviousPage }, plan.Leaf(plan.AppendBoolean[bool])),
-				"hasNextPage":     plan.Read(func(obj *redisrepo.PageInfo) bool { return obj.HasNextPage }, plan.Leaf(plan.AppendBoolean[bool])),
-				"startCursor":     plan.Read(func(obj *redisrepo.PageInfo) *string { return obj.StartCursor }, plan.OptionalLeaf(plan.AppendString[string])),
-				"endCursor":       plan.Read(func(obj *redisrepo.PageInfo) *string { return obj.EndCursor }, plan.OptionalLeaf(plan.AppendString[string])),
+				"hasPreviousPage": plan.Read(func(obj *site.PageInfo) bool { return obj.HasPreviousPage }, plan.Leaf(plan.AppendBoolean[bool])),
+				"hasNextPage":     plan.Read(func(obj *site.PageInfo) bool { return obj.HasNextPage }, plan.Leaf(plan.AppendBoolean[bool])),
+				"startCursor":     plan.Read(func(obj *site.PageInfo) *string { return obj.StartCursor }, plan.OptionalLeaf(plan.AppendString[string])),
+				"endCursor":       plan.Read(func(obj *site.PageInfo) *string { return obj.EndCursor }, plan.OptionalLeaf(plan.AppendString[string])),
 			},
 			"PostPayload": {
-				"article":    plan.Read(func(obj *PostPayload) *redisrepo.Article { return obj.Article }, plan.Object[redisrepo.Article]()),
+				"article":    plan.Read(func(obj *PostPayload) *site.Article { return obj.Article }, plan.Object[site.Article]()),
 				"userErrors": plan.Read(func(obj *PostPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
 			},
 			"PostedEdge": {
-				"cursor": plan.Read(func(obj *redisrepo.PostedEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
-				"node":   plan.Read(func(obj *redisrepo.PostedEdge) *redisrepo.Article { return obj.Node }, plan.Object[redisrepo.Article]()),
+				"cursor": plan.Read(func(obj *live.PostedEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
+				"node":   plan.Read(func(obj *live.PostedEdge) *site.Article { return obj.Node }, plan.Object[site.Article]()),
 			},
 			"Query": {
 				"site": plan.Each(func(ctx context.Context, obj any) (*Site, error) {
 					return resolvers.Query().Site(ctx)
 				}, plan.Object[Site]()),
-				"articles": plan.Each(func(ctx context.Context, obj any) ([]*redisrepo.Article, error) {
+				"articles": plan.Each(func(ctx context.Context, obj any) ([]*site.Article, error) {
 					fc := graphql.GetFieldContext(ctx)
-					return resolvers.Query().Articles(ctx, fc.Args["order"].(redisrepo.Order), fc.Args["direction"].(redisrepo.Direction), fc.Args["page"].(int32), fc.Args["pageSize"].(*int32))
-				}, plan.Objects[redisrepo.Article]()).Args(ec.field_Query_articles_args),
+					return resolvers.Query().Articles(ctx, fc.Args["order"].(site.Order), fc.Args["direction"].(site.Direction), fc.Args["page"].(int32), fc.Args["pageSize"].(*int32))
+				}, plan.Objects[site.Article]()).Args(ec.field_Query_articles_args),
 				"articlesConnection": plan.Each(func(ctx context.Context, obj any) (*ArticleConnection, error) {
 					fc := graphql.GetFieldContext(ctx)
-					return resolvers.Query().ArticlesConnection(ctx, fc.Args["order"].(redisrepo.Order), fc.Args["direction"].(redisrepo.Direction), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string), fc.Args["unvotedOnly"].(bool))
+					return resolvers.Query().ArticlesConnection(ctx, fc.Args["order"].(site.Order), fc.Args["direction"].(site.Direction), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string), fc.Args["unvotedOnly"].(bool))
 				}, plan.Object[ArticleConnection]()).Args(ec.field_Query_articlesConnection_args),
-				"article": plan.Each(func(ctx context.Context, obj any) (*redisrepo.Article, error) {
+				"article": plan.Each(func(ctx context.Context, obj any) (*site.Article, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().Article(ctx, fc.Args["id"].(string))
-				}, plan.Object[redisrepo.Article]()).Args(ec.field_Query_article_args),
-				"group": plan.Each(func(ctx context.Context, obj any) (*redisrepo.Group, error) {
+				}, plan.Object[site.Article]()).Args(ec.field_Query_article_args),
+				"group": plan.Each(func(ctx context.Context, obj any) (*site.Group, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().Group(ctx, fc.Args["name"].(string))
-				}, plan.Object[redisrepo.Group]()).Args(ec.field_Query_group_args),
-				"articleByLink": plan.Each(func(ctx context.Context, obj any) (*redisrepo.Article, error) {
+				}, plan.Object[site.Group]()).Args(ec.field_Query_group_args),
+				"articleByLink": plan.Each(func(ctx context.Context, obj any) (*site.Article, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().ArticleByLink(ctx, fc.Args["link"].(string))
-				}, plan.Object[redisrepo.Article]()).Args(ec.field_Query_articleByLink_args),
+				}, plan.Object[site.Article]()).Args(ec.field_Query_articleByLink_args),
 				"groups": plan.Each(func(ctx context.Context, obj any) (*GroupConnection, error) {
 					fc := graphql.GetFieldContext(ctx)
-					return resolvers.Query().Groups(ctx, fc.Args["orderBy"].(redisrepo.GroupOrder), fc.Args["prefix"].(*string), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
+					return resolvers.Query().Groups(ctx, fc.Args["orderBy"].(site.GroupOrder), fc.Args["prefix"].(*string), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 				}, plan.Object[GroupConnection]()).Args(ec.field_Query_groups_args),
-				"user": plan.Each(func(ctx context.Context, obj any) (*redisrepo.User, error) {
+				"user": plan.Each(func(ctx context.Context, obj any) (*site.User, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().User(ctx, fc.Args["name"].(string))
-				}, plan.Object[redisrepo.User]()).Args(ec.field_Query_user_args),
-				"host": plan.Each(func(ctx context.Context, obj any) (*redisrepo.Host, error) {
+				}, plan.Object[site.User]()).Args(ec.field_Query_user_args),
+				"host": plan.Each(func(ctx context.Context, obj any) (*site.Host, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().Host(ctx, fc.Args["name"].(string))
-				}, plan.Object[redisrepo.Host]()).Args(ec.field_Query_host_args),
-				"viewer": plan.Each(func(ctx context.Context, obj any) (*redisrepo.User, error) {
+				}, plan.Object[site.Host]()).Args(ec.field_Query_host_args),
+				"viewer": plan.Each(func(ctx context.Context, obj any) (*site.User, error) {
 					return resolvers.Query().Viewer(ctx)
-				}, plan.Object[redisrepo.User]()),
+				}, plan.Object[site.User]()),
 				"node": plan.Each(func(ctx context.Context, obj any) (Node, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().Node(ctx, fc.Args["id"].(string))
@@ -339,38 +342,38 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().ModerationLog(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 				}, plan.Object[ModerationConnection]()).Args(ec.field_Query_moderationLog_args),
-				"events": plan.Each(func(ctx context.Context, obj any) (*redisrepo.EventPage, error) {
+				"events": plan.Each(func(ctx context.Context, obj any) (*events.EventPage, error) {
 					fc := graphql.GetFieldContext(ctx)
-					return resolvers.Query().Events(ctx, fc.Args["after"].(*string), fc.Args["kinds"].([]redisrepo.EventKind), fc.Args["first"].(*int32))
-				}, plan.Object[redisrepo.EventPage]()).Args(ec.field_Query_events_args),
+					return resolvers.Query().Events(ctx, fc.Args["after"].(*string), fc.Args["kinds"].([]events.EventKind), fc.Args["first"].(*int32))
+				}, plan.Object[events.EventPage]()).Args(ec.field_Query_events_args),
 				"ranking": plan.Each(func(ctx context.Context, obj any) (*RankedConnection, error) {
 					fc := graphql.GetFieldContext(ctx)
-					return resolvers.Query().Ranking(ctx, fc.Args["by"].(redisrepo.RankBy), fc.Args["span"].(*redisrepo.Span), fc.Args["postedAfter"].(*time.Time), fc.Args["postedBefore"].(*time.Time), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["unvotedOnly"].(bool))
+					return resolvers.Query().Ranking(ctx, fc.Args["by"].(rankings.RankBy), fc.Args["span"].(*rankings.Span), fc.Args["postedAfter"].(*time.Time), fc.Args["postedBefore"].(*time.Time), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["unvotedOnly"].(bool))
 				}, plan.Object[RankedConnection]()).Args(ec.field_Query_ranking_args),
-				"frontPage": plan.Each(func(ctx context.Context, obj any) (*redisrepo.FrontPage, error) {
+				"frontPage": plan.Each(func(ctx context.Context, obj any) (*rankings.FrontPage, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().FrontPage(ctx, fc.Args["at"].(time.Time))
-				}, plan.Object[redisrepo.FrontPage]()).Args(ec.field_Query_frontPage_args),
+				}, plan.Object[rankings.FrontPage]()).Args(ec.field_Query_frontPage_args),
 				"viewerVotes": plan.Each(func(ctx context.Context, obj any) (*CastVoteConnection, error) {
 					fc := graphql.GetFieldContext(ctx)
-					return resolvers.Query().ViewerVotes(ctx, fc.Args["direction"].(*redisrepo.Vote), fc.Args["first"].(*int32), fc.Args["after"].(*string))
+					return resolvers.Query().ViewerVotes(ctx, fc.Args["direction"].(*site.Vote), fc.Args["first"].(*int32), fc.Args["after"].(*string))
 				}, plan.Object[CastVoteConnection]()).Args(ec.field_Query_viewerVotes_args),
 			},
 			"RankAt": {
-				"at":   plan.Read(func(obj *redisrepo.RankAt) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
-				"rank": plan.Read(func(obj *redisrepo.RankAt) *int { return obj.Rank }, plan.OptionalLeaf(plan.AppendInt[int])),
+				"at":   plan.Read(func(obj *rankings.RankAt) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
+				"rank": plan.Read(func(obj *rankings.RankAt) *int { return obj.Rank }, plan.OptionalLeaf(plan.AppendInt[int])),
 			},
 			"RankedBy": {
-				"formula": plan.Read(func(obj *RankedBy) redisrepo.Ranking { return obj.Formula }, plan.Leaf(func(to []byte, v redisrepo.Ranking) []byte {
-					return plan.AppendString(to, marshalNSiteRanking2frontpageᚋredisrepoᚐRanking[v])
+				"formula": plan.Read(func(obj *RankedBy) site.Ranking { return obj.Formula }, plan.Leaf(func(to []byte, v site.Ranking) []byte {
+					return plan.AppendString(to, marshalNSiteRanking2frontpageᚋredisrepoᚋsiteᚐRanking[v])
 				})),
 				"postedAt":   plan.Read(func(obj *RankedBy) time.Time { return obj.PostedAt }, plan.Leaf(AppendDateTime)),
 				"votesWorth": plan.Read(func(obj *RankedBy) float64 { return obj.VotesWorth }, plan.Leaf(AppendFloat)),
 			},
 			"RankedConnection": {
 				"edges":    plan.Read(func(obj *RankedConnection) []*RankedEdge { return obj.Edges }, plan.Objects[RankedEdge]()),
-				"nodes":    plan.Read(func(obj *RankedConnection) []*redisrepo.Article { return obj.Nodes() }, plan.Objects[redisrepo.Article]()),
-				"pageInfo": plan.Read(func(obj *RankedConnection) *redisrepo.PageInfo { return &obj.PageInfo }, plan.Object[redisrepo.PageInfo]()),
+				"nodes":    plan.Read(func(obj *RankedConnection) []*site.Article { return obj.Nodes() }, plan.Objects[site.Article]()),
+				"pageInfo": plan.Read(func(obj *RankedConnection) *site.PageInfo { return &obj.PageInfo }, plan.Object[site.PageInfo]()),
 				"totalCount": plan.Each(func(ctx context.Context, obj *RankedConnection) (int32, error) {
 					return resolvers.RankedConnection().TotalCount(ctx, obj)
 				}, plan.Leaf(plan.AppendInt[int32])),
@@ -378,7 +381,7 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 			},
 			"RankedEdge": {
 				"cursor": plan.Read(func(obj *RankedEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
-				"node":   plan.Read(func(obj *RankedEdge) *redisrepo.Article { return obj.Node }, plan.Object[redisrepo.Article]()),
+				"node":   plan.Read(func(obj *RankedEdge) *site.Article { return obj.Node }, plan.Object[site.Article]()),
 				"key":    plan.Read(func(obj *RankedEdge) float64 { return obj.Key }, plan.Leaf(AppendFloat)),
 			},
 			"RateLimit": {
@@ -388,13 +391,13 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"resetAt":   plan.Read(func(obj *RateLimit) time.Time { return obj.ResetAt }, plan.Leaf(AppendDateTime)),
 			},
 			"RateLimitedError": {
-				"code":       plan.Read(func(obj *RateLimitedError) redisrepo.Code { return obj.Code }, plan.Leaf(plan.AppendString[redisrepo.Code])),
+				"code":       plan.Read(func(obj *RateLimitedError) site.Code { return obj.Code }, plan.Leaf(plan.AppendString[site.Code])),
 				"message":    plan.Read(func(obj *RateLimitedError) string { return obj.Message }, plan.Leaf(plan.AppendString[string])),
 				"field":      plan.Read(func(obj *RateLimitedError) []string { return obj.Field }, plan.Leaves(plan.AppendString[string], true)),
 				"retryAfter": plan.Read(func(obj *RateLimitedError) int { return obj.RetryAfter }, plan.Leaf(plan.AppendInt[int])),
 			},
 			"RegroupPayload": {
-				"article":    plan.Read(func(obj *RegroupPayload) *redisrepo.Article { return obj.Article }, plan.Object[redisrepo.Article]()),
+				"article":    plan.Read(func(obj *RegroupPayload) *site.Article { return obj.Article }, plan.Object[site.Article]()),
 				"userErrors": plan.Read(func(obj *RegroupPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
 			},
 			"Site": {
@@ -414,32 +417,32 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"pageSize":         plan.Read(func(obj *SiteRules) int { return obj.PageSize }, plan.Leaf(plan.AppendInt[int])),
 				"editWindow":       plan.Read(func(obj *SiteRules) int { return obj.EditWindow }, plan.Leaf(plan.AppendInt[int])),
 				"linkWindow":       plan.Read(func(obj *SiteRules) int { return obj.LinkWindow }, plan.Leaf(plan.AppendInt[int])),
-				"ranking": plan.Read(func(obj *SiteRules) redisrepo.Ranking { return obj.Ranking }, plan.Leaf(func(to []byte, v redisrepo.Ranking) []byte {
-					return plan.AppendString(to, marshalNSiteRanking2frontpageᚋredisrepoᚐRanking[v])
+				"ranking": plan.Read(func(obj *SiteRules) site.Ranking { return obj.Ranking }, plan.Leaf(func(to []byte, v site.Ranking) []byte {
+					return plan.AppendString(to, marshalNSiteRanking2frontpageᚋredisrepoᚋsiteᚐRanking[v])
 				})),
 				"rankCap":  plan.Read(func(obj *SiteRules) int { return obj.RankCap }, plan.Leaf(plan.AppendInt[int])),
 				"halfLife": plan.Read(func(obj *SiteRules) int { return obj.HalfLife }, plan.Leaf(plan.AppendInt[int])),
 			},
 			"Subscription": {
-				"articleChanged": plan.Source(plan.Object[redisrepo.Article]()),
-				"articlePosted":  plan.Source(plan.Object[redisrepo.PostedEdge]()),
-				"event":          plan.Source(plan.Object[redisrepo.EventEdge]()),
+				"articleChanged": plan.Source(plan.Object[site.Article]()),
+				"articlePosted":  plan.Source(plan.Object[live.PostedEdge]()),
+				"event":          plan.Source(plan.Object[events.EventEdge]()),
 			},
 			"User": {
-				"id":   plan.Read(func(obj *redisrepo.User) string { return obj.ID() }, plan.Leaf(plan.AppendString[string])),
-				"name": plan.Read(func(obj *redisrepo.User) redisrepo.UserName { return obj.Name }, plan.Leaf(plan.AppendString[redisrepo.UserName])),
-				"isModerator": plan.Batch(func(ctx context.Context, objs []*redisrepo.User) ([]bool, error) {
+				"id":   plan.Read(func(obj *site.User) string { return obj.ID() }, plan.Leaf(plan.AppendString[string])),
+				"name": plan.Read(func(obj *site.User) site.UserName { return obj.Name }, plan.Leaf(plan.AppendString[site.UserName])),
+				"isModerator": plan.Batch(func(ctx context.Context, objs []*site.User) ([]bool, error) {
 					return resolvers.User().IsModerator(ctx, objs)
 				}, plan.Leaf(plan.AppendBoolean[bool])),
-				"articlesConnection": plan.Each(func(ctx context.Context, obj *redisrepo.User) (*ArticleConnection, error) {
+				"articlesConnection": plan.Each(func(ctx context.Context, obj *site.User) (*ArticleConnection, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.User().ArticlesConnection(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 				}, plan.Object[ArticleConnection]()).Args(ec.field_User_articlesConnection_args),
 			},
 			"VotePayload": {
-				"article": plan.Read(func(obj *VotePayload) *redisrepo.Article { return obj.Article }, plan.Object[redisrepo.Article]()),
-				"previous": plan.Read(func(obj *VotePayload) *redisrepo.Vote { return obj.Previous }, plan.OptionalLeaf(func(to []byte, v redisrepo.Vote) []byte {
-					return plan.AppendString(to, marshalOVoteDirection2ᚖfrontpageᚋredisrepoᚐVote[v])
+				"article": plan.Read(func(obj *VotePayload) *site.Article { return obj.Article }, plan.Object[site.Article]()),
+				"previous": plan.Read(func(obj *VotePayload) *site.Vote { return obj.Previous }, plan.OptionalLeaf(func(to []byte, v site.Vote) []byte {
+					return plan.AppendString(to, marshalOVoteDirection2ᚖfrontpageᚋredisrepoᚋsiteᚐVote[v])
 				})),
 				"changed":    plan.Read(func(obj *VotePayload) bool { return obj.Changed }, plan.Leaf(plan.AppendBoolean[bool])),
 				"userErrors": plan.Read(func(obj *VotePayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
@@ -448,30 +451,30 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 		Abstract: map[string]func(value any) (any, string){
 			"Node": func(value any) (any, string) {
 				switch v := value.(type) {
-				case redisrepo.User:
+				case site.User:
 					return &v, "User"
-				case *redisrepo.User:
+				case *site.User:
 					if v == nil {
 						return nil, ""
 					}
 					return v, "User"
-				case redisrepo.Host:
+				case site.Host:
 					return &v, "Host"
-				case *redisrepo.Host:
+				case *site.Host:
 					if v == nil {
 						return nil, ""
 					}
 					return v, "Host"
-				case redisrepo.Group:
+				case site.Group:
 					return &v, "Group"
-				case *redisrepo.Group:
+				case *site.Group:
 					if v == nil {
 						return nil, ""
 					}
 					return v, "Group"
-				case redisrepo.Article:
+				case site.Article:
 					return &v, "Article"
-				case *redisrepo.Article:
+				case *site.Article:
 					if v == nil {
 						return nil, ""
 					}

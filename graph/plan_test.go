@@ -16,30 +16,30 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/graph"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // fixedRoot answers from memory, so that only the executor is measured.
 type fixedRoot struct {
 	graph.ResolverRoot
-	articles []*redisrepo.Article
+	articles []*site.Article
 }
 
 type fixedQuery struct {
 	graph.QueryResolver
-	articles []*redisrepo.Article
+	articles []*site.Article
 }
 
 type fixedMutation struct {
 	graph.MutationResolver
-	article *redisrepo.Article
+	article *site.Article
 }
 
 func (r fixedRoot) Query() graph.QueryResolver { return fixedQuery{articles: r.articles} }
 
 func (r fixedRoot) Mutation() graph.MutationResolver { return fixedMutation{article: r.articles[0]} }
 
-func (q fixedQuery) Articles(context.Context, redisrepo.Order, redisrepo.Direction, int32, *int32) ([]*redisrepo.Article, error) {
+func (q fixedQuery) Articles(context.Context, site.Order, site.Direction, int32, *int32) ([]*site.Article, error) {
 	return q.articles, nil
 }
 
@@ -50,11 +50,11 @@ func (m fixedMutation) Vote(context.Context, graph.VoteInput) (*graph.VotePayloa
 // executors returns functions that execute a document: by its plan, and by gqlgen.
 func executors(t testing.TB, document string, variables map[string]any) (planned, byGqlgen func() *graphql.Response) {
 	t.Helper()
-	root := fixedRoot{articles: make([]*redisrepo.Article, 25)}
+	root := fixedRoot{articles: make([]*site.Article, 25)}
 	for i := range root.articles {
-		root.articles[i] = &redisrepo.Article{
-			ID: redisrepo.ArticleID(i + 1), Title: fmt.Sprint("A title of the usual length, number ", i), Link: new("https://example.org/2026"),
-			Poster: redisrepo.User{Name: "alice"}, CreatedAt: time.Unix(1767323477, 0).UTC(), Score: 1767323477, Votes: i, Groups: []redisrepo.GroupName{"go", "redis"},
+		root.articles[i] = &site.Article{
+			ID: site.ArticleID(i + 1), Title: fmt.Sprint("A title of the usual length, number ", i), Link: new("https://example.org/2026"),
+			Poster: site.User{Name: "alice"}, CreatedAt: time.Unix(1767323477, 0).UTC(), Score: 1767323477, Votes: i, Groups: []site.GroupName{"go", "redis"},
 		}
 	}
 	schema := graph.Served(nil, slog.New(slog.DiscardHandler), endpoint.DefaultOptions(), func(r graph.ResolverRoot) graph.ResolverRoot {

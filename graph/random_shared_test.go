@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"frontpage/endpoint"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -71,7 +71,7 @@ func TestRandomWritesEndSharedAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const seed, steps = 20260103, 300
-			client, rules := redistest.Start(t).Client, redisrepo.DefaultRules()
+			client, rules := redistest.Start(t).Client, site.DefaultRules()
 			rules.InterestingVotes = walkInteresting
 			w := &walker{t: t, random: rand.New(rand.NewPCG(seed, seed)), b: &model{articles: map[string]*modelArticle{}, links: map[string]string{}}}
 			var sites []*sitetest.Site

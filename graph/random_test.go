@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/check"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -160,7 +162,7 @@ func TestRandomOperationsMatchTheModel(t *testing.T) {
 	t.Parallel()
 	const seed, steps = 20260102, 4000
 	client := redistest.Start(t).Client
-	rules := redisrepo.DefaultRules()
+	rules := site.DefaultRules()
 	rules.InterestingVotes = walkInteresting
 	w := &walker{t: t, random: rand.New(rand.NewPCG(seed, seed)), b: &model{articles: map[string]*modelArticle{}, links: map[string]string{}},
 		sites: []*sitetest.Site{sitetest.New(t, client, rules), sitetest.New(t, client, rules)}}
@@ -200,7 +202,7 @@ func TestRandomOperationsMatchTheModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checked, err := repo.Check(t.Context(), func(violation string) { t.Error(violation) })
+	checked, err := check.Check(t.Context(), repo, func(violation string) { t.Error(violation) })
 	deleted := 0
 	for _, a := range w.b.articles {
 		if a.deleted {

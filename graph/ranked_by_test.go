@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -16,10 +16,10 @@ import (
 // The votes that votesToReach names put the article at the place, and one less does not.
 func TestVotesToReachAreWhatItTakes(t *testing.T) {
 	t.Parallel()
-	for _, ranking := range []redisrepo.Ranking{redisrepo.Linear, redisrepo.Capped, redisrepo.HalfLifeRanking} {
+	for _, ranking := range []site.Ranking{site.Linear, site.Capped, site.HalfLifeRanking} {
 		t.Run(ranking.String(), func(t *testing.T) {
 			t.Parallel()
-			rules := redisrepo.DefaultRules()
+			rules := site.DefaultRules()
 			rules.VoteScore, rules.Ranking, rules.RankCap, rules.HalfLife = 60, ranking, 10*time.Minute, 5*time.Minute
 			s := sitetest.New(t, redistest.Start(t).Client, rules)
 			random := rand.New(rand.NewPCG(uint64(ranking), 0))
@@ -47,8 +47,8 @@ func TestVotesToReachAreWhatItTakes(t *testing.T) {
 				}
 				readInto(s, fmt.Sprintf(`{ article(id: %d) { score rankedBy { formula postedAt votesWorth } votesToReach(rank: %d) } }`, number, rank), &a)
 				by := a.Article.RankedBy
-				if float64(by.PostedAt.Unix())+by.VotesWorth != a.Article.Score || by.Formula != map[redisrepo.Ranking]string{
-					redisrepo.Linear: "LINEAR", redisrepo.Capped: "CAPPED", redisrepo.HalfLifeRanking: "HALF_LIFE"}[ranking] {
+				if float64(by.PostedAt.Unix())+by.VotesWorth != a.Article.Score || by.Formula != map[site.Ranking]string{
+					site.Linear: "LINEAR", site.Capped: "CAPPED", site.HalfLifeRanking: "HALF_LIFE"}[ranking] {
 					t.Errorf("%s: %+v, want the parts of its score", id, a.Article)
 				}
 				if a.Article.VotesToReach == nil {
@@ -66,7 +66,7 @@ func TestVotesToReachAreWhatItTakes(t *testing.T) {
 					voted++
 				}
 			}
-			if voted < 10 || (out > 0) != (ranking == redisrepo.Capped) {
+			if voted < 10 || (out > 0) != (ranking == site.Capped) {
 				t.Errorf("%d votes, and %d places out of reach: the test shows too little", voted, out)
 			}
 			for _, rank := range []int{0, 1001} {

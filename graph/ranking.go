@@ -4,35 +4,36 @@ import (
 	"context"
 	"time"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/rankings"
+	"frontpage/redisrepo/site"
 )
 
 // RankedConnection is a page of a ranking.
 type RankedConnection struct {
 	Edges    []*RankedEdge
-	PageInfo redisrepo.PageInfo
+	PageInfo site.PageInfo
 	AsOf     time.Time
 
-	list redisrepo.RankedList
+	list rankings.RankedList
 }
 
 // RankedEdge is an article and its position in a ranking.
 type RankedEdge struct {
 	Cursor string
-	Node   *redisrepo.Article
+	Node   *site.Article
 	Key    float64
 }
 
-func (e *RankedEdge) article() *redisrepo.Article { return e.Node }
-func (e *RankedEdge) cursor() *string             { return &e.Cursor }
+func (e *RankedEdge) article() *site.Article { return e.Node }
+func (e *RankedEdge) cursor() *string        { return &e.Cursor }
 
 // Nodes returns the articles without their positions.
-func (c *RankedConnection) Nodes() []*redisrepo.Article {
+func (c *RankedConnection) Nodes() []*site.Article {
 	return collect(c.Edges, (*RankedEdge).article)
 }
 
 // ranking returns a page of a ranking. It reads no articles if none are selected.
-func (r *Resolver) ranking(ctx context.Context, q redisrepo.RankQuery, first *int32, after *string, unvotedOnly bool) (*RankedConnection, error) {
+func (r *Resolver) ranking(ctx context.Context, q rankings.RankQuery, first *int32, after *string, unvotedOnly bool) (*RankedConnection, error) {
 	list, err := r.repo.RankedList(q)
 	if err != nil {
 		return nil, err
@@ -52,8 +53,8 @@ func (r *Resolver) ranking(ctx context.Context, q redisrepo.RankQuery, first *in
 }
 
 // rankedEdges loads the articles of a page, and returns those that exist.
-func (r *Resolver) rankedEdges(ctx context.Context, page redisrepo.RankedPage) (edges []*RankedEdge, err error) {
-	articles, err := r.loadAll(ctx, collect(page.Edges, func(e redisrepo.RankedEdge) redisrepo.ArticleID { return e.ID }))
+func (r *Resolver) rankedEdges(ctx context.Context, page rankings.RankedPage) (edges []*RankedEdge, err error) {
+	articles, err := r.loadAll(ctx, collect(page.Edges, func(e rankings.RankedEdge) site.ArticleID { return e.ID }))
 	for i, article := range articles {
 		if article != nil {
 			edges = append(edges, &RankedEdge{Cursor: page.Edges[i].Cursor, Node: article, Key: page.Edges[i].Key})

@@ -11,15 +11,17 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/rankings"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
 
 // rankedSite is a site whose articles are posted an hour apart, with 1, 3, 5, 7 and 9 votes; those with 3 and 7 are in
 // the group go.
-func rankedSite(t *testing.T, change ...func(*redisrepo.Rules)) *sitetest.Site {
+func rankedSite(t *testing.T, change ...func(*site.Rules)) *sitetest.Site {
 	t.Helper()
-	rules := redisrepo.DefaultRules()
+	rules := site.DefaultRules()
 	rules.InterestingVotes = 5
 	for _, f := range change {
 		f(&rules)
@@ -39,7 +41,7 @@ func rankedSite(t *testing.T, change ...func(*redisrepo.Rules)) *sitetest.Site {
 	return s
 }
 
-func withGroupTop(r *redisrepo.Rules) { r.GroupTop = true }
+func withGroupTop(r *site.Rules) { r.GroupTop = true }
 
 func TestRankingsRankByTheFormula(t *testing.T) {
 	t.Parallel()
@@ -107,12 +109,12 @@ func TestRankingsAreChargedByWhatTheyLookAt(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	const cost, most, articles = 53, 250, 2500
-	s := sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: most, Window: time.Hour}, Addresses: 4}))
+	s := sitetest.New(t, client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: most, Window: time.Hour}, Addresses: 4}))
 	repo := sitetest.Import(t, client, "poster", 1) // the last one among equal votes
 	var older []redisrepo.Imported
 	for n := 2; n <= articles; n++ {
-		older = append(older, redisrepo.Imported{ID: redisrepo.ArticleID(n), Poster: "poster", PostedAt: sitetest.Start.Add(-time.Minute), Votes: 1,
-			Draft: redisrepo.Draft{Title: fmt.Sprint("article ", n)}})
+		older = append(older, redisrepo.Imported{ID: site.ArticleID(n), Poster: "poster", PostedAt: sitetest.Start.Add(-time.Minute), Votes: 1,
+			Draft: site.Draft{Title: fmt.Sprint("article ", n)}})
 	}
 	if _, errs := repo.Import(t.Context(), older); errors.Join(errs...) != nil {
 		t.Fatal(errors.Join(errs...))
@@ -128,7 +130,7 @@ func TestRankingsAreChargedByWhatTheyLookAt(t *testing.T) {
 	if n := used("user:alice"); n != cost {
 		t.Errorf("the best article costs %d points, want %d", n, cost)
 	}
-	list := sitetest.Must(repo.RankedList(redisrepo.RankQuery{By: redisrepo.RankBy{Formula: redisrepo.RankTop}, PostedAfter: new(sitetest.Start)}))
+	list := sitetest.Must(repo.RankedList(rankings.RankQuery{By: rankings.RankBy{Formula: rankings.RankTop}, PostedAfter: new(sitetest.Start)}))
 	page := sitetest.Must(repo.Rank(t.Context(), list, new(1), nil))
 	if page.Looked < articles {
 		t.Fatalf("the list with one article looks at %d members, want at least %d", page.Looked, articles)
@@ -217,7 +219,7 @@ func TestInvalidRankingsAreRefused(t *testing.T) {
 	if got := ranked(s, "go", ``); !strings.Contains(got, "GROUP_TOP") || !strings.Contains(got, "BAD_USER_INPUT") {
 		t.Errorf("ranking of a group = %s, want BAD_USER_INPUT that names GROUP_TOP", got)
 	}
-	off := rankedSite(t, func(r *redisrepo.Rules) { r.Calendar = false })
+	off := rankedSite(t, func(r *site.Rules) { r.Calendar = false })
 	if got := ranked(off, "", ``); !strings.Contains(got, "CALENDAR") || !strings.Contains(got, "BAD_USER_INPUT") {
 		t.Errorf("ranking without a calendar = %s, want BAD_USER_INPUT that names CALENDAR", got)
 	}
@@ -228,7 +230,7 @@ func TestGroupsWithAPrefixAreChargedByWhatTheyRead(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	const most, few, many, others = 250, 1000, 5001, 100_000
-	s := sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: most, Window: time.Hour}, Addresses: 4}))
+	s := sitetest.New(t, client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: most, Window: time.Hour}, Addresses: 4}))
 	add := func(prefix string, count, size int) {
 		var names, sizes []redis.Z
 		for n := range count {

@@ -12,21 +12,21 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/endpoint"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
 
 // rankings is a hook that counts the rankings that are read at once. Those by HALF_LIFE wait until they may go on.
-type rankings struct {
+type rankingSite struct {
 	running, most atomic.Int32
 	goOn          chan struct{}
 }
 
-func (*rankings) DialHook(next redis.DialHook) redis.DialHook          { return next }
-func (*rankings) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (*rankingSite) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (*rankingSite) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
 
-func (r *rankings) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (r *rankingSite) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, commands []redis.Cmder) error {
 		asks := func(formula string) bool {
 			return slices.ContainsFunc(commands, func(c redis.Cmder) bool { return slices.Contains(c.Args(), any(formula)) })
@@ -53,9 +53,9 @@ func (r *rankings) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 // of other addresses need not wait for them.
 func TestOperationsOfAnAddressTakeTurns(t *testing.T) {
 	t.Parallel()
-	client, hook := redistest.Start(t).Client, &rankings{goOn: make(chan struct{})}
+	client, hook := redistest.Start(t).Client, &rankingSite{goOn: make(chan struct{})}
 	client.AddHook(hook)
-	s := sitetest.New(t, client, redisrepo.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 1_000_000, Window: time.Minute}}))
+	s := sitetest.New(t, client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 1_000_000, Window: time.Minute}}))
 	s.Post("alice", "t")
 	ask := func(halfLife int) string {
 		return s.AskText("", fmt.Sprintf(`{ ranking(by: {formula: HALF_LIFE, halfLife: %d}, postedBefore: %q) { totalCount } }`, halfLife, after(time.Second)))
@@ -82,9 +82,9 @@ func TestOperationsOfAnAddressTakeTurns(t *testing.T) {
 
 func TestRankingsOfOneResponseAreReadOneAfterAnother(t *testing.T) {
 	t.Parallel()
-	client, hook := redistest.Start(t).Client, &rankings{}
+	client, hook := redistest.Start(t).Client, &rankingSite{}
 	client.AddHook(hook)
-	s := sitetest.New(t, client, redisrepo.DefaultRules())
+	s := sitetest.New(t, client, site.DefaultRules())
 	s.Post("alice", "t")
 	for n := range 10 {
 		var query strings.Builder

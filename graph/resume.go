@@ -4,16 +4,18 @@ import (
 	"context"
 
 	"frontpage/endpoint"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/live"
+	"frontpage/redisrepo/site"
 )
 
 // lastEvent is the header that goes before the arguments: an EventSource that connects again repeats them as they were.
 const lastEvent = "Last-Event-ID"
 
 // watchArticles begins to watch articles, after the last event of the client or the revisions that it has.
-func (r *Resolver) watchArticles(ctx context.Context, ids []redisrepo.ArticleID, revisions []int32) (*redisrepo.Watch, error) {
+func (r *Resolver) watchArticles(ctx context.Context, ids []site.ArticleID, revisions []int32) (*live.Watch, error) {
 	if id := endpoint.LastEvent(ctx); id != "" {
-		known, err := redisrepo.RevisionsAt(lastEvent, id, ids)
+		known, err := live.RevisionsAt(lastEvent, id, ids)
 		if err != nil {
 			return nil, err
 		}
@@ -30,7 +32,7 @@ func (r *Resolver) watchArticles(ctx context.Context, ids []redisrepo.ArticleID,
 }
 
 // watchPosts begins to watch for posts, after the last event of the client or a cursor.
-func (r *Resolver) watchPosts(ctx context.Context, group redisrepo.GroupName, after *string) (*redisrepo.Watch, error) {
+func (r *Resolver) watchPosts(ctx context.Context, group site.GroupName, after *string) (*live.Watch, error) {
 	if id := endpoint.LastEvent(ctx); id != "" {
 		return r.repo.ResumePosts(ctx, group, lastEvent, id)
 	}
@@ -41,7 +43,7 @@ func (r *Resolver) watchPosts(ctx context.Context, group redisrepo.GroupName, af
 }
 
 // watchEvents begins to watch the change feed, after the last event of the client or a cursor.
-func (r *Resolver) watchEvents(ctx context.Context, after *string, kinds []redisrepo.EventKind) (*redisrepo.Watch, error) {
+func (r *Resolver) watchEvents(ctx context.Context, after *string, kinds []events.EventKind) (*live.Watch, error) {
 	if err := mayReadEvents(ctx); err != nil {
 		return nil, err
 	}

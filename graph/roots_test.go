@@ -10,7 +10,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/graph"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -66,7 +66,7 @@ func rootField(root *ast.Definition, name, arguments string) string {
 // A root field that is refused takes nothing from the others. The test goes through all of them.
 func TestNoRootFieldIsEmptiedByAnother(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	s.Post("alice", "t")
 	witness := map[string]string{"Query": `site { name }`, "Mutation": `witness: vote(input: {article: 1, direction: UP}) { userErrors { code } }`}
 	var names []string
@@ -106,7 +106,7 @@ func TestNoRootFieldIsEmptiedByAnother(t *testing.T) {
 // The errors of several fields are in the order of the document, whichever field is done first.
 func TestErrorsOfElementsAreInOrder(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules(), func(o *endpoint.Options) { o.SharedAnswers = 0 })
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { o.SharedAnswers = 0 })
 	for range 50 {
 		a := s.Ask("", `{ b: nodes(ids: ["x", 1, "y"]) { id } a: nodes(ids: ["z"]) { id } c: nodes(ids: ["x"]) { id } }`)
 		var paths []string

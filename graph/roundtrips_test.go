@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -12,7 +12,7 @@ import (
 // Each query costs a known number of round trips, however long its page is.
 func TestQueriesCostKnownRoundTrips(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, redisrepo.DefaultRules())
+	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	for i := range 25 {
 		s.Post("alice", fmt.Sprint("article ", i), "all", fmt.Sprint("g", i))
 	}

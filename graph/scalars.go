@@ -13,33 +13,33 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/plan"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // A scalar has a function that appends it, for package plan, and one that writes the same, for gqlgen.
 
 // AppendArticleID appends an article's global id.
-func AppendArticleID(to []byte, id redisrepo.ArticleID) []byte {
+func AppendArticleID(to []byte, id site.ArticleID) []byte {
 	return append(id.Append(append(to, '"')), '"')
 }
 
 // MarshalArticleID writes an article's global id.
-func MarshalArticleID(id redisrepo.ArticleID) graphql.Marshaler { return written(AppendArticleID, id) }
+func MarshalArticleID(id site.ArticleID) graphql.Marshaler { return written(AppendArticleID, id) }
 
 // UnmarshalArticleID reads an article's global id, or its bare number.
-func UnmarshalArticleID(v any) (redisrepo.ArticleID, error) {
+func UnmarshalArticleID(v any) (site.ArticleID, error) {
 	switch v := v.(type) {
 	case json.Number:
-		return redisrepo.ParseArticleID(v.String())
+		return site.ParseArticleID(v.String())
 	case string:
-		return redisrepo.ParseArticleID(v)
+		return site.ParseArticleID(v)
 	default:
 		// An ID may be written as an Int literal.
 		s, err := graphql.UnmarshalID(v)
 		if err != nil {
 			return 0, badInput("an ID is a string or an integer")
 		}
-		return redisrepo.ParseArticleID(s)
+		return site.ParseArticleID(s)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"frontpage/graph"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/sitetest"
 )
 
@@ -50,7 +50,7 @@ func TestDateTimeIsWhatItsPageDescribes(t *testing.T) {
 	for _, value := range append(notDateTimes(), malformed...) {
 		var v any
 		_ = json.Unmarshal([]byte(value), &v)
-		var refusal redisrepo.Refusal
+		var refusal site.Refusal
 		if at, err := graph.UnmarshalDateTime(v); !errors.As(err, &refusal) {
 			t.Errorf("%s: got %s, %v, want a refusal", value, at, err)
 		}

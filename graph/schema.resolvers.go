@@ -11,26 +11,30 @@ import (
 	"time"
 
 	"frontpage/endpoint"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/live"
+	"frontpage/redisrepo/rankings"
+	"frontpage/redisrepo/site"
 )
 
-func (r *articleResolver) Groups(ctx context.Context, objs []*redisrepo.Article) ([][]*redisrepo.Group, error) {
+func (r *articleResolver) Groups(ctx context.Context, objs []*site.Article) ([][]*site.Group, error) {
 	return r.groupsOf(ctx, objs)
 }
 
-func (r *articleResolver) ViewerVote(ctx context.Context, objs []*redisrepo.Article) ([]*redisrepo.Vote, error) {
+func (r *articleResolver) ViewerVote(ctx context.Context, objs []*site.Article) ([]*site.Vote, error) {
 	v := endpoint.ViewerOf(ctx)
 	if v.Name == "" {
-		return make([]*redisrepo.Vote, len(objs)), nil
+		return make([]*site.Vote, len(objs)), nil
 	}
 	if len(objs) == 1 && endpoint.IsEvent(ctx) {
 		vote, err := r.repo.WatchedVote(ctx, v.Name, objs[0])
-		return []*redisrepo.Vote{vote}, err
+		return []*site.Vote{vote}, err
 	}
 	return r.repo.Votes(ctx, v.Name, objs)
 }
 
-func (r *articleResolver) ViewerCanVote(ctx context.Context, objs []*redisrepo.Article) ([]bool, error) {
+func (r *articleResolver) ViewerCanVote(ctx context.Context, objs []*site.Article) ([]bool, error) {
 	can := make([]bool, len(objs))
 	if v := endpoint.ViewerOf(ctx); v.Name != "" {
 		for i, article := range objs {
@@ -40,45 +44,45 @@ func (r *articleResolver) ViewerCanVote(ctx context.Context, objs []*redisrepo.A
 	return can, nil
 }
 
-func (r *articleResolver) ViewerCanDelete(ctx context.Context, objs []*redisrepo.Article) ([]bool, error) {
-	return viewerMay(ctx, objs, redisrepo.Actor.MayDelete)
+func (r *articleResolver) ViewerCanDelete(ctx context.Context, objs []*site.Article) ([]bool, error) {
+	return viewerMay(ctx, objs, site.Actor.MayDelete)
 }
 
-func (r *articleResolver) ViewerCanRegroup(ctx context.Context, objs []*redisrepo.Article) ([]bool, error) {
+func (r *articleResolver) ViewerCanRegroup(ctx context.Context, objs []*site.Article) ([]bool, error) {
 	return viewerMay(ctx, objs, r.repo.MayRegroup)
 }
 
-func (r *articleResolver) History(ctx context.Context, objs []*redisrepo.Article, first *int32) ([][]*redisrepo.Version, error) {
-	most := redisrepo.MaxVersions
+func (r *articleResolver) History(ctx context.Context, objs []*site.Article, first *int32) ([][]*site.Version, error) {
+	most := site.MaxVersions
 	if first != nil {
-		if most = int(*first); most < 1 || most > redisrepo.MaxPageSize {
-			return nil, badInput(fmt.Sprintf("first is between 1 and %d, not %d", redisrepo.MaxPageSize, most))
+		if most = int(*first); most < 1 || most > site.MaxPageSize {
+			return nil, badInput(fmt.Sprintf("first is between 1 and %d, not %d", site.MaxPageSize, most))
 		}
 	}
 	return r.repo.Versions(ctx, objs, most)
 }
 
-func (r *articleResolver) ViewerCanEdit(ctx context.Context, objs []*redisrepo.Article) ([]bool, error) {
+func (r *articleResolver) ViewerCanEdit(ctx context.Context, objs []*site.Article) ([]bool, error) {
 	return viewerMay(ctx, objs, r.repo.CanEdit)
 }
 
-func (r *articleResolver) BestRank(ctx context.Context, objs []*redisrepo.Article) ([]*redisrepo.BestRank, error) {
-	return r.repo.BestRanks(ctx, collect(objs, func(a *redisrepo.Article) redisrepo.ArticleID { return a.ID }))
+func (r *articleResolver) BestRank(ctx context.Context, objs []*site.Article) ([]*rankings.BestRank, error) {
+	return r.repo.BestRanks(ctx, collect(objs, func(a *site.Article) site.ArticleID { return a.ID }))
 }
 
-func (r *articleResolver) Ranks(ctx context.Context, objs []*redisrepo.Article, hours int32) ([][]*redisrepo.RankAt, error) {
+func (r *articleResolver) Ranks(ctx context.Context, objs []*site.Article, hours int32) ([][]*rankings.RankAt, error) {
 	found, err := r.frontRanks(ctx, int(hours))
 	if err != nil {
 		return nil, err
 	}
-	return collect(objs, func(a *redisrepo.Article) []*redisrepo.RankAt { return found.Of(a.ID) }), nil
+	return collect(objs, func(a *site.Article) []*rankings.RankAt { return found.Of(a.ID) }), nil
 }
 
-func (r *articleResolver) RankedBy(ctx context.Context, objs []*redisrepo.Article) ([]*RankedBy, error) {
-	return rankedBy(r.repo.Rules(), objs), nil
+func (r *articleResolver) RankedBy(ctx context.Context, objs []*site.Article) ([]*RankedBy, error) {
+	return rankedBy(r.repo.Rules, objs), nil
 }
 
-func (r *articleResolver) VotesToReach(ctx context.Context, objs []*redisrepo.Article, rank int32) ([]*int32, error) {
+func (r *articleResolver) VotesToReach(ctx context.Context, objs []*site.Article, rank int32) ([]*int32, error) {
 	return r.repo.VotesToReach(ctx, objs, int(rank))
 }
 
@@ -87,28 +91,28 @@ func (r *articleConnectionResolver) TotalCount(ctx context.Context, obj *Article
 	return int32(n), err // #nosec G115 -- article numbers end at 32 bits
 }
 
-func (r *duplicateLinkErrorResolver) Article(ctx context.Context, obj *DuplicateLinkError) (*redisrepo.Article, error) {
+func (r *duplicateLinkErrorResolver) Article(ctx context.Context, obj *DuplicateLinkError) (*site.Article, error) {
 	return articleIfAny(ctx, obj.ArticleID)
 }
 
-func (r *eventResolver) Article(ctx context.Context, objs []*redisrepo.Event) ([]*redisrepo.Article, error) {
-	return r.loadAll(ctx, collect(objs, func(e *redisrepo.Event) redisrepo.ArticleID { return e.Article }))
+func (r *eventResolver) Article(ctx context.Context, objs []*events.Event) ([]*site.Article, error) {
+	return r.loadAll(ctx, collect(objs, func(e *events.Event) site.ArticleID { return e.Article }))
 }
 
-func (r *frontPageEdgeResolver) Node(ctx context.Context, objs []*redisrepo.FrontPlace) ([]*redisrepo.Article, error) {
-	return r.loadAll(ctx, collect(objs, func(p *redisrepo.FrontPlace) redisrepo.ArticleID { return p.ID }))
+func (r *frontPageEdgeResolver) Node(ctx context.Context, objs []*rankings.FrontPlace) ([]*site.Article, error) {
+	return r.loadAll(ctx, collect(objs, func(p *rankings.FrontPlace) site.ArticleID { return p.ID }))
 }
 
-func (r *groupResolver) Articles(ctx context.Context, obj *redisrepo.Group, order redisrepo.Order, direction redisrepo.Direction, page int32, pageSize *int32) ([]*redisrepo.Article, error) {
-	return r.list(ctx, redisrepo.InGroup(obj.Name, order, direction), page, pageSize)
+func (r *groupResolver) Articles(ctx context.Context, obj *site.Group, order site.Order, direction site.Direction, page int32, pageSize *int32) ([]*site.Article, error) {
+	return r.list(ctx, lists.InGroup(obj.Name, order, direction), page, pageSize)
 }
 
-func (r *groupResolver) ArticlesConnection(ctx context.Context, obj *redisrepo.Group, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string, unvotedOnly bool) (*ArticleConnection, error) {
-	return r.listedPage(ctx, redisrepo.InGroup(obj.Name, order, direction), pageRequest(first, after, last, before), unvotedOnly)
+func (r *groupResolver) ArticlesConnection(ctx context.Context, obj *site.Group, order site.Order, direction site.Direction, first *int32, after *string, last *int32, before *string, unvotedOnly bool) (*ArticleConnection, error) {
+	return r.listedPage(ctx, lists.InGroup(obj.Name, order, direction), pageRequest(first, after, last, before), unvotedOnly)
 }
 
-func (r *groupResolver) Ranking(ctx context.Context, obj *redisrepo.Group, by redisrepo.RankBy, span *redisrepo.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string, unvotedOnly bool) (*RankedConnection, error) {
-	return r.ranking(ctx, redisrepo.RankQuery{By: by, Span: span, PostedAfter: postedAfter, PostedBefore: postedBefore, Group: obj.Name}, first, after, unvotedOnly)
+func (r *groupResolver) Ranking(ctx context.Context, obj *site.Group, by rankings.RankBy, span *rankings.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string, unvotedOnly bool) (*RankedConnection, error) {
+	return r.ranking(ctx, rankings.RankQuery{By: by, Span: span, PostedAfter: postedAfter, PostedBefore: postedBefore, Group: obj.Name}, first, after, unvotedOnly)
 }
 
 func (r *groupConnectionResolver) TotalCount(ctx context.Context, obj *GroupConnection) (int32, error) {
@@ -118,15 +122,15 @@ func (r *groupConnectionResolver) TotalCount(ctx context.Context, obj *GroupConn
 	return int32(n), err // #nosec G115 -- article numbers end at 32 bits
 }
 
-func (r *hostResolver) ArticlesConnection(ctx context.Context, obj *redisrepo.Host, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error) {
-	return r.articlePage(ctx, redisrepo.LinkingTo(obj.Name), pageRequest(first, after, last, before))
+func (r *hostResolver) ArticlesConnection(ctx context.Context, obj *site.Host, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error) {
+	return r.articlePage(ctx, lists.LinkingTo(obj.Name), pageRequest(first, after, last, before))
 }
 
-func (r *moderationEntryResolver) Article(ctx context.Context, objs []*redisrepo.ModerationEntry) ([]*redisrepo.Article, error) {
-	return r.loadAll(ctx, collect(objs, func(e *redisrepo.ModerationEntry) redisrepo.ArticleID { return e.Article }))
+func (r *moderationEntryResolver) Article(ctx context.Context, objs []*events.ModerationEntry) ([]*site.Article, error) {
+	return r.loadAll(ctx, collect(objs, func(e *events.ModerationEntry) site.ArticleID { return e.Article }))
 }
 
-func (r *mutationResolver) Post(ctx context.Context, input redisrepo.Draft) (*PostPayload, error) {
+func (r *mutationResolver) Post(ctx context.Context, input site.Draft) (*PostPayload, error) {
 	var payload PostPayload
 	var err error
 	if payload.Article, err = r.repeatedPost(ctx, input); payload.Article != nil || err != nil {
@@ -209,16 +213,16 @@ func (r *queryResolver) Site(ctx context.Context) (*Site, error) {
 	return r.site, nil
 }
 
-func (r *queryResolver) Articles(ctx context.Context, order redisrepo.Order, direction redisrepo.Direction, page int32, pageSize *int32) ([]*redisrepo.Article, error) {
-	return r.list(ctx, redisrepo.AllArticles(order, direction), page, pageSize)
+func (r *queryResolver) Articles(ctx context.Context, order site.Order, direction site.Direction, page int32, pageSize *int32) ([]*site.Article, error) {
+	return r.list(ctx, lists.AllArticles(order, direction), page, pageSize)
 }
 
-func (r *queryResolver) ArticlesConnection(ctx context.Context, order redisrepo.Order, direction redisrepo.Direction, first *int32, after *string, last *int32, before *string, unvotedOnly bool) (*ArticleConnection, error) {
-	return r.listedPage(ctx, redisrepo.AllArticles(order, direction), pageRequest(first, after, last, before), unvotedOnly)
+func (r *queryResolver) ArticlesConnection(ctx context.Context, order site.Order, direction site.Direction, first *int32, after *string, last *int32, before *string, unvotedOnly bool) (*ArticleConnection, error) {
+	return r.listedPage(ctx, lists.AllArticles(order, direction), pageRequest(first, after, last, before), unvotedOnly)
 }
 
-func (r *queryResolver) Article(ctx context.Context, id string) (*redisrepo.Article, error) {
-	parsed, err := redisrepo.ParseArticleID(id)
+func (r *queryResolver) Article(ctx context.Context, id string) (*site.Article, error) {
+	parsed, err := site.ParseArticleID(id)
 	if err != nil {
 		return nil, err
 	}
@@ -226,19 +230,19 @@ func (r *queryResolver) Article(ctx context.Context, id string) (*redisrepo.Arti
 	return articleIfAny(ctx, parsed)
 }
 
-func (r *queryResolver) Group(ctx context.Context, name string) (*redisrepo.Group, error) {
-	parsed, err := redisrepo.ParseGroupName(name)
+func (r *queryResolver) Group(ctx context.Context, name string) (*site.Group, error) {
+	parsed, err := site.ParseGroupName(name)
 	if err != nil {
 		return nil, err
 	}
-	groups, err := r.groups(ctx, []redisrepo.GroupName{parsed}, selected(ctx, "Group.articleCount"))
+	groups, err := r.groups(ctx, []site.GroupName{parsed}, selected(ctx, "Group.articleCount"))
 	if err != nil {
 		return nil, err
 	}
 	return groups[0], nil
 }
 
-func (r *queryResolver) ArticleByLink(ctx context.Context, link string) (*redisrepo.Article, error) {
+func (r *queryResolver) ArticleByLink(ctx context.Context, link string) (*site.Article, error) {
 	id, err := r.repo.ArticleByLink(ctx, link)
 	if id == nil || err != nil {
 		return nil, err
@@ -246,36 +250,36 @@ func (r *queryResolver) ArticleByLink(ctx context.Context, link string) (*redisr
 	return articleIfAny(ctx, *id)
 }
 
-func (r *queryResolver) Groups(ctx context.Context, orderBy redisrepo.GroupOrder, prefix *string, first *int32, after *string, last *int32, before *string) (*GroupConnection, error) {
-	list := redisrepo.GroupList{Order: orderBy}
+func (r *queryResolver) Groups(ctx context.Context, orderBy site.GroupOrder, prefix *string, first *int32, after *string, last *int32, before *string) (*GroupConnection, error) {
+	list := lists.GroupList{Order: orderBy}
 	if prefix != nil {
 		list.Prefix = *prefix
 	}
 	return r.groupPage(ctx, list, pageRequest(first, after, last, before))
 }
 
-func (r *queryResolver) User(ctx context.Context, name string) (*redisrepo.User, error) {
-	parsed, err := redisrepo.ParseUserName(name)
+func (r *queryResolver) User(ctx context.Context, name string) (*site.User, error) {
+	parsed, err := site.ParseUserName(name)
 	if err != nil {
 		return nil, err
 	}
-	return &redisrepo.User{Name: parsed}, nil
+	return &site.User{Name: parsed}, nil
 }
 
-func (r *queryResolver) Host(ctx context.Context, name string) (*redisrepo.Host, error) {
-	parsed, err := redisrepo.ParseHostName(name)
+func (r *queryResolver) Host(ctx context.Context, name string) (*site.Host, error) {
+	parsed, err := site.ParseHostName(name)
 	if err != nil {
 		return nil, err
 	}
-	return &redisrepo.Host{Name: parsed}, nil
+	return &site.Host{Name: parsed}, nil
 }
 
-func (r *queryResolver) Viewer(ctx context.Context) (*redisrepo.User, error) {
+func (r *queryResolver) Viewer(ctx context.Context) (*site.User, error) {
 	v := endpoint.ViewerOf(ctx)
 	if v.Name == "" {
 		return nil, nil
 	}
-	return &redisrepo.User{Name: v.Name}, nil
+	return &site.User{Name: v.Name}, nil
 }
 
 func (r *queryResolver) Node(ctx context.Context, id string) (Node, error) {
@@ -306,19 +310,19 @@ func (r *queryResolver) ModerationLog(ctx context.Context, first *int32, after *
 	return r.moderationLog(ctx, pageRequest(first, after, last, before))
 }
 
-func (r *queryResolver) Events(ctx context.Context, after *string, kinds []redisrepo.EventKind, first *int32) (*redisrepo.EventPage, error) {
+func (r *queryResolver) Events(ctx context.Context, after *string, kinds []events.EventKind, first *int32) (*events.EventPage, error) {
 	return r.events(ctx, after, kinds, first)
 }
 
-func (r *queryResolver) Ranking(ctx context.Context, by redisrepo.RankBy, span *redisrepo.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string, unvotedOnly bool) (*RankedConnection, error) {
-	return r.ranking(ctx, redisrepo.RankQuery{By: by, Span: span, PostedAfter: postedAfter, PostedBefore: postedBefore}, first, after, unvotedOnly)
+func (r *queryResolver) Ranking(ctx context.Context, by rankings.RankBy, span *rankings.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string, unvotedOnly bool) (*RankedConnection, error) {
+	return r.ranking(ctx, rankings.RankQuery{By: by, Span: span, PostedAfter: postedAfter, PostedBefore: postedBefore}, first, after, unvotedOnly)
 }
 
-func (r *queryResolver) FrontPage(ctx context.Context, at time.Time) (*redisrepo.FrontPage, error) {
+func (r *queryResolver) FrontPage(ctx context.Context, at time.Time) (*rankings.FrontPage, error) {
 	return r.frontPage(ctx, at)
 }
 
-func (r *queryResolver) ViewerVotes(ctx context.Context, direction *redisrepo.Vote, first *int32, after *string) (*CastVoteConnection, error) {
+func (r *queryResolver) ViewerVotes(ctx context.Context, direction *site.Vote, first *int32, after *string) (*CastVoteConnection, error) {
 	return r.viewerVotes(ctx, direction, first, after)
 }
 
@@ -327,39 +331,39 @@ func (r *rankedConnectionResolver) TotalCount(ctx context.Context, obj *RankedCo
 	return int32(n), err // #nosec G115 -- article numbers end at 32 bits
 }
 
-func (r *subscriptionResolver) ArticleChanged(ctx context.Context, ids []string, revisions []int32) (<-chan *redisrepo.Article, error) {
-	if len(ids) > redisrepo.MaxWatched { // before looking at any id: a request has room for many thousands
-		return nil, badInput(fmt.Sprintf("1 to %d articles can be watched at once, these are %d", redisrepo.MaxWatched, len(ids)))
+func (r *subscriptionResolver) ArticleChanged(ctx context.Context, ids []string, revisions []int32) (<-chan *site.Article, error) {
+	if len(ids) > live.MaxWatched { // before looking at any id: a request has room for many thousands
+		return nil, badInput(fmt.Sprintf("1 to %d articles can be watched at once, these are %d", live.MaxWatched, len(ids)))
 	}
-	articles := make([]redisrepo.ArticleID, len(ids))
+	articles := make([]site.ArticleID, len(ids))
 	for i, id := range ids {
 		var err error
-		if articles[i], err = redisrepo.ParseArticleID(id); err != nil {
+		if articles[i], err = site.ParseArticleID(id); err != nil {
 			return nil, err
 		}
 	}
 	watch, err := r.watchArticles(ctx, articles, revisions)
-	return endpoint.Watched[*redisrepo.Article](ctx, watch, err)
+	return endpoint.Watched[*site.Article](ctx, watch, err)
 }
 
-func (r *subscriptionResolver) ArticlePosted(ctx context.Context, group *string, after *string) (<-chan *redisrepo.PostedEdge, error) {
-	var name redisrepo.GroupName
+func (r *subscriptionResolver) ArticlePosted(ctx context.Context, group *string, after *string) (<-chan *live.PostedEdge, error) {
+	var name site.GroupName
 	if group != nil {
 		var err error
-		if name, err = redisrepo.ParseGroupName(*group); err != nil {
+		if name, err = site.ParseGroupName(*group); err != nil {
 			return nil, err
 		}
 	}
 	watch, err := r.watchPosts(ctx, name, after)
-	return endpoint.Watched[*redisrepo.PostedEdge](ctx, watch, err)
+	return endpoint.Watched[*live.PostedEdge](ctx, watch, err)
 }
 
-func (r *subscriptionResolver) Event(ctx context.Context, after *string, kinds []redisrepo.EventKind) (<-chan *redisrepo.EventEdge, error) {
+func (r *subscriptionResolver) Event(ctx context.Context, after *string, kinds []events.EventKind) (<-chan *events.EventEdge, error) {
 	watch, err := r.watchEvents(ctx, after, kinds)
-	return endpoint.Watched[*redisrepo.EventEdge](ctx, watch, err)
+	return endpoint.Watched[*events.EventEdge](ctx, watch, err)
 }
 
-func (r *userResolver) IsModerator(ctx context.Context, objs []*redisrepo.User) ([]bool, error) {
+func (r *userResolver) IsModerator(ctx context.Context, objs []*site.User) ([]bool, error) {
 	v, is := endpoint.ViewerOf(ctx), make([]bool, len(objs))
 	for i, user := range objs {
 		is[i] = v.Moderator && user.Name == v.Name
@@ -367,8 +371,8 @@ func (r *userResolver) IsModerator(ctx context.Context, objs []*redisrepo.User) 
 	return is, nil
 }
 
-func (r *userResolver) ArticlesConnection(ctx context.Context, obj *redisrepo.User, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error) {
-	return r.articlePage(ctx, redisrepo.PostedBy(obj.Name), pageRequest(first, after, last, before))
+func (r *userResolver) ArticlesConnection(ctx context.Context, obj *site.User, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error) {
+	return r.articlePage(ctx, lists.PostedBy(obj.Name), pageRequest(first, after, last, before))
 }
 
 func (r *Resolver) Article() ArticleResolver { return &articleResolver{r} }

@@ -11,7 +11,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"frontpage/graph"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -111,7 +111,7 @@ func leaves(definition *ast.Definition) string {
 // votedBy returns a site on which two users voted, in the order of their names.
 func votedBy(t *testing.T, first, second string) *sitetest.Site {
 	t.Helper()
-	rules := redisrepo.DefaultRules()
+	rules := site.DefaultRules()
 	rules.GroupTop, rules.Milestones = true, []int{2}
 	client := redistest.Start(t).Client
 	sitetest.New(t, client, rules)

@@ -7,23 +7,25 @@ import (
 	"slices"
 
 	"frontpage/endpoint"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/rankings"
+	"frontpage/redisrepo/site"
 )
 
 // The keys of shared reads.
 type (
 	pageKey struct {
-		listing redisrepo.Listing
+		listing lists.Listing
 		page    int32
 		size    optional[int32]
 	}
 	walkKey struct {
-		listing       redisrepo.Listing
+		listing       lists.Listing
 		first, last   optional[int]
 		after, before optional[string]
 	}
 	rankedKey struct {
-		list  redisrepo.RankedList
+		list  rankings.RankedList
 		first optional[int]
 		after optional[string]
 	}
@@ -44,8 +46,8 @@ func optionalOf[T comparable](p *T) optional[T] {
 }
 
 // idsOn returns the ids on a numbered page of a listing.
-func (r *Resolver) idsOn(ctx context.Context, l redisrepo.Listing, page int32, size *int32) ([]redisrepo.ArticleID, error) {
-	return endpoint.Share(ctx, r.reads, pageKey{l, page, optionalOf(size)}, func(ctx context.Context) ([]redisrepo.ArticleID, int, error) {
+func (r *Resolver) idsOn(ctx context.Context, l lists.Listing, page int32, size *int32) ([]site.ArticleID, error) {
+	return endpoint.Share(ctx, r.reads, pageKey{l, page, optionalOf(size)}, func(ctx context.Context) ([]site.ArticleID, int, error) {
 		ids, err := r.repo.List(ctx, l, int(page), asInt(size))
 		return ids, 8 * cap(ids), err
 	})
@@ -53,15 +55,15 @@ func (r *Resolver) idsOn(ctx context.Context, l redisrepo.Listing, page int32, s
 
 // walked is a page of a listing that was read by cursors.
 type walked struct {
-	edges []redisrepo.Edge
-	info  redisrepo.PageInfo
+	edges []lists.Edge
+	info  site.PageInfo
 }
 
 // perEdge is about how many bytes an edge takes, with its cursor.
 const perEdge = 200
 
 // walk reads a page of a listing by cursors.
-func (r *Resolver) walk(ctx context.Context, l redisrepo.Listing, p redisrepo.PageRequest) (walked, error) {
+func (r *Resolver) walk(ctx context.Context, l lists.Listing, p site.PageRequest) (walked, error) {
 	key := walkKey{l, optionalOf(p.First), optionalOf(p.Last), optionalOf(p.After), optionalOf(p.Before)}
 	return endpoint.Share(ctx, r.reads, key, func(ctx context.Context) (walked, int, error) {
 		edges, info, err := r.repo.Walk(ctx, l, p)
@@ -70,12 +72,12 @@ func (r *Resolver) walk(ctx context.Context, l redisrepo.Listing, p redisrepo.Pa
 }
 
 // rank reads a page of a ranking, one at a time for each response.
-func (r *Resolver) rank(ctx context.Context, l redisrepo.RankedList, first *int, after *string) (redisrepo.RankedPage, error) {
+func (r *Resolver) rank(ctx context.Context, l rankings.RankedList, first *int, after *string) (rankings.RankedPage, error) {
 	response := ctx.Value(loaderKey{}).(*loader)
 	response.ranking.Lock()
 	defer response.ranking.Unlock()
 	key := rankedKey{l, optionalOf(first), optionalOf(after)}
-	return endpoint.Share(ctx, r.reads, key, func(ctx context.Context) (redisrepo.RankedPage, int, error) {
+	return endpoint.Share(ctx, r.reads, key, func(ctx context.Context) (rankings.RankedPage, int, error) {
 		page, err := r.repo.Rank(ctx, l, first, after)
 		endpoint.Owe(ctx, page.Looked/lookedPerPoint-rankingCost)
 		return page, perEdge*cap(page.Edges) + len(key.after.value), err
@@ -84,12 +86,12 @@ func (r *Resolver) rank(ctx context.Context, l redisrepo.RankedList, first *int,
 
 // batch is articles that were read together, and their errors.
 type batch struct {
-	articles []*redisrepo.Article
+	articles []*site.Article
 	errs     []error
 }
 
 // articlesByID reads articles in one round trip. A batch with an error is shared only by those who wait for it.
-func (r *Resolver) articlesByID(ctx context.Context, ids []redisrepo.ArticleID) ([]*redisrepo.Article, []error) {
+func (r *Resolver) articlesByID(ctx context.Context, ids []site.ArticleID) ([]*site.Article, []error) {
 	if !r.reads.Shares(ctx) {
 		return r.repo.ArticlesByID(ctx, ids)
 	}
@@ -108,7 +110,7 @@ func (r *Resolver) articlesByID(ctx context.Context, ids []redisrepo.ArticleID) 
 		return batch{articles, errs}, bytes, errors.Join(errs...)
 	})
 	if b.errs == nil { // the caller has left while it waited
-		return make([]*redisrepo.Article, len(ids)), slices.Repeat([]error{err}, len(ids))
+		return make([]*site.Article, len(ids)), slices.Repeat([]error{err}, len(ids))
 	}
 	return b.articles, b.errs
 }

@@ -11,7 +11,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/graph"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -51,7 +51,7 @@ func selection(definition *ast.Definition, depth int) string {
 // Every field of the schema, now and later, is either the same for all callers, and cacheable, or one of those above.
 func TestSharedFieldsAreTheSameForAllCallers(t *testing.T) {
 	t.Parallel()
-	rules := redisrepo.DefaultRules()
+	rules := site.DefaultRules()
 	rules.GroupTop = true
 	s := sitetest.New(t, redistest.Start(t).Client, rules, func(o *endpoint.Options) {
 		o.Limits.Cost, o.Limits.Fields, o.Limits.Tokens, o.BodyLimit = 1<<30, 10_000, 100_000, 1<<20

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"frontpage/endpoint"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // signedIn calls do for an authenticated viewer who has not exceeded the rate of rule. It returns the user
@@ -21,8 +21,8 @@ func signedIn(ctx context.Context, rule string, do func(endpoint.Viewer) error) 
 }
 
 // actor returns the viewer as one who changes articles.
-func actor(v endpoint.Viewer) redisrepo.Actor {
-	return redisrepo.Actor{Name: v.Name, Moderator: v.Moderator, Service: v.Service, Via: v.Via}
+func actor(v endpoint.Viewer) site.Actor {
+	return site.Actor{Name: v.Name, Moderator: v.Moderator, Service: v.Service, Via: v.Via}
 }
 
 // bucket returns the bucket of the viewer's address. That of a service says nothing about the user for whom it acts.
@@ -34,7 +34,7 @@ func (r *Resolver) bucket(v endpoint.Viewer) string {
 }
 
 // viewerMay reports for each article whether the viewer may do something.
-func viewerMay(ctx context.Context, articles []*redisrepo.Article, do func(redisrepo.Actor, *redisrepo.Article) bool) ([]bool, error) {
+func viewerMay(ctx context.Context, articles []*site.Article, do func(site.Actor, *site.Article) bool) ([]bool, error) {
 	by, may := actor(endpoint.ViewerOf(ctx)), make([]bool, len(articles))
 	for i, article := range articles {
 		may[i] = do(by, article)

@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // Site is what clients need to know of a site. NewHandler sets Name and Rules.
@@ -34,11 +34,11 @@ type SiteRules struct {
 	VoteScore, VotingWindow, InterestingVotes int
 	Downvotes, PosterVotes                    bool
 	PageSize, EditWindow, LinkWindow          int
-	Ranking                                   redisrepo.Ranking
+	Ranking                                   site.Ranking
 	RankCap, HalfLife                         int
 }
 
-func siteRules(r redisrepo.Rules) SiteRules {
+func siteRules(r site.Rules) SiteRules {
 	return SiteRules{
 		VoteScore: r.VoteScore, VotingWindow: inSeconds(r.VotingWindow), InterestingVotes: min(r.InterestingVotes, math.MaxInt32),
 		Downvotes: r.Downvotes, PosterVotes: r.PosterVotes, PageSize: r.PageSize,

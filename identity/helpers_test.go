@@ -26,7 +26,7 @@ import (
 	"time"
 
 	"frontpage/identity"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 const (
@@ -175,7 +175,7 @@ func write(t *testing.T, text string) string {
 
 // validName is the rule of the program.
 func validName(name string) error {
-	_, err := redisrepo.ParseUserName(name)
+	_, err := site.ParseUserName(name)
 	return err
 }
 

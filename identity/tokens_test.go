@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"frontpage/identity"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 func TestOnlyValidTokensAreAccepted(t *testing.T) {
@@ -203,7 +203,7 @@ func TestOnlyValidTokensAreAccepted(t *testing.T) {
 			if text := err.Error(); !strings.Contains(text, tt.message) || strings.ContainsAny(text, "\n\"{") || len(text) > 100 {
 				t.Errorf("message = %q, want %q in it and at most 100 bytes", text, tt.message)
 			}
-			if refusal := (redisrepo.Refusal)(nil); errors.As(err, &refusal) {
+			if refusal := (site.Refusal)(nil); errors.As(err, &refusal) {
 				t.Error("the refusal wraps an error of redisrepo")
 			}
 		})

@@ -20,7 +20,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/metrics"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -97,7 +97,7 @@ func start(t *testing.T) *observed {
 	o := &observed{redis: server, port: port, gate: &gate{}, moved: map[string]bool{}, exported: map[string]string{}}
 	client.AddHook(o.gate)
 	o.metrics = metrics.New(slog.New(slog.DiscardHandler), metrics.Build{Version: "v1.2.3", Commit: "abc", Go: "go1", Layout: "1"}, []string{"Known"})
-	o.Site = sitetest.New(t, client, redisrepo.DefaultRules(), func(options *endpoint.Options) {
+	o.Site = sitetest.New(t, client, site.DefaultRules(), func(options *endpoint.Options) {
 		options.SharedAnswers, options.MaxConcurrent = time.Minute, 4
 		options.Rates = endpoint.Rates{Posts: endpoint.Rate{Most: 2, Window: time.Hour}, Addresses: 1}
 		options.Observers = []endpoint.Observer{o.metrics.Observer()}
@@ -209,8 +209,8 @@ func TestDocumentedMetricsMove(t *testing.T) {
 		o.AskText("alice", fmt.Sprintf(`mutation { regroup(input: {article: %q, add: ["go"]}) { article { id } } }`, second))
 		o.AskText("alice", fmt.Sprintf(`mutation { editArticle(input: {article: %q, title: "Too"}) { article { id } } }`, second))
 		o.AskText("alice", fmt.Sprintf(`mutation { deleteArticle(input: {article: %q}) { deletedId } }`, second))
-		id, _ := redisrepo.ParseArticleID(second)
-		if _, err := o.Repo.Undelete(t.Context(), id, redisrepo.Actor{Name: "mod", Moderator: true}); err != nil {
+		id, _ := site.ParseArticleID(second)
+		if _, err := o.Repo.Undelete(t.Context(), id, site.Actor{Name: "mod", Moderator: true}); err != nil {
 			t.Error(err)
 		}
 	}, `frontpage_writes_total{result="done",write="regroup"} +1`, `frontpage_writes_total{result="done",write="edit"} +1`, `frontpage_writes_total{result="done",write="delete"} +1`,

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/failover"
 	"frontpage/redisrepo"
 )
 
@@ -33,7 +34,7 @@ func (h *health) Collect(to chan<- prometheus.Metric) {
 	defer cancel()
 	v, err := values(to), h.repo.Ready(ctx)
 	v.gauge(storeWritable, number(err == nil))
-	v.gauge(storeUp, number(err == nil || errors.Is(err, redisrepo.ErrReadOnly)))
+	v.gauge(storeUp, number(err == nil || errors.Is(err, failover.ErrReadOnly)))
 }
 
 func number(yes bool) float64 {

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"frontpage/redisrepo"
+	"frontpage/failover"
 )
 
 const (
@@ -27,9 +27,9 @@ var kinds = [...]struct {
 	level               slog.Level
 	begins, lasts, ends string
 }{
-	{redisrepo.ErrDenied, slog.LevelError, "the store denies access: a login or a right is missing", "the store still denies access", "the store allows access again"},
-	{redisrepo.ErrReadOnly, slog.LevelWarn, "the store refuses writes", "the store still refuses writes", "the store takes writes again"},
-	{redisrepo.ErrUnavailable, slog.LevelWarn, "the store does not answer", "the store still does not answer", "the store answers again"},
+	{failover.ErrDenied, slog.LevelError, "the store denies access: a login or a right is missing", "the store still denies access", "the store allows access again"},
+	{failover.ErrReadOnly, slog.LevelWarn, "the store refuses writes", "the store still refuses writes", "the store takes writes again"},
+	{failover.ErrUnavailable, slog.LevelWarn, "the store does not answer", "the store still does not answer", "the store answers again"},
 }
 
 // kindOf returns the kind of outage that an error is a sign of, or -1.

@@ -12,14 +12,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"frontpage/failover"
 	"frontpage/outages"
-	"frontpage/redisrepo"
 )
 
 var (
-	errAway     = fmt.Errorf("list: %w: connection refused", redisrepo.ErrUnavailable)
-	errReadOnly = fmt.Errorf("vote: %w: MISCONF", redisrepo.ErrReadOnly)
-	errDenied   = fmt.Errorf("%w: %w: NOPERM", redisrepo.ErrReadOnly, redisrepo.ErrDenied)
+	errAway     = fmt.Errorf("list: %w: connection refused", failover.ErrUnavailable)
+	errReadOnly = fmt.Errorf("vote: %w: MISCONF", failover.ErrReadOnly)
+	errDenied   = fmt.Errorf("%w: %w: NOPERM", failover.ErrReadOnly, failover.ErrDenied)
 )
 
 // followed is a log, the store that it follows, and what was written.

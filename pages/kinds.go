@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"frontpage/feeds"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // kinds are the kinds of pages, by the patterns of their paths, as in web/site/src/router.ts. What a kind returns for a
@@ -89,7 +89,7 @@ func (s *server) front(order, path string) func(*http.Request) (*page, error) {
 func (s *server) group(order, more string) func(*http.Request) (*page, error) {
 	return func(req *http.Request) (*page, error) {
 		shown := strings.TrimSpace(req.PathValue("group"))
-		name, err := redisrepo.ParseGroupName(shown)
+		name, err := site.ParseGroupName(shown)
 		path := "/g/" + feeds.Segment(string(name)) + more
 		return &page{
 			query: "GroupArticles", variables: listVariables{Name: shown, Order: order, After: after(req)}, canonical: path,
@@ -101,7 +101,7 @@ func (s *server) group(order, more string) func(*http.Request) (*page, error) {
 
 func (s *server) user(req *http.Request) (*page, error) {
 	shown := strings.TrimSpace(req.PathValue("user"))
-	name, err := redisrepo.ParseUserName(shown)
+	name, err := site.ParseUserName(shown)
 	path := "/u/" + feeds.Segment(string(name))
 	return &page{
 		query: "UserArticles", variables: listVariables{Name: shown, After: after(req)}, canonical: path,
@@ -112,7 +112,7 @@ func (s *server) user(req *http.Request) (*page, error) {
 
 func (s *server) host(req *http.Request) (*page, error) {
 	shown := strings.TrimSpace(req.PathValue("host"))
-	name, err := redisrepo.ParseHostName(shown)
+	name, err := site.ParseHostName(shown)
 	return &page{
 		query: "HostArticles", variables: listVariables{Name: shown, After: after(req)}, canonical: "/from/" + feeds.Segment(string(name)), later: true,
 		Kind: "host", Name: shown, Title: shown, After: after(req),
@@ -175,7 +175,7 @@ func (s *server) past(req *http.Request) (*page, error) {
 
 func (s *server) article(req *http.Request) (*page, error) {
 	number := strings.TrimSpace(req.PathValue("number"))
-	id, err := redisrepo.ParseArticleID(number)
+	id, err := site.ParseArticleID(number)
 	if err != nil || strconv.FormatInt(int64(id), 10) != number {
 		return nil, errNoPage
 	}

@@ -14,6 +14,7 @@ import (
 	"frontpage/endpoint"
 	"frontpage/pages"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/sitetest"
 	"frontpage/web"
 )
@@ -116,10 +117,10 @@ func TestPagesSpeakTheLanguageOfTheSite(t *testing.T) {
 		s.Vote("ada", article, direction)
 		s.Vote("ben", article, direction)
 	}
-	if _, err := s.Repo.Edit(t.Context(), 2, redisrepo.Actor{Name: "ben"}, redisrepo.Edit{Text: new("Wörter")}); err != nil {
+	if _, err := s.Repo.Edit(t.Context(), 2, site.Actor{Name: "ben"}, redisrepo.Edit{Text: new("Wörter")}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Repo.Delete(t.Context(), 3, redisrepo.Actor{Name: "ben"}); err != nil {
+	if _, err := s.Repo.Delete(t.Context(), 3, site.Actor{Name: "ben"}); err != nil {
 		t.Fatal(err)
 	}
 	further := regexp.MustCompile(`"endCursor":"([^"]+)"`).FindStringSubmatch(s.get("/new").body)

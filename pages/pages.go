@@ -17,9 +17,11 @@ import (
 	"time"
 
 	"frontpage/endpoint"
+	"frontpage/failover"
 	"frontpage/feeds"
 	"frontpage/identity"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/sharing"
 	"frontpage/web"
 )
@@ -134,11 +136,11 @@ func (s *server) ask(w http.ResponseWriter, req *http.Request, p *page) []byte {
 
 // missing sets the status of the page of an article that the API does not show: 410 if it was deleted.
 func (s *server) missing(ctx context.Context, p *page) {
-	_, err := s.repo.Deleted(redisrepo.FailFast(ctx), p.article)
+	_, err := s.repo.Deleted(failover.FailFast(ctx), p.article)
 	switch {
 	case err == nil:
 		p.status = http.StatusGone
-	case errors.As(err, new(redisrepo.Refusal)):
+	case errors.As(err, new(site.Refusal)):
 		p.status = http.StatusNotFound
 	default:
 		s.Log.WarnContext(ctx, "page", "err", err) // a line of an outage

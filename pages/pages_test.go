@@ -23,29 +23,29 @@ import (
 	"frontpage/endpoint"
 	"frontpage/identity"
 	"frontpage/pages"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 	"frontpage/web"
 )
 
 // site is a server with pages. All articles are posted at sitetest.Start, and read an hour later.
-type site struct {
+type testSite struct {
 	*sitetest.Site
 	t     *testing.T
 	redis *redistest.Server
 	pages *httptest.Server
 }
 
-func newSite(t *testing.T, change ...func(*endpoint.Options)) *site {
+func newSite(t *testing.T, change ...func(*endpoint.Options)) *testSite {
 	t.Helper()
 	return newSiteWith(t, pages.Options{}, change...)
 }
 
-func newSiteWith(t *testing.T, o pages.Options, change ...func(*endpoint.Options)) *site {
+func newSiteWith(t *testing.T, o pages.Options, change ...func(*endpoint.Options)) *testSite {
 	t.Helper()
 	server := redistest.Start(t)
-	s := &site{Site: sitetest.New(t, server.Client, redisrepo.DefaultRules(), change...), t: t, redis: server}
+	s := &testSite{Site: sitetest.New(t, server.Client, site.DefaultRules(), change...), t: t, redis: server}
 	o.Log = slog.New(slog.NewTextHandler(s.Log, nil))
 	if o.API.Identity == nil {
 		o.API.MaxAge = time.Second
@@ -70,11 +70,11 @@ type response struct {
 }
 
 // get asks for a page. header holds pairs of name and value.
-func (s *site) get(path string, header ...string) *response {
+func (s *testSite) get(path string, header ...string) *response {
 	return s.send(http.MethodGet, path, header...)
 }
 
-func (s *site) send(method, path string, header ...string) *response {
+func (s *testSite) send(method, path string, header ...string) *response {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), method, s.pages.URL+path, nil)
 	if err != nil {
@@ -168,16 +168,16 @@ func (r *response) titles() (titles []string) {
 	return titles
 }
 
-func (s *site) post(poster, title, link, text string, groups ...string) {
+func (s *testSite) post(poster, title, link, text string, groups ...string) {
 	s.t.Helper()
-	d := redisrepo.Draft{Title: title, Groups: groups}
+	d := site.Draft{Title: title, Groups: groups}
 	if link != "" {
 		d.Link = &link
 	}
 	if text != "" {
 		d.Text = &text
 	}
-	if _, err := s.Repo.Post(s.t.Context(), redisrepo.UserName(poster), d); err != nil {
+	if _, err := s.Repo.Post(s.t.Context(), site.UserName(poster), d); err != nil {
 		s.t.Fatal(err)
 	}
 }

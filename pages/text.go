@@ -7,12 +7,12 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // host returns the host of a link as the API names it, such as go.dev, empty for none.
 func host(link string) string {
-	if host := (&redisrepo.Article{Link: &link}).Host(); host != nil {
+	if host := (&site.Article{Link: &link}).Host(); host != nil {
 		return string(host.Name)
 	}
 	return ""

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"frontpage/feeds"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/web"
 )
 
@@ -16,11 +16,11 @@ import (
 type page struct {
 	query     string // name of its operation
 	variables any
-	fill      func(*page)         // sets what follows from the answer
-	article   redisrepo.ArticleID // that it is about; 0: none
-	canonical string              // path
-	later     bool                // whether it is a page of the second script
-	private   bool                // whether search engines are asked not to list it
+	fill      func(*page)    // sets what follows from the answer
+	article   site.ArticleID // that it is about; 0: none
+	canonical string         // path
+	later     bool           // whether it is a page of the second script
+	private   bool           // whether search engines are asked not to list it
 	data      data
 	status    int // if not 200
 
@@ -263,7 +263,7 @@ func (p *page) Spans() (tabs []tab) {
 
 // IsInteresting reports whether the page shows the group interesting.
 func (p *page) IsInteresting() bool {
-	return p.Kind == "group" && p.Name == string(redisrepo.Interesting)
+	return p.Kind == "group" && p.Name == string(site.Interesting)
 }
 
 // Rule says how votes change the rank.

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"frontpage/identity"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 const (
@@ -22,7 +22,7 @@ const (
 
 // ballot is what the form for votes sends: the article, the direction, and the path of the page.
 type ballot struct {
-	article   redisrepo.ArticleID
+	article   site.ArticleID
 	direction string
 	to        string
 }
@@ -33,7 +33,7 @@ var errNoBallot = errors.New("not a vote")
 func readBallot(form url.Values) (ballot, error) {
 	b := ballot{to: localPath(form.Get("to"))}
 	number, direction, _ := strings.Cut(strings.TrimPrefix(form.Get("vote"), "article:"), " ")
-	id, err := redisrepo.ParseArticleID(number)
+	id, err := site.ParseArticleID(number)
 	if err != nil || direction != "UP" && direction != "DOWN" && direction != "NONE" {
 		return b, errNoBallot
 	}

@@ -17,14 +17,14 @@ import (
 	"frontpage/graph"
 	"frontpage/identity"
 	"frontpage/pages"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
 
 // sessionSite is a site whose users sign in with it. Their cookies are their names; signIn changes who has signed in.
 type sessionSite struct {
-	*site
+	*testSite
 	signedIn sync.Map
 }
 
@@ -48,7 +48,7 @@ func newSessionSite(t *testing.T, change ...func(*endpoint.Options)) *sessionSit
 		f(&options)
 	}
 	redis := redistest.Start(t)
-	s.site = &site{Site: sitetest.New(t, redis.Client, redisrepo.DefaultRules()), t: t, redis: redis, pages: server}
+	s.testSite = &testSite{Site: sitetest.New(t, redis.Client, site.DefaultRules()), t: t, redis: redis, pages: server}
 	log := slog.New(slog.NewTextHandler(s.Log, nil))
 	api := graph.NewHandler(s.Repo, graph.Site{Version: "test", SignIn: graph.BySession, SignInURL: new("/sign-in?return={return}")}, log, options)
 	pages.Handle(mux, api, s.Repo, pages.Options{PublicURL: server.URL, API: options, Log: log, Now: func() time.Time { return sitetest.Start.Add(time.Hour) }})
@@ -308,7 +308,7 @@ func TestRefusedVotesAreExplained(t *testing.T) {
 }
 
 // sendVote sends the form of a vote without following redirections. header holds pairs of name and value.
-func (s *site) sendVote(header ...string) *response {
+func (s *testSite) sendVote(header ...string) *response {
 	s.t.Helper()
 	form := url.Values{"vote": {"article:1 UP"}, "to": {"/"}}
 	req := sitetest.Must(http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.pages.URL+"/vote", strings.NewReader(form.Encode())))

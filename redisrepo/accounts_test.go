@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/sessions"
+	"frontpage/redisrepo/site"
 )
 
 func TestAccountsGetNamesOfTheirOwn(t *testing.T) {
@@ -36,7 +38,7 @@ func TestAccountsGetNamesOfTheirOwn(t *testing.T) {
 				t.Errorf("%s, who wants %s: got %s, %v, want %s", tt.account, tt.wanted, got, err, tt.want)
 			}
 		}
-		var refused redisrepo.Refusal
+		var refused site.Refusal
 		if _, err := s.AccountName(s.ctx, "k", strings.Repeat("x", 65)); !errors.As(err, &refused) {
 			t.Errorf("got %v, want a refusal", err)
 		}
@@ -105,7 +107,7 @@ func TestAccountsThatWantNamesThatLookAlikeAtOnce(t *testing.T) {
 	s := newSite(t, nil)
 	for round := range 20 {
 		var all sync.WaitGroup
-		got := make([]redisrepo.UserName, 3)
+		got := make([]site.UserName, 3)
 		wanted := []string{"sam", "s\u0430m", "\u0455am"}
 		for i, name := range wanted {
 			all.Go(func() {
@@ -133,15 +135,15 @@ func TestFirstPostNeedsANameThatLooksLikeNoOther(t *testing.T) {
 	t.Parallel()
 	for _, tags := range layouts {
 		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
-		var last *redisrepo.Article
-		post := func(user redisrepo.UserName, refused string) {
+		var last *site.Article
+		post := func(user site.UserName, refused string) {
 			t.Helper()
-			article, err := s.Post(s.ctx, user, redisrepo.Draft{Title: "t", Text: new("x")})
-			var refusal redisrepo.Refusal
+			article, err := s.Post(s.ctx, user, site.Draft{Title: "t", Text: new("x")})
+			var refusal site.Refusal
 			switch {
 			case refused == "" && (err != nil || article.Poster.Name != user):
 				t.Errorf("%q: got %v, want a post", user, err)
-			case refused != "" && (!errors.As(err, &refusal) || refusal[0].Code != redisrepo.Forbidden || !strings.Contains(err.Error(), refused)):
+			case refused != "" && (!errors.As(err, &refusal) || refusal[0].Code != site.Forbidden || !strings.Contains(err.Error(), refused)):
 				t.Errorf("%q: got %v, want a refusal with %s", user, err, refused)
 			}
 			if err == nil {
@@ -149,7 +151,7 @@ func TestFirstPostNeedsANameThatLooksLikeNoOther(t *testing.T) {
 			}
 		}
 		post("ada", "")
-		for _, like := range []redisrepo.UserName{"\u0430da", "\u0251da", "ADA", "ada\ufe0f", "a\u034fda", "a\u200dda", "ada\U000e0061"} {
+		for _, like := range []site.UserName{"\u0430da", "\u0251da", "ADA", "ada\ufe0f", "a\u034fda", "a\u200dda", "ada\U000e0061"} {
 			post(like, `looks like "ada", which another user has: post with another user name`)
 		}
 		post("adam", "")
@@ -199,7 +201,7 @@ func TestSessionsEnd(t *testing.T) {
 	t.Parallel()
 	for _, tags := range layouts {
 		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
-		user := redisrepo.UserDigest("alice")
+		user := sessions.UserDigest("alice")
 		want := func(digest, value string) {
 			t.Helper()
 			if got, _, err := s.Session(s.ctx, digest, user); err != nil || string(got) != value {
@@ -246,9 +248,9 @@ func TestModeratorsMarkTheSessionsOfAUser(t *testing.T) {
 	t.Parallel()
 	for _, tags := range layouts {
 		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
-		mark := func(name redisrepo.UserName) string {
+		mark := func(name site.UserName) string {
 			t.Helper()
-			value, mark, err := s.Session(s.ctx, "aa", redisrepo.UserDigest(name))
+			value, mark, err := s.Session(s.ctx, "aa", sessions.UserDigest(name))
 			if err != nil || string(value) != "one" {
 				t.Errorf("got %q, %v", value, err)
 			}
@@ -256,7 +258,7 @@ func TestModeratorsMarkTheSessionsOfAUser(t *testing.T) {
 		}
 		end := func(name string, moderator bool, want string) {
 			t.Helper()
-			user, err := s.EndSessions(s.ctx, name, redisrepo.Actor{Name: "mod", Moderator: moderator})
+			user, err := s.EndSessions(s.ctx, name, site.Actor{Name: "mod", Moderator: moderator})
 			if want != "" {
 				wantRefused(t, err, want)
 			} else if err != nil || string(user.Name) != name {
@@ -279,7 +281,7 @@ func TestModeratorsMarkTheSessionsOfAUser(t *testing.T) {
 			t.Errorf("got the marks %q and %q, and %q of another user", first, second, mark("bob"))
 		}
 		for _, key := range s.raw.Keys(s.ctx, "*ended:*").Val() {
-			if left := s.raw.PTTL(s.ctx, key).Val(); left < redisrepo.MaxSession || left > redisrepo.MaxSession+time.Hour {
+			if left := s.raw.PTTL(s.ctx, key).Val(); left < sessions.MaxSession || left > sessions.MaxSession+time.Hour {
 				t.Errorf("%s expires in %v", key, left)
 			}
 		}

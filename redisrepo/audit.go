@@ -8,12 +8,16 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"frontpage/failover"
+	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 )
 
 // AuditEntry is one user's position on an article.
 type AuditEntry struct {
-	Voter  UserName
-	Vote   Vote       // None if the vote was withdrawn, which is known only for recorded votes
+	Voter  site.UserName
+	Vote   site.Vote  // None if the vote was withdrawn, which is known only for recorded votes
 	At     *time.Time // when the vote was cast, UTC, whole seconds; nil if it was not recorded
 	Bucket string     // pseudonym of the voter's address; empty if the vote was not recorded
 }
@@ -23,32 +27,32 @@ type AuditEntry struct {
 // after the voting window all of it is forgotten. Imported votes have no named voters and are left out.
 //
 // If the article does not exist, the Refusal is NotFound.
-func (r *Repo) Audit(ctx context.Context, id ArticleID) ([]AuditEntry, error) {
-	if _, errs := r.readArticles(ctx, []ArticleID{id}); errs[0] != nil {
+func (r *Repo) Audit(ctx context.Context, id site.ArticleID) ([]AuditEntry, error) {
+	if _, errs := r.Articles.ReadArticles(ctx, []site.ArticleID{id}); errs[0] != nil {
 		return nil, errs[0]
 	}
-	p := r.partition(id)
+	p := r.Store.Partition(id)
 	// Votes may be cast between these reads: a voter who is found in both sets has switched.
 	voters := map[string]AuditEntry{}
-	for set, vote := range map[string]Vote{p.voted(id): Up, p.downvoted(id): Down} {
-		err := r.scan(ctx, scan{command: redis.Cmdable.SScan, key: set, step: 1, handle: func(members []string) error {
+	for set, vote := range map[string]site.Vote{p.Voted(id): site.Up, p.Downvoted(id): site.Down} {
+		err := r.Store.Scan(ctx, wire.Scan{Command: redis.Cmdable.SScan, Key: set, Step: 1, Handle: func(members []string) error {
 			for _, member := range members {
-				if strings.HasPrefix(member, userPrefix) {
-					voters[member] = AuditEntry{Voter: userOf(member), Vote: vote}
+				if strings.HasPrefix(member, site.UserPrefix) {
+					voters[member] = AuditEntry{Voter: site.UserOf(member), Vote: vote}
 				}
 			}
 			return nil
 		}})
 		if err != nil {
-			return nil, storeError("audit "+id.String(), err)
+			return nil, failover.Wrap("audit "+id.String(), err)
 		}
 	}
-	err := r.scan(ctx, scan{command: redis.Cmdable.HScan, key: p.audit(id), step: 1, handle: func(records []string) error {
+	err := r.Store.Scan(ctx, wire.Scan{Command: redis.Cmdable.HScan, Key: p.Audit(id), Step: 1, Handle: func(records []string) error {
 		addRecords(voters, records)
 		return nil
 	}})
 	if err != nil {
-		return nil, storeError("audit "+id.String(), err)
+		return nil, failover.Wrap("audit "+id.String(), err)
 	}
 	entries := make([]AuditEntry, 0, len(voters))
 	for _, entry := range voters {
@@ -73,16 +77,16 @@ func (e AuditEntry) castAt() time.Time {
 func addRecords(voters map[string]AuditEntry, records []string) {
 	for pair := range slices.Chunk(records, 2) {
 		member, record := pair[0], strings.SplitN(pair[1], " ", 3)
-		vote, ok := votePositions[record[0]]
+		vote, ok := site.VotePositions[record[0]]
 		if len(record) != 3 || !ok {
 			continue // vote.lua did not write it
 		}
-		seconds, err := parseNumber(record[1])
+		seconds, err := site.ParseNumber(record[1])
 		entry, voted := voters[member]
-		if err != nil || voted && entry.Vote != vote || !voted && vote != None {
+		if err != nil || voted && entry.Vote != vote || !voted && vote != site.None {
 			continue
 		}
-		at := unixTime(seconds)
-		voters[member] = AuditEntry{Voter: userOf(member), Vote: vote, At: &at, Bucket: record[2]}
+		at := site.UnixTime(seconds)
+		voters[member] = AuditEntry{Voter: site.UserOf(member), Vote: vote, At: &at, Bucket: record[2]}
 	}
 }

@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // audited returns the entries of the audit as text.
-func audited(s *site, id redisrepo.ArticleID) (texts []string) {
+func audited(s *testSite, id site.ArticleID) (texts []string) {
 	s.t.Helper()
 	entries, err := s.Audit(s.ctx, id)
 	if err != nil {
@@ -31,7 +31,7 @@ func TestAuditListsVotersWithTimeAndBucket(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)
 	a := s.post("alice")
-	from := func(voter redisrepo.UserName, vote redisrepo.Vote, bucket string) {
+	from := func(voter site.UserName, vote site.Vote, bucket string) {
 		t.Helper()
 		s.clock.advance(time.Second)
 		if _, err := s.Vote(s.ctx, a.ID, voter, vote, bucket); err != nil {
@@ -76,7 +76,7 @@ func TestAuditListsAllOfManyVoters(t *testing.T) {
 	s := newSite(t, nil)
 	s.imports(old(1, time.Hour, 700))
 	for i := range 300 {
-		if _, err := s.Vote(s.ctx, 1, redisrepo.UserName(fmt.Sprint("voter", i)), up, "bucket"); err != nil {
+		if _, err := s.Vote(s.ctx, 1, site.UserName(fmt.Sprint("voter", i)), up, "bucket"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -16,14 +16,15 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // calendarNames are the groups of the tests of calendars.
-var calendarNames = []redisrepo.GroupName{"a", "b", "c"}
+var calendarNames = []site.GroupName{"a", "b", "c"}
 
 // wantScheduled compares the calendars with the articles: each is in exactly the lists of its time, with its votes, and no
 // peak is too low. Other processes may fold meanwhile.
-func (s *site) wantScheduled() {
+func (s *testSite) wantScheduled() {
 	s.t.Helper()
 	for range 20 {
 		before := s.clocks()
@@ -56,7 +57,7 @@ func (s *site) wantScheduled() {
 	s.t.Error("the calendar is folded all the time")
 }
 
-func (s *site) clocks() map[string]map[string]string {
+func (s *testSite) clocks() map[string]map[string]string {
 	s.t.Helper()
 	clocks := map[string]map[string]string{}
 	for _, key := range s.raw.Keys(s.ctx, "*clock:*").Val() {
@@ -65,7 +66,7 @@ func (s *site) clocks() map[string]map[string]string {
 	return clocks
 }
 
-func (s *site) storedCalendar() map[string]map[string]float64 {
+func (s *testSite) storedCalendar() map[string]map[string]float64 {
 	s.t.Helper()
 	lists := map[string]map[string]float64{}
 	for _, key := range s.raw.Keys(s.ctx, "*top:*").Val() {
@@ -77,7 +78,7 @@ func (s *site) storedCalendar() map[string]map[string]float64 {
 	return lists
 }
 
-func (s *site) expectedCalendar(clocks map[string]map[string]string) map[string]map[string]float64 {
+func (s *testSite) expectedCalendar(clocks map[string]map[string]string) map[string]map[string]float64 {
 	s.t.Helper()
 	lists := map[string]map[string]float64{}
 	for _, key := range s.raw.Keys(s.ctx, "*time:").Val() {
@@ -127,7 +128,7 @@ func scoresOf(zs []redis.Z) map[string]float64 {
 }
 
 // disturb does something random with the articles of a site.
-func (s *site) disturb(random *rand.Rand, ids []redisrepo.ArticleID) []redisrepo.ArticleID {
+func (s *testSite) disturb(random *rand.Rand, ids []site.ArticleID) []site.ArticleID {
 	s.t.Helper()
 	var names []string
 	for _, name := range calendarNames {
@@ -142,7 +143,7 @@ func (s *site) disturb(random *rand.Rand, ids []redisrepo.ArticleID) []redisrepo
 	id := ids[random.IntN(len(ids))]
 	switch kind {
 	case 4:
-		if article, errs := s.ArticlesByID(s.ctx, []redisrepo.ArticleID{id}); errs[0] == nil {
+		if article, errs := s.ArticlesByID(s.ctx, []site.ArticleID{id}); errs[0] == nil {
 			_, _ = s.Delete(s.ctx, article[0].ID, moderator)
 		}
 	case 5, 6:
@@ -154,7 +155,7 @@ func (s *site) disturb(random *rand.Rand, ids []redisrepo.ArticleID) []redisrepo
 	case 8:
 		_, _ = s.Edit(s.ctx, id, moderator, redisrepo.Edit{Groups: append([]string{}, names...)})
 	case 9:
-		imported := redisrepo.ArticleID(1_000_000 + random.IntN(1000))
+		imported := site.ArticleID(1_000_000 + random.IntN(1000))
 		added, _ := s.Import(s.ctx, []redisrepo.Imported{old(imported, time.Duration(random.IntN(2000))*time.Hour, random.IntN(9)-3, names...)})
 		if added[0] {
 			ids = append(ids, imported)
@@ -162,8 +163,8 @@ func (s *site) disturb(random *rand.Rand, ids []redisrepo.ArticleID) []redisrepo
 	case 10:
 		_ = s.Fold(s.ctx, calendarNames...)
 	default:
-		voter := redisrepo.UserName(fmt.Sprint("voter", random.IntN(5)))
-		_, _ = s.Vote(s.ctx, id, voter, redisrepo.Vote(random.IntN(3)-1), "")
+		voter := site.UserName(fmt.Sprint("voter", random.IntN(5)))
+		_, _ = s.Vote(s.ctx, id, voter, site.Vote(random.IntN(3)-1), "")
 	}
 	return ids
 }
@@ -175,11 +176,11 @@ func TestCalendarHasEachArticleWithItsVotes(t *testing.T) {
 		for _, groups := range []bool{false, true} {
 			t.Run(fmt.Sprint(partitions, " ", groups), func(t *testing.T) {
 				t.Parallel()
-				s := newSite(t, func(r *redisrepo.Rules) {
+				s := newSite(t, func(r *site.Rules) {
 					r.GroupTop, r.VotingWindow, r.InterestingVotes = groups, 20*week, 3
 				}, redisrepo.WithPartitions(partitions))
 				random := rand.New(rand.NewPCG(7, cmp.Or(uint64(partitions), 1)))
-				var ids []redisrepo.ArticleID
+				var ids []site.ArticleID
 				for step := range 600 {
 					if random.IntN(8) == 0 {
 						s.clock.advance(time.Duration(random.IntN(30)) * time.Hour)
@@ -205,8 +206,8 @@ func TestCalendarHasEachArticleWithItsVotes(t *testing.T) {
 // Several processes write and fold at the same time.
 func TestCalendarIsFoldedBesideWrites(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *redisrepo.Rules) { r.GroupTop, r.VotingWindow = true, 20*week }, one)
-	var ids []redisrepo.ArticleID
+	s := newSite(t, func(r *site.Rules) { r.GroupTop, r.VotingWindow = true, 20*week }, one)
+	var ids []site.ArticleID
 	for day := range 12 {
 		s.clock.set(time.Duration(day) * 24 * time.Hour)
 		for range 3 {
@@ -270,7 +271,7 @@ func TestFoldSkipsDaysWithoutArticles(t *testing.T) {
 // A post sees that folding is due.
 func TestPostFoldsTheCalendar(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *redisrepo.Rules) { r.GroupTop = true }, one)
+	s := newSite(t, func(r *site.Rules) { r.GroupTop = true }, one)
 	s.post("alice", "a")
 	s.clock.advance(3 * week)
 	folded := make(chan struct{}, 100)
@@ -298,7 +299,7 @@ func TestSiteWithoutFeaturesHasNoKeysOfThem(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, plain, one)
 	random := rand.New(rand.NewPCG(1, 1))
-	var ids []redisrepo.ArticleID
+	var ids []site.ArticleID
 	for range 100 {
 		ids = s.disturb(random, ids)
 	}

@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // shownVotes is the list of a user's votes as text, with how many seconds each was cast before now.
-func (s *site) shownVotes(user redisrepo.UserName) string {
+func (s *testSite) shownVotes(user site.UserName) string {
 	s.t.Helper()
 	votes, info, err := s.CastVotes(s.ctx, user, nil, new(100), nil)
 	if err != nil || info.HasNextPage {
@@ -31,7 +32,7 @@ func TestVotesFromBeforeTheListsAreEntered(t *testing.T) {
 	for _, tags := range layouts {
 		t.Run(fmt.Sprint(len(tags)), func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, func(r *redisrepo.Rules) { noFeatures(r); r.VotingWindow = 2 * day }, redisrepo.WithPartitions(len(tags)))
+			s := newSite(t, func(r *site.Rules) { noFeatures(r); r.VotingWindow = 2 * day }, redisrepo.WithPartitions(len(tags)))
 			closed := s.post("alice")
 			s.vote(closed.ID, "bob", up)
 			s.clock.advance(3 * day)
@@ -46,11 +47,11 @@ func TestVotesFromBeforeTheListsAreEntered(t *testing.T) {
 			s.vote(b.ID, "bob", up)
 			s.vote(withdrawn.ID, "bob", none)
 			for i := range 1100 { // more than a script gets
-				s.vote(b.ID, redisrepo.UserName(fmt.Sprint("voter", i)), redisrepo.Vote(1-2*(i%3/2)))
+				s.vote(b.ID, site.UserName(fmt.Sprint("voter", i)), site.Vote(1-2*(i%3/2)))
 			}
 			other := s.reopened(s.server.Client, uncounted)
 			own := other.post("frank")
-			var book redisrepo.ArticleID
+			var book site.ArticleID
 			if len(tags) == 1 {
 				book = bookPost(s, "user:zoe")
 				bookVote(s, "user:bob", book)
@@ -84,7 +85,7 @@ func TestVotesFromBeforeTheListsAreEntered(t *testing.T) {
 			s.wantClean()
 			s.undelete(gone.ID)
 			s.clock.advance(4 * day)
-			for _, id := range []redisrepo.ArticleID{a.ID, b.ID, gone.ID, withdrawn.ID} {
+			for _, id := range []site.ArticleID{a.ID, b.ID, gone.ID, withdrawn.ID} {
 				s.do("UNLINK", s.Tags()[int(id)%len(tags)]+"voted:"+fmt.Sprint(int(id)), s.Tags()[int(id)%len(tags)]+"downvoted:"+fmt.Sprint(int(id)))
 			}
 			if got := s.positions("bob", a.ID, b.ID, gone.ID, withdrawn.ID, closed.ID); got != "---0?" {
@@ -108,7 +109,7 @@ func TestEnteringVotesGoesOnWhereItWasInterrupted(t *testing.T) {
 	s.do("HSET meta: cast", fmt.Sprint("building ", opened.Add(time.Minute).Unix()))
 	rules := s.rules
 	rules.VoteHistory = 0
-	s.Repo, s.rules = s.reopened(s.server.Client, func(r *redisrepo.Rules) { *r = rules }).Repo, rules
+	s.Repo, s.rules = s.reopened(s.server.Client, func(r *site.Rules) { *r = rules }).Repo, rules
 	if got, want := s.dump(), "cast:alice:641: [{1.77236646e+09 2} {1.77236652e+09 3}], ends: false\ncast:bob:641: [{5 -3}], ends: false\n"; !strings.Contains(got, want) {
 		t.Errorf("the store holds\n%s\nwant\n%s", got, want)
 	}

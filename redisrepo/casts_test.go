@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // votesOn returns the user's positions on articles, as positions does, and the commands that read them.
-func votesOn(s *site, user redisrepo.UserName, ids ...redisrepo.ArticleID) string {
+func votesOn(s *testSite, user site.UserName, ids ...site.ArticleID) string {
 	s.t.Helper()
 	counted := new(counter)
 	other := s.reopened(s.client(observer(counted.add)), nil)
@@ -38,7 +39,7 @@ func votesOn(s *site, user redisrepo.UserName, ids ...redisrepo.ArticleID) strin
 // are forgotten, for the time of the rules.
 func TestVotesAreKnownAfterTheVotersAreForgotten(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *redisrepo.Rules) { r.VoteHistory = 100 * 24 * time.Hour }, one)
+	s := newSite(t, func(r *site.Rules) { r.VoteHistory = 100 * 24 * time.Hour }, one)
 	for range 4 {
 		s.post("alice")
 	}
@@ -107,7 +108,7 @@ func TestALegacyVoteOverARecordedDownvote(t *testing.T) {
 	s.vote(1, "dave", up)
 	bookVote(s, "user:bob", 1)
 	all := func() (shown string) {
-		for _, user := range []redisrepo.UserName{"bob", "carol", "dave", "erin"} {
+		for _, user := range []site.UserName{"bob", "carol", "dave", "erin"} {
 			shown += s.positions(user, 1)
 		}
 		return shown
@@ -140,7 +141,7 @@ func TestALegacyVoteOverARecordedDownvote(t *testing.T) {
 // After a change of VoteHistory, the lists are kept for the new time.
 func TestVoteHistoryCanBeChanged(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *redisrepo.Rules) { r.VoteHistory = 100 * day }, redisrepo.WithPartitions(4))
+	s := newSite(t, func(r *site.Rules) { r.VoteHistory = 100 * day }, redisrepo.WithPartitions(4))
 	a := s.post("alice")
 	s.vote(a.ID, "bob", up)
 	key := s.Tags()[int(a.ID)%4] + "cast:bob:641"
@@ -161,7 +162,7 @@ func TestVoteHistoryCanBeChanged(t *testing.T) {
 		{400 * day, 60 * day, "", "?"}, // it is gone
 	} {
 		s.clock.set(tt.after)
-		s = s.reopened(s.server.Client, func(r *redisrepo.Rules) { r.VoteHistory = tt.history })
+		s = s.reopened(s.server.Client, func(r *site.Rules) { r.VoteHistory = tt.history })
 		got, _, _ := strings.Cut(s.shownVotes("bob"), "*")
 		if known := s.positions("bob", a.ID); got != tt.shown || known != tt.known {
 			t.Errorf("with %v, after %v: %q is listed and %s is known, want %q and %s", tt.history, tt.after, got, known, tt.shown, tt.known)
@@ -193,17 +194,17 @@ func TestCastVotesOverPartitionsAndMonths(t *testing.T) {
 			type cast struct {
 				at     int64
 				member string
-				vote   redisrepo.Vote
+				vote   site.Vote
 			}
-			votes := map[redisrepo.UserName]map[redisrepo.ArticleID]cast{"bob": {}, "carol": {}}
-			var open []redisrepo.ArticleID
+			votes := map[site.UserName]map[site.ArticleID]cast{"bob": {}, "carol": {}}
+			var open []site.ArticleID
 			for range 120 {
 				s.clock.advance(time.Duration(random.IntN(48)) * time.Hour / 2)
 				open = append(open, s.post("alice").ID)
 				open = open[max(len(open)-8, 0):] // the oldest was posted less than a week ago, but for an unlikely seed
 				for range random.IntN(6) {
-					user := []redisrepo.UserName{"bob", "carol"}[random.IntN(2)]
-					id, vote := open[random.IntN(len(open))], redisrepo.Vote(random.IntN(3)-1)
+					user := []site.UserName{"bob", "carol"}[random.IntN(2)]
+					id, vote := open[random.IntN(len(open))], site.Vote(random.IntN(3)-1)
 					if !s.article(id).VotingEndsAt.After(s.clock.now()) {
 						continue
 					}
@@ -218,7 +219,7 @@ func TestCastVotesOverPartitionsAndMonths(t *testing.T) {
 				}
 			}
 			for user, all := range votes {
-				for _, direction := range []*redisrepo.Vote{nil, new(up), new(down)} {
+				for _, direction := range []*site.Vote{nil, new(up), new(down)} {
 					var ordered []cast
 					for _, c := range all {
 						if direction == nil || c.vote == *direction {

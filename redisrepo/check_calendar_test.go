@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // In the store of checkable article:1 has 2 votes and article:2 and article:5 have 1 and 0, all of the hour 492324, and
@@ -76,7 +77,7 @@ func TestCheckReportsInconsistentCalendarsOfGroups(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, func(r *redisrepo.Rules) { r.GroupTop = true }, one)
+			s := newSite(t, func(r *site.Rules) { r.GroupTop = true }, one)
 			s.post("alice", "go")
 			s.do(tt.corrupt)
 			if got := strings.Join(s.violations(), "\n"); got != tt.want {
@@ -84,7 +85,7 @@ func TestCheckReportsInconsistentCalendarsOfGroups(t *testing.T) {
 			}
 		})
 	}
-	s := newSite(t, func(r *redisrepo.Rules) { r.Calendar, r.GroupTop = false, false }, one)
+	s := newSite(t, func(r *site.Rules) { r.Calendar, r.GroupTop = false, false }, one)
 	s.do("ZADD top:d:20513 1 article:1")
 	if got, want := fmt.Sprint(s.violations()), "[top:d:20513: exists, but the site keeps no such calendar]"; got != want {
 		t.Errorf("Check without a calendar reports %s, want %s", got, want)
@@ -97,7 +98,7 @@ func TestCheckOfTheCalendarRunsWhileTheSiteIsUsed(t *testing.T) {
 	for _, tags := range layouts {
 		t.Run(fmt.Sprint(tags), func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, func(r *redisrepo.Rules) { r.GroupTop, r.VotingWindow = true, 60*day }, redisrepo.WithPartitions(len(tags)))
+			s := newSite(t, func(r *site.Rules) { r.GroupTop, r.VotingWindow = true, 60*day }, redisrepo.WithPartitions(len(tags)))
 			for range 20 {
 				s.clock.advance(7 * time.Hour)
 				for range 5 {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 func TestCheckReportsWrongFrontPages(t *testing.T) {
@@ -64,7 +64,7 @@ func TestCheckReportsWrongFrontPages(t *testing.T) {
 				s.vote(2, "bob", up) // saves a page, and changes nothing after the first time
 				s.vote(2, "bob", none)
 			}
-			if _, err := s.BestRanks(s.ctx, []redisrepo.ArticleID{1}); err != nil {
+			if _, err := s.BestRanks(s.ctx, []site.ArticleID{1}); err != nil {
 				t.Fatal(err)
 			}
 			for line := range strings.Lines(tt.corrupt) {

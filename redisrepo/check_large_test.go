@@ -9,6 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/transfer"
 )
 
 // unbounded notes commands whose cost grows with a key, and the largest pipeline.
@@ -41,20 +43,20 @@ func TestMaintenanceReadsLargeKeysInBatches(t *testing.T) {
 	s := newSite(t, nil, one)
 	var articles []redisrepo.Imported
 	for i := range 300 {
-		articles = append(articles, old(redisrepo.ArticleID(i+1), time.Hour, i%3, "go"))
+		articles = append(articles, old(site.ArticleID(i+1), time.Hour, i%3, "go"))
 	}
 	s.imports(append(articles, old(301, time.Hour, 3000, "go"), old(302, time.Hour, 6001, "go"))...)
 	for i := range 250 {
-		s.vote(301, redisrepo.UserName(fmt.Sprint("voter", i)), down)
+		s.vote(301, site.UserName(fmt.Sprint("voter", i)), down)
 	}
 	s.list(best("go"))
 	hook := new(unbounded)
-	beside := s.reopened(s.client(observer(hook.note)), func(r *redisrepo.Rules) { r.VotingWindow = 2 * week })
+	beside := s.reopened(s.client(observer(hook.note)), func(r *site.Rules) { r.VotingWindow = 2 * week })
 	beside.wantClean()
 	if entries, err := beside.Audit(s.ctx, 301); err != nil || len(entries) != 251 {
 		t.Errorf("Audit = %d entries, %v, want 251", len(entries), err)
 	}
-	if records, errs, err := beside.Records(s.ctx, []redisrepo.ArticleID{302}); err != nil || errs[0] != nil || records[0].UnnamedUp != 6000 {
+	if records, errs, err := transfer.Records(s.ctx, beside.Repo, []site.ArticleID{302}); err != nil || errs[0] != nil || records[0].UnnamedUp != 6000 {
 		t.Errorf("Records = %v, %v, %v, want 6000 voters without names", records, errs, err)
 	}
 	if len(hook.names) > 0 || hook.commands > 2500 {

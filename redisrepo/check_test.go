@@ -11,15 +11,19 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/failover"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/check"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
 )
 
 // checkable opens a site with an article of each kind: article:1 is interesting and in the groups a and b,
 // article:2 is in a, voting on article:3 is long over, a legacy client put article:4 into b, and the poster's
 // vote on article:5 does not count.
-func checkable(t *testing.T) *site {
+func checkable(t *testing.T) *testSite {
 	t.Helper()
-	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 2 }, one)
+	s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 2 }, one)
 	s.post("alice", "a", "b")
 	s.vote(1, "bob", up)
 	s.vote(1, "carol", down)
@@ -28,9 +32,9 @@ func checkable(t *testing.T) *site {
 	s.imports(old(3, 3*week, 5))
 	bookRegroup(s, bookPost(s, "user:zoe"), []string{"b"}, nil)
 	s.reopened(s.server.Client, uncounted).post("frank")
-	for _, group := range []redisrepo.GroupName{"a", "b", "interesting"} {
+	for _, group := range []site.GroupName{"a", "b", "interesting"} {
 		for _, order := range orders {
-			s.list(redisrepo.InGroup(group, order, redisrepo.Descending))
+			s.list(lists.InGroup(group, order, site.Descending))
 		}
 	}
 	return s
@@ -365,8 +369,8 @@ func TestCheckReadsTheWholeStore(t *testing.T) {
 			if got := s.violations(); !slices.Equal(got, want) {
 				t.Errorf("Check reports\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
 			}
-			checked, err := s.Check(s.ctx, func(string) {})
-			if wanted := (redisrepo.Checked{Articles: 500, Groups: 7}); err != nil || checked != wanted {
+			checked, err := check.Check(s.ctx, s.Repo, func(string) {})
+			if wanted := (check.Checked{Articles: 500, Groups: 7}); err != nil || checked != wanted {
 				t.Errorf("Check = %+v, %v, want %+v", checked, err, wanted)
 			}
 		})
@@ -442,7 +446,7 @@ func TestCheckReadsLargeListsOfVotes(t *testing.T) {
 		s.post("bob")
 	}
 	for i := range 210 {
-		s.vote(1, redisrepo.UserName(fmt.Sprint("voter", i)), redisrepo.Vote(1-2*(i%2)))
+		s.vote(1, site.UserName(fmt.Sprint("voter", i)), site.Vote(1-2*(i%2)))
 	}
 	s.wantClean()
 	s.do("ZREM cast:bob:641 107")
@@ -477,8 +481,8 @@ func TestCheckFailsIfTheStoreDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	s := checkable(t)
 	s.server.Kill()
-	_, err := s.Check(s.ctx, func(violation string) { t.Errorf("Check reports %s", violation) })
-	if !errors.Is(err, redisrepo.ErrUnavailable) {
+	_, err := check.Check(s.ctx, s.Repo, func(violation string) { t.Errorf("Check reports %s", violation) })
+	if !errors.Is(err, failover.ErrUnavailable) {
 		t.Errorf("Check: %v, want ErrUnavailable", err)
 	}
 }
@@ -487,7 +491,7 @@ func TestCheckFailsIfTheStoreDoesNotAnswer(t *testing.T) {
 // while the voters of the article are still known.
 func TestCheckReportsNoVotesThatListsNeedNotHave(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *redisrepo.Rules) { r.VoteHistory = time.Second }, one)
+	s := newSite(t, func(r *site.Rules) { r.VoteHistory = time.Second }, one)
 	monthEnd := time.Unix(642*32*24*3600, 0)
 	s.clock.set(monthEnd.Add(-30 * time.Minute).Sub(opened))
 	s.post("alice")

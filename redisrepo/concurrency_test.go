@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
 )
 
 // two opens one site in two Repos, as two processes would: each has its own caches.
-func two(t *testing.T, options ...redisrepo.Option) [2]*site {
-	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 50 }, options...)
-	return [2]*site{s, s.reopened(s.client(), nil)}
+func two(t *testing.T, options ...redisrepo.Option) [2]*testSite {
+	s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 50 }, options...)
+	return [2]*testSite{s, s.reopened(s.client(), nil)}
 }
 
 func TestConcurrentRepeatsOfAVoteCountOnce(t *testing.T) {
@@ -43,14 +45,14 @@ func TestConcurrentVotersAllCount(t *testing.T) {
 	s := two(t)
 	a := s[0].post("alice", "go")
 	s[0].list(best("go"))
-	voter := func(i int) redisrepo.UserName { return redisrepo.UserName(fmt.Sprint("voter", i)) }
+	voter := func(i int) site.UserName { return site.UserName(fmt.Sprint("voter", i)) }
 	together(100, func(i int) { s[i%2].vote(a.ID, voter(i), up) })
 	if got := s[0].article(a.ID).Votes; got != 101 {
 		t.Errorf("votes = %d, want 101", got)
 	}
 	s[0].wantClean()
 	s[0].wantList(best("interesting"), a.ID)
-	together(100, func(i int) { s[i%2].vote(a.ID, voter(i), redisrepo.Vote(i%3-1)) })
+	together(100, func(i int) { s[i%2].vote(a.ID, voter(i), site.Vote(i%3-1)) })
 	if got := s[0].article(a.ID); got.Upvotes != 34 || got.Downvotes != 34 {
 		t.Errorf("votes = +%d -%d, want +34 -34", got.Upvotes, got.Downvotes)
 	}
@@ -63,7 +65,7 @@ func TestConcurrentPostsWithOneKeyMakeOneArticle(t *testing.T) {
 	s := two(t)
 	d := draft("title", "go")
 	d.IdempotencyKey = new("key")
-	var ids [100]redisrepo.ArticleID
+	var ids [100]site.ArticleID
 	together(100, func(i int) {
 		a, err := s[i%2].Post(t.Context(), "alice", d)
 		if err != nil {
@@ -72,7 +74,7 @@ func TestConcurrentPostsWithOneKeyMakeOneArticle(t *testing.T) {
 		}
 		ids[i] = a.ID
 	})
-	s[0].wantList(redisrepo.PostedBy("alice"), ids[0])
+	s[0].wantList(lists.PostedBy("alice"), ids[0])
 	for i, id := range ids {
 		if id != ids[0] {
 			t.Errorf("post %d made %v, want %v as post 0", i, id, ids[0])
@@ -85,8 +87,8 @@ func TestConcurrentPostsGetDifferentNumbers(t *testing.T) {
 	t.Parallel()
 	s := two(t, one)
 	s[0].list(best("go"))
-	together(100, func(i int) { s[i%2].post(redisrepo.UserName(fmt.Sprint("user", i%7)), "go") })
-	for _, l := range []redisrepo.Listing{best("go"), redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Descending)} {
+	together(100, func(i int) { s[i%2].post(site.UserName(fmt.Sprint("user", i%7)), "go") })
+	for _, l := range []lists.Listing{best("go"), lists.AllArticles(site.ByTime, site.Descending)} {
 		ids, err := s[0].List(t.Context(), l, 1, new(100))
 		slices.Sort(ids)
 		if err != nil || len(ids) != 100 || ids[0] != 1 || ids[99] != 100 {
@@ -111,13 +113,13 @@ func TestConcurrentRegroupingsAllApply(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := two(t)
-			var articles []*redisrepo.Article
+			var articles []*site.Article
 			for range tt.articles {
 				articles = append(articles, s[0].post("alice"))
 			}
 			theme := func(i int) string { return fmt.Sprint("g", i/tt.articles%tt.groups) }
 			together(100, func(i int) { s[i%2].regroup(articles[i%tt.articles], []string{theme(i)}, []string{"x"}) })
-			want := map[redisrepo.ArticleID]map[string]bool{}
+			want := map[site.ArticleID]map[string]bool{}
 			for i := range 100 {
 				id := articles[i%tt.articles].ID
 				if want[id] == nil {
@@ -145,13 +147,13 @@ func TestVotesCountWhileTheArticleIsRegrouped(t *testing.T) {
 	t.Parallel()
 	s := two(t)
 	a := s[0].post("alice", "keep")
-	for _, group := range []redisrepo.GroupName{"keep", "g0", "g1"} {
+	for _, group := range []site.GroupName{"keep", "g0", "g1"} {
 		s[0].list(best(group))
 	}
 	together(8, func(worker int) {
 		s := s[worker%2]
 		for i := range 60 {
-			switch voter := redisrepo.UserName(fmt.Sprint("voter", worker, i)); worker {
+			switch voter := site.UserName(fmt.Sprint("voter", worker, i)); worker {
 			case 0, 1:
 				group := []string{fmt.Sprint("g", worker)}
 				if i%2 == 0 {
@@ -159,7 +161,7 @@ func TestVotesCountWhileTheArticleIsRegrouped(t *testing.T) {
 				} else {
 					s.regroup(a, nil, group)
 				}
-				s.list(best(redisrepo.GroupName(group[0])))
+				s.list(best(site.GroupName(group[0])))
 			default:
 				s.vote(a.ID, voter, up)
 				if i%2 == 0 {
@@ -179,11 +181,11 @@ func TestVotesCountWhileTheArticleIsRegrouped(t *testing.T) {
 func TestCheckReportsNothingWhileVotesAreCast(t *testing.T) {
 	t.Parallel()
 	s := two(t)
-	var articles []*redisrepo.Article
+	var articles []*site.Article
 	for i := range 150 { // more than Check reads at a time
 		articles = append(articles, s[0].post("alice", fmt.Sprint("g", i%3)))
 	}
-	for _, group := range []redisrepo.GroupName{"g0", "g1", "g2"} {
+	for _, group := range []site.GroupName{"g0", "g1", "g2"} {
 		s[0].list(best(group))
 	}
 	var checks, busy atomic.Int64
@@ -198,10 +200,10 @@ func TestCheckReportsNothingWhileVotesAreCast(t *testing.T) {
 			return
 		}
 		defer busy.Add(-1)
-		voter := redisrepo.UserName(fmt.Sprint("voter", worker))
+		voter := site.UserName(fmt.Sprint("voter", worker))
 		for i := 0; i < 40 || checks.Load() < 2; i++ {
 			a := articles[(worker*40+i)%len(articles)]
-			s[worker%2].vote(a.ID, voter, redisrepo.Vote(i%3-1))
+			s[worker%2].vote(a.ID, voter, site.Vote(i%3-1))
 			switch {
 			case i%10 == 0:
 				s[worker%2].regroup(a, []string{"g0"}, []string{"g1"})

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 func TestPostRefusesInvalidDrafts(t *testing.T) {
@@ -13,13 +13,13 @@ func TestPostRefusesInvalidDrafts(t *testing.T) {
 	s := newSite(t, noLinkWindow)
 	x := func(n int) string { return strings.Repeat("x", n) }
 	wide := func(n int) string { return strings.Repeat("世", n) }
-	link := func(link string) redisrepo.Draft { return redisrepo.Draft{Title: "t", Link: &link} }
-	text := func(text string) redisrepo.Draft { return redisrepo.Draft{Title: "t", Text: &text} }
-	title := func(title string) redisrepo.Draft { return redisrepo.Draft{Title: title, Text: new("x")} }
-	key := func(key string) redisrepo.Draft {
-		return redisrepo.Draft{Title: key, Text: new("x"), IdempotencyKey: &key}
+	link := func(link string) site.Draft { return site.Draft{Title: "t", Link: &link} }
+	text := func(text string) site.Draft { return site.Draft{Title: "t", Text: &text} }
+	title := func(title string) site.Draft { return site.Draft{Title: title, Text: new("x")} }
+	key := func(key string) site.Draft {
+		return site.Draft{Title: key, Text: new("x"), IdempotencyKey: &key}
 	}
-	groups := func(groups ...string) redisrepo.Draft { return draft("t", groups...) }
+	groups := func(groups ...string) site.Draft { return draft("t", groups...) }
 	names := func(n int) (names []string) {
 		for i := range n {
 			names = append(names, fmt.Sprint("g", i))
@@ -27,7 +27,7 @@ func TestPostRefusesInvalidDrafts(t *testing.T) {
 		return names
 	}
 	tests := map[string]struct {
-		draft   redisrepo.Draft
+		draft   site.Draft
 		refused []string // nil when accepted
 	}{
 		"a title of 200 characters":               {draft: title(x(200))},
@@ -73,13 +73,13 @@ func TestPostRefusesInvalidDrafts(t *testing.T) {
 		"a link with a blank":                  {draft: link("https://example.com/a b"), refused: []string{"INVALID link"}},
 		"a link of two lines":                  {draft: link("https://example.com/\nx"), refused: []string{"INVALID link"}},
 		"a link that is not UTF-8":             {draft: link("https://example.com/\xff"), refused: []string{"INVALID link"}},
-		"neither link nor text":                {draft: redisrepo.Draft{Title: "t"}, refused: []string{"INVALID link"}},
-		"a link and a text":                    {draft: redisrepo.Draft{Title: "t", Link: new("https://example.com"), Text: new("x")}},
+		"neither link nor text":                {draft: site.Draft{Title: "t"}, refused: []string{"INVALID link"}},
+		"a link and a text":                    {draft: site.Draft{Title: "t", Link: new("https://example.com"), Text: new("x")}},
 
 		"a key of 100 characters":               {draft: key(x(100))},
 		"a key of 100 characters of many bytes": {draft: key(wide(100))},
 		"a key of 101 characters":               {draft: key(x(101)), refused: []string{"TOO_LONG idempotencyKey"}},
-		"an empty key":                          {draft: redisrepo.Draft{Title: "t", Text: new("x"), IdempotencyKey: new("")}, refused: []string{"INVALID idempotencyKey"}},
+		"an empty key":                          {draft: site.Draft{Title: "t", Text: new("x"), IdempotencyKey: new("")}, refused: []string{"INVALID idempotencyKey"}},
 
 		"10 groups":                   {draft: groups(names(10)...)},
 		"11 groups":                   {draft: groups(names(11)...), refused: []string{"TOO_LONG groups"}},
@@ -91,7 +91,7 @@ func TestPostRefusesInvalidDrafts(t *testing.T) {
 		"two bad groups among others": {draft: groups("a", "b c", "d", "e/f"), refused: []string{"INVALID groups.1", "INVALID groups.3"}},
 
 		"everything at once": {
-			draft: redisrepo.Draft{Title: x(201), Link: new("ftp://x"), Text: new("\x00"), Groups: []string{"interesting", "ok", " "}, IdempotencyKey: new("")},
+			draft: site.Draft{Title: x(201), Link: new("ftp://x"), Text: new("\x00"), Groups: []string{"interesting", "ok", " "}, IdempotencyKey: new("")},
 			refused: []string{
 				"TOO_LONG title", "INVALID link", "INVALID text", "INVALID idempotencyKey", "INVALID groups.0", "INVALID groups.2",
 			},
@@ -126,7 +126,7 @@ func TestRefusedDraftWritesNothing(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	before := s.dump()
-	_, err := s.Post(s.ctx, "alice", redisrepo.Draft{Title: "t", IdempotencyKey: new("k")})
+	_, err := s.Post(s.ctx, "alice", site.Draft{Title: "t", IdempotencyKey: new("k")})
 	wantRefused(t, err, "INVALID link")
 	if after := s.dump(); after != before {
 		t.Errorf("the store holds\n%s\nwant it unchanged:\n%s", after, before)

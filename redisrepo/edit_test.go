@@ -8,9 +8,10 @@ import (
 	"time"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
-func (s *site) edit(id redisrepo.ArticleID, by redisrepo.Actor, e redisrepo.Edit) *redisrepo.Article {
+func (s *testSite) edit(id site.ArticleID, by site.Actor, e redisrepo.Edit) *site.Article {
 	s.t.Helper()
 	a, err := s.Edit(s.ctx, id, by, e)
 	if err != nil {
@@ -20,9 +21,9 @@ func (s *site) edit(id redisrepo.ArticleID, by redisrepo.Actor, e redisrepo.Edit
 }
 
 // texts returns the title and the text of an article and of its earlier versions, newest first.
-func (s *site) texts(a *redisrepo.Article, most int) (texts []string) {
+func (s *testSite) texts(a *site.Article, most int) (texts []string) {
 	s.t.Helper()
-	versions, err := s.Versions(s.ctx, []*redisrepo.Article{a}, most)
+	versions, err := s.Versions(s.ctx, []*site.Article{a}, most)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -71,12 +72,12 @@ func TestEditsKeepWhatTheyReplace(t *testing.T) {
 // However many edits follow, the version that was posted and the one that got the most votes of the others are kept.
 func TestFirstVersionAndTheOneThatWasVotedOnStay(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *redisrepo.Rules) { r.EditWindow = week })
+	s := newSite(t, func(r *site.Rules) { r.EditWindow = week })
 	a := s.post("alice", "go")
 	rewrite := func(text string) { s.edit(a.ID, alice(), redisrepo.Edit{Text: new(text)}) }
 	vote := func(votes int, text string) {
 		for i := range votes {
-			s.vote(a.ID, redisrepo.UserName(fmt.Sprint(text, i)), up)
+			s.vote(a.ID, site.UserName(fmt.Sprint(text, i)), up)
 		}
 	}
 	vote(5, "first")
@@ -84,13 +85,13 @@ func TestFirstVersionAndTheOneThatWasVotedOnStay(t *testing.T) {
 	vote(1, "draft")
 	rewrite("voted")
 	vote(3, "voted")
-	for i := range 2 * redisrepo.MaxVersions {
+	for i := range 2 * site.MaxVersions {
 		rewrite(fmt.Sprint(i))
 		vote(i%2, fmt.Sprint(i)) // each other version gets a vote: together more than the one that is kept
 	}
 	want := []string{"title: 39"}
 	votes := 1 + 5 + 1 + 3 + 19
-	for i := 38; i > 38-(redisrepo.MaxVersions-2); i-- {
+	for i := 38; i > 38-(site.MaxVersions-2); i-- {
 		want = append(want, fmt.Sprintf("title: %d, until 0s with %d by alice", i, votes))
 		votes -= i % 2
 	}
@@ -102,7 +103,7 @@ func TestFirstVersionAndTheOneThatWasVotedOnStay(t *testing.T) {
 	}
 	vote(4, "better")
 	rewrite("worse")
-	if got := s.texts(s.article(a.ID), 100); strings.Contains(got[redisrepo.MaxVersions-1], "voted") || len(got) != 1+redisrepo.MaxVersions {
+	if got := s.texts(s.article(a.ID), 100); strings.Contains(got[site.MaxVersions-1], "voted") || len(got) != 1+site.MaxVersions {
 		t.Errorf("after a version with more votes: %q, want the one with fewer dropped", got)
 	}
 	s.wantClean()
@@ -122,8 +123,8 @@ func TestHistoryWithoutAFirstVersionGoesOn(t *testing.T) {
 	s.wantClean()
 	s.edit(a.ID, alice(), redisrepo.Edit{Text: new("last")})
 	got := s.texts(s.article(a.ID), 100)
-	if len(got) != 1+redisrepo.MaxVersions || !strings.HasPrefix(got[20], "title: 10, ") {
-		t.Errorf("after one more edit: %q, want the last %d versions", got, redisrepo.MaxVersions)
+	if len(got) != 1+site.MaxVersions || !strings.HasPrefix(got[20], "title: 10, ") {
+		t.Errorf("after one more edit: %q, want the last %d versions", got, site.MaxVersions)
 	}
 	s.wantClean()
 }
@@ -132,13 +133,13 @@ func TestEditsAreForPosterInTimeAndForModerators(t *testing.T) {
 	t.Parallel()
 	title, text, groups := redisrepo.Edit{Title: new("t")}, redisrepo.Edit{Text: new("x")}, redisrepo.Edit{Groups: []string{"web"}}
 	both := redisrepo.Edit{Title: new("t"), Text: new("x")}
-	owner := redisrepo.Actor{Name: "alice", Moderator: true}
-	never := func(r *redisrepo.Rules) { r.EditWindow = 0 }
-	long := func(r *redisrepo.Rules) { r.EditWindow, r.VotingWindow = 2*day, day }
+	owner := site.Actor{Name: "alice", Moderator: true}
+	never := func(r *site.Rules) { r.EditWindow = 0 }
+	long := func(r *site.Rules) { r.EditWindow, r.VotingWindow = 2*day, day }
 	for name, tt := range map[string]struct {
-		rules  func(*redisrepo.Rules)
+		rules  func(*site.Rules)
 		after  time.Duration
-		by     redisrepo.Actor
+		by     site.Actor
 		edit   redisrepo.Edit
 		want   string
 		cannot bool // whether not even the text can be edited
@@ -154,7 +155,7 @@ func TestEditsAreForPosterInTimeAndForModerators(t *testing.T) {
 		"the same title at any time":  {after: 3 * week, by: alice(), edit: redisrepo.Edit{Title: new("title")}, cannot: true},
 		"a moderator":                 {after: 3 * week, by: moderator, edit: both},
 		"a poster who is a moderator": {after: 3 * week, by: owner, edit: both},
-		"another user":                {by: redisrepo.Actor{Name: "bob"}, edit: text, want: "FORBIDDEN article", cannot: true},
+		"another user":                {by: site.Actor{Name: "bob"}, edit: text, want: "FORBIDDEN article", cannot: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -224,7 +225,7 @@ func TestEditConflictsWithALaterEdit(t *testing.T) {
 func TestInvalidEditsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
-	text, err := s.Post(s.ctx, "alice", redisrepo.Draft{Title: "title", Text: new("text")})
+	text, err := s.Post(s.ctx, "alice", site.Draft{Title: "title", Text: new("text")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +263,7 @@ func TestLogKeepsTitleLinkAndReason(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.undelete(a.ID)
-	entries, _, err := s.ModerationLog(s.ctx, redisrepo.PageRequest{})
+	entries, _, err := s.ModerationLog(s.ctx, site.PageRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +284,7 @@ func TestLogKeepsTitleLinkAndReason(t *testing.T) {
 		t.Errorf("log = %q, want %q", got, want)
 	}
 	s.do("XADD moderation: * kind deleted article article:1 by user:mod at 1") // of an earlier version
-	entries, _, err = s.ModerationLog(s.ctx, redisrepo.PageRequest{First: new(1)})
+	entries, _, err = s.ModerationLog(s.ctx, site.PageRequest{First: new(1)})
 	if err != nil || entries[0].Title != nil || entries[0].Link != nil || entries[0].Reason != nil {
 		t.Errorf("an entry without title = %+v, %v, want none", entries, err)
 	}
@@ -294,20 +295,20 @@ func TestOwnDeletionFreesTheLink(t *testing.T) {
 	t.Parallel()
 	for _, tags := range layouts {
 		for name, tt := range map[string]struct {
-			before func(s *site, a *redisrepo.Article)
-			by     redisrepo.Actor
+			before func(s *testSite, a *site.Article)
+			by     site.Actor
 			frees  bool
 		}{
 			"at once":                      {by: alice(), frees: true},
 			"by a moderator":               {by: moderator},
-			"after an upvote":              {before: func(s *site, a *redisrepo.Article) { s.vote(a.ID, "bob", up) }, by: alice()},
-			"after a downvote":             {before: func(s *site, a *redisrepo.Article) { s.vote(a.ID, "bob", down) }, by: alice()},
-			"after votes that cancel out":  {before: func(s *site, a *redisrepo.Article) { s.vote(a.ID, "alice", down); s.vote(a.ID, "bob", up) }, by: alice()},
-			"after another user's only":    {before: func(s *site, a *redisrepo.Article) { s.vote(a.ID, "alice", none); s.vote(a.ID, "bob", up) }, by: alice()},
-			"after a vote was withdrawn":   {before: func(s *site, a *redisrepo.Article) { s.vote(a.ID, "bob", up); s.vote(a.ID, "bob", none) }, by: alice(), frees: true},
-			"after the poster's switched":  {before: func(s *site, a *redisrepo.Article) { s.vote(a.ID, "alice", down) }, by: alice(), frees: true},
-			"after the poster's withdrawn": {before: func(s *site, a *redisrepo.Article) { s.vote(a.ID, "alice", none) }, by: alice(), frees: true},
-			"with voters forgotten": {before: func(s *site, a *redisrepo.Article) {
+			"after an upvote":              {before: func(s *testSite, a *site.Article) { s.vote(a.ID, "bob", up) }, by: alice()},
+			"after a downvote":             {before: func(s *testSite, a *site.Article) { s.vote(a.ID, "bob", down) }, by: alice()},
+			"after votes that cancel out":  {before: func(s *testSite, a *site.Article) { s.vote(a.ID, "alice", down); s.vote(a.ID, "bob", up) }, by: alice()},
+			"after another user's only":    {before: func(s *testSite, a *site.Article) { s.vote(a.ID, "alice", none); s.vote(a.ID, "bob", up) }, by: alice()},
+			"after a vote was withdrawn":   {before: func(s *testSite, a *site.Article) { s.vote(a.ID, "bob", up); s.vote(a.ID, "bob", none) }, by: alice(), frees: true},
+			"after the poster's switched":  {before: func(s *testSite, a *site.Article) { s.vote(a.ID, "alice", down) }, by: alice(), frees: true},
+			"after the poster's withdrawn": {before: func(s *testSite, a *site.Article) { s.vote(a.ID, "alice", none) }, by: alice(), frees: true},
+			"with voters forgotten": {before: func(s *testSite, a *site.Article) {
 				s.vote(a.ID, "bob", up)
 				for _, tag := range s.Tags() {
 					s.do("DEL", tag+"voted:"+a.ID.String()[8:])
@@ -354,18 +355,18 @@ func TestOwnDeletionFreesTheLink(t *testing.T) {
 func TestEditsAreDeliveredAndStay(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one).listen()
-	a, err := s.Post(s.ctx, "alice", redisrepo.Draft{Title: "title", Text: new("before")})
+	a, err := s.Post(s.ctx, "alice", site.Draft{Title: "title", Text: new("before")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.vote(a.ID, "bob", up)
 	other := s.reopened(s.client(), nil)
-	watch, err := s.WatchArticles(s.ctx, []redisrepo.ArticleID{a.ID})
+	watch, err := s.WatchArticles(s.ctx, []site.ArticleID{a.ID})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer watch.Close()
-	taken := func() *redisrepo.Article {
+	taken := func() *site.Article {
 		t.Helper()
 		for {
 			await(t, watch.Wake(), "an event")
@@ -379,8 +380,8 @@ func TestEditsAreDeliveredAndStay(t *testing.T) {
 	for i := range 5 {
 		want := fmt.Sprint("after ", i)
 		other.edit(a.ID, alice(), redisrepo.Edit{Text: &want})
-		s.vote(a.ID, redisrepo.UserName(fmt.Sprint("voter", i)), up) // the article that it returns may have the old text
-		read, err := s.VoteAndRead(s.ctx, a.ID, "reader", redisrepo.Vote(i%2), "")
+		s.vote(a.ID, site.UserName(fmt.Sprint("voter", i)), up) // the article that it returns may have the old text
+		read, err := s.VoteAndRead(s.ctx, a.ID, "reader", site.Vote(i%2), "")
 		if err != nil || *read.Article.Text != want || read.Article.EditedAt == nil {
 			t.Errorf("VoteAndRead = %+v, %v, want the text %q", read.Article, err, want)
 		}
@@ -388,7 +389,7 @@ func TestEditsAreDeliveredAndStay(t *testing.T) {
 		newest := s.article(a.ID)
 		for event := taken(); *event.Text != want || event.Votes != newest.Votes; event = taken() {
 		}
-		s.vote(a.ID, "late", redisrepo.Vote((i+1)%2)) // the call is cached again
+		s.vote(a.ID, "late", site.Vote((i+1)%2)) // the call is cached again
 		for event := taken(); event.Votes != s.article(a.ID).Votes; event = taken() {
 			if *event.Text != want {
 				t.Errorf("a watch got the text %q after %q", *event.Text, want)

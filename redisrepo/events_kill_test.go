@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/site"
 )
 
 // reader is a consumer of the change feed that stores its cursor after it has acted on an event. It is killed at random.
@@ -19,19 +20,19 @@ type reader struct {
 	kills  int
 
 	cursor string // stored, and with it the next:
-	last   map[redisrepo.ArticleID]int
+	last   map[site.ArticleID]int
 	gapped bool
 }
 
 // take acts on an event. It returns false if the reader is killed before it acts, or before it stores the cursor.
-func (r *reader) take(e *redisrepo.EventEdge) bool {
+func (r *reader) take(e *events.EventEdge) bool {
 	n := e.Node
 	dies := r.random.IntN(100)
 	if r.kills += 1 - min(dies/2, 1); dies == 0 {
 		return false
 	}
 	if e.Gap {
-		r.last, r.gapped = map[redisrepo.ArticleID]int{}, true
+		r.last, r.gapped = map[site.ArticleID]int{}, true
 	}
 	last, known := r.last[n.Article]
 	if ordered := n.Revision == last+1 || n.Milestone != nil && n.Revision == last; !ordered && (known || !r.gapped) {
@@ -88,7 +89,7 @@ func (r *reader) follow(over <-chan struct{}) {
 func TestKilledConsumersSeeEveryRevision(t *testing.T) {
 	t.Parallel()
 	const rounds, changesBetween = 3, 600
-	s := newSite(t, func(r *redisrepo.Rules) { r.Milestones = []int{3, 6} })
+	s := newSite(t, func(r *site.Rules) { r.Milestones = []int{3, 6} })
 	l := s.reopened(s.client(), nil).listen()
 	start := *s.events(nil, 1).PageInfo.EndCursor
 	var acknowledged atomic.Int64
@@ -105,10 +106,10 @@ func TestKilledConsumersSeeEveryRevision(t *testing.T) {
 	for worker := range 4 {
 		random := rand.New(rand.NewPCG(1, uint64(worker))) // #nosec G115 -- not negative
 		writers.Go(func() {
-			var own []redisrepo.ArticleID
+			var own []site.ArticleID
 			for i := 0; !ended(); i++ {
 				if len(own) == 0 || random.IntN(20) == 0 {
-					a, err := s.Post(s.ctx, "alice", redisrepo.Draft{Title: "t", Text: new("t"), Groups: []string{"go"}})
+					a, err := s.Post(s.ctx, "alice", site.Draft{Title: "t", Text: new("t"), Groups: []string{"go"}})
 					if err != nil {
 						continue
 					}
@@ -124,7 +125,7 @@ func TestKilledConsumersSeeEveryRevision(t *testing.T) {
 				case 3:
 					_, err = s.Regroup(s.ctx, id, alice(), []string{fmt.Sprint("g", random.IntN(3))}, []string{fmt.Sprint("g", random.IntN(3))})
 				default:
-					_, err = s.Vote(s.ctx, id, redisrepo.UserName(fmt.Sprint(worker, "-", random.IntN(9))), redisrepo.Vote(random.IntN(3)-1), "")
+					_, err = s.Vote(s.ctx, id, site.UserName(fmt.Sprint(worker, "-", random.IntN(9))), site.Vote(random.IntN(3)-1), "")
 				}
 				if err == nil {
 					acknowledged.Add(1)
@@ -134,7 +135,7 @@ func TestKilledConsumersSeeEveryRevision(t *testing.T) {
 	}
 	var readers []*reader
 	for i := range 2 {
-		r := &reader{listener: l, random: rand.New(rand.NewPCG(2, uint64(i))), acted: map[string]bool{}, cursor: start, last: map[redisrepo.ArticleID]int{}} // #nosec G115 -- not negative
+		r := &reader{listener: l, random: rand.New(rand.NewPCG(2, uint64(i))), acted: map[string]bool{}, cursor: start, last: map[site.ArticleID]int{}} // #nosec G115 -- not negative
 		readers = append(readers, r)
 		following.Go(func() {
 			for !ended() {
@@ -158,10 +159,10 @@ func TestKilledConsumersSeeEveryRevision(t *testing.T) {
 	following.Wait()
 
 	fresh := s.reopened(s.client(), nil)
-	kept, revisions := map[string]bool{}, map[redisrepo.ArticleID]int{}
+	kept, revisions := map[string]bool{}, map[site.ArticleID]int{}
 	after := ""
 	for more := true; more; {
-		page := fresh.events(&after, redisrepo.MaxEvents)
+		page := fresh.events(&after, events.MaxEvents)
 		for _, e := range page.Edges {
 			kept[fmt.Sprint(e.Node.Kind, e.Node.Article, e.Node.Revision, e.Node.At.UnixMilli())] = true
 			revisions[e.Node.Article] = e.Node.Revision
@@ -169,7 +170,7 @@ func TestKilledConsumersSeeEveryRevision(t *testing.T) {
 		after, more = *page.PageInfo.EndCursor, page.PageInfo.HasNextPage
 	}
 	for id, newest := range revisions {
-		if found, _ := fresh.ArticlesByID(s.ctx, []redisrepo.ArticleID{id}); found[0] != nil && found[0].Revision() != newest {
+		if found, _ := fresh.ArticlesByID(s.ctx, []site.ArticleID{id}); found[0] != nil && found[0].Revision() != newest {
 			t.Errorf("%v has %d revisions, and events up to %d", id, found[0].Revision(), newest)
 		}
 	}

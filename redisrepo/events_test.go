@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/site"
 )
 
 // entry is an entry of a stream of events.
@@ -20,7 +22,7 @@ type entry struct {
 }
 
 // addEvents adds entries as the scripts do.
-func (s *site) addEvents(entries ...entry) {
+func (s *testSite) addEvents(entries ...entry) {
 	s.t.Helper()
 	for _, e := range entries {
 		tag := s.Tags()[e.article%len(s.Tags())]
@@ -33,7 +35,7 @@ func (s *site) addEvents(entries ...entry) {
 }
 
 // feed returns the events of a page as "article.revision".
-func feed(page redisrepo.EventPage) string {
+func feed(page events.EventPage) string {
 	var texts []string
 	for _, e := range page.Edges {
 		texts = append(texts, fmt.Sprintf("%d.%d", e.Node.Article, e.Node.Revision))
@@ -41,7 +43,7 @@ func feed(page redisrepo.EventPage) string {
 	return strings.Join(texts, " ")
 }
 
-func (s *site) events(after *string, first int, kinds ...redisrepo.EventKind) redisrepo.EventPage {
+func (s *testSite) events(after *string, first int, kinds ...events.EventKind) events.EventPage {
 	s.t.Helper()
 	page, err := s.Events(s.ctx, after, kinds, &first)
 	if err != nil {
@@ -51,7 +53,7 @@ func (s *site) events(after *string, first int, kinds ...redisrepo.EventKind) re
 }
 
 // wantFeed fails the test unless a page has these events, and says whether there are more and a gap.
-func (s *site) wantFeed(page redisrepo.EventPage, want string, more, gap bool) {
+func (s *testSite) wantFeed(page events.EventPage, want string, more, gap bool) {
 	s.t.Helper()
 	if got := feed(page); got != want || page.PageInfo.HasNextPage != more || page.Gap != gap {
 		s.t.Errorf("got %q, more %v, gap %v; want %q, %v, %v", got, page.PageInfo.HasNextPage, page.Gap, want, more, gap)
@@ -101,20 +103,20 @@ func TestEventsOfOtherKindsAreLeftOut(t *testing.T) {
 		s.addEvents(entry{fmt.Sprint(1000 + i), "voted", 1, i + 2})
 	}
 	s.addEvents(entry{"9000", "deleted", 1, 502}, entry{"9001", "nonsense", 1, 503})
-	s.wantFeed(s.events(nil, 100, redisrepo.EventDeleted, redisrepo.EventPosted), "1.502", false, false)
-	page := s.events(nil, 3, redisrepo.EventDeleted)
+	s.wantFeed(s.events(nil, 100, events.EventDeleted, events.EventPosted), "1.502", false, false)
+	page := s.events(nil, 3, events.EventDeleted)
 	if page.PageInfo.HasNextPage = true; len(page.Edges) > 0 {
 		t.Errorf("a short page looks at too much: %q", feed(page))
 	}
 	for page.PageInfo.HasNextPage && len(page.Edges) == 0 {
-		page = s.events(page.PageInfo.EndCursor, 3, redisrepo.EventDeleted)
+		page = s.events(page.PageInfo.EndCursor, 3, events.EventDeleted)
 	}
 	s.wantFeed(page, "1.502", false, false)
 }
 
 func TestCursorsThatTheFeedHasDroppedAreExpired(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *redisrepo.Rules) { r.Events = 3 }, one)
+	s := newSite(t, func(r *site.Rules) { r.Events = 3 }, one)
 	empty := s.events(nil, 10).PageInfo.EndCursor
 	for i := range 5 {
 		s.addEvents(entry{fmt.Sprint(1000 + i), "voted", 1, i + 2})
@@ -125,7 +127,7 @@ func TestCursorsThatTheFeedHasDroppedAreExpired(t *testing.T) {
 	for i := range 5 {
 		after := page.Edges[i].Cursor()
 		got, err := s.Events(s.ctx, &after, nil, nil)
-		var expired *redisrepo.ExpiredError
+		var expired *events.ExpiredError
 		switch {
 		case i >= 2:
 			s.wantFeed(got, []string{"1.5 1.6", "1.6", ""}[i-2], false, false)
@@ -135,7 +137,7 @@ func TestCursorsThatTheFeedHasDroppedAreExpired(t *testing.T) {
 			t.Errorf("got %+v, want lost from %d and kept from 1002", expired, 1000+i)
 		}
 	}
-	if _, err := s.Events(s.ctx, empty, nil, nil); !errors.As(err, new(*redisrepo.ExpiredError)) {
+	if _, err := s.Events(s.ctx, empty, nil, nil); !errors.As(err, new(*events.ExpiredError)) {
 		t.Errorf("a cursor of an empty feed: got %v, want an ExpiredError", err)
 	}
 }
@@ -167,7 +169,7 @@ func TestCursorAheadOfTheFeedIsAGap(t *testing.T) {
 // An event that is missing among those that are kept was lost, and not dropped.
 func TestCursorOfALostEventIsNotExpired(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *redisrepo.Rules) { r.Events = 3 }, one)
+	s := newSite(t, func(r *site.Rules) { r.Events = 3 }, one)
 	for i := range 5 {
 		s.addEvents(entry{fmt.Sprint(100000 + i), "voted", 1, i + 1})
 	}
@@ -187,7 +189,7 @@ func TestLongPageIsInTheOrderOfTime(t *testing.T) {
 		s.addEvents(entry{fmt.Sprint(1400 + i), "voted", 2, i + 1})
 	}
 	page := s.events(nil, 1000)
-	if len(page.Edges) != 900 || !slices.IsSortedFunc(page.Edges, func(a, b *redisrepo.EventEdge) int { return a.Node.At.Compare(b.Node.At) }) {
+	if len(page.Edges) != 900 || !slices.IsSortedFunc(page.Edges, func(a, b *events.EventEdge) int { return a.Node.At.Compare(b.Node.At) }) {
 		t.Errorf("got %d events, want 900 in the order of time", len(page.Edges))
 	}
 }
@@ -230,20 +232,20 @@ func TestCursorOfAnotherNumberOfPartitionsIsAGap(t *testing.T) {
 func TestInvalidReadsOfTheFeedAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
-	wrong, zero, many := "x", 0, redisrepo.MaxEvents+1
+	wrong, zero, many := "x", 0, events.MaxEvents+1
 	s.addEvents(entry{"1000", "posted", 1, 1})
 	cursor := s.events(nil, 1).Edges[0].Cursor()
 	half := cursor[:len(cursor)/2]
-	for name, call := range map[string]func() (redisrepo.EventPage, error){
-		"no cursor":   func() (redisrepo.EventPage, error) { return s.Events(s.ctx, &wrong, nil, nil) },
-		"half cursor": func() (redisrepo.EventPage, error) { return s.Events(s.ctx, &half, nil, nil) },
-		"first 0":     func() (redisrepo.EventPage, error) { return s.Events(s.ctx, nil, nil, &zero) },
-		"first 1001":  func() (redisrepo.EventPage, error) { return s.Events(s.ctx, nil, nil, &many) },
-		"no events": func() (redisrepo.EventPage, error) {
-			return newSite(t, func(r *redisrepo.Rules) { r.Events = 0 }).Events(s.ctx, nil, nil, nil)
+	for name, call := range map[string]func() (events.EventPage, error){
+		"no cursor":   func() (events.EventPage, error) { return s.Events(s.ctx, &wrong, nil, nil) },
+		"half cursor": func() (events.EventPage, error) { return s.Events(s.ctx, &half, nil, nil) },
+		"first 0":     func() (events.EventPage, error) { return s.Events(s.ctx, nil, nil, &zero) },
+		"first 1001":  func() (events.EventPage, error) { return s.Events(s.ctx, nil, nil, &many) },
+		"no events": func() (events.EventPage, error) {
+			return newSite(t, func(r *site.Rules) { r.Events = 0 }).Events(s.ctx, nil, nil, nil)
 		},
 	} {
-		if _, err := call(); !errors.As(err, new(redisrepo.Refusal)) {
+		if _, err := call(); !errors.As(err, new(site.Refusal)) {
 			t.Errorf("%s: got %v, want a refusal", name, err)
 		}
 	}

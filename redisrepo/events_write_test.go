@@ -7,15 +7,17 @@ import (
 	"time"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/site"
 )
 
 // story returns all events of the feed, one a line.
-func (s *site) story() string {
+func (s *testSite) story() string {
 	s.t.Helper()
 	var lines []string
 	after := ""
 	for more := true; more; {
-		page := s.events(&after, redisrepo.MaxEvents)
+		page := s.events(&after, events.MaxEvents)
 		for _, e := range page.Edges {
 			n := e.Node
 			line := fmt.Sprintf("%s %v r%d votes %d-%d score %.0f by %s", n.Kind, n.Article, n.Revision, n.Votes+n.Downvotes, n.Downvotes, n.Score-float64(opened.Unix()), n.By.Name)
@@ -91,9 +93,9 @@ undeleted ID r10 votes 1-0 score 432 by MODERATOR groups []`, "ID", id.String())
 
 func TestVotesThatGoTogetherHaveAnEventEach(t *testing.T) {
 	t.Parallel()
-	g := withGate(t, func(r *redisrepo.Rules) { r.Milestones = []int{2, 5, 6} })
+	g := withGate(t, func(r *site.Rules) { r.Milestones = []int{2, 5, 6} })
 	for i := range 3 {
-		g.queue(g.ctx, &castVote{voter: redisrepo.UserName(fmt.Sprint("v", i)), vote: up})
+		g.queue(g.ctx, &castVote{voter: site.UserName(fmt.Sprint("v", i)), vote: up})
 	}
 	g.wantCalls(g.open(), 3)
 	want := `posted ID r1 votes 1-0 score 432 by alice groups [go redis]
@@ -111,9 +113,9 @@ milestone ID r6 votes 6-0 score 2592 by v2 milestone 6`
 }
 
 // milestones returns the events of that kind: the net votes of each.
-func (s *site) milestones() (numbers []int) {
+func (s *testSite) milestones() (numbers []int) {
 	s.t.Helper()
-	for _, e := range s.events(nil, redisrepo.MaxEvents, redisrepo.EventMilestone).Edges {
+	for _, e := range s.events(nil, events.MaxEvents, events.EventMilestone).Edges {
 		numbers = append(numbers, *e.Node.Milestone)
 	}
 	return numbers
@@ -121,7 +123,7 @@ func (s *site) milestones() (numbers []int) {
 
 func TestMilestonesAreReachedOnce(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *redisrepo.Rules) { r.Milestones = []int{2, 3, 4} })
+	s := newSite(t, func(r *site.Rules) { r.Milestones = []int{2, 3, 4} })
 	id := s.post("alice").ID
 	want := func(when string, numbers ...int) {
 		t.Helper()
@@ -141,13 +143,13 @@ func TestMilestonesAreReachedOnce(t *testing.T) {
 	want("two votes at once", 2, 3, 4)
 	s.wantClean()
 
-	s = s.reopened(s.server.Client, func(r *redisrepo.Rules) { r.Milestones = []int{1, 3, 5} })
+	s = s.reopened(s.server.Client, func(r *site.Rules) { r.Milestones = []int{1, 3, 5} })
 	s.vote(id, "a", none)
 	s.vote(id, "a", up)
 	s.vote(id, "d", up)
 	want("other milestones", 2, 3, 4, 5)
 
-	s = s.reopened(s.server.Client, func(r *redisrepo.Rules) { r.Milestones = nil })
+	s = s.reopened(s.server.Client, func(r *site.Rules) { r.Milestones = nil })
 	s.vote(id, "e", up)
 	want("no milestones", 2, 3, 4, 5)
 }
@@ -166,7 +168,7 @@ func TestImportsHaveNoEvents(t *testing.T) {
 
 func TestSitesWithoutAFeedWriteNone(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *redisrepo.Rules) { r.Events, r.Milestones = 0, []int{1, 2} }, one)
+	s := newSite(t, func(r *site.Rules) { r.Events, r.Milestones = 0, []int{1, 2} }, one)
 	id := s.post("alice", "go").ID
 	s.vote(id, "bob", up)
 	s.delete(id, moderator)
@@ -178,11 +180,11 @@ func TestSitesWithoutAFeedWriteNone(t *testing.T) {
 // EVENTS bounds the stream, about.
 func TestFeedDropsItsOldestEvents(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *redisrepo.Rules) { r.Events = 200 }, one)
+	s := newSite(t, func(r *site.Rules) { r.Events = 200 }, one)
 	id := s.post("alice").ID
 	first := s.events(nil, 1).Edges[0].Cursor()
 	for i := range 600 {
-		s.vote(id, redisrepo.UserName(fmt.Sprint("v", i)), up)
+		s.vote(id, site.UserName(fmt.Sprint("v", i)), up)
 	}
 	if n := s.raw.XLen(s.ctx, "events:").Val(); n < 200 || n > 350 {
 		t.Errorf("the feed has %d events, want about 200", n)

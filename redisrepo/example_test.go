@@ -7,6 +7,8 @@ import (
 	"log"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 )
 
@@ -19,28 +21,28 @@ func Example() {
 	defer server.Close()
 	ctx := context.Background()
 
-	repo, err := redisrepo.New(ctx, server.Client, redisrepo.DefaultRules())
+	repo, err := redisrepo.New(ctx, server.Client, site.DefaultRules())
 	if err != nil {
 		log.Print(err)
 		return
 	}
 	for _, title := range []string{"Redis in Action", "The Go Blog"} {
 		text := "Worth reading."
-		article, err := repo.Post(ctx, "alice", redisrepo.Draft{Title: title, Text: &text, Groups: []string{"Reading"}})
+		article, err := repo.Post(ctx, "alice", site.Draft{Title: title, Text: &text, Groups: []string{"Reading"}})
 		if err != nil {
 			log.Print(err)
 			return
 		}
 		fmt.Println("posted", article.ID, article.Groups)
 	}
-	result, err := repo.Vote(ctx, 1, "bob", redisrepo.Up, "")
+	result, err := repo.Vote(ctx, 1, "bob", site.Up, "")
 	if err != nil {
 		log.Print(err)
 		return
 	}
 	fmt.Println("bob's vote was", result.Previous, "and is now up:", result.Article.Votes, "votes")
 
-	ids, err := repo.List(ctx, redisrepo.InGroup("reading", redisrepo.ByScore, redisrepo.Descending), 1, nil)
+	ids, err := repo.List(ctx, lists.InGroup("reading", site.ByScore, site.Descending), 1, nil)
 	if err != nil {
 		log.Print(err)
 		return
@@ -59,8 +61,8 @@ func Example() {
 
 // A Refusal lists everything that is wrong with a call, and is safe to show. Any other error is not.
 func ExampleRefusal() {
-	_, err := redisrepo.ParseGroupName("no spaces")
-	var refusal redisrepo.Refusal
+	_, err := site.ParseGroupName("no spaces")
+	var refusal site.Refusal
 	if errors.As(err, &refusal) {
 		for _, e := range refusal {
 			fmt.Println(e.Code, e.Message)

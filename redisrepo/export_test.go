@@ -6,119 +6,132 @@ import (
 	"unicode"
 
 	"github.com/redis/go-redis/v9"
+
+	"frontpage/failover"
+	"frontpage/redisrepo/articles"
+	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/layout"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/live"
+	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 )
 
 // WithUpgrade adds an upgrade after the real ones: step is called with the key of each article.
 func WithUpgrade(what string, step func(ctx context.Context, key string) error) Option {
-	run := func(r *Repo, ctx context.Context, p partition) error {
-		for _, set := range []string{p.ranking(ByTime), p.deleted()} {
-			err := r.scan(ctx, scan{command: redis.Cmdable.ZScan, key: set, step: 2, handle: func(members []string) error {
-				for _, member := range members {
-					if err := step(ctx, p.key(member)); err != nil {
-						return err
+	return func(o *opening) {
+		o.Upgrades = append(slices.Clip(o.Upgrades), layout.Upgrade{What: what, Run: func(r *wire.Store, ctx context.Context, p keys.Partition) error {
+			for _, set := range []string{p.Ranking(site.ByTime), p.Deleted()} {
+				err := r.Scan(ctx, wire.Scan{Command: redis.Cmdable.ZScan, Key: set, Step: 2, Handle: func(members []string) error {
+					for _, member := range members {
+						if err := step(ctx, p.Key(member)); err != nil {
+							return err
+						}
 					}
+					return nil
+				}})
+				if err != nil {
+					return err
 				}
-				return nil
-			}})
-			if err != nil {
-				return err
 			}
-		}
-		return nil
+			return nil
+		}})
 	}
-	return func(r *Repo) { r.upgrades = append(slices.Clip(r.upgrades), upgrade{what, run}) }
 }
 
 // The parsers that the fuzz tests call directly, because through the API each call would write to Redis.
 
-func NormalizeLink(link string) string { return normalizeLink(link) }
+func NormalizeLink(link string) string { return site.NormalizeLink(link) }
 
-func IsWebLink(link string) bool { return isWebLink(link, unicode.IsControl) }
+func IsWebLink(link string) bool { return site.IsWebLink(link, unicode.IsControl) }
 
-func EncodeCursor(l Listing, score float64, member string) string {
-	return l.encodeCursor(cursor{score: score, member: member})
+func EncodeCursor(l lists.Listing, score float64, member string) string {
+	return l.EncodeCursor(site.Cursor{Score: score, Member: member})
 }
 
-func DecodeCursor(l Listing, text string) (score float64, member string, ok bool) {
-	c, err := l.decodeCursor("after", text)
-	return c.score, c.member, err == nil
+func DecodeCursor(l lists.Listing, text string) (score float64, member string, ok bool) {
+	c, err := l.DecodeCursor("after", text)
+	return c.Score, c.Member, err == nil
 }
 
 // ParseMessage returns the article that a message describes.
-func ParseMessage(text string) (*Article, error) {
-	m, err := parseMessage(text)
+func ParseMessage(text string) (*site.Article, error) {
+	m, err := live.ParseMessage(text)
 	if err != nil {
 		return nil, err
 	}
-	a := &Article{ID: m.id}
-	(&Repo{rules: DefaultRules()}).apply(a, m.state)
+	a := &site.Article{ID: m.ID}
+	unopened().Apply(a, m.State)
 	return a, nil
 }
 
+func unopened() *articles.Articles {
+	a, err := articles.New(&wire.Store{Rules: site.DefaultRules()})
+	if err != nil {
+		panic(err)
+	}
+	return a
+}
+
 // Decode decodes the hash of article:1.
-func Decode(hash map[string]string) (*Article, error) {
-	a := new(decoded)
-	return &a.Article, (&Repo{rules: DefaultRules()}).decode(1, hashOf(hash), a)
+func Decode(hash map[string]string) (*site.Article, error) {
+	a := new(articles.Decoded)
+	return &a.Article, unopened().Decode(1, articles.HashOf(hash), a)
 }
 
 // StoreError is the error of a call that fails with an error of Redis.
-func StoreError(err error) error { return storeError("test", err) }
+func StoreError(err error) error { return failover.Wrap("test", err) }
 
 // ParseHash returns title and link of a raw reply to HGETALL and its number of fields; ok is false if it is no hash.
 func ParseHash(reply string) (title, link string, fields int, ok bool) {
-	h, fields, ok := parseHash(reply)
-	return h.title, h.link, fields, ok
+	h, fields, ok := articles.ParseHash(reply)
+	return h.Title, h.Link, fields, ok
 }
 
 // Waiting returns how many votes on an article wait for the next call.
-func (r *Repo) Waiting(id ArticleID) int {
-	r.polls.mu.Lock()
-	defer r.polls.mu.Unlock()
-	return len(r.polls.waiting[id])
+func (r *Repo) Waiting(id site.ArticleID) int {
+	r.voting.polls.mu.Lock()
+	defer r.voting.polls.mu.Unlock()
+	return len(r.voting.polls.waiting[id])
 }
 
 // Tags are the tags of n partitions; one has none.
 func Tags(n int) (tags []string) {
 	if n == 1 {
-		return []string{string(untagged)}
+		return []string{string(keys.Untagged)}
 	}
-	for _, p := range tagged(n) {
+	for _, p := range keys.Tagged(n) {
 		tags = append(tags, string(p))
 	}
 	return tags
 }
 
 // Tags are the tags of the partitions that r has.
-func (r *Repo) Tags() []string { return Tags(len(r.partitions)) }
+func (r *Repo) Tags() []string { return Tags(len(r.Store.Partitions)) }
 
 // WithStep has each step of reading a ranking look at so many members.
-func WithStep(members int) Option { return func(r *Repo) { r.stepLooked = members } }
+func WithStep(members int) Option { return func(o *opening) { o.stepLooked = members } }
 
 // Comparable returns the article without what depends on how it was read.
-func (a Article) Comparable() Article {
-	a.recorded = false
+func Comparable(a site.Article) site.Article {
+	a.Stored.Recorded = false
 	return a
 }
 
 // ListHosts lists an article in the list of its host, as an upgrade does.
-func (r *Repo) ListHosts(ctx context.Context, id ArticleID) error {
-	p := r.partition(id)
-	links, err := r.readLinks(ctx, p, []string{id.String()})
+func (r *Repo) ListHosts(ctx context.Context, id site.ArticleID) error {
+	p := r.Store.Partition(id)
+	links, err := r.Layout.ReadLinks(ctx, p, []string{id.String()})
 	if err != nil {
 		return err
 	}
-	return r.listHosts(ctx, p, links)
+	return r.Layout.ListHosts(ctx, p, links)
 }
 
 // ScriptCall returns the command of a call of a script that is not repeated after a timeout.
 func ScriptCall(c redis.Cmder) (*redis.Cmd, bool) {
-	if u, ok := c.(*unrepeated); ok {
+	if u, ok := c.(*failover.Unrepeated); ok {
 		return u.Cmd, true
 	}
 	return nil, false
-}
-
-// CheckHistory finds out whether a partition went back in time.
-func (r *Repo) CheckHistory(ctx context.Context, partition int) error {
-	return r.checkHistory(ctx, partition)
 }

@@ -12,10 +12,11 @@ import (
 	"time"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // calendar is what all lists of all calendars must hold, as the articles say, with each line of a list as text.
-func (s *site) calendar(groups bool) string {
+func (s *testSite) calendar(groups bool) string {
 	s.t.Helper()
 	var lines []string
 	for i, tag := range s.Tags() {
@@ -46,7 +47,7 @@ func (s *site) calendar(groups bool) string {
 }
 
 // kept is what the lists of all calendars hold, as calendar writes it. Peaks that are too low fail the test.
-func (s *site) kept() string {
+func (s *testSite) kept() string {
 	s.t.Helper()
 	var lines []string
 	for i, tag := range s.Tags() {
@@ -70,7 +71,7 @@ func (s *site) kept() string {
 }
 
 // wantCalendar fails the test unless the calendars hold exactly what the articles say.
-func (s *site) wantCalendar(groups bool) {
+func (s *testSite) wantCalendar(groups bool) {
 	s.t.Helper()
 	got, want := strings.Split(s.kept(), "\n"), strings.Split(s.calendar(groups), "\n")
 	for i := range max(len(got), len(want)) {
@@ -82,12 +83,12 @@ func (s *site) wantCalendar(groups bool) {
 }
 
 // noFeatures is a site that keeps none of the features.
-func noFeatures(r *redisrepo.Rules) {
-	r.Calendar, r.GroupTop, r.VoteHistory, r.FrontPages, r.Events = false, false, redisrepo.NoHistory, 0, 0
+func noFeatures(r *site.Rules) {
+	r.Calendar, r.GroupTop, r.VoteHistory, r.FrontPages, r.Events = false, false, site.NoHistory, 0, 0
 }
 
 // aged fills a site with articles of 60 days, many of them of one second, some deleted, with votes of both signs.
-func (s *site) aged(articles int) {
+func (s *testSite) aged(articles int) {
 	s.t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
 	var all []redisrepo.Imported
@@ -97,16 +98,16 @@ func (s *site) aged(articles int) {
 			age = 30 * day // with the same second
 		}
 		groups := []string{"go", fmt.Sprint("g", i%7)}[:1+i%2]
-		all = append(all, old(redisrepo.ArticleID(1+i), age, random.IntN(9)-4, groups...))
+		all = append(all, old(site.ArticleID(1+i), age, random.IntN(9)-4, groups...))
 	}
 	s.imports(all...)
 	for i := 1; i < articles; i += 50 {
-		s.delete(redisrepo.ArticleID(i), moderator)
+		s.delete(site.ArticleID(i), moderator)
 	}
 }
 
 // opens a store again and again, killed after more and more round trips, until New succeeds.
-func (s *site) opensKilled(rules redisrepo.Rules, random *rand.Rand) (kills int) {
+func (s *testSite) opensKilled(rules site.Rules, random *rand.Rand) (kills int) {
 	s.t.Helper()
 	for most := 8; ; most += 8 {
 		k := new(killer)
@@ -134,7 +135,7 @@ func TestSwitchedFeaturesAreBuiltAndDropped(t *testing.T) {
 			s.aged(4000)
 			off, without := s.rules, s.dump()
 			random := rand.New(rand.NewPCG(3, uint64(len(tags))))
-			on := redisrepo.DefaultRules()
+			on := site.DefaultRules()
 			on.GroupTop = true
 			kills := s.opensKilled(on, random)
 			s.wantCalendar(true)
@@ -186,7 +187,7 @@ func TestFeaturesAreSwitchedAlone(t *testing.T) {
 	}
 	s.do("HSET meta: calendar building")
 	refused(open(redisrepo.KeepRules()), "a start of the server has not finished the calendar, and a command does not go on with that: start the server first")
-	s.Repo, s.rules = s.reopened(s.server.Client, func(r *redisrepo.Rules) { *r = rules }).Repo, rules
+	s.Repo, s.rules = s.reopened(s.server.Client, func(r *site.Rules) { *r = rules }).Repo, rules
 	s.wantCalendar(false)
 	rules.Calendar = false
 	refused(open(redisrepo.KeepRules()), "calendar was on and is off")

@@ -15,47 +15,52 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/check"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/migrate"
+	"frontpage/redisrepo/rankings"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/store"
 )
 
 // embedded opens an empty site in the store in memory, which is miniredis.
-func embedded(t *testing.T, change func(*redisrepo.Rules), options ...redisrepo.Option) *site {
+func embedded(t *testing.T, change func(*site.Rules), options ...redisrepo.Option) *testSite {
 	t.Helper()
 	memory, err := store.Open(t.Context(), store.Options{URL: "memory://", Timeout: 5 * time.Second, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = memory.Close() })
-	s := &site{t: t, ctx: t.Context(), rules: redisrepo.DefaultRules(), clock: new(clock), links: new(atomic.Int64), raw: memory.Client.(*redis.Client)}
+	s := &testSite{t: t, ctx: t.Context(), rules: site.DefaultRules(), clock: new(clock), links: new(atomic.Int64), raw: memory.Client.(*redis.Client)}
 	return s.reopened(memory.Client, change, options...)
 }
 
 // frontWalk is random writes on a site with a random clock, and what an observer saw at each full hour.
 type frontWalk struct {
-	*site
+	*testSite
 	*rand.Rand
-	articles []redisrepo.ArticleID
+	articles []site.ArticleID
 	seen     map[int64]string // by hour, as frontText writes a page
 	first    int64            // the first hour that is known
-	best     map[redisrepo.ArticleID]redisrepo.BestRank
+	best     map[site.ArticleID]rankings.BestRank
 }
 
 // oneHourIn are rules with which many articles tie, and move often.
-func oneHourIn(r *redisrepo.Rules) {
+func oneHourIn(r *site.Rules) {
 	r.VoteScore, r.LinkWindow, r.FrontPages, r.VotingWindow = 600, 0, 1000*time.Hour, 1000*time.Hour
 }
 
-func newFrontWalk(s *site, seed uint64) *frontWalk {
-	w := &frontWalk{site: s, Rand: rand.New(rand.NewPCG(seed, 0)), seen: map[int64]string{}, first: hourAt(s) + 1,
-		best: map[redisrepo.ArticleID]redisrepo.BestRank{}}
+func newFrontWalk(s *testSite, seed uint64) *frontWalk {
+	w := &frontWalk{testSite: s, Rand: rand.New(rand.NewPCG(seed, 0)), seen: map[int64]string{}, first: hourAt(s) + 1,
+		best: map[site.ArticleID]rankings.BestRank{}}
 	for range 60 + w.IntN(80) { // more or fewer than a page
 		w.articles = append(w.articles, w.post("alice").ID)
 	}
 	return w
 }
 
-func hourAt(s *site) int64 { return s.clock.now().Unix() / 3600 }
+func hourAt(s *testSite) int64 { return s.clock.now().Unix() / 3600 }
 
 func timeOf(hour int64) time.Time { return time.Unix(3600*hour, 0).UTC() }
 
@@ -63,8 +68,8 @@ func (w *frontWalk) step() {
 	id := w.articles[w.IntN(len(w.articles))]
 	switch n := w.IntN(100); {
 	case n < 60:
-		user := redisrepo.UserName(fmt.Sprint("user", w.IntN(5)))
-		_, err := w.Vote(w.ctx, id, user, redisrepo.Vote(w.IntN(3)-1), "")
+		user := site.UserName(fmt.Sprint("user", w.IntN(5)))
+		_, err := w.Vote(w.ctx, id, user, site.Vote(w.IntN(3)-1), "")
 		w.fine(err)
 	case n < 65:
 		w.articles = append(w.articles, w.post("bob").ID)
@@ -91,22 +96,22 @@ func (w *frontWalk) fine(err error) {
 // pass sets the clock. The observer looks at each full hour until then.
 func (w *frontWalk) pass(until time.Time) {
 	w.t.Helper()
-	for hour := hourAt(w.site) + 1; hour <= until.Unix()/3600; hour++ {
+	for hour := hourAt(w.testSite) + 1; hour <= until.Unix()/3600; hour++ {
 		w.clock.set(timeOf(hour).Sub(opened))
 		size := 100
-		ids, err := w.List(w.ctx, redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending), 1, &size)
+		ids, err := w.List(w.ctx, lists.AllArticles(site.ByScore, site.Descending), 1, &size)
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		articles, errs := w.ArticlesByID(w.ctx, ids)
-		page := &redisrepo.FrontPage{At: timeOf(hour)}
+		page := &rankings.FrontPage{At: timeOf(hour)}
 		for i, id := range ids {
 			if errs[i] != nil {
 				w.t.Fatal(errs[i])
 			}
-			page.Places = append(page.Places, &redisrepo.FrontPlace{ID: id, Rank: i + 1, Score: articles[i].Score})
+			page.Places = append(page.Places, &rankings.FrontPlace{ID: id, Rank: i + 1, Score: articles[i].Score})
 			if before, known := w.best[id]; !known || i+1 < before.Rank {
-				w.best[id] = redisrepo.BestRank{Rank: i + 1, At: page.At}
+				w.best[id] = rankings.BestRank{Rank: i + 1, At: page.At}
 			}
 		}
 		w.seen[hour] = frontText(page)
@@ -118,7 +123,7 @@ func (w *frontWalk) pass(until time.Time) {
 }
 
 // frontText writes a front page without SavedAt.
-func frontText(page *redisrepo.FrontPage) string {
+func frontText(page *rankings.FrontPage) string {
 	if page == nil {
 		return "no page"
 	}
@@ -151,10 +156,10 @@ func (w *frontWalk) wantPage(hour int64) {
 // compare compares all hours with what the observer saw.
 func (w *frontWalk) compare() {
 	w.t.Helper()
-	for hour := w.first; hour <= hourAt(w.site); hour++ {
+	for hour := w.first; hour <= hourAt(w.testSite); hour++ {
 		w.wantPage(hour)
 	}
-	for _, hour := range []int64{w.first - 1, hourAt(w.site) + 1, 0, -1 << 40} {
+	for _, hour := range []int64{w.first - 1, hourAt(w.testSite) + 1, 0, -1 << 40} {
 		if page, err := w.FrontPage(w.ctx, timeOf(hour)); page != nil || err != nil {
 			w.t.Errorf("FrontPage(%v) = %s, %v, want none", timeOf(hour), frontText(page), err)
 		}
@@ -188,7 +193,7 @@ func (w *frontWalk) compareRanks(hours int) {
 				got += fmt.Sprint(*at.Rank)
 			}
 		}
-		for hour := max(w.first, hourAt(w.site)-int64(hours)+1); hour <= hourAt(w.site); hour++ {
+		for hour := max(w.first, hourAt(w.testSite)-int64(hours)+1); hour <= hourAt(w.testSite); hour++ {
 			want += timeOf(hour).Format(" 02T15:")
 			for line := range strings.SplitSeq(w.seen[hour], "\n") {
 				if words := strings.Fields(line); len(words) == 3 && words[1] == id.String() {
@@ -204,7 +209,7 @@ func (w *frontWalk) compareRanks(hours int) {
 
 func TestFrontPagesAreThoseOfAnObserver(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string]func(*testing.T, func(*redisrepo.Rules), ...redisrepo.Option) *site{"redis": newSite, "memory": embedded} {
+	for name, open := range map[string]func(*testing.T, func(*site.Rules), ...redisrepo.Option) *testSite{"redis": newSite, "memory": embedded} {
 		for _, partitions := range []int{1, 2, 4} {
 			t.Run(fmt.Sprint(name, " ", partitions), func(t *testing.T) {
 				t.Parallel()
@@ -232,14 +237,14 @@ func TestFrontPagesSurviveAKilledServer(t *testing.T) {
 		go func() {
 			defer close(done)
 			together(8, func(i int) { // no matter which are counted
-				_, _ = w.Vote(w.ctx, w.articles[i], redisrepo.UserName(fmt.Sprint("user", i)), up, "")
-				_, _ = w.Vote(w.ctx, w.articles[i], redisrepo.UserName(fmt.Sprint("user", i)), down, "")
+				_, _ = w.Vote(w.ctx, w.articles[i], site.UserName(fmt.Sprint("user", i)), up, "")
+				_, _ = w.Vote(w.ctx, w.articles[i], site.UserName(fmt.Sprint("user", i)), down, "")
 			})
 		}()
 		w.server.Kill()
 		w.server.Restart()
 		<-done
-		eventually(t, "the server", func() bool { _, err := w.Check(t.Context(), func(string) {}); return err == nil })
+		eventually(t, "the server", func() bool { _, err := check.Check(t.Context(), w.Repo, func(string) {}); return err == nil })
 		w.compare()
 	}
 }
@@ -250,7 +255,7 @@ func TestFrontPageOfManyWritersIsTheRankingBetweenTwoWrites(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, oneHourIn, one)
 	const writers = 8
-	var ids []redisrepo.ArticleID
+	var ids []site.ArticleID
 	scores := map[string]string{} // by member
 	for range 30 {
 		a := s.post("alice")
@@ -280,7 +285,7 @@ func TestFrontPageOfManyWritersIsTheRankingBetweenTwoWrites(t *testing.T) {
 				mu.Lock()
 				begun["user:"+voter] = hourAt(s)
 				mu.Unlock()
-				s.vote(ids[(i*7+n*3)%len(ids)], redisrepo.UserName(voter), redisrepo.Vote(1-2*(n%2)))
+				s.vote(ids[(i*7+n*3)%len(ids)], site.UserName(voter), site.Vote(1-2*(n%2)))
 				mu.Lock()
 				confirmed["user:"+voter] = hourAt(s)
 				mu.Unlock()
@@ -337,7 +342,7 @@ func received(t *testing.T, messages <-chan *redis.Message) string {
 
 func TestFrontPagesEndWithTheirTime(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *redisrepo.Rules) { r.FrontPages = 10 * time.Hour }, one)
+	s := newSite(t, func(r *site.Rules) { r.FrontPages = 10 * time.Hour }, one)
 	for range 30 {
 		s.post("alice")
 		s.clock.advance(time.Hour)
@@ -356,7 +361,7 @@ func TestFrontPagesEndWithTheirTime(t *testing.T) {
 
 func TestNoPagesAreSavedWithoutFrontPages(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *redisrepo.Rules) { r.FrontPages = 0 })
+	s := newSite(t, func(r *site.Rules) { r.FrontPages = 0 })
 	a := s.post("alice")
 	s.clock.advance(2 * time.Hour)
 	s.vote(a.ID, "bob", up)
@@ -364,7 +369,7 @@ func TestNoPagesAreSavedWithoutFrontPages(t *testing.T) {
 		t.Errorf("the store has front pages:\n%s", dump)
 	}
 	page, err := s.FrontPage(s.ctx, s.clock.now())
-	best, bestErr := s.BestRanks(s.ctx, []redisrepo.ArticleID{a.ID})
+	best, bestErr := s.BestRanks(s.ctx, []site.ArticleID{a.ID})
 	ranks, ranksErr := s.FrontRanks(s.ctx, 24)
 	if page != nil || best[0] != nil || len(ranks.Of(a.ID)) > 0 || err != nil || bestErr != nil || ranksErr != nil {
 		t.Errorf("page %v, best rank %v, ranks %v, want none", page, best[0], ranks.Of(a.ID))
@@ -430,7 +435,7 @@ func TestRanksOfTooManyHoursAreRefused(t *testing.T) {
 
 func TestWriteThatCannotSaveTheFrontPageChangesNothing(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 1 }, one)
+	s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 1 }, one)
 	s.post("alice", "go")
 	s.delete(s.post("alice").ID, moderator)
 	s.clock.advance(time.Hour)
@@ -463,12 +468,12 @@ func TestMigrateCopiesFrontPages(t *testing.T) {
 			w.compare()
 			target := redistest.Start(t)
 			options := []redisrepo.Option{redisrepo.WithPartitions(tt.to), redisrepo.WithClock(w.clock.now)}
-			if _, err := redisrepo.Migrate(t.Context(), w.server.Client, target.Client, w.rules, func(string) {}, options...); err != nil {
+			if _, err := migrate.Migrate(t.Context(), w.server.Client, target.Client, w.rules, func(string) {}, options...); err != nil {
 				t.Fatal(err)
 			}
-			other := *w.site
+			other := *w.testSite
 			other.server, other.raw = target, target.Client
-			w.site = other.reopened(target.Client, nil, redisrepo.WithPartitions(tt.to))
+			w.testSite = other.reopened(target.Client, nil, redisrepo.WithPartitions(tt.to))
 			w.compare()
 			for range 300 {
 				w.step()
@@ -485,16 +490,16 @@ func TestFrontPagesBeginAgainWhenTheyAreSwitchedOn(t *testing.T) {
 	a := s.post("alice")
 	s.clock.advance(time.Hour)
 	s.vote(a.ID, "bob", up)
-	if _, err := s.BestRanks(s.ctx, []redisrepo.ArticleID{a.ID}); err != nil {
+	if _, err := s.BestRanks(s.ctx, []site.ArticleID{a.ID}); err != nil {
 		t.Fatal(err)
 	}
 	first := s.clock.now()
-	without := s.reopened(s.client(), func(r *redisrepo.Rules) { r.FrontPages = 0 })
+	without := s.reopened(s.client(), func(r *site.Rules) { r.FrontPages = 0 })
 	if keys, fields := s.do("EXISTS front: best:"), s.do("HMGET clock: front front_since ranked"); keys != int64(0) || fmt.Sprint(fields) != "[<nil> <nil> <nil>]" {
 		t.Errorf("the store has %v keys of front pages, and the fields %v", keys, fields)
 	}
 	without.vote(a.ID, "carol", up)
-	again := without.reopened(s.client(), func(r *redisrepo.Rules) { r.FrontPages = time.Hour })
+	again := without.reopened(s.client(), func(r *site.Rules) { r.FrontPages = time.Hour })
 	for _, at := range []time.Time{first, s.clock.now()} {
 		if page, err := again.FrontPage(s.ctx, at); page != nil || err != nil {
 			t.Errorf("FrontPage(%v) = %s, %v, want none", at, frontText(page), err)

@@ -8,13 +8,15 @@ import (
 	"time"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 )
 
 // wantSafeRefusal fails the test unless err is a refusal that is safe to show.
 func wantSafeRefusal(t *testing.T, err error) {
 	t.Helper()
-	var refusal redisrepo.Refusal
+	var refusal site.Refusal
 	if !errors.As(err, &refusal) || len(refusal) == 0 {
 		t.Fatalf("err = %v, want a refusal", err)
 	}
@@ -25,12 +27,12 @@ func FuzzParseArticleID(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		id, err := redisrepo.ParseArticleID(s)
+		id, err := site.ParseArticleID(s)
 		if err != nil {
 			wantSafeRefusal(t, err)
 			return
 		}
-		if again, err := redisrepo.ParseArticleID(id.String()); err != nil || again != id {
+		if again, err := site.ParseArticleID(id.String()); err != nil || again != id {
 			t.Errorf("ParseArticleID(%q) = %v, which parses to %v, %v; want the same id", s, id, again, err)
 		}
 		if strings.TrimPrefix(id.String(), "article:") != strings.TrimPrefix(s, "article:") {
@@ -44,7 +46,7 @@ func FuzzParseUserName(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		name, err := redisrepo.ParseUserName(s)
+		name, err := site.ParseUserName(s)
 		if err != nil {
 			wantSafeRefusal(t, err)
 			return
@@ -52,7 +54,7 @@ func FuzzParseUserName(f *testing.F) {
 		if string(name) != s {
 			t.Errorf("ParseUserName(%q) = %q, want the name unchanged", s, name)
 		}
-		if id := (redisrepo.User{Name: name}).ID(); id != "user:"+s {
+		if id := (site.User{Name: name}).ID(); id != "user:"+s {
 			t.Errorf("id of %q = %q, want user: and the name", name, id)
 		}
 	})
@@ -63,12 +65,12 @@ func FuzzParseGroupName(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		name, err := redisrepo.ParseGroupName(s)
+		name, err := site.ParseGroupName(s)
 		if err != nil {
 			wantSafeRefusal(t, err)
 			return
 		}
-		if again, err := redisrepo.ParseGroupName(string(name)); err != nil || again != name {
+		if again, err := site.ParseGroupName(string(name)); err != nil || again != name {
 			t.Errorf("ParseGroupName(%q) = %q, which parses to %q, %v; want the same name", s, name, again, err)
 		}
 		if strings.ContainsAny(string(name), " :\n{}") || name == "" {
@@ -96,8 +98,8 @@ func FuzzNormalizeLink(f *testing.F) {
 		if twice := redisrepo.NormalizeLink(scheme + "://" + once); twice != once {
 			t.Errorf("the normalized form of %q is %q, whose own is %q, want the same", link, once, twice)
 		}
-		if host := redisrepo.HostOf(link); host != "" {
-			if again, err := redisrepo.ParseHostName(string(host)); again != host || err != nil {
+		if host := site.HostOf(link); host != "" {
+			if again, err := site.ParseHostName(string(host)); again != host || err != nil {
 				t.Errorf("the host of %q is %q, whose own name is %q, %v, want the same", link, host, again, err)
 			}
 			if strings.HasSuffix(string(host), ":") {
@@ -109,27 +111,27 @@ func FuzzNormalizeLink(f *testing.F) {
 
 // Only a cursor that a listing gave is accepted, and only by that listing.
 func FuzzCursor(f *testing.F) {
-	repo, err := redisrepo.New(f.Context(), redistest.Start(f).Client, redisrepo.DefaultRules())
+	repo, err := redisrepo.New(f.Context(), redistest.Start(f).Client, site.DefaultRules())
 	if err != nil {
 		f.Fatal(err)
 	}
 	for i, votes := range []int{0, 3, -2} {
 		link := "https://example.com/" + strconv.Itoa(i)
 		imported := redisrepo.Imported{
-			ID: redisrepo.ArticleID(i + 1), Poster: "alice", PostedAt: time.Unix(1_700_000_000, 0), Votes: votes,
-			Draft: redisrepo.Draft{Title: "title", Link: &link, Groups: []string{"go"}},
+			ID: site.ArticleID(i + 1), Poster: "alice", PostedAt: time.Unix(1_700_000_000, 0), Votes: votes,
+			Draft: site.Draft{Title: "title", Link: &link, Groups: []string{"go"}},
 		}
 		if _, errs := repo.Import(f.Context(), []redisrepo.Imported{imported}); errs[0] != nil {
 			f.Fatal(errs[0])
 		}
 	}
-	lists := []redisrepo.Listing{
-		redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending), redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Ascending),
-		redisrepo.InGroup("go", redisrepo.ByScore, redisrepo.Descending), redisrepo.PostedBy("alice"),
-		redisrepo.LinkingTo("example.com"),
+	listings := []lists.Listing{
+		lists.AllArticles(site.ByScore, site.Descending), lists.AllArticles(site.ByTime, site.Ascending),
+		lists.InGroup("go", site.ByScore, site.Descending), lists.PostedBy("alice"),
+		lists.LinkingTo("example.com"),
 	}
-	for _, l := range lists {
-		edges, _, err := repo.Walk(f.Context(), l, redisrepo.PageRequest{})
+	for _, l := range listings {
+		edges, _, err := repo.Walk(f.Context(), l, site.PageRequest{})
 		if err != nil || len(edges) != 3 {
 			f.Fatalf("Walk = %v, %v, want the article", edges, err)
 		}
@@ -137,7 +139,7 @@ func FuzzCursor(f *testing.F) {
 			f.Add(edge.Cursor)
 		}
 	}
-	groups, _, err := repo.Groups(f.Context(), redisrepo.GroupList{}, redisrepo.PageRequest{})
+	groups, _, err := repo.Groups(f.Context(), lists.GroupList{}, site.PageRequest{})
 	if err != nil || len(groups) != 1 {
 		f.Fatalf("Groups = %v, %v, want the group", groups, err)
 	}
@@ -149,8 +151,8 @@ func FuzzCursor(f *testing.F) {
 			return // the start of every list
 		}
 		accepted := 0
-		page := redisrepo.PageRequest{After: &cursor}
-		for _, l := range lists {
+		page := site.PageRequest{After: &cursor}
+		for _, l := range listings {
 			if err := repo.CheckPage(l, page); err != nil {
 				wantSafeRefusal(t, err)
 				continue

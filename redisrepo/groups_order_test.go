@@ -13,13 +13,15 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
 )
 
 // sized are groups by name with their numbers of articles.
 type sized map[string]int
 
 // list returns the groups of a list, as name and size.
-func (groups sized) list(order redisrepo.GroupOrder, prefix string) (want []string) {
+func (groups sized) list(order site.GroupOrder, prefix string) (want []string) {
 	var names []string
 	for name := range groups {
 		if strings.HasPrefix(name, prefix) {
@@ -27,7 +29,7 @@ func (groups sized) list(order redisrepo.GroupOrder, prefix string) (want []stri
 		}
 	}
 	slices.SortFunc(names, func(a, b string) int {
-		if order == redisrepo.ByArticleCount {
+		if order == site.ByArticleCount {
 			return cmp.Or(groups[b]-groups[a], cmp.Compare(a, b))
 		}
 		return cmp.Compare(a, b)
@@ -39,16 +41,16 @@ func (groups sized) list(order redisrepo.GroupOrder, prefix string) (want []stri
 }
 
 // wantGroups walks through a list in pages, and compares it.
-func (s *site) wantGroups(order redisrepo.GroupOrder, prefix string, size int, groups sized) {
+func (s *testSite) wantGroups(order site.GroupOrder, prefix string, size int, groups sized) {
 	s.t.Helper()
 	want := groups.list(order, strings.ToLower(prefix))
-	list := redisrepo.GroupList{Order: order, Prefix: prefix}
+	list := lists.GroupList{Order: order, Prefix: prefix}
 	for _, backward := range []bool{false, true} {
 		var got []string
-		for _, edge := range walkAll(s.t, size, backward, len(want), func(span redisrepo.PageRequest) ([]redisrepo.GroupEdge, redisrepo.PageInfo, error) {
+		for _, edge := range walkAll(s.t, size, backward, len(want), func(span site.PageRequest) ([]lists.GroupEdge, site.PageInfo, error) {
 			return s.Groups(s.ctx, list, span)
 		}) {
-			if order == redisrepo.ByName {
+			if order == site.ByName {
 				edge.ArticleCount = groups[string(edge.Name)]
 			}
 			got = append(got, fmt.Sprint(edge.Name, edge.ArticleCount))
@@ -68,9 +70,9 @@ func TestGroupsBySizeAndPrefix(t *testing.T) {
 		t.Run(fmt.Sprint(tags), func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
-			s.wantGroups(redisrepo.ByArticleCount, "", 3, sized{})
+			s.wantGroups(site.ByArticleCount, "", 3, sized{})
 			groups := sized{}
-			var articles []*redisrepo.Article
+			var articles []*site.Article
 			for i, name := range []string{"a", "a-b", "a.b", "a_b", "ab", "b", "c", "git", "github.com", "gitlab.com", "interest", "ä", "äh", "世"} {
 				for range []int{1, 4, 2, 1, 1, 7, 2}[i%7] {
 					articles = append(articles, s.post("alice", name))
@@ -78,7 +80,7 @@ func TestGroupsBySizeAndPrefix(t *testing.T) {
 				}
 			}
 			s.clock.advance(10 * time.Second) // the number of groups in several partitions is kept for 5 s
-			for _, order := range []redisrepo.GroupOrder{redisrepo.ByName, redisrepo.ByArticleCount} {
+			for _, order := range []site.GroupOrder{site.ByName, site.ByArticleCount} {
 				for _, prefix := range []string{"", "a", "A", "git", "GitH", "Ä", "世", "b", "zz", "github.commerce"} {
 					for _, size := range []int{1, 2, 3, len(groups), 100} {
 						s.wantGroups(order, prefix, size, groups)
@@ -89,8 +91,8 @@ func TestGroupsBySizeAndPrefix(t *testing.T) {
 				}
 			}
 			// A page goes on from a position, whatever became of the group that was there.
-			by := redisrepo.GroupList{Order: redisrepo.ByArticleCount}
-			page, _, err := s.Groups(s.ctx, by, redisrepo.PageRequest{First: new(3)})
+			by := lists.GroupList{Order: site.ByArticleCount}
+			page, _, err := s.Groups(s.ctx, by, site.PageRequest{First: new(3)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,11 +103,11 @@ func TestGroupsBySizeAndPrefix(t *testing.T) {
 				}
 			}
 			delete(groups, string(last.Name))
-			rest, info, err := s.Groups(s.ctx, by, redisrepo.PageRequest{First: new(100), After: &last.Cursor})
+			rest, info, err := s.Groups(s.ctx, by, site.PageRequest{First: new(100), After: &last.Cursor})
 			if want := groups.list(by.Order, "")[2:]; err != nil || len(rest) != len(want) || fmt.Sprint(rest[0].Name, rest[0].ArticleCount) != want[0] || !info.HasPreviousPage || info.HasNextPage {
 				t.Errorf("after a group that is gone: %v, %+v, %v; want %v", rest, info, err, want)
 			}
-			_, _, err = s.Groups(s.ctx, redisrepo.GroupList{}, redisrepo.PageRequest{After: &last.Cursor})
+			_, _, err = s.Groups(s.ctx, lists.GroupList{}, site.PageRequest{After: &last.Cursor})
 			wantRefused(t, err, "INVALID after")
 			s.wantClean()
 		})
@@ -132,9 +134,9 @@ func TestLargestOfManyGroupsInPartitions(t *testing.T) {
 		s.raw.ZAdd(s.ctx, tag+"groups:", names...)
 	}
 	for _, prefix := range []string{"", "f", "g", "f1", "g119"} {
-		list := redisrepo.GroupList{Order: redisrepo.ByArticleCount, Prefix: prefix}
+		list := lists.GroupList{Order: site.ByArticleCount, Prefix: prefix}
 		want := groups.list(list.Order, prefix)
-		span := redisrepo.PageRequest{First: new(100)}
+		span := site.PageRequest{First: new(100)}
 		for from := 0; from < min(len(want), 300); from += 100 {
 			edges, info, err := s.Groups(s.ctx, list, span)
 			var got []string
@@ -166,7 +168,7 @@ func TestGroupsBySizeBesideLegacyClients(t *testing.T) {
 	}
 	want := func(groups sized) {
 		t.Helper()
-		s.wantGroups(redisrepo.ByArticleCount, "", 10, groups)
+		s.wantGroups(site.ByArticleCount, "", 10, groups)
 	}
 	s.do("SADD group:tiny article:1 article:2 article:3 article:4")
 	want(sized{"tiny": 5, "big": 3, "small": 2})
@@ -219,8 +221,8 @@ func TestLargestGroupsWithAPrefixAreReadInSteps(t *testing.T) {
 		most   int
 	}{{"w", 3 * 6000}, {"x", 2 * 3000}, {"x0001", 20}} {
 		looked := 0
-		list := redisrepo.GroupList{Order: redisrepo.ByArticleCount, Prefix: tt.prefix, Looked: &looked}
-		edges, _, err := s.Groups(s.ctx, list, redisrepo.PageRequest{First: new(10)})
+		list := lists.GroupList{Order: site.ByArticleCount, Prefix: tt.prefix, Looked: &looked}
+		edges, _, err := s.Groups(s.ctx, list, site.PageRequest{First: new(10)})
 		var got []string
 		for _, edge := range edges {
 			got = append(got, fmt.Sprint(edge.Name, edge.ArticleCount))
@@ -233,7 +235,7 @@ func TestLargestGroupsWithAPrefixAreReadInSteps(t *testing.T) {
 		}
 	}
 	looked := 100_001
-	_, _, err := s.Groups(s.ctx, redisrepo.GroupList{Order: redisrepo.ByArticleCount, Prefix: "w", Looked: &looked}, redisrepo.PageRequest{Last: new(1)})
+	_, _, err := s.Groups(s.ctx, lists.GroupList{Order: site.ByArticleCount, Prefix: "w", Looked: &looked}, site.PageRequest{Last: new(1)})
 	wantRefused(t, err, "INVALID prefix")
 	if n := tooMany.Load(); n > 0 {
 		t.Errorf("%d commands read more than 1,000 members", n)

@@ -8,54 +8,56 @@ import (
 	"time"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
 )
 
 var (
-	byScore = []redisrepo.Order{redisrepo.ByScore}
-	orders  = []redisrepo.Order{redisrepo.ByScore, redisrepo.ByTime}
+	byScore = []site.Order{site.ByScore}
+	orders  = []site.Order{site.ByScore, site.ByTime}
 )
 
 // Every write updates the stored listings. A listing that is not stored is built when it is read.
 func TestWritesUpdateGroupListingsAtOnce(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		write func(s *site, a, b *redisrepo.Article) // both in go, a posted a second before b
-		want  []redisrepo.ArticleID
-		time  []redisrepo.ArticleID // when it is not want
+		write func(s *testSite, a, b *site.Article) // both in go, a posted a second before b
+		want  []site.ArticleID
+		time  []site.ArticleID // when it is not want
 	}{
-		"nothing": {write: func(*site, *redisrepo.Article, *redisrepo.Article) {}, want: []redisrepo.ArticleID{2, 1}},
+		"nothing": {write: func(*testSite, *site.Article, *site.Article) {}, want: []site.ArticleID{2, 1}},
 		"a vote": {
-			write: func(s *site, a, _ *redisrepo.Article) { s.vote(a.ID, "bob", up) },
-			want:  []redisrepo.ArticleID{1, 2}, time: []redisrepo.ArticleID{2, 1}},
+			write: func(s *testSite, a, _ *site.Article) { s.vote(a.ID, "bob", up) },
+			want:  []site.ArticleID{1, 2}, time: []site.ArticleID{2, 1}},
 		"a vote down": {
-			write: func(s *site, _, b *redisrepo.Article) { s.vote(b.ID, "bob", down) },
-			want:  []redisrepo.ArticleID{1, 2}, time: []redisrepo.ArticleID{2, 1}},
+			write: func(s *testSite, _, b *site.Article) { s.vote(b.ID, "bob", down) },
+			want:  []site.ArticleID{1, 2}, time: []site.ArticleID{2, 1}},
 		"a vote on an article of another group": {
-			write: func(s *site, _, _ *redisrepo.Article) { s.vote(s.post("alice", "elsewhere").ID, "bob", up) },
-			want:  []redisrepo.ArticleID{2, 1}},
+			write: func(s *testSite, _, _ *site.Article) { s.vote(s.post("alice", "elsewhere").ID, "bob", up) },
+			want:  []site.ArticleID{2, 1}},
 		"a post": {
-			write: func(s *site, _, _ *redisrepo.Article) { s.post("alice", "GO") },
-			want:  []redisrepo.ArticleID{3, 2, 1}},
+			write: func(s *testSite, _, _ *site.Article) { s.post("alice", "GO") },
+			want:  []site.ArticleID{3, 2, 1}},
 		"a post into another group": {
-			write: func(s *site, _, _ *redisrepo.Article) { s.post("alice", "elsewhere") },
-			want:  []redisrepo.ArticleID{2, 1}},
+			write: func(s *testSite, _, _ *site.Article) { s.post("alice", "elsewhere") },
+			want:  []site.ArticleID{2, 1}},
 		"a regrouping into it": {
-			write: func(s *site, _, _ *redisrepo.Article) { s.regroup(s.post("alice"), []string{"Go"}, nil) },
-			want:  []redisrepo.ArticleID{3, 2, 1}},
+			write: func(s *testSite, _, _ *site.Article) { s.regroup(s.post("alice"), []string{"Go"}, nil) },
+			want:  []site.ArticleID{3, 2, 1}},
 		"a regrouping of an article that is in it": {
-			write: func(s *site, a, _ *redisrepo.Article) { s.regroup(a, []string{"go", "x"}, []string{"y"}) },
-			want:  []redisrepo.ArticleID{2, 1}},
+			write: func(s *testSite, a, _ *site.Article) { s.regroup(a, []string{"go", "x"}, []string{"y"}) },
+			want:  []site.ArticleID{2, 1}},
 		"a regrouping out of it": {
-			write: func(s *site, _, b *redisrepo.Article) { s.regroup(b, nil, []string{"Go"}) },
-			want:  []redisrepo.ArticleID{1}},
+			write: func(s *testSite, _, b *site.Article) { s.regroup(b, nil, []string{"Go"}) },
+			want:  []site.ArticleID{1}},
 		"a regrouping of both out of it": {
-			write: func(s *site, a, b *redisrepo.Article) {
+			write: func(s *testSite, a, b *site.Article) {
 				s.regroup(a, nil, []string{"go"})
 				s.regroup(b, []string{"x"}, []string{"go"})
 			}},
 	}
 	for name, tt := range tests {
-		for _, built := range [][]redisrepo.Order{nil, byScore, orders} {
+		for _, built := range [][]site.Order{nil, byScore, orders} {
 			t.Run(fmt.Sprintf("%s, listings built: %d", name, len(built)), func(t *testing.T) {
 				t.Parallel()
 				s := newSite(t, nil, one)
@@ -64,7 +66,7 @@ func TestWritesUpdateGroupListingsAtOnce(t *testing.T) {
 				b := s.post("alice", "go")
 				s.clock.advance(time.Second)
 				for _, order := range built {
-					s.list(redisrepo.InGroup("go", order, redisrepo.Descending))
+					s.list(lists.InGroup("go", order, site.Descending))
 				}
 				if kept := s.do("EXISTS score:go time:go"); kept != int64(len(built)) {
 					t.Fatalf("%v listings are stored, want %d", kept, len(built))
@@ -73,15 +75,15 @@ func TestWritesUpdateGroupListingsAtOnce(t *testing.T) {
 				s.wantClean()
 				for _, order := range orders {
 					want := tt.want
-					if order == redisrepo.ByTime && tt.time != nil {
+					if order == site.ByTime && tt.time != nil {
 						want = tt.time
 					}
-					s.wantList(redisrepo.InGroup("go", order, redisrepo.Descending), want...)
+					s.wantList(lists.InGroup("go", order, site.Descending), want...)
 					backwards := slices.Clone(want)
 					slices.Reverse(backwards)
-					s.wantList(redisrepo.InGroup("go", order, redisrepo.Ascending), backwards...)
+					s.wantList(lists.InGroup("go", order, site.Ascending), backwards...)
 				}
-				if counts, err := s.ArticleCounts(s.ctx, []redisrepo.GroupName{"go"}); err != nil || counts[0] != len(tt.want) {
+				if counts, err := s.ArticleCounts(s.ctx, []site.GroupName{"go"}); err != nil || counts[0] != len(tt.want) {
 					t.Errorf("ArticleCounts = %v, %v, want %d", counts, err, len(tt.want))
 				}
 				s.wantClean()
@@ -96,8 +98,8 @@ func TestEmptyGroupLeavesNoKey(t *testing.T) {
 	before := s.dump()
 	s.wantList(best("empty"))
 	s.wantList(best("interesting"))
-	s.wantList(redisrepo.PostedBy("empty"))
-	if counts, err := s.ArticleCounts(s.ctx, []redisrepo.GroupName{"empty"}); err != nil || counts[0] != 0 {
+	s.wantList(lists.PostedBy("empty"))
+	if counts, err := s.ArticleCounts(s.ctx, []site.GroupName{"empty"}); err != nil || counts[0] != 0 {
 		t.Errorf("ArticleCounts = %v, %v, want 0", counts, err)
 	}
 	if groups, err := s.groups(); err != nil || len(groups) != 0 {
@@ -110,7 +112,7 @@ func TestEmptyGroupLeavesNoKey(t *testing.T) {
 
 func TestGroupEndsWithItsLastArticle(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *redisrepo.Rules) { r.Events = 0 }, one) // events stay
+	s := newSite(t, func(r *site.Rules) { r.Events = 0 }, one) // events stay
 	a := s.post("alice", "keep")
 	before := s.dump()
 	s.regroup(a, []string{"go"}, nil)
@@ -130,7 +132,7 @@ func TestListingIsKeptForGroupCacheTTL(t *testing.T) {
 	for _, order := range []string{"score", "time"} {
 		read, key := best("go"), order+":go"
 		if order == "time" {
-			read = redisrepo.InGroup("go", redisrepo.ByTime, redisrepo.Ascending)
+			read = lists.InGroup("go", site.ByTime, site.Ascending)
 		}
 		s.list(read)
 		if left := s.ttl(key); left > time.Minute || left < time.Minute-10*time.Second {
@@ -153,7 +155,7 @@ func TestListingIsKeptForGroupCacheTTL(t *testing.T) {
 
 func TestUnreadListingExpires(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *redisrepo.Rules) { r.GroupCacheTTL = time.Second })
+	s := newSite(t, func(r *site.Rules) { r.GroupCacheTTL = time.Second })
 	a := s.post("alice", "go")
 	s.list(best("go"))
 	deadline, cancel := time.After(10*time.Second), time.NewTicker(20*time.Millisecond)
@@ -177,16 +179,16 @@ func TestLegacyWritesShowInAStoredListing(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		write string
-		want  []redisrepo.ArticleID
+		want  []site.ArticleID
 	}{
-		"a vote":           {write: "ZINCRBY score: 432 article:1", want: []redisrepo.ArticleID{1, 2}},
-		"an entry":         {write: "SADD group:go article:3", want: []redisrepo.ArticleID{3, 2, 1}},
-		"a leave":          {write: "SREM group:go article:2", want: []redisrepo.ArticleID{1}},
+		"a vote":           {write: "ZINCRBY score: 432 article:1", want: []site.ArticleID{1, 2}},
+		"an entry":         {write: "SADD group:go article:3", want: []site.ArticleID{3, 2, 1}},
+		"a leave":          {write: "SREM group:go article:2", want: []site.ArticleID{1}},
 		"the end":          {write: "DEL group:go"},
-		"one for another":  {write: "SMOVE group:x group:go article:3", want: []redisrepo.ArticleID{3, 1}},
-		"nothing":          {write: "SREM group:go article:9", want: []redisrepo.ArticleID{2, 1}},
-		"a listing of 1s":  {write: "DEL score:go", want: []redisrepo.ArticleID{2, 1}},
-		"an unknown entry": {write: "ZADD score:go 1 article:3", want: []redisrepo.ArticleID{2, 1}},
+		"one for another":  {write: "SMOVE group:x group:go article:3", want: []site.ArticleID{3, 1}},
+		"nothing":          {write: "SREM group:go article:9", want: []site.ArticleID{2, 1}},
+		"a listing of 1s":  {write: "DEL score:go", want: []site.ArticleID{2, 1}},
+		"an unknown entry": {write: "ZADD score:go 1 article:3", want: []site.ArticleID{2, 1}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -245,7 +247,7 @@ func TestGroupCountIsKeptInPartitions(t *testing.T) {
 	s := newSite(t, nil, redisrepo.WithPartitions(16))
 	want := func(n int) {
 		t.Helper()
-		if got, err := s.GroupCount(s.ctx, redisrepo.GroupList{}); err != nil || got != n {
+		if got, err := s.GroupCount(s.ctx, lists.GroupList{}); err != nil || got != n {
 			t.Errorf("GroupCount = %d, %v, want %d", got, err, n)
 		}
 	}

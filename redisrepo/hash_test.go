@@ -13,6 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/live"
+	"frontpage/redisrepo/site"
 )
 
 // Whatever other programs have written, articles are read as they would be from the map that go-redis returns.
@@ -42,9 +44,9 @@ func TestForeignHashesAreRead(t *testing.T) {
 			client := redis.NewClient(&options)
 			t.Cleanup(func() { _ = client.Close() })
 			repo := s.reopened(client, nil)
-			ids := make([]redisrepo.ArticleID, 0, len(hashes)+2)
+			ids := make([]site.ArticleID, 0, len(hashes)+2)
 			for i, hash := range hashes {
-				id := redisrepo.ArticleID(i + 1)
+				id := site.ArticleID(i + 1)
 				s.raw.HSet(s.ctx, id.String(), hash)
 				ids = append(ids, id)
 			}
@@ -146,10 +148,10 @@ func TestWatchKeepsNoOtherArticlesInMemory(t *testing.T) { // not parallel: it m
 	s := newSite(t, nil)
 	const pages, size = 30, 100
 	for i := 1; i <= pages*size; i++ {
-		s.raw.HSet(s.ctx, redisrepo.ArticleID(i).String(), "title", "t", "time", "1700000000")
+		s.raw.HSet(s.ctx, site.ArticleID(i).String(), "title", "t", "time", "1700000000")
 	}
 	text := strings.Repeat("text ", 2000)
-	var watches []*redisrepo.Watch
+	var watches []*live.Watch
 	heap := func() int {
 		runtime.GC()
 		var stats runtime.MemStats
@@ -158,9 +160,9 @@ func TestWatchKeepsNoOtherArticlesInMemory(t *testing.T) { // not parallel: it m
 	}
 	before := heap()
 	for page := range pages {
-		ids := make([]redisrepo.ArticleID, size)
+		ids := make([]site.ArticleID, size)
 		for i := range ids {
-			ids[i] = redisrepo.ArticleID(page*size + i + 1)
+			ids[i] = site.ArticleID(page*size + i + 1)
 			if i > 0 {
 				s.raw.HSet(s.ctx, ids[i].String(), "text", text)
 			}

@@ -16,6 +16,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/check"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 )
 
@@ -39,13 +42,13 @@ var layouts = [][]string{redisrepo.Tags(1), four}
 var opened = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
 // site is a Repo over a Redis of its own. Its clock moves only when the test moves it.
-type site struct {
+type testSite struct {
 	*redisrepo.Repo
 	t      *testing.T
 	ctx    context.Context
 	server *redistest.Server
 	raw    *redis.Client // not the Repo's client, so that hooks there see only what the Repo sends
-	rules  redisrepo.Rules
+	rules  site.Rules
 	clock  *clock
 	links  *atomic.Int64 // number of the last link that fresh made
 }
@@ -63,17 +66,17 @@ var testPartitions, _ = strconv.Atoi(os.Getenv("TEST_PARTITIONS"))
 var one = redisrepo.WithPartitions(1)
 
 // newSite opens an empty site under the default rules, changed by change.
-func newSite(t *testing.T, change func(*redisrepo.Rules), options ...redisrepo.Option) *site {
+func newSite(t *testing.T, change func(*site.Rules), options ...redisrepo.Option) *testSite {
 	t.Helper()
 	server := redistest.Start(t)
 	raw := redis.NewClient(&redis.Options{Network: "unix", Addr: server.Socket()})
 	t.Cleanup(func() { _ = raw.Close() })
-	s := &site{t: t, ctx: t.Context(), server: server, raw: raw, rules: redisrepo.DefaultRules(), clock: new(clock), links: new(atomic.Int64)}
+	s := &testSite{t: t, ctx: t.Context(), server: server, raw: raw, rules: site.DefaultRules(), clock: new(clock), links: new(atomic.Int64)}
 	return s.reopened(server.Client, change, append([]redisrepo.Option{redisrepo.WithPartitions(testPartitions)}, options...)...)
 }
 
 // reopened opens the same store with the same clock in another Repo.
-func (s *site) reopened(client redis.UniversalClient, change func(*redisrepo.Rules), options ...redisrepo.Option) *site {
+func (s *testSite) reopened(client redis.UniversalClient, change func(*site.Rules), options ...redisrepo.Option) *testSite {
 	s.t.Helper()
 	other := *s
 	if change != nil {
@@ -91,7 +94,7 @@ func (s *site) reopened(client redis.UniversalClient, change func(*redisrepo.Rul
 }
 
 // client returns another client of the site's server, with the hooks.
-func (s *site) client(hooks ...redis.Hook) *redis.Client {
+func (s *testSite) client(hooks ...redis.Hook) *redis.Client {
 	options := *s.server.Client.Options()
 	client := redis.NewClient(&options)
 	s.t.Cleanup(func() { _ = client.Close() })
@@ -121,20 +124,20 @@ func (o observer) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 }
 
 // knowsRights reports whether the server can tell a script what its user may run: Redis 7.0 and newer.
-func (s *site) knowsRights() bool {
+func (s *testSite) knowsRights() bool {
 	return s.do("EVAL", "return redis.acl_check_cmd and 1 or 0", 0) == int64(1)
 }
 
-func draft(title string, groups ...string) redisrepo.Draft {
-	return redisrepo.Draft{Title: title, Link: new("https://example.com/" + title), Groups: groups}
+func draft(title string, groups ...string) site.Draft {
+	return site.Draft{Title: title, Link: new("https://example.com/" + title), Groups: groups}
 }
 
 // fresh returns a draft with a link that no other draft has.
-func (s *site) fresh(groups ...string) redisrepo.Draft {
-	return redisrepo.Draft{Title: "title", Link: new(fmt.Sprint("https://example.com/", s.links.Add(1))), Groups: groups}
+func (s *testSite) fresh(groups ...string) site.Draft {
+	return site.Draft{Title: "title", Link: new(fmt.Sprint("https://example.com/", s.links.Add(1))), Groups: groups}
 }
 
-func (s *site) post(poster redisrepo.UserName, groups ...string) *redisrepo.Article {
+func (s *testSite) post(poster site.UserName, groups ...string) *site.Article {
 	s.t.Helper()
 	a, err := s.Post(s.ctx, poster, s.fresh(groups...))
 	if err != nil {
@@ -143,7 +146,7 @@ func (s *site) post(poster redisrepo.UserName, groups ...string) *redisrepo.Arti
 	return a
 }
 
-func (s *site) vote(id redisrepo.ArticleID, voter redisrepo.UserName, vote redisrepo.Vote) redisrepo.VoteResult {
+func (s *testSite) vote(id site.ArticleID, voter site.UserName, vote site.Vote) redisrepo.VoteResult {
 	s.t.Helper()
 	result, err := s.Vote(s.ctx, id, voter, vote, "")
 	if err != nil {
@@ -152,18 +155,18 @@ func (s *site) vote(id redisrepo.ArticleID, voter redisrepo.UserName, vote redis
 	return result
 }
 
-func (s *site) regroup(a *redisrepo.Article, add, remove []string) *redisrepo.Article {
+func (s *testSite) regroup(a *site.Article, add, remove []string) *site.Article {
 	s.t.Helper()
-	b, err := s.Regroup(s.ctx, a.ID, redisrepo.Actor{Name: a.Poster.Name}, add, remove)
+	b, err := s.Regroup(s.ctx, a.ID, site.Actor{Name: a.Poster.Name}, add, remove)
 	if err != nil {
 		s.t.Fatalf("Regroup %v, add %v, remove %v: %v", a.ID, add, remove, err)
 	}
 	return b
 }
 
-func (s *site) article(id redisrepo.ArticleID) *redisrepo.Article {
+func (s *testSite) article(id site.ArticleID) *site.Article {
 	s.t.Helper()
-	articles, errs := s.ArticlesByID(s.ctx, []redisrepo.ArticleID{id})
+	articles, errs := s.ArticlesByID(s.ctx, []site.ArticleID{id})
 	if errs[0] != nil {
 		s.t.Fatalf("ArticlesByID %v: %v", id, errs[0])
 	}
@@ -171,7 +174,7 @@ func (s *site) article(id redisrepo.ArticleID) *redisrepo.Article {
 }
 
 // positions returns the user's votes on the articles, one character each; "?" stands for a forgotten one.
-func (s *site) positions(user redisrepo.UserName, ids ...redisrepo.ArticleID) string {
+func (s *testSite) positions(user site.UserName, ids ...site.ArticleID) string {
 	s.t.Helper()
 	articles, errs := s.ArticlesByID(s.ctx, ids)
 	if err := errors.Join(errs...); err != nil {
@@ -193,7 +196,7 @@ func (s *site) positions(user redisrepo.UserName, ids ...redisrepo.ArticleID) st
 }
 
 // list returns the first page of a listing.
-func (s *site) list(l redisrepo.Listing) []redisrepo.ArticleID {
+func (s *testSite) list(l lists.Listing) []site.ArticleID {
 	s.t.Helper()
 	ids, err := s.List(s.ctx, l, 1, nil)
 	if err != nil {
@@ -203,11 +206,11 @@ func (s *site) list(l redisrepo.Listing) []redisrepo.ArticleID {
 }
 
 // best lists a group by score, the highest first.
-func best(group redisrepo.GroupName) redisrepo.Listing {
-	return redisrepo.InGroup(group, redisrepo.ByScore, redisrepo.Descending)
+func best(group site.GroupName) lists.Listing {
+	return lists.InGroup(group, site.ByScore, site.Descending)
 }
 
-func (s *site) wantList(l redisrepo.Listing, want ...redisrepo.ArticleID) {
+func (s *testSite) wantList(l lists.Listing, want ...site.ArticleID) {
 	s.t.Helper()
 	if got := s.list(l); !slices.Equal(got, want) {
 		s.t.Errorf("List = %v, want %v", got, want)
@@ -215,17 +218,17 @@ func (s *site) wantList(l redisrepo.Listing, want ...redisrepo.ArticleID) {
 }
 
 // violations returns what Check reports, sorted.
-func (s *site) violations() []string {
+func (s *testSite) violations() []string {
 	s.t.Helper()
 	var found []string
-	if _, err := s.Check(s.ctx, func(violation string) { found = append(found, violation) }); err != nil {
+	if _, err := check.Check(s.ctx, s.Repo, func(violation string) { found = append(found, violation) }); err != nil {
 		s.t.Fatalf("Check: %v", err)
 	}
 	slices.Sort(found)
 	return found
 }
 
-func (s *site) wantClean() {
+func (s *testSite) wantClean() {
 	s.t.Helper()
 	for _, violation := range s.violations() {
 		s.t.Errorf("Check reports: %s", violation)
@@ -233,9 +236,9 @@ func (s *site) wantClean() {
 }
 
 // moderator is an actor who posted no article, but may do what posters may.
-var moderator = redisrepo.Actor{Name: "mod", Moderator: true}
+var moderator = site.Actor{Name: "mod", Moderator: true}
 
-func (s *site) delete(id redisrepo.ArticleID, by redisrepo.Actor) *redisrepo.Article {
+func (s *testSite) delete(id site.ArticleID, by site.Actor) *site.Article {
 	s.t.Helper()
 	a, err := s.Delete(s.ctx, id, by)
 	if err != nil {
@@ -244,7 +247,7 @@ func (s *site) delete(id redisrepo.ArticleID, by redisrepo.Actor) *redisrepo.Art
 	return a
 }
 
-func (s *site) undelete(id redisrepo.ArticleID) *redisrepo.Article {
+func (s *testSite) undelete(id site.ArticleID) *site.Article {
 	s.t.Helper()
 	a, err := s.Undelete(s.ctx, id, moderator)
 	if err != nil {
@@ -254,7 +257,7 @@ func (s *site) undelete(id redisrepo.ArticleID) *redisrepo.Article {
 }
 
 // do runs a command as redis-cli does: words separated by blanks, then the arguments in more.
-func (s *site) do(command string, more ...any) any {
+func (s *testSite) do(command string, more ...any) any {
 	s.t.Helper()
 	var args []any
 	for word := range strings.FieldsSeq(command) {
@@ -268,13 +271,13 @@ func (s *site) do(command string, more ...any) any {
 }
 
 // ttl returns how long the key still lives. Below 0 it does not exist or does not expire.
-func (s *site) ttl(key string) time.Duration {
+func (s *testSite) ttl(key string) time.Duration {
 	s.t.Helper()
 	return time.Duration(s.do("PTTL", key).(int64)) * time.Millisecond
 }
 
 // dump returns the whole store as text: each key with its type, its content and whether it expires.
-func (s *site) dump() string {
+func (s *testSite) dump() string {
 	s.t.Helper()
 	keys, err := s.raw.Keys(s.ctx, "*").Result()
 	if err != nil {
@@ -316,7 +319,7 @@ func (s *site) dump() string {
 // "INVALID title".
 func wantRefused(t *testing.T, err error, want ...string) {
 	t.Helper()
-	var refusal redisrepo.Refusal
+	var refusal site.Refusal
 	if !errors.As(err, &refusal) {
 		t.Fatalf("err = %v, want a refusal with %q", err, want)
 	}
@@ -350,13 +353,13 @@ func together(n int, call func(i int)) {
 }
 
 // groups returns the first 100 groups with their counts.
-func (s *site) groups() ([]*redisrepo.Group, error) {
+func (s *testSite) groups() ([]*site.Group, error) {
 	most := 100
-	edges, _, err := s.Groups(s.ctx, redisrepo.GroupList{}, redisrepo.PageRequest{First: &most})
+	edges, _, err := s.Groups(s.ctx, lists.GroupList{}, site.PageRequest{First: &most})
 	if err != nil {
 		return nil, err
 	}
-	names := make([]redisrepo.GroupName, len(edges))
+	names := make([]site.GroupName, len(edges))
 	for i, edge := range edges {
 		names[i] = edge.Name
 	}
@@ -364,9 +367,9 @@ func (s *site) groups() ([]*redisrepo.Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	groups := make([]*redisrepo.Group, len(edges))
+	groups := make([]*site.Group, len(edges))
 	for i, name := range names {
-		groups[i] = &redisrepo.Group{Name: name, ArticleCount: counts[i]}
+		groups[i] = &site.Group{Name: name, ArticleCount: counts[i]}
 	}
 	return groups, nil
 }

@@ -12,7 +12,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/failover"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/live"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 )
 
@@ -74,7 +77,7 @@ func TestNumberOfADeletedArticleIsAnnouncedAgain(t *testing.T) {
 				t.Parallel()
 				s, f := newSite(t, nil, one), &fails{tried: make(chan struct{}, 1000)}
 				first := s.post("alice", "go")
-				s.delete(first.ID, redisrepo.Actor{Name: "alice"})
+				s.delete(first.ID, site.Actor{Name: "alice"})
 				l := s.reopened(s.client(f), nil).listen()
 				posts, w := l.watchPosts(""), l.watch(first.ID)
 				l.settle()
@@ -163,8 +166,8 @@ func TestFlushedStoreThatFailsToOpenIsUnavailable(t *testing.T) {
 			s.do("FLUSHALL")
 			f.command.Store(refused)
 			_, err := process.Post(s.ctx, "carol", draft("third", "go"))
-			if !errors.Is(err, redisrepo.ErrUnavailable) {
-				t.Errorf("Post = %v, want %v", err, redisrepo.ErrUnavailable)
+			if !errors.Is(err, failover.ErrUnavailable) {
+				t.Errorf("Post = %v, want %v", err, failover.ErrUnavailable)
 			}
 		})
 	}
@@ -217,7 +220,7 @@ func TestLostTailShowsNothingOfTheLostArticles(t *testing.T) {
 	s.server.Restart()
 	s.clock.advance(time.Minute)
 	again := s.postAgain(lost.ID, posts)
-	for seen := map[redisrepo.ArticleID]int{}; seen[kept.ID] != 2 || seen[again.ID] != 1; {
+	for seen := map[site.ArticleID]int{}; seen[kept.ID] != 2 || seen[again.ID] != 1; {
 		got := next(t, w)
 		if seen[got.ID] = got.Votes; got.ID == again.ID && got.Title != "again" && got.Title != lost.Title {
 			t.Errorf("delivered %q", got.Title)
@@ -272,9 +275,9 @@ func TestLaggingFailoverShowsNothingOfTheLostArticles(t *testing.T) {
 }
 
 // postAgain posts an article, which gets a lost number, and waits for its announcement.
-func (s *site) postAgain(lost redisrepo.ArticleID, posts *redisrepo.Watch) *redisrepo.Article {
+func (s *testSite) postAgain(lost site.ArticleID, posts *live.Watch) *site.Article {
 	s.t.Helper()
-	var again *redisrepo.Article
+	var again *site.Article
 	eventually(s.t, "a post", func() bool {
 		var err error
 		again, err = s.Post(s.ctx, "dave", draft("again", "go"))

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
 )
 
 // The tests of the site read the same table.
@@ -29,7 +31,7 @@ func TestHostsOfLinks(t *testing.T) {
 		hosts[none] = ""
 	}
 	for link, want := range hosts {
-		if got := redisrepo.HostOf(link); string(got) != want {
+		if got := site.HostOf(link); string(got) != want {
 			t.Errorf("the host of %q is %q, want %q", link, got, want)
 		}
 	}
@@ -37,15 +39,15 @@ func TestHostsOfLinks(t *testing.T) {
 
 func TestNamesOfHostsAreNormalized(t *testing.T) {
 	t.Parallel()
-	for given, want := range map[string]redisrepo.HostName{
+	for given, want := range map[string]site.HostName{
 		"go.dev": "go.dev", "WWW.Go.dev.": "go.dev", "bücher.example": "xn--bcher-kva.example", "go.dev:443": "go.dev", "a.example:81": "a.example:81", "[::0]": "[::]",
 	} {
-		if got, err := redisrepo.ParseHostName(given); got != want || err != nil {
+		if got, err := site.ParseHostName(given); got != want || err != nil {
 			t.Errorf("ParseHostName(%q) = %q, %v, want %q", given, got, err, want)
 		}
 	}
 	for _, bad := range []string{"", " ", ".", ":80", "a b", "go.dev/", "go.dev?", "go.dev#", "me@go.dev", "https://go.dev", "a:b", "go.dev\n", strings.Repeat("a", 2001)} {
-		_, err := redisrepo.ParseHostName(bad)
+		_, err := site.ParseHostName(bad)
 		wantRefused(t, err, "INVALID")
 	}
 }
@@ -57,25 +59,25 @@ func TestHostsListTheirArticles(t *testing.T) {
 		t.Run(fmt.Sprint(tags), func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
-			ids := make([]redisrepo.ArticleID, 6)
+			ids := make([]site.ArticleID, 6)
 			for i, link := range []string{"https://www.a.example/1", "http://A.example:80/2", "https://b.example/3", "https://a.example:81/4", "https://a.example/5", ""} {
-				a, err := s.Post(s.ctx, "alice", redisrepo.Draft{Title: "t", Link: &link, Text: new("x")})
+				a, err := s.Post(s.ctx, "alice", site.Draft{Title: "t", Link: &link, Text: new("x")})
 				if err != nil {
 					t.Fatal(err)
 				}
-				if host := a.Host(); (host == nil) != (link == "") || host != nil && host.Name != redisrepo.HostOf(link) {
+				if host := a.Host(); (host == nil) != (link == "") || host != nil && host.Name != site.HostOf(link) {
 					t.Errorf("the host of %q is %v", link, host)
 				}
 				ids[i] = a.ID
 				s.clock.advance(time.Minute)
 			}
-			b, port := redisrepo.LinkingTo("b.example"), redisrepo.LinkingTo("a.example:81")
-			wantHosts := func(a ...redisrepo.ArticleID) {
+			b, port := lists.LinkingTo("b.example"), lists.LinkingTo("a.example:81")
+			wantHosts := func(a ...site.ArticleID) {
 				t.Helper()
-				s.wantList(redisrepo.LinkingTo("a.example"), a...)
+				s.wantList(lists.LinkingTo("a.example"), a...)
 				s.wantList(b, ids[2])
 				s.wantList(port, ids[3])
-				if n, err := s.Count(s.ctx, redisrepo.LinkingTo("a.example")); err != nil || n != len(a) {
+				if n, err := s.Count(s.ctx, lists.LinkingTo("a.example")); err != nil || n != len(a) {
 					t.Errorf("Count = %d, %v, want %d", n, err, len(a))
 				}
 				s.wantClean()
@@ -88,7 +90,7 @@ func TestHostsListTheirArticles(t *testing.T) {
 				t.Fatal(err)
 			}
 			wantHosts(ids[4], ids[1], ids[0])
-			for _, by := range []redisrepo.Actor{alice(), moderator} {
+			for _, by := range []site.Actor{alice(), moderator} {
 				s.delete(ids[1], by)
 				wantHosts(ids[4], ids[0])
 				s.delete(ids[5], by)
@@ -96,7 +98,7 @@ func TestHostsListTheirArticles(t *testing.T) {
 				s.undelete(ids[1])
 				wantHosts(ids[4], ids[1], ids[0])
 			}
-			s.wantList(redisrepo.LinkingTo("c.example"))
+			s.wantList(lists.LinkingTo("c.example"))
 		})
 	}
 }
@@ -104,7 +106,7 @@ func TestHostsListTheirArticles(t *testing.T) {
 func TestConcurrentWritesKeepTheListsOfHosts(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
-	var last [40]redisrepo.ArticleID
+	var last [40]site.ArticleID
 	together(len(last), func(i int) {
 		for n := range 6 {
 			a, err := s.Post(s.ctx, "alice", linked(fmt.Sprintf("https://h%d.example/%d/%d", n%2, i, n)))
@@ -123,8 +125,8 @@ func TestConcurrentWritesKeepTheListsOfHosts(t *testing.T) {
 			}
 		}
 	})
-	for host, want := range map[redisrepo.HostName]int{"h0.example": 80, "h1.example": 80} { // all but the first and the fourth of each
-		if n, err := s.Count(s.ctx, redisrepo.LinkingTo(host)); err != nil || n != want {
+	for host, want := range map[site.HostName]int{"h0.example": 80, "h1.example": 80} { // all but the first and the fourth of each
+		if n, err := s.Count(s.ctx, lists.LinkingTo(host)); err != nil || n != want {
 			t.Errorf("%s has %d articles, %v, want %d", host, n, err, want)
 		}
 	}
@@ -134,20 +136,20 @@ func TestConcurrentWritesKeepTheListsOfHosts(t *testing.T) {
 // The site lists an article of a legacy client with its first write.
 func TestLegacyArticlesJoinTheListsOfHosts(t *testing.T) {
 	t.Parallel()
-	for name, write := range map[string]func(*site){
-		"a vote":       func(s *site) { s.vote(1, "bob", up) },
-		"a regrouping": func(s *site) { s.regroup(s.article(1), []string{"go"}, nil) },
-		"a deletion":   func(s *site) { s.delete(1, moderator); s.undelete(1) },
+	for name, write := range map[string]func(*testSite){
+		"a vote":       func(s *testSite) { s.vote(1, "bob", up) },
+		"a regrouping": func(s *testSite) { s.regroup(s.article(1), []string{"go"}, nil) },
+		"a deletion":   func(s *testSite) { s.delete(1, moderator); s.undelete(1) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, nil, one)
 			bookPost(s, "user:alice")
-			s.wantList(redisrepo.LinkingTo("book.example"))
+			s.wantList(lists.LinkingTo("book.example"))
 			write(s)
-			s.wantList(redisrepo.LinkingTo("book.example"), 1)
+			s.wantList(lists.LinkingTo("book.example"), 1)
 			s.delete(1, moderator)
-			s.wantList(redisrepo.LinkingTo("book.example"))
+			s.wantList(lists.LinkingTo("book.example"))
 			s.wantClean()
 		})
 	}
@@ -164,13 +166,13 @@ func TestUpgradeListsTheArticlesOfHosts(t *testing.T) {
 			s := newSite(t, nil, partitions)
 			var imported []redisrepo.Imported
 			for i := range 2500 { // in several round trips, and in several calls of the script
-				a := old(redisrepo.ArticleID(1+i), time.Duration(i)*time.Hour, 1)
+				a := old(site.ArticleID(1+i), time.Duration(i)*time.Hour, 1)
 				a.Draft.Link = new(fmt.Sprintf("https://www.h%d.example/%d", i%3, i))
 				imported = append(imported, a)
 			}
 			s.imports(imported...)
 			s.delete(300, moderator)
-			_, err := s.Post(s.ctx, "alice", redisrepo.Draft{Title: "t", Text: new("x")})
+			_, err := s.Post(s.ctx, "alice", site.Draft{Title: "t", Text: new("x")})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,12 +11,14 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
 )
 
 // voterGrowth is a hook that notes how many voters of article:1 to article:9 one round trip adds at most.
 type voterGrowth struct {
 	mutex     sync.Mutex
-	site      *site
+	site      *testSite
 	last, max int64
 }
 
@@ -55,7 +57,7 @@ const maxImportStep = 1050
 
 func TestImportAddsVotersInSteps(t *testing.T) {
 	t.Parallel()
-	for name, rules := range map[string]func(*redisrepo.Rules){"counted": nil, "uncounted": uncounted} {
+	for name, rules := range map[string]func(*site.Rules){"counted": nil, "uncounted": uncounted} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			beside, growth := newSite(t, rules), new(voterGrowth)
@@ -64,14 +66,14 @@ func TestImportAddsVotersInSteps(t *testing.T) {
 			votes := []int{5000, 700, 600, 1, -3500, 1000, 1001, 1002, 0}
 			var articles []redisrepo.Imported
 			for i, n := range votes {
-				articles = append(articles, old(redisrepo.ArticleID(i+1), time.Hour, n, "go"))
+				articles = append(articles, old(site.ArticleID(i+1), time.Hour, n, "go"))
 			}
 			s.imports(articles...)
 			if growth.max > maxImportStep {
 				t.Errorf("one round trip added %d voters, want at most %d", growth.max, maxImportStep)
 			}
 			for i, n := range votes {
-				if a := s.article(redisrepo.ArticleID(i + 1)); a.Votes != n {
+				if a := s.article(site.ArticleID(i + 1)); a.Votes != n {
 					t.Errorf("votes of %v = %d, want %d", a.ID, a.Votes, n)
 				}
 			}
@@ -86,18 +88,18 @@ func TestImportAddsVotersInSteps(t *testing.T) {
 func TestKilledImportCanBeRepeated(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		next  func(s *site)
+		next  func(s *testSite)
 		votes int
 		voted int64
 	}{
-		"with the same votes": {next: func(s *site) { s.imports(old(1, time.Hour, 5000, "go")) }, votes: 5000, voted: 5000},
-		"with more votes":     {next: func(s *site) { s.imports(old(1, time.Hour, 6000, "go")) }, votes: 6000, voted: 6000},
-		"with fewer votes":    {next: func(s *site) { s.imports(old(1, time.Hour, 1500, "go")) }, votes: 1500, voted: 1500},
-		"with few votes":      {next: func(s *site) { s.imports(old(1, time.Hour, 5, "go")) }, votes: 5, voted: 5},
-		"with downvotes":      {next: func(s *site) { s.imports(old(1, time.Hour, -1500, "go")) }, votes: -1500},
-		"after the window":    {next: func(s *site) { s.imports(old(1, 3*week, 5000, "go")) }, votes: 5000},
-		"by a post":           {next: func(s *site) { s.post("alice", "go") }, votes: 1, voted: 1},
-		"by several at once": {next: func(s *site) {
+		"with the same votes": {next: func(s *testSite) { s.imports(old(1, time.Hour, 5000, "go")) }, votes: 5000, voted: 5000},
+		"with more votes":     {next: func(s *testSite) { s.imports(old(1, time.Hour, 6000, "go")) }, votes: 6000, voted: 6000},
+		"with fewer votes":    {next: func(s *testSite) { s.imports(old(1, time.Hour, 1500, "go")) }, votes: 1500, voted: 1500},
+		"with few votes":      {next: func(s *testSite) { s.imports(old(1, time.Hour, 5, "go")) }, votes: 5, voted: 5},
+		"with downvotes":      {next: func(s *testSite) { s.imports(old(1, time.Hour, -1500, "go")) }, votes: -1500},
+		"after the window":    {next: func(s *testSite) { s.imports(old(1, 3*week, 5000, "go")) }, votes: 5000},
+		"by a post":           {next: func(s *testSite) { s.post("alice", "go") }, votes: 1, voted: 1},
+		"by several at once": {next: func(s *testSite) {
 			var mutex sync.Mutex
 			stored := 0
 			together(3, func(int) {
@@ -141,7 +143,7 @@ func TestKilledImportCanBeRepeated(t *testing.T) {
 			_, err := s.Vote(s.ctx, 1, "bob", up, "")
 			wantRefused(t, err, "NOT_FOUND article")
 			s.wantList(best("go"))
-			s.wantList(redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Ascending))
+			s.wantList(lists.AllArticles(site.ByTime, site.Ascending))
 			s.wantClean()
 
 			tt.next(s)

@@ -6,15 +6,17 @@ import (
 	"time"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
 )
 
 // old returns an article that was posted age before now.
-func old(id redisrepo.ArticleID, age time.Duration, votes int, groups ...string) redisrepo.Imported {
+func old(id site.ArticleID, age time.Duration, votes int, groups ...string) redisrepo.Imported {
 	return redisrepo.Imported{ID: id, Poster: "zoe", PostedAt: opened.Add(-age), Votes: votes, Draft: draft("old", groups...)}
 }
 
 // imports imports articles, each of which must be new.
-func (s *site) imports(articles ...redisrepo.Imported) {
+func (s *testSite) imports(articles ...redisrepo.Imported) {
 	s.t.Helper()
 	added, errs := s.Import(s.ctx, articles)
 	for i, a := range articles {
@@ -27,7 +29,7 @@ func (s *site) imports(articles ...redisrepo.Imported) {
 func TestImportStoresArticles(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		rules           func(*redisrepo.Rules)
+		rules           func(*site.Rules)
 		age             time.Duration
 		votes           int
 		voted, down     int64  // voters that are kept
@@ -71,7 +73,7 @@ func TestImportStoresArticles(t *testing.T) {
 			if got := s.positions("zoe", 30); tt.poster != "" && got != tt.poster {
 				t.Errorf("position of the poster = %s, want %s", got, tt.poster)
 			}
-			for _, l := range []redisrepo.Listing{best("go"), redisrepo.PostedBy("zoe"), redisrepo.LinkingTo("example.com"), redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending)} {
+			for _, l := range []lists.Listing{best("go"), lists.PostedBy("zoe"), lists.LinkingTo("example.com"), lists.AllArticles(site.ByScore, site.Descending)} {
 				s.wantList(l, 30)
 			}
 			if listed := len(s.list(best("interesting"))) == 1; listed != tt.interesting {
@@ -120,13 +122,13 @@ func TestImportRefusesInvalidArticles(t *testing.T) {
 		"a number for posts":            {change: func(a *redisrepo.Imported) { a.ID = 1<<31 - 1<<24 + 1 }, refused: []string{"INVALID id"}},
 		"a number of more than 31 bits": {change: func(a *redisrepo.Imported) { a.ID = 1 << 31 }, refused: []string{"INVALID id"}},
 		"all of it": {change: func(a *redisrepo.Imported) {
-			*a = redisrepo.Imported{PostedAt: opened.Add(day), Votes: 1 << 40, Draft: redisrepo.Draft{Link: new("x")}}
+			*a = redisrepo.Imported{PostedAt: opened.Add(day), Votes: 1 << 40, Draft: site.Draft{Link: new("x")}}
 		}, refused: []string{"INVALID title", "INVALID link", "INVALID id", "INVALID votes", "INVALID posted_at"}},
 	}
 	var batch []redisrepo.Imported
 	var names []string
 	for name, tt := range tests {
-		a := old(redisrepo.ArticleID(100+len(batch)), time.Hour, 1)
+		a := old(site.ArticleID(100+len(batch)), time.Hour, 1)
 		tt.change(&a)
 		batch, names = append(batch, a), append(names, name)
 	}
@@ -143,7 +145,7 @@ func TestImportRefusesInvalidArticles(t *testing.T) {
 			}
 		})
 	}
-	if got := len(s.list(redisrepo.PostedBy("zoe"))); got != 6 {
+	if got := len(s.list(lists.PostedBy("zoe"))); got != 6 {
 		t.Errorf("the site has %d articles, want 6", got)
 	}
 	s.wantClean()
@@ -156,12 +158,12 @@ func TestRepeatedImportAddsNothing(t *testing.T) {
 	s.imports(batch...)
 	s.vote(3, "bob", up)
 	a := s.post("alice", "go")
-	posted := redisrepo.Imported{ID: a.ID, Poster: "alice", PostedAt: opened, Draft: redisrepo.Draft{Title: a.Title, Link: a.Link}}
+	posted := redisrepo.Imported{ID: a.ID, Poster: "alice", PostedAt: opened, Draft: site.Draft{Title: a.Title, Link: a.Link}}
 	s.wantNothingImported(append(batch, posted)...)
 }
 
 // wantNothingImported imports articles that the store has.
-func (s *site) wantNothingImported(articles ...redisrepo.Imported) {
+func (s *testSite) wantNothingImported(articles ...redisrepo.Imported) {
 	s.t.Helper()
 	before := s.dump()
 	added, errs := s.Import(s.ctx, articles)
@@ -202,7 +204,7 @@ func TestImportMovesTheCounterPastTheHighestNumber(t *testing.T) {
 			s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
 			s.imports(old(50, time.Hour, 1), old(2, time.Hour, 1), old(1, time.Hour, 1), old(49, time.Hour, 1), old(30, time.Hour, 1), old(51, time.Hour, 1), old(52, time.Hour, 1))
 			s.wantClean()
-			seen := map[redisrepo.ArticleID]bool{50: true, 2: true, 1: true, 49: true, 30: true, 51: true, 52: true}
+			seen := map[site.ArticleID]bool{50: true, 2: true, 1: true, 49: true, 30: true, 51: true, 52: true}
 			for range 20 {
 				a := s.post("alice")
 				if seen[a.ID] || a.ID < 30 {

@@ -3,20 +3,21 @@ package redisrepo_test
 import (
 	"testing"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
 )
 
 // The keys of a site without partitions, and what they hold, are those of every version so far.
 func TestKeysWithoutPartitionsStayTheSame(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 3 }, one)
-	d := redisrepo.Draft{Title: "Title", Link: new("https://example.com/a"), Text: new("Text"), Groups: []string{"Go", "redis"}, IdempotencyKey: new("key")}
+	s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 3 }, one)
+	d := site.Draft{Title: "Title", Link: new("https://example.com/a"), Text: new("Text"), Groups: []string{"Go", "redis"}, IdempotencyKey: new("key")}
 	a, err := s.Post(s.ctx, "alice", d)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := s.post("bob")
-	for _, voter := range []redisrepo.UserName{"bob", "carol"} {
+	for _, voter := range []site.UserName{"bob", "carol"} {
 		if _, err := s.Vote(s.ctx, a.ID, voter, up, "bucket"); err != nil {
 			t.Fatal(err)
 		}
@@ -24,7 +25,7 @@ func TestKeysWithoutPartitionsStayTheSame(t *testing.T) {
 	s.vote(b.ID, "dave", down)
 	s.regroup(b, []string{"go"}, nil)
 	for _, order := range orders {
-		s.list(redisrepo.InGroup("go", order, redisrepo.Descending))
+		s.list(lists.InGroup("go", order, site.Descending))
 	}
 	s.delete(b.ID, moderator)
 	const want = `

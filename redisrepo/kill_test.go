@@ -10,7 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/failover"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
 )
 
 const (
@@ -21,15 +24,15 @@ const (
 
 // ballot is what one user may have voted on one article.
 type ballot struct {
-	acknowledged redisrepo.Vote
-	unsure       []redisrepo.Vote // sent after that, without a reply
+	acknowledged site.Vote
+	unsure       []site.Vote // sent after that, without a reply
 }
 
 // A server that is killed while votes are cast has counted every vote that it acknowledged, and none twice.
 func TestKilledServerLosesNoAcknowledgedVote(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 5 })
-	var articles []redisrepo.ArticleID
+	s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 5 })
+	var articles []site.ArticleID
 	for i := range 6 {
 		articles = append(articles, s.post("alice", fmt.Sprint("g", i%2)).ID)
 	}
@@ -46,8 +49,8 @@ func TestKilledServerLosesNoAcknowledgedVote(t *testing.T) {
 		workers.Go(func() {
 			for !over.Load() {
 				id := articles[random.IntN(len(articles))]
-				voter := redisrepo.UserName(fmt.Sprint("voter", worker, "-", random.IntN(4)))
-				vote := redisrepo.Vote(random.IntN(3) - 1)
+				voter := site.UserName(fmt.Sprint("voter", worker, "-", random.IntN(4)))
+				vote := site.Vote(random.IntN(3) - 1)
 				b := mine[fmt.Sprint(id, voter)]
 				if b == nil {
 					b = new(ballot)
@@ -61,7 +64,7 @@ func TestKilledServerLosesNoAcknowledgedVote(t *testing.T) {
 				case err == nil:
 					*b = ballot{acknowledged: vote}
 					acknowledged.Add(1)
-				case errors.Is(err, redisrepo.ErrUnavailable):
+				case errors.Is(err, failover.ErrUnavailable):
 					b.unsure = append(b.unsure, vote)
 					failed.Add(1)
 				default:
@@ -93,15 +96,15 @@ func TestKilledServerLosesNoAcknowledgedVote(t *testing.T) {
 	workers.Wait()
 
 	fresh := s.reopened(s.client(), nil)
-	net := map[redisrepo.ArticleID]int{}
+	net := map[site.ArticleID]int{}
 	for _, id := range articles {
 		net[id] = 1 // alice's
 	}
 	for worker, mine := range ballots {
 		for voter := range 4 {
-			user := redisrepo.UserName(fmt.Sprint("voter", worker, "-", voter))
+			user := site.UserName(fmt.Sprint("voter", worker, "-", voter))
 			for i, position := range fresh.positions(user, articles...) {
-				vote, id := redisrepo.Vote(0), articles[i]
+				vote, id := site.Vote(0), articles[i]
 				switch position {
 				case '+':
 					vote = up
@@ -130,7 +133,7 @@ func TestKilledServerLosesNoAcknowledgedVote(t *testing.T) {
 	}
 }
 
-func (b *ballot) allows(vote redisrepo.Vote) bool {
+func (b *ballot) allows(vote site.Vote) bool {
 	for _, unsure := range b.unsure {
 		if unsure == vote {
 			return true
@@ -150,37 +153,37 @@ func TestUnreachableServerIsErrUnavailable(t *testing.T) {
 		"Post":  func() error { _, err := s.Post(s.ctx, "bob", draft("title")); return err },
 		"Vote":  func() error { _, err := s.Vote(s.ctx, a.ID, "bob", up, ""); return err },
 		"Regroup": func() error {
-			_, err := s.Regroup(s.ctx, a.ID, redisrepo.Actor{Name: "alice"}, []string{"x"}, nil)
+			_, err := s.Regroup(s.ctx, a.ID, site.Actor{Name: "alice"}, []string{"x"}, nil)
 			return err
 		},
 		"Edit": func() error {
 			_, err := s.Edit(s.ctx, a.ID, alice(), redisrepo.Edit{Title: new("edited"), Groups: []string{"go", "web"}})
 			return err
 		},
-		"Versions": func() error { _, err := s.Versions(s.ctx, []*redisrepo.Article{a}, 1); return err },
+		"Versions": func() error { _, err := s.Versions(s.ctx, []*site.Article{a}, 1); return err },
 		"Delete":   func() error { _, err := s.Delete(s.ctx, b.ID, alice()); return err },
 		"Undelete": func() error { _, err := s.Undelete(s.ctx, b.ID, moderator); return err },
 		"Audit":    func() error { _, err := s.Audit(s.ctx, a.ID); return err },
 		"ModerationLog": func() error {
-			_, _, err := s.ModerationLog(s.ctx, redisrepo.PageRequest{})
+			_, _, err := s.ModerationLog(s.ctx, site.PageRequest{})
 			return err
 		},
-		"List":         func() error { _, err := s.List(s.ctx, redisrepo.PostedBy("alice"), 1, nil); return err },
+		"List":         func() error { _, err := s.List(s.ctx, lists.PostedBy("alice"), 1, nil); return err },
 		"List a group": func() error { _, err := s.List(s.ctx, best("go"), 1, nil); return err },
-		"ArticlesByID": func() error { _, errs := s.ArticlesByID(s.ctx, []redisrepo.ArticleID{a.ID}); return errs[0] },
-		"Votes":        func() error { _, err := s.Votes(s.ctx, "bob", []*redisrepo.Article{a}); return err },
+		"ArticlesByID": func() error { _, errs := s.ArticlesByID(s.ctx, []site.ArticleID{a.ID}); return errs[0] },
+		"Votes":        func() error { _, err := s.Votes(s.ctx, "bob", []*site.Article{a}); return err },
 		"ArticleCounts": func() error {
-			_, err := s.ArticleCounts(s.ctx, []redisrepo.GroupName{"go"})
+			_, err := s.ArticleCounts(s.ctx, []site.GroupName{"go"})
 			return err
 		},
-		"Groups": func() error { _, _, err := s.Groups(s.ctx, redisrepo.GroupList{}, redisrepo.PageRequest{}); return err },
+		"Groups": func() error { _, _, err := s.Groups(s.ctx, lists.GroupList{}, site.PageRequest{}); return err },
 		"Import": func() error { _, errs := s.Import(s.ctx, oldArticles(1)); return errs[0] },
 	}
 	before := s.dump()
 	s.server.Kill()
 	for name, call := range calls {
-		var refusal redisrepo.Refusal
-		if err := call(); !errors.Is(err, redisrepo.ErrUnavailable) || errors.As(err, &refusal) {
+		var refusal site.Refusal
+		if err := call(); !errors.Is(err, failover.ErrUnavailable) || errors.As(err, &refusal) {
 			t.Errorf("%s without a server: %v, want ErrUnavailable", name, err)
 		}
 	}
@@ -202,7 +205,7 @@ func TestCanceledCallIsNotErrUnavailable(t *testing.T) {
 	a := s.post("alice")
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
-	if _, err := s.Vote(ctx, a.ID, "bob", up, ""); !errors.Is(err, context.Canceled) || errors.Is(err, redisrepo.ErrUnavailable) {
+	if _, err := s.Vote(ctx, a.ID, "bob", up, ""); !errors.Is(err, context.Canceled) || errors.Is(err, failover.ErrUnavailable) {
 		t.Errorf("Vote: %v, want context.Canceled and not ErrUnavailable", err)
 	}
 }

@@ -11,25 +11,27 @@ import (
 	"time"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/rates"
+	"frontpage/redisrepo/site"
 )
 
 const leasedMost, leasedWindow = 100_000, 64 * time.Second
 
 // leased charges a user, or an address if the name is empty, and reports whether that was within the limit.
-func leased(t *testing.T, repo *redisrepo.Repo, user redisrepo.UserName, amount int) (redisrepo.Balance, bool) {
+func leased(t *testing.T, repo *redisrepo.Repo, user site.UserName, amount int) (rates.Balance, bool) {
 	t.Helper()
-	c := redisrepo.Charge{Rule: "cost", Most: leasedMost, Window: leasedWindow, Amount: amount, Leased: true, Address: netip.MustParseAddr("192.0.2.1")}
-	charges := []redisrepo.Charge{c}
+	c := rates.Charge{Rule: "cost", Most: leasedMost, Window: leasedWindow, Amount: amount, Leased: true, Address: netip.MustParseAddr("192.0.2.1")}
+	charges := []rates.Charge{c}
 	if user != "" {
 		c.User = user
 		charges[0].Most *= 10
-		charges = append([]redisrepo.Charge{c}, charges...)
+		charges = append([]rates.Charge{c}, charges...)
 	}
 	balances, err := repo.Charge(t.Context(), "cost", charges)
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := !slices.ContainsFunc(balances, func(b redisrepo.Balance) bool { return !b.Kept })
+	kept := !slices.ContainsFunc(balances, func(b rates.Balance) bool { return !b.Kept })
 	if kept != (balances[0].Wait == 0) {
 		t.Errorf("balance = %+v, want a wait if and only if the charge is refused", balances[0])
 	}
@@ -142,9 +144,9 @@ func TestLeasesSaveRoundTrips(t *testing.T) {
 			s := beside.reopened(beside.client(observer(counted.add)), nil)
 			counted.reset()
 			for i := range tt.requests {
-				c := redisrepo.Charge{Rule: "cost", Most: 10 * leasedMost, Window: leasedWindow, Amount: tt.amount, Leased: true,
+				c := rates.Charge{Rule: "cost", Most: 10 * leasedMost, Window: leasedWindow, Amount: tt.amount, Leased: true,
 					Address: netip.AddrFrom4([4]byte{192, 0, byte(i % tt.clients >> 8), byte(i % tt.clients)})}
-				b, err := s.Charge(s.ctx, "cost", []redisrepo.Charge{c})
+				b, err := s.Charge(s.ctx, "cost", []rates.Charge{c})
 				if err != nil || !b[0].Kept {
 					t.Fatalf("request %d: %+v, %v", i, b, err)
 				}

@@ -12,7 +12,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/failover"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
 )
 
 // manyGroups is the number of groups of withManyGroups, of which one round trip cannot ask all.
@@ -21,7 +24,7 @@ const manyGroups = 1200
 // withManyGroups opens a site whose store only legacy clients have used: article:1 and article:2 of user:alice,
 // the first in g0007 and g0900, the second in g0007, and as many further groups as make manyGroups. The client
 // sends through the hooks.
-func withManyGroups(t *testing.T, hooks ...redis.Hook) *site {
+func withManyGroups(t *testing.T, hooks ...redis.Hook) *testSite {
 	t.Helper()
 	s := newSite(t, nil)
 	s.do("DEL meta:")
@@ -64,16 +67,16 @@ func (l *largest) add(commands ...redis.Cmder) {
 func TestWritesToLegacyArticlesTakeTheirOwnGroupsOnly(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		write  func(s *site)
+		write  func(s *testSite)
 		keys   int // of the script
-		groups []redisrepo.GroupName
+		groups []site.GroupName
 	}{
-		"vote":       {write: func(s *site) { s.vote(1, "carol", up) }, keys: 18 + 2, groups: []redisrepo.GroupName{"g0007", "g0900"}},
-		"regrouping": {write: func(s *site) { regroup(s, 1, "g0008") }, keys: 9 + 3*3, groups: []redisrepo.GroupName{"g0007", "g0008", "g0900"}},
-		"deletion and undeletion": {write: func(s *site) {
+		"vote":       {write: func(s *testSite) { s.vote(1, "carol", up) }, keys: 18 + 2, groups: []site.GroupName{"g0007", "g0900"}},
+		"regrouping": {write: func(s *testSite) { regroup(s, 1, "g0008") }, keys: 9 + 3*3, groups: []site.GroupName{"g0007", "g0008", "g0900"}},
+		"deletion and undeletion": {write: func(s *testSite) {
 			s.delete(1, moderator)
 			s.undelete(1)
-		}, keys: 20 + 3*3, groups: []redisrepo.GroupName{"g0007", "g0900"}},
+		}, keys: 20 + 3*3, groups: []site.GroupName{"g0007", "g0900"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -139,14 +142,14 @@ func TestCanceledSearchForGroupsFailsNoOtherCaller(t *testing.T) {
 	}()
 	<-searching
 	others := make(chan error, 2)
-	for _, id := range []redisrepo.ArticleID{1, 2} {
+	for _, id := range []site.ArticleID{1, 2} {
 		go func() {
 			_, err := s.Vote(s.ctx, id, "carol", up, "")
 			others <- err
 		}()
 	}
 	cancel()
-	if err := <-canceled; !errors.Is(err, context.Canceled) || errors.Is(err, redisrepo.ErrUnavailable) {
+	if err := <-canceled; !errors.Is(err, context.Canceled) || errors.Is(err, failover.ErrUnavailable) {
 		t.Errorf("Vote of the caller that gave up: %v, want context.Canceled", err)
 	}
 	close(goOn)
@@ -177,7 +180,7 @@ func TestSearchesForGroupsAreShared(t *testing.T) {
 	commands.reset()
 	opened.Store(true)
 	together(callers, func(i int) {
-		if _, err := s.Regroup(s.ctx, redisrepo.ArticleID(1+i%2), moderator, []string{fmt.Sprint("new", i/8)}, nil); err != nil {
+		if _, err := s.Regroup(s.ctx, site.ArticleID(1+i%2), moderator, []string{fmt.Sprint("new", i/8)}, nil); err != nil {
 			t.Errorf("Regroup %d: %v", i, err)
 		}
 	})
@@ -215,7 +218,7 @@ func (after) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPi
 // A legacy client may move the article between the search for its groups and the script.
 func TestGroupsThatChangeDuringTheSearchAreFoundAgain(t *testing.T) {
 	t.Parallel()
-	var s *site
+	var s *testSite
 	var searched atomic.Bool
 	s = withManyGroups(t, before{"smismember", func(context.Context) { searched.Store(true) }}, before{"evalsha", func(context.Context) {
 		if searched.CompareAndSwap(true, false) { // the search has ended
@@ -223,7 +226,7 @@ func TestGroupsThatChangeDuringTheSearchAreFoundAgain(t *testing.T) {
 		}
 	}})
 	a := s.vote(1, "carol", up).Article
-	if want := []redisrepo.GroupName{"g0001", "g0007"}; !slices.Equal(a.Groups, want) {
+	if want := []site.GroupName{"g0001", "g0007"}; !slices.Equal(a.Groups, want) {
 		t.Errorf("groups = %v, want %v", a.Groups, want)
 	}
 	s.wantClean()
@@ -232,10 +235,10 @@ func TestGroupsThatChangeDuringTheSearchAreFoundAgain(t *testing.T) {
 // An outage during the search fails the callers that wait for it. The next call searches again.
 func TestFailedSearchForGroupsIsRepeated(t *testing.T) {
 	t.Parallel()
-	var s *site
+	var s *testSite
 	var once sync.Once
 	s = withManyGroups(t, before{"smismember", func(context.Context) { once.Do(s.server.Kill) }})
-	if _, err := s.Vote(s.ctx, 1, "carol", up, ""); !errors.Is(err, redisrepo.ErrUnavailable) {
+	if _, err := s.Vote(s.ctx, 1, "carol", up, ""); !errors.Is(err, failover.ErrUnavailable) {
 		t.Errorf("Vote without a server: %v, want ErrUnavailable", err)
 	}
 	s.server.Restart()
@@ -248,14 +251,14 @@ func TestFailedSearchForGroupsIsRepeated(t *testing.T) {
 // The first start on a store of legacy clients may be killed, and several processes may start at once.
 func TestFirstStartIndexesLegacyGroups(t *testing.T) {
 	t.Parallel()
-	legacy := func(t *testing.T) *site {
+	legacy := func(t *testing.T) *testSite {
 		s := withManyGroups(t)
 		s.do("DEL meta: groups:")
 		return s
 	}
-	want := func(s *site) {
+	want := func(s *testSite) {
 		s.t.Helper()
-		if n, err := s.GroupCount(s.ctx, redisrepo.GroupList{}); err != nil || n != manyGroups {
+		if n, err := s.GroupCount(s.ctx, lists.GroupList{}); err != nil || n != manyGroups {
 			s.t.Errorf("GroupCount = %d, %v, want %d", n, err, manyGroups)
 		}
 		s.wantClean()

@@ -8,18 +8,19 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
 )
 
 // The functions book… send the commands that the Python code of Redis in Action, chapter 1, sends: times have
 // fractions, and users are named user:NAME.
 
-func bookNow(s *site) string {
+func bookNow(s *testSite) string {
 	return strconv.FormatFloat(float64(s.clock.now().Unix())+0.123457, 'f', -1, 64)
 }
 
 // bookPost is post_article(conn, user, title, link).
-func bookPost(s *site, user string) redisrepo.ArticleID {
+func bookPost(s *testSite, user string) site.ArticleID {
 	s.t.Helper()
 	now := bookNow(s)
 	number := fmt.Sprint(s.do("INCR article:"))
@@ -30,11 +31,11 @@ func bookPost(s *site, user string) redisrepo.ArticleID {
 	s.do("ZADD score:", posted+432, "article:"+number)
 	s.do("ZADD time:", now, "article:"+number)
 	n, _ := strconv.Atoi(number)
-	return redisrepo.ArticleID(n)
+	return site.ArticleID(n)
 }
 
 // bookVote is article_vote(conn, user, article).
-func bookVote(s *site, user string, id redisrepo.ArticleID) {
+func bookVote(s *testSite, user string, id site.ArticleID) {
 	s.t.Helper()
 	cutoff := float64(s.clock.now().Unix()) - 7*86400
 	if s.do("ZSCORE time:", id.String()).(float64) < cutoff {
@@ -47,7 +48,7 @@ func bookVote(s *site, user string, id redisrepo.ArticleID) {
 }
 
 // bookRegroup is add_remove_groups(conn, article_id, to_add, to_remove).
-func bookRegroup(s *site, id redisrepo.ArticleID, add, remove []string) {
+func bookRegroup(s *testSite, id site.ArticleID, add, remove []string) {
 	s.t.Helper()
 	for _, group := range add {
 		s.do("SADD", "group:"+group, id.String())
@@ -58,7 +59,7 @@ func bookRegroup(s *site, id redisrepo.ArticleID, add, remove []string) {
 }
 
 // bookList is the first page of get_articles, and bookGroup that of get_group_articles.
-func bookList(s *site, order string) []string {
+func bookList(s *testSite, order string) []string {
 	s.t.Helper()
 	members := s.raw.ZRevRange(s.ctx, order, 0, 24).Val()
 	for i, member := range members {
@@ -67,7 +68,7 @@ func bookList(s *site, order string) []string {
 	return members
 }
 
-func bookGroup(s *site, group, order string) []string {
+func bookGroup(s *testSite, group, order string) []string {
 	s.t.Helper()
 	if key := order + group; s.do("EXISTS", key) == int64(0) {
 		s.do("ZINTERSTORE", key, 2, "group:"+group, order, "AGGREGATE", "MAX")
@@ -78,7 +79,7 @@ func bookGroup(s *site, group, order string) []string {
 
 // withLegacy opens a site whose store only legacy clients have used: article:1 of user:alice, in the groups go
 // and programming, with a vote of user:bob.
-func withLegacy(t *testing.T, change func(*redisrepo.Rules)) *site {
+func withLegacy(t *testing.T, change func(*site.Rules)) *testSite {
 	t.Helper()
 	s := newSite(t, change)
 	s.do("DEL meta:")
@@ -102,14 +103,14 @@ func TestArticlesOfLegacyClientsAreRead(t *testing.T) {
 	if ends := a.VotingEndsAt.Sub(opened); ends != week {
 		t.Errorf("voting ends %v after the second of posting, want %v", ends, week)
 	}
-	for _, l := range []redisrepo.Listing{
-		redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending), redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Ascending),
-		best("go"), redisrepo.InGroup("programming", redisrepo.ByTime, redisrepo.Ascending),
+	for _, l := range []lists.Listing{
+		lists.AllArticles(site.ByScore, site.Descending), lists.AllArticles(site.ByTime, site.Ascending),
+		best("go"), lists.InGroup("programming", site.ByTime, site.Ascending),
 	} {
 		s.wantList(l, 1)
 	}
 	groups, err := s.groups()
-	if err != nil || len(groups) != 2 || *groups[0] != (redisrepo.Group{Name: "go", ArticleCount: 1}) || groups[1].Name != "programming" {
+	if err != nil || len(groups) != 2 || *groups[0] != (site.Group{Name: "go", ArticleCount: 1}) || groups[1].Name != "programming" {
 		t.Errorf("Groups = %v, %v, want go and programming", groups, err)
 	}
 	if got := s.positions("alice", 1) + s.positions("bob", 1) + s.positions("carol", 1); got != "++0" {
@@ -133,48 +134,48 @@ func TestArticlesOfLegacyClientsAreRead(t *testing.T) {
 // The first write through Repo, of any kind, completes an article of a legacy client.
 func TestArticlesOfLegacyClientsAreWritten(t *testing.T) {
 	t.Parallel()
-	type set = []redisrepo.GroupName
+	type set = []site.GroupName
 	both := set{"go", "programming"}
 	tests := map[string]struct {
-		rules    func(*redisrepo.Rules)
-		write    func(s *site)
+		rules    func(*site.Rules)
+		write    func(s *testSite)
 		up, down int
 		groups   set
 	}{
-		"a vote":                        {write: func(s *site) { s.vote(1, "carol", up) }, up: 3, groups: both},
-		"a vote down":                   {write: func(s *site) { s.vote(1, "carol", down) }, up: 2, down: 1, groups: both},
-		"a repeated vote":               {write: func(s *site) { s.vote(1, "bob", up) }, up: 2, groups: both},
-		"a withdrawal without a vote":   {write: func(s *site) { s.vote(1, "carol", none) }, up: 2, groups: both},
-		"a vote taken back":             {write: func(s *site) { s.vote(1, "bob", none) }, up: 1, groups: both},
-		"a switch":                      {write: func(s *site) { s.vote(1, "bob", down) }, up: 1, down: 1, groups: both},
-		"the poster's vote taken back":  {write: func(s *site) { s.vote(1, "alice", none) }, up: 1, groups: both},
-		"the poster's switch":           {write: func(s *site) { s.vote(1, "alice", down) }, up: 1, down: 1, groups: both},
-		"the poster's, where they fall": {rules: uncounted, write: func(s *site) { s.vote(1, "alice", none) }, up: 1, groups: both},
-		"a vote, then a legacy one": {write: func(s *site) {
+		"a vote":                        {write: func(s *testSite) { s.vote(1, "carol", up) }, up: 3, groups: both},
+		"a vote down":                   {write: func(s *testSite) { s.vote(1, "carol", down) }, up: 2, down: 1, groups: both},
+		"a repeated vote":               {write: func(s *testSite) { s.vote(1, "bob", up) }, up: 2, groups: both},
+		"a withdrawal without a vote":   {write: func(s *testSite) { s.vote(1, "carol", none) }, up: 2, groups: both},
+		"a vote taken back":             {write: func(s *testSite) { s.vote(1, "bob", none) }, up: 1, groups: both},
+		"a switch":                      {write: func(s *testSite) { s.vote(1, "bob", down) }, up: 1, down: 1, groups: both},
+		"the poster's vote taken back":  {write: func(s *testSite) { s.vote(1, "alice", none) }, up: 1, groups: both},
+		"the poster's switch":           {write: func(s *testSite) { s.vote(1, "alice", down) }, up: 1, down: 1, groups: both},
+		"the poster's, where they fall": {rules: uncounted, write: func(s *testSite) { s.vote(1, "alice", none) }, up: 1, groups: both},
+		"a vote, then a legacy one": {write: func(s *testSite) {
 			s.vote(1, "carol", down)
 			bookVote(s, "user:dave", 1)
 			bookVote(s, "user:dave", 1)
 			bookVote(s, "user:alice", 1)
 			s.do("DEL score:go")
 		}, up: 3, down: 1, groups: both},
-		"a vote in the last second": {write: func(s *site) {
+		"a vote in the last second": {write: func(s *testSite) {
 			s.clock.set(week)
 			s.vote(1, "carol", up)
 		}, up: 3, groups: both},
-		"a vote a second later": {write: func(s *site) {
+		"a vote a second later": {write: func(s *testSite) {
 			s.clock.set(week + time.Second)
 			_, err := s.Vote(s.ctx, 1, "carol", up, "")
 			wantRefused(s.t, err, "VOTING_CLOSED article")
 		}, up: 2},
-		"into a group":       {write: func(s *site) { regroup(s, 1, "new") }, up: 2, groups: set{"go", "new", "programming"}},
-		"into a group again": {write: func(s *site) { regroup(s, 1, "go") }, up: 2, groups: both},
-		"out of a group":     {write: func(s *site) { s.regroup(s.article(1), nil, []string{"go"}) }, up: 2, groups: set{"programming"}},
-		"regrouped by a legacy client": {write: func(s *site) {
+		"into a group":       {write: func(s *testSite) { regroup(s, 1, "new") }, up: 2, groups: set{"go", "new", "programming"}},
+		"into a group again": {write: func(s *testSite) { regroup(s, 1, "go") }, up: 2, groups: both},
+		"out of a group":     {write: func(s *testSite) { s.regroup(s.article(1), nil, []string{"go"}) }, up: 2, groups: set{"programming"}},
+		"regrouped by a legacy client": {write: func(s *testSite) {
 			bookRegroup(s, 1, []string{"ruby"}, []string{"go"})
 			s.wantList(best("ruby"), 1) // adds the group to the list of groups
 			s.vote(1, "carol", up)
 		}, up: 3, groups: set{"programming", "ruby"}},
-		"a vote and a regrouping": {write: func(s *site) {
+		"a vote and a regrouping": {write: func(s *testSite) {
 			s.vote(1, "carol", up)
 			regroup(s, 1, "new")
 			s.vote(1, "dave", down)
@@ -196,9 +197,9 @@ func TestArticlesOfLegacyClientsAreWritten(t *testing.T) {
 					t.Errorf("article = %s, want +%d -%d in %v", show(a), tt.up, tt.down, tt.groups)
 				}
 				if tt.groups != nil {
-					s.wantList(redisrepo.PostedBy("alice"), 1)
+					s.wantList(lists.PostedBy("alice"), 1)
 				}
-				counts, err := s.ArticleCounts(s.ctx, []redisrepo.GroupName{"go"})
+				counts, err := s.ArticleCounts(s.ctx, []site.GroupName{"go"})
 				if in := slices.Contains(tt.groups, "go") || tt.groups == nil; err != nil || (counts[0] == 1) != in {
 					t.Errorf("ArticleCounts of go = %v, %v, want the article counted: %t", counts, err, in)
 				}
@@ -211,7 +212,7 @@ func TestArticlesOfLegacyClientsAreWritten(t *testing.T) {
 // A legacy client does not know downvotes, so its upvote may be added to a downvote.
 func TestLegacyUpvoteOverADownvoteCancelsOut(t *testing.T) {
 	t.Parallel()
-	tests := map[redisrepo.Vote]struct {
+	tests := map[site.Vote]struct {
 		up, down int
 		position string
 	}{up: {2, 0, "+"}, none: {1, 0, "0"}, down: {1, 1, "-"}}
@@ -240,7 +241,7 @@ func TestLegacyUpvoteOverADownvoteCancelsOut(t *testing.T) {
 }
 
 // wantCleanButVotes is wantClean after votes of legacy clients, which leave the calendar as it was.
-func (s *site) wantCleanButVotes() {
+func (s *testSite) wantCleanButVotes() {
 	s.t.Helper()
 	for _, violation := range s.violations() {
 		if !strings.Contains(violation, ": is in top:") {
@@ -251,7 +252,7 @@ func (s *site) wantCleanButVotes() {
 
 func TestLegacyClientsReadOurArticles(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 3 }, one)
+	s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 3 }, one)
 	want := func(got []string, want string) {
 		t.Helper()
 		if got := strings.Join(got, ", "); got != want {
@@ -314,7 +315,7 @@ func TestLegacyArticleMayExceedMaxGroups(t *testing.T) {
 	if a := s.vote(1, "carol", up).Article; len(a.Groups) != 14 {
 		t.Errorf("groups = %v, want 14", a.Groups)
 	}
-	_, err := s.Regroup(s.ctx, 1, redisrepo.Actor{Name: "alice"}, []string{"x"}, []string{"g0"})
+	_, err := s.Regroup(s.ctx, 1, site.Actor{Name: "alice"}, []string{"x"}, []string{"g0"})
 	wantRefused(t, err, "TOO_LONG add")
 	if a := s.regroup(s.article(1), nil, []string{"g0"}); len(a.Groups) != 13 {
 		t.Errorf("groups = %v, want 13", a.Groups)

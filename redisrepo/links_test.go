@@ -8,19 +8,21 @@ import (
 	"time"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
 )
 
 // wantDuplicate fails the test unless err is a refusal that names the first article.
-func wantDuplicate(t *testing.T, err error, first redisrepo.ArticleID) {
+func wantDuplicate(t *testing.T, err error, first site.ArticleID) {
 	t.Helper()
 	wantRefused(t, err, "DUPLICATE_LINK link")
-	var refusal redisrepo.Refusal
+	var refusal site.Refusal
 	if errors.As(err, &refusal) && (refusal[0].Article == nil || *refusal[0].Article != first) {
 		t.Errorf("Article = %v, want %v", refusal[0].Article, first)
 	}
 }
 
-func linked(link string) redisrepo.Draft { return redisrepo.Draft{Title: link, Link: &link} }
+func linked(link string) site.Draft { return site.Draft{Title: link, Link: &link} }
 
 func TestLinksWithOneNormalizedFormAreDuplicates(t *testing.T) {
 	t.Parallel()
@@ -120,26 +122,26 @@ func TestLinkIsReservedForLinkWindow(t *testing.T) {
 		t.Run(fmt.Sprint(tags), func(t *testing.T) {
 			t.Parallel()
 			partitions := redisrepo.WithPartitions(len(tags))
-			s := newSite(t, func(r *redisrepo.Rules) { r.LinkWindow = day }, partitions)
+			s := newSite(t, func(r *site.Rules) { r.LinkWindow = day }, partitions)
 			d := linked("https://a.example/x")
 			d.IdempotencyKey = new("k")
 			first, err := s.Post(s.ctx, "alice", d)
 			if err != nil {
 				t.Fatal(err)
 			}
-			post := func(by redisrepo.UserName, change func(*redisrepo.Draft)) (*redisrepo.Article, error) {
+			post := func(by site.UserName, change func(*site.Draft)) (*site.Article, error) {
 				other := d
 				if change(&other); other.Link != nil {
 					other.Link = new(*other.Link + "#again")
 				}
 				return s.Post(s.ctx, by, other)
 			}
-			unkeyed := func(d *redisrepo.Draft) { d.IdempotencyKey = nil }
+			unkeyed := func(d *site.Draft) { d.IdempotencyKey = nil }
 			before := s.dump()
-			for _, by := range []redisrepo.UserName{"alice", "bob"} {
+			for _, by := range []site.UserName{"alice", "bob"} {
 				_, err = post(by, unkeyed)
 				wantDuplicate(t, err, first.ID)
-				_, err = post(by, func(d *redisrepo.Draft) { d.IdempotencyKey = new("another") })
+				_, err = post(by, func(d *site.Draft) { d.IdempotencyKey = new("another") })
 				wantDuplicate(t, err, first.ID)
 			}
 			if after := s.dump(); withoutCounter(after) != withoutCounter(before) {
@@ -151,7 +153,7 @@ func TestLinkIsReservedForLinkWindow(t *testing.T) {
 			}
 			// An article without a link is not a duplicate.
 			for range 2 {
-				if _, err := s.Post(s.ctx, "bob", redisrepo.Draft{Title: "t", Text: new("text")}); err != nil {
+				if _, err := s.Post(s.ctx, "bob", site.Draft{Title: "t", Text: new("text")}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -221,7 +223,7 @@ func TestIdempotencyKeysAndLinksWorkAcrossPartitions(t *testing.T) {
 			wantRefused(t, err, "CONFLICT idempotencyKey")
 		}
 	}
-	if n, err := s.Count(s.ctx, redisrepo.PostedBy("alice")); err != nil || n != 40 {
+	if n, err := s.Count(s.ctx, lists.PostedBy("alice")); err != nil || n != 40 {
 		t.Errorf("Count of alice's articles = %d, %v, want one for each key", n, err)
 	}
 	s.wantClean()
@@ -243,7 +245,7 @@ func TestConcurrentPostsOfOneLinkMakeOneArticle(t *testing.T) {
 					if keyed {
 						d.IdempotencyKey = new("key")
 					}
-					a, err := []*site{s, other}[i%2].Post(s.ctx, redisrepo.UserName(fmt.Sprint("user", i)), d)
+					a, err := []*testSite{s, other}[i%2].Post(s.ctx, site.UserName(fmt.Sprint("user", i)), d)
 					if errs[i] = err; err == nil {
 						posted.Store(int64(a.ID))
 					} else {
@@ -255,10 +257,10 @@ func TestConcurrentPostsOfOneLinkMakeOneArticle(t *testing.T) {
 				}
 				for _, err := range errs {
 					if err != nil {
-						wantDuplicate(t, err, redisrepo.ArticleID(posted.Load()))
+						wantDuplicate(t, err, site.ArticleID(posted.Load()))
 					}
 				}
-				if n, err := s.Count(s.ctx, redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Descending)); err != nil || n != 1 {
+				if n, err := s.Count(s.ctx, lists.AllArticles(site.ByTime, site.Descending)); err != nil || n != 1 {
 					t.Errorf("Count = %d, %v, want 1", n, err)
 				}
 				s.wantClean()
@@ -268,7 +270,7 @@ func TestConcurrentPostsOfOneLinkMakeOneArticle(t *testing.T) {
 }
 
 // wantNewest fails the test unless the newest article with a link is this one.
-func (s *site) wantNewest(link string, want redisrepo.ArticleID) {
+func (s *testSite) wantNewest(link string, want site.ArticleID) {
 	s.t.Helper()
 	id, err := s.ArticleByLink(s.ctx, link)
 	if err != nil || want == 0 && id != nil || want != 0 && (id == nil || *id != want) {
@@ -281,10 +283,10 @@ func TestArticleByLinkIsTheNewest(t *testing.T) {
 	for _, tags := range layouts {
 		t.Run(fmt.Sprint(tags), func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, func(r *redisrepo.Rules) { r.LinkWindow = day }, redisrepo.WithPartitions(len(tags)))
+			s := newSite(t, func(r *site.Rules) { r.LinkWindow = day }, redisrepo.WithPartitions(len(tags)))
 			const link = "http://www.a.example/x#part"
 			s.wantNewest(link, 0)
-			var last redisrepo.ArticleID
+			var last site.ArticleID
 			for range 3 {
 				a, err := s.Post(s.ctx, "alice", linked("https://a.example/x"))
 				if err != nil {
@@ -338,7 +340,7 @@ func TestImportedLinksAreReserved(t *testing.T) {
 			s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
 			var all []redisrepo.Imported
 			for i, age := range []time.Duration{3 * day, 2 * day, 10 * day, 2 * day} {
-				a := old(redisrepo.ArticleID(5+i), age, 1)
+				a := old(site.ArticleID(5+i), age, 1)
 				a.Draft.Link = new("https://www.a.example/x")
 				if i == 2 {
 					a.Draft.Link = new("https://b.example/")

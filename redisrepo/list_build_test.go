@@ -13,7 +13,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/failover"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
 	"frontpage/store"
 )
 
@@ -36,12 +39,12 @@ func steps(call func()) redis.Hook {
 }
 
 // reader returns another process of the site, with a function that is called before each of its steps.
-func (s *site) reader(partitions int, step func()) *site {
+func (s *testSite) reader(partitions int, step func()) *testSite {
 	return s.reopened(s.client(steps(step)), nil, redisrepo.WithPartitions(partitions), largeGroups)
 }
 
 // withLargeGroup opens a site with articles of alice in the group go.
-func withLargeGroup(t *testing.T, articles, partitions int) *site {
+func withLargeGroup(t *testing.T, articles, partitions int) *testSite {
 	t.Helper()
 	s := newSite(t, nil, redisrepo.WithPartitions(partitions), largeGroups)
 	for range articles {
@@ -51,7 +54,7 @@ func withLargeGroup(t *testing.T, articles, partitions int) *site {
 }
 
 // whole returns all articles of a listing, in its order.
-func (s *site) whole(l redisrepo.Listing) (all []redisrepo.ArticleID) {
+func (s *testSite) whole(l lists.Listing) (all []site.ArticleID) {
 	s.t.Helper()
 	for page := 1; ; page++ {
 		ids, err := s.List(s.ctx, l, page, new(100))
@@ -65,18 +68,18 @@ func (s *site) whole(l redisrepo.Listing) (all []redisrepo.ArticleID) {
 }
 
 // wantIntersection compares listings of a group with the intersections of the group and the rankings.
-func (s *site) wantIntersection(group redisrepo.GroupName, orders ...string) {
+func (s *testSite) wantIntersection(group site.GroupName, orders ...string) {
 	s.t.Helper()
 	for _, order := range orders {
-		var want []redisrepo.ArticleID
+		var want []site.ArticleID
 		store := redis.ZStore{Keys: []string{"group:" + string(group), order}, Weights: []float64{0, 1}}
 		for _, member := range slices.Backward(s.raw.ZInter(s.ctx, &store).Val()) {
-			id, _ := redisrepo.ParseArticleID(member)
+			id, _ := site.ParseArticleID(member)
 			want = append(want, id)
 		}
 		l := best(group)
 		if order == "time:" {
-			l = redisrepo.InGroup(group, redisrepo.ByTime, redisrepo.Descending)
+			l = lists.InGroup(group, site.ByTime, site.Descending)
 		}
 		if got := s.whole(l); !slices.Equal(got, want) {
 			s.t.Errorf("%s%s = %v, want %v", order, group, got, want)
@@ -91,7 +94,7 @@ func TestListingOfALargeGroupIsBuiltInSteps(t *testing.T) {
 	const articles = 5_300
 	times, scores, members := make([]redis.Z, articles), make([]redis.Z, articles), make([]any, articles)
 	for i := range articles {
-		member := redisrepo.ArticleID(i + 1).String()
+		member := site.ArticleID(i + 1).String()
 		times[i], scores[i], members[i] = redis.Z{Score: float64(i), Member: member}, redis.Z{Score: float64(i * 7919 % 1000), Member: member}, member
 	}
 	s.raw.ZAdd(s.ctx, "time:", times...)
@@ -182,15 +185,15 @@ func TestWritesBetweenStepsKeepTheListingExact(t *testing.T) {
 }
 
 // writeTo makes a random write to one of the first articles, concerning a group.
-func (s *site) writeTo(random *rand.Rand, group string, articles int) {
+func (s *testSite) writeTo(random *rand.Rand, group string, articles int) {
 	s.t.Helper()
-	id := redisrepo.ArticleID(1 + random.IntN(articles))
+	id := site.ArticleID(1 + random.IntN(articles))
 	var err error
 	switch random.IntN(6) {
 	case 0:
 		_, err = s.Post(s.ctx, "alice", s.fresh(group))
 	case 1, 2:
-		_, err = s.Vote(s.ctx, id, users[random.IntN(len(users))], redisrepo.Vote(random.IntN(3)-1), "")
+		_, err = s.Vote(s.ctx, id, users[random.IntN(len(users))], site.Vote(random.IntN(3)-1), "")
 	case 3:
 		_, err = s.Regroup(s.ctx, id, moderator, []string{group}, nil)
 	case 4:
@@ -200,7 +203,7 @@ func (s *site) writeTo(random *rand.Rand, group string, articles int) {
 			_, err = s.Undelete(s.ctx, id, moderator)
 		}
 	}
-	if refusal := (redisrepo.Refusal)(nil); err != nil && !errors.As(err, &refusal) {
+	if refusal := (site.Refusal)(nil); err != nil && !errors.As(err, &refusal) {
 		s.t.Errorf("write to %v: %v", id, err)
 	}
 }
@@ -228,7 +231,7 @@ func TestListingIsBuiltByManyAtOnce(t *testing.T) {
 					if _, err := reader.List(s.ctx, best("go"), 1, nil); err != nil {
 						t.Errorf("List: %v", err)
 					}
-					if _, _, err := reader.Walk(s.ctx, redisrepo.InGroup("go", redisrepo.ByTime, redisrepo.Ascending), redisrepo.PageRequest{}); err != nil {
+					if _, _, err := reader.Walk(s.ctx, lists.InGroup("go", site.ByTime, site.Ascending), site.PageRequest{}); err != nil {
 						t.Errorf("Walk: %v", err)
 					}
 				})
@@ -251,26 +254,26 @@ func TestIncompleteListingIsNeverRead(t *testing.T) {
 		t.Run(fmt.Sprint(tags), func(t *testing.T) {
 			t.Parallel()
 			s := withLargeGroup(t, 60*len(tags), len(tags))
-			reads := map[string]func(l redisrepo.Listing) int{
-				"List": func(l redisrepo.Listing) int { return len(s.whole(l)) },
-				"Walk": func(l redisrepo.Listing) int {
-					return len(walkAll(t, 7, false, 60*len(tags), func(p redisrepo.PageRequest) ([]redisrepo.Edge, redisrepo.PageInfo, error) {
+			reads := map[string]func(l lists.Listing) int{
+				"List": func(l lists.Listing) int { return len(s.whole(l)) },
+				"Walk": func(l lists.Listing) int {
+					return len(walkAll(t, 7, false, 60*len(tags), func(p site.PageRequest) ([]lists.Edge, site.PageInfo, error) {
 						return s.Walk(s.ctx, l, p)
 					}))
 				},
-				"Last": func(l redisrepo.Listing) int {
-					return len(walkAll(t, 7, true, 60*len(tags), func(p redisrepo.PageRequest) ([]redisrepo.Edge, redisrepo.PageInfo, error) {
+				"Last": func(l lists.Listing) int {
+					return len(walkAll(t, 7, true, 60*len(tags), func(p site.PageRequest) ([]lists.Edge, site.PageInfo, error) {
 						return s.Walk(s.ctx, l, p)
 					}))
 				},
-				"FirstArticles": func(l redisrepo.Listing) int {
-					articles, err := s.FirstArticles(s.ctx, l, 100, []redisrepo.ArticleID{1})
+				"FirstArticles": func(l lists.Listing) int {
+					articles, err := s.FirstArticles(s.ctx, l, 100, []site.ArticleID{1})
 					if err != nil || len(articles) < min(100, 60*len(tags)) {
 						t.Errorf("FirstArticles = %d, %v", len(articles), err)
 					}
 					return 60 * len(tags)
 				},
-				"a deep page": func(l redisrepo.Listing) int {
+				"a deep page": func(l lists.Listing) int {
 					ids, err := s.List(s.ctx, l, 60*len(tags), new(1))
 					if err != nil {
 						t.Errorf("List: %v", err)
@@ -280,14 +283,14 @@ func TestIncompleteListingIsNeverRead(t *testing.T) {
 			}
 			for name, read := range reads {
 				for _, order := range orders {
-					l := redisrepo.InGroup("go", order, redisrepo.Descending)
+					l := lists.InGroup("go", order, site.Descending)
 					for range 2 { // by listing.lua, and by plain commands
 						if got := read(l); got != 60*len(tags) {
 							t.Errorf("%s in order %v = %d articles, want all %d", name, order, got, 60*len(tags))
 						}
 					}
 					for _, tag := range tags {
-						key := tag + map[redisrepo.Order]string{redisrepo.ByScore: "score:go", redisrepo.ByTime: "time:go"}[order]
+						key := tag + map[site.Order]string{site.ByScore: "score:go", site.ByTime: "time:go"}[order]
 						some := s.raw.ZRange(s.ctx, key, 0, 20).Val()
 						s.raw.ZRem(s.ctx, key, some)
 						s.raw.ZAdd(s.ctx, key, redis.Z{Score: math.Inf(-1), Member: "building:1:0:0"})
@@ -371,15 +374,15 @@ func TestLegacyWritesShowInAKeptListing(t *testing.T) {
 // No command deletes the listing of a large group at once, whatever drops it.
 func TestLargeListingIsDroppedInTheBackground(t *testing.T) {
 	t.Parallel()
-	for name, drop := range map[string]func(s *site) *site{
-		"re-ranking": func(s *site) *site {
-			return s.reopened(s.server.Client, func(r *redisrepo.Rules) { r.VoteScore = 500 }, one, largeGroups)
+	for name, drop := range map[string]func(s *testSite) *testSite{
+		"re-ranking": func(s *testSite) *testSite {
+			return s.reopened(s.server.Client, func(r *site.Rules) { r.VoteScore = 500 }, one, largeGroups)
 		},
-		"a legacy vote": func(s *site) *site {
+		"a legacy vote": func(s *testSite) *testSite {
 			s.do("ZINCRBY score: 432 article:60")
 			return s.reader(1, func() {})
 		},
-		"most articles leave": func(s *site) *site {
+		"most articles leave": func(s *testSite) *testSite {
 			s.do("SADD group:y article:7 article:8")
 			s.do("SINTERSTORE group:go group:go group:y")
 			return s.reader(1, func() {})
@@ -410,7 +413,7 @@ func TestLargeGroupWhileRedisRefusesWrites(t *testing.T) {
 	if got := s.whole(best("go")); !slices.Equal(got, want) {
 		t.Errorf("List = %v, want %v", got, want)
 	}
-	if _, err := s.List(s.ctx, redisrepo.InGroup("go", redisrepo.ByTime, redisrepo.Descending), 1, nil); !errors.Is(err, redisrepo.ErrReadOnly) {
+	if _, err := s.List(s.ctx, lists.InGroup("go", site.ByTime, site.Descending), 1, nil); !errors.Is(err, failover.ErrReadOnly) {
 		t.Errorf("List of a listing that is not there: %v, want ErrReadOnly", err)
 	}
 }
@@ -423,15 +426,15 @@ func TestGroupThatWasReadWhileEmptyShowsItsFirstArticleInMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer opened.Close()
-	repo, err := redisrepo.New(t.Context(), opened.Client, redisrepo.DefaultRules(), largeGroups)
+	repo, err := redisrepo.New(t.Context(), opened.Client, site.DefaultRules(), largeGroups)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{t: t, ctx: t.Context(), Repo: repo, links: new(atomic.Int64)}
-	var want []redisrepo.ArticleID
+	s := &testSite{t: t, ctx: t.Context(), Repo: repo, links: new(atomic.Int64)}
+	var want []site.ArticleID
 	for range 45 { // more than a small group has, so that it is built in steps, too
 		for _, order := range orders {
-			got := s.whole(redisrepo.InGroup("go", order, redisrepo.Ascending))
+			got := s.whole(lists.InGroup("go", order, site.Ascending))
 			if slices.Sort(got); !slices.Equal(got, want) {
 				t.Fatalf("%d articles, want %v", got, want)
 			}

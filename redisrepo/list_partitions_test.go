@@ -13,6 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
 )
 
 const sixteen = 16
@@ -22,22 +24,22 @@ func inSixteen() redisrepo.Option { return redisrepo.WithPartitions(sixteen) }
 
 // placed is an article whose places in all listings are known.
 type placed struct {
-	id          redisrepo.ArticleID
+	id          site.ArticleID
 	time, votes int
 }
 
-func (p placed) score(o redisrepo.Order) int {
-	if o == redisrepo.ByTime {
+func (p placed) score(o site.Order) int {
+	if o == site.ByTime {
 		return p.time
 	}
 	return p.time + 432*p.votes
 }
 
 // placedBy compares as a listing orders.
-func placedBy(o redisrepo.Order, d redisrepo.Direction) func(a, b placed) int {
+func placedBy(o site.Order, d site.Direction) func(a, b placed) int {
 	return func(a, b placed) int {
 		c := cmp.Or(cmp.Compare(a.score(o), b.score(o)), cmp.Compare(a.id.String(), b.id.String()))
-		if d == redisrepo.Descending {
+		if d == site.Descending {
 			return -c
 		}
 		return c
@@ -47,31 +49,31 @@ func placedBy(o redisrepo.Order, d redisrepo.Direction) func(a, b placed) int {
 // distributions say how articles are spread over partitions, scores and times.
 var distributions = map[string]func(n int, random *rand.Rand) placed{
 	"evenly": func(n int, random *rand.Rand) placed {
-		return placed{redisrepo.ArticleID(n), random.IntN(1_000_000), random.IntN(900)}
+		return placed{site.ArticleID(n), random.IntN(1_000_000), random.IntN(900)}
 	},
-	"in turn":      func(n int, _ *rand.Rand) placed { return placed{redisrepo.ArticleID(n), n, 1} },
-	"on one score": func(n int, _ *rand.Rand) placed { return placed{redisrepo.ArticleID(n), 1000, 3} },
+	"in turn":      func(n int, _ *rand.Rand) placed { return placed{site.ArticleID(n), n, 1} },
+	"on one score": func(n int, _ *rand.Rand) placed { return placed{site.ArticleID(n), 1000, 3} },
 	"on few scores": func(n int, random *rand.Rand) placed {
-		return placed{redisrepo.ArticleID(n), random.IntN(3) * 432, random.IntN(3)}
+		return placed{site.ArticleID(n), random.IntN(3) * 432, random.IntN(3)}
 	},
 	"in one partition": func(n int, random *rand.Rand) placed {
-		return placed{redisrepo.ArticleID(n * sixteen), random.IntN(1_000_000), random.IntN(3)}
+		return placed{site.ArticleID(n * sixteen), random.IntN(1_000_000), random.IntN(3)}
 	},
-	"in one partition on one score": func(n int, _ *rand.Rand) placed { return placed{redisrepo.ArticleID(n * sixteen), 1000, 3} },
+	"in one partition on one score": func(n int, _ *rand.Rand) placed { return placed{site.ArticleID(n * sixteen), 1000, 3} },
 	"in partitions half as large as the one before": func(n int, random *rand.Rand) placed {
 		at := 0
 		for at < sixteen-1 && random.IntN(2) == 0 {
 			at++
 		}
-		return placed{redisrepo.ArticleID(n*sixteen + at), random.IntN(1_000_000), random.IntN(9)}
+		return placed{site.ArticleID(n*sixteen + at), random.IntN(1_000_000), random.IntN(9)}
 	},
 	"in partitions with scores of their own": func(n int, random *rand.Rand) placed {
-		return placed{redisrepo.ArticleID(n), n%sixteen*10_000 + random.IntN(9_000), 0}
+		return placed{site.ArticleID(n), n%sixteen*10_000 + random.IntN(9_000), 0}
 	},
 }
 
 // importPlaced imports articles into the group all, posted by alice.
-func importPlaced(s *site, articles []placed) {
+func importPlaced(s *testSite, articles []placed) {
 	s.t.Helper()
 	begin := opened.Add(-52 * week)
 	for part := range slices.Chunk(articles, 500) {
@@ -99,13 +101,13 @@ func TestPartitionsListAsOne(t *testing.T) {
 			s := newSite(t, nil, inSixteen())
 			importPlaced(s, articles)
 			for _, order := range orders {
-				for _, direction := range []redisrepo.Direction{redisrepo.Descending, redisrepo.Ascending} {
+				for _, direction := range []site.Direction{site.Descending, site.Ascending} {
 					slices.SortFunc(articles, placedBy(order, direction))
-					lists := []redisrepo.Listing{redisrepo.AllArticles(order, direction), redisrepo.InGroup("all", order, direction)}
-					if order == redisrepo.ByTime && direction == redisrepo.Descending {
-						lists = append(lists, redisrepo.PostedBy("alice"), redisrepo.LinkingTo("example.com"))
+					listings := []lists.Listing{lists.AllArticles(order, direction), lists.InGroup("all", order, direction)}
+					if order == site.ByTime && direction == site.Descending {
+						listings = append(listings, lists.PostedBy("alice"), lists.LinkingTo("example.com"))
 					}
-					for _, l := range lists {
+					for _, l := range listings {
 						wantPages(s, l, articles, random)
 						for range 40 {
 							wantBetween(s, l, articles, order, direction, random)
@@ -117,8 +119,8 @@ func TestPartitionsListAsOne(t *testing.T) {
 	}
 }
 
-func idsOf(articles []placed) []redisrepo.ArticleID {
-	ids := make([]redisrepo.ArticleID, len(articles))
+func idsOf(articles []placed) []site.ArticleID {
+	ids := make([]site.ArticleID, len(articles))
 	for i, a := range articles {
 		ids[i] = a.id
 	}
@@ -126,12 +128,12 @@ func idsOf(articles []placed) []redisrepo.ArticleID {
 }
 
 // wantPages compares a whole listing, by cursors in both directions and by numbers.
-func wantPages(s *site, l redisrepo.Listing, want []placed, random *rand.Rand) {
+func wantPages(s *testSite, l lists.Listing, want []placed, random *rand.Rand) {
 	s.t.Helper()
 	size := 40 + random.IntN(60)
 	for _, backward := range []bool{false, true} {
-		var got []redisrepo.ArticleID
-		for _, edge := range walkAll(s.t, size, backward, len(want), func(span redisrepo.PageRequest) ([]redisrepo.Edge, redisrepo.PageInfo, error) {
+		var got []site.ArticleID
+		for _, edge := range walkAll(s.t, size, backward, len(want), func(span site.PageRequest) ([]lists.Edge, site.PageInfo, error) {
 			return s.Walk(s.ctx, l, span)
 		}) {
 			got = append(got, edge.ID)
@@ -155,7 +157,7 @@ func wantPages(s *site, l redisrepo.Listing, want []placed, random *rand.Rand) {
 }
 
 // wantBetween compares a page between random cursors, some of which mark no article.
-func wantBetween(s *site, l redisrepo.Listing, articles []placed, o redisrepo.Order, d redisrepo.Direction, random *rand.Rand) {
+func wantBetween(s *testSite, l lists.Listing, articles []placed, o site.Order, d site.Direction, random *rand.Rand) {
 	s.t.Helper()
 	size, compare := 1+random.IntN(30), placedBy(o, d)
 	some := func() (*placed, *string) {
@@ -164,7 +166,7 @@ func wantBetween(s *site, l redisrepo.Listing, articles []placed, o redisrepo.Or
 		}
 		p := articles[random.IntN(len(articles))]
 		if random.IntN(3) == 0 {
-			p.id += redisrepo.ArticleID(random.IntN(3))
+			p.id += site.ArticleID(random.IntN(3))
 			p.time += random.IntN(3) - 1
 		}
 		cursor := redisrepo.EncodeCursor(l, float64(opened.Add(-52*week).Unix()+int64(p.score(o))), p.id.String())
@@ -172,7 +174,7 @@ func wantBetween(s *site, l redisrepo.Listing, articles []placed, o redisrepo.Or
 	}
 	after, afterCursor := some()
 	before, beforeCursor := some()
-	request, last := redisrepo.PageRequest{After: afterCursor, Before: beforeCursor}, random.IntN(2) == 0
+	request, last := site.PageRequest{After: afterCursor, Before: beforeCursor}, random.IntN(2) == 0
 	if last {
 		request.Last = &size
 	} else {
@@ -198,7 +200,7 @@ func wantBetween(s *site, l redisrepo.Listing, articles []placed, o redisrepo.Or
 		want = articles[start:end]
 	}
 	edges, info, err := s.Walk(s.ctx, l, request)
-	got := make([]redisrepo.ArticleID, len(edges))
+	got := make([]site.ArticleID, len(edges))
 	for i, edge := range edges {
 		got[i] = edge.ID
 	}
@@ -248,9 +250,9 @@ func TestPartitionsReturnFewArticles(t *testing.T) {
 	importPlaced(beside, articles)
 	counted := new(replies)
 	s := beside.reopened(beside.client(counted), nil, inSixteen())
-	for _, l := range []redisrepo.Listing{redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending), best("all")} {
+	for _, l := range []lists.Listing{lists.AllArticles(site.ByScore, site.Descending), best("all")} {
 		*counted = replies{}
-		walkAll(t, 25, false, len(articles), func(span redisrepo.PageRequest) ([]redisrepo.Edge, redisrepo.PageInfo, error) {
+		walkAll(t, 25, false, len(articles), func(span site.PageRequest) ([]lists.Edge, site.PageInfo, error) {
 			return s.Walk(s.ctx, l, span)
 		})
 		if counted.trips > 82 || counted.items > 80*sixteen*11 {
@@ -273,7 +275,7 @@ func TestDeepPageNumbersReadFewArticles(t *testing.T) {
 			importPlaced(beside, articles)
 			counted := new(replies)
 			s := beside.reopened(beside.client(counted), nil, inSixteen())
-			for _, l := range []redisrepo.Listing{redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending), best("all")} {
+			for _, l := range []lists.Listing{lists.AllArticles(site.ByScore, site.Descending), best("all")} {
 				s.list(l) // builds the listing of the group
 				for page := 1; page < 130; page++ {
 					*counted = replies{}
@@ -295,19 +297,19 @@ func TestDeepPageNumbersReadFewArticles(t *testing.T) {
 // Plain commands read the listings of a group as long as listing.lua has just kept them, and notice one that is gone.
 func TestKeptGroupListingsAreReadByPlainCommands(t *testing.T) {
 	t.Parallel()
-	beside := newSite(t, func(r *redisrepo.Rules) { r.GroupCacheTTL = time.Hour }, inSixteen())
+	beside := newSite(t, func(r *site.Rules) { r.GroupCacheTTL = time.Hour }, inSixteen())
 	articles, random := make([]placed, 200), rand.New(rand.NewPCG(1, 2))
 	for i := range articles {
 		articles[i] = distributions["evenly"](i+1, random)
 	}
 	importPlaced(beside, articles)
-	slices.SortFunc(articles, placedBy(redisrepo.ByScore, redisrepo.Descending))
+	slices.SortFunc(articles, placedBy(site.ByScore, site.Descending))
 	calls := new(counter)
 	s := beside.reopened(beside.client(observer(calls.add)), nil, inSixteen())
-	reads := map[string]func() []redisrepo.ArticleID{
-		"by number": func() []redisrepo.ArticleID { return s.list(best("all")) },
-		"by cursor": func() (ids []redisrepo.ArticleID) {
-			edges, info, err := s.Walk(s.ctx, best("all"), redisrepo.PageRequest{})
+	reads := map[string]func() []site.ArticleID{
+		"by number": func() []site.ArticleID { return s.list(best("all")) },
+		"by cursor": func() (ids []site.ArticleID) {
+			edges, info, err := s.Walk(s.ctx, best("all"), site.PageRequest{})
 			for _, e := range edges {
 				ids = append(ids, e.ID)
 			}
@@ -339,7 +341,7 @@ func TestKeptGroupListingsAreReadByPlainCommands(t *testing.T) {
 	}
 	a := s.post("bob", "all")
 	s.clock.advance(time.Hour)
-	if got := s.list(redisrepo.InGroup("all", redisrepo.ByTime, redisrepo.Descending)); got[0] != a.ID {
+	if got := s.list(lists.InGroup("all", site.ByTime, site.Descending)); got[0] != a.ID {
 		t.Errorf("the newest of the group = %v, want %v, which was just posted", got[0], a.ID)
 	}
 	s.wantClean()

@@ -8,16 +8,17 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/live"
+	"frontpage/redisrepo/site"
 )
 
 func TestWatchAcceptsOneToMaxWatchedArticles(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
-	for n, ok := range map[int]bool{0: false, 1: true, redisrepo.MaxWatched: true, redisrepo.MaxWatched + 1: false} {
-		ids := make([]redisrepo.ArticleID, n)
+	for n, ok := range map[int]bool{0: false, 1: true, live.MaxWatched: true, live.MaxWatched + 1: false} {
+		ids := make([]site.ArticleID, n)
 		for i := range ids {
-			ids[i] = redisrepo.ArticleID(i + 1)
+			ids[i] = site.ArticleID(i + 1)
 		}
 		if _, err := s.WatchArticles(s.ctx, ids); !ok {
 			wantRefused(t, err, "INVALID ids")
@@ -31,7 +32,7 @@ func TestEveryWatchedArticleGetsItsTurn(t *testing.T) {
 	t.Parallel()
 	s := two(t)
 	l := s[0].listen()
-	ids := make([]redisrepo.ArticleID, redisrepo.MaxWatched)
+	ids := make([]site.ArticleID, live.MaxWatched)
 	for i := range ids {
 		ids[i] = s[1].post("alice").ID
 	}
@@ -39,10 +40,10 @@ func TestEveryWatchedArticleGetsItsTurn(t *testing.T) {
 	for _, id := range ids {
 		s[1].vote(id, "bob", up)
 	}
-	seen := map[redisrepo.ArticleID]bool{}
+	seen := map[site.ArticleID]bool{}
 	for turn := range ids {
 		if turn < 3 { // an article that changes all the time must not keep others from being delivered
-			s[1].vote(ids[0], redisrepo.UserName(fmt.Sprint("voter", turn)), up)
+			s[1].vote(ids[0], site.UserName(fmt.Sprint("voter", turn)), up)
 			l.pass()
 		}
 		a := take(w)
@@ -119,7 +120,7 @@ func TestClosedWatchIsNotRead(t *testing.T) {
 	a := s.post("alice", "go")
 	l.settle()
 	open := l.watch(a.ID)
-	watches := []*redisrepo.Watch{l.watch(a.ID, 2, 99), l.watch(a.ID), l.watchPosts(""), l.watchPosts("go")}
+	watches := []*live.Watch{l.watch(a.ID, 2, 99), l.watch(a.ID), l.watchPosts(""), l.watchPosts("go")}
 	s.vote(a.ID, "bob", up)
 	s.post("alice", "go")
 	l.pass()
@@ -169,13 +170,13 @@ func TestWatchersCauseNoReads(t *testing.T) {
 					counted.add(commands...)
 				}
 			})), nil).listen()
-			ids := make([]redisrepo.ArticleID, articles)
+			ids := make([]site.ArticleID, articles)
 			for i := range ids {
 				ids[i] = s.post("alice", "go").ID
 			}
 			l.settle()
 			counted.reset()
-			watches := make([]*redisrepo.Watch, watchers)
+			watches := make([]*live.Watch, watchers)
 			for i := range watches {
 				watches[i] = l.watch(ids...)
 			}
@@ -183,7 +184,7 @@ func TestWatchersCauseNoReads(t *testing.T) {
 				t.Errorf("WatchArticles sent %d commands in %d round trips: %s; want one command for each article in 1 round trip", read.commands, read.trips, read.names)
 			}
 			for i := range votes {
-				s.vote(ids[i%articles], redisrepo.UserName(fmt.Sprint("voter", i)), up)
+				s.vote(ids[i%articles], site.UserName(fmt.Sprint("voter", i)), up)
 			}
 			for _, w := range watches {
 				for last := 0; last < articles; {

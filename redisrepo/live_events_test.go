@@ -12,9 +12,12 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/live"
+	"frontpage/redisrepo/site"
 )
 
-func (s *site) watchEvents(after string, kinds ...redisrepo.EventKind) *redisrepo.Watch {
+func (s *testSite) watchEvents(after string, kinds ...events.EventKind) *live.Watch {
 	s.t.Helper()
 	w, err := s.WatchEvents(s.ctx, "after", after, kinds)
 	if err != nil {
@@ -26,7 +29,7 @@ func (s *site) watchEvents(after string, kinds ...redisrepo.EventKind) *redisrep
 
 // takeEvents takes n events, and returns them as "article.revision", the first one after a gap with a !, and the cursor
 // after them.
-func takeEvents(t *testing.T, w *redisrepo.Watch, n int) (text, cursor string) {
+func takeEvents(t *testing.T, w *live.Watch, n int) (text, cursor string) {
 	t.Helper()
 	var texts []string
 	for range n {
@@ -47,7 +50,7 @@ func TestEventsGoOnAfterACursor(t *testing.T) {
 		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
 		l := s.reopened(s.client(), nil, redisrepo.WithPartitions(len(tags))).listen(tags...)
 		s.addEvents(entry{"1000", "posted", 1, 1})
-		live := l.watchEvents("")
+		watcher := l.watchEvents("")
 		after := *s.events(nil, 1).PageInfo.EndCursor
 		var want []string
 		for i := range 350 { // more than a watch holds
@@ -58,7 +61,7 @@ func TestEventsGoOnAfterACursor(t *testing.T) {
 		if late.Cursor() != after {
 			t.Error("the cursor of a watch that has delivered nothing is not the one that it began with")
 		}
-		if got, _ := takeEvents(t, live, 350); got != strings.Join(want, " ") {
+		if got, _ := takeEvents(t, watcher, 350); got != strings.Join(want, " ") {
 			t.Errorf("live: got %s", got)
 		}
 		got, cursor := takeEvents(t, late, 123)
@@ -67,7 +70,7 @@ func TestEventsGoOnAfterACursor(t *testing.T) {
 			t.Errorf("in two parts: got %s and %s", got, rest)
 		}
 		s.addEvents(entry{"5000", "deleted", 2, 500})
-		for name, w := range map[string]*redisrepo.Watch{"live": live, "from the end": l.watchEvents(late.Cursor())} {
+		for name, w := range map[string]*live.Watch{"live": watcher, "from the end": l.watchEvents(late.Cursor())} {
 			if name == "from the end" {
 				takeEvents(t, w, 350-123)
 			}
@@ -82,7 +85,7 @@ func TestEventsGoOnAfterACursor(t *testing.T) {
 func TestWatchOfKindsGetsNoOthers(t *testing.T) {
 	t.Parallel()
 	l := newSite(t, nil, one).listen()
-	w := l.watchEvents("", redisrepo.EventMilestone)
+	w := l.watchEvents("", events.EventMilestone)
 	for i := range 400 {
 		l.addEvents(entry{fmt.Sprint(1000 + i), "voted", 1, i})
 	}
@@ -108,7 +111,7 @@ func TestWatchOfALostMomentHasAGap(t *testing.T) {
 
 func TestWatchThatIsTooSlowHasAGap(t *testing.T) {
 	t.Parallel()
-	l := newSite(t, func(r *redisrepo.Rules) { r.Events = 3 }, one).listen()
+	l := newSite(t, func(r *site.Rules) { r.Events = 3 }, one).listen()
 	l.addEvents(entry{"1000", "posted", 1, 1})
 	w := l.watchEvents("")
 	for i := range 10 {
@@ -171,7 +174,7 @@ func TestWatchesOfEventsShareReads(t *testing.T) {
 		}
 	})
 	l := s.reopened(s.client(count), nil, one).listen()
-	watches := make([]*redisrepo.Watch, 100)
+	watches := make([]*live.Watch, 100)
 	for i := range watches {
 		watches[i] = l.watchEvents("")
 	}
@@ -192,11 +195,11 @@ func TestWatchesOfEventsShareReads(t *testing.T) {
 func TestWatchOfEventsIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)
-	if _, err := s.WatchEvents(s.ctx, "Last-Event-ID", "x", nil); !errors.As(err, new(redisrepo.Refusal)) || !strings.Contains(err.Error(), "Last-Event-ID") {
+	if _, err := s.WatchEvents(s.ctx, "Last-Event-ID", "x", nil); !errors.As(err, new(site.Refusal)) || !strings.Contains(err.Error(), "Last-Event-ID") {
 		t.Errorf("no cursor: got %v, want a refusal that names the header", err)
 	}
-	off := s.reopened(s.server.Client, func(r *redisrepo.Rules) { r.Events = 0 }, one)
-	if _, err := off.WatchEvents(s.ctx, "after", "", nil); !errors.As(err, new(redisrepo.Refusal)) {
+	off := s.reopened(s.server.Client, func(r *site.Rules) { r.Events = 0 }, one)
+	if _, err := off.WatchEvents(s.ctx, "after", "", nil); !errors.As(err, new(site.Refusal)) {
 		t.Errorf("without events: got %v, want a refusal", err)
 	}
 }

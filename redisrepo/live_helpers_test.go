@@ -10,7 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/live"
+	"frontpage/redisrepo/site"
 )
 
 // patience is how long a test waits for something that must happen.
@@ -18,7 +19,7 @@ const patience = time.Minute
 
 // listener is a site whose Repo listens.
 type listener struct {
-	*site
+	*testSite
 	tags   []string
 	stop   func() // ends Listen, and waits for its end
 	proved chan string
@@ -31,12 +32,12 @@ type listener struct {
 }
 
 // listen runs Listen until the test ends, and returns when it is subscribed. tags are those of the partitions.
-func (s *site) listen(tags ...string) *listener {
+func (s *testSite) listen(tags ...string) *listener {
 	s.t.Helper()
 	if len(tags) == 0 {
 		tags = s.Tags()
 	}
-	l := &listener{site: s, tags: tags, proved: make(chan string, 1000), fault: make(chan struct{}, 1000)}
+	l := &listener{testSite: s, tags: tags, proved: make(chan string, 1000), fault: make(chan struct{}, 1000)}
 	ctx, cancel := context.WithCancel(s.ctx)
 	done := make(chan struct{})
 	go func() {
@@ -141,7 +142,7 @@ func (l *listener) settle() {
 }
 
 // sentinel is an article that only pass changes.
-const sentinel redisrepo.ArticleID = 2_000_000_000
+const sentinel site.ArticleID = 2_000_000_000
 
 // pass returns when watchers have been notified of everything published before. It changes the sentinel twice:
 // the second change is delivered 250 ms after the first, when the others have been.
@@ -163,7 +164,7 @@ func (l *listener) pass() {
 	w.Close() // waits for the round in which it was notified
 }
 
-func (l *listener) watch(ids ...redisrepo.ArticleID) *redisrepo.Watch {
+func (l *listener) watch(ids ...site.ArticleID) *live.Watch {
 	l.t.Helper()
 	w, err := l.WatchArticles(l.ctx, ids)
 	if err != nil {
@@ -172,7 +173,7 @@ func (l *listener) watch(ids ...redisrepo.ArticleID) *redisrepo.Watch {
 	return w
 }
 
-func (l *listener) watchPosts(group redisrepo.GroupName) *redisrepo.Watch {
+func (l *listener) watchPosts(group site.GroupName) *live.Watch {
 	l.t.Helper()
 	w, err := l.WatchPosts(l.ctx, group)
 	if err != nil {
@@ -182,7 +183,7 @@ func (l *listener) watchPosts(group redisrepo.GroupName) *redisrepo.Watch {
 }
 
 // take takes an article as if it were sent at once. It returns nil if there is nothing to take.
-func take(w *redisrepo.Watch) *redisrepo.Article {
+func take(w *live.Watch) *site.Article {
 	d, ok := w.Take()
 	for !ok && w.Behind() {
 		if err := w.CatchUp(context.Background()); err != nil {
@@ -198,7 +199,7 @@ func take(w *redisrepo.Watch) *redisrepo.Article {
 }
 
 // next waits until there is something to take, and takes it.
-func next(t *testing.T, w *redisrepo.Watch) *redisrepo.Article {
+func next(t *testing.T, w *live.Watch) *site.Article {
 	t.Helper()
 	d := delivery(t, w)
 	defer d.Done(true)
@@ -206,7 +207,7 @@ func next(t *testing.T, w *redisrepo.Watch) *redisrepo.Article {
 }
 
 // delivery waits until there is something to take, and returns it before it is sent.
-func delivery(t *testing.T, w *redisrepo.Watch) redisrepo.Delivery {
+func delivery(t *testing.T, w *live.Watch) live.Delivery {
 	t.Helper()
 	timeout := time.After(patience)
 	for {
@@ -225,7 +226,7 @@ func delivery(t *testing.T, w *redisrepo.Watch) redisrepo.Delivery {
 }
 
 // until takes until an article has the votes.
-func until(t *testing.T, w *redisrepo.Watch, votes int) *redisrepo.Article {
+func until(t *testing.T, w *live.Watch, votes int) *site.Article {
 	t.Helper()
 	for {
 		if a := next(t, w); a.Votes == votes {
@@ -235,10 +236,10 @@ func until(t *testing.T, w *redisrepo.Watch, votes int) *redisrepo.Article {
 }
 
 // wantTaken fails the test unless the watch has exactly these articles to take, in order.
-func (l *listener) wantTaken(w *redisrepo.Watch, want ...redisrepo.ArticleID) {
+func (l *listener) wantTaken(w *live.Watch, want ...site.ArticleID) {
 	l.t.Helper()
 	l.pass()
-	var got []redisrepo.ArticleID
+	var got []site.ArticleID
 	for a := take(w); a != nil; a = take(w) {
 		got = append(got, a.ID)
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/site"
 	"frontpage/store"
 )
 
@@ -92,7 +94,7 @@ func TestPostThatWasOvertakenAfterTheClockWentBackIsDelivered(t *testing.T) {
 
 // A crash takes back a post, its number is given out again, and the clock is behind.
 func TestPostWithAReusedNumberIsDeliveredWhateverTheClock(t *testing.T) {
-	eachOutage(t, func(l *listener, other *site, begin, end func()) {
+	eachOutage(t, func(l *listener, other *testSite, begin, end func()) {
 		other.post("alice")
 		l.settle()
 		w := l.watchPosts("")
@@ -134,7 +136,7 @@ func TestPostIsDeliveredInItsNewestState(t *testing.T) {
 	if !ok {
 		t.Fatal("Take returned nothing, want the post")
 	}
-	if taken, want := d.Newest(), l.article(a.ID); !reflect.DeepEqual(taken.Comparable(), want.Comparable()) || taken.Votes != 2 {
+	if taken, want := d.Newest(), l.article(a.ID); !reflect.DeepEqual(redisrepo.Comparable(*taken), redisrepo.Comparable(*want)) || taken.Votes != 2 {
 		t.Fatalf("took %+v, want %+v", taken, want)
 	}
 	voted := s[0].vote(a.ID, "carol", up).Article
@@ -152,7 +154,7 @@ func TestSlowWatcherGetsAllPosts(t *testing.T) {
 	s := two(t, one)
 	l := s[0].listen()
 	slow, goers := l.watchPosts(""), l.watchPosts("go")
-	var posted []redisrepo.ArticleID
+	var posted []site.ArticleID
 	for i := range 350 {
 		groups := []string{"x"}
 		if i%2 == 0 {
@@ -162,7 +164,7 @@ func TestSlowWatcherGetsAllPosts(t *testing.T) {
 		posted = append(posted, s[1].post("alice", groups...).ID)
 	}
 	l.wantTaken(slow, posted...)
-	var even []redisrepo.ArticleID
+	var even []site.ArticleID
 	for i := 0; i < len(posted); i += 2 {
 		even = append(even, posted[i])
 	}
@@ -176,8 +178,8 @@ func TestListenReceivesFromAllPartitions(t *testing.T) {
 	other := s.reopened(s.client(), nil, redisrepo.WithPartitions(len(tags)))
 	l := s.listen(tags...)
 	posts := l.watchPosts("go")
-	found := map[redisrepo.ArticleID]bool{}
-	byPartition := map[redisrepo.ArticleID]redisrepo.ArticleID{}
+	found := map[site.ArticleID]bool{}
+	byPartition := map[site.ArticleID]site.ArticleID{}
 	for i := 0; len(byPartition) < len(tags); i++ {
 		a := other.post("alice", "go")
 		found[a.ID], byPartition[a.ID%4] = true, a.ID
@@ -191,8 +193,8 @@ func TestListenReceivesFromAllPartitions(t *testing.T) {
 	w := l.watch(byPartition[0], byPartition[1], byPartition[2], byPartition[3])
 	for i := range 3 {
 		for _, id := range byPartition {
-			other.vote(id, redisrepo.UserName(fmt.Sprint("voter", i)), up)
-			if got, want := until(t, w, 2+i), l.article(id); !reflect.DeepEqual(got.Comparable(), want.Comparable()) {
+			other.vote(id, site.UserName(fmt.Sprint("voter", i)), up)
+			if got, want := until(t, w, 2+i), l.article(id); !reflect.DeepEqual(redisrepo.Comparable(*got), redisrepo.Comparable(*want)) {
 				t.Errorf("delivered %+v, want %+v", got, want)
 			}
 		}
@@ -222,7 +224,7 @@ func TestWatchesWorkOnTheEmbeddedStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = memory.Close() })
-	s := &site{t: t, ctx: t.Context(), rules: redisrepo.DefaultRules(), clock: new(clock), links: new(atomic.Int64), raw: memory.Client.(*redis.Client)}
+	s := &testSite{t: t, ctx: t.Context(), rules: site.DefaultRules(), clock: new(clock), links: new(atomic.Int64), raw: memory.Client.(*redis.Client)}
 	s = s.reopened(memory.Client, nil)
 	other, l := s.reopened(memory.Client, nil), s.listen()
 	posts := l.watchPosts("go")
@@ -238,7 +240,7 @@ func TestWatchesWorkOnTheEmbeddedStore(t *testing.T) {
 	} {
 		write()
 		l.pass()
-		if got, want := take(w), l.article(a.ID); !reflect.DeepEqual(got.Comparable(), want.Comparable()) {
+		if got, want := take(w), l.article(a.ID); !reflect.DeepEqual(redisrepo.Comparable(*got), redisrepo.Comparable(*want)) {
 			t.Errorf("write %d: delivered %+v, want %+v", i, got, want)
 		}
 	}
@@ -251,7 +253,7 @@ func TestWatchesWorkOnTheEmbeddedStore(t *testing.T) {
 		t.Errorf("delivered %s, want %s", show(got), show(back))
 	}
 	s.wantList(best("go"), a.ID)
-	_, err = s.Post(s.ctx, "bob", redisrepo.Draft{Title: "again", Link: a.Link})
+	_, err = s.Post(s.ctx, "bob", site.Draft{Title: "again", Link: a.Link})
 	wantDuplicate(t, err, a.ID)
 	if _, err := s.Vote(s.ctx, a.ID, "dave", up, "b"); err != nil {
 		t.Error(err)
@@ -261,12 +263,12 @@ func TestWatchesWorkOnTheEmbeddedStore(t *testing.T) {
 	if got := fmt.Sprint(audited(s, a.ID)); got != "[alice +1 bob +1 carol -1 dave +1 0s b]" {
 		t.Errorf("Audit = %s, want the recorded votes", got)
 	}
-	first, info, err := s.ModerationLog(s.ctx, redisrepo.PageRequest{First: new(1)})
-	if err != nil || len(first) != 1 || first[0].Kind != redisrepo.LogUndeleted || !info.HasNextPage {
+	first, info, err := s.ModerationLog(s.ctx, site.PageRequest{First: new(1)})
+	if err != nil || len(first) != 1 || first[0].Kind != events.LogUndeleted || !info.HasNextPage {
 		t.Errorf("first page of the log = %+v, %+v, %v, want the undeletion and a next page", first, info, err)
 	}
-	second, info, err := s.ModerationLog(s.ctx, redisrepo.PageRequest{First: new(1), After: info.EndCursor})
-	if err != nil || len(second) != 1 || second[0].Kind != redisrepo.LogDeleted || info.HasNextPage || !info.HasPreviousPage {
+	second, info, err := s.ModerationLog(s.ctx, site.PageRequest{First: new(1), After: info.EndCursor})
+	if err != nil || len(second) != 1 || second[0].Kind != events.LogDeleted || info.HasNextPage || !info.HasPreviousPage {
 		t.Errorf("second page of the log = %+v, %+v, %v, want the deletion and no next page", second, info, err)
 	}
 	s.do("DEL", sentinel.String()) // pass created it

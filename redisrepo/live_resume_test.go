@@ -12,10 +12,13 @@ import (
 	"time"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/live"
+	"frontpage/redisrepo/site"
 )
 
 // resumePosts watches for the posts after a cursor.
-func (s *site) resumePosts(group redisrepo.GroupName, after string) *redisrepo.Watch {
+func (s *testSite) resumePosts(group site.GroupName, after string) *live.Watch {
 	s.t.Helper()
 	w, err := s.ResumePosts(s.ctx, group, "after", after)
 	if err != nil {
@@ -25,7 +28,7 @@ func (s *site) resumePosts(group redisrepo.GroupName, after string) *redisrepo.W
 }
 
 // takeCursor takes a post, and returns the cursor that it was sent with.
-func takeCursor(t *testing.T, w *redisrepo.Watch) (redisrepo.ArticleID, string) {
+func takeCursor(t *testing.T, w *live.Watch) (site.ArticleID, string) {
 	t.Helper()
 	d := delivery(t, w)
 	defer d.Done(true)
@@ -44,14 +47,14 @@ func TestPostsGoOnAfterACursor(t *testing.T) {
 			s.post("alice", "go")
 			l.settle()
 			all, goers := l.watchPosts(""), l.watchPosts("go")
-			cursors := map[redisrepo.GroupName]string{"": all.Cursor(), "go": goers.Cursor()}
+			cursors := map[site.GroupName]string{"": all.Cursor(), "go": goers.Cursor()}
 			all.Close()
 			goers.Close()
-			posted, delivered := map[redisrepo.GroupName][]redisrepo.ArticleID{}, map[redisrepo.GroupName][]redisrepo.ArticleID{}
-			deleted := map[redisrepo.ArticleID]bool{}
+			posted, delivered := map[site.GroupName][]site.ArticleID{}, map[site.GroupName][]site.ArticleID{}
+			deleted := map[site.ArticleID]bool{}
 			for round := range 12 {
 				for i := range []int{0, 1, 5, 130, 240}[round%5] {
-					group := redisrepo.GroupName([]string{"go", "x"}[i%2])
+					group := site.GroupName([]string{"go", "x"}[i%2])
 					id := s.post("alice", string(group)).ID
 					if deleted[id] = i%7 == 3; deleted[id] {
 						s.delete(id, moderator)
@@ -77,7 +80,7 @@ func TestPostsGoOnAfterACursor(t *testing.T) {
 					}
 					// Some rounds are cut off before all has been taken.
 					for len(delivered[group]) < len(posted[group]) && (round%3 != 1 || len(delivered[group])%50 != 49) {
-						var id redisrepo.ArticleID
+						var id site.ArticleID
 						id, cursors[group] = takeCursor(t, w)
 						delivered[group] = append(delivered[group], id)
 					}
@@ -173,7 +176,7 @@ func TestPostsGoOnAfterAListAndAfterAnArticle(t *testing.T) {
 	s.post("alice")
 	s.clock.advance(time.Minute) // more than the clocks of partitions may differ
 	newest := s.post("alice")
-	_, page, err := s.Walk(s.ctx, redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Descending), redisrepo.PageRequest{First: new(1)})
+	_, page, err := s.Walk(s.ctx, lists.AllArticles(site.ByTime, site.Descending), site.PageRequest{First: new(1)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +201,7 @@ func TestCatchingUpSurvivesAnOutage(t *testing.T) {
 	w := l.watchPosts("")
 	cursor := w.Cursor()
 	w.Close()
-	var posted []redisrepo.ArticleID
+	var posted []site.ArticleID
 	for range 120 {
 		other.clock.advance(time.Second)
 		posted = append(posted, other.post("alice").ID)
@@ -225,7 +228,7 @@ func TestArticlesGoOnAfterTheirRevisions(t *testing.T) {
 	s := two(t)
 	l := s[0].listen()
 	a, b, c, d := s[1].post("alice"), s[1].post("alice"), s[1].post("alice"), s[1].post("alice")
-	ids := []redisrepo.ArticleID{a.ID, b.ID, c.ID, d.ID, 99}
+	ids := []site.ArticleID{a.ID, b.ID, c.ID, d.ID, 99}
 	w := l.watch(ids...)
 	start := w.Cursor()
 	s[1].vote(a.ID, "bob", up)
@@ -238,10 +241,10 @@ func TestArticlesGoOnAfterTheirRevisions(t *testing.T) {
 	l.settle()
 	for name, tt := range map[string]struct {
 		revisions func() ([]int64, error)
-		want      []redisrepo.ArticleID
+		want      []site.ArticleID
 	}{
-		"the cursor of the event":     {func() ([]int64, error) { return redisrepo.RevisionsAt("id", cursor, ids) }, ids[1:3]},
-		"the cursor at the beginning": {func() ([]int64, error) { return redisrepo.RevisionsAt("id", start, ids) }, ids[:3]},
+		"the cursor of the event":     {func() ([]int64, error) { return live.RevisionsAt("id", cursor, ids) }, ids[1:3]},
+		"the cursor at the beginning": {func() ([]int64, error) { return live.RevisionsAt("id", start, ids) }, ids[:3]},
 		"revisions":                   {func() ([]int64, error) { return []int64{2, 1, 2, 1, 7}, nil }, ids[1:2]},
 		"no revision of one":          {func() ([]int64, error) { return []int64{2, 2, 2, -1, -1}, nil }, ids[3:4]},
 		"revisions that were lost":    {func() ([]int64, error) { return []int64{9, 2, 2, 1, -1}, nil }, ids[:1]},
@@ -258,7 +261,7 @@ func TestArticlesGoOnAfterTheirRevisions(t *testing.T) {
 		l.wantTaken(w, tt.want...)
 		w.Close()
 	}
-	_, err := redisrepo.RevisionsAt("Last-Event-ID", cursor, ids[1:])
+	_, err := live.RevisionsAt("Last-Event-ID", cursor, ids[1:])
 	wantRefused(t, err, "INVALID Last-Event-ID")
 	_, err = l.ResumeArticles(l.ctx, ids, []int64{1})
 	wantRefused(t, err, "INVALID revisions")
@@ -313,7 +316,7 @@ func TestResumedWatchDoesNotShowWhatWasDeleted(t *testing.T) {
 	t.Parallel()
 	s := two(t)
 	l := s[0].listen()
-	a, err := s[1].Post(s[1].ctx, "alice", redisrepo.Draft{Title: "first", Link: new("https://a.example/"), Text: new("text"), Groups: []string{"go"}})
+	a, err := s[1].Post(s[1].ctx, "alice", site.Draft{Title: "first", Link: new("https://a.example/"), Text: new("text"), Groups: []string{"go"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,7 +330,7 @@ func TestResumedWatchDoesNotShowWhatWasDeleted(t *testing.T) {
 			t.Errorf("a watcher before the deletion got %+v, want the article as it was", got)
 		}
 		seen.Done(true)
-		w, err := l.ResumeArticles(l.ctx, []redisrepo.ArticleID{a.ID}, []int64{revision})
+		w, err := l.ResumeArticles(l.ctx, []site.ArticleID{a.ID}, []int64{revision})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -342,7 +345,7 @@ func TestResumedWatchDoesNotShowWhatWasDeleted(t *testing.T) {
 		}
 		resumed.Done(true)
 		s[1].undelete(a.ID)
-		for _, w := range []*redisrepo.Watch{w, before} {
+		for _, w := range []*live.Watch{w, before} {
 			back := delivery(t, w)
 			if got := back.Newest(); got.Title != "second" || got.DeletedAt != nil {
 				t.Errorf("after the undeletion: %+v, want the article", got)

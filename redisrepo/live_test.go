@@ -2,26 +2,27 @@ package redisrepo_test
 
 import (
 	"fmt"
+	"frontpage/redisrepo"
 	"reflect"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // Whatever changed, the whole article is delivered in its state after the change.
 func TestWholeArticleIsDelivered(t *testing.T) {
 	t.Parallel()
-	writes := map[string]func(s *site, a *redisrepo.Article){
-		"a vote":                         func(s *site, a *redisrepo.Article) { s.vote(a.ID, "bob", up) },
-		"a vote down":                    func(s *site, a *redisrepo.Article) { s.vote(a.ID, "bob", down) },
-		"the poster's, back":             func(s *site, a *redisrepo.Article) { s.vote(a.ID, "alice", none) },
-		"votes that make it interesting": func(s *site, a *redisrepo.Article) { s.vote(a.ID, "bob", up); s.vote(a.ID, "carol", up) },
-		"into a group":                   func(s *site, a *redisrepo.Article) { s.regroup(a, []string{"new"}, nil) },
-		"out of its groups":              func(s *site, a *redisrepo.Article) { s.regroup(a, nil, []string{"go", "x"}) },
-		"a vote on a legacy article": func(s *site, a *redisrepo.Article) {
+	writes := map[string]func(s *testSite, a *site.Article){
+		"a vote":                         func(s *testSite, a *site.Article) { s.vote(a.ID, "bob", up) },
+		"a vote down":                    func(s *testSite, a *site.Article) { s.vote(a.ID, "bob", down) },
+		"the poster's, back":             func(s *testSite, a *site.Article) { s.vote(a.ID, "alice", none) },
+		"votes that make it interesting": func(s *testSite, a *site.Article) { s.vote(a.ID, "bob", up); s.vote(a.ID, "carol", up) },
+		"into a group":                   func(s *testSite, a *site.Article) { s.regroup(a, []string{"new"}, nil) },
+		"out of its groups":              func(s *testSite, a *site.Article) { s.regroup(a, nil, []string{"go", "x"}) },
+		"a vote on a legacy article": func(s *testSite, a *site.Article) {
 			s.vote(bookPost(s, "user:alice"), "x", up)
 			s.vote(a.ID, "bob", up)
 		},
@@ -30,7 +31,7 @@ func TestWholeArticleIsDelivered(t *testing.T) {
 		for _, by := range []string{"the same", "another"} {
 			t.Run(name+" by "+by, func(t *testing.T) {
 				t.Parallel()
-				s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 3 }, one)
+				s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 3 }, one)
 				l, writer := s.listen(), s
 				if by == "another" {
 					writer = s.reopened(s.client(), nil)
@@ -40,7 +41,7 @@ func TestWholeArticleIsDelivered(t *testing.T) {
 				write(writer, a)
 				l.pass()
 				got := take(w)
-				if want := l.article(a.ID); !reflect.DeepEqual(got.Comparable(), want.Comparable()) || reflect.DeepEqual(got.Comparable(), a.Comparable()) {
+				if want := l.article(a.ID); !reflect.DeepEqual(redisrepo.Comparable(*got), redisrepo.Comparable(*want)) || reflect.DeepEqual(redisrepo.Comparable(*got), redisrepo.Comparable(*a)) {
 					t.Errorf("delivered %+v, want %+v", got, want)
 				}
 				if again := take(w); again != nil {
@@ -61,7 +62,7 @@ func TestBurstOfVotesIsDeliveredTogether(t *testing.T) {
 	a := s[1].post("alice", "go")
 	const votes, watchers = 2_000, 3
 	var delivered atomic.Int64 // the most upvotes that this Repo returned
-	noteReturned := func(a *redisrepo.Article) {
+	noteReturned := func(a *site.Article) {
 		for n := int64(a.Upvotes); ; {
 			if before := delivered.Load(); n <= before || delivered.CompareAndSwap(before, n) {
 				return
@@ -111,7 +112,7 @@ func TestBurstOfVotesIsDeliveredTogether(t *testing.T) {
 				noteReturned(s[0].article(a.ID))
 				continue
 			}
-			voted := s[worker%2].vote(a.ID, redisrepo.UserName(fmt.Sprint("voter", worker, "-", i)), up)
+			voted := s[worker%2].vote(a.ID, site.UserName(fmt.Sprint("voter", worker, "-", i)), up)
 			if worker%2 == 0 {
 				noteReturned(voted.Article)
 			}
@@ -160,11 +161,11 @@ func TestMissingArticlesCanBeWatched(t *testing.T) {
 	s[1].vote(1, "bob", up)
 	s[1].vote(2, "bob", up)
 	l.pass()
-	votes := map[redisrepo.ArticleID]int{}
+	votes := map[site.ArticleID]int{}
 	for a := take(w); a != nil; a = take(w) {
 		votes[a.ID] += a.Votes
 	}
-	if want := map[redisrepo.ArticleID]int{1: 2, 2: 2}; !reflect.DeepEqual(votes, want) {
+	if want := map[site.ArticleID]int{1: 2, 2: 2}; !reflect.DeepEqual(votes, want) {
 		t.Errorf("votes delivered = %v, want %v", votes, want)
 	}
 	w.Close()

@@ -3,11 +3,11 @@ package redisrepo_test
 import (
 	"testing"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // watchedVote returns the user's position on a watched article and the round trips that reading it took.
-func watchedVote(l *listener, counted *counter, user redisrepo.UserName, a *redisrepo.Article) (redisrepo.Vote, int) {
+func watchedVote(l *listener, counted *counter, user site.UserName, a *site.Article) (site.Vote, int) {
 	l.t.Helper()
 	counted.reset()
 	vote, err := l.WatchedVote(l.ctx, user, a)
@@ -33,19 +33,19 @@ func TestWatchedVoteIsReadOnce(t *testing.T) {
 	// Until a message has arrived, a cached position may be outdated.
 	other.vote(id, "carol", up)
 	next(t, w)
-	for _, user := range []redisrepo.UserName{"bob", "alice"} {
+	for _, user := range []site.UserName{"bob", "alice"} {
 		watchedVote(l, counted, user, a)
 	}
 	for _, step := range []struct {
-		by   *site
-		vote redisrepo.Vote
-	}{{other, up}, {l.site, down}, {other, none}, {l.site, up}, {other, down}} {
+		by   *testSite
+		vote site.Vote
+	}{{other, up}, {l.testSite, down}, {other, none}, {l.testSite, up}, {other, down}} {
 		step.by.vote(id, "bob", step.vote)
 		for next(t, w).Votes != 2+int(step.vote) {
 			continue
 		}
 		want := 0
-		if step.by == l.site { // replies of one process may arrive in another order than their votes
+		if step.by == l.testSite { // replies of one process may arrive in another order than their votes
 			want = 1
 		}
 		if vote, trips := watchedVote(l, counted, "bob", a); vote != step.vote || trips != want {
@@ -61,10 +61,10 @@ func TestOwnVoteUpdatesTheWatchedVoteAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil) // without Listen
 	a := s.post("alice")
-	if _, err := s.WatchArticles(s.ctx, []redisrepo.ArticleID{a.ID}); err != nil {
+	if _, err := s.WatchArticles(s.ctx, []site.ArticleID{a.ID}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []redisrepo.Vote{none, up, down, none} {
+	for _, want := range []site.Vote{none, up, down, none} {
 		s.vote(a.ID, "bob", want)
 		if vote, err := s.WatchedVote(s.ctx, "bob", a); err != nil || *vote != want {
 			t.Errorf("WatchedVote = %v, %v, want %d", vote, err, want)
@@ -96,7 +96,7 @@ func TestWatchedVoteIsForgottenWithTheVoters(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, plain)
 	a := s.post("alice")
-	if _, err := s.WatchArticles(s.ctx, []redisrepo.ArticleID{a.ID}); err != nil {
+	if _, err := s.WatchArticles(s.ctx, []site.ArticleID{a.ID}); err != nil {
 		t.Fatal(err)
 	}
 	if vote, err := s.WatchedVote(s.ctx, "alice", a); err != nil || *vote != up {

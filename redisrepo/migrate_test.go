@@ -14,16 +14,23 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/failover"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/layout"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/migrate"
+	"frontpage/redisrepo/rates"
+	"frontpage/redisrepo/sessions"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 )
 
 // filled is a site with something of everything.
-func filled(t *testing.T, partitions int) *site {
-	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes, r.GroupTop = 3, true }, redisrepo.WithPartitions(partitions))
+func filled(t *testing.T, partitions int) *testSite {
+	s := newSite(t, func(r *site.Rules) { r.InterestingVotes, r.GroupTop = 3, true }, redisrepo.WithPartitions(partitions))
 	var many []redisrepo.Imported
 	for i := range 300 {
-		many = append(many, old(redisrepo.ArticleID(1000+i), 3*week, i%7, "big", fmt.Sprint("g", i%50)))
+		many = append(many, old(site.ArticleID(1000+i), 3*week, i%7, "big", fmt.Sprint("g", i%50)))
 	}
 	s.imports(append(many, old(2000, time.Hour, 1500, "big"), old(2001, time.Hour, -200))...)
 	for i := range 40 {
@@ -34,7 +41,7 @@ func filled(t *testing.T, partitions int) *site {
 		if i%3 == 0 {
 			d.Link, d.Text = nil, new(fmt.Sprint("text ", i))
 		}
-		a, err := s.Post(s.ctx, redisrepo.UserName(fmt.Sprint("user:", i%3)), d)
+		a, err := s.Post(s.ctx, site.UserName(fmt.Sprint("user:", i%3)), d)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +57,7 @@ func filled(t *testing.T, partitions int) *site {
 			s.edit(a.ID, moderator, redisrepo.Edit{Text: new(fmt.Sprint("edit ", n))})
 		}
 		if i%10 == 5 {
-			s.delete(a.ID, redisrepo.Actor{Name: a.Poster.Name}) // which frees the links of some
+			s.delete(a.ID, site.Actor{Name: a.Poster.Name}) // which frees the links of some
 		}
 		if i%10 == 4 {
 			if _, err := s.Regroup(s.ctx, a.ID, moderator, []string{"moved"}, []string{"go"}); err != nil {
@@ -66,7 +73,7 @@ func filled(t *testing.T, partitions int) *site {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.Charge(s.ctx, "", rates); err != nil {
+	if _, err := s.Charge(s.ctx, "", charges); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 20 {
@@ -79,7 +86,7 @@ func filled(t *testing.T, partitions int) *site {
 		if err := s.KeepSession(s.ctx, sessionDigest(i), fmt.Append(nil, "session ", i), time.Hour); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.EndSessions(s.ctx, fmt.Sprint("name", i), redisrepo.Actor{Name: "mod", Moderator: true}); err != nil {
+		if _, err := s.EndSessions(s.ctx, fmt.Sprint("name", i), site.Actor{Name: "mod", Moderator: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -88,19 +95,19 @@ func filled(t *testing.T, partitions int) *site {
 
 func sessionDigest(i int) string { return fmt.Sprintf("%032x", i*i) }
 
-func voter(i int) redisrepo.UserName { return redisrepo.UserName(fmt.Sprint("voter", i)) }
+func voter(i int) site.UserName { return site.UserName(fmt.Sprint("voter", i)) }
 
 // rates are charges of a user with an unusual name, and of an address.
-var rates = []redisrepo.Charge{
+var charges = []rates.Charge{
 	{Rule: "votes", Most: 100, Window: time.Hour, Amount: 7, User: "address:x:y"}, charge("votes", 100, 3, ""),
 }
 
 // contents is everything that a site says about itself, as text.
-func (s *site) contents() string {
+func (s *testSite) contents() string {
 	s.t.Helper()
 	var b strings.Builder
-	var ids []redisrepo.ArticleID
-	walk := func(l redisrepo.Listing) {
+	var ids []site.ArticleID
+	walk := func(l lists.Listing) {
 		ids = nil
 		for page := 1; ; page++ {
 			found, err := s.List(s.ctx, l, page, new(100))
@@ -117,26 +124,26 @@ func (s *site) contents() string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	names := []redisrepo.GroupName{redisrepo.Interesting}
+	names := []site.GroupName{site.Interesting}
 	for _, group := range groups {
 		fmt.Fprintln(&b, *group)
 		names = append(names, group.Name)
 	}
-	for _, order := range []redisrepo.Order{redisrepo.ByScore, redisrepo.ByTime} {
-		for _, direction := range []redisrepo.Direction{redisrepo.Ascending, redisrepo.Descending} {
+	for _, order := range []site.Order{site.ByScore, site.ByTime} {
+		for _, direction := range []site.Direction{site.Ascending, site.Descending} {
 			for _, name := range names {
-				walk(redisrepo.InGroup(name, order, direction))
+				walk(lists.InGroup(name, order, direction))
 			}
-			walk(redisrepo.AllArticles(order, direction))
+			walk(lists.AllArticles(order, direction))
 		}
 	}
 	for i := range 3 {
-		walk(redisrepo.PostedBy(redisrepo.UserName(fmt.Sprint("user:", i))))
+		walk(lists.PostedBy(site.UserName(fmt.Sprint("user:", i))))
 	}
-	walk(redisrepo.LinkingTo("example.com"))
+	walk(lists.LinkingTo("example.com"))
 	for i := range 20 {
 		name, err := s.AccountName(s.ctx, fmt.Sprint("account ", i), "unnamed")
-		session, mark, sessionErr := s.Session(s.ctx, sessionDigest(i), redisrepo.UserDigest(redisrepo.UserName(fmt.Sprint("name", i))))
+		session, mark, sessionErr := s.Session(s.ctx, sessionDigest(i), sessions.UserDigest(site.UserName(fmt.Sprint("name", i))))
 		if err != nil || sessionErr != nil {
 			s.t.Fatal(err, sessionErr)
 		}
@@ -146,7 +153,7 @@ func (s *site) contents() string {
 		}
 		fmt.Fprintf(&b, "%s %q %s %t\n", name, session, mark, unused)
 	}
-	walk(redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Ascending))
+	walk(lists.AllArticles(site.ByTime, site.Ascending))
 	articles, errs := s.ArticlesByID(s.ctx, ids)
 	for i, a := range articles {
 		if errs[i] != nil {
@@ -159,7 +166,7 @@ func (s *site) contents() string {
 	}
 	fmt.Fprintln(&b, audited(s, ids[len(ids)-1]), audited(s, ids[len(ids)-2]))
 	var log []string
-	for p := (redisrepo.PageRequest{First: new(100)}); ; {
+	for p := (site.PageRequest{First: new(100)}); ; {
 		entries, info, err := s.ModerationLog(s.ctx, p)
 		if err != nil {
 			s.t.Fatal(err)
@@ -178,7 +185,7 @@ func (s *site) contents() string {
 		text, err := s.Document(s.ctx, fmt.Sprintf("%064x", 1<<i))
 		fmt.Fprintln(&b, text, err)
 	}
-	free := slices.Clone(rates)
+	free := slices.Clone(charges)
 	for i := range free {
 		free[i].Amount = 0
 	}
@@ -187,7 +194,7 @@ func (s *site) contents() string {
 }
 
 // wantSameAs fails the test unless s is a copy of the original that goes on as that would.
-func (s *site) wantSameAs(original *site) {
+func (s *testSite) wantSameAs(original *testSite) {
 	s.t.Helper()
 	got, want := strings.Split(s.contents(), "\n"), strings.Split(original.contents(), "\n")
 	for i := range max(len(got), len(want)) {
@@ -199,19 +206,19 @@ func (s *site) wantSameAs(original *site) {
 	s.wantClean()
 	for range 30 {
 		a := s.post("zed", "go")
-		if articles, _ := original.ArticlesByID(s.ctx, []redisrepo.ArticleID{a.ID}); articles[0] != nil {
+		if articles, _ := original.ArticlesByID(s.ctx, []site.ArticleID{a.ID}); articles[0] != nil {
 			s.t.Errorf("the copy gave out the number of %v", articles[0].ID)
 		}
 	}
 	for _, i := range []int{0, 2, 4, 6, 20, 34} { // with links and without
-		d := redisrepo.Draft{Title: "title", Groups: []string{"go", fmt.Sprint("g", i)}, IdempotencyKey: new(fmt.Sprint("a:key ", i))}
+		d := site.Draft{Title: "title", Groups: []string{"go", fmt.Sprint("g", i)}, IdempotencyKey: new(fmt.Sprint("a:key ", i))}
 		if i%3 == 0 {
 			d.Text = new(fmt.Sprint("text ", i))
 		} else {
 			d.Link = new(fmt.Sprint("https://example.com/", i+1))
 		}
-		poster := redisrepo.UserName(fmt.Sprint("user:", i%3))
-		first := func(of *site, post func(context.Context, redisrepo.UserName, redisrepo.Draft) (*redisrepo.Article, error)) string {
+		poster := site.UserName(fmt.Sprint("user:", i%3))
+		first := func(of *testSite, post func(context.Context, site.UserName, site.Draft) (*site.Article, error)) string {
 			a, err := post(of.ctx, poster, d)
 			if a == nil || err != nil {
 				return fmt.Sprint(a, err) // it has been deleted since
@@ -226,7 +233,7 @@ func (s *site) wantSameAs(original *site) {
 		}
 	}
 	for _, i := range []int{2, 14} {
-		_, err := s.Post(s.ctx, "other", redisrepo.Draft{Title: "t", Link: new(fmt.Sprint("https://example.com/", i))})
+		_, err := s.Post(s.ctx, "other", site.Draft{Title: "t", Link: new(fmt.Sprint("https://example.com/", i))})
 		wantRefused(s.t, err, "DUPLICATE_LINK link")
 	}
 	s.wantClean()
@@ -262,17 +269,17 @@ func (k *killer) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 }
 
 // used has the site listen and write until the function that it returns is called.
-func (s *site) used() (stop func()) {
+func (s *testSite) used() (stop func()) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	var all sync.WaitGroup
 	all.Go(func() { s.Listen(ctx, func(error) {}) })
-	ids := s.list(redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Descending))
+	ids := s.list(lists.AllArticles(site.ByTime, site.Descending))
 	for w := range 3 {
 		all.Go(func() {
 			random := rand.New(rand.NewPCG(1, uint64(w)))
 			for i := 0; ctx.Err() == nil; i++ {
 				id := ids[random.IntN(len(ids))]
-				_, err := s.Vote(s.ctx, id, voter(random.IntN(8)), redisrepo.Vote(random.IntN(3)-1), "bucket")
+				_, err := s.Vote(s.ctx, id, voter(random.IntN(8)), site.Vote(random.IntN(3)-1), "bucket")
 				switch i % 20 {
 				case 5:
 					_, _ = s.Delete(s.ctx, id, moderator)
@@ -281,9 +288,9 @@ func (s *site) used() (stop func()) {
 				case 7:
 					_, err = s.Regroup(s.ctx, id, moderator, []string{"moved"}, []string{"go"})
 				case 8:
-					_, err = s.Post(s.ctx, voter(w), redisrepo.Draft{Title: "live", Text: new("text"), Groups: []string{"live"}})
+					_, err = s.Post(s.ctx, voter(w), site.Draft{Title: "live", Text: new("text"), Groups: []string{"live"}})
 				}
-				if refusal := (redisrepo.Refusal)(nil); err != nil && !errors.As(err, &refusal) {
+				if refusal := (site.Refusal)(nil); err != nil && !errors.As(err, &refusal) {
 					s.t.Errorf("a write: %v", err)
 				}
 			}
@@ -318,7 +325,7 @@ func TestMigrateCopiesASiteInUse(t *testing.T) {
 				k := new(killer)
 				k.left.Store(left)
 				client.AddHook(k)
-				_, err := redisrepo.Migrate(s.ctx, reading, client, s.rules, func(step string) {
+				_, err := migrate.Migrate(s.ctx, reading, client, s.rules, func(step string) {
 					if !stopped && strings.HasPrefix(step, "now stop") {
 						stop()
 						stopped, before = true, s.dump()
@@ -332,7 +339,7 @@ func TestMigrateCopiesASiteInUse(t *testing.T) {
 				}
 				kills++
 				if target.Client.Exists(s.ctx, "meta:").Val() == 1 {
-					if _, err := redisrepo.New(s.ctx, target.Client, s.rules); !errors.Is(err, redisrepo.ErrIncomplete) {
+					if _, err := redisrepo.New(s.ctx, target.Client, s.rules); !errors.Is(err, layout.ErrIncomplete) {
 						t.Fatalf("New of an incomplete copy: %v", err)
 					}
 				}
@@ -357,7 +364,7 @@ func TestMigrateRefusesWhatItWouldSpoil(t *testing.T) {
 		original, target string // commands before
 		copied           bool   // before
 		partitions       int
-		rules            func(*redisrepo.Rules)
+		rules            func(*site.Rules)
 		refused          string
 	}{
 		"a key of another program":        {target: "SET a b", refused: "the target: it is not empty: it has 1 keys"},
@@ -367,7 +374,7 @@ func TestMigrateRefusesWhatItWouldSpoil(t *testing.T) {
 		"a copy with other partitions":    {target: "HSET meta: layout incomplete-copy origin x partitions 16 index -1", partitions: 8, refused: "the target: the site in this store has 16 partitions, not 8"},
 		"a complete copy":                 {copied: true, refused: "the target: it is already a complete copy of this site"},
 		"fewer partitions":                {partitions: 2, refused: "the target: a site with 4 partitions cannot be copied to one with 2 partitions"},
-		"other rules":                     {rules: func(r *redisrepo.Rules) { r.VoteScore = 1 }, refused: "the original: vote_score is 432 in the data and 1 in the settings"},
+		"other rules":                     {rules: func(r *site.Rules) { r.VoteScore = 1 }, refused: "the original: vote_score is 432 in the data and 1 in the settings"},
 		"an earlier version":              {original: "HDEL {p11}meta: epoch", refused: "the original: {p11}meta: has no epoch: start this version"},
 		"a later version":                 {original: "HSET {p11}meta: layout 5", refused: "the original: {p11}meta:: the data has layout 5"},
 		"an incomplete copy":              {original: "HSET meta: layout incomplete-copy", refused: "the original: this store holds an incomplete copy"},
@@ -395,7 +402,7 @@ func TestMigrateRefusesWhatItWouldSpoil(t *testing.T) {
 				}
 			}
 			migrate := func() error {
-				_, err := redisrepo.Migrate(t.Context(), s.client(), target.Client, s.rules, func(string) {}, redisrepo.WithPartitions(tt.partitions), redisrepo.WithClock(s.clock.now))
+				_, err := migrate.Migrate(t.Context(), s.client(), target.Client, s.rules, func(string) {}, redisrepo.WithPartitions(tt.partitions), redisrepo.WithClock(s.clock.now))
 				return err
 			}
 			if tt.partitions == 0 {
@@ -443,7 +450,7 @@ func TestMigrateAcceptsAnOriginalThatRefusesWrites(t *testing.T) {
 	for s.do("PUBSUB NUMSUB changes:0").([]any)[1] == int64(0) && len(s.Tags()) == 1 || len(s.do("PUBSUB SHARDCHANNELS").([]any)) < len(s.Tags()) && len(s.Tags()) > 1 {
 	}
 	asked := false
-	_, err := redisrepo.Migrate(t.Context(), s.client(), target.Client, s.rules, func(step string) {
+	_, err := migrate.Migrate(t.Context(), s.client(), target.Client, s.rules, func(step string) {
 		if asked = asked || strings.HasPrefix(step, "now stop"); !strings.HasPrefix(step, "now stop") {
 			return
 		}
@@ -451,7 +458,7 @@ func TestMigrateAcceptsAnOriginalThatRefusesWrites(t *testing.T) {
 		switch _, err := s.Vote(t.Context(), id, "bob", up, ""); {
 		case err == nil:
 			stop() // Redis 6.2, where scripts write nevertheless
-		case !errors.Is(err, redisrepo.ErrReadOnly):
+		case !errors.Is(err, failover.ErrReadOnly):
 			t.Errorf("vote: %v, want ErrReadOnly", err)
 		}
 	})

@@ -12,10 +12,13 @@ import (
 	"time"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
 )
 
 // logDetail is logText with the title, the link and the reason.
-func logDetail(e redisrepo.ModerationEntry) string {
+func logDetail(e events.ModerationEntry) string {
 	text := logText(e)
 	for _, detail := range []*string{e.Title, e.Link, e.Reason} {
 		if detail != nil {
@@ -25,13 +28,13 @@ func logDetail(e redisrepo.ModerationEntry) string {
 	return text
 }
 
-func logText(e redisrepo.ModerationEntry) string {
+func logText(e events.ModerationEntry) string {
 	return fmt.Sprint(e.Kind, " ", e.Article, " ", e.By, " ", e.At.Sub(opened), " ", e.Before, e.After)
 }
 
-func (s *site) log() (texts []string) {
+func (s *testSite) log() (texts []string) {
 	s.t.Helper()
-	entries, _, err := s.ModerationLog(s.ctx, redisrepo.PageRequest{})
+	entries, _, err := s.ModerationLog(s.ctx, site.PageRequest{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -45,24 +48,24 @@ func TestModerationLogRecordsActionsOfModerators(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)
 	a := s.post("alice", "a", "b")
-	regroup := func(by redisrepo.Actor, add, remove []string) {
+	regroup := func(by site.Actor, add, remove []string) {
 		t.Helper()
 		s.clock.advance(time.Second)
 		if _, err := s.Regroup(s.ctx, a.ID, by, add, remove); err != nil {
 			t.Fatal(err)
 		}
 	}
-	regroup(alice(), []string{"c"}, nil)                                             // by the poster: not logged
-	regroup(redisrepo.Actor{Name: "alice", Moderator: true}, nil, []string{"c"})     // by the poster, who is a moderator: not logged either
-	regroup(moderator, []string{"a"}, []string{"x"})                                 // changes nothing
-	regroup(moderator, nil, []string{"a", "b"})                                      // 4s
-	regroup(redisrepo.Actor{Name: "two words", Moderator: true}, []string{"b"}, nil) // 5s
+	regroup(alice(), []string{"c"}, nil)                                        // by the poster: not logged
+	regroup(site.Actor{Name: "alice", Moderator: true}, nil, []string{"c"})     // by the poster, who is a moderator: not logged either
+	regroup(moderator, []string{"a"}, []string{"x"})                            // changes nothing
+	regroup(moderator, nil, []string{"a", "b"})                                 // 4s
+	regroup(site.Actor{Name: "two words", Moderator: true}, []string{"b"}, nil) // 5s
 	s.delete(a.ID, alice())
 	s.delete(a.ID, moderator)
 	s.clock.advance(time.Second)
 	s.undelete(a.ID)
 	s.undelete(a.ID)
-	_, err := s.Delete(s.ctx, a.ID, redisrepo.Actor{Name: "bob"})
+	_, err := s.Delete(s.ctx, a.ID, site.Actor{Name: "bob"})
 	wantRefused(t, err, "FORBIDDEN article")
 	want := []string{
 		"undeleted article:1 mod 6s [] []",
@@ -85,7 +88,7 @@ func TestModerationLogIsPaged(t *testing.T) {
 		t.Run(fmt.Sprint(tags), func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
-			if entries, info, err := s.ModerationLog(s.ctx, redisrepo.PageRequest{}); err != nil || len(entries) != 0 || info != (redisrepo.PageInfo{}) {
+			if entries, info, err := s.ModerationLog(s.ctx, site.PageRequest{}); err != nil || len(entries) != 0 || info != (site.PageInfo{}) {
 				t.Errorf("ModerationLog of an empty log = %v, %+v, %v, want an empty page", entries, info, err)
 			}
 			const total = 30
@@ -93,11 +96,11 @@ func TestModerationLogIsPaged(t *testing.T) {
 				key := tags[i%len(tags)] + "moderation:"
 				s.do("XADD", key, fmt.Sprintf("%d-%d", 1000+i/10, i%10/len(tags)+1), "kind", "deleted", "article", fmt.Sprint("article:", i+1), "by", "user:mod", "at", opened.Unix())
 			}
-			all, _, err := s.ModerationLog(s.ctx, redisrepo.PageRequest{First: new(100)})
+			all, _, err := s.ModerationLog(s.ctx, site.PageRequest{First: new(100)})
 			if err != nil || len(all) != total {
 				t.Fatalf("ModerationLog = %v, %v, want %d entries", all, err, total)
 			}
-			id := func(e redisrepo.ModerationEntry) string { return e.ID() }
+			id := func(e events.ModerationEntry) string { return e.ID() }
 			names := map[string]bool{}
 			for _, e := range all {
 				names[e.ID()] = true
@@ -107,33 +110,33 @@ func TestModerationLogIsPaged(t *testing.T) {
 			}
 			for _, backward := range []bool{false, true} {
 				for _, size := range []int{1, 2, 3, 7, 30, 100} {
-					got := walkAll(t, size, backward, total, func(span redisrepo.PageRequest) ([]redisrepo.ModerationEntry, redisrepo.PageInfo, error) {
+					got := walkAll(t, size, backward, total, func(span site.PageRequest) ([]events.ModerationEntry, site.PageInfo, error) {
 						return s.ModerationLog(s.ctx, span)
 					})
-					if !slices.EqualFunc(got, all, func(a, b redisrepo.ModerationEntry) bool { return id(a) == id(b) }) {
+					if !slices.EqualFunc(got, all, func(a, b events.ModerationEntry) bool { return id(a) == id(b) }) {
 						t.Errorf("pages of %d, backward %t: %v, want %v", size, backward, got, all)
 					}
 				}
 			}
 			for i := range all { // between two cursors
 				for j := i + 1; j < len(all); j += 5 {
-					got, info, err := s.ModerationLog(s.ctx, redisrepo.PageRequest{First: new(100), After: &all[i].Cursor, Before: &all[j].Cursor})
+					got, info, err := s.ModerationLog(s.ctx, site.PageRequest{First: new(100), After: &all[i].Cursor, Before: &all[j].Cursor})
 					if err != nil || len(got) != j-i-1 || !info.HasPreviousPage || !info.HasNextPage {
 						t.Fatalf("between entries %d and %d: %d entries, %+v, %v, want %d", i, j, len(got), info, err, j-i-1)
 					}
 				}
 			}
 			s.post("alice", "go")
-			groups, _, _ := s.Groups(s.ctx, redisrepo.GroupList{}, redisrepo.PageRequest{})
-			for name, span := range map[string]redisrepo.PageRequest{
+			groups, _, _ := s.Groups(s.ctx, lists.GroupList{}, site.PageRequest{})
+			for name, span := range map[string]site.PageRequest{
 				"a cursor of groups": {After: &groups[0].Cursor}, "not a cursor": {After: new("x")},
 			} {
 				_, _, err := s.ModerationLog(s.ctx, span)
 				wantRefusal(t, name, err, "after")
 			}
-			_, _, err = s.ModerationLog(s.ctx, redisrepo.PageRequest{First: new(0)})
+			_, _, err = s.ModerationLog(s.ctx, site.PageRequest{First: new(0)})
 			wantRefused(t, err, "INVALID first")
-			_, _, err = s.Groups(s.ctx, redisrepo.GroupList{}, redisrepo.PageRequest{Before: &all[0].Cursor})
+			_, _, err = s.Groups(s.ctx, lists.GroupList{}, site.PageRequest{Before: &all[0].Cursor})
 			wantRefused(t, err, "INVALID before")
 		})
 	}
@@ -165,18 +168,18 @@ func TestForgedCursorsAreAPlaceOrRefused(t *testing.T) {
 		return &cursor
 	}
 	const most = "18446744073709551615"
-	log := func(p redisrepo.PageRequest) error { _, _, err := s.ModerationLog(s.ctx, p); return err }
-	walk := func(p redisrepo.PageRequest) error {
-		_, _, err := s.Walk(s.ctx, redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending), p)
+	log := func(p site.PageRequest) error { _, _, err := s.ModerationLog(s.ctx, p); return err }
+	walk := func(p site.PageRequest) error {
+		_, _, err := s.Walk(s.ctx, lists.AllArticles(site.ByScore, site.Descending), p)
 		return err
 	}
-	groups := func(p redisrepo.PageRequest) error {
-		_, _, err := s.Groups(s.ctx, redisrepo.GroupList{}, p)
+	groups := func(p site.PageRequest) error {
+		_, _, err := s.Groups(s.ctx, lists.GroupList{}, p)
 		return err
 	}
 	for _, tt := range []struct {
 		cursor *string
-		read   func(redisrepo.PageRequest) error
+		read   func(site.PageRequest) error
 		want   string // the code of the refusal, or empty
 	}{
 		{forged("moderation", "0-0", "0"), log, "INVALID"},
@@ -196,9 +199,9 @@ func TestForgedCursorsAreAPlaceOrRefused(t *testing.T) {
 		{forged("groups", "\x00\xff"+strings.Repeat("x", 100_000)), groups, ""},
 	} {
 		one := 1
-		for _, p := range []redisrepo.PageRequest{{After: tt.cursor}, {Before: tt.cursor}, {After: tt.cursor, Last: &one}, {Before: tt.cursor, Last: &one}, {Before: tt.cursor, After: tt.cursor}} {
+		for _, p := range []site.PageRequest{{After: tt.cursor}, {Before: tt.cursor}, {After: tt.cursor, Last: &one}, {Before: tt.cursor, Last: &one}, {Before: tt.cursor, After: tt.cursor}} {
 			err := tt.read(p)
-			var refusal redisrepo.Refusal
+			var refusal site.Refusal
 			if got := ""; errors.As(err, &refusal) {
 				got = string(refusal[0].Code)
 				if got != tt.want {
@@ -217,23 +220,23 @@ func TestTheNameOfTheOperatorsCommandsIsShownWithoutItsSpace(t *testing.T) {
 	s := newSite(t, nil, one)
 	id := s.post("alice").ID
 	s.delete(id, moderator)
-	if _, err := s.Undelete(s.ctx, id, redisrepo.Actor{Name: redisrepo.CommandLine, Moderator: true}); err != nil {
+	if _, err := s.Undelete(s.ctx, id, site.Actor{Name: site.CommandLine, Moderator: true}); err != nil {
 		t.Fatal(err)
 	}
-	entries, _, err := s.ModerationLog(s.ctx, redisrepo.PageRequest{First: new(1)})
+	entries, _, err := s.ModerationLog(s.ctx, site.PageRequest{First: new(1)})
 	if err != nil || len(entries) != 1 || entries[0].By != "command line" {
 		t.Errorf("the moderation log has %v, %v, want an entry by command line", entries, err)
 	}
-	page := s.events(nil, 100, redisrepo.EventUndeleted)
+	page := s.events(nil, 100, events.EventUndeleted)
 	if len(page.Edges) != 1 || page.Edges[0].Node.By.Name != "command line" {
 		t.Errorf("the feed has %v, want an event by command line", page.Edges)
 	}
 	for _, key := range []string{"moderation:", "events:"} {
-		if last := s.raw.XRevRangeN(s.ctx, key, "+", "-", 1).Val(); !strings.HasSuffix(fmt.Sprint(last[0].Values["by"]), string(redisrepo.CommandLine)) {
+		if last := s.raw.XRevRangeN(s.ctx, key, "+", "-", 1).Val(); !strings.HasSuffix(fmt.Sprint(last[0].Values["by"]), string(site.CommandLine)) {
 			t.Errorf("%s has %v, want the name with its space", key, last)
 		}
 	}
-	if _, err := redisrepo.ParseUserName(string(redisrepo.CommandLine)); err == nil {
+	if _, err := site.ParseUserName(string(site.CommandLine)); err == nil {
 		t.Error("a user can have the name of the operator's commands")
 	}
 }

@@ -12,17 +12,21 @@ import (
 	"time"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/check"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/live"
+	"frontpage/redisrepo/site"
 )
 
-func alice() redisrepo.Actor { return redisrepo.Actor{Name: "alice"} }
+func alice() site.Actor { return site.Actor{Name: "alice"} }
 
 // everywhere returns all listings that an article of alice in the groups go and x can be in.
-func everywhere() []redisrepo.Listing {
-	listings := []redisrepo.Listing{redisrepo.PostedBy("alice"), redisrepo.LinkingTo("example.com")}
+func everywhere() []lists.Listing {
+	listings := []lists.Listing{lists.PostedBy("alice"), lists.LinkingTo("example.com")}
 	for _, order := range orders {
-		listings = append(listings, redisrepo.AllArticles(order, redisrepo.Descending))
-		for _, group := range []redisrepo.GroupName{"go", "x", "interesting"} {
-			listings = append(listings, redisrepo.InGroup(group, order, redisrepo.Descending))
+		listings = append(listings, lists.AllArticles(order, site.Descending))
+		for _, group := range []site.GroupName{"go", "x", "interesting"} {
+			listings = append(listings, lists.InGroup(group, order, site.Descending))
 		}
 	}
 	return listings
@@ -34,9 +38,9 @@ func TestUndeleteRestoresADeletedArticle(t *testing.T) {
 		for _, kept := range []bool{true, false} {
 			t.Run(fmt.Sprint(tags, " listings kept: ", kept), func(t *testing.T) {
 				t.Parallel()
-				s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 3 }, redisrepo.WithPartitions(len(tags)))
+				s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 3 }, redisrepo.WithPartitions(len(tags)))
 				a := s.post("alice", "go", "x")
-				for _, voter := range []redisrepo.UserName{"bob", "carol", "dave"} {
+				for _, voter := range []site.UserName{"bob", "carol", "dave"} {
 					s.vote(a.ID, voter, up)
 				}
 				s.vote(a.ID, "erin", down)
@@ -61,25 +65,25 @@ func TestUndeleteRestoresADeletedArticle(t *testing.T) {
 					if n, err := s.Count(s.ctx, l); err != nil || n != 0 {
 						t.Errorf("Count of %+v = %d, %v, want 0", l, n, err)
 					}
-					if edges, _, err := s.Walk(s.ctx, l, redisrepo.PageRequest{}); err != nil || len(edges) != 0 {
+					if edges, _, err := s.Walk(s.ctx, l, site.PageRequest{}); err != nil || len(edges) != 0 {
 						t.Errorf("Walk of %+v = %v, %v, want nothing", l, edges, err)
 					}
 				}
 				if groups, err := s.groups(); err != nil || len(groups) != 0 {
 					t.Errorf("Groups = %v, %v, want none", groups, err)
 				}
-				_, errs := s.ArticlesByID(s.ctx, []redisrepo.ArticleID{a.ID})
+				_, errs := s.ArticlesByID(s.ctx, []site.ArticleID{a.ID})
 				wantRefused(t, errs[0], "NOT_FOUND article")
 				_, err := s.Vote(s.ctx, a.ID, "frank", up, "")
 				wantRefused(t, err, "NOT_FOUND article")
 				_, err = s.Regroup(s.ctx, a.ID, moderator, []string{"y"}, nil)
 				wantRefused(t, err, "NOT_FOUND article")
-				_, err = s.Delete(s.ctx, a.ID, redisrepo.Actor{Name: "bob"})
+				_, err = s.Delete(s.ctx, a.ID, site.Actor{Name: "bob"})
 				wantRefused(t, err, "NOT_FOUND article")
 				if s.CanVote("frank", deleted) {
 					t.Error("CanVote of a deleted article = true, want false")
 				}
-				for _, by := range []redisrepo.Actor{alice(), moderator} { // both may see it
+				for _, by := range []site.Actor{alice(), moderator} { // both may see it
 					if again := s.delete(a.ID, by); show(again) != show(deleted) {
 						t.Errorf("Delete again = %s, want %s", show(again), show(deleted))
 					}
@@ -88,7 +92,7 @@ func TestUndeleteRestoresADeletedArticle(t *testing.T) {
 					t.Errorf("Deleted = %v, %v, want %s", read, err, show(deleted))
 				}
 				s.wantClean()
-				if checked, err := s.Check(s.ctx, func(string) {}); err != nil || checked.Articles != 0 || checked.Deleted != 1 {
+				if checked, err := check.Check(s.ctx, s.Repo, func(string) {}); err != nil || checked.Articles != 0 || checked.Deleted != 1 {
 					t.Errorf("Check = %+v, %v, want 1 deleted article and no other", checked, err)
 				}
 
@@ -125,7 +129,7 @@ func TestOnlyPosterAndModeratorsDelete(t *testing.T) {
 	s := newSite(t, nil)
 	a, b := s.post("alice"), s.post("alice")
 	before := s.dump()
-	_, err := s.Delete(s.ctx, a.ID, redisrepo.Actor{Name: "bob"})
+	_, err := s.Delete(s.ctx, a.ID, site.Actor{Name: "bob"})
 	wantRefused(t, err, "FORBIDDEN article")
 	_, err = s.Delete(s.ctx, 99, moderator)
 	wantRefused(t, err, "NOT_FOUND article")
@@ -141,7 +145,7 @@ func TestOnlyPosterAndModeratorsDelete(t *testing.T) {
 	if d := s.delete(a.ID, alice()); *d.DeletedBy != "alice" {
 		t.Errorf("DeletedBy = %v, want alice", *d.DeletedBy)
 	}
-	if d := s.delete(b.ID, redisrepo.Actor{Name: "command line", Moderator: true}); *d.DeletedBy != "command line" {
+	if d := s.delete(b.ID, site.Actor{Name: "command line", Moderator: true}); *d.DeletedBy != "command line" {
 		t.Errorf("DeletedBy = %v, want command line", *d.DeletedBy)
 	}
 	s.wantClean()
@@ -152,7 +156,7 @@ func TestArticlesOfLegacyClientsAreDeleted(t *testing.T) {
 	s := withLegacy(t, nil)
 	before := s.article(1)
 	s.delete(1, moderator)
-	for _, group := range []redisrepo.GroupName{"go", "programming"} {
+	for _, group := range []site.GroupName{"go", "programming"} {
 		s.wantList(best(group))
 	}
 	if s.do("EXISTS group:go group:programming") != int64(0) {
@@ -164,7 +168,7 @@ func TestArticlesOfLegacyClientsAreDeleted(t *testing.T) {
 		t.Errorf("Undelete = %s, want the score, time and groups of %s", show(back), show(before))
 	}
 	s.wantList(best("go"), 1)
-	s.wantList(redisrepo.PostedBy("alice"), 1)
+	s.wantList(lists.PostedBy("alice"), 1)
 	s.vote(1, "carol", up)
 	s.wantClean()
 }
@@ -179,7 +183,7 @@ func TestUndeletedArticleFollowsChangedRules(t *testing.T) {
 	}
 	s.vote(a.ID, "carol", down)
 	s.delete(a.ID, alice())
-	s = s.reopened(s.server.Client, func(r *redisrepo.Rules) { r.VoteScore, r.VotingWindow, r.InterestingVotes = 7, day, 1 })
+	s = s.reopened(s.server.Client, func(r *site.Rules) { r.VoteScore, r.VotingWindow, r.InterestingVotes = 7, day, 1 })
 	s.wantClean()
 	for _, key := range []string{"voted:1", "downvoted:1", "audit:1"} {
 		if left := s.ttl(key); left > day+time.Hour || left < day {
@@ -209,7 +213,7 @@ func TestModerationPublishesChanges(t *testing.T) {
 	s := newSite(t, nil, one)
 	s.post("alice", "b", "a")
 	published := s.overhear("changes:0")
-	s.delete(1, redisrepo.Actor{Name: "two words", Moderator: true})
+	s.delete(1, site.Actor{Name: "two words", Moderator: true})
 	s.delete(1, moderator)
 	s.undelete(1)
 	s.undelete(1)
@@ -249,7 +253,7 @@ func TestDeletionsAreDelivered(t *testing.T) {
 				late := l.watch(a.ID) // begins when the article is deleted already
 				l.wantTaken(late)
 				back := writer.undelete(a.ID)
-				for _, w := range []*redisrepo.Watch{w, late} {
+				for _, w := range []*live.Watch{w, late} {
 					if got := next(t, w); show(got) != show(back) || got.DeletedAt != nil {
 						t.Errorf("delivered %s, want %s", show(got), show(back))
 					}
@@ -267,7 +271,7 @@ func TestDeletionsAreDelivered(t *testing.T) {
 
 // A deletion during an outage is delivered after it; an undeleted article is not a post.
 func TestDeletionsDuringAnOutageAreDelivered(t *testing.T) {
-	eachOutage(t, func(l *listener, other *site, begin, end func()) {
+	eachOutage(t, func(l *listener, other *testSite, begin, end func()) {
 		hidden := other.post("alice", "go")
 		other.delete(hidden.ID, moderator)
 		a := other.post("alice", "go")
@@ -316,11 +320,11 @@ func TestPostDeletedBeforeTakeIsSkipped(t *testing.T) {
 func TestConcurrentVotesAndDeletionsStayConsistent(t *testing.T) {
 	t.Parallel()
 	s := two(t)
-	var articles []*redisrepo.Article
+	var articles []*site.Article
 	for i := range 4 {
 		articles = append(articles, s[0].post("alice", "go", fmt.Sprint("g", i%2)))
 	}
-	for _, group := range []redisrepo.GroupName{"go", "g0", "g1", "interesting"} {
+	for _, group := range []site.GroupName{"go", "g0", "g1", "interesting"} {
 		s[0].list(best(group))
 	}
 	var counted [4]atomic.Int64
@@ -339,13 +343,13 @@ func TestConcurrentVotesAndDeletionsStayConsistent(t *testing.T) {
 			case worker < 5:
 				_, err = s.Regroup(s.ctx, id, moderator, []string{fmt.Sprint("g", i%2)}, []string{fmt.Sprint("g", (i+1)%2)})
 			default:
-				_, err = s.Vote(s.ctx, id, redisrepo.UserName(fmt.Sprint("voter", worker, "-", i)), up, "")
+				_, err = s.Vote(s.ctx, id, site.UserName(fmt.Sprint("voter", worker, "-", i)), up, "")
 				if err == nil {
 					counted[n].Add(1)
 				}
 			}
-			var refusal redisrepo.Refusal
-			if errors.As(err, &refusal) && refusal[0].Code == redisrepo.NotFound {
+			var refusal site.Refusal
+			if errors.As(err, &refusal) && refusal[0].Code == site.NotFound {
 				refused.Add(1)
 			} else if err != nil {
 				t.Errorf("call of worker %d: %v", worker, err)
@@ -375,9 +379,9 @@ func TestConcurrentDeletionsAreLoggedOnce(t *testing.T) {
 	s := two(t)
 	a := s[0].post("alice", "go")
 	var mutex sync.Mutex
-	by := map[redisrepo.UserName]bool{}
+	by := map[site.UserName]bool{}
 	together(100, func(i int) {
-		d, err := s[i%2].Delete(s[i%2].ctx, a.ID, redisrepo.Actor{Name: redisrepo.UserName(fmt.Sprint("mod", i)), Moderator: true})
+		d, err := s[i%2].Delete(s[i%2].ctx, a.ID, site.Actor{Name: site.UserName(fmt.Sprint("mod", i)), Moderator: true})
 		if err != nil {
 			t.Errorf("Delete: %v", err)
 			return
@@ -386,7 +390,7 @@ func TestConcurrentDeletionsAreLoggedOnce(t *testing.T) {
 		defer mutex.Unlock()
 		by[*d.DeletedBy] = true
 	})
-	log, _, err := s[0].ModerationLog(s[0].ctx, redisrepo.PageRequest{})
+	log, _, err := s[0].ModerationLog(s[0].ctx, site.PageRequest{})
 	if err != nil || len(log) != 1 || len(by) != 1 || !by[log[0].By] {
 		t.Errorf("log = %+v, %v; deleted by %v; want one entry by the one deleter", log, err, by)
 	}
@@ -399,8 +403,8 @@ func TestDownvotesCanBeDisabled(t *testing.T) {
 	a := s.post("alice")
 	s.vote(a.ID, "bob", down)
 	s.vote(a.ID, "carol", down)
-	s = s.reopened(s.server.Client, func(r *redisrepo.Rules) { r.Downvotes = false })
-	for _, voter := range []redisrepo.UserName{"bob", "dave"} {
+	s = s.reopened(s.server.Client, func(r *site.Rules) { r.Downvotes = false })
+	for _, voter := range []site.UserName{"bob", "dave"} {
 		_, err := s.Vote(s.ctx, a.ID, voter, down, "")
 		wantRefused(t, err, "FORBIDDEN direction")
 	}

@@ -6,12 +6,12 @@ import (
 	"testing"
 	"unicode"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 func TestArticleIDHasOneSpellingAndItsNumber(t *testing.T) {
 	t.Parallel()
-	tests := map[string]redisrepo.ArticleID{ // 0: refused
+	tests := map[string]site.ArticleID{ // 0: refused
 		"article:17": 17, "17": 17, "1": 1, "article:1": 1, "2147483647": 1<<31 - 1, "article:2147483647": 1<<31 - 1,
 		"": 0, "0": 0, "article:0": 0, "017": 0, "article:017": 0, "+1": 0, "-1": 0, "article:-1": 0,
 		"article:": 0, "article": 0, "article:article:1": 0, "Article:1": 0, "user:1": 0, "group:1": 0,
@@ -21,7 +21,7 @@ func TestArticleIDHasOneSpellingAndItsNumber(t *testing.T) {
 	for s, want := range tests {
 		t.Run(fmt.Sprintf("%.20q", s), func(t *testing.T) {
 			t.Parallel()
-			got, err := redisrepo.ParseArticleID(s)
+			got, err := site.ParseArticleID(s)
 			if want == 0 {
 				wantRefused(t, err, "INVALID")
 				if len(err.Error()) > 200 {
@@ -32,7 +32,7 @@ func TestArticleIDHasOneSpellingAndItsNumber(t *testing.T) {
 			if err != nil || got != want {
 				t.Fatalf("ParseArticleID(%q) = %v, %v, want %d", s, got, err, want)
 			}
-			if again, err := redisrepo.ParseArticleID(got.String()); again != got || err != nil {
+			if again, err := site.ParseArticleID(got.String()); again != got || err != nil {
 				t.Errorf("ParseArticleID(%q) = %v, %v, want %v", got.String(), again, err, got)
 			}
 		})
@@ -63,7 +63,7 @@ func TestInvalidUserNamesAreRefused(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := redisrepo.ParseUserName(tt.name)
+			got, err := site.ParseUserName(tt.name)
 			if tt.refused != "" {
 				wantRefused(t, err, tt.refused)
 				return
@@ -79,7 +79,7 @@ func TestGroupNamesAreFoldedAndInvalidOnesRefused(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		name    string
-		want    redisrepo.GroupName
+		want    site.GroupName
 		refused string
 	}{
 		"letters":                              {name: "go", want: "go"},
@@ -94,9 +94,9 @@ func TestGroupNamesAreFoldedAndInvalidOnesRefused(t *testing.T) {
 		"a combining accent is composed":       {name: "cafe\u0301", want: "caf\u00e9"},
 		"letters with combining marks":         {name: "हिन्दी", want: "हिन्दी"},
 		"digits of another script":             {name: "٣", want: "٣"},
-		"64 characters":                        {name: strings.Repeat("x", 64), want: redisrepo.GroupName(strings.Repeat("x", 64))},
-		"64 characters of many bytes":          {name: strings.Repeat("世", 64), want: redisrepo.GroupName(strings.Repeat("世", 64))},
-		"64 characters when composed":          {name: strings.Repeat("e\u0301", 64), want: redisrepo.GroupName(strings.Repeat("\u00e9", 64))},
+		"64 characters":                        {name: strings.Repeat("x", 64), want: site.GroupName(strings.Repeat("x", 64))},
+		"64 characters of many bytes":          {name: strings.Repeat("世", 64), want: site.GroupName(strings.Repeat("世", 64))},
+		"64 characters when composed":          {name: strings.Repeat("e\u0301", 64), want: site.GroupName(strings.Repeat("\u00e9", 64))},
 		"65 characters":                        {name: strings.Repeat("x", 65), refused: "TOO_LONG"},
 		"65 characters of many bytes":          {name: strings.Repeat("世", 65), refused: "TOO_LONG"},
 		"66 characters when folded":            {name: strings.Repeat("ß", 33), refused: "TOO_LONG"},
@@ -114,7 +114,7 @@ func TestGroupNamesAreFoldedAndInvalidOnesRefused(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := redisrepo.ParseGroupName(tt.name)
+			got, err := site.ParseGroupName(tt.name)
 			if tt.refused != "" {
 				wantRefused(t, err, tt.refused)
 				return
@@ -130,16 +130,16 @@ func TestGroupNamesAreFoldedAndInvalidOnesRefused(t *testing.T) {
 func TestCanonicalGroupNameIsAFixedPoint(t *testing.T) {
 	t.Parallel()
 	for c := rune(0); c <= 0x1ffff; c++ {
-		name, err := redisrepo.ParseGroupName("a" + string(c))
+		name, err := site.ParseGroupName("a" + string(c))
 		if err != nil {
 			continue
 		}
-		if again, err := redisrepo.ParseGroupName(string(name)); err != nil || again != name {
+		if again, err := site.ParseGroupName(string(name)); err != nil || again != name {
 			t.Errorf("%U: the canonical name %q parses to %q, %v, want the same", c, name, again, err)
 		}
 		for _, other := range []rune{unicode.ToUpper(c), unicode.ToLower(c)} {
 			// The dotted and the dotless i of Turkish are different letters.
-			if folded, err := redisrepo.ParseGroupName("a" + string(other)); c != 'İ' && c != 'ı' && (err != nil || folded != name) {
+			if folded, err := site.ParseGroupName("a" + string(other)); c != 'İ' && c != 'ı' && (err != nil || folded != name) {
 				t.Errorf("%U parses to %q and %U to %q, %v, want the same name", c, name, other, folded, err)
 			}
 		}
@@ -148,8 +148,8 @@ func TestCanonicalGroupNameIsAFixedPoint(t *testing.T) {
 
 func TestIDsOfUsersAndGroupsHoldTheirNames(t *testing.T) {
 	t.Parallel()
-	a := redisrepo.Article{ID: 17}
-	user, group := redisrepo.User{Name: "ada"}, redisrepo.Group{Name: "go"}
+	a := site.Article{ID: 17}
+	user, group := site.User{Name: "ada"}, site.Group{Name: "go"}
 	for got, want := range map[string]string{
 		a.ID.String(): "article:17", fmt.Sprint(a.Number()): "17", user.ID(): "user:ada", group.ID(): "group:go",
 	} {
@@ -170,20 +170,20 @@ func TestInvisibleAndReversingTitlesAreRefused(t *testing.T) {
 		"1\ufe0f\u20e3": true, "\U0001f44d\U0001f3fd": true, "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645": true, "\u0915\u094d\u200d\u0937": true,
 		"ad\u200da": false, "ad\u200ca": false, "ada\ufe0f": false, "ada\U000e0061": false, "\U000e0041\U000e0042abc": false, "\u2764\u200d": false, "\u2764\ufe0f\ufe0f": false,
 	} {
-		if got := redisrepo.Displayable(title); got != want {
+		if got := site.Displayable(title); got != want {
 			t.Errorf("%+q: got %t, want %t", title, got, want)
 		}
 	}
 	s := newSite(t, nil)
 	text := "x"
-	_, err := s.Post(s.ctx, "alice", redisrepo.Draft{Title: "\u202egnp.exe", Text: &text})
+	_, err := s.Post(s.ctx, "alice", site.Draft{Title: "\u202egnp.exe", Text: &text})
 	wantRefused(t, err, "INVALID title")
 	link := "https://exa\u202emple.com/"
-	_, err = s.Post(s.ctx, "alice", redisrepo.Draft{Title: "a host that reverses the line", Link: &link})
+	_, err = s.Post(s.ctx, "alice", site.Draft{Title: "a host that reverses the line", Link: &link})
 	wantRefused(t, err, "INVALID link")
-	if host := (&redisrepo.Article{Link: &link}).Host(); host != nil {
+	if host := (&site.Article{Link: &link}).Host(); host != nil {
 		t.Errorf("a stored article with %+q shows the host %+q, want none", link, host.Name)
 	}
-	_, err = s.Post(s.ctx, "alice", redisrepo.Draft{Title: "a group beside another", Text: &text, Groups: []string{"go", "go\ufe0f"}})
+	_, err = s.Post(s.ctx, "alice", site.Draft{Title: "a group beside another", Text: &text, Groups: []string{"go", "go\ufe0f"}})
 	wantRefused(t, err, "INVALID groups.1")
 }

@@ -9,13 +9,14 @@ import (
 	"strings"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // oracle implements the rules of a site as simply as possible: it computes every answer from all votes.
 type oracle struct {
 	now       int64 // Unix seconds
 	window    int64
-	ranking   redisrepo.Ranking
+	ranking   site.Ranking
 	worth     int64 // of a vote
 	decay     int64 // the cap or the half-life
 	famous    int   // votes that make an article interesting
@@ -27,11 +28,11 @@ type oracle struct {
 
 // article is an article as the oracle knows it.
 type article struct {
-	id      redisrepo.ArticleID
-	poster  redisrepo.UserName
+	id      site.ArticleID
+	poster  site.UserName
 	at      int64
 	counted bool
-	votes   map[redisrepo.UserName]redisrepo.Vote
+	votes   map[site.UserName]site.Vote
 	groups  map[string]bool
 	link    string
 	freed   bool // whether the link can be posted again, since its poster deleted the article
@@ -42,7 +43,7 @@ type article struct {
 	revision int64
 	edition  int64 // revision of the last change of the title, the text or the groups
 
-	deleted redisrepo.UserName // the actor; empty: not deleted
+	deleted site.UserName // the actor; empty: not deleted
 }
 
 // replaced is what an edit replaced.
@@ -59,7 +60,7 @@ func (t *article) versions() (texts []string) {
 			best, most = i, v.gained
 		}
 	}
-	room := redisrepo.MaxVersions
+	room := site.MaxVersions
 	for i, v := range slices.Backward(t.older) {
 		waiting := 0 // of the two that stay, those that are older
 		if i > best && best > 0 {
@@ -76,10 +77,10 @@ func (t *article) versions() (texts []string) {
 	return texts
 }
 
-func (o *oracle) post(id redisrepo.ArticleID, poster redisrepo.UserName, groups []string) *article {
+func (o *oracle) post(id site.ArticleID, poster site.UserName, groups []string) *article {
 	t := &article{
 		id: id, poster: poster, at: o.now, counted: o.byPosters,
-		votes: map[redisrepo.UserName]redisrepo.Vote{poster: redisrepo.Up}, groups: map[string]bool{}, title: "title", revision: 1,
+		votes: map[site.UserName]site.Vote{poster: site.Up}, groups: map[string]bool{}, title: "title", revision: 1,
 	}
 	for _, group := range groups {
 		t.groups[group] = true
@@ -99,7 +100,7 @@ func (o *oracle) first(link string) *article {
 }
 
 // newest returns the id of the newest article with a link, or 0.
-func (o *oracle) newest(link string) (id redisrepo.ArticleID) {
+func (o *oracle) newest(link string) (id site.ArticleID) {
 	for _, t := range o.articles {
 		if t.link == link {
 			id = t.id
@@ -108,7 +109,7 @@ func (o *oracle) newest(link string) (id redisrepo.ArticleID) {
 	return id
 }
 
-func (o *oracle) delete(t *article, by redisrepo.Actor) (refused string) {
+func (o *oracle) delete(t *article, by site.Actor) (refused string) {
 	may := by.Moderator || by.Name == t.poster
 	switch {
 	case t.deleted != "" && !may:
@@ -121,7 +122,7 @@ func (o *oracle) delete(t *article, by redisrepo.Actor) (refused string) {
 		if by.Name == t.poster && o.newest(t.link) == t.id {
 			t.freed = true
 			for voter, vote := range t.votes {
-				t.freed = t.freed && (voter == t.poster || vote == redisrepo.None)
+				t.freed = t.freed && (voter == t.poster || vote == site.None)
 			}
 		}
 	}
@@ -129,7 +130,7 @@ func (o *oracle) delete(t *article, by redisrepo.Actor) (refused string) {
 }
 
 // edit changes what is not nil.
-func (o *oracle) edit(t *article, by redisrepo.Actor, e redisrepo.Edit) (refused string) {
+func (o *oracle) edit(t *article, by site.Actor, e redisrepo.Edit) (refused string) {
 	retitled, rewritten := e.Title != nil && *e.Title != t.title, e.Text != nil && *e.Text != t.text
 	regrouped := e.Groups != nil && !slices.Equal(slices.Sorted(maps.Keys(t.groups)), slices.Sorted(slices.Values(e.Groups)))
 	age := o.now - t.at
@@ -184,11 +185,11 @@ func (o *oracle) edit(t *article, by redisrepo.Actor, e redisrepo.Edit) (refused
 	return ""
 }
 
-func versionText(title, text string, by redisrepo.UserName, until int64, votes int) string {
+func versionText(title, text string, by site.UserName, until int64, votes int) string {
 	return fmt.Sprintf("%q %q by %s until %d with %d", title, text, by, until, votes)
 }
 
-func (o *oracle) undelete(t *article, by redisrepo.Actor) (refused string) {
+func (o *oracle) undelete(t *article, by site.Actor) (refused string) {
 	if !by.Moderator {
 		return "FORBIDDEN article"
 	}
@@ -201,14 +202,14 @@ func (o *oracle) undelete(t *article, by redisrepo.Actor) (refused string) {
 }
 
 // vote returns the position before, and the code of a refusal.
-func (o *oracle) vote(t *article, voter redisrepo.UserName, vote redisrepo.Vote) (before redisrepo.Vote, refused string) {
+func (o *oracle) vote(t *article, voter site.UserName, vote site.Vote) (before site.Vote, refused string) {
 	before = t.votes[voter]
 	switch {
 	case t.deleted != "":
 		return 0, "NOT_FOUND article"
 	case o.now-t.at > o.window:
 		return 0, "VOTING_CLOSED article"
-	case voter == t.poster && !t.counted && vote != redisrepo.Up:
+	case voter == t.poster && !t.counted && vote != site.Up:
 		return 0, "FORBIDDEN article"
 	}
 	t.votes[voter] = vote
@@ -219,7 +220,7 @@ func (o *oracle) vote(t *article, voter redisrepo.UserName, vote redisrepo.Vote)
 }
 
 // reservedFor returns the code of the refusal of the first name that is of a reserved group.
-func reservedFor(by redisrepo.Actor, field string, names []string) (refused string) {
+func reservedFor(by site.Actor, field string, names []string) (refused string) {
 	i := slices.IndexFunc(names, func(name string) bool { return strings.HasPrefix(name, "is.") })
 	if i < 0 || by.Moderator || by.Service {
 		return ""
@@ -227,7 +228,7 @@ func reservedFor(by redisrepo.Actor, field string, names []string) (refused stri
 	return fmt.Sprintf("FORBIDDEN %s.%d", field, i)
 }
 
-func (o *oracle) regroup(t *article, by redisrepo.Actor, add, remove []string) (refused string) {
+func (o *oracle) regroup(t *article, by site.Actor, add, remove []string) (refused string) {
 	inAdd, inRemove := reservedFor(by, "add", add), reservedFor(by, "remove", remove)
 	if inAdd != "" || inRemove != "" {
 		return strings.TrimSpace(inAdd + "\n" + inRemove)
@@ -261,9 +262,9 @@ func (t *article) count() (ups, downs int) {
 	for voter, vote := range t.votes {
 		switch {
 		case voter == t.poster && !t.counted:
-		case vote == redisrepo.Up:
+		case vote == site.Up:
 			ups++
-		case vote == redisrepo.Down:
+		case vote == site.Down:
 			downs++
 		}
 	}
@@ -274,15 +275,15 @@ func (o *oracle) score(t *article) int64 {
 	ups, downs := t.count()
 	votes := int64(ups - downs)
 	switch o.ranking {
-	case redisrepo.Capped:
+	case site.Capped:
 		return t.at + min(max(o.worth*votes, -o.decay/2), o.decay)
-	case redisrepo.HalfLifeRanking:
+	case site.HalfLifeRanking:
 		worth := int64(math.Round(float64(o.decay) * math.Log2(1+math.Abs(float64(votes)))))
 		if votes < 0 {
 			worth = -worth
 		}
 		return t.at + worth
-	case redisrepo.Linear:
+	case site.Linear:
 	}
 	return t.at + o.worth*votes
 }
@@ -298,7 +299,7 @@ func (o *oracle) in(t *article, group string) bool {
 }
 
 // list returns the articles that belong, in order.
-func (o *oracle) list(order redisrepo.Order, direction redisrepo.Direction, belongs func(*article) bool) []redisrepo.ArticleID {
+func (o *oracle) list(order site.Order, direction site.Direction, belongs func(*article) bool) []site.ArticleID {
 	var found []*article
 	for _, t := range o.articles {
 		if t.deleted == "" && belongs(t) {
@@ -306,7 +307,7 @@ func (o *oracle) list(order redisrepo.Order, direction redisrepo.Direction, belo
 		}
 	}
 	key := func(t *article) int64 {
-		if order == redisrepo.ByTime {
+		if order == site.ByTime {
 			return t.at
 		}
 		return o.score(t)
@@ -314,10 +315,10 @@ func (o *oracle) list(order redisrepo.Order, direction redisrepo.Direction, belo
 	slices.SortFunc(found, func(a, b *article) int {
 		return cmp.Or(cmp.Compare(key(a), key(b)), cmp.Compare(fmt.Sprintf("article:%d", a.id), fmt.Sprintf("article:%d", b.id)))
 	})
-	if direction == redisrepo.Descending {
+	if direction == site.Descending {
 		slices.Reverse(found)
 	}
-	ids := make([]redisrepo.ArticleID, len(found))
+	ids := make([]site.ArticleID, len(found))
 	for i, t := range found {
 		ids[i] = t.id
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // One outage is reported once, even if Redis accepts subscriptions before other commands, as it does while it
@@ -14,11 +14,11 @@ func TestOutageIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		command string
-		begin   func(l *listener, a *redisrepo.Article)
+		begin   func(l *listener, a *site.Article)
 	}{
-		"posts cannot be looked for": {"zrange", func(l *listener, _ *redisrepo.Article) { l.do("CLIENT KILL TYPE pubsub") }},
-		"articles cannot be read":    {"hgetall", func(l *listener, _ *redisrepo.Article) { l.do("CLIENT KILL TYPE pubsub") }},
-		"a post cannot be read":      {"hgetall", func(l *listener, a *redisrepo.Article) { l.publish("", "posted article:2 1 1 0 0 ") }},
+		"posts cannot be looked for": {"zrange", func(l *listener, _ *site.Article) { l.do("CLIENT KILL TYPE pubsub") }},
+		"articles cannot be read":    {"hgetall", func(l *listener, _ *site.Article) { l.do("CLIENT KILL TYPE pubsub") }},
+		"a post cannot be read":      {"hgetall", func(l *listener, a *site.Article) { l.publish("", "posted article:2 1 1 0 0 ") }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -49,7 +49,7 @@ func TestOutageIsReportedOnce(t *testing.T) {
 
 // An unchanged article is not delivered, even to a watcher that never got anything.
 func TestOutageWithoutChangesDeliversNothing(t *testing.T) {
-	eachOutage(t, func(l *listener, other *site, begin, end func()) {
+	eachOutage(t, func(l *listener, other *testSite, begin, end func()) {
 		a, b := other.post("alice", "go"), other.post("alice")
 		l.pass()
 		w, posts := l.watch(a.ID, b.ID, 99), l.watchPosts("")
@@ -62,7 +62,7 @@ func TestOutageWithoutChangesDeliversNothing(t *testing.T) {
 
 // An imported article is not a post, not even if it was imported during an outage.
 func TestImportsDuringAnOutageAreNotPosts(t *testing.T) {
-	eachOutage(t, func(l *listener, other *site, begin, end func()) {
+	eachOutage(t, func(l *listener, other *testSite, begin, end func()) {
 		other.post("alice")
 		l.pass()
 		posts := l.watchPosts("")

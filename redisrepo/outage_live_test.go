@@ -8,11 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/failover"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // cutSite opens a site whose Repo listens over connections that f can cut, and another process on its store.
-func cutSite(t *testing.T) (l *listener, other *site, f *fails) {
+func cutSite(t *testing.T) (l *listener, other *testSite, f *fails) {
 	t.Helper()
 	other = newSite(t, nil, one)
 	f = &fails{tried: make(chan struct{}, 1000)}
@@ -36,7 +38,7 @@ var outages = map[string]struct{ begin, end func(*listener, *fails) }{
 	},
 }
 
-func eachOutage(t *testing.T, test func(l *listener, other *site, begin, end func())) {
+func eachOutage(t *testing.T, test func(l *listener, other *testSite, begin, end func())) {
 	t.Helper()
 	t.Parallel()
 	for name, outage := range outages {
@@ -53,7 +55,7 @@ func eachOutage(t *testing.T, test func(l *listener, other *site, begin, end fun
 }
 
 func TestChangesDuringAnOutageAreDeliveredAfterIt(t *testing.T) {
-	eachOutage(t, func(l *listener, other *site, begin, end func()) {
+	eachOutage(t, func(l *listener, other *testSite, begin, end func()) {
 		a, b, still := other.post("alice", "go"), other.post("alice"), other.post("alice")
 		other.vote(still.ID, "zoe", up)
 		l.pass()
@@ -68,7 +70,7 @@ func TestChangesDuringAnOutageAreDeliveredAfterIt(t *testing.T) {
 			end()
 			l.wantTaken(w, a.ID, b.ID)
 			l.wantReports(1) // however often it was tried
-			for _, id := range []redisrepo.ArticleID{a.ID, b.ID} {
+			for _, id := range []site.ArticleID{a.ID, b.ID} {
 				if got, want := l.article(id), other.article(id); show(got) != show(want) {
 					l.t.Errorf("article = %s, want %s", show(got), show(want))
 				}
@@ -83,7 +85,7 @@ func TestChangesDuringAnOutageAreDeliveredAfterIt(t *testing.T) {
 
 // The state in Redis is delivered even if Redis has lost a newer one that was delivered before.
 func TestOlderStateOfRedisIsDeliveredAfterACrash(t *testing.T) {
-	eachOutage(t, func(l *listener, other *site, begin, end func()) {
+	eachOutage(t, func(l *listener, other *testSite, begin, end func()) {
 		a := other.post("alice", "go")
 		other.vote(a.ID, "bob", up)
 		l.settle()
@@ -110,8 +112,8 @@ func TestOlderStateOfRedisIsDeliveredAfterACrash(t *testing.T) {
 }
 
 func TestPostsDuringAnOutageAreDeliveredOnce(t *testing.T) {
-	eachOutage(t, func(l *listener, other *site, begin, end func()) {
-		post := func(groups ...string) redisrepo.ArticleID {
+	eachOutage(t, func(l *listener, other *testSite, begin, end func()) {
+		post := func(groups ...string) site.ArticleID {
 			other.clock.advance(time.Second)
 			return other.post("alice", groups...).ID
 		}
@@ -131,7 +133,7 @@ func TestPostsDuringAnOutageAreDeliveredOnce(t *testing.T) {
 			l.wantReports(1)
 		}
 		begin()
-		var missed []redisrepo.ArticleID
+		var missed []site.ArticleID
 		for range 110 {
 			missed = append(missed, post("go"))
 		}
@@ -192,12 +194,12 @@ func TestWatchFailsWhileRedisIsUnreachable(t *testing.T) {
 	l.settle()
 	l.watch(a.ID)
 	l.server.Kill()
-	if _, err := l.WatchArticles(l.ctx, []redisrepo.ArticleID{a.ID, b.ID}); !errors.Is(err, redisrepo.ErrUnavailable) {
+	if _, err := l.WatchArticles(l.ctx, []site.ArticleID{a.ID, b.ID}); !errors.Is(err, failover.ErrUnavailable) {
 		t.Errorf("WatchArticles: %v, want ErrUnavailable", err)
 	}
 	ctx, cancel := context.WithCancel(l.ctx)
 	cancel()
-	if _, err := l.WatchArticles(ctx, []redisrepo.ArticleID{b.ID}); err == nil {
+	if _, err := l.WatchArticles(ctx, []site.ArticleID{b.ID}); err == nil {
 		t.Error("WatchArticles with a canceled context succeeded, want an error")
 	}
 	l.server.Restart()

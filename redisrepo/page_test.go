@@ -12,16 +12,18 @@ import (
 	"time"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
 )
 
 // walkAll reads a whole list in pages of a size, from the start or from the end, and checks the PageInfo of
 // each. total is the number of items, unless it changes meanwhile.
-func walkAll[E any](t *testing.T, size int, backward bool, total int, read func(redisrepo.PageRequest) ([]E, redisrepo.PageInfo, error)) []E {
+func walkAll[E any](t *testing.T, size int, backward bool, total int, read func(site.PageRequest) ([]E, site.PageInfo, error)) []E {
 	t.Helper()
 	var all []E
-	span := redisrepo.PageRequest{First: &size}
+	span := site.PageRequest{First: &size}
 	if backward {
-		span = redisrepo.PageRequest{Last: &size}
+		span = site.PageRequest{Last: &size}
 	}
 	for {
 		part, info, err := read(span)
@@ -63,8 +65,8 @@ func TestGroupsArePagedByName(t *testing.T) {
 			for size := 1; size <= len(want)+1; size++ {
 				for _, backward := range []bool{false, true} {
 					var got []string
-					for _, edge := range walkAll(t, size, backward, len(want), func(span redisrepo.PageRequest) ([]redisrepo.GroupEdge, redisrepo.PageInfo, error) {
-						return s.Groups(s.ctx, redisrepo.GroupList{}, span)
+					for _, edge := range walkAll(t, size, backward, len(want), func(span site.PageRequest) ([]lists.GroupEdge, site.PageInfo, error) {
+						return s.Groups(s.ctx, lists.GroupList{}, span)
 					}) {
 						got = append(got, string(edge.Name))
 					}
@@ -73,7 +75,7 @@ func TestGroupsArePagedByName(t *testing.T) {
 					}
 				}
 			}
-			if n, err := s.GroupCount(s.ctx, redisrepo.GroupList{}); err != nil || n != len(want) {
+			if n, err := s.GroupCount(s.ctx, lists.GroupList{}); err != nil || n != len(want) {
 				t.Errorf("GroupCount = %d, %v, want %d", n, err, len(want))
 			}
 		})
@@ -81,24 +83,24 @@ func TestGroupsArePagedByName(t *testing.T) {
 }
 
 // listings returns a listing of each kind.
-func listings() map[string]redisrepo.Listing {
-	all := map[string]redisrepo.Listing{"posted by alice": redisrepo.PostedBy("alice"), "on a host": redisrepo.LinkingTo("example.com")}
-	for _, order := range []redisrepo.Order{redisrepo.ByScore, redisrepo.ByTime} {
-		for _, direction := range []redisrepo.Direction{redisrepo.Descending, redisrepo.Ascending} {
-			all[fmt.Sprint("site ", order, direction)] = redisrepo.AllArticles(order, direction)
-			all[fmt.Sprint("group ", order, direction)] = redisrepo.InGroup("all", order, direction)
+func listings() map[string]lists.Listing {
+	all := map[string]lists.Listing{"posted by alice": lists.PostedBy("alice"), "on a host": lists.LinkingTo("example.com")}
+	for _, order := range []site.Order{site.ByScore, site.ByTime} {
+		for _, direction := range []site.Direction{site.Descending, site.Ascending} {
+			all[fmt.Sprint("site ", order, direction)] = lists.AllArticles(order, direction)
+			all[fmt.Sprint("group ", order, direction)] = lists.InGroup("all", order, direction)
 		}
 	}
 	return all
 }
 
 // manyTies posts articles within few seconds and votes on them, so that many have equal scores and times.
-func manyTies(s *site, articles int) {
+func manyTies(s *testSite, articles int) {
 	for i := range articles {
 		s.clock.set(time.Duration(i%3) * 432 * time.Second)
 		id := s.post("alice", "all").ID
 		if i%4 == 1 {
-			s.vote(id, "bob", redisrepo.Up)
+			s.vote(id, "bob", site.Up)
 		}
 	}
 }
@@ -119,8 +121,8 @@ func TestWalkEqualsNumberedPages(t *testing.T) {
 				}
 				for _, size := range []int{1, 7, 59, 60, 61, 100} {
 					for _, backward := range []bool{false, true} {
-						var got []redisrepo.ArticleID
-						for _, edge := range walkAll(t, size, backward, articles, func(span redisrepo.PageRequest) ([]redisrepo.Edge, redisrepo.PageInfo, error) {
+						var got []site.ArticleID
+						for _, edge := range walkAll(t, size, backward, articles, func(span site.PageRequest) ([]lists.Edge, site.PageInfo, error) {
 							return s.Walk(s.ctx, listing, span)
 						}) {
 							got = append(got, edge.ID)
@@ -142,23 +144,23 @@ func TestWalkBetweenTwoCursorsReturnsOnlyWhatIsBetween(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	manyTies(s, 20)
-	listing := redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending)
-	all, _, err := s.Walk(s.ctx, listing, redisrepo.PageRequest{})
+	listing := lists.AllArticles(site.ByScore, site.Descending)
+	all, _, err := s.Walk(s.ctx, listing, site.PageRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	three := 3
 	for name, tt := range map[string]struct {
-		span redisrepo.PageRequest
-		want []redisrepo.Edge
+		span site.PageRequest
+		want []lists.Edge
 	}{
-		"all of them":   {redisrepo.PageRequest{After: &all[4].Cursor, Before: &all[9].Cursor}, all[5:9]},
-		"the first":     {redisrepo.PageRequest{After: &all[4].Cursor, Before: &all[9].Cursor, First: &three}, all[5:8]},
-		"the last":      {redisrepo.PageRequest{After: &all[4].Cursor, Before: &all[9].Cursor, Last: &three}, all[6:9]},
-		"nothing":       {redisrepo.PageRequest{After: &all[4].Cursor, Before: &all[5].Cursor}, nil},
-		"turned round":  {redisrepo.PageRequest{After: &all[9].Cursor, Before: &all[4].Cursor}, nil},
-		"and backward":  {redisrepo.PageRequest{After: &all[9].Cursor, Before: &all[4].Cursor, Last: &three}, nil},
-		"after the end": {redisrepo.PageRequest{After: &all[19].Cursor}, nil},
+		"all of them":   {site.PageRequest{After: &all[4].Cursor, Before: &all[9].Cursor}, all[5:9]},
+		"the first":     {site.PageRequest{After: &all[4].Cursor, Before: &all[9].Cursor, First: &three}, all[5:8]},
+		"the last":      {site.PageRequest{After: &all[4].Cursor, Before: &all[9].Cursor, Last: &three}, all[6:9]},
+		"nothing":       {site.PageRequest{After: &all[4].Cursor, Before: &all[5].Cursor}, nil},
+		"turned round":  {site.PageRequest{After: &all[9].Cursor, Before: &all[4].Cursor}, nil},
+		"and backward":  {site.PageRequest{After: &all[9].Cursor, Before: &all[4].Cursor, Last: &three}, nil},
+		"after the end": {site.PageRequest{After: &all[19].Cursor}, nil},
 	} {
 		got, info, err := s.Walk(s.ctx, listing, tt.span)
 		if err != nil || !slices.Equal(got, tt.want) || !info.HasPreviousPage || info.HasNextPage != (name != "after the end") {
@@ -173,22 +175,22 @@ func TestWalkContinuesWhereAMovedArticleWas(t *testing.T) {
 	for _, tags := range layouts {
 		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
 		manyTies(s, 40)
-		for _, listing := range []redisrepo.Listing{redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending), redisrepo.InGroup("all", redisrepo.ByScore, redisrepo.Ascending)} {
-			before, _, err := s.Walk(s.ctx, listing, redisrepo.PageRequest{First: new(40)})
+		for _, listing := range []lists.Listing{lists.AllArticles(site.ByScore, site.Descending), lists.InGroup("all", site.ByScore, site.Ascending)} {
+			before, _, err := s.Walk(s.ctx, listing, site.PageRequest{First: new(40)})
 			if err != nil {
 				t.Fatal(err)
 			}
 			for i, moved := range before {
-				s.vote(moved.ID, "carol", redisrepo.Up)
-				after, _, err := s.Walk(s.ctx, listing, redisrepo.PageRequest{After: &moved.Cursor, First: new(100)})
+				s.vote(moved.ID, "carol", site.Up)
+				after, _, err := s.Walk(s.ctx, listing, site.PageRequest{After: &moved.Cursor, First: new(100)})
 				if err != nil {
 					t.Fatal(err)
 				}
-				after = slices.DeleteFunc(after, func(e redisrepo.Edge) bool { return e.ID == moved.ID })
+				after = slices.DeleteFunc(after, func(e lists.Edge) bool { return e.ID == moved.ID })
 				if !slices.Equal(after, before[i+1:]) {
 					t.Errorf("%v: after %v: %v, want %v", tags, moved.ID, after, before[i+1:])
 				}
-				s.vote(moved.ID, "carol", redisrepo.None)
+				s.vote(moved.ID, "carol", site.None)
 			}
 		}
 	}
@@ -212,8 +214,8 @@ func TestWalkListsEachUnmovedArticleOnceWhileVotesArrive(t *testing.T) {
 					return
 				default:
 					// Only even articles are voted on, and only upwards.
-					id := redisrepo.ArticleID(2 * (1 + random.IntN(articles/2)))
-					if _, err := s.Vote(s.ctx, id, redisrepo.UserName(fmt.Sprint(voter, "-", i)), redisrepo.Up, ""); err != nil {
+					id := site.ArticleID(2 * (1 + random.IntN(articles/2)))
+					if _, err := s.Vote(s.ctx, id, site.UserName(fmt.Sprint(voter, "-", i)), site.Up, ""); err != nil {
 						t.Error(err)
 						return
 					}
@@ -221,17 +223,17 @@ func TestWalkListsEachUnmovedArticleOnceWhileVotesArrive(t *testing.T) {
 			}
 		})
 	}
-	for name, listing := range map[string]redisrepo.Listing{
-		"site":  redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending),
-		"group": redisrepo.InGroup("all", redisrepo.ByScore, redisrepo.Descending),
+	for name, listing := range map[string]lists.Listing{
+		"site":  lists.AllArticles(site.ByScore, site.Descending),
+		"group": lists.InGroup("all", site.ByScore, site.Descending),
 	} {
-		seen := make(map[redisrepo.ArticleID]int)
-		for _, edge := range walkAll(t, 7, false, -1, func(span redisrepo.PageRequest) ([]redisrepo.Edge, redisrepo.PageInfo, error) {
+		seen := make(map[site.ArticleID]int)
+		for _, edge := range walkAll(t, 7, false, -1, func(span site.PageRequest) ([]lists.Edge, site.PageInfo, error) {
 			return s.Walk(s.ctx, listing, span)
 		}) {
 			seen[edge.ID]++
 		}
-		for id := redisrepo.ArticleID(1); id <= articles; id++ {
+		for id := site.ArticleID(1); id <= articles; id++ {
 			if n := seen[id]; n > 1 || n == 0 && id%2 == 1 {
 				t.Errorf("%s: %v was listed %d times, want 1, or 0 if it moved up", name, id, n)
 			}
@@ -245,39 +247,39 @@ func TestInvalidPageRequestsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	manyTies(s, 5)
-	listing := redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending)
-	edges, _, err := s.Walk(s.ctx, listing, redisrepo.PageRequest{})
+	listing := lists.AllArticles(site.ByScore, site.Descending)
+	edges, _, err := s.Walk(s.ctx, listing, site.PageRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	groups, _, err := s.Groups(s.ctx, redisrepo.GroupList{}, redisrepo.PageRequest{})
+	groups, _, err := s.Groups(s.ctx, lists.GroupList{}, site.PageRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cursor := edges[0].Cursor
 	for name, tt := range map[string]struct {
-		span  redisrepo.PageRequest
+		span  site.PageRequest
 		field string
 	}{
-		"none":                      {redisrepo.PageRequest{First: new(0)}, "first"},
-		"fewer than none":           {redisrepo.PageRequest{Last: new(-1)}, "last"},
-		"too many":                  {redisrepo.PageRequest{First: new(101)}, "first"},
-		"first and last":            {redisrepo.PageRequest{First: new(1), Last: new(1)}, "last"},
-		"no cursor":                 {redisrepo.PageRequest{Before: new("article:1")}, "before"},
-		"half a cursor":             {redisrepo.PageRequest{After: new(cursor[:len(cursor)-4])}, "after"},
-		"a damaged cursor":          {redisrepo.PageRequest{After: new(strings.Replace(cursor, cursor[:1], "x", 1))}, "after"},
-		"a cursor of the groups":    {redisrepo.PageRequest{After: &groups[0].Cursor}, "after"},
-		"a plain text, well padded": {redisrepo.PageRequest{After: new(base64.StdEncoding.EncodeToString([]byte("score:1\n5\narticle:1")))}, "after"},
+		"none":                      {site.PageRequest{First: new(0)}, "first"},
+		"fewer than none":           {site.PageRequest{Last: new(-1)}, "last"},
+		"too many":                  {site.PageRequest{First: new(101)}, "first"},
+		"first and last":            {site.PageRequest{First: new(1), Last: new(1)}, "last"},
+		"no cursor":                 {site.PageRequest{Before: new("article:1")}, "before"},
+		"half a cursor":             {site.PageRequest{After: new(cursor[:len(cursor)-4])}, "after"},
+		"a damaged cursor":          {site.PageRequest{After: new(strings.Replace(cursor, cursor[:1], "x", 1))}, "after"},
+		"a cursor of the groups":    {site.PageRequest{After: &groups[0].Cursor}, "after"},
+		"a plain text, well padded": {site.PageRequest{After: new(base64.StdEncoding.EncodeToString([]byte("score:1\n5\narticle:1")))}, "after"},
 	} {
 		_, _, err := s.Walk(s.ctx, listing, tt.span)
 		wantRefusal(t, name, err, tt.field)
 		if name != "a cursor of the groups" {
-			_, _, err = s.Groups(s.ctx, redisrepo.GroupList{}, tt.span)
+			_, _, err = s.Groups(s.ctx, lists.GroupList{}, tt.span)
 			wantRefusal(t, name+", groups", err, tt.field)
 		}
 	}
 	for name, other := range listings() {
-		if _, _, err := s.Walk(s.ctx, other, redisrepo.PageRequest{After: &cursor}); other != listing {
+		if _, _, err := s.Walk(s.ctx, other, site.PageRequest{After: &cursor}); other != listing {
 			wantRefusal(t, name, err, "after")
 		}
 	}
@@ -285,8 +287,8 @@ func TestInvalidPageRequestsAreRefused(t *testing.T) {
 
 func wantRefusal(t *testing.T, name string, err error, field string) {
 	t.Helper()
-	var refusal redisrepo.Refusal
-	if !errors.As(err, &refusal) || refusal[0].Code != redisrepo.Invalid || !slices.Equal(refusal[0].Field, []string{field}) {
+	var refusal site.Refusal
+	if !errors.As(err, &refusal) || refusal[0].Code != site.Invalid || !slices.Equal(refusal[0].Field, []string{field}) {
 		t.Errorf("%s: %v, want a refusal of %s", name, err, field)
 	}
 }
@@ -296,11 +298,11 @@ func TestMembersThatAreNotArticlesAreSkipped(t *testing.T) {
 	s := newSite(t, nil)
 	id := s.post("alice").ID
 	s.do("ZADD score: 1 x 9999999999 7 9999999999 article:0 9999999999 article:01")
-	listing := redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending)
+	listing := lists.AllArticles(site.ByScore, site.Descending)
 	s.wantList(listing, id)
 	for _, size := range []int{1, 2, 10} {
-		var got []redisrepo.ArticleID
-		span := redisrepo.PageRequest{First: &size}
+		var got []site.ArticleID
+		span := site.PageRequest{First: &size}
 		for more := true; more; {
 			edges, info, err := s.Walk(s.ctx, listing, span)
 			if err != nil {
@@ -311,7 +313,7 @@ func TestMembersThatAreNotArticlesAreSkipped(t *testing.T) {
 			}
 			more, span.After = info.HasNextPage, info.EndCursor
 		}
-		if !slices.Equal(got, []redisrepo.ArticleID{id}) {
+		if !slices.Equal(got, []site.ArticleID{id}) {
 			t.Errorf("pages of %d: %v, want %v alone", size, got, id)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 )
 
@@ -65,11 +67,11 @@ func TestNewRefusesAnotherLayout(t *testing.T) {
 func TestOneNumberOfPartitionsWins(t *testing.T) {
 	t.Parallel()
 	for range 10 {
-		s := &site{t: t, ctx: t.Context(), server: redistest.Start(t)}
+		s := &testSite{t: t, ctx: t.Context(), server: redistest.Start(t)}
 		numbers := []int{0, 1, 2, 16}
 		errs := make([]error, len(numbers))
 		together(len(numbers), func(i int) {
-			_, errs[i] = redisrepo.New(s.ctx, s.server.Client, redisrepo.DefaultRules(), redisrepo.WithPartitions(numbers[i]))
+			_, errs[i] = redisrepo.New(s.ctx, s.server.Client, site.DefaultRules(), redisrepo.WithPartitions(numbers[i]))
 		})
 		record := s.server.Client.HGet(s.ctx, "meta:", "partitions").Val()
 		for i, n := range numbers {
@@ -93,7 +95,7 @@ func TestTagsSpreadPartitionsOverTheSlots(t *testing.T) {
 		t.Fatalf("crc16 = %#x, want 0x31c3", got)
 	}
 	const slots = 16384
-	for n := 2; n <= redisrepo.MaxPartitions; n *= 2 {
+	for n := 2; n <= keys.MaxPartitions; n *= 2 {
 		tags, width := redisrepo.Tags(n), slots/n
 		if len(tags) != n {
 			t.Fatalf("there are %d tags for %d partitions", len(tags), n)
@@ -165,7 +167,7 @@ func (h *oneTag) check(command redis.Cmder) {
 func TestWriteStaysInOnePartition(t *testing.T) {
 	t.Parallel()
 	tags := four
-	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 2 }, redisrepo.WithPartitions(len(tags)))
+	s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 2 }, redisrepo.WithPartitions(len(tags)))
 	hook := &oneTag{t: t, tags: tags, seen: map[string]int{}}
 	s = s.reopened(s.client(observer(hook.look)), nil, redisrepo.WithPartitions(len(tags)))
 	for i := range 60 {
@@ -195,7 +197,7 @@ func TestWriteStaysInOnePartition(t *testing.T) {
 	}
 	for _, tag := range tags {
 		for _, member := range s.raw.ZRange(s.ctx, tag+"time:", 0, -1).Val() {
-			if id, err := redisrepo.ParseArticleID(member); err != nil || tags[int(id)%4] != tag {
+			if id, err := site.ParseArticleID(member); err != nil || tags[int(id)%4] != tag {
 				t.Errorf("%s is in the partition %s, want the one of its number", member, tag)
 			}
 		}

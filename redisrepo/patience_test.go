@@ -10,7 +10,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/redisrepo"
+	"frontpage/failover"
+	"frontpage/redisrepo/site"
 )
 
 // deadlines is a hook that lets no command through once silent is set: it waits as a client does whose server is
@@ -62,19 +63,19 @@ func TestRequestWaitsOnceForASilentRedis(t *testing.T) {
 	client := redis.NewClient(&options)
 	t.Cleanup(func() { _ = client.Close() })
 	h := new(deadlines)
-	redisrepo.LimitWaiting(client)
+	failover.LimitWaiting(client)
 	client.AddHook(h)
 	other := s.reopened(client, nil)
 	h.silent.Store(true)
-	ctx := redisrepo.FailFast(s.ctx)
+	ctx := failover.FailFast(s.ctx)
 	calls := map[string]func() error{
 		"List": func() error { _, err := other.List(ctx, best("go"), 1, nil); return err },
 		"Vote": func() error { _, err := other.Vote(ctx, a.ID, "bob", up, ""); return err },
 		"Post": func() error { _, err := other.Post(ctx, "bob", s.fresh()); return err },
-		"Read": func() error { _, errs := other.ArticlesByID(ctx, []redisrepo.ArticleID{1}); return errs[0] },
+		"Read": func() error { _, errs := other.ArticlesByID(ctx, []site.ArticleID{1}); return errs[0] },
 	}
 	for name, call := range calls {
-		if err := call(); !errors.Is(err, redisrepo.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
+		if err := call(); !errors.Is(err, failover.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: %v, want ErrUnavailable, and no deadline of the request", name, err)
 		} else if !strings.Contains(err.Error(), context.DeadlineExceeded.Error()) {
 			t.Errorf("%s: %v, want the cause in the text for the log", name, err)
@@ -84,7 +85,7 @@ func TestRequestWaitsOnceForASilentRedis(t *testing.T) {
 		t.Errorf("%d calls waited up to %v, want 1 and 400ms", waits, most)
 	}
 	h.silent.Store(false)
-	ctx = redisrepo.FailFast(s.ctx)
+	ctx = failover.FailFast(s.ctx)
 	for name, call := range calls {
 		if err := call(); err != nil {
 			t.Errorf("the next request: %s: %v", name, err)
@@ -97,12 +98,12 @@ func TestFirstRequestAfterARestartLoadsTheScripts(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	client := s.client()
-	redisrepo.LimitWaiting(client)
+	failover.LimitWaiting(client)
 	other := s.reopened(client, nil)
 	s.post("alice", "go")
 	for range 2 {
 		s.do("SCRIPT FLUSH")
-		if ids, err := other.List(redisrepo.FailFast(s.ctx), best("go"), 1, nil); err != nil || len(ids) != 1 {
+		if ids, err := other.List(failover.FailFast(s.ctx), best("go"), 1, nil); err != nil || len(ids) != 1 {
 			t.Errorf("List = %v, %v, want the article", ids, err)
 		}
 	}

@@ -13,7 +13,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/failover"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 )
 
@@ -70,11 +73,11 @@ func (h *failingNext) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 }
 
 // underSentinel returns the site as a client sees it that asks Sentinel for the address.
-func (s *site) underSentinel(hooks ...redis.Hook) *site {
+func (s *testSite) underSentinel(hooks ...redis.Hook) *testSite {
 	return s.reopened(s.sentinelClient(hooks...), nil)
 }
 
-func (s *site) sentinelClient(hooks ...redis.Hook) *redis.Client {
+func (s *testSite) sentinelClient(hooks ...redis.Hook) *redis.Client {
 	options := *s.server.Client.Options()
 	socket := options.Addr
 	options.Network, options.Addr, options.MaxRetries, options.ReadTimeout = "tcp", "FailoverClient", -1, 400*time.Millisecond
@@ -83,7 +86,7 @@ func (s *site) sentinelClient(hooks ...redis.Hook) *redis.Client {
 	}
 	client := redis.NewClient(&options)
 	s.t.Cleanup(func() { _ = client.Close() })
-	redisrepo.LimitWaiting(client)
+	failover.LimitWaiting(client)
 	for _, h := range hooks {
 		client.AddHook(h)
 	}
@@ -110,7 +113,7 @@ func TestPassingFailuresAreRepeated(t *testing.T) {
 			h.failures.Store(2)
 			s.wantList(best("go"), a.ID)
 			h.failures.Store(2)
-			articles, errs := s.ArticlesByID(s.ctx, []redisrepo.ArticleID{a.ID, a.ID})
+			articles, errs := s.ArticlesByID(s.ctx, []site.ArticleID{a.ID, a.ID})
 			if errors.Join(errs...) != nil || articles[1].Votes != 2 {
 				t.Errorf("ArticlesByID = %v, %v", articles, errs)
 			}
@@ -212,8 +215,8 @@ func TestImportCountsWhatItAddedThoughRepliesAreLost(t *testing.T) {
 			forPatient, forSingle := lost(), lost()
 			forPatient.failures.Store(3)
 			forSingle.failures.Store(1) // it repeats once
-			for i, s := range []*site{plain.underSentinel(forPatient), plain.reopened(plain.repeating(forSingle), nil)} {
-				article := old(redisrepo.ArticleID(i+1), time.Hour, votes)
+			for i, s := range []*testSite{plain.underSentinel(forPatient), plain.reopened(plain.repeating(forSingle), nil)} {
+				article := old(site.ArticleID(i+1), time.Hour, votes)
 				s.imports(article)
 				if added, errs := s.Import(s.ctx, []redisrepo.Imported{article}); errs[0] != nil || added[0] {
 					t.Errorf("the next Import = %v, %v, want nothing added", added, errs)
@@ -235,12 +238,12 @@ func TestWaitingEndsBeforeTheDeadline(t *testing.T) {
 			h.failures.Store(1 << 30)
 			ctx, cancel := context.WithTimeout(s.ctx, 3*time.Second)
 			defer cancel()
-			_, err := s.Vote(redisrepo.FailFast(ctx), a.ID, "bob", up, "")
-			if !errors.Is(err, redisrepo.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+			_, err := s.Vote(failover.FailFast(ctx), a.ID, "bob", up, "")
+			if !errors.Is(err, failover.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
 				t.Errorf("Vote: %v with the context's %v, want ErrUnavailable before the deadline", err, ctx.Err())
 			}
 			h.failures.Store(0)
-			if _, err := s.Vote(redisrepo.FailFast(s.ctx), a.ID, "bob", up, ""); err != nil {
+			if _, err := s.Vote(failover.FailFast(s.ctx), a.ID, "bob", up, ""); err != nil {
 				t.Errorf("the next request: %v", err)
 			}
 		})
@@ -259,7 +262,7 @@ func TestFewCallsWait(t *testing.T) {
 	var all sync.WaitGroup
 	for range 1001 {
 		all.Go(func() {
-			if _, err := s.List(ctx, redisrepo.PostedBy("alice"), 1, nil); !errors.Is(err, context.Canceled) {
+			if _, err := s.List(ctx, lists.PostedBy("alice"), 1, nil); !errors.Is(err, context.Canceled) {
 				select {
 				case refused <- err:
 				default:
@@ -269,7 +272,7 @@ func TestFewCallsWait(t *testing.T) {
 	}
 	select {
 	case err := <-refused:
-		if !errors.Is(err, redisrepo.ErrUnavailable) {
+		if !errors.Is(err, failover.ErrUnavailable) {
 			t.Errorf("List: %v, want ErrUnavailable", err)
 		}
 	case <-time.After(20 * time.Second):

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"math"
 	"math/rand/v2"
 	"strconv"
@@ -12,6 +11,13 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"frontpage/failover"
+	"frontpage/redisrepo/articles"
+	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 )
 
 // Post stores a new article and returns it. It is upvoted by its poster, unless the rules do not count
@@ -25,28 +31,28 @@ import (
 // user whose name looks like another one's it is Forbidden.
 // After any other error the article may or may not have been stored; only with an idempotency key is the
 // call safe to repeat.
-func (r *Repo) Post(ctx context.Context, poster UserName, d Draft) (*Article, error) {
-	return r.PostAs(ctx, Actor{Name: poster}, d)
+func (r *Repo) Post(ctx context.Context, poster site.UserName, d site.Draft) (*site.Article, error) {
+	return r.PostAs(ctx, site.Actor{Name: poster}, d)
 }
 
 // PostAs is Post for an actor who may be a moderator or a service. Only these may put an article into reserved groups: the
 // Refusal is Forbidden. It is Invalid for two groups of one family.
-func (r *Repo) PostAs(ctx context.Context, by Actor, d Draft) (article *Article, err error) {
+func (r *Repo) PostAs(ctx context.Context, by site.Actor, d site.Draft) (article *site.Article, err error) {
 	defer func() { r.stats.posts.count(true, err) }()
 	poster := by.Name
-	s, err := d.check(postRules)
+	s, err := d.Check(site.PostRules)
 	if err != nil {
 		return nil, err
 	}
-	if refusals := append(r.rules.checkReserved(by, "groups", d.Groups), r.rules.checkFamilies("groups", d.Groups)...); len(refusals) > 0 {
+	if refusals := append(r.Store.Rules.CheckReserved(by, "groups", d.Groups), r.Store.Rules.CheckFamilies("groups", d.Groups)...); len(refusals) > 0 {
 		return nil, refusals
 	}
-	o := postOptions{at: r.scriptNow(), votes: r.firstVotes(), kind: kindPosted}
+	o := postOptions{at: r.Store.ScriptNow(), votes: r.firstVotes(), kind: site.KindPosted}
 	if d.IdempotencyKey != nil {
-		o.key, o.digest = *d.IdempotencyKey, s.digest()
+		o.key, o.digest = *d.IdempotencyKey, s.Digest()
 	}
-	if s.link != "" {
-		o.link, o.reserved = linkDigest(s.link), strconv.FormatInt(seconds(r.rules.LinkWindow), 10)
+	if s.Link != "" {
+		o.link, o.reserved = site.LinkDigest(s.Link), strconv.FormatInt(site.Seconds(r.Store.Rules.LinkWindow), 10)
 	}
 	index, claim := r.choosePartition(poster, o)
 	for range maxAttempts {
@@ -60,23 +66,23 @@ func (r *Repo) PostAs(ctx context.Context, by Actor, d Draft) (article *Article,
 
 // RepeatedPost returns the article that the poster posted before with this draft and its idempotency key, in the time
 // in which Post would return it, or nil. The Refusal is that of Post if the article has been deleted since.
-func (r *Repo) RepeatedPost(ctx context.Context, poster UserName, d Draft) (*Article, error) {
-	s, err := d.check(postRules)
+func (r *Repo) RepeatedPost(ctx context.Context, poster site.UserName, d site.Draft) (*site.Article, error) {
+	s, err := d.Check(site.PostRules)
 	if err != nil || d.IdempotencyKey == nil {
 		return nil, nil // Post refuses an invalid draft
 	}
-	o := postOptions{key: *d.IdempotencyKey, digest: s.digest()}
-	if s.link != "" {
-		o.link = linkDigest(s.link)
+	o := postOptions{key: *d.IdempotencyKey, digest: s.Digest()}
+	if s.Link != "" {
+		o.link = site.LinkDigest(s.Link)
 	}
 	index, _ := r.choosePartition(poster, o)
-	record, err := r.client.Get(ctx, r.partitions[index].post(poster, o.key)).Result()
+	record, err := r.Store.Client.Get(ctx, r.Store.Partitions[index].Post(poster, o.key)).Result()
 	first, digest, _ := strings.Cut(record, " ")
 	switch {
 	case errors.Is(err, redis.Nil), err == nil && digest != o.digest:
 		return nil, nil
 	case err != nil:
-		return nil, storeError("read the record of an idempotency key", err)
+		return nil, failover.Wrap("read the record of an idempotency key", err)
 	}
 	return r.firstPost(ctx, first)
 }
@@ -88,21 +94,21 @@ var errNumberTaken = errors.New("the article number is taken")
 
 // postOnce draws one number and stores the article under it. The error is errNumberTaken if another
 // article has the number.
-func (r *Repo) postOnce(ctx context.Context, index int, claim string, poster UserName, s submission, o postOptions) (*Article, error) {
-	if err := r.mayWrite(ctx); err != nil {
+func (r *Repo) postOnce(ctx context.Context, index int, claim string, poster site.UserName, s site.Submission, o postOptions) (*site.Article, error) {
+	if err := r.Store.MayWrite(ctx); err != nil {
 		return nil, fmt.Errorf("post: %w", err)
 	}
 	n, namesake, record, err := r.drawNumber(ctx, index, poster, claim, o.digest)
 	if err != nil {
-		return nil, storeError("draw a number", err)
+		return nil, failover.Wrap("draw a number", err)
 	}
 	if namesake != poster {
-		if err := r.mayLookLike(ctx, poster, namesake); err != nil {
+		if err := r.Sessions.MayLookLike(ctx, poster, namesake); err != nil {
 			return nil, err
 		}
 	}
-	if !r.histories[index].reached(n) {
-		if err := r.checkHistory(ctx, index); err != nil {
+	if !r.Live.Histories[index].Reached(n) {
+		if err := r.Live.CheckHistory(ctx, index); err != nil {
 			return nil, err
 		}
 	}
@@ -110,114 +116,114 @@ func (r *Repo) postOnce(ctx context.Context, index int, claim string, poster Use
 		switch first, digest, _ := strings.Cut(record, " "); {
 		case digest != o.digest:
 			return nil, keyConflict()
-		case first != claimedArticle:
+		case first != ClaimedArticle:
 			return r.firstPost(ctx, first)
 		}
 	}
-	id := ArticleID(n*int64(len(r.partitions)) + int64(index))
+	id := site.ArticleID(n*int64(len(r.Store.Partitions)) + int64(index))
 	if id > math.MaxInt32 {
 		return nil, fmt.Errorf("the article numbers are used up: %d", id)
 	}
 	answer, err := r.callPost(ctx, id, poster, s, o)
 	if err != nil {
-		return nil, storeError("post", err)
+		return nil, failover.Wrap("post", err)
 	}
-	switch status := answer.status(); status {
+	switch status := answer.Status(); status {
 	case "CREATED":
-		if r.has("calendar") {
-			r.foldPosted(r.partitions[index], s.groups, answer.text(2))
+		if r.Store.Has("calendar") {
+			r.Rankings.FoldPosted(r.Store.Partitions[index], s.Groups, answer.Text(2))
 		}
-		return r.observeReply(id, answer)
+		return r.Articles.ObserveReply(id, answer)
 	case "TAKEN":
-		h, err := hashIn(answer)
+		h, err := articles.HashIn(answer)
 		if err != nil {
 			return nil, err
 		}
 		// go-redis sends a script again if its reply was lost. Then this call itself has taken the
 		// number; otherwise the counter was set back.
 		if isStoredAs(s, h, poster) {
-			return r.observeReply(id, answer)
+			return r.Articles.ObserveReply(id, answer)
 		}
 		return nil, errNumberTaken
 	case "REPEATED":
-		return r.firstPost(ctx, answer.text(1))
+		return r.firstPost(ctx, answer.Text(1))
 	case "CONFLICT":
 		return nil, keyConflict()
 	case "DUPLICATE":
 		if claim != "" {
-			_ = r.client.Del(ctx, claim).Err() // if it stays, it only refuses the key to other drafts
+			_ = r.Store.Client.Del(ctx, claim).Err() // if it stays, it only refuses the key to other drafts
 		}
-		return nil, duplicateLink(answer.text(1))
+		return nil, duplicateLink(answer.Text(1))
 	default:
 		return nil, fmt.Errorf("post: the script replied %q", status)
 	}
 }
 
 // callPost calls post.lua for the hour that it is by this process's clock, and again if that is not the hour of Redis.
-func (r *Repo) callPost(ctx context.Context, id ArticleID, poster UserName, s submission, o postOptions) (reply, error) {
-	o.hour = r.thisHour()
+func (r *Repo) callPost(ctx context.Context, id site.ArticleID, poster site.UserName, s site.Submission, o postOptions) (wire.Reply, error) {
+	o.hour = r.Store.ThisHour()
 	for range maxStaleReplies {
 		keys, args := r.postCall(id, poster, s, o)
-		answer, err := r.write(ctx, postScript, keys, args)
-		if err != nil || answer.status() != "STALE" {
+		answer, err := r.Store.Write(ctx, postScript, keys, args)
+		if err != nil || answer.Status() != "STALE" {
 			return answer, err
 		}
-		o.hour = hourOfText(answer.text(4))
+		o.hour = site.HourOfText(answer.Text(4))
 	}
-	return nil, fmt.Errorf("%w: its clock is not steady", ErrUnavailable)
+	return nil, fmt.Errorf("%w: its clock is not steady", failover.ErrUnavailable)
 }
 
 // postOptions are the arguments of post.lua besides the article itself.
 type postOptions struct {
-	at       string // posting time, Unix seconds; empty: the clock of Redis
-	hour     hour   // of the posting time
-	votes    int    // counted net votes
-	key      string // idempotency key; empty: none
-	digest   string // digest of the submission; empty without an idempotency key
-	link     string // digest of the link; empty without a link
-	reserved string // how long the link cannot be posted again, seconds; empty: the call does not record the link
-	kind     string // of the published change
-	prepared bool   // whether addVoters has added the voters of an import
+	at       string    // posting time, Unix seconds; empty: the clock of Redis
+	hour     site.Hour // of the posting time
+	votes    int       // counted net votes
+	key      string    // idempotency key; empty: none
+	digest   string    // digest of the submission; empty without an idempotency key
+	link     string    // digest of the link; empty without a link
+	reserved string    // how long the link cannot be posted again, seconds; empty: the call does not record the link
+	kind     string    // of the published change
+	prepared bool      // whether addVoters has added the voters of an import
 }
 
 // choosePartition returns the index of the partition to post to. The same link always goes to the same
 // partition; without a link, so does the same idempotency key. If the key's partition differs from the
 // link's, claim is the record in the key's partition, which the post must write first.
-func (r *Repo) choosePartition(poster UserName, o postOptions) (index int, claim string) {
-	n := len(r.partitions)
-	keyed := keyIndex(n, poster, o.key)
+func (r *Repo) choosePartition(poster site.UserName, o postOptions) (index int, claim string) {
+	n := len(r.Store.Partitions)
+	keyed := keys.KeyIndex(n, poster, o.key)
 	switch {
 	case o.link == "" && o.key == "":
 		return rand.IntN(n), "" // #nosec G404 -- spreads articles, hides nothing
 	case o.link == "":
 		return keyed, ""
 	}
-	index = linkIndex(n, o.link)
+	index = keys.LinkIndex(n, o.link)
 	if o.key != "" && keyed != index {
-		claim = r.partitions[keyed].post(poster, o.key)
+		claim = r.Store.Partitions[keyed].Post(poster, o.key)
 	}
 	return index, claim
 }
 
-// claimedArticle stands for the article in the record of a claim: its number is not known yet.
-const claimedArticle = "-"
+// ClaimedArticle stands for the article in the record of a claim: its number is not known yet.
+const ClaimedArticle = "-"
 
 // drawNumber draws an article number. In the same round trip it claims the look of the poster's name, and returns the first
 // name that claimed it, and if there is a claim to make, the idempotency key for the digest, and returns the record of the
 // first claim.
-func (r *Repo) drawNumber(ctx context.Context, index int, poster UserName, claim, digest string) (n int64, namesake UserName, record string, err error) {
-	ctx = r.confirmed(ctx) // a number that was seen is never drawn again
-	look := r.look(poster)
+func (r *Repo) drawNumber(ctx context.Context, index int, poster site.UserName, claim, digest string) (n int64, namesake site.UserName, record string, err error) {
+	ctx = r.Store.Confirmed(ctx) // a number that was seen is never drawn again
+	look := r.Sessions.Look(poster)
 	var number *redis.IntCmd
 	var name, claimed *redis.StringCmd
-	_, err = r.pipelined(ctx, func(pipe redis.Pipeliner) {
+	_, err = r.Store.Pipelined(ctx, func(pipe redis.Pipeliner) {
 		pipe.SetNX(ctx, look, string(poster), 0)
 		name = pipe.Get(ctx, look)
 		if claim != "" {
-			pipe.SetNX(ctx, claim, claimedArticle+" "+digest, postRecordTTL)
+			pipe.SetNX(ctx, claim, ClaimedArticle+" "+digest, site.PostRecordTTL)
 			claimed = pipe.Get(ctx, claim)
 		}
-		number = pipe.IncrBy(ctx, r.partitions[index].counter(), 1)
+		number = pipe.IncrBy(ctx, r.Store.Partitions[index].Counter(), 1)
 	})
 	if err != nil {
 		return 0, "", "", err
@@ -225,114 +231,103 @@ func (r *Repo) drawNumber(ctx context.Context, index int, poster UserName, claim
 	if claimed != nil {
 		record = claimed.Val()
 	}
-	return number.Val(), UserName(name.Val()), record, nil
+	return number.Val(), site.UserName(name.Val()), record, nil
 }
 
-func keyConflict() Refusal {
-	return refuse(Conflict, "idempotencyKey", "this idempotency key was used for another post: use a new one for each post")
+func keyConflict() site.Refusal {
+	return site.Refuse(site.Conflict, "idempotencyKey", "this idempotency key was used for another post: use a new one for each post")
 }
 
 // duplicateLink returns the refusal that names the first article with the link.
 func duplicateLink(member string) error {
-	first, err := ParseArticleID(member)
+	first, err := site.ParseArticleID(member)
 	if err != nil {
 		return fmt.Errorf("record of a link: %w", err)
 	}
-	refusal := refuse(DuplicateLink, "link", "this link was posted recently: see %v", first)
+	refusal := site.Refuse(site.DuplicateLink, "link", "this link was posted recently: see %v", first)
 	refusal[0].Article = &first
 	return refusal
 }
 
 // firstVotes is the number of votes of a new article.
 func (r *Repo) firstVotes() int {
-	if r.rules.PosterVotes {
+	if r.Store.Rules.PosterVotes {
 		return 1
 	}
 	return 0
 }
 
 // postCall returns the keys and arguments of post.lua.
-func (r *Repo) postCall(id ArticleID, poster UserName, s submission, o postOptions) (keys []string, args []any) {
-	p := r.partition(id)
-	keys = append(make([]string, 0, 32),
-		p.article(id),          // KEYS[1] article
-		p.voted(id),            // KEYS[2] voted
-		p.downvoted(id),        // KEYS[3] downvoted
-		p.ranking(ByTime),      // KEYS[4] times
-		p.ranking(ByScore),     // KEYS[5] scores
-		p.groups(),             // KEYS[6] group_names
-		p.posted(poster),       // KEYS[7] posted
-		p.counter(),            // KEYS[8] counter
-		p.post(poster, o.key),  // KEYS[9] record
-		p.changes(r.database),  // KEYS[10] changes
-		p.link(o.link),         // KEYS[11] link_record
-		p.sizes(),              // KEYS[12] sizes
-		p.host(HostOf(s.link)), // KEYS[13] host
+func (r *Repo) postCall(id site.ArticleID, poster site.UserName, s site.Submission, o postOptions) (scriptKeys []string, args []any) {
+	p := r.Store.Partition(id)
+	scriptKeys = append(make([]string, 0, 32),
+		p.Article(id),               // KEYS[1] article
+		p.Voted(id),                 // KEYS[2] voted
+		p.Downvoted(id),             // KEYS[3] downvoted
+		p.Ranking(site.ByTime),      // KEYS[4] times
+		p.Ranking(site.ByScore),     // KEYS[5] scores
+		p.Groups(),                  // KEYS[6] group_names
+		p.Posted(poster),            // KEYS[7] posted
+		p.Counter(),                 // KEYS[8] counter
+		p.Post(poster, o.key),       // KEYS[9] record
+		p.Changes(r.Store.Database), // KEYS[10] changes
+		p.Link(o.link),              // KEYS[11] link_record
+		p.Sizes(),                   // KEYS[12] sizes
+		p.Host(site.HostOf(s.Link)), // KEYS[13] host
 	)
-	keys = rankingKeys(keys, p, o.hour) // KEYS[14] to [20]
-	keys = groupKeys(groupKeys(keys, p, Interesting), p, s.groups...)
-	keys = r.groupTopKeys(keys, p, o.hour, s.groups...)
-	if r.has("cast") {
-		keys = append(keys, p.cast(poster, o.hour.month()))
+	scriptKeys = keys.RankingKeys(scriptKeys, p, o.hour) // KEYS[14] to [20]
+	scriptKeys = lists.GroupKeys(lists.GroupKeys(scriptKeys, p, site.Interesting), p, s.Groups...)
+	scriptKeys = r.Rankings.GroupTopKeys(scriptKeys, p, o.hour, s.Groups...)
+	if r.Store.Has("cast") {
+		scriptKeys = append(scriptKeys, p.Cast(poster, o.hour.Month()))
 	}
-	return keys, []any{
+	return scriptKeys, []any{
 		id.String(), // ARGV[1] member
-		strconv.Itoa(int(id) / len(r.partitions)), // ARGV[2] number
-		poster.member(),               // ARGV[3] poster
-		s.title,                       // ARGV[4] title
-		s.link,                        // ARGV[5] link
-		s.text,                        // ARGV[6] text
-		o.at,                          // ARGV[7] posted_at
-		o.votes,                       // ARGV[8] votes
-		r.rules.PosterVotes,           // ARGV[9] counted
-		r.rules.rankingText(),         // ARGV[10] ranking
-		seconds(r.rules.VotingWindow), // ARGV[11] window
-		seconds(voterMargin),          // ARGV[12] margin
-		r.rules.InterestingVotes,      // ARGV[13] interesting_votes
-		groupText(s.groups),           // ARGV[14] group_text
-		r.scriptNow(),                 // ARGV[15] now
-		o.digest,                      // ARGV[16] digest
-		seconds(postRecordTTL),        // ARGV[17] record_ttl
-		o.kind,                        // ARGV[18] kind
-		o.reserved,                    // ARGV[19] reserved
-		o.prepared,                    // ARGV[20] prepared
-		r.on,                          // ARGV[21] features
+		strconv.Itoa(int(id) / len(r.Store.Partitions)), // ARGV[2] number
+		poster.Member(),                          // ARGV[3] poster
+		s.Title,                                  // ARGV[4] title
+		s.Link,                                   // ARGV[5] link
+		s.Text,                                   // ARGV[6] text
+		o.at,                                     // ARGV[7] posted_at
+		o.votes,                                  // ARGV[8] votes
+		r.Store.Rules.PosterVotes,                // ARGV[9] counted
+		r.Store.Rules.RankingText(),              // ARGV[10] ranking
+		site.Seconds(r.Store.Rules.VotingWindow), // ARGV[11] window
+		site.Seconds(site.VoterMargin),           // ARGV[12] margin
+		r.Store.Rules.InterestingVotes,           // ARGV[13] interesting_votes
+		site.GroupText(s.Groups),                 // ARGV[14] group_text
+		r.Store.ScriptNow(),                      // ARGV[15] now
+		o.digest,                                 // ARGV[16] digest
+		site.Seconds(site.PostRecordTTL),         // ARGV[17] record_ttl
+		o.kind,                                   // ARGV[18] kind
+		o.reserved,                               // ARGV[19] reserved
+		o.prepared,                               // ARGV[20] prepared
+		r.Store.On,                               // ARGV[21] features
 	}
 }
 
 // firstPost returns the article that an idempotency key was first used for.
-func (r *Repo) firstPost(ctx context.Context, member string) (*Article, error) {
-	id, err := ParseArticleID(member)
+func (r *Repo) firstPost(ctx context.Context, member string) (*site.Article, error) {
+	id, err := site.ParseArticleID(member)
 	if err != nil {
 		return nil, fmt.Errorf("record of an idempotency key: %w", err)
 	}
-	articles, errs := r.readArticles(ctx, []ArticleID{id})
+	articles, errs := r.Articles.ReadArticles(ctx, []site.ArticleID{id})
 	if a := articles[0]; a != nil && a.DeletedAt != nil {
-		return nil, refuse(NotFound, "idempotencyKey", "the article posted with this idempotency key was deleted: it was %v", id)
+		return nil, site.Refuse(site.NotFound, "idempotencyKey", "the article posted with this idempotency key was deleted: it was %v", id)
 	}
 	return articles[0], errs[0]
 }
 
 // isStoredAs reports whether the hash is that of this submission by this poster.
-func isStoredAs(s submission, h hash, poster UserName) bool {
-	return h.poster == poster.member() && h.title == s.title && h.link == s.link && h.text == s.text
-}
-
-// keyIndex is the partition, of n, of an idempotency key, and linkIndex that of the digest of a link.
-func keyIndex(n int, poster UserName, key string) int { return partitionOf(n, "%s:%s", poster, key) }
-func linkIndex(n int, digest string) int              { return partitionOf(n, "%s", digest) }
-
-// partitionOf returns the index of a partition, always the same for the same text.
-func partitionOf(partitions int, format string, args ...any) int {
-	h := fnv.New32a()
-	fmt.Fprintf(h, format, args...)
-	return int(h.Sum32() % uint32(partitions)) // #nosec G115 -- few and positive
+func isStoredAs(s site.Submission, h articles.Hash, poster site.UserName) bool {
+	return h.Poster == poster.Member() && h.Title == s.Title && h.Link == s.Link && h.Text == s.Text
 }
 
 // formatWindow formats a duration for a message: 168h0m0s as 7 days.
 func formatWindow(d time.Duration) string {
-	if d%day == 0 && d > day {
-		return fmt.Sprintf("%d days", d/day)
+	if d%site.Day == 0 && d > site.Day {
+		return fmt.Sprintf("%d days", d/site.Day)
 	}
 	return d.String()
 }

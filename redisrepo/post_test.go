@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
 )
 
 func TestPostStoresTheHashAndIndexes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)
-	a, err := s.Post(s.ctx, "alice", redisrepo.Draft{Title: " Go ", Link: new("https://go.dev"), Text: new(" a\nb "), Groups: []string{"lang", "Go", "GO", "c-x"}})
+	a, err := s.Post(s.ctx, "alice", site.Draft{Title: " Go ", Link: new("https://go.dev"), Text: new(" a\nb "), Groups: []string{"lang", "Go", "GO", "c-x"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +94,7 @@ func TestTakenNumbersAreSkipped(t *testing.T) {
 	if err != nil || a.ID != 4 {
 		t.Fatalf("Post = %v, %v, want article:4", a, err)
 	}
-	s.wantList(redisrepo.PostedBy("alice"), 3, 2, 1)
+	s.wantList(lists.PostedBy("alice"), 3, 2, 1)
 	s.wantClean()
 	before := s.dump()
 	s.do("SET article: 0")
@@ -121,27 +123,27 @@ func TestArticleNumbersEndAt32Bits(t *testing.T) {
 	if a, err := s.Post(s.ctx, "alice", draft("title")); err == nil {
 		t.Errorf("Post = %v, want an error", a.ID)
 	}
-	s.wantList(redisrepo.PostedBy("alice"), 1<<31-1)
+	s.wantList(lists.PostedBy("alice"), 1<<31-1)
 }
 
 func TestIdempotencyKeyFindsTheFirstPost(t *testing.T) {
 	t.Parallel()
-	keyed := func(key string, d redisrepo.Draft) redisrepo.Draft {
+	keyed := func(key string, d site.Draft) site.Draft {
 		d.IdempotencyKey = &key
 		return d
 	}
 	tests := map[string]struct {
-		poster  redisrepo.UserName
-		draft   redisrepo.Draft
+		poster  site.UserName
+		draft   site.Draft
 		same    bool
 		refused string
 	}{
 		"the same draft is the same article":       {poster: "a", draft: keyed("b:c", draft("title", "x", "y")), same: true},
 		"the order of groups makes no other draft": {poster: "a", draft: keyed("b:c", draft("title", "Y", "x", "x")), same: true},
-		"blanks around a title are ignored":        {poster: "a", draft: keyed("b:c", redisrepo.Draft{Title: " title ", Link: new("https://example.com/title"), Groups: []string{"x", "y"}}), same: true},
-		"another title is a conflict":              {poster: "a", draft: keyed("b:c", redisrepo.Draft{Title: "other", Link: new("https://example.com/title"), Groups: []string{"x", "y"}}), refused: "CONFLICT idempotencyKey"},
-		"another link is a conflict":               {poster: "a", draft: keyed("b:c", redisrepo.Draft{Title: "title", Link: new("https://example.com/other"), Groups: []string{"x", "y"}}), refused: "CONFLICT idempotencyKey"},
-		"another text is a conflict":               {poster: "a", draft: keyed("b:c", redisrepo.Draft{Title: "title", Link: new("https://example.com/title"), Text: new("x"), Groups: []string{"x", "y"}}), refused: "CONFLICT idempotencyKey"},
+		"blanks around a title are ignored":        {poster: "a", draft: keyed("b:c", site.Draft{Title: " title ", Link: new("https://example.com/title"), Groups: []string{"x", "y"}}), same: true},
+		"another title is a conflict":              {poster: "a", draft: keyed("b:c", site.Draft{Title: "other", Link: new("https://example.com/title"), Groups: []string{"x", "y"}}), refused: "CONFLICT idempotencyKey"},
+		"another link is a conflict":               {poster: "a", draft: keyed("b:c", site.Draft{Title: "title", Link: new("https://example.com/other"), Groups: []string{"x", "y"}}), refused: "CONFLICT idempotencyKey"},
+		"another text is a conflict":               {poster: "a", draft: keyed("b:c", site.Draft{Title: "title", Link: new("https://example.com/title"), Text: new("x"), Groups: []string{"x", "y"}}), refused: "CONFLICT idempotencyKey"},
 		"other groups are a conflict":              {poster: "a", draft: keyed("b:c", draft("title", "x")), refused: "CONFLICT idempotencyKey"},
 		"another key is another article":           {poster: "a", draft: keyed("b:d", draft("title", "x", "y"))},
 		"a key in large letters is another":        {poster: "a", draft: keyed("B:C", draft("title", "x", "y"))},
@@ -173,7 +175,7 @@ func TestIdempotencyKeyFindsTheFirstPost(t *testing.T) {
 				if tt.same || tt.refused != "" {
 					want = 1
 				}
-				if ids := s.list(redisrepo.AllArticles(redisrepo.ByTime, redisrepo.Ascending)); len(ids) != want {
+				if ids := s.list(lists.AllArticles(site.ByTime, site.Ascending)); len(ids) != want {
 					t.Errorf("articles = %v, want %d", ids, want)
 				}
 				s.wantClean()

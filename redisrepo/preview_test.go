@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/preview"
+	"frontpage/redisrepo/site"
 )
 
 // The preview is the page as it stands, and the one that a start under the other rules shows. It changes nothing.
@@ -24,23 +27,23 @@ func TestPreviewIsThePageAfterAChange(t *testing.T) {
 				link := fmt.Sprint("https://example.com/", i)
 				at := opened.Add(-time.Duration(random.IntN(3000)) * time.Minute)
 				all = append(all, redisrepo.Imported{
-					ID: redisrepo.ArticleID(i + 1), Draft: redisrepo.Draft{Title: "title", Link: &link}, Poster: "alice", PostedAt: at, Votes: 1 + int(random.ExpFloat64()*20),
+					ID: site.ArticleID(i + 1), Draft: site.Draft{Title: "title", Link: &link}, Poster: "alice", PostedAt: at, Votes: 1 + int(random.ExpFloat64()*20),
 				})
 			}
 			s.imports(all...)
-			for _, change := range []func(*redisrepo.Rules){
-				decaying(redisrepo.HalfLifeRanking, 30*time.Minute), decaying(redisrepo.Capped, time.Hour), decaying(redisrepo.Linear, 0),
-				decaying(redisrepo.HalfLifeRanking, 100*day),
+			for _, change := range []func(*site.Rules){
+				decaying(site.HalfLifeRanking, 30*time.Minute), decaying(site.Capped, time.Hour), decaying(site.Linear, 0),
+				decaying(site.HalfLifeRanking, 100*day),
 			} {
 				rules, before := s.rules, s.dump()
 				change(&rules)
-				got, err := redisrepo.PreviewRanking(s.ctx, s.server.Client, rules, 100, partitions, redisrepo.WithClock(s.clock.now))
+				got, err := preview.PreviewRanking(s.ctx, s.server.Client, rules, 100, partitions, redisrepo.WithClock(s.clock.now))
 				if err != nil || s.dump() != before {
 					t.Fatalf("PreviewRanking: %v, want no error and no change", err)
 				}
 				size := 100
-				page := func(s *site) []redisrepo.ArticleID {
-					ids, err := s.List(s.ctx, redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending), 1, &size)
+				page := func(s *testSite) []site.ArticleID {
+					ids, err := s.List(s.ctx, lists.AllArticles(site.ByScore, site.Descending), 1, &size)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -65,7 +68,7 @@ func TestPreviewIsThePageAfterAChange(t *testing.T) {
 	}
 }
 
-func idsOfPlaced(page []redisrepo.Placed) (ids []redisrepo.ArticleID) {
+func idsOfPlaced(page []preview.Placed) (ids []site.ArticleID) {
 	for _, p := range page {
 		ids = append(ids, p.ID)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/failover"
 	"frontpage/redisrepo"
 )
 
@@ -43,8 +44,8 @@ func TestEachDatabaseHasItsOwnChannel(t *testing.T) {
 }
 
 // listenOnDatabase1 starts Listen on database 1. The clients of beside are on database 0.
-func (s *site) listenOnDatabase1(t *testing.T, beside *site) *listener {
-	l := &listener{site: s, proved: make(chan string, 1), fault: make(chan struct{}, 1)}
+func (s *testSite) listenOnDatabase1(t *testing.T, beside *testSite) *listener {
+	l := &listener{testSite: s, proved: make(chan string, 1), fault: make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -94,7 +95,7 @@ func TestNewRefusesAUserWhoMayNotPublish(t *testing.T) {
 					}
 					return
 				}
-				if err == nil || errors.Is(err, redisrepo.ErrUnavailable) || !strings.Contains(err.Error(), "PUBLISH") {
+				if err == nil || errors.Is(err, failover.ErrUnavailable) || !strings.Contains(err.Error(), "PUBLISH") {
 					t.Errorf("New = %v, want an error about publishing that is not ErrUnavailable", err)
 				}
 				if after := s.dump(); after != before {

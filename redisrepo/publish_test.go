@@ -11,11 +11,13 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
 )
 
 // overhear subscribes to a channel and returns a function that returns all messages published since its last
 // call.
-func (s *site) overhear(channel string) func() []string {
+func (s *testSite) overhear(channel string) func() []string {
 	s.t.Helper()
 	subscription := s.raw.Subscribe(s.ctx, channel)
 	s.t.Cleanup(func() { _ = subscription.Close() })
@@ -51,36 +53,36 @@ func TestWritesPublishChanges(t *testing.T) {
 		text  string // with = for the score
 		votes int
 	}
-	keyed := redisrepo.Draft{Title: "keyed", Text: new("text"), IdempotencyKey: new("key")}
+	keyed := site.Draft{Title: "keyed", Text: new("text"), IdempotencyKey: new("key")}
 	tests := map[string]struct {
-		rules func(*redisrepo.Rules)
-		write func(s *site) // article:1 is alice's, in a and b
+		rules func(*site.Rules)
+		write func(s *testSite) // article:1 is alice's, in a and b
 		want  []published
 	}{
-		"a post":                       {write: func(s *site) { s.post("bob", "d", "c") }, want: []published{{"posted article:2 1 1 0 = c d", 1}}},
-		"a post without groups":        {write: func(s *site) { s.post("bob") }, want: []published{{"posted article:2 1 1 0 = ", 1}}},
-		"a post without a vote":        {rules: uncounted, write: func(s *site) { s.post("bob", "c") }, want: []published{{"posted article:2 1 0 0 = c", 0}}},
-		"a vote up":                    {write: func(s *site) { s.vote(1, "bob", up) }, want: []published{{"voted article:1 2 2 0 = a b\n1 user:bob", 2}}},
-		"a vote down":                  {write: func(s *site) { s.vote(1, "bob", down) }, want: []published{{"voted article:1 2 0 1 = a b\n-1 user:bob", 0}}},
-		"more votes down than up":      {write: func(s *site) { s.vote(1, "bob", down); s.vote(1, "carol", down) }, want: []published{{"voted article:1 2 0 1 = a b\n-1 user:bob", 0}, {"voted article:1 3 -1 2 = a b\n-1 user:carol", -1}}},
-		"a switch down":                {write: func(s *site) { s.vote(1, "bob", up); s.vote(1, "bob", down) }, want: []published{{"voted article:1 2 2 0 = a b\n1 user:bob", 2}, {"voted article:1 3 0 1 = a b\n-1 user:bob", 0}}},
-		"a switch up":                  {write: func(s *site) { s.vote(1, "bob", down); s.vote(1, "bob", up) }, want: []published{{"voted article:1 2 0 1 = a b\n-1 user:bob", 0}, {"voted article:1 3 2 0 = a b\n1 user:bob", 2}}},
-		"a vote taken back":            {write: func(s *site) { s.vote(1, "bob", down); s.vote(1, "bob", none) }, want: []published{{"voted article:1 2 0 1 = a b\n-1 user:bob", 0}, {"voted article:1 3 1 0 = a b\n0 user:bob", 1}}},
-		"the poster's vote taken back": {write: func(s *site) { s.vote(1, "alice", none) }, want: []published{{"voted article:1 2 0 0 = a b\n0 user:alice", 0}}},
-		"a vote that makes it interesting": {rules: func(r *redisrepo.Rules) { r.InterestingVotes = 2 },
-			write: func(s *site) { s.vote(1, "bob", up) }, want: []published{{"voted article:1 2 2 0 = a b\n1 user:bob", 2}}},
+		"a post":                       {write: func(s *testSite) { s.post("bob", "d", "c") }, want: []published{{"posted article:2 1 1 0 = c d", 1}}},
+		"a post without groups":        {write: func(s *testSite) { s.post("bob") }, want: []published{{"posted article:2 1 1 0 = ", 1}}},
+		"a post without a vote":        {rules: uncounted, write: func(s *testSite) { s.post("bob", "c") }, want: []published{{"posted article:2 1 0 0 = c", 0}}},
+		"a vote up":                    {write: func(s *testSite) { s.vote(1, "bob", up) }, want: []published{{"voted article:1 2 2 0 = a b\n1 user:bob", 2}}},
+		"a vote down":                  {write: func(s *testSite) { s.vote(1, "bob", down) }, want: []published{{"voted article:1 2 0 1 = a b\n-1 user:bob", 0}}},
+		"more votes down than up":      {write: func(s *testSite) { s.vote(1, "bob", down); s.vote(1, "carol", down) }, want: []published{{"voted article:1 2 0 1 = a b\n-1 user:bob", 0}, {"voted article:1 3 -1 2 = a b\n-1 user:carol", -1}}},
+		"a switch down":                {write: func(s *testSite) { s.vote(1, "bob", up); s.vote(1, "bob", down) }, want: []published{{"voted article:1 2 2 0 = a b\n1 user:bob", 2}, {"voted article:1 3 0 1 = a b\n-1 user:bob", 0}}},
+		"a switch up":                  {write: func(s *testSite) { s.vote(1, "bob", down); s.vote(1, "bob", up) }, want: []published{{"voted article:1 2 0 1 = a b\n-1 user:bob", 0}, {"voted article:1 3 2 0 = a b\n1 user:bob", 2}}},
+		"a vote taken back":            {write: func(s *testSite) { s.vote(1, "bob", down); s.vote(1, "bob", none) }, want: []published{{"voted article:1 2 0 1 = a b\n-1 user:bob", 0}, {"voted article:1 3 1 0 = a b\n0 user:bob", 1}}},
+		"the poster's vote taken back": {write: func(s *testSite) { s.vote(1, "alice", none) }, want: []published{{"voted article:1 2 0 0 = a b\n0 user:alice", 0}}},
+		"a vote that makes it interesting": {rules: func(r *site.Rules) { r.InterestingVotes = 2 },
+			write: func(s *testSite) { s.vote(1, "bob", up) }, want: []published{{"voted article:1 2 2 0 = a b\n1 user:bob", 2}}},
 		"a legacy vote over a downvote, then ours": {
-			write: func(s *site) { s.vote(1, "bob", down); bookVote(s, "user:bob", 1); s.vote(1, "bob", none) },
+			write: func(s *testSite) { s.vote(1, "bob", down); bookVote(s, "user:bob", 1); s.vote(1, "bob", none) },
 			want:  []published{{"voted article:1 2 0 1 = a b\n-1 user:bob", 0}, {"voted article:1 3 1 0 = a b\n0 user:bob", 1}}},
-		"a repeated vote":         {write: func(s *site) { s.vote(1, "bob", up); s.vote(1, "bob", up) }, want: []published{{"voted article:1 2 2 0 = a b\n1 user:bob", 2}}},
-		"no vote taken back":      {write: func(s *site) { s.vote(1, "bob", none) }},
-		"the poster's vote":       {write: func(s *site) { s.vote(1, "alice", up) }},
-		"into a group":            {write: func(s *site) { regroup(s, 1, "ab") }, want: []published{{"regrouped article:1 2 1 0 = a ab b", 1}}},
-		"out of a group":          {write: func(s *site) { s.regroup(s.article(1), nil, []string{"a"}) }, want: []published{{"regrouped article:1 2 1 0 = b", 1}}},
-		"out of all groups":       {write: func(s *site) { s.regroup(s.article(1), nil, []string{"a", "b"}) }, want: []published{{"regrouped article:1 2 1 0 = ", 1}}},
-		"a repeated regrouping":   {write: func(s *site) { regroup(s, 1, "c"); regroup(s, 1, "c") }, want: []published{{"regrouped article:1 2 1 0 = a b c", 1}}},
-		"a regrouping for naught": {write: func(s *site) { s.regroup(s.article(1), []string{"a"}, []string{"x"}) }},
-		"a repeated post": {write: func(s *site) {
+		"a repeated vote":         {write: func(s *testSite) { s.vote(1, "bob", up); s.vote(1, "bob", up) }, want: []published{{"voted article:1 2 2 0 = a b\n1 user:bob", 2}}},
+		"no vote taken back":      {write: func(s *testSite) { s.vote(1, "bob", none) }},
+		"the poster's vote":       {write: func(s *testSite) { s.vote(1, "alice", up) }},
+		"into a group":            {write: func(s *testSite) { regroup(s, 1, "ab") }, want: []published{{"regrouped article:1 2 1 0 = a ab b", 1}}},
+		"out of a group":          {write: func(s *testSite) { s.regroup(s.article(1), nil, []string{"a"}) }, want: []published{{"regrouped article:1 2 1 0 = b", 1}}},
+		"out of all groups":       {write: func(s *testSite) { s.regroup(s.article(1), nil, []string{"a", "b"}) }, want: []published{{"regrouped article:1 2 1 0 = ", 1}}},
+		"a repeated regrouping":   {write: func(s *testSite) { regroup(s, 1, "c"); regroup(s, 1, "c") }, want: []published{{"regrouped article:1 2 1 0 = a b c", 1}}},
+		"a regrouping for naught": {write: func(s *testSite) { s.regroup(s.article(1), []string{"a"}, []string{"x"}) }},
+		"a repeated post": {write: func(s *testSite) {
 			for range 2 {
 				if _, err := s.Post(s.ctx, "bob", keyed); err != nil {
 					s.t.Error(err)
@@ -91,44 +93,44 @@ func TestWritesPublishChanges(t *testing.T) {
 			_, err := s.Post(s.ctx, "bob", other)
 			wantRefused(s.t, err, "CONFLICT idempotencyKey")
 		}, want: []published{{"posted article:2 1 1 0 = ", 1}}},
-		"a refused post": {write: func(s *site) {
+		"a refused post": {write: func(s *testSite) {
 			_, err := s.Post(s.ctx, "bob", draft(""))
 			wantRefused(s.t, err, "INVALID title")
 		}},
-		"a vote after the window": {write: func(s *site) {
+		"a vote after the window": {write: func(s *testSite) {
 			s.clock.set(week + time.Second)
 			_, err := s.Vote(s.ctx, 1, "bob", up, "")
 			wantRefused(s.t, err, "VOTING_CLOSED article")
 		}},
-		"a vote on nothing": {write: func(s *site) {
+		"a vote on nothing": {write: func(s *testSite) {
 			_, err := s.Vote(s.ctx, 99, "bob", up, "")
 			wantRefused(s.t, err, "NOT_FOUND article")
 		}},
-		"a poster's vote that does not count": {rules: uncounted, write: func(s *site) {
+		"a poster's vote that does not count": {rules: uncounted, write: func(s *testSite) {
 			_, err := s.Vote(s.ctx, 1, "alice", none, "")
 			wantRefused(s.t, err, "FORBIDDEN article")
 		}},
-		"another user's regrouping": {write: func(s *site) {
-			_, err := s.Regroup(s.ctx, 1, redisrepo.Actor{Name: "bob"}, []string{"c"}, nil)
+		"another user's regrouping": {write: func(s *testSite) {
+			_, err := s.Regroup(s.ctx, 1, site.Actor{Name: "bob"}, []string{"c"}, nil)
 			wantRefused(s.t, err, "FORBIDDEN article")
 		}},
-		"a vote that fails": {write: func(s *site) {
+		"a vote that fails": {write: func(s *testSite) {
 			s.do("DEL", "score:a")
 			s.do("SET", "score:a", "x")
 			if _, err := s.Vote(s.ctx, 1, "bob", up, ""); err == nil {
 				s.t.Error("a vote succeeded over a key of the wrong type, want an error")
 			}
 		}},
-		"an import": {write: func(s *site) {
+		"an import": {write: func(s *testSite) {
 			if _, errs := s.Import(s.ctx, []redisrepo.Imported{old(50, time.Hour, 3, "a"), old(51, 9*week, 3)}); errors.Join(errs...) != nil {
 				s.t.Error(errs)
 			}
 			s.article(50)
 			s.article(51)
 		}, want: []published{{text: "imported article:50 1 3 0 1772364096 a"}, {text: "imported article:51 1 3 0 1766924496 "}}},
-		"reads": {write: func(s *site) {
+		"reads": {write: func(s *testSite) {
 			s.list(best("a"))
-			s.list(redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending))
+			s.list(lists.AllArticles(site.ByScore, site.Descending))
 			s.article(1)
 			s.positions("bob", 1)
 			s.wantClean()
@@ -160,14 +162,14 @@ func TestWritesPublishChanges(t *testing.T) {
 func TestWritesToLegacyArticlesPublishChanges(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		write func(s *site)
+		write func(s *testSite)
 		want  string // with = for the score
 	}{
-		"a vote":             {func(s *site) { s.vote(1, "carol", up) }, "voted article:1 1 3 0 = go programming\n1 user:carol"},
-		"a vote down":        {func(s *site) { s.vote(1, "carol", down) }, "voted article:1 1 1 1 = go programming\n-1 user:carol"},
-		"a repeated vote":    {func(s *site) { s.vote(1, "bob", up) }, ""},
-		"into a group":       {func(s *site) { regroup(s, 1, "new") }, "regrouped article:1 1 2 0 = go new programming"},
-		"into a group again": {func(s *site) { regroup(s, 1, "go") }, ""},
+		"a vote":             {func(s *testSite) { s.vote(1, "carol", up) }, "voted article:1 1 3 0 = go programming\n1 user:carol"},
+		"a vote down":        {func(s *testSite) { s.vote(1, "carol", down) }, "voted article:1 1 1 1 = go programming\n-1 user:carol"},
+		"a repeated vote":    {func(s *testSite) { s.vote(1, "bob", up) }, ""},
+		"into a group":       {func(s *testSite) { regroup(s, 1, "new") }, "regrouped article:1 1 2 0 = go new programming"},
+		"into a group again": {func(s *testSite) { regroup(s, 1, "go") }, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -11,10 +11,12 @@ import (
 	"time"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
 )
 
 var (
-	users  = []redisrepo.UserName{"alice", "bob", "carol", "dave", "erin", "{p11}", "user:x"}
+	users  = []site.UserName{"alice", "bob", "carol", "dave", "erin", "{p11}", "user:x"}
 	themes = []string{"a", "b-c", "b.c", "go", "日本"}
 	states = []string{"is.open", "is.done"} // reserved, one at a time
 )
@@ -47,8 +49,8 @@ func TestRandomOperationsMatchTheOracle(t *testing.T) {
 
 // walk is a sequence of random operations on a site and on its oracle.
 type walk struct {
-	*site
-	other  *site // a second process, whose cached groups are outdated at times
+	*testSite
+	other  *testSite // a second process, whose cached groups are outdated at times
 	oracle *oracle
 	*rand.Rand
 	tags []string
@@ -56,19 +58,19 @@ type walk struct {
 
 func newWalk(t *testing.T, seed uint64, byPosters bool, tags []string) *walk {
 	partitions := redisrepo.WithPartitions(len(tags))
-	s := newSite(t, func(r *redisrepo.Rules) {
+	s := newSite(t, func(r *site.Rules) {
 		r.VoteScore, r.VotingWindow, r.InterestingVotes, r.PosterVotes, r.LinkWindow, r.EditWindow = 2, 20*time.Second, 3, byPosters, time.Hour, 5*time.Second
-		r.ReservedGroups = []redisrepo.GroupPattern{"is.*"}
+		r.ReservedGroups = []site.GroupPattern{"is.*"}
 		if seed%2 == 1 {
-			r.VoteHistory = redisrepo.NoHistory
+			r.VoteHistory = site.NoHistory
 		}
-		r.Ranking, r.RankCap, r.HalfLife = redisrepo.Ranking(seed%3), time.Minute, time.Minute
-		if r.Ranking == redisrepo.Capped {
+		r.Ranking, r.RankCap, r.HalfLife = site.Ranking(seed%3), time.Minute, time.Minute
+		if r.Ranking == site.Capped {
 			r.VoteScore = 20 // so that votes reach the cap
 		}
 	}, partitions)
 	return &walk{
-		site: s, other: s.reopened(s.server.Client, nil, partitions), tags: tags,
+		testSite: s, other: s.reopened(s.server.Client, nil, partitions), tags: tags,
 		oracle: &oracle{now: opened.Unix(), window: 20, ranking: s.rules.Ranking, worth: int64(s.rules.VoteScore), decay: 60, famous: 3, byPosters: byPosters, reserved: 3600, editable: 5},
 		Rand:   rand.New(rand.NewPCG(seed, 0)),
 	}
@@ -76,7 +78,7 @@ func newWalk(t *testing.T, seed uint64, byPosters bool, tags []string) *walk {
 
 func (w *walk) step() {
 	w.t.Helper()
-	repo := w.site
+	repo := w.testSite
 	if w.IntN(2) == 0 {
 		repo = w.other
 	}
@@ -89,7 +91,7 @@ func (w *walk) step() {
 		}
 		link := walkLink(w.IntN(60))
 		first := w.oracle.first(link)
-		a, err := repo.PostAs(w.ctx, by, redisrepo.Draft{Title: "title", Link: &link, Groups: groups})
+		a, err := repo.PostAs(w.ctx, by, site.Draft{Title: "title", Link: &link, Groups: groups})
 		if refused := reservedFor(by, "groups", groups); refused != "" {
 			w.agree(err, refused)
 			return
@@ -110,7 +112,7 @@ func (w *walk) step() {
 	case n < 26:
 		w.edit(repo, user)
 	case n < 66:
-		t, vote := w.article(), redisrepo.Vote(w.IntN(3)-1)
+		t, vote := w.article(), site.Vote(w.IntN(3)-1)
 		before, refused := w.oracle.vote(t, user, vote)
 		cast, reads := repo.Vote, w.IntN(2) == 0
 		if reads {
@@ -173,7 +175,7 @@ func (w *walk) step() {
 }
 
 // edit makes a random edit, with few different texts: some change nothing.
-func (w *walk) edit(repo *site, user redisrepo.UserName) {
+func (w *walk) edit(repo *testSite, user site.UserName) {
 	w.t.Helper()
 	t := w.article()
 	if w.IntN(4) > 0 {
@@ -203,7 +205,7 @@ func (w *walk) edit(repo *site, user redisrepo.UserName) {
 }
 
 // wantTexts compares the text, which an article after a vote need not have, and the earlier versions.
-func (w *walk) wantTexts(a *redisrepo.Article, t *article) {
+func (w *walk) wantTexts(a *site.Article, t *article) {
 	w.t.Helper()
 	text := ""
 	if a.Text != nil {
@@ -215,7 +217,7 @@ func (w *walk) wantTexts(a *redisrepo.Article, t *article) {
 	most := 1 + w.IntN(25)
 	want := t.versions()
 	want = want[:min(len(want), most)]
-	versions, err := w.Versions(w.ctx, []*redisrepo.Article{a}, most)
+	versions, err := w.Versions(w.ctx, []*site.Article{a}, most)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -241,8 +243,8 @@ func (w *walk) article() *article {
 	return w.oracle.articles[w.IntN(n)]
 }
 
-func (w *walk) actor(user redisrepo.UserName) redisrepo.Actor {
-	by := redisrepo.Actor{Name: user, Moderator: w.IntN(3) == 0, Service: w.IntN(3) == 0}
+func (w *walk) actor(user site.UserName) site.Actor {
+	by := site.Actor{Name: user, Moderator: w.IntN(3) == 0, Service: w.IntN(3) == 0}
 	if by.Service && w.IntN(2) == 0 {
 		by.Via = "app"
 	}
@@ -270,7 +272,7 @@ func (w *walk) agree(err error, refused string) bool {
 	return err == nil && refused == ""
 }
 
-func (w *walk) wantArticle(a *redisrepo.Article, t *article) {
+func (w *walk) wantArticle(a *site.Article, t *article) {
 	w.t.Helper()
 	ups, downs := t.count()
 	if (a.DeletedAt != nil) != (t.deleted != "") || a.DeletedBy != nil && *a.DeletedBy != t.deleted {
@@ -296,22 +298,22 @@ func (w *walk) compare() {
 	groups := slices.Concat([]string{"", "interesting", "empty"}, themes, states)
 	for _, group := range groups {
 		for _, order := range orders {
-			for _, direction := range []redisrepo.Direction{redisrepo.Descending, redisrepo.Ascending} {
-				l := redisrepo.AllArticles(order, direction)
+			for _, direction := range []site.Direction{site.Descending, site.Ascending} {
+				l := lists.AllArticles(order, direction)
 				if group != "" {
-					l = redisrepo.InGroup(redisrepo.GroupName(group), order, direction)
+					l = lists.InGroup(site.GroupName(group), order, direction)
 				}
 				w.comparePages(l, w.oracle.list(order, direction, func(t *article) bool { return w.oracle.in(t, group) }))
 			}
 		}
 	}
 	for _, user := range users {
-		want := w.oracle.list(redisrepo.ByTime, redisrepo.Descending, func(t *article) bool { return t.poster == user })
-		w.comparePages(redisrepo.PostedBy(user), want)
+		want := w.oracle.list(site.ByTime, site.Descending, func(t *article) bool { return t.poster == user })
+		w.comparePages(lists.PostedBy(user), want)
 	}
 	for _, host := range walkHosts {
-		want := w.oracle.list(redisrepo.ByTime, redisrepo.Descending, func(t *article) bool { return strings.HasPrefix(t.link, "https://"+host+"/") })
-		w.comparePages(redisrepo.LinkingTo(redisrepo.HostName(host)), want)
+		want := w.oracle.list(site.ByTime, site.Descending, func(t *article) bool { return strings.HasPrefix(t.link, "https://"+host+"/") })
+		w.comparePages(lists.LinkingTo(site.HostName(host)), want)
 	}
 
 	var want []string
@@ -322,7 +324,7 @@ func (w *walk) compare() {
 		w.t.Fatal(err)
 	}
 	for i, name := range names {
-		n := len(w.oracle.list(redisrepo.ByTime, redisrepo.Ascending, func(t *article) bool { return w.oracle.in(t, name) }))
+		n := len(w.oracle.list(site.ByTime, site.Ascending, func(t *article) bool { return w.oracle.in(t, name) }))
 		if counts[i] != n {
 			w.t.Errorf("ArticleCounts of %s = %d, want %d", name, counts[i], n)
 		}
@@ -343,7 +345,7 @@ func (w *walk) compare() {
 	w.oracle.now += 5 // the number of all groups is kept for that long
 	w.clock.advance(5 * time.Second)
 	for _, prefix := range []string{"", "b"} {
-		w.wantGroups(redisrepo.ByArticleCount, prefix, 1+w.IntN(4), sizes)
+		w.wantGroups(site.ByArticleCount, prefix, 1+w.IntN(4), sizes)
 	}
 	for i := range 60 {
 		link := walkLink(i)
@@ -352,7 +354,7 @@ func (w *walk) compare() {
 	w.compareArticles()
 }
 
-func (w *walk) comparePages(l redisrepo.Listing, want []redisrepo.ArticleID) {
+func (w *walk) comparePages(l lists.Listing, want []site.ArticleID) {
 	w.t.Helper()
 	size := []int{1, 2, 3, 7, 25, 100}[w.IntN(6)]
 	for page := 1; page <= len(want)/size+2; page++ {
@@ -366,14 +368,14 @@ func (w *walk) comparePages(l redisrepo.Listing, want []redisrepo.ArticleID) {
 
 func (w *walk) compareArticles() {
 	w.t.Helper()
-	var ids []redisrepo.ArticleID
+	var ids []site.ArticleID
 	var listed []*article
 	for _, t := range w.oracle.articles {
 		if t.deleted == "" {
 			ids, listed = append(ids, t.id), append(listed, t)
 			continue
 		}
-		_, errs := w.ArticlesByID(w.ctx, []redisrepo.ArticleID{t.id})
+		_, errs := w.ArticlesByID(w.ctx, []site.ArticleID{t.id})
 		wantRefused(w.t, errs[0], "NOT_FOUND article")
 		a, err := w.Deleted(w.ctx, t.id)
 		if err != nil {
@@ -393,7 +395,7 @@ func (w *walk) compareArticles() {
 		var want strings.Builder
 		for _, t := range listed {
 			switch {
-			case w.rules.VoteHistory == redisrepo.NoHistory && w.oracle.now > t.at+w.oracle.window+3600:
+			case w.rules.VoteHistory == site.NoHistory && w.oracle.now > t.at+w.oracle.window+3600:
 				want.WriteByte('?')
 			default:
 				want.WriteByte("-0+"[t.votes[user]+1])

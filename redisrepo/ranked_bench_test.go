@@ -15,6 +15,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/rankings"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 )
 
@@ -28,47 +30,47 @@ var (
 func BenchmarkRankings(b *testing.B) {
 	server := redistest.Start(b)
 	server.Client.ConfigSet(b.Context(), "appendonly", "no")
-	repo, err := redisrepo.New(b.Context(), server.Client, redisrepo.DefaultRules(), redisrepo.WithPartitions(1),
+	repo, err := redisrepo.New(b.Context(), server.Client, site.DefaultRules(), redisrepo.WithPartitions(1),
 		redisrepo.WithClock(func() time.Time { return opened }))
 	if err != nil {
 		b.Fatal(err)
 	}
 	postRanked(b, server.Client, *rankedArticles, *rankedDays)
-	gravity, top, halfLife, linear := redisrepo.RankGravity, redisrepo.RankTop, redisrepo.RankHalfLife, redisrepo.RankLinear
+	gravity, top, halfLife, linear := rankings.RankGravity, rankings.RankTop, rankings.RankHalfLife, rankings.RankLinear
 	for _, page := range []struct {
 		name    string
-		formula redisrepo.RankFormula
-		span    redisrepo.Span
+		formula rankings.RankFormula
+		span    rankings.Span
 		number  int
 	}{
-		{"top/day", top, redisrepo.SpanDay, 1},
-		{"top/week", top, redisrepo.SpanWeek, 1},
-		{"top/month", top, redisrepo.SpanMonth, 1},
-		{"top/year", top, redisrepo.SpanYear, 1},
-		{"top/all", top, redisrepo.SpanAll, 1},
-		{"half-life/day", halfLife, redisrepo.SpanDay, 1},
-		{"half-life/week", halfLife, redisrepo.SpanWeek, 1},
-		{"half-life/month", halfLife, redisrepo.SpanMonth, 1},
-		{"half-life/year", halfLife, redisrepo.SpanYear, 1},
-		{"half-life/all", halfLife, redisrepo.SpanAll, 1},
-		{"gravity/day", gravity, redisrepo.SpanDay, 1},
-		{"gravity/week", gravity, redisrepo.SpanWeek, 1},
-		{"gravity/month", gravity, redisrepo.SpanMonth, 1},
-		{"gravity/year", gravity, redisrepo.SpanYear, 1},
-		{"gravity/all", gravity, redisrepo.SpanAll, 1},
-		{"linear/day", linear, redisrepo.SpanDay, 1},
-		{"linear/week", linear, redisrepo.SpanWeek, 1},
-		{"linear/month", linear, redisrepo.SpanMonth, 1},
-		{"linear/year", linear, redisrepo.SpanYear, 1},
-		{"linear/all", linear, redisrepo.SpanAll, 1},
-		{"top/year, page 2", top, redisrepo.SpanYear, 2},
-		{"top/all, page 40", top, redisrepo.SpanAll, 40},
-		{"half-life/all, page 40", halfLife, redisrepo.SpanAll, 40},
-		{"gravity/all, page 40", gravity, redisrepo.SpanAll, 40},
-		{"linear/all, page 40", linear, redisrepo.SpanAll, 40},
+		{"top/day", top, rankings.SpanDay, 1},
+		{"top/week", top, rankings.SpanWeek, 1},
+		{"top/month", top, rankings.SpanMonth, 1},
+		{"top/year", top, rankings.SpanYear, 1},
+		{"top/all", top, rankings.SpanAll, 1},
+		{"half-life/day", halfLife, rankings.SpanDay, 1},
+		{"half-life/week", halfLife, rankings.SpanWeek, 1},
+		{"half-life/month", halfLife, rankings.SpanMonth, 1},
+		{"half-life/year", halfLife, rankings.SpanYear, 1},
+		{"half-life/all", halfLife, rankings.SpanAll, 1},
+		{"gravity/day", gravity, rankings.SpanDay, 1},
+		{"gravity/week", gravity, rankings.SpanWeek, 1},
+		{"gravity/month", gravity, rankings.SpanMonth, 1},
+		{"gravity/year", gravity, rankings.SpanYear, 1},
+		{"gravity/all", gravity, rankings.SpanAll, 1},
+		{"linear/day", linear, rankings.SpanDay, 1},
+		{"linear/week", linear, rankings.SpanWeek, 1},
+		{"linear/month", linear, rankings.SpanMonth, 1},
+		{"linear/year", linear, rankings.SpanYear, 1},
+		{"linear/all", linear, rankings.SpanAll, 1},
+		{"top/year, page 2", top, rankings.SpanYear, 2},
+		{"top/all, page 40", top, rankings.SpanAll, 40},
+		{"half-life/all, page 40", halfLife, rankings.SpanAll, 40},
+		{"gravity/all, page 40", gravity, rankings.SpanAll, 40},
+		{"linear/all, page 40", linear, rankings.SpanAll, 40},
 	} {
 		b.Run(page.name, func(b *testing.B) {
-			list, err := repo.RankedList(redisrepo.RankQuery{By: redisrepo.RankBy{Formula: page.formula}, Span: &page.span})
+			list, err := repo.RankedList(rankings.RankQuery{By: rankings.RankBy{Formula: page.formula}, Span: &page.span})
 			if err != nil {
 				b.Fatal(err)
 			}

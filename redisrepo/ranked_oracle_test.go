@@ -15,6 +15,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/rankings"
+	"frontpage/redisrepo/site"
 	"frontpage/store"
 )
 
@@ -41,7 +43,7 @@ func TestRankingsMatchTheOracle(t *testing.T) {
 
 // rankedWorld is a store whose calendar the test writes, and what it has.
 type rankedWorld struct {
-	*site
+	*testSite
 	*rand.Rand
 	tags     []string
 	articles []*rankedArticle
@@ -50,7 +52,7 @@ type rankedWorld struct {
 }
 
 type rankedArticle struct {
-	id     redisrepo.ArticleID
+	id     site.ArticleID
 	time   float64
 	votes  int
 	groups []string
@@ -62,12 +64,12 @@ func (a *rankedArticle) second() int64 { return int64(math.Floor(a.time)) }
 const rankedThreshold = 4 // InterestingVotes
 
 func newRankedWorld(t *testing.T, partitions int, embedded bool) *rankedWorld {
-	change := func(r *redisrepo.Rules) { r.GroupTop, r.InterestingVotes = true, rankedThreshold }
+	change := func(r *site.Rules) { r.GroupTop, r.InterestingVotes = true, rankedThreshold }
 	option := redisrepo.WithPartitions(partitions)
 	w := &rankedWorld{Rand: rand.New(rand.NewPCG(uint64(partitions), 7)), tags: redisrepo.Tags(partitions)}
 	w.change = w.revote
 	if !embedded {
-		w.site = newSite(t, change, option)
+		w.testSite = newSite(t, change, option)
 		return w
 	}
 	memory, err := store.Open(t.Context(), store.Options{URL: "memory://", Timeout: 5 * time.Second, Log: slog.New(slog.DiscardHandler)})
@@ -75,8 +77,8 @@ func newRankedWorld(t *testing.T, partitions int, embedded bool) *rankedWorld {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = memory.Close() })
-	s := &site{t: t, ctx: t.Context(), rules: redisrepo.DefaultRules(), clock: new(clock), links: new(atomic.Int64), raw: memory.Client.(*redis.Client)}
-	w.site = s.reopened(memory.Client, change, option)
+	s := &testSite{t: t, ctx: t.Context(), rules: site.DefaultRules(), clock: new(clock), links: new(atomic.Int64), raw: memory.Client.(*redis.Client)}
+	w.testSite = s.reopened(memory.Client, change, option)
 	return w
 }
 
@@ -102,7 +104,7 @@ func (w *rankedWorld) fill() {
 	w.articles = nil
 	for n := range w.IntN(2) * w.IntN(300) {
 		age := w.IntN(ages[w.IntN(len(ages))])
-		a := &rankedArticle{id: redisrepo.ArticleID(n + 1), time: float64(now - int64(age)), votes: w.votes()}
+		a := &rankedArticle{id: site.ArticleID(n + 1), time: float64(now - int64(age)), votes: w.votes()}
 		if w.IntN(20) == 0 {
 			a.time = float64(now + int64(w.IntN(100))) // by another clock
 		}
@@ -193,7 +195,7 @@ func (w *rankedWorld) revote() {
 
 // question is a ranking as the oracle understands it.
 type rankedQuestion struct {
-	query      redisrepo.RankQuery
+	query      rankings.RankQuery
 	instant    int64
 	low, high  int64
 	group      string
@@ -206,22 +208,22 @@ func (w *rankedWorld) newQuestion() *rankedQuestion {
 	q := &rankedQuestion{instant: w.clock.now().Unix(), lastKey: math.Inf(1), low: math.MinInt64}
 	q.high = q.instant
 	by := &q.query.By
-	by.Formula = redisrepo.RankFormula(w.IntN(4))
+	by.Formula = rankings.RankFormula(w.IntN(4))
 	if w.IntN(2) == 0 {
 		switch by.Formula {
-		case redisrepo.RankGravity:
+		case rankings.RankGravity:
 			by.Gravity = new(0.1 + w.Float64()*4.9)
-		case redisrepo.RankHalfLife:
+		case rankings.RankHalfLife:
 			by.HalfLife = new([]int{60, 3600, 45_000, 315_360_000}[w.IntN(4)])
-		case redisrepo.RankLinear:
+		case rankings.RankLinear:
 			by.VoteScore = new([]int{1, 7, 432, 86_400, 1_000_000_000}[w.IntN(5)])
-		case redisrepo.RankTop:
+		case rankings.RankTop:
 		}
 	}
 	switch w.IntN(4) {
 	case 0:
-		days := map[redisrepo.Span]int64{redisrepo.SpanDay: 1, redisrepo.SpanWeek: 7, redisrepo.SpanMonth: 30, redisrepo.SpanYear: 365, redisrepo.SpanAll: 0}
-		span := redisrepo.Span(w.IntN(5))
+		days := map[rankings.Span]int64{rankings.SpanDay: 1, rankings.SpanWeek: 7, rankings.SpanMonth: 30, rankings.SpanYear: 365, rankings.SpanAll: 0}
+		span := rankings.Span(w.IntN(5))
 		q.query.Span = &span
 		if days[span] > 0 {
 			q.low = q.instant - days[span]*dayOf + 1
@@ -243,7 +245,7 @@ func (w *rankedWorld) newQuestion() *rankedQuestion {
 		}
 	}
 	q.group = []string{"", "", "", "go", "x", "none", "interesting"}[w.IntN(7)]
-	q.query.Group = redisrepo.GroupName(q.group)
+	q.query.Group = site.GroupName(q.group)
 	return q
 }
 
@@ -268,19 +270,19 @@ func (q *rankedQuestion) key(w *rankedWorld, a *rankedArticle) float64 {
 		return math.Floor(x + 0.5)
 	}
 	switch by.Formula {
-	case redisrepo.RankLinear:
+	case rankings.RankLinear:
 		worth := w.rules.VoteScore
 		if by.VoteScore != nil {
 			worth = *by.VoteScore
 		}
 		return v*float64(worth) + t
-	case redisrepo.RankHalfLife:
+	case rankings.RankHalfLife:
 		halfLife := w.rules.HalfLife.Seconds()
 		if by.HalfLife != nil {
 			halfLife = float64(*by.HalfLife)
 		}
 		return math.Copysign(rounded(halfLife*math.Log2(1+math.Abs(v))), v) + t
-	case redisrepo.RankGravity:
+	case rankings.RankGravity:
 		gravity, weight := 1.8, 100*(v-2)
 		if by.Gravity != nil {
 			gravity = *by.Gravity
@@ -289,7 +291,7 @@ func (q *rankedQuestion) key(w *rankedWorld, a *rankedArticle) float64 {
 			weight = math.Log(v - 1)
 		}
 		return rounded(1e6 * (weight - gravity*math.Log((float64(q.instant)-t)/3600+2)))
-	case redisrepo.RankTop:
+	case rankings.RankTop:
 	}
 	return v
 }
@@ -297,7 +299,7 @@ func (q *rankedQuestion) key(w *rankedWorld, a *rankedArticle) float64 {
 type rankedAnswer struct {
 	key    float64
 	member string
-	id     redisrepo.ArticleID
+	id     site.ArticleID
 }
 
 // after returns all articles after the cursor, in order.
@@ -332,7 +334,7 @@ func (w *rankedWorld) ask() int {
 		}
 		all := q.after(w)
 		want := all[:min(size, len(all))]
-		same := slices.EqualFunc(got.Edges, want, func(e redisrepo.RankedEdge, a rankedAnswer) bool { return e.ID == a.id && e.Key == a.key })
+		same := slices.EqualFunc(got.Edges, want, func(e rankings.RankedEdge, a rankedAnswer) bool { return e.ID == a.id && e.Key == a.key })
 		if !same && !q.uncertain || got.Info.HasNextPage != (len(all) > size) || got.AsOf.Unix() != q.instant {
 			w.t.Errorf("page %d of %d by %v from %d to %d in %q:\ngot  %v, %+v\nwant %v of %d", page, size, q.query.By, q.low-q.instant, q.high-q.instant, q.group, got.Edges, got.Info, want, len(all))
 			return page

@@ -14,7 +14,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/failover"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/migrate"
+	"frontpage/redisrepo/rankings"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 )
 
@@ -27,7 +31,7 @@ func TestRankingsInStepsMatchTheOracle(t *testing.T) {
 				t.Parallel()
 				w := newRankedWorld(t, partitions, embedded)
 				for asked := 0; asked < *questions/8 && !t.Failed(); {
-					w.site = w.reopened(w.raw, nil, redisrepo.WithPartitions(partitions), redisrepo.WithStep(1+w.IntN(40)))
+					w.testSite = w.reopened(w.raw, nil, redisrepo.WithPartitions(partitions), redisrepo.WithStep(1+w.IntN(40)))
 					w.fill()
 					for range 50 {
 						asked += w.ask()
@@ -45,9 +49,9 @@ func TestStepsOfRankingsAreBounded(t *testing.T) {
 		t.Run(fmt.Sprint(partitions, " partitions"), func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, nil, redisrepo.WithPartitions(partitions))
-			w := &rankedWorld{site: s, Rand: rand.New(rand.NewPCG(1, 1)), tags: redisrepo.Tags(partitions)}
+			w := &rankedWorld{testSite: s, Rand: rand.New(rand.NewPCG(1, 1)), tags: redisrepo.Tags(partitions)}
 			for n := 1; n <= 4000; n++ { // of one day, so that many votes and many ages make the same keys
-				w.articles = append(w.articles, &rankedArticle{id: redisrepo.ArticleID(n), time: float64(s.clock.now().Unix() - int64(w.IntN(dayOf))), votes: w.IntN(100)})
+				w.articles = append(w.articles, &rankedArticle{id: site.ArticleID(n), time: float64(s.clock.now().Unix() - int64(w.IntN(dayOf))), votes: w.IntN(100)})
 			}
 			_, err := s.raw.Pipelined(s.ctx, func(pipe redis.Pipeliner) error {
 				for _, a := range w.articles {
@@ -80,12 +84,12 @@ func TestStepsOfRankingsAreBounded(t *testing.T) {
 				}
 			}))
 			other := s.reopened(client, nil, redisrepo.WithPartitions(partitions), redisrepo.WithStep(step))
-			list, err := other.RankedList(redisrepo.RankQuery{By: redisrepo.RankBy{Formula: redisrepo.RankLinear, VoteScore: new(900)}})
+			list, err := other.RankedList(rankings.RankQuery{By: rankings.RankBy{Formula: rankings.RankLinear, VoteScore: new(900)}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			looked := 0
-			seen := map[redisrepo.ArticleID]bool{}
+			seen := map[site.ArticleID]bool{}
 			for after, more := (*string)(nil), true; more; {
 				page, err := other.Rank(s.ctx, list, new(100), after)
 				if err != nil {
@@ -119,7 +123,7 @@ func TestCursorsOfRankingsCannotBeForged(t *testing.T) {
 			for range 3 {
 				s.post("alice")
 			}
-			list, err := s.RankedList(redisrepo.RankQuery{})
+			list, err := s.RankedList(rankings.RankQuery{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -147,15 +151,15 @@ func TestCursorsOfRankingsCannotBeForged(t *testing.T) {
 				"that is nearly genuine": strings.Replace(genuine, genuine[40:41], string(genuine[40]^1), 1),
 			}
 			for name, cursor := range forged {
-				if page, err := s.Rank(s.ctx, list, nil, &cursor); !errors.As(err, new(redisrepo.Refusal)) || page.Looked != 0 {
+				if page, err := s.Rank(s.ctx, list, nil, &cursor); !errors.As(err, new(site.Refusal)) || page.Looked != 0 {
 					t.Errorf("a cursor %s: %v, and %d members were looked at, want a refusal", name, err, page.Looked)
 				}
 			}
 			target := redistest.Start(t)
-			if _, err := redisrepo.Migrate(s.ctx, s.client(), target.Client, s.rules, func(string) {}, option, redisrepo.WithClock(s.clock.now)); err != nil {
+			if _, err := migrate.Migrate(s.ctx, s.client(), target.Client, s.rules, func(string) {}, option, redisrepo.WithClock(s.clock.now)); err != nil {
 				t.Fatal(err)
 			}
-			for name, repo := range map[string]*site{
+			for name, repo := range map[string]*testSite{
 				"this process":    s,
 				"another process": s.reopened(s.client(), nil, option),
 				"a copy":          s.reopened(target.Client, nil, option),
@@ -173,7 +177,7 @@ func TestProcessesAgreeOnTheKeyOfCursors(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)
 	s.do("FLUSHDB")
-	sites := make([]*site, 6)
+	sites := make([]*testSite, 6)
 	together(len(sites), func(i int) { sites[i] = s.reopened(s.client(), nil, one) })
 	check := func() {
 		t.Helper()
@@ -181,7 +185,7 @@ func TestProcessesAgreeOnTheKeyOfCursors(t *testing.T) {
 			sites[0].post("alice")
 		}
 		for i, from := range sites {
-			list, err := from.RankedList(redisrepo.RankQuery{})
+			list, err := from.RankedList(rankings.RankQuery{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -215,7 +219,7 @@ func TestRankingIsNotRepeatedAfterATimeout(t *testing.T) {
 	client := redis.NewClient(&options)
 	t.Cleanup(func() { _ = client.Close() })
 	other := s.reopened(client, nil, one)
-	list, err := other.RankedList(redisrepo.RankQuery{})
+	list, err := other.RankedList(rankings.RankQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +237,7 @@ func TestRankingIsNotRepeatedAfterATimeout(t *testing.T) {
 	s.server.Pause()
 	_, err = other.Rank(context.WithoutCancel(s.ctx), list, nil, nil)
 	s.server.Resume()
-	if !errors.Is(err, redisrepo.ErrUnavailable) {
+	if !errors.Is(err, failover.ErrUnavailable) {
 		t.Errorf("Rank of a paused Redis: %v, want ErrUnavailable", err)
 	}
 	s.do("PING")

@@ -7,7 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/rankings"
+	"frontpage/redisrepo/site"
 )
 
 // Rankings match the oracle while articles are posted, imported, voted on, regrouped, deleted and restored, and while
@@ -50,14 +51,14 @@ func (w *writtenWorld) write() {
 		w.add(w.post("alice", groups[w.IntN(4)]...))
 	case n < 6: // an old one
 		age := time.Duration(w.IntN([]int{dayOf, 12 * dayOf, 200 * dayOf}[w.IntN(3)])) * time.Second
-		row := old(redisrepo.ArticleID(1000+w.IntN(100_000)), age, w.IntN(12), groups[w.IntN(4)]...)
+		row := old(site.ArticleID(1000+w.IntN(100_000)), age, w.IntN(12), groups[w.IntN(4)]...)
 		row.PostedAt = w.clock.now().Add(-age)
 		row.Draft.Link = w.fresh().Link
 		w.imports(row)
 		w.add(w.article(row.ID))
 	case n < 15:
 		a := w.articles[w.IntN(len(w.articles))]
-		result, err := w.Vote(w.ctx, a.id, users[w.IntN(len(users))], redisrepo.Vote(w.IntN(3)-1), "")
+		result, err := w.Vote(w.ctx, a.id, users[w.IntN(len(users))], site.Vote(w.IntN(3)-1), "")
 		if err == nil { // voting may be over
 			a.votes = result.Article.Votes
 		}
@@ -85,11 +86,11 @@ func (w *writtenWorld) write() {
 	}
 }
 
-func (w *writtenWorld) add(a *redisrepo.Article) {
+func (w *writtenWorld) add(a *site.Article) {
 	w.articles = append(w.articles, &rankedArticle{id: a.ID, time: float64(a.CreatedAt.Unix()), votes: a.Votes, groups: namesOf(a.Groups)})
 }
 
-func namesOf(groups []redisrepo.GroupName) (names []string) {
+func namesOf(groups []site.GroupName) (names []string) {
 	for _, name := range groups {
 		names = append(names, string(name))
 	}
@@ -100,13 +101,13 @@ func namesOf(groups []redisrepo.GroupName) (names []string) {
 // and also while Redis refuses writes as far as it can be read.
 func TestRankingsCountVotesOfLegacyClients(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *redisrepo.Rules) { r.GroupTop = true }, one)
-	var ids []redisrepo.ArticleID
+	s := newSite(t, func(r *site.Rules) { r.GroupTop = true }, one)
+	var ids []site.ArticleID
 	for range 4 {
 		ids = append(ids, s.post("alice", "go").ID)
 	}
 	s.vote(ids[0], "bob", up)
-	legacyVote := func(id redisrepo.ArticleID, voter string) {
+	legacyVote := func(id site.ArticleID, voter string) {
 		s.do("SADD", fmt.Sprint("voted:", int(id)), "user:"+voter)
 		s.do("ZINCRBY score: 432", id.String())
 		s.do("HINCRBY", id.String(), "votes", 1)
@@ -114,11 +115,11 @@ func TestRankingsCountVotesOfLegacyClients(t *testing.T) {
 	legacyVote(ids[2], "carol")
 	legacyVote(ids[2], "dave")
 	s.do("CONFIG SET min-replicas-to-write 1")
-	if got := s.ranking(redisrepo.RankQuery{}); got != "[article:1 article:4 article:3 article:2]" {
+	if got := s.ranking(rankings.RankQuery{}); got != "[article:1 article:4 article:3 article:2]" {
 		t.Errorf("ranking while Redis refuses writes = %s, want that without the new votes", got)
 	}
 	s.do("CONFIG SET min-replicas-to-write 0")
-	for _, q := range []redisrepo.RankQuery{{}, {Group: "go"}} {
+	for _, q := range []rankings.RankQuery{{}, {Group: "go"}} {
 		if got := s.ranking(q); got != "[article:3 article:1 article:4 article:2]" {
 			t.Errorf("ranking %+v = %s, want the article with the new votes first", q, got)
 		}
@@ -127,7 +128,7 @@ func TestRankingsCountVotesOfLegacyClients(t *testing.T) {
 }
 
 // ranking returns the ids of the first page of a ranking.
-func (s *site) ranking(q redisrepo.RankQuery) string {
+func (s *testSite) ranking(q rankings.RankQuery) string {
 	s.t.Helper()
 	list, err := s.RankedList(q)
 	if err != nil {
@@ -137,7 +138,7 @@ func (s *site) ranking(q redisrepo.RankQuery) string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	var ids []redisrepo.ArticleID
+	var ids []site.ArticleID
 	for _, edge := range page.Edges {
 		ids = append(ids, edge.ID)
 	}

@@ -15,15 +15,18 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/failover"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/rates"
+	"frontpage/redisrepo/site"
 )
 
-func charge(rule string, most, amount int, user redisrepo.UserName) redisrepo.Charge {
-	return redisrepo.Charge{Rule: rule, Most: most, Window: time.Minute, Amount: amount, User: user, Address: netip.MustParseAddr("192.0.2.1")}
+func charge(rule string, most, amount int, user site.UserName) rates.Charge {
+	return rates.Charge{Rule: rule, Most: most, Window: time.Minute, Amount: amount, User: user, Address: netip.MustParseAddr("192.0.2.1")}
 }
 
 // charged records charges and returns the Kept and Used of each as text.
-func (s *site) charged(charges ...redisrepo.Charge) string {
+func (s *testSite) charged(charges ...rates.Charge) string {
 	s.t.Helper()
 	balances, err := s.Charge(s.ctx, "cost", charges)
 	if err != nil {
@@ -42,19 +45,19 @@ func (s *site) charged(charges ...redisrepo.Charge) string {
 func TestChargesOfOneRuleAreAllOrNothing(t *testing.T) {
 	t.Parallel()
 	steps := []struct {
-		charges []redisrepo.Charge
+		charges []rates.Charge
 		want    string
 	}{
-		{[]redisrepo.Charge{charge("cost", 10, 4, "alice"), charge("cost", 20, 4, "")}, "true 4 true 4 "},
-		{[]redisrepo.Charge{charge("cost", 10, 7, "alice"), charge("cost", 20, 7, "")}, "false 4 false 4 "},
-		{[]redisrepo.Charge{charge("cost", 10, 6, "alice"), charge("cost", 20, 6, "")}, "true 10 true 10 "},
+		{[]rates.Charge{charge("cost", 10, 4, "alice"), charge("cost", 20, 4, "")}, "true 4 true 4 "},
+		{[]rates.Charge{charge("cost", 10, 7, "alice"), charge("cost", 20, 7, "")}, "false 4 false 4 "},
+		{[]rates.Charge{charge("cost", 10, 6, "alice"), charge("cost", 20, 6, "")}, "true 10 true 10 "},
 		// The address is at its limit, the user is not.
-		{[]redisrepo.Charge{charge("cost", 10, 6, "bob"), charge("cost", 15, 6, "")}, "false 0 false 10 "},
+		{[]rates.Charge{charge("cost", 10, 6, "bob"), charge("cost", 15, 6, "")}, "false 0 false 10 "},
 		// An exceeded rule does not affect the others, unless it is the gate.
-		{[]redisrepo.Charge{charge("cost", 10, 5, "bob"), charge("votes", 1, 2, "bob"), charge("posts", 1, 1, "bob")}, "true 5 false 0 true 1 "},
-		{[]redisrepo.Charge{charge("cost", 10, 6, "bob"), charge("votes", 1, 1, "bob")}, "false 5 true 0 "},
-		{[]redisrepo.Charge{charge("votes", 1, 2, "bob"), charge("posts", 2, 1, "bob")}, "false 0 true 2 "},
-		{[]redisrepo.Charge{charge("cost", 10, 0, "bob")}, "true 5 "},
+		{[]rates.Charge{charge("cost", 10, 5, "bob"), charge("votes", 1, 2, "bob"), charge("posts", 1, 1, "bob")}, "true 5 false 0 true 1 "},
+		{[]rates.Charge{charge("cost", 10, 6, "bob"), charge("votes", 1, 1, "bob")}, "false 5 true 0 "},
+		{[]rates.Charge{charge("votes", 1, 2, "bob"), charge("posts", 2, 1, "bob")}, "false 0 true 2 "},
+		{[]rates.Charge{charge("cost", 10, 0, "bob")}, "true 5 "},
 		{nil, ""},
 	}
 	for _, partitions := range []int{1, 16} {
@@ -90,8 +93,8 @@ func TestOwedChargesAreRecordedBeyondTheLimit(t *testing.T) {
 					{most / 10, false, false, 19 * most / 10},
 					{most / 10, true, true, 20 * most / 10},
 				} {
-					var charges []redisrepo.Charge
-					for _, user := range []redisrepo.UserName{"alice", ""} {
+					var charges []rates.Charge
+					for _, user := range []site.UserName{"alice", ""} {
 						c := charge("cost", most, step.amount, user)
 						c.Owed, c.Leased = step.owed, true
 						charges = append(charges, c)
@@ -121,9 +124,9 @@ func TestNoWindowHoldsMoreThanItsLimit(t *testing.T) {
 			s := newSite(t, nil, one)
 			random := rand.New(rand.NewPCG(1, uint64(window)))
 			const most = 20
-			try := func(amount int) redisrepo.Balance {
+			try := func(amount int) rates.Balance {
 				t.Helper()
-				balances, err := s.Charge(s.ctx, "", []redisrepo.Charge{{Rule: "votes", Most: most, Window: window, Amount: amount, User: "alice"}})
+				balances, err := s.Charge(s.ctx, "", []rates.Charge{{Rule: "votes", Most: most, Window: window, Amount: amount, User: "alice"}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -225,11 +228,11 @@ func TestClockStepExtendsNoWindowByMoreThanOne(t *testing.T) {
 func TestProcessesTogetherNeverExceedALimit(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)
-	sites := []*site{s, s.reopened(s.client(), nil)}
+	sites := []*testSite{s, s.reopened(s.client(), nil)}
 	var kept atomic.Int64
 	together(40, func(i int) {
 		for range 50 {
-			balances, err := sites[i%2].Charge(s.ctx, "cost", []redisrepo.Charge{charge("votes", 100, 1, "alice"), charge("votes", 1000, 1, "")})
+			balances, err := sites[i%2].Charge(s.ctx, "cost", []rates.Charge{charge("votes", 100, 1, "alice"), charge("votes", 1000, 1, "")})
 			if err != nil {
 				t.Error(err)
 			} else if balances[0].Kept {
@@ -279,19 +282,19 @@ func TestLostPartitionStopsOnlyItsOwnSubjects(t *testing.T) {
 	s := newSite(t, nil, redisrepo.WithPartitions(16))
 	hook := new(lost)
 	r := s.reopened(s.client(hook), nil, redisrepo.WithPartitions(16))
-	one := func(user redisrepo.UserName) error {
+	one := func(user site.UserName) error {
 		c := charge("cost", 1_000_000, 100, user)
 		c.Leased = true
 		for range 3 { // the third is counted down from a lease
-			if _, err := r.Charge(s.ctx, "cost", []redisrepo.Charge{c}); err != nil {
+			if _, err := r.Charge(s.ctx, "cost", []rates.Charge{c}); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	users, used := make([]redisrepo.UserName, 200), map[string]int{}
+	users, used := make([]site.UserName, 200), map[string]int{}
 	for i := range users {
-		users[i] = redisrepo.UserName(fmt.Sprint("user", i))
+		users[i] = site.UserName(fmt.Sprint("user", i))
 		if err := one(users[i]); err != nil {
 			t.Fatal(err)
 		}
@@ -305,7 +308,7 @@ func TestLostPartitionStopsOnlyItsOwnSubjects(t *testing.T) {
 	s.clock.advance(3 * time.Second) // so that leases are given back
 	failed := 0
 	for _, user := range users {
-		if err := one(user); errors.Is(err, redisrepo.ErrUncounted) && errors.Is(err, redisrepo.ErrUnavailable) {
+		if err := one(user); errors.Is(err, rates.ErrUncounted) && errors.Is(err, failover.ErrUnavailable) {
 			failed++
 		} else if err != nil {
 			t.Errorf("the charge of %s failed with %v, want ErrUncounted", user, err)

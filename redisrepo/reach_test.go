@@ -8,25 +8,26 @@ import (
 	"time"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // The answer equals that of trying each number of votes in turn, ties included.
 func TestVotesToReachAgreeWithTryingThem(t *testing.T) {
 	t.Parallel()
 	for _, tags := range layouts {
-		for _, ranking := range []redisrepo.Ranking{redisrepo.Linear, redisrepo.Capped, redisrepo.HalfLifeRanking} {
+		for _, ranking := range []site.Ranking{site.Linear, site.Capped, site.HalfLifeRanking} {
 			t.Run(fmt.Sprint(len(tags), " partitions, ", ranking), func(t *testing.T) {
 				t.Parallel()
-				s := newSite(t, func(r *redisrepo.Rules) {
+				s := newSite(t, func(r *site.Rules) {
 					r.VoteScore = 40
 					decaying(ranking, 2*time.Minute)(r)
 				}, redisrepo.WithPartitions(len(tags)))
 				random := rand.New(rand.NewPCG(uint64(ranking), 1))
-				var all []*redisrepo.Article
+				var all []*site.Article
 				for range 60 {
 					a := s.post("alice")
 					for v := range random.IntN(5) {
-						s.vote(a.ID, redisrepo.UserName(fmt.Sprint("voter", v)), pick(random, up, up, down))
+						s.vote(a.ID, site.UserName(fmt.Sprint("voter", v)), pick(random, up, up, down))
 					}
 					all = append(all, a)
 					s.clock.advance(time.Duration(random.IntN(3)) * 20 * time.Second)
@@ -46,7 +47,7 @@ func TestVotesToReachAgreeWithTryingThem(t *testing.T) {
 					}
 				}
 				gone := s.delete(all[0].ID, moderator)
-				if got, err := s.VotesToReach(s.ctx, []*redisrepo.Article{gone}, 1); err != nil || got[0] != nil {
+				if got, err := s.VotesToReach(s.ctx, []*site.Article{gone}, 1); err != nil || got[0] != nil {
 					t.Errorf("a deleted article: %v, %v, want nil", got, err)
 				}
 				for _, rank := range []int{0, -1, 1001} {
@@ -68,7 +69,7 @@ func shownInt(n *int32) string {
 }
 
 // tryVotes gives an article more and more votes, and counts the articles above it each time.
-func tryVotes(rules redisrepo.Rules, all []*redisrepo.Article, one *redisrepo.Article, rank int) string {
+func tryVotes(rules site.Rules, all []*site.Article, one *site.Article, rank int) string {
 	for more := range 5000 {
 		score, place := float64(one.CreatedAt.Unix())+rules.Worth(float64(one.Votes+more)), 1
 		for _, a := range all {
@@ -88,12 +89,12 @@ func tryVotes(rules redisrepo.Rules, all []*redisrepo.Article, one *redisrepo.Ar
 // Numbers that no Int can hold are nil.
 func TestVotesToReachEndAtTheLargestInt(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, decaying(redisrepo.HalfLifeRanking, time.Hour), one)
+	s := newSite(t, decaying(site.HalfLifeRanking, time.Hour), one)
 	old := s.post("alice")
 	for hours, want := range map[int]bool{29: true, 31: false} {
 		s.clock.set(time.Duration(hours) * time.Hour)
 		newest := s.post("bob")
-		got, err := s.VotesToReach(s.ctx, []*redisrepo.Article{s.article(old.ID)}, 1)
+		got, err := s.VotesToReach(s.ctx, []*site.Article{s.article(old.ID)}, 1)
 		if err != nil || (got[0] != nil) != want || want && math.Abs(float64(*got[0]-(1<<30))) > 1<<20 {
 			t.Errorf("to pass an article that is %d hours younger: %s votes, %v", hours, shownInt(got[0]), err)
 		}

@@ -5,18 +5,19 @@ import (
 	"testing"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 func TestArticlesByIDReturnsAnElementForEachID(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, redisrepo.WithPartitions(len(four)))
-	var posted []redisrepo.ArticleID
+	var posted []site.ArticleID
 	for range 5 {
 		posted = append(posted, s.post("alice").ID)
 	}
 	s.do("SET", fmt.Sprintf("%s%v", four[posted[1]%4], posted[1]), "of another type")
 	s.do("HSET", fmt.Sprintf("%s%v", four[posted[2]%4], posted[2]), "votes", "x")
-	ids := []redisrepo.ArticleID{posted[4], 999, posted[0], posted[1], posted[4], posted[2]}
+	ids := []site.ArticleID{posted[4], 999, posted[0], posted[1], posted[4], posted[2]}
 	articles, errs := s.ArticlesByID(s.ctx, ids)
 	if len(articles) != len(ids) || len(errs) != len(ids) {
 		t.Fatalf("ArticlesByID returned %d articles and %d errors, want %d of each", len(articles), len(errs), len(ids))

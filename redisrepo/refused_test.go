@@ -9,7 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/failover"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/rankings"
+	"frontpage/redisrepo/rates"
+	"frontpage/redisrepo/site"
 )
 
 // redisError is an error reply of Redis.
@@ -26,36 +31,36 @@ func TestErrorsOfRedisAreClassified(t *testing.T) {
 		return "ERR Error running script (call to f_6b1bf486c81ceb7edf3c093f4c48582e38c0e791): @user_script:12: " + text
 	}
 	for text, want := range map[string]error{
-		"OOM command not allowed when used memory > 'maxmemory'.":                         redisrepo.ErrReadOnly,
-		"OOM command not allowed. script: a7f30a77, on @user_script:1.":                   redisrepo.ErrReadOnly,
-		wrapped("@user_script: 12: -OOM command not allowed"):                             redisrepo.ErrReadOnly,
-		wrapped("@user_script: 12: -READONLY You can't write against a read only"):        redisrepo.ErrReadOnly,
-		wrapped("@user_script: 12: -MISCONF Redis is configured to save RDB snapshots"):   redisrepo.ErrReadOnly,
-		"NOREPLICAS Not enough good replicas to write.":                                   redisrepo.ErrReadOnly,
-		"NOAUTH Authentication required.":                                                 redisrepo.ErrDenied,
-		"WRONGPASS invalid username-password pair or user is disabled.":                   redisrepo.ErrDenied,
-		"NOPERM this user has no permissions to run the 'get' command":                    redisrepo.ErrDenied,
-		"ERR The user executing the script can't run this command or subcommand script:":  redisrepo.ErrDenied,
-		"ERR ACL failure in script: User default has no permissions to run the 'set'":     redisrepo.ErrDenied,
-		wrapped("@user_script: 12: The user executing the script can't run this command"): redisrepo.ErrDenied,
-		"LOADING Redis is loading the dataset in memory":                                  redisrepo.ErrUnavailable,
-		"BUSY Redis is busy running a script.":                                            redisrepo.ErrUnavailable,
-		"ERR max number of clients reached":                                               redisrepo.ErrUnavailable,
+		"OOM command not allowed when used memory > 'maxmemory'.":                         failover.ErrReadOnly,
+		"OOM command not allowed. script: a7f30a77, on @user_script:1.":                   failover.ErrReadOnly,
+		wrapped("@user_script: 12: -OOM command not allowed"):                             failover.ErrReadOnly,
+		wrapped("@user_script: 12: -READONLY You can't write against a read only"):        failover.ErrReadOnly,
+		wrapped("@user_script: 12: -MISCONF Redis is configured to save RDB snapshots"):   failover.ErrReadOnly,
+		"NOREPLICAS Not enough good replicas to write.":                                   failover.ErrReadOnly,
+		"NOAUTH Authentication required.":                                                 failover.ErrDenied,
+		"WRONGPASS invalid username-password pair or user is disabled.":                   failover.ErrDenied,
+		"NOPERM this user has no permissions to run the 'get' command":                    failover.ErrDenied,
+		"ERR The user executing the script can't run this command or subcommand script:":  failover.ErrDenied,
+		"ERR ACL failure in script: User default has no permissions to run the 'set'":     failover.ErrDenied,
+		wrapped("@user_script: 12: The user executing the script can't run this command"): failover.ErrDenied,
+		"LOADING Redis is loading the dataset in memory":                                  failover.ErrUnavailable,
+		"BUSY Redis is busy running a script.":                                            failover.ErrUnavailable,
+		"ERR max number of clients reached":                                               failover.ErrUnavailable,
 		"ERR value is not an integer, but OOM ":                                           nil,
-		"ERR Protocol error: unauthenticated multibulk length":                            redisrepo.ErrDenied,
+		"ERR Protocol error: unauthenticated multibulk length":                            failover.ErrDenied,
 		"OOMPH":                              nil,
 		wrapped("CORRUPT votes of OOM "):     nil,
 		wrapped("WRONGTYPE Operation: -OOM"): nil,
 		"ERR x @user_script: 12: -OOM comma": nil,
 	} {
 		err := redisrepo.StoreError(redisError(text))
-		for _, class := range []error{redisrepo.ErrReadOnly, redisrepo.ErrDenied} {
+		for _, class := range []error{failover.ErrReadOnly, failover.ErrDenied} {
 			if got := errors.Is(err, class); got != errors.Is(want, class) {
 				t.Errorf("%s: is %q: %t, want %t", text, class, got, !got)
 			}
 		}
-		if got := errors.Is(err, redisrepo.ErrUnavailable); got != (want != nil) {
-			t.Errorf("%s: is %q: %t, want %t", text, redisrepo.ErrUnavailable, got, !got)
+		if got := errors.Is(err, failover.ErrUnavailable); got != (want != nil) {
+			t.Errorf("%s: is %q: %t, want %t", text, failover.ErrUnavailable, got, !got)
 		}
 	}
 }
@@ -74,7 +79,7 @@ func TestReadsWorkWhileRedisRefusesWrites(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, nil)
-			var ids []redisrepo.ArticleID
+			var ids []site.ArticleID
 			for range 7 {
 				s.clock.advance(time.Second)
 				ids = append(ids, s.post("alice", "go", "redis").ID)
@@ -96,7 +101,7 @@ func TestReadsWorkWhileRedisRefusesWrites(t *testing.T) {
 				}
 			}
 			s.do(refusal.begin)
-			eventually(t, "refused writes", func() bool { return errors.Is(s.Ready(s.ctx), redisrepo.ErrReadOnly) })
+			eventually(t, "refused writes", func() bool { return errors.Is(s.Ready(s.ctx), failover.ErrReadOnly) })
 			if got := s.everything(ids); got != before {
 				t.Errorf("read\n%s\nwant\n%s", got, before)
 			}
@@ -104,7 +109,7 @@ func TestReadsWorkWhileRedisRefusesWrites(t *testing.T) {
 			s.wantReadOnly("Vote", err)
 			_, err = s.Post(s.ctx, "carol", s.fresh("go"))
 			s.wantReadOnly("Post", err)
-			_, err = s.Charge(s.ctx, "", []redisrepo.Charge{{Rule: "x", Most: 1, Window: time.Second, Amount: 1, User: "bob"}})
+			_, err = s.Charge(s.ctx, "", []rates.Charge{{Rule: "x", Most: 1, Window: time.Second, Amount: 1, User: "bob"}})
 			s.wantReadOnly("Charge", err)
 
 			if err := os.RemoveAll(dump); err != nil {
@@ -118,15 +123,15 @@ func TestReadsWorkWhileRedisRefusesWrites(t *testing.T) {
 	}
 }
 
-func (s *site) wantReadOnly(call string, err error) {
+func (s *testSite) wantReadOnly(call string, err error) {
 	s.t.Helper()
-	if !errors.Is(err, redisrepo.ErrReadOnly) || !errors.Is(err, redisrepo.ErrUnavailable) {
+	if !errors.Is(err, failover.ErrReadOnly) || !errors.Is(err, failover.ErrUnavailable) {
 		s.t.Errorf("%s: got %v, want ErrReadOnly, which is ErrUnavailable, too", call, err)
 	}
 }
 
 // everything returns what all reads return, as text.
-func (s *site) everything(ids []redisrepo.ArticleID) string {
+func (s *testSite) everything(ids []site.ArticleID) string {
 	s.t.Helper()
 	var b strings.Builder
 	add := func(what string, value any, err error) {
@@ -137,27 +142,27 @@ func (s *site) everything(ids []redisrepo.ArticleID) string {
 		fmt.Fprintf(&b, "%s: %+v\n", what, value)
 	}
 	two := 2
-	for _, l := range []redisrepo.Listing{
-		best("go"), redisrepo.InGroup("go", redisrepo.ByTime, redisrepo.Ascending),
-		redisrepo.InGroup("go", redisrepo.ByScore, redisrepo.Ascending), redisrepo.PostedBy("alice"),
-		redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending), best(redisrepo.Interesting),
+	for _, l := range []lists.Listing{
+		best("go"), lists.InGroup("go", site.ByTime, site.Ascending),
+		lists.InGroup("go", site.ByScore, site.Ascending), lists.PostedBy("alice"),
+		lists.AllArticles(site.ByScore, site.Descending), best(site.Interesting),
 	} {
 		page, err := s.List(s.ctx, l, 2, &two)
 		add("page", page, err)
-		edges, info, err := s.Walk(s.ctx, l, redisrepo.PageRequest{First: &two})
+		edges, info, err := s.Walk(s.ctx, l, site.PageRequest{First: &two})
 		add("first", edges, err)
 		for info.HasNextPage {
-			edges, info, err = s.Walk(s.ctx, l, redisrepo.PageRequest{First: &two, After: info.EndCursor})
+			edges, info, err = s.Walk(s.ctx, l, site.PageRequest{First: &two, After: info.EndCursor})
 			add("next", edges, err)
 			add("has previous", info.HasPreviousPage, err)
 		}
-		edges, _, err = s.Walk(s.ctx, l, redisrepo.PageRequest{Last: &two, Before: info.StartCursor})
+		edges, _, err = s.Walk(s.ctx, l, site.PageRequest{Last: &two, Before: info.StartCursor})
 		add("before", edges, err)
 		count, err := s.Count(s.ctx, l)
 		add("count", count, err)
 	}
-	for formula := redisrepo.RankTop; formula <= redisrepo.RankLinear; formula++ {
-		add("ranking", s.ranking(redisrepo.RankQuery{By: redisrepo.RankBy{Formula: formula}}), nil)
+	for formula := rankings.RankTop; formula <= rankings.RankLinear; formula++ {
+		add("ranking", s.ranking(rankings.RankQuery{By: rankings.RankBy{Formula: formula}}), nil)
 	}
 	articles, errs := s.ArticlesByID(s.ctx, ids[:6])
 	for i, a := range articles {
@@ -168,7 +173,7 @@ func (s *site) everything(ids []redisrepo.ArticleID) string {
 	for _, group := range groups {
 		add("group", *group, err)
 	}
-	log, _, err := s.ModerationLog(s.ctx, redisrepo.PageRequest{})
+	log, _, err := s.ModerationLog(s.ctx, site.PageRequest{})
 	add("log", len(log), err)
 	audit, err := s.Audit(s.ctx, ids[2])
 	add("audit", len(audit), err)
@@ -189,10 +194,10 @@ func TestRefusedLoginIsAnOutage(t *testing.T) {
 	for name, call := range map[string]func() error{
 		"List": func() error { _, err := other.List(s.ctx, best("go"), 1, nil); return err },
 		"Vote": func() error { _, err := other.Vote(s.ctx, 1, "bob", up, ""); return err },
-		"Read": func() error { _, errs := other.ArticlesByID(s.ctx, []redisrepo.ArticleID{1}); return errs[0] },
+		"Read": func() error { _, errs := other.ArticlesByID(s.ctx, []site.ArticleID{1}); return errs[0] },
 	} {
 		for range 3 { // some find a connection that was killed
-			if err := call(); !errors.Is(err, redisrepo.ErrUnavailable) {
+			if err := call(); !errors.Is(err, failover.ErrUnavailable) {
 				t.Errorf("%s = %v, want ErrUnavailable", name, err)
 			}
 		}

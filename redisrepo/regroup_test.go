@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 func TestRegroupAddsAndRemovesGroups(t *testing.T) {
@@ -18,28 +18,28 @@ func TestRegroupAddsAndRemovesGroups(t *testing.T) {
 	}
 	tests := map[string]struct {
 		posted      []string
-		user        redisrepo.UserName
+		user        site.UserName
 		add, remove []string
-		want        []redisrepo.GroupName
+		want        []site.GroupName
 		refused     []string
 	}{
-		"into a group":                     {add: []string{"go"}, want: []redisrepo.GroupName{"go"}},
-		"names are folded":                 {add: []string{"Go", "gO"}, want: []redisrepo.GroupName{"go"}},
-		"names are sorted by their bytes":  {posted: []string{"b", "ä"}, add: []string{"a_b", "a-c", "ab", "a.b", "a"}, want: []redisrepo.GroupName{"a", "a-c", "a.b", "a_b", "ab", "b", "ä"}},
-		"out of a group":                   {posted: []string{"go", "x"}, remove: []string{"GO"}, want: []redisrepo.GroupName{"x"}},
+		"into a group":                     {add: []string{"go"}, want: []site.GroupName{"go"}},
+		"names are folded":                 {add: []string{"Go", "gO"}, want: []site.GroupName{"go"}},
+		"names are sorted by their bytes":  {posted: []string{"b", "ä"}, add: []string{"a_b", "a-c", "ab", "a.b", "a"}, want: []site.GroupName{"a", "a-c", "a.b", "a_b", "ab", "b", "ä"}},
+		"out of a group":                   {posted: []string{"go", "x"}, remove: []string{"GO"}, want: []site.GroupName{"x"}},
 		"out of all":                       {posted: []string{"go"}, remove: []string{"go"}},
-		"from one to another":              {posted: []string{"go"}, add: []string{"x"}, remove: []string{"go"}, want: []redisrepo.GroupName{"x"}},
-		"into a group that it is in":       {posted: []string{"go"}, add: []string{"go"}, want: []redisrepo.GroupName{"go"}},
-		"out of a group that it is not in": {posted: []string{"go"}, remove: []string{"x", "y"}, want: []redisrepo.GroupName{"go"}},
+		"from one to another":              {posted: []string{"go"}, add: []string{"x"}, remove: []string{"go"}, want: []site.GroupName{"x"}},
+		"into a group that it is in":       {posted: []string{"go"}, add: []string{"go"}, want: []site.GroupName{"go"}},
+		"out of a group that it is not in": {posted: []string{"go"}, remove: []string{"x", "y"}, want: []site.GroupName{"go"}},
 		"out of interesting's neighbour":   {posted: []string{"interesting2"}, remove: []string{"interesting2"}},
 
 		"into 10 groups":                      {add: names(0, 10), want: groupNames(names(0, 10))},
 		"into 11 groups":                      {add: names(0, 11), refused: []string{"TOO_LONG add"}},
 		"into the 11th":                       {posted: names(0, 10), add: []string{"x"}, refused: []string{"TOO_LONG add"}},
 		"into the 11th, out of another":       {posted: names(0, 10), add: []string{"g9", "x"}, remove: []string{"g0"}, want: groupNames(append(names(1, 10), "x"))},
-		"into 100 names of one group":         {add: slices.Repeat([]string{"go"}, 100), want: []redisrepo.GroupName{"go"}},
+		"into 100 names of one group":         {add: slices.Repeat([]string{"go"}, 100), want: []site.GroupName{"go"}},
 		"into 101 names of one group":         {add: slices.Repeat([]string{"go"}, 101), refused: []string{"TOO_LONG add"}},
-		"out of 100 groups":                   {posted: []string{"go"}, remove: names(0, 100), want: []redisrepo.GroupName{"go"}},
+		"out of 100 groups":                   {posted: []string{"go"}, remove: names(0, 100), want: []site.GroupName{"go"}},
 		"out of 101 groups":                   {posted: []string{"go"}, remove: names(0, 101), refused: []string{"TOO_LONG remove"}},
 		"into interesting":                    {add: []string{"Interesting"}, refused: []string{"INVALID add.0"}},
 		"out of interesting":                  {remove: []string{"go", "interesting"}, refused: []string{"INVALID remove.1"}},
@@ -59,7 +59,7 @@ func TestRegroupAddsAndRemovesGroups(t *testing.T) {
 			if tt.user != "" {
 				user = tt.user
 			}
-			b, err := s.Regroup(s.ctx, a.ID, redisrepo.Actor{Name: user}, tt.add, tt.remove)
+			b, err := s.Regroup(s.ctx, a.ID, site.Actor{Name: user}, tt.add, tt.remove)
 			if tt.refused != nil {
 				wantRefused(t, err, tt.refused...)
 				if after := s.dump(); after != before {
@@ -86,10 +86,10 @@ func TestRegroupAddsAndRemovesGroups(t *testing.T) {
 	}
 }
 
-func groupNames(names []string) []redisrepo.GroupName {
-	groups := make([]redisrepo.GroupName, len(names))
+func groupNames(names []string) []site.GroupName {
+	groups := make([]site.GroupName, len(names))
 	for i, name := range names {
-		groups[i] = redisrepo.GroupName(name)
+		groups[i] = site.GroupName(name)
 	}
 	return groups
 }

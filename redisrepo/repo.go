@@ -104,95 +104,43 @@ package redisrepo
 
 import (
 	"context"
-	"crypto/rand"
+	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"sync/atomic"
-	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
-	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"github.com/redis/go-redis/v9"
+
+	"frontpage/failover"
+	"frontpage/redisrepo/articles"
+	"frontpage/redisrepo/casts"
+	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/layout"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/live"
+	"frontpage/redisrepo/rankings"
+	"frontpage/redisrepo/rates"
+	"frontpage/redisrepo/sessions"
+	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 )
 
-// LayoutVersion is the version of the keys above, as meta: records it. A new one needs an upgrade: see upgrades.
-const LayoutVersion = "4"
-
-// groupsCacheSize is the number of articles whose groups a Repo caches.
-const groupsCacheSize = 10_000
-
-// calendarsCacheSize is the number of calendars, of partitions and their groups, of which a Repo remembers the state.
-const calendarsCacheSize = 10_000
-
-// Repo is the articles of one site. It is safe for concurrent use. Any number of processes may use
-// the same store.
+// Repo is the articles of one site: its rooms, and the writes of articles. It is safe for concurrent use. Any number of
+// processes may use the same store.
 type Repo struct {
-	client     redis.UniversalClient
-	rules      Rules
-	wanted     int // partitions; 0: what the store has
-	partitions []partition
-	database   int              // number of the database on its server
-	clock      func() time.Time // nil: the clock of Redis
-	keepRules  bool
-	upgrades   []upgrade
-	incomplete bool // Migrate has not finished the data
-	onRerank   func(changes string)
-	onProgress func(step string, done, total int)
-	// groups caches the groups and the posting hours of articles. A script must be given all
-	// the keys that it touches, so a write to an article that is not cached may need a second call.
-	// Cached values may be outdated: the scripts compare them.
-	groups *lru.Cache[ArticleID, placement]
-	onRead func(*Article) // is called with each state that this process reads or writes
-	// finders find the groups of articles that are in no cache and whose hashes do not list them, one for
-	// each partition.
-	finders []groupFinder
-	live    live
-	version atomic.Uint64 // see Version
-	// The hooks of rooms below.
-	onForget     func()                                                         // messages may have been lost
-	onLost       func(ctx context.Context, index int) (epoch string, err error) // a partition lost all its data
-	onRightsBack func()
-	rights       rights
-	leases       leases
+	*wire.Store
+	*rates.Rates
+	*sessions.Sessions
+	*articles.Articles
+	*events.Log
+	*lists.Lists
+	*rankings.Rankings
+	*casts.Casts
+	*live.Live
+	Layout *layout.Layout
 
-	groupCount groupCount
-	kept       keptListings
-
-	mostSmall, gatherStep int // see WithLargeGroups
-
-	calendars  *lru.Cache[calendarKey, calendarState] // which lists they have, as far as is known
-	stepLooked int                                    // stepLooked, or less in tests
-	cursorKey  atomic.Pointer[string]                 // of cursors of rankings
-	best       bestRanks
-
-	voteScript, upvoteScript *redis.Script
-	votingTexts              map[string]string // of both, by digest
-
-	on        string // features: see Rules.features
-	acks      int    // see WithAcks
-	polls     polls
-	voteCalls *voteCalls
-	folds     folds
-
-	histories []history    // by partition
-	seen      []*seenPosts // by partition
-	stats     stats
-
-	// forgotten is the posting time before which the voters of articles were forgotten under an earlier, shorter
-	// voting window, Unix seconds. Votes on them are refused, although voting may be open by now.
-	forgotten atomic.Int64
-
-	casts castRecord // set by New
-}
-
-// Option is an option of New.
-type Option func(*Repo)
-
-// WithClock sets the clock that decides posting times and the end of voting. The default is the clock
-// of the Redis server, which all processes share.
-func WithClock(now func() time.Time) Option {
-	return func(r *Repo) { r.clock = now }
+	voting *voting
+	stats  stats
 }
 
 // New opens the site in the store, or creates an empty one. It returns a *RuleError for rules that are
@@ -200,240 +148,148 @@ func WithClock(now func() time.Time) Option {
 // upgraded first, in steps that an interrupted start goes on with. While the store is loading, or slow, each call waits for
 // up to a minute. If the rules have changed since the store was last opened, it first re-ranks all articles; no other process
 // should then be using the store under the old rules.
-func New(ctx context.Context, client redis.UniversalClient, rules Rules, options ...Option) (*Repo, error) {
-	ctx = starting(ctx)
-	r, err := newRepo(ctx, client, rules, options...)
+func New(ctx context.Context, client redis.UniversalClient, rules site.Rules, options ...Option) (*Repo, error) {
+	ctx = failover.Starting(ctx)
+	r, err := Find(ctx, client, rules, options...)
 	if err != nil {
 		return nil, err
 	}
-	if r.incomplete {
-		return nil, ErrIncomplete
+	if r.Store.Incomplete {
+		return nil, layout.ErrIncomplete
 	}
-	if err := r.prepare(ctx); err != nil {
+	if err := r.Prepare(ctx); err != nil {
 		return nil, err
 	}
 	if err := r.checkMeta(ctx); err != nil {
 		return nil, err
 	}
-	if err := r.applyFeatures(ctx); err != nil {
-		return nil, storeError("apply the rules", err)
+	if err := r.Layout.ApplyFeatures(ctx); err != nil {
+		return nil, failover.Wrap("apply the rules", err)
 	}
-	if err := r.applyRules(ctx); err != nil {
-		return nil, storeError("apply the rules", err)
+	if err := r.Layout.ApplyRules(ctx); err != nil {
+		return nil, failover.Wrap("apply the rules", err)
 	}
-	if err := r.openCasts(ctx); err != nil {
-		return nil, storeError("open the histories of votes", err)
+	if err := r.Casts.OpenCasts(ctx); err != nil {
+		return nil, failover.Wrap("open the histories of votes", err)
 	}
 	return r, nil
 }
 
-// prepare makes the store ready for writes, before the first one.
-func (r *Repo) prepare(ctx context.Context) error {
-	if err := r.confirmWrites(ctx); err != nil {
+// Prepare makes the store ready for writes, before the first one.
+func (r *Repo) Prepare(ctx context.Context) error {
+	if err := r.Store.ConfirmWrites(ctx); err != nil {
 		return fmt.Errorf("find out who confirms writes: %w", err)
 	}
 	if err := r.loadScripts(ctx); err != nil {
-		return storeError("load scripts", err)
+		return failover.Wrap("load scripts", err)
 	}
-	if err := r.checkRights(ctx); err != nil {
+	if err := r.Store.CheckRights(ctx); err != nil {
 		return fmt.Errorf("check the rights: %w", err)
 	}
 	return nil
 }
 
-// newRepo returns a Repo with the partitions of the site in the store, or of a new one. It changes nothing.
-func newRepo(ctx context.Context, client redis.UniversalClient, rules Rules, options ...Option) (*Repo, error) {
+// Find returns a Repo with the partitions of the site in the store, or of a new one. It changes nothing.
+func Find(ctx context.Context, client redis.UniversalClient, rules site.Rules, options ...Option) (*Repo, error) {
 	if err := rules.Validate(); err != nil {
 		return nil, err
 	}
-	groups, err := lru.New[ArticleID, placement](groupsCacheSize)
-	if err != nil {
-		return nil, err
-	}
-	calls, err := newVoteCalls()
-	if err != nil {
-		return nil, err
-	}
-	r := &Repo{client: client, mostSmall: mostSmall, gatherStep: gatherStep, stepLooked: stepLooked, rules: rules, groups: groups, voteCalls: calls, votingTexts: map[string]string{}, on: featuresOf(rules), live: live{wake: make(chan struct{}, 1), feedWake: make(chan struct{}, 1)},
-		onProgress: func(string, int, int) {}, upgrades: upgrades}
-	if single, ok := client.(interface{ Options() *redis.Options }); ok { // a cluster has one database
-		r.database = single.Options().DB
-	}
-	r.live.version, r.onRead, r.onForget, r.onLost, r.onRightsBack = &r.version, r.live.observe, calls.forget, r.reopen, r.forgetAll
-	r.useCursorKey(rand.Text()) // until that of the store is known
+	o := opening{Options: layout.Options{OnProgress: func(string, int, int) {}}}
 	for _, option := range options {
-		option(r)
+		option(&o)
 	}
-	if err := r.findPartitions(ctx); err != nil {
+	store, err := wire.Open(ctx, client, rules, layout.FeaturesOf(rules), o.store)
+	if err != nil {
 		return nil, err
 	}
-	if r.kept, err = newKeptListings(rules.GroupCacheTTL); err != nil {
-		return nil, err
-	}
-	if r.calendars, err = lru.New[calendarKey, calendarState](calendarsCacheSize); err != nil {
-		return nil, err
-	}
-	if r.leases.all, err = simplelru.NewLRU[Subject, *lease](leaseSubjects, nil); err != nil {
-		return nil, err
-	}
-	r.voteScript = r.votingScript("vote.lua", [2]int{firstWithout + 1, firstWith + 1})
-	r.upvoteScript = r.votingScript("upvote.lua", [2]int{7, 10})
-	r.groupCount.turn, r.best.turn = make(chan struct{}, 1), make(chan struct{}, 1)
-	r.finders = make([]groupFinder, len(r.partitions))
-	r.histories = make([]history, len(r.partitions))
-	r.live.posts, r.live.places = make([][]post, len(r.partitions)), make([]place, len(r.partitions))
-	for range r.partitions {
-		seen, err := newSeenPosts()
-		if err != nil {
-			return nil, err
-		}
-		r.seen = append(r.seen, seen)
-	}
-	return r, nil
+	return assemble(store, o)
+}
+
+// assemble makes the rooms of a site, each with those that it uses.
+func assemble(store *wire.Store, o opening) (*Repo, error) {
+	r := &Repo{Store: store, Sessions: sessions.New(store), Log: events.New(store)}
+	var errs [6]error
+	r.Rates, errs[0] = rates.New(store)
+	r.Articles, errs[1] = articles.New(store)
+	r.Lists, errs[2] = lists.New(store, r.Articles, o.mostSmall, o.gatherStep)
+	r.Rankings, errs[3] = rankings.New(store, r.Lists, o.stepLooked)
+	r.Casts = casts.New(store, r.Articles)
+	r.Layout = layout.New(store, r.Articles, r.Lists, r.Rankings, r.Casts, o.Options)
+	r.voting, errs[4] = newVoting(store)
+	r.Live, errs[5] = live.New(store, r.Articles, r.Lists, r.Casts, r.Log, live.Hooks{OnForget: r.voting.calls.forget, Reopen: r.reopen})
+	return r, errors.Join(errs[:]...)
 }
 
 // checkMeta upgrades the layout of the data to this program's, or records it in a new store.
 func (r *Repo) checkMeta(ctx context.Context) error {
-	if err := r.upgradeLayout(ctx); err != nil {
+	if err := r.Layout.UpgradeLayout(ctx); err != nil {
 		return err
 	}
-	if err := r.recordSite(ctx); err != nil {
+	if err := r.Layout.RecordSite(ctx); err != nil {
 		return err
 	}
-	answers := make([]*redis.Cmd, len(r.partitions))
-	err := r.pipeline(r.confirmed(ctx), func(pipe redis.Pipeliner) {
-		for i, p := range r.partitions {
-			answers[i] = openScript.EvalSha(ctx, pipe, []string{p.meta()}, r.opening(i)...)
+	answers := make([]*redis.Cmd, len(r.Store.Partitions))
+	err := r.Store.Pipeline(r.Store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+		for i, p := range r.Store.Partitions {
+			answers[i] = layout.OpenScript.EvalSha(ctx, pipe, []string{p.Meta()}, r.Layout.Opening(i)...)
 		}
 	})
 	if err != nil {
-		return storeError("open the store", err)
+		return failover.Wrap("open the store", err)
 	}
-	for i, p := range r.partitions {
+	for i, p := range r.Store.Partitions {
 		answer, err := answers[i].Slice()
 		if err != nil {
-			return storeError("open "+p.meta(), err)
+			return failover.Wrap("open "+p.Meta(), err)
 		}
-		found, err := checkLayout(p.meta(), r.layout(i), answer)
+		found, err := layout.CheckLayout(p.Meta(), r.Layout.Layout(i), answer)
 		if err != nil {
 			return err
 		}
-		r.histories[i].epoch = found[fieldEpoch]
-		r.useCursorKey(found[fieldCursorKey])
+		r.Live.Histories[i].Epoch = found[keys.FieldEpoch]
+		r.Store.UseCursorKey(found[keys.FieldCursorKey])
 	}
 	return nil
 }
 
-// Fields of meta:.
-const (
-	fieldLayout     = "layout"
-	fieldPartitions = "partitions"
-	fieldIndex      = "index"
-	fieldEpoch      = "epoch"     // a random name that a store gets when it is created
-	fieldForgotten  = "forgotten" // see Repo.forgotten, and the voting window under which that was found out
-)
-
-// layout is what meta: of a partition must say, fields and values in turn.
-func (r *Repo) layout(index int) []any {
-	return []any{fieldLayout, strconv.Itoa(r.lastLayout()), fieldPartitions, strconv.Itoa(len(r.partitions)), fieldIndex, strconv.Itoa(index)}
-}
-
-// opening is the arguments of open.lua for a partition: the layout, and an epoch and, for the first one, a key of cursors
-// in case it has none.
-func (r *Repo) opening(index int) []any {
-	wanted := append(r.layout(index), fieldEpoch, rand.Text())
-	if index == 0 {
-		wanted = append(wanted, fieldCursorKey, rand.Text())
-	}
-	return wanted
-}
-
-// checkLayout returns the fields in the reply of open.lua, and an error if they have another layout.
-func checkLayout(meta string, layout []any, answer reply) (map[string]string, error) {
-	found := map[string]string{}
-	if err := answer.fields(1, func(field, value string) { found[field] = value }); err != nil {
-		return nil, err
-	}
-	for pair := range slices.Chunk(layout, 2) {
-		field, want := pair[0].(string), pair[1]
-		if found[field] != want {
-			return nil, fmt.Errorf("%s: the data has %s %s, this program needs %s", meta, field, found[field], want)
-		}
-	}
-	return found, nil
-}
-
 // reopen gives a partition that lost all its data what New gives a new one, and returns its epoch.
 func (r *Repo) reopen(ctx context.Context, index int) (epoch string, err error) {
-	if err := r.recordSite(ctx); err != nil { // it may have been lost, too
+	if err := r.Layout.RecordSite(ctx); err != nil { // it may have been lost, too
 		return "", err
 	}
-	meta := r.partitions[index].meta()
-	answer, err := r.run(ctx, openScript, []string{meta}, r.opening(index))
+	meta := r.Store.Partitions[index].Meta()
+	answer, err := r.Store.Run(ctx, layout.OpenScript, []string{meta}, r.Layout.Opening(index))
 	if err != nil {
-		return "", storeError("open "+meta, err)
+		return "", failover.Wrap("open "+meta, err)
 	}
-	found, err := checkLayout(meta, r.layout(index), answer)
+	found, err := layout.CheckLayout(meta, r.Layout.Layout(index), answer)
 	if err != nil {
 		return "", err
 	}
-	if err := r.applyFeatures(ctx); err != nil { // writes them
-		return "", storeError("apply the rules", err)
+	if err := r.Layout.ApplyFeatures(ctx); err != nil { // writes them
+		return "", failover.Wrap("apply the rules", err)
 	}
-	if err := r.applyRules(ctx); err != nil {
-		return "", storeError("apply the rules", err)
+	if err := r.Layout.ApplyRules(ctx); err != nil {
+		return "", failover.Wrap("apply the rules", err)
 	}
-	r.useCursorKey(found[fieldCursorKey])
-	return found[fieldEpoch], nil
+	r.Store.UseCursorKey(found[keys.FieldCursorKey])
+	return found[keys.FieldEpoch], nil
 }
 
 // Ready returns ErrReadOnly if the store refuses writes, and another error, usually ErrUnavailable, if it does
 // not answer. While a shard of a cluster is gone, the others serve: the store is ready.
 func (r *Repo) Ready(ctx context.Context) error {
-	writes, err := r.tryWrites(ctx)
+	writes, err := r.Store.TryWrites(ctx)
 	if !slices.ContainsFunc(writes, func(c redis.Cmder) bool { return c.Err() == nil }) {
-		return storeError("write", err)
+		return failover.Wrap("write", err)
 	}
-	return r.mayWrite(ctx)
+	return r.Store.MayWrite(ctx)
 }
 
 // Serves returns an error as Ready does, but also if only some partitions do not answer or refuse writes.
 func (r *Repo) Serves(ctx context.Context) error {
-	if _, err := r.tryWrites(ctx); err != nil {
-		return storeError("write", err)
+	if _, err := r.Store.TryWrites(ctx); err != nil {
+		return failover.Wrap("write", err)
 	}
-	return r.mayWrite(ctx)
+	return r.Store.MayWrite(ctx)
 }
-
-// tryWrites sends each partition a write, which Redis may refuse, but without effect: there is no such member.
-func (r *Repo) tryWrites(ctx context.Context) ([]redis.Cmder, error) {
-	return r.pipelined(impatient(ctx), func(pipe redis.Pipeliner) {
-		for _, p := range r.partitions {
-			pipe.ZAddXX(ctx, p.ranking(ByTime), redis.Z{Member: reserved})
-		}
-	})
-}
-
-// index is the number of the article's partition.
-func (r *Repo) index(id ArticleID) int { return int(id) % len(r.partitions) }
-
-func (r *Repo) partition(id ArticleID) partition { return r.partitions[r.index(id)] }
-
-// now is this process's time, good enough for values that are shown. Scripts decide by scriptNow.
-func (r *Repo) now() time.Time {
-	if r.clock != nil {
-		return r.clock()
-	}
-	return time.Now()
-}
-
-// scriptNow is the argument now of a script: empty stands for the clock of Redis.
-func (r *Repo) scriptNow() string {
-	if r.clock == nil {
-		return ""
-	}
-	return strconv.FormatInt(r.clock().Unix(), 10)
-}
-
-// seconds is a duration as an argument of a script, in whole seconds.
-func seconds(d time.Duration) int64 { return int64(d / time.Second) }

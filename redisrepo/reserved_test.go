@@ -6,20 +6,21 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/check"
+	"frontpage/redisrepo/site"
 )
 
-func reserving(patterns ...redisrepo.GroupPattern) func(*redisrepo.Rules) {
-	return func(r *redisrepo.Rules) { r.ReservedGroups = patterns }
+func reserving(patterns ...site.GroupPattern) func(*site.Rules) {
+	return func(r *site.Rules) { r.ReservedGroups = patterns }
 }
 
 func TestOnlyModeratorsAndServicesPutArticlesIntoReservedGroups(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, reserving("status.*", "news"))
-	service, both := redisrepo.Actor{Name: "app", Service: true}, redisrepo.Actor{Name: "alice", Service: true, Via: "app"}
+	service, both := site.Actor{Name: "app", Service: true}, site.Actor{Name: "alice", Service: true, Via: "app"}
 	for _, tt := range []struct {
 		name        string
-		by          redisrepo.Actor
+		by          site.Actor
 		posted      []string // by alice
 		add, remove []string
 		want        string
@@ -38,10 +39,10 @@ func TestOnlyModeratorsAndServicesPutArticlesIntoReservedGroups(t *testing.T) {
 		{name: "a service", by: service, posted: []string{"go", "status.open"}, add: []string{"status.done", "news"}, want: "[go news status.done]"},
 		{name: "a service, another group as well", by: service, add: []string{"status.done", "go"}, refused: []string{"FORBIDDEN article"}},
 		{name: "a service for the poster, another group as well", by: both, add: []string{"status.done", "go"}, want: "[go status.done]"},
-		{name: "a service for another user", by: redisrepo.Actor{Name: "bob", Service: true, Via: "app"}, add: []string{"news"}, want: "[news]"},
+		{name: "a service for another user", by: site.Actor{Name: "bob", Service: true, Via: "app"}, add: []string{"news"}, want: "[news]"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a, err := s.PostAs(s.ctx, redisrepo.Actor{Name: "alice", Moderator: true}, s.fresh(tt.posted...))
+			a, err := s.PostAs(s.ctx, site.Actor{Name: "alice", Moderator: true}, s.fresh(tt.posted...))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,14 +67,14 @@ func TestPostIntoAReservedGroupNeedsARole(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, reserving("status.*"))
 	for _, tt := range []struct {
-		by      redisrepo.Actor
+		by      site.Actor
 		groups  []string
 		refused []string
 	}{
 		{by: alice(), groups: []string{"go", "Go", "status.a", "status.b"}, refused: []string{"FORBIDDEN groups.2", "FORBIDDEN groups.3", "INVALID groups.3"}},
 		{by: moderator, groups: []string{"go", "status.a", "status.a", "status.b"}, refused: []string{"INVALID groups.3"}},
 		{by: moderator, groups: []string{"go", "status.a", "status.A"}},
-		{by: redisrepo.Actor{Name: "alice", Service: true, Via: "app"}, groups: []string{"status.a"}},
+		{by: site.Actor{Name: "alice", Service: true, Via: "app"}, groups: []string{"status.a"}},
 	} {
 		before := s.dump()
 		_, err := s.PostAs(s.ctx, tt.by, s.fresh(tt.groups...))
@@ -98,9 +99,9 @@ func TestAnArticleIsInOneGroupOfAFamily(t *testing.T) {
 	states := []string{"status.open", "status.planned", "status.done"}
 	var failed atomic.Int64
 	together(24, func(i int) {
-		repo := []*site{s, other}[i%2]
-		b, err := repo.Regroup(s.ctx, a.ID, redisrepo.Actor{Name: "mod", Moderator: i%3 > 0, Service: i%3 == 0}, states[i%3:i%3+1], nil)
-		if err != nil || len(b.Groups) != 2 || b.Groups[1] != redisrepo.GroupName(states[i%3]) {
+		repo := []*testSite{s, other}[i%2]
+		b, err := repo.Regroup(s.ctx, a.ID, site.Actor{Name: "mod", Moderator: i%3 > 0, Service: i%3 == 0}, states[i%3:i%3+1], nil)
+		if err != nil || len(b.Groups) != 2 || b.Groups[1] != site.GroupName(states[i%3]) {
 			failed.Add(1)
 		}
 	})
@@ -114,7 +115,7 @@ func TestModerationLogNamesServiceAndUser(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, reserving("status.*"))
 	a, b := s.post("alice"), s.post("alice")
-	app := redisrepo.Actor{Name: "alice", Service: true, Via: "app"}
+	app := site.Actor{Name: "alice", Service: true, Via: "app"}
 	_, err := s.Regroup(s.ctx, a.ID, app, []string{"status.done"}, nil)
 	_, deleteErr := s.Delete(s.ctx, a.ID, app)
 	if err != nil || deleteErr != nil {
@@ -123,7 +124,7 @@ func TestModerationLogNamesServiceAndUser(t *testing.T) {
 	if _, err := s.Regroup(s.ctx, b.ID, app, []string{"go"}, nil); err != nil { // any poster may
 		t.Fatal(err)
 	}
-	entries, _, err := s.ModerationLog(s.ctx, redisrepo.PageRequest{})
+	entries, _, err := s.ModerationLog(s.ctx, site.PageRequest{})
 	if err != nil || len(entries) != 2 {
 		t.Fatalf("log = %+v, %v, want the deletion and the change of the reserved group", entries, err)
 	}
@@ -142,7 +143,7 @@ func TestCheckReportsTwoGroupsOfAFamily(t *testing.T) {
 	s := newSite(t, nil)
 	s.post("alice", "go", "status.a", "status.b")
 	var found []string
-	if _, err := s.reopened(s.server.Client, reserving("status.*")).Check(s.ctx, func(violation string) { found = append(found, violation) }); err != nil {
+	if _, err := check.Check(s.ctx, (s.reopened(s.server.Client, reserving("status.*"))).Repo, func(violation string) { found = append(found, violation) }); err != nil {
 		t.Fatal(err)
 	}
 	if len(found) != 1 || !strings.Contains(found[0], "status.a and status.b") {
@@ -156,22 +157,22 @@ func TestGroupPatterns(t *testing.T) {
 		"status.*": "status.*", "News": "news", "*": "*", "STATUS*": "status*", "花*": "花*",
 		"": "", "a*b": "", "*.a": "", "a**": "", "a b": "", "interesting": "",
 	} {
-		if got, err := redisrepo.ParseGroupPattern(text); string(got) != want || (err == nil) != (want != "") {
+		if got, err := site.ParseGroupPattern(text); string(got) != want || (err == nil) != (want != "") {
 			t.Errorf("ParseGroupPattern(%q) = %q, %v, want %q", text, got, err, want)
 		}
 	}
 	for _, tt := range []struct {
-		patterns []redisrepo.GroupPattern
+		patterns []site.GroupPattern
 		problem  string
 	}{
-		{patterns: []redisrepo.GroupPattern{"a", "a.*", "b*"}},
-		{patterns: []redisrepo.GroupPattern{"news", "news*"}, problem: "news is covered by news*"},
-		{patterns: []redisrepo.GroupPattern{"s*", "status.*"}, problem: "status.* is covered by s*"},
-		{patterns: []redisrepo.GroupPattern{"a", "a"}, problem: "a is covered by a"},
-		{patterns: []redisrepo.GroupPattern{"A"}, problem: `"A" is not a group`},
-		{patterns: []redisrepo.GroupPattern{"a", "*"}, problem: "a is covered by *"},
+		{patterns: []site.GroupPattern{"a", "a.*", "b*"}},
+		{patterns: []site.GroupPattern{"news", "news*"}, problem: "news is covered by news*"},
+		{patterns: []site.GroupPattern{"s*", "status.*"}, problem: "status.* is covered by s*"},
+		{patterns: []site.GroupPattern{"a", "a"}, problem: "a is covered by a"},
+		{patterns: []site.GroupPattern{"A"}, problem: `"A" is not a group`},
+		{patterns: []site.GroupPattern{"a", "*"}, problem: "a is covered by *"},
 	} {
-		rules := redisrepo.DefaultRules()
+		rules := site.DefaultRules()
 		rules.ReservedGroups = tt.patterns
 		if err := rules.Validate(); (err == nil) != (tt.problem == "") || err != nil && !strings.Contains(err.Error(), tt.problem) {
 			t.Errorf("Validate of %v = %v, want %q", tt.patterns, err, tt.problem)

@@ -11,7 +11,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/failover"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 )
 
@@ -66,7 +68,7 @@ func TestScriptsAreSafeToRunTwice(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
-			rules := func(r *redisrepo.Rules) {
+			rules := func(r *site.Rules) {
 				r.InterestingVotes, r.VotingWindow, r.PosterVotes = 3, 20*time.Second, seed%2 == 0
 			}
 			type outcome struct {
@@ -82,7 +84,7 @@ func TestScriptsAreSafeToRunTwice(t *testing.T) {
 					did, vote := anything(s, random)
 					o.log, o.votes = append(o.log, did), append(o.votes, vote)
 				}
-				s = s.reopened(s.client(hooks...), func(r *redisrepo.Rules) { r.VoteScore, r.InterestingVotes = 7, 2 })
+				s = s.reopened(s.client(hooks...), func(r *site.Rules) { r.VoteScore, r.InterestingVotes = 7, 2 })
 				s.wantClean()
 				o.dump = s.dump()
 				return o
@@ -106,17 +108,17 @@ func TestScriptsAreSafeToRunTwice(t *testing.T) {
 }
 
 // anything makes one random call and returns its results as text.
-func anything(s *site, random *rand.Rand) (did, vote string) {
+func anything(s *testSite, random *rand.Rand) (did, vote string) {
 	user := users[random.IntN(3)]
-	id := redisrepo.ArticleID(random.IntN(12) + 1)
+	id := site.ArticleID(random.IntN(12) + 1)
 	theme := themes[random.IntN(3)]
-	describe := func(a *redisrepo.Article, err error) string {
+	describe := func(a *site.Article, err error) string {
 		if err != nil {
 			return err.Error()
 		}
 		return show(a)
 	}
-	actor := redisrepo.Actor{Name: user, Moderator: random.IntN(3) == 0}
+	actor := site.Actor{Name: user, Moderator: random.IntN(3) == 0}
 	switch n := random.IntN(24); n {
 	case 0, 1, 2:
 		d := draft(fmt.Sprint("title", random.IntN(12)), theme)
@@ -134,7 +136,7 @@ func anything(s *site, random *rand.Rand) (did, vote string) {
 		})
 		return fmt.Sprint("Import: ", errs), ""
 	case 7:
-		ids, err := s.List(s.ctx, best(redisrepo.GroupName(theme)), 1, nil)
+		ids, err := s.List(s.ctx, best(site.GroupName(theme)), 1, nil)
 		return fmt.Sprint("List: ", ids, err), ""
 	case 8:
 		s.clock.advance(time.Second)
@@ -156,13 +158,13 @@ func anything(s *site, random *rand.Rand) (did, vote string) {
 	case 12, 13:
 		return "Undelete: " + describe(s.Undelete(s.ctx, id, actor)), ""
 	case 14:
-		result, err := s.Vote(s.ctx, id, user, redisrepo.Vote(random.IntN(3)-1), "bucket")
+		result, err := s.Vote(s.ctx, id, user, site.Vote(random.IntN(3)-1), "bucket")
 		if err != nil {
 			return "VoteFrom: " + err.Error(), ""
 		}
 		return "VoteFrom: " + show(result.Article), fmt.Sprint(result.Previous, result.Changed)
 	default:
-		result, err := s.Vote(s.ctx, id, user, redisrepo.Vote(random.IntN(3)-1), "")
+		result, err := s.Vote(s.ctx, id, user, site.Vote(random.IntN(3)-1), "")
 		if err != nil {
 			return "Vote: " + err.Error(), ""
 		}
@@ -170,12 +172,12 @@ func anything(s *site, random *rand.Rand) (did, vote string) {
 	}
 }
 
-func userID(name redisrepo.UserName) string { return redisrepo.User{Name: name}.ID() }
+func userID(name site.UserName) string { return site.User{Name: name}.ID() }
 
 // repeating returns a client of the site's store whose calls are limited as in a server, before it gets a hook.
-func (s *site) repeating(h redis.Hook) *redis.Client {
+func (s *testSite) repeating(h redis.Hook) *redis.Client {
 	client := s.client()
-	redisrepo.LimitWaiting(client)
+	failover.LimitWaiting(client)
 	client.AddHook(h)
 	return client
 }
@@ -206,7 +208,7 @@ func TestVoteAfterALostReplyClaimsNothing(t *testing.T) {
 	other.vote(a.ID, "warm", up) // groups and scripts are known
 	for _, tt := range []struct {
 		lost bool
-		vote redisrepo.Vote
+		vote site.Vote
 		want redisrepo.VoteResult
 	}{
 		{true, up, redisrepo.VoteResult{Previous: up, Changed: true, Unknown: true}},

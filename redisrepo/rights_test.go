@@ -13,7 +13,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/failover"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // asked records the commands about which rights.lua was asked, and all commands sent.
@@ -48,9 +50,9 @@ func (h *asked) addOne(c redis.Cmder) {
 }
 
 // useEverything calls everything that reads or writes.
-func (s *site) useEverything() {
+func (s *testSite) useEverything() {
 	s.t.Helper()
-	var ids []redisrepo.ArticleID
+	var ids []site.ArticleID
 	for range 7 {
 		d := s.fresh("go", "redis")
 		d.IdempotencyKey = new(*d.Link)
@@ -81,9 +83,9 @@ func TestRightsListEveryCommand(t *testing.T) {
 	h := newAsked()
 	s.post("alice", "go")
 	s.reopened(s.client(observer(h.add)), noFeatures)
-	s.reopened(s.client(observer(h.add)), func(r *redisrepo.Rules) { r.GroupTop = true })
+	s.reopened(s.client(observer(h.add)), func(r *site.Rules) { r.GroupTop = true })
 	s.reopened(s.client(observer(h.add)), noFeatures)
-	other := s.reopened(s.client(observer(h.add)), func(r *redisrepo.Rules) { r.VoteScore = 7 })
+	other := s.reopened(s.client(observer(h.add)), func(r *site.Rules) { r.VoteScore = 7 })
 	l := other.listen()
 	other.useEverything()
 	l.pass()
@@ -116,7 +118,7 @@ func TestRightsAreCheckedWithoutAnEffect(t *testing.T) {
 	h := newAsked()
 	other := s.reopened(s.client(observer(h.add)), nil)
 	other.useEverything()
-	source, err := os.ReadFile("rights.lua")
+	source, err := os.ReadFile("wire/rights.lua")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +136,7 @@ func TestRightsAreCheckedWithoutAnEffect(t *testing.T) {
 }
 
 // limited returns a client of a user, who has the rights.
-func (s *site) limited(rights string) *redis.Client {
+func (s *testSite) limited(rights string) *redis.Client {
 	s.do("ACL SETUSER limited on nopass " + rights)
 	options := *s.server.Client.Options()
 	options.Username, options.Password = "limited", "any"
@@ -170,11 +172,11 @@ func TestStartNamesTheMissingRight(t *testing.T) {
 		if want == "" {
 			continue // it keeps the rules of the data
 		}
-		var missing *redisrepo.RightError
+		var missing *failover.RightError
 		if !errors.As(err, &missing) && !strings.Contains(fmt.Sprint(err), "NOPERM") || !strings.Contains(fmt.Sprint(err), want) && missing != nil && want != "TIME" {
 			t.Errorf("with %s: New = %v, want an error that names %s", rights, err, want)
 		}
-		if errors.Is(err, redisrepo.ErrUnavailable) && missing != nil {
+		if errors.Is(err, failover.ErrUnavailable) && missing != nil {
 			t.Errorf("with %s: New = %v, want an error that is not ErrUnavailable", rights, err)
 		}
 	}
@@ -193,7 +195,7 @@ func channelsOf(rights string) string {
 // A vote for which a right is missing leaves the store as it was, whichever right that is: it undoes what it did.
 func TestVoteWithoutARightIsUndone(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *redisrepo.Rules) { r.GroupTop, r.Milestones = true, []int{2, 3} }, one)
+	s := newSite(t, func(r *site.Rules) { r.GroupTop, r.Milestones = true, []int{2, 3} }, one)
 	if !s.knowsRights() {
 		t.Skip("on Redis 6.2 a script cannot ask for the rights that it does not need for each vote")
 	}
@@ -205,13 +207,13 @@ func TestVoteWithoutARightIsUndone(t *testing.T) {
 		"-hset", "-sadd", "-srem", "-zadd", "-zrem", "-xadd", "-publish", "-expire", "-hget", "-hmget", "-zcard", "-pttl",
 		"resetkeys ~[a-su-z]* ~time:*", "resetkeys ~[abd-z]* ~clock:*", "resetkeys ~[a-df-z]*", "resetkeys ~[a-bd-z]* ~cast:*", "resetkeys ~[a-rt-z]*",
 	} {
-		for voter, cast := range map[redisrepo.UserName]struct {
-			id     redisrepo.ArticleID
-			vote   redisrepo.Vote
+		for voter, cast := range map[site.UserName]struct {
+			id     site.ArticleID
+			vote   site.Vote
 			bucket string
 		}{"dave": {a.ID, up, ""}, "erin": {a.ID, down, ""}, "carol": {b.ID, down, ""}, "bob": {b.ID, none, ""}, "frank": {b.ID, up, "b"}} {
-			other := s.reopened(client, func(r *redisrepo.Rules) { *r = s.rules }) // one that saw a refused write waits
-			s.list(best("go"))                                                     // so that the listing does not end between the dumps
+			other := s.reopened(client, func(r *site.Rules) { *r = s.rules }) // one that saw a refused write waits
+			s.list(best("go"))                                                // so that the listing does not end between the dumps
 			s.do("ACL SETUSER limited " + missing)
 			before := s.dump()
 			_, err := other.Vote(s.ctx, cast.id, voter, cast.vote, cast.bucket)
@@ -256,7 +258,7 @@ func TestRightsTakenAwayHalveNoWrite(t *testing.T) {
 		var denied int
 		for what, call := range map[string]func() error{
 			"Post": func() error { _, err := other.Post(s.ctx, "carol", d); return err },
-			"Vote": func() error { _, err := other.Vote(s.ctx, a.ID, redisrepo.UserName("u-"+command), up, "b"); return err },
+			"Vote": func() error { _, err := other.Vote(s.ctx, a.ID, site.UserName("u-"+command), up, "b"); return err },
 			"Regroup": func() error {
 				_, err := other.Regroup(s.ctx, a.ID, moderator, []string{"g-" + command}, nil)
 				return err
@@ -264,7 +266,7 @@ func TestRightsTakenAwayHalveNoWrite(t *testing.T) {
 		} {
 			if err := call(); err != nil {
 				denied++
-				if !errors.Is(err, redisrepo.ErrUnavailable) {
+				if !errors.Is(err, failover.ErrUnavailable) {
 					t.Errorf("without %s: %s: %v, want ErrUnavailable", command, what, err)
 				}
 			}
@@ -273,13 +275,13 @@ func TestRightsTakenAwayHalveNoWrite(t *testing.T) {
 			t.Errorf("without %s the store holds\n%s\nwant\n%s", command, after, before)
 		}
 		s.do("ACL SETUSER limited +" + command)
-		var b *redisrepo.Article
+		var b *site.Article
 		eventually(t, "a post with "+command, func() bool {
 			var err error
 			b, err = other.Post(s.ctx, "carol", d)
 			return err == nil
 		})
-		other.vote(a.ID, redisrepo.UserName("u-"+command), up)
+		other.vote(a.ID, site.UserName("u-"+command), up)
 		if got := next(t, posts); got.ID != b.ID {
 			t.Errorf("with %s again: delivered %v, want %v", command, got.ID, b.ID)
 		}

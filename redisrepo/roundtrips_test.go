@@ -8,6 +8,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/rankings"
+	"frontpage/redisrepo/site"
 )
 
 // counter counts what a client sends.
@@ -41,15 +44,15 @@ func (c *counter) reset() calls {
 }
 
 type setup struct {
-	*site                                          // the process whose commands are counted
-	beside                     *site               // another process on the same store
-	ungrouped, grouped, legacy redisrepo.ArticleID // in no group, in two groups, posted by a legacy client
+	*testSite                                 // the process whose commands are counted
+	beside                     *testSite      // another process on the same store
+	ungrouped, grouped, legacy site.ArticleID // in no group, in two groups, posted by a legacy client
 }
 
 func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
 	t.Parallel()
-	ids := func(s setup) []redisrepo.ArticleID {
-		return []redisrepo.ArticleID{s.ungrouped, s.grouped, s.legacy, 99}
+	ids := func(s setup) []site.ArticleID {
+		return []site.ArticleID{s.ungrouped, s.grouped, s.legacy, 99}
 	}
 	tests := map[string]struct {
 		before, call func(s setup)
@@ -73,35 +76,35 @@ func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
 		"a second vote on a legacy article": {
 			before: func(s setup) { s.vote(s.legacy, "bob", up) },
 			call:   func(s setup) { s.vote(s.legacy, "carol", up) }, want: calls{1, 1, "evalsha"}},
-		"a regrouping":                         {call: func(s setup) { regroup(s.site, s.ungrouped, "c") }, want: calls{1, 1, "evalsha"}},
-		"a regrouping of an article in groups": {call: func(s setup) { regroup(s.site, s.grouped, "c") }, want: calls{2, 2, "evalsha evalsha"}},
-		"a regrouping of a legacy article":     {call: func(s setup) { regroup(s.site, s.legacy, "c") }, want: calls{7, 8, search}},
+		"a regrouping":                         {call: func(s setup) { regroup(s.testSite, s.ungrouped, "c") }, want: calls{1, 1, "evalsha"}},
+		"a regrouping of an article in groups": {call: func(s setup) { regroup(s.testSite, s.grouped, "c") }, want: calls{2, 2, "evalsha evalsha"}},
+		"a regrouping of a legacy article":     {call: func(s setup) { regroup(s.testSite, s.legacy, "c") }, want: calls{7, 8, search}},
 		"a deletion by the poster": {
 			before: func(s setup) { s.article(s.grouped) },
 			call:   func(s setup) { s.delete(s.grouped, alice()) }, want: calls{2, 2, "evalsha evalsha"}}, // its link is read
 		"a deletion of a text by the poster": {
-			before: func(s setup) { _, _ = s.beside.Post(s.ctx, "alice", redisrepo.Draft{Title: "t", Text: new("x")}) },
+			before: func(s setup) { _, _ = s.beside.Post(s.ctx, "alice", site.Draft{Title: "t", Text: new("x")}) },
 			call:   func(s setup) { s.delete(s.legacy+1, alice()) }, want: calls{2, 2, "evalsha evalsha"}},
 		"a deletion by a moderator":        {call: func(s setup) { s.delete(s.grouped, moderator) }, want: calls{2, 2, "evalsha evalsha"}},
 		"a deletion of a legacy article":   {call: func(s setup) { s.delete(s.legacy, moderator) }, want: calls{7, 8, search}},
 		"an undeletion":                    {before: func(s setup) { s.beside.delete(s.grouped, moderator) }, call: func(s setup) { s.undelete(s.grouped) }, want: calls{2, 2, "evalsha evalsha"}},
 		"a vote with a bucket":             {before: func(s setup) { s.article(s.ungrouped) }, call: func(s setup) { _, _ = s.Vote(s.ctx, s.ungrouped, "bob", up, "b") }, want: calls{1, 1, "evalsha"}},
-		"a post with a key":                {call: func(s setup) { keyedPost(s.site) }, want: calls{2, 4, "set get incrby evalsha"}},
+		"a post with a key":                {call: func(s setup) { keyedPost(s.testSite) }, want: calls{2, 4, "set get incrby evalsha"}},
 		"the moderation log":               {call: func(s setup) { _ = s.log() }, want: calls{1, 1, "xrevrange"}},
-		"a listing":                        {call: func(s setup) { s.list(redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending)) }, want: calls{1, 1, "zrange"}},
+		"a listing":                        {call: func(s setup) { s.list(lists.AllArticles(site.ByScore, site.Descending)) }, want: calls{1, 1, "zrange"}},
 		"a listing of a group":             {call: func(s setup) { s.list(best("a")) }, want: calls{1, 1, "evalsha"}},
-		"a listing of a host's articles":   {call: func(s setup) { s.list(redisrepo.LinkingTo("example.com")) }, want: calls{1, 1, "zrange"}},
-		"a listing of a user's articles":   {call: func(s setup) { s.list(redisrepo.PostedBy("alice")) }, want: calls{1, 1, "zrange"}},
-		"a ranking":                        {before: func(s setup) { s.ranking(redisrepo.RankQuery{}) }, call: func(s setup) { s.ranking(redisrepo.RankQuery{}) }, want: calls{1, 1, "evalsha"}},
+		"a listing of a host's articles":   {call: func(s setup) { s.list(lists.LinkingTo("example.com")) }, want: calls{1, 1, "zrange"}},
+		"a listing of a user's articles":   {call: func(s setup) { s.list(lists.PostedBy("alice")) }, want: calls{1, 1, "zrange"}},
+		"a ranking":                        {before: func(s setup) { s.ranking(rankings.RankQuery{}) }, call: func(s setup) { s.ranking(rankings.RankQuery{}) }, want: calls{1, 1, "evalsha"}},
 		"articles":                         {call: func(s setup) { s.ArticlesByID(s.ctx, ids(s)) }, want: calls{1, 4, "hgetall hgetall hgetall hgetall"}},
 		"no articles":                      {call: func(s setup) { s.ArticlesByID(s.ctx, nil) }},
-		"counts":                           {call: func(s setup) { _, _ = s.ArticleCounts(s.ctx, []redisrepo.GroupName{"a", "b"}) }, want: calls{1, 2, "scard scard"}},
+		"counts":                           {call: func(s setup) { _, _ = s.ArticleCounts(s.ctx, []site.GroupName{"a", "b"}) }, want: calls{1, 2, "scard scard"}},
 		"no counts":                        {call: func(s setup) { _, _ = s.ArticleCounts(s.ctx, nil) }},
-		"groups":                           {call: func(s setup) { _, _, _ = s.Groups(s.ctx, redisrepo.GroupList{}, redisrepo.PageRequest{}) }, want: calls{1, 1, "zrange"}},
-		"groups by size":                   {call: func(s setup) { groupsBySize(s.site) }, want: calls{2, 3, "evalsha scard scard"}},
+		"groups":                           {call: func(s setup) { _, _, _ = s.Groups(s.ctx, lists.GroupList{}, site.PageRequest{}) }, want: calls{1, 1, "zrange"}},
+		"groups by size":                   {call: func(s setup) { groupsBySize(s.testSite) }, want: calls{2, 3, "evalsha scard scard"}},
 		"an article by its link":           {call: func(s setup) { _, _ = s.ArticleByLink(s.ctx, "https://example.com/") }, want: calls{1, 1, "get"}},
-		"positions":                        {call: func(s setup) { votesOf(s.site, s.ungrouped, s.grouped) }, want: calls{1, 4, "sismember sismember sismember sismember"}},
-		"forgotten positions":              {before: func(s setup) { s.clock.set(2 * week) }, call: func(s setup) { votesOf(s.site, s.ungrouped, s.grouped) }, want: calls{1, 1, "zmscore"}},
+		"positions":                        {call: func(s setup) { votesOf(s.testSite, s.ungrouped, s.grouped) }, want: calls{1, 4, "sismember sismember sismember sismember"}},
+		"forgotten positions":              {before: func(s setup) { s.clock.set(2 * week) }, call: func(s setup) { votesOf(s.testSite, s.ungrouped, s.grouped) }, want: calls{1, 1, "zmscore"}},
 		"an import":                        {call: func(s setup) { s.Import(s.ctx, oldArticles(3)) }, want: calls{2, 4, "evalsha evalsha evalsha evalsha"}},
 		"an import without loaded scripts": {before: flush, call: func(s setup) { s.Import(s.ctx, oldArticles(1)) }, want: calls{4, 4, "evalsha eval evalsha eval"}},
 		"a listing of a group without loaded scripts": {before: flush, call: func(s setup) { s.list(best("a")) }, want: calls{2, 2, "evalsha eval"}},
@@ -113,7 +116,7 @@ func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
 			t.Parallel()
 			beside := newSite(t, nil, one)
 			counted := new(counter)
-			s := setup{site: beside.reopened(beside.client(observer(counted.add)), nil), beside: beside}
+			s := setup{testSite: beside.reopened(beside.client(observer(counted.add)), nil), beside: beside}
 			s.ungrouped, s.grouped, s.legacy = beside.post("alice").ID, beside.post("alice", "a", "b").ID, bookPost(beside, "user:alice")
 			if tt.before != nil {
 				tt.before(s)
@@ -155,14 +158,14 @@ func TestScriptsAreLoadedAgainAfterARestart(t *testing.T) {
 // to record its link.
 const search = "evalsha zrange smismember smismember hmget evalsha evalsha evalsha"
 
-func groupsBySize(s *site) {
+func groupsBySize(s *testSite) {
 	s.t.Helper()
-	if _, _, err := s.Groups(s.ctx, redisrepo.GroupList{Order: redisrepo.ByArticleCount}, redisrepo.PageRequest{}); err != nil {
+	if _, _, err := s.Groups(s.ctx, lists.GroupList{Order: site.ByArticleCount}, site.PageRequest{}); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-func keyedPost(s *site) {
+func keyedPost(s *testSite) {
 	s.t.Helper()
 	d := s.fresh()
 	d.IdempotencyKey = new("key")
@@ -195,18 +198,18 @@ func TestKeyedPostInPartitionsMakesTwoRoundTrips(t *testing.T) {
 
 func flush(s setup) { s.do("SCRIPT FLUSH") }
 
-func regroup(s *site, id redisrepo.ArticleID, add string) {
+func regroup(s *testSite, id site.ArticleID, add string) {
 	s.t.Helper()
-	if _, err := s.Regroup(s.ctx, id, redisrepo.Actor{Name: "alice"}, []string{add}, nil); err != nil {
+	if _, err := s.Regroup(s.ctx, id, site.Actor{Name: "alice"}, []string{add}, nil); err != nil {
 		s.t.Fatalf("Regroup %v: %v", id, err)
 	}
 }
 
-func votesOf(s *site, ids ...redisrepo.ArticleID) {
+func votesOf(s *testSite, ids ...site.ArticleID) {
 	s.t.Helper()
-	articles := make([]*redisrepo.Article, len(ids))
+	articles := make([]*site.Article, len(ids))
 	for i, id := range ids {
-		articles[i] = &redisrepo.Article{ID: id, VotingEndsAt: opened.Add(week)}
+		articles[i] = &site.Article{ID: id, VotingEndsAt: opened.Add(week)}
 	}
 	if _, err := s.Votes(s.ctx, "bob", articles); err != nil {
 		s.t.Fatalf("Votes: %v", err)
@@ -217,7 +220,7 @@ func oldArticles(n int) []redisrepo.Imported {
 	articles := make([]redisrepo.Imported, n)
 	for i := range articles {
 		articles[i] = redisrepo.Imported{
-			ID: redisrepo.ArticleID(1001 + i), Poster: "zoe", PostedAt: opened.Add(-4 * week), Votes: i, Draft: draft("old"),
+			ID: site.ArticleID(1001 + i), Poster: "zoe", PostedAt: opened.Add(-4 * week), Votes: i, Draft: draft("old"),
 		}
 	}
 	return articles

@@ -9,6 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/check"
+	"frontpage/redisrepo/site"
 )
 
 // A cursor of SCAN means something else to a server that was restarted, or has taken over. A walk over 1,500 elements
@@ -16,10 +18,10 @@ import (
 func TestWalksAreCompleteThoughTheServerIsRestarted(t *testing.T) {
 	t.Parallel()
 	const n = 1500
-	count := func(t *testing.T, s *site, text string) {
+	count := func(t *testing.T, s *testSite, text string) {
 		t.Helper()
 		found := 0
-		checked, err := s.Check(s.ctx, func(violation string) {
+		checked, err := check.Check(s.ctx, s.Repo, func(violation string) {
 			if strings.Contains(violation, text) {
 				found++
 			}
@@ -31,17 +33,17 @@ func TestWalksAreCompleteThoughTheServerIsRestarted(t *testing.T) {
 	tests := map[string]struct {
 		command string // before the fourth of which the server is restarted
 		damage  string
-		call    func(t *testing.T, s *site)
+		call    func(t *testing.T, s *testSite)
 	}{
-		"check of articles": {"zscan", "DEL posted:zoe", func(t *testing.T, s *site) { count(t, s, "posted:") }},
-		"check of hashes":   {"scan", "DEL time:", func(t *testing.T, s *site) { count(t, s, "is in a hash") }},
-		"check of a group":  {"sscan", "DEL time:", func(t *testing.T, s *site) { count(t, s, "group:go: holds") }},
-		"check of a listing": {"zscan", "DEL time: posted:zoe", func(t *testing.T, s *site) {
+		"check of articles": {"zscan", "DEL posted:zoe", func(t *testing.T, s *testSite) { count(t, s, "posted:") }},
+		"check of hashes":   {"scan", "DEL time:", func(t *testing.T, s *testSite) { count(t, s, "is in a hash") }},
+		"check of a group":  {"sscan", "DEL time:", func(t *testing.T, s *testSite) { count(t, s, "group:go: holds") }},
+		"check of a listing": {"zscan", "DEL time: posted:zoe", func(t *testing.T, s *testSite) {
 			count(t, s, "is in score:")
 		}},
-		"check of voters": {"sscan", "COPY voted:9999 downvoted:9999 REPLACE", func(t *testing.T, s *site) {
+		"check of voters": {"sscan", "COPY voted:9999 downvoted:9999 REPLACE", func(t *testing.T, s *testSite) {
 			found := ""
-			_, err := s.Check(s.ctx, func(violation string) {
+			_, err := check.Check(s.ctx, s.Repo, func(violation string) {
 				if strings.Contains(violation, "both sets") {
 					found = violation
 				}
@@ -50,18 +52,18 @@ func TestWalksAreCompleteThoughTheServerIsRestarted(t *testing.T) {
 				t.Errorf("Check = %v, and %d voters in both sets, want %d", err, both-1, n)
 			}
 		}},
-		"audit": {"sscan", "PING", func(t *testing.T, s *site) {
+		"audit": {"sscan", "PING", func(t *testing.T, s *testSite) {
 			if entries, err := s.Audit(s.ctx, 9999); err != nil || len(entries) != n+1 {
 				t.Errorf("Audit = %d entries, %v, want %d", len(entries), err, n+1)
 			}
 		}},
-		"audit of records": {"hscan", "DEL voted:9999", func(t *testing.T, s *site) {
+		"audit of records": {"hscan", "DEL voted:9999", func(t *testing.T, s *testSite) {
 			if entries, err := s.Audit(s.ctx, 9999); err != nil || len(entries) != n {
 				t.Errorf("Audit = %d entries, %v, want %d", len(entries), err, n)
 			}
 		}},
-		"new rules": {"zscan", "PING", func(t *testing.T, s *site) {
-			s.reopened(s.server.Client, func(r *redisrepo.Rules) { r.VoteScore = 100 }).wantClean()
+		"new rules": {"zscan", "PING", func(t *testing.T, s *testSite) {
+			s.reopened(s.server.Client, func(r *site.Rules) { r.VoteScore = 100 }).wantClean()
 		}},
 	}
 	for name, tt := range tests {
@@ -77,7 +79,7 @@ func TestWalksAreCompleteThoughTheServerIsRestarted(t *testing.T) {
 				}
 			} else {
 				for i := range n {
-					articles = append(articles, old(redisrepo.ArticleID(i+1), time.Hour, 1, "go"))
+					articles = append(articles, old(site.ArticleID(i+1), time.Hour, 1, "go"))
 				}
 				s.imports(articles...)
 			}
@@ -114,7 +116,7 @@ func TestCheckReadsTheKeysOfAServerOnce(t *testing.T) {
 			scans++
 		}
 	}))
-	if checked, err := s.Check(s.ctx, func(violation string) { t.Error(violation) }); err != nil || checked.Articles != 100 || checked.Groups != 1 {
+	if checked, err := check.Check(s.ctx, s.Repo, func(violation string) { t.Error(violation) }); err != nil || checked.Articles != 100 || checked.Groups != 1 {
 		t.Errorf("Check = %+v, %v, want 100 articles and a group", checked, err)
 	}
 	if keys := s.do("DBSIZE").(int64); scans == 0 || int64(scans) > keys/500+2 {

@@ -29,15 +29,17 @@ type lua struct{ name, header, body string }
 func luaFiles(t *testing.T) (files []lua) {
 	t.Helper()
 	names, err := filepath.Glob("*.lua")
-	if err != nil || len(names) < 6 {
-		t.Fatalf("scripts = %v, %v, want at least 6", names, err)
+	below, errBelow := filepath.Glob("*/*.lua")
+	names = append(names, below...)
+	if err != nil || errBelow != nil || len(names) < 28 {
+		t.Fatalf("scripts = %v, %v, %v, want at least 28", names, err, errBelow)
 	}
 	for _, name := range names {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := lua{name: name}
+		f := lua{name: filepath.Base(name)}
 		for line := range strings.Lines(string(text)) {
 			if code, _, _ := strings.Cut(line, "--"); f.body == "" && strings.HasPrefix(line, "--") {
 				f.header += line

@@ -3,6 +3,9 @@ package redisrepo
 import (
 	"errors"
 	"sync/atomic"
+
+	"frontpage/redisrepo/live"
+	"frontpage/redisrepo/site"
 )
 
 // Stats are what a Repo has done since it was opened, and what it holds now.
@@ -11,7 +14,7 @@ type Stats struct {
 
 	JoinedVotes uint64 // votes that went to the store in one call with others on the same article
 
-	WatchStats
+	live.WatchStats
 }
 
 // Writes counts the calls of one kind by their result.
@@ -33,7 +36,7 @@ type writeStats struct{ done, unchanged, refused, failed atomic.Uint64 }
 
 // count counts a call.
 func (w *writeStats) count(changed bool, err error) {
-	var refusal Refusal
+	var refusal site.Refusal
 	switch {
 	case errors.As(err, &refusal):
 		w.refused.Add(1)
@@ -55,6 +58,6 @@ func (r *Repo) Stats() Stats {
 	return Stats{
 		Votes: r.stats.votes.read(), Posts: r.stats.posts.read(), Edits: r.stats.edits.read(), Regroupings: r.stats.regroupings.read(),
 		Deletions: r.stats.deletions.read(), Undeletions: r.stats.undeletions.read(),
-		JoinedVotes: r.stats.joinedVotes.Load(), WatchStats: r.watchStats(),
+		JoinedVotes: r.stats.joinedVotes.Load(), WatchStats: r.Live.WatchStats(),
 	}
 }

@@ -14,11 +14,13 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/failover"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // grade is an upgrade that gives every article a field, in batches; it fails after some of them.
-func (s *site) grade(left *atomic.Int64) redisrepo.Option {
+func (s *testSite) grade(left *atomic.Int64) redisrepo.Option {
 	return redisrepo.WithUpgrade("grading all articles", func(ctx context.Context, key string) error {
 		if left.Add(-1) < 0 {
 			return errKilled
@@ -27,7 +29,7 @@ func (s *site) grade(left *atomic.Int64) redisrepo.Option {
 	})
 }
 
-func (s *site) graded(key string) int64 {
+func (s *testSite) graded(key string) int64 {
 	n, _ := s.raw.HGet(s.ctx, key, "grade").Int64()
 	return n
 }
@@ -37,7 +39,7 @@ func (s *site) graded(key string) int64 {
 func TestUpgradeOfTheLayoutGoesOnAfterInterruptions(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, redisrepo.WithPartitions(4))
-	var ids []redisrepo.ArticleID
+	var ids []site.ArticleID
 	for range 40 {
 		ids = append(ids, s.post("alice", "go").ID)
 	}
@@ -121,7 +123,7 @@ func TestStartOutlastsAPauseOfRedis(t *testing.T) {
 	options.ReadTimeout, options.WriteTimeout, options.PoolTimeout, options.MaxRetries = 400*time.Millisecond, 400*time.Millisecond, 400*time.Millisecond, 1
 	client := redis.NewClient(&options)
 	t.Cleanup(func() { _ = client.Close() })
-	redisrepo.LimitWaiting(client)
+	failover.LimitWaiting(client)
 	pause := sync.OnceFunc(func() { s.do("CLIENT PAUSE 1200") })
 	if _, err := redisrepo.New(s.ctx, client, s.rules, redisrepo.WithClock(s.clock.now), redisrepo.OnProgress(func(string, int, int) { pause() })); err != nil {
 		t.Errorf("New during a pause: %v", err)
@@ -134,7 +136,7 @@ func TestPendingNamesWhatAStartWouldDo(t *testing.T) {
 	s := newSite(t, nil, one)
 	s.post("alice")
 	var left atomic.Int64
-	pending := func(rules redisrepo.Rules, options ...redisrepo.Option) string {
+	pending := func(rules site.Rules, options ...redisrepo.Option) string {
 		t.Helper()
 		before := s.dump()
 		found, err := redisrepo.Pending(s.ctx, s.server.Client, rules, append(options, redisrepo.WithClock(s.clock.now))...)
@@ -172,7 +174,7 @@ func TestUpgradeCountsGroupsAndRecordsLinks(t *testing.T) {
 			var imported []redisrepo.Imported
 			for i := range 300 {
 				name := fmt.Sprint("g", i%7)
-				a := old(redisrepo.ArticleID(1+i), time.Duration(i)*time.Hour, 1, name)
+				a := old(site.ArticleID(1+i), time.Duration(i)*time.Hour, 1, name)
 				a.Draft.Link = new(fmt.Sprint("https://www.example.com/old/", i%250))
 				imported = append(imported, a)
 				groups[name]++
@@ -243,7 +245,7 @@ func TestUpgradeCountsGroupsAndRecordsLinks(t *testing.T) {
 			if got := s.withoutCalendar(); got != want {
 				t.Errorf("after an upgrade by several processes the store holds\n%s\nwant\n%s", got, want)
 			}
-			s.wantGroups(redisrepo.ByArticleCount, "", 3, groups)
+			s.wantGroups(site.ByArticleCount, "", 3, groups)
 			s.wantNewest("http://example.com/old/1", 2)
 			s.wantCalendar(false)
 			s.wantClean()
@@ -252,7 +254,7 @@ func TestUpgradeCountsGroupsAndRecordsLinks(t *testing.T) {
 }
 
 // withoutCalendar is a dump without calendars: the peaks of equal ones may differ.
-func (s *site) withoutCalendar() string {
+func (s *testSite) withoutCalendar() string {
 	s.t.Helper()
 	return regexp.MustCompile(`(?m)^\S*(clock|top):.*\n`).ReplaceAllString(s.dump(), "")
 }

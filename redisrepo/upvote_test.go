@@ -7,35 +7,36 @@ import (
 	"time"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // An upvote leaves to vote.lua what it does not do, whatever has happened to the article since this process saw it last.
 func TestUpvotesLeaveUnusualArticlesToVote(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		change  func(s *site) // by another process
+		change  func(s *testSite) // by another process
 		refused string
 		kept    int64 // minimum of seconds that the voters are kept; 0 if not to be looked at
 	}{
-		"a downvote":              {change: func(s *site) { s.vote(1, "eve", down) }},
-		"an edit":                 {change: func(s *site) { s.edit(1, moderator, redisrepo.Edit{Title: new("another")}) }},
-		"a regrouping":            {change: func(s *site) { s.regroup(s.article(1), []string{"redis"}, []string{"go"}) }},
-		"a deletion":              {change: func(s *site) { s.delete(1, moderator) }, refused: "NOT_FOUND article"},
-		"a deletion and its end":  {change: func(s *site) { s.delete(1, moderator); s.undelete(1) }},
-		"votes below a milestone": {change: func(s *site) { s.upvotes(2) }},
-		"nearly interesting":      {change: func(s *site) { s.upvotes(3) }},
-		"interesting, not listed": {change: func(s *site) { s.upvotes(4); s.do("SREM group:interesting article:1") }},
-		"interesting":             {change: func(s *site) { s.upvotes(4); s.list(best("interesting")) }},
-		"an hour":                 {change: func(s *site) { s.clock.advance(time.Hour) }},
-		"the last second":         {change: func(s *site) { s.clock.advance(week) }},
-		"the end of voting": {change: func(s *site) {
+		"a downvote":              {change: func(s *testSite) { s.vote(1, "eve", down) }},
+		"an edit":                 {change: func(s *testSite) { s.edit(1, moderator, redisrepo.Edit{Title: new("another")}) }},
+		"a regrouping":            {change: func(s *testSite) { s.regroup(s.article(1), []string{"redis"}, []string{"go"}) }},
+		"a deletion":              {change: func(s *testSite) { s.delete(1, moderator) }, refused: "NOT_FOUND article"},
+		"a deletion and its end":  {change: func(s *testSite) { s.delete(1, moderator); s.undelete(1) }},
+		"votes below a milestone": {change: func(s *testSite) { s.upvotes(2) }},
+		"nearly interesting":      {change: func(s *testSite) { s.upvotes(3) }},
+		"interesting, not listed": {change: func(s *testSite) { s.upvotes(4); s.do("SREM group:interesting article:1") }},
+		"interesting":             {change: func(s *testSite) { s.upvotes(4); s.list(best("interesting")) }},
+		"an hour":                 {change: func(s *testSite) { s.clock.advance(time.Hour) }},
+		"the last second":         {change: func(s *testSite) { s.clock.advance(week) }},
+		"the end of voting": {change: func(s *testSite) {
 			s.clock.advance(week + time.Second)
 			s.do("EXPIRE voted:1 3599") // as the server's clock would have it
 			s.do("HSET clock: front 1000000")
 		}, refused: "VOTING_CLOSED article"},
-		"forgotten voters":         {change: func(s *site) { s.do("DEL voted:1") }, refused: "VOTING_CLOSED article"},
-		"voters without an expiry": {change: func(s *site) { s.do("PERSIST voted:1") }, kept: 600000},
-		"a folded day": {change: func(s *site) {
+		"forgotten voters":         {change: func(s *testSite) { s.do("DEL voted:1") }, refused: "VOTING_CLOSED article"},
+		"voters without an expiry": {change: func(s *testSite) { s.do("PERSIST voted:1") }, kept: 600000},
+		"a folded day": {change: func(s *testSite) {
 			s.clock.advance(10 * 24 * time.Hour)
 			s.post("alice")
 			s.clock.advance(-10 * 24 * time.Hour)
@@ -44,15 +45,15 @@ func TestUpvotesLeaveUnusualArticlesToVote(t *testing.T) {
 			s.do("ZADD top:d:20513 3 article:1")
 			s.do("ZADD top:m:641 3 article:1")
 		}},
-		"the same vote": {change: func(s *site) { s.vote(1, "bob", up) }},
+		"the same vote": {change: func(s *testSite) { s.vote(1, "bob", up) }},
 		"the same vote, and a deletion": {
-			change: func(s *site) { s.vote(1, "bob", up); s.delete(1, moderator) }, refused: "NOT_FOUND article",
+			change: func(s *testSite) { s.vote(1, "bob", up); s.delete(1, moderator) }, refused: "NOT_FOUND article",
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, func(r *redisrepo.Rules) {
+			s := newSite(t, func(r *site.Rules) {
 				r.GroupTop, r.InterestingVotes, r.Milestones = true, 7, []int{6}
 			}, one)
 			s.post("alice", "go")
@@ -85,22 +86,22 @@ func TestUpvotesLeaveUnusualArticlesToVote(t *testing.T) {
 }
 
 // upvotes casts the votes of other users on article 1.
-func (s *site) upvotes(n int) {
+func (s *testSite) upvotes(n int) {
 	for i := range n {
-		s.vote(1, redisrepo.UserName(fmt.Sprint("u", i)), up)
+		s.vote(1, site.UserName(fmt.Sprint("u", i)), up)
 	}
 }
 
 // An upvote that fails at any of its commands leaves the store as it was.
 func TestUpvoteThatFailsIsUndone(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *redisrepo.Rules) { r.GroupTop, r.InterestingVotes, r.Milestones = true, 2, nil }, one)
+	s := newSite(t, func(r *site.Rules) { r.GroupTop, r.InterestingVotes, r.Milestones = true, 2, nil }, one)
 	hook := new(capture)
 	hook.after = 1000
 	voting := s.reopened(s.client(hook), nil)
 	s.post("alice", "go", "redis")
 	s.vote(s.post("alice").ID, "bob", up) // so that bob has a list of votes
-	for _, name := range []redisrepo.GroupName{"go", "redis", "interesting"} {
+	for _, name := range []site.GroupName{"go", "redis", "interesting"} {
 		s.list(best(name))
 	}
 	voting.vote(1, "carol", up) // now the process knows the article

@@ -13,7 +13,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/failover"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/rates"
+	"frontpage/redisrepo/site"
 )
 
 // unanswered is a hook that loses the replies to scripts.
@@ -37,14 +41,14 @@ func TestWritesChangeTheVersion(t *testing.T) {
 	client := s.client()
 	lost := s.reopened(client, nil)
 	a, doomed := s.post("alice", "go"), s.post("alice")
-	alice, mod := redisrepo.Actor{Name: "alice"}, redisrepo.Actor{Name: "mod", Moderator: true}
-	first := redisrepo.PageRequest{First: new(5)}
+	alice, mod := site.Actor{Name: "alice"}, site.Actor{Name: "mod", Moderator: true}
+	first := site.PageRequest{First: new(5)}
 	for name, tt := range map[string]struct {
 		do      func() error
 		changes bool
 	}{
 		"a post":       {func() error { _, err := s.Post(s.ctx, "alice", s.fresh()); return err }, true},
-		"a vote":       {func() error { _, err := s.Vote(s.ctx, a.ID, "bob", redisrepo.Up, ""); return err }, true},
+		"a vote":       {func() error { _, err := s.Vote(s.ctx, a.ID, "bob", site.Up, ""); return err }, true},
 		"a regrouping": {func() error { _, err := s.Regroup(s.ctx, a.ID, alice, []string{"web"}, nil); return err }, true},
 		"an edit": {func() error {
 			_, err := s.Edit(s.ctx, a.ID, alice, redisrepo.Edit{Text: new("text")})
@@ -57,17 +61,17 @@ func TestWritesChangeTheVersion(t *testing.T) {
 			return errs[0]
 		}, true},
 		"a listing": {func() error {
-			_, err := s.List(s.ctx, redisrepo.InGroup("go", redisrepo.ByScore, redisrepo.Descending), 1, nil)
+			_, err := s.List(s.ctx, lists.InGroup("go", site.ByScore, site.Descending), 1, nil)
 			return err
 		}, false},
 		"a page": {func() error {
-			_, _, err := s.Walk(s.ctx, redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending), first)
+			_, _, err := s.Walk(s.ctx, lists.AllArticles(site.ByScore, site.Descending), first)
 			return err
 		}, false},
-		"an article":  {func() error { _, errs := s.ArticlesByID(s.ctx, []redisrepo.ArticleID{a.ID}); return errs[0] }, false},
+		"an article":  {func() error { _, errs := s.ArticlesByID(s.ctx, []site.ArticleID{a.ID}); return errs[0] }, false},
 		"a kept text": {func() error { return s.KeepDocument(s.ctx, strings.Repeat("0", 64), "{ viewer { id } }") }, false},
 		"a rate's count": {func() error {
-			_, err := s.Charge(s.ctx, "", []redisrepo.Charge{{Rule: "votes", Most: 9, Window: time.Minute, Amount: 1, Address: netip.MustParseAddr("192.0.2.1")}})
+			_, err := s.Charge(s.ctx, "", []rates.Charge{{Rule: "votes", Most: 9, Window: time.Minute, Amount: 1, Address: netip.MustParseAddr("192.0.2.1")}})
 			return err
 		}, false},
 	} {
@@ -78,7 +82,7 @@ func TestWritesChangeTheVersion(t *testing.T) {
 	}
 	client.AddHook(unanswered{})
 	before := lost.Version()
-	if _, err := lost.Vote(s.ctx, a.ID, "carol", redisrepo.Up, ""); !errors.Is(err, redisrepo.ErrUnavailable) || lost.Version() == before {
+	if _, err := lost.Vote(s.ctx, a.ID, "carol", site.Up, ""); !errors.Is(err, failover.ErrUnavailable) || lost.Version() == before {
 		t.Errorf("a vote without a reply: got version %d after %d, %v, want another one and no reply", lost.Version(), before, err)
 	}
 }
@@ -89,7 +93,7 @@ func TestVersionChangesBeforeWatchesDeliver(t *testing.T) {
 	s := newSite(t, nil, one).listen()
 	a := s.post("alice")
 	other := s.reopened(s.client(), nil)
-	watch, err := s.WatchArticles(s.ctx, []redisrepo.ArticleID{a.ID})
+	watch, err := s.WatchArticles(s.ctx, []site.ArticleID{a.ID})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +102,7 @@ func TestVersionChangesBeforeWatchesDeliver(t *testing.T) {
 		s.settle()
 		before, votes := s.Version(), s.article(a.ID).Votes
 		if i%2 == 0 {
-			other.vote(a.ID, redisrepo.UserName(fmt.Sprint("user", i)), redisrepo.Up)
+			other.vote(a.ID, site.UserName(fmt.Sprint("user", i)), site.Up)
 		} else { // as a legacy client, which publishes nothing
 			s.do("HINCRBY", "article:1", "votes", 1)
 			s.article(a.ID)

@@ -7,51 +7,57 @@ import (
 	"sync/atomic"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"frontpage/redisrepo/articles"
+	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 )
 
 // voteCall is the part of a call of vote.lua that is the same for all votes on an article, and what this process needs
 // to know of the article if the script does not reply with its whole hash.
 type voteCall struct {
-	groups  string      // as the hash lists them, or did: the script compares
-	names   []GroupName // the same
-	article *Article    // some state of it: what never changes is right; nil if this process knows none
-	time    string      // its posting time as the script replied it
-	isExact bool        // whether its hash has the posting time in the same form
-	posted  hour        // for which the keys are
-	words   []any       // of the command, up to the keys of the votes
-	upvote  []any       // the same for upvote.lua
-	args    []any       // of both commands, up to the votes
+	groups  string           // as the hash lists them, or did: the script compares
+	names   []site.GroupName // the same
+	article *site.Article    // some state of it: what never changes is right; nil if this process knows none
+	time    string           // its posting time as the script replied it
+	isExact bool             // whether its hash has the posting time in the same form
+	posted  site.Hour        // for which the keys are
+	words   []any            // of the command, up to the keys of the votes
+	upvote  []any            // the same for upvote.lua
+	args    []any            // of both commands, up to the votes
 
 	isUnusual atomic.Bool // whether upvote.lua would leave the next vote to vote.lua, by the last reply
 }
 
 // newVoteCall returns the call for an article. What it knows of it is that of another call, if there is one.
-func (r *Repo) newVoteCall(id ArticleID, place placement, other *voteCall) *voteCall {
-	c := &voteCall{groups: place.groups, names: groupNames(place.groups), posted: place.posted}
+func (r *Repo) newVoteCall(id site.ArticleID, place site.Placement, other *voteCall) *voteCall {
+	c := &voteCall{groups: place.Groups, names: site.GroupNames(place.Groups), posted: place.Posted}
 	title := ""
 	if other != nil && other.article != nil {
 		c.article, c.time, c.isExact, title = other.article, other.time, other.isExact, other.article.Title
 	}
-	p := r.partition(id)
-	keys := append(make([]string, 0, 16),
-		p.article(id),         // KEYS[1] article
-		p.voted(id),           // KEYS[2] voted
-		p.downvoted(id),       // KEYS[3] downvoted
-		p.ranking(ByTime),     // KEYS[4] times
-		p.ranking(ByScore),    // KEYS[5] scores
-		p.changes(r.database), // KEYS[6] changes
-		p.audit(id),           // KEYS[7] audit
+	p := r.Store.Partition(id)
+	scriptKeys := append(make([]string, 0, 16),
+		p.Article(id),               // KEYS[1] article
+		p.Voted(id),                 // KEYS[2] voted
+		p.Downvoted(id),             // KEYS[3] downvoted
+		p.Ranking(site.ByTime),      // KEYS[4] times
+		p.Ranking(site.ByScore),     // KEYS[5] scores
+		p.Changes(r.Store.Database), // KEYS[6] changes
+		p.Audit(id),                 // KEYS[7] audit
 	)
-	keys = groupKeys(keys, p, Interesting) // KEYS[8], [9] and [10]
-	if r.on != "" {
-		keys = rankingKeys(keys, p, c.posted) // KEYS[11] to [17]
+	scriptKeys = lists.GroupKeys(scriptKeys, p, site.Interesting) // KEYS[8], [9] and [10]
+	if r.Store.On != "" {
+		scriptKeys = keys.RankingKeys(scriptKeys, p, c.posted) // KEYS[11] to [17]
 	}
 	for _, name := range c.names {
-		keys = append(keys, p.listing(ByScore, name)) // KEYS[18...]
+		scriptKeys = append(scriptKeys, p.Listing(site.ByScore, name)) // KEYS[18...]
 	}
-	keys = r.groupTopKeys(keys, p, c.posted, c.names...)
-	c.words = append(make([]any, 0, 3+len(keys)), "evalsha", r.voteScript.Hash(), len(keys))
-	for _, key := range keys {
+	scriptKeys = r.Rankings.GroupTopKeys(scriptKeys, p, c.posted, c.names...)
+	c.words = append(make([]any, 0, 3+len(scriptKeys)), "evalsha", r.voting.vote.Hash(), len(scriptKeys))
+	for _, key := range scriptKeys {
 		c.words = append(c.words, key)
 	}
 	c.upvote = r.upvoteStart(c)
@@ -65,17 +71,17 @@ func (r *Repo) newVoteCall(id ArticleID, place placement, other *voteCall) *vote
 }
 
 // voteWords returns the words of a whole command.
-func (r *Repo) voteWords(id ArticleID, c *voteCall, ballots []*ballot) []any {
+func (r *Repo) voteWords(id site.ArticleID, c *voteCall, ballots []*ballot) []any {
 	words := append(make([]any, 0, len(c.words)+len(c.args)+1+3*len(ballots)), c.words...)
-	if r.has("cast") {
+	if r.Store.Has("cast") {
 		for _, b := range ballots {
-			words = append(words, r.partition(id).cast(b.voter, c.posted.month()))
+			words = append(words, r.Store.Partition(id).Cast(b.voter, c.posted.Month()))
 		}
 		words[2] = len(words) - 3
 	}
-	words = append(append(words, c.args...), r.scriptNow()) // ARGV[5] now
+	words = append(append(words, c.args...), r.Store.ScriptNow()) // ARGV[5] now
 	for _, b := range ballots {
-		words = append(words, positionTexts[b.vote+1]+b.voter.member(), b.bucket) // ARGV[6...]
+		words = append(words, positionTexts[b.vote+1]+b.voter.Member(), b.bucket) // ARGV[6...]
 	}
 	return words
 }
@@ -83,8 +89,8 @@ func (r *Repo) voteWords(id ArticleID, c *voteCall, ballots []*ballot) []any {
 // isUpvote reports whether upvote.lua will probably do for a call.
 func (r *Repo) isUpvote(c *voteCall, ballots []*ballot) bool {
 	b := ballots[0]
-	return len(ballots) == 1 && b.vote == Up && b.bucket == "" && !b.reads && c.article != nil && c.isExact &&
-		c.article.Poster.Name != b.voter && !c.isUnusual.Load() && (!r.has("calendar") || c.posted.day() > r.lastFolded())
+	return len(ballots) == 1 && b.vote == site.Up && b.bucket == "" && !b.reads && c.article != nil && c.isExact &&
+		c.article.Poster.Name != b.voter && !c.isUnusual.Load() && (!r.Store.Has("calendar") || c.posted.Day() > r.Rankings.LastFolded())
 }
 
 // Indexes of keys of vote.lua, less one.
@@ -97,13 +103,13 @@ const (
 // upvoteStart returns the command for upvote.lua, up to the key of the vote.
 func (r *Repo) upvoteStart(c *voteCall) []any {
 	keys, listings := c.words[3:], firstWithout
-	words := append(make([]any, 0, len(c.words)), "evalsha", r.upvoteScript.Hash(), 0,
+	words := append(make([]any, 0, len(c.words)), "evalsha", r.voting.upvote.Hash(), 0,
 		keys[0], // KEYS[1] article
 		keys[1], // KEYS[2] voted
 		keys[keyScores],
 		keys[keyChanges],
 	)
-	if r.on != "" {
+	if r.Store.On != "" {
 		listings = firstWith
 		words = append(words, keys[keyClock], keys[keyHours], keys[keyEvents]) // KEYS[5] to [7]
 	}
@@ -114,20 +120,20 @@ func (r *Repo) upvoteStart(c *voteCall) []any {
 		words = append(words, keys[calendars], keys[calendars+1]) // clock and hours
 	}
 	words[2] = len(words) - 3
-	if r.has("cast") {
+	if r.Store.Has("cast") {
 		words[2] = len(words) - 2
 	}
 	return slices.Clone(words) // without room for more
 }
 
 // upvoteWords returns the words of a whole command, for upvote.lua.
-func (r *Repo) upvoteWords(id ArticleID, c *voteCall, b *ballot) []any {
+func (r *Repo) upvoteWords(id site.ArticleID, c *voteCall, b *ballot) []any {
 	words := append(make([]any, 0, len(c.upvote)+len(c.args)+3), c.upvote...)
-	if r.has("cast") {
-		words = append(words, r.partition(id).cast(b.voter, c.posted.month()))
+	if r.Store.Has("cast") {
+		words = append(words, r.Store.Partition(id).Cast(b.voter, c.posted.Month()))
 	}
-	words = append(append(words, c.args...), b.voter.member()) // ARGV[1] to [5]
-	if now := r.scriptNow(); now != "" {
+	words = append(append(words, c.args...), b.voter.Member()) // ARGV[1] to [5]
+	if now := r.Store.ScriptNow(); now != "" {
 		words = append(words, now) // ARGV[6] now
 	}
 	return words
@@ -144,37 +150,40 @@ const (
 	fixedPosition = 2 // instead of a position
 )
 
-// voted returns an article after votes, and remembers its call for the next ones unless that is the remembered one.
-func (r *Repo) voted(id ArticleID, call, remembered *voteCall, answer reply) (*Article, error) {
-	isUnusual := answer.number(2) > 0 || answer.number(1)+1 == int64(r.rules.InterestingVotes)
+// Voted returns an article after votes, and remembers its call for the next ones unless that is the remembered one.
+func (r *Repo) voted(id site.ArticleID, call, remembered *voteCall, answer wire.Reply) (*site.Article, error) {
+	isUnusual := answer.Number(2) > 0 || answer.Number(1)+1 == int64(r.Store.Rules.InterestingVotes)
 	if rest, ok := answer[restOfArticle].([]any); ok {
-		hash, err := hashIn(rest)
+		hash, err := articles.HashIn(rest)
 		if err != nil {
 			return nil, err
 		}
-		article := new(decoded)
-		if err := r.decode(id, hash, article); err != nil {
+		article := new(articles.Decoded)
+		if err := r.Articles.Decode(id, hash, article); err != nil {
 			return nil, err
 		}
-		time := reply(rest).text(0)
-		call = r.newVoteCall(id, placement{call.groups, hourOfText(time)}, &voteCall{article: &article.Article, time: time, isExact: hash.time == time})
+		time := wire.Reply(rest).Text(0)
+		call = r.newVoteCall(id, site.Placement{call.groups, site.HourOfText(time)}, &voteCall{article: &article.Article, time: time, isExact: hash.Time == time})
 	}
 	call.isUnusual.Store(isUnusual)
 	if call.article == nil {
 		return nil, fmt.Errorf("vote on %v: the script's reply %v has no hash", id, answer)
 	}
 	if call != remembered {
-		r.voteCalls.add(id, call)
-		r.groups.Add(id, placement{call.groups, call.posted})
+		r.voting.calls.add(id, call)
+		r.Articles.Placements.Add(id, site.Placement{call.groups, call.posted})
 	}
 	article := *call.article
 	article.Groups = call.names
 	article.DeletedAt, article.DeletedBy = nil, nil
-	r.setVotes(&article, float64(answer.number(1)), float64(answer.number(2)))
-	article.revision = answer.number(3)
-	r.live.observe(&article)
+	r.Articles.SetVotes(&article, float64(answer.Number(1)), float64(answer.Number(2)))
+	article.Stored.Revision = answer.Number(3)
+	r.Articles.OnRead(&article)
 	return &article, nil
 }
+
+// callsCacheSize is the number of articles for which a Repo remembers calls.
+const callsCacheSize = 10_000
 
 // maxCallBytes is about how many bytes the calls of voteCalls take.
 const maxCallBytes = 32 << 20
@@ -182,26 +191,26 @@ const maxCallBytes = 32 << 20
 // voteCalls are the calls for the articles that were voted on last.
 type voteCalls struct {
 	mu    sync.Mutex
-	calls *simplelru.LRU[ArticleID, *voteCall]
+	calls *simplelru.LRU[site.ArticleID, *voteCall]
 	bytes int
 }
 
 func newVoteCalls() (*voteCalls, error) {
 	v := new(voteCalls)
 	var err error
-	v.calls, err = simplelru.NewLRU(groupsCacheSize, func(_ ArticleID, c *voteCall) { v.bytes -= c.size() })
+	v.calls, err = simplelru.NewLRU(callsCacheSize, func(_ site.ArticleID, c *voteCall) { v.bytes -= c.size() })
 	return v, err
 }
 
 // get returns the call for an article, or nil.
-func (v *voteCalls) get(id ArticleID) *voteCall {
+func (v *voteCalls) get(id site.ArticleID) *voteCall {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	c, _ := v.calls.Get(id)
 	return c
 }
 
-func (v *voteCalls) add(id ArticleID, c *voteCall) {
+func (v *voteCalls) add(id site.ArticleID, c *voteCall) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.calls.Remove(id)

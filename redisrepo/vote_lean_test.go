@@ -12,11 +12,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // commandStats returns the number of calls of each command that the server ran since the last CONFIG RESETSTAT.
-func (s *site) commandStats() string {
+func (s *testSite) commandStats() string {
 	s.t.Helper()
 	var calls []string
 	for _, m := range regexp.MustCompile(`cmdstat_([a-z]+):calls=(\d+)`).FindAllStringSubmatch(s.do("INFO commandstats").(string), -1) {
@@ -31,53 +31,53 @@ func (s *site) commandStats() string {
 }
 
 // plain turns all features off.
-func plain(r *redisrepo.Rules) {
-	r.Calendar, r.GroupTop, r.VoteHistory, r.FrontPages, r.Events = false, false, redisrepo.NoHistory, 0, 0
+func plain(r *site.Rules) {
+	r.Calendar, r.GroupTop, r.VoteHistory, r.FrontPages, r.Events = false, false, site.NoHistory, 0, 0
 }
 
-func withHistory(r *redisrepo.Rules) { plain(r); r.VoteHistory = 400 * 24 * time.Hour }
+func withHistory(r *site.Rules) { plain(r); r.VoteHistory = 400 * 24 * time.Hour }
 
 // A vote runs only the commands that can matter, and the votes of a call share most of them.
 func TestVoteRunsFewCommands(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		features func(*redisrepo.Rules)
-		prepare  func(s *site)
-		vote     redisrepo.Vote
+		features func(*site.Rules)
+		prepare  func(s *testSite)
+		vote     site.Vote
 		bucket   string
-		voter    redisrepo.UserName // bob if empty
+		voter    site.UserName // bob if empty
 		want     string
 	}{
-		"an upvote, with events": {features: func(r *redisrepo.Rules) { plain(r); r.Events = 10 }, vote: up,
+		"an upvote, with events": {features: func(r *site.Rules) { plain(r); r.Events = 10 }, vote: up,
 			want: "evalsha 1, hmget 1, hset 1, pttl 1, publish 1, sadd 1, xadd 1, zadd 2"},
-		"an upvote, with front pages": {features: func(r *redisrepo.Rules) { plain(r); r.FrontPages = time.Hour }, vote: up,
+		"an upvote, with front pages": {features: func(r *site.Rules) { plain(r); r.FrontPages = time.Hour }, vote: up,
 			want: "evalsha 1, hget 1, hmget 1, hset 1, pttl 1, publish 1, sadd 1, zadd 2"},
 		"an upvote": {vote: up,
 			want: "evalsha 1, hmget 1, hset 1, pttl 1, publish 1, sadd 1, zadd 2"},
-		"an upvote, with a listing": {prepare: func(s *site) { s.list(best("go")) }, vote: up,
+		"an upvote, with a listing": {prepare: func(s *testSite) { s.list(best("go")) }, vote: up,
 			want: "evalsha 1, hmget 1, hset 1, pttl 1, publish 1, sadd 1, zadd 2"},
 		"a recorded upvote": {vote: up, bucket: "b",
 			want: "evalsha 1, hlen 1, hmget 1, hset 2, pttl 1, publish 1, sadd 1, zadd 2, zscore 1"},
-		"a first downvote": {prepare: func(s *site) { s.vote(1, "carol", none) }, vote: down,
+		"a first downvote": {prepare: func(s *testSite) { s.vote(1, "carol", none) }, vote: down,
 			want: "evalsha 1, hmget 1, hset 1, pttl 2, publish 1, sadd 1, sismember 2, srem 1, zadd 2, zscore 1"},
-		"an upvote, with a calendar and front pages": {vote: up, features: func(r *redisrepo.Rules) { plain(r); r.Calendar, r.FrontPages = true, time.Hour },
-			prepare: func(s *site) { s.vote(1, "carol", up); s.vote(1, "carol", none) }, // the peaks are above
+		"an upvote, with a calendar and front pages": {vote: up, features: func(r *site.Rules) { plain(r); r.Calendar, r.FrontPages = true, time.Hour },
+			prepare: func(s *testSite) { s.vote(1, "carol", up); s.vote(1, "carol", none) }, // the peaks are above
 			want:    "evalsha 1, hmget 2, hset 1, pttl 1, publish 1, sadd 1, zadd 3"},
-		"an upvote, with a calendar": {vote: up, features: func(r *redisrepo.Rules) { plain(r); r.Calendar = true },
-			prepare: func(s *site) { s.vote(1, "carol", up); s.vote(1, "carol", none) }, // the peaks are above
+		"an upvote, with a calendar": {vote: up, features: func(r *site.Rules) { plain(r); r.Calendar = true },
+			prepare: func(s *testSite) { s.vote(1, "carol", up); s.vote(1, "carol", none) }, // the peaks are above
 			want:    "evalsha 1, hmget 2, hset 1, pttl 1, publish 1, sadd 1, zadd 3"},
-		"an upvote, with a history of votes": {vote: up, features: withHistory, prepare: func(s *site) { s.vote(s.post("alice").ID, "bob", up) },
+		"an upvote, with a history of votes": {vote: up, features: withHistory, prepare: func(s *testSite) { s.vote(s.post("alice").ID, "bob", up) },
 			want: "evalsha 1, hmget 1, hset 1, pttl 1, publish 1, sadd 1, zadd 3, zcard 1"},
 		"the first upvote of a user": {vote: up, features: withHistory,
 			want: "evalsha 1, expire 1, hmget 1, hset 1, pttl 1, publish 1, sadd 1, zadd 3, zcard 1"},
-		"a downvote, with a history of votes": {prepare: func(s *site) { s.vote(1, "carol", none) }, vote: down, features: withHistory,
+		"a downvote, with a history of votes": {prepare: func(s *testSite) { s.vote(1, "carol", none) }, vote: down, features: withHistory,
 			want: "evalsha 1, hmget 1, hset 1, pttl 2, publish 1, sadd 1, sismember 2, srem 1, zadd 3, zcard 2, zrem 1, zscore 1"},
-		"a repeated vote": {prepare: func(s *site) { s.vote(1, "bob", up) }, vote: up,
+		"a repeated vote": {prepare: func(s *testSite) { s.vote(1, "bob", up) }, vote: up,
 			want: "evalsha 1, hmget 1, pttl 1, sadd 1, zscore 1"},
-		"an upvote of the poster": {prepare: func(s *site) { s.vote(1, "bob", up); s.vote(1, "alice", none) }, vote: up, voter: "alice",
+		"an upvote of the poster": {prepare: func(s *testSite) { s.vote(1, "bob", up); s.vote(1, "alice", none) }, vote: up, voter: "alice",
 			want: "evalsha 1, hmget 1, hset 1, pttl 1, publish 1, sadd 1, zadd 2, zscore 1"},
-		"the upvote that reaches a milestone": {prepare: func(s *site) { s.vote(1, "carol", up) }, vote: up,
-			features: func(r *redisrepo.Rules) { plain(r); r.Events, r.Milestones = 10, []int{6} },
+		"the upvote that reaches a milestone": {prepare: func(s *testSite) { s.vote(1, "carol", up) }, vote: up,
+			features: func(r *site.Rules) { plain(r); r.Events, r.Milestones = 10, []int{6} },
 			want:     "evalsha 2, hget 1, hmget 2, hset 2, pttl 1, publish 1, sadd 1, xadd 2, zadd 2, zscore 1"},
 	}
 	for name, tt := range tests {
@@ -115,7 +115,7 @@ func TestVoteRunsFewCommands(t *testing.T) {
 		g := withGate(t, plain)
 		cast := make([]castVote, 64)
 		for i := range cast {
-			cast[i] = castVote{voter: redisrepo.UserName(fmt.Sprint("voter", i)), vote: up}
+			cast[i] = castVote{voter: site.UserName(fmt.Sprint("voter", i)), vote: up}
 			g.queue(g.ctx, &cast[i])
 		}
 		g.pass <- struct{}{}
@@ -165,11 +165,11 @@ func TestVoteShowsTheArticleThatHasTheNumberNow(t *testing.T) {
 		if i == 1 {
 			d.Link, d.Text = nil, new("a text")
 		}
-		a, err := other.Post(s.ctx, redisrepo.UserName("poster"+strconv.Itoa(i)), d)
+		a, err := other.Post(s.ctx, site.UserName("poster"+strconv.Itoa(i)), d)
 		if err != nil || a.ID != 1 {
 			t.Fatalf("Post = %v, %v, want article:1", a, err)
 		}
-		for _, voter := range []redisrepo.UserName{"bob", "carol"} {
+		for _, voter := range []site.UserName{"bob", "carol"} {
 			wantEqual(t, s.vote(1, voter, up).Article, s.article(1))
 		}
 	}
@@ -200,9 +200,9 @@ func TestVoteAllocatesLittle(t *testing.T) {
 	s := newSite(t, nil)
 	a := s.post("alice", "go")
 	s.vote(a.ID, "warm", up)
-	voters := make([]redisrepo.UserName, 0, 300)
+	voters := make([]site.UserName, 0, 300)
 	for i := range 300 {
-		voters = append(voters, redisrepo.UserName(fmt.Sprint("voter", i)))
+		voters = append(voters, site.UserName(fmt.Sprint("voter", i)))
 	}
 	allocations := testing.AllocsPerRun(200, func() {
 		if _, err := s.Vote(s.ctx, a.ID, voters[0], up, ""); err != nil {

@@ -2,39 +2,40 @@ package redisrepo_test
 
 import (
 	"fmt"
+	"frontpage/redisrepo"
 	"testing"
 	"time"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 const (
-	up   = redisrepo.Up
-	down = redisrepo.Down
-	none = redisrepo.None
+	up   = site.Up
+	down = site.Down
+	none = site.None
 
 	day  = 24 * time.Hour
 	week = 7 * day
 )
 
-func uncounted(r *redisrepo.Rules) { r.PosterVotes = false }
+func uncounted(r *site.Rules) { r.PosterVotes = false }
 
 // noLinkWindow lets a link be posted at any time.
-func noLinkWindow(r *redisrepo.Rules) { r.LinkWindow = 0 }
+func noLinkWindow(r *site.Rules) { r.LinkWindow = 0 }
 
 func TestVoteSetsThePosition(t *testing.T) {
 	t.Parallel()
 	type cast struct {
 		after   time.Duration // since posting
-		voter   redisrepo.UserName
-		vote    redisrepo.Vote
-		from    redisrepo.Vote
+		voter   site.UserName
+		vote    site.Vote
+		from    site.Vote
 		refused string // "" when accepted
 	}
 	const closed = "VOTING_CLOSED article"
 	const forbidden = "FORBIDDEN article"
 	tests := map[string]struct {
-		rules    func(*redisrepo.Rules)
+		rules    func(*site.Rules)
 		casts    []cast
 		up, down int // counts in the end, with the vote of alice, the poster
 	}{
@@ -64,10 +65,10 @@ func TestVoteSetsThePosition(t *testing.T) {
 			{voter: "bob", vote: up}, {after: week + time.Second, voter: "bob", vote: up, refused: closed}}, up: 2},
 		"none after the window is refused": {casts: []cast{{after: week + time.Second, voter: "bob", vote: none, refused: closed}}, up: 1},
 		"a shorter window ends sooner": {
-			rules: func(r *redisrepo.Rules) { r.VotingWindow = time.Minute },
+			rules: func(r *site.Rules) { r.VotingWindow = time.Minute },
 			casts: []cast{{after: time.Minute, voter: "bob", vote: up}, {after: time.Minute + time.Second, voter: "carol", vote: up, refused: closed}}, up: 2},
 		"a vote can be worth 100 seconds": {
-			rules: func(r *redisrepo.Rules) { r.VoteScore = 100 },
+			rules: func(r *site.Rules) { r.VoteScore = 100 },
 			casts: []cast{{voter: "bob", vote: up}, {voter: "carol", vote: up}, {voter: "carol", vote: down, from: up}}, up: 2, down: 1},
 
 		"uncounted, the article starts at 0":    {rules: uncounted},
@@ -116,7 +117,7 @@ func TestVoteSetsThePosition(t *testing.T) {
 	}
 }
 
-func wantEqual(t *testing.T, a, b *redisrepo.Article) {
+func wantEqual(t *testing.T, a, b *site.Article) {
 	t.Helper()
 	if x, y := show(a), show(b); x != y {
 		t.Errorf("article =\n%s\nwant\n%s", x, y)
@@ -124,8 +125,8 @@ func wantEqual(t *testing.T, a, b *redisrepo.Article) {
 }
 
 // show returns all fields of an article as text.
-func show(a *redisrepo.Article) string {
-	b := a.Comparable()
+func show(a *site.Article) string {
+	b := redisrepo.Comparable(*a)
 	b.Link, b.Text, b.DeletedAt, b.DeletedBy = nil, nil, nil, nil
 	deleted := "never"
 	if a.DeletedAt != nil {
@@ -146,9 +147,9 @@ func TestVoteRefusesMissingArticlesAndInvalidPositions(t *testing.T) {
 	before := s.dump()
 	_, err := s.Vote(s.ctx, 1, "bob", up, "")
 	wantRefused(t, err, "NOT_FOUND article")
-	_, err = s.Regroup(s.ctx, 1, redisrepo.Actor{Name: "bob"}, []string{"go"}, nil)
+	_, err = s.Regroup(s.ctx, 1, site.Actor{Name: "bob"}, []string{"go"}, nil)
 	wantRefused(t, err, "NOT_FOUND article")
-	articles, errs := s.ArticlesByID(s.ctx, []redisrepo.ArticleID{1})
+	articles, errs := s.ArticlesByID(s.ctx, []site.ArticleID{1})
 	if articles[0] != nil {
 		t.Errorf("ArticlesByID = %v, want nil", articles[0])
 	}
@@ -158,7 +159,7 @@ func TestVoteRefusesMissingArticlesAndInvalidPositions(t *testing.T) {
 	}
 	s.post("alice")
 	before = s.dump()
-	for _, vote := range []redisrepo.Vote{2, -2, 200} {
+	for _, vote := range []site.Vote{2, -2, 200} {
 		_, err = s.Vote(s.ctx, 1, "bob", vote, "")
 		wantRefused(t, err, "INVALID direction")
 	}
@@ -193,14 +194,14 @@ func TestVotersAreKeptAnHourLongerThanTheWindow(t *testing.T) {
 func TestVotingIsClosedWhenTheVotersAreForgotten(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		rules func(*redisrepo.Rules)
-		votes []redisrepo.Vote
+		rules func(*site.Rules)
+		votes []site.Vote
 		lost  string
 	}{
 		"who voted up":                  {lost: "voted:1"},
-		"who voted down":                {votes: []redisrepo.Vote{down}, lost: "downvoted:1"},
+		"who voted down":                {votes: []site.Vote{down}, lost: "downvoted:1"},
 		"the uncounted poster":          {rules: uncounted, lost: "voted:1"},
-		"up, with as many who are down": {votes: []redisrepo.Vote{down, up, down}, lost: "voted:1"},
+		"up, with as many who are down": {votes: []site.Vote{down, up, down}, lost: "voted:1"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -208,7 +209,7 @@ func TestVotingIsClosedWhenTheVotersAreForgotten(t *testing.T) {
 			s := newSite(t, tt.rules, one)
 			a := s.post("alice")
 			for i, vote := range tt.votes {
-				s.vote(a.ID, redisrepo.UserName(fmt.Sprint("voter", i)), vote)
+				s.vote(a.ID, site.UserName(fmt.Sprint("voter", i)), vote)
 			}
 			s.do("DEL", tt.lost)
 			before := s.dump()
@@ -249,9 +250,9 @@ func TestArticleKeepsItsPosterVotesRule(t *testing.T) {
 
 func TestInterestingFollowsTheVotes(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 3 })
+	s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 3 })
 	a, other := s.post("alice", "go"), s.post("alice")
-	want := func(votes int, interesting bool, listed ...redisrepo.ArticleID) {
+	want := func(votes int, interesting bool, listed ...site.ArticleID) {
 		t.Helper()
 		b := s.article(a.ID)
 		if b.Votes != votes || b.IsInteresting != interesting {
@@ -265,7 +266,7 @@ func TestInterestingFollowsTheVotes(t *testing.T) {
 	want(2, false)
 	s.vote(a.ID, "carol", up)
 	want(3, true, a.ID)
-	for _, voter := range []redisrepo.UserName{"bob", "carol", "dave"} {
+	for _, voter := range []site.UserName{"bob", "carol", "dave"} {
 		s.vote(other.ID, voter, up)
 	}
 	want(3, true, other.ID, a.ID)
@@ -280,14 +281,14 @@ func TestInterestingFollowsTheVotes(t *testing.T) {
 	if err != nil || len(groups) != 1 || groups[0].Name != "go" {
 		t.Errorf("Groups = %v, %v, want go alone", groups, err)
 	}
-	if counts, err := s.ArticleCounts(s.ctx, []redisrepo.GroupName{"interesting"}); err != nil || counts[0] != 1 {
+	if counts, err := s.ArticleCounts(s.ctx, []site.GroupName{"interesting"}); err != nil || counts[0] != 1 {
 		t.Errorf("ArticleCounts = %v, %v, want 1", counts, err)
 	}
 }
 
 func TestArticleCanBeInterestingFromTheStart(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 1 })
+	s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 1 })
 	s.wantList(best("interesting"))
 	a := s.post("alice")
 	s.wantList(best("interesting"), a.ID)

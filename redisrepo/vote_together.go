@@ -7,6 +7,9 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"frontpage/failover"
+	"frontpage/redisrepo/site"
 )
 
 // How votes on one article go together: the first one is sent at once. Those that arrive while its call is under way
@@ -16,8 +19,8 @@ import (
 // ballot is one vote, its place in a call, and its result.
 type ballot struct {
 	ctx    context.Context // of its caller
-	voter  UserName
-	vote   Vote
+	voter  site.UserName
+	vote   site.Vote
 	bucket string
 	reads  bool // whether its caller needs the whole article
 
@@ -33,17 +36,17 @@ const maxTogether = 200
 // their arrival.
 type polls struct {
 	mu      sync.Mutex
-	waiting map[ArticleID][]*ballot
+	waiting map[site.ArticleID][]*ballot
 }
 
 // enter reports whether the caller is to send the ballot itself and leave the poll then. Otherwise the ballot waits.
-func (p *polls) enter(id ArticleID, b *ballot) bool {
+func (p *polls) enter(id site.ArticleID, b *ballot) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	waiting, busy := p.waiting[id]
 	if !busy {
 		if p.waiting == nil {
-			p.waiting = map[ArticleID][]*ballot{}
+			p.waiting = map[site.ArticleID][]*ballot{}
 		}
 		p.waiting[id] = nil
 		return true
@@ -53,8 +56,8 @@ func (p *polls) enter(id ArticleID, b *ballot) bool {
 	return false
 }
 
-// next takes the ballots of the next call. If none waits, it returns none, and the poll is over.
-func (p *polls) next(id ArticleID) (batch []*ballot) {
+// Next takes the ballots of the next call. If none waits, it returns none, and the poll is over.
+func (p *polls) next(id site.ArticleID) (batch []*ballot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.waiting[id]) == 0 {
@@ -62,7 +65,7 @@ func (p *polls) next(id ArticleID) (batch []*ballot) {
 		return nil
 	}
 	var later []*ballot
-	voters := map[UserName]bool{}
+	voters := map[site.UserName]bool{}
 	for _, b := range p.waiting[id] {
 		switch {
 		case b.ctx.Err() != nil: // its caller has left
@@ -82,7 +85,7 @@ func (p *polls) next(id ArticleID) (batch []*ballot) {
 }
 
 // withdraw removes a ballot, if it is still waiting.
-func (p *polls) withdraw(id ArticleID, b *ballot) {
+func (p *polls) withdraw(id site.ArticleID, b *ballot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, other := range p.waiting[id] {
@@ -95,19 +98,19 @@ func (p *polls) withdraw(id ArticleID, b *ballot) {
 
 // await returns the result of a waiting ballot. A caller that gives up leaves the others alone: if the ballot's call is
 // under way, it goes on.
-func (r *Repo) await(id ArticleID, b *ballot) (VoteResult, error) {
+func (r *Repo) await(id site.ArticleID, b *ballot) (VoteResult, error) {
 	select {
 	case <-b.done:
-		NoteOutage(b.ctx, b.err)
+		failover.NoteOutage(b.ctx, b.err)
 		return b.result, b.err
 	case <-b.ctx.Done():
-		r.polls.withdraw(id, b)
-		return VoteResult{}, storeError(fmt.Sprintf("vote on %v", id), b.ctx.Err())
+		r.voting.polls.withdraw(id, b)
+		return VoteResult{}, failover.Wrap(fmt.Sprintf("vote on %v", id), b.ctx.Err())
 	}
 }
 
 // leavePoll has the waiting ballots sent after a call that ended with err.
-func (r *Repo) leavePoll(id ArticleID, err error) {
+func (r *Repo) leavePoll(id site.ArticleID, err error) {
 	batch := r.nextBatch(id, err)
 	if len(batch) > 0 {
 		go func() {
@@ -120,10 +123,10 @@ func (r *Repo) leavePoll(id ArticleID, err error) {
 
 // nextBatch is polls.next. But after Redis has left a call without a reply for as long as a request may wait, it fails
 // the ballots that waited as long.
-func (r *Repo) nextBatch(id ArticleID, err error) []*ballot {
+func (r *Repo) nextBatch(id site.ArticleID, err error) []*ballot {
 	for {
-		batch := r.polls.next(id)
-		if !errors.Is(err, errNoReply) || len(batch) == 0 {
+		batch := r.voting.polls.next(id)
+		if !errors.Is(err, failover.ErrNoReply) || len(batch) == 0 {
 			return batch
 		}
 		for _, b := range batch {
@@ -134,7 +137,7 @@ func (r *Repo) nextBatch(id ArticleID, err error) []*ballot {
 }
 
 // castTogether sends ballots, ends their callers' waiting, and returns the error of the call.
-func (r *Repo) castTogether(id ArticleID, batch []*ballot) (err error) {
+func (r *Repo) castTogether(id site.ArticleID, batch []*ballot) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("vote on %v: panic: %v\n%s", id, p, debug.Stack())

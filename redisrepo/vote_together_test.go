@@ -14,7 +14,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/failover"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 )
 
@@ -68,17 +70,17 @@ func votesOfCall(command redis.Cmder) int {
 
 // gated is a site with an article, on which a first vote is under way.
 type gated struct {
-	*site
+	*testSite
 	*gate
-	beside *site // without the gate
-	id     redisrepo.ArticleID
+	beside *testSite // without the gate
+	id     site.ArticleID
 	others sync.WaitGroup
 }
 
-func withGate(t *testing.T, change func(*redisrepo.Rules)) *gated {
+func withGate(t *testing.T, change func(*site.Rules)) *gated {
 	t.Helper()
 	g := &gated{gate: newGate(), beside: newSite(t, change, one)}
-	g.site = g.beside.reopened(g.beside.client(g.gate), nil)
+	g.testSite = g.beside.reopened(g.beside.client(g.gate), nil)
 	g.id = g.beside.post("alice", "go", "redis").ID
 	g.beside.list(best("go"))
 	g.article(g.id) // its groups are known then
@@ -94,8 +96,8 @@ func withGate(t *testing.T, change func(*redisrepo.Rules)) *gated {
 
 // castVote is a vote and what came of it.
 type castVote struct {
-	voter  redisrepo.UserName
-	vote   redisrepo.Vote
+	voter  site.UserName
+	vote   site.Vote
 	bucket string
 
 	result redisrepo.VoteResult
@@ -132,11 +134,11 @@ func (g *gated) wantCalls(got []int, want ...int) {
 // However many votes arrive while a call is under way, they take few further calls. Each has its own message.
 func TestVotesOnOneArticleGoTogether(t *testing.T) {
 	t.Parallel()
-	g := withGate(t, func(r *redisrepo.Rules) { r.InterestingVotes = 300 })
+	g := withGate(t, func(r *site.Rules) { r.InterestingVotes = 300 })
 	published := g.overhear("changes:0")
 	cast := make([]castVote, 450)
 	for i := range cast {
-		cast[i] = castVote{voter: redisrepo.UserName(fmt.Sprint("voter", i)), vote: up}
+		cast[i] = castVote{voter: site.UserName(fmt.Sprint("voter", i)), vote: up}
 		g.queue(g.ctx, &cast[i])
 	}
 	g.wantCalls(g.open(), 200, 200, 50)
@@ -157,7 +159,7 @@ func TestVotesOnOneArticleGoTogether(t *testing.T) {
 	if len(messages) != 451 || len(voters) != 451 {
 		t.Errorf("%d messages of %d voters, want 451 of 451", len(messages), len(voters))
 	}
-	g.beside.wantList(best(redisrepo.Interesting), g.id)
+	g.beside.wantList(best(site.Interesting), g.id)
 	g.beside.wantClean()
 }
 
@@ -167,9 +169,9 @@ func TestVotesTogetherEqualVotesOneByOne(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
-			rules := func(r *redisrepo.Rules) {
+			rules := func(r *site.Rules) {
 				r.InterestingVotes, r.PosterVotes = 4, seed%2 == 0
-				r.Ranking, r.RankCap = redisrepo.Ranking(seed%3), 20*time.Minute // three votes
+				r.Ranking, r.RankCap = site.Ranking(seed%3), 20*time.Minute // three votes
 			}
 			random := rand.New(rand.NewPCG(seed, 0))
 			together, apart := withGate(t, rules), withGate(t, rules)
@@ -178,16 +180,16 @@ func TestVotesTogetherEqualVotesOneByOne(t *testing.T) {
 			heard, heardApart := together.overhear("changes:0"), apart.overhear("changes:0")
 			for round := range 6 {
 				var cast []*castVote
-				voters := []redisrepo.UserName{"alice", "first", "warm"}
+				voters := []site.UserName{"alice", "first", "warm"}
 				for i := range 12 {
-					voters = append(voters, redisrepo.UserName(fmt.Sprint("voter", i)))
+					voters = append(voters, site.UserName(fmt.Sprint("voter", i)))
 				}
 				random.Shuffle(len(voters), func(i, j int) { voters[i], voters[j] = voters[j], voters[i] })
 				for _, voter := range voters[:10] {
 					if voter == "first" && round == 0 {
 						continue // its vote is under way
 					}
-					cast = append(cast, &castVote{voter: voter, vote: redisrepo.Vote(random.IntN(3) - 1), bucket: []string{"", "b1"}[random.IntN(2)]})
+					cast = append(cast, &castVote{voter: voter, vote: site.Vote(random.IntN(3) - 1), bucket: []string{"", "b1"}[random.IntN(2)]})
 				}
 				for _, c := range cast {
 					together.queue(together.ctx, c)
@@ -213,7 +215,7 @@ func TestVotesTogetherEqualVotesOneByOne(t *testing.T) {
 				if a, b := withoutPeaks(together.beside.dump()), withoutPeaks(apart.beside.dump()); a != b {
 					t.Fatalf("the store holds\n%s\nwant\n%s", a, b)
 				}
-				if round == 1 && together.rules.Ranking == redisrepo.Linear { // a legacy client upvotes over what is there
+				if round == 1 && together.rules.Ranking == site.Linear { // a legacy client upvotes over what is there
 					bookVote(together.beside, "user:voter1", together.id)
 					bookVote(apart.beside, "user:voter1", apart.id)
 				}
@@ -237,7 +239,7 @@ func TestVotesOfOneUserKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	g := withGate(t, nil)
 	cast := make([]castVote, 6)
-	for i, vote := range []redisrepo.Vote{up, down, down, none, down, up} {
+	for i, vote := range []site.Vote{up, down, down, none, down, up} {
 		cast[i] = castVote{voter: "bob", vote: vote}
 		g.queue(g.ctx, &cast[i])
 	}
@@ -273,7 +275,7 @@ func TestCanceledVoteFailsNoOther(t *testing.T) {
 	cancelSent()
 	g.open()
 	for _, c := range []castVote{bob, carol} {
-		if !errors.Is(c.err, context.Canceled) || errors.Is(c.err, redisrepo.ErrUnavailable) {
+		if !errors.Is(c.err, context.Canceled) || errors.Is(c.err, failover.ErrUnavailable) {
 			t.Errorf("canceled vote of %s: %v, want context.Canceled", c.voter, c.err)
 		}
 	}
@@ -316,7 +318,7 @@ func TestPanicInACallLeavesNoVoteWaiting(t *testing.T) {
 	}
 	g.open()
 	for _, c := range cast {
-		if c.err == nil || errors.Is(c.err, redisrepo.ErrUnavailable) {
+		if c.err == nil || errors.Is(c.err, failover.ErrUnavailable) {
 			t.Errorf("vote of %s: %v, want an error that is not an outage", c.voter, c.err)
 		}
 	}
@@ -337,10 +339,10 @@ func TestWaitingVotesFailWithACallWithoutReply(t *testing.T) {
 	options.ReadTimeout = time.Second
 	client := redis.NewClient(&options)
 	t.Cleanup(func() { _ = client.Close() })
-	redisrepo.LimitWaiting(client)
+	failover.LimitWaiting(client)
 	g := &gated{gate: newGate(), beside: s, id: id}
 	client.AddHook(g.gate)
-	g.site = s.reopened(client, nil)
+	g.testSite = s.reopened(client, nil)
 	first := castVote{voter: "first", vote: up}
 	g.others.Go(func() { first.result, first.err = g.Vote(g.ctx, id, "first", up, "") })
 	<-g.arrived
@@ -350,7 +352,7 @@ func TestWaitingVotesFailWithACallWithoutReply(t *testing.T) {
 	}
 	g.others.Wait() // the call never passes
 	for _, c := range append(cast, &first) {
-		if !errors.Is(c.err, redisrepo.ErrUnavailable) {
+		if !errors.Is(c.err, failover.ErrUnavailable) {
 			t.Errorf("vote of %s: %v, want ErrUnavailable", c.voter, c.err)
 		}
 	}
@@ -371,7 +373,7 @@ func TestVotesTogetherAfterALostReply(t *testing.T) {
 	g.others.Wait()
 	client := g.beside.repeating(h)
 	client.AddHook(g.gate)
-	g.site = g.beside.reopened(client, nil)
+	g.testSite = g.beside.reopened(client, nil)
 	g.article(g.id)
 	go func() { g.pass <- struct{}{} }()
 	g.vote(g.id, "warm", down)
@@ -406,7 +408,7 @@ func TestWatchersSeeEachOfTheVotesTogether(t *testing.T) {
 	counted := new(counter)
 	l := g.beside.reopened(g.beside.client(observer(counted.add)), nil).listen()
 	w := l.watch(g.id)
-	voters := []redisrepo.UserName{"bob", "carol", "dave"}
+	voters := []site.UserName{"bob", "carol", "dave"}
 	for _, voter := range voters {
 		if vote, _ := watchedVote(l, counted, voter, l.article(g.id)); vote != none {
 			t.Errorf("WatchedVote of %s = %d, want none", voter, vote)
@@ -433,12 +435,12 @@ func TestVotesTogetherOfTwoProcessesAreExact(t *testing.T) {
 	a := s[0].post("alice", "go")
 	s[0].list(best("go"))
 	const users, casts = 40, 12
-	last := make([]redisrepo.Vote, users)
+	last := make([]site.Vote, users)
 	together(users, func(user int) {
 		random := rand.New(rand.NewPCG(uint64(user), 0))
-		name := redisrepo.UserName(fmt.Sprint("voter", user))
+		name := site.UserName(fmt.Sprint("voter", user))
 		for range casts {
-			vote := redisrepo.Vote(random.IntN(3) - 1)
+			vote := site.Vote(random.IntN(3) - 1)
 			result, err := s[random.IntN(2)].Vote(t.Context(), a.ID, name, vote, "b")
 			if err != nil || result.Previous != last[user] || result.Changed != (vote != last[user]) {
 				t.Errorf("vote %v of %s = %+v, %v, want Previous %v", vote, name, result, err, last[user])

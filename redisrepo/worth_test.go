@@ -14,24 +14,25 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/store"
 )
 
 // decaying returns a change to a ranking with its parameter.
-func decaying(by redisrepo.Ranking, d time.Duration) func(*redisrepo.Rules) {
-	return func(r *redisrepo.Rules) { r.Ranking, r.RankCap, r.HalfLife = by, d, d }
+func decaying(by site.Ranking, d time.Duration) func(*site.Rules) {
+	return func(r *site.Rules) { r.Ranking, r.RankCap, r.HalfLife = by, d, d }
 }
 
 func TestWorthFollowsTheFormulas(t *testing.T) {
 	t.Parallel()
-	rules := redisrepo.DefaultRules()
+	rules := site.DefaultRules()
 	for votes := -1000; votes <= 1_000_000; votes++ {
 		v := float64(votes)
-		for ranking, want := range map[redisrepo.Ranking]float64{
-			redisrepo.Linear:          432 * v,
-			redisrepo.Capped:          min(max(432*v, -43_200), 86_400),
-			redisrepo.HalfLifeRanking: math.Copysign(math.Floor(13_560*math.Log2(1+math.Abs(v))+0.5), v),
+		for ranking, want := range map[site.Ranking]float64{
+			site.Linear:          432 * v,
+			site.Capped:          min(max(432*v, -43_200), 86_400),
+			site.HalfLifeRanking: math.Copysign(math.Floor(13_560*math.Log2(1+math.Abs(v))+0.5), v),
 		} {
 			rules.Ranking = ranking
 			if got := rules.Worth(v); got != want {
@@ -39,7 +40,7 @@ func TestWorthFollowsTheFormulas(t *testing.T) {
 			}
 		}
 	}
-	rules.Ranking, rules.RankCap = redisrepo.Capped, 61*time.Second
+	rules.Ranking, rules.RankCap = site.Capped, 61*time.Second
 	if got := rules.Worth(-1); got != -30 {
 		t.Errorf("a cap of 61 s: a downvote is worth %f, want -30", got)
 	}
@@ -48,7 +49,7 @@ func TestWorthFollowsTheFormulas(t *testing.T) {
 // Scripts of Redis, those of the store in memory and Go compute the same numbers, however large.
 func TestWorthIsTheSameInScriptsAndInGo(t *testing.T) {
 	t.Parallel()
-	shared, err := os.ReadFile("shared.lua")
+	shared, err := os.ReadFile("wire/shared.lua")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,15 +62,15 @@ return list`)
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = memory.Close() })
-	rankings := map[string]func(*redisrepo.Rules){
+	rankings := map[string]func(*site.Rules){
 		"linear 432":         nil,
-		"linear 1000000000":  func(r *redisrepo.Rules) { r.VoteScore = 1_000_000_000 },
-		"capped 432 86400":   decaying(redisrepo.Capped, day),
-		"capped 432 61":      decaying(redisrepo.Capped, 61*time.Second),
-		"halflife 13560":     decaying(redisrepo.HalfLifeRanking, 226*time.Minute),
-		"halflife 315360000": decaying(redisrepo.HalfLifeRanking, 3650*day),
+		"linear 1000000000":  func(r *site.Rules) { r.VoteScore = 1_000_000_000 },
+		"capped 432 86400":   decaying(site.Capped, day),
+		"capped 432 61":      decaying(site.Capped, 61*time.Second),
+		"halflife 13560":     decaying(site.HalfLifeRanking, 226*time.Minute),
+		"halflife 315360000": decaying(site.HalfLifeRanking, 3650*day),
 	}
-	compare := func(t *testing.T, client redis.UniversalClient, ranking string, rules redisrepo.Rules, first, last, step int) {
+	compare := func(t *testing.T, client redis.UniversalClient, ranking string, rules site.Rules, first, last, step int) {
 		got, err := script.Run(context.Background(), client, nil, ranking, first, last, step).Int64Slice()
 		if err != nil || len(got) != (last-first)/step+1 {
 			t.Fatalf("%s: %d numbers, %v", ranking, len(got), err)
@@ -90,7 +91,7 @@ return list`)
 		for ranking, change := range rankings {
 			t.Run(fmt.Sprint(name, " ", ranking), func(t *testing.T) {
 				t.Parallel()
-				rules := redisrepo.DefaultRules()
+				rules := site.DefaultRules()
 				if change != nil {
 					change(&rules)
 				}
@@ -111,9 +112,9 @@ return list`)
 // Every write gives an article the score that its votes are worth.
 func TestWritesFollowTheRanking(t *testing.T) {
 	t.Parallel()
-	for _, rule := range []func(*redisrepo.Rules){decaying(redisrepo.Capped, 20*time.Minute), decaying(redisrepo.HalfLifeRanking, time.Hour)} {
+	for _, rule := range []func(*site.Rules){decaying(site.Capped, 20*time.Minute), decaying(site.HalfLifeRanking, time.Hour)} {
 		s := newSite(t, rule)
-		want := func(id redisrepo.ArticleID, after string) {
+		want := func(id site.ArticleID, after string) {
 			t.Helper()
 			a := s.article(id)
 			if worth := s.rules.Worth(float64(a.Votes)); a.Score != float64(a.CreatedAt.Unix())+worth {
@@ -125,11 +126,11 @@ func TestWritesFollowTheRanking(t *testing.T) {
 		s.list(best("go"))
 		want(a.ID, "the post")
 		for i := range 6 {
-			s.vote(a.ID, redisrepo.UserName(fmt.Sprint("voter", i)), up)
+			s.vote(a.ID, site.UserName(fmt.Sprint("voter", i)), up)
 			want(a.ID, "an upvote")
 		}
 		for i := range 5 {
-			s.vote(a.ID, redisrepo.UserName(fmt.Sprint("voter", i)), down)
+			s.vote(a.ID, site.UserName(fmt.Sprint("voter", i)), down)
 			want(a.ID, "a downvote")
 		}
 		if _, err := s.Delete(s.ctx, a.ID, moderator); err != nil {
@@ -150,16 +151,16 @@ func TestChangedRankingReranks(t *testing.T) {
 	s.vote(id, "bob", up)
 	var said []string
 	for _, tt := range []struct {
-		change func(*redisrepo.Rules)
+		change func(*site.Rules)
 		worth  float64
 		says   []string
 	}{
-		{decaying(redisrepo.Linear, time.Hour), 864, nil},
-		{decaying(redisrepo.Capped, 10*time.Minute), 600, []string{"ranking was linear and is capped"}},
-		{decaying(redisrepo.Capped, 5*time.Minute), 300, []string{"rank_cap was 600 and is 300"}},
-		{decaying(redisrepo.HalfLifeRanking, time.Hour), 5706, []string{"ranking was capped and is halflife"}},
-		{decaying(redisrepo.HalfLifeRanking, time.Minute), 95, []string{"half_life was 3600 and is 60"}},
-		{decaying(redisrepo.Linear, time.Minute), 864, []string{"ranking was halflife and is linear"}},
+		{decaying(site.Linear, time.Hour), 864, nil},
+		{decaying(site.Capped, 10*time.Minute), 600, []string{"ranking was linear and is capped"}},
+		{decaying(site.Capped, 5*time.Minute), 300, []string{"rank_cap was 600 and is 300"}},
+		{decaying(site.HalfLifeRanking, time.Hour), 5706, []string{"ranking was capped and is halflife"}},
+		{decaying(site.HalfLifeRanking, time.Minute), 95, []string{"half_life was 3600 and is 60"}},
+		{decaying(site.Linear, time.Minute), 864, []string{"ranking was halflife and is linear"}},
 	} {
 		said = nil
 		s = s.reopened(s.server.Client, tt.change, redisrepo.OnRerank(func(changed string) { said = append(said, changed) }))
@@ -183,7 +184,7 @@ func TestStoreWithoutRankingIsLinear(t *testing.T) {
 	}
 	s.reopened(s.server.Client, nil, redisrepo.KeepRules())
 	rules := s.rules
-	rules.Ranking = redisrepo.Capped
+	rules.Ranking = site.Capped
 	if _, err := redisrepo.New(s.ctx, s.server.Client, rules, redisrepo.KeepRules()); err == nil || err.Error() != "apply the rules: the rules differ from those of the data: ranking was linear and is capped: use the same settings as the server" {
 		t.Errorf("another ranking beside the server: %v", err)
 	}

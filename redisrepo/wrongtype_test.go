@@ -10,7 +10,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/failover"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
 )
 
 // capture is a hook that lets some scripts pass and captures the next one instead of sending it.
@@ -62,43 +65,43 @@ var unwritten = regexp.MustCompile(`^(front|best):`)
 // A script that finds a key of the wrong type leaves the store as it was.
 func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
 	t.Parallel()
-	vote := func(id redisrepo.ArticleID) func(s *site, _ redis.UniversalClient) error {
-		return func(s *site, _ redis.UniversalClient) error {
+	vote := func(id site.ArticleID) func(s *testSite, _ redis.UniversalClient) error {
+		return func(s *testSite, _ redis.UniversalClient) error {
 			_, err := s.Vote(s.ctx, id, "bob", down, "")
 			return err
 		}
 	}
-	regroup := func(id redisrepo.ArticleID) func(s *site, _ redis.UniversalClient) error {
-		return func(s *site, _ redis.UniversalClient) error {
-			_, err := s.Regroup(s.ctx, id, redisrepo.Actor{Name: "alice"}, []string{"c"}, []string{"a"})
+	regroup := func(id site.ArticleID) func(s *testSite, _ redis.UniversalClient) error {
+		return func(s *testSite, _ redis.UniversalClient) error {
+			_, err := s.Regroup(s.ctx, id, site.Actor{Name: "alice"}, []string{"c"}, []string{"a"})
 			return err
 		}
 	}
-	deletes := func(id redisrepo.ArticleID) func(s *site, _ redis.UniversalClient) error {
-		return func(s *site, _ redis.UniversalClient) error {
+	deletes := func(id site.ArticleID) func(s *testSite, _ redis.UniversalClient) error {
+		return func(s *testSite, _ redis.UniversalClient) error {
 			_, err := s.Delete(s.ctx, id, moderator)
 			return err
 		}
 	}
-	edits := func(id redisrepo.ArticleID, by redisrepo.Actor) func(s *site, _ redis.UniversalClient) error {
-		return func(s *site, _ redis.UniversalClient) error {
+	edits := func(id site.ArticleID, by site.Actor) func(s *testSite, _ redis.UniversalClient) error {
+		return func(s *testSite, _ redis.UniversalClient) error {
 			_, err := s.Edit(s.ctx, id, by, redisrepo.Edit{Title: new("t"), Text: new("x"), Groups: []string{"b", "c"}})
 			return err
 		}
 	}
 	tests := map[string]struct {
-		call     func(*site, redis.UniversalClient) error
+		call     func(*testSite, redis.UniversalClient) error
 		after    int   // number of STALE and UNLISTED replies before the call that is captured
 		unneeded []int // keys that the script does not read, or replaces
 	}{
-		"post": {call: func(s *site, _ redis.UniversalClient) error {
+		"post": {call: func(s *testSite, _ redis.UniversalClient) error {
 			d := draft("title", "a", "c")
 			d.IdempotencyKey = new("k")
 			_, err := s.Post(s.ctx, "alice", d)
 			return err
 		}, unneeded: []int{2, 3}},
 		"vote": {call: vote(1), after: 1, unneeded: []int{7, 13, 14}},
-		"upvote without downvotes": {call: func(s *site, _ redis.UniversalClient) error {
+		"upvote without downvotes": {call: func(s *testSite, _ redis.UniversalClient) error {
 			s.vote(1, "carol", none)
 			_, err := s.VoteAndRead(s.ctx, 1, "erin", up, "")
 			return err
@@ -107,32 +110,32 @@ func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
 		"vote on a legacy article":    {call: vote(2), after: 2, unneeded: []int{7, 8, 9, 10, 13, 14}},
 		"regroup":                     {call: regroup(1), after: 1, unneeded: []int{6, 9}},
 		"regrouping a legacy article": {call: regroup(2), after: 2, unneeded: []int{6, 9}},
-		"applying other rules": {call: func(s *site, client redis.UniversalClient) error {
+		"applying other rules": {call: func(s *testSite, client redis.UniversalClient) error {
 			rules := s.rules
 			rules.VoteScore, rules.InterestingVotes = 1, 3
 			_, err := redisrepo.New(s.ctx, client, rules, redisrepo.WithClock(s.clock.now))
 			return err
 		}, unneeded: []int{2, 3, 4}},
-		"vote from an address": {call: func(s *site, _ redis.UniversalClient) error {
+		"vote from an address": {call: func(s *testSite, _ redis.UniversalClient) error {
 			_, err := s.Vote(s.ctx, 1, "bob", down, "b1")
 			return err
 		}, after: 1, unneeded: []int{13, 14}},
-		"regrouping by a moderator": {call: func(s *site, _ redis.UniversalClient) error {
+		"regrouping by a moderator": {call: func(s *testSite, _ redis.UniversalClient) error {
 			_, err := s.Regroup(s.ctx, 1, moderator, []string{"c"}, []string{"a"})
 			return err
 		}, after: 1, unneeded: []int{9}},
 		"delete":                    {call: deletes(1), after: 1, unneeded: []int{10, 11, 12}},
 		"deleting a legacy article": {call: deletes(2), after: 2, unneeded: []int{10, 11, 12}},
-		"deleting one's own": {call: func(s *site, _ redis.UniversalClient) error {
+		"deleting one's own": {call: func(s *testSite, _ redis.UniversalClient) error {
 			_, err := s.Delete(s.ctx, 1, alice())
 			return err
 		}, after: 1},
 		"edit":                     {call: edits(1, alice()), after: 1, unneeded: []int{7, 10}},
 		"editing a legacy article": {call: edits(2, alice()), after: 2, unneeded: []int{7, 10}},
 		"editing by a moderator":   {call: edits(1, moderator), after: 1, unneeded: []int{10}},
-		"undelete": {call: func(s *site, _ redis.UniversalClient) error {
+		"undelete": {call: func(s *testSite, _ redis.UniversalClient) error {
 			s.delete(1, moderator)
-			for _, group := range []redisrepo.GroupName{"a", "b", "interesting"} {
+			for _, group := range []site.GroupName{"a", "b", "interesting"} {
 				s.list(best(group))
 			}
 			_, err := s.Undelete(s.ctx, 1, moderator)
@@ -179,7 +182,7 @@ func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
 }
 
 // snapshot returns a function that restores what the store holds now.
-func (s *site) snapshot() (restore func()) {
+func (s *testSite) snapshot() (restore func()) {
 	s.t.Helper()
 	var restores [][]any
 	for _, key := range s.raw.Keys(s.ctx, "*").Val() {
@@ -197,17 +200,17 @@ func (s *site) snapshot() (restore func()) {
 
 // captured returns a site with an article of Frontpage and one of a legacy client, and the command that call
 // is about to send to it.
-func captured(t *testing.T, after int, call func(*site, redis.UniversalClient) error) (*site, []any) {
+func captured(t *testing.T, after int, call func(*testSite, redis.UniversalClient) error) (*testSite, []any) {
 	t.Helper()
-	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 2 }, one)
+	s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 2 }, one)
 	s.post("alice", "a", "b")
 	s.vote(1, "bob", up)
 	s.vote(1, "carol", down)
 	s.vote(1, "dave", up)
 	bookRegroup(s, bookPost(s, "user:alice"), []string{"a"}, nil)
-	for _, group := range []redisrepo.GroupName{"a", "b", "interesting"} {
+	for _, group := range []site.GroupName{"a", "b", "interesting"} {
 		for _, order := range orders {
-			s.list(redisrepo.InGroup(group, order, redisrepo.Descending))
+			s.list(lists.InGroup(group, order, site.Descending))
 		}
 	}
 	hook := new(capture)
@@ -223,24 +226,24 @@ func captured(t *testing.T, after int, call func(*site, redis.UniversalClient) e
 
 func TestScriptsRefuseCorruptValues(t *testing.T) {
 	t.Parallel()
-	vote := func(s *site) error {
+	vote := func(s *testSite) error {
 		_, err := s.Vote(s.ctx, 1, "bob", up, "")
 		return err
 	}
-	post := func(s *site) error {
+	post := func(s *testSite) error {
 		_, err := s.Post(s.ctx, "bob", draft("title"))
 		return err
 	}
 	tests := map[string]struct {
 		corrupt string
-		call    func(s *site) error
+		call    func(s *testSite) error
 	}{
 		"votes that are no number":       {corrupt: "HSET article:1 votes x", call: vote},
 		"votes in fractions":             {corrupt: "HSET article:1 votes 1.5", call: vote},
 		"downvotes that are no number":   {corrupt: "HSET article:1 downvotes x", call: vote},
 		"no score":                       {corrupt: "ZREM score: article:1", call: vote},
 		"a counter that is not a number": {corrupt: "SET article: x", call: post},
-		"a counter, for an import": {corrupt: "SET article: x", call: func(s *site) error {
+		"a counter, for an import": {corrupt: "SET article: x", call: func(s *testSite) error {
 			_, errs := s.Import(s.ctx, oldArticles(1))
 			return errs[0]
 		}},
@@ -252,8 +255,8 @@ func TestScriptsRefuseCorruptValues(t *testing.T) {
 			s.post("alice")
 			s.do(tt.corrupt)
 			before := s.dump()
-			var refusal redisrepo.Refusal
-			if err := tt.call(s); err == nil || errors.As(err, &refusal) || errors.Is(err, redisrepo.ErrUnavailable) {
+			var refusal site.Refusal
+			if err := tt.call(s); err == nil || errors.As(err, &refusal) || errors.Is(err, failover.ErrUnavailable) {
 				t.Errorf("err = %v, want an error that is not a refusal", err)
 			}
 			if after := s.dump(); withoutCounter(after) != withoutCounter(before) {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // Parse parses arguments and environment into program, a pointer to a struct that embeds Settings and
@@ -28,7 +28,7 @@ func Parse(program any, args []string, description, version string) (*kong.Conte
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), mapper(&failed, parseDuration, "a duration such as 7d, 1d12h, 90s or 400ms")),
 		kong.TypeMapper(reflect.TypeFor[netip.Prefix](), mapper(&failed, netip.ParsePrefix, "a range of addresses such as 10.0.0.0/8 or 192.0.2.1/32")),
 		kong.TypeMapper(reflect.TypeFor[slog.Level](), mapper(&failed, parseLevel, "debug, info, warn or error")),
-		kong.TypeMapper(reflect.TypeFor[redisrepo.Ranking](), mapper(&failed, redisrepo.ParseRanking, "linear, capped or halflife")),
+		kong.TypeMapper(reflect.TypeFor[site.Ranking](), mapper(&failed, site.ParseRanking, "linear, capped or halflife")),
 		kong.TypeMapper(reflect.TypeFor[History](), mapper(&failed, parseHistory, historyForm)),
 		kong.TypeMapper(reflect.TypeFor[Rate](), mapper(&failed, parseRate, rateForm)),
 	)

@@ -15,7 +15,7 @@ import (
 	"frontpage/endpoint"
 	"frontpage/feeds"
 	"frontpage/pages"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/reload"
 	"frontpage/web"
 )
@@ -136,7 +136,7 @@ func (s *Settings) Pages() web.Options {
 // without returns the pages that the rules leave out, as web.Options has them.
 func (s *Settings) without() (pages []string) {
 	for page, has := range map[string]bool{
-		"top": s.Calendar, "lab": s.Calendar, "past": s.FrontPages > 0, "votes": s.VoteHistory != History(redisrepo.NoHistory),
+		"top": s.Calendar, "lab": s.Calendar, "past": s.FrontPages > 0, "votes": s.VoteHistory != History(site.NoHistory),
 	} {
 		if !has {
 			pages = append(pages, page)

@@ -12,7 +12,8 @@ import (
 	"github.com/alecthomas/kong"
 
 	"frontpage/endpoint"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/site"
 	"frontpage/store"
 	"frontpage/web"
 )
@@ -129,7 +130,7 @@ func (s *Settings) checkSignInURL() error {
 
 // defaults are the values of the placeholders in the default tags.
 func defaults() kong.Vars {
-	r, o := redisrepo.DefaultRules(), endpoint.DefaultOptions()
+	r, o := site.DefaultRules(), endpoint.DefaultOptions()
 	return kong.Vars{
 		"languages":             strings.Join(web.Languages(), ", "),
 		"vote_score":            fmt.Sprint(r.VoteScore),
@@ -144,8 +145,8 @@ func defaults() kong.Vars {
 		"edit_window":           formatDuration(r.EditWindow),
 		"interesting_votes":     fmt.Sprint(r.InterestingVotes),
 		"page_size":             fmt.Sprint(r.PageSize),
-		"max_page_size":         fmt.Sprint(redisrepo.MaxPageSize),
-		"max_partitions":        fmt.Sprint(redisrepo.MaxPartitions),
+		"max_page_size":         fmt.Sprint(site.MaxPageSize),
+		"max_partitions":        fmt.Sprint(keys.MaxPartitions),
 		"max_acks":              fmt.Sprint(store.MaxAcks),
 		"group_cache_ttl":       formatDuration(r.GroupCacheTTL),
 		"body_limit":            fmt.Sprint(o.BodyLimit),

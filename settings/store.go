@@ -6,7 +6,7 @@ import (
 	"net"
 	"time"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/wire"
 	"frontpage/store"
 )
 
@@ -34,7 +34,7 @@ func (s *Store) check() (err error) {
 	if s.RedisTimeout < time.Millisecond {
 		return Invalid(fmt.Errorf("%v is below 1ms", s.RedisTimeout), "redis-timeout")
 	}
-	if err := redisrepo.CheckPartitions(s.Partitions); err != nil {
+	if err := wire.CheckPartitions(s.Partitions); err != nil {
 		return Invalid(err, "partitions")
 	}
 	if s.RedisAcks != nil && (*s.RedisAcks < 0 || *s.RedisAcks > store.MaxAcks) {

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/rates"
 )
 
 // What one address may do: each end of a sign-in is a request to the provider.
@@ -23,7 +23,7 @@ func (s *SignIn) admit(req *http.Request, f flow) *failure {
 	if repo == nil {
 		return unstored(errNotReady)
 	}
-	balances, err := repo.Charge(req.Context(), "", []redisrepo.Charge{{
+	balances, err := repo.Charge(req.Context(), "", []rates.Charge{{
 		Rule: ruleSignIns, Most: maxSignIns, Window: signInsWindow, Amount: 1, Address: s.o.Client(req),
 	}})
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *SignIn) admit(req *http.Request, f flow) *failure {
 	if wait := balances[0].Wait; !balances[0].Kept {
 		return &failure{
 			outcome: Refused, status: http.StatusTooManyRequests, wait: wait, cause: errors.New("its address ends too many sign-ins"),
-			text: fmt.Sprintf("Too many users of your network sign in at once. Try again in %d s.", redisrepo.Seconds(wait)),
+			text: fmt.Sprintf("Too many users of your network sign in at once. Try again in %d s.", rates.Seconds(wait)),
 		}
 	}
 	// Longer than the state is accepted, however far another process' clock is ahead.

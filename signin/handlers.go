@@ -14,7 +14,8 @@ import (
 	"golang.org/x/oauth2"
 
 	"frontpage/identity"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/rates"
+	"frontpage/redisrepo/site"
 )
 
 // start sends a user to the provider.
@@ -55,7 +56,7 @@ func (s *SignIn) finish(w http.ResponseWriter, req *http.Request) {
 		s.Counts.signIn(failed.outcome)
 		s.o.Log.WarnContext(req.Context(), "a user was not signed in", "outcome", failed.outcome, "err", failed.cause)
 		if failed.wait > 0 {
-			w.Header().Set("Retry-After", strconv.Itoa(redisrepo.Seconds(failed.wait)))
+			w.Header().Set("Retry-After", strconv.Itoa(rates.Seconds(failed.wait)))
 		}
 		again(w, failed.status, failed.text, f.to)
 		return
@@ -145,7 +146,7 @@ func (s *SignIn) sessionOf(ctx context.Context, u user, tokens *oauth2.Token, id
 		Renew:     s.renewAt(tokens), Until: s.o.Now().Add(s.o.Lifetime),
 	}
 	name, err := s.repo.Load().AccountName(ctx, v.Account, wanted)
-	var full redisrepo.Refusal
+	var full site.Refusal
 	switch {
 	case errors.As(err, &full) && wanted == "":
 		return v, refused("Your account at the sign-in service has no name that can be used here. Choose one there: 1 to 64 characters.",

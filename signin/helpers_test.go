@@ -26,7 +26,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/identity"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/signin"
 	"frontpage/sitetest"
@@ -140,7 +140,7 @@ func serve(t *testing.T, client redis.UniversalClient, i *issuer, change ...func
 	if s.users, err = signin.New(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	s.Site = sitetest.New(t, client, redisrepo.DefaultRules(), func(e *endpoint.Options) {
+	s.Site = sitetest.New(t, client, site.DefaultRules(), func(e *endpoint.Options) {
 		e.Identity = sitetest.Must(identity.New(t.Context(), identity.Options{Sessions: s.users.Sessions(), ValidName: endpoint.ValidName}))
 	})
 	s.users.Use(s.Repo)

@@ -12,6 +12,7 @@ import (
 
 	"frontpage/identity"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 const (
@@ -62,7 +63,7 @@ func (n *Names) Find(ctx context.Context, issuer, subject, wanted string) (strin
 		return "", errNotReady
 	}
 	name, err := repo.AccountName(ctx, of, wanted)
-	var refused redisrepo.Refusal
+	var refused site.Refusal
 	switch {
 	case errors.As(err, &refused) && wanted == "":
 		return "", identity.ErrUnnamed

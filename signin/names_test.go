@@ -14,7 +14,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/identity"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/signin"
 	"frontpage/sitetest"
 )
@@ -33,7 +33,7 @@ func serveTokens(t *testing.T, client redis.UniversalClient, issuer string, o id
 	names := signin.NewNames(func() time.Time { return time.Now().Add(time.Duration(p.ahead.Load())) })
 	o.ValidName = endpoint.ValidName
 	o.Accounts = &identity.Accounts{Issuer: issuer, NameClaim: "preferred_username", Find: names.Find}
-	p.Site = sitetest.New(t, client, redisrepo.DefaultRules(), func(e *endpoint.Options) {
+	p.Site = sitetest.New(t, client, site.DefaultRules(), func(e *endpoint.Options) {
 		e.Identity = sitetest.Must(identity.New(t.Context(), o))
 	})
 	names.Use(p.Repo)

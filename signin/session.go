@@ -14,7 +14,8 @@ import (
 	"time"
 
 	"frontpage/identity"
-	"frontpage/redisrepo"
+	"frontpage/redisrepo/sessions"
+	"frontpage/redisrepo/site"
 )
 
 // session is what the store has of a user who is signed in.
@@ -31,7 +32,7 @@ type session struct {
 
 // cookieSeconds is how long a browser keeps the cookie of a session, the most that browsers allow. The session ends by
 // itself before.
-const cookieSeconds = int(redisrepo.MaxSession / time.Second)
+const cookieSeconds = int(sessions.MaxSession / time.Second)
 
 // sessionKeys returns the name and the key of the session with an id, the value of the cookie. Neither leads to the
 // other, or back to the id.
@@ -88,7 +89,7 @@ var errNotReady = errors.New("the store is not loaded yet")
 
 // open stores a new session and returns its id.
 func (s *SignIn) open(ctx context.Context, v session) (id string, err error) {
-	user := redisrepo.UserDigest(redisrepo.UserName(v.Name))
+	user := sessions.UserDigest(site.UserName(v.Name))
 	id = text(random(secretBytes)) + "." + user
 	digest, key := sessionKeys(id)
 	repo := s.repo.Load()

@@ -23,6 +23,7 @@ import (
 
 	"frontpage/identity"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/sessions"
 )
 
 // The paths that Handle serves.
@@ -77,7 +78,7 @@ type SignIn struct {
 // not answer within five seconds is only logged: it is asked again when a user signs in.
 func New(ctx context.Context, o Options) (*SignIn, error) {
 	o.Recheck = cmp.Or(o.Recheck, 30*time.Second)
-	o.Lifetime = min(o.Lifetime, redisrepo.MaxSession)
+	o.Lifetime = min(o.Lifetime, sessions.MaxSession)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

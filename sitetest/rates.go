@@ -17,6 +17,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // WithRates sets rate limits.
@@ -27,14 +28,14 @@ func WithRates(r endpoint.Rates) func(*endpoint.Options) {
 // Import puts n articles of poster into the store, numbered from 1.
 func Import(t *testing.T, client redis.UniversalClient, poster string, n int) *redisrepo.Repo {
 	t.Helper()
-	repo, err := redisrepo.New(t.Context(), client, redisrepo.DefaultRules(), redisrepo.WithClock(func() time.Time { return Start }))
+	repo, err := redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithClock(func() time.Time { return Start }))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var batch []redisrepo.Imported
 	for i := 1; i <= n; i++ {
-		batch = append(batch, redisrepo.Imported{ID: redisrepo.ArticleID(i), Poster: redisrepo.UserName(poster), PostedAt: Start, Votes: 1,
-			Draft: redisrepo.Draft{Title: fmt.Sprint("article ", i)}})
+		batch = append(batch, redisrepo.Imported{ID: site.ArticleID(i), Poster: site.UserName(poster), PostedAt: Start, Votes: 1,
+			Draft: site.Draft{Title: fmt.Sprint("article ", i)}})
 		if len(batch) < 500 && i < n {
 			continue
 		}

@@ -26,6 +26,7 @@ import (
 	"frontpage/graph"
 	"frontpage/identity"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/store"
 )
@@ -58,7 +59,7 @@ func EachStore(t *testing.T, test func(*testing.T, *Site)) {
 	t.Parallel()
 	t.Run("redis", func(t *testing.T) {
 		t.Parallel()
-		test(t, New(t, redistest.Start(t).Client, redisrepo.DefaultRules()))
+		test(t, New(t, redistest.Start(t).Client, site.DefaultRules()))
 	})
 	t.Run("memory", func(t *testing.T) {
 		t.Parallel()
@@ -67,18 +68,18 @@ func EachStore(t *testing.T, test func(*testing.T, *Site)) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = s.Close() })
-		test(t, New(t, s.Client, redisrepo.DefaultRules()))
+		test(t, New(t, s.Client, site.DefaultRules()))
 	})
 }
 
 // New starts a site that stores its data through client. Each change edits the options of the endpoint.
-func New(t *testing.T, client redis.UniversalClient, rules redisrepo.Rules, change ...func(*endpoint.Options)) *Site {
+func New(t *testing.T, client redis.UniversalClient, rules site.Rules, change ...func(*endpoint.Options)) *Site {
 	t.Helper()
 	return NewOn(t, func(*http.Server) {}, client, rules, change...)
 }
 
 // NewOn is like New, and lets configure change the settings of the HTTP server.
-func NewOn(t *testing.T, configure func(*http.Server), client redis.UniversalClient, rules redisrepo.Rules, change ...func(*endpoint.Options)) *Site {
+func NewOn(t *testing.T, configure func(*http.Server), client redis.UniversalClient, rules site.Rules, change ...func(*endpoint.Options)) *Site {
 	t.Helper()
 	options := endpoint.DefaultOptions()
 	options.SharedAnswers = 0 // most tests expect each change of the store at once, and the reads of each query

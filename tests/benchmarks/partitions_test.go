@@ -10,6 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
 )
 
 // BenchmarkPartitions measures in one Redis what pages and votes cost on a site with 1, 16 and 64 partitions: the CPU of
@@ -28,28 +30,28 @@ func benchPartitions(b *testing.B, articles, partitions int) {
 	client, repo := benchSite(b, articles, redisrepo.WithPartitions(partitions))
 	trips := 0
 	client.AddHook(counting{&trips})
-	all := redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending)
-	group := redisrepo.InGroup("fifth", redisrepo.ByScore, redisrepo.Descending)
+	all := lists.AllArticles(site.ByScore, site.Descending)
+	group := lists.InGroup("fifth", site.ByScore, site.Descending)
 	size := 25
-	walk := func(l redisrepo.Listing, after *string) func() ([]redisrepo.ArticleID, error) {
-		return func() ([]redisrepo.ArticleID, error) {
-			edges, _, err := repo.Walk(b.Context(), l, redisrepo.PageRequest{First: &size, After: after})
-			var ids []redisrepo.ArticleID
+	walk := func(l lists.Listing, after *string) func() ([]site.ArticleID, error) {
+		return func() ([]site.ArticleID, error) {
+			edges, _, err := repo.Walk(b.Context(), l, site.PageRequest{First: &size, After: after})
+			var ids []site.ArticleID
 			for _, e := range edges {
 				ids = append(ids, e.ID)
 			}
 			return ids, err
 		}
 	}
-	number := func(l redisrepo.Listing, page int) func() ([]redisrepo.ArticleID, error) {
-		return func() ([]redisrepo.ArticleID, error) { return repo.List(b.Context(), l, page, &size) }
+	number := func(l lists.Listing, page int) func() ([]site.ArticleID, error) {
+		return func() ([]site.ArticleID, error) { return repo.List(b.Context(), l, page, &size) }
 	}
 	// middle is a cursor in the middle of a listing.
-	middle := func(l redisrepo.Listing) *string {
+	middle := func(l lists.Listing) *string {
 		var after *string
 		for range articles / 5 / 2 / 100 {
 			hundred := 100
-			_, info, err := repo.Walk(b.Context(), l, redisrepo.PageRequest{First: &hundred, After: after})
+			_, info, err := repo.Walk(b.Context(), l, site.PageRequest{First: &hundred, After: after})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -59,7 +61,7 @@ func benchPartitions(b *testing.B, articles, partitions int) {
 	}
 	for _, page := range []struct {
 		name string
-		ids  func() ([]redisrepo.ArticleID, error)
+		ids  func() ([]site.ArticleID, error)
 	}{
 		{"page", number(all, 1)},
 		{"page/40", number(all, 40)},
@@ -70,7 +72,7 @@ func benchPartitions(b *testing.B, articles, partitions int) {
 		{"group/40", number(group, 40)},
 		{"group/cursor/first", walk(group, nil)},
 		{"group/cursor/middle", walk(group, middle(group))},
-		{"poster", number(redisrepo.PostedBy("poster1"), 1)},
+		{"poster", number(lists.PostedBy("poster1"), 1)},
 	} {
 		b.Run(page.name, func(b *testing.B) {
 			measure(b, client, &trips, func() error {
@@ -87,7 +89,7 @@ func benchPartitions(b *testing.B, articles, partitions int) {
 	b.Run("vote", func(b *testing.B) {
 		measure(b, client, &trips, func() error {
 			calls++
-			_, err := repo.Vote(b.Context(), redisrepo.ArticleID(articles-calls%100*5-1), redisrepo.UserName(fmt.Sprint("voter", calls)), redisrepo.Up, "")
+			_, err := repo.Vote(b.Context(), site.ArticleID(articles-calls%100*5-1), site.UserName(fmt.Sprint("voter", calls)), site.Up, "")
 			return err
 		})
 	})
@@ -95,7 +97,7 @@ func benchPartitions(b *testing.B, articles, partitions int) {
 		measure(b, client, &trips, func() error {
 			calls++
 			link := fmt.Sprint("https://example.com/", calls)
-			_, err := repo.Post(b.Context(), "poster", redisrepo.Draft{Title: "title", Link: &link})
+			_, err := repo.Post(b.Context(), "poster", site.Draft{Title: "title", Link: &link})
 			return err
 		})
 	})

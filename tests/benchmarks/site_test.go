@@ -19,6 +19,8 @@ import (
 	"frontpage/graph"
 	"frontpage/identity"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 )
 
@@ -44,7 +46,7 @@ func BenchmarkSite(b *testing.B) {
 			b.Run("page/repository", func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					ids, err := repo.List(b.Context(), redisrepo.AllArticles(redisrepo.ByScore, redisrepo.Descending), 1, nil)
+					ids, err := repo.List(b.Context(), lists.AllArticles(site.ByScore, site.Descending), 1, nil)
 					if err != nil || len(ids) != 25 {
 						b.Fatal(len(ids), err)
 					}
@@ -54,7 +56,7 @@ func BenchmarkSite(b *testing.B) {
 				}
 			})
 
-			newest := redisrepo.ArticleID(articles)
+			newest := site.ArticleID(articles)
 			vote := request(b, fmt.Sprintf(`mutation { vote(input: {article: %d}) { article { id votes score } changed } }`, newest))
 			voter := 0
 			next := func(kind string) string { voter++; return fmt.Sprint(kind, voter) }
@@ -75,7 +77,7 @@ func BenchmarkSite(b *testing.B) {
 			b.Run("vote/repository", func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if _, err := repo.Vote(b.Context(), newest, redisrepo.UserName(next("c")), redisrepo.Up, ""); err != nil {
+					if _, err := repo.Vote(b.Context(), newest, site.UserName(next("c")), site.Up, ""); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -88,7 +90,7 @@ func BenchmarkSite(b *testing.B) {
 func benchSite(b testing.TB, articles int, options ...redisrepo.Option) (*redis.Client, *redisrepo.Repo) {
 	b.Helper()
 	client := redistest.Start(b).Client
-	repo, err := redisrepo.New(b.Context(), client, redisrepo.DefaultRules(), options...)
+	repo, err := redisrepo.New(b.Context(), client, site.DefaultRules(), options...)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -97,9 +99,9 @@ func benchSite(b testing.TB, articles int, options ...redisrepo.Option) (*redis.
 	for i := range articles {
 		link := fmt.Sprintf("https://example.org/%d", i)
 		batch = append(batch, redisrepo.Imported{
-			ID: redisrepo.ArticleID(i + 1), Poster: redisrepo.UserName(fmt.Sprint("poster", i%5000)),
+			ID: site.ArticleID(i + 1), Poster: site.UserName(fmt.Sprint("poster", i%5000)),
 			PostedAt: now.Add(-time.Duration(articles-i-1) * 10 * time.Minute), Votes: random.IntN(100),
-			Draft: redisrepo.Draft{Title: fmt.Sprint("An article of usual length, number ", i), Link: &link, Groups: groups(i)},
+			Draft: site.Draft{Title: fmt.Sprint("An article of usual length, number ", i), Link: &link, Groups: groups(i)},
 		})
 		if len(batch) < cap(batch) && i < articles-1 {
 			continue
@@ -180,9 +182,9 @@ func barePage(client redis.UniversalClient) http.Handler {
 	})
 }
 
-func bareVote(repo *redisrepo.Repo, id redisrepo.ArticleID) http.Handler {
+func bareVote(repo *redisrepo.Repo, id site.ArticleID) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		result, err := repo.Vote(req.Context(), id, redisrepo.UserName(req.Header.Get("X-User-ID")), redisrepo.Up, "")
+		result, err := repo.Vote(req.Context(), id, site.UserName(req.Header.Get("X-User-ID")), site.Up, "")
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return

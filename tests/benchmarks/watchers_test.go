@@ -19,6 +19,7 @@ import (
 
 	"frontpage/programtest"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 )
 
@@ -46,14 +47,14 @@ func BenchmarkWatchers(b *testing.B) {
 func measureWatchers(b *testing.B, watchers int) {
 	redis := redistest.Start(b)
 	server := programtest.Start(b, "REDIS_URL="+redis.URL())
-	repo, err := redisrepo.New(b.Context(), redis.Client, redisrepo.DefaultRules())
+	repo, err := redisrepo.New(b.Context(), redis.Client, site.DefaultRules())
 	if err != nil {
 		b.Fatal(err)
 	}
-	var ids []redisrepo.ArticleID
+	var ids []site.ArticleID
 	for i := range 25 {
 		link := fmt.Sprintf("https://example.org/%d", i)
-		a, err := repo.Post(b.Context(), "poster", redisrepo.Draft{Title: fmt.Sprint("An article of usual length, number ", i), Link: &link})
+		a, err := repo.Post(b.Context(), "poster", site.Draft{Title: fmt.Sprint("An article of usual length, number ", i), Link: &link})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -64,7 +65,7 @@ func measureWatchers(b *testing.B, watchers int) {
 
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
-	w := watching{shown: make([]map[redisrepo.ArticleID][]shown, samples)}
+	w := watching{shown: make([]map[site.ArticleID][]shown, samples)}
 	var open sync.WaitGroup
 	gate := make(chan struct{}, 64)
 	for i := range watchers {
@@ -81,7 +82,7 @@ func measureWatchers(b *testing.B, watchers int) {
 	messages := w.messages.Load() - messagesBefore
 	reads := calls(redis.Client.Info(ctx, "commandstats").Val(), "hgetall") - calls(readsBefore, "hgetall")
 	loaded, most := memory(b, pid, "VmRSS"), memory(b, pid, "VmHWM")
-	last := map[redisrepo.ArticleID]int{}
+	last := map[site.ArticleID]int{}
 	for _, v := range votes {
 		last[v.article] = max(last[v.article], v.votes)
 	}
@@ -121,10 +122,10 @@ type shown struct {
 type watching struct {
 	messages atomic.Int64
 	mu       sync.Mutex
-	shown    []map[redisrepo.ArticleID][]shown // of the first watchers
+	shown    []map[site.ArticleID][]shown // of the first watchers
 }
 
-func (w *watching) connect(ctx context.Context, b *testing.B, url string, ids []redisrepo.ArticleID) *websocket.Conn {
+func (w *watching) connect(ctx context.Context, b *testing.B, url string, ids []site.ArticleID) *websocket.Conn {
 	conn, _, err := websocket.Dial(ctx, url+"/query", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
 	if err != nil {
 		b.Fatal(err)
@@ -171,13 +172,13 @@ func (w *watching) read(ctx context.Context, conn *websocket.Conn, number int) {
 		}
 		_, _ = io.Copy(io.Discard, from)
 		w.messages.Add(1)
-		id, err := redisrepo.ParseArticleID(m.Payload.Data.ArticleChanged.ID)
+		id, err := site.ParseArticleID(m.Payload.Data.ArticleChanged.ID)
 		if err != nil {
 			continue // the acknowledgement
 		}
 		w.mu.Lock()
 		if w.shown[number] == nil {
-			w.shown[number] = map[redisrepo.ArticleID][]shown{}
+			w.shown[number] = map[site.ArticleID][]shown{}
 		}
 		w.shown[number][id] = append(w.shown[number][id], shown{m.Payload.Data.ArticleChanged.Votes, time.Now()})
 		w.mu.Unlock()
@@ -185,8 +186,8 @@ func (w *watching) read(ctx context.Context, conn *websocket.Conn, number int) {
 }
 
 // ready waits until every watcher has an event of every article.
-func (w *watching) ready(b *testing.B, redis *redistest.Server, ids []redisrepo.ArticleID, watchers int) {
-	repo, err := redisrepo.New(b.Context(), redis.Client, redisrepo.DefaultRules())
+func (w *watching) ready(b *testing.B, redis *redistest.Server, ids []site.ArticleID, watchers int) {
+	repo, err := redisrepo.New(b.Context(), redis.Client, site.DefaultRules())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -195,7 +196,7 @@ func (w *watching) ready(b *testing.B, redis *redistest.Server, ids []redisrepo.
 	late := time.After(2 * time.Minute)
 	for voter := 0; w.messages.Load() < int64(watchers*(1+len(ids))); voter++ {
 		for _, id := range ids {
-			if _, err := repo.Vote(b.Context(), id, redisrepo.UserName(fmt.Sprint("first", voter)), redisrepo.Up, ""); err != nil {
+			if _, err := repo.Vote(b.Context(), id, site.UserName(fmt.Sprint("first", voter)), site.Up, ""); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -209,7 +210,7 @@ func (w *watching) ready(b *testing.B, redis *redistest.Server, ids []redisrepo.
 }
 
 // await waits until the measured watchers have seen the last votes.
-func (w *watching) await(b *testing.B, last map[redisrepo.ArticleID]int) {
+func (w *watching) await(b *testing.B, last map[site.ArticleID]int) {
 	late := time.Now().Add(time.Minute)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -248,14 +249,14 @@ func (w *watching) delays(votes []voted) []time.Duration {
 
 // voted is a vote and its reply.
 type voted struct {
-	article redisrepo.ArticleID
+	article site.ArticleID
 	votes   int
 	at      time.Time // of the reply
 	took    time.Duration
 }
 
 // vote sends votes at an even pace, each by another user.
-func vote(b *testing.B, url string, ids []redisrepo.ArticleID) []voted {
+func vote(b *testing.B, url string, ids []site.ArticleID) []voted {
 	const connections = 16
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections}}
 	jobs := make(chan int, votesPerSecond)
@@ -293,7 +294,7 @@ func vote(b *testing.B, url string, ids []redisrepo.ArticleID) []voted {
 	return done
 }
 
-func voteOnce(client *http.Client, url string, id redisrepo.ArticleID, user string) (int, error) {
+func voteOnce(client *http.Client, url string, id site.ArticleID, user string) (int, error) {
 	body := fmt.Sprintf(`{"query":"mutation Vote($id: ID!) { vote(input: {article: $id}) { article { votes } } }","variables":{"id":%d}}`, id)
 	req, err := http.NewRequest(http.MethodPost, url+"/query", bytes.NewReader([]byte(body)))
 	if err != nil {

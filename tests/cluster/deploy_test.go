@@ -15,7 +15,9 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/failover"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/store"
 )
@@ -87,12 +89,12 @@ func TestDeployedClusterHasNoFault(t *testing.T) {
 	if log.Len() > 0 {
 		t.Errorf("log of the start = %s, want nothing", &log)
 	}
-	redisrepo.LimitWaiting(s.Client)
-	repo, err := redisrepo.New(t.Context(), s.Client, redisrepo.DefaultRules(), redisrepo.WithAcks(s.Acks))
+	failover.LimitWaiting(s.Client)
+	repo, err := redisrepo.New(t.Context(), s.Client, site.DefaultRules(), redisrepo.WithAcks(s.Acks))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := repo.Post(t.Context(), "alice", redisrepo.Draft{Title: "title", Text: new("text")}); err != nil {
+	if _, err := repo.Post(t.Context(), "alice", site.Draft{Title: "title", Text: new("text")}); err != nil {
 		t.Errorf("Post: %v", err)
 	}
 }

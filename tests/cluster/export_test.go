@@ -8,6 +8,7 @@ import (
 
 	"frontpage/export"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/store"
 )
@@ -17,17 +18,17 @@ func TestSiteIsExportedFromAClusterAndImported(t *testing.T) {
 	cluster := redistest.StartCluster(t)
 	s := mustOpen(t, store.Options{URL: cluster.URL()})
 	for i := range 30 {
-		a, err := s.repo.Post(t.Context(), "alice", redisrepo.Draft{Title: "title", Link: new(fmt.Sprint("https://example.com/", i)), Groups: []string{"go"}})
+		a, err := s.repo.Post(t.Context(), "alice", site.Draft{Title: "title", Link: new(fmt.Sprint("https://example.com/", i)), Groups: []string{"go"}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for j := range i {
-			if _, err := s.repo.Vote(t.Context(), a.ID, redisrepo.UserName(fmt.Sprint("voter", j)), redisrepo.Up, ""); err != nil {
+			if _, err := s.repo.Vote(t.Context(), a.ID, site.UserName(fmt.Sprint("voter", j)), site.Up, ""); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if i%10 == 3 {
-			if _, err := s.repo.Delete(t.Context(), a.ID, redisrepo.Actor{Name: "mod", Moderator: true}); err != nil {
+			if _, err := s.repo.Delete(t.Context(), a.ID, site.Actor{Name: "mod", Moderator: true}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -42,10 +43,10 @@ func TestSiteIsExportedFromAClusterAndImported(t *testing.T) {
 	}
 	first := exported(s.repo)
 	one := redistest.Start(t).Client
-	if _, err := export.Read(t.Context(), one, redisrepo.DefaultRules(), strings.NewReader(first), export.Options{}); err != nil {
+	if _, err := export.Read(t.Context(), one, site.DefaultRules(), strings.NewReader(first), export.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	repo, err := redisrepo.New(t.Context(), one, redisrepo.DefaultRules())
+	repo, err := redisrepo.New(t.Context(), one, site.DefaultRules())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,7 @@ func TestSiteIsExportedFromAClusterAndImported(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	sum, err := export.Read(t.Context(), cluster.Client, redisrepo.DefaultRules(), strings.NewReader(first), export.Options{})
+	sum, err := export.Read(t.Context(), cluster.Client, site.DefaultRules(), strings.NewReader(first), export.Options{})
 	if err != nil || sum.Articles != 30 || sum.Deleted != 3 {
 		t.Fatalf("import into the cluster: %v, %v, want 30 articles, 3 of them deleted", sum, err)
 	}

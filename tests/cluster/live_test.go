@@ -9,7 +9,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/failover"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/store"
 )
@@ -27,14 +29,14 @@ func liveUpdatesSurviveAMove(t *testing.T, c *redistest.Cluster) {
 		s.repo.Listen(ctx, func(error) {})
 	}()
 	defer func() { stop(); <-ended }()
-	w, err := s.repo.WatchArticles(t.Context(), []redisrepo.ArticleID{redisrepo.ArticleID(number)})
+	w, err := s.repo.WatchArticles(t.Context(), []site.ArticleID{site.ArticleID(number)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	tell := func(voter redisrepo.UserName) {
+	tell := func(voter site.UserName) {
 		t.Helper()
-		result, err := other.repo.Vote(t.Context(), redisrepo.ArticleID(number), voter, redisrepo.Up, "")
+		result, err := other.repo.Vote(t.Context(), site.ArticleID(number), voter, site.Up, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +56,7 @@ func liveUpdatesSurviveAMove(t *testing.T, c *redistest.Cluster) {
 	tell("bob")
 	c.Move(victim, c.Other(victim))
 	// A subscription that has ended unnoticed may still have had the article read: the first of these votes is found.
-	for _, voter := range []redisrepo.UserName{"carol", "dave", "erin"} {
+	for _, voter := range []site.UserName{"carol", "dave", "erin"} {
 		tell(voter)
 	}
 }
@@ -76,8 +78,8 @@ func liveUpdatesComeFromThePrimary(t *testing.T, c *redistest.Cluster) {
 	}
 	client := redis.NewClusterClient(&options)
 	t.Cleanup(func() { _ = client.Close() })
-	redisrepo.LimitWaiting(client)
-	repo, err := redisrepo.New(t.Context(), client, redisrepo.DefaultRules(), redisrepo.WithPartitions(len(tags)))
+	failover.LimitWaiting(client)
+	repo, err := redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithPartitions(len(tags)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,22 +10,26 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"frontpage/failover"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/check"
+	"frontpage/redisrepo/migrate"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 )
 
 // voted has users vote on articles until the function that it returns is called. It returns the votes that were
 // acknowledged. Any error fails the test.
-func voted(t *testing.T, repo *redisrepo.Repo, name string, ids []redisrepo.ArticleID) (stop func() map[string]redisrepo.ArticleID) {
+func voted(t *testing.T, repo *redisrepo.Repo, name string, ids []site.ArticleID) (stop func() map[string]site.ArticleID) {
 	var stopped atomic.Bool
 	var mu sync.Mutex
-	acknowledged := map[string]redisrepo.ArticleID{}
+	acknowledged := map[string]site.ArticleID{}
 	var all sync.WaitGroup
 	for w := range 3 {
 		all.Go(func() {
 			for i := w; !stopped.Load(); i += 3 {
 				user, id := fmt.Sprint(name, i), ids[i%len(ids)]
-				if _, err := repo.Vote(context.Background(), id, redisrepo.UserName(user), redisrepo.Up, ""); err != nil {
+				if _, err := repo.Vote(context.Background(), id, site.UserName(user), site.Up, ""); err != nil {
 					t.Errorf("the vote of %s: %v", user, err)
 					return
 				}
@@ -35,7 +39,7 @@ func voted(t *testing.T, repo *redisrepo.Repo, name string, ids []redisrepo.Arti
 			}
 		})
 	}
-	return func() map[string]redisrepo.ArticleID {
+	return func() map[string]site.ArticleID {
 		stopped.Store(true)
 		all.Wait()
 		return acknowledged
@@ -43,21 +47,21 @@ func voted(t *testing.T, repo *redisrepo.Repo, name string, ids []redisrepo.Arti
 }
 
 // wantVotes fails the test unless all votes are there, and the store is consistent.
-func wantVotes(t *testing.T, repo *redisrepo.Repo, votes map[string]redisrepo.ArticleID) {
+func wantVotes(t *testing.T, repo *redisrepo.Repo, votes map[string]site.ArticleID) {
 	t.Helper()
 	if len(votes) == 0 {
 		t.Error("no vote was acknowledged")
 	}
 	for user, id := range votes {
-		articles, errs := repo.ArticlesByID(t.Context(), []redisrepo.ArticleID{id})
+		articles, errs := repo.ArticlesByID(t.Context(), []site.ArticleID{id})
 		if errs[0] != nil {
 			t.Fatal(errs[0])
 		}
-		if vote, err := repo.Votes(t.Context(), redisrepo.UserName(user), articles); err != nil || vote[0] == nil || *vote[0] != redisrepo.Up {
+		if vote, err := repo.Votes(t.Context(), site.UserName(user), articles); err != nil || vote[0] == nil || *vote[0] != site.Up {
 			t.Errorf("the vote of %s on %v is lost: %v, %v", user, id, vote, err)
 		}
 	}
-	if _, err := repo.Check(t.Context(), func(violation string) { t.Errorf("Check reports: %s", violation) }); err != nil {
+	if _, err := check.Check(t.Context(), repo, func(violation string) { t.Errorf("Check reports: %s", violation) }); err != nil {
 		t.Error(err)
 	}
 }
@@ -66,15 +70,15 @@ func wantVotes(t *testing.T, repo *redisrepo.Repo, votes map[string]redisrepo.Ar
 // again, while users vote.
 func TestSiteIsCopiedToAClusterAndMovedInIt(t *testing.T) {
 	c := redistest.StartCluster(t)
-	redisrepo.LimitWaiting(c.Client)
-	single, rules := redistest.Start(t), redisrepo.DefaultRules()
+	failover.LimitWaiting(c.Client)
+	single, rules := redistest.Start(t), site.DefaultRules()
 	original, err := redisrepo.New(t.Context(), single.Client, rules)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var ids []redisrepo.ArticleID
+	var ids []site.ArticleID
 	for i := range 200 {
-		a, err := original.Post(t.Context(), "alice", redisrepo.Draft{Title: "title", Text: new("text"), Groups: []string{fmt.Sprint("g", i%20)}})
+		a, err := original.Post(t.Context(), "alice", site.Draft{Title: "title", Text: new("text"), Groups: []string{fmt.Sprint("g", i%20)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +88,7 @@ func TestSiteIsCopiedToAClusterAndMovedInIt(t *testing.T) {
 	var listener sync.WaitGroup
 	listener.Go(func() { original.Listen(listening, func(error) {}) })
 	stop := voted(t, original, "before", ids)
-	stopSite := sync.OnceValue(func() map[string]redisrepo.ArticleID {
+	stopSite := sync.OnceValue(func() map[string]site.ArticleID {
 		silence()
 		listener.Wait()
 		return stop()
@@ -93,7 +97,7 @@ func TestSiteIsCopiedToAClusterAndMovedInIt(t *testing.T) {
 	for kill := 1; ; kill *= 4 { // at this step
 		ctx, cancel := context.WithCancel(t.Context())
 		steps := 0
-		_, err := redisrepo.Migrate(ctx, single.Client, c.Client, rules, func(step string) {
+		_, err := migrate.Migrate(ctx, single.Client, c.Client, rules, func(step string) {
 			if strings.HasPrefix(step, "now stop") {
 				stopSite()
 			}
@@ -122,7 +126,7 @@ func TestSiteIsCopiedToAClusterAndMovedInIt(t *testing.T) {
 	third := c.Nodes[slices.IndexFunc(c.Nodes[:3], func(n *redistest.Server) bool { return n != from && n != to })]
 	wantNoMove := func(partition int, to, reason string) {
 		t.Helper()
-		if _, err := redisrepo.Move(t.Context(), c.Client, partition, to, func(int, int) {}); err == nil || !strings.Contains(err.Error(), reason) {
+		if _, err := migrate.Move(t.Context(), c.Client, partition, to, func(int, int) {}); err == nil || !strings.Contains(err.Error(), reason) {
 			t.Errorf("Move of %d to %s = %v, want %q", partition, to, err, reason)
 		}
 	}
@@ -132,7 +136,7 @@ func TestSiteIsCopiedToAClusterAndMovedInIt(t *testing.T) {
 	for kill := 1; ; kill++ {
 		ctx, cancel := context.WithCancel(t.Context())
 		steps := 0
-		_, err := redisrepo.Move(ctx, c.Client, 0, to.Addr, func(int, int) {
+		_, err := migrate.Move(ctx, c.Client, 0, to.Addr, func(int, int) {
 			if steps++; steps == kill {
 				cancel()
 			}
@@ -144,7 +148,7 @@ func TestSiteIsCopiedToAClusterAndMovedInIt(t *testing.T) {
 		if killed++; !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
-		places, err := redisrepo.Places(t.Context(), c.Client)
+		places, err := migrate.Places(t.Context(), c.Client)
 		if err != nil || len(places) != 2 || places[0].Keys == 0 && places[0].MovingTo == "" {
 			t.Errorf("Places in the middle of a move = %+v, %v", places, err)
 		}

@@ -18,9 +18,12 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/endpoint"
+	"frontpage/failover"
 	"frontpage/graph"
 	"frontpage/identity"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/check"
+	"frontpage/redisrepo/site"
 	"frontpage/sitetest"
 	"frontpage/store"
 )
@@ -33,7 +36,7 @@ const patience = time.Minute
 var tags = []string{"{p11}", "{p10}", "{p13}", "{p12}"}
 
 // site is one process of a site.
-type site struct {
+type testSite struct {
 	t          *testing.T
 	repo       *redisrepo.Repo
 	partitions int
@@ -43,9 +46,9 @@ type site struct {
 
 // openSite opens the site in a store as the program does. Its requests get more time than a failover takes on a busy
 // machine.
-func openSite(t *testing.T, o store.Options, options ...redisrepo.Option) (*site, error) {
+func openSite(t *testing.T, o store.Options, options ...redisrepo.Option) (*testSite, error) {
 	t.Helper()
-	s := &site{t: t, log: new(sitetest.Log)}
+	s := &testSite{t: t, log: new(sitetest.Log)}
 	log := slog.New(slog.NewTextHandler(s.log, nil))
 	o.Log = log
 	opened, err := store.Open(t.Context(), o)
@@ -53,9 +56,9 @@ func openSite(t *testing.T, o store.Options, options ...redisrepo.Option) (*site
 		return s, err
 	}
 	t.Cleanup(func() { _ = opened.Close() })
-	redisrepo.LimitWaiting(opened.Client)
+	failover.LimitWaiting(opened.Client)
 	s.partitions = cmp.Or(opened.Partitions, len(tags))
-	s.repo, err = redisrepo.New(t.Context(), opened.Client, redisrepo.DefaultRules(),
+	s.repo, err = redisrepo.New(t.Context(), opened.Client, site.DefaultRules(),
 		append(options, redisrepo.WithPartitions(s.partitions), redisrepo.WithAcks(opened.Acks))...)
 	if err != nil {
 		return s, err
@@ -70,7 +73,7 @@ func openSite(t *testing.T, o store.Options, options ...redisrepo.Option) (*site
 }
 
 // mustOpen fails the test if the site cannot be opened.
-func mustOpen(t *testing.T, o store.Options, options ...redisrepo.Option) *site {
+func mustOpen(t *testing.T, o store.Options, options ...redisrepo.Option) *testSite {
 	t.Helper()
 	s, err := openSite(t, o, options...)
 	if err != nil {
@@ -106,10 +109,10 @@ func (a answer) code() string {
 	return ""
 }
 
-func (s *site) ask(user, query string) (a answer) { return s.askFrom("192.0.2.1", user, query) }
+func (s *testSite) ask(user, query string) (a answer) { return s.askFrom("192.0.2.1", user, query) }
 
 // askFrom sends an operation once, as a client with this address.
-func (s *site) askFrom(address, user, query string) (a answer) {
+func (s *testSite) askFrom(address, user, query string) (a answer) {
 	body, _ := json.Marshal(map[string]string{"query": query})
 	request := httptest.NewRequestWithContext(s.t.Context(), http.MethodPost, "/query", bytes.NewReader(body))
 	request.RemoteAddr = address + ":1"
@@ -140,7 +143,7 @@ func newPost(title string) string {
 }
 
 // insist repeats an operation until it is acknowledged.
-func (s *site) insist(user, query string) answer {
+func (s *testSite) insist(user, query string) answer {
 	for deadline := time.Now().Add(patience); ; {
 		a := s.ask(user, query)
 		if a.code() != "UNAVAILABLE" {
@@ -154,12 +157,12 @@ func (s *site) insist(user, query string) answer {
 }
 
 // post posts an article, and returns its number.
-func (s *site) post(title string) int {
+func (s *testSite) post(title string) int {
 	return s.insist("poster", newPost(title)).Data.Post.Article.Number
 }
 
 // postEverywhere posts one article into each partition, and returns their numbers in the order of the partitions.
-func (s *site) postEverywhere(title string) []int {
+func (s *testSite) postEverywhere(title string) []int {
 	numbers := make([]int, s.partitions)
 	for i, missing := 0, s.partitions; missing > 0 && !s.t.Failed(); i++ {
 		n := s.post(fmt.Sprint(title, i))
@@ -172,11 +175,11 @@ func (s *site) postEverywhere(title string) []int {
 }
 
 // wantClean fails the test if check finds an inconsistency.
-func (s *site) wantClean() {
+func (s *testSite) wantClean() {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
-	if _, err := s.repo.Check(ctx, func(violation string) { s.t.Errorf("check: %s", violation) }); err != nil {
+	if _, err := check.Check(ctx, s.repo, func(violation string) { s.t.Errorf("check: %s", violation) }); err != nil {
 		s.t.Errorf("check: %v", err)
 	}
 }
@@ -184,7 +187,7 @@ func (s *site) wantClean() {
 // load is clients that vote and post until stop, each operation until it is acknowledged.
 type load struct {
 	t       *testing.T
-	sites   []*site
+	sites   []*testSite
 	name    string
 	numbers []int // of the articles that are voted on
 	ended   chan struct{}
@@ -196,7 +199,7 @@ type load struct {
 	progress chan struct{}  // closed with the next vote that is acknowledged
 }
 
-func startLoad(t *testing.T, sites ...*site) *load {
+func startLoad(t *testing.T, sites ...*testSite) *load {
 	t.Helper()
 	name := strings.ReplaceAll(t.Name(), "/", "-")
 	l := &load{t: t, sites: sites, name: name, numbers: sites[0].postEverywhere(name + "-voted"), ended: make(chan struct{}),

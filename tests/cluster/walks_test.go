@@ -12,7 +12,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/failover"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/check"
+	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 )
 
@@ -37,8 +40,8 @@ func TestWalksAreCompleteThoughPartitionsMove(t *testing.T) {
 			}
 		}))
 	})
-	redisrepo.LimitWaiting(c.Client)
-	rules := redisrepo.DefaultRules()
+	failover.LimitWaiting(c.Client)
+	rules := site.DefaultRules()
 	open := func(options ...redisrepo.Option) *redisrepo.Repo {
 		t.Helper()
 		repo, err := redisrepo.New(t.Context(), c.Client, rules, append(options, redisrepo.WithPartitions(4))...)
@@ -50,8 +53,8 @@ func TestWalksAreCompleteThoughPartitionsMove(t *testing.T) {
 	repo := open(redisrepo.WithAcks(1))
 	var articles []redisrepo.Imported
 	for i := range n {
-		articles = append(articles, redisrepo.Imported{ID: redisrepo.ArticleID(i + 1), Poster: "alice", PostedAt: time.Now().Add(-time.Hour),
-			Votes: 2, Draft: redisrepo.Draft{Title: "title", Text: new("text"), Groups: []string{"go"}}})
+		articles = append(articles, redisrepo.Imported{ID: site.ArticleID(i + 1), Poster: "alice", PostedAt: time.Now().Add(-time.Hour),
+			Votes: 2, Draft: site.Draft{Title: "title", Text: new("text"), Groups: []string{"go"}}})
 	}
 	if added, errs := repo.Import(t.Context(), articles); errors.Join(errs...) != nil || slices.Contains(added, false) {
 		t.Fatalf("Import: %v, or an article is not reported as added", errors.Join(errs...))
@@ -66,12 +69,12 @@ func TestWalksAreCompleteThoughPartitionsMove(t *testing.T) {
 	check := func(want int, text string) {
 		t.Helper()
 		found := 0
-		checked, err := repo.Check(t.Context(), func(violation string) {
+		checked, err := check.Check(t.Context(), repo, func(violation string) {
 			if found++; !strings.Contains(violation, text) {
 				t.Errorf("Check reports: %s", violation)
 			}
 		})
-		if err != nil || checked != (redisrepo.Checked{Articles: n, Groups: 1}) || found != want {
+		if err != nil || checked != (check.Checked{Articles: n, Groups: 1}) || found != want {
 			t.Errorf("Check = %+v, %v, with %d violations, want all of %d articles and %d violations", checked, err, found, n, want)
 		}
 		if len(meanwhile) > 0 {

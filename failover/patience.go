@@ -1,0 +1,178 @@
+package failover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+func Wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// ErrNoReply is the error of a call that Redis did not answer in time, all attempts included.
+var ErrNoReply = fmt.Errorf("%w in time", ErrUnavailable)
+
+// outage is what one request knows about the store: why a call was left without an answer.
+type outage struct{ cause atomic.Pointer[error] }
+
+type outageKey struct{}
+
+// FailFast returns a context for one request: after Redis left one of its calls without an answer, its other calls
+// fail at once, so that the request does not wait for each of them.
+func FailFast(ctx context.Context) context.Context {
+	if ctx.Value(outageKey{}) != nil {
+		return ctx
+	}
+	return context.WithValue(ctx, outageKey{}, new(outage))
+}
+
+// patience is a hook that limits how long one call waits: for a connection, a reply, and the repetition of both. It
+// repeats the commands that go-redis does not, so that a reply that was lost is an outage only if the next one is, too.
+type patience struct {
+	limit time.Duration
+	start *persistence // for the calls of a start
+}
+
+// LimitWaiting limits how long each call of a client waits. With one Redis that is twice the client's timeout, whatever
+// it waits for. Under Redis Cluster and Sentinel a call outlasts a failover: it is repeated for up to 4.5 seconds, but
+// ends before the deadline of its context; without a deadline, for up to a minute. So are the calls of New with any Redis.
+func LimitWaiting(client redis.UniversalClient) {
+	switch c := client.(type) {
+	case *redis.ClusterClient:
+		c.AddHook(&persistence{reload: c.ReloadState, quick: 2 * c.Options().ReadTimeout})
+	case *redis.Client:
+		limit := 2 * c.Options().ReadTimeout
+		switch {
+		case c.Options().Addr == sentinelAddress:
+			c.AddHook(&persistence{quick: limit})
+		case limit > 0:
+			c.AddHook(patience{limit: limit, start: &persistence{quick: limit}})
+		}
+	}
+}
+
+// sentinelAddress is what go-redis calls the address of a client that asks Sentinel for it.
+const sentinelAddress = "FailoverClient"
+
+func (patience) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h patience) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	persistent := h.start.ProcessHook(next)
+	return func(ctx context.Context, command redis.Cmder) error {
+		if isStart(ctx) {
+			return persistent(ctx, command)
+		}
+		err := h.call(ctx, func(ctx context.Context) error {
+			err := next(ctx, command)
+			if repeats(ctx, err, command) {
+				err = next(ctx, command)
+			}
+			return err
+		})
+		if errors.Is(err, ErrNoReply) {
+			command.SetErr(err)
+		}
+		return err
+	}
+}
+
+func (h patience) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	persistent := h.start.ProcessPipelineHook(next)
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		if isStart(ctx) {
+			return persistent(ctx, commands)
+		}
+		err := h.call(ctx, func(ctx context.Context) error {
+			err := next(ctx, commands)
+			if repeats(ctx, err, commands...) {
+				err = next(ctx, commands)
+			}
+			return err
+		})
+		if errors.Is(err, ErrNoReply) {
+			return FailAll(commands, err)
+		}
+		return err
+	}
+}
+
+func (h patience) call(ctx context.Context, next func(context.Context) error) error {
+	if err := FailedBefore(ctx); err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, h.limit)
+	defer cancel()
+	err := next(limited)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	if limited.Err() != nil {
+		err = fmt.Errorf("%w: %w", ErrNoReply, noDeadline{err})
+	}
+	NoteOutage(ctx, err)
+	return err
+}
+
+// repeats reports whether a call is to be repeated after err: its connection failed, and it is one command that go-redis
+// does not send again.
+func repeats(ctx context.Context, err error, commands ...redis.Cmder) bool {
+	if !IsNetwork(err) || len(commands) != 1 || ctx.Err() != nil {
+		return false
+	}
+	command, ok := commands[0].(*Once)
+	if ok {
+		command.SetErr(err)
+		command.Again()
+		command.SetErr(nil) // go-redis would keep it if the connection fails
+	}
+	return ok
+}
+
+// FailedBefore returns an error with the cause if Redis left an earlier call of the request without an answer.
+func FailedBefore(ctx context.Context) error {
+	request, _ := ctx.Value(outageKey{}).(*outage)
+	if request == nil {
+		return nil
+	}
+	switch cause := request.cause.Load(); {
+	case cause == nil:
+		return nil
+	case errors.Is(*cause, ErrNoReply):
+		return *cause
+	default:
+		return fmt.Errorf("%w: %w", ErrNoReply, noDeadline{*cause})
+	}
+}
+
+// NoteOutage has later calls of the request fail at once, if this error is that of a call without an answer.
+func NoteOutage(ctx context.Context, err error) {
+	if err == nil {
+		return
+	}
+	class := Class(err)
+	if request, _ := ctx.Value(outageKey{}).(*outage); request != nil &&
+		errors.Is(class, ErrUnavailable) && !errors.Is(class, ErrReadOnly) && !errors.Is(class, ErrDenied) {
+		cause := err // so that only this one is allocated
+		request.cause.CompareAndSwap(nil, &cause)
+	}
+}
+
+// noDeadline is the text of an error: the deadline was not the request's own.
+type noDeadline struct{ error }
+
+type startKey struct{}
+
+// Starting returns a context for the calls of a start. On a busy machine they may wait longer than those of a request.
+func Starting(ctx context.Context) context.Context { return context.WithValue(ctx, startKey{}, true) }
+
+func isStart(ctx context.Context) bool { return ctx.Value(startKey{}) != nil }

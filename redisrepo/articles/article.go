@@ -1,0 +1,177 @@
+// Package articles reads articles and their voters.
+package articles
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
+)
+
+// Articles reads articles and their voters, and caches what this process knows of them.
+type Articles struct {
+	// Placements caches the groups and the posting hours of articles. A script must be given all the keys that it touches, so a
+	// write to an article that is not cached may need a second call. Cached values may be outdated: the scripts compare them.
+	Placements *lru.Cache[site.ArticleID, site.Placement]
+
+	// Forgotten is the posting time before which the voters of articles were forgotten under an earlier, shorter voting
+	// window, Unix seconds. Votes on them are refused, although voting may be open by now.
+	Forgotten atomic.Int64
+
+	// OnRead is called with each state that this process reads or writes.
+	OnRead func(*site.Article)
+
+	store *wire.Store
+}
+
+// New returns the articles of a site.
+func New(store *wire.Store) (*Articles, error) {
+	groups, err := lru.New[site.ArticleID, site.Placement](groupsCacheSize)
+	return &Articles{Placements: groups, OnRead: func(*site.Article) {}, store: store}, err
+}
+
+// CanVote reports whether Vote would accept a vote of the user now: the window is open, the voters
+// are not forgotten, the article is not deleted, and it is not the user's own article if the poster's vote does not count. It uses this
+// process's clock, so within seconds of the end it may disagree with Vote, which uses the clock of Redis.
+func (r *Articles) CanVote(user site.UserName, a *site.Article) bool {
+	return a.DeletedAt == nil && !r.store.Now().Truncate(time.Second).After(a.VotingEndsAt) && !r.VotersForgotten(a) && (a.Stored.PosterVotes || user != a.Poster.Name)
+}
+
+// Decoded is an article with what its Link, Text and Groups point to: one allocation instead of four.
+type Decoded struct {
+	site.Article
+	link, text string
+	fewGroups  [2]site.GroupName // enough for most articles
+}
+
+// Decode decodes an article's hash into a. Upvotes are derived from votes and downvotes, so that they include the
+// votes of legacy clients.
+func (r *Articles) Decode(id site.ArticleID, h Hash, a *Decoded) error {
+	postedAt, err := site.ParseNumber(h.Time)
+	if err != nil {
+		return fmt.Errorf("%v: time: %w", id, err)
+	}
+	votes, err := site.ParseNumber(h.Votes)
+	if err != nil {
+		return fmt.Errorf("%v: votes: %w", id, err)
+	}
+	downvotes, err := site.ParseNumber(h.Downvotes)
+	if err != nil {
+		return fmt.Errorf("%v: downvotes: %w", id, err)
+	}
+	revision, err := site.ParseNumber(h.Revision)
+	if err != nil {
+		return fmt.Errorf("%v: revision: %w", id, err)
+	}
+	a.Article = site.Article{
+		ID:        id,
+		Title:     h.Title,
+		Poster:    site.User{Name: site.UserOf(h.Poster)},
+		CreatedAt: site.UnixTime(postedAt),
+	}
+	a.Stored.PostedAt, a.Stored.PosterVotes = postedAt, h.Uncounted != "1"
+	if h.Edits != "" {
+		if a.Stored.Edits, a.EditedAt, err = parseEdits(h.Edits, h.Edited); err != nil {
+			return fmt.Errorf("%v: edits: %w", id, err)
+		}
+	}
+	a.link, a.text = h.Link, h.Text
+	s := State{Revision: int64(revision), Votes: votes, Downvotes: downvotes}
+	if h.Groups != "" {
+		s.Groups = site.AppendGroupNames(a.fewGroups[:0], h.Groups)
+	}
+	if h.Deleted != "" {
+		if s.Deleted, err = ParseDeletion(h.Deleted, h.DeletedBy); err != nil {
+			return fmt.Errorf("%v: deleted: %w", id, err)
+		}
+	}
+	if site.HasWebScheme(h.Link) { // legacy clients check nothing
+		a.Link = &a.link
+	}
+	if h.Text != "" {
+		a.Text = &a.text
+	}
+	// The scripts compare whole seconds: this is the last one within the window.
+	a.VotingEndsAt = site.UnixTime(math.Floor(postedAt + r.store.Rules.VotingWindow.Seconds()))
+	r.Apply(&a.Article, s)
+	a.Stored.Recorded = h.cast != "" && h.cast == h.Votes
+	return nil
+}
+
+// ObserveReply observes the article whose hash is the second element of a script's reply.
+func (r *Articles) ObserveReply(id site.ArticleID, a wire.Reply) (*site.Article, error) {
+	h, err := HashIn(a)
+	if err != nil {
+		return nil, fmt.Errorf("%v: %w", id, err)
+	}
+	return r.observe(id, h, new(Decoded))
+}
+
+// Observe decodes an article's hash as Redis returned it into a, caches the article's groups, and passes its
+// state on to the watches.
+func (r *Articles) observe(id site.ArticleID, h Hash, a *Decoded) (*site.Article, error) {
+	if err := r.Decode(id, h, a); err != nil {
+		return nil, err
+	}
+	if h.Grouped {
+		place := site.Placement{h.Groups, site.HourOf(a.Stored.PostedAt)}
+		if cached, ok := r.Placements.Get(id); !ok || cached != place {
+			place.Groups = strings.Clone(h.Groups) // not the whole reply
+			r.Placements.Add(id, place)
+		}
+	}
+	r.OnRead(&a.Article)
+	return &a.Article, nil
+}
+
+// State is the mutable part of an article.
+type State struct {
+	Revision         int64
+	Votes, Downvotes float64
+	Groups           []site.GroupName
+	Deleted          *deletion // nil unless the article is deleted
+}
+
+// deletion is when and by whom an article was deleted.
+type deletion struct {
+	at time.Time
+	by site.UserName
+}
+
+func ParseDeletion(at, by string) (*deletion, error) {
+	seconds, err := site.ParseNumber(at)
+	return &deletion{at: site.UnixTime(seconds), by: site.UserOf(by)}, err
+}
+
+func parseEdits(edits, edited string) (int64, *time.Time, error) {
+	n, err := site.ParseNumber(edits)
+	seconds, errAt := site.ParseNumber(edited)
+	return int64(n), new(site.UnixTime(seconds)), errors.Join(err, errAt)
+}
+
+// Apply sets the state of an article that has not been shared yet.
+func (r *Articles) Apply(a *site.Article, s State) {
+	a.Stored.Revision = s.Revision
+	r.SetVotes(a, s.Votes, s.Downvotes)
+	a.DeletedAt, a.DeletedBy = nil, nil
+	if s.Deleted != nil {
+		a.DeletedAt, a.DeletedBy = &s.Deleted.at, &s.Deleted.by
+	}
+	a.Groups = s.Groups
+}
+
+// SetVotes sets the votes and what follows from them.
+func (r *Articles) SetVotes(a *site.Article, votes, downvotes float64) {
+	a.Stored.Recorded = false // until it is read
+	a.Score = a.Stored.PostedAt + r.store.Rules.Worth(votes)
+	a.Votes, a.Downvotes = int(votes), int(downvotes)
+	a.Upvotes = a.Votes + a.Downvotes
+	a.IsInteresting = a.Votes >= r.store.Rules.InterestingVotes
+}

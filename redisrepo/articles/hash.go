@@ -1,0 +1,113 @@
+package articles
+
+import (
+	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
+)
+
+// Hash is an article's hash. Missing fields are empty, other fields are ignored.
+type Hash struct {
+	Title, Link, Text, Poster, Time, Votes, Downvotes, Groups, Revision, cast, Uncounted, Edits, Edited, Edition, Deleted, DeletedBy string
+
+	Grouped bool // whether it has the field groups
+}
+
+func (h *Hash) set(field, value string) {
+	switch field {
+	case site.FieldTitle:
+		h.Title = value
+	case site.FieldLink:
+		h.Link = value
+	case site.FieldText:
+		h.Text = value
+	case site.FieldPoster:
+		h.Poster = value
+	case site.FieldTime:
+		h.Time = value
+	case site.FieldVotes:
+		h.Votes = value
+	case site.FieldDownvotes:
+		h.Downvotes = value
+	case site.FieldGroups:
+		h.Groups, h.Grouped = value, true
+	case site.FieldRevision:
+		h.Revision = value
+	case site.FieldCast:
+		h.cast = value
+	case site.FieldUncounted:
+		h.Uncounted = value
+	case site.FieldEdits:
+		h.Edits = value
+	case site.FieldEdited:
+		h.Edited = value
+	case site.FieldEdition:
+		h.Edition = value
+	case site.FieldDeleted:
+		h.Deleted = value
+	case site.FieldDeletedBy:
+		h.DeletedBy = value
+	}
+}
+
+func HashOf(fields map[string]string) (h Hash) {
+	for field, value := range fields {
+		h.set(field, value)
+	}
+	return h
+}
+
+// ParseHash parses the raw reply to HGETALL, of RESP2 or RESP3. The values are substrings of it. fields is the number of
+// fields; ok is false if the reply is anything but a hash, such as an error.
+func ParseHash(reply string) (h Hash, fields int, ok bool) {
+	kind, fields, rest, ok := cutHeader(reply)
+	switch {
+	case !ok:
+		return h, 0, false
+	case kind == '*' && fields%2 == 0: // RESP2
+		fields /= 2
+	case kind != '%': // RESP3
+		return h, 0, false
+	}
+	for range fields {
+		var field, value string
+		if field, rest, ok = cutBulk(rest); !ok {
+			return Hash{}, 0, false
+		}
+		if value, rest, ok = cutBulk(rest); !ok {
+			return Hash{}, 0, false
+		}
+		h.set(field, value)
+	}
+	return h, fields, rest == ""
+}
+
+// cutBulk cuts a bulk string off the start of a raw reply.
+func cutBulk(reply string) (text, rest string, ok bool) {
+	kind, size, rest, ok := cutHeader(reply)
+	if !ok || kind != '$' || len(rest)-2 < size || rest[size] != '\r' || rest[size+1] != '\n' {
+		return "", "", false
+	}
+	return rest[:size], rest[size+2:], true
+}
+
+// cutHeader cuts a line with the type and the size of what follows off the start of a raw reply.
+func cutHeader(reply string) (kind byte, size int, rest string, ok bool) {
+	const maxSize = 1 << 30 // Redis allows 512 MB
+	for i := 1; i < len(reply); i++ {
+		switch c := reply[i]; {
+		case c >= '0' && c <= '9' && size < maxSize/10:
+			size = 10*size + int(c-'0')
+		case c == '\r' && i > 1 && i+1 < len(reply) && reply[i+1] == '\n':
+			return reply[0], size, reply[i+2:], true
+		default:
+			return 0, 0, "", false
+		}
+	}
+	return 0, 0, "", false
+}
+
+// HashIn returns the article's hash that is element 1 of a script's reply.
+func HashIn(answer wire.Reply) (h Hash, err error) {
+	err = answer.Fields(1, h.set)
+	return h, err
+}

@@ -1,0 +1,12 @@
+package articles
+
+import (
+	"embed"
+
+	"frontpage/redisrepo/wire"
+)
+
+//go:embed *.lua
+var luaFiles embed.FS
+
+var VotersScript = wire.Script(luaFiles, "voters.lua")

@@ -1,0 +1,100 @@
+package articles
+
+import (
+	"context"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
+)
+
+// VotersForgotten reports whether it is not known any more who voted on an article.
+func (r *Articles) VotersForgotten(a *site.Article) bool {
+	if r.store.Now().After(a.VotingEndsAt.Add(site.VoterMargin)) {
+		return true
+	}
+	voted := a.Upvotes != 0 || a.Downvotes != 0 || !a.Stored.PosterVotes // else there was no voter to forget
+	return voted && a.Stored.PostedAt < float64(r.Forgotten.Load())
+}
+
+// VoterSet is one of an article's two sets of voters.
+type VoterSet struct {
+	Article site.ArticleID
+	Vote    site.Vote // Up or Down
+	Size    int64     // number of voters, an estimate
+}
+
+func (s VoterSet) Key(p keys.Partition) string {
+	if s.Vote == site.Down {
+		return p.Downvoted(s.Article)
+	}
+	return p.Voted(s.Article)
+}
+
+// Named is a voter in a set. Placeholders of imports are not voters.
+type Named struct {
+	VoterSet
+	Voter site.UserName
+}
+
+// EachVoter calls handle with the voters in sets of a partition, up to most at a time. Many small sets take one round trip,
+// and a large one is read in parts. A voter may be handled twice, and one who joins or leaves a set meanwhile, or not.
+func (r *Articles) EachVoter(ctx context.Context, p keys.Partition, sets []VoterSet, most int, handle func([]Named) error) error {
+	var found []Named
+	add := func(s VoterSet, members []string) {
+		for _, member := range members {
+			if strings.HasPrefix(member, site.UserPrefix) {
+				found = append(found, Named{s, site.UserOf(member)})
+			}
+		}
+	}
+	flush := func(least int) error {
+		for len(found) >= max(least, 1) {
+			n := min(most, len(found))
+			if err := handle(found[:n]); err != nil {
+				return err
+			}
+			found = found[n:]
+		}
+		return nil
+	}
+	var small []VoterSet
+	for _, s := range sets {
+		if s.Size <= wire.BatchSize {
+			if s.Size > 0 {
+				small = append(small, s)
+			}
+			continue
+		}
+		err := r.store.Scan(ctx, wire.Scan{Command: redis.Cmdable.SScan, Key: s.Key(p), Step: 1, Handle: func(members []string) error {
+			add(s, members)
+			return flush(most)
+		}})
+		if err != nil {
+			return err
+		}
+	}
+	for len(small) > 0 {
+		some := small[:min(wire.BatchSize, len(small))]
+		small = small[len(some):]
+		replies := make([]*redis.StringSliceCmd, len(some))
+		err := r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+			for i, s := range some {
+				replies[i] = pipe.SMembers(ctx, s.Key(p))
+			}
+		})
+		if err != nil {
+			return err
+		}
+		for i, s := range some {
+			add(s, replies[i].Val())
+		}
+		if err := flush(most); err != nil {
+			return err
+		}
+	}
+	return flush(1)
+}

@@ -1,0 +1,232 @@
+// Package casts knows which votes a user has cast.
+package casts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"frontpage/redisrepo/articles"
+	"frontpage/redisrepo/wire"
+	"math"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/failover"
+	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/site"
+)
+
+// Casts knows which votes a user has cast.
+type Casts struct {
+	store    *wire.Store
+	articles *articles.Articles
+	casts    castRecord // set by OpenCasts
+}
+
+// New returns the votes of a site's users.
+func New(store *wire.Store, articles *articles.Articles) *Casts {
+	return &Casts{store: store, articles: articles}
+}
+
+// How a user's votes are kept: cast:USER:MONTH has the numbers of the articles of a month that the user voted on, negated
+// for downvotes, by the time of the vote. The month is that of the article's posting, so a vote on it finds its key. All
+// votes on a month's articles are cast before the voting window after its end; VoteHistory later the key expires.
+//
+// An article that is not there was not voted on, if all votes on the article are in the histories. Those of legacy clients
+// are not: they change the votes of the article's hash, but not its field cast, so both differ from then on. While the
+// voters of such an article are known, their sets answer.
+
+// CastMonth is the length of a month, and CastCut stands in cast:USER:MONTH for the oldest votes, which are dropped when
+// there are 10,000: votes that are not there may be among them.
+const (
+	CastMonth = 32 * site.Day
+	CastCut   = "0"
+)
+
+// castRecord is the field cast_since of meta:, which says whose votes are in the histories.
+type castRecord struct {
+	since int64 // posting time, Unix seconds: of articles posted from then on, no vote is missing for another reason
+	first int64 // the first month with votes
+}
+
+// CastExpiry is when the votes on the articles of a month are forgotten; the zero Time: never.
+func (r *Casts) CastExpiry(month int64) time.Time {
+	if r.store.Rules.VoteHistory == 0 {
+		return time.Time{}
+	}
+	return time.Unix((month+1)*site.Seconds(CastMonth), 0).Add(r.store.Rules.VotingWindow + r.store.Rules.VoteHistory)
+}
+
+// castsKnown reports whether no vote on the articles of a month is forgotten.
+func (r *Casts) castsKnown(month int64) bool {
+	end := r.CastExpiry(month)
+	return end.IsZero() || r.store.Now().Before(end)
+}
+
+// Complete reports whether a user without a vote on the article in the history has none.
+func (r *Casts) Complete(a *site.Article) bool {
+	return a.Stored.Recorded && r.store.Has("cast") && a.Stored.PostedAt >= float64(r.casts.since) && r.castsKnown(site.HourOf(a.Stored.PostedAt).Month())
+}
+
+// castQuestion asks for a user's votes on articles of one partition and month.
+type castQuestion struct {
+	key      string
+	articles []int // indexes
+	members  []string
+	reply    *redis.FloatSliceCmd
+}
+
+// votesReader reads a user's positions on articles.
+type votesReader struct {
+	r        *Casts
+	voter    site.UserName
+	articles []*site.Article
+	votes    []*site.Vote
+}
+
+// Votes returns the user's position on each article, in one round trip. A position is nil if it is not known any more.
+// With Rules.VoteHistory it is known for that time after the vote. Without it, and for votes before it was turned on and
+// votes of legacy clients, it is known until the voters are forgotten, an hour after the voting window, even if that is
+// made longer afterwards.
+func (r *Casts) Votes(ctx context.Context, voter site.UserName, articles []*site.Article) ([]*site.Vote, error) {
+	v := votesReader{r, voter, articles, make([]*site.Vote, len(articles))}
+	var bySets, byCasts []int
+	for i, a := range articles {
+		switch {
+		case r.Complete(a):
+			byCasts = append(byCasts, i)
+		case !r.articles.VotersForgotten(a):
+			bySets = append(bySets, i)
+		case r.store.Has("cast"):
+			byCasts = append(byCasts, i)
+		}
+	}
+	again, err := v.read(ctx, bySets, byCasts)
+	if err == nil && len(again) > 0 {
+		_, err = v.read(ctx, again, nil)
+	}
+	if err != nil {
+		return nil, failover.Wrap("read votes", err)
+	}
+	return v.votes, nil
+}
+
+// read reads positions in the sets of voters and in the voter's history, and returns the articles of which the history
+// was cut and the sets know more.
+func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) (again []int, err error) {
+	if len(bySets)+len(byCasts) == 0 {
+		return nil, nil
+	}
+	ups, downs := make([]*redis.BoolCmd, len(bySets)), make([]*redis.BoolCmd, len(bySets))
+	questions := v.questions(byCasts)
+	err = v.r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+		for i, at := range bySets {
+			id := v.articles[at].ID
+			p := v.r.store.Partition(id)
+			ups[i] = pipe.SIsMember(ctx, p.Voted(id), v.voter.Member())
+			downs[i] = pipe.SIsMember(ctx, p.Downvoted(id), v.voter.Member())
+		}
+		for _, q := range questions {
+			q.reply = pipe.ZMScore(ctx, q.key, q.members...)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, at := range bySets {
+		vote := site.None
+		// A legacy client that upvotes over a downvote leaves both: they cancel out.
+		if ups[i].Val() {
+			vote += site.Up
+		}
+		if downs[i].Val() {
+			vote += site.Down
+		}
+		v.votes[at] = &vote
+	}
+	for _, q := range questions {
+		times := q.reply.Val() // 0: not a member
+		if want := 2*len(q.articles) + 1; len(times) != want {
+			return nil, fmt.Errorf("%s: %d times of %d", q.key, len(times), want)
+		}
+		wasCut := times[2*len(q.articles)] != 0
+		for i, at := range q.articles {
+			a, up, down := v.articles[at], times[2*i] != 0, times[2*i+1] != 0
+			switch {
+			case up:
+				v.votes[at] = new(site.Up)
+			case down: // what a legacy client voted over it was forgotten with the voters
+				v.votes[at] = new(site.Down)
+			case v.r.Complete(a) && !wasCut:
+				v.votes[at] = new(site.None)
+			case !v.r.articles.VotersForgotten(a):
+				again = append(again, at)
+			}
+		}
+	}
+	return again, nil
+}
+
+// questions returns one question for each partition and month of the articles.
+func (v *votesReader) questions(indexes []int) (all []*castQuestion) {
+	type place struct {
+		p     keys.Partition
+		month int64
+	}
+	byPlace := map[place]*castQuestion{}
+	for _, at := range indexes {
+		a := v.articles[at]
+		where := place{v.r.store.Partition(a.ID), site.HourOf(a.Stored.PostedAt).Month()}
+		q := byPlace[where]
+		if q == nil {
+			q = &castQuestion{key: where.p.Cast(v.voter, where.month)}
+			byPlace[where], all = q, append(all, q)
+		}
+		q.articles = append(q.articles, at)
+		q.members = append(q.members, a.ID.Number(), "-"+a.ID.Number())
+	}
+	for _, q := range all {
+		q.members = append(q.members, CastCut)
+	}
+	return all
+}
+
+// OpenCasts reads castRecord, or writes it if votes were not kept before: then buildCasts has entered those on articles whose
+// voting has not ended. After a change of the time for which they are kept or of the voting window, all keys get the new
+// expiry; but some may have expired before, and a process with the earlier rules may still write keys of this month.
+func (r *Casts) OpenCasts(ctx context.Context) error {
+	r.casts = castRecord{since: math.MaxInt64}
+	meta := r.store.Partitions[0].Meta()
+	text, err := r.store.Client.HGet(ctx, meta, keys.FieldCastSince).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return err
+	}
+	var was castRecord
+	var history, window int64
+	found, _ := fmt.Sscan(text, &was.since, &was.first, &history, &window)
+	if !r.store.Has("cast") {
+		if found == 0 || r.store.KeepRules {
+			return nil
+		}
+		return r.store.Client.HDel(ctx, meta, keys.FieldCastSince).Err()
+	}
+	now := r.store.Now()
+	if found == 4 && history == site.Seconds(r.store.Rules.VoteHistory) && window == site.Seconds(r.store.Rules.VotingWindow) {
+		r.casts = was
+		return nil
+	}
+	if r.store.KeepRules {
+		return nil // the server writes it
+	}
+	r.casts.first = site.HourOf(r.OldestVoters()).Month()
+	r.casts.since = now.Add(-r.store.Rules.VotingWindow).Unix()
+	if found == 4 {
+		r.casts.first = was.first
+		r.casts.since = (site.HourOf(float64(now.Unix())).Month() + 1) * site.Seconds(CastMonth)
+		if err := r.expireCasts(ctx); err != nil {
+			return err
+		}
+	}
+	return r.store.Client.HSet(ctx, meta, keys.FieldCastSince, fmt.Sprint(r.casts.since, " ", r.casts.first, " ", site.Seconds(r.store.Rules.VoteHistory), " ", site.Seconds(r.store.Rules.VotingWindow))).Err()
+}

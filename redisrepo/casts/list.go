@@ -1,0 +1,168 @@
+package casts
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/failover"
+	"frontpage/redisrepo/site"
+)
+
+// CastVote is a vote in a user's history.
+type CastVote struct {
+	Cursor  string
+	Article site.ArticleID // which may have been deleted
+	Vote    site.Vote      // Up or Down
+	At      time.Time      // UTC, whole seconds
+}
+
+// castPlace is a place in the list of a user's votes: the newest come first, and of one second those with the greater
+// members.
+type castPlace struct {
+	at     float64 // Unix seconds
+	member string
+}
+
+func (p castPlace) compare(q castPlace) int {
+	return -cmp.Or(cmp.Compare(p.at, q.at), strings.Compare(p.member, q.member))
+}
+
+// castReader reads one key of a user's history, newest first.
+type castReader struct {
+	key   string
+	whole bool
+	found []castPlace
+}
+
+// CastVotes returns a page of the votes that a user has cast, the newest first: those up, those down, or both (nil). It
+// has the votes of Rules.VoteHistory, but not those of legacy clients. It takes one round trip, and more only for a
+// direction that is rare among the votes.
+//
+// The Refusal is Invalid for the direction None, for a size outside 1 to MaxPageSize, for a cursor that is damaged or of
+// another user, and on a site without the history.
+func (r *Casts) CastVotes(ctx context.Context, user site.UserName, direction *site.Vote, first *int, after *string) ([]CastVote, site.PageInfo, error) {
+	list := "cast " + user.Member()
+	q, err := site.ParseRequest(site.PageRequest{First: first, After: after}, r.store.Rules.PageSize, func(field, text string) (castPlace, error) {
+		return decodeCastPlace(field, list, text)
+	})
+	switch {
+	case err != nil:
+		return nil, site.PageInfo{}, err
+	case direction != nil && *direction == site.None:
+		return nil, site.PageInfo{}, site.Refuse(site.Invalid, "direction", "votes in the list are up or down")
+	case !r.store.Has("cast"):
+		return nil, site.PageInfo{}, site.Refuse(site.Invalid, "viewerVotes", "this site keeps no list of votes")
+	}
+	readers := r.castReaders(user)
+	var found []castPlace
+	for size := q.Size + 2; ; size *= 4 {
+		more, err := r.readCasts(ctx, readers, q.After, size)
+		if err != nil {
+			return nil, site.PageInfo{}, failover.Wrap("read the votes of a user", err)
+		}
+		found = found[:0]
+		var end *castPlace // up to here every key was read; nil: to its end
+		for _, reader := range readers {
+			for _, p := range reader.found {
+				switch {
+				case p.member == CastCut || direction != nil && VoteOfMember(p.member) != *direction:
+				case q.After != nil && p.compare(*q.After) <= 0:
+				default:
+					found = append(found, p)
+				}
+			}
+			if n := len(reader.found); n > 0 && !reader.whole && (end == nil || reader.found[n-1].compare(*end) < 0) {
+				end = &reader.found[n-1]
+			}
+		}
+		slices.SortFunc(found, castPlace.compare)
+		if end != nil {
+			found = slices.DeleteFunc(found, func(p castPlace) bool { return p.compare(*end) > 0 })
+		}
+		if !more || len(found) > q.Size {
+			break
+		}
+	}
+	p := site.NewPage(found, q.Size, false, q.After != nil, false)
+	votes := make([]CastVote, 0, len(p.Items))
+	for _, place := range p.Items {
+		if id, err := site.ParseArticleID(strings.TrimPrefix(place.member, "-")); err == nil {
+			votes = append(votes, CastVote{place.encode(list), id, VoteOfMember(place.member), site.UnixTime(place.at)})
+		}
+	}
+	return votes, p.Info(func(place castPlace) string { return place.encode(list) }), nil
+}
+
+func VoteOfMember(member string) site.Vote {
+	if strings.HasPrefix(member, "-") {
+		return site.Down
+	}
+	return site.Up
+}
+
+// castReaders returns readers of all keys that a user's history can have.
+func (r *Casts) castReaders(user site.UserName) (readers []*castReader) {
+	last := r.store.ThisHour().Month()
+	first := r.casts.first
+	for r.store.Rules.VoteHistory != 0 && first < last && !r.castsKnown(first) {
+		first++
+	}
+	for month := last; month >= first; month-- {
+		for _, p := range r.store.Partitions {
+			readers = append(readers, &castReader{key: p.Cast(user, month)})
+		}
+	}
+	return readers
+}
+
+// readCasts reads the first size votes of each key from the second of a place on, and reports whether a key has more.
+func (r *Casts) readCasts(ctx context.Context, readers []*castReader, after *castPlace, size int) (more bool, err error) {
+	replies := make([]*redis.ZSliceCmd, len(readers))
+	from := "+inf"
+	if after != nil {
+		from = strconv.FormatFloat(after.at, 'f', -1, 64)
+	}
+	err = r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+		for i, reader := range readers {
+			if !reader.whole {
+				replies[i] = pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: reader.key, ByScore: true, Rev: true, Start: from, Stop: "-inf", Count: int64(size)})
+			}
+		}
+	})
+	for i, reader := range readers {
+		if replies[i] == nil || err != nil {
+			continue
+		}
+		reader.found = nil
+		for _, z := range replies[i].Val() {
+			reader.found = append(reader.found, castPlace{z.Score, z.Member.(string)})
+		}
+		reader.whole = len(reader.found) < size
+		more = more || !reader.whole
+	}
+	return more, err
+}
+
+func (p castPlace) encode(list string) string {
+	return site.EncodeCursor(list, strconv.FormatFloat(p.at, 'f', -1, 64), p.member)
+}
+
+func decodeCastPlace(field, list, text string) (castPlace, error) {
+	parts, err := site.DecodeCursor(field, list, text)
+	if err != nil {
+		return castPlace{}, err
+	}
+	if len(parts) == 2 {
+		if at, err := strconv.ParseFloat(parts[0], 64); err == nil && math.Abs(at) <= site.MaxExact {
+			return castPlace{at, parts[1]}, nil
+		}
+	}
+	return castPlace{}, site.Refuse(site.Invalid, field, "%s is not a cursor of a vote", field)
+}

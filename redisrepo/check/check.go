@@ -1,0 +1,279 @@
+// Package check compares everything in a store with everything else.
+package check
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/failover"
+	"frontpage/redisrepo"
+	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
+)
+
+// Checked is how much Check read.
+type Checked struct {
+	Articles int // without deleted ones
+	Deleted  int
+	Groups   int // names, however many partitions have articles of a group
+}
+
+// Check reads the whole store and reports every inconsistency, as a sentence with the keys in it. In a
+// consistent store:
+//
+//   - time:, score: and the hashes name the same articles;
+//   - score is time + what the votes are worth, as equal doubles;
+//   - while voting is open, the sets of voters have as many members as the counts say, plus one for a
+//     poster's vote that does not count; they have no common member, and they expire;
+//   - an article is in the sets of its groups, among its poster's articles and among those of its link's host, in the group
+//     interesting if and only if it has the votes, and in at most one of a family of reserved groups;
+//   - a group's set holds existing articles, its stored listings are its intersections with the
+//     rankings, and the index of sizes has its number of articles;
+//   - the record of a link names the newest article with the link, and its posting time;
+//   - an article is in exactly the lists of the calendar that its time and the fold pointer say, with its votes, and so
+//     with GROUP_TOP in those of its groups; no list holds another article, and no peak is below its list's best;
+//   - an article has as many earlier versions as it was edited, at most MaxVersions;
+//   - a saved front page has at most 100 articles, which exist or are deleted, sorted, and is not of an hour after the last
+//     one in clock:; the best ranks are those of the saved pages, except for ranks before these;
+//   - a deleted article has a hash that says so, is in none of these places, and its voters are as above;
+//   - the events of an article have its revisions in turn, up to its revision, and a milestone is a positive number, not
+//     below those of the events;
+//   - a user's history of votes has articles of its month, each up or down, and the user is in the article's set of voters
+//     while that is kept; a vote in these sets is in the voter's history, unless that was cut, or the article has votes of
+//     legacy clients or from before the histories were kept;
+//   - no article has a number that has not been given out.
+//
+// Each article is read in one transaction, so Check may run while votes are cast. It does not report what
+// legacy clients leave out: they maintain no indexes, and may add articles to groups that the hash does
+// not list. But a stored listing that a legacy client's vote left outdated is reported until the listing
+// is read again, and so is the calendar until a ranking shows the article or it is voted on. Check changes nothing. It
+// fails only if the store does not answer.
+func Check(ctx context.Context, r *redisrepo.Repo, report func(violation string)) (Checked, error) {
+	return Compare(ctx, r, true, report)
+}
+
+// check checks families only if asked to: an import keeps the groups of another site.
+func Compare(ctx context.Context, r *redisrepo.Repo, families bool, report func(violation string)) (Checked, error) {
+	c := checker{Repo: r, report: report, families: families, reported: map[string]bool{}, hasBest: map[site.ArticleID]bool{}}
+	for _, p := range r.Store.Partitions {
+		if err := c.partition(ctx, p); err != nil {
+			return c.done, failover.Wrap("check", err)
+		}
+		if err := c.frontPages(ctx, p); err != nil {
+			return c.done, failover.Wrap("check", err)
+		}
+	}
+	if err := c.bestRanks(ctx); err != nil {
+		return c.done, failover.Wrap("check", err)
+	}
+	if err := c.allKeys(ctx); err != nil {
+		return c.done, failover.Wrap("check", err)
+	}
+	return c.done, nil
+}
+
+type checker struct {
+	*redisrepo.Repo
+	report   func(string)
+	families bool // whether an article may be in one group of a family only
+	reported map[string]bool
+	done     Checked
+	highest  site.ArticleID
+
+	badPages bool                    // whether a saved front page cannot be read
+	hasBest  map[site.ArticleID]bool // articles with a best rank
+
+	legacyPosts bool // whether legacy clients posted articles: their times have fractions
+}
+
+// reportf reports a violation, unless it was found before: a walk may begin again.
+func (c *checker) reportf(format string, args ...any) {
+	if violation := fmt.Sprintf(format, args...); !c.reported[violation] {
+		c.reported[violation] = true
+		c.report(violation)
+	}
+}
+
+// Partition checks the articles in time: and deleted: one by one. After that, score: and the hashes must only name no
+// others.
+func (c *checker) partition(ctx context.Context, p keys.Partition) error {
+	c.highest = 0
+	if err := c.articlesIn(ctx, p, p.Ranking(site.ByTime), &c.done.Articles, c.article); err != nil {
+		return err
+	}
+	if err := c.articlesIn(ctx, p, p.Deleted(), &c.done.Deleted, c.deleted); err != nil {
+		return err
+	}
+	scores := p.Ranking(site.ByScore)
+	err := c.Store.Scan(ctx, wire.Scan{Command: redis.Cmdable.ZScan, Key: scores, Step: 2, Handle: func(members []string) error {
+		return c.unlisted(ctx, p, scores, members)
+	}})
+	if err := c.wrongType(scores, err); err != nil {
+		return err
+	}
+	if err := c.events(ctx, p); err != nil {
+		return err
+	}
+	return c.counter(ctx, p)
+}
+
+// articlesIn checks the articles in a sorted set, and adds their number to done.
+func (c *checker) articlesIn(ctx context.Context, p keys.Partition, set string, done *int, check func(keys.Partition, site.ArticleID, facts)) error {
+	before := *done
+	begin := func() { *done = before }
+	err := c.Store.Scan(ctx, wire.Scan{Command: redis.Cmdable.ZScan, Key: set, Step: 2, Begin: begin, Handle: func(members []string) error {
+		n, err := c.articles(ctx, p, set, members, check)
+		*done += n
+		return err
+	}})
+	return c.wrongType(set, err)
+}
+
+// allKeys checks what only the names of keys tell: which articles have a hash, who has a history of votes, and which
+// groups exist. It reads the names once for each server that has partitions.
+func (c *checker) allKeys(ctx context.Context) error {
+	groups := map[string]keys.Partition{} // by key
+	for left := slices.Clone(c.Store.Partitions); len(left) > 0; {
+		var read []keys.Partition
+		err := c.Store.OnOneServer(ctx, left[0].Counter(), func(ctx context.Context, server redis.Cmdable) error {
+			has, err := wire.Served(ctx, server, left)
+			if err == nil {
+				err = c.keys(ctx, server, has, groups)
+			}
+			if err == nil {
+				read, err = wire.Served(ctx, server, has)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		left = slices.DeleteFunc(left, func(p keys.Partition) bool { return slices.Contains(read, p) })
+	}
+	for _, p := range c.Store.Partitions {
+		if err := c.sizes(ctx, p, groups); err != nil {
+			return err
+		}
+	}
+	names := map[string]bool{}
+	for key, p := range groups {
+		name := strings.TrimPrefix(key, p.Group(""))
+		names[name] = true
+		if err := c.group(ctx, p, site.GroupName(name)); err != nil {
+			return err
+		}
+	}
+	c.done.Groups = len(names)
+	return nil
+}
+
+// keys checks the hashes of articles and the histories of votes in partitions of a server, and notes the keys of groups.
+func (c *checker) keys(ctx context.Context, server redis.Cmdable, partitions []keys.Partition, groups map[string]keys.Partition) error {
+	hashes, casts, match := map[keys.Partition][]string{}, map[keys.Partition][]string{}, "[acgt]*" // article:, cast:, group: and top:
+	if partitions[0] != keys.Untagged {
+		match = "{*}" + match
+	}
+	unlisted := func(p keys.Partition, keys []string) error { return c.unlisted(ctx, p, "a hash", keys) }
+	castKeys := func(p keys.Partition, keys []string) error { return c.castKeys(ctx, p, keys) }
+	err := wire.Walk(1, wire.InBatches(func(names []string) error {
+		for _, key := range names {
+			p := c.Store.PartitionOfKey(key)
+			switch {
+			case !slices.Contains(partitions, p):
+			case strings.HasPrefix(key, p.Key(keys.TopPrefix)):
+				if err := c.list(ctx, p, key); err != nil {
+					return err
+				}
+			case strings.HasPrefix(key, p.Group("")) && key != p.Group(""):
+				groups[key] = p
+			case strings.HasPrefix(key, p.Counter()) && key != p.Counter():
+				hashes[p] = append(hashes[p], key)
+			case strings.HasPrefix(key, p.Key(keys.CastPrefix)):
+				casts[p] = append(casts[p], key)
+			}
+		}
+		return errors.Join(eachFull(hashes, wire.BatchSize, unlisted), eachFull(casts, wire.BatchSize, castKeys))
+	}), func(cursor uint64) *redis.ScanCmd {
+		return server.Scan(failover.Impatient(ctx), cursor, match, wire.ScanBatch)
+	})
+	if err != nil {
+		return err
+	}
+	return errors.Join(eachFull(hashes, 1, unlisted), eachFull(casts, 1, castKeys))
+}
+
+// eachFull calls check with the keys of each partition that has at least least, and removes them.
+func eachFull(keys map[keys.Partition][]string, least int, check func(keys.Partition, []string) error) error {
+	for p, some := range keys {
+		if len(some) >= least {
+			if err := check(p, some); err != nil {
+				return err
+			}
+			delete(keys, p)
+		}
+	}
+	return nil
+}
+
+// wrongType reports a key of the wrong type. It returns any other error.
+func (c *checker) wrongType(key string, err error) error {
+	if redis.HasErrorPrefix(err, "WRONGTYPE") {
+		c.reportf("%s: has the wrong type", key)
+		return nil
+	}
+	return err
+}
+
+// unlisted reports articles that are in where, but not in time:. A deleted article may have a hash. An
+// article that has left where since it was scanned is not reported.
+func (c *checker) unlisted(ctx context.Context, p keys.Partition, where string, keys []string) error {
+	times, scores := make([]*redis.FloatCmd, len(keys)), make([]*redis.FloatCmd, len(keys))
+	hashes, deleted := make([]*redis.IntCmd, len(keys)), make([]*redis.FloatCmd, len(keys))
+	err := c.Store.Transaction(ctx, func(pipe redis.Pipeliner) {
+		for i, key := range keys {
+			member := strings.TrimPrefix(key, string(p))
+			times[i] = pipe.ZScore(ctx, p.Ranking(site.ByTime), member)
+			scores[i] = pipe.ZScore(ctx, p.Ranking(site.ByScore), member)
+			hashes[i] = pipe.Exists(ctx, p.Key(member))
+			deleted[i] = pipe.ZScore(ctx, p.Deleted(), member)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for i, key := range keys {
+		isThere := hashes[i].Val() == 1 && deleted[i].Err() != nil
+		if where == p.Ranking(site.ByScore) {
+			isThere = scores[i].Err() == nil
+		}
+		if isThere && times[i].Err() != nil {
+			c.reportf("%s: is in %s, but not in %s", key, where, p.Ranking(site.ByTime))
+		}
+	}
+	return nil
+}
+
+// Counter reports a counter that is below the number of an existing article.
+func (c *checker) counter(ctx context.Context, p keys.Partition) error {
+	given, err := c.Store.Client.Get(ctx, p.Counter()).Result()
+	if err := c.wrongType(p.Counter(), err); err != nil && !errors.Is(err, redis.Nil) {
+		return err
+	}
+	last, err := strconv.ParseInt(cmp.Or(given, "0"), 10, 64)
+	if err != nil {
+		c.reportf("%s: is not a number: %q", p.Counter(), given)
+		return nil
+	}
+	if n := int64(c.highest) / int64(len(c.Store.Partitions)); last < n {
+		c.reportf("%s is %d, but %v exists", p.Counter(), last, c.highest)
+	}
+	return nil
+}

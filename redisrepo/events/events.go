@@ -1,0 +1,263 @@
+// Package events reads and decodes the change feed and the moderation log.
+package events
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"frontpage/redisrepo/wire"
+	"hash/crc32"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/failover"
+	"frontpage/redisrepo/site"
+)
+
+// Log is the change feed and the moderation log of a site.
+type Log struct{ store *wire.Store }
+
+// New returns the log of a site.
+func New(store *wire.Store) *Log { return &Log{store} }
+
+// EventKind is the kind of a change in the change feed.
+type EventKind string
+
+// The kinds of events. Imports have none: the articles of an archive would push everything else out of the feed.
+const (
+	EventPosted    EventKind = site.KindPosted
+	EventVoted     EventKind = site.KindVoted // one event for each vote
+	EventRegrouped EventKind = site.KindRegrouped
+	EventEdited    EventKind = site.KindEdited
+	EventDeleted   EventKind = site.KindDeleted
+	EventUndeleted EventKind = site.KindUndeleted
+	EventMilestone EventKind = "milestone" // the article's net votes reached one of Rules.Milestones for the first time
+)
+
+// EventKinds are all kinds.
+var EventKinds = []EventKind{EventPosted, EventVoted, EventRegrouped, EventEdited, EventDeleted, EventUndeleted, EventMilestone}
+
+// Event is one change of an article, as the script that made the change wrote it. The events of an article are in the
+// order of their revisions. Legacy clients write no events.
+type Event struct {
+	Kind             EventKind
+	Article          site.ArticleID
+	Revision         int // of the article after the change; a milestone has that of the vote
+	Votes, Downvotes int // after the change
+	Score            float64
+	By               *site.User       // the user who made the change; nil: unknown
+	Direction        *site.Vote       // the voter's position after a vote; nil for other kinds
+	Groups           []site.GroupName // the article's groups after the change, sorted; nil if the change cannot have changed them
+	Milestone        *int             // the net votes that were reached; nil for other kinds
+	At               time.Time        // UTC, milliseconds, by the clock of Redis
+
+	entry LogCursor
+}
+
+// ID names the event on this site. It does not change when the number of partitions does.
+func (e *Event) ID() string { return e.entry.name("event", e.Article) }
+
+// EventEdge is an event and its position in the feed. Gap reports that events before it may be missing, or that the
+// store has lost some that were delivered: see EventPage.
+type EventEdge struct {
+	Node *Event
+	Gap  bool
+
+	batch *EventBatch
+	index int // among the events of the batch
+}
+
+// Cursor is the position after the event.
+func (e *EventEdge) Cursor() string { return EncodeFeed(e.batch.after(e.index)) }
+
+// EventPage is a part of the change feed.
+type EventPage struct {
+	Edges    []*EventEdge
+	PageInfo site.PageInfo // EndCursor is never nil, and after all events that were looked at, also those of other kinds
+	Gap      bool          // as in the edges
+}
+
+const (
+	// MaxEvents is the maximum number of events on a page.
+	MaxEvents = 1000
+	// maxFeedBatches is how often one page reads further, because it wants few kinds.
+	maxFeedBatches = 20
+)
+
+// ExpiredError says that the change feed has dropped events after a cursor. The reader has to read again what it follows.
+type ExpiredError struct {
+	LostFrom time.Time // events after this time are lost; zero: unknown
+	KeptFrom time.Time // time of the oldest event that is kept
+}
+
+func (e *ExpiredError) Error() string {
+	if e.LostFrom.IsZero() {
+		return fmt.Sprintf("the change feed no longer has the events after the cursor: it begins at %s", e.KeptFrom.Format(time.RFC3339))
+	}
+	return fmt.Sprintf("the change feed no longer has the events after %s: it begins at %s", e.LostFrom.Format(time.RFC3339), e.KeptFrom.Format(time.RFC3339))
+}
+
+// Events reads the change feed after a cursor, oldest first; nil or empty: from the oldest event that is kept. Those of
+// several partitions are in the order of their times. kinds are the wanted ones; none: all. first is 1 to MaxEvents; nil:
+// Rules.PageSize. A page may have fewer events although others follow: PageInfo says so.
+//
+// If the store does not have the event of the cursor, because it has lost its latest changes or was restored, or if the
+// site has another number of partitions now, the page begins 10 s before the cursor, and Gap is set. A cursor whose event
+// is older than the feed is an *ExpiredError. Sites without events refuse the call as Invalid.
+func (r *Log) Events(ctx context.Context, after *string, kinds []EventKind, first *int) (EventPage, error) {
+	if err := r.KeepsEvents(); err != nil {
+		return EventPage{}, err
+	}
+	size := r.store.Rules.PageSize
+	if first != nil {
+		if size = *first; size < 1 || size > MaxEvents {
+			return EventPage{}, site.Refuse(site.Invalid, "first", "first is between 1 and %d, not %d", MaxEvents, size)
+		}
+	}
+	at, err := site.ParseCursor("after", after, DecodeFeed)
+	if err != nil {
+		return EventPage{}, err
+	}
+	page := EventPage{PageInfo: site.PageInfo{HasPreviousPage: at != nil}}
+	from := FeedStart{}
+	if at != nil {
+		from = *at
+	}
+	for range maxFeedBatches {
+		b, err := r.ReadFeed(ctx, from, size-len(page.Edges))
+		if err == nil && b.Expired != nil {
+			err = b.Expired
+		}
+		if err != nil {
+			return EventPage{}, StoreFeedError(err)
+		}
+		page.Gap = page.Gap || b.Gap
+		page.Edges = append(page.Edges, b.Edges(kinds, b.Gap)...)
+		from = FeedStart{At: b.End()}
+		if page.PageInfo.HasNextPage = b.More; !b.More || len(page.Edges) == size {
+			break
+		}
+	}
+	end := EncodeFeed(from.At)
+	page.PageInfo.EndCursor = &end
+	if len(page.Edges) > 0 {
+		start := page.Edges[0].Cursor()
+		page.PageInfo.StartCursor = &start
+	}
+	return page, nil
+}
+
+func (r *Log) KeepsEvents() error {
+	if r.store.Rules.Events == 0 {
+		return site.Refuse(site.Invalid, "", "this site keeps no events")
+	}
+	return nil
+}
+
+func StoreFeedError(err error) error {
+	var expired *ExpiredError
+	if errors.As(err, &expired) {
+		return err
+	}
+	return failover.Wrap("read the change feed", err)
+}
+
+// EventBatch is a part of the feed that was read at once, from the partitions' positions on. It is immutable.
+type EventBatch struct {
+	From    []feedPosition
+	entries []feedEntry // in their order
+	More    bool        // others follow
+	Gap     bool        // the positions are not those that were asked for
+	Expired *ExpiredError
+}
+
+// after returns the positions after the event with an index.
+func (b *EventBatch) after(index int) []feedPosition {
+	at := slices.Clone(b.From)
+	for _, e := range b.entries[:index+1] {
+		at[e.id.partition] = e.position(false)
+	}
+	return at
+}
+
+func (b *EventBatch) End() []feedPosition { return b.after(len(b.entries) - 1) }
+
+// Edges returns the events of some kinds. gap is for the first of them.
+func (b *EventBatch) Edges(kinds []EventKind, gap bool) (edges []*EventEdge) {
+	for i, e := range b.entries {
+		if e.event == nil || len(kinds) > 0 && !slices.Contains(kinds, e.event.Kind) {
+			continue
+		}
+		edges = append(edges, &EventEdge{Node: e.event, Gap: gap, batch: b, index: i})
+		gap = false
+	}
+	return edges
+}
+
+// DecodeEvent returns nil for an entry that the scripts did not write.
+func DecodeEvent(id LogCursor, fields map[string]any) *Event {
+	field := func(name string) string {
+		text, _ := fields[name].(string)
+		return text
+	}
+	article, err := site.ParseArticleID(field("article"))
+	revision, revisionErr := strconv.Atoi(field("revision"))
+	votes, votesErr := strconv.Atoi(field("votes"))
+	downvotes, downvotesErr := strconv.Atoi(field("downvotes"))
+	score, scoreErr := site.ParseNumber(field("score"))
+	if errors.Join(err, revisionErr, votesErr, downvotesErr, scoreErr) != nil || !slices.Contains(EventKinds, EventKind(field("kind"))) {
+		return nil
+	}
+	e := &Event{
+		Kind: EventKind(field("kind")), Article: article, Revision: revision, Votes: votes, Downvotes: downvotes, Score: score, At: id.time(), entry: id,
+	}
+	if by := field("by"); by != "" {
+		e.By = &site.User{Name: site.UserName(strings.TrimSpace(by))} // see CommandLine
+	}
+	switch to := field("to"); e.Kind {
+	case EventVoted:
+		if position, ok := site.VotePositions[to]; ok {
+			e.Direction = &position
+		}
+	case EventMilestone:
+		if n, err := strconv.Atoi(to); err == nil {
+			e.Milestone = &n
+		}
+	case EventDeleted:
+	default:
+		e.Groups = append([]site.GroupName{}, site.GroupNames(to)...)
+	}
+	return e
+}
+
+// Time is when an entry was added, by the clock of Redis.
+func (c LogCursor) time() time.Time {
+	return time.UnixMilli(int64(c.milliseconds)).UTC() // #nosec G115 -- a time
+}
+
+// feedEntry is an entry of a partition's stream.
+type feedEntry struct {
+	id    LogCursor
+	sum   uint16 // of its fields: after the clock went back, and the store too, another entry may have the same id
+	event *Event // nil for an entry that no script wrote; readers skip it
+}
+
+// position is after the entry, or before it: next.
+func (e feedEntry) position(next bool) feedPosition { return feedPosition{e.id, e.sum, next} }
+
+func feedEntries(messages []redis.XMessage, partition int) []feedEntry {
+	entries := make([]feedEntry, len(messages))
+	for i, m := range messages {
+		id := NewLogCursor(m.ID, partition)
+		sum := crc32.NewIEEE()
+		for _, field := range []string{"kind", "article", "revision", "votes", "by", "to"} {
+			fmt.Fprintln(sum, m.Values[field])
+		}
+		entries[i] = feedEntry{id, uint16(sum.Sum32()), DecodeEvent(id, m.Values)} // #nosec G115 -- cut
+	}
+	return entries
+}

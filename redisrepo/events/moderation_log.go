@@ -1,0 +1,203 @@
+package events
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/failover"
+	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
+)
+
+// ModerationKind is the kind of a moderation log entry.
+type ModerationKind string
+
+// The kinds of entries.
+const (
+	LogDeleted   ModerationKind = "deleted"   // by a moderator or by the poster
+	LogUndeleted ModerationKind = "undeleted" // by a moderator
+	LogRegrouped ModerationKind = "regrouped" // by a moderator who is not the poster, or into or out of a reserved group
+	LogEdited    ModerationKind = "edited"    // by a moderator who is not the poster
+)
+
+// Valid reports whether it is one of the kinds above.
+func (k ModerationKind) Valid() bool {
+	return k == LogDeleted || k == LogUndeleted || k == LogRegrouped || k == LogEdited
+}
+
+// ModerationEntry is an entry of the moderation log.
+type ModerationEntry struct {
+	Kind          ModerationKind
+	Article       site.ArticleID
+	By            site.UserName
+	OnBehalfOf    *site.UserName   // for whom By, a service, acted; nil: for itself
+	At            time.Time        // UTC, whole seconds
+	Before, After []site.GroupName // the article's groups, sorted; only if the action changed them
+	Cursor        string
+
+	// The next three are empty in entries of earlier versions of this package.
+	Title  *string // of the article after the action
+	Link   *string // nil if it had none with http or https
+	Reason *string // nil if none was given
+
+	entry LogCursor
+}
+
+// ID names the entry on this site. It does not change when the number of partitions does.
+func (e *ModerationEntry) ID() string { return e.entry.name("moderation", e.Article) }
+
+// moderationList is the name of the log in its cursors.
+const moderationList = "moderation"
+
+// ModerationLog reads a page of the moderation log, newest entry first, in one round trip. The log keeps the
+// last 100,000 entries of each partition, or slightly more. Invalid requests are refused as by Walk.
+func (r *Log) ModerationLog(ctx context.Context, p site.PageRequest) ([]ModerationEntry, site.PageInfo, error) {
+	q, err := site.ParseRequest(p, r.store.Rules.PageSize, decodeLogCursor)
+	if err != nil {
+		return nil, site.PageInfo{}, err
+	}
+	newestFirst := func(a, b LogEntry) int { return b.At.Compare(a.At) }
+	found, err := wire.ReadPage(ctx, r.store, q, newestFirst, func(pipe redis.Pipeliner, i int, b wire.Between[LogCursor]) func() []LogEntry {
+		newest, oldest := "+", "-"
+		if b.After != nil {
+			newest = b.After.newestAfter(i, b.Inclusive)
+		}
+		if b.Before != nil {
+			oldest = b.Before.oldestBefore(i, b.Inclusive)
+		}
+		key, count := r.store.Partitions[i].Moderation(), int64(b.Count)
+		if b.Last {
+			return logEntries(pipe.XRangeN(ctx, key, oldest, newest, count), i)
+		}
+		return logEntries(pipe.XRevRangeN(ctx, key, newest, oldest, count), i)
+	})
+	if err != nil {
+		return nil, site.PageInfo{}, failover.Wrap("read the moderation log", err)
+	}
+	entries := make([]ModerationEntry, 0, len(found.Items))
+	for _, e := range found.Items {
+		if entry, ok := e.Decode(); ok {
+			entry.By = site.UserName(strings.TrimSpace(string(entry.By))) // see CommandLine
+			entries = append(entries, entry)
+		}
+	}
+	return entries, found.Info(func(e LogEntry) string { return e.At.encode() }), nil
+}
+
+// LogEntry is an entry as the stream holds it.
+type LogEntry struct {
+	At     LogCursor
+	Fields map[string]any
+}
+
+// logEntries returns a function for the entries that c reads from a partition.
+func logEntries(c *redis.XMessageSliceCmd, partition int) func() []LogEntry {
+	return func() []LogEntry {
+		entries := make([]LogEntry, len(c.Val()))
+		for i, message := range c.Val() {
+			entries[i] = LogEntry{At: NewLogCursor(message.ID, partition), Fields: message.Values}
+		}
+		return entries
+	}
+}
+
+// Decode reports false for an entry that log_moderation in shared.lua did not write. Readers skip it.
+func (e LogEntry) Decode() (ModerationEntry, bool) {
+	field := func(name string) string {
+		text, _ := e.Fields[name].(string)
+		return text
+	}
+	id, err := site.ParseArticleID(field("article"))
+	at, atErr := site.ParseNumber(field("at"))
+	if err != nil || atErr != nil {
+		return ModerationEntry{}, false
+	}
+	entry := ModerationEntry{
+		Kind: ModerationKind(field("kind")), Article: id, By: site.UserOf(field("by")), At: site.UnixTime(at),
+		Before: site.GroupNames(field("before")), After: site.GroupNames(field("after")), Cursor: e.At.encode(),
+		Title: site.Optional(field("title")), Reason: site.Optional(field("reason")), entry: e.At,
+	}
+	if link := field("link"); site.HasWebScheme(link) {
+		entry.Link = &link
+	}
+	if user := field("on_behalf_of"); user != "" {
+		name := site.UserOf(user)
+		entry.OnBehalfOf = &name
+	}
+	return entry, true
+}
+
+// LogCursor is the id of an entry and its partition. Ids rise within a stream; entries of two
+// partitions may have the same id, and are then sorted by partition.
+type LogCursor struct {
+	milliseconds, Sequence uint64
+	partition              int
+}
+
+func NewLogCursor(id string, partition int) LogCursor {
+	milliseconds, sequence, _ := strings.Cut(id, "-")
+	c := LogCursor{partition: partition}
+	// An id of Redis is always valid. For the id of a forged cursor, decodeLogCursor compares the result.
+	c.milliseconds, _ = strconv.ParseUint(milliseconds, 10, 64)
+	c.Sequence, _ = strconv.ParseUint(sequence, 10, 64)
+	return c
+}
+
+func (c LogCursor) Compare(d LogCursor) int {
+	return cmp.Or(cmp.Compare(c.milliseconds, d.milliseconds), cmp.Compare(c.Sequence, d.Sequence), cmp.Compare(c.partition, d.partition))
+}
+
+// name names an entry about an article. Entries of two partitions may have the same id, but an article is in one.
+func (c LogCursor) name(log string, article site.ArticleID) string {
+	return log + ":" + c.Id() + "-" + strconv.Itoa(int(article))
+}
+
+func (c LogCursor) Id() string {
+	return strconv.FormatUint(c.milliseconds, 10) + "-" + strconv.FormatUint(c.Sequence, 10)
+}
+
+// newestAfter is the newest id in a partition's stream that follows the cursor, newest first. Of entries
+// with equal ids, the one in the higher partition comes first.
+func (c LogCursor) newestAfter(partition int, inclusive bool) string {
+	return c.bound(partition < c.partition || inclusive && partition == c.partition)
+}
+
+// oldestBefore is the oldest id in a partition's stream that precedes the cursor, in the same order.
+func (c LogCursor) oldestBefore(partition int, inclusive bool) string {
+	return c.bound(partition > c.partition || inclusive && partition == c.partition)
+}
+
+// bound is the id as a bound of a range of the stream.
+func (c LogCursor) bound(inclusive bool) string {
+	if inclusive {
+		return c.Id()
+	}
+	return "(" + c.Id()
+}
+
+func (c LogCursor) encode() string {
+	return site.EncodeCursor(moderationList, c.Id(), strconv.Itoa(c.partition))
+}
+
+func decodeLogCursor(field, text string) (LogCursor, error) {
+	parts, err := site.DecodeCursor(field, moderationList, text)
+	if err != nil {
+		return LogCursor{}, err
+	}
+	if len(parts) == 2 {
+		partition, err := strconv.Atoi(parts[1])
+		c := NewLogCursor(parts[0], partition)
+		// Redis gives no entry the lowest or the highest id, and refuses a range beyond them.
+		extreme := c.milliseconds|c.Sequence == 0 || c.milliseconds&c.Sequence == math.MaxUint64
+		if err == nil && c.Id() == parts[0] && !extreme {
+			return c, nil
+		}
+	}
+	return LogCursor{}, site.Refuse(site.Invalid, field, "%s is not a cursor of an entry", field)
+}

@@ -1,0 +1,120 @@
+// Package keys names the keys of a site in Redis. Every key begins with the tag of its partition.
+package keys
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+
+	"frontpage/redisrepo/site"
+)
+
+// Partition is the hash tag at the start of every key of its articles. On a single Redis it is empty,
+// so the keys are those of legacy clients.
+//
+// Its methods are the only Go code that builds keys. Two other places know a detail of a key: Check scans
+// for the prefixes of articles and groups, and shared.lua recognizes a tag by its brace.
+type Partition string
+
+func (p Partition) Key(parts ...string) string { return string(p) + strings.Join(parts, "") }
+
+func (p Partition) Meta() string { return p.Key("meta:") }
+
+func (p Partition) Counter() string { return p.Key(site.ArticlePrefix) }
+
+func (p Partition) Article(id site.ArticleID) string { return string(p.AppendArticle(nil, id)) }
+
+func (p Partition) Voted(id site.ArticleID) string { return p.Key("voted:", id.Number()) }
+
+func (p Partition) Downvoted(id site.ArticleID) string { return p.Key("downvoted:", id.Number()) }
+
+func (p Partition) Posted(poster site.UserName) string { return p.Key("posted:", string(poster)) }
+
+func (p Partition) Host(name site.HostName) string { return p.Key(site.HostPrefix, string(name)) }
+
+func (p Partition) Groups() string { return p.Key("groups:") }
+
+func (p Partition) Sizes() string { return p.Ranking(site.BySize) }
+
+func (p Partition) Deleted() string { return p.Key("deleted:") }
+
+func (p Partition) Moderation() string { return p.Key("moderation:") }
+
+func (p Partition) Events() string { return p.Key("events:") }
+
+func (p Partition) Audit(id site.ArticleID) string { return p.Key("audit:", id.Number()) }
+
+func (p Partition) Link(digest string) string { return p.Key("link:", digest) }
+
+func (p Partition) History(id site.ArticleID) string { return p.Key("history:", id.Number()) }
+
+func (p Partition) Group(name site.GroupName) string { return p.Key(site.GroupPrefix, string(name)) }
+
+func (p Partition) Front() string { return p.Key("front:") }
+
+func (p Partition) Best() string { return p.Key("best:") }
+
+func (p Partition) Account(digest string) string { return p.Key("account:", digest) }
+
+func (p Partition) NameOwner(folded string) string { return p.Key("name:", folded) }
+
+func (p Partition) State(digest string) string { return p.Key("state:", digest) }
+
+func (p Partition) Session(digest string) string { return p.Key("session:", digest) }
+
+func (p Partition) Ended(digest string) string { return p.Key("ended:", digest) }
+
+// Cast is what a user voted on among the articles of a month.
+func (p Partition) Cast(voter site.UserName, month int64) string {
+	return string(p) + CastPrefix + string(voter) + ":" + strconv.FormatInt(month, 10) // allocated once, for each vote
+}
+
+// Clock is the state of the calendar of all articles, or of a group's.
+func (p Partition) Clock(name site.GroupName) string { return p.Key("clock:", string(name)) }
+
+// Top is a list of the calendar: that of an hour (h), a day (d) or a month (m), of all articles or of a group.
+func (p Partition) Top(unit string, number int64, name site.GroupName) string {
+	list := TopPrefix + unit + ":" + strconv.FormatInt(number, 10)
+	if name == "" {
+		return p.Key(list)
+	}
+	return p.Key(list, ":", string(name))
+}
+
+func (p Partition) AppendArticle(key []byte, id site.ArticleID) []byte {
+	return strconv.AppendInt(append(append(key, p...), site.ArticlePrefix...), int64(id), 10)
+}
+
+// Rate is the counter of a rule for one subject: the member of a user, or an address.
+func (p Partition) Rate(s site.Subject) string {
+	if s.User != "" {
+		return p.Key("rate:", s.Rule, ":", s.User.Member())
+	}
+	return p.Key("rate:", s.Rule, ":address:", s.Address.String())
+}
+
+// Changes is the channel that the scripts publish on. All databases of a server share their
+// channels, so the name holds the number of the database.
+func (p Partition) Changes(database int) string { return p.Key("changes:", strconv.Itoa(database)) }
+
+// Sharded reports whether the partition's channel is a sharded one.
+func (p Partition) Sharded() bool { return p != "" }
+
+// Ranking is the sorted set of all the partition's articles in one order.
+func (p Partition) Ranking(o site.Order) string { return p.Key(o.Prefix()) }
+
+// Listing is the ranking of one group. Group names are never empty, otherwise this would be the
+// ranking of all articles.
+func (p Partition) Listing(o site.Order, name site.GroupName) string {
+	return p.Key(o.Prefix(), string(name))
+}
+
+// Post is the record of an idempotency key. The key is escaped, so that the last colon always
+// separates it from the user.
+func (p Partition) Post(poster site.UserName, key string) string {
+	return p.Key("post:", string(poster), ":", url.QueryEscape(key))
+}
+
+// Document is the slot of all documents whose SHA-256 begins with the same three hex digits: there
+// are 4096 slots, however many documents are stored.
+func (p Partition) Document(hash string) string { return p.Key("query:", hash[:3]) }

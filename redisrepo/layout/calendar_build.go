@@ -1,0 +1,166 @@
+package layout
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
+)
+
+const FieldFolded = "folded" // the last folded day of a calendar, in its clock
+
+// builtTogether is the number of articles that one round trip puts into the calendar: it takes Redis a few milliseconds.
+const builtTogether = 500
+
+// BeginCalendar sets the fold pointer of a new calendar: what was posted before goes into the lists of days and months.
+func (r *Layout) BeginCalendar(ctx context.Context, pipe redis.Pipeliner, p keys.Partition) {
+	pipe.HSetNX(ctx, p.Clock(""), FieldFolded, r.rankings.LastFolded())
+}
+
+func (r *Layout) buildCalendar(ctx context.Context, b *building) error {
+	return r.inOrderOfTime(ctx, b, func(articles []redis.Z) error {
+		return r.store.Pipeline(r.store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+			for _, some := range byDay(articles) {
+				r.queueBuild(ctx, pipe, b.p, "", some)
+			}
+		})
+	})
+}
+
+func (r *Layout) buildGroupCalendars(ctx context.Context, b *building) error {
+	return r.inOrderOfTime(ctx, b, func(articles []redis.Z) error {
+		texts := make([]*redis.StringCmd, len(articles))
+		err := r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+			for i, z := range articles {
+				texts[i] = pipe.HGet(ctx, b.p.Key(fmt.Sprint(z.Member)), site.FieldGroups)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		groups := map[site.GroupName][]redis.Z{}
+		for i, z := range articles {
+			for _, name := range site.GroupNames(texts[i].Val()) {
+				groups[name] = append(groups[name], z)
+			}
+		}
+		return r.store.Pipeline(r.store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+			for name, articles := range groups {
+				for _, some := range byDay(articles) {
+					r.queueBuild(ctx, pipe, b.p, name, some)
+				}
+			}
+		})
+	})
+}
+
+// inOrderOfTime calls handle with all articles of a partition, and with those of the second at which a batch ends again.
+func (r *Layout) inOrderOfTime(ctx context.Context, b *building, handle func([]redis.Z) error) error {
+	times, from, n := b.p.Ranking(site.ByTime), cmp.Or(b.from, "-inf"), int64(builtTogether)
+	left, err := r.store.Client.ZCount(ctx, times, from, "+inf").Result()
+	if err != nil {
+		return err
+	}
+	b.done = b.total - int(left)
+	for {
+		found, err := r.store.Client.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: times, ByScore: true, Start: from, Stop: "+inf", Count: n}).Result()
+		if err != nil {
+			return err
+		}
+		for some := range slices.Chunk(found, builtTogether) {
+			if err := handle(some); err != nil {
+				return err
+			}
+		}
+		if b.done += len(found); int64(len(found)) < n {
+			return nil
+		}
+		if last := site.Number(found[len(found)-1].Score); last == from {
+			n *= 2 // more articles than that have the same time
+		} else {
+			from, n = last, builtTogether
+		}
+		if err := r.reached(ctx, b, from); err != nil {
+			return err
+		}
+	}
+}
+
+// byDay returns the articles, which are in the order of their times, in parts of one day each.
+func byDay(articles []redis.Z) (days [][]redis.Z) {
+	for i, z := range articles {
+		if i == 0 || site.HourOf(z.Score).Day() != site.HourOf(articles[i-1].Score).Day() {
+			days = append(days, nil)
+		}
+		days[len(days)-1] = append(days[len(days)-1], z)
+	}
+	return days
+}
+
+// queueBuild puts articles of one day into the calendar of the site, or into that of a group if it has a name.
+func (r *Layout) queueBuild(ctx context.Context, pipe redis.Pipeliner, p keys.Partition, group site.GroupName, articles []redis.Z) {
+	posted := site.HourOf(articles[0].Score)
+	day := posted.Day()
+	keys := []string{
+		p.Clock(group),                    // KEYS[1] clock
+		p.Ranking(site.ByTime),            // KEYS[2] times
+		p.Top("m", posted.Month(), group), // KEYS[3] month_list
+		p.Top("d", day, group),            // KEYS[4] day_list
+	}
+	for hour := 24 * day; hour < 24*(day+1); hour++ {
+		keys = append(keys, p.Top("h", hour, group)) // KEYS[5...]
+	}
+	args := []any{
+		string(group),           // ARGV[1] group
+		day,                     // ARGV[2] day
+		r.rankings.LastFolded(), // ARGV[3] last_folded
+	}
+	for _, z := range articles {
+		member := fmt.Sprint(z.Member)
+		keys, args = append(keys, p.Key(member)), append(args, member) // KEYS[29...], ARGV[4...]
+	}
+	buildScript.EvalSha(ctx, pipe, keys, args...)
+}
+
+func (r *Layout) dropCalendar(ctx context.Context, p keys.Partition) error {
+	return r.dropCalendarOf(ctx, p, "")
+}
+
+// dropGroupCalendars removes the calendars of all groups. It finds them by the names of their clocks, since one that lost
+// its last article is in no index.
+func (r *Layout) dropGroupCalendars(ctx context.Context, p keys.Partition) error {
+	return r.store.EachMatching(ctx, p, p.Clock("?*"), func(clocks []string) error {
+		for _, clock := range clocks {
+			if err := r.dropCalendarOf(ctx, p, site.GroupName(strings.TrimPrefix(clock, p.Clock("")))); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// dropCalendarOf removes the lists of a calendar, all of which have a peak, and then what is known of them.
+func (r *Layout) dropCalendarOf(ctx context.Context, p keys.Partition, group site.GroupName) error {
+	clock := p.Clock(group)
+	err := r.store.Scan(ctx, wire.Scan{Command: redis.Cmdable.HScan, Key: clock, Step: 2, Handle: func(fields []string) error {
+		return r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+			for _, field := range fields {
+				if unit, number, ok := keys.ParsePeak(field); ok {
+					pipe.Unlink(ctx, p.Top(unit, number, group))
+					pipe.HDel(ctx, clock, field)
+				}
+			}
+		})
+	}})
+	if err != nil {
+		return err
+	}
+	return r.store.Client.HDel(ctx, clock, FieldFolded).Err()
+}

@@ -1,0 +1,195 @@
+// Package layout brings the data of a store to this program's layout, rules and features, in steps that an interrupted
+// start goes on with.
+package layout
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"frontpage/redisrepo/articles"
+	"frontpage/redisrepo/casts"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/rankings"
+	"slices"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/failover"
+	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
+)
+
+// Layout brings the data of a store to this program's layout, rules and features.
+type Layout struct {
+	Options
+	store    *wire.Store
+	articles *articles.Articles
+	lists    *lists.Lists
+	rankings *rankings.Rankings
+	casts    *casts.Casts
+	upgrades []upgrade
+	finders  []groupFinder // by partition; see askGroups
+}
+
+// Options are what a start reports, and what a test adds to it.
+type Options struct {
+	OnProgress func(step string, done, total int) // after each batch of a step
+	OnRerank   func(changes string)               // before all articles are re-ranked
+	Upgrades   []Upgrade                          // after the real ones
+}
+
+// Upgrade is one more upgrade of the data, of one partition at a time.
+type Upgrade struct {
+	What string
+	Run  func(s *wire.Store, ctx context.Context, p keys.Partition) error
+}
+
+// New returns the layout of a site.
+func New(store *wire.Store, articles *articles.Articles, lists *lists.Lists, rankings *rankings.Rankings, casts *casts.Casts, o Options) *Layout {
+	l := &Layout{Options: o, store: store, articles: articles, lists: lists, rankings: rankings, casts: casts, upgrades: upgrades,
+		finders: make([]groupFinder, len(store.Partitions))}
+	for _, u := range o.Upgrades {
+		l.upgrades = append(slices.Clip(l.upgrades), upgrade{u.What, func(_ *Layout, ctx context.Context, p keys.Partition) error { return u.Run(store, ctx, p) }})
+	}
+	return l
+}
+
+const ImportVoters = 1000
+
+// ErrIncomplete is the error of New for a store that Migrate or Fill has begun to fill.
+var ErrIncomplete = errors.New("this store holds an incomplete copy of a site: run the same frontpage migrate or import again to complete it, or empty the store")
+
+// MarkIncomplete records that a store without articles is being filled from an origin, so that no program opens it.
+func (r *Layout) MarkIncomplete(ctx context.Context, origin string) error {
+	index := keys.SiteIndex
+	if r.store.Partitions[0] == keys.Untagged {
+		index = 0
+	}
+	wanted := []any{keys.FieldPartitions, strconv.Itoa(len(r.store.Partitions)), keys.FieldIndex, strconv.Itoa(index), keys.FieldOrigin, origin}
+	answer, err := r.store.Run(ctx, OpenScript, []string{keys.Untagged.Meta()}, append(wanted, keys.FieldLayout, wire.IncompleteLayout))
+	if err != nil {
+		return failover.Wrap("write meta:", err)
+	}
+	if _, err := CheckLayout(keys.Untagged.Meta(), wanted, answer); err != nil {
+		return err
+	}
+	err = r.store.Pipeline(r.store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+		pipe.HSet(ctx, keys.Untagged.Meta(), keys.FieldLayout, wire.IncompleteLayout)
+	})
+	if err != nil {
+		return failover.Wrap("write meta:", err)
+	}
+	return nil
+}
+
+// MarkComplete makes a store that was filled a site.
+func (r *Layout) MarkComplete(ctx context.Context) error {
+	rules := r.RankingRules()
+	if r.articles.Forgotten.Load() > 0 {
+		rules[keys.FieldForgotten] = r.forgottenText()
+	}
+	err := r.store.Pipeline(r.store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+		for i, p := range r.store.Partitions {
+			pipe.HSet(ctx, p.Meta(), rules)
+			r.recordFeatures(ctx, pipe, p)
+			OpenScript.EvalSha(ctx, pipe, []string{p.Meta()}, r.Opening(i)...)
+		}
+	})
+	if err == nil {
+		err = r.store.Pipeline(r.store.Confirmed(ctx), func(pipe redis.Pipeliner) { pipe.HSet(ctx, keys.Untagged.Meta(), keys.FieldLayout, LayoutVersion) })
+	}
+	if err != nil {
+		return failover.Wrap("write meta:", err)
+	}
+	return nil
+}
+
+// LastEntries returns the last entries of the logs of every step-th partition, by partition.
+func (r *Layout) LastEntries(ctx context.Context, first, step int) (map[int]events.LogCursor, error) {
+	replies := map[int]*redis.XMessageSliceCmd{}
+	err := r.store.Exchange(ctx, func(pipe redis.Pipeliner) {
+		for j := first; j < len(r.store.Partitions); j += step {
+			replies[j] = pipe.XRevRangeN(ctx, r.store.Partitions[j].Moderation(), "+", "-", 1)
+		}
+	})
+	last := map[int]events.LogCursor{}
+	for j, reply := range replies {
+		for _, entry := range reply.Val() {
+			last[j] = events.NewLogCursor(entry.ID, 0)
+		}
+	}
+	return last, err
+}
+
+// SetNumbers sets the counters of all partitions to the last number, and returns how many that changed.
+func (r *Layout) SetNumbers(ctx context.Context, highest site.ArticleID) (changed int64, err error) {
+	stored, n := make([]*redis.StringCmd, len(r.store.Partitions)), int64(len(r.store.Partitions))
+	err = r.store.Exchange(ctx, func(pipe redis.Pipeliner) {
+		for j, p := range r.store.Partitions {
+			stored[j] = pipe.Get(ctx, p.Counter())
+		}
+	})
+	if err != nil {
+		return 0, err
+	}
+	err = r.store.Exchange(r.store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+		for j, p := range r.store.Partitions {
+			if last := (int64(highest) - int64(j)) / n; last > 0 && stored[j].Val() != strconv.FormatInt(last, 10) {
+				pipe.Set(ctx, p.Counter(), last, 0)
+				changed++
+			}
+		}
+	})
+	return changed, err
+}
+
+// RecordSite writes the record of a site with tags, if it is missing. It must come before the first key of a
+// partition.
+func (r *Layout) RecordSite(ctx context.Context) error {
+	if r.store.Partitions[0] == keys.Untagged {
+		return nil
+	}
+	answer, err := r.store.Run(ctx, OpenScript, []string{keys.Untagged.Meta()}, r.Layout(keys.SiteIndex))
+	if err != nil {
+		return failover.Wrap("record the number of partitions", err)
+	}
+	_, err = CheckLayout(keys.Untagged.Meta(), r.Layout(keys.SiteIndex), answer)
+	return err
+}
+
+// LayoutVersion is the version of the keys above, as meta: records it. A new one needs an upgrade: see upgrades.
+const LayoutVersion = "4"
+
+// Layout is what meta: of a partition must say, fields and values in turn.
+func (r *Layout) Layout(index int) []any {
+	return []any{keys.FieldLayout, strconv.Itoa(r.LastLayout()), keys.FieldPartitions, strconv.Itoa(len(r.store.Partitions)), keys.FieldIndex, strconv.Itoa(index)}
+}
+
+// Opening is the arguments of open.lua for a partition: the layout, and an epoch and, for the first one, a key of cursors
+// in case it has none.
+func (r *Layout) Opening(index int) []any {
+	wanted := append(r.Layout(index), keys.FieldEpoch, rand.Text())
+	if index == 0 {
+		wanted = append(wanted, keys.FieldCursorKey, rand.Text())
+	}
+	return wanted
+}
+
+// CheckLayout returns the fields in the reply of open.lua, and an error if they have another layout.
+func CheckLayout(meta string, layout []any, answer wire.Reply) (map[string]string, error) {
+	found := map[string]string{}
+	if err := answer.Fields(1, func(field, value string) { found[field] = value }); err != nil {
+		return nil, err
+	}
+	for pair := range slices.Chunk(layout, 2) {
+		field, want := pair[0].(string), pair[1]
+		if found[field] != want {
+			return nil, fmt.Errorf("%s: the data has %s %s, this program needs %s", meta, field, found[field], want)
+		}
+	}
+	return found, nil
+}

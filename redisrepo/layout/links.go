@@ -1,0 +1,135 @@
+package layout
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/failover"
+	"frontpage/redisrepo/articles"
+	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
+)
+
+// ListHosts lists articles of a partition by the hosts of their links.
+func (r *Layout) ListHosts(ctx context.Context, p keys.Partition, articles []articles.Linked) error {
+	var keys []string
+	var members []any
+	for _, a := range articles {
+		if name := site.HostOf(a.Link); name != "" {
+			keys, members = append(keys, p.Host(name)), append(members, a.Id.String())
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	return r.store.Pipeline(r.store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+		for some := range slices.Chunk(keys, linksTogether) {
+			hostsScript.EvalSha(ctx, pipe, append([]string{p.Ranking(site.ByTime)}, some...), members[:len(some)]...)
+			members = members[len(some):]
+		}
+	})
+}
+
+// indexHosts is the upgrade from layout 3, which had no lists of the articles of a host.
+func (r *Layout) indexHosts(ctx context.Context, p keys.Partition) error {
+	return r.eachLinked(ctx, p, "listing the articles of hosts", []string{p.Ranking(site.ByTime)}, func(articles []articles.Linked) error {
+		return r.ListHosts(ctx, p, articles)
+	})
+}
+
+// linksTogether is the number of links that one call of link.lua records.
+const linksTogether = 200
+
+// RecordLinks records which articles have links, unless newer ones are known to have them.
+func (r *Layout) RecordLinks(ctx context.Context, articles []articles.Linked) error {
+	scriptKeys, args := make([][]string, len(r.store.Partitions)), make([][]any, len(r.store.Partitions))
+	for _, a := range articles {
+		digest := site.LinkDigest(a.Link)
+		i := keys.LinkIndex(len(r.store.Partitions), digest)
+		scriptKeys[i] = append(scriptKeys[i], r.store.Partitions[i].Link(digest))
+		args[i] = append(args[i], a.Id.String(), a.Time)
+	}
+	if len(articles) == 0 {
+		return nil
+	}
+	return r.store.Pipeline(r.store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+		for i := range scriptKeys {
+			for some := range slices.Chunk(scriptKeys[i], linksTogether) {
+				linkScript.EvalSha(ctx, pipe, some, args[i][:2*len(some)]...)
+				args[i] = args[i][2*len(some):]
+			}
+		}
+	})
+}
+
+// ReadLinks returns those of the articles of a partition that have links.
+func (r *Layout) ReadLinks(ctx context.Context, p keys.Partition, members []string) ([]articles.Linked, error) {
+	hashes := make([]*redis.SliceCmd, len(members))
+	err := r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+		for i, member := range members {
+			hashes[i] = pipe.HMGet(ctx, p.Key(member), site.FieldLink, site.FieldTime)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	found := make([]articles.Linked, 0, len(members))
+	for i, member := range members {
+		link, time := wire.Reply(hashes[i].Val()).Text(0), wire.Reply(hashes[i].Val()).Text(1)
+		_, isTime := site.ParseNumber(time)
+		if id, err := site.ParseArticleID(member); err == nil && link != "" && isTime == nil {
+			found = append(found, articles.Linked{id, link, cmp.Or(time, "0")})
+		}
+	}
+	return found, nil
+}
+
+// linksRead is the number of articles whose links an upgrade reads in one round trip.
+const linksRead = 1000
+
+// indexGroupsAndLinks counts the articles of all groups, and records the links of all articles. It is the upgrade from
+// layout 1, which had neither the index of sizes nor the links of articles that were posted long ago or imported.
+// Records of that layout under names that links have no more expire by themselves.
+func (r *Layout) indexGroupsAndLinks(ctx context.Context, p keys.Partition) error {
+	if err := r.lists.IndexAllGroups(ctx, p); err != nil {
+		return err
+	}
+	return r.eachLinked(ctx, p, "recording all links", []string{p.Ranking(site.ByTime), p.Deleted()}, func(articles []articles.Linked) error {
+		return r.RecordLinks(ctx, articles)
+	})
+}
+
+// eachLinked calls handle with the articles in some sets that have links, and reports the progress.
+func (r *Layout) eachLinked(ctx context.Context, p keys.Partition, doing string, sets []string, handle func([]articles.Linked) error) error {
+	total, done := 0, 0
+	for _, set := range sets {
+		n, err := r.store.Client.ZCard(ctx, set).Result()
+		if err != nil {
+			return err
+		}
+		total += int(n)
+	}
+	for _, set := range sets {
+		err := r.store.OnOneServer(ctx, set, func(ctx context.Context, server redis.Cmdable) error {
+			return wire.Walk(2, func(members []string) error {
+				done += len(members)
+				r.OnProgress(doing, min(done, total), total)
+				articles, err := r.ReadLinks(ctx, p, members)
+				if err != nil {
+					return err
+				}
+				return handle(articles)
+			}, func(cursor uint64) *redis.ScanCmd {
+				return server.ZScan(failover.Impatient(ctx), set, cursor, "", linksRead)
+			})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

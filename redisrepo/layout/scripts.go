@@ -1,0 +1,21 @@
+package layout
+
+import (
+	"embed"
+
+	"frontpage/redisrepo/wire"
+)
+
+//go:embed *.lua
+var luaFiles embed.FS
+
+var (
+	AdoptScript     = wire.Script(luaFiles, "adopt.lua")
+	rerankScript    = wire.Script(luaFiles, "rerank.lua")
+	OpenScript      = wire.Script(luaFiles, "open.lua")
+	linkScript      = wire.Script(luaFiles, "link.lua")
+	hostsScript     = wire.Script(luaFiles, "hosts.lua")
+	buildScript     = wire.Script(luaFiles, "build.lua")
+	layoutScript    = wire.Script(luaFiles, "layout.lua")
+	fillCastsScript = wire.Script(luaFiles, "fillcasts.lua")
+)

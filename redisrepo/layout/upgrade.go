@@ -1,0 +1,140 @@
+package layout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/failover"
+	"frontpage/redisrepo/keys"
+)
+
+// upgrade brings the data of a partition from one layout to the next. It works in batches, between which Redis serves
+// other clients, and is safe to interrupt, to repeat, and to run in several processes at once: what it finds done, it
+// does not do again.
+type upgrade struct {
+	what string // for the log
+	run  func(r *Layout, ctx context.Context, p keys.Partition) error
+}
+
+// upgrades[i] leads from layout i to layout i+1. Layout 0 is that of legacy clients, which record none.
+var upgrades = []upgrade{
+	{"looking for the groups of legacy clients", (*Layout).indexLegacyGroups},
+	{"counting the articles of groups, and recording all links", (*Layout).indexGroupsAndLinks},
+	{"making room for the calendar, users' votes, front pages and events", (*Layout).markFeatures},
+	{"listing the articles of hosts", (*Layout).indexHosts},
+}
+
+// LastLayout is the layout that this program needs.
+func (r *Layout) LastLayout() int { return len(r.upgrades) }
+
+// Layouts returns the layout of each partition, and at last that of the record of a site with tags. What does not exist
+// yet has the newest.
+func (r *Layout) Layouts(ctx context.Context) ([]int, error) {
+	metas := make([]string, len(r.store.Partitions), len(r.store.Partitions)+1)
+	for i, p := range r.store.Partitions {
+		metas[i] = p.Meta()
+	}
+	if r.store.Partitions[0] != keys.Untagged {
+		metas = append(metas, keys.Untagged.Meta())
+	}
+	recorded := make([]*redis.StringCmd, len(metas))
+	err := r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+		for i, key := range metas {
+			recorded[i] = pipe.HGet(ctx, key, keys.FieldLayout)
+		}
+	})
+	if err != nil {
+		return nil, failover.Wrap("read meta:", err)
+	}
+	found := make([]int, len(metas))
+	for i, key := range metas {
+		text, err := recorded[i].Result()
+		switch {
+		case errors.Is(err, redis.Nil) && key == keys.Untagged.Meta() && len(metas) == 1:
+			keys, err := r.store.Client.DBSize(ctx).Result()
+			if err != nil {
+				return nil, failover.Wrap("count the keys", err)
+			}
+			if found[i] = r.LastLayout(); keys > 0 {
+				found[i] = 0
+			}
+		case errors.Is(err, redis.Nil):
+			found[i] = r.LastLayout()
+		default:
+			if found[i], err = strconv.Atoi(text); err != nil || found[i] < 0 {
+				return nil, fmt.Errorf("%s: the data has layout %s, this program needs %d", key, text, r.LastLayout())
+			}
+			if found[i] > r.LastLayout() {
+				return nil, fmt.Errorf("%s: the data has layout %d, this program needs %d: use the version of Frontpage that the data was upgraded for, or a newer one", key, found[i], r.LastLayout())
+			}
+		}
+	}
+	return found, nil
+}
+
+// UpgradeLayout brings the data to the newest layout. meta: of a partition records each step when it is done, so a start
+// that was interrupted goes on with the partition that it was at.
+func (r *Layout) UpgradeLayout(ctx context.Context) error {
+	found, err := r.Layouts(ctx)
+	if err != nil {
+		return err
+	}
+	if pending := r.PendingUpgrades(found); pending != nil && r.store.KeepRules {
+		return fmt.Errorf("the data has layout %d, and a start of the server with this version would %s; a command does not do that: "+
+			"start the server first, or use the version of Frontpage that the data is for", slices.Min(found), strings.Join(pending, ", "))
+	}
+	for from := slices.Min(found); from < r.LastLayout(); from++ {
+		if err := r.mustBeAlone(ctx, from); err != nil {
+			return err
+		}
+		step := r.upgrades[from]
+		for i, layout := range found {
+			if layout != from {
+				continue
+			}
+			p := keys.Untagged // the record
+			if i < len(r.store.Partitions) {
+				p = r.store.Partitions[i]
+				r.OnProgress(fmt.Sprintf("upgrading the layout from %d to %d: %s", from, from+1, step.what), i, len(r.store.Partitions))
+				if err := step.run(r, ctx, p); err != nil {
+					return failover.Wrap(step.what, err)
+				}
+			}
+			found[i]++
+			if _, err := r.store.Run(ctx, layoutScript, []string{p.Meta()}, []any{found[i]}); err != nil {
+				return failover.Wrap("write "+p.Meta(), err)
+			}
+		}
+	}
+	return nil
+}
+
+// mustBeAlone returns an error if a process serves the site with its present layout: it would go on to write that. Legacy
+// clients know of no layout.
+func (r *Layout) mustBeAlone(ctx context.Context, layout int) error {
+	if layout == 0 {
+		return nil
+	}
+	n, err := r.store.Listeners(ctx)
+	if err != nil {
+		return failover.Wrap("count the processes of the site", err)
+	}
+	if n > 0 {
+		return fmt.Errorf("the data has layout %d, this program needs %d, and %d processes of the site still run: stop them, and start this version again", layout, r.LastLayout(), n)
+	}
+	return nil
+}
+
+// PendingUpgrades returns what has to be done with data of these layouts.
+func (r *Layout) PendingUpgrades(found []int) (pending []string) {
+	for from := slices.Min(found); from < r.LastLayout(); from++ {
+		pending = append(pending, fmt.Sprintf("upgrade the layout from %d to %d: %s", from, from+1, r.upgrades[from].what))
+	}
+	return pending
+}

@@ -1,0 +1,131 @@
+package lists
+
+import (
+	"context"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/failover"
+	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/site"
+)
+
+// Parts returns the numbers of the parts that have all articles, if each has up to size articles. None is empty.
+func (r *Lists) Parts(ctx context.Context, size int) ([]int, error) {
+	return r.parts(ctx, size, func(p keys.Partition) string { return p.Ranking(site.ByTime) })
+}
+
+// GroupParts returns the numbers of the parts that have all groups, if each has up to size of them. None is empty.
+func (r *Lists) GroupParts(ctx context.Context, size int) ([]int, error) {
+	return r.parts(ctx, size, keys.Partition.Groups)
+}
+
+// Part returns up to size articles of one partition, the oldest first. Parts has the numbers.
+func (r *Lists) Part(ctx context.Context, part, size int) ([]site.ArticleID, error) {
+	members, err := r.part(ctx, part, size, func(p keys.Partition) string { return p.Ranking(site.ByTime) })
+	ids := make([]site.ArticleID, 0, len(members))
+	for _, member := range members {
+		if id, ok := ArticleOfMember(member); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids, err
+}
+
+// GroupPart returns up to size groups of one partition, by name: those of its articles, but interesting. GroupParts has the
+// numbers.
+func (r *Lists) GroupPart(ctx context.Context, part, size int) (names []site.GroupName, err error) {
+	members, err := r.part(ctx, part, size, keys.Partition.Groups)
+	for _, member := range members {
+		if name, err := site.ParseGroupName(member); err == nil {
+			names = append(names, name)
+		}
+	}
+	return names, err
+}
+
+// Posters returns the users whose first article in its partition is one of ids, which Part has returned: all parts have all
+// users with articles together. It takes two round trips.
+func (r *Lists) Posters(ctx context.Context, ids []site.ArticleID) (names []site.UserName, err error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	p := r.store.Partition(ids[0])
+	posters := make([]*redis.SliceCmd, len(ids))
+	err = r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+		for i, id := range ids {
+			posters[i] = pipe.HMGet(ctx, p.Article(id), site.FieldPoster)
+		}
+	})
+	if err != nil && !redis.HasErrorPrefix(err, "WRONGTYPE") { // of a key that another program wrote
+		return nil, failover.Wrap("list posters", err)
+	}
+	for _, poster := range posters {
+		if values := poster.Val(); len(values) == 1 {
+			member, _ := values[0].(string)
+			if name, err := site.ParseUserName(string(site.UserOf(member))); err == nil {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return r.whoBeginIn(ctx, p, ids, slices.Compact(names))
+}
+
+// whoBeginIn returns the users whose first article in a partition is one of ids.
+func (r *Lists) whoBeginIn(ctx context.Context, p keys.Partition, ids []site.ArticleID, users []site.UserName) (names []site.UserName, err error) {
+	if len(users) == 0 {
+		return nil, nil
+	}
+	firsts := make([]*redis.StringSliceCmd, len(users))
+	err = r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+		for i, user := range users {
+			firsts[i] = pipe.ZRange(ctx, p.Posted(user), 0, 0)
+		}
+	})
+	if err != nil && !redis.HasErrorPrefix(err, "WRONGTYPE") {
+		return nil, failover.Wrap("list posters", err)
+	}
+	in := make(map[site.ArticleID]bool, len(ids))
+	for _, id := range ids {
+		in[id] = true
+	}
+	for i, first := range firsts {
+		if members := first.Val(); len(members) == 1 {
+			if id, ok := ArticleOfMember(members[0]); ok && in[id] {
+				names = append(names, users[i])
+			}
+		}
+	}
+	return names, nil
+}
+
+// parts returns the numbers of the parts of up to size members in which part reads a sorted set of each partition.
+func (r *Lists) parts(ctx context.Context, size int, key func(keys.Partition) string) (numbers []int, err error) {
+	cards := make([]*redis.IntCmd, len(r.store.Partitions))
+	err = r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+		for i, p := range r.store.Partitions {
+			cards[i] = pipe.ZCard(ctx, key(p))
+		}
+	})
+	if err != nil {
+		return nil, failover.Wrap("count", err)
+	}
+	for i, card := range cards {
+		for first := 0; first < int(card.Val()); first += size {
+			numbers = append(numbers, first/size*len(r.store.Partitions)+i)
+		}
+	}
+	return numbers, nil
+}
+
+// part returns up to size members of one partition's sorted set.
+func (r *Lists) part(ctx context.Context, part, size int, key func(keys.Partition) string) ([]string, error) {
+	p, first := r.store.Partitions[part%len(r.store.Partitions)], int64(part/len(r.store.Partitions))*int64(size)
+	members, err := r.store.Client.ZRange(ctx, key(p), first, first+int64(size)-1).Result()
+	if err != nil {
+		return nil, failover.Wrap("list", err)
+	}
+	return members, nil
+}

@@ -1,0 +1,198 @@
+package lists
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/failover"
+	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
+)
+
+// ListRequest is a request for a page of a listing, by cursors or by rank.
+type ListRequest struct {
+	site.Request[site.Cursor]
+	skip     int  // articles to skip at the start of the listing; only without cursors
+	needEnds bool // whether hasPrevious and hasNext of the page are needed
+	kept     bool // whether the listing of a group is probably stored
+}
+
+// ranked are consecutive articles of a listing.
+type ranked struct {
+	start int // rank of the first article
+	total int // number of articles in the listing
+	Items []redis.Z
+
+	missing bool // the listing of a group is not stored, against expectation
+}
+
+// readListing reads a page in the only partition. along, if it is not nil, queues more commands.
+func (r *Lists) readListing(ctx context.Context, l Listing, q ListRequest, along func(redis.Pipeliner)) (found ranked, err error) {
+	var reply func() (ranked, error)
+	err = r.ReadListings(ctx, l, func(pipe redis.Pipeliner) {
+		reply = r.queueListing(ctx, pipe, r.store.Partitions[0], l, q)
+		if along != nil {
+			along(pipe)
+		}
+	})
+	if err != nil {
+		return ranked{}, err
+	}
+	if !r.kept.has(l) {
+		r.kept.add(l)
+	}
+	return reply()
+}
+
+// Walk reads a page by cursors.
+func (r *Lists) walk(ctx context.Context, l Listing, q ListRequest) (site.Page[redis.Z], error) {
+	if len(r.store.Partitions) > 1 {
+		return r.walkPartitions(ctx, l, q)
+	}
+	found, err := r.readListing(ctx, l, q, nil)
+	return site.NewPage(found.Items, q.Size, q.Last, found.start > 0, found.start+len(found.Items) < found.total), err
+}
+
+// Sorting sorts as Redis does: by score, then by the bytes of the member.
+func (l Listing) Sorting(items []redis.Z) {
+	slices.SortFunc(items, func(a, b redis.Z) int {
+		return l.Compare(PlaceOf(a), PlaceOf(b))
+	})
+}
+
+func (l Listing) Compare(a, b site.Cursor) int {
+	c := cmp.Or(cmp.Compare(a.Score, b.Score), strings.Compare(a.Member, b.Member))
+	if l.direction == site.Descending {
+		return -c
+	}
+	return c
+}
+
+// queueListing queues the command that reads one partition, and returns a function for its reply.
+func (r *Lists) queueListing(ctx context.Context, pipe redis.Pipeliner, p keys.Partition, l Listing, q ListRequest) func() (ranked, error) {
+	if (l.group == "" || q.kept) && !q.needEnds {
+		missing := queueMissing(ctx, pipe, p, l)
+		items := pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: l.key(p), Start: q.skip, Stop: q.skip + q.Size - 1, Rev: l.direction == site.Descending})
+		return func() (ranked, error) { return ranked{Items: items.Val(), missing: missing()}, items.Err() }
+	}
+	reply := r.CallListing(ctx, pipe, p, l, q)
+	return func() (ranked, error) { return ParseRanked(reply) }
+}
+
+// queueMissing queues the commands that find out whether a partition has a group, but not its complete listing.
+func queueMissing(ctx context.Context, pipe redis.Pipeliner, p keys.Partition, l Listing) func() bool {
+	if l.group == "" {
+		return func() bool { return false }
+	}
+	there, isBuilding := pipe.Exists(ctx, l.key(p), p.Group(l.group)), QueueBuilding(ctx, pipe, l.key(p))
+	return func() bool { return there.Val() == 1 || isBuilding.Val() > 0 }
+}
+
+// CallListing queues a call of listing.lua. With cursors in wanted it replies their ranks.
+func (r *Lists) CallListing(ctx context.Context, pipe redis.Pipeliner, p keys.Partition, l Listing, q ListRequest, wanted ...site.Cursor) *redis.Cmd {
+	key := l.key(p)
+	keys, reverse, end := []string{key}, "", "FIRST"
+	if l.group != "" {
+		keys = append(keys, p.Group(l.group), p.Ranking(l.order), p.Groups(), p.Sizes())
+	}
+	if l.direction == site.Descending {
+		reverse = "REV"
+	}
+	if q.Last {
+		end = "LAST"
+	}
+	compares := "1"
+	if r.kept.has(l) {
+		compares = ""
+	}
+	afterScore, afterMember := q.After.Args()
+	beforeScore, beforeMember := q.Before.Args()
+	args := []any{
+		reverse,      // ARGV[1]
+		q.Size,       // ARGV[2]
+		end,          // ARGV[3]
+		q.skip,       // ARGV[4]
+		afterScore,   // ARGV[5]
+		afterMember,  // ARGV[6]
+		beforeScore,  // ARGV[7]
+		beforeMember, // ARGV[8]
+		r.store.Rules.GroupCacheTTL.Milliseconds(), // ARGV[9]
+		string(l.indexed()),                        // ARGV[10]
+		r.mostSmall,                                // ARGV[11]
+		compares,                                   // ARGV[12]
+		r.kept.unrankedOf(key),                     // ARGV[13]
+	}
+	for _, c := range wanted {
+		score, member := c.Args()
+		args = append(args, score, member) // ARGV[14...]
+	}
+	return listingScript.EvalSha(ctx, pipe, keys, args...)
+}
+
+func (l Listing) key(p keys.Partition) string {
+	switch {
+	case l.group != "":
+		return p.Listing(l.order, l.group)
+	case l.poster != "":
+		return p.Posted(l.poster)
+	case l.host != "":
+		return p.Host(l.host)
+	default:
+		return p.Ranking(l.order)
+	}
+}
+
+// ParseRanked parses the reply of listing.lua.
+func ParseRanked(c *redis.Cmd) (ranked, error) {
+	values, err := c.Slice()
+	if err != nil {
+		return ranked{}, err
+	}
+	if len(values)%2 != 0 || len(values) == 0 {
+		return ranked{}, wire.ErrNoStatus
+	}
+	start, _ := values[0].(int64)
+	total, _ := values[1].(int64)
+	found := ranked{start: int(start), total: int(total), Items: make([]redis.Z, 0, len(values)/2-1)}
+	for pairs := values[2:]; len(pairs) > 0; pairs = pairs[2:] {
+		text, _ := pairs[1].(string)
+		score, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return ranked{}, err
+		}
+		found.Items = append(found.Items, redis.Z{Member: pairs[0], Score: score})
+	}
+	return found, nil
+}
+
+// Count returns the number of articles in a listing, in one round trip.
+func (r *Lists) Count(ctx context.Context, l Listing) (int, error) {
+	if l.group != "" {
+		counts, err := r.articles.ArticleCounts(ctx, []site.GroupName{l.group})
+		if err != nil {
+			return 0, err
+		}
+		return counts[0], nil
+	}
+	var cards []*redis.IntCmd
+	err := r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+		cards = nil
+		for _, p := range r.store.Partitions {
+			cards = append(cards, pipe.ZCard(ctx, l.key(p)))
+		}
+	})
+	if err != nil {
+		return 0, failover.Wrap("count articles", err)
+	}
+	count := 0
+	for _, card := range cards {
+		count += int(card.Val())
+	}
+	return count, nil
+}

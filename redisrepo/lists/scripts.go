@@ -1,0 +1,16 @@
+package lists
+
+import (
+	"embed"
+
+	"frontpage/redisrepo/wire"
+)
+
+//go:embed *.lua
+var luaFiles embed.FS
+
+var (
+	listingScript = wire.Script(luaFiles, "listing.lua")
+	gatherScript  = wire.Script(luaFiles, "gather.lua")
+	sizeScript    = wire.Script(luaFiles, "size.lua")
+)

@@ -1,0 +1,320 @@
+// Package live notifies the watchers of a process of what changes in the store.
+package live
+
+import (
+	"context"
+	"frontpage/redisrepo/articles"
+	"frontpage/redisrepo/casts"
+	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/wire"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"frontpage/redisrepo/site"
+)
+
+// How live updates work:
+//
+//   - A script publishes each change on the channel changes: (publish in shared.lua).
+//   - Listen receives the messages (live_listen.go). handleMessage applies a message to the topic of
+//     its article, if that is watched, and schedules the topic.
+//   - notifyWatches (live_notify.go) takes the due topics, reads the stale ones from Redis, and signals
+//     their watches, at most once per watchInterval for each topic.
+//   - A Watch (live_watch.go) then returns the newest state of its articles to its watcher.
+//   - live_votes.go caches the watchers' own votes.
+//
+// A topic is stale if its newest state is in Redis only, and lost if messages about it may have been
+// lost, so that even an older state in Redis replaces the known one. A topic lives as long as it has
+// references: of watches, and of posts that wait for their watchers.
+
+// Live notifies watchers of what changes, in this process and in others.
+type Live struct {
+	store    *wire.Store
+	articles *articles.Articles
+	lists    *lists.Lists
+	casts    *casts.Casts
+	log      *events.Log
+	live     live
+	seen     []*seenPosts // by partition
+	hooks    Hooks
+
+	Histories []History // by partition
+}
+
+// Hooks are what watching has to ask of the rest of the program.
+type Hooks struct {
+	OnForget func()                                                         // messages may have been lost
+	Reopen   func(ctx context.Context, index int) (epoch string, err error) // gives a partition that lost all its data what it needs
+}
+
+// New returns what a process knows of changes: nothing yet.
+func New(store *wire.Store, articles *articles.Articles, lists *lists.Lists, casts *casts.Casts, log *events.Log, hooks Hooks) (*Live, error) {
+	n := len(store.Partitions)
+	l := &Live{store: store, articles: articles, lists: lists, casts: casts, log: log, hooks: hooks, Histories: make([]History, n),
+		live: live{version: &store.Changes, wake: make(chan struct{}, 1), feedWake: make(chan struct{}, 1), posts: make([][]post, n), places: make([]place, n)}}
+	for range n {
+		seen, err := newSeenPosts()
+		if err != nil {
+			return nil, err
+		}
+		l.seen = append(l.seen, seen)
+	}
+	articles.OnRead = l.live.observe
+	store.OnRightsBack = l.forgetAll
+	return l, nil
+}
+
+// live is what this process knows about the articles that are being watched.
+type live struct {
+	version  *atomic.Uint64                       // see Repo.Version
+	messages [len(messageKinds) + 1]atomic.Uint64 // received, by kind; the last one counts unknown kinds
+	lost     atomic.Int64                         // partitions whose changes are not received now
+
+	mu          sync.RWMutex
+	topics      map[site.ArticleID]*topic
+	postWatches map[*Watch]struct{} // the watches for new articles
+	posts       [][]post            // by partition: posts that wait until they are read, in order
+	places      []place             // by partition: what the watches for new articles were notified of
+	due         map[*topic]struct{} // topics whose watches are to be notified
+	wake        chan struct{}       // has a value if topics were added to due
+	coalesced   uint64              // see Stats
+	notified    uint64              // see Stats
+
+	eventWatches map[*Watch]struct{} // the watches of the change feed
+	feedWake     chan struct{}       // has a value if these are to be notified
+	feed         feedReads
+}
+
+// topic is an article that is watched, or a new one that waits for its watchers.
+type topic struct {
+	id      site.ArticleID
+	latest  atomic.Pointer[site.Article] // newest known state; nil: none was read
+	notices atomic.Uint64                // number of times that the watches were notified
+
+	// The fields below are guarded by live.mu.
+	refs      int // number of references
+	watches   map[*Watch]struct{}
+	notBefore time.Time // when the watches may be notified again
+	stale     bool      // the newest state must be read from Redis
+	lost      bool      // messages may have been lost: what Redis has replaces latest, even if it is older
+
+	votes        map[site.UserName]site.Vote // cached votes of watchers
+	voteCount    int                         // number of votes noticed so far
+	voteRevision int64                       // revision of the last change that was received: votes is complete up to it
+}
+
+// Post is a new article that its watches are to be notified of. It holds a reference to its topic.
+type post struct {
+	*topic
+	second int64 // posting time
+	again  bool  // another article had the number
+	read   bool  // by CatchUp
+}
+
+// addWatch adds a watch to the topics of the articles, and returns those whose state is not known yet.
+func (l *live) addWatch(w *Watch, ids []site.ArticleID) (unread []site.ArticleID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w.watched = make([]watched, 0, len(ids))
+	for _, id := range ids {
+		t := l.acquire(id)
+		if _, repeated := t.watches[w]; repeated {
+			l.release(t)
+			continue
+		}
+		t.watches[w] = struct{}{}
+		if t.latest.Load() == nil {
+			unread = append(unread, id)
+		}
+		w.watched = append(w.watched, watched{topic: t})
+	}
+	return unread
+}
+
+// addPostWatch adds a watch that begins at the places, or now if they are nil.
+func (l *live) addPostWatch(w *Watch, places []place) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if w.places = places; places == nil {
+		w.places = copyPlaces(l.places)
+	} else {
+		w.fallBehind()
+	}
+	if l.postWatches == nil {
+		l.postWatches = map[*Watch]struct{}{}
+	}
+	l.postWatches[w] = struct{}{}
+}
+
+// acquire returns the topic of an article, with one more reference.
+func (l *live) acquire(id site.ArticleID) *topic {
+	if l.topics == nil {
+		l.topics = map[site.ArticleID]*topic{}
+	}
+	t := l.topics[id]
+	if t == nil {
+		t = &topic{id: id, watches: map[*Watch]struct{}{}}
+		l.topics[id] = t
+	}
+	t.refs++
+	return t
+}
+
+// release drops a reference.
+func (l *live) release(t *topic) {
+	if t.refs--; t.refs == 0 {
+		delete(l.topics, t.id)
+		delete(l.due, t)
+	}
+}
+
+// observe takes note of a state that this process read or wrote. If it is the newest of a watched
+// article, no watcher gets an older one from now on. The title and text may be older than the rest: see cast.
+func (l *live) observe(a *site.Article) {
+	l.mu.RLock()
+	t := l.topics[a.ID]
+	l.mu.RUnlock()
+	if latest := t.known(); t == nil || !newer(a, latest) && !rewritten(a, latest) {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := t.latest.Load()
+	next := newest(a, before)
+	if t.refs == 0 || next == nil {
+		return
+	}
+	l.version.Add(1)
+	t.latest.Store(next.Clone())
+	if before != nil {
+		l.schedule(t)
+	}
+}
+
+// known returns the newest known state, nil without a topic.
+func (t *topic) known() *site.Article {
+	if t == nil {
+		return nil
+	}
+	return t.latest.Load()
+}
+
+// newest returns the newest of both: the counts and groups of one state may be newer, and the title and text of the
+// other. It returns nil if that is b.
+func newest(a, b *site.Article) *site.Article {
+	if b != nil && a.Stored.PostedAt == b.Stored.PostedAt && a.Stored.Edits != b.Stored.Edits {
+		if a.Stored.Edits > b.Stored.Edits && !newer(a, b) {
+			next := *b
+			rewrite(&next, a)
+			return &next
+		}
+		if a.Stored.Edits < b.Stored.Edits {
+			next := *a
+			rewrite(&next, b)
+			a = &next
+		}
+	}
+	if newer(a, b) {
+		return a
+	}
+	return nil
+}
+
+// rewritten reports whether a has a later title or text than b.
+func rewritten(a, b *site.Article) bool {
+	return b != nil && a.Stored.PostedAt == b.Stored.PostedAt && a.Stored.Edits > b.Stored.Edits
+}
+
+// rewrite gives an article that has not been shared yet the title and the text of another state of it.
+func rewrite(a, b *site.Article) {
+	a.Title, a.Text, a.EditedAt, a.Stored.Edits = b.Title, b.Text, b.EditedAt, b.Stored.Edits
+}
+
+// newer reports whether a is a later state than b. Legacy clients change an article without counting
+// its revision. An article posted later has the number of one that the store has lost.
+func newer(a, b *site.Article) bool {
+	return b == nil || a.Stored.PostedAt > b.Stored.PostedAt ||
+		a.Stored.PostedAt == b.Stored.PostedAt && (a.Stored.Revision > b.Stored.Revision || a.Stored.Revision == b.Stored.Revision && !same(a, b))
+}
+
+func same(a, b *site.Article) bool {
+	return a.Stored.PostedAt == b.Stored.PostedAt && a.Title == b.Title && a.Poster == b.Poster &&
+		equal(a.Link, b.Link) && equal(a.Text, b.Text) &&
+		a.Stored.Revision == b.Stored.Revision && a.Score == b.Score && a.Votes == b.Votes && a.Downvotes == b.Downvotes &&
+		slices.Equal(a.Groups, b.Groups) && (a.DeletedAt == nil) == (b.DeletedAt == nil)
+}
+
+func equal(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// start marks the known states as seen by the watch, so that it delivers later ones only. If known is not nil, it has
+// the revisions that the watcher has, and only those states count as seen.
+func (l *live) start(w *Watch, known map[site.ArticleID]int64) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	for i := range w.watched {
+		t := &w.watched[i]
+		t.notices, t.shown, t.sent = t.topic.notices.Load(), t.latest.Load(), -1
+		if t.shown != nil {
+			t.sent, t.existed = t.shown.Stored.Revision, t.shown.DeletedAt == nil
+		}
+		if has, ok := known[t.id]; ok && has != t.sent {
+			if t.shown != nil {
+				t.notices--
+				w.signal()
+			}
+			t.shown, t.sent = nil, has
+		}
+	}
+}
+
+// schedule has the watches of a topic notified as soon as they may be.
+func (l *live) schedule(t *topic) {
+	if l.due == nil {
+		l.due = map[*topic]struct{}{}
+	}
+	if _, waits := l.due[t]; waits {
+		l.coalesced++
+	}
+	l.due[t] = struct{}{}
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// messageKinds are the kinds of messages that are counted apart.
+var messageKinds = [...]string{site.KindPosted, site.KindImported, site.KindVoted, site.KindEdited, site.KindRegrouped, site.KindDeleted, site.KindUndeleted}
+
+// received counts a message.
+func (l *live) received(kind string) {
+	i := slices.Index(messageKinds[:], kind)
+	if i < 0 {
+		i = len(messageKinds)
+	}
+	l.messages[i].Add(1)
+}
+
+// WatchStats are what the watches of a process have done, and what they hold now.
+type WatchStats struct {
+	Messages  map[string]uint64 // changes that the store announced, of all processes, by kind; of unknown ones: other
+	Coalesced uint64            // changes that joined an earlier one before the watches of their article were notified
+	Notified  uint64            // notifications of watches
+	Watched   int               // articles that are being watched
+	Lost      int               // partitions whose changes are not received now
+}
+
+// WatchStats returns the numbers at this moment.
+func (r *Live) WatchStats() WatchStats {
+	l := &r.live
+	s := WatchStats{Messages: map[string]uint64{"other": l.messages[len(messageKinds)].Load()}, Lost: int(l.lost.Load())}
+	for i, kind := range messageKinds {
+		s.Messages[kind] = l.messages[i].Load()
+	}
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	s.Coalesced, s.Notified, s.Watched = l.coalesced, l.notified, len(l.topics)
+	return s
+}

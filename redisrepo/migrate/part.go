@@ -1,0 +1,223 @@
+package migrate
+
+import (
+	"context"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/failover"
+	"frontpage/redisrepo"
+	"frontpage/redisrepo/wire"
+)
+
+// part is the elements of a key that belong into one key of the other store, and what that has of them.
+type part struct {
+	of              *copiedKey
+	key             string // in the other store
+	members, values []string
+	expiry          time.Duration // of the key that was read; negative: none
+	groups, group   string        // the list that must have this name; empty: none
+
+	text   *redis.StringCmd
+	fields *redis.SliceCmd
+	has    *redis.BoolSliceCmd
+	scores *redis.Cmd
+	listed *redis.FloatCmd
+	left   *redis.DurationCmd
+}
+
+// ask reads what the other store has of the parts.
+func ask(ctx context.Context, other *redisrepo.Repo, parts []*part) error {
+	return other.Store.Exchange(ctx, func(pipe redis.Pipeliner) {
+		for _, p := range parts {
+			switch p.of.content {
+			case texts:
+				p.text = pipe.Get(ctx, p.key)
+			case hashes:
+				p.fields = pipe.HMGet(ctx, p.key, p.members...)
+			case sets:
+				p.has = pipe.SMIsMember(ctx, p.key, wire.Anys(p.members)...)
+			case zsets:
+				p.scores = pipe.Do(ctx, append([]any{"zmscore", p.key}, wire.Anys(p.members)...)...)
+			default: // not read
+			}
+			if p.group != "" {
+				p.listed = pipe.ZScore(ctx, p.groups, p.group)
+			}
+			if p.of.expires() {
+				p.left = pipe.PTTL(ctx, p.key)
+			}
+		}
+	})
+}
+
+// found returns the value of member i in the other store. A member of a set has none.
+func (p *part) found(i int) (value string, ok bool) {
+	var reply any
+	switch p.of.content {
+	case sets:
+		return "", i < len(p.has.Val()) && p.has.Val()[i]
+	case hashes:
+		reply = p.fields.Val()[i]
+	case zsets:
+		scores, _ := p.scores.Slice()
+		reply = scores[i]
+	default: // has no members
+	}
+	switch value := reply.(type) {
+	case string:
+		return value, true
+	case float64:
+		return strconv.FormatFloat(value, 'g', -1, 64), true
+	}
+	return "", false
+}
+
+// same reports whether the other store has member i with the same value.
+func (p *part) same(i int) bool {
+	value, ok := p.found(i)
+	switch {
+	case !ok || p.of.content == sets:
+		return ok
+	case p.of.content == hashes:
+		return value == p.values[i]
+	}
+	a, errA := strconv.ParseFloat(value, 64)
+	b, errB := strconv.ParseFloat(p.values[i], 64)
+	return errA == nil && errB == nil && math.Float64bits(a) == math.Float64bits(b)
+}
+
+// put queues the writes of what the copy lacks, and returns how many values they change.
+func (p *part) put(ctx context.Context, pipe redis.Pipeliner) (changed int64) {
+	if p.of.content == texts {
+		if p.text.Err() != nil || p.text.Val() != p.values[0] {
+			pipe.Set(ctx, p.key, p.values[0], 0)
+			changed++
+		}
+	}
+	var missing []any
+	for i, member := range p.members {
+		if p.same(i) {
+			continue
+		}
+		switch p.of.content {
+		case hashes:
+			missing = append(missing, member, p.values[i])
+		case zsets:
+			missing = append(missing, p.values[i], member)
+		default:
+			missing = append(missing, member)
+		}
+		changed++
+	}
+	if len(missing) > 0 {
+		command := map[content]string{hashes: "hset", sets: "sadd", zsets: "zadd"}[p.of.content]
+		pipe.Do(ctx, append([]any{command, p.key}, missing...)...)
+	}
+	if p.group != "" && p.listed.Err() != nil {
+		pipe.ZAdd(ctx, p.groups, redis.Z{Member: p.group})
+		changed++
+	}
+	if !p.of.expires() {
+		return changed
+	}
+	switch left := p.left.Val(); {
+	case p.expiry >= 0 && (changed > 0 || (left-p.expiry).Abs() > sameExpiry):
+		pipe.PExpire(ctx, p.key, max(p.expiry, time.Millisecond))
+	case p.expiry == -1 && left >= 0:
+		pipe.Persist(ctx, p.key)
+	}
+	return changed
+}
+
+// prune removes from the copy what the original does not have.
+func (m *migration) prune(ctx context.Context, batch []*copiedKey) error {
+	keys, _ := m.walked(batch)
+	return each(keys, func(keys []*copiedKey, elements int64) error {
+		if err := read(ctx, m.to, keys, elements); err != nil {
+			return err
+		}
+		var parts []*part
+		for _, k := range keys {
+			if k.expiry != nil && k.expiry.Val() >= 0 && k.expiry.Val() < soon {
+				continue
+			}
+			found, err := m.sources(k)
+			if err != nil {
+				return err
+			}
+			parts = append(parts, found...)
+		}
+		if err := ask(ctx, m.from, parts); err != nil {
+			return err
+		}
+		return m.to.Store.Exchange(m.to.Store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+			kept := map[*copiedKey]bool{} // texts that the original has
+			for _, p := range parts {
+				kept[p.of] = kept[p.of] || p.of.content == texts && p.text.Err() == nil
+			}
+			for _, p := range parts {
+				m.changed.Add(p.remove(ctx, pipe, kept))
+			}
+		})
+	})
+}
+
+// sources returns the keys of the original that a key of the copy comes from: several for an idempotency key.
+func (m *migration) sources(k *copiedKey) (parts []*part, err error) {
+	from := m.from.Store.Partitions
+	switch {
+	case strings.HasPrefix(k.name, "post:"):
+	case k.split, k.spread:
+		from = from[k.at%len(from):][:1]
+	default:
+		index, err := k.index(len(from))
+		if err != nil {
+			return nil, err
+		}
+		from = from[index:][:1]
+	}
+	for _, p := range from {
+		if len(k.members) > 0 || k.content == texts {
+			parts = append(parts, &part{of: k, key: p.Key(k.name), members: k.members, values: k.values})
+		}
+	}
+	return parts, nil
+}
+
+// remove queues the removal of what the original lacks, and returns how many values that changes.
+func (p *part) remove(ctx context.Context, pipe redis.Pipeliner, kept map[*copiedKey]bool) (changed int64) {
+	if p.of.content == texts {
+		if !kept[p.of] {
+			kept[p.of] = true
+			pipe.Unlink(ctx, p.of.key)
+			return 1
+		}
+		return 0
+	}
+	var gone []any
+	for i, member := range p.members {
+		if _, ok := p.found(i); !ok {
+			gone = append(gone, member)
+		}
+	}
+	if len(gone) > 0 {
+		command := map[content]string{hashes: "hdel", sets: "srem", zsets: "zrem"}[p.of.content]
+		pipe.Do(ctx, append([]any{command, p.of.key}, gone...)...)
+	}
+	return int64(len(gone))
+}
+
+// indexGroups brings the indexes of groups of the copy up to date with its groups.
+func (m *migration) indexGroups(ctx context.Context) error {
+	for _, p := range m.to.Store.Partitions {
+		if err := m.to.Lists.IndexAllGroups(ctx, p); err != nil {
+			return failover.Wrap("read "+p.Groups(), err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package redisrepo
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/failover"
+	"frontpage/redisrepo/layout"
+	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
+)
+
+// Option is an option of New.
+type Option func(*opening)
+
+// opening is how New opens a site.
+type opening struct {
+	layout.Options
+	store                             wire.Options
+	mostSmall, gatherStep, stepLooked int // 0: the defaults
+}
+
+// WithClock sets the clock that decides posting times and the end of voting. The default is the clock
+// of the Redis server, which all processes share.
+func WithClock(now func() time.Time) Option {
+	return func(o *opening) { o.store.Clock = now }
+}
+
+// WithAcks has a write return only after n replicas of its primary have received it; if they do not, it fails with
+// ErrUnavailable and may have taken effect. So a failover loses no write that has returned. While a primary has fewer
+// healthy replicas it waits for those, or for none: then a second failure can lose writes. Every write thereby takes a
+// round trip between primary and replica longer.
+//
+// New adds hooks to the client: open one Repo with each.
+func WithAcks(n int) Option {
+	return func(o *opening) { o.store.Acks = n }
+}
+
+// OnProgress sets a function that New calls while it prepares a store, after each batch: with the step, and
+// how much of it is done. A store is prepared when it is first opened and when the rules have changed. The
+// total is an estimate if the store is changed meanwhile.
+func OnProgress(f func(step string, done, total int)) Option {
+	return func(o *opening) { o.OnProgress = f }
+}
+
+// WithLargeGroups sets how many articles a group has at most of which one command builds the listing, which then expires
+// after Rules.GroupCacheTTL, and about how many articles each step adds to the listing of a larger group, which is kept.
+// The defaults are 2,000 and 500.
+func WithLargeGroups(mostSmall, step int) Option {
+	return func(o *opening) { o.mostSmall, o.gatherStep = mostSmall, step }
+}
+
+// WithPartitions spreads the articles of a new site by number over n partitions, which is 1, 2, 4 and so on up to
+// MaxPartitions. The number belongs to the data: New reads it from the store, and returns a *PartitionsError if the
+// site there has another one. 0, the default, means what the store has; a new site then has 1, and 16 in a
+// Redis Cluster.
+func WithPartitions(n int) Option {
+	return func(o *opening) { o.store.Partitions = n }
+}
+
+// OnRerank sets a function that New calls before it re-ranks all articles, with the changed rules as text.
+func OnRerank(f func(changes string)) Option {
+	return func(o *opening) { o.OnRerank = f }
+}
+
+// KeepRules makes New fail if the rules differ from those of the data, or if the data has an older layout. It is for programs
+// that run beside the server: they must not re-rank its articles because they were started with other settings, nor lock an
+// older server out by an upgrade.
+func KeepRules() Option {
+	return func(o *opening) { o.store.KeepRules = true }
+}
+
+// Pending returns what New would do to the data of a store before it opens the site: upgrades of the layout, and
+// re-ranking under changed rules. It changes nothing.
+func Pending(ctx context.Context, client redis.UniversalClient, rules site.Rules, options ...Option) (pending []string, err error) {
+	r, err := Find(ctx, client, rules, options...)
+	if err != nil {
+		return nil, err
+	}
+	if r.Store.Incomplete {
+		return nil, layout.ErrIncomplete
+	}
+	found, err := r.Layout.Layouts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	pending = r.Layout.PendingUpgrades(found)
+	steps, err := r.Layout.FeatureSteps(ctx)
+	if err != nil {
+		return nil, failover.Wrap("read the rules", err)
+	}
+	for _, f := range layout.Features() {
+		if text := layout.PendingSteps(f, steps); text != "" {
+			pending = append(pending, text)
+		}
+	}
+	_, changed, err := r.Layout.Outdated(ctx)
+	if err != nil {
+		return nil, failover.Wrap("read the rules", err)
+	}
+	for _, change := range changed {
+		pending = append(pending, "re-rank all articles: "+change)
+	}
+	return pending, nil
+}

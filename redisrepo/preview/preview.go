@@ -1,0 +1,133 @@
+// Package preview shows the front page under other rules before they are changed.
+package preview
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/failover"
+	"frontpage/redisrepo"
+	"frontpage/redisrepo/layout"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
+)
+
+// Preview is a front page as it stands, and as it would be under other rules.
+type Preview struct {
+	Rules  []string // of the site that differ from the other ones, as "ranking was linear and is halflife"
+	Before []Placed // as it stands
+	After  []Placed // under the other rules
+}
+
+// Placed is an article and its places under both rules, from 1; 0 for one below MaxRank.
+type Placed struct {
+	*site.Article
+	Before, After int
+}
+
+// PreviewRanking returns the first size articles by score, 1 to MaxRank, of a site in use, and those that a start under
+// these rules would put there. It changes nothing, and reads only as far into the past as votes can lift an article. The
+// articles have the votes of the moment at which each is read, and scores under these rules.
+func PreviewRanking(ctx context.Context, client redis.UniversalClient, rules site.Rules, size int, options ...redisrepo.Option) (Preview, error) {
+	if size < 1 || size > lists.MaxRank {
+		return Preview{}, site.Refuse(site.Invalid, "size", "a page has 1 to %d articles, not %d", lists.MaxRank, size)
+	}
+	r, err := redisrepo.Find(ctx, client, rules, options...)
+	if err != nil {
+		return Preview{}, err
+	}
+	if r.Store.Incomplete {
+		return Preview{}, layout.ErrIncomplete
+	}
+	found, err := r.Layout.Layouts(ctx)
+	if err != nil {
+		return Preview{}, err
+	}
+	if layout := slices.Min(found); layout < r.Layout.LastLayout() {
+		return Preview{}, fmt.Errorf("the data has layout %d, this program needs %d: start this version on it first", layout, r.Layout.LastLayout())
+	}
+	var p Preview
+	if _, p.Rules, err = r.Layout.Outdated(ctx); err != nil {
+		return Preview{}, failover.Wrap("read the rules", err)
+	}
+	if p.Before, p.After, err = bothRankings(ctx, r, size); err != nil {
+		return Preview{}, err
+	}
+	return p, nil
+}
+
+// bothRankings returns the first articles of the stored ranking, and of that by the rules of r.
+func bothRankings(ctx context.Context, r *redisrepo.Repo, size int) (before, after []Placed, err error) {
+	var stored, ranked []*site.Article
+	err = eachPage(ctx, r, lists.AllArticles(site.ByScore, site.Descending), func(page []*site.Article) bool {
+		for _, a := range page {
+			if !slices.ContainsFunc(stored, func(b *site.Article) bool { return a.ID == b.ID }) { // else a vote has moved it
+				stored = append(stored, a)
+			}
+		}
+		return len(stored) < lists.MaxRank
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	err = eachPage(ctx, r, lists.AllArticles(site.ByTime, site.Descending), func(page []*site.Article) bool {
+		ranked = append(ranked, page...)
+		lists.AllArticles(site.ByScore, site.Descending).Sort(ranked)
+		ranked = ranked[:min(len(ranked), lists.MaxRank)]
+		if len(page) == 0 || len(ranked) < lists.MaxRank {
+			return true
+		}
+		// No votes put an older article among these.
+		return page[len(page)-1].Stored.PostedAt+r.Store.Rules.Worth(math.MaxInt32) >= ranked[lists.MaxRank-1].Score
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return placed(stored, stored, ranked, size), placed(ranked, stored, ranked, size), nil
+}
+
+// placed returns the first articles of a page with their places in both rankings.
+func placed(page, before, after []*site.Article, size int) []Placed {
+	place := func(in []*site.Article, a *site.Article) int {
+		return 1 + slices.IndexFunc(in, func(b *site.Article) bool { return a.ID == b.ID })
+	}
+	page = page[:min(size, len(page))]
+	all := make([]Placed, len(page))
+	for i, a := range page {
+		all[i] = Placed{Article: a, Before: place(before, a), After: place(after, a)}
+	}
+	return all
+}
+
+// eachPage calls handle with the articles of a listing in its order, up to MaxPageSize at a time, until that returns false.
+func eachPage(ctx context.Context, r *redisrepo.Repo, l lists.Listing, handle func([]*site.Article) bool) error {
+	for request := (site.PageRequest{First: new(site.MaxPageSize)}); ; {
+		edges, info, err := r.Lists.Walk(ctx, l, request)
+		if err != nil {
+			return err
+		}
+		ids := make([]site.ArticleID, len(edges))
+		for i, e := range edges {
+			ids[i] = e.ID
+		}
+		found, errs := r.Articles.ArticlesByID(ctx, ids)
+		articles := found[:0]
+		for i, a := range found {
+			if errs[i] != nil && !errors.As(errs[i], new(site.Refusal)) {
+				return errs[i]
+			}
+			if errs[i] == nil { // else it was deleted meanwhile
+				articles = append(articles, a)
+			}
+		}
+		if !handle(articles) || !info.HasNextPage {
+			return nil
+		}
+		request.After = info.EndCursor
+	}
+}

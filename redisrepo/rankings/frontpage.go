@@ -1,0 +1,205 @@
+package rankings
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/failover"
+	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
+)
+
+// FrontPageSize is the number of articles on a saved front page.
+const FrontPageSize = 100
+
+// MaxFrontHours is the maximum number of hours of FrontPages.
+const MaxFrontHours = 720
+
+// PagesTogether is how many saved front pages are read or copied at once.
+const PagesTogether = 100
+
+// SomePages is the arguments of ZRANGE for PagesTogether of the saved front pages, from a score on.
+func SomePages(p keys.Partition, from string) redis.ZRangeArgs {
+	return redis.ZRangeArgs{Key: p.Front(), Start: from, Stop: "+inf", ByScore: true, Count: PagesTogether}
+}
+
+// FrontPage is the first 100 articles by score as they stood at a full hour, or fewer if there were fewer.
+type FrontPage struct {
+	At      time.Time // a full hour
+	SavedAt time.Time // a full hour from At on up to which the page did not change
+	Places  []*FrontPlace
+}
+
+// FrontPlace is an article on a front page.
+type FrontPlace struct {
+	ID    site.ArticleID
+	Rank  int // from 1
+	Score float64
+}
+
+// BeginFront queues that a partition remembers its front pages from the next full hour on.
+func (r *Rankings) BeginFront(ctx context.Context, pipe redis.Pipeliner, p keys.Partition) {
+	keys := []string{
+		p.Clock(""), // KEYS[1] clock
+	}
+	beginFrontScript.EvalSha(ctx, pipe, keys,
+		r.store.ScriptNow(), // ARGV[1] now
+	)
+}
+
+// FrontPage returns the front page of the last full hour that is not after at: as the ranking was before the first
+// change in that hour or after it, by the clock that decides posting times. Articles are on it that were deleted later.
+// Articles with equal scores are in the order of List. It is nil if the hour has not come yet, or if its page is not
+// known: it is older than Rules.FrontPages, or than this feature in this store.
+//
+// What legacy clients change is on the pages as soon as it is in the ranking, perhaps also on the page of an hour before.
+func (r *Rankings) FrontPage(ctx context.Context, at time.Time) (*FrontPage, error) {
+	h := site.HourOf(float64(at.Unix()))
+	last := strconv.FormatInt(int64(h), 10)
+	pages, err := r.ReadFront(ctx, h, last)
+	if err != nil {
+		return nil, failover.Wrap("read the front page", err)
+	}
+	var found *FrontPage
+	pages.each(func(from, to site.Hour, items []redis.Z) {
+		found = &FrontPage{At: from.Time(), SavedAt: to.Time(), Places: make([]*FrontPlace, 0, len(items))}
+		for i, z := range items {
+			if id, ok := lists.ArticleOf(z); ok {
+				found.Places = append(found.Places, &FrontPlace{ID: id, Rank: i + 1, Score: z.Score})
+			}
+		}
+	})
+	return found, nil
+}
+
+// SavedPage is the front page of a partition at an hour, and at the hours before it back to the page before.
+type SavedPage struct {
+	Hour  site.Hour
+	Items []redis.Z
+}
+
+// frontPages are the front pages of the hours from first to last, none if first is above last.
+type frontPages struct {
+	first, last site.Hour
+	parts       [][]SavedPage // by partition
+}
+
+// ReadFront reads the front pages of consecutive hours, as far as all partitions know them, in one round trip. An empty
+// last is the last full hour.
+func (r *Rankings) ReadFront(ctx context.Context, first site.Hour, last string) (frontPages, error) {
+	none := frontPages{first: 1}
+	if r.store.Rules.FrontPages == 0 {
+		return none, nil
+	}
+	replies := make([]*redis.Cmd, len(r.store.Partitions))
+	err := r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+		for i, p := range r.store.Partitions {
+			keys := []string{
+				p.Clock(""),             // KEYS[1] clock
+				p.Front(),               // KEYS[2] pages
+				p.Ranking(site.ByScore), // KEYS[3] scores
+			}
+			replies[i] = frontPageScript.EvalSha(ctx, pipe, keys,
+				int64(first),        // ARGV[1] first
+				last,                // ARGV[2] last
+				r.store.ScriptNow(), // ARGV[3] now
+			)
+		}
+	})
+	if err != nil {
+		return none, err
+	}
+	pages := frontPages{first: first, last: math.MaxInt64, parts: make([][]SavedPage, len(replies))}
+	for i, command := range replies {
+		answer, err := wire.StatusReply(command)
+		if err != nil {
+			return none, err
+		}
+		if answer.Status() == "NONE" {
+			return none, nil
+		}
+		pages.first, pages.last = max(pages.first, site.Hour(answer.Number(1))), min(pages.last, site.Hour(answer.Number(2)))
+		for _, text := range answer[min(3, len(answer)):] {
+			page, err := ParseFrontPage(fmt.Sprint(text))
+			if err != nil {
+				return none, err
+			}
+			pages.parts[i] = append(pages.parts[i], page)
+		}
+	}
+	return pages, nil
+}
+
+// each calls handle with the merged pages, the oldest first, each with the first and the last hour for which it is known
+// to be the same.
+func (f frontPages) each(handle func(from, to site.Hour, items []redis.Z)) {
+	listing := lists.AllArticles(site.ByScore, site.Descending)
+	next := make([]int, len(f.parts))
+	for from := f.first; from <= f.last; {
+		to := site.Hour(math.MaxInt64)
+		var items []redis.Z
+		for i, part := range f.parts {
+			for next[i] < len(part) && part[next[i]].Hour < from {
+				next[i]++
+			}
+			if next[i] == len(part) {
+				return // the script replies a page for the last hour, too
+			}
+			to = min(to, part[next[i]].Hour)
+			items = append(items, part[next[i]].Items...)
+		}
+		if len(f.parts) > 1 {
+			listing.Sorting(items)
+		}
+		handle(from, to, items[:min(FrontPageSize, len(items))])
+		from = to + 1
+	}
+}
+
+// ParseFrontPage parses what front_page in shared.lua returns.
+func ParseFrontPage(text string) (SavedPage, error) {
+	words := strings.Split(text, " ")
+	hours, err := strconv.ParseInt(words[0], 10, 64)
+	if err != nil || len(words)%2 == 0 {
+		return SavedPage{}, fmt.Errorf("%.100q is not a front page", text)
+	}
+	page := SavedPage{Hour: site.Hour(hours), Items: make([]redis.Z, 0, len(words)/2)}
+	above := math.NaN()
+	for words = words[1:]; len(words) > 0; words = words[2:] {
+		absolute, isAbsolute := strings.CutPrefix(words[1], "=")
+		score, err := strconv.ParseFloat(absolute, 64)
+		if !isAbsolute {
+			score = above - score
+		}
+		if _, known := lists.ArticleOfMember(site.ArticlePrefix + words[0]); err != nil || math.IsNaN(score) || !known {
+			return SavedPage{}, fmt.Errorf("%.100q is not on a front page: %q %q", text, words[0], words[1])
+		}
+		above = score
+		page.Items = append(page.Items, redis.Z{Member: site.ArticlePrefix + words[0], Score: score})
+	}
+	return page, nil
+}
+
+// Text is what ParseFrontPage parses.
+func (s SavedPage) Text() string {
+	b := strconv.AppendInt(nil, int64(s.Hour), 10)
+	above := math.NaN()
+	for _, z := range s.Items {
+		b = append(append(b, ' '), strings.TrimPrefix(z.Member.(string), site.ArticlePrefix)...)
+		if above == math.Trunc(above) && z.Score == math.Trunc(z.Score) {
+			b = strconv.AppendFloat(append(b, ' '), above-z.Score, 'f', -1, 64)
+		} else {
+			b = strconv.AppendFloat(append(b, " ="...), z.Score, 'g', 17, 64)
+		}
+		above = z.Score
+	}
+	return string(b)
+}

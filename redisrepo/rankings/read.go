@@ -1,0 +1,288 @@
+package rankings
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/failover"
+	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
+)
+
+// Reading a ranking is divided into steps, so that no call of ranked.lua holds up other commands for long. Most first
+// pages take one step, which looks at 30 to 300 members.
+const (
+	// defaultLooked is how many members the calls of one step look at, together: Redis takes 2 to 4 µs for each, and up
+	// to 1 ms for the lists of a call. However many calls there are, each looks at an eighth of it.
+	defaultLooked = 1_000
+	// maxLooked is the maximum number of members that are looked at for a page in one partition.
+	maxLooked = 40_000
+)
+
+// rank reads the first articles of a list after a cursor, from all partitions. It returns how many members Redis looked
+// at, also with an error.
+func (r *Rankings) rank(ctx context.Context, l RankedList, at rankedCursor, count int) (items []rankedItem, looked int, err error) {
+	mayMend := true // once: what legacy clients vote meanwhile is found by the next read
+	for range 10 {
+		calls := r.rankedCalls(l, at, count)
+		for {
+			stale, more, err := r.rankStep(ctx, l, at, calls, &looked)
+			if err != nil {
+				return nil, looked, err
+			}
+			if stale {
+				break
+			}
+			if more {
+				continue
+			}
+			items, ok := mergeRanked(calls, count)
+			if ok && mayMend && r.mend(ctx, l, calls) {
+				mayMend = false
+				break
+			}
+			if ok {
+				r.foldRanked(l, calls)
+				return items, looked, nil
+			}
+		}
+	}
+	return nil, looked, fmt.Errorf("%w: the calendar changes faster than it is read", failover.ErrUnavailable)
+}
+
+// rankStep calls ranked.lua for each call that is not done, and adds to looked. It reports whether the lists of one were
+// chosen by a state that is outdated, and whether one has more to read.
+func (r *Rankings) rankStep(ctx context.Context, l RankedList, at rankedCursor, calls []*rankedCall, looked *int) (stale, more bool, err error) {
+	open := slices.DeleteFunc(slices.Clone(calls), func(c *rankedCall) bool { return c.done })
+	allowed := max(r.stepLooked/max(len(open), 1), r.stepLooked/8, 1)
+	err = r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+		for _, c := range open {
+			c.answer = r.queueRanked(ctx, pipe, l, at, c, allowed)
+		}
+	})
+	if err != nil {
+		*looked += allowed * len(open) // as far as is known
+		return false, false, err
+	}
+	for _, c := range open {
+		before := c.looked
+		isStale, err := r.takeRanked(l, c)
+		*looked += c.looked - before
+		if err != nil {
+			return false, false, err
+		}
+		stale, more = stale || isStale, more || !c.done
+	}
+	return stale, more, nil
+}
+
+// rankedCall is a call of ranked.lua.
+type rankedCall struct {
+	partition int
+	runs      []calendarRun
+	state     calendarState // that the lists were chosen by
+	clips     bool          // whether they rely on state.first
+	size      int           // number of articles that it asks for
+	place     []any         // where its next step goes on; nil: at the start
+	answer    *redis.Cmd
+	done      bool
+	items     []rankedItem
+	looked    int
+	behind    []any // members whose votes differ from their scores, and their posting times, in turn
+}
+
+// calendarState is what must be known of a calendar to choose lists.
+type calendarState struct {
+	folded int64 // last day that was folded, or notFolded
+	first  int64 // no article was posted before this day
+}
+
+// calendarKey names the calendar of a partition, or of a group in it.
+type calendarKey struct {
+	partition int
+	group     site.GroupName
+}
+
+// calendarOf returns the group that has a calendar with the list's articles.
+func (l RankedList) calendarOf() site.GroupName {
+	if l.group == site.Interesting {
+		return "" // the site's, which also has the votes that make an article interesting
+	}
+	return l.group
+}
+
+// rankedCalls returns the calls that read a list, with few articles each: see mergeRanked.
+func (r *Rankings) rankedCalls(l RankedList, at rankedCursor, count int) (calls []*rankedCall) {
+	now := max(r.store.Now().Unix(), at.instant)
+	low, high := l.times(at.instant)
+	for i := range r.store.Partitions {
+		state, ok := r.calendars.Get(calendarKey{i, l.calendarOf()})
+		if !ok { // ranked.lua replies the truth
+			state = calendarState{folded: r.LastFolded(), first: r.store.ThisHour().Day()}
+		}
+		part := calendarPart{low: max(low, state.first*daySeconds), high: high, folded: state.folded, now: now}
+		part.shorten(l.formula, at)
+		for _, runs := range chunks(part.lists(), maxLists) {
+			calls = append(calls, &rankedCall{partition: i, runs: runs, state: state, clips: low < state.first*daySeconds})
+		}
+	}
+	for _, c := range calls {
+		c.size = min(lists.Few(count, len(calls)), count)
+	}
+	return calls
+}
+
+// shorten chooses where short lists are read, for a formula in which age counts. Further down in the ranking that is
+// where age has most of its effect.
+func (c *calendarPart) shorten(formula RankFormula, at rankedCursor) {
+	switch formula {
+	case RankGravity:
+		if c.near = at.instant; at.row > 50 {
+			c.days = 2 * monthSeconds
+		}
+	case RankLinear, RankHalfLife:
+		c.near, c.days = c.high, 8*daySeconds
+		if at.row > 0 {
+			c.near = min(c.high, at.key)
+		}
+	case RankTop: // the age does not count
+	}
+}
+
+func (r *Rankings) queueRanked(ctx context.Context, pipe redis.Pipeliner, l RankedList, at rankedCursor, c *rankedCall, allowed int) *redis.Cmd {
+	p := r.store.Partitions[c.partition]
+	scriptKeys := []string{p.Clock(l.calendarOf()), p.Ranking(site.ByTime), p.Ranking(site.ByScore)}
+	folded, first, lowest, afterKey, least, voteScore := "", "", "", "", "", ""
+	if c.state.folded != notFolded {
+		folded = strconv.FormatInt(c.state.folded, 10)
+	}
+	if c.clips {
+		first = strconv.FormatInt(c.state.first, 10)
+	}
+	low, high := l.times(at.instant)
+	if low != math.MinInt64 {
+		lowest = strconv.FormatInt(low, 10)
+	}
+	if at.row > 0 {
+		afterKey = strconv.FormatInt(at.key, 10)
+	}
+	if l.group == site.Interesting {
+		least = strconv.Itoa(r.store.Rules.InterestingVotes)
+	}
+	if p == keys.Untagged && r.store.Rules.Ranking == site.Linear {
+		voteScore = strconv.Itoa(r.store.Rules.VoteScore)
+	}
+	args := []any{
+		folded,             // ARGV[1]
+		first,              // ARGV[2]
+		l.formula.String(), // ARGV[3]
+		strconv.FormatFloat(l.parameter, 'g', 17, 64), // ARGV[4]
+		at.instant, // ARGV[5]
+		lowest,     // ARGV[6]
+		high,       // ARGV[7]
+		c.size,     // ARGV[8]
+		afterKey,   // ARGV[9]
+		at.member,  // ARGV[10]
+		least,      // ARGV[11]
+		voteScore,  // ARGV[12]
+		allowed,    // ARGV[13]
+	}
+	var runs []byte
+	for _, run := range c.runs {
+		runs = fmt.Append(runs, run.kind, " ", run.first, " ", run.count, " ")
+		for n := run.first; n < run.first+run.count; n++ {
+			scriptKeys = append(scriptKeys, p.Top(run.kind, n, l.calendarOf()))
+		}
+	}
+	args = append(args, string(runs)) // ARGV[14]
+	args = append(args, c.place...)   // ARGV[15...]
+	return wire.QueueUnrepeated(ctx, pipe, rankedScript, scriptKeys, args)
+}
+
+// takeRanked takes the reply of a call. It reports whether the lists were chosen by a state that is outdated.
+func (r *Rankings) takeRanked(l RankedList, c *rankedCall) (stale bool, err error) {
+	answer, err := wire.StatusReply(c.answer)
+	switch {
+	case err != nil:
+		return false, err
+	case answer.Status() == "STALE":
+		state := calendarState{folded: notFolded, first: site.FloorDiv(r.store.Now().Unix(), daySeconds)}
+		if text := answer.Text(1); text != "" {
+			if state.folded, err = strconv.ParseInt(text, 10, 64); err != nil {
+				return false, fmt.Errorf("the fold pointer %q is no number", text)
+			}
+		}
+		if first, err := strconv.ParseFloat(answer.Text(2), 64); err == nil {
+			state.first = int64(math.Floor(first / daySeconds))
+		}
+		r.calendars.Add(calendarKey{c.partition, l.calendarOf()}, state)
+		return true, nil
+	}
+	if len(answer) < 3 {
+		return false, wire.ErrNoStatus
+	}
+	c.looked += int(answer.Number(1))
+	rest, _ := answer[2].([]any)
+	if answer.Status() == "MORE" {
+		if c.place = rest; c.looked > maxLooked {
+			return false, site.Refuse(site.Invalid, "", "too many articles have nearly the same key: ask for a shorter time, or let votes count for more")
+		}
+		return false, nil
+	}
+	c.done, c.items, c.behind, c.place = true, nil, rest, nil
+	for i := 3; i+1 < len(answer); i += 2 {
+		c.items = append(c.items, rankedItem{answer.Number(i), answer.Text(i + 1)})
+	}
+	return false, nil
+}
+
+// foldRanked has calendars folded that were read, if that is due. One without a fold pointer is that of a group without
+// articles.
+func (r *Rankings) foldRanked(l RankedList, calls []*rankedCall) {
+	for _, c := range calls {
+		if c.state.folded != notFolded {
+			r.foldDue(r.store.Partitions[c.partition], l.calendarOf(), strconv.FormatInt(c.state.folded, 10))
+		}
+	}
+}
+
+// mend corrects the votes of articles in the calendar that a legacy client voted on, and reports whether there were
+// any. While Redis refuses writes, articles stay where they are.
+func (r *Rankings) mend(ctx context.Context, l RankedList, calls []*rankedCall) (mended bool) {
+	for _, c := range calls {
+		for behind := wire.Reply(c.behind); len(behind) > 1; behind = behind[2:] {
+			id, ok := lists.ArticleOfMember(behind.Text(0))
+			if !ok {
+				continue
+			}
+			p := r.store.Partition(id)
+			keys := keys.TopKeys([]string{p.Article(id)}, p, site.HourOfText(behind.Text(1)), l.calendarOf())
+			answer, err := r.store.Write(ctx, mendScript, keys, []any{id.String()})
+			mended = mended || err == nil && answer.Number(1) == 1
+		}
+	}
+	return mended
+}
+
+// mergeRanked returns the first articles of all calls. ok is false if a call may have more of them: it is to be made
+// again, for all.
+func mergeRanked(calls []*rankedCall, count int) (items []rankedItem, ok bool) {
+	for _, c := range calls {
+		items = append(items, c.items...)
+	}
+	slices.SortFunc(items, compareRanked)
+	ok = true
+	for _, c := range calls {
+		if n := len(c.items); n == c.size && n < count && (len(items) < count || compareRanked(c.items[n-1], items[count-1]) < 0) {
+			c.done, c.size, ok = false, count, false
+		}
+	}
+	return items[:min(len(items), count)], ok
+}

@@ -1,0 +1,19 @@
+package rankings
+
+import (
+	"embed"
+
+	"frontpage/redisrepo/wire"
+)
+
+//go:embed *.lua
+var luaFiles embed.FS
+
+var (
+	foldScript       = wire.Script(luaFiles, "fold.lua")
+	rankedScript     = wire.Script(luaFiles, "ranked.lua")
+	mendScript       = wire.Script(luaFiles, "mend.lua")
+	beginFrontScript = wire.Script(luaFiles, "beginfront.lua")
+	frontPageScript  = wire.Script(luaFiles, "frontpage.lua")
+	bestRankScript   = wire.Script(luaFiles, "bestrank.lua")
+)

@@ -1,0 +1,234 @@
+// Package sessions keeps small values that expire and belong to no article: the names of accounts, sessions of signed-in
+// users, states of sign-ins, and GraphQL documents.
+package sessions
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"frontpage/redisrepo/wire"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/redis/go-redis/v9"
+	"go.mau.fi/util/confusable"
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+
+	"frontpage/failover"
+	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/site"
+)
+
+// Sessions keeps small values that expire and belong to no article: accounts, sessions and documents.
+type Sessions struct{ store *wire.Store }
+
+// New returns the sessions of a site.
+func New(store *wire.Store) *Sessions { return &Sessions{store} }
+
+// maxNamesakes is how many accounts can want the same name.
+const maxNamesakes = 1000
+
+// AccountName returns the name of an account of a provider that signs users in. The first account that wants a name gets
+// it for ever. The next ones get it with a number, as in alice-2. Names that differ in the case or the form of their
+// letters, or look alike, count as the same. The account keeps its name when it wants another one later. The error is a Refusal if
+// there are too many of them, or if a new account wants what is no user name.
+//
+// An account is any text that identifies it, such as its issuer and subject.
+func (r *Sessions) AccountName(ctx context.Context, account, wanted string) (site.UserName, error) {
+	account = digestOf(account)
+	at := r.digested(account).Account(account)
+	name, err := r.store.Client.Get(ctx, at).Result()
+	if errors.Is(err, redis.Nil) {
+		name, err = r.freeName(ctx, account, wanted)
+		if err == nil {
+			name, err = r.first(ctx, at, name)
+		}
+	}
+	if err != nil && !errors.As(err, new(site.Refusal)) {
+		return "", failover.Wrap("read an account", err)
+	}
+	return site.UserName(name), err
+}
+
+// freeName gives the account a name that no other one has. It can be repeated.
+func (r *Sessions) freeName(ctx context.Context, account, wanted string) (string, error) {
+	if _, err := site.ParseUserName(wanted); err != nil {
+		return "", err
+	}
+	letters := []rune(wanted)
+	for n := 1; n <= maxNamesakes; n++ {
+		name := wanted
+		if n > 1 {
+			number := fmt.Sprintf("-%d", n)
+			name = string(letters[:min(len(letters), site.MaxUserName-len(number))]) + number
+		}
+		// Only then the name itself: a name that an account has is no other one's, see MayLookLike.
+		if namesake, err := r.first(ctx, r.Look(site.UserName(name)), name); err != nil || namesake != name {
+			if err != nil {
+				return "", err
+			}
+			continue
+		}
+		owner, err := r.first(ctx, r.nameKey(site.UserName(name)), account)
+		if err != nil || owner == account {
+			return name, err
+		}
+	}
+	return "", site.Refuse(site.Conflict, "", "too many users have the name %s", site.Shown(wanted))
+}
+
+// nameKey is the key of the account that has a name, in any case and form of its letters.
+func (r *Sessions) nameKey(name site.UserName) string {
+	folded := digestOf(norm.NFKC.String(fold(norm.NFKC.String(string(name)))))
+	return r.digested(folded).NameOwner(folded)
+}
+
+// Look is the key of the first name of those that look alike: they have one skeleton (UTS 39), in any case. No name is what
+// the digest is of: it has a line break.
+func (r *Sessions) Look(name site.UserName) string {
+	visible := strings.Map(func(c rune) rune {
+		if unicode.In(c, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) {
+			return -1
+		}
+		return c
+	}, string(name))
+	skeleton := digestOf("skeleton\n" + confusable.Skeleton(fold(confusable.Skeleton(visible))))
+	return r.digested(skeleton).NameOwner(skeleton)
+}
+
+func fold(s string) string { return cases.Fold().String(s) }
+
+// MayLookLike returns a Refusal if a user is a new one whose name looks like that of another one. Users who have posted, or
+// whose account has the name, keep it.
+func (r *Sessions) MayLookLike(ctx context.Context, name, other site.UserName) error {
+	posts := make([]*redis.IntCmd, len(r.store.Partitions))
+	var account *redis.StringCmd
+	err := r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+		account = pipe.Get(ctx, r.nameKey(name))
+		for i, p := range r.store.Partitions {
+			posts[i] = pipe.ZCard(ctx, p.Posted(name))
+		}
+	})
+	if err != nil {
+		return failover.Wrap("look for a user", err)
+	}
+	if account.Val() != "" || slices.ContainsFunc(posts, func(n *redis.IntCmd) bool { return n.Val() > 0 }) {
+		return nil
+	}
+	return site.Refuse(site.Forbidden, "", "the user name %s looks like %s, which another user has: post with another user name", site.Shown(string(name)), site.Shown(string(other)))
+}
+
+// first stores a value unless there is one already, and returns the one that is stored.
+func (r *Sessions) first(ctx context.Context, key, value string) (string, error) {
+	set := redis.NewStatusCmd(ctx, "set", key, value, "nx")
+	err := r.store.Send(r.store.Confirmed(ctx), set)
+	if errors.Is(err, redis.Nil) {
+		return r.store.Client.Get(ctx, key).Result()
+	}
+	return value, err
+}
+
+// A session is kept under a digest of its cookie, in hex, as an opaque value. The end of all of a user's sessions leaves a
+// mark under the digest of the name: sessions that began before do not have it.
+
+// MaxSession is how long a session can go on without a renewal: browsers keep no cookie for longer.
+const MaxSession = 400 * 24 * time.Hour
+
+// markMargin is how long a renewal can take that began before the user's sessions were ended.
+const markMargin = time.Hour
+
+// UserDigest is the digest, in hex, under which the mark of a user's sessions is kept.
+func UserDigest(name site.UserName) string { return digestOf(string(name)) }
+
+// KeepSession stores a session for some time.
+func (r *Sessions) KeepSession(ctx context.Context, digest string, value []byte, lifetime time.Duration) error {
+	set := redis.NewStatusCmd(ctx, "set", r.digested(digest).Session(digest), value, "px", lifetime.Milliseconds())
+	if err := r.store.Send(r.store.Confirmed(ctx), set); err != nil {
+		return failover.Wrap("keep a session", err)
+	}
+	return nil
+}
+
+// ReplaceSession is like KeepSession, but stores nothing, and returns false, if the session has ended.
+func (r *Sessions) ReplaceSession(ctx context.Context, digest string, value []byte, lifetime time.Duration) (bool, error) {
+	set := redis.NewStatusCmd(ctx, "set", r.digested(digest).Session(digest), value, "px", lifetime.Milliseconds(), "xx")
+	err := r.store.Send(r.store.Confirmed(ctx), set)
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return false, failover.Wrap("replace a session", err)
+	}
+	return err == nil, nil
+}
+
+// Session returns a session, or nil if it has ended, and the mark of its user: if there is one, and the session was not
+// kept with it, the session has ended, too.
+func (r *Sessions) Session(ctx context.Context, digest, user string) (value []byte, mark string, err error) {
+	var kept, ended *redis.StringCmd
+	err = r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+		kept, ended = pipe.Get(ctx, r.digested(digest).Session(digest)), pipe.Get(ctx, r.digested(user).Ended(user))
+	})
+	for _, read := range []*redis.StringCmd{kept, ended} {
+		if err == nil && !errors.Is(read.Err(), redis.Nil) {
+			err = read.Err()
+		}
+	}
+	if err != nil {
+		return nil, "", failover.Wrap("read a session", err)
+	}
+	if kept.Err() == nil {
+		value = []byte(kept.Val())
+	}
+	return value, ended.Val(), nil
+}
+
+// EndSessions ends all sessions of a user, also those that are being renewed, and returns the user. One without a session
+// is not an error. The Refusal is Forbidden if the actor is not a moderator, and Invalid or TooLong if this is no user name.
+func (r *Sessions) EndSessions(ctx context.Context, name string, by site.Actor) (*site.User, error) {
+	if !by.Moderator {
+		return nil, site.Refuse(site.Forbidden, "name", "only moderators can end the sessions of a user")
+	}
+	user, err := site.ParseUserName(name)
+	var bad site.Refusal
+	if errors.As(err, &bad) {
+		return nil, site.Refuse(bad[0].Code, "name", "%s", bad[0].Message)
+	}
+	digest := UserDigest(user)
+	set := redis.NewStatusCmd(ctx, "set", r.digested(digest).Ended(digest), rand.Text(), "px", (MaxSession + markMargin).Milliseconds())
+	if err := r.store.Send(r.store.Confirmed(ctx), set); err != nil {
+		return nil, failover.Wrap("end a user's sessions", err)
+	}
+	return &site.User{Name: user}, nil
+}
+
+// EndSession removes a session. A session that has ended is not an error.
+func (r *Sessions) EndSession(ctx context.Context, digest string) error {
+	if err := r.store.Send(r.store.Confirmed(ctx), redis.NewIntCmd(ctx, "del", r.digested(digest).Session(digest))); err != nil {
+		return failover.Wrap("end a session", err)
+	}
+	return nil
+}
+
+// RenewsSession reports whether the caller is the one of all processes that renews a session during some time.
+func (r *Sessions) RenewsSession(ctx context.Context, digest string, during time.Duration) (bool, error) {
+	key := r.digested(digest).Session(digest) + ":renewing"
+	err := r.store.Client.Do(ctx, "set", key, "1", "px", during.Milliseconds(), "nx").Err()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return false, failover.Wrap("renew a session", err)
+	}
+	return err == nil, nil
+}
+
+// digested is the partition of what is kept under a digest.
+func (r *Sessions) digested(digest string) keys.Partition {
+	return r.store.Partitions[keys.LinkIndex(len(r.store.Partitions), digest)]
+}
+
+func digestOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:16])
+}

@@ -1,0 +1,109 @@
+// Package site has the values and rules of a site: articles, votes, groups, names, links, pages and cursors, the worth of
+// votes, and refusals. It knows no Redis and does nothing that takes time.
+package site
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Article is the state of an article at one moment. It is never modified, so requests may share it.
+type Article struct {
+	ID        ArticleID
+	Title     string
+	Link      *string // http or https, see HasWebScheme; nil if the article is only a text
+	Text      *string // nil if the article is only a link
+	Poster    User
+	CreatedAt time.Time // posting time, UTC; whole seconds, except for articles of legacy clients
+	Score     float64   // posting time, Unix seconds, plus what the votes are worth, see Rules.Worth
+	Votes     int       // net: Upvotes minus Downvotes
+	Upvotes   int
+	Downvotes int
+	Groups    []GroupName // sorted; without Interesting
+
+	EditedAt *time.Time // when the title or the text was last changed, UTC; nil if never
+
+	IsInteresting bool
+	VotingEndsAt  time.Time // the last second in which votes are accepted
+
+	DeletedAt *time.Time // UTC; nil unless the article is deleted
+	DeletedBy *UserName  // the poster or a moderator; nil unless the article is deleted
+
+	Stored Stored
+}
+
+// Stored is what an article is compared by. The API does not show it.
+type Stored struct {
+	PosterVotes bool    // whether the poster's own vote counts and can be changed
+	PostedAt    float64 // CreatedAt as Redis stores it, Unix seconds
+	Revision    int64   // number of changes, except those by legacy clients
+	Edits       int64   // number of changes of Title or Text
+	Recorded    bool    // whether all votes were in the histories of their voters when it was read
+}
+
+// Number is the article's bare number.
+func (a *Article) Number() int { return int(a.ID) }
+
+// Revision is the number of changes of the article, its posting included.
+func (a *Article) Revision() int { return int(a.Stored.Revision) }
+
+// User is a poster or voter. Every valid name is a user.
+type User struct{ Name UserName }
+
+// ID is the user's global id, such as user:alice. It is also the user's member in the sets of voters.
+func (u User) ID() string { return u.Name.Member() }
+
+// Bytes returns about how many bytes the article takes.
+func (a *Article) Bytes() int {
+	n := 400 + len(a.Title) + len(a.Poster.Name)
+	for _, text := range []*string{a.Link, a.Text} {
+		if text != nil {
+			n += len(*text)
+		}
+	}
+	for _, name := range a.Groups {
+		n += 16 + len(name)
+	}
+	return n
+}
+
+// Clone returns a copy that keeps nothing else in memory: an article may share its memory with the page that it was
+// read with.
+func (a *Article) Clone() *Article {
+	b := *a
+	b.Title, b.Poster.Name = strings.Clone(a.Title), UserName(strings.Clone(string(a.Poster.Name)))
+	if a.Link != nil {
+		b.Link = new(strings.Clone(*a.Link))
+	}
+	if a.Text != nil {
+		b.Text = new(strings.Clone(*a.Text))
+	}
+	b.Groups = GroupNames(GroupText(a.Groups))
+	if a.DeletedBy != nil {
+		b.DeletedBy = new(UserName(strings.Clone(string(*a.DeletedBy))))
+	}
+	return &b
+}
+
+// ParseNumber parses a number of a hash; a missing one is 0.
+func ParseNumber(s string) (float64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseFloat(s, 64)
+	if err == nil && !(math.Abs(n) <= MaxExact) { // also NaN
+		err = strconv.ErrRange
+	}
+	return n, err
+}
+
+// MaxExact is the largest number of a hash: up to here whole numbers are exact in a double, in which
+// Redis and Lua compute.
+const MaxExact = 1 << 53
+
+// UnixTime rounds to microseconds, the finest resolution of a double for Unix times.
+func UnixTime(seconds float64) time.Time {
+	return time.UnixMicro(int64(math.Round(seconds * 1e6))).UTC()
+}

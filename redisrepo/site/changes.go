@@ -1,0 +1,33 @@
+package site
+
+import (
+	"encoding/binary"
+)
+
+// Kinds of changes, the first word of a message. Earlier versions publish a hello, which is not a change.
+const (
+	KindPosted    = "posted"
+	KindImported  = "imported"
+	KindVoted     = "voted"
+	KindEdited    = "edited"
+	KindRegrouped = "regrouped"
+	KindDeleted   = "deleted"
+	KindUndeleted = "undeleted"
+	Hello         = "hello"
+)
+
+// A watch can go on where an earlier one ended, of this or another process. What a watcher of articles has is the
+// revision of each. What a watcher of posts has is a place in each partition. A Cursor holds either.
+
+// ClockSlack is how far the clock of a server may be behind that of another one, seconds: of the primary before it, or
+// of another partition.
+const ClockSlack = 10
+
+// NumberReader reads numbers that follow each other; 0 after the last one.
+type NumberReader struct{ Text []byte }
+
+func (r *NumberReader) Next() uint64 {
+	n, size := binary.Uvarint(r.Text)
+	r.Text = r.Text[max(size, 0):]
+	return n
+}

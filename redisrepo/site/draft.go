@@ -1,0 +1,210 @@
+package site
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Limits of drafts. Characters are Unicode code points.
+const (
+	maxTitle          = 200    // characters, after trimming
+	maxLink           = 2_000  // bytes
+	maxText           = 10_000 // characters
+	maxIdempotencyKey = 100    // characters
+)
+
+// Draft is an article as a client submits it. Post checks it.
+type Draft struct {
+	Title          string   // 1 to 200 characters after trimming, no control characters
+	Link           *string  // absolute http or https URL of at most 2,000 bytes
+	Text           *string  // at most 10,000 characters; a link or a text is required
+	Groups         []string // names of at most 10 groups
+	IdempotencyKey *string  // 1 to 100 characters; a repeat within 24 hours finds the first post
+}
+
+// Submission is a checked draft.
+type Submission struct {
+	Title, Link, Text string
+	Groups            []GroupName
+}
+
+// draftRules are the differences between the checks of a post and of an import.
+type draftRules struct {
+	IsControl func(rune) bool // whether a title, link or text must not contain the character
+	needsBody bool            // whether a link or a text is required
+}
+
+var (
+	PostRules = draftRules{IsControl: unicode.IsControl, needsBody: true}
+	// An imported article was accepted by another site under its own rules: it may be a title alone,
+	// and may contain the control characters U+0080 to U+009F, which are common in text that was once
+	// decoded wrongly.
+	ImportRules = draftRules{IsControl: func(c rune) bool { return c < ' ' || c == 0x7f }}
+)
+
+// check returns what to store, or a Refusal with all errors of the draft.
+func (d Draft) Check(rules draftRules) (Submission, error) {
+	var s Submission
+	var refusals, broken Refusal
+	s.Title, broken = rules.CheckTitle(d.Title)
+	refusals = append(refusals, broken...)
+	s.Link, broken = rules.CheckLink(d.Link)
+	refusals = append(refusals, broken...)
+	s.Text, broken = rules.CheckText(d.Text)
+	refusals = append(refusals, broken...)
+	if rules.needsBody && s.Link == "" && s.Text == "" {
+		refusals = append(refusals, Refuse(Invalid, "link", "a link or a text is required")...)
+	}
+	if k := d.IdempotencyKey; k != nil {
+		switch n := utf8.RuneCountInString(*k); {
+		case n == 0:
+			refusals = append(refusals, Refuse(Invalid, "idempotencyKey", "the idempotency key is empty: it has 1 to %d characters", maxIdempotencyKey)...)
+		case n > maxIdempotencyKey:
+			refusals = append(refusals, Refuse(TooLong, "idempotencyKey", "an idempotency key has at most %d characters, this one has %d", maxIdempotencyKey, n)...)
+		}
+	}
+	groups, err := ParseGroups("groups", d.Groups)
+	if errors.As(err, &broken) {
+		refusals = append(refusals, broken...)
+	} else if len(groups) > MaxGroups {
+		refusals = append(refusals, TooManyGroups("groups", len(groups))...)
+	}
+	if len(refusals) > 0 {
+		return Submission{}, refusals
+	}
+	slices.Sort(groups) // as the scripts store them; drafts that differ in their order only are the same
+	s.Groups = groups
+	return s, nil
+}
+
+func (r draftRules) CheckTitle(given string) (string, Refusal) {
+	title := strings.TrimSpace(given)
+	switch n := utf8.RuneCountInString(title); {
+	case n == 0:
+		return title, Refuse(Invalid, "title", "the title is empty: it has 1 to %d characters", maxTitle)
+	case n > maxTitle:
+		return title, Refuse(TooLong, "title", "the title has at most %d characters, this one has %d", maxTitle, n)
+	case !utf8.ValidString(title) || strings.ContainsFunc(title, r.IsControl):
+		return title, Refuse(Invalid, "title", "the title contains a control character: write it on one line of plain text")
+	case r.needsBody && !Displayable(title):
+		return title, Refuse(Invalid, "title", "the title looks empty, or contains a character that is invisible or reverses the line")
+	}
+	return title, nil
+}
+
+// CheckLink returns an empty link for none.
+func (r draftRules) CheckLink(given *string) (string, Refusal) {
+	if given == nil {
+		return "", nil
+	}
+	link := strings.TrimSpace(*given)
+	switch {
+	case len(link) > maxLink:
+		return link, Refuse(TooLong, "link", "the link has at most %d bytes, this one has %d", maxLink, len(link))
+	case link != "" && !IsWebLink(link, r.IsControl):
+		return link, Refuse(Invalid, "link", "the link is not an absolute http or https URL: %s", Shown(link))
+	case r.needsBody && link != "" && !isASCII(string(HostOf(link))):
+		return link, Refuse(Invalid, "link", "the host of the link contains a character that no host has: %s", Shown(link))
+	}
+	return link, nil
+}
+
+func isASCII(s string) bool {
+	return !strings.ContainsFunc(s, func(c rune) bool { return c > unicode.MaxASCII })
+}
+
+// CheckText returns an empty text for a blank one.
+func (r draftRules) CheckText(given *string) (string, Refusal) {
+	if given == nil || strings.TrimSpace(*given) == "" {
+		return "", nil
+	}
+	text := *given
+	isBad := func(c rune) bool { return r.IsControl(c) && !strings.ContainsRune("\t\n\r", c) }
+	switch n := utf8.RuneCountInString(text); {
+	case n > maxText:
+		return text, Refuse(TooLong, "text", "the text has at most %d characters, this one has %d", maxText, n)
+	case !utf8.ValidString(text) || strings.ContainsFunc(text, isBad):
+		return text, Refuse(Invalid, "text", "the text contains a control character other than tab and line break")
+	}
+	return text, nil
+}
+
+// IsWebLink reports whether a link has what a browser needs to follow it: http or https, and a host.
+// It does not check the path: browsers follow many paths that net/url rejects.
+func IsWebLink(link string, isControl func(rune) bool) bool {
+	if !HasWebScheme(link) {
+		return false
+	}
+	_, rest, _ := strings.Cut(link, "://")
+	if !utf8.ValidString(link) || strings.ContainsFunc(link, func(c rune) bool { return c == ' ' || isControl(c) }) {
+		return false
+	}
+	authority := rest
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		authority = rest[:end]
+	}
+	u, err := url.Parse("//" + authority)
+	if err != nil || u.Hostname() == "" {
+		return false
+	}
+	return strings.HasPrefix(u.Host, "[") || !strings.Contains(u.Hostname(), ":") // only an IPv6 address has colons
+}
+
+// HasWebScheme reports whether a browser follows the link by http or https, and does not run it, as it does "javascript:".
+func HasWebScheme(link string) bool {
+	scheme, _, found := strings.Cut(link, "://")
+	return found && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
+}
+
+// maxGroupNames is the maximum length of a list of names: a request has room for many thousands.
+const maxGroupNames = 100
+
+// ParseGroups returns the canonical names without repeats, in the given order, or a Refusal with an
+// error for each invalid name. It looks at no name of a list that is too long.
+func ParseGroups(field string, names []string) ([]GroupName, error) {
+	if len(names) > maxGroupNames {
+		return nil, Refuse(TooLong, field, "at most %d groups can be named at once, these are %d", maxGroupNames, len(names))
+	}
+	var broken Refusal
+	groups := make([]GroupName, 0, len(names))
+	seen := make(map[GroupName]bool, len(names))
+	for i, s := range names {
+		name, err := ParseGroupName(s)
+		var bad Refusal
+		switch {
+		case errors.As(err, &bad):
+			broken = append(broken, &Error{Code: bad[0].Code, Message: bad[0].Message, Field: []string{field, fmt.Sprint(i)}})
+		case strings.ContainsFunc(string(name), isInvisible) && field != "remove":
+			broken = append(broken, Refuse(Invalid, fmt.Sprintf("%s.%d", field, i), "the group %s contains an invisible character", Shown(s))...)
+		case name == Interesting:
+			broken = append(broken, Refuse(Invalid, fmt.Sprintf("%s.%d", field, i), "the group %q is maintained automatically: articles enter and leave it by their votes", Interesting)...)
+		case !seen[name]:
+			seen[name] = true
+			groups = append(groups, name)
+		}
+	}
+	if len(broken) > 0 {
+		return nil, broken
+	}
+	return groups, nil
+}
+
+func TooManyGroups(field string, n int) Refusal {
+	return Refuse(TooLong, field, "an article is in at most %d groups, these are %d", MaxGroups, n)
+}
+
+// Digest identifies the content of the submission.
+func (s Submission) Digest() string {
+	h := sha256.New()
+	for _, part := range []string{s.Title, s.Link, s.Text, GroupText(s.Groups)} {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

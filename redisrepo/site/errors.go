@@ -1,0 +1,53 @@
+package site
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Code says why a call is refused.
+type Code string
+
+// The closed set of codes.
+const (
+	Invalid       Code = "INVALID"        // a value has the wrong form
+	TooLong       Code = "TOO_LONG"       // a value exceeds its limit
+	NotFound      Code = "NOT_FOUND"      // the article does not exist
+	Forbidden     Code = "FORBIDDEN"      // the rules of the site, or the user's role, do not allow it
+	VotingClosed  Code = "VOTING_CLOSED"  // the article's voting window is over
+	EditClosed    Code = "EDIT_CLOSED"    // it is too late for the poster to edit the article
+	Conflict      Code = "CONFLICT"       // the idempotency key was used for another post, or the article was edited since
+	DuplicateLink Code = "DUPLICATE_LINK" // the link was posted within Rules.LinkWindow
+)
+
+// Error is one reason for a refusal. Its Message is safe to show to the caller: it contains no keys,
+// addresses or texts of Redis.
+type Error struct {
+	Code    Code
+	Message string   // one sentence in lower case, without a full stop
+	Field   []string // path into the input; nil if the error belongs to no field
+
+	Article *ArticleID // the first article with the link; only for DuplicateLink
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Refusal is the error of a call that was refused for one or more reasons and changed nothing. It is
+// safe to show. Every other error of this package is a failure.
+type Refusal []*Error
+
+func (r Refusal) Error() string {
+	messages := make([]string, len(r))
+	for i, e := range r {
+		messages[i] = e.Message
+	}
+	return strings.Join(messages, "; ")
+}
+
+func Refuse(code Code, field string, format string, args ...any) Refusal {
+	e := &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+	if field != "" {
+		e.Field = strings.Split(field, ".")
+	}
+	return Refusal{e}
+}

@@ -1,0 +1,60 @@
+package site
+
+import (
+	"math"
+)
+
+// The calendar has the articles by net votes in lists by posting time: one for each hour, day and month.
+
+// Placement is what the keys of an article depend on.
+type Placement struct {
+	Groups string // as the text in its hash
+	Posted Hour
+}
+
+// Hour is a number of hours since 1970.
+type Hour int64
+
+// maxTime bounds times, Unix seconds, as hour_of in shared.lua does.
+const maxTime = 9e12
+
+// HourOf is the hour of a posting time, Unix seconds.
+func HourOf(time float64) Hour {
+	return Hour(math.Floor(max(-maxTime, min(maxTime, time)) / HourSeconds))
+}
+
+// HourOfText is HourOf for a time as Redis replies it. A script that gets the hour of an invalid one replies STALE.
+func HourOfText(time string) Hour {
+	seconds, err := ParseNumber(time)
+	if err != nil {
+		return 0
+	}
+	return HourOf(seconds)
+}
+
+func (h Hour) Day() int64 { return FloorDiv(int64(h), 24) }
+
+// Month is the number of a period of MonthDays.
+func (h Hour) Month() int64 { return FloorDiv(h.Day(), MonthDays) }
+
+func FloorDiv(a, b int64) int64 {
+	if a%b < 0 {
+		return a/b - 1
+	}
+	return a / b
+}
+
+// Units are the units of the lists of calendars.
+const Units = "dhm"
+
+// NumberOf is the number of the list of a unit that an article of the hour belongs to.
+func (h Hour) NumberOf(unit rune) int64 {
+	switch unit {
+	case 'd':
+		return h.Day()
+	case 'm':
+		return h.Month()
+	default:
+		return int64(h)
+	}
+}

@@ -1,0 +1,178 @@
+package site
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/idna"
+	"golang.org/x/text/unicode/norm"
+)
+
+// NormalizeLink returns the normalized form of a link. Two links with the same form lead to the same
+// page, as far as can be known without following them.
+//
+// It drops the scheme, since a page is the same by http and https; the scheme's default port; www. before the host,
+// and dots at its end; slashes at the end of the path; the fragment; empty parameters; and tracking parameters (see
+// isTracking). Dot segments are resolved. The host is in lower case and in Punycode, an IPv6 address in its shortest
+// form, parameters are sorted by name, and characters are percent-encoded only where they must be.
+//
+// Everything else distinguishes links, such as the case of the path, and the order of parameters with the same name. A
+// change of the form needs an upgrade of the layout, since keys are named by it: see LinkDigest.
+func NormalizeLink(link string) string {
+	scheme, rest, _ := strings.Cut(link, "://")
+	rest, _, _ = strings.Cut(rest, "#")
+	rest, query, _ := strings.Cut(rest, "?")
+	rest = strings.ReplaceAll(rest, `\`, "/") // as browsers do
+	authority, path, _ := strings.Cut(rest, "/")
+
+	form := normalizeAuthority(strings.ToLower(scheme), authority)
+	if path = strings.TrimRight(resolveDots(normalizeEscapes(path)), "/"); path != "" {
+		form += "/" + path
+	}
+	var parameters []string
+	for parameter := range strings.SplitSeq(query, "&") {
+		if parameter = normalizeEscapes(parameter); parameter != "" && !isTracking(parameterName(parameter)) {
+			parameters = append(parameters, parameter)
+		}
+	}
+	slices.SortStableFunc(parameters, func(a, b string) int { return cmp.Compare(parameterName(a), parameterName(b)) })
+	if len(parameters) > 0 {
+		form += "?" + strings.Join(parameters, "&")
+	}
+	return form
+}
+
+// LinkDigest identifies a link in the name of a key.
+func LinkDigest(link string) string {
+	sum := sha256.Sum256([]byte(NormalizeLink(link)))
+	return hex.EncodeToString(sum[:16])
+}
+
+func normalizeAuthority(scheme, authority string) string {
+	user, host := "", authority
+	if at := strings.LastIndex(authority, "@"); at >= 0 {
+		user, host = authority[:at+1], authority[at+1:]
+	}
+	host = norm.NFC.String(strings.ToLower(norm.NFC.String(unescape(host))))
+	port := ""
+	// Colons in brackets belong to an IPv6 address.
+	if colon := strings.LastIndex(host, ":"); colon > strings.LastIndex(host, "]") {
+		host, port = host[:colon], host[colon:]
+	}
+	if n, err := strconv.Atoi(strings.TrimPrefix(port, ":")); err == nil {
+		port = ":" + strconv.Itoa(n) // without zeros before it
+	}
+	if port == ":" || scheme == "http" && port == ":80" || scheme == "https" && port == ":443" {
+		port = ""
+	}
+	return user + normalizeHost(strings.TrimRight(host, ".")) + port
+}
+
+// normalizeHost maps a host name as browsers do before they look it up: characters that look like a full stop
+// become one, invisible ones are dropped, and Unicode becomes Punycode. A host that cannot be looked up this
+// way, such as a_b.example, stays as it is. A www. before a name with a dot is dropped.
+func normalizeHost(host string) string {
+	if address, found := strings.CutPrefix(host, "["); found {
+		if ip, err := netip.ParseAddr(strings.TrimSuffix(address, "]")); err == nil {
+			return "[" + ip.String() + "]"
+		}
+		return host
+	}
+	if mapped, err := idna.Lookup.ToASCII(host); err == nil && strings.Trim(mapped, ".") != "" {
+		host = strings.TrimRight(mapped, ".")
+	}
+	for name, found := strings.CutPrefix(host, "www."); found && strings.Contains(name, "."); name, found = strings.CutPrefix(host, "www.") {
+		host = name
+	}
+	return host
+}
+
+// resolveDots removes the segments . and .. from a path without its first slash (RFC 3986, section 5.2.4).
+// Encoded dots are already decoded.
+func resolveDots(path string) string {
+	if !strings.HasPrefix(path, ".") && !strings.Contains(path, "/.") {
+		return path
+	}
+	var segments []string
+	for segment := range strings.SplitSeq(path, "/") {
+		switch {
+		case segment != "." && segment != "..":
+			segments = append(segments, segment)
+		case segment == ".." && len(segments) > 0:
+			segments = segments[:len(segments)-1]
+		}
+	}
+	return strings.Join(segments, "/")
+}
+
+// unescape decodes a host name. It leaves an IPv6 address, in brackets, as it is.
+func unescape(host string) string {
+	if strings.HasPrefix(host, "[") {
+		return host
+	}
+	if plain, err := url.PathUnescape(host); err == nil {
+		return plain
+	}
+	return host
+}
+
+func parameterName(parameter string) string {
+	name, _, _ := strings.Cut(parameter, "=")
+	return name
+}
+
+// trackingParameters are added by advertisers, newsletters and social networks. Names that have a
+// meaning on some sites, such as ref and source, are not among them.
+var trackingParameters = map[string]bool{
+	"gclid": true, "gclsrc": true, "dclid": true, "gbraid": true, "wbraid": true, "srsltid": true, "_ga": true, "_gl": true,
+	"fbclid": true, "igshid": true, "igsh": true, "msclkid": true, "twclid": true, "ttclid": true, "li_fat_id": true, "yclid": true,
+	"mc_cid": true, "mc_eid": true, "mkt_tok": true, "_hsenc": true, "_hsmi": true, "vero_id": true, "oly_anon_id": true, "oly_enc_id": true,
+	"ref_src": true, "ref_url": true,
+}
+
+// isTracking reports whether a parameter only says where a reader came from.
+func isTracking(name string) bool {
+	name = strings.ToLower(name)
+	return strings.HasPrefix(name, "utm_") || trackingParameters[name]
+}
+
+// normalizeEscapes decodes the encodings of unreserved characters (RFC 3986), encodes what is not
+// ASCII, and writes encodings in upper case. A reserved character differs from its encoding, so both
+// stay; so does a percent sign that does not begin an encoding.
+//
+// It takes one pass, and not one for each level of nested encodings, of which a link can have a thousand:
+// a decoded character may complete another encoding, as in %%341, which is A.
+func normalizeEscapes(text string) string {
+	const digits = "0123456789ABCDEF"
+	out := make([]byte, 0, len(text))
+	for _, c := range []byte(text) {
+		if c >= 0x80 {
+			out = append(out, '%', digits[c>>4], digits[c&15])
+			continue
+		}
+		out = append(out, c)
+		for start := len(out) - 3; start >= 0 && out[start] == '%'; start = len(out) - 3 {
+			value, err := hex.DecodeString(string(out[start+1:]))
+			if err != nil {
+				break
+			}
+			decoded := value[0]
+			if !unreserved(decoded) {
+				out[start+1], out[start+2] = digits[decoded>>4], digits[decoded&15]
+				break
+			}
+			out = append(out[:start], decoded)
+		}
+	}
+	return string(out)
+}
+
+func unreserved(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0
+}

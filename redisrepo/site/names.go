@@ -1,0 +1,121 @@
+package site
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/secure/precis"
+	"golang.org/x/text/unicode/norm"
+)
+
+// Maximum lengths of names, in characters (Unicode code points).
+const (
+	MaxUserName  = 64
+	maxGroupName = 64
+)
+
+// ArticleID is an article's number, from 1 to 2,147,483,647. Its text form, such as article:17, is the
+// article's member in every set and its id in the API.
+type ArticleID int64
+
+func (id ArticleID) String() string { return ArticlePrefix + id.Number() }
+
+// Append appends the text form.
+func (id ArticleID) Append(to []byte) []byte {
+	return strconv.AppendInt(append(to, ArticlePrefix...), int64(id), 10)
+}
+
+// ParseArticleID parses "article:17", and "17" for short. Any other spelling is refused as Invalid, so that
+// an article has one id.
+func ParseArticleID(s string) (ArticleID, error) {
+	digits := strings.TrimPrefix(s, ArticlePrefix)
+	n, err := strconv.ParseInt(digits, 10, 64)
+	// In the API the number is an Int, which has 32 bits.
+	if err != nil || n < 1 || n > math.MaxInt32 || digits[0] < '1' || digits[0] > '9' {
+		return 0, Refuse(Invalid, "", "%s is not an article id: ids look like article:17", Shown(s))
+	}
+	return ArticleID(n), nil
+}
+
+// UserName is the name of a user: 1 to 64 characters, without control characters and surrounding
+// spaces. Names are compared byte by byte.
+type UserName string
+
+// ParseUserName checks a name. The Refusal is Invalid or TooLong.
+func ParseUserName(s string) (UserName, error) {
+	switch n := utf8.RuneCountInString(s); {
+	case n > MaxUserName:
+		return "", Refuse(TooLong, "", "a user name has at most %d characters, this one has %d", MaxUserName, n)
+	case n == 0 || strings.TrimSpace(s) != s || !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl):
+		return "", Refuse(Invalid, "", "a user name has 1 to %d characters, without control characters and surrounding spaces: %s is invalid", MaxUserName, Shown(s))
+	}
+	return UserName(s), nil
+}
+
+// CommandLine is the moderator of the operator's commands, as it is stored: the space keeps it from being a user's name.
+// What is read has no space, so no user may act as "command line".
+const CommandLine UserName = " command line"
+
+// Displayable reports whether a name or title shows what it is: it does not look empty, and contains neither
+// invisible characters nor ones that reverse the direction of the line. That is a text of PRECIS' Freeform class
+// (RFC 8264), which allows joiners where a script needs them; emoji may contain the joiners, variation selectors and tags
+// that they consist of (UTS 51).
+func Displayable(s string) bool {
+	if !strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c > '~' }) { // most names: PRECIS has all of ASCII that is visible
+		return strings.Trim(s, " ") != ""
+	}
+	visible := withoutSelectors(norm.NFC.String(s))
+	_, err := precis.OpaqueString.String(visible)
+	const blankBraille = "\u2800"
+	return err == nil && strings.Trim(visible, blankBraille+" ") != ""
+}
+
+// GroupName is the canonical name of a group: case-folded and in Unicode normalization form C, so that
+// Go and go are the same group.
+type GroupName string
+
+// ParseGroupName checks a name of 1 to 64 letters, digits, "-", "_" and ".", and returns its canonical
+// form. The Refusal is Invalid or TooLong.
+func ParseGroupName(s string) (GroupName, error) {
+	name := FoldGroupName(s)
+	// The limit applies to the canonical form: folding may turn one letter into two.
+	if n := utf8.RuneCountInString(name); n > maxGroupName {
+		return "", Refuse(TooLong, "", "a group name has at most %d characters, this one has %d", maxGroupName, n)
+	}
+	if name == "" || !utf8.ValidString(s) || strings.ContainsFunc(name, NotInGroupName) {
+		return "", Refuse(Invalid, "", "a group name has 1 to %d letters, digits, '-', '_' or '.': %s is invalid", maxGroupName, Shown(s))
+	}
+	return GroupName(name), nil
+}
+
+// FoldGroupName returns the canonical form of a name, or of its beginning.
+func FoldGroupName(s string) string {
+	return norm.NFC.String(strings.Map(foldCherokee, cases.Fold().String(norm.NFC.String(s))))
+}
+
+// foldCherokee folds Cherokee letters to upper case, as Unicode does; cases.Fold swaps their case.
+func foldCherokee(c rune) rune {
+	if unicode.Is(unicode.Cherokee, c) {
+		return unicode.ToUpper(c)
+	}
+	return c
+}
+
+// NotInGroupName reports whether a group name cannot contain the character. It can contain combining
+// marks: in many scripts a letter cannot be written without them.
+func NotInGroupName(c rune) bool {
+	return !unicode.IsLetter(c) && !unicode.IsMark(c) && !unicode.IsDigit(c) && c != '-' && c != '_' && c != '.'
+}
+
+// Shown quotes input for use in a message, cut to 40 characters.
+func Shown(s string) string {
+	const maxShown = 40
+	if runes := []rune(s); len(runes) > maxShown {
+		s = string(runes[:maxShown]) + "…"
+	}
+	return strconv.Quote(s)
+}

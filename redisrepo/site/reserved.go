@@ -1,0 +1,137 @@
+package site
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// GroupPattern names reserved groups: one group, such as news, or all whose names begin with the text before a final
+// star, such as status.*. The groups of one pattern are a family: an article is in at most one of them.
+type GroupPattern string
+
+// ParseGroupPattern checks a pattern and returns its canonical form.
+func ParseGroupPattern(s string) (GroupPattern, error) {
+	text, star := strings.CutSuffix(s, "*")
+	if star && text == "" {
+		return "*", nil
+	}
+	name, err := ParseGroupName(text)
+	if err != nil || name == Interesting && !star {
+		return "", Refuse(Invalid, "", "%s is not a group such as news, or the beginning of names and a star, such as status.*", Shown(s))
+	}
+	if star {
+		name += "*"
+	}
+	return GroupPattern(name), nil
+}
+
+// Matches reports whether a group belongs to the family.
+func (p GroupPattern) Matches(name GroupName) bool {
+	prefix, star := strings.CutSuffix(string(p), "*")
+	return string(name) == prefix || star && strings.HasPrefix(string(name), prefix)
+}
+
+// Family returns the pattern of a reserved group, or an empty one for any other group.
+func (r Rules) Family(name GroupName) GroupPattern {
+	for _, p := range r.ReservedGroups {
+		if p.Matches(name) {
+			return p
+		}
+	}
+	return ""
+}
+
+// CheckReserved refuses names to which the actor may not add an article, or from which it may not remove one. field is
+// that of the names in the input.
+func (r Rules) CheckReserved(by Actor, field string, names []string) (refusals Refusal) {
+	if by.Moderator || by.Service {
+		return nil
+	}
+	for i, name := range names {
+		if group, err := ParseGroupName(name); err == nil && r.Family(group) != "" {
+			refusals = append(refusals, Refuse(Forbidden, field+"."+strconv.Itoa(i), "the group %q is reserved: only moderators put articles into it, and take them out", group)...)
+		}
+	}
+	return refusals
+}
+
+// RefuseReserved refuses an edit of groups for one of the reserved groups that it would change, if possible for one that
+// its names have.
+func RefuseReserved(changed []GroupName, names []string) Refusal {
+	field, group := "groups", changed[0]
+	for i, name := range names {
+		if named, err := ParseGroupName(name); err == nil && slices.Contains(changed, named) {
+			field, group = "groups."+strconv.Itoa(i), named
+			break
+		}
+	}
+	return Refuse(Forbidden, field, "the group %q is reserved: only moderators put articles into it, and take them out", group)
+}
+
+// CheckFamilies refuses names of two groups of one family.
+func (r Rules) CheckFamilies(field string, names []string) (refusals Refusal) {
+	first := map[GroupPattern]GroupName{}
+	for i, name := range names {
+		group, err := ParseGroupName(name)
+		family := r.Family(group)
+		switch {
+		case err != nil || family == "" || first[family] == group:
+		case first[family] == "":
+			first[family] = group
+		default:
+			refusals = append(refusals, Refuse(Invalid, field+"."+strconv.Itoa(i), "an article is in at most one of the groups %s at a time", family)...)
+		}
+	}
+	return refusals
+}
+
+// AreReserved reports whether all names are of reserved groups.
+func (r Rules) AreReserved(names ...[]GroupName) bool {
+	return !slices.ContainsFunc(slices.Concat(names...), func(name GroupName) bool { return r.Family(name) == "" })
+}
+
+// AnyReserved reports whether a name is that of a reserved group.
+func (r Rules) AnyReserved(names ...[]GroupName) bool {
+	return slices.ContainsFunc(slices.Concat(names...), func(name GroupName) bool { return r.Family(name) != "" })
+}
+
+// Superseded returns the current groups that an article leaves as it is added to others of their families.
+func (r Rules) Superseded(current, adding []GroupName) (left []GroupName) {
+	for _, name := range current {
+		family := r.Family(name)
+		if family != "" && !slices.Contains(adding, name) && slices.ContainsFunc(adding, func(other GroupName) bool { return r.Family(other) == family }) {
+			left = append(left, name)
+		}
+	}
+	return left
+}
+
+// checkPatterns validates the reserved groups. None may cover another one, so that a group has one family.
+func (r Rules) checkPatterns() error {
+	for i, p := range r.ReservedGroups {
+		if canonical, err := ParseGroupPattern(string(p)); err != nil || canonical != p {
+			return ruleError("reserved groups", "%q is not a group such as news, or the beginning of names and a star, such as status.*", p)
+		}
+		prefix, star := strings.CutSuffix(string(p), "*")
+		for j, other := range r.ReservedGroups {
+			if i != j && (!star || strings.HasSuffix(string(other), "*")) && other.Matches(GroupName(prefix)) {
+				return ruleError("reserved groups", "%s is covered by %s: leave one out", p, other)
+			}
+		}
+	}
+	return nil
+}
+
+// TwoOfOne describes two groups of an article that belong to one family. It is empty if there are none.
+func (r Rules) TwoOfOne(groups []GroupName) string {
+	for i, name := range groups {
+		for _, other := range groups[:i] {
+			if family := r.Family(name); family != "" && r.Family(other) == family {
+				return fmt.Sprintf("is in %s and %s, but may be in one of %s at a time", other, name, family)
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,70 @@
+package site
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// MaxVersions is how many earlier versions of an article are kept: the first, the one that got the most votes of the others,
+// and the newest.
+const MaxVersions = 20
+
+// Version is what an article was before an edit.
+type Version struct {
+	Title string
+	Text  *string   // nil if it had none
+	By    User      // who replaced it
+	Until time.Time // when it was replaced, UTC
+	Votes int       // net votes at that time
+}
+
+// StoredVersion is a Version as the store and an export have it.
+type StoredVersion struct {
+	// Number is that of the edit that replaced it; 0 in exports of earlier versions of Frontpage, which have the last ones
+	// without a gap.
+	Number int64 `json:"number,omitempty"`
+
+	Title string   `json:"title"`
+	Text  string   `json:"text,omitempty"`
+	By    UserName `json:"by"`    // who replaced it
+	Until float64  `json:"until"` // when it was replaced, Unix seconds
+	Votes int64    `json:"votes"` // net votes at that time
+}
+
+// Version returns what the stored version is.
+func (v StoredVersion) Version() *Version {
+	version := &Version{Title: v.Title, By: User{Name: v.By}, Until: UnixTime(v.Until), Votes: int(v.Votes)}
+	if v.Text != "" {
+		version.Text = &v.Text
+	}
+	return version
+}
+
+var errVersion = errors.New("a version of its history is malformed")
+
+// ParseVersion parses a version as edit.lua writes it: time, votes, bytes of the title and user on a line, the title and
+// the text after it.
+func ParseVersion(value string) (v StoredVersion, err error) {
+	line, rest, ok := strings.Cut(value, "\n")
+	words := strings.SplitN(line, " ", 4)
+	if !ok || len(words) < 4 {
+		return v, errVersion
+	}
+	size, errS := strconv.Atoi(words[2])
+	var errT, errV error
+	v.Until, errT = ParseNumber(words[0])
+	v.Votes, errV = strconv.ParseInt(words[1], 10, 64)
+	if errors.Join(errS, errT, errV) != nil || size < 0 || size > len(rest) {
+		return v, errVersion
+	}
+	v.Title, v.Text, v.By = rest[:size], rest[size:], UserOf(words[3])
+	return v, nil
+}
+
+// Format is the opposite of ParseVersion.
+func (v StoredVersion) Format() string {
+	return fmt.Sprintf("%s %d %d %s\n%s%s", Number(v.Until), v.Votes, len(v.Title), v.By.Member(), v.Title, v.Text)
+}

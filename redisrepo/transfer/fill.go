@@ -1,0 +1,347 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/failover"
+	"frontpage/redisrepo"
+	"frontpage/redisrepo/articles"
+	"frontpage/redisrepo/check"
+	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/layout"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
+)
+
+// Source is an export that fills a store.
+type Source struct {
+	Digest string            // identifies it, so that an interrupted import can go on
+	Rules  map[string]string // RankingRules of the site that it is from
+	Last   site.ArticleID    // highest number that has been given out
+}
+
+// Filling is an import of an export into a store that was empty.
+type Filling struct {
+	r      *redisrepo.Repo
+	source Source
+
+	// Entries of the moderation log, by partition: the last that was stored before, and the last that PutLog got.
+	stored, last map[int]events.LogCursor
+}
+
+// Fill begins an import, or goes on with one that was interrupted. Until Finish, no program opens the store as a site.
+// The rules must be those of the source, the options are those of New. A store that holds anything but a site without
+// articles, or an interrupted import of the same source, is an error, and is not changed.
+func Fill(ctx context.Context, client redis.UniversalClient, rules site.Rules, source Source, options ...redisrepo.Option) (*Filling, error) {
+	r, err := redisrepo.Find(ctx, client, rules, options...)
+	if err != nil {
+		return nil, err
+	}
+	f := &Filling{r: r, source: source, last: map[int]events.LogCursor{}}
+	if err := f.claim(ctx); err != nil {
+		return nil, err
+	}
+	last, err := LastNumber(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := r.Layout.SetNumbers(ctx, max(last, source.Last)); err != nil { // posts of a server that runs get higher ones
+		return nil, err
+	}
+	f.stored, err = r.Layout.LastEntries(ctx, 0, 1)
+	return f, err
+}
+
+// claim marks the store as incomplete.
+func (f *Filling) claim(ctx context.Context) error {
+	r := f.r
+	for rule, value := range r.Layout.RankingRules() {
+		if was := layout.RecordedRule(f.source.Rules, rule); was != value {
+			return fmt.Errorf("%s is %s in the file and %s in the settings: use the same settings", rule, was, value)
+		}
+	}
+	record, err := r.Store.Client.HGetAll(ctx, keys.Untagged.Meta()).Result()
+	if err != nil {
+		return failover.Wrap("read meta:", err)
+	}
+	articles, err := CountStored(ctx, r)
+	if err != nil {
+		return err
+	}
+	size, err := r.Store.Client.DBSize(ctx).Result()
+	ours := record[keys.FieldOrigin] == f.source.Digest
+	switch {
+	case err != nil:
+		return failover.Wrap("count the keys", err)
+	case ours && articles > 0 && record[keys.FieldLayout] == layout.LayoutVersion:
+		return errors.New("this file has been imported already, and nothing was changed")
+	case r.Store.Incomplete && !ours:
+		return layout.ErrIncomplete
+	case articles > 0 && !ours:
+		return fmt.Errorf("the store is not empty: it has %d articles; an export is imported into an empty store only", articles)
+	case len(record) == 0 && size > 0:
+		return fmt.Errorf("the store is not empty: it has %d keys, and no site; empty it, or use another store", size)
+	}
+	for rule, value := range r.Layout.RankingRules() {
+		if was := layout.RecordedRule(record, rule); was != "" && was != value {
+			return fmt.Errorf("%s is %s in the store and %s in the settings: use the same settings", rule, was, value)
+		}
+	}
+	if err := r.Prepare(ctx); err != nil {
+		return err
+	}
+	if err := r.Layout.MarkIncomplete(ctx, f.source.Digest); err != nil || !r.Store.Rules.Calendar {
+		return err
+	}
+	return r.Store.Exchange(r.Store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+		for _, p := range r.Store.Partitions {
+			r.Layout.BeginCalendar(ctx, pipe, p)
+		}
+	})
+}
+
+// Put stores up to BatchSize articles that are not there yet.
+func (f *Filling) Put(ctx context.Context, records []*Record) error {
+	defer f.r.Store.Changes.Add(1)
+	exist := make([]*redis.IntCmd, len(records))
+	err := f.r.Store.Exchange(ctx, func(pipe redis.Pipeliner) {
+		for i, rec := range records {
+			exist[i] = pipe.Exists(ctx, f.r.Store.Partition(rec.ID).Article(rec.ID))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	var missing []*Record
+	for i, rec := range records {
+		if exist[i].Val() == 0 {
+			missing = append(missing, rec)
+			if err := errors.Join(f.putVoters(ctx, rec), f.putVersions(ctx, rec)); err != nil {
+				return err
+			}
+		}
+	}
+	calls := make([]*redis.Cmd, len(missing))
+	err = f.r.Store.Pipeline(f.r.Store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+		for i, rec := range missing {
+			keys, args := f.putCall(rec)
+			calls[i] = putScript.EvalSha(ctx, pipe, keys, args...)
+		}
+	})
+	for _, call := range calls {
+		err = errors.Join(err, call.Err())
+	}
+	var links []articles.Linked
+	for _, rec := range records { // also of those that an import that was killed has stored
+		if rec.Link != "" && (rec.Reserved || rec.Deleted == nil) {
+			links = append(links, articles.Linked{rec.ID, rec.Link, site.Number(rec.Time)})
+		}
+	}
+	if err == nil {
+		err = f.r.Layout.RecordLinks(ctx, links)
+	}
+	if err != nil {
+		return failover.Wrap("import", err)
+	}
+	return nil
+}
+
+// kept is how long the voters of an article are still kept.
+func (f *Filling) kept(rec *Record) time.Duration {
+	posted := site.UnixTime(rec.Time)
+	return posted.Add(f.r.Store.Rules.VotingWindow + site.VoterMargin).Sub(f.r.Store.Now()).Truncate(time.Second)
+}
+
+// withVoters returns the record, with voters without names if its voters are not known: while voting is open, the store
+// needs one for each vote.
+func (rec *Record) withVoters() *Record {
+	if len(rec.Up)+rec.UnnamedUp+len(rec.Down)+rec.UnnamedDown > 0 {
+		return rec
+	}
+	filled := *rec
+	filled.UnnamedUp, filled.UnnamedDown = int(rec.Votes+rec.Downvotes), int(rec.Downvotes)
+	if rec.Uncounted {
+		filled.Up = []site.UserName{rec.Poster}
+	}
+	return &filled
+}
+
+// putVoters adds the voters of an article that does not exist yet, ImportVoters at a time.
+func (f *Filling) putVoters(ctx context.Context, rec *Record) error {
+	kept, p := f.kept(rec), f.r.Store.Partition(rec.ID)
+	if kept >= site.VoterMargin {
+		rec = rec.withVoters()
+	}
+	if kept <= 0 || len(rec.Up)+rec.UnnamedUp+len(rec.Down)+rec.UnnamedDown == 0 {
+		return nil
+	}
+	var audit []any
+	for _, name := range slices.Sorted(maps.Keys(rec.Audit)) {
+		audit = append(audit, name.Member(), rec.Audit[name])
+	}
+	keys := []string{p.Voted(rec.ID), p.Downvoted(rec.ID), p.Audit(rec.ID)}
+	elements := [][]any{voterMembers(rec.Up, 0, rec.UnnamedUp), voterMembers(rec.Down, rec.UnnamedUp, rec.UnnamedDown), audit}
+	err := f.r.Store.Exchange(f.r.Store.Confirmed(ctx), func(pipe redis.Pipeliner) { pipe.Unlink(ctx, keys...) }) // of an import that was killed
+	for i, key := range keys {
+		for some := range slices.Chunk(elements[i], layout.ImportVoters) {
+			if err != nil {
+				return err
+			}
+			err = f.r.Store.Exchange(f.r.Store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+				if i == 2 {
+					pipe.HSet(ctx, key, some...)
+				} else {
+					pipe.SAdd(ctx, key, some...)
+				}
+				pipe.Expire(ctx, key, kept)
+			})
+		}
+	}
+	return err
+}
+
+// putVersions stores the earlier versions of an article that does not exist yet.
+func (f *Filling) putVersions(ctx context.Context, rec *Record) error {
+	if rec.Edits == nil || len(rec.Edits.Versions) == 0 {
+		return nil
+	}
+	var fields []any
+	for i, v := range rec.Edits.Versions {
+		fields = append(fields, rec.Edits.number(i), v.Format())
+	}
+	if best := rec.Edits.Best; best != nil {
+		fields = append(fields, redisrepo.FieldBest, best.Format())
+	}
+	return f.r.Store.Exchange(f.r.Store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+		pipe.HSet(ctx, f.r.Store.Partition(rec.ID).History(rec.ID), fields...)
+	})
+}
+
+// voterMembers are the members of a set of voters. Those without names are placeholders, as add_placeholders in
+// shared.lua makes them, with numbers after those of the other set: no voter is in both.
+func voterMembers(named []site.UserName, other, unnamed int) []any {
+	members := make([]any, 0, len(named)+unnamed)
+	for _, name := range named {
+		members = append(members, name.Member())
+	}
+	for i := range unnamed {
+		members = append(members, "import:"+strconv.Itoa(other+i+1))
+	}
+	return members
+}
+
+func (f *Filling) putCall(rec *Record) (scriptKeys []string, args []any) {
+	p := f.r.Store.Partition(rec.ID)
+	scriptKeys = append(make([]string, 0, 32),
+		p.Article(rec.ID),             // KEYS[1] article
+		p.Ranking(site.ByTime),        // KEYS[2] times
+		p.Ranking(site.ByScore),       // KEYS[3] scores
+		p.Groups(),                    // KEYS[4] group_names
+		p.Posted(rec.Poster),          // KEYS[5] posted
+		p.Deleted(),                   // KEYS[6] deleted
+		p.Changes(f.r.Store.Database), // KEYS[7] changes
+		p.Sizes(),                     // KEYS[8] sizes
+		p.Host(site.HostOf(rec.Link)), // KEYS[9] host
+	)
+	posted := site.HourOf(rec.Time)
+	scriptKeys = keys.RankingKeys(scriptKeys, p, posted) // KEYS[10] to [16]
+	scriptKeys = lists.GroupKeys(lists.GroupKeys(scriptKeys, p, site.Interesting), p, rec.Groups...)
+	scriptKeys = f.r.Rankings.GroupTopKeys(scriptKeys, p, posted, rec.Groups...)
+	deleted := ""
+	if rec.Deleted != nil {
+		deleted = site.Number(rec.Deleted.At)
+	}
+	args = []any{
+		rec.ID.String(),                                                                                                                    // ARGV[1] member
+		site.Number(rec.Time),                                                                                                              // ARGV[2] time
+		rec.Votes,                                                                                                                          // ARGV[3] votes
+		rec.Downvotes,                                                                                                                      // ARGV[4] downvotes
+		rec.Revision,                                                                                                                       // ARGV[5] revision
+		f.r.Store.Rules.RankingText(),                                                                                                      // ARGV[6] ranking
+		f.r.Store.Rules.InterestingVotes,                                                                                                   // ARGV[7] interesting_votes
+		site.GroupText(rec.Groups),                                                                                                         // ARGV[8] group_text
+		deleted,                                                                                                                            // ARGV[9] deleted_at
+		f.r.Store.On,                                                                                                                       // ARGV[10] features
+		f.r.Store.ScriptNow(),                                                                                                              // ARGV[11] now
+		site.FieldTitle, rec.Title, site.FieldLink, rec.Link, site.FieldPoster, rec.Poster.Member(), site.FieldTime, site.Number(rec.Time), // ARGV[12...]
+		site.FieldVotes, rec.Votes, site.FieldDownvotes, rec.Downvotes, site.FieldGroups, site.GroupText(rec.Groups), site.FieldRevision, rec.Revision,
+	}
+	if rec.Text != "" {
+		args = append(args, site.FieldText, rec.Text)
+	}
+	if rec.Uncounted {
+		args = append(args, site.FieldUncounted, "1")
+	}
+	if e := rec.Edits; e != nil {
+		args = append(args, site.FieldEdition, e.Edition)
+		if e.Count > 0 {
+			args = append(args, site.FieldEdits, e.Count, site.FieldEdited, site.Number(e.Last))
+		}
+	}
+	if rec.Deleted != nil {
+		args = append(args, site.FieldDeleted, deleted, site.FieldDeletedBy, rec.Deleted.By.Member())
+	}
+	return scriptKeys, args
+}
+
+// PutLog appends entries to the moderation log, in the order of LogRecords, that are not there yet. They come before the
+// articles: a moderator whom a server serves meanwhile can only add later ones. An entry whose id another one has, which
+// was in another partition, gets the next id.
+func (f *Filling) PutLog(ctx context.Context, entries []LogRecord) error {
+	return f.r.Store.Exchange(f.r.Store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+		for _, e := range entries {
+			index := f.r.Store.Index(e.Article)
+			at := events.NewLogCursor(e.ID, 0)
+			if last := f.last[index]; at.Compare(last) <= 0 {
+				at = last
+				at.Sequence++
+			}
+			f.last[index] = at
+			if at.Compare(f.stored[index]) <= 0 {
+				continue
+			}
+			values := []any{"xadd", f.r.Store.Partitions[index].Moderation(), at.Id(),
+				"kind", string(e.Kind), "article", e.Article.String(), "by", e.By.Member(), "at", site.Number(e.At)}
+			if e.For != nil {
+				values = append(values, "on_behalf_of", e.For.Member())
+			}
+			if e.Kind == events.LogRegrouped || len(e.Before)+len(e.After) > 0 {
+				values = append(values, "before", site.GroupText(e.Before), "after", site.GroupText(e.After))
+			}
+			for _, pair := range [][2]string{{"title", e.Title}, {"link", e.Link}, {"reason", e.Reason}} {
+				if pair[1] != "" {
+					values = append(values, pair[0], pair[1])
+				}
+			}
+			pipe.Do(ctx, values...)
+		}
+	})
+}
+
+// Finish checks the store and makes it a site. report is called with each inconsistency: then the import has failed.
+func (f *Filling) Finish(ctx context.Context, report func(violation string)) (check.Checked, error) {
+	if err := f.r.Layout.FillCasts(ctx); err != nil {
+		return check.Checked{}, failover.Wrap("list the votes of users", err)
+	}
+	violations := 0
+	checked, err := check.Compare(ctx, f.r, false, func(violation string) {
+		violations++
+		report(violation)
+	})
+	if err != nil {
+		return checked, err
+	}
+	if violations > 0 {
+		return checked, fmt.Errorf("the import has %d inconsistencies: empty the store", violations)
+	}
+	return checked, f.r.Layout.MarkComplete(ctx)
+}

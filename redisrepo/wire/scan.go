@@ -1,0 +1,123 @@
+package wire
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/failover"
+)
+
+// ScanBatch is the number of keys that one SCAN looks at.
+const ScanBatch = 500
+
+// LogBatch is the number of entries of the moderation log that are copied together.
+const LogBatch = 500
+
+// BatchSize is the number of articles or members that are handled in one transaction or pipeline:
+// small enough that it does not delay other clients.
+const BatchSize = 100
+
+// Scan is a walk over all elements of a key by SSCAN, ZSCAN or HSCAN, BatchSize at a time.
+type Scan struct {
+	Command func(server redis.Cmdable, ctx context.Context, key string, cursor uint64, match string, count int64) *redis.ScanCmd
+	Key     string
+	Step    int                           // every step-th element is handled: 2 for the members that ZSCAN replies in turn with scores
+	Begin   func()                        // called whenever the walk begins, if not nil: handle gets all elements again
+	Handle  func(elements []string) error // called for each batch
+	Count   int64                         // of elements in one round trip; 0: BatchSize
+}
+
+func (r *Store) Scan(ctx context.Context, s Scan) error {
+	return r.OnOneServer(ctx, s.Key, func(ctx context.Context, server redis.Cmdable) error {
+		if s.Begin != nil {
+			s.Begin()
+		}
+		return Walk(s.Step, InBatches(s.Handle), func(cursor uint64) *redis.ScanCmd {
+			return s.Command(server, failover.Impatient(ctx), s.Key, cursor, "", cmp.Or(s.Count, BatchSize))
+		})
+	})
+}
+
+// InBatches returns a function that calls handle with BatchSize elements at a time.
+func InBatches(handle func([]string) error) func([]string) error {
+	return func(elements []string) error {
+		for batch := range slices.Chunk(elements, BatchSize) {
+			if err := handle(batch); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// Walk handles every step-th element of the replies of next, from the first cursor to the last.
+func Walk(step int, handle func([]string) error, next func(cursor uint64) *redis.ScanCmd) error {
+	for cursor := uint64(0); ; {
+		found, following, err := next(cursor).Result()
+		if err != nil {
+			return ScanError{err}
+		}
+		elements := make([]string, 0, len(found)/step)
+		for i := 0; i < len(found); i += step {
+			elements = append(elements, found[i])
+		}
+		if err := handle(elements); err != nil {
+			return err
+		}
+		if cursor = following; cursor == 0 {
+			return nil
+		}
+	}
+}
+
+// ScanError is the error of a walk's own command.
+type ScanError struct{ Err error }
+
+func (e ScanError) Error() string { return e.Err.Error() }
+
+func (e ScanError) Unwrap() error { return e.Err }
+
+// maxWalks is how often a walk begins.
+const maxWalks = 150
+
+// OnOneServer calls walk with one connection to the primary of key. A cursor of SCAN is valid only on the server that
+// replied it, and only until that is restarted: on another one a walk would miss elements. So when the connection fails,
+// or the server no longer has the key, the walk begins again. It should return an error of the connection as a ScanError.
+func (r *Store) OnOneServer(ctx context.Context, key string, walk func(ctx context.Context, server redis.Cmdable) error) error {
+	for walks, pause := 1, failover.MinPause; ; walks, pause = walks+1, min(2*pause, failover.MaxPause) {
+		err := r.onConnection(ctx, key, walk)
+		var failed ScanError
+		if !errors.As(err, &failed) {
+			return err
+		}
+		if walks == maxWalks || ctx.Err() != nil || !failover.Passes(failed.Err) && !errors.Is(failed.Err, failover.ErrNoReply) {
+			return failed.Err
+		}
+		failover.Wait(ctx, pause)
+		if err := r.Client.Exists(ctx, key).Err(); err != nil { // waits until a server has the key
+			return err
+		}
+	}
+}
+
+func (r *Store) onConnection(ctx context.Context, key string, walk func(ctx context.Context, server redis.Cmdable) error) error {
+	server, err := r.serverOf(ctx, key)
+	if err != nil {
+		return ScanError{err}
+	}
+	connection := server.Conn()
+	defer func() { _ = connection.Close() }()
+	return walk(ctx, connection)
+}
+
+// serverOf returns the client of the primary of key.
+func (r *Store) serverOf(ctx context.Context, key string) (*redis.Client, error) {
+	if cluster, ok := r.Client.(*redis.ClusterClient); ok {
+		return cluster.MasterForKey(ctx, key)
+	}
+	return r.Client.(*redis.Client), nil
+}

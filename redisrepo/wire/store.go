@@ -1,0 +1,142 @@
+// Package wire calls Redis for all other parts: commands in one round trip, scripts by their digest, writes that replicas
+// confirm and that are refused while a right is missing, and walks over many keys.
+package wire
+
+import (
+	"context"
+	"crypto/rand"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/failover"
+	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/site"
+)
+
+// Store is the open store of a site: its client, partitions, rules and clock. It is safe for concurrent use.
+type Store struct {
+	Client     redis.UniversalClient
+	Rules      site.Rules
+	Partitions []keys.Partition
+	Database   int              // number of the database on its server
+	Clock      func() time.Time // nil: the clock of Redis
+	KeepRules  bool             // the data must have these rules, and the newest layout
+	Incomplete bool             // Migrate or Fill has not finished the data
+	On         string           // names of the features that are on, as the scripts get them
+
+	Changes      atomic.Uint64          // see Version
+	CursorKey    atomic.Pointer[string] // of cursors of rankings
+	VotingTexts  map[string]string      // of vote.lua and upvote.lua, by digest
+	OnRightsBack func()                 // is called after a missing right came back: other processes may have failed to publish
+
+	acks   int // replicas that confirm each write
+	rights rights
+}
+
+// Options say how Open finds a site and uses its store.
+type Options struct {
+	Partitions int // 0: those that the site has, or the default of a new one
+	Acks       int // replicas that confirm each write
+	KeepRules  bool
+	Clock      func() time.Time // nil: the clock of Redis
+}
+
+// Open finds the partitions of the site in a store, or those that a new one will have. It changes nothing. It returns a
+// *PartitionsError if the site has other partitions than the options say.
+func Open(ctx context.Context, client redis.UniversalClient, rules site.Rules, on string, o Options) (*Store, error) {
+	s := &Store{Client: client, Rules: rules, On: on, Clock: o.Clock, KeepRules: o.KeepRules, acks: o.Acks,
+		VotingTexts: map[string]string{}, OnRightsBack: func() {}}
+	if single, ok := client.(interface{ Options() *redis.Options }); ok { // a cluster has one database
+		s.Database = single.Options().DB
+	}
+	s.UseCursorKey(rand.Text()) // until that of the store is known
+	return s, s.findPartitions(ctx, o.Partitions)
+}
+
+// ThisHour is the hour of the clock.
+func (r *Store) ThisHour() site.Hour { return site.HourOf(float64(r.Now().Unix())) }
+
+// Has reports whether a feature is on.
+func (r *Store) Has(feature string) bool { return strings.Contains(r.On, feature) }
+
+// EachMatching calls handle with the keys of a partition that match a pattern. It looks at all keys of the server.
+func (r *Store) EachMatching(ctx context.Context, p keys.Partition, pattern string, handle func(keys []string) error) error {
+	return r.OnOneServer(ctx, p.Meta(), func(ctx context.Context, server redis.Cmdable) error {
+		return Walk(1, InBatches(handle), func(cursor uint64) *redis.ScanCmd {
+			return server.Scan(failover.Impatient(ctx), cursor, pattern, ScanBatch)
+		})
+	})
+}
+
+// Version returns a number that grows with every change of the store that this process makes or learns of: before a
+// write returns, whatever its outcome, and before a watch delivers a state. So a read that begins at the present
+// version has all changes that any client of this process can know of.
+func (r *Store) Version() uint64 { return r.Changes.Load() }
+
+// IncompleteLayout is the layout in meta: while Migrate or Fill writes the data.
+const IncompleteLayout = "incomplete copy"
+
+// Listeners returns how many processes listen to changes: each server does, in every partition.
+func (r *Store) Listeners(ctx context.Context) (most int64, err error) {
+	for _, p := range r.Partitions {
+		channel := p.Changes(r.Database)
+		count := r.Client.PubSubNumSub
+		if p.Sharded() {
+			count = r.Client.PubSubShardNumSub
+		}
+		if cluster, ok := r.Client.(*redis.ClusterClient); ok {
+			node, err := cluster.MasterForKey(ctx, channel)
+			if err != nil {
+				return 0, err
+			}
+			count = node.PubSubShardNumSub
+		}
+		found, err := count(ctx, channel).Result()
+		if err != nil {
+			return 0, err
+		}
+		most = max(most, found[channel])
+	}
+	return most, nil
+}
+
+// UseCursorKey has rankings use the key that meta: of a partition has. Other partitions than the first have none.
+func (r *Store) UseCursorKey(key string) {
+	if key != "" {
+		r.CursorKey.Store(&key)
+	}
+}
+
+// TryWrites sends each partition a write, which Redis may refuse, but without effect: there is no such member.
+func (r *Store) TryWrites(ctx context.Context) ([]redis.Cmder, error) {
+	return r.Pipelined(failover.Impatient(ctx), func(pipe redis.Pipeliner) {
+		for _, p := range r.Partitions {
+			pipe.ZAddXX(ctx, p.Ranking(site.ByTime), redis.Z{Member: keys.Reserved})
+		}
+	})
+}
+
+// Index is the number of the article's partition.
+func (r *Store) Index(id site.ArticleID) int { return int(id) % len(r.Partitions) }
+
+func (r *Store) Partition(id site.ArticleID) keys.Partition { return r.Partitions[r.Index(id)] }
+
+// Now is this process's time, good enough for values that are shown. Scripts decide by ScriptNow.
+func (r *Store) Now() time.Time {
+	if r.Clock != nil {
+		return r.Clock()
+	}
+	return time.Now()
+}
+
+// ScriptNow is the argument now of a script: empty stands for the clock of Redis.
+func (r *Store) ScriptNow() string {
+	if r.Clock == nil {
+		return ""
+	}
+	return strconv.FormatInt(r.Clock().Unix(), 10)
+}
