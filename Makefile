@@ -32,8 +32,9 @@ generate: ## generate the code in graph from schema.graphqls and gqlgen.yml
 web: ## build web/dist from its sources; needs Node
 	cd web && npm ci && npm run build
 
-diagram: ## draw docs/images/packages.svg from its source; needs Graphviz
+diagram: ## draw the diagrams in docs/images from their sources; needs Graphviz
 	dot -Tsvg docs/images/packages.dot -o docs/images/packages.svg
+	dot -Tsvg docs/images/rooms.dot -o docs/images/rooms.svg
 
 screenshots: ## take the screenshots in docs/; needs Node and Chromium
 	cd web && npm run screenshots

@@ -67,7 +67,7 @@ func (r *Repo) setVote(id site.ArticleID, b *ballot) (result VoteResult, err err
 	return b.result, b.err
 }
 
-// Cast calls vote.lua once for all ballots, which are those of different users, and sets their results. A usual upvote goes
+// cast calls vote.lua once for all ballots, which are those of different users, and sets their results. A usual upvote goes
 // to upvote.lua first, which leaves to vote.lua what it does not do. The script
 // compares the title that this process remembers, but not the text: if that was edited by another process, the article is
 // right but for its text, unless a ballot has the whole hash read.

@@ -150,7 +150,7 @@ const (
 	fixedPosition = 2 // instead of a position
 )
 
-// Voted returns an article after votes, and remembers its call for the next ones unless that is the remembered one.
+// voted returns an article after votes, and remembers its call for the next ones unless that is the remembered one.
 func (r *Repo) voted(id site.ArticleID, call, remembered *voteCall, answer wire.Reply) (*site.Article, error) {
 	isUnusual := answer.Number(2) > 0 || answer.Number(1)+1 == int64(r.Store.Rules.InterestingVotes)
 	if rest, ok := answer[restOfArticle].([]any); ok {

@@ -56,7 +56,7 @@ func (p *polls) enter(id site.ArticleID, b *ballot) bool {
 	return false
 }
 
-// Next takes the ballots of the next call. If none waits, it returns none, and the poll is over.
+// next takes the ballots of the next call. If none waits, it returns none, and the poll is over.
 func (p *polls) next(id site.ArticleID) (batch []*ballot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -114,7 +114,7 @@ func (r *Articles) ObserveReply(id site.ArticleID, a wire.Reply) (*site.Article,
 	return r.observe(id, h, new(Decoded))
 }
 
-// Observe decodes an article's hash as Redis returned it into a, caches the article's groups, and passes its
+// observe decodes an article's hash as Redis returned it into a, caches the article's groups, and passes its
 // state on to the watches.
 func (r *Articles) observe(id site.ArticleID, h Hash, a *Decoded) (*site.Article, error) {
 	if err := r.Decode(id, h, a); err != nil {

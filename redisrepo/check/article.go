@@ -163,7 +163,7 @@ func (c *checker) queue(ctx context.Context, pipe redis.Pipeliner, p keys.Partit
 	return f
 }
 
-// Article checks an article that is in time:.
+// article checks an article that is in time:.
 func (c *checker) article(p keys.Partition, id site.ArticleID, f facts) {
 	key := p.Article(id)
 	if f.time.Err() != nil {
@@ -228,7 +228,7 @@ func (c *checker) article(p keys.Partition, id site.ArticleID, f facts) {
 	}
 }
 
-// Deleted checks an article that is in the sorted set deleted:.
+// deleted checks an article that is in the sorted set deleted:.
 func (c *checker) deleted(p keys.Partition, id site.ArticleID, f facts) {
 	key := p.Article(id)
 	if f.deleted.Err() != nil || f.time.Err() == nil {

@@ -102,7 +102,7 @@ func (c *checker) reportf(format string, args ...any) {
 	}
 }
 
-// Partition checks the articles in time: and deleted: one by one. After that, score: and the hashes must only name no
+// partition checks the articles in time: and deleted: one by one. After that, score: and the hashes must only name no
 // others.
 func (c *checker) partition(ctx context.Context, p keys.Partition) error {
 	c.highest = 0
@@ -261,7 +261,7 @@ func (c *checker) unlisted(ctx context.Context, p keys.Partition, where string, 
 	return nil
 }
 
-// Counter reports a counter that is below the number of an existing article.
+// counter reports a counter that is below the number of an existing article.
 func (c *checker) counter(ctx context.Context, p keys.Partition) error {
 	given, err := c.Store.Client.Get(ctx, p.Counter()).Result()
 	if err := c.wrongType(p.Counter(), err); err != nil && !errors.Is(err, redis.Nil) {

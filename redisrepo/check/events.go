@@ -21,7 +21,7 @@ type told struct {
 	milestone int // the highest
 }
 
-// Events checks that the events of each article have its revisions in turn, up to its revision, and that its milestone is
+// events checks that the events of each article have its revisions in turn, up to its revision, and that its milestone is
 // not below theirs. The stream is read first and its end again after the articles, since votes may be cast meanwhile.
 func (c *checker) events(ctx context.Context, p keys.Partition) error {
 	articles := map[site.ArticleID]told{}

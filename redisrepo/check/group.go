@@ -13,7 +13,7 @@ import (
 	"frontpage/redisrepo/wire"
 )
 
-// Group checks the set of a group and its stored listings, in batches: one command on all of a large group
+// group checks the set of a group and its stored listings, in batches: one command on all of a large group
 // would block Redis.
 func (c *checker) group(ctx context.Context, p keys.Partition, name site.GroupName) error {
 	wrong, legacy := map[site.Order]bool{}, false
@@ -65,7 +65,7 @@ func (c *checker) size(ctx context.Context, p keys.Partition, name site.GroupNam
 	return nil
 }
 
-// Sizes checks the groups in the index of sizes that have no set.
+// sizes checks the groups in the index of sizes that have no set.
 func (c *checker) sizes(ctx context.Context, p keys.Partition, groups map[string]keys.Partition) error {
 	err := c.Store.Scan(ctx, wire.Scan{Command: redis.Cmdable.ZScan, Key: p.Sizes(), Step: 2, Handle: func(names []string) error {
 		for _, name := range names {

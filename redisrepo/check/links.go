@@ -50,7 +50,7 @@ func (c *checker) links(ctx context.Context, p keys.Partition, batch []facts) er
 	return nil
 }
 
-// Link checks the record of an article's link, which names an article with these fields.
+// link checks the record of an article's link, which names an article with these fields.
 func (c *checker) link(p keys.Partition, key string, f facts, record *redis.StringCmd, named wire.Reply) error {
 	hash := f.hash.Val()
 	_, complete := hash[site.FieldGroups] // else only legacy clients wrote it

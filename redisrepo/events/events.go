@@ -234,7 +234,7 @@ func DecodeEvent(id LogCursor, fields map[string]any) *Event {
 	return e
 }
 
-// Time is when an entry was added, by the clock of Redis.
+// time is when an entry was added, by the clock of Redis.
 func (c LogCursor) time() time.Time {
 	return time.UnixMilli(int64(c.milliseconds)).UTC() // #nosec G115 -- a time
 }

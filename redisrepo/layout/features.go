@@ -277,7 +277,7 @@ type building struct {
 	done, total int    // articles
 }
 
-// Reached records a position from which the next start goes on, and reports the progress. Nothing is lost with a record.
+// reached records a position from which the next start goes on, and reports the progress. Nothing is lost with a record.
 func (r *Layout) reached(ctx context.Context, b *building, position string) error {
 	r.OnProgress("building "+b.what, min(b.done, b.total), b.total)
 	return r.store.Client.HSet(ctx, b.p.Meta(), b.Name, featureBuilding+" "+position).Err()

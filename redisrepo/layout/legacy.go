@@ -100,7 +100,7 @@ func (r *Layout) FindGroups(ctx context.Context, id site.ArticleID) (string, err
 	}
 }
 
-// Run makes passes until no article waits.
+// run makes passes until no article waits.
 func (f *groupFinder) run(ctx context.Context, r *Layout, p keys.Partition) {
 	for {
 		f.mutex.Lock()

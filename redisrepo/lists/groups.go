@@ -28,7 +28,7 @@ type GroupList struct {
 	Looked *int
 }
 
-// Prefix returns the beginning that canonical names have, and whether a name can begin like that.
+// prefix returns the beginning that canonical names have, and whether a name can begin like that.
 func (l GroupList) prefix() (canonical string, possible bool) {
 	canonical = site.FoldGroupName(l.Prefix)
 	return canonical, utf8.ValidString(canonical) && !strings.ContainsFunc(canonical, site.NotInGroupName)
@@ -186,7 +186,7 @@ func (r *Lists) groupsBySize(ctx context.Context, q site.Request[sizedGroup]) (s
 	return found, nil
 }
 
-// Cursor is the position in sizes:, nil for none.
+// cursor is the position in sizes:, nil for none.
 func (g *sizedGroup) cursor() *site.Cursor {
 	if g == nil {
 		return nil
@@ -440,7 +440,7 @@ type groupCount struct {
 	read   time.Time
 }
 
-// GroupNames reads the names of all groups with a prefix, a part of each partition at a time. It pages by name: a cursor
+// groupNames reads the names of all groups with a prefix, a part of each partition at a time. It pages by name: a cursor
 // of ZSCAN would not survive a failover.
 func (r *Lists) groupNames(ctx context.Context, prefix string, looked *int) (map[string]bool, error) {
 	found, rest := make(map[string]bool), make(map[keys.Partition]string)

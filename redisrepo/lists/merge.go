@@ -14,7 +14,7 @@ import (
 	"frontpage/redisrepo/site"
 )
 
-// Run is what one partition has of a page, in the order in which the page is read.
+// run is what one partition has of a page, in the order in which the page is read.
 type run struct {
 	items          []redis.Z
 	more           bool // others may follow the items
@@ -193,7 +193,7 @@ func (k keptListings) has(l Listing) bool {
 	return found && time.Since(seen) < min(time.Second, k.ttl/10)
 }
 
-// Add is called after a page was read by listing.lua.
+// add is called after a page was read by listing.lua.
 func (k keptListings) add(l Listing) {
 	if l.group != "" {
 		k.seen.Add(Listing{group: l.group, order: l.order}, time.Now())

@@ -50,7 +50,7 @@ func (r *Lists) readListing(ctx context.Context, l Listing, q ListRequest, along
 	return reply()
 }
 
-// Walk reads a page by cursors.
+// walk reads a page by cursors.
 func (r *Lists) walk(ctx context.Context, l Listing, q ListRequest) (site.Page[redis.Z], error) {
 	if len(r.store.Partitions) > 1 {
 		return r.walkPartitions(ctx, l, q)

@@ -203,7 +203,7 @@ func samePost(a, b float64) bool { return math.Abs(a-b) < 0.5 }
 // isOther reports whether an article posted at this time is another one than the one that was seen.
 func (p seenPost) isOther(postedAt float64) bool { return !samePost(p.postedAt, postedAt) }
 
-// Add adds an article that was found. It is new if its number was not seen, or belonged to another article: again.
+// add adds an article that was found. It is new if its number was not seen, or belonged to another article: again.
 func (s *seenPosts) add(id site.ArticleID, postedAt float64) (isNew, again bool) {
 	before, seen := s.ids.Get(id)
 	again = seen && before.isOther(postedAt)

@@ -106,7 +106,7 @@ type topic struct {
 	voteRevision int64                       // revision of the last change that was received: votes is complete up to it
 }
 
-// Post is a new article that its watches are to be notified of. It holds a reference to its topic.
+// post is a new article that its watches are to be notified of. It holds a reference to its topic.
 type post struct {
 	*topic
 	second int64 // posting time

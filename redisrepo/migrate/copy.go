@@ -223,7 +223,7 @@ func (m *migration) put(ctx context.Context, batch []*copiedKey) error {
 	})
 }
 
-// ReadLinks reads the links of the articles that were posted with an idempotency key: its record is in their partition.
+// readLinks reads the links of the articles that were posted with an idempotency key: its record is in their partition.
 func (m *migration) readLinks(ctx context.Context, keys []*copiedKey) error {
 	return m.from.Store.Exchange(ctx, func(pipe redis.Pipeliner) {
 		for _, k := range keys {

@@ -86,7 +86,7 @@ func groupScores(ctx context.Context, r *redisrepo.Repo, keys []*copiedKey) (sco
 	return scores, err
 }
 
-// Add adds the elements of a key that were read. For a group these are two listings.
+// add adds the elements of a key that were read. For a group these are two listings.
 func (d *listingsDigest) add(k *copiedKey, scores [2]*redis.Cmd) {
 	switch {
 	case k.name == keys.Untagged.Ranking(site.ByTime):

@@ -75,7 +75,7 @@ func (c cell) isMark(member string) bool {
 	return member == casts.CastCut && strings.HasPrefix(c.name, keys.CastPrefix)
 }
 
-// Index is the partition, of n, of a key that is not split. An idempotency key can be in another one, too.
+// index is the partition, of n, of a key that is not split. An idempotency key can be in another one, too.
 func (c cell) index(n int) (int, error) {
 	if c.id != 0 {
 		return int(c.id) % n, nil

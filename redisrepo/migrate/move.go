@@ -127,7 +127,7 @@ func (m *move) choose(views []*view) error {
 	return nil
 }
 
-// Run moves the slot. Every step can be repeated.
+// run moves the slot. Every step can be repeated.
 func (m *move) run(ctx context.Context) error {
 	from, to := m.from, m.to
 	there, err := to.client.ClusterCountKeysInSlot(ctx, m.slot).Result()

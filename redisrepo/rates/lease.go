@@ -77,7 +77,7 @@ func (l *lease) balance(now time.Time) Balance {
 	return Balance{Kept: true, Used: max(l.used-l.left, 0), Left: max(l.empty.Sub(now), 0)}
 }
 
-// Add adds recorded points that can be spent until they expire.
+// add adds recorded points that can be spent until they expire.
 func (l *lease) add(points int, expires time.Time) {
 	if l.left == 0 || expires.Before(l.expires) {
 		l.expires = expires

@@ -49,7 +49,7 @@ var (
 	ImportRules = draftRules{IsControl: func(c rune) bool { return c < ' ' || c == 0x7f }}
 )
 
-// check returns what to store, or a Refusal with all errors of the draft.
+// Check returns what to store, or a Refusal with all errors of the draft.
 func (d Draft) Check(rules draftRules) (Submission, error) {
 	var s Submission
 	var refusals, broken Refusal

@@ -60,7 +60,7 @@ type Edits struct {
 	Best     *redisrepo.VotedVersion `json:"best,omitempty"`
 }
 
-// Number is the number of the edit that replaced a version.
+// number is the number of the edit that replaced a version.
 func (e *Edits) number(i int) int64 { return cmp.Or(e.Versions[i].Number, e.follows(i)) }
 
 // follows is what the number would be if the versions were those of the last edits.

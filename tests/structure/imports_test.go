@@ -26,35 +26,54 @@ const (
 
 // allowed lists, for each package, all packages of this module that it may import, tests aside.
 var allowed = map[string][]string{
-	".":         {"admin", "csvimport", "demo", "endpoint", "export", "feeds", "graph", "manual", "metrics", "outages", "pages", "redisrepo", "settings", "signin", "store", "tracing", "web"},
-	"settings":  {"endpoint", "feeds", "identity", "pages", "redisrepo", "reload", "signin", "store", "web"},
-	"graph":     {"endpoint", "plan", "redisrepo"},
+	".":         {"admin", "csvimport", "demo", "endpoint", "export", "failover", "feeds", "graph", "manual", "metrics", "outages", "pages", "redisrepo", "redisrepo/check", "redisrepo/layout", "redisrepo/lists", "redisrepo/migrate", "redisrepo/preview", "redisrepo/site", "redisrepo/transfer", "redisrepo/wire", "settings", "signin", "store", "tracing", "web"},
+	"settings":  {"endpoint", "feeds", "identity", "pages", "redisrepo/keys", "redisrepo/site", "redisrepo/wire", "reload", "signin", "store", "web"},
+	"graph":     {"endpoint", "failover", "plan", "redisrepo", "redisrepo/casts", "redisrepo/events", "redisrepo/lists", "redisrepo/live", "redisrepo/rankings", "redisrepo/rates", "redisrepo/site"},
 	"plan":      {},
-	"endpoint":  {"identity", "redisrepo", "sharing"},
-	"redisrepo": {},
+	"endpoint":  {"failover", "identity", "redisrepo", "redisrepo/events", "redisrepo/live", "redisrepo/rates", "redisrepo/site", "sharing"},
 	"identity":  {},
-	"feeds":     {"redisrepo", "sharing"},
-	"signin":    {"identity", "redisrepo"},
-	"pages":     {"endpoint", "feeds", "identity", "redisrepo", "sharing", "web"},
+	"feeds":     {"failover", "redisrepo", "redisrepo/lists", "redisrepo/rates", "redisrepo/site", "sharing"},
+	"signin":    {"identity", "redisrepo", "redisrepo/rates", "redisrepo/sessions", "redisrepo/site"},
+	"pages":     {"endpoint", "failover", "feeds", "identity", "redisrepo", "redisrepo/site", "sharing", "web"},
 	"sharing":   {},
 	"reload":    {},
 	"admin":     {},
-	"metrics":   {"endpoint", "redisrepo"},
+	"metrics":   {"endpoint", "failover", "redisrepo"},
 	"store":     {"reload"},
 	"web":       {},
 	"manual":    {},
-	"outages":   {"redisrepo"},
+	"outages":   {"failover"},
 	"tracing":   {"endpoint"},
-	"csvimport": {"redisrepo"},
-	"export":    {"redisrepo"},
-	"demo":      {"csvimport", "redisrepo"},
+	"csvimport": {"redisrepo", "redisrepo/site"},
+	"export":    {"redisrepo", "redisrepo/site", "redisrepo/transfer"},
+	"demo":      {"csvimport", "redisrepo", "redisrepo/check", "redisrepo/lists", "redisrepo/site"},
+
+	// The rooms of the store, lowest first: each imports only those above it here.
+	"failover":           {},
+	"redisrepo/site":     {},
+	"redisrepo/keys":     {"redisrepo/site"},
+	"redisrepo/wire":     {"failover", "redisrepo/keys", "redisrepo/site"},
+	"redisrepo/rates":    {"failover", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
+	"redisrepo/sessions": {"failover", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
+	"redisrepo/articles": {"failover", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
+	"redisrepo/events":   {"failover", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
+	"redisrepo/lists":    {"failover", "redisrepo/articles", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
+	"redisrepo/rankings": {"failover", "redisrepo/keys", "redisrepo/lists", "redisrepo/site", "redisrepo/wire"},
+	"redisrepo/casts":    {"failover", "redisrepo/articles", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
+	"redisrepo/layout":   {"failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/events", "redisrepo/keys", "redisrepo/lists", "redisrepo/rankings", "redisrepo/site", "redisrepo/wire"},
+	"redisrepo/live":     {"failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/events", "redisrepo/keys", "redisrepo/lists", "redisrepo/site", "redisrepo/wire"},
+	"redisrepo":          {"failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/live", "redisrepo/rankings", "redisrepo/rates", "redisrepo/sessions", "redisrepo/site", "redisrepo/wire"},
+	"redisrepo/check":    {"failover", "redisrepo", "redisrepo/articles", "redisrepo/casts", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/rankings", "redisrepo/site", "redisrepo/wire"},
+	"redisrepo/transfer": {"failover", "redisrepo", "redisrepo/articles", "redisrepo/check", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/site", "redisrepo/wire"},
+	"redisrepo/migrate":  {"failover", "redisrepo", "redisrepo/casts", "redisrepo/check", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/rankings", "redisrepo/site", "redisrepo/transfer", "redisrepo/wire"},
+	"redisrepo/preview":  {"failover", "redisrepo", "redisrepo/layout", "redisrepo/lists", "redisrepo/site"},
 
 	"graph/generate": {}, // runs at development time only
 
 	// For tests only.
 	"redistest":        {},
 	"programtest":      {},
-	"sitetest":         {"endpoint", "graph", "identity", "redisrepo", "redistest", "store"},
+	"sitetest":         {"endpoint", "graph", "identity", "redisrepo", "redisrepo/site", "redistest", "store"},
 	"tests/benchmarks": {},
 	"tests/cluster":    {},
 	"tests/documents":  {},
@@ -64,10 +83,11 @@ var allowed = map[string][]string{
 }
 
 // forbidden lists packages of other modules, and of the standard library, that a package must not import
-// itself.
+// itself; those of redisrepo are forbidden in its rooms, too.
 var forbidden = map[string][]string{
 	"graph":     {"net/http", "github.com/redis/go-redis/v9", "github.com/coder/websocket"},
 	"redisrepo": {"net/http", "os", "github.com/99designs/gqlgen/graphql", "github.com/vektah/gqlparser/v2"},
+	"failover":  {"net/http"},
 	"identity":  {"github.com/redis/go-redis/v9", "github.com/99designs/gqlgen/graphql"},
 }
 
@@ -89,7 +109,7 @@ func TestPackagesImportOnlyWhatIsAllowed(t *testing.T) {
 			if to, ours := strings.CutPrefix(imported, module+"/"); ours && !slices.Contains(list, to) {
 				t.Errorf("%s imports %s, which is not in its list", from, to)
 			}
-			if slices.Contains(forbidden[from], imported) {
+			if slices.Contains(forbidden[from], imported) || strings.HasPrefix(from, "redisrepo/") && slices.Contains(forbidden["redisrepo"], imported) {
 				t.Errorf("%s imports %s, which is forbidden", from, imported)
 			}
 		}
