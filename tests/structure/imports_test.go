@@ -30,7 +30,7 @@ var allowed = map[string][]string{
 	"settings":  {"endpoint", "feeds", "identity", "pages", "redisrepo", "reload", "signin", "store", "web"},
 	"graph":     {"endpoint", "plan", "redisrepo"},
 	"plan":      {},
-	"endpoint":  {"identity", "redisrepo", "sharing"},
+	"endpoint":  {"endpoint/measure", "identity", "redisrepo", "sharing"},
 	"redisrepo": {},
 	"identity":  {},
 	"feeds":     {"redisrepo", "sharing"},
@@ -48,6 +48,8 @@ var allowed = map[string][]string{
 	"csvimport": {"redisrepo"},
 	"export":    {"redisrepo"},
 	"demo":      {"csvimport", "redisrepo"},
+
+	"endpoint/measure": {},
 
 	"graph/generate": {}, // runs at development time only
 
