@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -130,70 +131,152 @@ type serve struct{}
 // Run serves until ctx ends, and then lets running requests finish.
 func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (err error) {
 	thisBuild().log(log)
-	away := outages.New(log.Handler())
-	log = tracing.Logger(away.Logger())
-	encryption, err := s.TLS(log)
+	r := &running{s: s}
+	defer func() { err = errors.Join(err, r.end()) }()
+	if err := r.prepare(ctx, log); err != nil {
+		return err
+	}
+	if err := r.listen(); err != nil {
+		return err
+	}
+	if err := r.openSite(ctx); err != nil {
+		if ctx.Err() != nil {
+			r.log.Info("stopped before the store was loaded")
+			return nil
+		}
+		return err
+	}
+	r.follow()
+	r.mount(ctx)
+	announce(s, r.address, r.log)
+	select {
+	case err := <-r.failed:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+		return r.gate.shutdown(ctx, r.server, r.api, s)
+	}
+}
+
+// running is a server from its start to its end. Its methods open its parts, in this order.
+type running struct {
+	s     *settings.Settings
+	close []closer // what is open; the last is closed first
+
+	// Set by prepare.
+	log            *slog.Logger
+	away           *outages.Log
+	requests       *tracing.Tracing
+	encryption     *tls.Config
+	options        endpoint.Options
+	users          *signin.SignIn
+	names          *signin.Names
+	operator       *operator
+	background     context.Context // ends before the store is closed
+	stopBackground context.CancelFunc
+
+	// Set by listen.
+	gate    *gate
+	server  *http.Server
+	address net.Addr
+	failed  chan error // why the server no longer serves
+
+	// Set by openSite and mount.
+	store *store.Store
+	repo  *redisrepo.Repo
+	api   *endpoint.Handler
+}
+
+// closer closes a part of a server.
+type closer struct {
+	part  string
+	close func() error
+}
+
+// opened adds a part that has to be closed.
+func (r *running) opened(part string, shut func() error) {
+	r.close = append(r.close, closer{part, shut})
+}
+
+// end closes what is open.
+func (r *running) end() error {
+	var errs []error
+	for _, c := range slices.Backward(r.close) {
+		errs = append(errs, c.close())
+	}
+	return errors.Join(errs...)
+}
+
+// prepare makes what does not need the store.
+func (r *running) prepare(ctx context.Context, log *slog.Logger) (err error) {
+	s := r.s
+	r.away = outages.New(log.Handler())
+	r.log = tracing.Logger(r.away.Logger())
+	log = r.log
+	if r.encryption, err = s.TLS(log); err != nil {
+		return err
+	}
+	if r.options, err = s.Endpoint(graph.Schema()); err != nil {
+		return err
+	}
+	r.requests, err = tracing.Open(ctx, tracing.Options{Access: tracing.Access(s.AccessLog), Lines: s.AccessLogger(), Log: log, Build: thisBuild().version})
 	if err != nil {
 		return err
 	}
-	options, err := s.Endpoint(graph.Schema())
-	if err != nil {
+	r.opened("tracing", r.requests.Close)
+	r.options.Observers = append(r.options.Observers, r.requests.Observers()...)
+	r.background, r.stopBackground = context.WithCancel(context.WithoutCancel(ctx))
+	r.opened("background", func() error { r.stopBackground(); return nil })
+	if r.users, err = s.OIDC(r.background, log); err != nil {
 		return err
 	}
-	follow, err := tracing.Open(ctx, tracing.Options{Access: tracing.Access(s.AccessLog), Lines: s.AccessLogger(), Log: log, Build: thisBuild().version})
-	if err != nil {
+	r.names = signin.NewNames(nil)
+	if r.options.Identity, err = s.Verifier(r.background, r.users, r.names, log); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, follow.Close()) }()
-	options.Observers = append(options.Observers, follow.Observers()...)
-	background, stopBackground := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopBackground()
-	users, err := s.OIDC(background, log)
-	if err != nil {
+	if r.operator, err = serveOperator(s, r.options.Trusted, log); err != nil {
 		return err
 	}
-	names := signin.NewNames(nil)
-	options.Identity, err = s.Verifier(background, users, names, log)
-	if err != nil {
-		return err
-	}
-	operator, err := serveOperator(s, options.Trusted, log)
-	if err != nil {
-		return err
-	}
-	defer operator.close()
-	operator.observe(&options)
+	r.opened("operator", func() error { r.operator.close(); return nil })
+	r.operator.observe(&r.options)
+	return nil
+}
+
+// listen opens the port. The gate refuses what needs the store until that is loaded.
+func (r *running) listen() error {
+	s, log := r.s, r.log
 	listener, err := listen(s)
 	if err != nil {
 		return err
 	}
-	gate := newGate(log, options)
-	server := newServer(gate, options, encryption, log)
+	r.address = listener.Addr()
+	r.gate = newGate(log, r.options)
+	server := newServer(r.gate, r.options, r.encryption, log)
 	server.Protocols.SetUnencryptedHTTP2(s.H2C)
-	server.Handler = follow.Handler(server.Handler)
+	server.Handler = r.requests.Handler(server.Handler)
 	headers := newHeaders(max(s.HeaderBytes, server.MaxHeaderBytes+16<<10), s.TrustedProxies) // with what TLS and buffers add to the longest
 	server.ConnState = headers.follow
 	accepting := countedListener{listener, headers}
-	defer func() { _ = server.Close() }()
-	failed := make(chan error, 1)
+	r.server = server
+	r.opened("server", func() error { _ = server.Close(); return nil })
+	r.failed = make(chan error, 1)
 	go func() {
-		if encryption != nil {
-			failed <- server.ServeTLS(accepting, "", "")
+		if r.encryption != nil {
+			r.failed <- server.ServeTLS(accepting, "", "")
 		} else {
-			failed <- server.Serve(accepting)
+			r.failed <- server.Serve(accepting)
 		}
 	}()
-	defer func() {
-		if ctx.Err() != nil && gate.site.Load() == nil {
-			log.Info("stopped before the store was loaded")
-			err = nil
-		}
-	}()
-	log.Info("listening; /readyz says when the store is loaded", "address", listener.Addr())
+	log.Info("listening; /readyz says when the store is loaded", "address", r.address)
+	return nil
+}
+
+// openSite opens the store and the site in it, and adds the sample articles.
+func (r *running) openSite(ctx context.Context) (err error) {
+	s, log := r.s, r.log
 	progress := logProgress(log, "preparing the store: ")
-	st, repo, err := open(ctx, s, s.StoreOptions(log),
+	r.store, r.repo, err = open(ctx, s, s.StoreOptions(log),
 		redisrepo.OnProgress(func(step string, done, total int) {
-			gate.starts(fmt.Sprintf("%s, %d of %d", step, done, total))
+			r.gate.starts(fmt.Sprintf("%s, %d of %d", step, done, total))
 			progress(step, done, total)
 		}),
 		redisrepo.OnRerank(func(changed string) {
@@ -202,78 +285,82 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, st.Close()) }()
-	if follow.On() {
-		st.Client.AddHook(follow.RedisHook())
+	r.opened("store", r.store.Close)
+	if r.requests.On() {
+		r.store.Client.AddHook(r.requests.RedisHook())
 	}
-	operator.followStore(st, repo)
-	log.Info("the store is " + st.String())
+	r.operator.followStore(r.store, r.repo)
+	log.Info("the store is " + r.store.String())
 	if s.Ranking != site.Linear {
 		log.Info("legacy clients must not write to this store: they give each vote VOTE_SCORE", "ranking", s.Ranking)
 	}
 	switch {
 	case len(s.DevHosts) > 0:
-		log.Warn(options.Identity.String()+"; DEV_HOSTS is set: everyone who can connect can act as any user, also as a moderator", "address", listener.Addr(), "dev_hosts", s.DevHosts)
+		log.Warn(r.options.Identity.String()+"; DEV_HOSTS is set: everyone who can connect can act as any user, also as a moderator", "address", r.address, "dev_hosts", s.DevHosts)
 	case s.Development():
-		log.Warn(options.Identity.String() + "; only this machine can connect")
+		log.Warn(r.options.Identity.String() + "; only this machine can connect")
 	default:
-		log.Info(options.Identity.String())
+		log.Info(r.options.Identity.String())
 	}
-	if s.Demo {
-		added, err := demo.Fill(ctx, repo)
-		if err != nil {
-			return err
-		}
-		if added == 0 {
-			log.Warn("no sample articles were added: the site has articles, or had some; for a site of its own, start with another data directory, such as DATA_DIR=demo")
-		} else {
-			log.Info("sample articles", "added", added)
-		}
+	if !s.Demo {
+		return nil
 	}
-	away.Follow(background, repo.Serves)
+	added, err := demo.Fill(ctx, r.repo)
+	if err != nil {
+		return err
+	}
+	if added == 0 {
+		log.Warn("no sample articles were added: the site has articles, or had some; for a site of its own, start with another data directory, such as DATA_DIR=demo")
+	} else {
+		log.Info("sample articles", "added", added)
+	}
+	return nil
+}
+
+// follow follows outages of the store, and live updates.
+func (r *running) follow() {
+	r.away.Follow(r.background, r.repo.Serves)
 	var updates sync.WaitGroup
 	updates.Go(func() {
-		repo.Listen(background, func(err error) {
-			if away.Check() {
-				log.Warn("live updates are interrupted", "err", err.Error()) // the store serves: no sign of an outage
+		r.repo.Listen(r.background, func(err error) {
+			if r.away.Check() {
+				r.log.Warn("live updates are interrupted", "err", err.Error()) // the store serves: no sign of an outage
 			}
 		})
 	})
-	defer func() { stopBackground(); updates.Wait(); away.Wait() }() // before the store is closed
+	r.opened("followers", func() error { r.stopBackground(); updates.Wait(); r.away.Wait(); return nil })
+}
 
-	api := graph.NewHandler(repo, about(s), log, options)
-	operator.followEndpoint(api)
+// mount opens the gate to the API, the site and the sign-in.
+func (r *running) mount(ctx context.Context) {
+	s, log, repo := r.s, r.log, r.repo
+	api := graph.NewHandler(repo, about(s), log, r.options)
+	r.api = api
+	r.opened("leases", func() error { returnLeases(ctx, repo, log); return nil })
+	r.operator.followEndpoint(api)
 	site := http.NewServeMux()
 	site.Handle("/", web.Handler(s.Pages()))
 	if s.Site {
 		charged := s.Feeds(log)
 		charged.Charge = api.Charge
 		feeds.Handle(site, repo, charged)
-		pages.Handle(site, api, repo, s.Rendered(options, log))
+		pages.Handle(site, api, repo, s.Rendered(r.options, log))
 	}
 	documents := http.NewServeMux()
 	documents.Handle("/", site)
-	names.Use(repo)
-	if users != nil {
-		users.Use(repo)
-		users.Handle(documents) // with a page to sign in instead of the site's
+	r.names.Use(repo)
+	if r.users != nil {
+		r.users.Use(repo)
+		r.users.Handle(documents) // with a page to sign in instead of the site's
 	}
 	known := knownHosts(s)
 	mux := http.NewServeMux()
 	mux.Handle("/query", api)
 	mux.Handle("/", known(documents))
 	if s.Development() {
-		gate.open(known(mux), repo)
+		r.gate.open(known(mux), repo)
 	} else {
-		gate.open(mux, repo) // the API repeats no host, and needs credentials to act as a user
-	}
-	announce(s, listener.Addr(), log)
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serve: %w", err)
-	case <-ctx.Done():
-		defer returnLeases(ctx, repo, log)
-		return gate.shutdown(ctx, server, api, s)
+		r.gate.open(mux, repo) // the API repeats no host, and needs credentials to act as a user
 	}
 }
 

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"log/slog"
 	"net"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,6 +46,28 @@ func TestListenerIsClosedWhenTheDemoFails(t *testing.T) {
 		t.Fatalf("the listener is still open: %v", err)
 	}
 	_ = again.Close()
+}
+
+// The store is open until nothing follows it, and spans are sent until all else is closed.
+func TestServerIsClosedInTheReverseOrderOfItsStart(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t)
+	r := &running{s: parse(t, "--redis-url="+redis.URL(), "--addr=127.0.0.1:0", "--admin-addr=127.0.0.1:0")}
+	if err := errors.Join(r.prepare(t.Context(), slog.New(slog.DiscardHandler)), r.listen(), r.openSite(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	r.follow()
+	r.mount(t.Context())
+	var closed []string
+	for i, c := range r.close {
+		r.close[i].close = func() error { closed = append(closed, c.part); return c.close() }
+	}
+	if err := r.end(); err != nil {
+		t.Error(err)
+	}
+	if want := []string{"leases", "followers", "store", "server", "operator", "background", "tracing"}; !slices.Equal(closed, want) {
+		t.Errorf("closed %q, want %q", closed, want)
+	}
 }
 
 func TestVersionNamesCommitAndModification(t *testing.T) {

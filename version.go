@@ -19,7 +19,7 @@ type build struct {
 	dirty     bool   // files differed from the commit
 	date      string // of the commit, such as 2026-11-22; empty if unknown
 	goVersion string
-	layout    string // of the data, see redisrepo.LayoutVersion
+	layout    string // of the data, see layout.LayoutVersion
 }
 
 // thisBuild identifies the running program.

@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/vektah/gqlparser/v2/ast"
-	"github.com/vektah/gqlparser/v2/formatter"
 	"github.com/vektah/gqlparser/v2/parser"
 )
 
@@ -75,59 +74,6 @@ func FuzzMessage(f *testing.F) {
 		answer := appendMessage(nil, typeNext, asJSON(id), m["payload"])
 		if !json.Valid(answer) || !utf8.Valid(answer) {
 			t.Errorf("got message %s, want JSON", answer)
-		}
-	})
-}
-
-// tallies measures each operation of a document, in order.
-func tallies(document *ast.QueryDocument) (list []tally) {
-	m := newMeasure(document)
-	for _, o := range document.Operations {
-		list = append(list, m.operation(o))
-	}
-	return list
-}
-
-func FuzzMeasure(f *testing.F) {
-	for _, text := range []string{
-		`{ a }`, `query Q($n: Int = 5 @d) @d { a: b(c: [1, {x: "y"}]) @skip(if: true) { ...F ... on T @d { e } } } fragment F on T @d { g { ...F } }`,
-		`{ ...A } fragment A on T { ...B ...B } fragment B on T { ...C ...C } fragment C on T { a b c }`, `subscription { __type(name: "T") { fields { name } } }`,
-		`{ ...A } fragment A on T { ...B } fragment B on T { ...A a }`, "{ a(b: \"\"\"block \\\"\"\" string\"\"\") } # comment", `{ a(n: 1.5e-7, m: -0, e: E, v: $v) }`,
-	} {
-		f.Add(text)
-	}
-	limits := DefaultLimits()
-	f.Fuzz(func(t *testing.T, text string) {
-		document, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, limits.Tokens)
-		if err != nil || len(document.Operations) == 0 {
-			return
-		}
-		for _, o := range document.Operations {
-			for _, variable := range o.VariableDefinitions {
-				variable.Directives = nil // gqlparser's formatter does not print them
-			}
-		}
-		counted := tallies(document)
-		for _, n := range counted {
-			if n.depth < 0 || n.depth > limits.Tokens || n.fields < n.width || max(n.fields, n.aliases, n.directives) > maxTally {
-				t.Fatalf("got %+v, which is out of range, for %q", n, text)
-			}
-		}
-		// Printing a document and parsing it again must not change what is counted.
-		var printed strings.Builder
-		formatter.NewFormatter(&printed).FormatQueryDocument(document)
-		again, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: printed.String()}, 0)
-		if err != nil {
-			return // gqlparser's formatter does not print all that its parser accepts
-		}
-		if after := tallies(again); !slices.Equal(after, counted) {
-			t.Errorf("%q: got %+v, but printed as %q it is %+v", text, counted, printed.String(), after)
-		}
-		// More fields never count less.
-		document.Operations[0].SelectionSet = append(document.Operations[0].SelectionSet, &ast.Field{Name: "more", Alias: "another"})
-		if more := tallies(document)[0]; more.fields < counted[0].fields || more.fields < maxTally && more.fields != counted[0].fields+1 ||
-			more.aliases < maxTally && more.aliases != counted[0].aliases+1 || more.depth < counted[0].depth {
-			t.Errorf("%q: got %+v, but with one more aliased field %+v", text, counted[0], more)
 		}
 	})
 }

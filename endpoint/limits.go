@@ -1,10 +1,16 @@
 package endpoint
 
 import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/99designs/gqlgen/complexity"
+	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
-	"github.com/vektah/gqlparser/v2/validator/core"
 
+	"frontpage/endpoint/measure"
 	"frontpage/redisrepo/site"
 )
 
@@ -19,6 +25,11 @@ type Limits struct {
 	Cost       int // maximum number of objects and scalars in the response, by the sizes of its lists; see PointBytes
 	PageSize   int // assumed size of a list whose size is not given: the site's page size
 }
+
+// PointBytes is the maximum size of what one point of cost stands for in a response: a name of at most
+// maxAlias bytes and a scalar, or an object without its fields. A schema whose scalars can be longer sets their
+// cost in its ComplexityRoot.
+const PointBytes = 2_200
 
 // maxAlias is the maximum length of an alias, bytes. A response repeats it for each element of a list.
 const maxAlias = 100
@@ -36,49 +47,11 @@ func DefaultLimits() Limits {
 	}
 }
 
-// objectsAreInputs rejects {} as a value of a scalar or an enum. gqlparser accepts it, and gqlgen panics on
-// @skip(if: {}).
-func objectsAreInputs(events *core.Events, addError core.AddErrFunc) {
-	events.OnValue(func(_ *core.Walker, value *ast.Value) {
-		if value.Kind == ast.ObjectValue && value.Definition != nil && value.Definition.Kind != ast.InputObject {
-			addError(core.Message("%s is not an object", value.Definition.Name), core.At(value.Position))
-		}
-	})
-}
-
-// numbersAreInRange rejects numbers that no type has. gqlparser accepts them for scalars of the schema, and then panics.
-func numbersAreInRange(events *core.Events, addError core.AddErrFunc) {
-	events.OnValue(func(_ *core.Walker, value *ast.Value) {
-		if value.Kind != ast.IntValue && value.Kind != ast.FloatValue {
-			return
-		}
-		if _, err := value.Value(nil); err != nil {
-			addError(core.Message("the number %s is out of range", value.Raw), core.At(value.Position))
-		}
-	})
-}
-
-func noIntrospection(events *core.Events, addError core.AddErrFunc) {
-	events.OnField(func(_ *core.Walker, field *ast.Field) {
-		if introspects(field) {
-			addError(because(&refusal{code: codeNoIntrospection, message: "introspection is disabled"}), core.At(field.Position))
-		}
-	})
-}
-
-func introspects(field *ast.Field) bool { return field.Name == "__schema" || field.Name == "__type" }
-
-// because turns a validator's error into a refusal.
-func because(refused *refusal) core.ErrorOption {
-	return func(err *gqlerror.Error) { err.Message, err.Err = refused.message, refused }
-}
-
 // check returns an error for each limit that an operation of the document exceeds.
 func (l Limits) check(document *ast.QueryDocument) (errs gqlerror.List) {
-	m := newMeasure(document)
-	for _, operation := range document.Operations {
-		for _, refused := range l.exceededBy(m.operation(operation)) {
-			err := gqlerror.ErrorPosf(operation.Position, "%s", refused.message)
+	for i, tally := range measure.Operations(document) {
+		for _, refused := range l.exceededBy(tally) {
+			err := gqlerror.ErrorPosf(document.Operations[i].Position, "%s", refused.message)
 			err.Err = refused
 			errs = append(errs, err)
 		}
@@ -87,22 +60,56 @@ func (l Limits) check(document *ast.QueryDocument) (errs gqlerror.List) {
 }
 
 // exceededBy returns a refusal for each limit that an operation exceeds.
-func (l Limits) exceededBy(t tally) (exceeded []*refusal) {
+func (l Limits) exceededBy(t measure.Tally) (exceeded []*refusal) {
 	for _, limit := range []struct {
 		code, things   string
 		asked, allowed int
 	}{
-		{codeDepthLimit, "levels", t.depth, l.Depth},
-		{codeAliasLimit, "aliases", t.aliases, l.Aliases},
-		{codeAliasLimit, "bytes in an alias", t.longest, maxAlias},
-		{codeAliasLimit, "fields __schema and __type, and aliases in them,", t.schemas, maxSchemas},
-		{codeRootFieldLimit, "root fields", t.width, l.RootFields},
-		{codeDirectiveLimit, "directives", t.directives, l.Directives},
-		{codeFieldLimit, "fields", t.fields, l.Fields},
+		{codeDepthLimit, "levels", t.Depth, l.Depth},
+		{codeAliasLimit, "aliases", t.Aliases, l.Aliases},
+		{codeAliasLimit, "bytes in an alias", t.Longest, maxAlias},
+		{codeAliasLimit, "fields __schema and __type, and aliases in them,", t.Schemas, maxSchemas},
+		{codeRootFieldLimit, "root fields", t.Width, l.RootFields},
+		{codeDirectiveLimit, "directives", t.Directives, l.Directives},
+		{codeFieldLimit, "fields", t.Fields, l.Fields},
 	} {
 		if limit.asked > limit.allowed {
 			exceeded = append(exceeded, overLimit(limit.code, limit.things, limit.asked, limit.allowed))
 		}
 	}
 	return exceeded
+}
+
+// costOf returns the cost of an operation: each scalar and each object costs at least 1, and a list costs its maximum
+// length times the cost of an element. The calculation expands every spread of a fragment, so it relies on the other
+// limits, which are checked before.
+func costOf(schema graphql.ExecutableSchema, operation *ast.OperationDefinition, variables map[string]any) int {
+	return complexity.Calculate(context.Background(), schema, operation, variables)
+}
+
+// costs refuses an operation whose response could be too large.
+func (l Limits) costs(asked int) *refusal {
+	if asked <= l.Cost {
+		return nil
+	}
+	return overLimit(codeCostLimit, "points of complexity", asked, l.Cost)
+}
+
+// maxErrors is how many errors of one response are shown. A short document, and a page, can have thousands.
+const maxErrors = 20
+
+// boundResponse replaces errors beyond maxErrors by one that says how many they are. It also replaces data that is
+// longer than the limit of cost allows, which happens only if the store holds longer values than this program
+// writes.
+func (l Limits) boundResponse(response *graphql.Response) {
+	if size, allowed := len(response.Data), min(l.Cost, math.MaxInt32)*PointBytes; size > allowed {
+		response.Data = []byte("null")
+		response.Errors = gqlerror.List{overLimit(codeResponseLimit, "bytes in its response", size, allowed).shown()}
+	}
+	if more := len(response.Errors) - maxErrors; more > 0 {
+		code := response.Errors[maxErrors].Extensions["code"]
+		response.Errors = append(response.Errors[:maxErrors:maxErrors], &gqlerror.Error{
+			Message: fmt.Sprintf("%d more errors are not shown", more), Extensions: map[string]any{"code": code},
+		})
+	}
 }

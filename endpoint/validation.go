@@ -4,7 +4,10 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/validator"
+	"github.com/vektah/gqlparser/v2/validator/core"
 	"github.com/vektah/gqlparser/v2/validator/rules"
+
+	"frontpage/endpoint/measure"
 )
 
 // validation checks documents in a time that limits bound: of gqlparser's rules, some take quadratic time.
@@ -43,18 +46,18 @@ func (v *validation) check(document *ast.QueryDocument) gqlerror.List {
 	if errs := v.limits.check(document); len(errs) > 0 {
 		return errs
 	}
-	if errs := spreadErrors(document); len(errs) > 0 {
+	if errs := measure.SpreadErrors(document); len(errs) > 0 {
 		return errs
 	}
-	work := workOf(document)
-	if work > maxWork {
+	work := measure.Work(document)
+	if work > measure.MaxWork {
 		return presentable(&refusal{
-			code: codeValidationLimit, asked: maxWork + 1, allowed: maxWork,
+			code: codeValidationLimit, asked: measure.MaxWork + 1, allowed: measure.MaxWork,
 			message: "validating the document takes too long: select fewer equal fields, use fewer or shorter names and values, or send each operation alone",
 		})
 	}
 	errs := validator.ValidateWithRules(v.schema, document, v.plain)
-	if v.suggesting != nil && work <= maxWork/4 && suggestible(errs) {
+	if v.suggesting != nil && work <= measure.MaxWork/4 && suggestible(errs) {
 		return validator.ValidateWithRules(v.schema, document, v.suggesting)
 	}
 	return errs
@@ -76,4 +79,39 @@ func suggestible(errs gqlerror.List) bool {
 		}
 	}
 	return len(errs) > 0 && len(errs) <= maxSuggested
+}
+
+// objectsAreInputs rejects {} as a value of a scalar or an enum. gqlparser accepts it, and gqlgen panics on
+// @skip(if: {}).
+func objectsAreInputs(events *core.Events, addError core.AddErrFunc) {
+	events.OnValue(func(_ *core.Walker, value *ast.Value) {
+		if value.Kind == ast.ObjectValue && value.Definition != nil && value.Definition.Kind != ast.InputObject {
+			addError(core.Message("%s is not an object", value.Definition.Name), core.At(value.Position))
+		}
+	})
+}
+
+// numbersAreInRange rejects numbers that no type has. gqlparser accepts them for scalars of the schema, and then panics.
+func numbersAreInRange(events *core.Events, addError core.AddErrFunc) {
+	events.OnValue(func(_ *core.Walker, value *ast.Value) {
+		if value.Kind != ast.IntValue && value.Kind != ast.FloatValue {
+			return
+		}
+		if _, err := value.Value(nil); err != nil {
+			addError(core.Message("the number %s is out of range", value.Raw), core.At(value.Position))
+		}
+	})
+}
+
+func noIntrospection(events *core.Events, addError core.AddErrFunc) {
+	events.OnField(func(_ *core.Walker, field *ast.Field) {
+		if measure.Introspects(field) {
+			addError(because(&refusal{code: codeNoIntrospection, message: "introspection is disabled"}), core.At(field.Position))
+		}
+	})
+}
+
+// because turns a validator's error into a refusal.
+func because(refused *refusal) core.ErrorOption {
+	return func(err *gqlerror.Error) { err.Message, err.Err = refused.message, refused }
 }

@@ -30,7 +30,7 @@ var allowed = map[string][]string{
 	"settings":  {"endpoint", "feeds", "identity", "pages", "redisrepo/keys", "redisrepo/site", "redisrepo/wire", "reload", "signin", "store", "web"},
 	"graph":     {"endpoint", "failover", "plan", "redisrepo", "redisrepo/casts", "redisrepo/events", "redisrepo/lists", "redisrepo/live", "redisrepo/rankings", "redisrepo/rates", "redisrepo/site"},
 	"plan":      {},
-	"endpoint":  {"failover", "identity", "redisrepo", "redisrepo/events", "redisrepo/live", "redisrepo/rates", "redisrepo/site", "sharing"},
+	"endpoint":  {"endpoint/measure", "failover", "identity", "redisrepo", "redisrepo/events", "redisrepo/live", "redisrepo/rates", "redisrepo/site", "sharing"},
 	"identity":  {},
 	"feeds":     {"failover", "redisrepo", "redisrepo/lists", "redisrepo/rates", "redisrepo/site", "sharing"},
 	"signin":    {"identity", "redisrepo", "redisrepo/rates", "redisrepo/sessions", "redisrepo/site"},
@@ -67,6 +67,8 @@ var allowed = map[string][]string{
 	"redisrepo/transfer": {"failover", "redisrepo", "redisrepo/articles", "redisrepo/check", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/site", "redisrepo/wire"},
 	"redisrepo/migrate":  {"failover", "redisrepo", "redisrepo/casts", "redisrepo/check", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/rankings", "redisrepo/site", "redisrepo/transfer", "redisrepo/wire"},
 	"redisrepo/preview":  {"failover", "redisrepo", "redisrepo/layout", "redisrepo/lists", "redisrepo/site"},
+
+	"endpoint/measure": {},
 
 	"graph/generate": {}, // runs at development time only
 

@@ -10,7 +10,7 @@ import { Groups, Posted } from "./row";
 import { Empty, Failed, Skeleton } from "./states";
 import { fill, filled, texts } from "./strings";
 import { host, links } from "./text";
-import { ago, closing, timeLeft } from "./time";
+import { ago, closing, editEnds, timeLeft } from "./time";
 import { Votes } from "./vote";
 import { Why } from "./why";
 
@@ -185,11 +185,4 @@ function Text({ text }: { text: string }) {
       )}
     </div>
   );
-}
-
-/** The ends of the times in which a poster can change title and text, in Unix milliseconds. */
-export function editEnds({ article, site }: ArticleQuery): [title: number, text: number] {
-  if (!article) return [0, 0];
-  const end = Date.parse(article.createdAt) + (site.rules.editWindow + 1) * 1000;
-  return [end, Math.max(end, closing(article))];
 }

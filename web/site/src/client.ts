@@ -15,7 +15,6 @@ import { createClient } from "graphql-ws";
 import { filter, map, merge } from "wonka";
 import { Start } from "./gql";
 import { sentence, signedOut, unknownKey } from "./problem";
-import type { Saved } from "./router";
 import { isAnonymous, type Session } from "./session";
 import { count, type Tally } from "./tally";
 
@@ -28,6 +27,15 @@ export interface Events {
   refused(): void;
   /** The server is busy, or cannot reach its store. */
   unavailable(): void;
+}
+
+/** State of a page when it was left: scroll position, number of parts of the list, and cursor of the first one. */
+export interface Saved {
+  y?: number;
+  parts?: number;
+  start?: string;
+  /** Id of the article whose row had the focus. */
+  at?: string;
 }
 
 const endpoint = "/query";

@@ -1,12 +1,11 @@
 import { useRef, useState } from "preact/hooks";
-import { editEnds } from "./article";
 import type { ArticleQuery, RowFragment } from "./gql";
 import { useSend } from "./mutations";
 import { usePage } from "./page";
 import { explainError, sentence } from "./problem";
 import { isHere, navigate, useVisit } from "./router";
 import { fill, texts } from "./strings";
-import { left } from "./time";
+import { editEnds, left } from "./time";
 
 /** Changes title and text. */
 export function Edit({ data, now, done }: { data: ArticleQuery; now: number; done(): void }) {

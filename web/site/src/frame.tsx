@@ -1,10 +1,11 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { askToSignIn } from "./asking";
 import { preload } from "./load";
 import { usePage } from "./page";
 import type { Rules } from "./rank";
-import { feeds, has, keepPlace, navigate, paths } from "./router";
-import { type Site, signInAddress, signOut } from "./session";
+import { feeds, has, paths } from "./router";
+import { signOut } from "./session";
 import { browserStorage } from "./storage";
 import { config, fill, filled, texts } from "./strings";
 import { duration } from "./time";
@@ -136,15 +137,6 @@ function Menu({ children }: { children: ComponentChildren }) {
       </div>
     </>
   );
-}
-
-/** Goes to the sign-in page, which returns to the current page. */
-export function askToSignIn(site?: Site, event?: Event): void {
-  event?.preventDefault();
-  const here = location.pathname === "/signin" ? "/" : location.pathname + location.search;
-  keepPlace(here);
-  if (site?.signInURL) location.assign(signInAddress(site, here));
-  else navigate(`/signin?${new URLSearchParams({ to: here })}`);
 }
 
 export function Footer() {

@@ -1,7 +1,7 @@
 import { type Client, type DocumentInput, type OperationResult, useClient } from "@urql/preact";
 import { useEffect, useState } from "preact/hooks";
+import { askToSignIn } from "./asking";
 import { keepDraft } from "./draft";
-import { askToSignIn } from "./frame";
 import {
   Delete,
   type DeleteArticleInput,

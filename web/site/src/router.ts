@@ -1,5 +1,5 @@
 import { useLayoutEffect, useState } from "preact/hooks";
-import { isFull } from "./client";
+import { isFull, type Saved } from "./client";
 import type { ArticleOrder } from "./gql";
 import { windowStorage } from "./storage";
 import { config } from "./strings";
@@ -119,15 +119,6 @@ export interface Visit {
   saved: Saved;
   /** Scroll position of the page that the server rendered, if it begins like the one that was left. */
   placed?: number;
-}
-
-/** Scroll position, number of parts of the list, and cursor of the first one. */
-export interface Saved {
-  y?: number;
-  parts?: number;
-  start?: string;
-  /** Id of the article whose row had the focus. */
-  at?: string;
 }
 
 interface State extends Saved {

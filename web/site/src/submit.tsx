@@ -1,6 +1,7 @@
 import { useQuery } from "@urql/preact";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { askToSignIn } from "./asking";
 import {
   type Draft,
   idempotencyKey,
@@ -11,7 +12,6 @@ import {
   toInput,
   withGroup,
 } from "./draft";
-import { askToSignIn } from "./frame";
 import type { PostMutation } from "./gql";
 import { ArticleByLink, Groups } from "./later-gql";
 import { useSend } from "./mutations";

@@ -1,5 +1,5 @@
 import { useMemo } from "preact/hooks";
-import { askToSignIn } from "./frame";
+import { askToSignIn } from "./asking";
 import { Votes } from "./later-gql";
 import { ArticleList } from "./list";
 import { source } from "./lists";

@@ -1,4 +1,4 @@
-package endpoint
+package measure
 
 import "github.com/vektah/gqlparser/v2/ast"
 
@@ -15,7 +15,7 @@ func visitsOf(set ast.SelectionSet) (n, nodes int) {
 		switch s := selection.(type) {
 		case *ast.Field:
 			below, nodesBelow = visitsOf(s.SelectionSet)
-			if introspects(s) {
+			if Introspects(s) {
 				n += perPair * nodesBelow // for the rule about the depth of introspection
 			}
 			n += perBytes(s.Name) + perBytes(s.Alias) + visitsOfArguments(s.Arguments) + visitsOfDirectives(s.Directives)

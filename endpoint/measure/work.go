@@ -1,4 +1,4 @@
-package endpoint
+package measure
 
 import "github.com/vektah/gqlparser/v2/ast"
 
@@ -6,24 +6,24 @@ import "github.com/vektah/gqlparser/v2/ast"
 // field with all others of its response name, and quotes values in errors. So the work is computed before, from the
 // document alone. One unit is about 10 ns.
 const (
-	// maxWork is the maximum work of a document. A document with 500 fields in 50 fragments takes a tenth of it.
-	maxWork = 300_000
+	// MaxWork is the maximum work of a document. A document with 500 fields in 50 fragments takes a tenth of it.
+	MaxWork = 300_000
 
 	perVisit      = 50 // for a node, for all rules together
 	perByteVisits = 8  // how many bytes of a name or a value are as much as one unit
 	perPair       = 5  // for two fields that are compared
 )
 
-// work adds up what validating a document takes. It stops soon after maxWork, so that its own time is bounded.
+// work adds up what validating a document takes. It stops soon after MaxWork, so that its own time is bounded.
 type work struct {
 	fragments map[string]*ast.FragmentDefinition
 	own       map[*ast.FragmentDefinition]int // what visiting a fragment takes, without those that it spreads
 	total     int
 }
 
-// workOf returns what validating a document takes, or more than maxWork. The document has no unknown fragments and no
+// Work returns what validating a document takes, or more than MaxWork. The document has no unknown fragments and no
 // cycles.
-func workOf(document *ast.QueryDocument) int {
+func Work(document *ast.QueryDocument) int {
 	w := &work{fragments: fragmentsOf(document), own: map[*ast.FragmentDefinition]int{}}
 	for _, f := range document.Fragments {
 		visits, _ := visitsOf(f.SelectionSet)
@@ -56,7 +56,7 @@ func (w *work) definition(set ast.SelectionSet) {
 // reach adds visits of the fragments that a selection reaches: the validator visits each once for a definition.
 func (w *work) reach(set ast.SelectionSet, seen map[*ast.FragmentDefinition]bool) {
 	for _, selection := range set {
-		if w.total > maxWork {
+		if w.total > MaxWork {
 			return
 		}
 		w.total++
@@ -87,7 +87,7 @@ func (w *work) compare(sets []ast.SelectionSet, inlined int) {
 	w.total += times * (len(sets)*len(l.fields) + len(l.fields)*l.spreads + 4*l.spreads*l.spreads)
 	for _, first := range l.fields {
 		same := l.byName[first.Alias]
-		if w.total > maxWork || same == nil {
+		if w.total > MaxWork || same == nil {
 			continue
 		}
 		delete(l.byName, first.Alias)
@@ -102,7 +102,7 @@ func (w *work) compare(sets []ast.SelectionSet, inlined int) {
 		if len(same) > 1 {
 			w.total += times * perPair * weight * weight
 		}
-		if below != nil && w.total <= maxWork {
+		if below != nil && w.total <= MaxWork {
 			w.compare(below, l.inlined)
 		}
 	}

@@ -1,4 +1,4 @@
-package endpoint
+package measure
 
 import (
 	"github.com/vektah/gqlparser/v2/ast"
@@ -23,9 +23,9 @@ type spreads struct {
 	errs      gqlerror.List
 }
 
-// spreadErrors returns an error for each spread of an unknown fragment, and for each that makes a cycle. Without those,
+// SpreadErrors returns an error for each spread of an unknown fragment, and for each that makes a cycle. Without those,
 // the validator need not be asked: it takes quadratic time for such spreads.
-func spreadErrors(document *ast.QueryDocument) gqlerror.List {
+func SpreadErrors(document *ast.QueryDocument) gqlerror.List {
 	s := &spreads{fragments: fragmentsOf(document), done: map[*ast.FragmentDefinition]bool{}}
 	for _, o := range document.Operations {
 		s.check(o.SelectionSet)
